@@ -21,16 +21,16 @@ use posse_runtime::definition::agent_type::Definition;
 use posse_runtime::definition::agent_type::file;
 use posse_runtime::definition::skill::Skill;
 
-pub(crate) use self::given::Given;
+pub(crate) use self::given::InlineAgents;
 use self::place::Directory;
-use self::scan::Look;
-pub(crate) use self::watch::{Live, Watched, Watching};
-use crate::config::places::Places;
+use self::scan::ScanKind;
+pub(crate) use self::watch::{LiveDefinitions, WatchGuard, WatchedSources};
+use crate::config::places::SearchPaths;
 use crate::output::tame;
 
 /// Who brings a definition, the highest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Source {
+pub(crate) enum DefinitionSource {
     /// The administrator.
     Managed,
     /// `--agents`.
@@ -43,7 +43,7 @@ pub(crate) enum Source {
     BuiltIn,
 }
 
-impl Source {
+impl DefinitionSource {
     /// In a word.
     pub(crate) fn as_str(self) -> &'static str {
         match self {
@@ -57,18 +57,18 @@ impl Source {
 }
 
 /// Something that files define.
-pub(crate) trait Named: Clone + PartialEq + Send + Sync + 'static {
+pub(crate) trait HasName: Clone + PartialEq + Send + Sync + 'static {
     /// What it is called. Case does not matter.
     fn name(&self) -> &str;
 }
 
-impl Named for Definition {
+impl HasName for Definition {
     fn name(&self) -> &str {
         &self.name
     }
 }
 
-impl Named for Skill {
+impl HasName for Skill {
     fn name(&self) -> &str {
         &self.name
     }
@@ -76,14 +76,14 @@ impl Named for Skill {
 
 /// A definition, and where it is from.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Known<T = Definition> {
+pub(crate) struct DefinitionEntry<T = Definition> {
     pub(crate) definition: T,
-    pub(crate) source: Source,
+    pub(crate) source: DefinitionSource,
     /// Its file, if it has one.
     pub(crate) path: Option<PathBuf>,
 }
 
-impl<T: Named> Known<T> {
+impl<T: HasName> DefinitionEntry<T> {
     /// Whether this is its name; case does not matter.
     pub(crate) fn is_called(&self, name: &str) -> bool {
         same(self.definition.name(), name)
@@ -99,7 +99,7 @@ impl<T: Named> Known<T> {
 
 /// How much a remark weighs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Weight {
+pub(crate) enum Severity {
     /// Something is not loaded.
     Error,
     /// Something is not as it was written.
@@ -108,7 +108,7 @@ pub(crate) enum Weight {
     Note,
 }
 
-impl Weight {
+impl Severity {
     /// In a word.
     pub(crate) fn as_str(self) -> &'static str {
         match self {
@@ -122,7 +122,7 @@ impl Weight {
 /// Something to say about a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Remark {
-    pub(crate) weight: Weight,
+    pub(crate) weight: Severity,
     pub(crate) path: PathBuf,
     /// Counted from 1; none if it is about the whole.
     pub(crate) line: Option<usize>,
@@ -145,11 +145,11 @@ impl Remark {
 
 /// Everything that was found.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Loaded<T = Definition> {
+pub(crate) struct DefinitionSet<T = Definition> {
     /// What counts: posse's own first, then by name.
-    pub(crate) known: Vec<Known<T>>,
+    pub(crate) known: Vec<DefinitionEntry<T>>,
     /// What another of the same name stands before, the highest first.
-    pub(crate) shadowed: Vec<Known<T>>,
+    pub(crate) shadowed: Vec<DefinitionEntry<T>>,
     pub(crate) remarks: Vec<Remark>,
     /// The directories that were looked into, and what their links lead to.
     directories: BTreeSet<PathBuf>,
@@ -157,7 +157,7 @@ pub(crate) struct Loaded<T = Definition> {
     left: usize,
 }
 
-impl<T> Default for Loaded<T> {
+impl<T> Default for DefinitionSet<T> {
     fn default() -> Self {
         let (known, shadowed) = (Vec::new(), Vec::new());
         Self {
@@ -170,7 +170,7 @@ impl<T> Default for Loaded<T> {
     }
 }
 
-impl<T: Named> Loaded<T> {
+impl<T: HasName> DefinitionSet<T> {
     /// The definitions that count.
     pub(crate) fn definitions(&self) -> Vec<T> {
         self.known
@@ -191,16 +191,16 @@ impl<T: Named> Loaded<T> {
     pub(crate) fn trouble(&self) -> impl Iterator<Item = &Remark> {
         self.remarks
             .iter()
-            .filter(|remark| remark.weight < Weight::Note)
+            .filter(|remark| remark.weight < Severity::Note)
     }
 
     /// What counts under this name.
-    pub(crate) fn find(&self, name: &str) -> Option<&Known<T>> {
+    pub(crate) fn find(&self, name: &str) -> Option<&DefinitionEntry<T>> {
         self.known.iter().find(|known| known.is_called(name))
     }
 
     /// Takes one that is lower than all before it.
-    fn add(&mut self, known: Known<T>) {
+    fn add(&mut self, known: DefinitionEntry<T>) {
         match self.find(known.definition.name()) {
             Some(_) => self.shadowed.push(known),
             None => self.known.push(known),
@@ -208,14 +208,14 @@ impl<T: Named> Loaded<T> {
     }
 }
 
-impl Loaded {
+impl DefinitionSet {
     /// Takes all that a directory holds.
-    fn read(&mut self, directory: &Directory, places: &Places) {
+    fn read(&mut self, directory: &Directory, places: &SearchPaths) {
         let (bounds, left) = (directory.bounds.as_deref(), &mut self.left);
-        let scanned = scan::scan(&directory.path, bounds, &Look::FILES, left);
+        let scanned = scan::scan(&directory.path, bounds, &ScanKind::FILES, left);
         self.remarks.extend(scanned.remarks);
         self.directories.extend(scanned.directories);
-        let mut here: Vec<Known> = Vec::new();
+        let mut here: Vec<DefinitionEntry> = Vec::new();
         for (path, text) in scanned.files {
             let Some(known) = self.take(path, &text, directory, places) else {
                 continue;
@@ -232,7 +232,7 @@ impl Loaded {
             let reason = format!("there is a {} in {file} already", known.definition.name);
             let line = Some(scan::line_of_name(&text));
             self.remarks.push(Remark {
-                weight: Weight::Error,
+                weight: Severity::Error,
                 path,
                 line,
                 reason,
@@ -247,8 +247,8 @@ impl Loaded {
         path: PathBuf,
         text: &str,
         directory: &Directory,
-        places: &Places,
-    ) -> Option<Known> {
+        places: &SearchPaths,
+    ) -> Option<DefinitionEntry> {
         let mut say = |weight, line, reason| {
             self.remarks.push(Remark {
                 weight,
@@ -264,22 +264,22 @@ impl Loaded {
         } = match file::read(text) {
             Ok(read) => read?,
             Err(problem) => {
-                say(Weight::Error, problem.line, problem.reason);
+                say(Severity::Error, problem.line, problem.reason);
                 return None;
             }
         };
         notes
             .into_iter()
-            .for_each(|note| say(Weight::Note, note.line, note.reason));
+            .for_each(|note| say(Severity::Note, note.line, note.reason));
         if let Some(scope) = memory {
             let (memory, warning) =
                 memory::resolve(scope, &definition.name, Some(directory), places);
             definition.memory = memory;
             warning
                 .into_iter()
-                .for_each(|why| say(Weight::Warning, scan::line_of(text, "memory"), why));
+                .for_each(|why| say(Severity::Warning, scan::line_of(text, "memory"), why));
         }
-        Some(Known {
+        Some(DefinitionEntry {
             definition,
             source: directory.source,
             path: Some(path),
@@ -289,7 +289,7 @@ impl Loaded {
     /// posse's own come first, in their order; the others by name.
     fn in_order(mut self) -> Self {
         let own = self::guide::built_in();
-        let place = |known: &Known| own.iter().position(|own| known.is_called(&own.name));
+        let place = |known: &DefinitionEntry| own.iter().position(|own| known.is_called(&own.name));
         self.known.sort_by_key(|known| {
             (
                 place(known).unwrap_or(own.len()),
@@ -305,18 +305,18 @@ const AGENTS: &[&str] = &["agents"];
 
 /// Where definitions come from.
 #[derive(Clone, Debug)]
-pub(crate) struct Sources {
-    places: Places,
-    given: Given,
+pub(crate) struct AgentSources {
+    places: SearchPaths,
+    given: InlineAgents,
 }
 
-impl Sources {
+impl AgentSources {
     /// Returns the sources for an agent that works in `cwd`.
-    pub(crate) fn at(cwd: &Path, given: Given) -> Self {
-        Self::new(Places::at(cwd), given)
+    pub(crate) fn at(cwd: &Path, given: InlineAgents) -> Self {
+        Self::new(SearchPaths::at(cwd), given)
     }
 
-    pub(crate) fn new(places: Places, given: Given) -> Self {
+    pub(crate) fn new(places: SearchPaths, given: InlineAgents) -> Self {
         Self {
             places: place::resolved(places),
             given,
@@ -329,15 +329,15 @@ impl Sources {
     }
 
     /// Reads all that there is now.
-    pub(crate) fn load(&self) -> Loaded {
-        let mut loaded = Loaded::default();
+    pub(crate) fn load(&self) -> DefinitionSet {
+        let mut loaded = DefinitionSet::default();
         let (managed, others) = place::directories(&self.places, AGENTS);
         loaded.read(&managed, &self.places);
         for (definition, remarks) in self.given.resolved(&self.places) {
             loaded.remarks.extend(remarks);
-            loaded.add(Known {
+            loaded.add(DefinitionEntry {
                 definition,
-                source: Source::Flag,
+                source: DefinitionSource::Flag,
                 path: None,
             });
         }
@@ -354,9 +354,9 @@ impl Sources {
             }
         }
         for definition in self::guide::built_in() {
-            loaded.add(Known {
+            loaded.add(DefinitionEntry {
                 definition,
-                source: Source::BuiltIn,
+                source: DefinitionSource::BuiltIn,
                 path: None,
             });
         }
@@ -364,8 +364,8 @@ impl Sources {
     }
 
     /// Reads these files and directories only. What lies where nobody looks is taken for the user's.
-    pub(crate) fn load_only(&self, paths: &[PathBuf]) -> Loaded {
-        let mut loaded = Loaded::default();
+    pub(crate) fn load_only(&self, paths: &[PathBuf]) -> DefinitionSet {
+        let mut loaded = DefinitionSet::default();
         for path in paths {
             let directory = self.directory_of(path);
             if path.is_dir() {
@@ -373,7 +373,7 @@ impl Sources {
                 continue;
             }
             let error = |line, reason| Remark {
-                weight: Weight::Error,
+                weight: Severity::Error,
                 path: path.clone(),
                 line,
                 reason,
@@ -417,11 +417,11 @@ impl Sources {
     }
 }
 
-impl Watched for Sources {
+impl WatchedSources for AgentSources {
     type Item = Definition;
     const WORD: &'static str = "agents";
 
-    fn load(&self) -> Loaded {
+    fn load(&self) -> DefinitionSet {
         self.load()
     }
 

@@ -6,7 +6,7 @@ use posse_protocol::{AgentId, PermissionMode};
 
 /// What a front end can say of a session before anything has happened in it.
 #[derive(Clone, Debug)]
-pub(crate) struct Facts {
+pub(crate) struct SessionFacts {
     /// The session, which is its root agent.
     pub(crate) session: AgentId,
     /// The command that goes on with it, without its words.

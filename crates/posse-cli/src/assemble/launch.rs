@@ -5,9 +5,9 @@ use std::ffi::{OsStr, OsString};
 use anyhow::Context as _;
 use posse_tools::{Launch, Variable};
 
-use super::run_config::Wish;
+use super::run_config::RunConfig;
 use crate::config::environment::variable;
-use crate::config::store::Place;
+use crate::config::store::StoreLocation;
 use crate::config::store_choice;
 use crate::error::Advised;
 
@@ -33,8 +33,8 @@ const HUSHED: [&str; 8] = [
 ];
 
 /// What runs in a pane that is opened for a member.
-pub(crate) fn launch(wish: &Wish) -> anyhow::Result<Launch> {
-    if wish.limits.budget.tokens.is_some() {
+pub(crate) fn launch(config: &RunConfig) -> anyhow::Result<Launch> {
+    if config.limits.budget.tokens.is_some() {
         anyhow::bail!(Advised {
             what: "a budget in tokens counts in one process, and teammates are to run in their own"
                 .into(),
@@ -45,7 +45,7 @@ pub(crate) fn launch(wish: &Wish) -> anyhow::Result<Launch> {
     }
     let posse = std::env::current_exe().context("cannot find the program that runs")?;
     let mut command = vec![posse.into_os_string(), "team".into(), "join".into()];
-    command.extend(flags(wish)?);
+    command.extend(flags(config)?);
     let found = |name: &&str, secret| {
         let value = variable(name)?.into();
         Some(Variable {
@@ -54,9 +54,9 @@ pub(crate) fn launch(wish: &Wish) -> anyhow::Result<Launch> {
             secret,
         })
     };
-    let mut environment = wish.provider.environment()?;
+    let mut environment = config.provider.environment()?;
     environment.extend(TOLD.iter().filter_map(|name| found(name, false)));
-    if let Place::Server(server) = store_choice::meant_store(&wish.store)?.place {
+    if let StoreLocation::Server(server) = store_choice::meant_store(&config.store)?.place {
         let value = server.whole().into();
         environment.push(Variable {
             name: "POSSE_STORE".into(),
@@ -68,56 +68,61 @@ pub(crate) fn launch(wish: &Wish) -> anyhow::Result<Launch> {
     Ok(Launch {
         command,
         environment,
-        budgeted: wish.limits.budget.cost.is_some(),
+        budgeted: config.limits.budget.cost.is_some(),
     })
 }
 
 /// The flags that make it the same for a member there as here.
-fn flags(wish: &Wish) -> anyhow::Result<Vec<OsString>> {
-    let mut flags = Flags::default();
+fn flags(config: &RunConfig) -> anyhow::Result<Vec<OsString>> {
+    let mut flags = FlagList::default();
     // What a server is opened with may have a password in it, and others read command lines.
-    if let Place::File(path) = store_choice::meant_store(&wish.store)?.place {
+    if let StoreLocation::File(path) = store_choice::meant_store(&config.store)?.place {
         let mut url = OsString::from("sqlite:");
         url.push(std::path::absolute(path)?);
         flags.add("--store", url);
     }
-    flags.number("--max-tokens", Some(wish.limits.max_tokens));
-    wish.mode
+    flags.number("--max-tokens", Some(config.limits.max_tokens));
+    config
+        .mode
         .iter()
         .for_each(|mode| flags.add("--permission-mode", mode.as_str()));
-    wish.allow
+    config
+        .allow
         .iter()
         .for_each(|rule| flags.add("--allowed-tools", rule));
-    wish.deny
+    config
+        .deny
         .iter()
         .for_each(|rule| flags.add("--disallowed-tools", rule));
-    wish.add_dir
+    config
+        .add_dir
         .iter()
         .for_each(|directory| flags.add("--add-dir", directory));
-    wish.given
+    config
+        .given
         .text()
         .iter()
         .for_each(|text| flags.add("--agents", text));
     flags.number(
         "--max-time",
-        wish.limits.budget.time.map(|time| time.as_secs()),
+        config.limits.budget.time.map(|time| time.as_secs()),
     );
-    flags.number("--max-agents", wish.agents.running);
-    flags.number("--max-depth", wish.agents.depth);
+    flags.number("--max-agents", config.agents.running);
+    flags.number("--max-depth", config.agents.depth);
     flags.number(
         "--auto-background",
-        wish.agents.auto_background.map(|time| time.as_secs()),
+        config.agents.auto_background.map(|time| time.as_secs()),
     );
-    if wish.agents.no_background {
+    if config.agents.no_background {
         flags.0.push("--no-background".into());
     }
     Ok(flags.0)
 }
 
 #[derive(Default)]
-struct Flags(Vec<OsString>);
+struct FlagList(Vec<OsString>);
 
-impl Flags {
+impl FlagList {
     /// In one word: a value may begin with a dash.
     fn add(&mut self, name: &str, value: impl AsRef<OsStr>) {
         let mut flag = OsString::from(name);
@@ -138,20 +143,20 @@ mod tests {
     use clap::Parser as _;
 
     use super::*;
-    use crate::assemble::run_config::Which;
+    use crate::assemble::run_config::SessionChoice;
     use crate::config::store::StoreArgs;
-    use crate::definitions::Given;
+    use crate::definitions::InlineAgents;
 
     /// What the flags of a wish ask for in the other process.
-    fn carried(arguments: &[&str]) -> (Wish, Wish) {
+    fn carried(arguments: &[&str]) -> (RunConfig, RunConfig) {
         let args =
             crate::Args::try_parse_from([&["posse", "-p", "x"], arguments].concat()).unwrap();
         let given = args.run.options.given(&[]).unwrap();
         let store = StoreArgs {
-            store: Some(Place::File("/tmp/x.db".into())),
+            store: Some(StoreLocation::File("/tmp/x.db".into())),
         };
-        let wish = args.run.options.wish(None, store.clone(), given);
-        let line = flags(&wish).unwrap();
+        let config = args.run.options.run_config(None, store.clone(), given);
+        let line = flags(&config).unwrap();
         let words = [
             "posse",
             "team",
@@ -166,7 +171,10 @@ mod tests {
         };
         let terms = team.joins().unwrap();
         let given = terms.given(&[]).unwrap();
-        (wish, terms.wish(Some(Which::Id("1".into())), store, given))
+        (
+            config,
+            terms.run_config(Some(SessionChoice::Id("1".into())), store, given),
+        )
     }
 
     #[test]
@@ -223,8 +231,11 @@ mod tests {
         let store = StoreArgs {
             store: args.run.store.clone(),
         };
-        let wish = args.run.options.wish(None, store, Given::default());
-        let launch = launch(&wish).unwrap();
+        let config = args
+            .run
+            .options
+            .run_config(None, store, InlineAgents::default());
+        let launch = launch(&config).unwrap();
         assert!(
             !format!("{:?}", launch.command).contains("s3cret"),
             "{:?}",
@@ -245,10 +256,10 @@ mod tests {
     fn a_budget_in_tokens_is_for_one_process() {
         let args =
             crate::Args::try_parse_from(["posse", "-p", "x", "--max-budget-tokens", "5"]).unwrap();
-        let wish = args
-            .run
-            .options
-            .wish(None, StoreArgs::default(), Given::default());
-        assert!(launch(&wish).unwrap_err().to_string().contains("tokens"));
+        let config =
+            args.run
+                .options
+                .run_config(None, StoreArgs::default(), InlineAgents::default());
+        assert!(launch(&config).unwrap_err().to_string().contains("tokens"));
     }
 }

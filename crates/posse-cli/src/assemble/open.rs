@@ -23,9 +23,9 @@ use posse_runtime::runtime::Runtime;
 use posse_tools::GitWorktrees;
 use tokio::sync::oneshot;
 
-use super::facts::Facts;
-use super::provider::{self, Chosen, Otherwise};
-use super::run_config::{Which, Wish};
+use super::facts::SessionFacts;
+use super::provider::{self, ChosenModel, ModelFallback};
+use super::run_config::{RunConfig, SessionChoice};
 use super::{directories, store, tools};
 use super::{launch, panes, prompt, worktree_sweep};
 use crate::config::environment;
@@ -34,8 +34,8 @@ use crate::config::settings::{FlagSettings, Settings};
 use crate::config::store_choice;
 use crate::definitions::instructions;
 use crate::definitions::skills::SkillSources;
-use crate::definitions::slash::Slash;
-use crate::definitions::{Live, Sources, Watched};
+use crate::definitions::slash::SlashCommands;
+use crate::definitions::{AgentSources, LiveDefinitions, WatchedSources};
 use crate::error::Advised;
 use crate::output::say;
 use crate::select::sessions;
@@ -50,29 +50,29 @@ const LEAST_MEMORY: u64 = 256 << 20;
 const MOST_WARNINGS: usize = 5;
 
 /// An agent that is ready to be told something.
-pub(crate) struct Opened {
+pub(crate) struct Started {
     pub(crate) runtime: Runtime,
     pub(crate) agent: Agent,
-    pub(crate) facts: Facts,
-    pub(crate) store: store::Opened,
+    pub(crate) facts: SessionFacts,
+    pub(crate) store: store::OpenStore,
     /// The types that it can start, as they change.
-    pub(crate) live: Live<Sources>,
+    pub(crate) live: LiveDefinitions<AgentSources>,
     /// The skills, as they change.
-    pub(crate) skills: Live<SkillSources>,
+    pub(crate) skills: LiveDefinitions<SkillSources>,
     /// What can be called by a slash.
-    pub(crate) slash: Slash,
+    pub(crate) slash: SlashCommands,
     /// Comes if somebody should look at worktrees.
     pub(crate) swept: oneshot::Receiver<String>,
 }
 
 /// What an agent stands on, before there is one.
-pub(crate) struct Grounds {
+pub(crate) struct SessionContext {
     pub(crate) runtime: Runtime,
     pub(crate) setup: Setup,
-    pub(crate) store: store::Opened,
-    pub(crate) live: Live<Sources>,
-    pub(crate) skills: Live<SkillSources>,
-    pub(crate) slash: Slash,
+    pub(crate) store: store::OpenStore,
+    pub(crate) live: LiveDefinitions<AgentSources>,
+    pub(crate) skills: LiveDefinitions<SkillSources>,
+    pub(crate) slash: SlashCommands,
     pub(crate) cwd: PathBuf,
     settings: Settings,
     /// The session that goes on.
@@ -83,9 +83,14 @@ pub(crate) struct Grounds {
     retries: u32,
 }
 
-impl Grounds {
+impl SessionContext {
     /// What can be said of an agent on them.
-    pub(crate) fn facts(&self, session: AgentId, tools: Vec<String>, again: String) -> Facts {
+    pub(crate) fn facts(
+        &self,
+        session: AgentId,
+        tools: Vec<String>,
+        again: String,
+    ) -> SessionFacts {
         let policy = &self.settings.policy;
         let types = self.live.catalogue.now();
         let names = types.iter().map(|definition| definition.name.clone());
@@ -93,7 +98,7 @@ impl Grounds {
         let loadable = known
             .iter()
             .filter(|skill| skill.for_model && !policy.forbids_skill(&skill.name));
-        Facts {
+        SessionFacts {
             session,
             again,
             model: self.model.clone(),
@@ -110,39 +115,42 @@ impl Grounds {
 }
 
 /// Makes or finds the agent that was asked for.
-pub(crate) async fn open(wish: Wish) -> anyhow::Result<Opened> {
-    let grounds = ground(&wish).await?;
+pub(crate) async fn open(config: RunConfig) -> anyhow::Result<Started> {
+    let context = session_context(&config).await?;
     let (runtime, setup, mode) = (
-        &grounds.runtime,
-        grounds.setup.clone(),
-        grounds.settings.mode,
+        &context.runtime,
+        context.setup.clone(),
+        context.settings.mode,
     );
-    let changed = grounds
+    let changed = context
         .found
         .as_ref()
         .and_then(|session| (session.mode != mode).then_some(mode));
-    let agent = match &grounds.found {
-        Some(session) if wish.fork => runtime.fork_session(session.agent, changed, setup).await?,
+    let agent = match &context.found {
+        Some(session) if config.fork => runtime.fork_session(session.agent, changed, setup).await?,
         Some(session) => runtime.resume(session.agent, changed, setup).await?,
-        None => runtime.start(&character(&wish, &grounds.model, mode, &grounds.cwd), setup),
+        None => runtime.start(
+            &character(&config, &context.model, mode, &context.cwd),
+            setup,
+        ),
     };
-    let swept = worktree_sweep::start(grounds.worktrees.clone(), &directories::worktrees()?);
+    let swept = worktree_sweep::start(context.worktrees.clone(), &directories::worktrees()?);
     let short = crate::present::sessions::short(agent.id);
-    let again = match &wish.team {
+    let again = match &config.team {
         Some(team) => format!("posse team run {team} --resume {short}"),
         None => format!("posse -p --resume {short}"),
     };
-    let again = store_choice::in_store(again, &wish.store);
-    let facts = grounds.facts(agent.id, agent.tools.clone(), again);
-    let Grounds {
+    let again = store_choice::in_store(again, &config.store);
+    let facts = context.facts(agent.id, agent.tools.clone(), again);
+    let SessionContext {
         runtime,
         store,
         live,
         skills,
         slash,
         ..
-    } = grounds;
-    Ok(Opened {
+    } = context;
+    Ok(Started {
         runtime,
         agent,
         facts,
@@ -155,40 +163,40 @@ pub(crate) async fn open(wish: Wish) -> anyhow::Result<Opened> {
 }
 
 /// Makes what an agent stands on.
-pub(crate) async fn ground(wish: &Wish) -> anyhow::Result<Grounds> {
+pub(crate) async fn session_context(config: &RunConfig) -> anyhow::Result<SessionContext> {
     let here = environment::working_directory()?;
-    let store = store::Opened::at(&store_choice::meant_store(&wish.store)?.place)?;
-    let found = match &wish.which {
+    let store = store::OpenStore::at(&store_choice::meant_store(&config.store)?.place)?;
+    let found = match &config.which {
         None => None,
-        Some(which) => Some(find_session(store.store.as_ref(), which, &here, wish).await?),
+        Some(which) => Some(find_session(store.store.as_ref(), which, &here, config).await?),
     };
     let cwd = found.as_ref().map_or(here, |session| session.cwd.clone());
-    let settings = settings(wish, found.as_ref(), &cwd)?;
-    let otherwise = match &found {
-        Some(session) => Otherwise::Session(session.model.clone()),
-        None => Otherwise::Settings(settings.model.clone()),
+    let settings = settings(config, found.as_ref(), &cwd)?;
+    let fallback = match &found {
+        Some(session) => ModelFallback::Session(session.model.clone()),
+        None => ModelFallback::Settings(settings.model.clone()),
     };
-    let Engine {
+    let RuntimeParts {
         runtime,
         prices,
         worktrees,
         model,
         key_source,
         retries,
-    } = engine(wish, Arc::clone(&store.store), otherwise)?;
+    } = runtime_parts(config, Arc::clone(&store.store), fallback)?;
     let budgets = settings.agents.budgets;
     affordable(
         &*prices,
         &model,
-        &[wish.limits.budget, budgets.alone, budgets.subtree],
+        &[config.limits.budget, budgets.alone, budgets.subtree],
     )?;
-    let Equipment {
+    let AgentParts {
         setup,
         live,
         skills,
-    } = equip(wish, &settings, cwd.clone())?;
-    let slash = Slash::new(skills.catalogue.clone(), Arc::new(settings.policy.clone()));
-    Ok(Grounds {
+    } = agent_parts(config, &settings, cwd.clone())?;
+    let slash = SlashCommands::new(skills.catalogue.clone(), Arc::new(settings.policy.clone()));
+    Ok(SessionContext {
         runtime,
         setup,
         store,
@@ -206,7 +214,7 @@ pub(crate) async fn ground(wish: &Wish) -> anyhow::Result<Grounds> {
 }
 
 /// What all agents of a process stand on, whatever session they are of.
-pub(crate) struct Engine {
+pub(crate) struct RuntimeParts {
     pub(crate) runtime: Runtime,
     prices: Arc<PriceList>,
     worktrees: GitWorktrees,
@@ -216,18 +224,18 @@ pub(crate) struct Engine {
 }
 
 /// Makes a runtime on a store.
-pub(crate) fn engine(
-    wish: &Wish,
+pub(crate) fn runtime_parts(
+    config: &RunConfig,
     store: Arc<dyn Store>,
-    otherwise: Otherwise,
-) -> anyhow::Result<Engine> {
+    fallback: ModelFallback,
+) -> anyhow::Result<RuntimeParts> {
     let policy = RetryPolicy::default();
     let retries = policy.retries;
-    let Chosen {
+    let ChosenModel {
         model,
         name,
         key_source,
-    } = wish.provider.choose_or(policy, otherwise)?;
+    } = config.provider.choose_or(policy, fallback)?;
     let prices = Arc::new(provider::prices()?);
     let worktrees = GitWorktrees::new(directories::worktrees()?);
     let ports = Ports {
@@ -238,7 +246,7 @@ pub(crate) fn engine(
         memory: Arc::new(SystemMemory),
         worktrees: Arc::new(worktrees.clone()),
     };
-    Ok(Engine {
+    Ok(RuntimeParts {
         runtime: Runtime::new(ports),
         prices,
         worktrees,
@@ -249,27 +257,31 @@ pub(crate) fn engine(
 }
 
 /// What agents of one session get.
-pub(crate) struct Equipment {
+pub(crate) struct AgentParts {
     pub(crate) setup: Setup,
-    pub(crate) live: Live<Sources>,
-    pub(crate) skills: Live<SkillSources>,
+    pub(crate) live: LiveDefinitions<AgentSources>,
+    pub(crate) skills: LiveDefinitions<SkillSources>,
 }
 
-impl Equipment {
+impl AgentParts {
     /// For members of a session that others lead, which works in `cwd`.
-    pub(crate) fn of(wish: &Wish, cwd: &Path) -> anyhow::Result<Self> {
-        equip(wish, &settings(wish, None, cwd)?, cwd.to_owned())
+    pub(crate) fn of(config: &RunConfig, cwd: &Path) -> anyhow::Result<Self> {
+        agent_parts(config, &settings(config, None, cwd)?, cwd.to_owned())
     }
 }
 
-fn equip(wish: &Wish, settings: &Settings, cwd: PathBuf) -> anyhow::Result<Equipment> {
-    let live = Live::new(Sources::at(&cwd, wish.given.clone()));
-    let skills = Live::new(SkillSources::at(&cwd));
+fn agent_parts(
+    config: &RunConfig,
+    settings: &Settings,
+    cwd: PathBuf,
+) -> anyhow::Result<AgentParts> {
+    let live = LiveDefinitions::new(AgentSources::at(&cwd, config.given.clone()));
+    let skills = LiveDefinitions::new(SkillSources::at(&cwd));
     warn(&live);
     warn(&skills);
-    let mut setup = setup(wish, settings, cwd, &live)?;
+    let mut setup = setup(config, settings, cwd, &live)?;
     setup.spawning.skills = Some(skills.catalogue.clone());
-    Ok(Equipment {
+    Ok(AgentParts {
         setup,
         live,
         skills,
@@ -277,8 +289,8 @@ fn equip(wish: &Wish, settings: &Settings, cwd: PathBuf) -> anyhow::Result<Equip
 }
 
 /// The settings that hold, with what is to be said about them.
-fn settings(wish: &Wish, found: Option<&Session>, cwd: &Path) -> anyhow::Result<Settings> {
-    let (strictest, usual) = wish
+fn settings(config: &RunConfig, found: Option<&Session>, cwd: &Path) -> anyhow::Result<Settings> {
+    let (strictest, usual) = config
         .lead
         .as_ref()
         .map(|lead| (lead.strictest, lead.mode))
@@ -287,26 +299,26 @@ fn settings(wish: &Wish, found: Option<&Session>, cwd: &Path) -> anyhow::Result<
         .map(|session| session.mode)
         .filter(|mode| *mode != BYPASS);
     let flags = FlagSettings {
-        allow: wish.allow.clone(),
-        deny: wish.deny.clone(),
-        mode: wish.mode,
+        allow: config.allow.clone(),
+        deny: config.deny.clone(),
+        mode: config.mode,
         kept_mode: kept.or(usual),
         strictest,
-        model: wish
+        model: config
             .provider
             .named()
-            .or_else(|| wish.lead.as_ref().and_then(|lead| lead.model.clone())),
-        additional_directories: wish.add_dir.clone(),
-        agents: wish.agents,
-        backend: wish.backend,
+            .or_else(|| config.lead.as_ref().and_then(|lead| lead.model.clone())),
+        additional_directories: config.add_dir.clone(),
+        agents: config.agents,
+        backend: config.backend,
     };
     let settings = Settings::at(cwd, flags)?;
-    let details = settings.details.iter().filter(|_| wish.verbose);
+    let details = settings.details.iter().filter(|_| config.verbose);
     for warning in settings.warnings.iter().chain(details) {
         say(&format!("warning: {}", crate::output::tame(warning)));
     }
     let was = found
-        .filter(|_| wish.mode.is_none())
+        .filter(|_| config.mode.is_none())
         .map(|session| session.mode);
     was.and_then(|was| changed_mode(was, settings.mode))
         .iter()
@@ -316,11 +328,11 @@ fn settings(wish: &Wish, found: Option<&Session>, cwd: &Path) -> anyhow::Result<
 
 async fn find_session(
     store: &dyn Store,
-    which: &Which,
+    which: &SessionChoice,
     here: &Path,
-    wish: &Wish,
+    config: &RunConfig,
 ) -> anyhow::Result<Session> {
-    if wish.system_prompt.is_some() || wish.append_system_prompt.is_some() {
+    if config.system_prompt.is_some() || config.append_system_prompt.is_some() {
         anyhow::bail!(Advised {
             what: "a session keeps the system prompt it began with".into(),
             advice: "leave --system-prompt and --append-system-prompt away, or start a new session"
@@ -328,8 +340,8 @@ async fn find_session(
         });
     }
     let session = match which {
-        Which::Newest => sessions::newest_to_continue(store, here).await?,
-        Which::Id(prefix) => sessions::by_prefix(store, prefix).await?,
+        SessionChoice::Newest => sessions::newest_to_continue(store, here).await?,
+        SessionChoice::Id(prefix) => sessions::by_prefix(store, prefix).await?,
     };
     if !session.cwd.is_dir() {
         anyhow::bail!(Advised {
@@ -371,10 +383,10 @@ fn affordable(prices: &dyn Prices, model: &str, budgets: &[Budget]) -> anyhow::R
 }
 
 fn setup(
-    wish: &Wish,
+    config: &RunConfig,
     settings: &Settings,
     cwd: PathBuf,
-    live: &Live<Sources>,
+    live: &LiveDefinitions<AgentSources>,
 ) -> anyhow::Result<Setup> {
     let mut roots = vec![cwd.clone()];
     for directory in &settings.additional_directories {
@@ -389,15 +401,15 @@ fn setup(
     let home = environment::home().map(|home| home.canonicalize().unwrap_or(home));
     let mut spawning = spawning(settings, &cwd, live);
     // Who leads a team in front of somebody may have its members seen.
-    let leads = wish.team.is_some();
-    let scene = panes::Scene {
+    let leads = config.team.is_some();
+    let pane_context = panes::PaneContext {
         attended: leads && std::io::stderr().is_terminal(),
         leads,
-        counts_tokens: wish.limits.budget.tokens.is_some(),
+        counts_tokens: config.limits.budget.tokens.is_some(),
     };
-    let quarters = match wish.is_host {
+    let quarters = match config.is_host {
         true => Quarters::Here,
-        false => panes::choose(&settings.teams, scene, || launch::launch(wish))?,
+        false => panes::choose(&settings.teams, pane_context, || launch::launch(config))?,
     };
     spawning.teams = Teaming {
         quarters,
@@ -412,8 +424,8 @@ fn setup(
         notes: None,
     };
     Ok(Setup {
-        tools: match wish.which {
-            None if !wish.is_host => tools::tools(&settings.policy),
+        tools: match config.which {
+            None if !config.is_host => tools::tools(&settings.policy),
             // The model knows what it was told of; rules deny each call. And what a forbidden tool left
             // running when its process died must be ended by that tool.
             _ => tools::all_tools(),
@@ -422,16 +434,16 @@ fn setup(
         workspace: Arc::new(workspace),
         limits: Limits {
             compact_at: settings.compact_at,
-            ..wish.limits
+            ..config.limits
         },
-        asker: wish.asker,
+        asker: config.asker,
         spawning,
         // Who sends several prompts waits for as many results.
         joins: false,
     })
 }
 
-fn spawning(settings: &Settings, cwd: &Path, live: &Live<Sources>) -> Spawning {
+fn spawning(settings: &Settings, cwd: &Path, live: &LiveDefinitions<AgentSources>) -> Spawning {
     let agents = &settings.agents;
     let (instead, more, day) = (None, None, today());
     let instructions = instructions::at(cwd);
@@ -444,7 +456,7 @@ fn spawning(settings: &Settings, cwd: &Path, live: &Live<Sources>) -> Spawning {
         usual_model: environment::variable("POSSE_SUBAGENT_MODEL"),
         base: agents.base,
         dirty: agents.dirty,
-        context: prompt::surroundings(prompt::Parts {
+        context: prompt::surroundings(prompt::PromptParts {
             instead,
             more,
             cwd,
@@ -463,7 +475,7 @@ fn spawning(settings: &Settings, cwd: &Path, live: &Live<Sources>) -> Spawning {
 }
 
 /// Says what is wrong with definitions, as far as one reads that before something else.
-fn warn<S: Watched>(live: &Live<S>) {
+fn warn<S: WatchedSources>(live: &LiveDefinitions<S>) {
     let trouble: Vec<_> = live.loaded.trouble().collect();
     for remark in trouble.iter().take(MOST_WARNINGS) {
         say(&format!(
@@ -487,23 +499,23 @@ fn today() -> String {
     jiff::Timestamp::now().strftime("%Y-%m-%d").to_string()
 }
 
-fn character(wish: &Wish, model: &str, mode: PermissionMode, cwd: &Path) -> Character {
-    let of_lead = wish
+fn character(config: &RunConfig, model: &str, mode: PermissionMode, cwd: &Path) -> Character {
+    let of_lead = config
         .lead
         .iter()
         .flat_map(|lead| lead.prompt.iter().map(String::as_str));
     let more: Vec<&str> = of_lead
-        .chain(wish.append_system_prompt.as_deref())
+        .chain(config.append_system_prompt.as_deref())
         .collect();
     let more = (!more.is_empty()).then(|| more.join("\n\n"));
-    let system = prompt::system(prompt::Parts {
-        instead: wish.system_prompt.as_deref(),
+    let system = prompt::system(prompt::PromptParts {
+        instead: config.system_prompt.as_deref(),
         more: more.as_deref(),
         cwd,
         instructions: instructions::at(cwd),
         day: &today(),
     });
-    let effort = wish.lead.as_ref().and_then(|lead| lead.effort);
+    let effort = config.lead.as_ref().and_then(|lead| lead.effort);
     Character {
         model: model.to_owned(),
         system,

@@ -6,16 +6,16 @@ use clap::ValueEnum;
 use clap::error::ErrorKind;
 use posse_runtime::live::setup::{Asker, Limits};
 
-use super::run_config::{Which, Wish};
-use super::terms::{Terms, seconds};
+use super::run_config::{RunConfig, SessionChoice};
+use super::terms::{AgentArgs, seconds};
 use crate::config::settings::teams::Backend;
 use crate::config::store::StoreArgs;
-use crate::definitions::Given;
+use crate::definitions::InlineAgents;
 use crate::error::usage::UsageError;
 
 /// How agents work, and how that is told.
 #[derive(Clone, Debug, clap::Args)]
-pub(crate) struct Options {
+pub(crate) struct RunOptions {
     /// How the result is given [default: text]
     #[arg(long, value_enum, value_name = "FORMAT")]
     pub(crate) output_format: Option<OutputFormat>,
@@ -26,7 +26,7 @@ pub(crate) struct Options {
     #[arg(long)]
     pub(crate) include_partial_messages: bool,
     #[command(flatten)]
-    pub(crate) terms: Terms,
+    pub(crate) terms: AgentArgs,
     /// Call the model so many times at most
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) max_turns: Option<u32>,
@@ -68,7 +68,7 @@ pub(crate) enum InputFormat {
     StreamJson,
 }
 
-impl Options {
+impl RunOptions {
     /// What the grammar of the command line cannot say. `path` is the command that they belong to.
     pub(crate) fn check(&self, path: &[&'static str]) -> Result<(), UsageError> {
         let wrong = |what: &str| Err(UsageError::new(path, ErrorKind::ArgumentConflict, what));
@@ -83,17 +83,22 @@ impl Options {
     }
 
     /// The types of agents that are defined by the command line itself.
-    pub(crate) fn given(&self, path: &[&'static str]) -> Result<Given, UsageError> {
+    pub(crate) fn given(&self, path: &[&'static str]) -> Result<InlineAgents, UsageError> {
         self.terms.given(path)
     }
 
     /// What they ask for, in the session that is meant.
-    pub(crate) fn wish(&self, which: Option<Which>, store: StoreArgs, given: Given) -> Wish {
-        let wish = self.terms.wish(which, store, given);
-        Wish {
+    pub(crate) fn run_config(
+        &self,
+        which: Option<SessionChoice>,
+        store: StoreArgs,
+        given: InlineAgents,
+    ) -> RunConfig {
+        let config = self.terms.run_config(which, store, given);
+        RunConfig {
             limits: Limits {
                 turns: self.max_turns,
-                ..wish.limits
+                ..config.limits
             },
             backend: self.team_backend,
             system_prompt: self.system_prompt.clone(),
@@ -104,7 +109,7 @@ impl Options {
                 Asker::Nobody
             },
             verbose: self.verbose,
-            ..wish
+            ..config
         }
     }
 

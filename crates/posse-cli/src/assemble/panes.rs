@@ -7,12 +7,12 @@ use posse_runtime::definition::spawning::Quarters;
 use posse_tools::{CommandPanes, Inside, Launch, TmuxPanes};
 
 use crate::config::environment::variable;
-use crate::config::settings::teams::{Backend, Forced, Teams};
+use crate::config::settings::teams::{Backend, ForcedBy, TeamSettings};
 use crate::error::Advised;
 
 /// What a run is, as far as it says whether panes are wanted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Scene {
+pub(crate) struct PaneContext {
     /// Whether a person sits in front: nobody else needs a pane that was not asked for by name.
     pub(crate) attended: bool,
     /// Whether it has a team work; others may never open a pane.
@@ -23,48 +23,52 @@ pub(crate) struct Scene {
 
 /// Where teammates run.
 pub(crate) fn choose(
-    teams: &Teams,
-    scene: Scene,
+    teams: &TeamSettings,
+    context: PaneContext,
     launch: impl FnOnce() -> anyhow::Result<Launch>,
 ) -> anyhow::Result<Quarters> {
     let inside = || Inside::read(&variable("TMUX")?, &variable("TMUX_PANE")?);
-    Ok(match decide(teams, scene, inside())? {
-        Choice::InProcess => Quarters::Here,
-        Choice::Tmux(inside) => {
+    Ok(match decide(teams, context, inside())? {
+        PaneChoice::InProcess => Quarters::Here,
+        PaneChoice::Tmux(inside) => {
             Quarters::Panes(Arc::new(TmuxPanes::new(inside, teams.place, launch()?)))
         }
-        Choice::Command(template) => {
+        PaneChoice::Command(template) => {
             Quarters::Panes(Arc::new(CommandPanes::new(template, launch()?)))
         }
-        Choice::Workers => Quarters::Workers,
+        PaneChoice::Workers => Quarters::Workers,
     })
 }
 
 #[derive(Debug, PartialEq, Eq)]
-enum Choice {
+enum PaneChoice {
     InProcess,
     Tmux(Inside),
     Command(posse_tools::Template),
     Workers,
 }
 
-fn decide(teams: &Teams, scene: Scene, inside: Option<Inside>) -> Result<Choice, Advised> {
-    let Scene {
+fn decide(
+    teams: &TeamSettings,
+    context: PaneContext,
+    inside: Option<Inside>,
+) -> Result<PaneChoice, Advised> {
+    let PaneContext {
         attended,
         leads,
         counts_tokens,
-    } = scene;
+    } = context;
     if teams.backend == Backend::Worker && !counts_tokens {
         // Nobody has to look on for that.
-        return Ok(Choice::Workers);
+        return Ok(PaneChoice::Workers);
     }
     if teams.forced.is_none() && (!attended || counts_tokens) {
-        return Ok(Choice::InProcess);
+        return Ok(PaneChoice::InProcess);
     }
     // What the administrator wants of panes is no reason to fail for who opens none.
-    let in_vain = matches!(teams.forced, Some(Forced::File(_))) && !leads;
+    let in_vain = matches!(teams.forced, Some(ForcedBy::File(_))) && !leads;
     match (teams.backend, inside, &teams.pane_command) {
-        (Backend::InProcess, _, _) => Ok(Choice::InProcess),
+        (Backend::InProcess, _, _) => Ok(PaneChoice::InProcess),
         (Backend::Worker, _, _) => Err(Advised {
             what: "a budget in tokens counts in one process, and teammates are to run in workers"
                 .into(),
@@ -73,16 +77,16 @@ fn decide(teams: &Teams, scene: Scene, inside: Option<Inside>) -> Result<Choice,
                 otherwise(teams)
             ),
         }),
-        (Backend::Tmux, Some(inside), _) => Ok(Choice::Tmux(inside)),
+        (Backend::Tmux, Some(inside), _) => Ok(PaneChoice::Tmux(inside)),
         // Who has it in the settings works outside tmux at times.
-        (Backend::Tmux, None, _) if teams.forced.is_none() || in_vain => Ok(Choice::InProcess),
+        (Backend::Tmux, None, _) if teams.forced.is_none() || in_vain => Ok(PaneChoice::InProcess),
         (Backend::Tmux, None, _) => Err(Advised {
             what: "teammates are to run in panes of tmux, and posse was not started inside tmux"
                 .into(),
             advice: format!("start tmux and posse in it, {}", otherwise(teams)),
         }),
-        (Backend::Command, _, Some(template)) => Ok(Choice::Command(template.clone())),
-        (Backend::Command, _, None) if in_vain => Ok(Choice::InProcess),
+        (Backend::Command, _, Some(template)) => Ok(PaneChoice::Command(template.clone())),
+        (Backend::Command, _, None) if in_vain => Ok(PaneChoice::InProcess),
         (Backend::Command, _, None) => Err(Advised {
             what:
                 "teammates are to run in what teams.paneCommand opens, and no such command is set"
@@ -96,10 +100,12 @@ fn decide(teams: &Teams, scene: Scene, inside: Option<Inside>) -> Result<Choice,
 }
 
 /// How it could be otherwise.
-fn otherwise(teams: &Teams) -> String {
+fn otherwise(teams: &TeamSettings) -> String {
     match &teams.forced {
-        Some(Forced::File(path)) => format!("or have teams.backend changed in {}", path.display()),
-        Some(Forced::Flag) | None => "or say --team-backend in-process".into(),
+        Some(ForcedBy::File(path)) => {
+            format!("or have teams.backend changed in {}", path.display())
+        }
+        Some(ForcedBy::Flag) | None => "or say --team-backend in-process".into(),
     }
 }
 
@@ -111,8 +117,8 @@ mod tests {
 
     use super::*;
 
-    fn teams(backend: Backend, forced: Option<Forced>) -> Teams {
-        Teams {
+    fn teams(backend: Backend, forced: Option<ForcedBy>) -> TeamSettings {
+        TeamSettings {
             backend,
             forced,
             pane_command: None,
@@ -121,12 +127,12 @@ mod tests {
         }
     }
 
-    const SEEN: Scene = Scene {
+    const SEEN: PaneContext = PaneContext {
         attended: true,
         leads: true,
         counts_tokens: false,
     };
-    const ALONE: Scene = Scene {
+    const ALONE: PaneContext = PaneContext {
         attended: false,
         leads: false,
         counts_tokens: false,
@@ -136,58 +142,70 @@ mod tests {
     #[test]
     fn panes_are_for_people_who_ask_for_them() {
         let inside = || Inside::read("/tmp/tmux-0/default,1,0", "%0");
-        let tmux = || Choice::Tmux(inside().unwrap());
+        let tmux = || PaneChoice::Tmux(inside().unwrap());
         let check = |backend,
-                     forced: Option<Forced>,
-                     scene,
+                     forced: Option<ForcedBy>,
+                     context,
                      inside: Option<Inside>,
-                     expected: Option<Choice>| {
-            let decided = decide(&teams(backend, forced.clone()), scene, inside);
+                     expected: Option<PaneChoice>| {
+            let decided = decide(&teams(backend, forced.clone()), context, inside);
             assert_eq!(
                 decided.as_ref().ok(),
                 expected.as_ref(),
-                "{backend:?} {forced:?} {scene:?}: {decided:?}"
+                "{backend:?} {forced:?} {context:?}: {decided:?}"
             );
         };
         let (flag, file) = (
-            || Some(Forced::Flag),
-            || Some(Forced::File("/etc/x.json".into())),
+            || Some(ForcedBy::Flag),
+            || Some(ForcedBy::File("/etc/x.json".into())),
         );
         check(
             Backend::InProcess,
             None,
             SEEN,
             inside(),
-            Some(Choice::InProcess),
+            Some(PaneChoice::InProcess),
         );
         check(Backend::Tmux, None, SEEN, inside(), Some(tmux()));
-        check(Backend::Tmux, None, SEEN, None, Some(Choice::InProcess));
+        check(Backend::Tmux, None, SEEN, None, Some(PaneChoice::InProcess));
         check(
             Backend::Tmux,
             None,
             ALONE,
             inside(),
-            Some(Choice::InProcess),
+            Some(PaneChoice::InProcess),
         );
         check(Backend::Tmux, flag(), ALONE, inside(), Some(tmux()));
         check(Backend::Tmux, flag(), SEEN, None, None);
         check(Backend::Tmux, flag(), ALONE, None, None);
-        check(Backend::Command, None, ALONE, None, Some(Choice::InProcess));
+        check(
+            Backend::Command,
+            None,
+            ALONE,
+            None,
+            Some(PaneChoice::InProcess),
+        );
         check(Backend::Command, flag(), ALONE, None, None);
         // Who opens no pane is not kept from working by what the administrator says of panes.
-        check(Backend::Tmux, file(), ALONE, None, Some(Choice::InProcess));
+        check(
+            Backend::Tmux,
+            file(),
+            ALONE,
+            None,
+            Some(PaneChoice::InProcess),
+        );
         check(Backend::Tmux, file(), ALONE, inside(), Some(tmux()));
         check(
             Backend::Command,
             file(),
             ALONE,
             None,
-            Some(Choice::InProcess),
+            Some(PaneChoice::InProcess),
         );
         check(
             Backend::Tmux,
             file(),
-            Scene {
+            PaneContext {
                 attended: false,
                 ..SEEN
             },
@@ -195,7 +213,7 @@ mod tests {
             None,
         );
         // A budget in tokens counts in one process.
-        let counted = Scene {
+        let counted = PaneContext {
             counts_tokens: true,
             ..SEEN
         };
@@ -204,23 +222,29 @@ mod tests {
             None,
             counted,
             inside(),
-            Some(Choice::InProcess),
+            Some(PaneChoice::InProcess),
         );
         // Workers are for whoever wants them, also where nobody looks on.
-        check(Backend::Worker, None, ALONE, None, Some(Choice::Workers));
+        check(
+            Backend::Worker,
+            None,
+            ALONE,
+            None,
+            Some(PaneChoice::Workers),
+        );
         check(
             Backend::Worker,
             flag(),
             SEEN,
             inside(),
-            Some(Choice::Workers),
+            Some(PaneChoice::Workers),
         );
         check(
             Backend::Worker,
             None,
             counted,
             None,
-            Some(Choice::InProcess),
+            Some(PaneChoice::InProcess),
         );
         check(Backend::Worker, flag(), counted, None, None);
         let refused = decide(&teams(Backend::Tmux, flag()), SEEN, None).unwrap_err();
@@ -235,13 +259,13 @@ mod tests {
             refused.advice
         );
         let template = Template::new(vec!["term".into(), "{argv...}".into()]).unwrap();
-        let own = Teams {
+        let own = TeamSettings {
             pane_command: Some(template.clone()),
             ..teams(Backend::Command, None)
         };
         assert_eq!(
             decide(&own, SEEN, None).ok(),
-            Some(Choice::Command(template))
+            Some(PaneChoice::Command(template))
         );
     }
 }

@@ -9,7 +9,7 @@ const OWN_WORDS: &str = include_str!("system_prompt.md");
 
 /// What a system prompt is made from.
 #[derive(Clone)]
-pub(crate) struct Parts<'a> {
+pub(crate) struct PromptParts<'a> {
     /// In place of posse's own words.
     pub(crate) instead: Option<&'a str>,
     /// After everything but the day.
@@ -23,7 +23,7 @@ pub(crate) struct Parts<'a> {
 }
 
 /// The system prompt, block by block.
-pub(crate) fn system(parts: Parts<'_>) -> Vec<String> {
+pub(crate) fn system(parts: PromptParts<'_>) -> Vec<String> {
     let mut blocks = vec![parts.instead.unwrap_or(OWN_WORDS).trim_end().to_owned()];
     blocks.extend(surroundings(parts));
     blocks.retain(|block| !block.trim().is_empty());
@@ -31,7 +31,7 @@ pub(crate) fn system(parts: Parts<'_>) -> Vec<String> {
 }
 
 /// What sub-agents are told too: everything but the words about what the agent is.
-pub(crate) fn surroundings(parts: Parts<'_>) -> Vec<String> {
+pub(crate) fn surroundings(parts: PromptParts<'_>) -> Vec<String> {
     let is_repository = parts
         .cwd
         .ancestors()
@@ -55,7 +55,7 @@ mod tests {
 
     #[test]
     fn what_changes_most_stands_last() {
-        let parts = |instead, more| Parts {
+        let parts = |instead, more| PromptParts {
             instead,
             more,
             cwd: Path::new("/nowhere/at/all"),

@@ -49,7 +49,7 @@ pub(crate) enum Provider {
 }
 
 /// A model that is chosen and can be called.
-pub(crate) struct Chosen {
+pub(crate) struct ChosenModel {
     pub(crate) model: Box<dyn Model>,
     pub(crate) name: String,
     /// Where the key comes from; none if there is none.
@@ -58,7 +58,7 @@ pub(crate) struct Chosen {
 
 /// Who names a model when no flag does.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Otherwise {
+pub(crate) enum ModelFallback {
     /// Settings, which have been told what flag and environment say; else there is the default.
     Settings(Option<String>),
     /// A session, which keeps the one it has; a flag that says another is an error.
@@ -66,16 +66,16 @@ pub(crate) enum Otherwise {
 }
 
 /// Everything but the connection: what `doctor` looks at.
-pub(crate) struct Settled {
+pub(crate) struct ProviderSettings {
     pub(crate) provider: Provider,
     pub(crate) name: Option<String>,
     pub(crate) base_url: String,
-    pub(crate) key: Option<Key>,
+    pub(crate) key: Option<ApiKey>,
     version: ApiVersion,
 }
 
 /// A key, and where it was found.
-pub(crate) struct Key {
+pub(crate) struct ApiKey {
     pub(crate) source: &'static str,
     value: String,
     bearer: bool,
@@ -83,7 +83,7 @@ pub(crate) struct Key {
 
 impl ProviderArgs {
     /// Settles what flags and environment leave open.
-    pub(crate) fn settle(&self) -> anyhow::Result<Settled> {
+    pub(crate) fn settle(&self) -> anyhow::Result<ProviderSettings> {
         let provider = match (self.provider, variable("POSSE_PROVIDER").as_deref()) {
             (Some(provider), _) => provider,
             (None, None | Some("anthropic")) => Provider::Anthropic,
@@ -115,12 +115,12 @@ impl ProviderArgs {
             .anthropic_version
             .clone()
             .or_else(|| variable("POSSE_ANTHROPIC_VERSION"));
-        Ok(Settled {
+        Ok(ProviderSettings {
             provider,
             name: self.named().or_else(|| model.map(str::to_owned)),
             base_url: base_url.unwrap_or_else(|| url_default.to_owned()),
             key: keys.iter().find_map(|&(source, bearer)| {
-                variable(source).map(|value| Key {
+                variable(source).map(|value| ApiKey {
                     source,
                     value,
                     bearer,
@@ -139,12 +139,12 @@ impl ProviderArgs {
 
     /// What another posse must find in its environment to call the same API.
     pub(crate) fn environment(&self) -> anyhow::Result<Vec<Variable>> {
-        let settled = self.settle()?;
-        let (provider, url) = match settled.provider {
+        let settings = self.settle()?;
+        let (provider, url) = match settings.provider {
             Provider::Anthropic => ("anthropic", "ANTHROPIC_BASE_URL"),
             Provider::Openai => ("openai", "OPENAI_BASE_URL"),
         };
-        let version = match settled.version {
+        let version = match settings.version {
             ApiVersion::V2026 => "2026-10-21",
             ApiVersion::V2023 => "2023-06-01",
         };
@@ -159,10 +159,10 @@ impl ProviderArgs {
         ];
         // Whoever comes in by a name and a password has them in the address.
         variables.push(Variable {
-            secret: settled.base_url.contains('@'),
-            ..told(url, &settled.base_url)
+            secret: settings.base_url.contains('@'),
+            ..told(url, &settings.base_url)
         });
-        variables.extend(settled.key.map(|key| Variable {
+        variables.extend(settings.key.map(|key| Variable {
             secret: true,
             ..told(key.source, &key.value)
         }));
@@ -180,47 +180,49 @@ impl ProviderArgs {
     }
 
     /// The chosen model, ready to be called.
-    pub(crate) fn choose(&self, policy: RetryPolicy) -> anyhow::Result<Chosen> {
-        self.choose_or(policy, Otherwise::Settings(None))
+    pub(crate) fn choose(&self, policy: RetryPolicy) -> anyhow::Result<ChosenModel> {
+        self.choose_or(policy, ModelFallback::Settings(None))
     }
 
     /// The chosen model, or the one that somebody else names.
     pub(crate) fn choose_or(
         &self,
         policy: RetryPolicy,
-        otherwise: Otherwise,
-    ) -> anyhow::Result<Chosen> {
-        let settled = self.settle()?;
-        let name = match (&self.model, otherwise) {
-            (None, Otherwise::Session(name)) => Some(name),
-            (Some(asked), Otherwise::Session(name)) if *asked != name => anyhow::bail!(Advised {
-                what: format!("the session is held with {name}, not with {asked}"),
-                advice: "a session keeps its model: leave --model away, or start a new session"
-                    .into(),
-            }),
-            (_, Otherwise::Settings(Some(name))) => Some(name),
-            _ => settled.name.clone(),
+        fallback: ModelFallback,
+    ) -> anyhow::Result<ChosenModel> {
+        let settings = self.settle()?;
+        let name = match (&self.model, fallback) {
+            (None, ModelFallback::Session(name)) => Some(name),
+            (Some(asked), ModelFallback::Session(name)) if *asked != name => {
+                anyhow::bail!(Advised {
+                    what: format!("the session is held with {name}, not with {asked}"),
+                    advice: "a session keeps its model: leave --model away, or start a new session"
+                        .into(),
+                })
+            }
+            (_, ModelFallback::Settings(Some(name))) => Some(name),
+            _ => settings.name.clone(),
         };
         let name = name.ok_or_else(|| Advised {
             what: "no model is chosen".into(),
             advice: "name one with --model or POSSE_MODEL".into(),
         })?;
-        let endpoint = settled.endpoint()?;
+        let endpoint = settings.endpoint()?;
         let clock = Arc::new(SystemClock::default());
         let connection = Connection::new(&endpoint, clock, policy)?;
-        let model: Box<dyn Model> = match settled.provider {
-            Provider::Anthropic => Box::new(Anthropic::new(connection, settled.version)),
+        let model: Box<dyn Model> = match settings.provider {
+            Provider::Anthropic => Box::new(Anthropic::new(connection, settings.version)),
             Provider::Openai => Box::new(OpenAi::new(connection)),
         };
-        Ok(Chosen {
+        Ok(ChosenModel {
             model,
             name,
-            key_source: settled.key.map(|key| key.source),
+            key_source: settings.key.map(|key| key.source),
         })
     }
 }
 
-impl Settled {
+impl ProviderSettings {
     /// A server on this machine asks for no real key.
     pub(crate) fn is_local(&self) -> bool {
         posse_model::is_local(&self.base_url)
@@ -236,12 +238,12 @@ impl Settled {
             .into());
         }
         let auth = match &self.key {
-            Some(Key {
+            Some(ApiKey {
                 value,
                 bearer: true,
                 ..
             }) => Auth::Bearer(value.clone().into()),
-            Some(Key {
+            Some(ApiKey {
                 value,
                 bearer: false,
                 ..

@@ -10,11 +10,11 @@ use super::provider::ProviderArgs;
 use crate::config::settings::agents::AgentFlags;
 use crate::config::settings::teams::Backend;
 use crate::config::store::StoreArgs;
-use crate::definitions::Given;
+use crate::definitions::InlineAgents;
 
 /// Which session goes on.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Which {
+pub(crate) enum SessionChoice {
     /// The one of this directory that was used last.
     Newest,
     /// The one whose id begins so.
@@ -22,13 +22,13 @@ pub(crate) enum Which {
 }
 
 /// What the command line asks for.
-pub(crate) struct Wish {
-    pub(crate) which: Option<Which>,
+pub(crate) struct RunConfig {
+    pub(crate) which: Option<SessionChoice>,
     pub(crate) fork: bool,
     /// The team that the agent leads.
     pub(crate) team: Option<Name>,
     /// What a new lead is.
-    pub(crate) lead: Option<LeadWish>,
+    pub(crate) lead: Option<LeadConfig>,
     pub(crate) provider: ProviderArgs,
     pub(crate) mode: Option<PermissionMode>,
     pub(crate) allow: Vec<String>,
@@ -37,7 +37,7 @@ pub(crate) struct Wish {
     pub(crate) limits: Limits,
     pub(crate) agents: AgentFlags,
     /// `--agents`.
-    pub(crate) given: Given,
+    pub(crate) given: InlineAgents,
     pub(crate) system_prompt: Option<String>,
     pub(crate) append_system_prompt: Option<String>,
     pub(crate) asker: Asker,
@@ -51,7 +51,7 @@ pub(crate) struct Wish {
 }
 
 /// What the file of a team says about its lead.
-pub(crate) struct LeadWish {
+pub(crate) struct LeadConfig {
     pub(crate) model: Option<String>,
     pub(crate) effort: Option<Effort>,
     /// The mode that it has unless a flag says another.

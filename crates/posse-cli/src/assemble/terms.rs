@@ -11,15 +11,15 @@ use posse_runtime::live::setup::{Asker, Limits};
 
 use super::provider::ProviderArgs;
 use super::rules;
-use super::run_config::{Which, Wish};
+use super::run_config::{RunConfig, SessionChoice};
 use crate::config::settings::agents::AgentFlags;
 use crate::config::store::StoreArgs;
-use crate::definitions::Given;
+use crate::definitions::InlineAgents;
 use crate::error::usage::UsageError;
 
 /// What agents may do and may use.
 #[derive(Clone, Debug, clap::Args)]
-pub(crate) struct Terms {
+pub(crate) struct AgentArgs {
     #[command(flatten)]
     pub(crate) provider: ProviderArgs,
     /// How far the agent may go by itself
@@ -63,10 +63,10 @@ pub(crate) struct Terms {
     pub(crate) auto_background: Option<u64>,
 }
 
-impl Terms {
+impl AgentArgs {
     /// The types of agents that are defined by the command line itself.
-    pub(crate) fn given(&self, path: &[&'static str]) -> Result<Given, UsageError> {
-        let given = self.agents.as_deref().map(Given::read).transpose();
+    pub(crate) fn given(&self, path: &[&'static str]) -> Result<InlineAgents, UsageError> {
+        let given = self.agents.as_deref().map(InlineAgents::read).transpose();
         let wrong = |why: String| {
             UsageError::new(path, ErrorKind::ValueValidation, crate::output::tame(&why))
         };
@@ -79,8 +79,13 @@ impl Terms {
     }
 
     /// What they ask for, in the session that is meant.
-    pub(crate) fn wish(&self, which: Option<Which>, store: StoreArgs, given: Given) -> Wish {
-        Wish {
+    pub(crate) fn run_config(
+        &self,
+        which: Option<SessionChoice>,
+        store: StoreArgs,
+        given: InlineAgents,
+    ) -> RunConfig {
+        RunConfig {
             which,
             fork: false,
             team: None,

@@ -11,7 +11,7 @@ use std::process::ExitCode;
 
 use crate::config::environment;
 use crate::config::store::StoreArgs;
-use crate::definitions::{Given, Sources};
+use crate::definitions::{AgentSources, InlineAgents};
 
 /// Look at agents, and at the types of them that are defined here.
 #[derive(clap::Args)]
@@ -49,9 +49,9 @@ impl Agents {
 }
 
 /// Where types are defined for who works here.
-fn definitions() -> anyhow::Result<Sources> {
-    Ok(Sources::at(
+fn definitions() -> anyhow::Result<AgentSources> {
+    Ok(AgentSources::at(
         &environment::working_directory()?,
-        Given::default(),
+        InlineAgents::default(),
     ))
 }

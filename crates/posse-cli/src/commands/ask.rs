@@ -17,13 +17,13 @@ use posse_tools::GitWorktrees;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-use crate::assemble::provider::{self, Chosen, Otherwise, ProviderArgs};
+use crate::assemble::provider::{self, ChosenModel, ModelFallback, ProviderArgs};
 use crate::assemble::{directories, store, tools};
 use crate::config::environment;
 use crate::config::settings::{FlagSettings, Settings};
 use crate::config::store::StoreArgs;
 use crate::error::{self, Advised};
-use crate::headless::answer::{self, Form, Shown};
+use crate::headless::answer::{self, AnswerForm, AnswerWriter};
 use crate::headless::signals::Signals;
 use crate::output::{in_words, json_line, print, say, say_to_person, tame};
 use crate::select::sessions;
@@ -87,10 +87,10 @@ impl AskCommand {
             };
             let chosen = self
                 .provider
-                .choose_or(policy, Otherwise::Session(session.model.clone()))?;
+                .choose_or(policy, ModelFallback::Session(session.model.clone()))?;
             let asked = self.asked(&session)?;
             let purpose = asked.purpose();
-            let shown = Arc::new(Mutex::new(Shown::new(Form::of(self.json))));
+            let shown = Arc::new(Mutex::new(AnswerWriter::new(AnswerForm::of(self.json))));
             let asking = ask(runtime(store, chosen)?, &session, asked, &shown);
             let findings = asking.await?;
             let mut shown = held(&shown);
@@ -146,8 +146,8 @@ impl AskCommand {
             .filter(|model| !model.is_empty());
         let model = model.unwrap_or_else(|| session.model.clone());
         let stop = facts.as_ref().and_then(|facts| facts.stop.as_ref());
-        match (Form::of(self.json), &answer) {
-            (Form::Json, answer) => {
+        match (AnswerForm::of(self.json), &answer) {
+            (AnswerForm::Json, answer) => {
                 let mut object = match answer {
                     Ok(text) => json!({"text": text}),
                     Err(error) => {
@@ -163,10 +163,10 @@ impl AskCommand {
                 }
                 print(json_line(&object).as_bytes())?;
             }
-            (Form::Whole, Ok(text)) => {
+            (AnswerForm::Whole, Ok(text)) => {
                 print(format!("{}\n", tame(text.trim_end_matches('\n'))).as_bytes())?
             }
-            (Form::Live, _) | (Form::Whole, Err(_)) => {}
+            (AnswerForm::Live, _) | (AnswerForm::Whole, Err(_)) => {}
         }
         stop.into_iter().for_each(answer::say_stop);
         if !charges.is_empty() {
@@ -210,7 +210,7 @@ fn told(error: AsideError) -> anyhow::Error {
     }
 }
 
-fn runtime(store: Arc<dyn Store>, chosen: Chosen) -> anyhow::Result<Runtime> {
+fn runtime(store: Arc<dyn Store>, chosen: ChosenModel) -> anyhow::Result<Runtime> {
     Ok(Runtime::new(Ports {
         model: Arc::from(chosen.model),
         store,
@@ -226,7 +226,7 @@ async fn ask(
     runtime: Runtime,
     session: &Session,
     asked: Asked,
-    shown: &Arc<Mutex<Shown>>,
+    shown: &Arc<Mutex<AnswerWriter>>,
 ) -> anyhow::Result<Findings> {
     let (cancel, shows) = (CancellationToken::new(), Arc::clone(shown));
     let token = cancel.clone();
@@ -259,6 +259,6 @@ async fn ask(
     Ok(findings?)
 }
 
-fn held(shown: &Mutex<Shown>) -> MutexGuard<'_, Shown> {
+fn held(shown: &Mutex<AnswerWriter>) -> MutexGuard<'_, AnswerWriter> {
     shown.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -11,8 +11,8 @@ use posse_protocol::{ContentBlock, Cost, Message, StopReason, Usage};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
-use crate::assemble::provider::{self, Chosen, ProviderArgs};
-use crate::headless::answer::{self, Form, Shown};
+use crate::assemble::provider::{self, ChosenModel, ProviderArgs};
+use crate::headless::answer::{self, AnswerForm, AnswerWriter};
 use crate::output::{in_words, print, say, say_to_person, tame};
 
 /// Ask a model one thing and see the reply as it is written.
@@ -49,7 +49,7 @@ impl AskModel {
             self.text.as_deref(),
             "posse ask-model \"why is the sky blue?\"",
         )?;
-        let mut shown = Shown::new(Form::of(self.json));
+        let mut shown = AnswerWriter::new(AnswerForm::of(self.json));
         let result = crate::config::runtime()?.block_on(self.ask(&chosen, question, &mut shown));
         if let Some(error) = shown.unread {
             return Err(error.into());
@@ -69,7 +69,7 @@ impl AskModel {
                         "what came is void; it cost {cost} as far as the provider said"
                     ));
                 }
-                if Form::of(self.json) == Form::Json {
+                if AnswerForm::of(self.json) == AnswerForm::Json {
                     let error = failure.error.to_string();
                     let line = json!({"error": error, "attempts": failure.attempts, "wasted": failure.spent, "cost_usd": cost.map(Cost::usd)});
                     print(format!("{line}\n").as_bytes())?;
@@ -81,9 +81,9 @@ impl AskModel {
 
     async fn ask(
         &self,
-        chosen: &Chosen,
+        chosen: &ChosenModel,
         question: String,
-        shown: &mut Shown,
+        shown: &mut AnswerWriter,
     ) -> Result<Reply, Failure> {
         let preamble = chosen.model.preamble(&Preamble {
             model: chosen.name.clone(),
@@ -123,7 +123,7 @@ impl AskModel {
 
     fn finish(
         &self,
-        chosen: &Chosen,
+        chosen: &ChosenModel,
         prices: &PriceList,
         reply: &Reply,
     ) -> anyhow::Result<ExitCode> {
@@ -140,10 +140,12 @@ impl AskModel {
             _ => None,
         });
         let text: String = texts.collect();
-        match Form::of(self.json) {
-            Form::Live => {}
-            Form::Whole => print(format!("{}\n", tame(text.trim_end_matches('\n'))).as_bytes())?,
-            Form::Json => {
+        match AnswerForm::of(self.json) {
+            AnswerForm::Live => {}
+            AnswerForm::Whole => {
+                print(format!("{}\n", tame(text.trim_end_matches('\n'))).as_bytes())?
+            }
+            AnswerForm::Json => {
                 let line = json!({
                     "text": text, "content": reply.content, "model": name, "stop_reason": reply.stop,
                     "usage": reply.usage, "wasted": reply.wasted, "attempts": reply.attempts,

@@ -17,7 +17,7 @@ use crate::output::table::{Column, needed, spare, table};
 use crate::output::time::{age, minute, moment};
 use crate::output::{json_line, print, tame, width};
 use crate::present::cache_misses::{in_words, of_reasons};
-use crate::present::costs::{Line, about, called, tree};
+use crate::present::costs::{AgentCost, about, called, tree};
 use crate::select::sessions;
 
 const AGENTS: [Column; 8] = [
@@ -95,7 +95,7 @@ impl CacheCommand {
 }
 
 /// The one agent whose id begins so.
-fn alone<'a>(prefix: &str, lines: &[Line<'a>]) -> Result<&'a Session, Advised> {
+fn alone<'a>(prefix: &str, lines: &[AgentCost<'a>]) -> Result<&'a Session, Advised> {
     let wanted = prefix.trim().to_ascii_lowercase();
     let mut found = lines
         .iter()
@@ -117,7 +117,7 @@ fn alone<'a>(prefix: &str, lines: &[Line<'a>]) -> Result<&'a Session, Advised> {
 
 /// An agent, and what its requests have in common with others'.
 struct Row<'a> {
-    line: &'a Line<'a>,
+    line: &'a AgentCost<'a>,
     /// The size of its first request; none if it has sent none.
     first: Option<u64>,
     /// What that shares with the request of its parent before it, whose size is this.
@@ -158,7 +158,7 @@ struct Report<'a> {
 impl<'a> Report<'a> {
     async fn of(
         store: &dyn Store,
-        lines: &'a [Line<'a>],
+        lines: &'a [AgentCost<'a>],
         only: Option<&Session>,
         all: bool,
     ) -> anyhow::Result<Self> {
@@ -250,7 +250,7 @@ impl<'a> Report<'a> {
 }
 
 /// Whether an agent is needed to say something of `only`: itself, its parent, and its siblings.
-fn concerns(only: &Session, line: &Line<'_>) -> bool {
+fn concerns(only: &Session, line: &AgentCost<'_>) -> bool {
     let parent = only.origin.as_ref().map(|origin| origin.parent);
     let its_parent = line.agent.origin.as_ref().map(|origin| origin.parent);
     only.agent == line.agent.agent

@@ -11,7 +11,7 @@ use crate::config::store::StoreArgs;
 use crate::output::table::{Column, needed, spare, table};
 use crate::output::{in_words, json_line, print, tame, width};
 use crate::present::agents::state;
-use crate::present::costs::{Line, Tally, about, called, tree};
+use crate::present::costs::{AgentCost, Tally, about, called, tree};
 use crate::present::sessions::short;
 use crate::select::sessions;
 
@@ -89,7 +89,7 @@ impl CostCommand {
 /// What a session has cost.
 struct Bill<'a> {
     /// Each agent, before those that it started.
-    lines: Vec<Line<'a>>,
+    lines: Vec<AgentCost<'a>>,
     models: BTreeMap<&'a str, Tally>,
     purposes: BTreeMap<Purpose, Tally>,
     total: Tally,
@@ -224,8 +224,8 @@ fn list<K: serde::Serialize>(name: &str, groups: &BTreeMap<K, Tally>) -> Value {
     groups.iter().map(object).collect()
 }
 
-fn of_agent(line: &Line<'_>) -> Value {
-    let Line {
+fn of_agent(line: &AgentCost<'_>) -> Value {
+    let AgentCost {
         agent,
         own,
         subtree,

@@ -6,7 +6,7 @@ mod send;
 use std::process::ExitCode;
 
 use crate::config::store::StoreArgs;
-use crate::select::recipients::WhereArgs;
+use crate::select::recipients::RecipientArgs;
 
 /// Look at what agents have been sent, and send them something.
 #[derive(clap::Args)]
@@ -15,7 +15,7 @@ pub(crate) struct MailCommand {
     #[command(subcommand)]
     command: Command,
     #[command(flatten)]
-    realm: WhereArgs,
+    realm: RecipientArgs,
     #[command(flatten)]
     store: StoreArgs,
 }

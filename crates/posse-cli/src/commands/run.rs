@@ -4,14 +4,14 @@ use std::process::ExitCode;
 
 use clap::error::ErrorKind;
 
-use crate::assemble::options::Options;
-use crate::assemble::run_config::{Which, Wish};
+use crate::assemble::options::RunOptions;
+use crate::assemble::run_config::{RunConfig, SessionChoice};
 use crate::config::store::StoreArgs;
-use crate::definitions::Given;
+use crate::definitions::InlineAgents;
 use crate::error::Advised;
 use crate::error::usage::UsageError;
 use crate::headless::input::stdin;
-use crate::headless::job::{self, Begin, Job};
+use crate::headless::job::{self, FirstInput, RunJob};
 
 /// An agent that works on what it is told and then ends: `posse -p "fix the failing test"`.
 #[derive(Clone, Debug, clap::Args)]
@@ -27,7 +27,7 @@ pub(crate) struct Run {
     #[arg(short, long)]
     print: bool,
     #[command(flatten)]
-    pub(crate) options: Options,
+    pub(crate) options: RunOptions,
     /// Go on with the newest session of this directory
     #[arg(short, long = "continue")]
     continue_newest: bool,
@@ -39,7 +39,7 @@ pub(crate) struct Run {
     fork_session: bool,
     /// Where everything is kept, sqlite:PATH or postgres://USER@HOST/DATABASE [default: posse.db in posse's home]
     #[arg(long, value_name = "STORE", value_parser = crate::config::store::StoreParser)]
-    pub(crate) store: Option<crate::config::store::Place>,
+    pub(crate) store: Option<crate::config::store::StoreLocation>,
 }
 
 impl Run {
@@ -50,7 +50,7 @@ impl Run {
     }
 
     /// What is to be done.
-    fn job(&self, given: Given) -> anyhow::Result<Job> {
+    fn job(&self, given: InlineAgents) -> anyhow::Result<RunJob> {
         let by_lines = self.options.by_lines();
         let words = if by_lines {
             None
@@ -63,9 +63,9 @@ impl Run {
                 advice: "posse -p \"explain what this project does\"".into(),
             });
         }
-        Ok(Job {
-            wish: self.wish(given),
-            begin: Begin::Words(words),
+        Ok(RunJob {
+            config: self.run_config(given),
+            first: FirstInput::Words(words),
         })
     }
 
@@ -95,21 +95,21 @@ impl Run {
         self.options.check(&[])
     }
 
-    fn wish(&self, given: Given) -> Wish {
+    fn run_config(&self, given: InlineAgents) -> RunConfig {
         let store = StoreArgs {
             store: self.store.clone(),
         };
-        Wish {
+        RunConfig {
             fork: self.fork_session,
-            ..self.options.wish(self.which(), store, given)
+            ..self.options.run_config(self.which(), store, given)
         }
     }
 
-    fn which(&self) -> Option<Which> {
+    fn which(&self) -> Option<SessionChoice> {
         self.resume
             .clone()
-            .map(Which::Id)
-            .or_else(|| self.continue_newest.then_some(Which::Newest))
+            .map(SessionChoice::Id)
+            .or_else(|| self.continue_newest.then_some(SessionChoice::Newest))
     }
 }
 

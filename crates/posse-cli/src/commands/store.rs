@@ -10,7 +10,7 @@ use std::process::ExitCode;
 
 use tokio::signal::unix::{SignalKind, signal};
 
-use crate::config::store::{Place, StoreArgs};
+use crate::config::store::{StoreArgs, StoreLocation};
 use crate::config::store_choice::{meant_store, there};
 
 /// Look after the store in which everything is kept.
@@ -46,10 +46,10 @@ impl StoreCommand {
 /// Does something with a file that Ctrl-Z does not stop: stopped in its turn to write, it would hold up all others.
 /// Ctrl-C ends it.
 fn unstopped(
-    place: &Place,
+    place: &StoreLocation,
     act: impl FnOnce() -> anyhow::Result<ExitCode>,
 ) -> anyhow::Result<ExitCode> {
-    if let Place::Server(_) = place {
+    if let StoreLocation::Server(_) = place {
         return act();
     }
     let runtime = crate::config::runtime()?;
@@ -72,7 +72,7 @@ fn size(bytes: u64) -> String {
 }
 
 /// A store as people read it.
-fn shown(place: &Place) -> String {
+fn shown(place: &StoreLocation) -> String {
     crate::output::tame(&place.shown())
 }
 

@@ -86,7 +86,7 @@ impl TeamCommand {
 
     /// What members are hosted on, if that is what is asked for.
     #[cfg(test)]
-    pub(crate) fn joins(&self) -> Option<&crate::assemble::terms::Terms> {
+    pub(crate) fn joins(&self) -> Option<&crate::assemble::terms::AgentArgs> {
         match &self.command {
             Command::Join(join) => Some(&join.terms),
             _ => None,

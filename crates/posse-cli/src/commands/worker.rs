@@ -4,10 +4,10 @@ use std::process::ExitCode;
 
 use posse_protocol::Name;
 
-use crate::assemble::terms::Terms;
+use crate::assemble::terms::AgentArgs;
 use crate::config::store::StoreArgs;
 use crate::error::Advised;
-use crate::headless::worker::{Serving, serve};
+use crate::headless::worker::{WorkerConfig, serve};
 
 /// Have members of teams work here that other processes lead, on this machine or on others.
 ///
@@ -26,7 +26,7 @@ pub(crate) struct WorkerCommand {
     #[arg(long)]
     json: bool,
     #[command(flatten)]
-    terms: Terms,
+    terms: AgentArgs,
     #[command(flatten)]
     store: StoreArgs,
 }
@@ -40,14 +40,14 @@ impl WorkerCommand {
                 advice: "leave --model away".into(),
             });
         }
-        let wish = self.terms.wish(None, self.store, given);
-        let serving = Serving {
+        let config = self.terms.run_config(None, self.store, given);
+        let serving = WorkerConfig {
             teams: self.team,
             most: self.max.map(|most| most as usize),
             json: self.json,
         };
         let runtime = crate::config::runtime()?;
-        let result = runtime.block_on(serve(wish, &serving));
+        let result = runtime.block_on(serve(config, &serving));
         // Whatever still waits in a thread is not waited for.
         runtime.shutdown_background();
         result

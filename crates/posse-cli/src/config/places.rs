@@ -6,7 +6,7 @@ use super::environment;
 
 /// Where settings and instructions are looked for. Nothing else of the environment counts.
 #[derive(Clone, Debug)]
-pub(crate) struct Places {
+pub(crate) struct SearchPaths {
     /// What an administrator wrote; `/etc/posse/settings.json`.
     pub(crate) managed: PathBuf,
     /// `$POSSE_HOME`.
@@ -17,7 +17,7 @@ pub(crate) struct Places {
     pub(crate) cwd: PathBuf,
 }
 
-impl Places {
+impl SearchPaths {
     /// Returns the places of this machine and user, for an agent that works in `cwd`.
     pub(crate) fn at(cwd: &Path) -> Self {
         Self {

@@ -11,10 +11,10 @@ use std::path::{Path, PathBuf};
 use posse_permission::{Policy, RuleList, Source};
 use posse_protocol::PermissionMode;
 
-use self::agents::{AgentFlags, Agents};
+use self::agents::{AgentFlags, AgentSettings};
 use self::file::SettingsFile;
-use self::teams::{Backend, Teams};
-use super::places::Places;
+use self::teams::{Backend, TeamSettings};
+use super::places::SearchPaths;
 use super::store;
 use crate::error::SettingsError;
 
@@ -49,9 +49,9 @@ pub(crate) struct Settings {
     pub(crate) model: Option<String>,
     pub(crate) additional_directories: Vec<PathBuf>,
     /// How agents may start others.
-    pub(crate) agents: Agents,
+    pub(crate) agents: AgentSettings,
     /// How teams work.
-    pub(crate) teams: Teams,
+    pub(crate) teams: TeamSettings,
     /// How large a prompt may become before it is compacted, if that is said.
     pub(crate) compact_at: Option<u64>,
     /// What was left out, for people.
@@ -62,7 +62,7 @@ pub(crate) struct Settings {
 
 /// Who wrote a layer.
 #[derive(Clone, Copy, PartialEq)]
-enum Trust {
+enum LayerAuthor {
     /// The administrator.
     Managed,
     /// The user.
@@ -74,7 +74,7 @@ enum Trust {
 /// One file of settings.
 struct Layer {
     path: PathBuf,
-    trust: Trust,
+    trust: LayerAuthor,
     /// What `/` in its rules means.
     root: PathBuf,
     content: SettingsFile,
@@ -83,11 +83,11 @@ struct Layer {
 impl Settings {
     /// Returns the settings that hold in `cwd`, with what flags say.
     pub(crate) fn at(cwd: &Path, flags: FlagSettings) -> Result<Self, SettingsError> {
-        Self::load(&Places::at(cwd), flags)
+        Self::load(&SearchPaths::at(cwd), flags)
     }
 
     /// Reads all layers and puts them together.
-    pub(crate) fn load(places: &Places, flags: FlagSettings) -> Result<Self, SettingsError> {
+    pub(crate) fn load(places: &SearchPaths, flags: FlagSettings) -> Result<Self, SettingsError> {
         // Rules are held against resolved paths.
         let resolved = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
         let cwd = resolved(&places.cwd);
@@ -104,9 +104,9 @@ impl Settings {
             warnings: Vec::new(),
             details: Vec::new(),
         };
-        if let Some(wish) = flags.mode.filter(|wish| *wish != settings.mode) {
+        if let Some(wanted) = flags.mode.filter(|wanted| *wanted != settings.mode) {
             let said = format!(
-                "ignored: --permission-mode {wish}; managed settings say {}",
+                "ignored: --permission-mode {wanted}; managed settings say {}",
                 settings.mode
             );
             settings.warnings.push(said);
@@ -142,9 +142,9 @@ impl Settings {
             settings.take(layer, &source)?;
         }
         let given = |trust| said(&layers, trust, |file| file.model.clone());
-        settings.model = given(Trust::Managed)
+        settings.model = given(LayerAuthor::Managed)
             .or(flags.model)
-            .or_else(|| given(Trust::User));
+            .or_else(|| given(LayerAuthor::User));
         settings.additional_directories.extend(
             flags
                 .additional_directories
@@ -168,7 +168,7 @@ impl Settings {
             self.warnings
                 .push(format!("not known: {keys} in the {part} of {file}"));
         }
-        if layer.trust == Trust::Repository {
+        if layer.trust == LayerAuthor::Repository {
             let (summary, details) = loosened(layer, self);
             self.warnings.extend(summary);
             self.details.extend(details);
@@ -196,14 +196,18 @@ impl Settings {
 }
 
 /// Reads every file there is, highest layer first.
-fn layers(places: &Places) -> Result<Vec<Layer>, SettingsError> {
+fn layers(places: &SearchPaths) -> Result<Vec<Layer>, SettingsError> {
     let project = places.project();
-    let mut files = vec![(places.managed.clone(), Trust::Managed, PathBuf::from("/"))];
+    let mut files = vec![(
+        places.managed.clone(),
+        LayerAuthor::Managed,
+        PathBuf::from("/"),
+    )];
     for name in ["settings.local.json", "settings.json"] {
         for directory in [".posse", ".claude"] {
             files.push((
                 project.join(directory).join(name),
-                Trust::Repository,
+                LayerAuthor::Repository,
                 project.to_owned(),
             ));
         }
@@ -213,14 +217,14 @@ fn layers(places: &Places) -> Result<Vec<Layer>, SettingsError> {
     if let Some(directory) = &places.posse_home {
         own.push((
             directory.join("settings.json"),
-            Trust::User,
+            LayerAuthor::User,
             directory.clone(),
         ));
     }
     if let Some(home) = &places.home {
         own.push((
             home.join(".claude/settings.json"),
-            Trust::User,
+            LayerAuthor::User,
             home.clone(),
         ));
     }
@@ -242,7 +246,9 @@ fn layers(places: &Places) -> Result<Vec<Layer>, SettingsError> {
 
 /// The store that the administrator or the user has chosen in posse's own settings. A repository cannot: it
 /// would see what is said in others.
-pub(crate) fn chosen_store(places: &Places) -> Result<Option<store::Place>, SettingsError> {
+pub(crate) fn chosen_store(
+    places: &SearchPaths,
+) -> Result<Option<store::StoreLocation>, SettingsError> {
     let user = places
         .posse_home
         .as_ref()
@@ -258,10 +264,10 @@ pub(crate) fn chosen_store(places: &Places) -> Result<Option<store::Place>, Sett
         // What is not absolute begins at home, or where the file is.
         let chosen = store::from_home(chosen, places.home.as_deref());
         return Ok(Some(match chosen {
-            store::Place::File(chosen) => {
-                store::Place::File(path.parent().unwrap_or(&path).join(chosen))
+            store::StoreLocation::File(chosen) => {
+                store::StoreLocation::File(path.parent().unwrap_or(&path).join(chosen))
             }
-            server @ store::Place::Server(_) => server,
+            server @ store::StoreLocation::Server(_) => server,
         }));
     }
     Ok(None)
@@ -275,21 +281,21 @@ fn mode(
     kept: Option<PermissionMode>,
     strictest: Option<PermissionMode>,
 ) -> Result<PermissionMode, SettingsError> {
-    let given = |trust: Trust| {
+    let given = |trust: LayerAuthor| {
         let of = layers.iter().filter(move |layer| layer.trust == trust);
         of.filter_map(|layer| layer.content.permissions.default_mode)
     };
-    let managed = given(Trust::Managed).next();
+    let managed = given(LayerAuthor::Managed).next();
     // A stricter wish than the administrator's is granted.
-    let wish = flag
+    let wanted = flag
         .or(kept)
-        .filter(|wish| managed.is_none_or(|managed| strictness(*wish) < strictness(managed)));
-    let own = wish
+        .filter(|wanted| managed.is_none_or(|managed| strictness(*wanted) < strictness(managed)));
+    let own = wanted
         .or(managed)
-        .or_else(|| given(Trust::User).next())
+        .or_else(|| given(LayerAuthor::User).next())
         .unwrap_or_default();
     let disabled = layers.iter().find(|layer| {
-        layer.trust != Trust::Repository && layer.content.permissions.disables_bypass
+        layer.trust != LayerAuthor::Repository && layer.content.permissions.disables_bypass
     });
     if let (PermissionMode::BypassPermissions, Some(layer)) = (own, disabled) {
         return Err(SettingsError::BypassDisabled {
@@ -297,7 +303,7 @@ fn mode(
         });
     }
     // A flag is the user's own word for this run: nothing in a repository changes it.
-    let stricter = given(Trust::Repository)
+    let stricter = given(LayerAuthor::Repository)
         .chain(strictest)
         .filter(|_| flag.is_none())
         .map(strictness)
@@ -308,7 +314,11 @@ fn mode(
 }
 
 /// What the files of those say who are trusted so, the highest first.
-fn said<T>(layers: &[Layer], trust: Trust, key: impl Fn(&SettingsFile) -> Option<T>) -> Option<T> {
+fn said<T>(
+    layers: &[Layer],
+    trust: LayerAuthor,
+    key: impl Fn(&SettingsFile) -> Option<T>,
+) -> Option<T> {
     layers
         .iter()
         .filter(|layer| layer.trust == trust)
@@ -317,7 +327,7 @@ fn said<T>(layers: &[Layer], trust: Trust, key: impl Fn(&SettingsFile) -> Option
 
 /// What only the administrator and the user may say.
 fn own<T>(layers: &[Layer], key: impl Fn(&SettingsFile) -> Option<T>) -> Option<T> {
-    said(layers, Trust::Managed, &key).or_else(|| said(layers, Trust::User, &key))
+    said(layers, LayerAuthor::Managed, &key).or_else(|| said(layers, LayerAuthor::User, &key))
 }
 
 /// Its place among all modes, the strictest first.

@@ -8,26 +8,26 @@ use std::path::{Path, PathBuf};
 use clap::builder::TypedValueParser;
 use clap::error::ErrorKind;
 
-pub(crate) use self::server::Server;
+pub(crate) use self::server::DatabaseServer;
 
 /// The flag of every command that opens a store.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub(crate) struct StoreArgs {
     /// Where everything is kept, sqlite:PATH or postgres://USER@HOST/DATABASE [default: posse.db in posse's home]
     #[arg(long, global = true, value_name = "STORE", value_parser = StoreParser, help_heading = "Store")]
-    pub(crate) store: Option<Place>,
+    pub(crate) store: Option<StoreLocation>,
 }
 
 /// Where a store is.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum StoreLocation {
     /// A file of SQLite.
     File(PathBuf),
     /// A server of PostgreSQL.
-    Server(Server),
+    Server(DatabaseServer),
 }
 
-impl Place {
+impl StoreLocation {
     /// As people are told of it: without any password.
     pub(crate) fn shown(&self) -> String {
         match self {
@@ -50,14 +50,14 @@ impl Place {
 pub(crate) struct StoreParser;
 
 impl TypedValueParser for StoreParser {
-    type Value = Place;
+    type Value = StoreLocation;
 
     fn parse_ref(
         &self,
         command: &clap::Command,
         _: Option<&clap::Arg>,
         value: &OsStr,
-    ) -> Result<Place, clap::Error> {
+    ) -> Result<StoreLocation, clap::Error> {
         let text = value.to_string_lossy();
         parse(&text).map_err(|why| {
             let what = format!(
@@ -70,7 +70,7 @@ impl TypedValueParser for StoreParser {
 }
 
 /// A store as people name it.
-pub(crate) fn parse(text: &str) -> Result<Place, String> {
+pub(crate) fn parse(text: &str) -> Result<StoreLocation, String> {
     match text.split_once(':') {
         Some(("sqlite", path)) if path.trim() == ":memory:" => {
             Err("a store is a file: what is only in memory is gone when the command ends".into())
@@ -78,8 +78,8 @@ pub(crate) fn parse(text: &str) -> Result<Place, String> {
         Some(("sqlite", path)) if path.contains('?') => {
             Err("a store is sqlite:PATH, without options and without a `?` in its path".into())
         }
-        Some(("sqlite", path)) if !path.trim().is_empty() => Ok(Place::File(PathBuf::from(path))),
-        Some(("postgres" | "postgresql", _)) => Server::parse(text).map(Place::Server),
+        Some(("sqlite", path)) if !path.trim().is_empty() => Ok(StoreLocation::File(PathBuf::from(path))),
+        Some(("postgres" | "postgresql", _)) => DatabaseServer::parse(text).map(StoreLocation::Server),
         _ => {
             Err("a store is sqlite:PATH, sqlite:/home/me/posse.db for one, or postgres://USER@HOST/DATABASE"
                 .into())
@@ -102,10 +102,10 @@ pub(crate) fn hushed(text: &str) -> String {
 }
 
 /// A path that begins with `~` begins at home, whoever wrote it; a shell leaves it alone behind `sqlite:`.
-pub(crate) fn from_home(place: Place, home: Option<&Path>) -> Place {
+pub(crate) fn from_home(place: StoreLocation, home: Option<&Path>) -> StoreLocation {
     match (&place, home) {
-        (Place::File(path), Some(home)) => match path.strip_prefix("~") {
-            Ok(rest) => Place::File(home.join(rest)),
+        (StoreLocation::File(path), Some(home)) => match path.strip_prefix("~") {
+            Ok(rest) => StoreLocation::File(home.join(rest)),
             Err(_) => place,
         },
         _ => place,
@@ -118,7 +118,7 @@ mod tests {
 
     #[test]
     fn what_is_wrong_with_a_store_is_said() {
-        let file = |path: &str| Ok(Place::File(path.into()));
+        let file = |path: &str| Ok(StoreLocation::File(path.into()));
         assert_eq!(parse("sqlite:/a b/c.db"), file("/a b/c.db"));
         assert_eq!(parse("sqlite:x:y"), file("x:y"));
         for wrong in [
@@ -142,7 +142,10 @@ mod tests {
                 .unwrap_err()
                 .contains("postgres://USER@HOST/DATABASE")
         );
-        assert!(matches!(parse("postgres://host/db"), Ok(Place::Server(_))));
+        assert!(matches!(
+            parse("postgres://host/db"),
+            Ok(StoreLocation::Server(_))
+        ));
     }
 
     #[test]
@@ -173,9 +176,9 @@ mod tests {
     #[test]
     fn a_path_may_begin_at_home() {
         let home = Some(Path::new("/home/me"));
-        let from = |path: &str| from_home(Place::File(path.into()), home);
-        assert_eq!(from("~/x.db"), Place::File("/home/me/x.db".into()));
-        assert_eq!(from("~you/x.db"), Place::File("~you/x.db".into()));
-        assert_eq!(from("a/~/x.db"), Place::File("a/~/x.db".into()));
+        let from = |path: &str| from_home(StoreLocation::File(path.into()), home);
+        assert_eq!(from("~/x.db"), StoreLocation::File("/home/me/x.db".into()));
+        assert_eq!(from("~you/x.db"), StoreLocation::File("~you/x.db".into()));
+        assert_eq!(from("a/~/x.db"), StoreLocation::File("a/~/x.db".into()));
     }
 }

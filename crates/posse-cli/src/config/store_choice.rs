@@ -3,22 +3,22 @@
 use std::path::Path;
 
 use super::environment::{self, variable};
-use super::places::Places;
+use super::places::SearchPaths;
 use super::settings::chosen_store;
-use super::store::{Place, StoreArgs, from_home, hushed, parse};
+use super::store::{StoreArgs, StoreLocation, from_home, hushed, parse};
 use crate::error::Advised;
 
 /// The store that is meant.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Meant {
-    pub(crate) place: Place,
+pub(crate) struct StoreChoice {
+    pub(crate) place: StoreLocation,
     /// Whether somebody has named it: it should be there then.
     pub(crate) named: bool,
 }
 
 /// The store: what the flag says, else the environment, else the settings, else posse's own.
-fn place(flag: Option<&Place>, places: &Places) -> anyhow::Result<Meant> {
-    let named = |place: Place| Meant {
+fn place(flag: Option<&StoreLocation>, places: &SearchPaths) -> anyhow::Result<StoreChoice> {
+    let named = |place: StoreLocation| StoreChoice {
         place: from_home(place, places.home.as_deref()),
         named: true,
     };
@@ -38,37 +38,38 @@ fn place(flag: Option<&Place>, places: &Places) -> anyhow::Result<Meant> {
         what: "there is no home directory".into(),
         advice: "set POSSE_HOME to a directory of yours".into(),
     })?;
-    Ok(Meant {
-        place: Place::File(home.join("posse.db")),
+    Ok(StoreChoice {
+        place: StoreLocation::File(home.join("posse.db")),
         named: false,
     })
 }
 
 /// The store that is meant; a server with the password that it wants.
-pub(crate) fn meant_store(store: &StoreArgs) -> anyhow::Result<Meant> {
+pub(crate) fn meant_store(store: &StoreArgs) -> anyhow::Result<StoreChoice> {
     // A store is chosen by the user, never by what lies in a directory.
-    let Meant { place, named } = place(store.store.as_ref(), &Places::at(Path::new("/")))?;
+    let StoreChoice { place, named } =
+        place(store.store.as_ref(), &SearchPaths::at(Path::new("/")))?;
     let place = match place {
-        Place::File(path) if path.is_dir() => anyhow::bail!(Advised {
+        StoreLocation::File(path) if path.is_dir() => anyhow::bail!(Advised {
             what: format!("{} is a directory", path.display()),
             advice: format!(
                 "a store is a file: sqlite:{}",
                 path.join("posse.db").display()
             ),
         }),
-        Place::File(path) => Place::File(path),
-        Place::Server(server) => {
-            Place::Server(server.or_password(environment::variable("PGPASSWORD")))
+        StoreLocation::File(path) => StoreLocation::File(path),
+        StoreLocation::Server(server) => {
+            StoreLocation::Server(server.or_password(environment::variable("PGPASSWORD")))
         }
     };
-    Ok(Meant { place, named })
+    Ok(StoreChoice { place, named })
 }
 
 /// A store that is there, as far as that can be seen from here.
-pub(crate) fn there(place: Place) -> Result<Place, Advised> {
+pub(crate) fn there(place: StoreLocation) -> Result<StoreLocation, Advised> {
     let path = match &place {
-        Place::File(path) if !path.exists() => path,
-        Place::File(_) | Place::Server(_) => return Ok(place),
+        StoreLocation::File(path) if !path.exists() => path,
+        StoreLocation::File(_) | StoreLocation::Server(_) => return Ok(place),
     };
     Err(Advised {
         what: format!("there is no store {} yet", path.display()),

@@ -7,18 +7,18 @@ use posse_runtime::definition::agent_type::file;
 use posse_runtime::definition::agent_type::file::Read;
 use serde_json::Value;
 
-use super::{Remark, Weight, memory, same, scan};
-use crate::config::places::Places;
+use super::{Remark, Severity, memory, same, scan};
+use crate::config::places::SearchPaths;
 
 /// What was given.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Given {
+pub(crate) struct InlineAgents {
     definitions: Vec<Read>,
     /// The same as text, without a file that may be elsewhere for others.
     text: Option<String>,
 }
 
-impl Given {
+impl InlineAgents {
     /// Reads the flag's value: JSON, or `@FILE` with it in a file. Else what is wrong with it.
     pub(crate) fn read(value: &str) -> Result<Self, String> {
         let text = match value.strip_prefix('@') {
@@ -60,7 +60,7 @@ impl Given {
     }
 
     /// Each definition, with what is to be said about it.
-    pub(super) fn resolved(&self, places: &Places) -> Vec<(Definition, Vec<Remark>)> {
+    pub(super) fn resolved(&self, places: &SearchPaths) -> Vec<(Definition, Vec<Remark>)> {
         let resolve = |read: &Read| {
             let mut definition = read.definition.clone();
             let name = definition.name.clone();
@@ -76,12 +76,12 @@ impl Given {
             let mut remarks: Vec<Remark> = read
                 .notes
                 .iter()
-                .map(|note| remark(Weight::Note, &note.reason))
+                .map(|note| remark(Severity::Note, &note.reason))
                 .collect();
             if let Some(scope) = read.memory {
                 let (memory, warning) = memory::resolve(scope, &name, None, places);
                 definition.memory = memory;
-                remarks.extend(warning.map(|why| remark(Weight::Warning, &why)));
+                remarks.extend(warning.map(|why| remark(Severity::Warning, &why)));
             }
             (definition, remarks)
         };

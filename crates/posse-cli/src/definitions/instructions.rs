@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
-use crate::config::places::Places;
+use crate::config::places::SearchPaths;
 
 /// All instructions together are no longer than this.
 const MOST_BYTES: usize = 32 * 1024;
@@ -21,11 +21,11 @@ pub(crate) struct Instruction {
 
 /// Returns what is written down for agents in `cwd` and above, as one block.
 pub(crate) fn at(cwd: &Path) -> Option<String> {
-    render(&gather(&Places::at(cwd)))
+    render(&gather(&SearchPaths::at(cwd)))
 }
 
 /// Finds all instructions, the most general first. What cannot be read is as if it were not there.
-pub(crate) fn gather(places: &Places) -> Vec<Instruction> {
+pub(crate) fn gather(places: &SearchPaths) -> Vec<Instruction> {
     let mut directories: Vec<&Path> = places
         .cwd
         .ancestors()

@@ -15,12 +15,12 @@ const COMPACT: &str = "compact";
 
 /// What can be called.
 #[derive(Clone, Default)]
-pub(crate) struct Slash {
+pub(crate) struct SlashCommands {
     skills: Arc<Skills>,
     policy: Arc<Policy>,
 }
 
-impl Slash {
+impl SlashCommands {
     pub(crate) fn new(skills: Arc<Skills>, policy: Arc<Policy>) -> Self {
         Self { skills, policy }
     }
@@ -103,7 +103,7 @@ mod tests {
 
     use super::*;
 
-    fn slash() -> Slash {
+    fn slash() -> SlashCommands {
         let skill = |name: &str, for_user| Skill {
             name: name.into(),
             for_user,
@@ -127,7 +127,7 @@ mod tests {
         };
         let mut policy = Policy::default();
         policy.add(&source, &rules).unwrap();
-        Slash::new(Arc::new(skills.into()), Arc::new(policy))
+        SlashCommands::new(Arc::new(skills.into()), Arc::new(policy))
     }
 
     fn read(text: &str) -> Result<Command, String> {

@@ -12,7 +12,7 @@ use crate::output::{print, say, say_to_person, tame};
 
 /// How the reply is given.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Form {
+pub(crate) enum AnswerForm {
     /// As it comes, on a terminal.
     Live,
     /// In one piece: a program that reads a pipe must not get what a failed attempt had said.
@@ -21,7 +21,7 @@ pub(crate) enum Form {
     Json,
 }
 
-impl Form {
+impl AnswerForm {
     /// What is wanted here.
     pub(crate) fn of(json: bool) -> Self {
         match (json, io::stdout().is_terminal()) {
@@ -69,7 +69,7 @@ pub(crate) fn say_stop(stop: &StopReason) {
 }
 
 /// What has been shown of the reply.
-pub(crate) struct Shown {
+pub(crate) struct AnswerWriter {
     live: bool,
     /// Whether this attempt has shown any text.
     anything: bool,
@@ -78,10 +78,10 @@ pub(crate) struct Shown {
     pub(crate) unread: Option<io::Error>,
 }
 
-impl Shown {
-    pub(crate) fn new(form: Form) -> Self {
+impl AnswerWriter {
+    pub(crate) fn new(form: AnswerForm) -> Self {
         Self {
-            live: form == Form::Live,
+            live: form == AnswerForm::Live,
             anything: false,
             at_line_start: true,
             unread: None,

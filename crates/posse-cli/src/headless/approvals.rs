@@ -13,17 +13,17 @@ const REMEMBERED: usize = 64;
 
 /// The questions that are open.
 #[derive(Default)]
-pub(crate) struct Questions {
-    open: Vec<Open>,
+pub(crate) struct PendingApprovals {
+    open: Vec<PendingApproval>,
     /// The ids of those withdrawn last: their answers may be under way.
     withdrawn: VecDeque<String>,
 }
 
 /// An answer to something that was never asked, or is answered already.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct NeverAsked;
+pub(crate) struct UnknownApproval;
 
-struct Open {
+struct PendingApproval {
     id: String,
     /// Who asked. Two agents may use the same id for a call.
     agent: AgentId,
@@ -31,7 +31,7 @@ struct Open {
     input: Value,
 }
 
-impl Questions {
+impl PendingApprovals {
     /// The line that asks for this agent.
     pub(crate) fn ask(&mut self, agent: AgentId, question: &Question) -> Value {
         let (id, input) = (Uuid::now_v7().to_string(), shape::value(&question.input));
@@ -44,7 +44,7 @@ impl Questions {
             request["agent_name"] = json!(name);
         }
         let line = json!({"type": "control_request", "request_id": id, "request": request});
-        self.open.push(Open {
+        self.open.push(PendingApproval {
             id,
             agent,
             call: question.call.clone(),
@@ -71,13 +71,13 @@ impl Questions {
         &mut self,
         id: &str,
         response: Result<Value, String>,
-    ) -> Result<Option<Command>, NeverAsked> {
+    ) -> Result<Option<Command>, UnknownApproval> {
         let Some(at) = self.open.iter().position(|open| open.id == id) else {
             let at = self
                 .withdrawn
                 .iter()
                 .position(|withdrawn| withdrawn == id)
-                .ok_or(NeverAsked)?;
+                .ok_or(UnknownApproval)?;
             self.withdrawn.remove(at);
             return Ok(None);
         };
@@ -143,7 +143,7 @@ mod tests {
     use super::*;
     use crate::headless::fixtures::{question, run, session};
 
-    fn asked(questions: &mut Questions) -> String {
+    fn asked(questions: &mut PendingApprovals) -> String {
         let line = questions.ask(session(), &question("t1", None));
         assert_eq!(line["request"]["subtype"], "can_use_tool");
         assert_eq!(line["request"]["input"], json!({"command": "ls"}));
@@ -151,11 +151,11 @@ mod tests {
     }
 
     fn check(response: Result<Value, String>, answer: Answer) {
-        let mut questions = Questions::default();
+        let mut questions = PendingApprovals::default();
         let id = asked(&mut questions);
         assert_eq!(
             questions.answer("other", Ok(json!({"behavior": "allow"}))),
-            Err(NeverAsked)
+            Err(UnknownApproval)
         );
         assert_eq!(
             questions.answer(&id, response.clone()),
@@ -167,7 +167,7 @@ mod tests {
         );
         assert_eq!(
             questions.answer(&id, response),
-            Err(NeverAsked),
+            Err(UnknownApproval),
             "once is enough"
         );
         assert_eq!(
@@ -214,7 +214,7 @@ mod tests {
     // proves PE-05 (part: its name)
     #[test]
     fn a_childs_question_has_its_name_and_its_own_answer() {
-        let mut questions = Questions::default();
+        let mut questions = PendingApprovals::default();
         let (child, same) = (AgentId::from(run(1).task), "t1");
         let main = questions.ask(session(), &question(same, None));
         let line = questions.ask(child, &question(same, Some("scout")));
@@ -240,7 +240,7 @@ mod tests {
 
     #[test]
     fn a_question_that_nobody_can_answer_is_a_no() {
-        let mut questions = Questions::default();
+        let mut questions = PendingApprovals::default();
         asked(&mut questions);
         assert_eq!(questions.give_up(), [unanswered(session(), "t1".into())]);
         let id = asked(&mut questions);

@@ -11,14 +11,14 @@ use posse_protocol::{
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::approvals::{NeverAsked, Questions, unanswered};
-use super::input::stdin::Line;
-use super::input::{self, NotUnderstood, Request, Told};
-use super::output_item::{Said, line};
-use super::render::{Face, result};
+use super::approvals::{PendingApprovals, UnknownApproval, unanswered};
+use super::input::stdin::StdinLine;
+use super::input::{self, ControlRequest, InputError, StdinMessage};
+use super::output_item::{OutputItem, line};
+use super::render::{Renderer, result};
 use super::runs::Runs;
-use super::team_snapshot::Seen;
-use crate::definitions::slash::Slash;
+use super::team_snapshot::TeamSnapshot;
+use crate::definitions::slash::SlashCommands;
 
 /// How many commands wait for the agent before no more lines are read.
 const WAITING: usize = 16;
@@ -29,7 +29,7 @@ const LAST: Duration = Duration::from_secs(3);
 const LAST_WAIT: u64 = u64::MAX;
 
 /// What is known at the start.
-pub(crate) struct Plan {
+pub(crate) struct RunPlan {
     /// The main agent.
     pub(crate) main: AgentId,
     /// What it is told before any line.
@@ -41,19 +41,19 @@ pub(crate) struct Plan {
     /// How long background runs are waited for while none of them ends.
     pub(crate) patience: Duration,
     /// What can be called by a slash.
-    pub(crate) slash: Slash,
+    pub(crate) slash: SlashCommands,
     /// Whether it leads a declared team.
     pub(crate) led: bool,
 }
 
 /// Where things stand.
-pub(crate) struct Exchange {
-    face: Face,
+pub(crate) struct Controller {
+    renderer: Renderer,
     main: AgentId,
     listening: bool,
     started_in: PermissionMode,
     patience: Duration,
-    slash: Slash,
+    slash: SlashCommands,
     led: bool,
     /// What the agent has still to be told.
     pending: VecDeque<Command>,
@@ -68,15 +68,15 @@ pub(crate) struct Exchange {
     runs: Runs,
     /// Which wait it is, if it is one: another end makes it another.
     wait: u64,
-    stopping: Option<Stopping>,
-    questions: Questions,
+    stopping: Option<StopState>,
+    questions: PendingApprovals,
     /// Whether the last word has been said.
     finished: bool,
-    ending: Ending,
+    ending: RunResult,
 }
 
 /// Background runs are being stopped, and then it is over.
-struct Stopping {
+struct StopState {
     /// How many ends are still to come.
     ends: usize,
     /// Whether the run that goes on was begun since: it is no result of anything that was asked for.
@@ -87,7 +87,7 @@ struct Stopping {
 
 /// How it ended.
 #[derive(Default)]
-pub(crate) struct Ending {
+pub(crate) struct RunResult {
     /// The last run's end, with what all runs took; none if there was none.
     pub(crate) last: Option<RunEnd>,
     /// Background runs that were stopped because nobody waits any longer.
@@ -102,9 +102,9 @@ pub(crate) struct Ending {
     pub(crate) not_understood: bool,
 }
 
-impl Exchange {
-    pub(crate) fn new(mut face: Face, plan: Plan) -> Self {
-        let Plan {
+impl Controller {
+    pub(crate) fn new(mut renderer: Renderer, plan: RunPlan) -> Self {
+        let RunPlan {
             main,
             first,
             listening,
@@ -113,9 +113,9 @@ impl Exchange {
             slash,
             led,
         } = plan;
-        first.iter().for_each(|first| face.told(first));
+        first.iter().for_each(|first| renderer.told(first));
         Self {
-            face,
+            renderer,
             main,
             listening,
             started_in,
@@ -130,25 +130,25 @@ impl Exchange {
             runs: Runs::default(),
             wait: 0,
             stopping: None,
-            questions: Questions::default(),
+            questions: PendingApprovals::default(),
             finished: false,
-            ending: Ending::default(),
+            ending: RunResult::default(),
         }
     }
 
     /// What is written before anything happens.
-    pub(crate) fn greet(&self) -> Vec<Said> {
-        self.face.greet()
+    pub(crate) fn greet(&self) -> Vec<OutputItem> {
+        self.renderer.greet()
     }
 
     /// Something that has nothing to do with what agents do.
-    pub(crate) fn note(&mut self, note: String) -> Vec<Said> {
-        self.face.note(note)
+    pub(crate) fn note(&mut self, note: String) -> Vec<OutputItem> {
+        self.renderer.note(note)
     }
 
     /// How the team stands, so long after it has begun.
-    pub(crate) fn seen(&mut self, seen: &Seen, elapsed: Duration) -> Vec<Said> {
-        self.face.seen(seen, elapsed)
+    pub(crate) fn seen(&mut self, seen: &TeamSnapshot, elapsed: Duration) -> Vec<OutputItem> {
+        self.renderer.seen(seen, elapsed)
     }
 
     /// What the agent is to be told next.
@@ -176,7 +176,7 @@ impl Exchange {
             || (self.ending.gave_up && stopped)
     }
 
-    /// How long to wait before [`Exchange::waited`], and by which number this wait goes: another number is
+    /// How long to wait before [`Controller::waited`], and by which number this wait goes: another number is
     /// a wait that begins anew. None if nothing is waited for but what an agent does.
     pub(crate) fn waits(&self) -> Option<(u64, Duration)> {
         if self.is_busy() {
@@ -189,12 +189,12 @@ impl Exchange {
     }
 
     /// How it ended.
-    pub(crate) fn end(self) -> Ending {
+    pub(crate) fn end(self) -> RunResult {
         self.ending
     }
 
     /// The agent is gone. If it owed an end, that is a failure.
-    pub(crate) fn gone(&mut self) -> Vec<Said> {
+    pub(crate) fn gone(&mut self) -> Vec<OutputItem> {
         self.live = 0;
         if self.is_busy() && !self.ending.interrupted {
             let message = "the agent ended without a word".to_owned();
@@ -210,9 +210,9 @@ impl Exchange {
                 kind,
             });
         }
-        let mut said = Vec::new();
-        self.finish(&mut said);
-        said
+        let mut items = Vec::new();
+        self.finish(&mut items);
+        items
     }
 
     /// Whether a signal has come.
@@ -221,7 +221,7 @@ impl Exchange {
     }
 
     /// A signal: the first stops what goes on, the second everything.
-    pub(crate) fn signal(&mut self) -> Vec<Said> {
+    pub(crate) fn signal(&mut self) -> Vec<OutputItem> {
         self.ending.at_once = std::mem::replace(&mut self.ending.interrupted, true);
         if self.ending.at_once {
             return Vec::new();
@@ -230,34 +230,36 @@ impl Exchange {
             self.pending.push_back(Command::Interrupt);
         }
         self.stop_runs();
-        let mut said = vec![Said::Aside("stopping; once more to leave at once".into())];
-        self.settle(&mut said);
-        said
+        let mut items = vec![OutputItem::Aside(
+            "stopping; once more to leave at once".into(),
+        )];
+        self.settle(&mut items);
+        items
     }
 
     /// Background runs were waited for long enough.
-    pub(crate) fn waited(&mut self) -> Vec<Said> {
+    pub(crate) fn waited(&mut self) -> Vec<OutputItem> {
         if let Some(stopping) = &mut self.stopping {
             stopping.ends = 0;
-            let mut said = Vec::new();
-            self.settle(&mut said);
-            return said;
+            let mut items = Vec::new();
+            self.settle(&mut items);
+            return items;
         }
         self.ending.gave_up = true;
         self.stop_runs();
         let (live, seconds) = (self.waited_for(), self.patience.as_secs());
-        let mut said = match live {
-            0 => self.face.note(format!(
+        let mut items = match live {
+            0 => self.renderer.note(format!(
                 "nothing was heard of the team for {seconds} s; it is left as it is"
             )),
-            live => self.face.left_running(live, &self.ending.left, seconds),
+            live => self.renderer.left_running(live, &self.ending.left, seconds),
         };
-        self.settle(&mut said);
-        said
+        self.settle(&mut items);
+        items
     }
 
     /// Something happened to an agent.
-    pub(crate) fn event(&mut self, event: Event) -> Vec<Said> {
+    pub(crate) fn event(&mut self, event: Event) -> Vec<OutputItem> {
         let Event { agent, kind } = event;
         if let EventKind::Run(news) = &kind {
             // A member is no run: it is told of as one of its team, and has no end that is waited for.
@@ -275,90 +277,92 @@ impl Exchange {
                 }
             }
         }
-        let mut said = if let EventKind::Member(news) = &kind {
+        let mut items = if let EventKind::Member(news) = &kind {
             self.member(agent, news)
         } else if agent == self.main {
-            self.face.event(&kind, &self.runs)
+            self.renderer.event(&kind, &self.runs)
         } else {
-            self.face.event_below(agent, &kind, &self.runs)
+            self.renderer.event_below(agent, &kind, &self.runs)
         };
         match kind {
             EventKind::Asked(question) if self.listening => {
-                said.push(line(&self.questions.ask(agent, &question)));
+                items.push(line(&self.questions.ask(agent, &question)));
             }
             EventKind::Asked(question) => self.pending.push_back(unanswered(agent, question.call)),
             EventKind::Withdrawn { call } => {
-                said.extend(self.questions.withdraw(agent, &call).iter().map(line));
+                items.extend(self.questions.withdraw(agent, &call).iter().map(line));
             }
             EventKind::Started if agent == self.main => self.begun(),
-            EventKind::Ended(end) if agent == self.main => self.ended(*end, &mut said),
+            EventKind::Ended(end) if agent == self.main => self.ended(*end, &mut items),
             EventKind::Quiet => self.live = 0,
             _ => {}
         }
-        self.settle(&mut said);
-        said
+        self.settle(&mut items);
+        items
     }
 
     /// Something happened to a member of a team: whoever waits has not waited in vain.
-    fn member(&mut self, agent: AgentId, news: &MemberNews) -> Vec<Said> {
+    fn member(&mut self, agent: AgentId, news: &MemberNews) -> Vec<OutputItem> {
         self.wait += 1;
         self.runs.member(agent, news);
-        self.face.member(agent, news)
+        self.renderer.member(agent, news)
     }
 
     /// A line came, or the end of all lines.
-    pub(crate) fn line(&mut self, came: Option<Line>) -> Vec<Said> {
+    pub(crate) fn line(&mut self, came: Option<StdinLine>) -> Vec<OutputItem> {
         let told = match came {
             None => {
                 self.listening = false;
                 self.pending.extend(self.questions.give_up());
-                let mut said = self.say_what_is_waited_for();
-                self.settle(&mut said);
-                return said;
+                let mut items = self.say_what_is_waited_for();
+                self.settle(&mut items);
+                return items;
             }
-            Some(Line::Unreadable(what)) => Err(NotUnderstood {
+            Some(StdinLine::Unreadable(what)) => Err(InputError {
                 id: None,
                 what: what.to_owned(),
             }),
-            Some(Line::Text(text)) => input::read(&text),
+            Some(StdinLine::Text(text)) => input::read(&text),
         };
         match told {
-            Ok(Told::Prompt {
+            Ok(StdinMessage::Prompt {
                 to: Some(agent),
                 words,
             }) if agent != self.main => {
                 self.pending.push_back(to(agent, Command::Prompt(words)));
                 Vec::new()
             }
-            Ok(Told::Prompt { words, .. }) => match self.slash.read(words) {
+            Ok(StdinMessage::Prompt { words, .. }) => match self.slash.read(words) {
                 Ok(command) => {
                     // While a run goes on, the history is compacted within it.
                     let within = matches!(command, Command::Compact { .. }) && self.is_busy();
                     self.asked += u32::from(!within);
-                    self.face.told(&command);
+                    self.renderer.told(&command);
                     self.pending.push_back(command);
                     Vec::new()
                 }
                 Err(what) => self.not_understood(&what),
             },
-            Ok(Told::Request { id, request }) => {
+            Ok(StdinMessage::Request { id, request }) => {
                 let answer = self.request(request);
                 vec![line(&input::response(&id, answer))]
             }
-            Ok(Told::Response { id, response }) => match self.questions.answer(&id, response) {
-                Ok(command) => {
-                    self.pending.extend(command);
-                    Vec::new()
+            Ok(StdinMessage::Response { id, response }) => {
+                match self.questions.answer(&id, response) {
+                    Ok(command) => {
+                        self.pending.extend(command);
+                        Vec::new()
+                    }
+                    Err(UnknownApproval) => {
+                        self.not_understood(&format!("nothing is asked under the id {id}"))
+                    }
                 }
-                Err(NeverAsked) => {
-                    self.not_understood(&format!("nothing is asked under the id {id}"))
-                }
-            },
-            Ok(Told::Nothing) => Vec::new(),
-            Err(NotUnderstood { id: Some(id), what }) => {
+            }
+            Ok(StdinMessage::Nothing) => Vec::new(),
+            Err(InputError { id: Some(id), what }) => {
                 vec![line(&input::response(&id, Err(what)))]
             }
-            Err(NotUnderstood { id: None, what }) => self.not_understood(&what),
+            Err(InputError { id: None, what }) => self.not_understood(&what),
         }
     }
 
@@ -383,7 +387,7 @@ impl Exchange {
         }
     }
 
-    fn ended(&mut self, end: RunEnd, said: &mut Vec<Said>) {
+    fn ended(&mut self, end: RunEnd, items: &mut Vec<OutputItem>) {
         if !std::mem::take(&mut self.running) {
             self.asked = self.asked.saturating_sub(1);
         }
@@ -423,7 +427,7 @@ impl Exchange {
             Some(stopping) => stopping.ends = stopping.ends.min(self.live),
             // What was started while the run was being stopped has to go too.
             None if self.ending.interrupted => self.stop_runs(),
-            None => said.extend(self.say_what_is_waited_for()),
+            None => items.extend(self.say_what_is_waited_for()),
         }
     }
 
@@ -455,7 +459,7 @@ impl Exchange {
         self.ending.left = known;
         if ends > 0 {
             let bounded = self.runs.has_members() || ends > count;
-            self.stopping = Some(Stopping {
+            self.stopping = Some(StopState {
                 ends,
                 stray: false,
                 bounded,
@@ -463,10 +467,10 @@ impl Exchange {
         }
     }
 
-    fn say_what_is_waited_for(&mut self) -> Vec<Said> {
+    fn say_what_is_waited_for(&mut self) -> Vec<OutputItem> {
         match self.waits() {
             Some((_, patience)) if !patience.is_zero() && self.waited_for() > 0 => {
-                self.face.waiting(self.waited_for(), &self.runs)
+                self.renderer.waiting(self.waited_for(), &self.runs)
             }
             _ => Vec::new(),
         }
@@ -484,28 +488,28 @@ impl Exchange {
     }
 
     /// Says the last word once nothing more will happen.
-    fn settle(&mut self, said: &mut Vec<Said>) {
+    fn settle(&mut self, items: &mut Vec<OutputItem>) {
         if self.is_over() || self.must_leave() {
-            self.finish(said);
+            self.finish(items);
         }
     }
 
-    fn finish(&mut self, said: &mut Vec<Said>) {
+    fn finish(&mut self, items: &mut Vec<OutputItem>) {
         if let (Some(last), false) = (&self.ending.last, self.finished) {
             self.finished = true;
             let broken_off = self.led && self.ending.interrupted;
-            said.extend(self.face.finish(last, &self.ending.left, broken_off));
+            items.extend(self.renderer.finish(last, &self.ending.left, broken_off));
         }
     }
 
-    fn not_understood(&mut self, what: &str) -> Vec<Said> {
+    fn not_understood(&mut self, what: &str) -> Vec<OutputItem> {
         self.ending.not_understood = true;
-        self.face.not_understood(what)
+        self.renderer.not_understood(what)
     }
 
-    fn request(&mut self, request: Request) -> Result<Value, String> {
+    fn request(&mut self, request: ControlRequest) -> Result<Value, String> {
         match request {
-            Request::Initialize => {
+            ControlRequest::Initialize => {
                 return Ok(json!({
                     "commands": self.slash.list(), "output_style": "default", "available_output_styles": ["default"],
                     "models": [], "capabilities": [
@@ -514,26 +518,28 @@ impl Exchange {
                     ],
                 }));
             }
-            Request::Interrupt(Some(agent)) if agent != self.main => {
+            ControlRequest::Interrupt(Some(agent)) if agent != self.main => {
                 self.pending.push_back(to(agent, Command::Interrupt));
             }
-            Request::Interrupt(_) if self.is_busy() => self.pending.push_back(Command::Interrupt),
-            Request::Interrupt(_) => {}
-            Request::SetMode(PermissionMode::BypassPermissions)
+            ControlRequest::Interrupt(_) if self.is_busy() => {
+                self.pending.push_back(Command::Interrupt)
+            }
+            ControlRequest::Interrupt(_) => {}
+            ControlRequest::SetMode(PermissionMode::BypassPermissions)
                 if self.started_in != PermissionMode::BypassPermissions =>
             {
                 return Err("bypassPermissions must be asked for when posse is started".into());
             }
-            Request::SetMode(mode) => {
+            ControlRequest::SetMode(mode) => {
                 self.pending.push_back(Command::SetMode(mode));
                 return Ok(json!({"mode": mode}));
             }
-            Request::StopTask(task) => self.pending.push_back(Command::StopRun(task)),
-            Request::StopAllTasks => {
+            ControlRequest::StopTask(task) => self.pending.push_back(Command::StopRun(task)),
+            ControlRequest::StopAllTasks => {
                 self.pending.push_back(Command::StopRuns);
                 self.all_stopped = true;
             }
-            Request::BackgroundTasks => self.pending.push_back(Command::Detach),
+            ControlRequest::BackgroundTasks => self.pending.push_back(Command::Detach),
         }
         Ok(json!({}))
     }

@@ -9,14 +9,14 @@ use posse_protocol::{
 };
 use uuid::Uuid;
 
-use crate::assemble::facts::Facts;
+use crate::assemble::facts::SessionFacts;
 
 pub(crate) fn session() -> AgentId {
     "0197f0aa-0000-7000-8000-000000000001".parse().unwrap()
 }
 
-pub(crate) fn facts() -> Facts {
-    Facts {
+pub(crate) fn facts() -> SessionFacts {
+    SessionFacts {
         session: session(),
         again: "posse -p --resume 0197f0aa-0000".into(),
         model: "m".into(),

@@ -9,14 +9,14 @@ use uuid::Uuid;
 
 /// What a line says.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Told {
+pub(crate) enum StdinMessage {
     /// Words for the agent, or for another one of the session.
     Prompt {
         to: Option<AgentId>,
         words: Vec<ContentBlock>,
     },
     /// Something is asked of us; the answer carries the id.
-    Request { id: String, request: Request },
+    Request { id: String, request: ControlRequest },
     /// The answer to a question of ours.
     Response {
         id: String,
@@ -28,7 +28,7 @@ pub(crate) enum Told {
 
 /// What can be asked of us.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Request {
+pub(crate) enum ControlRequest {
     Initialize,
     /// Stop what the agent does, or another one of the session.
     Interrupt(Option<AgentId>),
@@ -43,14 +43,14 @@ pub(crate) enum Request {
 
 /// A line that cannot be done. With an id it is answered under that id.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct NotUnderstood {
+pub(crate) struct InputError {
     pub(crate) id: Option<String>,
     pub(crate) what: String,
 }
 
 #[derive(Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-enum Line {
+enum InputObject {
     User {
         message: UserMessage,
         #[serde(default)]
@@ -61,7 +61,7 @@ enum Line {
         request: Value,
     },
     ControlResponse {
-        response: Response,
+        response: ControlResponse,
     },
     ControlCancelRequest {},
     KeepAlive {},
@@ -81,7 +81,7 @@ enum Content {
 
 #[derive(Deserialize)]
 #[serde(tag = "subtype", rename_all = "snake_case")]
-enum Response {
+enum ControlResponse {
     Success {
         request_id: String,
         #[serde(default)]
@@ -95,47 +95,49 @@ enum Response {
 }
 
 /// Reads one line.
-pub(crate) fn read(line: &str) -> Result<Told, NotUnderstood> {
+pub(crate) fn read(line: &str) -> Result<StdinMessage, InputError> {
     if line.trim().is_empty() {
-        return Ok(Told::Nothing);
+        return Ok(StdinMessage::Nothing);
     }
-    let line: Line = serde_json::from_str(line)
+    let line: InputObject = serde_json::from_str(line)
         .map_err(|error| not(format!("no line that posse knows: {error}")))?;
     match line {
-        Line::User {
+        InputObject::User {
             message,
             agent_id: to,
         } => prompt(message.content)
-            .map(|words| Told::Prompt { to, words })
+            .map(|words| StdinMessage::Prompt { to, words })
             .map_err(not),
-        Line::ControlRequest {
+        InputObject::ControlRequest {
             request_id: id,
             request,
         } => match read_request(&request) {
-            Ok(request) => Ok(Told::Request { id, request }),
-            Err(what) => Err(NotUnderstood { id: Some(id), what }),
+            Ok(request) => Ok(StdinMessage::Request { id, request }),
+            Err(what) => Err(InputError { id: Some(id), what }),
         },
-        Line::ControlResponse {
+        InputObject::ControlResponse {
             response:
-                Response::Success {
+                ControlResponse::Success {
                     request_id: id,
                     response,
                 },
-        } => Ok(Told::Response {
+        } => Ok(StdinMessage::Response {
             id,
             response: Ok(response),
         }),
-        Line::ControlResponse {
+        InputObject::ControlResponse {
             response:
-                Response::Error {
+                ControlResponse::Error {
                     request_id: id,
                     error,
                 },
-        } => Ok(Told::Response {
+        } => Ok(StdinMessage::Response {
             id,
             response: Err(error),
         }),
-        Line::ControlCancelRequest {} | Line::KeepAlive {} => Ok(Told::Nothing),
+        InputObject::ControlCancelRequest {} | InputObject::KeepAlive {} => {
+            Ok(StdinMessage::Nothing)
+        }
     }
 }
 
@@ -148,37 +150,37 @@ pub(crate) fn response(id: &str, answer: Result<Value, String>) -> Value {
     json!({"type": "control_response", "response": response})
 }
 
-fn not(what: String) -> NotUnderstood {
-    NotUnderstood { id: None, what }
+fn not(what: String) -> InputError {
+    InputError { id: None, what }
 }
 
-fn read_request(request: &Value) -> Result<Request, String> {
+fn read_request(request: &Value) -> Result<ControlRequest, String> {
     match request["subtype"].as_str() {
-        Some("initialize") => Ok(Request::Initialize),
+        Some("initialize") => Ok(ControlRequest::Initialize),
         Some("interrupt") => match request.get("agent_id").filter(|id| !id.is_null()) {
-            None => Ok(Request::Interrupt(None)),
+            None => Ok(ControlRequest::Interrupt(None)),
             Some(id) => {
                 let id = id
                     .as_str()
                     .and_then(|id| id.parse().ok())
                     .ok_or("`agent_id` is no id of an agent")?;
-                Ok(Request::Interrupt(Some(id)))
+                Ok(ControlRequest::Interrupt(Some(id)))
             }
         },
         Some("set_permission_mode") => {
             let mode = request["mode"].as_str().ok_or("`mode` is missing")?;
             mode.parse()
-                .map(Request::SetMode)
+                .map(ControlRequest::SetMode)
                 .map_err(|error| format!("{error}"))
         }
         Some("stop_task") => {
             let task = request["task_id"].as_str().ok_or("`task_id` is missing")?;
             Uuid::parse_str(task)
-                .map(Request::StopTask)
+                .map(ControlRequest::StopTask)
                 .map_err(|_| format!("`{task}` is no id of a task"))
         }
-        Some("stop_all_tasks") => Ok(Request::StopAllTasks),
-        Some("background_tasks") => Ok(Request::BackgroundTasks),
+        Some("stop_all_tasks") => Ok(ControlRequest::StopAllTasks),
+        Some("background_tasks") => Ok(ControlRequest::BackgroundTasks),
         Some("set_model") => Err("not supported: a session keeps the model it began with".into()),
         Some(other) => Err(format!("not supported: {other}")),
         None => Err("`subtype` is missing".into()),
@@ -224,7 +226,7 @@ fn block(block: &Value) -> Result<ContentBlock, String> {
 mod tests {
     use super::*;
 
-    fn said(line: Value) -> Result<Told, NotUnderstood> {
+    fn said(line: Value) -> Result<StdinMessage, InputError> {
         read(&line.to_string())
     }
 
@@ -233,7 +235,7 @@ mod tests {
         let user = |content: Value| {
             said(json!({"type": "user", "message": {"role": "user", "content": content}}))
         };
-        let mine = |words| Ok(Told::Prompt { to: None, words });
+        let mine = |words| Ok(StdinMessage::Prompt { to: None, words });
         assert_eq!(
             user(json!("hello")),
             mine(vec![ContentBlock::text("hello")])
@@ -250,7 +252,7 @@ mod tests {
             json!({"type": "user", "agent_id": to, "message": {"role": "user", "content": "you"}});
         assert_eq!(
             said(line),
-            Ok(Told::Prompt {
+            Ok(StdinMessage::Prompt {
                 to: Some(to),
                 words: vec![ContentBlock::text("you")]
             })
@@ -272,37 +274,40 @@ mod tests {
             said(json!({"type": "control_request", "request_id": "r1", "request": request}))
         };
         let understood = |request| {
-            Ok(Told::Request {
+            Ok(StdinMessage::Request {
                 id: "r1".into(),
                 request,
             })
         };
         assert_eq!(
             request(json!({"subtype": "initialize", "hooks": null})),
-            understood(Request::Initialize)
+            understood(ControlRequest::Initialize)
         );
         assert_eq!(
             request(json!({"subtype": "interrupt"})),
-            understood(Request::Interrupt(None))
+            understood(ControlRequest::Interrupt(None))
         );
         let agent = AgentId::from(Uuid::from_u128(7));
         let one = json!({"subtype": "interrupt", "agent_id": agent});
-        assert_eq!(request(one), understood(Request::Interrupt(Some(agent))));
+        assert_eq!(
+            request(one),
+            understood(ControlRequest::Interrupt(Some(agent)))
+        );
         let mode = json!({"subtype": "set_permission_mode", "mode": "acceptEdits"});
         assert_eq!(
             request(mode),
-            understood(Request::SetMode(PermissionMode::AcceptEdits))
+            understood(ControlRequest::SetMode(PermissionMode::AcceptEdits))
         );
         let task = Uuid::from_u128(5);
         let stop = json!({"subtype": "stop_task", "task_id": task});
-        assert_eq!(request(stop), understood(Request::StopTask(task)));
+        assert_eq!(request(stop), understood(ControlRequest::StopTask(task)));
         assert_eq!(
             request(json!({"subtype": "stop_all_tasks"})),
-            understood(Request::StopAllTasks)
+            understood(ControlRequest::StopAllTasks)
         );
         assert_eq!(
             request(json!({"subtype": "background_tasks"})),
-            understood(Request::BackgroundTasks)
+            understood(ControlRequest::BackgroundTasks)
         );
         for (wrong, what) in [
             (
@@ -337,7 +342,7 @@ mod tests {
             json!({"subtype": "success", "request_id": "q", "response": {"behavior": "allow"}});
         assert_eq!(
             said(json!({"type": "control_response", "response": response})),
-            Ok(Told::Response {
+            Ok(StdinMessage::Response {
                 id: "q".into(),
                 response: Ok(json!({"behavior": "allow"}))
             })
@@ -345,12 +350,12 @@ mod tests {
         let response = json!({"subtype": "error", "request_id": "q", "error": "no"});
         assert_eq!(
             said(json!({"type": "control_response", "response": response})),
-            Ok(Told::Response {
+            Ok(StdinMessage::Response {
                 id: "q".into(),
                 response: Err("no".into())
             })
         );
-        assert_eq!(read("  \n"), Ok(Told::Nothing));
+        assert_eq!(read("  \n"), Ok(StdinMessage::Nothing));
         for rubbish in [
             "{",
             "[]",

@@ -8,26 +8,26 @@ use posse_runtime::live::handle::Agent;
 use serde_json::json;
 use uuid::Uuid;
 
-use super::controller::{Ending, Exchange, Plan};
+use super::controller::{Controller, RunPlan, RunResult};
 use super::input::stdin;
-use super::render::{Face, result};
+use super::render::{Renderer, result};
 use super::signals;
-use super::team_watch::Watch;
+use super::team_watch::TeamWatch;
 use super::{event_loop, stop};
-use crate::assemble::open::{self, Opened};
-use crate::assemble::options::{Options, OutputFormat};
-use crate::assemble::run_config::Wish;
+use crate::assemble::open::{self, Started};
+use crate::assemble::options::{OutputFormat, RunOptions};
+use crate::assemble::run_config::RunConfig;
 use crate::error::{self, Advised};
 use crate::output::{json_line, print, say};
 
 /// What an agent is to do.
-pub(crate) struct Job {
-    pub(crate) wish: Wish,
-    pub(crate) begin: Begin,
+pub(crate) struct RunJob {
+    pub(crate) config: RunConfig,
+    pub(crate) first: FirstInput,
 }
 
 /// What it is told first.
-pub(crate) enum Begin {
+pub(crate) enum FirstInput {
     /// A person's words, or what was left of the last ones.
     Words(Option<Vec<ContentBlock>>),
     /// What others have left to do; the agent itself may have nothing.
@@ -40,8 +40,8 @@ pub(crate) enum Begin {
     },
 }
 
-impl Begin {
-    fn command(self, opened: &Opened, listening: bool) -> Result<Option<Command>, Advised> {
+impl FirstInput {
+    fn command(self, started: &Started, listening: bool) -> Result<Option<Command>, Advised> {
         let words = match self {
             Self::Team { name, plan, words } => {
                 return Ok(Some(Command::Team { name, plan, words }));
@@ -49,17 +49,17 @@ impl Begin {
             Self::Rest => return Ok(Some(Command::Continue)),
             Self::Words(words) => words,
         };
-        let unfinished = opened.agent.unfinished;
+        let unfinished = started.agent.unfinished;
         match words {
-            Some(words) => opened.slash.read(words).map(Some).map_err(no_command),
+            Some(words) => started.slash.read(words).map(Some).map_err(no_command),
             // Who sends lines says what it does next.
             None if listening => Ok(None),
             None if unfinished => Ok(Some(Command::Continue)),
             None => Err(Advised {
-                what: format!("session {} has nothing left to do", opened.facts.session),
+                what: format!("session {} has nothing left to do", started.facts.session),
                 advice: format!(
                     "tell it something: {} \"and now the tests\"",
-                    opened.facts.again
+                    started.facts.again
                 ),
             }),
         }
@@ -68,8 +68,8 @@ impl Begin {
 
 /// Does what is found to be asked for. Programs hear in a line of their own if it cannot even begin.
 pub(crate) fn run(
-    options: &Options,
-    job: impl FnOnce() -> anyhow::Result<Job>,
+    options: &RunOptions,
+    job: impl FnOnce() -> anyhow::Result<RunJob>,
 ) -> anyhow::Result<ExitCode> {
     let output = options.output_format();
     let result = job().and_then(|job| begin(options, job));
@@ -87,7 +87,7 @@ pub(crate) fn run(
 }
 
 /// Does it, in a runtime of its own.
-fn begin(options: &Options, job: Job) -> anyhow::Result<ExitCode> {
+fn begin(options: &RunOptions, job: RunJob) -> anyhow::Result<ExitCode> {
     let runtime = crate::config::runtime()?;
     let result = runtime.block_on(work(options, job));
     // Whatever still waits in a thread, for a line that never comes for one, is not waited for.
@@ -95,13 +95,13 @@ fn begin(options: &Options, job: Job) -> anyhow::Result<ExitCode> {
     result
 }
 
-async fn work(options: &Options, job: Job) -> anyhow::Result<ExitCode> {
-    let Job { wish, begin } = job;
+async fn work(options: &RunOptions, job: RunJob) -> anyhow::Result<ExitCode> {
+    let RunJob { config, first } = job;
     let listening = options.by_lines();
-    let (team, is_new) = (wish.team.clone(), wish.which.is_none());
-    let opened = open::open(wish).await?;
-    let first = begin.command(&opened, listening)?;
-    let Opened {
+    let (team, is_new) = (config.team.clone(), config.which.is_none());
+    let started = open::open(config).await?;
+    let first = first.command(&started, listening)?;
+    let Started {
         runtime,
         agent,
         facts,
@@ -110,15 +110,15 @@ async fn work(options: &Options, job: Job) -> anyhow::Result<ExitCode> {
         skills,
         slash,
         swept,
-    } = opened;
+    } = started;
     let Agent {
         handle, mut events, ..
     } = agent;
     let again = facts.again.clone();
     let watch = team
         .clone()
-        .map(|team| Watch::new(store.store.clone(), facts.session, team, is_new));
-    let plan = Plan {
+        .map(|team| TeamWatch::new(store.store.clone(), facts.session, team, is_new));
+    let plan = RunPlan {
         main: facts.session,
         first,
         listening,
@@ -127,21 +127,21 @@ async fn work(options: &Options, job: Job) -> anyhow::Result<ExitCode> {
         slash,
         led: team.is_some(),
     };
-    let exchange = Exchange::new(Face::new(options, facts, team.is_some()), plan);
+    let controller = Controller::new(Renderer::new(options, facts, team.is_some()), plan);
     let (clock, lines) = (SystemClock::default(), listening.then(stdin::lines));
     let stopping = stop::when_told(store);
     tokio::pin!(stopping);
     let _watching = (live.watch(), skills.watch());
-    let outside = event_loop::Outside {
+    let outside = event_loop::LoopInputs {
         lines,
         swept,
         watch,
     };
     let ending = tokio::select! {
-        ending = event_loop::drive(exchange, handle, &mut events, outside, &clock) => ending,
+        ending = event_loop::run(controller, handle, &mut events, outside, &clock) => ending,
         Err(error) = &mut stopping => Err(error),
     };
-    if !matches!(&ending, Ok(Ending { at_once: true, .. })) {
+    if !matches!(&ending, Ok(RunResult { at_once: true, .. })) {
         // Events are read on, so that the agent does not wait for us while we wait for it.
         let drain = async { while events.recv().await.is_some() {} };
         signals::unless_signalled(async { tokio::join!(runtime.shut_down(), drain) }).await?;
@@ -166,7 +166,7 @@ fn no_command(what: String) -> Advised {
 }
 
 /// Says what went wrong, if anything did, and gives the exit code.
-fn finish(ending: &Ending, again: &str) -> ExitCode {
+fn finish(ending: &RunResult, again: &str) -> ExitCode {
     let code = match &ending.last {
         Some(end) => {
             match (&end.outcome, result::complaint(&end.outcome)) {

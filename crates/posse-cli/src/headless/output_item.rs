@@ -7,7 +7,7 @@ use crate::output::json_line;
 
 /// Something to be written.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Said {
+pub(crate) enum OutputItem {
     /// On stdout, as it is.
     Out(String),
     /// On stderr, a line.
@@ -19,6 +19,6 @@ pub(crate) enum Said {
 }
 
 /// An object on a line of its own.
-pub(crate) fn line(value: &Value) -> Said {
-    Said::Out(json_line(value))
+pub(crate) fn line(value: &Value) -> OutputItem {
+    OutputItem::Out(json_line(value))
 }

@@ -16,12 +16,12 @@ use posse_runtime::session::team::host::{Hosted, Hosting, Members};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
 
-use self::conversation::{Over, Talk};
+use self::conversation::{Conversation, ConversationEnd};
 use super::input::stdin;
 use super::stop;
-use super::writer::Speaker;
-use crate::assemble::open::{self, Grounds};
-use crate::assemble::run_config::Wish;
+use super::writer::OutputWriter;
+use crate::assemble::open::{self, SessionContext};
+use crate::assemble::run_config::RunConfig;
 use crate::config::store_choice::in_store;
 use crate::error::Advised;
 use crate::output::say;
@@ -31,7 +31,7 @@ use crate::present::sessions::short;
 const LOOK: Duration = Duration::from_secs(2);
 
 /// Who is hosted.
-pub(crate) enum Joined {
+pub(crate) enum JoinTarget {
     /// One member.
     Member(AgentId),
     /// Every member of this team that nobody has.
@@ -39,23 +39,23 @@ pub(crate) enum Joined {
 }
 
 /// Hosts members of the session until they end, the person leaves, or nobody needs them any more.
-pub(crate) async fn join(wish: Wish, joined: Joined) -> anyhow::Result<ExitCode> {
-    let store = wish.store.clone();
-    let grounds = open::ground(&Wish {
+pub(crate) async fn join(config: RunConfig, target: JoinTarget) -> anyhow::Result<ExitCode> {
+    let store = config.store.clone();
+    let context = open::session_context(&RunConfig {
         is_host: true,
-        ..wish
+        ..config
     })
     .await?;
-    let Some(session) = grounds.found.clone() else {
+    let Some(session) = context.found.clone() else {
         anyhow::bail!(Advised {
             what: "no session is named".into(),
             advice: "`posse team list` shows the sessions of teams".into(),
         })
     };
-    let team = team_of(grounds.store.store.as_ref(), &session, &joined).await?;
-    let (members, only) = match joined {
-        Joined::Member(member) => (Members::One(member), Some(member)),
-        Joined::Team(_) => (Members::Free { most: None }, None),
+    let team = team_of(context.store.store.as_ref(), &session, &target).await?;
+    let (members, only) = match target {
+        JoinTarget::Member(member) => (Members::One(member), Some(member)),
+        JoinTarget::Team(_) => (Members::Free { most: None }, None),
     };
     let hosting = Hosting {
         session: session.agent,
@@ -65,12 +65,12 @@ pub(crate) async fn join(wish: Wish, joined: Joined) -> anyhow::Result<ExitCode>
         handle,
         events,
         agents,
-    } = grounds.runtime.host(hosting, grounds.setup.clone()).await?;
+    } = context.runtime.host(hosting, context.setup.clone()).await?;
     // Who is here now is in the team as it is now.
     let team = team_of(
-        grounds.store.store.as_ref(),
+        context.store.store.as_ref(),
         &session,
-        &Joined::Team(team.name.clone()),
+        &JoinTarget::Team(team.name.clone()),
     )
     .await
     .unwrap_or(team);
@@ -80,29 +80,29 @@ pub(crate) async fn join(wish: Wish, joined: Joined) -> anyhow::Result<ExitCode>
         short(session.agent)
     );
     let again = in_store(again, &store);
-    let facts = grounds.facts(session.agent, Vec::new(), again);
-    let talk = Talk::new(team, facts, &agents, only);
-    let Grounds {
+    let facts = context.facts(session.agent, Vec::new(), again);
+    let conversation = Conversation::new(team, facts, &agents, only);
+    let SessionContext {
         runtime,
         store,
         live,
         skills,
         ..
-    } = grounds;
+    } = context;
     let _watching = (live.watch(), skills.watch());
     let stopping = stop::when_told(store.clone());
     tokio::pin!(stopping);
-    let mut outside = Outside {
+    let mut pane = PaneLoop {
         events,
         store: store.store.as_ref(),
         session: session.agent,
     };
     let ended = tokio::select! {
-        ended = outside.drive(talk, handle) => ended,
+        ended = pane.drive(conversation, handle) => ended,
         Err(error) = &mut stopping => Err(error),
     };
     // Whoever is still here is given back. Events are read on, so that nobody waits for us while we wait.
-    let drain = async { while outside.events.recv().await.is_some() {} };
+    let drain = async { while pane.events.recv().await.is_some() {} };
     tokio::join!(runtime.shut_down(), drain);
     say(&ended?);
     Ok(ExitCode::SUCCESS)
@@ -112,12 +112,12 @@ pub(crate) async fn join(wish: Wish, joined: Joined) -> anyhow::Result<ExitCode>
 async fn team_of(
     store: &dyn Store,
     session: &posse_port::store::Session,
-    joined: &Joined,
+    target: &JoinTarget,
 ) -> anyhow::Result<Team> {
     let teams = store.teams(Some(session.realm), usize::MAX).await?;
-    let is_meant = |team: &Team| match joined {
-        Joined::Member(agent) => team.members.iter().any(|member| member.agent == *agent),
-        Joined::Team(name) => team.name == *name,
+    let is_meant = |team: &Team| match target {
+        JoinTarget::Member(agent) => team.members.iter().any(|member| member.agent == *agent),
+        JoinTarget::Team(name) => team.name == *name,
     };
     Ok(teams.into_iter().find(is_meant).ok_or_else(|| Advised {
         what: "the session has no such team or member any more".into(),
@@ -132,29 +132,33 @@ async fn team_of(
 type Sending = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 /// What comes from elsewhere.
-struct Outside<'a> {
+struct PaneLoop<'a> {
     events: mpsc::Receiver<Event>,
     store: &'a dyn Store,
     session: AgentId,
 }
 
-impl Outside<'_> {
+impl PaneLoop<'_> {
     /// Goes on until it is over; the last line.
-    async fn drive(&mut self, mut talk: Talk, handle: AgentHandle) -> io::Result<String> {
+    async fn drive(
+        &mut self,
+        mut conversation: Conversation,
+        handle: AgentHandle,
+    ) -> io::Result<String> {
         let (mut interrupts, mut terminations) = (
             signal(SignalKind::interrupt())?,
             signal(SignalKind::terminate())?,
         );
         let mut hangups = signal(SignalKind::hangup())?;
         let clock = SystemClock::default();
-        let mut speaker = Speaker::start()?;
+        let mut writer = OutputWriter::start()?;
         let mut lines = Some(stdin::lines());
         let mut sending: Option<Sending> = None;
         let mut look = clock.sleep(LOOK);
-        speaker.say(talk.greet());
-        while talk.over().is_none() {
+        writer.say(conversation.greet());
+        while conversation.over().is_none() {
             if sending.is_none()
-                && let Some(command) = talk.next_command()
+                && let Some(command) = conversation.next_command()
             {
                 let handle = handle.clone();
                 sending = Some(Box::pin(async move {
@@ -162,33 +166,33 @@ impl Outside<'_> {
                     let _ = handle.send(command).await;
                 }));
             }
-            let hears = speaker.is_ready();
+            let hears = writer.is_ready();
             tokio::select! {
-                handed_on = speaker.work() => handed_on?,
-                _ = interrupts.recv() => speaker.say(talk.interrupt()),
-                _ = terminations.recv() => talk.hang_up(),
-                _ = hangups.recv() => talk.hang_up(),
+                handed_on = writer.work() => handed_on?,
+                _ = interrupts.recv() => writer.say(conversation.interrupt()),
+                _ = terminations.recv() => conversation.hang_up(),
+                _ = hangups.recv() => conversation.hang_up(),
                 () = sent(&mut sending), if sending.is_some() => sending = None,
                 () = &mut look => {
                     look = clock.sleep(LOOK);
-                    talk.passed(LOOK, self.lead_is_there().await);
+                    conversation.passed(LOOK, self.lead_is_there().await);
                 }
                 event = self.events.recv(), if hears => match event {
-                    Some(event) => speaker.say(talk.event(event)),
-                    None => talk.gone(),
+                    Some(event) => writer.say(conversation.event(event)),
+                    None => conversation.gone(),
                 },
                 line = next(&mut lines), if hears && lines.is_some() => {
                     if line.is_none() {
                         lines = None;
                     }
-                    speaker.say(talk.line(line));
+                    writer.say(conversation.line(line));
                 }
             }
         }
-        if talk.over() == Some(Over::Ended) {
-            speaker.finish().await?;
+        if conversation.over() == Some(ConversationEnd::Ended) {
+            writer.finish().await?;
         }
-        Ok(talk.farewell())
+        Ok(conversation.farewell())
     }
 
     /// Whether a process has the session's main agent. Who cannot say is taken for a yes.
@@ -212,7 +216,7 @@ async fn sent(sending: &mut Option<Sending>) {
     }
 }
 
-async fn next(lines: &mut Option<mpsc::Receiver<stdin::Line>>) -> Option<stdin::Line> {
+async fn next(lines: &mut Option<mpsc::Receiver<stdin::StdinLine>>) -> Option<stdin::StdinLine> {
     match lines {
         Some(lines) => lines.recv().await,
         None => None,

@@ -12,7 +12,7 @@ use crate::output::transcript::{breadth, fitted};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Panel {
     pub(crate) team: String,
-    pub(crate) members: Vec<Row>,
+    pub(crate) members: Vec<PanelRow>,
     pub(crate) done: usize,
     pub(crate) tasks: usize,
     /// Requests that wait for an answer.
@@ -23,7 +23,7 @@ pub(crate) struct Panel {
 
 /// A member.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Row {
+pub(crate) struct PanelRow {
     pub(crate) name: String,
     pub(crate) color: String,
     pub(crate) state: MemberState,
@@ -38,7 +38,7 @@ impl Panel {
         let widest = columns.saturating_sub(1);
         let mut lines = vec![format!("\x1b[1m{}\x1b[0m", fitted(&self.head(), widest))];
         let room = rows.saturating_sub(2);
-        let (mut shown, mut left_out): (Vec<&Row>, usize) = (self.members.iter().collect(), 0);
+        let (mut shown, mut left_out): (Vec<&PanelRow>, usize) = (self.members.iter().collect(), 0);
         if shown.len() > room {
             shown.sort_by_key(|row| !row.state.is_busy());
             left_out = shown.len() - room.saturating_sub(1);
@@ -68,7 +68,7 @@ impl Panel {
     }
 }
 
-impl Row {
+impl PanelRow {
     fn line(&self, names: usize, widest: usize) -> String {
         let name = fitted(&tame(&self.name), names);
         let blank = " ".repeat(names.saturating_sub(breadth(&name)));
@@ -106,7 +106,7 @@ mod tests {
     use super::*;
 
     fn panel() -> Panel {
-        let row = |name: &str, state, task: Option<&str>| Row {
+        let row = |name: &str, state, task: Option<&str>| PanelRow {
             name: name.into(),
             color: "blue".into(),
             state,

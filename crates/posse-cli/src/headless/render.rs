@@ -18,44 +18,44 @@ use posse_protocol::{
 use serde_json::json;
 use uuid::Uuid;
 
-use self::json_lines::Lines;
-use self::text::Text;
-use super::output_item::{Said, line};
+use self::json_lines::JsonLines;
+use self::text::TextRenderer;
+use super::output_item::{OutputItem, line};
 use super::runs::{Runs, called};
-use super::team_snapshot::Seen;
-use crate::assemble::facts::Facts;
-use crate::assemble::options::{Options, OutputFormat};
+use super::team_snapshot::TeamSnapshot;
+use crate::assemble::facts::SessionFacts;
+use crate::assemble::options::{OutputFormat, RunOptions};
 use crate::output::{one_line, tame};
 
 /// So many runs are named in a line for people.
 const NAMED: usize = 4;
 
 /// One of the forms.
-pub(crate) enum Face {
-    Text(Text),
-    Json(Facts),
-    Lines(Lines),
+pub(crate) enum Renderer {
+    Text(TextRenderer),
+    Json(SessionFacts),
+    Lines(JsonLines),
 }
 
-impl Face {
+impl Renderer {
     /// Returns the renderer that the options ask for. A team's lead says its words at the end only: until then
     /// others have something to tell.
-    pub(crate) fn new(options: &Options, facts: Facts, team: bool) -> Self {
+    pub(crate) fn new(options: &RunOptions, facts: SessionFacts, team: bool) -> Self {
         let person = std::io::stderr().is_terminal();
         match options.output_format() {
             OutputFormat::Text => {
                 let live = std::io::stdout().is_terminal() && !team;
-                Self::Text(Text::new(facts, live, person || options.verbose))
+                Self::Text(TextRenderer::new(facts, live, person || options.verbose))
             }
             OutputFormat::Json => Self::Json(facts),
             OutputFormat::StreamJson => {
-                Self::Lines(Lines::new(facts, options.include_partial_messages))
+                Self::Lines(JsonLines::new(facts, options.include_partial_messages))
             }
         }
     }
 
     /// What is written before anything happens.
-    pub(crate) fn greet(&self) -> Vec<Said> {
+    pub(crate) fn greet(&self) -> Vec<OutputItem> {
         match self {
             Self::Lines(lines) => vec![line(&lines.init())],
             Self::Text(_) | Self::Json(_) => Vec::new(),
@@ -76,7 +76,7 @@ impl Face {
     }
 
     /// What is written of an event of the main agent.
-    pub(crate) fn event(&mut self, event: &EventKind, runs: &Runs) -> Vec<Said> {
+    pub(crate) fn event(&mut self, event: &EventKind, runs: &Runs) -> Vec<OutputItem> {
         match (self, event) {
             (Self::Text(text), event) => text.event(event, runs),
             (Self::Lines(lines), EventKind::Unheard(what)) => {
@@ -84,13 +84,13 @@ impl Face {
             }
             (Self::Lines(lines), event) => lines.event(event).iter().map(line).collect(),
             (Self::Json(_), EventKind::Retry(retry)) => {
-                vec![Said::Note(text::failed_attempt(retry, ""))]
+                vec![OutputItem::Note(text::failed_attempt(retry, ""))]
             }
             (Self::Json(_), EventKind::Unheard(what)) => vec![unheard(what)],
             (Self::Json(_), EventKind::Run(news)) => match &news.what {
                 // It is no end, and whoever pays has to know.
                 RunChange::Ended(end) if end.status == RunStatus::Paused => {
-                    vec![Said::Note(one_line(&progress::ended(&news.run, end)))]
+                    vec![OutputItem::Note(one_line(&progress::ended(&news.run, end)))]
                 }
                 _ => Vec::new(),
             },
@@ -99,7 +99,7 @@ impl Face {
     }
 
     /// What is written of what happened to a member of a team.
-    pub(crate) fn member(&mut self, agent: AgentId, news: &MemberNews) -> Vec<Said> {
+    pub(crate) fn member(&mut self, agent: AgentId, news: &MemberNews) -> Vec<OutputItem> {
         match self {
             Self::Text(text) => {
                 members::note(news).map_or_else(Vec::new, |note| text.trouble(note))
@@ -110,8 +110,8 @@ impl Face {
     }
 
     /// What is written of how the team stands.
-    pub(crate) fn seen(&mut self, seen: &Seen, elapsed: Duration) -> Vec<Said> {
-        let mut said = match self {
+    pub(crate) fn seen(&mut self, seen: &TeamSnapshot, elapsed: Duration) -> Vec<OutputItem> {
+        let mut items = match self {
             Self::Text(text) => text.tasks(seen),
             Self::Json(_) => Vec::new(),
             Self::Lines(lines) => {
@@ -122,8 +122,8 @@ impl Face {
                     .collect()
             }
         };
-        said.push(Said::Panel(Box::new(seen.panel(elapsed))));
-        said
+        items.push(OutputItem::Panel(Box::new(seen.panel(elapsed))));
+        items
     }
 
     /// What is written of an event of a sub-agent.
@@ -132,7 +132,7 @@ impl Face {
         agent: AgentId,
         event: &EventKind,
         runs: &Runs,
-    ) -> Vec<Said> {
+    ) -> Vec<OutputItem> {
         match event {
             EventKind::Run(_) | EventKind::Unheard(_) => self.event(event, runs),
             EventKind::Denied(denial) => {
@@ -142,7 +142,7 @@ impl Face {
                     Self::Lines(lines) => vec![line(&lines.denied_below(agent, &name, denial))],
                     Self::Text(text) => text.trouble(note()),
                     // The result lists those of the main agent only.
-                    Self::Json(_) => vec![Said::Note(note())],
+                    Self::Json(_) => vec![OutputItem::Note(note())],
                 }
             }
             _ => Vec::new(),
@@ -157,7 +157,7 @@ impl Face {
         all: &RunEnd,
         left: &[RunFacts],
         broken_off: bool,
-    ) -> Vec<Said> {
+    ) -> Vec<OutputItem> {
         match self {
             Self::Text(text) => text.finish(all, broken_off),
             Self::Json(facts) => {
@@ -174,7 +174,7 @@ impl Face {
     }
 
     /// What is written while background runs are waited for.
-    pub(crate) fn waiting(&mut self, live: usize, runs: &Runs) -> Vec<Said> {
+    pub(crate) fn waiting(&mut self, live: usize, runs: &Runs) -> Vec<OutputItem> {
         let known: Vec<&RunFacts> = runs.background().collect();
         let what = format!(
             "waiting for {}{}; Ctrl-C stops",
@@ -184,7 +184,7 @@ impl Face {
         let note = one_line(&what);
         match self {
             Self::Text(text) => text.waiting(note),
-            Self::Json(_) | Self::Lines(_) => vec![Said::Aside(note)],
+            Self::Json(_) | Self::Lines(_) => vec![OutputItem::Aside(note)],
         }
     }
 
@@ -194,7 +194,7 @@ impl Face {
         live: usize,
         left: &[RunFacts],
         seconds: u64,
-    ) -> Vec<Said> {
+    ) -> Vec<OutputItem> {
         let known: Vec<&RunFacts> = left.iter().collect();
         let long = if seconds == 0 {
             String::new()
@@ -209,22 +209,25 @@ impl Face {
         let note = one_line(&what);
         match self {
             Self::Text(text) => text.trouble(note),
-            Self::Json(_) => vec![Said::Note(note)],
-            Self::Lines(lines) => vec![Said::Note(note), line(&lines.left_running(left, seconds))],
+            Self::Json(_) => vec![OutputItem::Note(note)],
+            Self::Lines(lines) => vec![
+                OutputItem::Note(note),
+                line(&lines.left_running(left, seconds)),
+            ],
         }
     }
 
     /// A line for people, between all else.
-    pub(crate) fn note(&mut self, note: String) -> Vec<Said> {
+    pub(crate) fn note(&mut self, note: String) -> Vec<OutputItem> {
         match self {
             Self::Text(text) => text.trouble(note),
-            Self::Json(_) | Self::Lines(_) => vec![Said::Note(note)],
+            Self::Json(_) | Self::Lines(_) => vec![OutputItem::Note(note)],
         }
     }
 
     /// What is written of a line of input that could not be read.
-    pub(crate) fn not_understood(&self, what: &str) -> Vec<Said> {
-        let note = Said::Note(format!("input: {}", tame(what)));
+    pub(crate) fn not_understood(&self, what: &str) -> Vec<OutputItem> {
+        let note = OutputItem::Note(format!("input: {}", tame(what)));
         match self {
             Self::Lines(lines) => vec![note, line(&lines.not_understood(what))],
             Self::Text(_) | Self::Json(_) => vec![note],
@@ -232,8 +235,8 @@ impl Face {
     }
 }
 
-fn unheard(what: &str) -> Said {
-    Said::Note(text::unheard(what))
+fn unheard(what: &str) -> OutputItem {
+    OutputItem::Note(text::unheard(what))
 }
 
 fn counted(runs: usize) -> String {

@@ -13,12 +13,12 @@ const LONGEST: usize = 60;
 /// The runs that are known to go on, oldest first.
 #[derive(Default)]
 pub(crate) struct Runs {
-    live: BTreeMap<Uuid, Live>,
+    live: BTreeMap<Uuid, LiveRun>,
     /// What members of teams are called; they are no runs.
     members: BTreeMap<AgentId, String>,
 }
 
-struct Live {
+struct LiveRun {
     facts: RunFacts,
     background: bool,
 }
@@ -32,7 +32,7 @@ impl Runs {
             self.live.remove(&facts.task);
             return;
         }
-        let live = self.live.entry(facts.task).or_insert_with(|| Live {
+        let live = self.live.entry(facts.task).or_insert_with(|| LiveRun {
             facts: facts.clone(),
             background: true,
         });

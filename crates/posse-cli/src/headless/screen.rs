@@ -4,7 +4,7 @@ use std::io::{self, IsTerminal, Write};
 
 use anstream::{AutoStream, ColorChoice};
 
-use super::output_item::Said;
+use super::output_item::OutputItem;
 use super::panel::Panel;
 use crate::output::print;
 use crate::output::transcript::breadth;
@@ -20,21 +20,21 @@ pub(crate) struct Screen {
 impl Screen {
     /// Writes one thing, above the panel: at a stroke, so that nothing flickers. An error means that nobody reads
     /// stdout any more.
-    pub(crate) fn write(&mut self, said: Said) -> io::Result<()> {
+    pub(crate) fn write(&mut self, items: OutputItem) -> io::Result<()> {
         let mut text = self.erased();
         let mut written = Ok(());
-        match said {
-            Said::Note(note) => text.push_str(&format!("\x1b[2m{note}\x1b[0m\n")),
-            Said::Aside(note) if io::stderr().is_terminal() => {
+        match items {
+            OutputItem::Note(note) => text.push_str(&format!("\x1b[2m{note}\x1b[0m\n")),
+            OutputItem::Aside(note) if io::stderr().is_terminal() => {
                 text.push_str(&format!("\x1b[2m{note}\x1b[0m\n"));
             }
-            Said::Aside(_) => {}
-            Said::Out(words) => {
+            OutputItem::Aside(_) => {}
+            OutputItem::Out(words) => {
                 // That goes another way, in between.
                 show(&std::mem::take(&mut text));
                 written = print(words.as_bytes());
             }
-            Said::Panel(panel) => self.panel = Some(panel),
+            OutputItem::Panel(panel) => self.panel = Some(panel),
         }
         text.push_str(&self.drawn());
         show(&text);

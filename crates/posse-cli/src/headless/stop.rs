@@ -7,10 +7,10 @@ use std::sync::Arc;
 use rustix::process::{Signal, getpid, kill_process};
 use tokio::signal::unix::{SignalKind, signal};
 
-use crate::assemble::store::Opened;
+use crate::assemble::store::OpenStore;
 
 /// Stops the process each time it is told to, and goes on when it is continued.
-pub(crate) async fn when_told(store: Opened) -> io::Result<Infallible> {
+pub(crate) async fn when_told(store: OpenStore) -> io::Result<Infallible> {
     // A server has no turns to write that somebody could keep from others.
     let Some(store) = store.file else {
         return std::future::pending().await;

@@ -4,13 +4,13 @@ use std::time::Duration;
 
 use posse_protocol::{Cost, Task, TaskStatus, Team};
 
-use super::panel::{Panel, Row};
+use super::panel::{Panel, PanelRow};
 use crate::output::in_words;
 use crate::output::transcript::shortened;
 
 /// How a team stands.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Seen {
+pub(crate) struct TeamSnapshot {
     pub(crate) team: Team,
     pub(crate) tasks: Vec<Task>,
     /// Those that have changed since the last look.
@@ -21,7 +21,7 @@ pub(crate) struct Seen {
     pub(crate) cost: Option<Cost>,
 }
 
-impl Seen {
+impl TeamSnapshot {
     /// The colour of the one who does a task.
     pub(crate) fn color(&self, task: &Task) -> Option<&str> {
         let owner = task.owner.as_ref()?;
@@ -47,7 +47,7 @@ impl Seen {
                 is_its && task.status == TaskStatus::InProgress
             };
             let task = self.tasks.iter().find(doing);
-            Row {
+            PanelRow {
                 name: member.name.to_string(),
                 color: member.color.clone(),
                 state: member.state,

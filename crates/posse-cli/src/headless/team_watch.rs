@@ -7,7 +7,7 @@ use std::time::Duration;
 use posse_port::store::{AgentFilter, OpenRequest, Store, StoreError, TaskFilter};
 use posse_protocol::{AgentId, Name, RealmId, RequestKind, Sender, Task, TaskId, TaskStatus, Team};
 
-use super::team_snapshot::Seen;
+use super::team_snapshot::TeamSnapshot;
 use crate::present::sessions;
 use crate::select::tasks;
 
@@ -17,7 +17,7 @@ pub(crate) const SOON: Duration = Duration::from_secs(1);
 const QUIET: u32 = 5;
 
 /// Who looks.
-pub(crate) struct Watch {
+pub(crate) struct TeamWatch {
     store: Arc<dyn Store>,
     main: AgentId,
     team: Name,
@@ -30,19 +30,19 @@ pub(crate) struct Watch {
     /// Whether something has happened since the last look.
     dirty: bool,
     skipped: u32,
-    last: Option<Seen>,
+    last: Option<TeamSnapshot>,
 }
 
 /// Whether a look is worth it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Worth {
+pub(crate) enum Refresh {
     /// If something has happened.
-    Perhaps,
+    IfChanged,
     /// In any case.
-    Certainly,
+    Always,
 }
 
-impl Watch {
+impl TeamWatch {
     /// For the team that `main` leads. What is there already is news only to who has just made it.
     pub(crate) fn new(store: Arc<dyn Store>, main: AgentId, team: Name, is_new: bool) -> Self {
         let (known, realm, last) = (BTreeMap::new(), None, None);
@@ -66,9 +66,9 @@ impl Watch {
 
     /// How the team stands; as it was seen last if a look is not worth it. What cannot be seen now may be later:
     /// progress is never a reason to fail.
-    pub(crate) async fn look(&mut self, worth: Worth) -> Option<&Seen> {
+    pub(crate) async fn look(&mut self, refresh: Refresh) -> Option<&TeamSnapshot> {
         self.skipped += 1;
-        if worth == Worth::Certainly || self.dirty || self.skipped >= QUIET {
+        if refresh == Refresh::Always || self.dirty || self.skipped >= QUIET {
             (self.dirty, self.skipped) = (false, 0);
             if let Ok(Some(seen)) = self.seen().await {
                 return Some(self.last.insert(seen));
@@ -79,7 +79,7 @@ impl Watch {
         Some(last)
     }
 
-    async fn seen(&mut self) -> Result<Option<Seen>, StoreError> {
+    async fn seen(&mut self) -> Result<Option<TeamSnapshot>, StoreError> {
         let realm = match self.realm {
             Some(realm) => realm,
             None => {
@@ -118,7 +118,7 @@ impl Watch {
             .filter(|request| is_plan_of(request, &team))
             .count();
         let changed = self.changed(&tasks);
-        Ok(Some(Seen {
+        Ok(Some(TeamSnapshot {
             team,
             tasks,
             changed,
@@ -206,7 +206,7 @@ mod tests {
             .unwrap()
         };
         let tasks = vec![task(1, "completed"), task(2, "deleted"), task(3, "pending")];
-        let seen = Seen {
+        let seen = TeamSnapshot {
             team: team(),
             tasks,
             changed: Vec::new(),

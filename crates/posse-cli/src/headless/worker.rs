@@ -19,15 +19,15 @@ use posse_runtime::session::team::host::{Hosted, Hosting, Members};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
-use self::report::Told;
+use self::report::WorkerReport;
 use super::signals::{Signals, unless_signalled};
 use super::stop;
-use crate::assemble::open::{self, Equipment};
-use crate::assemble::provider::Otherwise;
-use crate::assemble::run_config::Wish;
-use crate::assemble::store::Opened;
+use crate::assemble::open::{self, AgentParts};
+use crate::assemble::provider::ModelFallback;
+use crate::assemble::run_config::RunConfig;
+use crate::assemble::store::OpenStore;
 use crate::config::store_choice;
-use crate::definitions::Watching;
+use crate::definitions::WatchGuard;
 
 /// How often it is looked who is free. A worker that has nobody is told nothing by the store.
 const LOOK: Duration = Duration::from_millis(500);
@@ -39,7 +39,7 @@ const GRACE: Duration = Duration::from_secs(10);
 const EVENTS: usize = 256;
 
 /// What a worker is to do.
-pub(crate) struct Serving {
+pub(crate) struct WorkerConfig {
     /// The teams; any if there are none.
     pub(crate) teams: Vec<Name>,
     /// So many members at most.
@@ -49,7 +49,7 @@ pub(crate) struct Serving {
 }
 
 /// Why a worker stops.
-enum Over {
+enum WorkerExit {
     /// It was told to.
     Told,
     /// It was taken for dead, and others have what it had.
@@ -57,45 +57,45 @@ enum Over {
 }
 
 /// Works until it is told to end.
-pub(crate) async fn serve(wish: Wish, serving: &Serving) -> anyhow::Result<ExitCode> {
-    let wish = Wish {
+pub(crate) async fn serve(config: RunConfig, worker: &WorkerConfig) -> anyhow::Result<ExitCode> {
+    let config = RunConfig {
         is_host: true,
         asker: Asker::Nobody,
-        ..wish
+        ..config
     };
-    let place = store_choice::meant_store(&wish.store)?.place;
-    let mut told = Told::new(serving.json);
-    told.ready(&place, serving)?;
+    let place = store_choice::meant_store(&config.store)?.place;
+    let mut report = WorkerReport::new(worker.json);
+    report.ready(&place, worker)?;
     loop {
         // Who was taken for dead can write nothing any more: it begins anew, as another host.
-        match work(&wish, serving, &Opened::at(&place)?, &mut told).await? {
-            Over::Told => return Ok(ExitCode::SUCCESS),
-            Over::Fenced => told.note("this worker was taken for dead; it begins anew")?,
+        match work(&config, worker, &OpenStore::at(&place)?, &mut report).await? {
+            WorkerExit::Told => return Ok(ExitCode::SUCCESS),
+            WorkerExit::Fenced => report.note("this worker was taken for dead; it begins anew")?,
         }
     }
 }
 
 async fn work(
-    wish: &Wish,
-    serving: &Serving,
-    store: &Opened,
-    told: &mut Told,
-) -> anyhow::Result<Over> {
+    config: &RunConfig,
+    worker: &WorkerConfig,
+    store: &OpenStore,
+    report: &mut WorkerReport,
+) -> anyhow::Result<WorkerExit> {
     // Members have models of their own.
-    let engine = open::engine(
-        wish,
+    let runtime_parts = open::runtime_parts(
+        config,
         store.store.clone(),
-        Otherwise::Settings(Some(String::new())),
+        ModelFallback::Settings(Some(String::new())),
     )?;
-    let runtime = engine.runtime;
-    let here = Here {
-        wish,
-        serving,
+    let runtime = runtime_parts.runtime;
+    let context = WorkerContext {
+        config,
+        worker,
         store: store.store.as_ref(),
         runtime: &runtime,
     };
     let (said, mut events) = mpsc::channel(EVENTS);
-    let mut served = Served {
+    let mut served = ServedSessions {
         sessions: HashMap::new(),
         told: HashSet::new(),
         hearing: JoinSet::new(),
@@ -109,24 +109,24 @@ async fn work(
         let (mut looking, mut began, mut rest) = (None, Instant::now(), LOOK);
         loop {
             tokio::select! {
-                () = signals.next() => break Over::Told,
+                () = signals.next() => break WorkerExit::Told,
                 Err(error) = &mut stopping => return Err(error.into()),
-                Some((session, event)) = events.recv() => served.event(session, event, told)?,
+                Some((session, event)) = events.recv() => served.event(session, event, report)?,
                 () = &mut look, if looking.is_none() => {
                     began = Instant::now();
-                    looking = Some(Box::pin(here.look(served.sessions.keys().copied().collect())));
+                    looking = Some(Box::pin(context.look(served.sessions.keys().copied().collect())));
                 }
-                looked = async { match &mut looking { Some(it) => it.await, None => std::future::pending().await } },
+                outcome = async { match &mut looking { Some(it) => it.await, None => std::future::pending().await } },
                     if looking.is_some() =>
                 {
                     // A store that fails now may be there the next time.
-                    if let Ok(looked) = looked {
-                        served.looked(looked, rest, &runtime, told)?;
+                    if let Ok(outcome) = outcome {
+                        served.on_scan(outcome, rest, &runtime, report)?;
                     }
                     rest = LOOK.max(REST * began.elapsed());
                     (looking, look) = (None, clock.sleep(rest));
                     if runtime.is_fenced() {
-                        break Over::Fenced;
+                        break WorkerExit::Fenced;
                     }
                 }
             }
@@ -147,35 +147,35 @@ async fn work(
         }
     })
     .await?;
-    if let Over::Told = over {
-        told.ended(given_back)?;
+    if let WorkerExit::Told = over {
+        report.ended(given_back)?;
     }
     Ok(over)
 }
 
 /// What looking needs.
-struct Here<'a> {
-    wish: &'a Wish,
-    serving: &'a Serving,
+struct WorkerContext<'a> {
+    config: &'a RunConfig,
+    worker: &'a WorkerConfig,
     store: &'a dyn Store,
     runtime: &'a Runtime,
 }
 
 /// What a look has found.
-struct Looked {
+struct ScanOutcome {
     /// Sessions that are hosted from now on.
-    hosted: Vec<(AgentId, Hosted, [Watching; 2])>,
+    hosted: Vec<(AgentId, Hosted, [WatchGuard; 2])>,
     /// Sessions that are left to others, and why.
     left: Vec<(AgentId, String)>,
     /// Those that a process leads.
     led: HashSet<AgentId>,
 }
 
-impl Here<'_> {
+impl WorkerContext<'_> {
     /// Looks who is free, and takes up whom it can.
-    async fn look(&self, known: HashSet<AgentId>) -> Result<Looked, StoreError> {
+    async fn look(&self, known: HashSet<AgentId>) -> Result<ScanOutcome, StoreError> {
         let teams = self.store.teams(None, usize::MAX).await?;
-        let mut looked = Looked {
+        let mut outcome = ScanOutcome {
             hosted: Vec::new(),
             left: Vec::new(),
             led: HashSet::new(),
@@ -185,7 +185,7 @@ impl Here<'_> {
             let Some((session, cwd)) = self.session_of(team).await? else {
                 continue;
             };
-            looked.led.insert(session);
+            outcome.led.insert(session);
             if !self.means(team) || !team.members.iter().any(is_free) {
                 continue;
             }
@@ -199,17 +199,17 @@ impl Here<'_> {
         }
         for (session, cwd) in wanted {
             match self.host(session, cwd).await {
-                Ok(hosted) => looked.hosted.push(hosted),
-                Err(error) => looked
+                Ok(hosted) => outcome.hosted.push(hosted),
+                Err(error) => outcome
                     .left
                     .push((session, posse_port::in_a_line(error.as_ref()))),
             }
         }
-        Ok(looked)
+        Ok(outcome)
     }
 
     fn means(&self, team: &Team) -> bool {
-        self.serving.teams.is_empty() || self.serving.teams.contains(&team.name)
+        self.worker.teams.is_empty() || self.worker.teams.contains(&team.name)
     }
 
     /// The main agent of a team's session, and where it works.
@@ -235,15 +235,15 @@ impl Here<'_> {
         &self,
         session: AgentId,
         cwd: PathBuf,
-    ) -> anyhow::Result<(AgentId, Hosted, [Watching; 2])> {
+    ) -> anyhow::Result<(AgentId, Hosted, [WatchGuard; 2])> {
         anyhow::ensure!(cwd.is_dir(), "{} is not here", cwd.display());
-        let Equipment {
+        let AgentParts {
             setup,
             live,
             skills,
-        } = Equipment::of(self.wish, &cwd)?;
+        } = AgentParts::of(self.config, &cwd)?;
         let members = Members::Raised {
-            most: self.serving.most,
+            most: self.worker.most,
         };
         let hosted = self
             .runtime
@@ -266,26 +266,31 @@ fn is_free(member: &posse_protocol::Member) -> bool {
 }
 
 /// The sessions that are served.
-struct Served {
-    sessions: HashMap<AgentId, Session>,
+struct ServedSessions {
+    sessions: HashMap<AgentId, ServedSession>,
     /// Those that are left to others, and were told of.
     told: HashSet<AgentId>,
     hearing: JoinSet<()>,
     said: mpsc::Sender<(AgentId, Event)>,
 }
 
-struct Session {
+struct ServedSession {
     /// When it is dropped, what is hosted is given back.
     _handle: AgentHandle,
-    _watching: [Watching; 2],
+    _watching: [WatchGuard; 2],
     /// How long it has had no lead while nobody works, or nobody here.
     idle: Duration,
     /// Members that work.
     busy: HashSet<AgentId>,
 }
 
-impl Served {
-    fn event(&mut self, session: AgentId, event: Event, told: &mut Told) -> anyhow::Result<()> {
+impl ServedSessions {
+    fn event(
+        &mut self,
+        session: AgentId,
+        event: Event,
+        report: &mut WorkerReport,
+    ) -> anyhow::Result<()> {
         if let Some(session) = self.sessions.get_mut(&session)
             && let posse_protocol::EventKind::Member(news) = &event.kind
         {
@@ -294,15 +299,15 @@ impl Served {
                 _ => session.busy.remove(&event.agent),
             };
         }
-        told.event(session, &event)
+        report.event(session, &event)
     }
 
-    fn looked(
+    fn on_scan(
         &mut self,
-        looked: Looked,
+        outcome: ScanOutcome,
         since: Duration,
         runtime: &Runtime,
-        told: &mut Told,
+        report: &mut WorkerReport,
     ) -> anyhow::Result<()> {
         for (
             session,
@@ -310,7 +315,7 @@ impl Served {
                 handle, mut events, ..
             },
             watching,
-        ) in looked.hosted
+        ) in outcome.hosted
         {
             let said = self.said.clone();
             self.hearing.spawn(async move {
@@ -323,7 +328,7 @@ impl Served {
             let (idle, busy) = (Duration::ZERO, HashSet::new());
             self.sessions.insert(
                 session,
-                Session {
+                ServedSession {
                     _handle: handle,
                     _watching: watching,
                     idle,
@@ -331,14 +336,14 @@ impl Served {
                 },
             );
         }
-        for (session, why) in looked.left {
+        for (session, why) in outcome.left {
             if self.told.insert(session) {
-                told.left(session, &why)?;
+                report.left(session, &why)?;
             }
         }
         self.sessions.retain(|session, it| {
             let needed = runtime.members_here(*session) > 0
-                && (looked.led.contains(session) || !it.busy.is_empty());
+                && (outcome.led.contains(session) || !it.busy.is_empty());
             it.idle = if needed {
                 Duration::ZERO
             } else {

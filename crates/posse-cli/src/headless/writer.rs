@@ -6,34 +6,34 @@ use std::thread;
 
 use tokio::sync::{mpsc, oneshot};
 
-use super::output_item::Said;
+use super::output_item::OutputItem;
 use super::screen::Screen;
 
 /// What may wait between here and the thread.
 const WAITING: usize = 64;
 
 /// Writes in order, without making anybody wait for it.
-pub(crate) struct Speaker {
+pub(crate) struct OutputWriter {
     /// What there is no room for yet.
-    pending: VecDeque<Said>,
-    to_thread: Option<mpsc::Sender<Said>>,
+    pending: VecDeque<OutputItem>,
+    to_thread: Option<mpsc::Sender<OutputItem>>,
     /// How it ended: an error means that nobody reads any more.
     ended: oneshot::Receiver<io::Result<()>>,
 }
 
-impl Speaker {
+impl OutputWriter {
     pub(crate) fn start() -> io::Result<Self> {
-        let (to_thread, mut said) = mpsc::channel::<Said>(WAITING);
+        let (to_thread, mut items) = mpsc::channel::<OutputItem>(WAITING);
         let (tell, ended) = oneshot::channel();
         thread::Builder::new()
             .name("posse-speaker".into())
             .spawn(move || {
                 let mut screen = Screen::default();
                 let written = loop {
-                    match said.blocking_recv() {
+                    match items.blocking_recv() {
                         None => break Ok(()),
-                        Some(said) => {
-                            if let Err(error) = screen.write(said) {
+                        Some(items) => {
+                            if let Err(error) = screen.write(items) {
                                 break Err(error);
                             }
                         }
@@ -56,8 +56,8 @@ impl Speaker {
     }
 
     /// Takes things to be written.
-    pub(crate) fn say(&mut self, said: Vec<Said>) {
-        self.pending.extend(said);
+    pub(crate) fn say(&mut self, items: Vec<OutputItem>) {
+        self.pending.extend(items);
         while let (Some(next), Some(to_thread)) = (self.pending.pop_front(), &self.to_thread) {
             if let Err(mpsc::error::TrySendError::Full(next)) = to_thread.try_send(next) {
                 self.pending.push_front(next);

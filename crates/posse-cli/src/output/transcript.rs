@@ -5,7 +5,7 @@ use serde_json::Value;
 
 /// A piece of a transcript.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Part {
+pub(crate) enum TranscriptPart {
     /// Somebody's words to the agent.
     Prompt(String),
     /// The model's words.
@@ -21,18 +21,18 @@ pub(crate) enum Part {
 }
 
 /// What the bytes of an entry say: one message, or several joined by commas.
-pub(crate) fn parts(bytes: &[u8]) -> Vec<Part> {
+pub(crate) fn parts(bytes: &[u8]) -> Vec<TranscriptPart> {
     let list = [b"[", bytes, b"]"].concat();
     match serde_json::from_slice::<Vec<Value>>(&list) {
         Ok(messages) => messages.iter().flat_map(message).collect(),
-        Err(error) => vec![Part::Other(format!("cannot be read: {error}"))],
+        Err(error) => vec![TranscriptPart::Other(format!("cannot be read: {error}"))],
     }
 }
 
 /// The first line of somebody's words, for lists.
 pub(crate) fn first_line(bytes: &[u8]) -> Option<String> {
     parts(bytes).into_iter().find_map(|part| match part {
-        Part::Prompt(text) => text
+        TranscriptPart::Prompt(text) => text
             .lines()
             .map(str::trim)
             .find(|line| !line.is_empty())
@@ -91,7 +91,7 @@ pub(crate) fn fitted(text: &str, widest: usize) -> String {
     fitted
 }
 
-fn message(message: &Value) -> Vec<Part> {
+fn message(message: &Value) -> Vec<TranscriptPart> {
     let role = message["role"].as_str().unwrap_or_default();
     if role == "tool" {
         let text = flat(&message["content"]);
@@ -99,7 +99,7 @@ fn message(message: &Value) -> Vec<Part> {
             Some(rest) => (rest.to_owned(), true),
             None => (text, false),
         };
-        return vec![Part::Answer { text, is_error }];
+        return vec![TranscriptPart::Answer { text, is_error }];
     }
     let mut parts = match &message["content"] {
         Value::String(text) => vec![words(role, text)],
@@ -108,7 +108,7 @@ fn message(message: &Value) -> Vec<Part> {
     };
     let calls = message["tool_calls"].as_array().into_iter().flatten();
     parts.extend(calls.map(|call| {
-        Part::Call {
+        TranscriptPart::Call {
             tool: call["function"]["name"].as_str().unwrap_or("?").to_owned(),
             input: call["function"]["arguments"]
                 .as_str()
@@ -119,32 +119,32 @@ fn message(message: &Value) -> Vec<Part> {
     parts
 }
 
-fn words(role: &str, text: &str) -> Part {
+fn words(role: &str, text: &str) -> TranscriptPart {
     if role == "assistant" {
-        Part::Reply(text.to_owned())
+        TranscriptPart::Reply(text.to_owned())
     } else {
-        Part::Prompt(text.to_owned())
+        TranscriptPart::Prompt(text.to_owned())
     }
 }
 
-fn block(role: &str, block: &Value) -> Part {
+fn block(role: &str, block: &Value) -> TranscriptPart {
     match block["type"].as_str() {
         Some("text") => words(role, block["text"].as_str().unwrap_or_default()),
         Some("thinking") => {
-            Part::Thinking(block["thinking"].as_str().unwrap_or_default().to_owned())
+            TranscriptPart::Thinking(block["thinking"].as_str().unwrap_or_default().to_owned())
         }
-        Some("tool_use") => Part::Call {
+        Some("tool_use") => TranscriptPart::Call {
             tool: block["name"].as_str().unwrap_or("?").to_owned(),
             input: block["input"].to_string(),
         },
-        Some("tool_result") => Part::Answer {
+        Some("tool_result") => TranscriptPart::Answer {
             text: flat(&block["content"]),
             is_error: block["is_error"].as_bool().unwrap_or(false),
         },
-        Some("image" | "image_url") => Part::Other("an image".into()),
-        Some("redacted_thinking") => Part::Other("sealed thinking".into()),
-        Some(other) => Part::Other(other.to_owned()),
-        None => Part::Other("a block without a kind".into()),
+        Some("image" | "image_url") => TranscriptPart::Other("an image".into()),
+        Some("redacted_thinking") => TranscriptPart::Other("sealed thinking".into()),
+        Some(other) => TranscriptPart::Other(other.to_owned()),
+        None => TranscriptPart::Other("a block without a kind".into()),
     }
 }
 
@@ -167,15 +167,15 @@ fn flat(content: &Value) -> String {
 mod tests {
     use super::*;
 
-    fn call() -> Part {
-        Part::Call {
+    fn call() -> TranscriptPart {
+        TranscriptPart::Call {
             tool: "Read".into(),
             input: r#"{"file_path":"a"}"#.into(),
         }
     }
 
-    fn answer(is_error: bool) -> Part {
-        Part::Answer {
+    fn answer(is_error: bool) -> TranscriptPart {
+        TranscriptPart::Answer {
             text: "no such file".into(),
             is_error,
         }
@@ -186,10 +186,10 @@ mod tests {
         let anthropic = br#"{"role":"assistant","content":[{"type":"text","text":"I look."},{"type":"tool_use","id":"t","name":"Read","input":{"file_path":"a"}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"t","content":[{"type":"text","text":"no such file"}],"is_error":true},{"type":"text","text":"and?"}]}"#;
         let openai = br#"{"role":"assistant","content":"I look.","tool_calls":[{"id":"t","type":"function","function":{"name":"Read","arguments":"{\"file_path\":\"a\"}"}}]},{"role":"tool","tool_call_id":"t","content":"Error: no such file"},{"role":"user","content":[{"type":"text","text":"and?"}]}"#;
         let expected = [
-            Part::Reply("I look.".into()),
+            TranscriptPart::Reply("I look.".into()),
             call(),
             answer(true),
-            Part::Prompt("and?".into()),
+            TranscriptPart::Prompt("and?".into()),
         ];
         assert_eq!(parts(anthropic), expected);
         assert_eq!(parts(openai), expected);
@@ -199,11 +199,11 @@ mod tests {
     fn what_is_not_understood_is_named() {
         let odd =
             br#"{"role":"user","content":[{"type":"image","source":{}},{"type":"hologram"},{}]}"#;
-        let names =
-            ["an image", "hologram", "a block without a kind"].map(|name| Part::Other(name.into()));
+        let names = ["an image", "hologram", "a block without a kind"]
+            .map(|name| TranscriptPart::Other(name.into()));
         assert_eq!(parts(odd), names);
         assert!(
-            matches!(&parts(b"{")[..], [Part::Other(why)] if why.starts_with("cannot be read"))
+            matches!(&parts(b"{")[..], [TranscriptPart::Other(why)] if why.starts_with("cannot be read"))
         );
         assert_eq!(
             parts(br#"{"role":"tool","tool_call_id":"t","content":"no such file"}"#),

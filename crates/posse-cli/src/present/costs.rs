@@ -89,7 +89,7 @@ impl Tally {
 }
 
 /// An agent of the session.
-pub(crate) struct Line<'a> {
+pub(crate) struct AgentCost<'a> {
     pub(crate) agent: &'a Session,
     pub(crate) depth: usize,
     pub(crate) own: Tally,
@@ -97,14 +97,14 @@ pub(crate) struct Line<'a> {
 }
 
 /// `root` and all below it, each before those that it started, those by age.
-pub(crate) fn tree(root: AgentId, agents: &[Session]) -> Vec<Line<'_>> {
+pub(crate) fn tree(root: AgentId, agents: &[Session]) -> Vec<AgentCost<'_>> {
     let mut children: HashMap<AgentId, Vec<&Session>> = HashMap::new();
     for agent in agents {
         if let Some(origin) = &agent.origin {
             children.entry(origin.parent).or_default().push(agent);
         }
     }
-    let mut lines: Vec<Line<'_>> = Vec::new();
+    let mut lines: Vec<AgentCost<'_>> = Vec::new();
     // Who is next, the number of its parent's line, and how deep it is.
     let mut next: Vec<(&Session, Option<usize>, usize)> = Vec::new();
     next.extend(
@@ -117,7 +117,7 @@ pub(crate) fn tree(root: AgentId, agents: &[Session]) -> Vec<Line<'_>> {
     while let Some((agent, parent, depth)) = next.pop() {
         let own = Tally::of(&agent.charges);
         let at = lines.len();
-        lines.push(Line {
+        lines.push(AgentCost {
             agent,
             depth,
             own,
@@ -150,7 +150,7 @@ pub(crate) fn about(agent: &Session) -> Value {
 }
 
 /// What an agent is called, and what it is for, in its place in the tree.
-pub(crate) fn called(line: &Line<'_>) -> String {
+pub(crate) fn called(line: &AgentCost<'_>) -> String {
     let indent = "  ".repeat(line.depth);
     let origin = line.agent.origin.as_ref();
     let name = origin

@@ -5,13 +5,13 @@ use std::process::ExitCode;
 
 use serde_json::{Value, json};
 
-use crate::definitions::{Loaded, Named, Remark, Weight};
+use crate::definitions::{DefinitionSet, HasName, Remark, Severity};
 use crate::error::FAILED;
 use crate::output::{json_line, print};
 
 /// Tells all that is to be said about definitions of `what`, and whether there are errors.
-pub(crate) fn report<T: Named>(
-    loaded: &Loaded<T>,
+pub(crate) fn report<T: HasName>(
+    loaded: &DefinitionSet<T>,
     cwd: &Path,
     what: &str,
     json: bool,
@@ -24,9 +24,9 @@ pub(crate) fn report<T: Named>(
             .count()
     };
     let (errors, warnings, notes) = (
-        count(Weight::Error),
-        count(Weight::Warning),
-        count(Weight::Note),
+        count(Severity::Error),
+        count(Severity::Warning),
+        count(Severity::Note),
     );
     let fine = loaded
         .known
@@ -66,13 +66,13 @@ pub(crate) fn report<T: Named>(
 }
 
 /// Everything to be said, by file and line; what is shadowed as well.
-fn remarks<T: Named>(loaded: &Loaded<T>, cwd: &Path) -> Vec<Remark> {
+fn remarks<T: HasName>(loaded: &DefinitionSet<T>, cwd: &Path) -> Vec<Remark> {
     let shadowed = loaded.shadowed.iter().filter_map(|known| {
         let (path, name) = (known.path.clone()?, known.definition.name());
         let winner = loaded.find(name)?.origin(cwd);
         let reason = format!("does not count: {winner} stands before it as {name}");
         Some(Remark {
-            weight: Weight::Note,
+            weight: Severity::Note,
             path,
             line: None,
             reason,

@@ -7,14 +7,14 @@ use serde_json::value::RawValue;
 
 use crate::output::tame;
 use crate::output::time::moment;
-use crate::output::transcript::{Part, shortened};
+use crate::output::transcript::{TranscriptPart, shortened};
 
 /// The longest input of a call and the longest answer that are shown.
 const SHOWN: usize = 400;
 
 /// An entry, with everything that is known of it.
 #[derive(Serialize)]
-struct Line<'a> {
+struct EntryLine<'a> {
     seq: u64,
     kind: EntryKind,
     at: String,
@@ -39,13 +39,13 @@ pub(crate) fn value(stored: &StoredEntry) -> anyhow::Result<serde_json::Value> {
     Ok(serde_json::to_value(described(stored))?)
 }
 
-fn described(stored: &StoredEntry) -> Line<'_> {
+fn described(stored: &StoredEntry) -> EntryLine<'_> {
     let entry = &stored.entry;
     let text = String::from_utf8_lossy(&entry.sent()).into_owned();
     // Outside of its texts JSON may hold line breaks, and there a blank says the same.
     let breaks = |c: char| c == '\n' || c == '\r';
     let messages = RawValue::from_string(format!("[{}]", text.replace(breaks, " "))).ok();
-    Line {
+    EntryLine {
         seq: entry.seq,
         kind: entry.kind,
         at: moment(stored.at_ms),
@@ -58,9 +58,9 @@ fn described(stored: &StoredEntry) -> Line<'_> {
 }
 
 /// A piece of a transcript, for people.
-pub(crate) fn paragraph(part: &Part, at_ms: i64) -> String {
+pub(crate) fn paragraph(part: &TranscriptPart, at_ms: i64) -> String {
     match part {
-        Part::Prompt(text) => {
+        TranscriptPart::Prompt(text) => {
             let at = moment(at_ms);
             let at = at.get(..16).unwrap_or(&at).replace('T', " ");
             format!(
@@ -68,18 +68,20 @@ pub(crate) fn paragraph(part: &Part, at_ms: i64) -> String {
                 tame(text.trim_end()).replace('\n', "\n  ")
             )
         }
-        Part::Reply(text) => format!("\n{}\n", tame(text.trim_end())),
-        Part::Thinking(text) if text.trim().is_empty() => "\x1b[2m  (thought)\x1b[0m\n".to_owned(),
-        Part::Thinking(text) => format!("\x1b[2m  ({})\x1b[0m\n", brief(text)),
-        Part::Call { tool, input } => format!("  → {} {}\n", tame(tool), brief(input)),
-        Part::Answer { text, is_error } => {
+        TranscriptPart::Reply(text) => format!("\n{}\n", tame(text.trim_end())),
+        TranscriptPart::Thinking(text) if text.trim().is_empty() => {
+            "\x1b[2m  (thought)\x1b[0m\n".to_owned()
+        }
+        TranscriptPart::Thinking(text) => format!("\x1b[2m  ({})\x1b[0m\n", brief(text)),
+        TranscriptPart::Call { tool, input } => format!("  → {} {}\n", tame(tool), brief(input)),
+        TranscriptPart::Answer { text, is_error } => {
             format!(
                 "  \x1b[2m{} {}\x1b[0m\n",
                 if *is_error { "✗" } else { "←" },
                 brief(text)
             )
         }
-        Part::Other(name) => format!("  [{}]\n", tame(name)),
+        TranscriptPart::Other(name) => format!("  [{}]\n", tame(name)),
     }
 }
 
@@ -148,7 +150,7 @@ mod tests {
 
     #[test]
     fn what_is_long_is_shortened() {
-        let part = Part::Answer {
+        let part = TranscriptPart::Answer {
             text: "x".repeat(10_000),
             is_error: false,
         };

@@ -17,12 +17,12 @@ pub(crate) struct MemberArgs {
     #[arg(value_name = "MEMBER")]
     pub(crate) member: String,
     #[command(flatten)]
-    pub(crate) place: PlaceArgs,
+    pub(crate) place: TeamArgs,
 }
 
 /// A team, if there is more than one.
 #[derive(Clone, Debug, clap::Args)]
-pub(crate) struct PlaceArgs {
+pub(crate) struct TeamArgs {
     /// The team it belongs to [default: the only one]
     #[arg(long, value_name = "NAME")]
     pub(crate) team: Option<Name>,
@@ -32,13 +32,13 @@ pub(crate) struct PlaceArgs {
 
 /// A member of a team.
 #[derive(Clone, Debug)]
-pub(crate) struct Meant {
+pub(crate) struct ChosenMember {
     pub(crate) team: Team,
     pub(crate) member: Member,
 }
 
 impl MemberArgs {
-    pub(crate) async fn meant(&self, store: &dyn Store) -> anyhow::Result<Meant> {
+    pub(crate) async fn meant(&self, store: &dyn Store) -> anyhow::Result<ChosenMember> {
         let (name, team) = match self.member.trim().split_once('@') {
             Some((name, team)) => (name, Some(team.parse().map_err(unnamed)?)),
             None => (self.member.trim(), None),
@@ -92,7 +92,7 @@ pub(crate) async fn former(
     Ok(named.collect())
 }
 
-impl Meant {
+impl ChosenMember {
     /// By which mail reaches it.
     pub(crate) fn address(&self) -> Address {
         Address::Member {
@@ -115,12 +115,12 @@ fn unnamed(error: posse_protocol::BadName) -> Advised {
 }
 
 /// The member of this name. `team-lead` is whoever leads now.
-pub(crate) fn called(team: Team, name: &str) -> Result<Meant, Advised> {
+pub(crate) fn called(team: Team, name: &str) -> Result<ChosenMember, Advised> {
     let is_meant = |member: &&Member| {
         member.name.as_str() == name || (name == Name::LEAD && member.agent == team.lead)
     };
     if let Some(member) = team.members.iter().find(is_meant).cloned() {
-        return Ok(Meant { team, member });
+        return Ok(ChosenMember { team, member });
     }
     let names: Vec<&str> = team
         .members

@@ -9,7 +9,7 @@ use crate::output::tame;
 
 /// Among whom names are looked for.
 #[derive(Clone, Debug, clap::Args)]
-pub(crate) struct WhereArgs {
+pub(crate) struct RecipientArgs {
     /// The members of this team
     #[arg(long, global = true, value_name = "NAME", help_heading = "Among whom")]
     pub(crate) team: Option<Name>,
@@ -41,7 +41,7 @@ pub(crate) fn address(to: &str) -> Result<(String, Option<Name>), Advised> {
 
 /// Somebody who can have mail.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Recipient {
+pub(crate) struct MailRecipient {
     pub(crate) agent: AgentId,
     /// What it is called: its name in the team or session, else its path.
     pub(crate) name: String,
@@ -50,14 +50,14 @@ pub(crate) struct Recipient {
 }
 
 /// All who can be meant, and where they are.
-pub(crate) struct Circle {
+pub(crate) struct Recipients {
     pub(crate) realm: RealmId,
     pub(crate) team: Option<Name>,
-    pub(crate) all: Vec<Recipient>,
+    pub(crate) all: Vec<MailRecipient>,
 }
 
-impl Circle {
-    pub(crate) async fn of(store: &dyn Store, place: &WhereArgs) -> anyhow::Result<Self> {
+impl Recipients {
+    pub(crate) async fn of(store: &dyn Store, place: &RecipientArgs) -> anyhow::Result<Self> {
         let named = match (&place.team, &place.session) {
             (Some(name), session) => {
                 let session = teams::SessionArg {
@@ -69,7 +69,7 @@ impl Circle {
             (None, None) => None,
         };
         if let Some(found) = named {
-            let member = |it: &posse_protocol::Member| Recipient {
+            let member = |it: &posse_protocol::Member| MailRecipient {
                 agent: it.agent,
                 name: it.name.to_string(),
                 path: None,
@@ -106,7 +106,7 @@ impl Circle {
                 .origin
                 .and_then(|origin| origin.name)
                 .map(|name| name.to_string());
-            Recipient {
+            MailRecipient {
                 agent: it.agent,
                 name: name.unwrap_or_else(|| it.path.clone()),
                 path: Some(it.path),
@@ -121,7 +121,7 @@ impl Circle {
     }
 
     /// Those who are meant: one, or with `*` all of a team.
-    pub(crate) fn meant(&self, name: &str) -> Result<Vec<Recipient>, Advised> {
+    pub(crate) fn meant(&self, name: &str) -> Result<Vec<MailRecipient>, Advised> {
         match (name, &self.team) {
             (ALL, Some(_)) => Ok(self.all.clone()),
             (ALL, None) => Err(Advised {
@@ -133,12 +133,13 @@ impl Circle {
     }
 
     /// The one of this name, or whose id begins so.
-    pub(crate) fn called(&self, name: &str) -> Result<&Recipient, Advised> {
+    pub(crate) fn called(&self, name: &str) -> Result<&MailRecipient, Advised> {
         let lower = name.to_ascii_lowercase();
-        let by_id =
-            |it: &&Recipient| lower.len() >= SHORTEST && it.agent.to_string().starts_with(&lower);
-        let is_called = |it: &&Recipient| it.name == name || it.path.as_deref() == Some(name);
-        let named: Vec<&Recipient> = self.all.iter().filter(is_called).collect();
+        let by_id = |it: &&MailRecipient| {
+            lower.len() >= SHORTEST && it.agent.to_string().starts_with(&lower)
+        };
+        let is_called = |it: &&MailRecipient| it.name == name || it.path.as_deref() == Some(name);
+        let named: Vec<&MailRecipient> = self.all.iter().filter(is_called).collect();
         let found = if named.is_empty() {
             self.all.iter().filter(by_id).collect()
         } else {

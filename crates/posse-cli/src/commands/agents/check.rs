@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use crate::definitions::Sources;
+use crate::definitions::AgentSources;
 use crate::present::definitions::report;
 
 /// Check definitions of agents: `file:line: error: reason`, a line each.
@@ -20,7 +20,7 @@ pub(super) struct Check {
 }
 
 impl Check {
-    pub(super) fn run(self, sources: &Sources) -> anyhow::Result<ExitCode> {
+    pub(super) fn run(self, sources: &AgentSources) -> anyhow::Result<ExitCode> {
         let cwd = sources.cwd();
         let loaded = match self.paths.is_empty() {
             true => sources.load(),

@@ -3,10 +3,10 @@
 use posse_runtime::definition::agent_type::{Definition, Isolation, MemoryScope};
 use serde_json::{Value, json};
 
-use crate::definitions::Known;
+use crate::definitions::DefinitionEntry;
 
 /// What a list says of a type.
-pub(super) fn object(known: &Known) -> Value {
+pub(super) fn object(known: &DefinitionEntry) -> Value {
     let Definition {
         name,
         description,
@@ -23,7 +23,7 @@ pub(super) fn object(known: &Known) -> Value {
 }
 
 /// All that there is to say of it, but what it stands before.
-pub(super) fn whole(known: &Known) -> Value {
+pub(super) fn whole(known: &DefinitionEntry) -> Value {
     let it = &known.definition;
     let memory = it
         .memory

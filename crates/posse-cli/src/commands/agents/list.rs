@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use serde_json::json;
 
 use super::describe;
-use crate::definitions::{Known, Loaded, Sources};
+use crate::definitions::{AgentSources, DefinitionEntry, DefinitionSet};
 use crate::output::table::{Column, needed, spare, table};
 use crate::output::{json_line, print, say_to_person, tame, width};
 
@@ -33,7 +33,7 @@ pub(super) struct List {
 }
 
 impl List {
-    pub(super) fn run(self, sources: &Sources) -> anyhow::Result<ExitCode> {
+    pub(super) fn run(self, sources: &AgentSources) -> anyhow::Result<ExitCode> {
         let loaded = sources.load();
         let shadowed = loaded.shadowed.iter().filter(|_| self.all);
         if self.json {
@@ -45,7 +45,7 @@ impl List {
             }
             return Ok(ExitCode::SUCCESS);
         }
-        let shown: Vec<&Known> = loaded.known.iter().chain(shadowed).collect();
+        let shown: Vec<&DefinitionEntry> = loaded.known.iter().chain(shadowed).collect();
         print(readable(&loaded, &shown, sources.cwd(), self.all, width()).as_bytes())?;
         match loaded.trouble().count() {
             0 => {}
@@ -58,20 +58,20 @@ impl List {
 }
 
 /// What stands before this one, if it is not the one that counts.
-fn winner<'a>(loaded: &'a Loaded, known: &Known) -> Option<&'a Known> {
+fn winner<'a>(loaded: &'a DefinitionSet, known: &DefinitionEntry) -> Option<&'a DefinitionEntry> {
     loaded
         .find(&known.definition.name)
         .filter(|winner| *winner != known)
 }
 
 fn readable(
-    loaded: &Loaded,
-    shown: &[&Known],
+    loaded: &DefinitionSet,
+    shown: &[&DefinitionEntry],
     cwd: &Path,
     all: bool,
     columns: Option<usize>,
 ) -> String {
-    let row = |known: &&Known| {
+    let row = |known: &&DefinitionEntry| {
         let it = &known.definition;
         let tools = it
             .tools

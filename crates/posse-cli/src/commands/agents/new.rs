@@ -8,7 +8,7 @@ use anyhow::Context as _;
 use posse_runtime::definition::agent_type::file;
 use serde_json::json;
 
-use crate::definitions::{Sources, shown};
+use crate::definitions::{AgentSources, shown};
 use crate::error::Advised;
 use crate::output::{json_line, print};
 
@@ -36,7 +36,7 @@ pub(super) struct New {
 }
 
 impl New {
-    pub(super) fn run(self, sources: &Sources) -> anyhow::Result<ExitCode> {
+    pub(super) fn run(self, sources: &AgentSources) -> anyhow::Result<ExitCode> {
         let text = text(
             &self.name,
             self.description.as_deref().unwrap_or(DESCRIPTION),

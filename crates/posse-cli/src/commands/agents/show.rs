@@ -7,7 +7,7 @@ use posse_port::closest;
 use serde_json::json;
 
 use super::describe;
-use crate::definitions::{Known, Loaded, Sources};
+use crate::definitions::{AgentSources, DefinitionEntry, DefinitionSet};
 use crate::error::Advised;
 use crate::output::{json_line, print, tame};
 
@@ -22,12 +22,12 @@ pub(super) struct Show {
 }
 
 impl Show {
-    pub(super) fn run(self, sources: &Sources) -> anyhow::Result<ExitCode> {
+    pub(super) fn run(self, sources: &AgentSources) -> anyhow::Result<ExitCode> {
         let loaded = sources.load();
         let Some(known) = loaded.find(&self.name) else {
             anyhow::bail!(unknown(&self.name, &loaded))
         };
-        let shadows: Vec<&Known> = loaded
+        let shadows: Vec<&DefinitionEntry> = loaded
             .shadowed
             .iter()
             .filter(|other| other.is_called(&self.name))
@@ -48,7 +48,7 @@ impl Show {
     }
 }
 
-fn unknown(name: &str, loaded: &Loaded) -> Advised {
+fn unknown(name: &str, loaded: &DefinitionSet) -> Advised {
     let names: Vec<&str> = loaded
         .known
         .iter()
@@ -68,7 +68,7 @@ fn unknown(name: &str, loaded: &Loaded) -> Advised {
     }
 }
 
-fn readable(known: &Known, shadows: &[&Known], cwd: &Path) -> String {
+fn readable(known: &DefinitionEntry, shadows: &[&DefinitionEntry], cwd: &Path) -> String {
     let it = &known.definition;
     let mut out = format!(
         "\x1b[1m{}\x1b[0m\n{}\n\n",

@@ -6,8 +6,9 @@ use posse_model::blocks::{Prompt, Sent, Shared};
 use posse_port::store::{Origin, Segment, Store, Transcript};
 use posse_protocol::{AgentId, EntryKind, ReplyFacts};
 
-use super::{Line, Request, Row};
+use super::{Request, Row};
 use crate::error::Advised;
+use crate::present::costs::AgentCost;
 
 /// An agent with all that it has sent.
 pub(super) struct Looked {
@@ -110,7 +111,7 @@ impl Looked {
     }
 
     /// What its requests have in common with one another, and with those of its kin.
-    pub(super) fn compared<'a>(&self, line: &'a Line<'a>, kin: &Kin<'_>) -> Row<'a> {
+    pub(super) fn compared<'a>(&self, line: &'a AgentCost<'a>, kin: &Kin<'_>) -> Row<'a> {
         let first = self.first.map(|first| self.prompt(first));
         let parent = first.zip(kin.parent).and_then(|(first, parent)| {
             let before = parent.before(self)?;

@@ -9,11 +9,11 @@ use posse_port::in_a_line;
 use rustix::fs::{Access, access};
 
 use super::{Finding, Grade};
-use crate::assemble::provider::{Provider, Settled};
+use crate::assemble::provider::{Provider, ProviderSettings};
 use crate::assemble::store;
 use crate::config::environment::working_directory;
 use crate::config::settings::{FlagSettings, Settings};
-use crate::config::store::{Place, StoreArgs};
+use crate::config::store::{StoreArgs, StoreLocation};
 use crate::config::store_choice;
 use crate::error;
 
@@ -41,7 +41,7 @@ fn not(
 }
 
 /// Is there a key?
-pub(super) fn key(settled: &Settled) -> Finding {
+pub(super) fn key(settled: &ProviderSettings) -> Finding {
     match &settled.key {
         Some(key) => good("key", format!("from {}", key.source)),
         None if settled.is_local() => good("key", "none, and none is needed on this machine"),
@@ -55,7 +55,7 @@ pub(super) fn key(settled: &Settled) -> Finding {
 }
 
 /// Does the endpoint answer, and does it take the key?
-pub(super) async fn endpoint(settled: &Settled) -> Finding {
+pub(super) async fn endpoint(settled: &ProviderSettings) -> Finding {
     const WHAT: &str = "endpoint";
     let url = &settled.base_url;
     let path = match settled.provider {
@@ -226,11 +226,11 @@ pub(super) fn home() -> Finding {
     const WHAT: &str = "store";
     let directory = match store_choice::meant_store(&StoreArgs::default()).map(|meant| meant.place)
     {
-        Ok(Place::File(path)) => path
+        Ok(StoreLocation::File(path)) => path
             .parent()
             .map(|parent| Path::new(".").join(parent))
             .unwrap_or_default(),
-        Ok(place @ Place::Server(_)) => return server(WHAT, &place),
+        Ok(place @ StoreLocation::Server(_)) => return server(WHAT, &place),
         Err(error) => {
             return not(
                 WHAT,
@@ -266,8 +266,8 @@ pub(super) fn home() -> Finding {
 }
 
 /// Does the server answer, and can posse use what it has there?
-fn server(what: &'static str, place: &Place) -> Finding {
-    match store::Opened::at(place) {
+fn server(what: &'static str, place: &StoreLocation) -> Finding {
+    match store::OpenStore::at(place) {
         Ok(_) => good(what, format!("{} answers", place.shown())),
         Err(error) => not(
             what,

@@ -11,8 +11,8 @@ use crate::output::paint::painted;
 use crate::output::table::{Column, needed, spare, table};
 use crate::output::time::{age, minute, moment, now_ms};
 use crate::output::{json_line, print, say, say_to_person, tame, width};
-use crate::select::recipients::WhereArgs;
-use crate::select::recipients::{Circle, Recipient, address};
+use crate::select::recipients::RecipientArgs;
+use crate::select::recipients::{MailRecipient, Recipients, address};
 
 /// How many are shown to people unless they say.
 const SHOWN: usize = 20;
@@ -54,11 +54,11 @@ impl List {
     pub(super) async fn run(
         self,
         store: &dyn Store,
-        mut place: WhereArgs,
+        mut place: RecipientArgs,
     ) -> anyhow::Result<ExitCode> {
         let (to, team) = self.to.as_deref().map(address).transpose()?.unzip();
         place.team = team.flatten().or(place.team);
-        let circle = Circle::of(store, &place).await?;
+        let circle = Recipients::of(store, &place).await?;
         let meant = match &to {
             Some(name) => circle.meant(name)?,
             None => circle.all.clone(),
@@ -118,7 +118,7 @@ impl List {
 async fn newest(
     store: &dyn Store,
     realm: RealmId,
-    recipient: &Recipient,
+    recipient: &MailRecipient,
     waiting: bool,
     most: usize,
 ) -> anyhow::Result<(VecDeque<Mail>, bool)> {

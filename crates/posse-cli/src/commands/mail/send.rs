@@ -10,8 +10,8 @@ use crate::error::Advised;
 use crate::headless::input::stdin::text;
 use crate::output::transcript::shortened;
 use crate::output::{json_line, print, tame};
-use crate::select::recipients::WhereArgs;
-use crate::select::recipients::{ALL, Circle, address};
+use crate::select::recipients::RecipientArgs;
+use crate::select::recipients::{ALL, Recipients, address};
 use crate::select::tasks::operate;
 
 /// The longest summary that is made from a text.
@@ -39,7 +39,7 @@ impl Send {
     pub(super) async fn run(
         self,
         store: &dyn Store,
-        mut place: WhereArgs,
+        mut place: RecipientArgs,
     ) -> anyhow::Result<ExitCode> {
         let (to, team) = address(&self.to)?;
         place.team = team.or(place.team);
@@ -50,7 +50,7 @@ impl Send {
                 advice: "posse mail send --team parser alice \"look at the lexer first\"".into(),
             });
         }
-        let circle = Circle::of(store, &place).await?;
+        let circle = Recipients::of(store, &place).await?;
         let to = match (&circle.meant(&to)?[..], &circle.team) {
             (_, Some(team)) if to == ALL => Address::Others { team: team.clone() },
             ([found], team) => match (team, found.name.parse::<Name>()) {

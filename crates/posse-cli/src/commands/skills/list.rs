@@ -8,7 +8,7 @@ use serde_json::json;
 
 use super::show;
 use crate::definitions::skills::SkillSources;
-use crate::definitions::{Known, Loaded};
+use crate::definitions::{DefinitionEntry, DefinitionSet};
 use crate::output::table::{Column, needed, spare, table};
 use crate::output::{json_line, print, say_to_person, tame, width};
 
@@ -33,7 +33,7 @@ pub(super) struct List {
 impl List {
     pub(super) fn run(self, sources: &SkillSources) -> anyhow::Result<ExitCode> {
         let loaded = sources.load();
-        let shown: Vec<&Known<Skill>> = loaded
+        let shown: Vec<&DefinitionEntry<Skill>> = loaded
             .known
             .iter()
             .chain(loaded.shadowed.iter().filter(|_| self.all))
@@ -47,7 +47,7 @@ impl List {
             }
             return Ok(ExitCode::SUCCESS);
         }
-        let row = |known: &&Known<Skill>| {
+        let row = |known: &&DefinitionEntry<Skill>| {
             let it = &known.definition;
             let description = it
                 .description
@@ -79,7 +79,10 @@ impl List {
 }
 
 /// What stands before this one, if it is not the one that counts.
-fn winner<'a>(loaded: &'a Loaded<Skill>, known: &Known<Skill>) -> Option<&'a Known<Skill>> {
+fn winner<'a>(
+    loaded: &'a DefinitionSet<Skill>,
+    known: &DefinitionEntry<Skill>,
+) -> Option<&'a DefinitionEntry<Skill>> {
     loaded
         .find(&known.definition.name)
         .filter(|winner| *winner != known)

@@ -8,7 +8,7 @@ use posse_runtime::definition::skill::Skill;
 use serde_json::{Value, json};
 
 use crate::definitions::skills::SkillSources;
-use crate::definitions::{Known, Loaded};
+use crate::definitions::{DefinitionEntry, DefinitionSet};
 use crate::error::Advised;
 use crate::output::{json_line, print, tame};
 
@@ -29,7 +29,7 @@ impl Show {
         let Some(known) = loaded.find(name) else {
             anyhow::bail!(unknown(name, &loaded))
         };
-        let shadows: Vec<&Known<Skill>> = loaded
+        let shadows: Vec<&DefinitionEntry<Skill>> = loaded
             .shadowed
             .iter()
             .filter(|other| other.is_called(name))
@@ -52,7 +52,7 @@ impl Show {
 }
 
 /// What a list says of a skill.
-pub(super) fn object(known: &Known<Skill>) -> Value {
+pub(super) fn object(known: &DefinitionEntry<Skill>) -> Value {
     let it = &known.definition;
     let fork = it.fork.as_ref();
     json!({
@@ -78,7 +78,7 @@ pub(super) fn callers(it: &Skill) -> &'static str {
     }
 }
 
-fn unknown(name: &str, loaded: &Loaded<Skill>) -> Advised {
+fn unknown(name: &str, loaded: &DefinitionSet<Skill>) -> Advised {
     let names: Vec<&str> = loaded
         .known
         .iter()
@@ -103,7 +103,11 @@ fn unknown(name: &str, loaded: &Loaded<Skill>) -> Advised {
     }
 }
 
-fn readable(known: &Known<Skill>, shadows: &[&Known<Skill>], cwd: &Path) -> String {
+fn readable(
+    known: &DefinitionEntry<Skill>,
+    shadows: &[&DefinitionEntry<Skill>],
+    cwd: &Path,
+) -> String {
     let it = &known.definition;
     let hint = it
         .argument_hint

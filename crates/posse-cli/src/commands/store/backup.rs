@@ -9,7 +9,7 @@ use serde_json::json;
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::{dump, shown, size};
-use crate::config::store::Place;
+use crate::config::store::StoreLocation;
 use crate::error::{Advised, INTERRUPTED};
 use crate::output::{json_line, print, say, say_to_person, tame};
 
@@ -30,7 +30,7 @@ pub(super) struct Backup {
 }
 
 impl Backup {
-    pub(super) fn run(self, place: &Place) -> anyhow::Result<ExitCode> {
+    pub(super) fn run(self, place: &StoreLocation) -> anyhow::Result<ExitCode> {
         if let Some(file) = self
             .file
             .to_str()
@@ -59,7 +59,7 @@ impl Backup {
         }
         let runtime = crate::config::runtime()?;
         let copied = match place {
-            Place::File(path) => {
+            StoreLocation::File(path) => {
                 if let Ok(about) = std::fs::metadata(path) {
                     say_to_person(&format!(
                         "copying {} of {}",
@@ -69,7 +69,7 @@ impl Backup {
                 }
                 runtime.block_on(copied(path, &self.file))?
             }
-            Place::Server(server) => {
+            StoreLocation::Server(server) => {
                 say_to_person(&format!("copying {}", shown(place)));
                 runtime.block_on(dump::dumped(server, &self.file))?
             }
@@ -87,7 +87,7 @@ impl Backup {
             ),
         };
         print(line.as_bytes())?;
-        if let Place::Server(_) = place {
+        if let StoreLocation::Server(_) = place {
             let file = tame(&self.file.to_string_lossy());
             say_to_person(&format!(
                 "into an empty database it goes by: pg_restore --no-owner -d NAME {file}"

@@ -6,7 +6,7 @@ use posse_store::maintain;
 use serde_json::json;
 
 use super::shown;
-use crate::config::store::Place;
+use crate::config::store::StoreLocation;
 use crate::error::FAILED;
 use crate::output::{json_line, print, say_to_person, tame};
 
@@ -24,11 +24,11 @@ pub(super) struct Check {
 }
 
 impl Check {
-    pub(super) fn run(self, place: &Place) -> anyhow::Result<ExitCode> {
+    pub(super) fn run(self, place: &StoreLocation) -> anyhow::Result<ExitCode> {
         let mut told = |what: &str| say_to_person(&format!("looking at {what}"));
         let health = match place {
-            Place::File(path) => maintain::check(path, &mut told)?,
-            Place::Server(server) => maintain::postgres::check(&server.whole(), &mut told)?,
+            StoreLocation::File(path) => maintain::check(path, &mut told)?,
+            StoreLocation::Server(server) => maintain::postgres::check(&server.whole(), &mut told)?,
         };
         let wrong = format!("{} is not what it should be", place.shown());
         let advice = "keep a copy (`posse store backup FILE`) before anything else; what can be read of a session, \

@@ -10,11 +10,11 @@ use anyhow::Context as _;
 use tokio::process::{Child, Command};
 use tokio::signal::unix::{SignalKind, signal};
 
-use crate::config::store::Server;
+use crate::config::store::DatabaseServer;
 use crate::error::Advised;
 
 /// Writes the copy to a new file: its size; none if a signal has stopped it. Of what is not whole nothing is left.
-pub(super) async fn dumped(server: &Server, to: &Path) -> anyhow::Result<Option<u64>> {
+pub(super) async fn dumped(server: &DatabaseServer, to: &Path) -> anyhow::Result<Option<u64>> {
     let (mut interrupt, mut end) = (
         signal(SignalKind::interrupt())?,
         signal(SignalKind::terminate())?,
@@ -51,7 +51,7 @@ async fn gone(mut dumping: Child) -> anyhow::Result<Option<u64>> {
     clippy::disallowed_methods,
     reason = "the one program that can copy a server's store"
 )]
-fn start(server: &Server, to: File) -> anyhow::Result<Child> {
+fn start(server: &DatabaseServer, to: File) -> anyhow::Result<Child> {
     let mut command = Command::new("pg_dump");
     // A tenant copies what is its own; without the second it would be refused.
     command.args([
@@ -84,7 +84,7 @@ fn start(server: &Server, to: File) -> anyhow::Result<Child> {
 }
 
 /// Why there is no copy, from what the program says.
-fn refused(said: &str, server: &Server) -> Advised {
+fn refused(said: &str, server: &DatabaseServer) -> Advised {
     let lines = said
         .lines()
         .map(|line| line.trim_start_matches("pg_dump: "));
@@ -156,7 +156,7 @@ mod tests {
 
     #[test]
     fn what_the_program_says_is_told_in_a_line() {
-        let Ok(crate::config::store::Place::Server(server)) =
+        let Ok(crate::config::store::StoreLocation::Server(server)) =
             crate::config::store::parse("postgres://me:s3cret@h/db")
         else {
             panic!()

@@ -6,7 +6,7 @@ use posse_store::maintain::{self, Collected, Unused};
 use serde_json::{Value, json};
 
 use super::size;
-use crate::config::store::Place;
+use crate::config::store::StoreLocation;
 use crate::output::count;
 use crate::output::time::{age, moment, now_ms};
 use crate::output::{json_line, print, say_to_person, tame};
@@ -29,13 +29,15 @@ pub(super) struct Gc {
 }
 
 impl Gc {
-    pub(super) fn run(self, place: &Place) -> anyhow::Result<ExitCode> {
+    pub(super) fn run(self, place: &StoreLocation) -> anyhow::Result<ExitCode> {
         let now = now_ms();
         let before = now.saturating_sub(self.older_than);
         let shown = if self.dry_run {
             let unused = match place {
-                Place::File(path) => maintain::unused(path, before)?,
-                Place::Server(server) => maintain::postgres::unused(&server.whole(), before)?,
+                StoreLocation::File(path) => maintain::unused(path, before)?,
+                StoreLocation::Server(server) => {
+                    maintain::postgres::unused(&server.whole(), before)?
+                }
             };
             if self.json {
                 json_line(&would_go(&unused))
@@ -52,11 +54,11 @@ impl Gc {
                 }
             };
             let (gone, freed) = match place {
-                Place::File(path) => (
+                StoreLocation::File(path) => (
                     maintain::collect(path, before, &mut told)?,
                     "of the file are free to be used again",
                 ),
-                Place::Server(server) => {
+                StoreLocation::Server(server) => {
                     let gone = maintain::postgres::collect(&server.whole(), before, &mut told)?;
                     (gone, "of transcripts; the server uses their place again")
                 }

@@ -6,7 +6,7 @@ use posse_store::{Migrated, Sqlite, maintain};
 use serde_json::json;
 
 use super::shown;
-use crate::config::store::Place;
+use crate::config::store::StoreLocation;
 use crate::error::Advised;
 use crate::output::{json_line, print};
 
@@ -26,19 +26,19 @@ pub(super) struct Migrate {
 }
 
 impl Migrate {
-    pub(super) fn run(self, place: &Place) -> anyhow::Result<ExitCode> {
+    pub(super) fn run(self, place: &StoreLocation) -> anyhow::Result<ExitCode> {
         let done = match place {
-            Place::File(_) if self.contract => anyhow::bail!(Advised {
+            StoreLocation::File(_) if self.contract => anyhow::bail!(Advised {
                 what: "a file has nothing to contract".into(),
                 advice: "leave --contract away: a file is always for the newest posse that has opened it"
                     .into(),
             }),
-            Place::File(path) => {
+            StoreLocation::File(path) => {
                 let versions = maintain::versions(path)?;
                 drop(Sqlite::open(path)?);
                 Migrated { from: Some(versions.found), to: versions.known, oldest: versions.known }
             }
-            Place::Server(server) => posse_store::migrate(&server.whole(), self.contract)?,
+            StoreLocation::Server(server) => posse_store::migrate(&server.whole(), self.contract)?,
         };
         let Migrated { from, to, oldest } = done;
         let line = match (self.json, from) {

@@ -16,13 +16,13 @@ use uuid::Uuid;
 use self::told::Told;
 use super::{requests, signal};
 use crate::error::{self, Advised};
-use crate::headless::input::stdin::{self, Line};
+use crate::headless::input::stdin::{self, StdinLine};
 use crate::headless::signals::Signals;
 use crate::output::paint::{letters, painted};
-use crate::output::transcript::{Part, parts, shortened};
+use crate::output::transcript::{TranscriptPart, parts, shortened};
 use crate::output::{json_line, print, say, say_to_person, tame};
 use crate::present::entries;
-use crate::select::members::{Meant, MemberArgs, called};
+use crate::select::members::{ChosenMember, MemberArgs, called};
 use crate::select::tasks::{list_of, operate};
 
 /// How often the store is looked into.
@@ -51,7 +51,7 @@ pub(super) struct Attach {
 /// Who looks on.
 struct Visit<'a> {
     store: &'a dyn Store,
-    meant: Meant,
+    meant: ChosenMember,
     json: bool,
     /// How many entries were shown.
     shown: usize,
@@ -199,9 +199,11 @@ impl Visit<'_> {
                 &json!({"type": "entry", "entry": entries::value(stored)?}),
             ));
         }
-        let shown = |part: &Part| match part {
+        let shown = |part: &TranscriptPart| match part {
             // Only what it is told can be mail.
-            Part::Prompt(_) => letters(&entries::paragraph(part, stored.at_ms), &self.meant.team),
+            TranscriptPart::Prompt(_) => {
+                letters(&entries::paragraph(part, stored.at_ms), &self.meant.team)
+            }
             _ => entries::paragraph(part, stored.at_ms),
         };
         Ok(parts(&stored.entry.sent()).iter().map(shown).collect())
@@ -332,9 +334,9 @@ impl Visit<'_> {
     }
 }
 
-async fn next(lines: &mut mpsc::Receiver<Line>) -> Option<Result<String, &'static str>> {
+async fn next(lines: &mut mpsc::Receiver<StdinLine>) -> Option<Result<String, &'static str>> {
     lines.recv().await.map(|line| match line {
-        Line::Text(text) => Ok(text),
-        Line::Unreadable(why) => Err(why),
+        StdinLine::Text(text) => Ok(text),
+        StdinLine::Unreadable(why) => Err(why),
     })
 }

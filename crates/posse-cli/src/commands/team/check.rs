@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use posse_protocol::Name;
 
-use crate::definitions::Given;
+use crate::definitions::InlineAgents;
 use crate::definitions::teams::TeamSources;
 use crate::definitions::teams::about;
 use crate::error::Advised;
@@ -26,7 +26,7 @@ impl Check {
     pub(super) fn run(self) -> anyhow::Result<ExitCode> {
         let sources = TeamSources::at(
             &crate::config::environment::working_directory()?,
-            Given::default(),
+            InlineAgents::default(),
         );
         let mut loaded = sources.load();
         if let Some(name) = &self.name {

@@ -4,10 +4,10 @@ use std::process::ExitCode;
 
 use posse_protocol::{AgentId, Name};
 
-use crate::assemble::run_config::Which;
-use crate::assemble::terms::Terms;
+use crate::assemble::run_config::SessionChoice;
+use crate::assemble::terms::AgentArgs;
 use crate::config::store::StoreArgs;
-use crate::headless::pane::{Joined, join};
+use crate::headless::pane::{JoinTarget, join};
 use crate::select::teams::{self, SessionArg};
 
 /// Have members of a team work in this process: one, or all that no other process has.
@@ -24,7 +24,7 @@ pub(crate) struct Join {
     #[arg(long, value_name = "ID", requires = "session", conflicts_with = "team")]
     member: Option<AgentId>,
     #[command(flatten)]
-    pub(super) terms: Terms,
+    pub(super) terms: AgentArgs,
 }
 
 impl Join {
@@ -35,7 +35,7 @@ impl Join {
             let (session, joined) = self.joined(store).await?;
             join(
                 self.terms
-                    .wish(Some(Which::Id(session)), store.clone(), given),
+                    .run_config(Some(SessionChoice::Id(session)), store.clone(), given),
                 joined,
             )
             .await
@@ -46,12 +46,12 @@ impl Join {
     }
 
     /// The session, and who of it is meant.
-    async fn joined(&self, store: &StoreArgs) -> anyhow::Result<(String, Joined)> {
+    async fn joined(&self, store: &StoreArgs) -> anyhow::Result<(String, JoinTarget)> {
         if let (Some(member), Some(session)) = (self.member, &self.session.session) {
-            return Ok((session.clone(), Joined::Member(member)));
+            return Ok((session.clone(), JoinTarget::Member(member)));
         }
         let store = crate::assemble::store::look_into_store(store)?;
         let team = teams::meant(store.as_ref(), self.team.as_ref(), &self.session).await?;
-        Ok((team.realm.to_string(), Joined::Team(team.name)))
+        Ok((team.realm.to_string(), JoinTarget::Team(team.name)))
     }
 }

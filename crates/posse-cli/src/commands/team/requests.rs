@@ -12,7 +12,7 @@ use crate::error::Advised;
 use crate::output::table::{Column, needed, spare, table};
 use crate::output::time::{age, moment, now_ms};
 use crate::output::{json_line, print, say_to_person, tame, width};
-use crate::select::members::PlaceArgs;
+use crate::select::members::TeamArgs;
 use crate::select::tasks::operate;
 use crate::select::teams;
 
@@ -29,7 +29,7 @@ const COLUMNS: [Column; 6] = [
 #[derive(clap::Args)]
 pub(super) struct Requests {
     #[command(flatten)]
-    place: PlaceArgs,
+    place: TeamArgs,
     /// With the texts, plans for one
     #[arg(short, long)]
     verbose: bool,
@@ -62,7 +62,7 @@ struct AnswerArgs {
     /// Why, or what should be different
     text: Option<String>,
     #[command(flatten)]
-    place: PlaceArgs,
+    place: TeamArgs,
     /// One JSON object
     #[arg(long)]
     json: bool,

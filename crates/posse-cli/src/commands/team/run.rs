@@ -6,16 +6,16 @@ use std::process::ExitCode;
 use posse_port::store::{AgentFilter, Store, TaskFilter};
 use posse_protocol::{Name, PermissionMode};
 
-use crate::assemble::options::Options;
-use crate::assemble::run_config::{LeadWish, Which};
+use crate::assemble::options::RunOptions;
+use crate::assemble::run_config::{LeadConfig, SessionChoice};
 use crate::config::store::StoreArgs;
-use crate::definitions::Sources;
+use crate::definitions::AgentSources;
 use crate::definitions::teams::TeamSources;
-use crate::definitions::teams::{Declared, about};
-use crate::definitions::{Given, Known, Source, Weight};
+use crate::definitions::teams::{TeamDeclaration, about};
+use crate::definitions::{DefinitionEntry, DefinitionSource, InlineAgents, Severity};
 use crate::error::Advised;
 use crate::headless::input::stdin;
-use crate::headless::job::{self, Begin, Job};
+use crate::headless::job::{self, FirstInput, RunJob};
 use crate::output::{say, tame};
 use crate::select::tasks::list_of;
 use crate::select::teams;
@@ -37,7 +37,7 @@ pub(super) struct Run {
     #[arg(short, long, value_name = "ID", num_args = 0..=1)]
     resume: Option<Option<String>>,
     #[command(flatten)]
-    options: Options,
+    options: RunOptions,
 }
 
 impl Run {
@@ -48,7 +48,7 @@ impl Run {
     }
 
     /// What is to be done.
-    fn job(&self, store: StoreArgs, given: Given) -> anyhow::Result<Job> {
+    fn job(&self, store: StoreArgs, given: InlineAgents) -> anyhow::Result<RunJob> {
         let resumed = match &self.resume {
             Some(id) => Some(self.resumed(&store, id.as_deref())?),
             None => None,
@@ -61,7 +61,7 @@ impl Run {
             (_, true) => None,
             (goal, false) => stdin::prompt(goal.as_deref(), self.resume.is_none())?,
         };
-        let (mut wish, begin) = match resumed {
+        let (mut config, first) = match resumed {
             Some(Resumed { which, left, alone }) => {
                 if alone && goal.is_some() {
                     let name = &self.name;
@@ -70,12 +70,12 @@ impl Run {
                          raises a new team"
                     ));
                 }
-                let begin = if goal.is_none() && left {
-                    Begin::Rest
+                let first = if goal.is_none() && left {
+                    FirstInput::Rest
                 } else {
-                    Begin::Words(goal)
+                    FirstInput::Words(goal)
                 };
-                (self.options.wish(Some(which), store, given), begin)
+                (self.options.run_config(Some(which), store, given), first)
             }
             None => {
                 let words = goal.ok_or_else(|| Advised {
@@ -84,12 +84,12 @@ impl Run {
                 })?;
                 let known = self.declared(given.clone())?;
                 let lead = self.lead(&known, &given)?;
-                let Declared { name, plan, .. } = known.definition;
-                let mut wish = self.options.wish(None, store, given);
-                wish.lead = Some(lead);
+                let TeamDeclaration { name, plan, .. } = known.definition;
+                let mut config = self.options.run_config(None, store, given);
+                config.lead = Some(lead);
                 (
-                    wish,
-                    Begin::Team {
+                    config,
+                    FirstInput::Team {
                         name,
                         plan: Box::new(plan),
                         words,
@@ -97,8 +97,8 @@ impl Run {
                 )
             }
         };
-        wish.team = Some(self.name.clone());
-        Ok(Job { wish, begin })
+        config.team = Some(self.name.clone());
+        Ok(RunJob { config, first })
     }
 
     /// The session that is to go on.
@@ -118,7 +118,7 @@ impl Run {
     }
 
     /// The team as it is declared here.
-    fn declared(&self, given: Given) -> anyhow::Result<Known<Declared>> {
+    fn declared(&self, given: InlineAgents) -> anyhow::Result<DefinitionEntry<TeamDeclaration>> {
         let sources = TeamSources::at(&crate::config::environment::working_directory()?, given);
         let (loaded, cwd) = (sources.load(), sources.cwd());
         let mine = |remark: &&_| about(remark) == Some(self.name.as_str());
@@ -129,7 +129,7 @@ impl Run {
                 .filter(mine)
                 .filter(move |remark| remark.weight == weight)
         };
-        if let Some(first) = of(Weight::Error).next() {
+        if let Some(first) = of(Severity::Error).next() {
             anyhow::bail!(Advised {
                 what: first.in_a_line(cwd),
                 advice: format!(
@@ -138,7 +138,7 @@ impl Run {
                 ),
             });
         }
-        for warning in of(Weight::Warning) {
+        for warning in of(Severity::Warning) {
             say(&format!("warning: {}", warning.in_a_line(cwd)));
         }
         let Some(known) = loaded.find(self.name.as_str()) else {
@@ -207,28 +207,35 @@ impl Run {
         let alone =
             !team.former.is_empty() && team.members.iter().all(|member| member.agent == team.lead);
         Ok(Resumed {
-            which: Which::Id(root.agent.to_string()),
+            which: SessionChoice::Id(root.agent.to_string()),
             left,
             alone,
         })
     }
 
     /// What the lead is, by the file and by the definition that it names. What a repository says may only tighten.
-    fn lead(&self, known: &Known<Declared>, given: &Given) -> anyhow::Result<LeadWish> {
+    fn lead(
+        &self,
+        known: &DefinitionEntry<TeamDeclaration>,
+        given: &InlineAgents,
+    ) -> anyhow::Result<LeadConfig> {
         let lead = &known.definition.lead;
         let found = match &lead.agent {
             Some(name) => {
                 let cwd = crate::config::environment::working_directory()?;
-                Sources::at(&cwd, given.clone()).load().find(name).cloned()
+                AgentSources::at(&cwd, given.clone())
+                    .load()
+                    .find(name)
+                    .cloned()
             }
             None => None,
         };
-        let by_file = known.source == Source::Project;
+        let by_file = known.source == DefinitionSource::Project;
         // Whoever names a definition says what is in it.
         let by_definition = by_file
             || found
                 .as_ref()
-                .is_some_and(|found| found.source == Source::Project);
+                .is_some_and(|found| found.source == DefinitionSource::Project);
         let definition = found.map(|found| found.definition).unwrap_or_default();
         let said = |file: Option<PermissionMode>, defined| match file {
             Some(mode) => Some((mode, by_file)),
@@ -254,7 +261,7 @@ impl Run {
             ));
         }
         let prompts = [definition.prompt, lead.prompt.clone().unwrap_or_default()];
-        Ok(LeadWish {
+        Ok(LeadConfig {
             model: model
                 .filter(|(_, is_theirs)| !is_theirs)
                 .map(|(model, _)| model),
@@ -271,7 +278,7 @@ impl Run {
 
 /// A session whose team goes on.
 struct Resumed {
-    which: Which,
+    which: SessionChoice,
     /// Whether any member has something left to do.
     left: bool,
     /// Whether the lead is all that is left of it.

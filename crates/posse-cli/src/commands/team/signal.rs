@@ -9,7 +9,7 @@ use uuid::Uuid;
 
 use crate::error::Advised;
 use crate::output::{json_line, print};
-use crate::select::members::{Meant, MemberArgs};
+use crate::select::members::{ChosenMember, MemberArgs};
 use crate::select::tasks::operate;
 
 /// Have a member stop what it does; it stays in the team, and waits for more.
@@ -112,17 +112,17 @@ impl Stop {
 }
 
 /// Has a member stop what it does.
-pub(super) async fn interrupt(store: &dyn Store, meant: &Meant) -> anyhow::Result<()> {
+pub(super) async fn interrupt(store: &dyn Store, meant: &ChosenMember) -> anyhow::Result<()> {
     signal(store, meant, MailKind::Interruption).await
 }
 
 /// Ends a member at once.
-pub(super) async fn dismiss(store: &dyn Store, meant: &Meant) -> anyhow::Result<()> {
+pub(super) async fn dismiss(store: &dyn Store, meant: &ChosenMember) -> anyhow::Result<()> {
     signal(store, meant, MailKind::Dismissal).await
 }
 
 /// Who leads has nobody above it, so nobody signals it by mail.
-fn not_the_lead(meant: &Meant) -> Result<(), Advised> {
+fn not_the_lead(meant: &ChosenMember) -> Result<(), Advised> {
     if meant.member.agent != meant.team.lead {
         return Ok(());
     }
@@ -134,7 +134,7 @@ fn not_the_lead(meant: &Meant) -> Result<(), Advised> {
 }
 
 /// What is to be said of one that no process has.
-fn later(meant: &Meant) -> String {
+fn later(meant: &ChosenMember) -> String {
     if meant.member.held {
         return String::new();
     }
@@ -147,7 +147,7 @@ fn later(meant: &Meant) -> String {
     )
 }
 
-async fn signal(store: &dyn Store, meant: &Meant, kind: MailKind) -> anyhow::Result<()> {
+async fn signal(store: &dyn Store, meant: &ChosenMember, kind: MailKind) -> anyhow::Result<()> {
     not_the_lead(meant)?;
     let (id, to) = (Uuid::now_v7().into(), meant.address());
     let op = Op::Send {

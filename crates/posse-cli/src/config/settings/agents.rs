@@ -10,7 +10,7 @@ use posse_runtime::definition::spawning::Background;
 use posse_runtime::govern::budget::{Budget, Budgets};
 use serde::{Deserialize, Deserializer};
 
-use super::{Layer, Trust};
+use super::{Layer, LayerAuthor};
 
 /// How deep the tree becomes if nobody says otherwise.
 const DEPTH: u32 = 3;
@@ -32,7 +32,7 @@ pub(crate) struct AgentFlags {
 
 /// What holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Agents {
+pub(crate) struct AgentSettings {
     pub(crate) depth: u32,
     pub(crate) running: usize,
     pub(crate) background: Background,
@@ -126,7 +126,7 @@ impl AgentsFile {
     }
 
     /// What a repository's file asks for beyond what holds.
-    pub(super) fn beyond(&self, holds: &Agents) -> Vec<String> {
+    pub(super) fn beyond(&self, holds: &AgentSettings) -> Vec<String> {
         let mut beyond = Vec::new();
         let mut note =
             |is_beyond: bool, what: &str| beyond.extend(is_beyond.then(|| what.to_owned()));
@@ -174,17 +174,17 @@ impl AgentsFile {
 
 /// Puts the layers together. The administrator's numbers are bounds, then flags count, then the user's files.
 /// A repository lowers what is left of them, but not what a flag says.
-pub(super) fn settle(layers: &[Layer], flags: &AgentFlags) -> Agents {
-    let of = |trust: Trust| {
+pub(super) fn settle(layers: &[Layer], flags: &AgentFlags) -> AgentSettings {
+    let of = |trust: LayerAuthor| {
         let of = layers.iter().filter(move |layer| layer.trust == trust);
         of.map(|layer| layer.content.agents).collect::<Vec<_>>()
     };
-    let said = Said {
-        managed: of(Trust::Managed),
-        user: of(Trust::User),
-        repository: of(Trust::Repository),
+    let said = AgentsFiles {
+        managed: of(LayerAuthor::Managed),
+        user: of(LayerAuthor::User),
+        repository: of(LayerAuthor::Repository),
     };
-    Agents {
+    AgentSettings {
         depth: said.number(flags.depth, DEPTH, |file| file.max_depth),
         running: said.number(flags.running, RUNNING, AgentsFile::running),
         background: said.background(flags.no_background),
@@ -200,13 +200,13 @@ pub(super) fn settle(layers: &[Layer], flags: &AgentFlags) -> Agents {
 }
 
 /// What the files say, by who wrote them, the highest layer first.
-struct Said {
+struct AgentsFiles {
     managed: Vec<AgentsFile>,
     user: Vec<AgentsFile>,
     repository: Vec<AgentsFile>,
 }
 
-impl Said {
+impl AgentsFiles {
     fn number<T: Ord + Copy>(
         &self,
         flag: Option<T>,

@@ -8,7 +8,7 @@ use std::time::Duration;
 use posse_tools::{Place, Template};
 use serde::{Deserialize, Deserializer};
 
-use super::{Layer, Trust};
+use super::{Layer, LayerAuthor};
 
 /// How long a teammate has to answer whether it ends, if nobody says otherwise.
 const DEADLINE: Duration = Duration::from_secs(60);
@@ -30,10 +30,10 @@ pub(crate) enum Backend {
 
 /// What holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Teams {
+pub(crate) struct TeamSettings {
     pub(crate) backend: Backend,
     /// Who says that nothing else will do, if anybody does.
-    pub(crate) forced: Option<Forced>,
+    pub(crate) forced: Option<ForcedBy>,
     pub(crate) pane_command: Option<Template>,
     /// Where panes of tmux go.
     pub(crate) place: Place,
@@ -43,7 +43,7 @@ pub(crate) struct Teams {
 
 /// Who is taken at their word.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Forced {
+pub(crate) enum ForcedBy {
     /// `--team-backend`.
     Flag,
     /// The administrator, in this file.
@@ -84,22 +84,22 @@ impl TeamsFile {
 }
 
 /// Puts the layers together: the administrator's word, then the flag, then the user's.
-pub(super) fn settle(layers: &[Layer], flag: Option<Backend>) -> Teams {
+pub(super) fn settle(layers: &[Layer], flag: Option<Backend>) -> TeamSettings {
     let managed = layers
         .iter()
-        .filter(|layer| layer.trust == Trust::Managed)
+        .filter(|layer| layer.trust == LayerAuthor::Managed)
         .find_map(|layer| {
             Some((
                 layer.content.teams.backend?,
-                Forced::File(layer.path.clone()),
+                ForcedBy::File(layer.path.clone()),
             ))
         });
-    let (backend, forced) = managed.or_else(|| Some((flag?, Forced::Flag))).unzip();
+    let (backend, forced) = managed.or_else(|| Some((flag?, ForcedBy::Flag))).unzip();
     let own = |file: &super::SettingsFile| file.teams.shutdown_deadline;
     let deadline = super::own(layers, own).map_or(DEADLINE, |seconds| {
         Duration::from_secs(seconds.get().into())
     });
-    Teams {
+    TeamSettings {
         backend: backend
             .or_else(|| super::own(layers, |file| file.teams.backend))
             .unwrap_or_default(),

@@ -14,13 +14,13 @@ use posse_runtime::govern::budget::Budget;
 use posse_tools::Place;
 
 use super::agents::ImplicitFork;
-use super::teams::Forced;
+use super::teams::ForcedBy;
 use super::*;
 
 /// A directory that goes when it is dropped, with a home, a repository in it, and a place to work there.
 pub(crate) struct Disk {
     root: PathBuf,
-    pub(crate) places: Places,
+    pub(crate) places: SearchPaths,
 }
 
 impl Disk {
@@ -30,7 +30,7 @@ impl Disk {
             fs::create_dir_all(root.join(directory)).unwrap();
         }
         let root = root.canonicalize().unwrap();
-        let places = Places {
+        let places = SearchPaths {
             managed: root.join("managed.json"),
             posse_home: Some(root.join("posse")),
             home: Some(root.join("home")),
@@ -410,7 +410,7 @@ fn paths_begin_where_the_file_belongs() {
 fn the_store_is_chosen_by_the_user_and_never_by_a_repository() {
     let disk = Disk::new();
     let chosen = || chosen_store(&disk.places).map_err(|error| error.to_string());
-    let file = |path| Ok(Some(store::Place::File(path)));
+    let file = |path| Ok(Some(store::StoreLocation::File(path)));
     let store = |path: &str| format!(r#"{{"store": "{path}"}}"#);
     for theirs in [
         "repo/.posse/settings.json",
@@ -427,7 +427,10 @@ fn the_store_is_chosen_by_the_user_and_never_by_a_repository() {
     disk.write("managed.json", &store("sqlite:/var/posse.db"));
     assert_eq!(chosen(), file("/var/posse.db".into()));
     disk.write("managed.json", &store("postgres://me@host/db"));
-    assert!(matches!(chosen(), Ok(Some(store::Place::Server(_)))));
+    assert!(matches!(
+        chosen(),
+        Ok(Some(store::StoreLocation::Server(_)))
+    ));
     disk.write("managed.json", &store("postgres:host:s3cret"));
     let said = chosen().unwrap_err();
     assert!(
@@ -680,12 +683,12 @@ fn where_teammates_run_is_said_by_the_user_and_never_by_a_repository() {
     let flagged = teams(Some(Backend::Tmux));
     assert_eq!(
         (flagged.backend, flagged.forced),
-        (Backend::Tmux, Some(Forced::Flag))
+        (Backend::Tmux, Some(ForcedBy::Flag))
     );
     disk.write("managed.json", r#"{"teams": {"backend": "in-process"}}"#);
     let managed = teams(Some(Backend::Tmux));
     assert_eq!(managed.backend, Backend::InProcess);
-    assert!(matches!(managed.forced, Some(Forced::File(path)) if path.ends_with("managed.json")));
+    assert!(matches!(managed.forced, Some(ForcedBy::File(path)) if path.ends_with("managed.json")));
     for (text, expected) in [
         (r#"{"teams": {"backend": "screen"}}"#, "screen"),
         (

@@ -11,7 +11,7 @@ const OWN: &str = "posse_";
 
 /// A server of PostgreSQL, with the database.
 #[derive(Clone, PartialEq, Eq)]
-pub(crate) struct Server {
+pub(crate) struct DatabaseServer {
     user: Option<String>,
     password: Option<String>,
     hosts: String,
@@ -20,7 +20,7 @@ pub(crate) struct Server {
     parameters: Vec<String>,
 }
 
-impl Server {
+impl DatabaseServer {
     /// Reads an address.
     pub(super) fn parse(text: &str) -> Result<Self, String> {
         let (_, rest) = text.split_once("://").ok_or(FORM)?;
@@ -142,7 +142,7 @@ impl Server {
     }
 }
 
-impl fmt::Debug for Server {
+impl fmt::Debug for DatabaseServer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Server({})", self.shown())
     }
@@ -184,8 +184,8 @@ fn decoded(text: &str) -> String {
 mod tests {
     use super::*;
 
-    fn server(text: &str) -> Server {
-        Server::parse(text).unwrap()
+    fn server(text: &str) -> DatabaseServer {
+        DatabaseServer::parse(text).unwrap()
     }
 
     #[test]
@@ -253,7 +253,7 @@ mod tests {
             "postgres://h/db?x",
         ] {
             assert!(
-                Server::parse(wrong)
+                DatabaseServer::parse(wrong)
                     .unwrap_err()
                     .contains("USER@HOST/DATABASE"),
                 "{wrong}"
@@ -264,7 +264,10 @@ mod tests {
             "postgres://me:a/b@h/db",
             "postgres://me:a?b@h/db",
         ] {
-            assert!(Server::parse(wrong).unwrap_err().contains("%40"), "{wrong}");
+            assert!(
+                DatabaseServer::parse(wrong).unwrap_err().contains("%40"),
+                "{wrong}"
+            );
         }
     }
 }

@@ -6,13 +6,13 @@ use super::*;
 use crate::headless::fixtures::{
     detached, end, facts, member, mine, progress, question, run, run_ended, session, started,
 };
-use crate::headless::render::json_lines::Lines;
-use crate::headless::render::text::Text;
+use crate::headless::render::json_lines::JsonLines;
+use crate::headless::render::text::TextRenderer;
 
-fn plan(first: Option<Command>) -> Plan {
+fn plan(first: Option<Command>) -> RunPlan {
     let (listening, patience) = (first.is_none(), Duration::from_secs(600));
-    let (started_in, slash) = (PermissionMode::Default, Slash::default());
-    Plan {
+    let (started_in, slash) = (PermissionMode::Default, SlashCommands::default());
+    RunPlan {
         main: session(),
         first,
         listening,
@@ -23,18 +23,18 @@ fn plan(first: Option<Command>) -> Plan {
     }
 }
 
-fn exchange() -> Exchange {
-    Exchange::new(Face::Lines(Lines::new(facts(), false)), plan(None))
+fn controller() -> Controller {
+    Controller::new(Renderer::Lines(JsonLines::new(facts(), false)), plan(None))
 }
 
-fn tell(exchange: &mut Exchange, line: Value) -> Vec<Value> {
-    values(exchange.line(Some(Line::Text(line.to_string()))))
+fn tell(controller: &mut Controller, line: Value) -> Vec<Value> {
+    values(controller.line(Some(StdinLine::Text(line.to_string()))))
 }
 
-fn values(said: Vec<Said>) -> Vec<Value> {
+fn values(said: Vec<OutputItem>) -> Vec<Value> {
     let out = said.into_iter().filter_map(|said| match said {
-        Said::Out(text) => Some(serde_json::from_str(&text).unwrap()),
-        Said::Note(_) | Said::Aside(_) | Said::Panel(_) => None,
+        OutputItem::Out(text) => Some(serde_json::from_str(&text).unwrap()),
+        OutputItem::Note(_) | OutputItem::Aside(_) | OutputItem::Panel(_) => None,
     });
     out.collect()
 }
@@ -73,54 +73,54 @@ fn news(news: posse_protocol::RunNews) -> Event {
 
 #[test]
 fn what_was_told_is_finished_before_it_ends() {
-    let mut exchange = exchange();
-    tell(&mut exchange, prompt("one"));
-    tell(&mut exchange, prompt("two"));
+    let mut controller = controller();
+    tell(&mut controller, prompt("one"));
+    tell(&mut controller, prompt("two"));
     assert_eq!(
-        exchange.next_command(),
+        controller.next_command(),
         Some(Command::Prompt(vec![ContentBlock::text("one")]))
     );
     assert_eq!(
-        exchange.next_command(),
+        controller.next_command(),
         Some(Command::Prompt(vec![ContentBlock::text("two")]))
     );
-    exchange.line(None);
-    exchange.event(ended());
-    assert!(!exchange.is_done(), "the second run is still to come");
-    exchange.event(ended());
-    assert!(exchange.is_done());
+    controller.line(None);
+    controller.event(ended());
+    assert!(!controller.is_done(), "the second run is still to come");
+    controller.event(ended());
+    assert!(controller.is_done());
 }
 
 #[test]
 fn questions_are_answered_by_a_line_or_by_the_end_of_lines() {
-    let mut exchange = exchange();
-    let line = values(exchange.event(asked())).remove(0);
+    let mut controller = controller();
+    let line = values(controller.event(asked())).remove(0);
     let response = json!({"subtype": "success", "request_id": line["request_id"], "response": {"behavior": "allow"}});
     tell(
-        &mut exchange,
+        &mut controller,
         json!({"type": "control_response", "response": response}),
     );
     let allow = Answer::Allow { input: None };
     assert_eq!(
-        exchange.next_command(),
+        controller.next_command(),
         Some(Command::Answer {
             agent: session(),
             call: "t1".into(),
             answer: allow
         })
     );
-    exchange.event(asked());
-    exchange.line(None);
+    controller.event(asked());
+    controller.line(None);
     assert_eq!(
-        exchange.next_command(),
+        controller.next_command(),
         Some(unanswered(session(), "t1".into()))
     );
     assert!(
-        values(exchange.event(asked())).is_empty(),
+        values(controller.event(asked())).is_empty(),
         "nobody is there to be asked"
     );
     assert_eq!(
-        exchange.next_command(),
+        controller.next_command(),
         Some(unanswered(session(), "t1".into()))
     );
 }
@@ -128,14 +128,14 @@ fn questions_are_answered_by_a_line_or_by_the_end_of_lines() {
 // proves PE-04 (part: bypassPermissions)
 #[test]
 fn rights_that_were_not_given_at_the_start_are_not_given_later() {
-    let mut exchange = exchange();
+    let mut controller = controller();
     let told = tell(
-        &mut exchange,
+        &mut controller,
         request("set_permission_mode", "bypassPermissions"),
     );
     assert_eq!(told[0]["response"]["subtype"], "error");
-    assert_eq!(exchange.next_command(), None);
-    let told = tell(&mut exchange, request("set_permission_mode", "plan"));
+    assert_eq!(controller.next_command(), None);
+    let told = tell(&mut controller, request("set_permission_mode", "plan"));
     assert_eq!(
         (
             &told[0]["response"]["subtype"],
@@ -144,15 +144,15 @@ fn rights_that_were_not_given_at_the_start_are_not_given_later() {
         (&"success".into(), &"r".into())
     );
     assert_eq!(
-        exchange.next_command(),
+        controller.next_command(),
         Some(Command::SetMode(PermissionMode::Plan))
     );
 }
 
 #[test]
 fn rubbish_is_reported_and_it_goes_on() {
-    let mut exchange = exchange();
-    let told = values(exchange.line(Some(Line::Text("{".into()))));
+    let mut controller = controller();
+    let told = values(controller.line(Some(StdinLine::Text("{".into()))));
     assert_eq!(
         (&told[0]["type"], &told[0]["subtype"]),
         (&"system".into(), &"input_error".into())
@@ -160,33 +160,33 @@ fn rubbish_is_reported_and_it_goes_on() {
     let response =
         json!({"subtype": "success", "request_id": "q9", "response": {"behavior": "allow"}});
     let told = tell(
-        &mut exchange,
+        &mut controller,
         json!({"type": "control_response", "response": response}),
     );
     assert_eq!(told[0]["subtype"], "input_error");
     assert!(told[0]["error"].as_str().unwrap().contains("q9"));
     assert_eq!(
-        tell(&mut exchange, request("dance", ""))[0]["response"]["subtype"],
+        tell(&mut controller, request("dance", ""))[0]["response"]["subtype"],
         "error"
     );
-    tell(&mut exchange, prompt("one"));
-    assert!(exchange.next_command().is_some());
-    assert!(exchange.end().not_understood);
+    tell(&mut controller, prompt("one"));
+    assert!(controller.next_command().is_some());
+    assert!(controller.end().not_understood);
 }
 
 #[test]
 fn the_first_signal_stops_the_run_and_the_second_everything() {
-    let mut exchange = exchange();
-    tell(&mut exchange, prompt("one"));
-    tell(&mut exchange, prompt("two"));
-    exchange.signal();
-    assert!(!exchange.must_leave());
-    exchange.event(ended());
-    assert!(exchange.must_leave(), "what waits is not begun");
-    let mut idle = self::exchange();
+    let mut controller = controller();
+    tell(&mut controller, prompt("one"));
+    tell(&mut controller, prompt("two"));
+    controller.signal();
+    assert!(!controller.must_leave());
+    controller.event(ended());
+    assert!(controller.must_leave(), "what waits is not begun");
+    let mut idle = self::controller();
     idle.signal();
     assert!(idle.must_leave() && !idle.end().at_once);
-    let mut stuck = self::exchange();
+    let mut stuck = self::controller();
     tell(&mut stuck, prompt("one"));
     stuck.signal();
     stuck.signal();
@@ -195,26 +195,26 @@ fn the_first_signal_stops_the_run_and_the_second_everything() {
 
 #[test]
 fn an_interrupt_is_for_a_run() {
-    let mut exchange = exchange();
+    let mut controller = controller();
     assert_eq!(
-        tell(&mut exchange, request("interrupt", ""))[0]["response"]["subtype"],
+        tell(&mut controller, request("interrupt", ""))[0]["response"]["subtype"],
         "success"
     );
-    assert_eq!(exchange.next_command(), None);
-    tell(&mut exchange, prompt("one"));
-    tell(&mut exchange, request("interrupt", ""));
-    exchange.next_command();
-    assert_eq!(exchange.next_command(), Some(Command::Interrupt));
+    assert_eq!(controller.next_command(), None);
+    tell(&mut controller, prompt("one"));
+    tell(&mut controller, request("interrupt", ""));
+    controller.next_command();
+    assert_eq!(controller.next_command(), Some(Command::Interrupt));
 }
 
 // proves PE-05 (part: its name)
 #[test]
 fn a_childs_question_is_asked_in_its_name_and_answered_to_it() {
-    let mut exchange = exchange();
+    let mut controller = controller();
     let child = AgentId::from(run(1).task);
-    exchange.event(asked());
+    controller.event(asked());
     let question = question("t1", Some("scout"));
-    let line = values(exchange.event(Event {
+    let line = values(controller.event(Event {
         agent: child,
         kind: EventKind::Asked(question.clone()),
     }))
@@ -222,7 +222,7 @@ fn a_childs_question_is_asked_in_its_name_and_answered_to_it() {
     assert_eq!(line["request"]["agent_name"], "scout");
     let response = json!({"subtype": "success", "request_id": line["request_id"], "response": {"behavior": "allow"}});
     tell(
-        &mut exchange,
+        &mut controller,
         json!({"type": "control_response", "response": response}),
     );
     let answer = |agent| Command::Answer {
@@ -230,10 +230,10 @@ fn a_childs_question_is_asked_in_its_name_and_answered_to_it() {
         call: "t1".into(),
         answer: Answer::Allow { input: None },
     };
-    assert_eq!(exchange.next_command(), Some(answer(child)));
+    assert_eq!(controller.next_command(), Some(answer(child)));
     let gone = EventKind::Withdrawn { call: "t1".into() };
     assert!(
-        values(exchange.event(Event {
+        values(controller.event(Event {
             agent: child,
             kind: gone.clone()
         }))
@@ -241,28 +241,28 @@ fn a_childs_question_is_asked_in_its_name_and_answered_to_it() {
         "it is answered"
     );
     assert_eq!(
-        values(exchange.event(mine(gone)))[0]["type"],
+        values(controller.event(mine(gone)))[0]["type"],
         "control_cancel_request"
     );
-    exchange.line(None);
-    exchange.event(Event {
+    controller.line(None);
+    controller.event(Event {
         agent: child,
         kind: EventKind::Asked(question),
     });
     assert_eq!(
-        exchange.next_command(),
+        controller.next_command(),
         Some(unanswered(child, "t1".into()))
     );
 }
 
 #[test]
 fn a_sub_agents_own_doings_are_not_the_main_agents() {
-    let mut exchange = exchange();
+    let mut controller = controller();
     let child = AgentId::from(run(1).task);
-    exchange.event(news(started(run(1), false)));
-    tell(&mut exchange, prompt("one"));
+    controller.event(news(started(run(1), false)));
+    tell(&mut controller, prompt("one"));
     let denial = end(Outcome::Completed).denials[0].clone();
-    let told = values(exchange.event(Event {
+    let told = values(controller.event(Event {
         agent: child,
         kind: EventKind::Denied(denial),
     }));
@@ -272,30 +272,30 @@ fn a_sub_agents_own_doings_are_not_the_main_agents() {
         (&json!(child), &json!("Bash"))
     );
     assert!(
-        exchange
+        controller
             .event(Event {
                 agent: child,
                 kind: ended().kind
             })
             .is_empty()
     );
-    exchange.line(None);
-    exchange.next_command();
-    assert!(!exchange.is_done(), "the run of the main agent goes on");
+    controller.line(None);
+    controller.next_command();
+    assert!(!controller.is_done(), "the run of the main agent goes on");
 }
 
 #[test]
 fn tasks_are_stopped_and_sent_to_the_background_by_lines() {
-    let mut exchange = exchange();
+    let mut controller = controller();
     let stop = json!({"subtype": "stop_task", "task_id": run(1).task});
     let stop = json!({"type": "control_request", "request_id": "r", "request": stop});
     assert_eq!(
-        tell(&mut exchange, stop)[0]["response"]["subtype"],
+        tell(&mut controller, stop)[0]["response"]["subtype"],
         "success"
     );
-    tell(&mut exchange, request("stop_all_tasks", ""));
-    tell(&mut exchange, request("background_tasks", ""));
-    let told: Vec<Command> = std::iter::from_fn(|| exchange.next_command()).collect();
+    tell(&mut controller, request("stop_all_tasks", ""));
+    tell(&mut controller, request("background_tasks", ""));
+    let told: Vec<Command> = std::iter::from_fn(|| controller.next_command()).collect();
     assert_eq!(
         told,
         [
@@ -304,7 +304,7 @@ fn tasks_are_stopped_and_sent_to_the_background_by_lines() {
             Command::Detach
         ]
     );
-    let told = tell(&mut exchange, request("initialize", ""));
+    let told = tell(&mut controller, request("initialize", ""));
     let can = told[0]["response"]["response"]["capabilities"]
         .as_array()
         .unwrap();
@@ -315,8 +315,11 @@ fn tasks_are_stopped_and_sent_to_the_background_by_lines() {
 
 #[test]
 fn what_reached_nobody_is_told_on_both_ways() {
-    let said = exchange().event(mine(EventKind::Unheard("too late\x1b[2J".into())));
-    assert_eq!(said[0], Said::Note("not heard: too late\\u{1b}[2J".into()));
+    let said = controller().event(mine(EventKind::Unheard("too late\x1b[2J".into())));
+    assert_eq!(
+        said[0],
+        OutputItem::Note("not heard: too late\\u{1b}[2J".into())
+    );
     let told = values(said);
     assert_eq!(
         (&told[0]["subtype"], &told[0]["message"]),
@@ -325,39 +328,39 @@ fn what_reached_nobody_is_told_on_both_ways() {
 }
 
 /// One prompt, and what comes of it as one object or as text.
-fn single(face: Face) -> Exchange {
-    let mut exchange = Exchange::new(
-        face,
+fn single(renderer: Renderer) -> Controller {
+    let mut controller = Controller::new(
+        renderer,
         plan(Some(Command::Prompt(vec![ContentBlock::text("go")]))),
     );
-    exchange.next_command();
-    exchange.event(begun());
-    exchange.event(news(started(run(1), true)));
-    exchange
+    controller.next_command();
+    controller.event(begun());
+    controller.event(news(started(run(1), true)));
+    controller
 }
 
 // proves BG-08 (part: waits)
 #[test]
 fn while_background_runs_go_on_the_last_word_is_not_said() {
-    let mut exchange = single(Face::Json(facts()));
-    assert_eq!(exchange.waits(), None, "the main agent works");
-    let said = exchange.event(ended_with(1));
+    let mut controller = single(Renderer::Json(facts()));
+    assert_eq!(controller.waits(), None, "the main agent works");
+    let said = controller.event(ended_with(1));
     let waiting = "waiting for 1 background run: Explore (find callers); Ctrl-C stops";
-    assert_eq!(said, [Said::Aside(waiting.into())]);
-    let (first, patience) = exchange.waits().unwrap();
+    assert_eq!(said, [OutputItem::Aside(waiting.into())]);
+    let (first, patience) = controller.waits().unwrap();
     assert_eq!(patience, Duration::from_secs(600));
-    assert!(!exchange.is_done() && !exchange.must_leave());
-    exchange.event(news(run_ended(run(1))));
+    assert!(!controller.is_done() && !controller.must_leave());
+    controller.event(news(run_ended(run(1))));
     assert_ne!(
-        exchange.waits().unwrap().0,
+        controller.waits().unwrap().0,
         first,
         "an end begins another wait"
     );
-    assert!(!exchange.is_done(), "it begins another run");
-    exchange.event(begun());
-    assert_eq!(exchange.waits(), None);
-    let told = values(exchange.event(ended()));
-    assert!(exchange.is_done());
+    assert!(!controller.is_done(), "it begins another run");
+    controller.event(begun());
+    assert_eq!(controller.waits(), None);
+    let told = values(controller.event(ended()));
+    assert!(controller.is_done());
     assert_eq!(
         (told.len(), &told[0]["num_turns"]),
         (1, &json!(4)),
@@ -371,42 +374,45 @@ fn while_background_runs_go_on_the_last_word_is_not_said() {
 
 #[test]
 fn text_has_the_last_runs_reply_only_and_lines_have_all() {
-    let mut exchange = single(Face::Text(Text::new(facts(), false, false)));
+    let mut controller = single(Renderer::Text(TextRenderer::new(facts(), false, false)));
     assert_eq!(
-        exchange.event(ended_with(1)),
+        controller.event(ended_with(1)),
         [],
         "and nothing is said in a pipe"
     );
-    exchange.event(begun());
-    assert_eq!(exchange.event(ended()), [Said::Out("all done\n".into())]);
-    let mut exchange = single(Face::Lines(Lines::new(facts(), false)));
+    controller.event(begun());
+    assert_eq!(
+        controller.event(ended()),
+        [OutputItem::Out("all done\n".into())]
+    );
+    let mut controller = single(Renderer::Lines(JsonLines::new(facts(), false)));
     for live in [1, 0] {
-        let told = values(exchange.event(ended_with(live)));
+        let told = values(controller.event(ended_with(live)));
         assert_eq!(
             (&told[0]["type"], &told[0]["num_turns"]),
             (&json!("result"), &json!(2))
         );
-        exchange.event(begun());
+        controller.event(begun());
     }
 }
 
 // proves BG-08 (part: ceiling)
 #[test]
 fn what_does_not_end_is_told_and_stopped() {
-    let mut exchange = single(Face::Json(facts()));
-    exchange.event(ended_with(1));
+    let mut controller = single(Renderer::Json(facts()));
+    controller.event(ended_with(1));
     let note = "left running: none of it ended for 600 s; 1 background run will be stopped: Explore (find callers)";
-    assert_eq!(exchange.waited(), [Said::Note(note.into())]);
-    assert_eq!(exchange.next_command(), Some(Command::StopRuns));
-    assert_eq!(exchange.waits(), None);
-    assert!(!exchange.must_leave(), "it is not gone yet");
-    let told = values(exchange.event(news(run_ended(run(1)))));
+    assert_eq!(controller.waited(), [OutputItem::Note(note.into())]);
+    assert_eq!(controller.next_command(), Some(Command::StopRuns));
+    assert_eq!(controller.waits(), None);
+    assert!(!controller.must_leave(), "it is not gone yet");
+    let told = values(controller.event(news(run_ended(run(1)))));
     assert_eq!(told[0]["left_running"][0]["task_id"], json!(run(1).task));
     assert_eq!(told[0]["result"], "all done");
-    assert!(exchange.must_leave());
-    let ending = exchange.end();
+    assert!(controller.must_leave());
+    let ending = controller.end();
     assert!(ending.gave_up && !ending.interrupted);
-    let mut lines = single(Face::Lines(Lines::new(facts(), false)));
+    let mut lines = single(Renderer::Lines(JsonLines::new(facts(), false)));
     lines.event(ended_with(1));
     let told = values(lines.waited());
     assert_eq!(
@@ -418,27 +424,27 @@ fn what_does_not_end_is_told_and_stopped() {
 
 #[test]
 fn a_run_that_begins_while_all_is_stopped_is_not_wanted() {
-    let mut exchange = single(Face::Json(facts()));
-    exchange.event(news(started(run(2), true)));
-    exchange.event(ended_with(2));
-    exchange.waited();
-    exchange.next_command();
-    exchange.event(news(run_ended(run(1))));
-    assert!(!exchange.must_leave(), "one of two is gone");
-    exchange.event(begun());
-    assert_eq!(exchange.next_command(), Some(Command::Interrupt));
+    let mut controller = single(Renderer::Json(facts()));
+    controller.event(news(started(run(2), true)));
+    controller.event(ended_with(2));
+    controller.waited();
+    controller.next_command();
+    controller.event(news(run_ended(run(1))));
+    assert!(!controller.must_leave(), "one of two is gone");
+    controller.event(begun());
+    assert_eq!(controller.next_command(), Some(Command::Interrupt));
     let end = RunEnd {
         live: 1,
         ..end(Outcome::Interrupted)
     };
     assert!(
-        exchange
+        controller
             .event(mine(EventKind::Ended(Box::new(end))))
             .is_empty()
     );
-    assert!(!exchange.must_leave());
-    let told = values(exchange.event(news(run_ended(run(2)))));
-    assert!(exchange.must_leave());
+    assert!(!controller.must_leave());
+    let told = values(controller.event(news(run_ended(run(2)))));
+    assert!(controller.must_leave());
     assert_eq!(
         (&told[0]["subtype"], &told[0]["num_turns"]),
         (&json!("success"), &json!(4)),
@@ -448,20 +454,22 @@ fn a_run_that_begins_while_all_is_stopped_is_not_wanted() {
 
 #[test]
 fn a_signal_while_it_waits_stops_background_runs_and_a_second_one_leaves() {
-    let mut exchange = single(Face::Json(facts()));
-    exchange.event(ended_with(1));
+    let mut controller = single(Renderer::Json(facts()));
+    controller.event(ended_with(1));
     assert_eq!(
-        exchange.signal(),
-        [Said::Aside("stopping; once more to leave at once".into())]
+        controller.signal(),
+        [OutputItem::Aside(
+            "stopping; once more to leave at once".into()
+        )]
     );
-    assert_eq!(exchange.next_command(), Some(Command::StopRuns));
-    assert!(!exchange.must_leave());
+    assert_eq!(controller.next_command(), Some(Command::StopRuns));
+    assert!(!controller.must_leave());
     assert_eq!(
-        values(exchange.event(news(run_ended(run(1)))))[0]["subtype"],
+        values(controller.event(news(run_ended(run(1)))))[0]["subtype"],
         "success"
     );
-    assert!(exchange.must_leave() && !exchange.end().at_once);
-    let mut impatient = single(Face::Json(facts()));
+    assert!(controller.must_leave() && !controller.end().at_once);
+    let mut impatient = single(Renderer::Json(facts()));
     impatient.event(ended_with(1));
     impatient.signal();
     impatient.signal();
@@ -470,29 +478,30 @@ fn a_signal_while_it_waits_stops_background_runs_and_a_second_one_leaves() {
 
 #[test]
 fn a_signal_while_it_works_stops_both() {
-    let mut exchange = single(Face::Json(facts()));
-    exchange.signal();
-    let told: Vec<Command> = std::iter::from_fn(|| exchange.next_command()).collect();
+    let mut controller = single(Renderer::Json(facts()));
+    controller.signal();
+    let told: Vec<Command> = std::iter::from_fn(|| controller.next_command()).collect();
     assert_eq!(told, [Command::Interrupt, Command::StopRuns]);
-    exchange.event(news(run_ended(run(1))));
-    assert!(!exchange.must_leave(), "the main agent still works");
-    let told = values(exchange.event(mine(EventKind::Ended(Box::new(end(Outcome::Interrupted))))));
+    controller.event(news(run_ended(run(1))));
+    assert!(!controller.must_leave(), "the main agent still works");
+    let told =
+        values(controller.event(mine(EventKind::Ended(Box::new(end(Outcome::Interrupted))))));
     assert_eq!(told[0]["terminal_reason"], "interrupted");
-    assert!(exchange.must_leave());
+    assert!(controller.must_leave());
 }
 
 #[test]
 fn while_lines_can_come_nothing_is_given_up() {
-    let mut exchange = exchange();
-    tell(&mut exchange, prompt("one"));
-    exchange.next_command();
-    exchange.event(begun());
-    exchange.event(ended_with(1));
-    assert_eq!(exchange.waits(), None);
-    exchange.line(None);
-    assert!(exchange.waits().is_some() && !exchange.is_done());
-    exchange.gone();
-    assert!(exchange.is_done(), "there is nobody left to wait for");
+    let mut controller = controller();
+    tell(&mut controller, prompt("one"));
+    controller.next_command();
+    controller.event(begun());
+    controller.event(ended_with(1));
+    assert_eq!(controller.waits(), None);
+    controller.line(None);
+    assert!(controller.waits().is_some() && !controller.is_done());
+    controller.gone();
+    assert!(controller.is_done(), "there is nobody left to wait for");
 }
 
 /// Something happens to the only member of a team, the agent of this run.
@@ -514,100 +523,100 @@ fn joined() -> Event {
 
 #[test]
 fn members_are_waited_for_and_left_to_the_end_of_the_process() {
-    let mut exchange = single(Face::Json(facts()));
-    exchange.event(joined());
-    exchange.event(ended_with(1));
-    let (wait, _) = exchange.waits().unwrap();
-    exchange.event(member_news(MemberChange::Running));
+    let mut controller = single(Renderer::Json(facts()));
+    controller.event(joined());
+    controller.event(ended_with(1));
+    let (wait, _) = controller.waits().unwrap();
+    controller.event(member_news(MemberChange::Running));
     assert_ne!(
-        exchange.waits().unwrap().0,
+        controller.waits().unwrap().0,
         wait,
         "whatever a member does is worth waiting for"
     );
-    assert!(!exchange.is_done());
-    exchange.signal();
+    assert!(!controller.is_done());
+    controller.signal();
     assert_eq!(
-        exchange.next_command(),
+        controller.next_command(),
         None,
         "nobody is told to give up what it does"
     );
-    assert!(exchange.must_leave());
+    assert!(controller.must_leave());
 }
 
 #[test]
 fn of_a_team_only_what_the_lead_has_started_is_stopped_and_not_waited_for_long() {
-    let mut exchange = single(Face::Json(facts()));
-    exchange.event(joined());
-    exchange.event(news(started(run(2), true)));
-    exchange.event(news(started(
+    let mut controller = single(Renderer::Json(facts()));
+    controller.event(joined());
+    controller.event(news(started(run(2), true)));
+    controller.event(news(started(
         RunFacts {
             starter: run(1).task.into(),
             ..run(3)
         },
         true,
     )));
-    exchange.signal();
-    let told: Vec<Command> = std::iter::from_fn(|| exchange.next_command()).collect();
+    controller.signal();
+    let told: Vec<Command> = std::iter::from_fn(|| controller.next_command()).collect();
     assert_eq!(told, [Command::Interrupt, Command::StopRun(run(2).task)]);
-    assert_eq!(exchange.waits(), None, "the lead itself is waited for");
+    assert_eq!(controller.waits(), None, "the lead itself is waited for");
     let mut late = ended_with(2);
     if let EventKind::Ended(end) = &mut late.kind {
         end.outcome = Outcome::Interrupted;
     }
-    exchange.event(late);
-    assert!(!exchange.must_leave());
-    let (wait, patience) = exchange.waits().unwrap();
+    controller.event(late);
+    assert!(!controller.must_leave());
+    let (wait, patience) = controller.waits().unwrap();
     assert!(patience <= Duration::from_secs(3));
-    exchange.event(member_news(MemberChange::Running));
+    controller.event(member_news(MemberChange::Running));
     assert_eq!(
-        exchange.waits().unwrap().0,
+        controller.waits().unwrap().0,
         wait,
         "and nothing makes it longer"
     );
     assert_eq!(
-        values(exchange.waited())[0]["terminal_reason"],
+        values(controller.waited())[0]["terminal_reason"],
         "interrupted"
     );
-    assert!(exchange.must_leave() && !exchange.end().at_once);
+    assert!(controller.must_leave() && !controller.end().at_once);
 }
 
 #[test]
 fn who_works_elsewhere_is_not_waited_for_after_a_signal() {
-    let mut exchange = single(Face::Json(facts()));
-    exchange.event(news(run_ended(run(1))));
+    let mut controller = single(Renderer::Json(facts()));
+    controller.event(news(run_ended(run(1))));
     // Two busy members of whom nothing is heard here.
-    exchange.event(ended_with(2));
-    exchange.signal();
+    controller.event(ended_with(2));
+    controller.signal();
     assert!(
-        exchange
+        controller
             .waits()
             .is_some_and(|(_, patience)| patience <= Duration::from_secs(3))
     );
-    exchange.waited();
-    assert!(exchange.must_leave());
+    controller.waited();
+    assert!(controller.must_leave());
 }
 
 #[test]
 fn what_becomes_of_a_members_run_is_no_task() {
-    for face in [
-        Face::Lines(Lines::new(facts(), false)),
-        Face::Text(Text::new(facts(), true, true)),
+    for renderer in [
+        Renderer::Lines(JsonLines::new(facts(), false)),
+        Renderer::Text(TextRenderer::new(facts(), true, true)),
     ] {
-        let mut exchange = Exchange::new(
-            face,
+        let mut controller = Controller::new(
+            renderer,
             plan(Some(Command::Prompt(vec![ContentBlock::text("go")]))),
         );
-        exchange.event(joined());
+        controller.event(joined());
         for what in [
             started(run(1), true),
             detached(run(1)),
             progress(run(1), 2),
             run_ended(run(1)),
         ] {
-            assert_eq!(exchange.event(news(what)), []);
+            assert_eq!(controller.event(news(what)), []);
         }
         assert!(
-            !exchange.event(news(started(run(2), true))).is_empty(),
+            !controller.event(news(started(run(2), true))).is_empty(),
             "others are"
         );
     }
@@ -615,25 +624,28 @@ fn what_becomes_of_a_members_run_is_no_task() {
 
 #[test]
 fn words_and_interruptions_reach_members() {
-    let mut exchange = exchange();
+    let mut controller = controller();
     let agent = AgentId::from(run(1).task);
     let words = json!({"type": "user", "agent_id": agent, "message": {"role": "user", "content": "faster"}});
-    assert!(tell(&mut exchange, words).is_empty());
+    assert!(tell(&mut controller, words).is_empty());
     let prompt = Command::Prompt(vec![ContentBlock::text("faster")]);
-    assert_eq!(exchange.next_command(), Some(to(agent, prompt)));
+    assert_eq!(controller.next_command(), Some(to(agent, prompt)));
     let interrupt = json!({"subtype": "interrupt", "agent_id": agent});
     let line = json!({"type": "control_request", "request_id": "r", "request": interrupt});
     assert_eq!(
-        tell(&mut exchange, line)[0]["response"]["subtype"],
+        tell(&mut controller, line)[0]["response"]["subtype"],
         "success"
     );
-    assert_eq!(exchange.next_command(), Some(to(agent, Command::Interrupt)));
+    assert_eq!(
+        controller.next_command(),
+        Some(to(agent, Command::Interrupt))
+    );
     tell(
-        &mut exchange,
+        &mut controller,
         json!({"type": "user", "agent_id": session(), "message": {"role": "user", "content": "x"}}),
     );
     assert!(
-        matches!(exchange.next_command(), Some(Command::Prompt(_))),
+        matches!(controller.next_command(), Some(Command::Prompt(_))),
         "its own id is no other's"
     );
 }

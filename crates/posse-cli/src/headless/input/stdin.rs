@@ -20,7 +20,7 @@ const WAITING: usize = 4;
 
 /// One line of input.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Line {
+pub(crate) enum StdinLine {
     Text(String),
     /// It was longer than we take, or no text.
     Unreadable(&'static str),
@@ -28,7 +28,7 @@ pub(crate) enum Line {
 
 /// The lines of standard input; the channel closes at its end. Whoever writes faster than the agent
 /// reads waits.
-pub(crate) fn lines() -> mpsc::Receiver<Line> {
+pub(crate) fn lines() -> mpsc::Receiver<StdinLine> {
     let (sender, receiver) = mpsc::channel(WAITING);
     // A thread of its own: a read that never ends must not keep the process from ending.
     std::thread::spawn(move || {
@@ -42,7 +42,7 @@ pub(crate) fn lines() -> mpsc::Receiver<Line> {
     receiver
 }
 
-fn next_line(input: &mut impl BufRead, longest: usize) -> io::Result<Option<Line>> {
+fn next_line(input: &mut impl BufRead, longest: usize) -> io::Result<Option<StdinLine>> {
     let mut bytes = Vec::new();
     let read = input
         .take(longest as u64 + 1)
@@ -54,11 +54,11 @@ fn next_line(input: &mut impl BufRead, longest: usize) -> io::Result<Option<Line
         bytes.pop();
     } else if read > longest {
         input.skip_until(b'\n')?;
-        return Ok(Some(Line::Unreadable("a line longer than 32 MiB")));
+        return Ok(Some(StdinLine::Unreadable("a line longer than 32 MiB")));
     }
     Ok(Some(String::from_utf8(bytes).map_or(
-        Line::Unreadable("a line that is not UTF-8"),
-        Line::Text,
+        StdinLine::Unreadable("a line that is not UTF-8"),
+        StdinLine::Text,
     )))
 }
 
@@ -172,10 +172,10 @@ mod tests {
     fn a_line_has_a_longest_length_and_the_next_one_is_read() {
         let mut input: &[u8] = b"one\ntoo long\n\xff\nlast";
         let mut next = || next_line(&mut input, 4).unwrap();
-        assert_eq!(next(), Some(Line::Text("one".into())));
-        assert!(matches!(next(), Some(Line::Unreadable(why)) if why.contains("longer")));
-        assert!(matches!(next(), Some(Line::Unreadable(why)) if why.contains("UTF-8")));
-        assert_eq!(next(), Some(Line::Text("last".into())));
+        assert_eq!(next(), Some(StdinLine::Text("one".into())));
+        assert!(matches!(next(), Some(StdinLine::Unreadable(why)) if why.contains("longer")));
+        assert!(matches!(next(), Some(StdinLine::Unreadable(why)) if why.contains("UTF-8")));
+        assert_eq!(next(), Some(StdinLine::Text("last".into())));
         assert_eq!(next(), None);
     }
 }

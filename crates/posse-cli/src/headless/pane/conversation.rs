@@ -9,10 +9,10 @@ use posse_protocol::{
     Question, Team,
 };
 
-use crate::assemble::facts::Facts;
-use crate::headless::input::stdin::Line;
-use crate::headless::output_item::Said;
-use crate::headless::render::text::{self, Text};
+use crate::assemble::facts::SessionFacts;
+use crate::headless::input::stdin::StdinLine;
+use crate::headless::output_item::OutputItem;
+use crate::headless::render::text::{self, TextRenderer};
 use crate::headless::runs::Runs;
 use crate::output::paint::{color_in, painted};
 use crate::output::transcript::shortened;
@@ -24,16 +24,16 @@ const GRACE: Duration = Duration::from_secs(10);
 const LONGEST: usize = 160;
 
 /// Somebody who is hosted here.
-struct Hosted {
+struct HostedMember {
     /// What it is called, in its colour.
     name: String,
-    text: Text,
+    text: TextRenderer,
     running: bool,
 }
 
 /// Why it is over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Over {
+pub(super) enum ConversationEnd {
     /// Everybody here has ended, or has been taken elsewhere.
     Ended,
     /// The person leaves.
@@ -43,10 +43,10 @@ pub(super) enum Over {
 }
 
 /// Where things stand.
-pub(super) struct Talk {
+pub(super) struct Conversation {
     team: Team,
-    facts: Facts,
-    hosted: HashMap<AgentId, Hosted>,
+    facts: SessionFacts,
+    hosted: HashMap<AgentId, HostedMember>,
     /// The one that typed words are for, if there is but one.
     only: Option<AgentId>,
     /// Others that belong to somebody here: what they start.
@@ -57,12 +57,17 @@ pub(super) struct Talk {
     leaving: bool,
     /// How long the lead has been gone while nobody works.
     alone: Duration,
-    over: Option<Over>,
+    over: Option<ConversationEnd>,
 }
 
-impl Talk {
+impl Conversation {
     /// With whoever of the team is hosted here.
-    pub(super) fn new(team: Team, facts: Facts, agents: &[AgentId], only: Option<AgentId>) -> Self {
+    pub(super) fn new(
+        team: Team,
+        facts: SessionFacts,
+        agents: &[AgentId],
+        only: Option<AgentId>,
+    ) -> Self {
         let mut talk = Self {
             team,
             facts,
@@ -81,7 +86,7 @@ impl Talk {
         talk
     }
 
-    fn host(&mut self, agent: AgentId) -> &mut Hosted {
+    fn host(&mut self, agent: AgentId) -> &mut HostedMember {
         let member = self
             .team
             .members
@@ -99,16 +104,16 @@ impl Talk {
             self.facts.clone(),
             member.is_some_and(|member| member.state.is_busy()),
         );
-        self.hosted.entry(agent).or_insert_with(|| Hosted {
+        self.hosted.entry(agent).or_insert_with(|| HostedMember {
             name,
-            text: Text::new(facts, live, true),
+            text: TextRenderer::new(facts, live, true),
             running,
         })
     }
 
     /// What is written before anything happens.
-    pub(super) fn greet(&self) -> Vec<Said> {
-        let mut said = Vec::new();
+    pub(super) fn greet(&self) -> Vec<OutputItem> {
+        let mut items = Vec::new();
         for member in self
             .team
             .members
@@ -120,39 +125,42 @@ impl Talk {
                 &member.color,
             );
             let about = format!("{} · {}", member.agent_type, member.model);
-            said.push(Said::Out(format!(
+            items.push(OutputItem::Out(format!(
                 "\x1b[1m{title}\x1b[22m  {}\n",
                 tame(&about)
             )));
         }
-        said.push(Said::Note(match (self.hosted.is_empty(), self.only) {
-            (true, _) => format!(
-                "nobody of {} is free; who becomes so is hosted here",
-                self.team.name
-            ),
-            (false, Some(_)) => {
-                "what you type goes to it; Ctrl-C interrupts it, twice leaves it to the lead".into()
-            }
-            (false, None) => "Ctrl-C twice gives them back".into(),
-        }));
-        said
+        items.push(OutputItem::Note(
+            match (self.hosted.is_empty(), self.only) {
+                (true, _) => format!(
+                    "nobody of {} is free; who becomes so is hosted here",
+                    self.team.name
+                ),
+                (false, Some(_)) => {
+                    "what you type goes to it; Ctrl-C interrupts it, twice leaves it to the lead"
+                        .into()
+                }
+                (false, None) => "Ctrl-C twice gives them back".into(),
+            },
+        ));
+        items
     }
 
     pub(super) fn next_command(&mut self) -> Option<Command> {
         self.pending.pop_front()
     }
 
-    pub(super) fn over(&self) -> Option<Over> {
+    pub(super) fn over(&self) -> Option<ConversationEnd> {
         self.over
     }
 
     /// Nothing more will happen to anybody here.
     pub(super) fn gone(&mut self) {
-        self.over.get_or_insert(Over::Ended);
+        self.over.get_or_insert(ConversationEnd::Ended);
     }
 
     /// Something happened to somebody.
-    pub(super) fn event(&mut self, event: Event) -> Vec<Said> {
+    pub(super) fn event(&mut self, event: Event) -> Vec<OutputItem> {
         let Event { agent, kind } = event;
         if let EventKind::Run(news) = &kind {
             // Whoever is hosted here is told of by its own words.
@@ -187,75 +195,75 @@ impl Talk {
             EventKind::Ended(_) => hosted.running = false,
             _ => {}
         }
-        let mut said = Vec::new();
+        let mut items = Vec::new();
         if let EventKind::Entry(entry) = &kind
             && entry.kind == EntryKind::Prompt
         {
-            said.extend(
+            items.extend(
                 told(&entry.message.content, &self.team)
                     .map(|line| hosted.text.trouble(line))
                     .unwrap_or_default(),
             );
         }
-        said.extend(hosted.text.event(&kind, &self.runs));
+        items.extend(hosted.text.event(&kind, &self.runs));
         if let (EventKind::Ended(end), false) = (&kind, alone)
             && let Some(line) = first_line(&end.text)
         {
-            said.push(Said::Note(tame(&shortened(line, LONGEST))));
+            items.push(OutputItem::Note(tame(&shortened(line, LONGEST))));
         }
         if alone {
-            said
+            items
         } else {
-            named(&hosted.name, said)
+            named(&hosted.name, items)
         }
     }
 
     /// Something happened to somebody whom a member has started.
-    fn below(&mut self, agent: AgentId, kind: &EventKind) -> Vec<Said> {
+    fn below(&mut self, agent: AgentId, kind: &EventKind) -> Vec<OutputItem> {
         let note = match kind {
             EventKind::Denied(denial) => text::denied(denial, Some(&self.runs.called(agent))),
             EventKind::Unheard(what) => text::unheard(what),
             _ => return Vec::new(),
         };
-        vec![Said::Note(note)]
+        vec![OutputItem::Note(note)]
     }
 
-    fn news(&mut self, agent: AgentId, news: &MemberNews) -> Vec<Said> {
+    fn news(&mut self, agent: AgentId, news: &MemberNews) -> Vec<OutputItem> {
         let name = painted(&format!("{}@{}", news.name, news.team), &news.color);
         let mut note = |what: &str| match self.hosted.get_mut(&agent) {
             Some(hosted) => hosted.text.trouble(format!("{name} {what}")),
-            None => vec![Said::Note(format!("{name} {what}"))],
+            None => vec![OutputItem::Note(format!("{name} {what}"))],
         };
         match &news.what {
             // That is what this process is for.
             MemberChange::TakenOver if self.only == Some(agent) => Vec::new(),
             MemberChange::TakenOver => {
-                let said = note("is hosted here from now on");
+                let items = note("is hosted here from now on");
                 self.host(agent);
-                said
+                items
             }
             MemberChange::Idle(report) => {
                 let why = report
                     .error
                     .as_deref()
                     .map(|error| format!(": {}", shortened(error, LONGEST)));
-                let said = note(&tame(&format!("is idle{}", why.unwrap_or_default())));
+                let items = note(&tame(&format!("is idle{}", why.unwrap_or_default())));
                 self.host(agent).running = false;
-                said
+                items
             }
             MemberChange::Left => {
-                let said = note("has left the team");
+                let items = note("has left the team");
                 self.hosted.remove(&agent);
                 if self.only == Some(agent) {
-                    self.over.get_or_insert(Over::Ended);
+                    self.over.get_or_insert(ConversationEnd::Ended);
                 }
-                said
+                items
             }
             MemberChange::Joined { .. } | MemberChange::Running => Vec::new(),
         }
     }
 
-    fn asked(&mut self, agent: AgentId, question: Question) -> Vec<Said> {
+    fn asked(&mut self, agent: AgentId, question: Question) -> Vec<OutputItem> {
         self.questions.push_back((agent, question));
         if self.questions.len() == 1 {
             self.ask()
@@ -265,7 +273,7 @@ impl Talk {
     }
 
     /// Asks what is open.
-    fn ask(&mut self) -> Vec<Said> {
+    fn ask(&mut self) -> Vec<OutputItem> {
         let Some((agent, question)) = self.questions.front() else {
             return Vec::new();
         };
@@ -286,16 +294,18 @@ impl Talk {
         );
         match self.hosted.get_mut(agent) {
             Some(hosted) => hosted.text.trouble(line),
-            None => vec![Said::Note(line)],
+            None => vec![OutputItem::Note(line)],
         }
     }
 
     /// A line was typed, or there will be none any more.
-    pub(super) fn line(&mut self, came: Option<Line>) -> Vec<Said> {
+    pub(super) fn line(&mut self, came: Option<StdinLine>) -> Vec<OutputItem> {
         let words = match came {
             None => return Vec::new(),
-            Some(Line::Unreadable(what)) => return vec![Said::Note(format!("not heard: {what}"))],
-            Some(Line::Text(words)) => words.trim().to_owned(),
+            Some(StdinLine::Unreadable(what)) => {
+                return vec![OutputItem::Note(format!("not heard: {what}"))];
+            }
+            Some(StdinLine::Text(words)) => words.trim().to_owned(),
         };
         self.leaving = false;
         if !self.questions.is_empty() {
@@ -312,12 +322,12 @@ impl Talk {
                     "speak with one of them by `posse team attach MEMBER@{}`",
                     self.team.name
                 );
-                vec![Said::Note(how)]
+                vec![OutputItem::Note(how)]
             }
         }
     }
 
-    fn answered(&mut self, words: &str) -> Vec<Said> {
+    fn answered(&mut self, words: &str) -> Vec<OutputItem> {
         let answer = match words.to_ascii_lowercase().as_str() {
             "y" | "yes" => Answer::Allow { input: None },
             "n" | "no" => Answer::Deny {
@@ -325,7 +335,7 @@ impl Talk {
                 interrupt: false,
             },
             _ => {
-                return vec![Said::Note(
+                return vec![OutputItem::Note(
                     "answer y or n first; that was told to nobody".into(),
                 )];
             }
@@ -348,9 +358,9 @@ impl Talk {
     }
 
     /// Ctrl-C: who works is interrupted; once more, and the person leaves.
-    pub(super) fn interrupt(&mut self) -> Vec<Said> {
+    pub(super) fn interrupt(&mut self) -> Vec<OutputItem> {
         if std::mem::replace(&mut self.leaving, true) {
-            self.over.get_or_insert(Over::Left);
+            self.over.get_or_insert(ConversationEnd::Left);
             return Vec::new();
         }
         let busy = self
@@ -358,18 +368,18 @@ impl Talk {
             .filter(|only| self.hosted.get(only).is_some_and(|hosted| hosted.running));
         if let Some(agent) = busy {
             self.tell(agent, Command::Interrupt);
-            return vec![Said::Note(
+            return vec![OutputItem::Note(
                 "interrupting; once more to leave it to the lead".into(),
             )];
         }
-        vec![Said::Note(
+        vec![OutputItem::Note(
             "once more to leave; the lead's process goes on with who is here".into(),
         )]
     }
 
     /// The terminal is gone, or somebody ends the process.
     pub(super) fn hang_up(&mut self) {
-        self.over.get_or_insert(Over::Left);
+        self.over.get_or_insert(ConversationEnd::Left);
     }
 
     /// So much time has passed, and somebody looked whether the lead's process is there.
@@ -381,7 +391,7 @@ impl Talk {
             self.alone + time
         };
         if self.alone >= GRACE {
-            self.over.get_or_insert(Over::Abandoned);
+            self.over.get_or_insert(ConversationEnd::Abandoned);
         }
     }
 
@@ -389,15 +399,15 @@ impl Talk {
     pub(super) fn farewell(&self) -> String {
         let (team, again) = (&self.team.name, &self.facts.again);
         match self.over {
-            Some(Over::Left) => {
+            Some(ConversationEnd::Left) => {
                 format!("left; the process of the lead goes on with it, or {again} does")
             }
-            Some(Over::Abandoned) => {
+            Some(ConversationEnd::Abandoned) => {
                 format!(
                     "the process that leads {team} is gone, and there is nothing to do; go on with: {again}"
                 )
             }
-            Some(Over::Ended) | None => format!("done for {team}"),
+            Some(ConversationEnd::Ended) | None => format!("done for {team}"),
         }
     }
 }
@@ -451,12 +461,12 @@ fn first_line(text: &str) -> Option<&str> {
 }
 
 /// Lines with the name of whom they are about.
-fn named(name: &str, said: Vec<Said>) -> Vec<Said> {
-    let with = |said| match said {
-        Said::Note(note) => Said::Note(format!("{name}: {note}")),
-        said => said,
+fn named(name: &str, items: Vec<OutputItem>) -> Vec<OutputItem> {
+    let with = |items| match items {
+        OutputItem::Note(note) => OutputItem::Note(format!("{name}: {note}")),
+        items => items,
     };
-    said.into_iter().map(with).collect()
+    items.into_iter().map(with).collect()
 }
 
 #[cfg(test)]

@@ -8,24 +8,24 @@ use posse_protocol::{
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::partial::Partial;
+use super::partial::PartialReply;
 use super::{members, result, shape, tasks};
-use crate::assemble::facts::Facts;
+use crate::assemble::facts::SessionFacts;
 
 /// Turns events into lines.
-pub(crate) struct Lines {
-    facts: Facts,
+pub(crate) struct JsonLines {
+    facts: SessionFacts,
     /// Follows replies while they arrive, if that is wanted.
-    partial: Option<Partial>,
+    partial: Option<PartialReply>,
     /// The prompts that are on their way to the transcript.
     prompts: VecDeque<Vec<ContentBlock>>,
     /// What is known of a compaction whose summary has not come yet.
     compacting: Option<Value>,
 }
 
-impl Lines {
-    pub(crate) fn new(facts: Facts, include_partial: bool) -> Self {
-        let partial = include_partial.then(Partial::default);
+impl JsonLines {
+    pub(crate) fn new(facts: SessionFacts, include_partial: bool) -> Self {
+        let partial = include_partial.then(PartialReply::default);
         Self {
             facts,
             partial,
@@ -227,7 +227,7 @@ mod tests {
     }
 
     /// The lines without what differs from run to run; all must carry it.
-    fn lines(lines: &mut Lines, event: &EventKind) -> Vec<Value> {
+    fn lines(lines: &mut JsonLines, event: &EventKind) -> Vec<Value> {
         let mut told = lines.event(event);
         for line in &mut told {
             let line = line.as_object_mut().unwrap();
@@ -239,7 +239,7 @@ mod tests {
 
     #[test]
     fn the_first_line_says_what_the_session_is() {
-        let init = Lines::new(facts(), false).init();
+        let init = JsonLines::new(facts(), false).init();
         assert_eq!(
             (&init["type"], &init["subtype"]),
             (&json!("system"), &json!("init"))
@@ -258,7 +258,7 @@ mod tests {
 
     #[test]
     fn a_reply_is_a_line_per_block_under_one_id() {
-        let mut out = Lines::new(facts(), false);
+        let mut out = JsonLines::new(facts(), false);
         let call = ContentBlock::ToolUse {
             id: "t1".into(),
             name: "Read".into(),
@@ -293,7 +293,7 @@ mod tests {
 
     #[test]
     fn prompts_come_back_and_results_are_told() {
-        let mut out = Lines::new(facts(), false);
+        let mut out = JsonLines::new(facts(), false);
         out.told(vec![ContentBlock::text("fix it")]);
         let told = lines(
             &mut out,
@@ -337,7 +337,7 @@ mod tests {
 
     #[test]
     fn a_reply_that_was_cut_off_says_so() {
-        let mut out = Lines::new(facts(), false);
+        let mut out = JsonLines::new(facts(), false);
         let message = Message::assistant(vec![ContentBlock::text("I was abo")]);
         let told = lines(&mut out, &entry(EntryKind::Reply, message, None));
         assert_eq!(
@@ -349,8 +349,8 @@ mod tests {
     #[test]
     fn deltas_are_lines_only_if_they_are_wanted() {
         let delta = EventKind::Delta(Delta::Text("a".into()));
-        assert!(lines(&mut Lines::new(facts(), false), &delta).is_empty());
-        let told = lines(&mut Lines::new(facts(), true), &delta);
+        assert!(lines(&mut JsonLines::new(facts(), false), &delta).is_empty());
+        let told = lines(&mut JsonLines::new(facts(), true), &delta);
         assert_eq!(told.len(), 2);
         assert_eq!(
             told[1]["event"]["delta"],
@@ -360,7 +360,7 @@ mod tests {
 
     #[test]
     fn retries_denials_and_ends_are_lines() {
-        let mut out = Lines::new(facts(), true);
+        let mut out = JsonLines::new(facts(), true);
         let fault = Fault {
             class: FaultClass::Busy,
             status: Some(529),

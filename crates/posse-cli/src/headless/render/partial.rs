@@ -7,21 +7,21 @@ use super::shape;
 
 /// Where in a reply we are.
 #[derive(Default)]
-pub(crate) struct Partial {
+pub(crate) struct PartialReply {
     begun: bool,
     /// Number of the block that is open or comes next.
     index: u32,
-    open: Option<Kind>,
+    open: Option<BlockKind>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum BlockKind {
     Text,
     Thinking,
     Tool,
 }
 
-impl Partial {
+impl PartialReply {
     /// The events that a piece of a reply makes.
     pub(crate) fn delta(&mut self, delta: &Delta) -> Vec<Value> {
         match delta {
@@ -38,24 +38,24 @@ impl Partial {
                 vec![json!({"type": "message_start", "message": message})]
             }
             Delta::Text(text) => self.more(
-                Kind::Text,
+                BlockKind::Text,
                 json!({"type": "text", "text": ""}),
                 json!({"type": "text_delta", "text": text}),
             ),
             Delta::Thinking(text) => self.more(
-                Kind::Thinking,
+                BlockKind::Thinking,
                 json!({"type": "thinking", "thinking": "", "signature": ""}),
                 json!({"type": "thinking_delta", "thinking": text}),
             ),
             Delta::ToolUse { id, name } => {
                 let mut events = self.close();
                 events.push(self.open(
-                    Kind::Tool,
+                    BlockKind::Tool,
                     json!({"type": "tool_use", "id": id, "name": name, "input": {}}),
                 ));
                 events
             }
-            Delta::ToolInput(json) if self.open == Some(Kind::Tool) => {
+            Delta::ToolInput(json) if self.open == Some(BlockKind::Tool) => {
                 vec![self.piece(json!({"type": "input_json_delta", "partial_json": json}))]
             }
             Delta::ToolInput(_) => Vec::new(),
@@ -91,7 +91,7 @@ impl Partial {
         *self = Self::default();
     }
 
-    fn more(&mut self, kind: Kind, block: Value, delta: Value) -> Vec<Value> {
+    fn more(&mut self, kind: BlockKind, block: Value, delta: Value) -> Vec<Value> {
         let mut events = Vec::new();
         if self.open != Some(kind) {
             events = self.close();
@@ -101,7 +101,7 @@ impl Partial {
         events
     }
 
-    fn open(&mut self, kind: Kind, block: Value) -> Value {
+    fn open(&mut self, kind: BlockKind, block: Value) -> Value {
         self.open = Some(kind);
         json!({"type": "content_block_start", "index": self.index, "content_block": block})
     }
@@ -127,7 +127,7 @@ mod tests {
 
     #[test]
     fn deltas_become_the_events_of_the_api() {
-        let mut partial = Partial::default();
+        let mut partial = PartialReply::default();
         let deltas = [
             Delta::Started { model: "m".into() },
             Delta::Thinking("hm".into()),

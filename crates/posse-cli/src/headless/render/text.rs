@@ -9,10 +9,10 @@ use posse_protocol::{
 
 use super::progress::{Progress, grouped};
 use super::{members, result};
-use crate::assemble::facts::Facts;
-use crate::headless::output_item::Said;
+use crate::assemble::facts::SessionFacts;
+use crate::headless::output_item::OutputItem;
 use crate::headless::runs::Runs;
-use crate::headless::team_snapshot::Seen;
+use crate::headless::team_snapshot::TeamSnapshot;
 use crate::output::transcript::shortened;
 use crate::output::{in_words, one_line, tame};
 
@@ -20,8 +20,8 @@ use crate::output::{in_words, one_line, tame};
 const LONGEST_REASON: usize = 200;
 
 /// Turns events into text.
-pub(crate) struct Text {
-    facts: Facts,
+pub(crate) struct TextRenderer {
+    facts: SessionFacts,
     /// Whether a person sees stdout: then replies show while they arrive. A pipe gets the last one,
     /// whole, once it is certain.
     live: bool,
@@ -34,8 +34,8 @@ pub(crate) struct Text {
     progress: Progress,
 }
 
-impl Text {
-    pub(crate) fn new(facts: Facts, live: bool, notes: bool) -> Self {
+impl TextRenderer {
+    pub(crate) fn new(facts: SessionFacts, live: bool, notes: bool) -> Self {
         let (titles, progress) = (HashMap::new(), Progress::default());
         Self {
             facts,
@@ -48,41 +48,41 @@ impl Text {
         }
     }
 
-    pub(crate) fn event(&mut self, event: &EventKind, runs: &Runs) -> Vec<Said> {
-        let mut said = Vec::new();
+    pub(crate) fn event(&mut self, event: &EventKind, runs: &Runs) -> Vec<OutputItem> {
+        let mut items = Vec::new();
         match event {
             EventKind::Delta(Delta::Started { .. }) => self.anything = false,
             EventKind::Delta(Delta::Text(text)) if self.live && !text.is_empty() => {
                 self.anything = true;
                 self.at_line_start = text.ends_with('\n');
-                said.push(Said::Out(tame(text)));
+                items.push(OutputItem::Out(tame(text)));
             }
-            EventKind::Entry(entry) if entry.kind == EntryKind::Reply => self.end_line(&mut said),
+            EventKind::Entry(entry) if entry.kind == EntryKind::Reply => self.end_line(&mut items),
             EventKind::Retry(retry) => {
                 let void = if std::mem::take(&mut self.anything) {
                     ", and what it had said is void"
                 } else {
                     ""
                 };
-                self.tell(&mut said, failed_attempt(retry, void));
+                self.tell(&mut items, failed_attempt(retry, void));
             }
             EventKind::CallStarted { call, tool, title } => {
                 self.titles.insert(call.clone(), title.clone());
                 // An agent that it starts is told of by itself.
                 if tool != "Agent" {
-                    self.note(&mut said, &format!("→ {title}"));
+                    self.note(&mut items, &format!("→ {title}"));
                 }
             }
             EventKind::CallDone { call, is_error } => {
                 if let Some(title) = self.titles.remove(call).filter(|_| *is_error) {
-                    self.note(&mut said, &format!("✗ {title}"));
+                    self.note(&mut items, &format!("✗ {title}"));
                 }
             }
-            EventKind::Denied(denial) => self.tell(&mut said, denied(denial, None)),
-            EventKind::Run(news) => self.run(news, runs, &mut said),
-            EventKind::Unheard(what) => self.tell(&mut said, unheard(what)),
-            EventKind::Mode(mode) => self.note(&mut said, &format!("permission mode: {mode}")),
-            EventKind::Ended(_) => self.end_line(&mut said),
+            EventKind::Denied(denial) => self.tell(&mut items, denied(denial, None)),
+            EventKind::Run(news) => self.run(news, runs, &mut items),
+            EventKind::Unheard(what) => self.tell(&mut items, unheard(what)),
+            EventKind::Mode(mode) => self.note(&mut items, &format!("permission mode: {mode}")),
+            EventKind::Ended(_) => self.end_line(&mut items),
             EventKind::Compacting { auto, tokens } => {
                 let why = if *auto {
                     "the context is nearly full"
@@ -90,7 +90,7 @@ impl Text {
                     "as you asked"
                 };
                 self.note(
-                    &mut said,
+                    &mut items,
                     &format!("compacting the history ({tokens} tokens): {why}"),
                 );
             }
@@ -102,24 +102,24 @@ impl Text {
             | EventKind::Asked(_)
             | EventKind::Withdrawn { .. } => {}
         }
-        said
+        items
     }
 
     /// What is written when nothing more will happen: the last reply, and what all of it took. What the lead of a
     /// team said before it was broken off is no result, and how to go on is said later.
-    pub(crate) fn finish(&mut self, all: &RunEnd, broken_off: bool) -> Vec<Said> {
-        let mut said = Vec::new();
-        self.end_line(&mut said);
+    pub(crate) fn finish(&mut self, all: &RunEnd, broken_off: bool) -> Vec<OutputItem> {
+        let mut items = Vec::new();
+        self.end_line(&mut items);
         let text = all.text.trim_end_matches('\n');
         let is_result = matches!(
             all.outcome,
             Outcome::Completed | Outcome::Partial(_) | Outcome::Refused
         );
         if !self.live && is_result && !broken_off && !text.is_empty() {
-            said.push(Said::Out(format!("{}\n", tame(text))));
+            items.push(OutputItem::Out(format!("{}\n", tame(text))));
         }
         if let Some(missed) = result::missed(&all.misses) {
-            self.tell(&mut said, one_line(&missed));
+            self.tell(&mut items, one_line(&missed));
         }
         let (usage, cost, again) = (
             result::usage(all),
@@ -146,63 +146,64 @@ impl Text {
             format!(" · go on with: {again} …")
         };
         self.note(
-            &mut said,
+            &mut items,
             &format!("{turns} · {input} tokens in, {output} out{below} · {cost}{go_on}"),
         );
-        said
+        items
     }
 
     /// Tasks of a team that have changed.
-    pub(crate) fn tasks(&mut self, seen: &Seen) -> Vec<Said> {
-        let mut said = Vec::new();
+    pub(crate) fn tasks(&mut self, seen: &TeamSnapshot) -> Vec<OutputItem> {
+        let mut items = Vec::new();
         for task in &seen.changed {
             let note = members::task_note(task, seen.color(task));
-            note.into_iter().for_each(|note| self.tell(&mut said, note));
+            note.into_iter()
+                .for_each(|note| self.tell(&mut items, note));
         }
-        said
+        items
     }
 
     /// Something that is told wherever it is.
-    pub(crate) fn trouble(&mut self, note: String) -> Vec<Said> {
-        let mut said = Vec::new();
-        self.tell(&mut said, note);
-        said
+    pub(crate) fn trouble(&mut self, note: String) -> Vec<OutputItem> {
+        let mut items = Vec::new();
+        self.tell(&mut items, note);
+        items
     }
 
     /// What is waited for.
-    pub(crate) fn waiting(&mut self, note: String) -> Vec<Said> {
-        let mut said = Vec::new();
-        self.note(&mut said, &note);
-        said
+    pub(crate) fn waiting(&mut self, note: String) -> Vec<OutputItem> {
+        let mut items = Vec::new();
+        self.note(&mut items, &note);
+        items
     }
 
-    fn run(&mut self, news: &RunNews, runs: &Runs, said: &mut Vec<Said>) {
+    fn run(&mut self, news: &RunNews, runs: &Runs, items: &mut Vec<OutputItem>) {
         // A run that was paused is no end, and whoever pays has to know.
         let is_paused =
             matches!(&news.what, RunChange::Ended(end) if end.status == RunStatus::Paused);
         match self.progress.note(news, runs.len()) {
-            Some(note) if is_paused => self.tell(said, one_line(&note)),
-            Some(note) => self.note(said, &note),
+            Some(note) if is_paused => self.tell(items, one_line(&note)),
+            Some(note) => self.note(items, &note),
             None => {}
         }
     }
 
     /// Progress never stands in the middle of a line of the reply.
-    fn note(&mut self, said: &mut Vec<Said>, note: &str) {
+    fn note(&mut self, items: &mut Vec<OutputItem>, note: &str) {
         if self.notes {
-            self.tell(said, one_line(note));
+            self.tell(items, one_line(note));
         }
     }
 
     /// What is told also where no person looks on.
-    fn tell(&mut self, said: &mut Vec<Said>, note: String) {
-        self.end_line(said);
-        said.push(Said::Note(note));
+    fn tell(&mut self, items: &mut Vec<OutputItem>, note: String) {
+        self.end_line(items);
+        items.push(OutputItem::Note(note));
     }
 
-    fn end_line(&mut self, said: &mut Vec<Said>) {
+    fn end_line(&mut self, items: &mut Vec<OutputItem>) {
         if self.live && !std::mem::replace(&mut self.at_line_start, true) {
-            said.push(Said::Out("\n".into()));
+            items.push(OutputItem::Out("\n".into()));
         }
     }
 }
@@ -278,22 +279,22 @@ mod tests {
     }
 
     fn shown(live: bool, notes: bool, outcome: Outcome) -> (String, Vec<String>) {
-        let (mut text, runs) = (Text::new(facts(), live, notes), Runs::default());
-        let mut said: Vec<Said> = happened(outcome.clone())
+        let (mut text, runs) = (TextRenderer::new(facts(), live, notes), Runs::default());
+        let mut items: Vec<OutputItem> = happened(outcome.clone())
             .iter()
             .flat_map(|event| text.event(event, &runs))
             .collect();
-        said.extend(text.finish(&end(outcome), false));
-        written(said)
+        items.extend(text.finish(&end(outcome), false));
+        written(items)
     }
 
-    fn written(said: Vec<Said>) -> (String, Vec<String>) {
+    fn written(items: Vec<OutputItem>) -> (String, Vec<String>) {
         let (mut out, mut told) = (String::new(), Vec::new());
-        for said in said {
-            match said {
-                Said::Out(text) => out.push_str(&text),
-                Said::Note(note) | Said::Aside(note) => told.push(note),
-                Said::Panel(_) => {}
+        for items in items {
+            match items {
+                OutputItem::Out(text) => out.push_str(&text),
+                OutputItem::Note(note) | OutputItem::Aside(note) => told.push(note),
+                OutputItem::Panel(_) => {}
             }
         }
         (out, told)
@@ -362,15 +363,18 @@ mod tests {
             EventKind::Unheard("an answer\nto nothing".into()),
         ];
         let told = |live, notes| {
-            let (mut text, mut runs, mut said) =
-                (Text::new(facts(), live, notes), Runs::default(), Vec::new());
+            let (mut text, mut runs, mut items) = (
+                TextRenderer::new(facts(), live, notes),
+                Runs::default(),
+                Vec::new(),
+            );
             for event in &happened {
                 if let EventKind::Run(news) = event {
                     runs.news(news);
                 }
-                said.extend(text.event(event, &runs));
+                items.extend(text.event(event, &runs));
             }
-            written(said)
+            written(items)
         };
         let (out, notes) = told(true, true);
         assert_eq!(out, "I look\n");
@@ -409,7 +413,7 @@ mod tests {
                 misses,
                 ..end(Outcome::Completed)
             };
-            written(Text::new(facts(), false, false).finish(&all, false)).1
+            written(TextRenderer::new(facts(), false, false).finish(&all, false)).1
         };
         assert_eq!(told(19_999), [""; 0]);
         assert!(
@@ -436,7 +440,7 @@ mod tests {
             below,
             ..end(Outcome::Completed)
         };
-        let (_, notes) = written(Text::new(facts(), false, true).finish(&all, false));
+        let (_, notes) = written(TextRenderer::new(facts(), false, true).finish(&all, false));
         let line =
             "2 turns · 37 tokens in, 5 out · sub-agents 12,345 tokens · $2.00 · go on with: ";
         assert!(notes[0].starts_with(line), "{notes:?}");

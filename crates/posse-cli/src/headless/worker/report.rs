@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use posse_protocol::{AgentId, Event, EventKind, MemberChange, MemberNews};
 use serde_json::{Value, json};
 
-use super::Serving;
-use crate::config::store::Place;
+use super::WorkerConfig;
+use crate::config::store::StoreLocation;
 use crate::headless::render::text::denied;
 use crate::output::count;
 use crate::output::one_line;
@@ -15,12 +15,12 @@ use crate::output::{json_line, print, say};
 use crate::present::sessions::short;
 
 /// Says it, and remembers what members are called.
-pub(super) struct Told {
+pub(super) struct WorkerReport {
     json: bool,
     names: HashMap<AgentId, String>,
 }
 
-impl Told {
+impl WorkerReport {
     pub(super) fn new(json: bool) -> Self {
         Self {
             json,
@@ -29,7 +29,11 @@ impl Told {
     }
 
     /// It begins.
-    pub(super) fn ready(&self, place: &Place, serving: &Serving) -> anyhow::Result<()> {
+    pub(super) fn ready(
+        &self,
+        place: &StoreLocation,
+        serving: &WorkerConfig,
+    ) -> anyhow::Result<()> {
         let (store, teams) = (place.shown(), &serving.teams);
         let names: Vec<&str> = teams.iter().map(|team| team.as_str()).collect();
         let whose = if names.is_empty() {

@@ -30,28 +30,28 @@ fn team() -> Team {
     }
 }
 
-fn alone() -> Talk {
-    Talk::new(team(), facts(), &[id(1)], Some(id(1)))
+fn alone() -> Conversation {
+    Conversation::new(team(), facts(), &[id(1)], Some(id(1)))
 }
 
-fn event(talk: &mut Talk, number: u128, kind: EventKind) -> String {
-    written(talk.event(Event {
+fn event(conversation: &mut Conversation, number: u128, kind: EventKind) -> String {
+    written(conversation.event(Event {
         agent: id(number),
         kind,
     }))
 }
 
-fn written(said: Vec<Said>) -> String {
-    let line = |said: Said| match said {
-        Said::Out(text) => text,
-        Said::Note(note) | Said::Aside(note) => format!("{note}\n"),
+fn written(said: Vec<OutputItem>) -> String {
+    let line = |said: OutputItem| match said {
+        OutputItem::Out(text) => text,
+        OutputItem::Note(note) | OutputItem::Aside(note) => format!("{note}\n"),
         _ => String::new(),
     };
     said.into_iter().map(line).collect()
 }
 
-fn typed(talk: &mut Talk, words: &str) -> String {
-    written(talk.line(Some(Line::Text(words.into()))))
+fn typed(conversation: &mut Conversation, words: &str) -> String {
+    written(conversation.line(Some(StdinLine::Text(words.into()))))
 }
 
 fn question(call: &str) -> EventKind {
@@ -88,40 +88,40 @@ fn ended() -> EventKind {
 
 #[test]
 fn typed_words_go_to_the_one_who_is_here() {
-    let mut talk = alone();
-    assert!(written(talk.greet()).contains("one@parser"));
-    typed(&mut talk, "  ");
-    assert_eq!(talk.next_command(), None);
-    typed(&mut talk, "look again");
+    let mut conversation = alone();
+    assert!(written(conversation.greet()).contains("one@parser"));
+    typed(&mut conversation, "  ");
+    assert_eq!(conversation.next_command(), None);
+    typed(&mut conversation, "look again");
     assert_eq!(
-        talk.next_command(),
+        conversation.next_command(),
         to(1, Command::Prompt(vec![ContentBlock::text("look again")]))
     );
-    let mut several = Talk::new(team(), facts(), &[id(1), id(2)], None);
+    let mut several = Conversation::new(team(), facts(), &[id(1), id(2)], None);
     assert!(typed(&mut several, "hello").contains("posse team attach MEMBER@parser"));
     assert_eq!(several.next_command(), None);
 }
 
 #[test]
 fn questions_are_asked_one_by_one_and_a_clear_word_answers() {
-    let mut talk = alone();
-    let asked = event(&mut talk, 1, question("a"));
+    let mut conversation = alone();
+    let asked = event(&mut conversation, 1, question("a"));
     assert!(
         asked.contains("Bash\n  │ rm x\n") && asked.contains("y or n"),
         "{asked}"
     );
     assert!(!asked.contains('\x1b'), "{asked}");
     assert_eq!(
-        event(&mut talk, 7, question("b")),
+        event(&mut conversation, 7, question("b")),
         "",
         "one after the other"
     );
-    assert!(typed(&mut talk, "why?").contains("answer y or n first"));
-    assert_eq!(talk.next_command(), None);
-    let next = typed(&mut talk, "Yes");
+    assert!(typed(&mut conversation, "why?").contains("answer y or n first"));
+    assert_eq!(conversation.next_command(), None);
+    let next = typed(&mut conversation, "Yes");
     let allow = Answer::Allow { input: None };
     assert_eq!(
-        talk.next_command(),
+        conversation.next_command(),
         Some(Command::Answer {
             agent: id(1),
             call: "a".into(),
@@ -129,16 +129,20 @@ fn questions_are_asked_one_by_one_and_a_clear_word_answers() {
         })
     );
     assert!(next.contains("a sub-agent: Bash"), "{next}");
-    typed(&mut talk, "n");
-    let denied = talk.next_command();
+    typed(&mut conversation, "n");
+    let denied = conversation.next_command();
     assert!(
         matches!(denied, Some(Command::Answer { agent, answer: Answer::Deny { .. }, .. }) if agent == id(7))
     );
-    event(&mut talk, 1, question("c"));
-    event(&mut talk, 1, EventKind::Withdrawn { call: "c".into() });
-    typed(&mut talk, "y");
+    event(&mut conversation, 1, question("c"));
+    event(
+        &mut conversation,
+        1,
+        EventKind::Withdrawn { call: "c".into() },
+    );
+    typed(&mut conversation, "y");
     assert_eq!(
-        talk.next_command(),
+        conversation.next_command(),
         to(1, Command::Prompt(vec![ContentBlock::text("y")]))
     );
 }
@@ -185,88 +189,92 @@ fn a_question_shows_all_that_would_be_allowed() {
 
 #[test]
 fn the_first_interrupt_is_for_the_member_and_the_second_for_us() {
-    let mut talk = alone();
-    event(&mut talk, 1, EventKind::Started);
-    talk.interrupt();
+    let mut conversation = alone();
+    event(&mut conversation, 1, EventKind::Started);
+    conversation.interrupt();
     assert_eq!(
-        (talk.next_command(), talk.over()),
+        (conversation.next_command(), conversation.over()),
         (to(1, Command::Interrupt), None)
     );
-    event(&mut talk, 1, ended());
-    event(&mut talk, 1, EventKind::Started);
-    talk.interrupt();
+    event(&mut conversation, 1, ended());
+    event(&mut conversation, 1, EventKind::Started);
+    conversation.interrupt();
     assert_eq!(
-        (talk.next_command(), talk.over()),
+        (conversation.next_command(), conversation.over()),
         (to(1, Command::Interrupt), None),
         "it works on something else"
     );
-    talk.interrupt();
-    assert_eq!(talk.over(), Some(Over::Left));
+    conversation.interrupt();
+    assert_eq!(conversation.over(), Some(ConversationEnd::Left));
     let mut idle = alone();
     assert!(written(idle.interrupt()).contains("once more to leave"));
     assert_eq!((idle.next_command(), idle.over()), (None, None));
     let mut closed = alone();
     closed.hang_up();
-    assert_eq!(closed.over(), Some(Over::Left));
+    assert_eq!(closed.over(), Some(ConversationEnd::Left));
 }
 
 #[test]
 fn it_is_over_when_the_member_has_left() {
-    let mut talk = alone();
-    let said = event(&mut talk, 1, news(MemberChange::Left));
+    let mut conversation = alone();
+    let said = event(&mut conversation, 1, news(MemberChange::Left));
     assert!(said.contains("has left the team"), "{said}");
-    assert_eq!(talk.over(), Some(Over::Ended));
-    let mut several = Talk::new(team(), facts(), &[id(1), id(2)], None);
+    assert_eq!(conversation.over(), Some(ConversationEnd::Ended));
+    let mut several = Conversation::new(team(), facts(), &[id(1), id(2)], None);
     event(&mut several, 1, news(MemberChange::Left));
     assert_eq!(several.over(), None);
     several.gone();
-    assert_eq!(several.over(), Some(Over::Ended));
+    assert_eq!(several.over(), Some(ConversationEnd::Ended));
 }
 
 #[test]
 fn who_has_nothing_to_do_and_no_lead_is_left_after_a_while() {
-    let mut talk = alone();
+    let mut conversation = alone();
     let look = Duration::from_secs(2);
-    event(&mut talk, 1, EventKind::Started);
+    event(&mut conversation, 1, EventKind::Started);
     for _ in 0..20 {
-        talk.passed(look, false);
+        conversation.passed(look, false);
     }
-    assert_eq!(talk.over(), None, "it works");
-    event(&mut talk, 1, ended());
+    assert_eq!(conversation.over(), None, "it works");
+    event(&mut conversation, 1, ended());
     for _ in 0..4 {
-        talk.passed(look, false);
+        conversation.passed(look, false);
     }
-    talk.passed(look, true);
-    talk.passed(look * 4, false);
-    assert_eq!(talk.over(), None, "the lead has come back in between");
-    talk.passed(look, false);
-    assert_eq!(talk.over(), Some(Over::Abandoned));
+    conversation.passed(look, true);
+    conversation.passed(look * 4, false);
+    assert_eq!(
+        conversation.over(),
+        None,
+        "the lead has come back in between"
+    );
+    conversation.passed(look, false);
+    assert_eq!(conversation.over(), Some(ConversationEnd::Abandoned));
     assert!(
-        talk.farewell().contains("go on with: posse"),
+        conversation.farewell().contains("go on with: posse"),
         "{}",
-        talk.farewell()
+        conversation.farewell()
     );
 }
 
 #[test]
 fn of_several_each_line_says_whose_it_is() {
-    let mut talk = Talk::new(team(), facts(), &[id(1), id(2)], None);
+    let mut conversation = Conversation::new(team(), facts(), &[id(1), id(2)], None);
     let call = |title: &str| EventKind::CallStarted {
         call: "c".into(),
         tool: "Bash".into(),
         title: title.into(),
     };
-    let said = event(&mut talk, 2, call("Bash ls"));
+    let said = event(&mut conversation, 2, call("Bash ls"));
     assert!(
         said.contains("two@parser") && said.contains("→ Bash ls"),
         "{said}"
     );
-    let said = event(&mut talk, 2, ended());
+    let said = event(&mut conversation, 2, ended());
     assert!(
         said.contains("two@parser") && said.contains("all done"),
         "{said}"
     );
-    let taken = event(&mut talk, 3, news(MemberChange::TakenOver));
+    let taken = event(&mut conversation, 3, news(MemberChange::TakenOver));
     assert!(taken.contains("hosted here from now on"), "{taken}");
 }
 
