@@ -166,7 +166,7 @@ mod tests {
         ]
         .map(OsString::from);
         let joining = crate::Args::try_parse_from(words.into_iter().chain(line)).unwrap();
-        let Some(crate::Command::Team(team)) = joining.command else {
+        let Some(crate::PosseCommand::Team(team)) = joining.command else {
             panic!()
         };
         let terms = team.joins().unwrap();

@@ -16,30 +16,30 @@ use crate::definitions::{AgentSources, InlineAgents};
 /// Look at agents, and at the types of them that are defined here.
 #[derive(clap::Args)]
 #[command(arg_required_else_help = true)]
-pub(crate) struct Agents {
+pub(crate) struct AgentsCommand {
     #[command(subcommand)]
-    command: Command,
+    command: AgentsSubcommand,
     #[command(flatten)]
     store: StoreArgs,
 }
 
 #[derive(clap::Subcommand)]
-enum Command {
-    List(list::List),
-    Show(show::Show),
-    Check(check::Check),
-    New(new::New),
-    Ps(ps::Ps),
+enum AgentsSubcommand {
+    List(list::ListAgents),
+    Show(show::ShowAgent),
+    Check(check::CheckAgents),
+    New(new::NewAgent),
+    Ps(ps::ListLiveAgents),
 }
 
-impl Agents {
+impl AgentsCommand {
     pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
         match self.command {
-            Command::List(command) => command.run(&definitions()?),
-            Command::Show(command) => command.run(&definitions()?),
-            Command::Check(command) => command.run(&definitions()?),
-            Command::New(command) => command.run(&definitions()?),
-            Command::Ps(command) => {
+            AgentsSubcommand::List(command) => command.run(&definitions()?),
+            AgentsSubcommand::Show(command) => command.run(&definitions()?),
+            AgentsSubcommand::Check(command) => command.run(&definitions()?),
+            AgentsSubcommand::New(command) => command.run(&definitions()?),
+            AgentsSubcommand::Ps(command) => {
                 let runtime = crate::config::runtime()?;
                 let store = crate::assemble::store::look_into_store(&self.store)?;
                 runtime.block_on(command.run(store.as_ref()))

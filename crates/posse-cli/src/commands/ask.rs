@@ -59,13 +59,13 @@ pub(crate) struct AskCommand {
 }
 
 /// What is asked.
-enum Asked {
+enum AskKind {
     Question(String),
     Progress,
     Memory(Box<Desk>),
 }
 
-impl Asked {
+impl AskKind {
     fn purpose(&self) -> Purpose {
         match self {
             Self::Question(_) => Purpose::Question,
@@ -102,13 +102,13 @@ impl AskCommand {
         })
     }
 
-    fn asked(&self, session: &Session) -> anyhow::Result<Asked> {
+    fn asked(&self, session: &Session) -> anyhow::Result<AskKind> {
         if self.progress {
-            return Ok(Asked::Progress);
+            return Ok(AskKind::Progress);
         }
         if self.remember {
             let settings = Settings::at(&session.cwd, FlagSettings::default())?;
-            return Ok(Asked::Memory(Box::new(Desk {
+            return Ok(AskKind::Memory(Box::new(Desk {
                 tools: tools::tools(&settings.policy),
                 policy: Arc::new(settings.policy),
                 spill: directories::spill()?,
@@ -116,7 +116,7 @@ impl AskCommand {
             })));
         }
         let example = "posse ask SESSION \"what is left to do?\"";
-        Ok(Asked::Question(answer::question(
+        Ok(AskKind::Question(answer::question(
             self.question.as_deref(),
             example,
         )?))
@@ -225,7 +225,7 @@ fn runtime(store: Arc<dyn Store>, chosen: ChosenModel) -> anyhow::Result<Runtime
 async fn ask(
     runtime: Runtime,
     session: &Session,
-    asked: Asked,
+    asked: AskKind,
     shown: &Arc<Mutex<AnswerWriter>>,
 ) -> anyhow::Result<Findings> {
     let (cancel, shows) = (CancellationToken::new(), Arc::clone(shown));
@@ -238,9 +238,9 @@ async fn ask(
     };
     let asking = async {
         match asked {
-            Asked::Question(question) => runtime.ask(session.agent, &question, inquiry).await,
-            Asked::Progress => runtime.progress(session.agent, inquiry).await,
-            Asked::Memory(desk) => runtime.remember(session.agent, *desk, inquiry).await,
+            AskKind::Question(question) => runtime.ask(session.agent, &question, inquiry).await,
+            AskKind::Progress => runtime.progress(session.agent, inquiry).await,
+            AskKind::Memory(desk) => runtime.remember(session.agent, *desk, inquiry).await,
         }
     };
     tokio::pin!(asking);

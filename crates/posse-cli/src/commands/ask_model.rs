@@ -20,7 +20,7 @@ use crate::output::{in_words, print, say, say_to_person, tame};
 /// No tools, no history, no agent: the shortest way from a question to a model. Without TEXT, or
 /// with `-`, the question is read from standard input.
 #[derive(clap::Args)]
-pub(crate) struct AskModel {
+pub(crate) struct AskModelCommand {
     /// The question
     text: Option<String>,
     #[command(flatten)]
@@ -36,7 +36,7 @@ pub(crate) struct AskModel {
     json: bool,
 }
 
-impl AskModel {
+impl AskModelCommand {
     pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
         // A person waits: better a quick answer that it does not work than a minute of hope.
         let chosen = self.provider.choose(RetryPolicy {

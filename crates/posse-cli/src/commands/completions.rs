@@ -8,12 +8,12 @@ use clap_complete::Shell;
 ///
 /// For bash: `posse completions bash > ~/.local/share/bash-completion/completions/posse`
 #[derive(clap::Args)]
-pub(crate) struct Completions {
+pub(crate) struct CompletionsCommand {
     /// The shell.
     shell: Shell,
 }
 
-impl Completions {
+impl CompletionsCommand {
     /// Prints the script for `posse`, the whole command line.
     pub(crate) fn run(self, mut posse: clap::Command) -> anyhow::Result<ExitCode> {
         let mut script = Vec::new();

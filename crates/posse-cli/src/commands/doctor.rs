@@ -14,7 +14,7 @@ use crate::output::{print, tame};
 ///
 /// Exits with 1 if something that posse cannot work without is missing.
 #[derive(clap::Args)]
-pub(crate) struct Doctor {
+pub(crate) struct DoctorCommand {
     #[command(flatten)]
     provider: ProviderArgs,
     /// One JSON object per check
@@ -41,7 +41,7 @@ struct Finding {
     advice: Option<String>,
 }
 
-impl Doctor {
+impl DoctorCommand {
     pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
         let settled = self.provider.settle()?;
         let runtime = crate::config::runtime()?;

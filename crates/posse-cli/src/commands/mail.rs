@@ -13,7 +13,7 @@ use crate::select::recipients::RecipientArgs;
 #[command(arg_required_else_help = true)]
 pub(crate) struct MailCommand {
     #[command(subcommand)]
-    command: Command,
+    command: MailSubcommand,
     #[command(flatten)]
     realm: RecipientArgs,
     #[command(flatten)]
@@ -21,9 +21,9 @@ pub(crate) struct MailCommand {
 }
 
 #[derive(clap::Subcommand)]
-enum Command {
-    List(list::List),
-    Send(send::Send),
+enum MailSubcommand {
+    List(list::ListMail),
+    Send(send::SendMail),
 }
 
 impl MailCommand {
@@ -31,8 +31,12 @@ impl MailCommand {
         let runtime = crate::config::runtime()?;
         let store = crate::assemble::store::look_into_store(&self.store)?;
         match self.command {
-            Command::List(command) => runtime.block_on(command.run(store.as_ref(), self.realm)),
-            Command::Send(command) => runtime.block_on(command.run(store.as_ref(), self.realm)),
+            MailSubcommand::List(command) => {
+                runtime.block_on(command.run(store.as_ref(), self.realm))
+            }
+            MailSubcommand::Send(command) => {
+                runtime.block_on(command.run(store.as_ref(), self.realm))
+            }
         }
     }
 }

@@ -16,7 +16,7 @@ use crate::headless::job::{self, FirstInput, RunJob};
 /// An agent that works on what it is told and then ends: `posse -p "fix the failing test"`.
 #[derive(Clone, Debug, clap::Args)]
 #[command(next_help_heading = "Run an agent")]
-pub(crate) struct Run {
+pub(crate) struct RunCommand {
     /// What to do; without it, or with `-`, it is read from standard input. What is piped in beside it
     /// follows it
     prompt: Option<String>,
@@ -42,7 +42,7 @@ pub(crate) struct Run {
     pub(crate) store: Option<crate::config::store::StoreLocation>,
 }
 
-impl Run {
+impl RunCommand {
     pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
         self.check()?;
         let given = self.options.given(&[])?;

@@ -18,7 +18,7 @@ use crate::output::{print, say};
 /// strictly as the real ones. Without SCRIPT it greets and echoes. docs/scripted-model.md is the
 /// manual of scripts.
 #[derive(clap::Args)]
-pub(crate) struct ScriptedModel {
+pub(crate) struct ScriptedModelCommand {
     /// The script, a TOML file
     script: Option<PathBuf>,
     /// The port; 0 takes any that is free
@@ -38,7 +38,7 @@ pub(crate) struct ScriptedModel {
     json: bool,
 }
 
-impl ScriptedModel {
+impl ScriptedModelCommand {
     pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
         if let Some(url) = &self.conformance {
             return crate::config::runtime()?.block_on(conformance::run(

@@ -11,27 +11,27 @@ use crate::config::store::StoreArgs;
 /// Look at the sessions that posse has kept.
 #[derive(clap::Args)]
 #[command(arg_required_else_help = true)]
-pub(crate) struct Sessions {
+pub(crate) struct SessionsCommand {
     #[command(subcommand)]
-    command: Command,
+    command: SessionsSubcommand,
     #[command(flatten)]
     store: StoreArgs,
 }
 
 #[derive(clap::Subcommand)]
-enum Command {
-    List(list::List),
-    Show(show::Show),
-    Export(export::Export),
+enum SessionsSubcommand {
+    List(list::ListSessions),
+    Show(show::ShowSession),
+    Export(export::ExportSession),
 }
 
-impl Sessions {
+impl SessionsCommand {
     pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
         let runtime = crate::config::runtime()?;
         match self.command {
-            Command::List(command) => runtime.block_on(command.run(&self.store)),
-            Command::Show(command) => runtime.block_on(command.run(&self.store)),
-            Command::Export(command) => runtime.block_on(command.run(&self.store)),
+            SessionsSubcommand::List(command) => runtime.block_on(command.run(&self.store)),
+            SessionsSubcommand::Show(command) => runtime.block_on(command.run(&self.store)),
+            SessionsSubcommand::Export(command) => runtime.block_on(command.run(&self.store)),
         }
     }
 }

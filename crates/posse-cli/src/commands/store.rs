@@ -18,27 +18,27 @@ use crate::config::store_choice::{meant_store, there};
 #[command(arg_required_else_help = true)]
 pub(crate) struct StoreCommand {
     #[command(subcommand)]
-    command: Command,
+    command: StoreSubcommand,
     #[command(flatten)]
     store: StoreArgs,
 }
 
 #[derive(clap::Subcommand)]
-enum Command {
-    Check(check::Check),
-    Backup(backup::Backup),
-    Gc(gc::Gc),
-    Migrate(migrate::Migrate),
+enum StoreSubcommand {
+    Check(check::CheckStore),
+    Backup(backup::BackUpStore),
+    Gc(gc::CollectGarbage),
+    Migrate(migrate::MigrateStore),
 }
 
 impl StoreCommand {
     pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
         let place = there(meant_store(&self.store)?.place)?;
         match self.command {
-            Command::Check(command) => command.run(&place),
-            Command::Backup(command) => command.run(&place),
-            Command::Gc(command) => unstopped(&place, || command.run(&place)),
-            Command::Migrate(command) => unstopped(&place, || command.run(&place)),
+            StoreSubcommand::Check(command) => command.run(&place),
+            StoreSubcommand::Backup(command) => command.run(&place),
+            StoreSubcommand::Gc(command) => unstopped(&place, || command.run(&place)),
+            StoreSubcommand::Migrate(command) => unstopped(&place, || command.run(&place)),
         }
     }
 }

@@ -23,24 +23,24 @@ use crate::select::{team_choice, teams};
 #[command(arg_required_else_help = true)]
 pub(crate) struct TaskCommand {
     #[command(subcommand)]
-    command: Command,
+    command: TaskSubcommand,
     #[command(flatten)]
-    list: ListArgs,
+    list: TaskListArgs,
     #[command(flatten)]
     store: StoreArgs,
 }
 
 #[derive(clap::Subcommand)]
-enum Command {
-    List(list::List),
-    Show(show::Show),
-    Add(add::Add),
-    Update(update::Update),
+enum TaskSubcommand {
+    List(list::ListTasks),
+    Show(show::ShowTask),
+    Add(add::AddTask),
+    Update(update::UpdateTask),
 }
 
 /// Which list of tasks.
 #[derive(Clone, Debug, clap::Args)]
-struct ListArgs {
+struct TaskListArgs {
     /// The list of this team [default: the session's own]
     #[arg(long, global = true, value_name = "NAME", help_heading = "Which list")]
     team: Option<Name>,
@@ -57,16 +57,16 @@ impl TaskCommand {
             let store = store.as_ref();
             let list = self.list.meant(store).await?;
             match self.command {
-                Command::List(command) => command.run(store, list).await,
-                Command::Show(command) => command.run(store, list).await,
-                Command::Add(command) => command.run(store, list).await,
-                Command::Update(command) => command.run(store, list).await,
+                TaskSubcommand::List(command) => command.run(store, list).await,
+                TaskSubcommand::Show(command) => command.run(store, list).await,
+                TaskSubcommand::Add(command) => command.run(store, list).await,
+                TaskSubcommand::Update(command) => command.run(store, list).await,
             }
         })
     }
 }
 
-impl ListArgs {
+impl TaskListArgs {
     async fn meant(&self, store: &dyn Store) -> anyhow::Result<ListId> {
         if let Some(team) = &self.team {
             let session = teams::SessionArg {

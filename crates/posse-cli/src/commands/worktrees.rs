@@ -13,23 +13,23 @@ use serde_json::{Value, json};
 /// Look at the git worktrees of agents, and remove them.
 #[derive(clap::Args)]
 #[command(arg_required_else_help = true)]
-pub(crate) struct Worktrees {
+pub(crate) struct WorktreesCommand {
     #[command(subcommand)]
-    command: Command,
+    command: WorktreesSubcommand,
 }
 
 #[derive(clap::Subcommand)]
-enum Command {
-    List(list::List),
-    Clean(clean::Clean),
+enum WorktreesSubcommand {
+    List(list::ListWorktrees),
+    Clean(clean::CleanWorktrees),
 }
 
-impl Worktrees {
+impl WorktreesCommand {
     pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
         let worktrees = GitWorktrees::new(crate::assemble::directories::worktrees()?);
         match self.command {
-            Command::List(command) => command.run(&worktrees),
-            Command::Clean(command) => command.run(&worktrees),
+            WorktreesSubcommand::List(command) => command.run(&worktrees),
+            WorktreesSubcommand::Clean(command) => command.run(&worktrees),
         }
     }
 }

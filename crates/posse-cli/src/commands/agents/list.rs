@@ -23,7 +23,7 @@ const SHADOWED: Column = needed("SHADOWED BY");
 
 /// List the types of agents that can be started here.
 #[derive(clap::Args)]
-pub(super) struct List {
+pub(super) struct ListAgents {
     /// Also those that another of the same name stands before
     #[arg(long)]
     all: bool,
@@ -32,7 +32,7 @@ pub(super) struct List {
     json: bool,
 }
 
-impl List {
+impl ListAgents {
     pub(super) fn run(self, sources: &AgentSources) -> anyhow::Result<ExitCode> {
         let loaded = sources.load();
         let shadowed = loaded.shadowed.iter().filter(|_| self.all);

@@ -17,7 +17,7 @@ const DESCRIPTION: &str = "Say here when to use it, and what to tell it.";
 
 /// Write a definition of agents to begin with.
 #[derive(clap::Args)]
-pub(super) struct New {
+pub(super) struct NewAgent {
     /// What the type is called
     #[arg(value_parser = name)]
     name: String,
@@ -35,7 +35,7 @@ pub(super) struct New {
     json: bool,
 }
 
-impl New {
+impl NewAgent {
     pub(super) fn run(self, sources: &AgentSources) -> anyhow::Result<ExitCode> {
         let text = text(
             &self.name,

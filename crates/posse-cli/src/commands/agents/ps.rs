@@ -30,7 +30,7 @@ const OF_SUB_AGENTS: [Column; 2] = [spare("TYPE", 4), spare("NAME", 3)];
 
 /// List the agents that live processes hold now.
 #[derive(clap::Args)]
-pub(super) struct Ps {
+pub(super) struct ListLiveAgents {
     /// Every agent of a session, held or not; without --session that of this directory used last
     #[arg(long)]
     all: bool,
@@ -42,7 +42,7 @@ pub(super) struct Ps {
     json: bool,
 }
 
-impl Ps {
+impl ListLiveAgents {
     pub(super) async fn run(self, store: &dyn Store) -> anyhow::Result<ExitCode> {
         let realm = match (&self.session, self.all) {
             (None, false) => None,
@@ -59,7 +59,7 @@ impl Ps {
             )
             .await?;
         if self.json {
-            let roots = Roots::of(store, &agents).await?;
+            let roots = SessionRoots::of(store, &agents).await?;
             for agent in &agents {
                 print(json_line(&object(agent, roots.of_agent(agent))).as_bytes())?;
             }
@@ -73,9 +73,9 @@ impl Ps {
 }
 
 /// Who has whom for a parent.
-struct Roots(HashMap<AgentId, Option<AgentId>>);
+struct SessionRoots(HashMap<AgentId, Option<AgentId>>);
 
-impl Roots {
+impl SessionRoots {
     /// Parents need not be among those that are shown.
     async fn of(store: &dyn Store, agents: &[Session]) -> anyhow::Result<Self> {
         let children = agents.iter().filter(|agent| agent.origin.is_some());

@@ -13,7 +13,7 @@ use crate::output::{json_line, print, tame};
 
 /// Show a type of agents: where it is from, what it may, its prompt.
 #[derive(clap::Args)]
-pub(super) struct Show {
+pub(super) struct ShowAgent {
     /// Its name; case does not matter
     name: String,
     /// One JSON object
@@ -21,7 +21,7 @@ pub(super) struct Show {
     json: bool,
 }
 
-impl Show {
+impl ShowAgent {
     pub(super) fn run(self, sources: &AgentSources) -> anyhow::Result<ExitCode> {
         let loaded = sources.load();
         let Some(known) = loaded.find(&self.name) else {

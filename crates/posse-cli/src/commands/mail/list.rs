@@ -32,7 +32,7 @@ const COLUMNS: [Column; 6] = [
 ///
 /// Mail waits until its agent has been shown it. Looking changes nothing. Each is in the colour of its sender.
 #[derive(clap::Args)]
-pub(super) struct List {
+pub(super) struct ListMail {
     /// Only what this one got: a name, name@team, the beginning of an agent's id, or a path like /main
     #[arg(long, value_name = "NAME")]
     to: Option<String>,
@@ -50,7 +50,7 @@ pub(super) struct List {
     json: bool,
 }
 
-impl List {
+impl ListMail {
     pub(super) async fn run(
         self,
         store: &dyn Store,

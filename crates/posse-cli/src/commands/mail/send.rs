@@ -21,7 +21,7 @@ const SUMMARY: usize = 80;
 ///
 /// Who works reads it between two tool calls; for others it waits until their session goes on.
 #[derive(clap::Args)]
-pub(super) struct Send {
+pub(super) struct SendMail {
     /// Who gets it: the name of a member or a sub-agent, name@team, the beginning of an agent's id, a path like /main, or '*' for
     /// all of a team
     to: String,
@@ -35,7 +35,7 @@ pub(super) struct Send {
     json: bool,
 }
 
-impl Send {
+impl SendMail {
     pub(super) async fn run(
         self,
         store: &dyn Store,

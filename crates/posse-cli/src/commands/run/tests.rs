@@ -10,7 +10,7 @@ use posse_runtime::live::setup::Asker;
 
 use super::*;
 
-fn parsed(arguments: &[&str]) -> Result<Run, clap::Error> {
+fn parsed(arguments: &[&str]) -> Result<RunCommand, clap::Error> {
     let args = crate::Args::try_parse_from([&["posse"], arguments].concat())?;
     args.run
         .check()

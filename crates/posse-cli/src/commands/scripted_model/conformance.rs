@@ -11,7 +11,7 @@ use crate::error::FAILED;
 use crate::output::{print, say, tame};
 
 /// What became of a case.
-enum Verdict {
+enum CaseOutcome {
     Passed,
     Failed(String),
     /// An earlier reply had no thinking to send back.
@@ -25,18 +25,21 @@ pub(crate) async fn run(url: &str, model: &str, as_json: bool) -> anyhow::Result
     let (mut answers, mut counts) = (Answers::new(), [0_u32; 3]);
     for case in cases()? {
         let verdict = match case.body(model, &answers) {
-            None => Verdict::Skipped,
+            None => CaseOutcome::Skipped,
             Some(body) => {
                 let (status, answer) = send(&http, url, &key, &case, body).await?;
                 let verdict = case.judge(status, &answer);
                 answers.insert(case.name.clone(), answer);
-                verdict.map_or_else(|why| Verdict::Failed(tame(&why)), |()| Verdict::Passed)
+                verdict.map_or_else(
+                    |why| CaseOutcome::Failed(tame(&why)),
+                    |()| CaseOutcome::Passed,
+                )
             }
         };
         let (place, word, detail) = match &verdict {
-            Verdict::Passed => (0, "pass", ""),
-            Verdict::Failed(why) => (1, "FAIL", why.as_str()),
-            Verdict::Skipped => (2, "skip", "the earlier reply had no thinking in it"),
+            CaseOutcome::Passed => (0, "pass", ""),
+            CaseOutcome::Failed(why) => (1, "FAIL", why.as_str()),
+            CaseOutcome::Skipped => (2, "skip", "the earlier reply had no thinking in it"),
         };
         counts[place] += 1;
         let line = if as_json {

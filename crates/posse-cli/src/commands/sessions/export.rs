@@ -15,7 +15,7 @@ use crate::select::sessions;
 ///
 /// Messages are given as they were sent to the model, byte for byte.
 #[derive(clap::Args)]
-pub(super) struct Export {
+pub(super) struct ExportSession {
     /// The session; the beginning of its id will do [default: the one of this directory used last]
     id: Option<String>,
     /// Write to a file instead of standard output
@@ -23,7 +23,7 @@ pub(super) struct Export {
     output: Option<PathBuf>,
 }
 
-impl Export {
+impl ExportSession {
     pub(super) async fn run(self, store: &StoreArgs) -> anyhow::Result<ExitCode> {
         let store = crate::assemble::store::look_into_store(store)?;
         let session = sessions::meant(store.as_ref(), self.id.as_deref()).await?;

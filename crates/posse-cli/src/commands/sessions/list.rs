@@ -18,7 +18,7 @@ const WITH_FIGURES: usize = 64;
 
 /// List sessions, the one used last first.
 #[derive(clap::Args)]
-pub(super) struct List {
+pub(super) struct ListSessions {
     /// Those of all directories, not only of this one
     #[arg(long)]
     all: bool,
@@ -30,7 +30,7 @@ pub(super) struct List {
     json: bool,
 }
 
-impl List {
+impl ListSessions {
     pub(super) async fn run(self, store: &StoreArgs) -> anyhow::Result<ExitCode> {
         let cwd = if self.all {
             None

@@ -16,7 +16,7 @@ use crate::select::sessions;
 ///
 /// Long inputs and answers are shortened; `posse sessions export` gives everything.
 #[derive(clap::Args)]
-pub(super) struct Show {
+pub(super) struct ShowSession {
     /// The session; the beginning of its id will do [default: the one of this directory used last]
     id: Option<String>,
     /// One JSON object, with everything
@@ -24,7 +24,7 @@ pub(super) struct Show {
     json: bool,
 }
 
-impl Show {
+impl ShowSession {
     pub(super) async fn run(self, store: &StoreArgs) -> anyhow::Result<ExitCode> {
         let store = crate::assemble::store::look_into_store(store)?;
         let session = sessions::meant(store.as_ref(), self.id.as_deref()).await?;

@@ -11,7 +11,7 @@ use crate::present::definitions::report;
 /// An error keeps a skill from being loaded, a warning changes what it means, a note is good to know. Exits with 1
 /// if there are errors.
 #[derive(clap::Args)]
-pub(super) struct Check {
+pub(super) struct CheckSkills {
     /// Files and directories; without any, all that are looked at here
     paths: Vec<PathBuf>,
     /// One JSON object
@@ -19,7 +19,7 @@ pub(super) struct Check {
     json: bool,
 }
 
-impl Check {
+impl CheckSkills {
     pub(super) fn run(self, sources: &SkillSources) -> anyhow::Result<ExitCode> {
         let cwd = sources.cwd();
         let loaded = match self.paths.is_empty() {

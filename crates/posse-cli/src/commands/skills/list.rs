@@ -21,7 +21,7 @@ const COLUMNS: [Column; 4] = [
 
 /// List the skills and commands that can be called here.
 #[derive(clap::Args)]
-pub(super) struct List {
+pub(super) struct ListSkills {
     /// Also those that another of the same name stands before
     #[arg(long)]
     all: bool,
@@ -30,7 +30,7 @@ pub(super) struct List {
     json: bool,
 }
 
-impl List {
+impl ListSkills {
     pub(super) fn run(self, sources: &SkillSources) -> anyhow::Result<ExitCode> {
         let loaded = sources.load();
         let shown: Vec<&DefinitionEntry<Skill>> = loaded

@@ -14,7 +14,7 @@ use crate::output::{json_line, print, tame};
 
 /// Show a skill: where it is from, what it may, its instructions.
 #[derive(clap::Args)]
-pub(super) struct Show {
+pub(super) struct ShowSkill {
     /// Its name; case does not matter
     name: String,
     /// One JSON object
@@ -22,7 +22,7 @@ pub(super) struct Show {
     json: bool,
 }
 
-impl Show {
+impl ShowSkill {
     pub(super) fn run(self, sources: &SkillSources) -> anyhow::Result<ExitCode> {
         let loaded = sources.load();
         let name = self.name.trim_start_matches('/');

@@ -21,7 +21,7 @@ const AGAIN: Duration = Duration::from_millis(20);
 /// The copy of a file is a store itself: `--store sqlite:FILE` looks into it. A server is copied by PostgreSQL's
 /// own pg_dump, and `pg_restore` makes it anew.
 #[derive(clap::Args)]
-pub(super) struct Backup {
+pub(super) struct BackUpStore {
     /// The copy; it must not be there yet
     file: PathBuf,
     /// One JSON object
@@ -29,7 +29,7 @@ pub(super) struct Backup {
     json: bool,
 }
 
-impl Backup {
+impl BackUpStore {
     pub(super) fn run(self, place: &StoreLocation) -> anyhow::Result<ExitCode> {
         if let Some(file) = self
             .file

@@ -17,13 +17,13 @@ use crate::output::{json_line, print, say_to_person, tame};
 /// forks, mail, tasks and teams it is checked that what is counted and named is there. Others can work
 /// meanwhile. Exits with 1 if something is wrong, and lists it, a line each.
 #[derive(clap::Args)]
-pub(super) struct Check {
+pub(super) struct CheckStore {
     /// One JSON object
     #[arg(long)]
     json: bool,
 }
 
-impl Check {
+impl CheckStore {
     pub(super) fn run(self, place: &StoreLocation) -> anyhow::Result<ExitCode> {
         let mut told = |what: &str| say_to_person(&format!("looking at {what}"));
         let health = match place {

@@ -19,7 +19,7 @@ pub(super) async fn dumped(server: &DatabaseServer, to: &Path) -> anyhow::Result
         signal(SignalKind::interrupt())?,
         signal(SignalKind::terminate())?,
     );
-    let copy = Unfinished::beside(to)?;
+    let copy = PartialFile::beside(to)?;
     let mut dumping = start(server, copy.file.try_clone()?)?;
     let mut said = dumping.stderr.take();
     let told = async {
@@ -115,12 +115,12 @@ fn refused(said: &str, server: &DatabaseServer) -> Advised {
 }
 
 /// A copy that is not whole yet, under another name; dropped, nothing of it is left.
-struct Unfinished {
+struct PartialFile {
     path: PathBuf,
     file: File,
 }
 
-impl Unfinished {
+impl PartialFile {
     fn beside(to: &Path) -> anyhow::Result<Self> {
         let mut name = to.as_os_str().to_owned();
         name.push(format!(".{}.part", std::process::id()));
@@ -144,7 +144,7 @@ impl Unfinished {
     }
 }
 
-impl Drop for Unfinished {
+impl Drop for PartialFile {
     fn drop(&mut self) {
         let _ = std::fs::remove_file(&self.path);
     }

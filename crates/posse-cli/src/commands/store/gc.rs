@@ -16,7 +16,7 @@ use crate::output::{json_line, print, say_to_person, tame};
 /// A session goes with all of its agents, forks and teams, and only if none of them was used since and no
 /// live process holds one. Others can work meanwhile. A file does not shrink; what is free is used again.
 #[derive(clap::Args)]
-pub(super) struct Gc {
+pub(super) struct CollectGarbage {
     /// Not used for so long, in seconds, minutes, hours, days or weeks: 90m, 12h, 30d, 8w
     #[arg(long, value_name = "AGE", default_value = "30d", value_parser = milliseconds)]
     older_than: i64,
@@ -28,7 +28,7 @@ pub(super) struct Gc {
     json: bool,
 }
 
-impl Gc {
+impl CollectGarbage {
     pub(super) fn run(self, place: &StoreLocation) -> anyhow::Result<ExitCode> {
         let now = now_ms();
         let before = now.saturating_sub(self.older_than);

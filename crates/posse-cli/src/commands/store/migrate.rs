@@ -16,7 +16,7 @@ use crate::output::{json_line, print};
 /// only this command does it, since others may use it with an older posse: they can go on. `--contract` ends that. A
 /// newer store is never changed.
 #[derive(clap::Args)]
-pub(super) struct Migrate {
+pub(super) struct MigrateStore {
     /// On a server: also remove what only older versions of posse need. They cannot use it after that
     #[arg(long)]
     contract: bool,
@@ -25,7 +25,7 @@ pub(super) struct Migrate {
     json: bool,
 }
 
-impl Migrate {
+impl MigrateStore {
     pub(super) fn run(self, place: &StoreLocation) -> anyhow::Result<ExitCode> {
         let done = match place {
             StoreLocation::File(_) if self.contract => anyhow::bail!(Advised {

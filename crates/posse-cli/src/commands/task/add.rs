@@ -14,7 +14,7 @@ use crate::select::tasks::operate;
 
 /// Add a task to the end of the list.
 #[derive(clap::Args)]
-pub(super) struct Add {
+pub(super) struct AddTask {
     /// What is to be done, in a line
     #[arg(value_parser = subject)]
     subject: String,
@@ -41,7 +41,7 @@ pub(super) struct Add {
     json: bool,
 }
 
-impl Add {
+impl AddTask {
     pub(super) async fn run(self, store: &dyn Store, list: ListId) -> anyhow::Result<ExitCode> {
         let task = NewTask {
             subject: self.subject,

@@ -10,7 +10,7 @@ use crate::present::tasks::{object, rows};
 
 /// List tasks by their numbers, without those that were deleted.
 #[derive(clap::Args)]
-pub(super) struct List {
+pub(super) struct ListTasks {
     /// Only those of this status
     #[arg(long, value_name = "STATUS", value_parser = super::update::listed_status())]
     status: Option<TaskStatus>,
@@ -19,7 +19,7 @@ pub(super) struct List {
     json: bool,
 }
 
-impl List {
+impl ListTasks {
     pub(super) async fn run(self, store: &dyn Store, list: ListId) -> anyhow::Result<ExitCode> {
         let filter = TaskFilter {
             status: self.status,

@@ -11,7 +11,7 @@ use crate::present::tasks::{numbers, object};
 
 /// Show a task, also one that was deleted.
 #[derive(clap::Args)]
-pub(super) struct Show {
+pub(super) struct ShowTask {
     /// Its number
     #[arg(value_parser = super::id)]
     id: TaskId,
@@ -20,7 +20,7 @@ pub(super) struct Show {
     json: bool,
 }
 
-impl Show {
+impl ShowTask {
     pub(super) async fn run(self, store: &dyn Store, list: ListId) -> anyhow::Result<ExitCode> {
         let task = super::task(store, &list, self.id).await?;
         let shown = if self.json {

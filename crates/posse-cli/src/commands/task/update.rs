@@ -18,7 +18,7 @@ use crate::select::tasks::operate;
 
 /// Change a task. What is not named stays.
 #[derive(clap::Args)]
-pub(super) struct Update {
+pub(super) struct UpdateTask {
     /// Its number
     #[arg(value_parser = super::id)]
     id: TaskId,
@@ -63,7 +63,7 @@ pub(super) struct Update {
     json: bool,
 }
 
-impl Update {
+impl UpdateTask {
     pub(super) async fn run(self, store: &dyn Store, list: ListId) -> anyhow::Result<ExitCode> {
         let change = TaskChange {
             subject: self.subject,

@@ -1,6 +1,6 @@
 //! `posse team attach`.
 
-mod told;
+mod input;
 
 use std::io::IsTerminal;
 use std::process::ExitCode;
@@ -13,7 +13,7 @@ use serde_json::json;
 use tokio::sync::mpsc;
 use uuid::Uuid;
 
-use self::told::Told;
+use self::input::AttachInput;
 use super::{requests, signal};
 use crate::error::{self, Advised};
 use crate::headless::input::stdin::{self, StdinLine};
@@ -37,7 +37,7 @@ const TAIL: usize = 12;
 /// `/approve [REQUEST] [TEXT]` and `/reject [REQUEST] TEXT` do what the commands of these names do. Ctrl-D or Ctrl-C
 /// leaves, and changes nothing.
 #[derive(clap::Args)]
-pub(super) struct Attach {
+pub(super) struct AttachMember {
     #[command(flatten)]
     who: MemberArgs,
     /// Show what there is and end; so it is where no person types
@@ -49,7 +49,7 @@ pub(super) struct Attach {
 }
 
 /// Who looks on.
-struct Visit<'a> {
+struct AttachedView<'a> {
     store: &'a dyn Store,
     meant: ChosenMember,
     json: bool,
@@ -62,10 +62,10 @@ struct Visit<'a> {
     gone: bool,
 }
 
-impl Attach {
+impl AttachMember {
     pub(super) async fn run(self, store: &dyn Store) -> anyhow::Result<ExitCode> {
         let meant = self.who.meant(store).await?;
-        let mut visit = Visit {
+        let mut visit = AttachedView {
             store,
             meant,
             json: self.json,
@@ -82,7 +82,7 @@ impl Attach {
     }
 }
 
-impl Visit<'_> {
+impl AttachedView<'_> {
     /// Shows the end of what there is.
     async fn arrive(&mut self) -> anyhow::Result<()> {
         let member = &self.meant.member;
@@ -279,9 +279,9 @@ impl Visit<'_> {
     /// Does what a line says, and says that it is done.
     async fn told(&self, line: &str) -> anyhow::Result<&'static str> {
         let (store, team) = (self.store, &self.meant.team);
-        match told::read(line)? {
-            Told::Nothing => Ok(""),
-            Told::Words(body) => {
+        match input::read(line)? {
+            AttachInput::Nothing => Ok(""),
+            AttachInput::Words(body) => {
                 let summary = shortened(body.lines().next().unwrap_or_default(), 80);
                 let (id, to) = (Uuid::now_v7().into(), self.meant.address());
                 operate(
@@ -298,15 +298,15 @@ impl Visit<'_> {
                 .await?;
                 Ok("sent")
             }
-            Told::Interrupt => {
+            AttachInput::Interrupt => {
                 signal::interrupt(store, &self.meant).await?;
                 Ok("told to stop what it does")
             }
-            Told::Stop => {
+            AttachInput::Stop => {
                 signal::dismiss(store, &self.meant).await?;
                 Ok("told to end at once")
             }
-            Told::Answer {
+            AttachInput::Answer {
                 request,
                 approve,
                 text,
@@ -315,7 +315,7 @@ impl Visit<'_> {
                     .requests(team.realm, Some(self.meant.member.agent))
                     .await?;
                 // A first word that cannot be an id is one of the text.
-                let named = request.as_deref().filter(|word| told::is_id(word));
+                let named = request.as_deref().filter(|word| input::is_id(word));
                 let text = match (named, request.as_deref()) {
                     (None, Some(first)) => format!("{first} {text}").trim().to_owned(),
                     _ => text,

@@ -14,7 +14,7 @@ use crate::present::definitions::report;
 ///
 /// An error keeps a team from being run, a warning changes what it means. Exits with 1 if there are errors.
 #[derive(clap::Args)]
-pub(super) struct Check {
+pub(super) struct CheckTeams {
     /// The team; without one, all that are declared here
     name: Option<Name>,
     /// One JSON object
@@ -22,7 +22,7 @@ pub(super) struct Check {
     json: bool,
 }
 
-impl Check {
+impl CheckTeams {
     pub(super) fn run(self) -> anyhow::Result<ExitCode> {
         let sources = TeamSources::at(
             &crate::config::environment::working_directory()?,

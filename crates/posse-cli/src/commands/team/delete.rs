@@ -14,7 +14,7 @@ use crate::select::teams;
 ///
 /// Refused while a process has a member of it.
 #[derive(clap::Args)]
-pub(super) struct Delete {
+pub(super) struct DeleteTeam {
     /// The team
     name: Name,
     #[command(flatten)]
@@ -24,7 +24,7 @@ pub(super) struct Delete {
     json: bool,
 }
 
-impl Delete {
+impl DeleteTeam {
     pub(super) async fn run(self, store: &dyn Store) -> anyhow::Result<ExitCode> {
         // Nothing brings it back, so nobody guesses which.
         let team = teams::certain(store, &self.name, &self.session).await?;

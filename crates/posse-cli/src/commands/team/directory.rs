@@ -9,7 +9,7 @@ use std::path::Path;
 use anyhow::Context;
 use rustix::fs::OFlags;
 
-use super::archive::{CONFIG, Files, Previous, previous, unfinished};
+use super::archive::{ArchiveFiles, CONFIG, PreviousExport, previous, unfinished};
 use crate::error::Advised;
 
 /// The largest file that is read.
@@ -20,7 +20,7 @@ const MOST: usize = 512 << 20;
 const PLACES: [(&str, &str); 3] = [("inboxes", "json"), ("tasks", "json"), ("notes", "md")];
 
 /// Reads all files of a team beneath `directory`.
-pub(super) fn read(directory: &Path) -> anyhow::Result<Files> {
+pub(super) fn read(directory: &Path) -> anyhow::Result<ArchiveFiles> {
     if !directory.is_dir() {
         let what = if directory.exists() {
             "is no directory"
@@ -33,7 +33,7 @@ pub(super) fn read(directory: &Path) -> anyhow::Result<Files> {
                 .into(),
         });
     }
-    let mut files = Files::new();
+    let mut files = ArchiveFiles::new();
     let mut size = 0;
     let mut take = |name: String| -> anyhow::Result<()> {
         let text =
@@ -131,7 +131,7 @@ fn read_file(path: &Path) -> io::Result<String> {
 
 /// What was written.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Written {
+pub(super) struct ExportSummary {
     /// How many files were written; what was the same already is left alone.
     pub(super) written: usize,
     /// How many were removed.
@@ -144,7 +144,11 @@ pub(super) struct Written {
 
 /// Writes `files`, and removes what an earlier export of the same team wrote and is gone since. If it is
 /// broken off, the directory says so, and the next export goes on.
-pub(super) fn write(directory: &Path, team: &str, files: &Files) -> anyhow::Result<Written> {
+pub(super) fn write(
+    directory: &Path,
+    team: &str,
+    files: &ArchiveFiles,
+) -> anyhow::Result<ExportSummary> {
     fs::create_dir_all(directory)
         .with_context(|| format!("cannot make {}", directory.display()))?;
     // One export at a time. Where directories cannot be locked, nothing worse happens than a mixture.
@@ -152,7 +156,7 @@ pub(super) fn write(directory: &Path, team: &str, files: &Files) -> anyhow::Resu
         .with_context(|| format!("cannot read {}", directory.display()))?;
     let _ = lock.lock();
     let old = earlier(directory, team)?;
-    let (mut stale, mut done) = (Vec::new(), Written::default());
+    let (mut stale, mut done) = (Vec::new(), ExportSummary::default());
     for (place, _) in PLACES {
         for name in names(&directory.join(place))? {
             let name = format!("{place}/{name}");
@@ -242,7 +246,7 @@ fn unwritten(path: &Path, error: io::Error) -> anyhow::Error {
 }
 
 /// Whether an export that was broken off has left this: one of `files` before it got its name.
-fn is_left_over(name: &str, files: &Files) -> bool {
+fn is_left_over(name: &str, files: &ArchiveFiles) -> bool {
     let named = name
         .strip_suffix(".new")
         .and_then(|name| name.rsplit_once('.'));
@@ -250,7 +254,7 @@ fn is_left_over(name: &str, files: &Files) -> bool {
 }
 
 /// What an earlier export wrote into `directory`, which is empty or holds one of the same team.
-fn earlier(directory: &Path, team: &str) -> anyhow::Result<Option<Previous>> {
+fn earlier(directory: &Path, team: &str) -> anyhow::Result<Option<PreviousExport>> {
     let beginning = |name: &String| name.starts_with("config.json.") && name.ends_with(".new");
     if entries(directory)?.iter().all(beginning) {
         return Ok(None);

@@ -18,7 +18,7 @@ use crate::select::teams;
 /// that holds an earlier export is brought up to date, also one that was broken off; anything else in it is
 /// left alone. Inboxes are for your eyes only (mode 0600).
 #[derive(clap::Args)]
-pub(super) struct Export {
+pub(super) struct ExportTeam {
     /// Where to; it is made if it is missing
     #[arg(value_name = "DIR")]
     directory: PathBuf,
@@ -32,7 +32,7 @@ pub(super) struct Export {
     json: bool,
 }
 
-impl Export {
+impl ExportTeam {
     pub(super) async fn run(self, store: &dyn Store) -> anyhow::Result<ExitCode> {
         let team = teams::meant(store, self.team.as_ref(), &self.session).await?;
         let exported = store.export(team.realm, team.name.clone()).await?;

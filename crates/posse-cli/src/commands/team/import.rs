@@ -8,7 +8,7 @@ use posse_port::store::{AgentFilter, Archive, Store, StoreError};
 use posse_protocol::{AgentId, Sender, TaskStatus, Team};
 use uuid::Uuid;
 
-use super::archive::{self, Found, NAMED, Wrong};
+use super::archive::{self, ArchiveError, NAMED, ParsedArchive};
 use super::directory;
 use super::export::{counts, in_words};
 use crate::config::store::StoreArgs;
@@ -22,7 +22,7 @@ use crate::output::{count, json_line, print, say, say_to_person, tame};
 /// All of it is checked before anything is written. Tasks that were being done are pending. Members have no
 /// transcripts, and do not run.
 #[derive(clap::Args)]
-pub(super) struct Import {
+pub(super) struct ImportTeam {
     /// The directory with config.json
     #[arg(value_name = "DIR")]
     directory: PathBuf,
@@ -31,13 +31,13 @@ pub(super) struct Import {
     json: bool,
 }
 
-impl Import {
+impl ImportTeam {
     /// The store is opened when the files are known to be good: what cannot be imported makes none.
     pub(super) async fn run(self, store: &StoreArgs) -> anyhow::Result<ExitCode> {
         let files = directory::read(&self.directory)?;
         say_to_person(&format!("checking {}", count(files.len(), "file")));
-        let wrong = |wrong: Vec<Wrong>| wrong_files(&self.directory, &wrong);
-        let Found {
+        let wrong = |wrong: Vec<ArchiveError>| wrong_files(&self.directory, &wrong);
+        let ParsedArchive {
             mut archive,
             warnings,
         } = archive::parse(&files, now_ms()).map_err(wrong)?;
@@ -104,7 +104,7 @@ fn readable(archive: &Archive, only: bool) -> String {
     said
 }
 
-fn wrong_files(directory: &Path, wrong: &[Wrong]) -> Advised {
+fn wrong_files(directory: &Path, wrong: &[ArchiveError]) -> Advised {
     if let [wrong] = wrong {
         return Advised {
             what: format!("{}: {}", directory.join(&wrong.file).display(), wrong.why),

@@ -15,7 +15,7 @@ use crate::select::teams::{self, SessionArg};
 /// What they do is shown; what is typed goes to the member if there is but one. When this process ends the
 /// process of the lead goes on with them.
 #[derive(clap::Args)]
-pub(crate) struct Join {
+pub(crate) struct JoinTeam {
     /// The team whose free members are hosted
     team: Option<Name>,
     #[command(flatten)]
@@ -27,7 +27,7 @@ pub(crate) struct Join {
     pub(super) terms: AgentArgs,
 }
 
-impl Join {
+impl JoinTeam {
     pub(crate) fn run(self, store: &StoreArgs) -> anyhow::Result<ExitCode> {
         let given = self.terms.given(&["team", "join"])?;
         let runtime = crate::config::runtime()?;

@@ -26,7 +26,7 @@ const COLUMNS: [Column; 6] = [
 
 /// List teams, the newest first.
 #[derive(clap::Args)]
-pub(super) struct List {
+pub(super) struct ListTeams {
     /// At most so many [default: 20; with --json all]
     #[arg(short, value_name = "N")]
     number: Option<usize>,
@@ -38,7 +38,7 @@ pub(super) struct List {
     json: bool,
 }
 
-impl List {
+impl ListTeams {
     pub(super) async fn run(self, store: &dyn Store) -> anyhow::Result<ExitCode> {
         if self.declared {
             return super::declared::list(self.json);

@@ -27,7 +27,7 @@ const COLUMNS: [Column; 6] = [
 
 /// List what waits for a yes or no in a team: plans, and shutdowns.
 #[derive(clap::Args)]
-pub(super) struct Requests {
+pub(super) struct ListRequests {
     #[command(flatten)]
     place: TeamArgs,
     /// With the texts, plans for one
@@ -42,14 +42,14 @@ pub(super) struct Requests {
 ///
 /// Whether it ends a member says itself; `posse team stop MEMBER --force` does not ask.
 #[derive(clap::Args)]
-pub(super) struct Approve {
+pub(super) struct ApproveRequest {
     #[command(flatten)]
     answer: AnswerArgs,
 }
 
 /// Say no to a plan, and what should be different.
 #[derive(clap::Args)]
-pub(super) struct Reject {
+pub(super) struct RejectRequest {
     #[command(flatten)]
     answer: AnswerArgs,
 }
@@ -68,7 +68,7 @@ struct AnswerArgs {
     json: bool,
 }
 
-impl Requests {
+impl ListRequests {
     pub(super) async fn run(self, store: &dyn Store) -> anyhow::Result<ExitCode> {
         let team = teams::meant(store, self.place.team.as_ref(), &self.place.session).await?;
         let open = open(store, &team).await?;
@@ -92,13 +92,13 @@ impl Requests {
     }
 }
 
-impl Approve {
+impl ApproveRequest {
     pub(super) async fn run(self, store: &dyn Store) -> anyhow::Result<ExitCode> {
         self.answer.run(store, true).await
     }
 }
 
-impl Reject {
+impl RejectRequest {
     pub(super) async fn run(self, store: &dyn Store) -> anyhow::Result<ExitCode> {
         if self
             .answer

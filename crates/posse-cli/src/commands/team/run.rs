@@ -28,7 +28,7 @@ const PATH: [&str; 2] = ["team", "run"];
 ///
 /// `.posse/teams/NAME.toml` says who is in it and what it begins with. While it works, stderr tells who does what.
 #[derive(clap::Args)]
-pub(super) struct Run {
+pub(super) struct RunTeam {
     /// The team
     name: Name,
     /// What it is to reach; without it, or with `-`, it is read from standard input
@@ -40,7 +40,7 @@ pub(super) struct Run {
     options: RunOptions,
 }
 
-impl Run {
+impl RunTeam {
     pub(super) fn run(self, store: StoreArgs) -> anyhow::Result<ExitCode> {
         self.options.check(&PATH)?;
         let given = self.options.given(&PATH)?;
@@ -62,7 +62,7 @@ impl Run {
             (goal, false) => stdin::prompt(goal.as_deref(), self.resume.is_none())?,
         };
         let (mut config, first) = match resumed {
-            Some(Resumed { which, left, alone }) => {
+            Some(ResumedTeam { which, left, alone }) => {
                 if alone && goal.is_some() {
                     let name = &self.name;
                     say(&format!(
@@ -102,7 +102,7 @@ impl Run {
     }
 
     /// The session that is to go on.
-    fn resumed(&self, store: &StoreArgs, id: Option<&str>) -> anyhow::Result<Resumed> {
+    fn resumed(&self, store: &StoreArgs, id: Option<&str>) -> anyhow::Result<ResumedTeam> {
         let is_id =
             |id: &str| !id.is_empty() && id.chars().all(|c| c.is_ascii_hexdigit() || c == '-');
         if let Some(id) = id.filter(|id| !is_id(id.trim())) {
@@ -161,7 +161,7 @@ impl Run {
         Ok(known.clone())
     }
 
-    async fn session(&self, store: &StoreArgs, id: Option<&str>) -> anyhow::Result<Resumed> {
+    async fn session(&self, store: &StoreArgs, id: Option<&str>) -> anyhow::Result<ResumedTeam> {
         let store = crate::assemble::store::look_into_store(store)?;
         let store = store.as_ref();
         let team = match id {
@@ -206,7 +206,7 @@ impl Run {
                 .any(|member| member.state.is_busy() || member.waiting > 0);
         let alone =
             !team.former.is_empty() && team.members.iter().all(|member| member.agent == team.lead);
-        Ok(Resumed {
+        Ok(ResumedTeam {
             which: SessionChoice::Id(root.agent.to_string()),
             left,
             alone,
@@ -277,7 +277,7 @@ impl Run {
 }
 
 /// A session whose team goes on.
-struct Resumed {
+struct ResumedTeam {
     which: SessionChoice,
     /// Whether any member has something left to do.
     left: bool,

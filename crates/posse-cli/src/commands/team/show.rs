@@ -30,7 +30,7 @@ const COLUMNS: [Column; 8] = [
 
 /// Show a team: its members, what is to be done, what waits for a yes or no, its notes.
 #[derive(clap::Args)]
-pub(super) struct Show {
+pub(super) struct ShowTeam {
     /// The team [default: the only one]
     name: Option<Name>,
     #[command(flatten)]
@@ -44,7 +44,7 @@ pub(super) struct Show {
 }
 
 /// A team and what there is to know of it.
-struct View {
+struct TeamView {
     team: Team,
     /// The agents of its realm.
     agents: HashMap<AgentId, Session>,
@@ -55,7 +55,7 @@ struct View {
     former: HashMap<String, Session>,
 }
 
-impl Show {
+impl ShowTeam {
     pub(super) async fn run(self, store: &dyn Store) -> anyhow::Result<ExitCode> {
         let team = teams::meant(store, self.name.as_ref(), &self.session).await?;
         let view = look(store, team).await?;
@@ -68,13 +68,13 @@ impl Show {
     }
 }
 
-async fn look(store: &dyn Store, team: Team) -> anyhow::Result<View> {
+async fn look(store: &dyn Store, team: Team) -> anyhow::Result<TeamView> {
     let filter = AgentFilter {
         realm: Some(team.realm),
         ..AgentFilter::default()
     };
     let agents = store.agents(filter, usize::MAX).await?;
-    Ok(View {
+    Ok(TeamView {
         tasks: store
             .tasks(list_of(&team), TaskFilter::default(), usize::MAX)
             .await?,
@@ -89,7 +89,7 @@ async fn look(store: &dyn Store, team: Team) -> anyhow::Result<View> {
     })
 }
 
-impl View {
+impl TeamView {
     fn open(&self) -> impl Iterator<Item = &Task> {
         self.tasks.iter().filter(|task| !task.status.is_settled())
     }

@@ -14,7 +14,7 @@ use crate::select::tasks::operate;
 
 /// Have a member stop what it does; it stays in the team, and waits for more.
 #[derive(clap::Args)]
-pub(super) struct Interrupt {
+pub(super) struct InterruptMember {
     #[command(flatten)]
     who: MemberArgs,
     /// One JSON object
@@ -27,7 +27,7 @@ pub(super) struct Interrupt {
 /// It is asked as its lead would ask it: it says yes, and leaves the team, or no and why. `posse team requests` shows
 /// whether it has answered.
 #[derive(clap::Args)]
-pub(super) struct Stop {
+pub(super) struct StopMember {
     #[command(flatten)]
     who: MemberArgs,
     /// Why, for the member
@@ -41,7 +41,7 @@ pub(super) struct Stop {
     json: bool,
 }
 
-impl Interrupt {
+impl InterruptMember {
     pub(super) async fn run(self, store: &dyn Store) -> anyhow::Result<ExitCode> {
         let meant = self.who.meant(store).await?;
         interrupt(store, &meant).await?;
@@ -58,7 +58,7 @@ impl Interrupt {
     }
 }
 
-impl Stop {
+impl StopMember {
     pub(super) async fn run(self, store: &dyn Store) -> anyhow::Result<ExitCode> {
         let meant = self.who.meant(store).await?;
         let shown = meant.shown();

@@ -18,7 +18,7 @@ const NAMED: usize = 8;
 /// Without ids: all that hold nothing; of the others it is told what they hold. With ids: those, unless
 /// something would be lost. The worktree of an agent at work stays in any case.
 #[derive(clap::Args)]
-pub(super) struct Clean {
+pub(super) struct CleanWorktrees {
     /// Which; the beginnings of their agents' ids will do
     #[arg(value_name = "ID")]
     ids: Vec<String>,
@@ -30,7 +30,7 @@ pub(super) struct Clean {
     json: bool,
 }
 
-impl Clean {
+impl CleanWorktrees {
     pub(super) fn run(self, worktrees: &GitWorktrees) -> anyhow::Result<ExitCode> {
         if self.ids.is_empty() {
             self.sweep(worktrees)?;

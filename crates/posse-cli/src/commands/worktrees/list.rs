@@ -29,7 +29,7 @@ const ADVICE: &str = "\nto bring work back, commit it in its directory, then, in
 /// would be lost, else kept. One that is left holds nothing, and its process died: it will be removed when
 /// posse starts next.
 #[derive(clap::Args)]
-pub(super) struct List {
+pub(super) struct ListWorktrees {
     /// Only those of the repository that this directory lies in
     #[arg(long)]
     here: bool,
@@ -38,7 +38,7 @@ pub(super) struct List {
     json: bool,
 }
 
-impl List {
+impl ListWorktrees {
     pub(super) fn run(self, worktrees: &GitWorktrees) -> anyhow::Result<ExitCode> {
         let mut found = super::all(worktrees)?;
         if self.here {

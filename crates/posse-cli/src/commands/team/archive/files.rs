@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::numbers::Numbers;
-use super::{CONFIG, Files};
+use super::{ArchiveFiles, CONFIG};
 use crate::output::time::moment;
 
 /// The key that says that an export goes on, or was broken off.
@@ -16,13 +16,13 @@ const UNFINISHED: &str = "unfinished";
 
 /// What an earlier export wrote, as its own description says: nothing else is ever removed.
 #[derive(Debug, PartialEq, Eq)]
-pub(in super::super) struct Previous {
+pub(in super::super) struct PreviousExport {
     pub(in super::super) team: String,
     others: BTreeSet<String>,
     tasks: Numbers,
 }
 
-impl Previous {
+impl PreviousExport {
     /// Whether it wrote the file.
     pub(in super::super) fn wrote(&self, file: &str) -> bool {
         let task = file
@@ -34,8 +34,8 @@ impl Previous {
 }
 
 /// The files of a team.
-pub(in super::super) fn files(archive: &Archive) -> Files {
-    let mut files = Files::new();
+pub(in super::super) fn files(archive: &Archive) -> ArchiveFiles {
+    let mut files = ArchiveFiles::new();
     files.insert(CONFIG.to_owned(), pretty(&config(archive)));
     for (member, mail) in archive.team.members.iter().zip(&archive.mail) {
         let inbox: Value = mail.iter().map(message).collect();
@@ -165,23 +165,23 @@ fn described(task: &Task) -> Value {
 }
 
 /// What an earlier export's description says it wrote; none if it is no such description.
-pub(in super::super) fn previous(config: &str) -> Option<Previous> {
+pub(in super::super) fn previous(config: &str) -> Option<PreviousExport> {
     #[derive(Deserialize)]
-    struct Config {
+    struct WrittenTeam {
         name: String,
-        members: Vec<Named>,
-        posse: Own,
+        members: Vec<WrittenName>,
+        posse: WrittenOwn,
     }
     #[derive(Deserialize)]
-    struct Own {
+    struct WrittenOwn {
         tasks: String,
-        notes: Vec<Named>,
+        notes: Vec<WrittenName>,
     }
     #[derive(Deserialize)]
-    struct Named {
+    struct WrittenName {
         name: Name,
     }
-    let config: Config = serde_json::from_str(config).ok()?;
+    let config: WrittenTeam = serde_json::from_str(config).ok()?;
     let inboxes = config
         .members
         .iter()
@@ -195,7 +195,7 @@ pub(in super::super) fn previous(config: &str) -> Option<Previous> {
         inboxes.chain(notes).collect(),
         config.posse.tasks.parse().ok()?,
     );
-    Some(Previous {
+    Some(PreviousExport {
         team: config.name,
         others,
         tasks,

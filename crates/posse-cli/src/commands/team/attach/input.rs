@@ -10,7 +10,7 @@ const COMMANDS: [&str; 4] = ["interrupt", "stop", "approve", "reject"];
 
 /// What a line says.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Told {
+pub(super) enum AttachInput {
     Nothing,
     /// Words for the member.
     Words(String),
@@ -25,21 +25,21 @@ pub(super) enum Told {
     },
 }
 
-pub(super) fn read(line: &str) -> Result<Told, Advised> {
+pub(super) fn read(line: &str) -> Result<AttachInput, Advised> {
     let line = line.trim();
     let Some(command) = line.strip_prefix('/') else {
         return Ok(if line.is_empty() {
-            Told::Nothing
+            AttachInput::Nothing
         } else {
-            Told::Words(line.to_owned())
+            AttachInput::Words(line.to_owned())
         });
     };
     let (name, rest) = command
         .split_once(char::is_whitespace)
         .unwrap_or((command, ""));
     match (name, rest.trim()) {
-        ("interrupt", "") => Ok(Told::Interrupt),
-        ("stop", "") => Ok(Told::Stop),
+        ("interrupt", "") => Ok(AttachInput::Interrupt),
+        ("stop", "") => Ok(AttachInput::Stop),
         ("interrupt" | "stop", _) => Err(Advised {
             what: format!("/{name} takes no words"),
             advice: "send them first, on a line of their own".into(),
@@ -47,7 +47,7 @@ pub(super) fn read(line: &str) -> Result<Told, Advised> {
         ("approve" | "reject", rest) => {
             let (first, text) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
             let request = Some(first.to_owned()).filter(|first| !first.is_empty());
-            Ok(Told::Answer {
+            Ok(AttachInput::Answer {
                 request,
                 approve: name == "approve",
                 text: text.trim().to_owned(),
@@ -81,16 +81,16 @@ mod tests {
 
     #[test]
     fn a_line_is_words_unless_it_begins_with_a_slash() {
-        let answer = |request: Option<&str>, approve, text: &str| Told::Answer {
+        let answer = |request: Option<&str>, approve, text: &str| AttachInput::Answer {
             request: request.map(str::to_owned),
             approve,
             text: text.into(),
         };
         for (line, expected) in [
-            ("  ", Told::Nothing),
-            ("look at a/b\n", Told::Words("look at a/b".into())),
-            ("/interrupt", Told::Interrupt),
-            ("/stop ", Told::Stop),
+            ("  ", AttachInput::Nothing),
+            ("look at a/b\n", AttachInput::Words("look at a/b".into())),
+            ("/interrupt", AttachInput::Interrupt),
+            ("/stop ", AttachInput::Stop),
             ("/approve", answer(None, true, "")),
             ("/approve 0197 good", answer(Some("0197"), true, "good")),
             ("/reject not  so", answer(Some("not"), false, "so")),
