@@ -3,6 +3,7 @@
 pub(crate) mod directories;
 pub(crate) mod facts;
 pub(crate) mod launch;
+pub(crate) mod maintenance;
 pub(crate) mod open;
 pub(crate) mod options;
 pub(crate) mod panes;

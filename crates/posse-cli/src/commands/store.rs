@@ -58,7 +58,7 @@ fn unstopped(
     act()
 }
 
-/// A size as people read it.
+/// Returns a size as people read it.
 fn size(bytes: u64) -> String {
     const UNITS: [&str; 4] = ["kB", "MB", "GB", "TB"];
     if bytes < 1000 {
@@ -71,7 +71,7 @@ fn size(bytes: u64) -> String {
     format!("{amount:.1} {}", UNITS[unit])
 }
 
-/// A store as people read it.
+/// Returns a store as people read it.
 fn shown(place: &StoreLocation) -> String {
     crate::output::tame(&place.shown())
 }

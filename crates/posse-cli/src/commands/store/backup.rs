@@ -4,11 +4,11 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
-use posse_store::maintain::{self, Stop};
 use serde_json::json;
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::{dump, shown, size};
+use crate::assemble::maintenance::{self, Stop};
 use crate::config::store::StoreLocation;
 use crate::error::{Advised, INTERRUPTED};
 use crate::output::{json_line, print, say, say_to_person, tame};
@@ -109,7 +109,8 @@ async fn copied(path: &Path, to: &Path) -> anyhow::Result<Option<u64>> {
     );
     let (stop, from, to) = (Stop::default(), path.to_owned(), to.to_owned());
     let stopped = stop.clone();
-    let mut copying = tokio::task::spawn_blocking(move || maintain::back_up(&from, &to, &stopped));
+    let mut copying =
+        tokio::task::spawn_blocking(move || maintenance::back_up(&from, &to, &stopped));
     tokio::select! {
         done = &mut copying => return Ok(Some(done??)),
         _ = interrupt.recv() => {}

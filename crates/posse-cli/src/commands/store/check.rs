@@ -2,10 +2,10 @@
 
 use std::process::ExitCode;
 
-use posse_store::maintain;
 use serde_json::json;
 
 use super::shown;
+use crate::assemble::maintenance;
 use crate::config::store::StoreLocation;
 use crate::error::FAILED;
 use crate::output::{json_line, print, say_to_person, tame};
@@ -26,10 +26,7 @@ pub(super) struct CheckStore {
 impl CheckStore {
     pub(super) fn run(self, place: &StoreLocation) -> anyhow::Result<ExitCode> {
         let mut told = |what: &str| say_to_person(&format!("looking at {what}"));
-        let health = match place {
-            StoreLocation::File(path) => maintain::check(path, &mut told)?,
-            StoreLocation::Server(server) => maintain::postgres::check(&server.whole(), &mut told)?,
-        };
+        let health = maintenance::check(place, &mut told)?;
         let wrong = format!("{} is not what it should be", place.shown());
         let advice = "keep a copy (`posse store backup FILE`) before anything else; what can be read of a session, \
                       `posse sessions export` gives";
@@ -59,8 +56,8 @@ impl CheckStore {
     }
 }
 
-/// What was looked at.
-fn in_words(health: &maintain::Health) -> String {
+/// Returns what was looked at.
+fn in_words(health: &maintenance::Health) -> String {
     let counted = [
         (health.agents, "agent", "agents"),
         (health.entries, "entry", "entries"),

@@ -2,10 +2,10 @@
 
 use std::process::ExitCode;
 
-use posse_store::{Migrated, Sqlite, maintain};
 use serde_json::json;
 
 use super::shown;
+use crate::assemble::maintenance;
 use crate::config::store::StoreLocation;
 use crate::error::Advised;
 use crate::output::{json_line, print};
@@ -33,14 +33,12 @@ impl MigrateStore {
                 advice: "leave --contract away: a file is always for the newest posse that has opened it"
                     .into(),
             }),
-            StoreLocation::File(path) => {
-                let versions = maintain::versions(path)?;
-                drop(Sqlite::open(path)?);
-                Migrated { from: Some(versions.found), to: versions.known, oldest: versions.known }
+            StoreLocation::File(path) => maintenance::migrate_file(path)?,
+            StoreLocation::Server(server) => {
+                maintenance::migrate_server(&server.whole(), self.contract)?
             }
-            StoreLocation::Server(server) => posse_store::migrate(&server.whole(), self.contract)?,
         };
-        let Migrated { from, to, oldest } = done;
+        let (from, to, oldest) = (done.from, done.to, done.oldest);
         let line = match (self.json, from) {
             (true, _) => json_line(
                 &json!({"store": place.shown(), "from": from, "to": to, "oldest": oldest}),
