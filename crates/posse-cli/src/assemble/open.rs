@@ -84,7 +84,7 @@ pub(crate) struct SessionContext {
 }
 
 impl SessionContext {
-    /// What can be said of an agent on them.
+    /// Returns what can be said of an agent on them.
     pub(crate) fn facts(
         &self,
         session: AgentId,
@@ -223,37 +223,40 @@ pub(crate) struct RuntimeParts {
     retries: u32,
 }
 
-/// Makes a runtime on a store.
+/// Makes a runtime on a store, with the model that flags, settings or the session name.
 pub(crate) fn runtime_parts(
     config: &RunConfig,
     store: Arc<dyn Store>,
     fallback: ModelFallback,
 ) -> anyhow::Result<RuntimeParts> {
-    let policy = RetryPolicy::default();
-    let retries = policy.retries;
-    let ChosenModel {
-        model,
-        name,
-        key_source,
-    } = config.provider.choose_or(policy, fallback)?;
-    let prices = Arc::new(provider::prices()?);
-    let worktrees = GitWorktrees::new(directories::worktrees()?);
-    let ports = Ports {
-        model: Arc::from(model),
-        store,
-        clock: Arc::new(SystemClock::default()),
-        prices: prices.clone(),
-        memory: Arc::new(SystemMemory),
-        worktrees: Arc::new(worktrees.clone()),
-    };
-    Ok(RuntimeParts {
-        runtime: Runtime::new(ports),
-        prices,
-        worktrees,
-        model: name,
-        key_source,
-        retries,
-    })
+    let chosen = config
+        .provider
+        .choose_or(RetryPolicy::default(), fallback)?;
+    RuntimeParts::new(chosen, store)
+}
+
+impl RuntimeParts {
+    /// Makes a runtime on a store, with a model that is chosen.
+    pub(crate) fn new(chosen: ChosenModel, store: Arc<dyn Store>) -> anyhow::Result<Self> {
+        let prices = Arc::new(provider::prices()?);
+        let worktrees = GitWorktrees::new(directories::worktrees()?);
+        let ports = Ports {
+            model: Arc::from(chosen.model),
+            store,
+            clock: Arc::new(SystemClock::default()),
+            prices: prices.clone(),
+            memory: Arc::new(SystemMemory),
+            worktrees: Arc::new(worktrees.clone()),
+        };
+        Ok(Self {
+            runtime: Runtime::new(ports),
+            prices,
+            worktrees,
+            model: chosen.name,
+            key_source: chosen.key_source,
+            retries: chosen.retries,
+        })
+    }
 }
 
 /// What agents of one session get.
@@ -288,7 +291,7 @@ fn agent_parts(
     })
 }
 
-/// The settings that hold, with what is to be said about them.
+/// Returns the settings that hold, with what is to be said about them.
 fn settings(config: &RunConfig, found: Option<&Session>, cwd: &Path) -> anyhow::Result<Settings> {
     let (strictest, usual) = config
         .lead
@@ -355,7 +358,7 @@ async fn find_session(
     Ok(session)
 }
 
-/// What is said of a session whose mode is no longer what it was, unasked.
+/// Returns what is said of a session whose mode is no longer what it was, unasked.
 fn changed_mode(was: PermissionMode, now: PermissionMode) -> Option<String> {
     if was == now {
         return None;
@@ -368,7 +371,7 @@ fn changed_mode(was: PermissionMode, now: PermissionMode) -> Option<String> {
     Some(format!("the session was in {was}; {rest}"))
 }
 
-/// A budget can be kept only where the price is known.
+/// Refuses a budget in money where the price of the model is not known: it could not be kept.
 fn affordable(prices: &dyn Prices, model: &str, budgets: &[Budget]) -> anyhow::Result<()> {
     let wanted = budgets.iter().any(|budget| budget.cost.is_some());
     if wanted && prices.cost(model, &Usage::default()).is_none() {

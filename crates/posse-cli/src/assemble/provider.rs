@@ -14,6 +14,8 @@ use posse_tools::Variable;
 use crate::config::environment::{posse_home, variable};
 use crate::error::Advised;
 
+pub(crate) use posse_model::http_client;
+
 /// How a model is chosen, the same for every command that calls one.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct ProviderArgs {
@@ -39,6 +41,15 @@ fn name(text: &str) -> Result<String, &'static str> {
     }
 }
 
+/// Returns how failed calls are repeated while a person waits for one answer.
+pub(crate) fn impatient() -> RetryPolicy {
+    RetryPolicy {
+        // Better a quick answer that it does not work than a minute of hope.
+        retries: 2,
+        ..RetryPolicy::default()
+    }
+}
+
 /// An API that posse speaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Provider {
@@ -54,6 +65,8 @@ pub(crate) struct ChosenModel {
     pub(crate) name: String,
     /// Where the key comes from; none if there is none.
     pub(crate) key_source: Option<&'static str>,
+    /// How often a call is tried again.
+    pub(crate) retries: u32,
 }
 
 /// Who names a model when no flag does.
@@ -137,7 +150,7 @@ impl ProviderArgs {
         })
     }
 
-    /// What another posse must find in its environment to call the same API.
+    /// Returns what another posse must find in its environment to call the same API.
     pub(crate) fn environment(&self) -> anyhow::Result<Vec<Variable>> {
         let settings = self.settle()?;
         let (provider, url) = match settings.provider {
@@ -169,22 +182,22 @@ impl ProviderArgs {
         Ok(variables)
     }
 
-    /// The model that the flag names, if it does.
+    /// Returns the model that the flag names, if it does.
     pub(crate) fn flagged(&self) -> Option<&str> {
         self.model.as_deref()
     }
 
-    /// The model that flag or environment name, if they do.
+    /// Returns the model that flag or environment name, if they do.
     pub(crate) fn named(&self) -> Option<String> {
         self.model.clone().or_else(|| variable("POSSE_MODEL"))
     }
 
-    /// The chosen model, ready to be called.
+    /// Returns the chosen model, ready to be called.
     pub(crate) fn choose(&self, policy: RetryPolicy) -> anyhow::Result<ChosenModel> {
         self.choose_or(policy, ModelFallback::Settings(None))
     }
 
-    /// The chosen model, or the one that somebody else names.
+    /// Returns the chosen model, or the one that somebody else names.
     pub(crate) fn choose_or(
         &self,
         policy: RetryPolicy,
@@ -209,6 +222,7 @@ impl ProviderArgs {
         })?;
         let endpoint = settings.endpoint()?;
         let clock = Arc::new(SystemClock::default());
+        let retries = policy.retries;
         let connection = Connection::new(&endpoint, clock, policy)?;
         let model: Box<dyn Model> = match settings.provider {
             Provider::Anthropic => Box::new(Anthropic::new(connection, settings.version)),
@@ -218,17 +232,18 @@ impl ProviderArgs {
             model,
             name,
             key_source: settings.key.map(|key| key.source),
+            retries,
         })
     }
 }
 
 impl ProviderSettings {
-    /// A server on this machine asks for no real key.
+    /// Returns true if the server is on this machine: it asks for no real key.
     pub(crate) fn is_local(&self) -> bool {
         posse_model::is_local(&self.base_url)
     }
 
-    /// Where and how to call; an error where a key is needed and there is none.
+    /// Returns where and how to call; an error where a key is needed and there is none.
     pub(crate) fn endpoint(&self) -> anyhow::Result<Endpoint> {
         // Before the key: a key that is missing for a place that is none would be the wrong complaint.
         if !self.base_url.starts_with("http") {
@@ -274,7 +289,7 @@ impl ProviderSettings {
     }
 }
 
-/// The built-in prices, and those of `prices.toml` in posse's home before them.
+/// Returns the built-in prices, and those of `prices.toml` in posse's home before them.
 pub(crate) fn prices() -> anyhow::Result<PriceList> {
     let built_in = PriceList::built_in()?;
     let Some(path) = posse_home().map(|home| home.join("prices.toml")) else {

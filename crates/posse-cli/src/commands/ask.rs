@@ -3,21 +3,17 @@
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use posse_model::RetryPolicy;
-use posse_port::clock::SystemClock;
-use posse_port::memory::SystemMemory;
+use posse_port::in_a_line;
 use posse_port::model::{ModelError, ModelEvent};
 use posse_port::store::{Session, Store};
-use posse_port::{Ports, in_a_line};
 use posse_protocol::{Cost, Purpose, Usage};
-use posse_runtime::agent::AsideError;
 use posse_runtime::runtime::Runtime;
 use posse_runtime::session::side_query::{Desk, Findings, Inquiry};
-use posse_tools::GitWorktrees;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-use crate::assemble::provider::{self, ChosenModel, ModelFallback, ProviderArgs};
+use crate::assemble::open::RuntimeParts;
+use crate::assemble::provider::{self, ModelFallback, ProviderArgs};
 use crate::assemble::{directories, store, tools};
 use crate::config::environment;
 use crate::config::settings::{FlagSettings, Settings};
@@ -80,18 +76,19 @@ impl AskCommand {
         crate::config::runtime()?.block_on(async {
             let store = store::look_into_store(&self.store)?;
             let session = sessions::agent_by_prefix(store.as_ref(), &self.session).await?;
-            // A person waits: better a quick answer that it does not work than a minute of hope.
-            let policy = RetryPolicy {
-                retries: 2,
-                ..RetryPolicy::default()
-            };
-            let chosen = self
-                .provider
-                .choose_or(policy, ModelFallback::Session(session.model.clone()))?;
+            let chosen = self.provider.choose_or(
+                provider::impatient(),
+                ModelFallback::Session(session.model.clone()),
+            )?;
             let asked = self.asked(&session)?;
             let purpose = asked.purpose();
             let shown = Arc::new(Mutex::new(AnswerWriter::new(AnswerForm::of(self.json))));
-            let asking = ask(runtime(store, chosen)?, &session, asked, &shown);
+            let asking = ask(
+                RuntimeParts::new(chosen, store)?.runtime,
+                &session,
+                asked,
+                &shown,
+            );
             let findings = asking.await?;
             let mut shown = held(&shown);
             shown.end_line();
@@ -196,7 +193,7 @@ impl AskCommand {
     }
 }
 
-/// What is told of a question that has no answer.
+/// Returns what is told of a question that has no answer.
 fn told(error: AsideError) -> anyhow::Error {
     let what = error.to_string();
     match error {
@@ -210,22 +207,12 @@ fn told(error: AsideError) -> anyhow::Error {
     }
 }
 
-fn runtime(store: Arc<dyn Store>, chosen: ChosenModel) -> anyhow::Result<Runtime> {
-    Ok(Runtime::new(Ports {
-        model: Arc::from(chosen.model),
-        store,
-        clock: Arc::new(SystemClock::default()),
-        prices: Arc::new(provider::prices()?),
-        memory: Arc::new(SystemMemory),
-        worktrees: Arc::new(GitWorktrees::new(directories::worktrees()?)),
-    }))
-}
-
 /// Asks, until there is an answer or somebody wants no more.
 async fn ask(
     runtime: Runtime,
     session: &Session,
     asked: AskKind,
+    // Shared with the listener, which the runtime owns as long as it asks; what it wrote counts afterwards.
     shown: &Arc<Mutex<AnswerWriter>>,
 ) -> anyhow::Result<Findings> {
     let (cancel, shows) = (CancellationToken::new(), Arc::clone(shown));

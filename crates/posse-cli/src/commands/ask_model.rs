@@ -2,11 +2,10 @@
 
 use std::process::ExitCode;
 
-use posse_model::RetryPolicy;
-use posse_model::price::PriceList;
 use posse_port::model::{
     Attribution, Call, Failure, ModelEvent, Preamble, Reply, Request, Thinking,
 };
+use posse_port::price::Prices;
 use posse_protocol::{ContentBlock, Cost, Message, StopReason, Usage};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
@@ -38,11 +37,7 @@ pub(crate) struct AskModelCommand {
 
 impl AskModelCommand {
     pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
-        // A person waits: better a quick answer that it does not work than a minute of hope.
-        let chosen = self.provider.choose(RetryPolicy {
-            retries: 2,
-            ..RetryPolicy::default()
-        })?;
+        let chosen = self.provider.choose(provider::impatient())?;
         // Before the call: a reply that is paid for must not be lost to a typo in a price list.
         let prices = provider::prices()?;
         let question = answer::question(
@@ -124,7 +119,7 @@ impl AskModelCommand {
     fn finish(
         &self,
         chosen: &ChosenModel,
-        prices: &PriceList,
+        prices: &dyn Prices,
         reply: &Reply,
     ) -> anyhow::Result<ExitCode> {
         let name = tame(if reply.model.is_empty() {

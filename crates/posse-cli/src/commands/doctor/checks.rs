@@ -9,7 +9,7 @@ use posse_port::in_a_line;
 use rustix::fs::{Access, access};
 
 use super::{Finding, Grade};
-use crate::assemble::provider::{Provider, ProviderSettings};
+use crate::assemble::provider::{self, Provider, ProviderSettings};
 use crate::assemble::store;
 use crate::config::environment::working_directory;
 use crate::config::settings::{FlagSettings, Settings};
@@ -62,7 +62,7 @@ pub(super) async fn endpoint(settled: &ProviderSettings) -> Finding {
         Provider::Anthropic => "/v1/models",
         Provider::Openai => "/models",
     };
-    let client = match posse_model::http_client(url) {
+    let client = match provider::http_client(url) {
         Ok(client) => client,
         Err(error) => {
             return not(
@@ -124,7 +124,7 @@ pub(super) async fn endpoint(settled: &ProviderSettings) -> Finding {
     }
 }
 
-/// The cause at the bottom, which says most.
+/// Returns the cause at the bottom, which says most.
 fn deepest(error: &dyn std::error::Error) -> String {
     error.source().map_or_else(|| error.to_string(), deepest)
 }
@@ -159,7 +159,8 @@ pub(super) fn tmux() -> Finding {
     }
 }
 
-/// Whether this tmux does what posse needs; one between two versions (`next-3.7`, `master`) is taken to.
+/// Returns true if this tmux does what posse needs; one between two versions (`next-3.7`, `master`)
+/// is taken to.
 fn has_panes(version: &str) -> bool {
     let number = version.trim_start_matches("tmux ").split('.');
     let parts: Vec<u32> = number

@@ -6,6 +6,7 @@ use anyhow::Context;
 use posse_scripted::conformance::{Answers, Case, cases};
 use serde_json::{Value, json};
 
+use crate::assemble::provider;
 use crate::config::environment::variable;
 use crate::error::FAILED;
 use crate::output::{print, say, tame};
@@ -20,7 +21,7 @@ enum CaseOutcome {
 
 /// Sends every case to `url`, tells how each went, and fails if any did not get its class.
 pub(crate) async fn run(url: &str, model: &str, as_json: bool) -> anyhow::Result<ExitCode> {
-    let http = posse_model::http_client(url)?;
+    let http = provider::http_client(url)?;
     let key = variable("ANTHROPIC_API_KEY").unwrap_or_else(|| "local".to_owned());
     let (mut answers, mut counts) = (Answers::new(), [0_u32; 3]);
     for case in cases()? {
