@@ -21,7 +21,7 @@ use posse_runtime::definition::agent_type::Definition;
 use posse_runtime::definition::agent_type::file;
 use posse_runtime::definition::skill::Skill;
 
-pub(crate) use self::given::InlineAgents;
+pub(crate) use self::given::{InlineAgents, InlineAgentsError};
 use self::place::Directory;
 use self::scan::ScanKind;
 pub(crate) use self::watch::{LiveDefinitions, WatchGuard, WatchedSources};
@@ -58,7 +58,7 @@ impl DefinitionSource {
 
 /// Something that files define.
 pub(crate) trait HasName: Clone + PartialEq + Send + Sync + 'static {
-    /// What it is called. Case does not matter.
+    /// Returns what it is called. Case does not matter.
     fn name(&self) -> &str;
 }
 
@@ -84,12 +84,12 @@ pub(crate) struct DefinitionEntry<T = Definition> {
 }
 
 impl<T: HasName> DefinitionEntry<T> {
-    /// Whether this is its name; case does not matter.
+    /// Returns true if this is its name; case does not matter.
     pub(crate) fn is_called(&self, name: &str) -> bool {
         same(self.definition.name(), name)
     }
 
-    /// Where it is from, for people: its file, or who brings it.
+    /// Returns where it is from, for people: its file, or who brings it.
     pub(crate) fn origin(&self, cwd: &Path) -> String {
         self.path
             .as_deref()
@@ -171,7 +171,7 @@ impl<T> Default for DefinitionSet<T> {
 }
 
 impl<T: HasName> DefinitionSet<T> {
-    /// The definitions that count.
+    /// Returns the definitions that count.
     pub(crate) fn definitions(&self) -> Vec<T> {
         self.known
             .iter()
@@ -179,7 +179,7 @@ impl<T: HasName> DefinitionSet<T> {
             .collect()
     }
 
-    /// Whether the same definitions count.
+    /// Returns true if the same definitions count.
     fn counts_the_same(&self, other: &Self) -> bool {
         self.known
             .iter()
@@ -187,14 +187,26 @@ impl<T: HasName> DefinitionSet<T> {
             .eq(other.known.iter().map(|known| &known.definition))
     }
 
-    /// What a person should know who did not ask: errors and warnings.
+    /// Returns what a person should know who did not ask: errors and warnings.
     pub(crate) fn trouble(&self) -> impl Iterator<Item = &Remark> {
         self.remarks
             .iter()
             .filter(|remark| remark.weight < Severity::Note)
     }
 
-    /// What counts under this name.
+    /// Returns what stands before this one, if it is not the one that counts.
+    pub(crate) fn winner(&self, entry: &DefinitionEntry<T>) -> Option<&DefinitionEntry<T>> {
+        self.find(entry.definition.name())
+            .filter(|winner| *winner != entry)
+    }
+
+    /// Returns those of this name that do not count.
+    pub(crate) fn shadowed_by_name(&self, name: &str) -> Vec<&DefinitionEntry<T>> {
+        let is_called = |entry: &&DefinitionEntry<T>| entry.is_called(name);
+        self.shadowed.iter().filter(is_called).collect()
+    }
+
+    /// Returns what counts under this name.
     pub(crate) fn find(&self, name: &str) -> Option<&DefinitionEntry<T>> {
         self.known.iter().find(|known| known.is_called(name))
     }
@@ -241,7 +253,7 @@ impl DefinitionSet {
         here.into_iter().for_each(|known| self.add(known));
     }
 
-    /// What one file defines.
+    /// Returns what one file defines.
     fn take(
         &mut self,
         path: PathBuf,
@@ -323,7 +335,7 @@ impl AgentSources {
         }
     }
 
-    /// Where the agent works.
+    /// Returns where the agent works.
     pub(crate) fn cwd(&self) -> &Path {
         &self.places.cwd
     }
@@ -404,7 +416,7 @@ impl AgentSources {
         }
     }
 
-    /// Where a new definition of the project's goes, or one of the user's.
+    /// Returns where a new definition of the project's goes, or one of the user's.
     pub(crate) fn place_for(&self, name: &str, user: bool) -> Option<PathBuf> {
         let project = self.places.project();
         let is_home = self.places.home.as_deref() == Some(project);
@@ -425,6 +437,10 @@ impl WatchedSources for AgentSources {
         self.load()
     }
 
+    fn load_only(&self, paths: &[PathBuf]) -> DefinitionSet {
+        Self::load_only(self, paths)
+    }
+
     fn candidates(&self) -> Vec<PathBuf> {
         place::all(&self.places, AGENTS)
     }
@@ -434,12 +450,12 @@ impl WatchedSources for AgentSources {
     }
 }
 
-/// Whether two names mean the same.
+/// Returns true if two names mean the same.
 fn same(one: &str, other: &str) -> bool {
     one.to_lowercase() == other.to_lowercase()
 }
 
-/// A path for people: as seen from `cwd` if it lies beneath it.
+/// Returns a path for people: as seen from `cwd` if it lies beneath it.
 pub(crate) fn shown(path: &Path, cwd: &Path) -> String {
     let near = path
         .strip_prefix(cwd)

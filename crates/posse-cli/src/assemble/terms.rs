@@ -13,9 +13,12 @@ use super::provider::ProviderArgs;
 use super::rules;
 use super::run_config::{RunConfig, SessionChoice};
 use crate::config::settings::agents::AgentFlags;
+use crate::config::settings::{self, agents::BudgetError};
 use crate::config::store::StoreArgs;
 use crate::definitions::InlineAgents;
+use crate::definitions::InlineAgentsError;
 use crate::error::usage::UsageError;
+use crate::output::tame;
 
 /// What agents may do and may use.
 #[derive(Clone, Debug, clap::Args)]
@@ -64,21 +67,21 @@ pub(crate) struct AgentArgs {
 }
 
 impl AgentArgs {
-    /// The types of agents that are defined by the command line itself.
+    /// Returns the types of agents that are defined by the command line itself.
     pub(crate) fn given(&self, path: &[&'static str]) -> Result<InlineAgents, UsageError> {
         let given = self.agents.as_deref().map(InlineAgents::read).transpose();
-        let wrong = |why: String| {
-            UsageError::new(path, ErrorKind::ValueValidation, crate::output::tame(&why))
+        let wrong = |error: InlineAgentsError| {
+            UsageError::new(path, ErrorKind::ValueValidation, tame(&error.to_string()))
         };
         given.map(Option::unwrap_or_default).map_err(wrong)
     }
 
-    /// Whether a flag names a model.
+    /// Returns true if a flag names a model.
     pub(crate) fn names_model(&self) -> bool {
         self.provider.flagged().is_some()
     }
 
-    /// What they ask for, in the session that is meant.
+    /// Returns what they ask for, in the session that is meant.
     pub(crate) fn run_config(
         &self,
         which: Option<SessionChoice>,
@@ -134,19 +137,29 @@ fn modes() -> impl TypedValueParser<Value = PermissionMode> {
         .try_map(|word| word.parse::<PermissionMode>())
 }
 
-/// A directory that is there; it is meant from where posse was started, wherever the session works.
-fn directory(text: &str) -> Result<PathBuf, String> {
+/// Returns a directory that is there; it is meant from where posse was started, wherever the
+/// session works.
+fn directory(text: &str) -> Result<PathBuf, DirectoryError> {
     match std::fs::canonicalize(text) {
         Ok(path) if path.is_dir() => Ok(path),
-        Ok(_) => Err("it is no directory".into()),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            Err("it does not exist".into())
-        }
-        Err(error) => Err(error.to_string()),
+        Ok(_) => Err(DirectoryError::NotADirectory),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Err(DirectoryError::Missing),
+        Err(error) => Err(error.into()),
     }
 }
 
-fn dollars(text: &str) -> Result<Cost, String> {
-    let dollars: f64 = text.parse().map_err(|_| "not a number".to_owned())?;
-    crate::config::settings::agents::dollars(dollars).map_err(str::to_owned)
+/// Why a path cannot be a directory that tools reach.
+#[derive(Debug, thiserror::Error)]
+enum DirectoryError {
+    #[error("it does not exist")]
+    Missing,
+    #[error("it is no directory")]
+    NotADirectory,
+    #[error(transparent)]
+    Unreadable(#[from] std::io::Error),
+}
+
+fn dollars(text: &str) -> Result<Cost, BudgetError> {
+    let dollars: f64 = text.parse().map_err(|_| BudgetError::NotANumber)?;
+    settings::agents::dollars(dollars)
 }

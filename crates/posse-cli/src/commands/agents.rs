@@ -48,7 +48,7 @@ impl AgentsCommand {
     }
 }
 
-/// Where types are defined for who works here.
+/// Returns where types are defined for who works here.
 fn definitions() -> anyhow::Result<AgentSources> {
     Ok(AgentSources::at(
         &environment::working_directory()?,

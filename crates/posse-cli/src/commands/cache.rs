@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use std::rc::Rc;
 
 use posse_model::blocks::Shared;
-use posse_port::store::{AgentFilter, Session, Store, StoreError};
+use posse_port::store::{Session, Store, StoreError};
 use posse_protocol::{AgentId, Missed, Usage, misses};
 use serde_json::{Value, json};
 
@@ -70,12 +70,8 @@ impl CacheCommand {
     pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
         crate::config::runtime()?.block_on(async {
             let store = crate::assemble::store::look_into_store(&self.store)?;
-            let root = sessions::meant(store.as_ref(), self.session.as_deref()).await?;
-            let filter = AgentFilter {
-                realm: Some(root.realm),
-                ..AgentFilter::default()
-            };
-            let agents = store.agents(filter, usize::MAX).await?;
+            let (root, agents) =
+                sessions::meant_with_agents(store.as_ref(), self.session.as_deref()).await?;
             let lines = tree(root.agent, &agents);
             let only = self
                 .agent
@@ -94,7 +90,7 @@ impl CacheCommand {
     }
 }
 
-/// The one agent whose id begins so.
+/// Returns the one agent whose id begins so.
 fn alone<'a>(prefix: &str, lines: &[AgentCost<'a>]) -> Result<&'a Session, Advised> {
     let wanted = prefix.trim().to_ascii_lowercase();
     let mut found = lines
@@ -249,7 +245,8 @@ impl<'a> CacheReport<'a> {
     }
 }
 
-/// Whether an agent is needed to say something of `only`: itself, its parent, and its siblings.
+/// Returns true if an agent is needed to say something of `only`: itself, its parent, and its
+/// siblings.
 fn concerns(only: &Session, line: &AgentCost<'_>) -> bool {
     let parent = only.origin.as_ref().map(|origin| origin.parent);
     let its_parent = line.agent.origin.as_ref().map(|origin| origin.parent);
@@ -257,7 +254,8 @@ fn concerns(only: &Session, line: &AgentCost<'_>) -> bool {
         || parent.is_some_and(|parent| parent == line.agent.agent || its_parent == Some(parent))
 }
 
-/// Whose history a root goes on with, if it was forked off another session that is still there.
+/// Returns whose history a root goes on with, if it was forked off another session that is still
+/// there.
 async fn source(
     store: &dyn Store,
     looked: &AgentRequests,
@@ -278,7 +276,7 @@ fn total(missed: &[Missed]) -> u64 {
         .fold(0, |sum, missed| sum.saturating_add(missed.tokens))
 }
 
-/// How much of a whole, in percent; never all of it if it is not.
+/// Returns how much of a whole it is, in percent; "all" only if it is all.
 fn share(part: u64, whole: u64) -> String {
     match (part, whole) {
         _ if part >= whole => "all".into(),

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::process::ExitCode;
 
-use posse_port::store::{AgentFilter, Session};
+use posse_port::store::Session;
 use posse_protocol::{AgentId, Cost, Purpose};
 use serde_json::{Value, json};
 
@@ -67,13 +67,8 @@ impl CostCommand {
     pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
         crate::config::runtime()?.block_on(async {
             let store = crate::assemble::store::look_into_store(&self.store)?;
-            let root = sessions::meant(store.as_ref(), self.session.as_deref()).await?;
-            // All at once: a sum of agents that are read one after the other would be of no moment.
-            let filter = AgentFilter {
-                realm: Some(root.realm),
-                ..AgentFilter::default()
-            };
-            let agents = store.agents(filter, usize::MAX).await?;
+            let (root, agents) =
+                sessions::meant_with_agents(store.as_ref(), self.session.as_deref()).await?;
             let bill = Bill::of(root.agent, &agents);
             let shown = if self.json {
                 json_line(&bill.object())
@@ -96,7 +91,8 @@ struct Bill<'a> {
 }
 
 impl<'a> Bill<'a> {
-    /// The bill of `root` and all below it; other sessions of the same realm may be among `agents`.
+    /// Returns the bill of `root` and all below it; other sessions of the same realm may be among
+    /// `agents`.
     fn of(root: AgentId, agents: &'a [Session]) -> Self {
         let lines = tree(root, agents);
         let charges = || lines.iter().flat_map(|line| &line.agent.charges);
@@ -166,7 +162,7 @@ impl<'a> Bill<'a> {
         shown
     }
 
-    /// The last lines: everything together, and what is to be known about it.
+    /// Returns the last lines: everything together, and what is to be known about it.
     fn summary(&self) -> String {
         let ([input, output], [read, written, _]) = (self.total.figures(), self.total.cache());
         let agents = if self.lines.len() == 1 {
@@ -247,7 +243,7 @@ fn of_agent(line: &AgentCost<'_>) -> Value {
     object
 }
 
-/// An amount with as many places as any other, so that a column can be added up.
+/// Returns an amount with as many places as any other, so that a column can be added up.
 fn money(tally: Tally) -> String {
     tally
         .cost

@@ -18,26 +18,42 @@ pub(crate) struct InlineAgents {
     text: Option<String>,
 }
 
+/// Why the value of `--agents` defines no agents.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum InlineAgentsError {
+    #[error("--agents: `{name}`: {why}")]
+    Entry { name: String, why: String },
+    #[error("--agents is no JSON: {0}")]
+    Json(serde_json::Error),
+    #[error(r#"--agents is an object: {{"NAME": {{"description": "…", "prompt": "…"}}}}"#)]
+    NotAnObject,
+    #[error("--agents: {path}: {why}")]
+    Unreadable { path: String, why: String },
+}
+
 impl InlineAgents {
     /// Reads the flag's value: JSON, or `@FILE` with it in a file. Else what is wrong with it.
-    pub(crate) fn read(value: &str) -> Result<Self, String> {
+    pub(crate) fn read(value: &str) -> Result<Self, InlineAgentsError> {
         let text = match value.strip_prefix('@') {
             None => value.to_owned(),
             Some(path) => {
-                let unread = |(_, why): (_, String)| format!("--agents: {path}: {why}");
+                let unread = |(_, why)| InlineAgentsError::Unreadable {
+                    path: path.to_owned(),
+                    why,
+                };
                 scan::read(Path::new(path), None).map_err(unread)?
             }
         };
-        let all: Value =
-            serde_json::from_str(&text).map_err(|error| format!("--agents is no JSON: {error}"))?;
+        let all: Value = serde_json::from_str(&text).map_err(InlineAgentsError::Json)?;
         let Value::Object(entries) = all else {
-            return Err(
-                r#"--agents is an object: {"NAME": {"description": "…", "prompt": "…"}}"#.into(),
-            );
+            return Err(InlineAgentsError::NotAnObject);
         };
         let mut given: Vec<Read> = Vec::new();
         for (name, entry) in &entries {
-            let wrong = |why: String| format!("--agents: `{name}`: {why}");
+            let wrong = |why| InlineAgentsError::Entry {
+                name: name.clone(),
+                why,
+            };
             let read = file::from_json(name, entry).map_err(wrong)?;
             let taken = |other: &&Read| same(&other.definition.name, name);
             if let Some(other) = given.iter().find(taken) {
@@ -54,12 +70,12 @@ impl InlineAgents {
         })
     }
 
-    /// What the flag could have said; none if it was not there.
+    /// Returns what the flag could have said; none if it was not there.
     pub(crate) fn text(&self) -> Option<&str> {
         self.text.as_deref()
     }
 
-    /// Each definition, with what is to be said about it.
+    /// Returns each definition, with what is to be said about it.
     pub(super) fn resolved(&self, places: &SearchPaths) -> Vec<(Definition, Vec<Remark>)> {
         let resolve = |read: &Read| {
             let mut definition = read.definition.clone();

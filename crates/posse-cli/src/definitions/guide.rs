@@ -23,7 +23,7 @@ const DOCUMENTATION: &str = concat!(
     include_str!("../../../../docs/models.md"),
 );
 
-/// All types that need no file.
+/// Returns all types that need no file.
 pub(crate) fn built_in() -> Vec<Definition> {
     let mut types = definition::built_in();
     types.push(definition::guide(DOCUMENTATION));

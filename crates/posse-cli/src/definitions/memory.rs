@@ -8,8 +8,8 @@ use super::DefinitionSource;
 use super::place::Directory;
 use crate::config::places::SearchPaths;
 
-/// The directory for notes of this scope, and what is to be said about it. `from` is where the definition
-/// lies, if it lies anywhere.
+/// Returns the directory for notes of this scope, and what is to be said about it. `from` is where
+/// the definition lies, if it lies anywhere.
 pub(super) fn resolve(
     scope: MemoryScope,
     name: &str,
@@ -51,7 +51,7 @@ pub(super) fn resolve(
     (Some(Memory { scope, directory }), warning)
 }
 
-/// Whether a path that need not be there yet leads out of where it seems to lie.
+/// Returns true if a path that need not be there yet leads out of where it seems to lie.
 fn leads_out(path: &Path, project: &Path) -> bool {
     let there = path
         .ancestors()

@@ -16,8 +16,9 @@ pub(super) struct Directory {
     pub(super) bounds: Option<PathBuf>,
 }
 
-/// The administrator's, which stands above what the command line says, and those below that. `kinds` is what
-/// the directories are called, the one that counts more first; an administrator has the first only.
+/// Returns the administrator's, which stands above what the command line says, and those below
+/// that. `kinds` is what the directories are called, the one that counts more first; an
+/// administrator has the first only.
 pub(super) fn directories(
     places: &SearchPaths,
     kinds: &[&'static str],
@@ -79,7 +80,7 @@ pub(super) fn directories(
     (own(managed, first, DefinitionSource::Managed), others)
 }
 
-/// All of them.
+/// Returns all of them.
 pub(super) fn all(places: &SearchPaths, kinds: &[&'static str]) -> Vec<PathBuf> {
     let (managed, others) = directories(places, kinds);
     [managed]
@@ -89,7 +90,7 @@ pub(super) fn all(places: &SearchPaths, kinds: &[&'static str]) -> Vec<PathBuf> 
         .collect()
 }
 
-/// Whose a file is. What lies where nobody looks is taken for the user's.
+/// Returns whose a file is. What lies where nobody looks is taken for the user's.
 pub(super) fn source_of(
     path: &Path,
     places: &SearchPaths,

@@ -136,12 +136,12 @@ pub(super) fn read(path: &Path, bounds: Option<&Path>) -> Result<String, ReadFai
     })
 }
 
-/// The line that says the name.
+/// Returns the line that says the name.
 pub(super) fn line_of_name(text: &str) -> usize {
     line_of(text, "name")
 }
 
-/// The line of the front matter that a field is on; the first if it is not found.
+/// Returns the line of the front matter that a field is on; the first if it is not found.
 pub(super) fn line_of(text: &str, field: &str) -> usize {
     let says = |line: &str| {
         let line = line.trim_start_matches(['"', '\'']);
@@ -263,7 +263,7 @@ impl Scanner<'_> {
         }
     }
 
-    /// Whether one more may be looked at.
+    /// Returns true if one more may be looked at.
     fn room(&mut self, path: &Path) -> bool {
         self.full = self.seen.len() + self.found.directories.len() > MOST;
         if self.full {
@@ -275,8 +275,8 @@ impl Scanner<'_> {
     }
 }
 
-/// What a directory holds, by name, and whether it holds more. What begins with a dot is some program's, not
-/// a person's.
+/// Returns what a directory holds, by name, and whether it holds more. What begins with a dot is
+/// some program's, not a person's.
 fn names(directory: &Path) -> std::io::Result<(Vec<PathBuf>, bool)> {
     let mut names = Vec::new();
     let mut entries = fs::read_dir(directory)?;

@@ -35,7 +35,7 @@ impl SkillSources {
         }
     }
 
-    /// Where the agent works.
+    /// Returns where the agent works.
     pub(crate) fn cwd(&self) -> &Path {
         &self.places.cwd
     }
@@ -113,6 +113,10 @@ impl WatchedSources for SkillSources {
         self.load()
     }
 
+    fn load_only(&self, paths: &[PathBuf]) -> DefinitionSet<Skill> {
+        Self::load_only(self, paths)
+    }
+
     fn candidates(&self) -> Vec<PathBuf> {
         place::all(&self.places, KINDS)
     }
@@ -160,7 +164,7 @@ fn read(loaded: &mut DefinitionSet<Skill>, directory: &Directory) {
     }
 }
 
-/// What one file defines.
+/// Returns what one file defines.
 fn take(
     loaded: &mut DefinitionSet<Skill>,
     path: PathBuf,
@@ -209,7 +213,7 @@ fn take(
     })
 }
 
-/// What a file is called by its place.
+/// Returns what a file is called by its place.
 fn name(path: &Path, directory: &Directory, kind: Kind) -> String {
     if kind == Kind::Skill {
         let folder = path.parent().and_then(Path::file_name).unwrap_or_default();

@@ -55,7 +55,8 @@ pub(crate) struct TeamSources {
 }
 
 impl TeamSources {
-    /// Returns the sources for a lead that works in `cwd`. A team may name any type of agents defined there.
+    /// Returns the sources for a lead that works in `cwd`. A team may name any type of agents
+    /// defined there.
     pub(crate) fn at(cwd: &Path, given: InlineAgents) -> Self {
         let types = AgentSources::at(cwd, given).load().definitions();
         let names = types.into_iter().map(|it| it.name).collect();
@@ -69,7 +70,7 @@ impl TeamSources {
         }
     }
 
-    /// Where the agent works.
+    /// Returns where the agent works.
     pub(crate) fn cwd(&self) -> &Path {
         &self.places.cwd
     }
@@ -149,7 +150,7 @@ impl TeamSources {
         here.into_iter().for_each(|known| loaded.add(known));
     }
 
-    /// What one file declares.
+    /// Returns what one file declares.
     fn take(
         &self,
         loaded: &mut DefinitionSet<TeamDeclaration>,
@@ -190,7 +191,7 @@ impl TeamSources {
     }
 }
 
-/// The team that a file is about, by its name.
+/// Returns the team that a file is about, by its name.
 pub(crate) fn about(remark: &Remark) -> Option<&str> {
     remark.path.file_stem().and_then(|stem| stem.to_str())
 }

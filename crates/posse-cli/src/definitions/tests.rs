@@ -16,7 +16,7 @@ fn load(disk: &Disk) -> DefinitionSet {
     AgentSources::new(disk.places.clone(), InlineAgents::default()).load()
 }
 
-/// What counts: name and description of all that are not posse's own.
+/// Returns what counts: name and description of all that are not posse's own.
 fn counts(loaded: &DefinitionSet) -> Vec<(&str, &str)> {
     let own = |known: &&DefinitionEntry| known.source != DefinitionSource::BuiltIn;
     loaded
@@ -32,7 +32,7 @@ fn counts(loaded: &DefinitionSet) -> Vec<(&str, &str)> {
         .collect()
 }
 
-/// What is said, with paths as seen from the disk's root.
+/// Returns what is said, with paths as seen from the disk's root.
 fn said(disk: &Disk, loaded: &DefinitionSet) -> Vec<String> {
     let root = disk.path("");
     let line = |remark: &Remark| format!("{}: {}", remark.weight.as_str(), remark.in_a_line(&root));
@@ -439,7 +439,7 @@ fn a_broken_flag_says_which_entry_and_why() {
             "--agents: nowhere.json: cannot be read: No such file",
         ),
     ] {
-        let told = InlineAgents::read(&value).unwrap_err();
+        let told = InlineAgents::read(&value).unwrap_err().to_string();
         assert!(told.starts_with(why), "{told}");
     }
     assert!(

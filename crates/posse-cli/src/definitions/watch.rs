@@ -31,10 +31,13 @@ pub(crate) trait WatchedSources: Send + 'static {
     /// Reads all that there is now.
     fn load(&self) -> DefinitionSet<Self::Item>;
 
-    /// The directories that can hold definitions, there or not.
+    /// Reads what is at some paths only.
+    fn load_only(&self, paths: &[PathBuf]) -> DefinitionSet<Self::Item>;
+
+    /// Returns the directories that can hold definitions, there or not.
     fn candidates(&self) -> Vec<PathBuf>;
 
-    /// Where the agent works.
+    /// Returns where the agent works.
     fn cwd(&self) -> &Path;
 }
 
@@ -213,8 +216,8 @@ impl WatchedPaths {
         }
     }
 
-    /// Whether something has changed that could define something. That files were looked at is no change: we
-    /// look at them ourselves.
+    /// Returns true if something has changed that could define something. That files were looked at
+    /// is no change: we look at them ourselves.
     fn concerns(&self, event: &Event) -> bool {
         if matches!(event.kind, EventKind::Access(_)) {
             return false;
@@ -233,7 +236,7 @@ impl WatchedPaths {
     }
 }
 
-/// What has changed, in a line; none if nothing has.
+/// Returns what has changed, in a line; none if nothing has.
 fn difference<T: HasName>(
     word: &str,
     before: &DefinitionSet<T>,

@@ -2,7 +2,7 @@
 
 use posse_port::store::{AgentState, Session};
 
-/// What an agent is doing, in a word.
+/// Returns what an agent is doing, in a word.
 pub(crate) fn state(agent: &Session) -> &'static str {
     match (agent.holder.is_some(), agent.state) {
         (true, AgentState::Running) => "working",
@@ -12,7 +12,7 @@ pub(crate) fn state(agent: &Session) -> &'static str {
     }
 }
 
-/// The number of a process as stores tell it: `pid 4711`.
+/// Returns the number of a process as stores tell it: `pid 4711`.
 pub(crate) fn pid(holder: &str) -> Option<u32> {
     holder.strip_prefix("pid ")?.parse().ok()
 }

@@ -15,7 +15,7 @@ pub(crate) fn of_reasons(missed: &[Missed]) -> Value {
     )
 }
 
-/// The reasons in plain words; with figures if there are several.
+/// Returns the reasons in plain words; with figures if there are several.
 pub(crate) fn in_words(missed: &[Missed]) -> String {
     match missed {
         [only] => plain(&only.why),
@@ -28,7 +28,7 @@ pub(crate) fn in_words(missed: &[Missed]) -> String {
     }
 }
 
-/// What a reason means.
+/// Returns what a reason means.
 pub(crate) fn plain(why: &str) -> String {
     match why {
         "expired" => "nobody used them for longer than they are kept".into(),

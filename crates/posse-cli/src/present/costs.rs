@@ -44,7 +44,7 @@ impl Tally {
         sum
     }
 
-    /// Each group of charges by itself.
+    /// Returns each group of charges by itself.
     pub(crate) fn by<'a, K: Ord>(
         charges: impl IntoIterator<Item = &'a Charge>,
         group: impl Fn(&'a Charge) -> K,
@@ -138,7 +138,7 @@ pub(crate) fn tree(root: AgentId, agents: &[Session]) -> Vec<AgentCost<'_>> {
     lines
 }
 
-/// Who an agent is.
+/// Returns who an agent is.
 pub(crate) fn about(agent: &Session) -> Value {
     let origin = agent.origin.as_deref();
     json!({
@@ -149,7 +149,7 @@ pub(crate) fn about(agent: &Session) -> Value {
     })
 }
 
-/// What an agent is called, and what it is for, in its place in the tree.
+/// Returns what an agent is called, and what it is for, in its place in the tree.
 pub(crate) fn called(line: &AgentCost<'_>) -> String {
     let indent = "  ".repeat(line.depth);
     let origin = line.agent.origin.as_ref();

@@ -1,13 +1,71 @@
 //! What is to be said about definitions of agents, skills and teams.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use posse_port::closest;
 use serde_json::{Value, json};
 
-use crate::definitions::{DefinitionSet, HasName, Remark, Severity};
-use crate::error::FAILED;
-use crate::output::{json_line, print};
+use crate::definitions::{DefinitionSet, HasName, Remark, Severity, WatchedSources};
+use crate::error::{Advised, FAILED};
+use crate::output::{json_line, print, say_to_person};
+
+/// Checks the definitions at `paths`, or all that are looked at here, and tells what is to be said about them.
+pub(crate) fn check<S: WatchedSources>(
+    sources: &S,
+    paths: &[PathBuf],
+    json: bool,
+) -> anyhow::Result<ExitCode> {
+    let cwd = sources.cwd();
+    let set = if paths.is_empty() {
+        sources.load()
+    } else {
+        let paths: Vec<PathBuf> = paths.iter().map(|path| cwd.join(path)).collect();
+        sources.load_only(&paths)
+    };
+    report(&set, cwd, S::WORD, json)
+}
+
+/// Tells a person who lists definitions of `word` if some of them are not in order.
+pub(crate) fn tell_of_trouble<T: HasName>(set: &DefinitionSet<T>, word: &str) {
+    let trouble = set.trouble().count();
+    if trouble > 0 {
+        say_to_person(&format!(
+            "{trouble} not in order: `posse {word} check` tells"
+        ));
+    }
+}
+
+/// Returns the error for a name that no definition of `word` has; `kind` is what one of them is.
+pub(crate) fn unknown<T: HasName>(
+    set: &DefinitionSet<T>,
+    word: &str,
+    kind: &str,
+    name: &str,
+) -> Advised {
+    let names: Vec<&str> = set
+        .known
+        .iter()
+        .map(|entry| entry.definition.name())
+        .collect();
+    let meant = closest(name, &names)
+        .map(|meant| format!("did you mean {meant}? "))
+        .unwrap_or_default();
+    let there = if names.is_empty() {
+        "there are none here".into()
+    } else {
+        format!("there are {}", names.join(", "))
+    };
+    let broken = if set.trouble().next().is_some() {
+        format!("; `posse {word} check` tells what is broken")
+    } else {
+        String::new()
+    };
+    Advised {
+        what: format!("there is no {kind} called {name}"),
+        advice: format!("{meant}{there}{broken}"),
+    }
+}
 
 /// Tells all that is to be said about definitions of `what`, and whether there are errors.
 pub(crate) fn report<T: HasName>(
@@ -65,7 +123,7 @@ pub(crate) fn report<T: HasName>(
     })
 }
 
-/// Everything to be said, by file and line; what is shadowed as well.
+/// Returns everything to be said, by file and line; what is shadowed as well.
 fn remarks<T: HasName>(loaded: &DefinitionSet<T>, cwd: &Path) -> Vec<Remark> {
     let shadowed = loaded.shadowed.iter().filter_map(|known| {
         let (path, name) = (known.path.clone()?, known.definition.name());

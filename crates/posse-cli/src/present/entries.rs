@@ -29,12 +29,12 @@ struct EntryLine<'a> {
     reply: Option<&'a ReplyFacts>,
 }
 
-/// An entry as one line.
+/// Returns an entry as one line.
 pub(crate) fn line(stored: &StoredEntry) -> anyhow::Result<String> {
     Ok(serde_json::to_string(&described(stored))?)
 }
 
-/// An entry as a value, for `show --json`.
+/// Returns an entry as a value, for `show --json`.
 pub(crate) fn value(stored: &StoredEntry) -> anyhow::Result<serde_json::Value> {
     Ok(serde_json::to_value(described(stored))?)
 }
@@ -57,7 +57,7 @@ fn described(stored: &StoredEntry) -> EntryLine<'_> {
     }
 }
 
-/// A piece of a transcript, for people.
+/// Returns a piece of a transcript, for people.
 pub(crate) fn paragraph(part: &TranscriptPart, at_ms: i64) -> String {
     match part {
         TranscriptPart::Prompt(text) => {

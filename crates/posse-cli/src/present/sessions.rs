@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::output::time::moment;
 use crate::output::transcript::first_line;
 
-/// What a session is doing, in a word.
+/// Returns what a session is doing, in a word.
 pub(crate) fn state(session: &Session) -> &'static str {
     match (session.holder.is_some(), session.state) {
         (true, _) => "open",
@@ -17,12 +17,12 @@ pub(crate) fn state(session: &Session) -> &'static str {
     }
 }
 
-/// What it has cost; none if the price of any of it is not known.
+/// Returns what it has cost; none if the price of any of it is not known.
 pub(crate) fn cost(session: &Session) -> Option<Cost> {
     session.charges.iter().map(|charge| charge.cost).sum()
 }
 
-/// A session for programs; also the head of `show --json`.
+/// Returns a session for programs; also the head of `show --json`.
 pub(crate) fn object(session: &Session) -> Value {
     json!({
         "session_id": session.agent, "cwd": session.cwd.to_string_lossy(), "model": session.model,
@@ -39,7 +39,7 @@ pub(crate) fn short(id: AgentId) -> String {
     id.get(..18).unwrap_or(&id).to_owned()
 }
 
-/// Ids as short as tells them apart.
+/// Returns ids as short as tells them apart.
 pub(crate) fn shown_ids(ids: impl Iterator<Item = AgentId>) -> Vec<String> {
     let ids: Vec<String> = ids.map(|id| id.to_string()).collect();
     let mut distinct_ids = ids.clone();
@@ -54,7 +54,7 @@ pub(crate) fn shown_ids(ids: impl Iterator<Item = AgentId>) -> Vec<String> {
 /// The least of an id that is shown: the time in milliseconds.
 pub(crate) const SHORTEST: usize = 13;
 
-/// How much of the ids tells them apart.
+/// Returns how much of the ids tells them apart.
 pub(crate) fn distinct(ids: &[String]) -> usize {
     let different = |width: &usize| {
         let mut heads: Vec<&str> = ids

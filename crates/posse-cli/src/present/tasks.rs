@@ -16,7 +16,7 @@ const COLUMNS: [Column; 6] = [
     needed("SUBJECT"),
 ];
 
-/// A task for programs.
+/// Returns a task for programs.
 pub(crate) fn object(task: &Task) -> Value {
     json!({
         "id": task.id, "subject": task.subject, "description": task.description,
@@ -28,7 +28,7 @@ pub(crate) fn object(task: &Task) -> Value {
     })
 }
 
-/// Numbers as people read them.
+/// Returns numbers as people read them.
 pub(crate) fn numbers(tasks: &[TaskId]) -> String {
     tasks
         .iter()
@@ -37,7 +37,8 @@ pub(crate) fn numbers(tasks: &[TaskId]) -> String {
         .join(", ")
 }
 
-/// Tasks as a table; of what a task waits for, only what is open. Roles only if there are any.
+/// Returns tasks as a table; of what a task waits for, only what is open. Roles only if there are
+/// any.
 pub(crate) fn rows(tasks: &[Task], columns: Option<usize>) -> String {
     let roles = tasks.iter().any(|task| task.role.is_some());
     let without = |at: usize| roles || at != ROLE;

@@ -60,7 +60,7 @@ impl MemberArgs {
     }
 }
 
-/// Those who have left a team, by name, as far as their transcripts are here.
+/// Returns those who have left a team, by name, as far as their transcripts are here.
 pub(crate) async fn former(
     store: &dyn Store,
     team: &Team,
@@ -101,7 +101,7 @@ impl ChosenMember {
         }
     }
 
-    /// What it is called everywhere.
+    /// Returns what it is called everywhere.
     pub(crate) fn shown(&self) -> String {
         format!("{}@{}", self.member.name, self.team.name)
     }
@@ -114,7 +114,7 @@ fn unnamed(error: posse_protocol::BadName) -> Advised {
     }
 }
 
-/// The member of this name. `team-lead` is whoever leads now.
+/// Returns the member of this name. `team-lead` is whoever leads now.
 pub(crate) fn called(team: Team, name: &str) -> Result<ChosenMember, Advised> {
     let is_meant = |member: &&Member| {
         member.name.as_str() == name || (name == Name::LEAD && member.agent == team.lead)

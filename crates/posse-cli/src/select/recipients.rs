@@ -120,7 +120,7 @@ impl Recipients {
         })
     }
 
-    /// Those who are meant: one, or with `*` all of a team.
+    /// Returns those who are meant: one, or with `*` all of a team.
     pub(crate) fn meant(&self, name: &str) -> Result<Vec<MailRecipient>, Advised> {
         match (name, &self.team) {
             (ALL, Some(_)) => Ok(self.all.clone()),
@@ -132,7 +132,7 @@ impl Recipients {
         }
     }
 
-    /// The one of this name, or whose id begins so.
+    /// Returns the one of this name, or whose id begins so.
     pub(crate) fn called(&self, name: &str) -> Result<&MailRecipient, Advised> {
         let lower = name.to_ascii_lowercase();
         let by_id = |it: &&MailRecipient| {

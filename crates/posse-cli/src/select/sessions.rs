@@ -12,7 +12,7 @@ use crate::output::transcript::{first_line, shortened};
 /// How many candidates are named.
 const NAMED: usize = 8;
 
-/// The session of this directory that was used last.
+/// Returns the session of this directory that was used last.
 pub(crate) async fn newest(store: &dyn Store, cwd: &Path) -> anyhow::Result<Session> {
     let filter = SessionFilter {
         cwd: Some(cwd.to_owned()),
@@ -28,7 +28,7 @@ pub(crate) async fn newest(store: &dyn Store, cwd: &Path) -> anyhow::Result<Sess
 /// How many sessions are looked at before all are.
 const LOOKED_AT: usize = 32;
 
-/// The session of this directory that was used last and has something to go on from.
+/// Returns the session of this directory that was used last and has something to go on from.
 pub(crate) async fn newest_to_continue(store: &dyn Store, cwd: &Path) -> anyhow::Result<Session> {
     for limit in [LOOKED_AT, usize::MAX] {
         let filter = SessionFilter {
@@ -53,14 +53,16 @@ pub(crate) async fn newest_to_continue(store: &dyn Store, cwd: &Path) -> anyhow:
     })
 }
 
-/// Whether it failed before any reply, with a mistyped model for one, and would not go on by itself.
+/// Returns true if it failed before any reply, with a mistyped model for one, and would not go on
+/// by itself.
 fn came_to_nothing(session: &Session) -> bool {
     // A skill that an agent of its own has followed costs the session itself nothing.
     let only_asked = session.charges.is_empty() && session.entries <= 1;
     session.state == AgentState::Idle && session.holder.is_none() && only_asked
 }
 
-/// The session whose id begins so; without an id, the one of this directory that was used last.
+/// Returns the session whose id begins so; without an id, the one of this directory that was used
+/// last.
 pub(crate) async fn meant(store: &dyn Store, id: Option<&str>) -> anyhow::Result<Session> {
     match id {
         Some(prefix) => by_prefix(store, prefix).await,
@@ -68,7 +70,22 @@ pub(crate) async fn meant(store: &dyn Store, id: Option<&str>) -> anyhow::Result
     }
 }
 
-/// The one session whose id begins so.
+/// Returns the session that is meant, and every agent of its realm as all were at one moment: a sum of agents
+/// that are read one after the other would be of no moment.
+pub(crate) async fn meant_with_agents(
+    store: &dyn Store,
+    id: Option<&str>,
+) -> anyhow::Result<(Session, Vec<Session>)> {
+    let root = meant(store, id).await?;
+    let filter = AgentFilter {
+        realm: Some(root.realm),
+        ..AgentFilter::default()
+    };
+    let agents = store.agents(filter, usize::MAX).await?;
+    Ok((root, agents))
+}
+
+/// Returns the one session whose id begins so.
 pub(crate) async fn by_prefix(store: &dyn Store, prefix: &str) -> anyhow::Result<Session> {
     let prefix = prefix.trim().to_ascii_lowercase();
     let filter = SessionFilter {
@@ -93,7 +110,8 @@ pub(crate) async fn by_prefix(store: &dyn Store, prefix: &str) -> anyhow::Result
     Ok(only(&prefix, found)?)
 }
 
-/// The one agent whose id begins so: a session's main agent if there is one, else a sub-agent.
+/// Returns the one agent whose id begins so: a session's main agent if there is one, else a
+/// sub-agent.
 pub(crate) async fn agent_by_prefix(store: &dyn Store, prefix: &str) -> anyhow::Result<Session> {
     let begins = prefix.trim().to_ascii_lowercase();
     let filter = SessionFilter {

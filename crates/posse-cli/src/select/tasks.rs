@@ -5,7 +5,7 @@ use posse_protocol::{ListId, RealmId, Team};
 
 use crate::output::time::now_ms;
 
-/// The list of a team.
+/// Returns the list of a team.
 pub(crate) fn list_of(team: &Team) -> ListId {
     ListId {
         realm: team.realm,

@@ -17,17 +17,17 @@ pub(crate) fn is_called(team: &Team, name: Option<&Name>) -> bool {
     name.is_none_or(|name| team.name == *name)
 }
 
-/// Whether a process has anybody of it.
+/// Returns true if a process has anybody of it.
 fn is_held(team: &Team) -> bool {
     team.members.iter().any(|member| member.held)
 }
 
-/// Where its session works.
+/// Returns where its session works.
 fn place(team: &Team) -> Option<&Path> {
     team.members.first().map(|first| first.cwd.as_path())
 }
 
-/// The one of several, the newest first, that is most likely meant; none if nobody can say.
+/// Returns the one of several, the newest first, that is most likely meant; none if nobody can say.
 pub(crate) fn nearest(mut teams: Vec<Team>, here: &Path) -> Option<Team> {
     if teams.iter().any(is_held) {
         teams.retain(is_held);
@@ -44,14 +44,15 @@ pub(crate) fn nearest(mut teams: Vec<Team>, here: &Path) -> Option<Team> {
     at.map(|at| teams.swap_remove(at))
 }
 
-/// Whether the id of the team's first lead begins so.
+/// Returns true if the id of the team's first lead begins so.
 pub(crate) fn is_led(team: &Team, prefix: &str) -> bool {
     team.session()
         .to_string()
         .starts_with(&prefix.trim().to_ascii_lowercase())
 }
 
-/// The team of a session that was imported: no agent of it was ever here, and its first lead's id is its own.
+/// Returns the team of a session that was imported: no agent of it was ever here, and its first
+/// lead's id is its own.
 pub(crate) async fn imported(store: &dyn Store, prefix: &str) -> anyhow::Result<Option<Team>> {
     let filter = SessionFilter {
         cwd: None,

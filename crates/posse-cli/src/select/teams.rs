@@ -14,8 +14,8 @@ pub(crate) struct SessionArg {
     pub(crate) session: Option<String>,
 }
 
-/// The team of this name, or any if none is said; of the session, if that is said. Of several, one that a process
-/// has is meant, then the newest of this directory.
+/// Returns the team of this name, or any if none is said; of the session, if that is said. Of
+/// several, one that a process has is meant, then the newest of this directory.
 pub(crate) async fn meant(
     store: &dyn Store,
     name: Option<&Name>,
@@ -40,7 +40,7 @@ pub(crate) async fn meant(
     Ok(only(teams, name)?)
 }
 
-/// The only team of this name; of the session, if that is said.
+/// Returns the only team of this name; of the session, if that is said.
 pub(crate) async fn certain(
     store: &dyn Store,
     name: &Name,
@@ -54,8 +54,8 @@ pub(crate) async fn certain(
     Ok(only(teams, Some(name))?)
 }
 
-/// The teams of the session whose id begins so. A team that was imported has no session but its first lead's
-/// id.
+/// Returns the teams of the session whose id begins so. A team that was imported has no session but
+/// its first lead's id.
 async fn of_session(store: &dyn Store, all: Vec<Team>, prefix: &str) -> anyhow::Result<Vec<Team>> {
     let led: Vec<Team> = all
         .iter()

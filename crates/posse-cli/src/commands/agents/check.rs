@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use crate::definitions::AgentSources;
-use crate::present::definitions::report;
+use crate::present::definitions;
 
 /// Check definitions of agents: `file:line: error: reason`, a line each.
 ///
@@ -21,17 +21,6 @@ pub(super) struct CheckAgents {
 
 impl CheckAgents {
     pub(super) fn run(self, sources: &AgentSources) -> anyhow::Result<ExitCode> {
-        let cwd = sources.cwd();
-        let loaded = match self.paths.is_empty() {
-            true => sources.load(),
-            false => sources.load_only(
-                &self
-                    .paths
-                    .iter()
-                    .map(|path| cwd.join(path))
-                    .collect::<Vec<_>>(),
-            ),
-        };
-        report(&loaded, cwd, "agents", self.json)
+        definitions::check(sources, &self.paths, self.json)
     }
 }

@@ -8,7 +8,8 @@ use serde_json::json;
 use super::describe;
 use crate::definitions::{AgentSources, DefinitionEntry, DefinitionSet};
 use crate::output::table::{Column, needed, spare, table};
-use crate::output::{json_line, print, say_to_person, tame, width};
+use crate::output::{json_line, print, tame, width};
+use crate::present::definitions;
 
 const COLUMNS: [Column; 5] = [
     needed("NAME"),
@@ -39,29 +40,20 @@ impl ListAgents {
         if self.json {
             for known in loaded.known.iter().chain(shadowed) {
                 let mut object = describe::object(known);
-                object["shadowed_by"] =
-                    json!(winner(&loaded, known).map(|known| known.origin(Path::new(""))));
+                object["shadowed_by"] = json!(
+                    loaded
+                        .winner(known)
+                        .map(|known| known.origin(Path::new("")))
+                );
                 print(json_line(&object).as_bytes())?;
             }
             return Ok(ExitCode::SUCCESS);
         }
         let shown: Vec<&DefinitionEntry> = loaded.known.iter().chain(shadowed).collect();
         print(readable(&loaded, &shown, sources.cwd(), self.all, width()).as_bytes())?;
-        match loaded.trouble().count() {
-            0 => {}
-            trouble => say_to_person(&format!(
-                "{trouble} not in order: `posse agents check` tells"
-            )),
-        }
+        definitions::tell_of_trouble(&loaded, "agents");
         Ok(ExitCode::SUCCESS)
     }
-}
-
-/// What stands before this one, if it is not the one that counts.
-fn winner<'a>(loaded: &'a DefinitionSet, known: &DefinitionEntry) -> Option<&'a DefinitionEntry> {
-    loaded
-        .find(&known.definition.name)
-        .filter(|winner| *winner != known)
 }
 
 fn readable(
@@ -90,8 +82,9 @@ fn readable(
             tame(&description),
         ];
         if all {
-            let by =
-                winner(loaded, known).map_or_else(|| "–".to_owned(), |winner| winner.origin(cwd));
+            let by = loaded
+                .winner(known)
+                .map_or_else(|| "–".to_owned(), |winner| winner.origin(cwd));
             row.insert(4, by);
         }
         row

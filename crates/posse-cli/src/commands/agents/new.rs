@@ -84,11 +84,12 @@ impl NewAgent {
     }
 }
 
-fn name(name: &str) -> Result<String, String> {
-    file::check_name(name).map(|()| name.to_owned())
+fn name(name: &str) -> anyhow::Result<String> {
+    file::check_name(name).map_err(anyhow::Error::msg)?;
+    Ok(name.to_owned())
 }
 
-/// The file's text. What people give is quoted as JSON does it, which YAML understands.
+/// Returns the file's text. What people give is quoted as JSON does it, which YAML understands.
 fn text(name: &str, description: &str, tools: &[String]) -> String {
     let tools = match tools {
         [] => "# tools: Read, Grep, Glob\n".to_owned(),
@@ -129,7 +130,7 @@ fn write(path: &Path, text: &str, cwd: &Path) -> anyhow::Result<()> {
     }
 }
 
-/// What to do with it.
+/// Returns what to do with it.
 fn next(name: &str) -> String {
     format!(
         r#"

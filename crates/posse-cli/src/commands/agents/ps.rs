@@ -96,7 +96,7 @@ impl SessionRoots {
         Ok(Self(parents))
     }
 
-    /// The session that an agent belongs to.
+    /// Returns the session that an agent belongs to.
     fn of_agent(&self, agent: &Session) -> AgentId {
         let (mut id, mut parent) = (agent.agent, parent(agent));
         // A chain is no longer than there are agents.

@@ -99,18 +99,18 @@ impl AgentRequests {
         })
     }
 
-    /// The last history of another that its own begins with.
+    /// Returns the last history of another that its own begins with.
     pub(super) fn segment(&self) -> Option<Segment> {
         self.segments.last().copied()
     }
 
-    /// Whether its preamble is that of another.
+    /// Returns true if its preamble is that of another.
     pub(super) fn begins_like(&self, other: &Self) -> bool {
         let nothing = RequestSpan { from: 0, to: 0 };
         self.prompt(nothing).same_preamble(&other.prompt(nothing))
     }
 
-    /// What its requests have in common with one another, and with those of its kin.
+    /// Returns what its requests have in common with one another, and with those of its kin.
     pub(super) fn compared<'a>(
         &self,
         line: &'a AgentCost<'a>,
@@ -139,7 +139,7 @@ impl AgentRequests {
         self.sent.request(sending.from..sending.to)
     }
 
-    /// The request whose reply made `child`, or the last one that the child's history has.
+    /// Returns the request whose reply made `child`, or the last one that the child's history has.
     fn before(&self, child: &Self) -> Option<Prompt<'_>> {
         let segment = child
             .segments
@@ -162,7 +162,7 @@ impl AgentRequests {
         Some(self.prompt(asked.sending))
     }
 
-    /// Each one that was answered. The first one comes after its parent's.
+    /// Returns each one that was answered. The first one comes after its parent's.
     fn requests(&self, parent: Option<&Shared>) -> Vec<CacheRequest> {
         let mut before: Option<&AnsweredRequest> = None;
         let mut requests = Vec::new();

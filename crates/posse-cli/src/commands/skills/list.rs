@@ -7,10 +7,11 @@ use posse_runtime::definition::skill::Skill;
 use serde_json::json;
 
 use super::show;
+use crate::definitions::DefinitionEntry;
 use crate::definitions::skills::SkillSources;
-use crate::definitions::{DefinitionEntry, DefinitionSet};
 use crate::output::table::{Column, needed, spare, table};
-use crate::output::{json_line, print, say_to_person, tame, width};
+use crate::output::{json_line, print, tame, width};
+use crate::present::definitions;
 
 const COLUMNS: [Column; 4] = [
     needed("NAME"),
@@ -41,8 +42,11 @@ impl ListSkills {
         if self.json {
             for known in shown {
                 let mut object = show::object(known);
-                object["shadowed_by"] =
-                    json!(winner(&loaded, known).map(|winner| winner.origin(Path::new(""))));
+                object["shadowed_by"] = json!(
+                    loaded
+                        .winner(known)
+                        .map(|winner| winner.origin(Path::new("")))
+                );
                 print(json_line(&object).as_bytes())?;
             }
             return Ok(ExitCode::SUCCESS);
@@ -54,7 +58,9 @@ impl ListSkills {
                 .split_whitespace()
                 .collect::<Vec<_>>()
                 .join(" ");
-            let shadowed = winner(&loaded, known).map(|winner| winner.origin(sources.cwd()));
+            let shadowed = loaded
+                .winner(known)
+                .map(|winner| winner.origin(sources.cwd()));
             let behind = shadowed
                 .map(|by| format!("(behind {by}) "))
                 .unwrap_or_default();
@@ -68,22 +74,7 @@ impl ListSkills {
         };
         let rows: Vec<Vec<String>> = shown.iter().map(row).collect();
         print(table(&COLUMNS, &rows, width()).as_bytes())?;
-        match loaded.trouble().count() {
-            0 => {}
-            trouble => say_to_person(&format!(
-                "{trouble} not in order: `posse skills check` tells"
-            )),
-        }
+        definitions::tell_of_trouble(&loaded, "skills");
         Ok(ExitCode::SUCCESS)
     }
-}
-
-/// What stands before this one, if it is not the one that counts.
-fn winner<'a>(
-    loaded: &'a DefinitionSet<Skill>,
-    known: &DefinitionEntry<Skill>,
-) -> Option<&'a DefinitionEntry<Skill>> {
-    loaded
-        .find(&known.definition.name)
-        .filter(|winner| *winner != known)
 }

@@ -3,14 +3,13 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-use posse_port::closest;
 use posse_runtime::definition::skill::Skill;
 use serde_json::{Value, json};
 
+use crate::definitions::DefinitionEntry;
 use crate::definitions::skills::SkillSources;
-use crate::definitions::{DefinitionEntry, DefinitionSet};
-use crate::error::Advised;
 use crate::output::{json_line, print, tame};
+use crate::present::definitions;
 
 /// Show a skill: where it is from, what it may, its instructions.
 #[derive(clap::Args)]
@@ -27,13 +26,9 @@ impl ShowSkill {
         let loaded = sources.load();
         let name = self.name.trim_start_matches('/');
         let Some(known) = loaded.find(name) else {
-            anyhow::bail!(unknown(name, &loaded))
+            anyhow::bail!(definitions::unknown(&loaded, "skills", "skill", name))
         };
-        let shadows: Vec<&DefinitionEntry<Skill>> = loaded
-            .shadowed
-            .iter()
-            .filter(|other| other.is_called(name))
-            .collect();
+        let shadows = loaded.shadowed_by_name(name);
         let shown = if self.json {
             let mut object = object(known);
             let places: Vec<String> = shadows
@@ -51,7 +46,7 @@ impl ShowSkill {
     }
 }
 
-/// What a list says of a skill.
+/// Returns what a list says of a skill.
 pub(super) fn object(known: &DefinitionEntry<Skill>) -> Value {
     let it = &known.definition;
     let fork = it.fork.as_ref();
@@ -68,38 +63,13 @@ pub(super) fn object(known: &DefinitionEntry<Skill>) -> Value {
     })
 }
 
-/// Who calls it.
+/// Returns who calls it.
 pub(super) fn callers(it: &Skill) -> &'static str {
     match (it.for_model, it.for_user) {
         (true, true) => "all",
         (true, false) => "model",
         (false, true) => "user",
         (false, false) => "agents",
-    }
-}
-
-fn unknown(name: &str, loaded: &DefinitionSet<Skill>) -> Advised {
-    let names: Vec<&str> = loaded
-        .known
-        .iter()
-        .map(|known| known.definition.name.as_str())
-        .collect();
-    let meant = closest(name, &names)
-        .map(|meant| format!("did you mean {meant}? "))
-        .unwrap_or_default();
-    let there = if names.is_empty() {
-        "there are none here".into()
-    } else {
-        format!("there are {}", names.join(", "))
-    };
-    let broken = if loaded.trouble().next().is_some() {
-        "; `posse skills check` tells what is broken"
-    } else {
-        ""
-    };
-    Advised {
-        what: format!("there is no skill called {name}"),
-        advice: format!("{meant}{there}{broken}"),
     }
 }
 

@@ -125,7 +125,7 @@ impl AgentsFile {
         self.max_running.map(NonZeroUsize::get)
     }
 
-    /// What a repository's file asks for beyond what holds.
+    /// Returns what a repository's file asks for beyond what holds.
     pub(super) fn beyond(&self, holds: &AgentSettings) -> Vec<String> {
         let mut beyond = Vec::new();
         let mut note =
@@ -251,7 +251,7 @@ impl AgentsFiles {
             .unwrap_or_default()
     }
 
-    /// What only the administrator and the user may say.
+    /// Returns what only the administrator and the user may say.
     fn own<T>(&self, key: impl Fn(&AgentsFile) -> Option<T>) -> Option<T> {
         self.managed.iter().chain(&self.user).find_map(key)
     }
@@ -263,7 +263,7 @@ impl AgentsFiles {
     }
 }
 
-/// The lower of each.
+/// Returns the lower of each.
 fn least(one: Budget, other: Budget) -> Budget {
     Budget {
         cost: lower(one.cost, other.cost),
@@ -273,7 +273,7 @@ fn least(one: Budget, other: Budget) -> Budget {
     }
 }
 
-/// The lower of two bounds, where none is no bound.
+/// Returns the lower of two bounds, where none is no bound.
 fn lower<T: Ord>(one: Option<T>, other: Option<T>) -> Option<T> {
     match (one, other) {
         (Some(one), Some(other)) => Some(one.min(other)),
@@ -285,10 +285,19 @@ fn seconds(seconds: NonZeroU32) -> Duration {
     Duration::from_secs(seconds.get().into())
 }
 
-/// An amount of money that can be a budget.
-pub(crate) fn dollars(dollars: f64) -> Result<Cost, &'static str> {
+/// Why an amount of money cannot be a budget.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum BudgetError {
+    #[error("not a number")]
+    NotANumber,
+    #[error("a budget is more than nothing and at most a million")]
+    OutOfRange,
+}
+
+/// Returns an amount of money that can be a budget.
+pub(crate) fn dollars(dollars: f64) -> Result<Cost, BudgetError> {
     if !(dollars > 0.0 && dollars <= 1e6) {
-        return Err("a budget is more than nothing and at most a million");
+        return Err(BudgetError::OutOfRange);
     }
     Ok(Cost::from_pico_usd((dollars * 1e12).round() as u64))
 }

@@ -27,7 +27,7 @@ fn counts(loaded: &DefinitionSet<Skill>) -> Vec<(&str, &str)> {
         .collect()
 }
 
-/// What is said, with paths as seen from the disk's root.
+/// Returns what is said, with paths as seen from the disk's root.
 fn said(disk: &Disk, loaded: &DefinitionSet<Skill>) -> Vec<String> {
     let root = disk.path("");
     let line = |remark: &Remark| format!("{}: {}", remark.weight.as_str(), remark.in_a_line(&root));

@@ -74,7 +74,7 @@ impl<'a> TeamFileReader<'a> {
         self.remarks.push((weight, None, reason));
     }
 
-    /// What it declares; none if anything is wrong with it.
+    /// Returns what it declares; none if anything is wrong with it.
     pub(super) fn read(&mut self, name: Name, types: &[String]) -> Option<TeamDeclaration> {
         // Some editors begin a file with a mark.
         let text = self.text.strip_prefix('\u{feff}').unwrap_or(self.text);
@@ -384,13 +384,13 @@ impl<'a> TeamFileReader<'a> {
             DeValue::Integer(amount) => amount.as_str().parse().ok(),
             _ => None,
         };
-        let amount = amount.map_or(
-            Err("an amount in dollars, 2.5 for one"),
-            crate::config::settings::agents::dollars,
-        );
-        amount
-            .map_err(|why| self.error(self.at(part, key), format!("`{key}`: {why}")))
-            .ok()
+        let why = match amount.map(crate::config::settings::agents::dollars) {
+            Some(Ok(cost)) => return Some(cost),
+            Some(Err(why)) => why.to_string(),
+            None => "an amount in dollars, 2.5 for one".to_owned(),
+        };
+        self.error(self.at(part, key), format!("`{key}`: {why}"));
+        None
     }
 
     fn text(&mut self, part: &TableReader<'_, '_>, key: &str) -> Option<String> {
@@ -461,7 +461,7 @@ impl<'a> TeamFileReader<'a> {
         None
     }
 
-    /// A table under a key; anything else there is an error.
+    /// Returns a table under a key; anything else there is an error.
     fn table<'t, 'd>(
         &mut self,
         part: &TableReader<'t, 'd>,
@@ -523,7 +523,7 @@ impl<'a> TeamFileReader<'a> {
         }
     }
 
-    /// Where a key stands; where its table begins if it does not.
+    /// Returns where a key stands; where its table begins if it does not.
     fn at(&self, part: &TableReader<'_, '_>, key: &str) -> usize {
         part.keys
             .iter()
@@ -549,7 +549,7 @@ fn value<'t, 'd>(part: &TableReader<'t, 'd>, key: &str) -> Option<&'t DeValue<'d
         .map(|(_, _, value)| value.get_ref())
 }
 
-/// A number that counts something.
+/// Returns a number that counts something.
 fn whole(value: &DeValue<'_>) -> Option<u64> {
     let number = value.as_integer()?;
     u64::from_str_radix(number.as_str(), number.radix()).ok()
