@@ -20,14 +20,29 @@ pub(crate) struct SlashCommands {
     policy: Arc<Policy>,
 }
 
+/// Why words that look like a command are not one.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum SlashError {
+    #[error("/{0} is a skill that only models load")]
+    ModelOnly(String),
+    #[error("there is no command /{name}{}", suggestion(.meant.as_deref()))]
+    Unknown { name: String, meant: Option<String> },
+}
+
+fn suggestion(meant: Option<&str>) -> String {
+    meant
+        .map(|meant| format!("; did you mean /{meant}?"))
+        .unwrap_or_default()
+}
+
 impl SlashCommands {
     pub(crate) fn new(skills: Arc<Skills>, policy: Arc<Policy>) -> Self {
         Self { skills, policy }
     }
 
-    /// What is to be done about a prompt. What looks like a command and is none is a mistake, and told as one:
-    /// a model would only guess.
-    pub(crate) fn read(&self, words: Vec<ContentBlock>) -> Result<Command, String> {
+    /// Returns what is to be done about a prompt. What looks like a command and is none is a
+    /// mistake, and told as one: a model would only guess.
+    pub(crate) fn read(&self, words: Vec<ContentBlock>) -> Result<Command, SlashError> {
         let Some(ContentBlock::Text { text }) = words.first() else {
             return Ok(Command::Prompt(words));
         };
@@ -48,13 +63,13 @@ impl SlashCommands {
                     words,
                 })
             }
-            Some(skill) => Err(format!("/{} is a skill that only models load", skill.name)),
+            Some(skill) => Err(SlashError::ModelOnly(skill.name.clone())),
             None if is_path(name) => Ok(Command::Prompt(words)),
             None => Err(self.unknown(name)),
         }
     }
 
-    /// What there is to call, for programs.
+    /// Returns what there is to call, for programs.
     pub(crate) fn list(&self) -> Value {
         let compact = json!({
             "name": COMPACT, "description": "Put a summary in place of the history",
@@ -68,7 +83,7 @@ impl SlashCommands {
         callable.chain([compact]).collect()
     }
 
-    /// The names of all that a person can call.
+    /// Returns the names of all that a person can call.
     pub(crate) fn names(&self) -> Vec<String> {
         let callable = self.callable();
         callable
@@ -78,21 +93,24 @@ impl SlashCommands {
             .collect()
     }
 
-    /// The skills that a person can call: those that no rule denies.
+    /// Returns the skills that a person can call: those that no rule denies.
     fn callable(&self) -> Vec<Arc<Skill>> {
         let may = |skill: &&Arc<Skill>| skill.for_user && !self.policy.forbids_skill(&skill.name);
         self.skills.now().iter().filter(may).cloned().collect()
     }
 
-    fn unknown(&self, name: &str) -> String {
+    fn unknown(&self, name: &str) -> SlashError {
         let callable = self.names();
         let callable: Vec<&str> = callable.iter().map(String::as_str).collect();
-        let meant = closest(name, &callable).map(|meant| format!("; did you mean /{meant}?"));
-        format!("there is no command /{name}{}", meant.unwrap_or_default())
+        SlashError::Unknown {
+            name: name.to_owned(),
+            meant: closest(name, &callable).map(str::to_owned),
+        }
     }
 }
 
-/// Whether words that look like a command speak of something on the disk, or begin with a capital.
+/// Returns true if words that look like a command speak of something on the disk, or begin with a
+/// capital.
 fn is_path(name: &str) -> bool {
     name.contains(|c: char| c.is_ascii_uppercase()) || Path::new("/").join(name).exists()
 }
@@ -131,7 +149,8 @@ mod tests {
     }
 
     fn read(text: &str) -> Result<Command, String> {
-        slash().read(vec![ContentBlock::text(text)])
+        let read = slash().read(vec![ContentBlock::text(text)]);
+        read.map_err(|error| error.to_string())
     }
 
     #[test]

@@ -22,7 +22,7 @@ pub(crate) enum AnswerForm {
 }
 
 impl AnswerForm {
-    /// What is wanted here.
+    /// Returns what is wanted here.
     pub(crate) fn of(json: bool) -> Self {
         match (json, io::stdout().is_terminal()) {
             (true, _) => Self::Json,
@@ -32,7 +32,7 @@ impl AnswerForm {
     }
 }
 
-/// The question: an argument, or standard input. `example` is a command line that has one.
+/// Returns the question: an argument, or standard input. `example` is a command line that has one.
 pub(crate) fn question(text: Option<&str>, example: &str) -> anyhow::Result<String> {
     let text = match text {
         Some(text) if text != "-" => text.to_owned(),

@@ -6,6 +6,7 @@ use posse_protocol::{AgentId, Answer, Command, Question, RawJson};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
+use super::input::PeerError;
 use super::render::shape;
 
 /// How many withdrawn questions are remembered.
@@ -32,7 +33,7 @@ struct PendingApproval {
 }
 
 impl PendingApprovals {
-    /// The line that asks for this agent.
+    /// Returns the line that asks for this agent.
     pub(crate) fn ask(&mut self, agent: AgentId, question: &Question) -> Value {
         let (id, input) = (Uuid::now_v7().to_string(), shape::value(&question.input));
         let mut request = json!({
@@ -53,7 +54,8 @@ impl PendingApprovals {
         line
     }
 
-    /// The line that says that no answer is needed any more; none if the question was answered.
+    /// Returns the line that says that no answer is needed any more; none if the question was
+    /// answered.
     pub(crate) fn withdraw(&mut self, agent: AgentId, call: &str) -> Option<Value> {
         let at = self
             .open
@@ -65,12 +67,12 @@ impl PendingApprovals {
         Some(json!({"type": "control_cancel_request", "request_id": id}))
     }
 
-    /// What the answer tells the agent. Whatever is no clear yes is a no; an answer to a question that
-    /// has just been withdrawn tells nothing.
+    /// Returns what the answer tells the agent. Whatever is no clear yes is a no; an answer to a
+    /// question that has just been withdrawn tells nothing.
     pub(crate) fn answer(
         &mut self,
         id: &str,
-        response: Result<Value, String>,
+        response: Result<Value, PeerError>,
     ) -> Result<Option<Command>, UnknownApproval> {
         let Some(at) = self.open.iter().position(|open| open.id == id) else {
             let at = self
@@ -102,7 +104,7 @@ impl PendingApprovals {
     }
 }
 
-/// The answer when nobody is there to give one.
+/// Returns the answer when nobody is there to give one.
 pub(crate) fn unanswered(agent: AgentId, call: String) -> Command {
     Command::Answer {
         agent,
@@ -150,7 +152,7 @@ mod tests {
         line["request_id"].as_str().unwrap().to_owned()
     }
 
-    fn check(response: Result<Value, String>, answer: Answer) {
+    fn check(response: Result<Value, PeerError>, answer: Answer) {
         let mut questions = PendingApprovals::default();
         let id = asked(&mut questions);
         assert_eq!(
@@ -206,7 +208,7 @@ mod tests {
         );
         check(Ok(json!({})), no("the answer was neither allow nor deny"));
         check(
-            Err("gone".into()),
+            Err(PeerError("gone".into())),
             no("the question could not be answered: gone"),
         );
     }
@@ -250,7 +252,7 @@ mod tests {
         );
         assert!(questions.give_up().is_empty());
         assert_eq!(
-            questions.answer(&id, Err("late".into())),
+            questions.answer(&id, Err(PeerError("late".into()))),
             Ok(None),
             "it was under way"
         );

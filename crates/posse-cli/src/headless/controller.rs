@@ -13,7 +13,7 @@ use uuid::Uuid;
 
 use super::approvals::{PendingApprovals, UnknownApproval, unanswered};
 use super::input::stdin::StdinLine;
-use super::input::{self, ControlRequest, InputError, StdinMessage};
+use super::input::{self, ControlRequest, InputError, RequestError, StdinMessage};
 use super::output_item::{OutputItem, line};
 use super::render::{Renderer, result};
 use super::runs::Runs;
@@ -49,12 +49,8 @@ pub(crate) struct RunPlan {
 /// Where things stand.
 pub(crate) struct Controller {
     renderer: Renderer,
-    main: AgentId,
-    listening: bool,
-    started_in: PermissionMode,
-    patience: Duration,
-    slash: SlashCommands,
-    led: bool,
+    /// What was known at the start. Lines can end before all else does.
+    plan: RunPlan,
     /// What the agent has still to be told.
     pending: VecDeque<Command>,
     /// Runs that have been asked for and have not begun.
@@ -85,6 +81,17 @@ struct StopState {
     bounded: bool,
 }
 
+/// How often a signal has asked to stop.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Interruption {
+    #[default]
+    Never,
+    /// What goes on is stopped, and waited for.
+    Once,
+    /// Nothing is waited for.
+    Twice,
+}
+
 /// How it ended.
 #[derive(Default)]
 pub(crate) struct RunResult {
@@ -94,34 +101,31 @@ pub(crate) struct RunResult {
     pub(crate) left: Vec<RunFacts>,
     /// Whether they were waited for in vain.
     pub(crate) gave_up: bool,
-    /// Whether a signal ended it.
-    pub(crate) interrupted: bool,
-    /// Whether a second one did: then nothing is waited for.
-    pub(crate) at_once: bool,
+    /// Whether signals ended it.
+    pub(crate) interruption: Interruption,
     /// Whether there was input that could not be understood.
     pub(crate) not_understood: bool,
 }
 
+impl RunResult {
+    /// Returns true if a signal ended it.
+    pub(crate) fn is_interrupted(&self) -> bool {
+        self.interruption != Interruption::Never
+    }
+
+    /// Returns true if a second signal did: then nothing is waited for.
+    pub(crate) fn leaves_at_once(&self) -> bool {
+        self.interruption == Interruption::Twice
+    }
+}
+
 impl Controller {
-    pub(crate) fn new(mut renderer: Renderer, plan: RunPlan) -> Self {
-        let RunPlan {
-            main,
-            first,
-            listening,
-            started_in,
-            patience,
-            slash,
-            led,
-        } = plan;
+    pub(crate) fn new(mut renderer: Renderer, mut plan: RunPlan) -> Self {
+        let first = plan.first.take();
         first.iter().for_each(|first| renderer.told(first));
         Self {
             renderer,
-            main,
-            listening,
-            started_in,
-            patience,
-            slash,
-            led,
+            plan,
             asked: u32::from(first.is_some()),
             pending: first.into_iter().collect(),
             running: false,
@@ -136,7 +140,7 @@ impl Controller {
         }
     }
 
-    /// What is written before anything happens.
+    /// Returns what is written before anything happens.
     pub(crate) fn greet(&self) -> Vec<OutputItem> {
         self.renderer.greet()
     }
@@ -146,57 +150,61 @@ impl Controller {
         self.renderer.note(note)
     }
 
-    /// How the team stands, so long after it has begun.
+    /// Returns how the team stands, so long after it has begun.
     pub(crate) fn seen(&mut self, seen: &TeamSnapshot, elapsed: Duration) -> Vec<OutputItem> {
         self.renderer.seen(seen, elapsed)
     }
 
-    /// What the agent is to be told next.
+    /// Returns what the agent is to be told next.
     pub(crate) fn next_command(&mut self) -> Option<Command> {
         self.pending.pop_front()
     }
 
-    /// Whether another line may be read.
+    /// Returns true if another line may be read.
     pub(crate) fn takes_lines(&self) -> bool {
-        self.listening && self.pending.len() < WAITING
+        self.plan.listening && self.pending.len() < WAITING
     }
 
-    /// Whether the agent has done all that it was told, and will be told nothing more.
+    /// Returns true if the agent has done all that it was told, and will be told nothing more.
     pub(crate) fn is_done(&self) -> bool {
         self.is_over() && self.pending.is_empty()
     }
 
-    /// Whether it is time to leave: a signal said so, or what was waited for in vain is stopped.
+    /// Returns true if it is time to leave: a signal said so, or what was waited for in vain is
+    /// stopped.
     pub(crate) fn must_leave(&self) -> bool {
         let stopped = self.stopping.as_ref().is_none_or(|stopping| {
             stopping.ends == 0 && (stopping.bounded || self.runs.background().next().is_none())
         });
-        self.ending.at_once
-            || (self.ending.interrupted && !self.is_busy() && stopped)
+        self.ending.leaves_at_once()
+            || (self.ending.is_interrupted() && !self.is_busy() && stopped)
             || (self.ending.gave_up && stopped)
     }
 
-    /// How long to wait before [`Controller::waited`], and by which number this wait goes: another number is
-    /// a wait that begins anew. None if nothing is waited for but what an agent does.
+    /// Returns how long to wait before [`Controller::waited`], and by which number this wait goes:
+    /// another number is a wait that begins anew. None if nothing is waited for but what an agent
+    /// does.
     pub(crate) fn waits(&self) -> Option<(u64, Duration)> {
         if self.is_busy() {
             return None;
         }
         match &self.stopping {
             Some(stopping) => stopping.bounded.then_some((LAST_WAIT, LAST)),
-            None => (!self.listening && self.live > 0).then_some((self.wait, self.patience)),
+            None => {
+                (!self.plan.listening && self.live > 0).then_some((self.wait, self.plan.patience))
+            }
         }
     }
 
-    /// How it ended.
+    /// Returns how it ended.
     pub(crate) fn end(self) -> RunResult {
         self.ending
     }
 
-    /// The agent is gone. If it owed an end, that is a failure.
+    /// Takes note that the agent is gone. If it owed an end, that is a failure.
     pub(crate) fn gone(&mut self) -> Vec<OutputItem> {
         self.live = 0;
-        if self.is_busy() && !self.ending.interrupted {
+        if self.is_busy() && !self.ending.is_interrupted() {
             let message = "the agent ended without a word".to_owned();
             let fault = Fault {
                 class: FaultClass::Internal,
@@ -206,7 +214,7 @@ impl Controller {
             let kind = EventKind::Ended(Box::new(RunEnd::of(Outcome::Failed(fault))));
             (self.asked, self.running) = (0, true);
             return self.event(Event {
-                agent: self.main,
+                agent: self.plan.main,
                 kind,
             });
         }
@@ -215,17 +223,18 @@ impl Controller {
         items
     }
 
-    /// Whether a signal has come.
+    /// Returns true if a signal has come.
     pub(crate) fn is_interrupted(&self) -> bool {
-        self.ending.interrupted
+        self.ending.is_interrupted()
     }
 
-    /// A signal: the first stops what goes on, the second everything.
+    /// Takes a signal: the first stops what goes on, the second everything.
     pub(crate) fn signal(&mut self) -> Vec<OutputItem> {
-        self.ending.at_once = std::mem::replace(&mut self.ending.interrupted, true);
-        if self.ending.at_once {
+        if self.ending.is_interrupted() {
+            self.ending.interruption = Interruption::Twice;
             return Vec::new();
         }
+        self.ending.interruption = Interruption::Once;
         if self.is_busy() {
             self.pending.push_back(Command::Interrupt);
         }
@@ -247,7 +256,7 @@ impl Controller {
         }
         self.ending.gave_up = true;
         self.stop_runs();
-        let (live, seconds) = (self.waited_for(), self.patience.as_secs());
+        let (live, seconds) = (self.waited_for(), self.plan.patience.as_secs());
         let mut items = match live {
             0 => self.renderer.note(format!(
                 "nothing was heard of the team for {seconds} s; it is left as it is"
@@ -267,7 +276,7 @@ impl Controller {
                 return Vec::new();
             }
             self.runs.news(news);
-            if let (RunChange::Ended(_), true) = (&news.what, news.run.starter == self.main) {
+            if let (RunChange::Ended(_), true) = (&news.what, news.run.starter == self.plan.main) {
                 self.wait += 1;
                 if self.all_stopped && !self.running {
                     self.live = self.live.saturating_sub(1);
@@ -279,21 +288,21 @@ impl Controller {
         }
         let mut items = if let EventKind::Member(news) = &kind {
             self.member(agent, news)
-        } else if agent == self.main {
+        } else if agent == self.plan.main {
             self.renderer.event(&kind, &self.runs)
         } else {
             self.renderer.event_below(agent, &kind, &self.runs)
         };
         match kind {
-            EventKind::Asked(question) if self.listening => {
+            EventKind::Asked(question) if self.plan.listening => {
                 items.push(line(&self.questions.ask(agent, &question)));
             }
             EventKind::Asked(question) => self.pending.push_back(unanswered(agent, question.call)),
             EventKind::Withdrawn { call } => {
                 items.extend(self.questions.withdraw(agent, &call).iter().map(line));
             }
-            EventKind::Started if agent == self.main => self.begun(),
-            EventKind::Ended(end) if agent == self.main => self.ended(*end, &mut items),
+            EventKind::Started if agent == self.plan.main => self.begun(),
+            EventKind::Ended(end) if agent == self.plan.main => self.ended(*end, &mut items),
             EventKind::Quiet => self.live = 0,
             _ => {}
         }
@@ -308,11 +317,11 @@ impl Controller {
         self.renderer.member(agent, news)
     }
 
-    /// A line came, or the end of all lines.
+    /// Takes a line of input; none is the end of them.
     pub(crate) fn line(&mut self, came: Option<StdinLine>) -> Vec<OutputItem> {
         let told = match came {
             None => {
-                self.listening = false;
+                self.plan.listening = false;
                 self.pending.extend(self.questions.give_up());
                 let mut items = self.say_what_is_waited_for();
                 self.settle(&mut items);
@@ -328,11 +337,11 @@ impl Controller {
             Ok(StdinMessage::Prompt {
                 to: Some(agent),
                 words,
-            }) if agent != self.main => {
+            }) if agent != self.plan.main => {
                 self.pending.push_back(to(agent, Command::Prompt(words)));
                 Vec::new()
             }
-            Ok(StdinMessage::Prompt { words, .. }) => match self.slash.read(words) {
+            Ok(StdinMessage::Prompt { words, .. }) => match self.plan.slash.read(words) {
                 Ok(command) => {
                     // While a run goes on, the history is compacted within it.
                     let within = matches!(command, Command::Compact { .. }) && self.is_busy();
@@ -341,7 +350,7 @@ impl Controller {
                     self.pending.push_back(command);
                     Vec::new()
                 }
-                Err(what) => self.not_understood(&what),
+                Err(error) => self.not_understood(&error.to_string()),
             },
             Ok(StdinMessage::Request { id, request }) => {
                 let answer = self.request(request);
@@ -366,14 +375,14 @@ impl Controller {
         }
     }
 
-    /// Whether a run goes on or is to come.
+    /// Returns true if a run goes on or is to come.
     fn is_busy(&self) -> bool {
         self.running || self.asked > 0
     }
 
-    /// Whether nothing more will happen.
+    /// Returns true if nothing more will happen.
     fn is_over(&self) -> bool {
-        !self.listening && !self.is_busy() && self.live == 0
+        !self.plan.listening && !self.is_busy() && self.live == 0
     }
 
     /// A run has begun: one that was asked for, or one that the end of a background run begins.
@@ -391,7 +400,7 @@ impl Controller {
         if !std::mem::take(&mut self.running) {
             self.asked = self.asked.saturating_sub(1);
         }
-        if self.ending.interrupted {
+        if self.ending.is_interrupted() {
             // After a signal nothing that still waits is begun.
             self.asked = 0;
         }
@@ -426,7 +435,7 @@ impl Controller {
             }
             Some(stopping) => stopping.ends = stopping.ends.min(self.live),
             // What was started while the run was being stopped has to go too.
-            None if self.ending.interrupted => self.stop_runs(),
+            None if self.ending.is_interrupted() => self.stop_runs(),
             None => items.extend(self.say_what_is_waited_for()),
         }
     }
@@ -441,7 +450,7 @@ impl Controller {
         let known: Vec<RunFacts> = self.runs.background().cloned().collect();
         let of_main: Vec<Uuid> = known
             .iter()
-            .filter(|facts| facts.starter == self.main)
+            .filter(|facts| facts.starter == self.plan.main)
             .map(|facts| facts.task)
             .collect();
         let count = of_main.len();
@@ -476,10 +485,10 @@ impl Controller {
         }
     }
 
-    /// How many background runs go on. Members of a team that work are counted with them, and told of by
-    /// themselves.
+    /// Returns how many background runs go on. Members of a team that work are counted with them,
+    /// and told of by themselves.
     fn waited_for(&self) -> usize {
-        let with_members = self.led || self.runs.has_members();
+        let with_members = self.plan.led || self.runs.has_members();
         if with_members {
             self.runs.background().count()
         } else {
@@ -497,7 +506,7 @@ impl Controller {
     fn finish(&mut self, items: &mut Vec<OutputItem>) {
         if let (Some(last), false) = (&self.ending.last, self.finished) {
             self.finished = true;
-            let broken_off = self.led && self.ending.interrupted;
+            let broken_off = self.plan.led && self.ending.is_interrupted();
             items.extend(self.renderer.finish(last, &self.ending.left, broken_off));
         }
     }
@@ -507,18 +516,18 @@ impl Controller {
         self.renderer.not_understood(what)
     }
 
-    fn request(&mut self, request: ControlRequest) -> Result<Value, String> {
+    fn request(&mut self, request: ControlRequest) -> Result<Value, RequestError> {
         match request {
             ControlRequest::Initialize => {
                 return Ok(json!({
-                    "commands": self.slash.list(), "output_style": "default", "available_output_styles": ["default"],
+                    "commands": self.plan.slash.list(), "output_style": "default", "available_output_styles": ["default"],
                     "models": [], "capabilities": [
                         "interrupt", "set_permission_mode", "can_use_tool", "stop_task", "stop_all_tasks",
                         "background_tasks",
                     ],
                 }));
             }
-            ControlRequest::Interrupt(Some(agent)) if agent != self.main => {
+            ControlRequest::Interrupt(Some(agent)) if agent != self.plan.main => {
                 self.pending.push_back(to(agent, Command::Interrupt));
             }
             ControlRequest::Interrupt(_) if self.is_busy() => {
@@ -526,9 +535,9 @@ impl Controller {
             }
             ControlRequest::Interrupt(_) => {}
             ControlRequest::SetMode(PermissionMode::BypassPermissions)
-                if self.started_in != PermissionMode::BypassPermissions =>
+                if self.plan.started_in != PermissionMode::BypassPermissions =>
             {
-                return Err("bypassPermissions must be asked for when posse is started".into());
+                return Err(RequestError::Bypass);
             }
             ControlRequest::SetMode(mode) => {
                 self.pending.push_back(Command::SetMode(mode));

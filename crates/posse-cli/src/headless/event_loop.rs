@@ -11,7 +11,7 @@ use posse_protocol::{Event, EventKind};
 use posse_runtime::live::handle::AgentHandle;
 use tokio::sync::{mpsc, oneshot};
 
-use super::controller::{Controller, RunResult};
+use super::controller::{Controller, Interruption, RunResult};
 use super::input::stdin::StdinLine;
 use super::output_item::OutputItem;
 use super::signals::Signals;
@@ -113,10 +113,10 @@ pub(crate) async fn run(
         }
     }
     let mut ending = controller.end();
-    if !ending.at_once {
+    if !ending.leaves_at_once() {
         tokio::select! {
             written = writer.finish() => written?,
-            () = signals.next() => (ending.interrupted, ending.at_once) = (true, true),
+            () = signals.next() => ending.interruption = Interruption::Twice,
         }
     }
     Ok(ending)
@@ -128,7 +128,7 @@ async fn sent(sending: &mut Option<Sending>) {
     }
 }
 
-/// What there is to tell, if there is anything.
+/// Returns what there is to tell, if there is anything.
 async fn told(swept: &mut Option<oneshot::Receiver<String>>) -> Option<String> {
     match swept {
         Some(swept) => swept.await.ok(),
@@ -136,7 +136,7 @@ async fn told(swept: &mut Option<oneshot::Receiver<String>>) -> Option<String> {
     }
 }
 
-/// What is to be written of the team as it stands.
+/// Returns what is to be written of the team as it stands.
 async fn looked(
     watch: &mut Option<TeamWatch>,
     controller: &mut Controller,

@@ -82,7 +82,7 @@ pub(crate) fn question(call: &str, from: Option<&str>) -> Question {
     }
 }
 
-/// A sub-agent of the main agent.
+/// Returns a sub-agent of the main agent.
 pub(crate) fn run(number: u128) -> RunFacts {
     RunFacts {
         task: Uuid::from_u128(number),

@@ -2,6 +2,8 @@
 
 pub(crate) mod stdin;
 
+use std::fmt::Display;
+
 use posse_protocol::{AgentId, ContentBlock, PermissionMode};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -20,7 +22,7 @@ pub(crate) enum StdinMessage {
     /// The answer to a question of ours.
     Response {
         id: String,
-        response: Result<Value, String>,
+        response: Result<Value, PeerError>,
     },
     /// Nothing that needs doing.
     Nothing,
@@ -39,6 +41,43 @@ pub(crate) enum ControlRequest {
     StopAllTasks,
     /// Wait no longer for the sub-agents that are waited for.
     BackgroundTasks,
+}
+
+/// What a program says went wrong when it should have answered.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub(crate) struct PeerError(pub(crate) String);
+
+/// Why a request is not granted.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum RequestError {
+    #[error("`agent_id` is no id of an agent")]
+    AgentId,
+    #[error("bypassPermissions must be asked for when posse is started")]
+    Bypass,
+    #[error("`{0}` is missing")]
+    Missing(&'static str),
+    #[error("{0}")]
+    Mode(String),
+    #[error("not supported: a session keeps the model it began with")]
+    SetModel,
+    #[error("`{0}` is no id of a task")]
+    TaskId(String),
+    #[error("not supported: {0}")]
+    Unsupported(String),
+}
+
+/// Why a user message is not a prompt.
+#[derive(Debug, thiserror::Error)]
+enum PromptError {
+    #[error("a user message without words")]
+    Empty,
+    #[error("an image that is not base64")]
+    Image,
+    #[error("a block without `{0}`")]
+    Missing(&'static str),
+    #[error("a user message cannot hold `{0}`")]
+    Unsupported(String),
 }
 
 /// A line that cannot be done. With an id it is answered under that id.
@@ -107,13 +146,16 @@ pub(crate) fn read(line: &str) -> Result<StdinMessage, InputError> {
             agent_id: to,
         } => prompt(message.content)
             .map(|words| StdinMessage::Prompt { to, words })
-            .map_err(not),
+            .map_err(|error| not(error.to_string())),
         InputObject::ControlRequest {
             request_id: id,
             request,
         } => match read_request(&request) {
             Ok(request) => Ok(StdinMessage::Request { id, request }),
-            Err(what) => Err(InputError { id: Some(id), what }),
+            Err(error) => Err(InputError {
+                id: Some(id),
+                what: error.to_string(),
+            }),
         },
         InputObject::ControlResponse {
             response:
@@ -133,7 +175,7 @@ pub(crate) fn read(line: &str) -> Result<StdinMessage, InputError> {
                 },
         } => Ok(StdinMessage::Response {
             id,
-            response: Err(error),
+            response: Err(PeerError(error)),
         }),
         InputObject::ControlCancelRequest {} | InputObject::KeepAlive {} => {
             Ok(StdinMessage::Nothing)
@@ -141,11 +183,11 @@ pub(crate) fn read(line: &str) -> Result<StdinMessage, InputError> {
     }
 }
 
-/// The line that answers a request.
-pub(crate) fn response(id: &str, answer: Result<Value, String>) -> Value {
+/// Returns the line that answers a request.
+pub(crate) fn response<E: Display>(id: &str, answer: Result<Value, E>) -> Value {
     let response = match answer {
         Ok(answer) => json!({"subtype": "success", "request_id": id, "response": answer}),
-        Err(error) => json!({"subtype": "error", "request_id": id, "error": error}),
+        Err(error) => json!({"subtype": "error", "request_id": id, "error": error.to_string()}),
     };
     json!({"type": "control_response", "response": response})
 }
@@ -154,7 +196,7 @@ fn not(what: String) -> InputError {
     InputError { id: None, what }
 }
 
-fn read_request(request: &Value) -> Result<ControlRequest, String> {
+fn read_request(request: &Value) -> Result<ControlRequest, RequestError> {
     match request["subtype"].as_str() {
         Some("initialize") => Ok(ControlRequest::Initialize),
         Some("interrupt") => match request.get("agent_id").filter(|id| !id.is_null()) {
@@ -163,31 +205,35 @@ fn read_request(request: &Value) -> Result<ControlRequest, String> {
                 let id = id
                     .as_str()
                     .and_then(|id| id.parse().ok())
-                    .ok_or("`agent_id` is no id of an agent")?;
+                    .ok_or(RequestError::AgentId)?;
                 Ok(ControlRequest::Interrupt(Some(id)))
             }
         },
         Some("set_permission_mode") => {
-            let mode = request["mode"].as_str().ok_or("`mode` is missing")?;
+            let mode = request["mode"]
+                .as_str()
+                .ok_or(RequestError::Missing("mode"))?;
             mode.parse()
                 .map(ControlRequest::SetMode)
-                .map_err(|error| format!("{error}"))
+                .map_err(|error| RequestError::Mode(format!("{error}")))
         }
         Some("stop_task") => {
-            let task = request["task_id"].as_str().ok_or("`task_id` is missing")?;
+            let task = request["task_id"]
+                .as_str()
+                .ok_or(RequestError::Missing("task_id"))?;
             Uuid::parse_str(task)
                 .map(ControlRequest::StopTask)
-                .map_err(|_| format!("`{task}` is no id of a task"))
+                .map_err(|_| RequestError::TaskId(task.to_owned()))
         }
         Some("stop_all_tasks") => Ok(ControlRequest::StopAllTasks),
         Some("background_tasks") => Ok(ControlRequest::BackgroundTasks),
-        Some("set_model") => Err("not supported: a session keeps the model it began with".into()),
-        Some(other) => Err(format!("not supported: {other}")),
-        None => Err("`subtype` is missing".into()),
+        Some("set_model") => Err(RequestError::SetModel),
+        Some(other) => Err(RequestError::Unsupported(other.to_owned())),
+        None => Err(RequestError::Missing("subtype")),
     }
 }
 
-fn prompt(content: Content) -> Result<Vec<ContentBlock>, String> {
+fn prompt(content: Content) -> Result<Vec<ContentBlock>, PromptError> {
     let blocks = match content {
         Content::Text(text) => vec![ContentBlock::text(text)],
         Content::Blocks(blocks) => blocks.iter().map(block).collect::<Result<_, _>>()?,
@@ -199,16 +245,16 @@ fn prompt(content: Content) -> Result<Vec<ContentBlock>, String> {
     if blocks.iter().any(says_something) {
         Ok(blocks)
     } else {
-        Err("a user message without words".into())
+        Err(PromptError::Empty)
     }
 }
 
-fn block(block: &Value) -> Result<ContentBlock, String> {
-    let text = |value: &Value, name: &str| {
+fn block(block: &Value) -> Result<ContentBlock, PromptError> {
+    let text = |value: &Value, name: &'static str| {
         value[name]
             .as_str()
             .map(str::to_owned)
-            .ok_or_else(|| format!("a block without `{name}`"))
+            .ok_or(PromptError::Missing(name))
     };
     match block["type"].as_str() {
         Some("text") => text(block, "text").map(ContentBlock::text),
@@ -216,9 +262,9 @@ fn block(block: &Value) -> Result<ContentBlock, String> {
             media_type: text(&block["source"], "media_type")?,
             data: text(&block["source"], "data")?,
         }),
-        Some("image") => Err("an image that is not base64".into()),
-        Some(other) => Err(format!("a user message cannot hold `{other}`")),
-        None => Err("a block without `type`".into()),
+        Some("image") => Err(PromptError::Image),
+        Some(other) => Err(PromptError::Unsupported(other.to_owned())),
+        None => Err(PromptError::Missing("type")),
     }
 }
 
@@ -352,7 +398,7 @@ mod tests {
             said(json!({"type": "control_response", "response": response})),
             Ok(StdinMessage::Response {
                 id: "q".into(),
-                response: Err("no".into())
+                response: Err(PeerError("no".into()))
             })
         );
         assert_eq!(read("  \n"), Ok(StdinMessage::Nothing));

@@ -17,6 +17,7 @@ use super::{event_loop, stop};
 use crate::assemble::open::{self, Started};
 use crate::assemble::options::{OutputFormat, RunOptions};
 use crate::assemble::run_config::RunConfig;
+use crate::definitions::slash::SlashError;
 use crate::error::{self, Advised};
 use crate::output::{json_line, print, say};
 
@@ -141,13 +142,13 @@ async fn work(options: &RunOptions, job: RunJob) -> anyhow::Result<ExitCode> {
         ending = event_loop::run(controller, handle, &mut events, outside, &clock) => ending,
         Err(error) = &mut stopping => Err(error),
     };
-    if !matches!(&ending, Ok(RunResult { at_once: true, .. })) {
+    if !ending.as_ref().is_ok_and(RunResult::leaves_at_once) {
         // Events are read on, so that the agent does not wait for us while we wait for it.
         let drain = async { while events.recv().await.is_some() {} };
         signals::unless_signalled(async { tokio::join!(runtime.shut_down(), drain) }).await?;
     }
     let ending = ending?;
-    if team.is_some() && ending.interrupted {
+    if team.is_some() && ending.is_interrupted() {
         say(&format!(
             "the team keeps what it has done; go on with: {again}"
         ));
@@ -155,12 +156,12 @@ async fn work(options: &RunOptions, job: RunJob) -> anyhow::Result<ExitCode> {
     Ok(finish(&ending, &again))
 }
 
-/// A prompt that looks like a command and is none.
-fn no_command(what: String) -> Advised {
+/// Returns the error for a prompt that looks like a command and is not one.
+fn no_command(error: SlashError) -> Advised {
     let advice =
         "`posse skills list` tells what can be called; a word before the slash makes it a prompt";
     Advised {
-        what,
+        what: error.to_string(),
         advice: advice.into(),
     }
 }
@@ -181,7 +182,7 @@ fn finish(ending: &RunResult, again: &str) -> ExitCode {
         None => 0,
     };
     match code {
-        _ if ending.interrupted => ExitCode::from(error::INTERRUPTED),
+        _ if ending.is_interrupted() => ExitCode::from(error::INTERRUPTED),
         0 if ending.not_understood => ExitCode::from(error::FAILED),
         0 if ending.gave_up => ExitCode::from(error::LIMITED),
         code => ExitCode::from(code),

@@ -18,7 +18,7 @@ pub(crate) enum OutputItem {
     Panel(Box<Panel>),
 }
 
-/// An object on a line of its own.
+/// Returns an object on a line of its own.
 pub(crate) fn line(value: &Value) -> OutputItem {
     OutputItem::Out(json_line(value))
 }

@@ -108,7 +108,7 @@ pub(crate) async fn join(config: RunConfig, target: JoinTarget) -> anyhow::Resul
     Ok(ExitCode::SUCCESS)
 }
 
-/// The team that members are hosted of.
+/// Returns the team that members are hosted of.
 async fn team_of(
     store: &dyn Store,
     session: &posse_port::store::Session,
@@ -195,7 +195,7 @@ impl PaneLoop<'_> {
         Ok(conversation.farewell())
     }
 
-    /// Whether a process has the session's main agent. Who cannot say is taken for a yes.
+    /// Returns true if a process has the session's main agent. Who cannot say is taken for a yes.
     async fn lead_is_there(&self) -> bool {
         let filter = SessionFilter {
             cwd: None,

@@ -32,7 +32,8 @@ pub(crate) struct PanelRow {
 }
 
 impl Panel {
-    /// Its lines, none wider than the window and no more than fit: those who work are shown before the others.
+    /// Returns its lines, none wider than the window and no more than fit: those who work are shown
+    /// before the others.
     pub(crate) fn lines(&self, columns: usize, rows: usize) -> Vec<String> {
         // A line that fills the last column would be followed by an empty one.
         let widest = columns.saturating_sub(1);
@@ -89,7 +90,7 @@ impl PanelRow {
     }
 }
 
-/// How long something has lasted.
+/// Returns how long something has lasted.
 fn lasted(elapsed: Duration) -> String {
     let seconds = elapsed.as_secs();
     match (seconds / 3600, seconds / 60 % 60, seconds % 60) {

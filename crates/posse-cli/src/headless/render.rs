@@ -38,8 +38,8 @@ pub(crate) enum Renderer {
 }
 
 impl Renderer {
-    /// Returns the renderer that the options ask for. A team's lead says its words at the end only: until then
-    /// others have something to tell.
+    /// Returns the renderer that the options ask for. A team's lead says its words at the end only:
+    /// until then others have something to tell.
     pub(crate) fn new(options: &RunOptions, facts: SessionFacts, team: bool) -> Self {
         let person = std::io::stderr().is_terminal();
         match options.output_format() {
@@ -54,7 +54,7 @@ impl Renderer {
         }
     }
 
-    /// What is written before anything happens.
+    /// Returns what is written before anything happens.
     pub(crate) fn greet(&self) -> Vec<OutputItem> {
         match self {
             Self::Lines(lines) => vec![line(&lines.init())],
@@ -75,7 +75,7 @@ impl Renderer {
         }
     }
 
-    /// What is written of an event of the main agent.
+    /// Returns what is written of an event of the main agent.
     pub(crate) fn event(&mut self, event: &EventKind, runs: &Runs) -> Vec<OutputItem> {
         match (self, event) {
             (Self::Text(text), event) => text.event(event, runs),
@@ -98,7 +98,7 @@ impl Renderer {
         }
     }
 
-    /// What is written of what happened to a member of a team.
+    /// Returns what is written of what happened to a member of a team.
     pub(crate) fn member(&mut self, agent: AgentId, news: &MemberNews) -> Vec<OutputItem> {
         match self {
             Self::Text(text) => {
@@ -109,7 +109,7 @@ impl Renderer {
         }
     }
 
-    /// What is written of how the team stands.
+    /// Returns what is written of how the team stands.
     pub(crate) fn seen(&mut self, seen: &TeamSnapshot, elapsed: Duration) -> Vec<OutputItem> {
         let mut items = match self {
             Self::Text(text) => text.tasks(seen),
@@ -126,7 +126,7 @@ impl Renderer {
         items
     }
 
-    /// What is written of an event of a sub-agent.
+    /// Returns what is written of an event of a sub-agent.
     pub(crate) fn event_below(
         &mut self,
         agent: AgentId,
@@ -149,9 +149,9 @@ impl Renderer {
         }
     }
 
-    /// What is written when nothing more will happen. `all` is the last run's end, with what all took;
-    /// `left` is what was stopped because nobody waits any longer; `broken_off` says that a team was stopped
-    /// before it was done.
+    /// Returns what is written when nothing more will happen. `all` is the last run's end, with
+    /// what all took; `left` is what was stopped because nobody waits any longer; `broken_off` says
+    /// that a team was stopped before it was done.
     pub(crate) fn finish(
         &mut self,
         all: &RunEnd,
@@ -173,7 +173,7 @@ impl Renderer {
         }
     }
 
-    /// What is written while background runs are waited for.
+    /// Returns what is written while background runs are waited for.
     pub(crate) fn waiting(&mut self, live: usize, runs: &Runs) -> Vec<OutputItem> {
         let known: Vec<&RunFacts> = runs.background().collect();
         let what = format!(
@@ -188,7 +188,7 @@ impl Renderer {
         }
     }
 
-    /// What is written when they were waited for long enough.
+    /// Returns what is written when they were waited for long enough.
     pub(crate) fn left_running(
         &mut self,
         live: usize,
@@ -217,7 +217,7 @@ impl Renderer {
         }
     }
 
-    /// A line for people, between all else.
+    /// Returns a line for people, between all else.
     pub(crate) fn note(&mut self, note: String) -> Vec<OutputItem> {
         match self {
             Self::Text(text) => text.trouble(note),
@@ -225,7 +225,7 @@ impl Renderer {
         }
     }
 
-    /// What is written of a line of input that could not be read.
+    /// Returns what is written of a line of input that could not be read.
     pub(crate) fn not_understood(&self, what: &str) -> Vec<OutputItem> {
         let note = OutputItem::Note(format!("input: {}", tame(what)));
         match self {
@@ -247,7 +247,7 @@ fn counted(runs: usize) -> String {
     }
 }
 
-/// What some runs are called, after a colon; of many only the first.
+/// Returns what some runs are called, after a colon; of many only the first.
 fn listed(runs: &[&RunFacts]) -> String {
     let named: Vec<String> = runs.iter().take(NAMED).map(|run| called(run)).collect();
     let more = runs.len() - named.len();

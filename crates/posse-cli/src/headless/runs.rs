@@ -49,22 +49,22 @@ impl Runs {
         self.members.entry(agent).or_insert_with(|| address(news));
     }
 
-    /// Whether this is the run of a member of a team.
+    /// Returns true if this is the run of a member of a team.
     pub(crate) fn is_member(&self, task: Uuid) -> bool {
         self.members.contains_key(&AgentId::from(task))
     }
 
-    /// Whether anybody here belongs to a team.
+    /// Returns true if anybody here belongs to a team.
     pub(crate) fn has_members(&self) -> bool {
         !self.members.is_empty()
     }
 
-    /// How many there are.
+    /// Returns how many there are.
     pub(crate) fn len(&self) -> usize {
         self.live.len()
     }
 
-    /// Those that nobody waits for.
+    /// Returns those that nobody waits for.
     pub(crate) fn background(&self) -> impl Iterator<Item = &RunFacts> {
         self.live
             .values()
@@ -72,7 +72,7 @@ impl Runs {
             .map(|live| &live.facts)
     }
 
-    /// What an agent is called, for people.
+    /// Returns what an agent is called, for people.
     pub(crate) fn called(&self, agent: AgentId) -> String {
         let run = self.live.get(&agent.uuid()).map(|live| called(&live.facts));
         run.or_else(|| self.members.get(&agent).cloned())
@@ -80,12 +80,12 @@ impl Runs {
     }
 }
 
-/// What a member is called everywhere.
+/// Returns what a member is called everywhere.
 pub(crate) fn address(news: &MemberNews) -> String {
     format!("{}@{}", news.name, news.team)
 }
 
-/// What a run is called, for people: its name, or what it is and does.
+/// Returns what a run is called, for people: its name, or what it is and does.
 pub(crate) fn called(facts: &RunFacts) -> String {
     match (&facts.name, facts.kind) {
         (Some(name), _) => name.to_string(),
@@ -94,7 +94,7 @@ pub(crate) fn called(facts: &RunFacts) -> String {
     }
 }
 
-/// What it does, in few words.
+/// Returns what it does, in few words.
 pub(crate) fn described(facts: &RunFacts) -> String {
     shortened(&facts.description, LONGEST)
 }

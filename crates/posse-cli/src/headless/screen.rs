@@ -77,7 +77,7 @@ fn show(text: &str) {
     }
 }
 
-/// How many rows lines take that were drawn for a wider window.
+/// Returns how many rows lines take that were drawn for a wider window.
 fn rows_of(lines: &[usize], columns: usize) -> usize {
     lines
         .iter()
@@ -85,7 +85,8 @@ fn rows_of(lines: &[usize], columns: usize) -> usize {
         .sum()
 }
 
-/// The size of the terminal at stderr, if there is one that can be drawn on: not where colours are unwanted.
+/// Returns the size of the terminal at stderr, if there is one that can be drawn on: not where
+/// colours are unwanted.
 fn window() -> Option<(usize, usize)> {
     let err = io::stderr();
     if AutoStream::choice(&err) == ColorChoice::Never {

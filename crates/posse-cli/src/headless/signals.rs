@@ -59,7 +59,7 @@ pub(crate) async fn unless_signalled<T>(last: impl Future<Output = T>) -> io::Re
     Ok(())
 }
 
-/// Whether the process was started with SIGHUP, which is number 1, ignored.
+/// Returns true if the process was started with SIGHUP, which is number 1, ignored.
 fn ignores_hangup(status: &str) -> bool {
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
     mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok())

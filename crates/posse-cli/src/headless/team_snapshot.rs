@@ -22,7 +22,7 @@ pub(crate) struct TeamSnapshot {
 }
 
 impl TeamSnapshot {
-    /// The colour of the one who does a task.
+    /// Returns the colour of the one who does a task.
     pub(crate) fn color(&self, task: &Task) -> Option<&str> {
         let owner = task.owner.as_ref()?;
         let member = self
@@ -33,7 +33,7 @@ impl TeamSnapshot {
         Some(&member.color)
     }
 
-    /// The same for people who look on.
+    /// Returns the same for people who look on.
     pub(crate) fn panel(&self, elapsed: Duration) -> Panel {
         let of = |is_it: fn(TaskStatus) -> bool| {
             self.tasks.iter().filter(|task| is_it(task.status)).count()

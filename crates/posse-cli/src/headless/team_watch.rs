@@ -64,8 +64,8 @@ impl TeamWatch {
         self.dirty = true;
     }
 
-    /// How the team stands; as it was seen last if a look is not worth it. What cannot be seen now may be later:
-    /// progress is never a reason to fail.
+    /// Returns how the team stands; as it was seen last if a look is not worth it. What cannot be
+    /// seen now may be later: progress is never a reason to fail.
     pub(crate) async fn look(&mut self, refresh: Refresh) -> Option<&TeamSnapshot> {
         self.skipped += 1;
         if refresh == Refresh::Always || self.dirty || self.skipped >= QUIET {
@@ -143,7 +143,7 @@ impl TeamWatch {
     }
 }
 
-/// Whether somebody of this team wants a plan approved.
+/// Returns true if somebody of this team wants a plan approved.
 fn is_plan_of(request: &OpenRequest, team: &Team) -> bool {
     let is_of = |id| team.members.iter().any(|member| member.agent == id);
     request.kind == RequestKind::Plan

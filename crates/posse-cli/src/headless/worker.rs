@@ -212,7 +212,7 @@ impl WorkerContext<'_> {
         self.worker.teams.is_empty() || self.worker.teams.contains(&team.name)
     }
 
-    /// The main agent of a team's session, and where it works.
+    /// Returns the main agent of a team's session, and where it works.
     async fn session_of(&self, team: &Team) -> Result<Option<(AgentId, PathBuf)>, StoreError> {
         let mut at = team.lead;
         loop {
@@ -253,14 +253,14 @@ impl WorkerContext<'_> {
     }
 }
 
-/// Whether a process has the lead.
+/// Returns true if a process has the lead.
 fn is_led(team: &Team) -> bool {
     team.members
         .iter()
         .any(|member| member.agent == team.lead && member.held)
 }
 
-/// Whether a member waits for a worker.
+/// Returns true if a member waits for a worker.
 fn is_free(member: &posse_protocol::Member) -> bool {
     !member.held && member.backend == WORKER && member.state != MemberState::ShutDown
 }

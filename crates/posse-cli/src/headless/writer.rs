@@ -50,7 +50,7 @@ impl OutputWriter {
         })
     }
 
-    /// Whether everything has been handed on, so that more may come.
+    /// Returns true if everything has been handed on, so that more may come.
     pub(crate) fn is_ready(&self) -> bool {
         self.pending.is_empty()
     }

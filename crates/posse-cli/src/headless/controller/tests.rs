@@ -185,12 +185,12 @@ fn the_first_signal_stops_the_run_and_the_second_everything() {
     assert!(controller.must_leave(), "what waits is not begun");
     let mut idle = self::controller();
     idle.signal();
-    assert!(idle.must_leave() && !idle.end().at_once);
+    assert!(idle.must_leave() && !idle.end().leaves_at_once());
     let mut stuck = self::controller();
     tell(&mut stuck, prompt("one"));
     stuck.signal();
     stuck.signal();
-    assert!(stuck.must_leave() && stuck.end().at_once);
+    assert!(stuck.must_leave() && stuck.end().leaves_at_once());
 }
 
 #[test]
@@ -411,7 +411,7 @@ fn what_does_not_end_is_told_and_stopped() {
     assert_eq!(told[0]["result"], "all done");
     assert!(controller.must_leave());
     let ending = controller.end();
-    assert!(ending.gave_up && !ending.interrupted);
+    assert!(ending.gave_up && !ending.is_interrupted());
     let mut lines = single(Renderer::Lines(JsonLines::new(facts(), false)));
     lines.event(ended_with(1));
     let told = values(lines.waited());
@@ -468,12 +468,12 @@ fn a_signal_while_it_waits_stops_background_runs_and_a_second_one_leaves() {
         values(controller.event(news(run_ended(run(1)))))[0]["subtype"],
         "success"
     );
-    assert!(controller.must_leave() && !controller.end().at_once);
+    assert!(controller.must_leave() && !controller.end().leaves_at_once());
     let mut impatient = single(Renderer::Json(facts()));
     impatient.event(ended_with(1));
     impatient.signal();
     impatient.signal();
-    assert!(impatient.must_leave() && impatient.end().at_once);
+    assert!(impatient.must_leave() && impatient.end().leaves_at_once());
 }
 
 #[test]
@@ -577,7 +577,7 @@ fn of_a_team_only_what_the_lead_has_started_is_stopped_and_not_waited_for_long()
         values(controller.waited())[0]["terminal_reason"],
         "interrupted"
     );
-    assert!(controller.must_leave() && !controller.end().at_once);
+    assert!(controller.must_leave() && !controller.end().leaves_at_once());
 }
 
 #[test]

@@ -26,8 +26,8 @@ pub(crate) enum StdinLine {
     Unreadable(&'static str),
 }
 
-/// The lines of standard input; the channel closes at its end. Whoever writes faster than the agent
-/// reads waits.
+/// Returns the lines of standard input; the channel closes at its end. Whoever writes faster than
+/// the agent reads waits.
 pub(crate) fn lines() -> mpsc::Receiver<StdinLine> {
     let (sender, receiver) = mpsc::channel(WAITING);
     // A thread of its own: a read that never ends must not keep the process from ending.
@@ -62,8 +62,8 @@ fn next_line(input: &mut impl BufRead, longest: usize) -> io::Result<Option<Stdi
     )))
 }
 
-/// The prompt: what was given, and what a pipe or a file on standard input adds to it. None if there
-/// are no words at all.
+/// Returns the prompt: what was given, and what a pipe or a file on standard input adds to it. None
+/// if there are no words at all.
 pub(crate) fn prompt(
     given: Option<&str>,
     ask_terminal: bool,
@@ -124,7 +124,7 @@ fn joined(given: Option<&str>, piped: &str) -> Option<Vec<ContentBlock>> {
     Some(texts.into_iter().map(ContentBlock::text).collect())
 }
 
-/// Text that was given, or is piped in where `-` stands for it.
+/// Returns text that was given, or is piped in where `-` stands for it.
 pub(crate) fn text(given: String) -> anyhow::Result<String> {
     use std::io::{IsTerminal, Read};
 

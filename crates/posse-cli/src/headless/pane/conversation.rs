@@ -111,7 +111,7 @@ impl Conversation {
         })
     }
 
-    /// What is written before anything happens.
+    /// Returns what is written before anything happens.
     pub(super) fn greet(&self) -> Vec<OutputItem> {
         let mut items = Vec::new();
         for member in self
@@ -298,7 +298,7 @@ impl Conversation {
         }
     }
 
-    /// A line was typed, or there will be none any more.
+    /// Takes a line that was typed; none is the end of them.
     pub(super) fn line(&mut self, came: Option<StdinLine>) -> Vec<OutputItem> {
         let words = match came {
             None => return Vec::new(),
@@ -395,7 +395,7 @@ impl Conversation {
         }
     }
 
-    /// The last line.
+    /// Returns the last line.
     pub(super) fn farewell(&self) -> String {
         let (team, again) = (&self.team.name, &self.facts.again);
         match self.over {
@@ -412,7 +412,7 @@ impl Conversation {
     }
 }
 
-/// What a question is about: a command as it would run, or the whole input of another tool.
+/// Returns what a question is about: a command as it would run, or the whole input of another tool.
 fn wanted(question: &Question) -> String {
     let Ok(serde_json::Value::Object(mut input)) = serde_json::from_str(question.input.get())
     else {
@@ -427,7 +427,8 @@ fn wanted(question: &Question) -> String {
     }
 }
 
-/// What somebody was told, in a line: of mail who wrote it and how it begins, in the sender's colour.
+/// Returns what somebody was told, in a line: of mail who wrote it and how it begins, in the
+/// sender's colour.
 fn told(content: &[ContentBlock], team: &Team) -> Option<String> {
     let shown = |line: &str| one_line(&shortened(line, LONGEST));
     content.iter().rev().find_map(|block| match block {
@@ -445,7 +446,7 @@ fn told(content: &[ContentBlock], team: &Team) -> Option<String> {
     })
 }
 
-/// The newest of the mail that a text shows: from whom, and how it begins.
+/// Returns the newest of the mail that a text shows: from whom, and how it begins.
 fn mail(text: &str) -> Option<(&str, &str)> {
     let (_, mail) = text.rsplit_once("<mail from=\"")?;
     let (from, rest) = mail.split_once('"')?;
@@ -453,7 +454,7 @@ fn mail(text: &str) -> Option<(&str, &str)> {
     Some((from, first_line(body)?))
 }
 
-/// The first line that is no frame of something.
+/// Returns the first line that is no frame of something.
 fn first_line(text: &str) -> Option<&str> {
     text.lines()
         .map(str::trim)

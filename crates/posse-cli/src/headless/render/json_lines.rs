@@ -39,7 +39,7 @@ impl JsonLines {
         self.prompts.push_back(prompt);
     }
 
-    /// The first line: what the session is.
+    /// Returns the first line: what the session is.
     pub(crate) fn init(&self) -> Value {
         let facts = &self.facts;
         self.stamped(json!({
@@ -51,7 +51,7 @@ impl JsonLines {
         }))
     }
 
-    /// The lines of an event. Questions are not among them: they go by the control channel.
+    /// Returns the lines of an event. Questions are not among them: they go by the control channel.
     pub(crate) fn event(&mut self, event: &EventKind) -> Vec<Value> {
         let told = match event {
             EventKind::Entry(entry) => self.entry(entry),
@@ -91,7 +91,7 @@ impl JsonLines {
         told.into_iter().map(|line| self.stamped(line)).collect()
     }
 
-    /// A line of input that was not understood.
+    /// Returns the line about input that was not understood.
     pub(crate) fn not_understood(&self, what: &str) -> Value {
         self.stamped(json!({"type": "system", "subtype": "input_error", "error": what}))
     }
@@ -106,12 +106,12 @@ impl JsonLines {
         self.stamped(members::line(agent, news))
     }
 
-    /// A task of a team has changed.
+    /// Returns the line about a task of a team that has changed.
     pub(crate) fn task(&self, team: &str, task: &Task) -> Value {
         self.stamped(members::task_line(team, task))
     }
 
-    /// A call of a sub-agent was denied.
+    /// Returns the line about a denied call of a sub-agent.
     pub(crate) fn denied_below(&self, agent: AgentId, name: &str, denial: &Denial) -> Value {
         let mut line = denied_line(denial);
         line["agent_id"] = json!(agent);
@@ -119,7 +119,7 @@ impl JsonLines {
         self.stamped(line)
     }
 
-    /// What nobody waits for any longer.
+    /// Returns what nobody waits for any longer.
     pub(crate) fn left_running(&self, left: &[RunFacts], seconds: u64) -> Value {
         self.stamped(json!({
             "type": "system", "subtype": "left_running", "tasks": tasks::list(left), "waited_seconds": seconds,
@@ -163,8 +163,8 @@ impl JsonLines {
         lines
     }
 
-    /// Whose words a prompt is. Who sent it knows it already; that it comes back says that it will not be
-    /// lost. What posse itself or another agent says was sent by nobody out there.
+    /// Returns whose words a prompt is. Who sent it knows it already; that it comes back says that
+    /// it will not be lost. What posse itself or another agent says was sent by nobody out there.
     fn origin(&mut self, content: &[ContentBlock]) -> &'static str {
         let is_next = |sent: &Vec<ContentBlock>| sent.iter().all(|block| content.contains(block));
         match self.prompts.pop_front_if(|sent| is_next(sent)) {
@@ -226,7 +226,7 @@ mod tests {
         }))
     }
 
-    /// The lines without what differs from run to run; all must carry it.
+    /// Returns the lines without what differs from run to run; all must carry it.
     fn lines(lines: &mut JsonLines, event: &EventKind) -> Vec<Value> {
         let mut told = lines.event(event);
         for line in &mut told {

@@ -12,7 +12,8 @@ use crate::present;
 /// The longest answer or reason that is told, in characters.
 const LONGEST: usize = 120;
 
-/// The line for people; none if there is nothing worth one: what somebody works on, the tasks tell.
+/// Returns the line for people; none if there is nothing worth one: what somebody works on, the
+/// tasks tell.
 pub(crate) fn note(news: &MemberNews) -> Option<String> {
     let what = match &news.what {
         MemberChange::Joined {
@@ -60,7 +61,7 @@ fn idle(report: &IdleReport) -> String {
     format!("{said}{branch}")
 }
 
-/// The line for programs.
+/// Returns the line for programs.
 pub(crate) fn line(agent: AgentId, news: &MemberNews) -> Value {
     let event = match &news.what {
         MemberChange::Joined { .. } => "joined",
@@ -95,7 +96,7 @@ pub(crate) fn line(agent: AgentId, news: &MemberNews) -> Value {
     line
 }
 
-/// The line for people about a task that has changed; none if it is worth none.
+/// Returns the line for people about a task that has changed; none if it is worth none.
 pub(crate) fn task_note(task: &Task, color: Option<&str>) -> Option<String> {
     let subject = shortened(task.subject.lines().next().unwrap_or_default(), LONGEST);
     let owner = task
@@ -118,7 +119,7 @@ pub(crate) fn task_note(task: &Task, color: Option<&str>) -> Option<String> {
     }
 }
 
-/// The line for programs about a task that has changed.
+/// Returns the line for programs about a task that has changed.
 pub(crate) fn task_line(team: &str, changed: &Task) -> Value {
     json!({"type": "system", "subtype": "team_task", "team": team, "task": present::tasks::object(changed)})
 }

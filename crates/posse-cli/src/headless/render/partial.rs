@@ -22,7 +22,7 @@ enum BlockKind {
 }
 
 impl PartialReply {
-    /// The events that a piece of a reply makes.
+    /// Returns the events that a piece of a reply makes.
     pub(crate) fn delta(&mut self, delta: &Delta) -> Vec<Value> {
         match delta {
             Delta::Started { model } => {
@@ -70,7 +70,7 @@ impl PartialReply {
         }
     }
 
-    /// The events that end a reply which is whole.
+    /// Returns the events that end a reply which is whole.
     pub(crate) fn whole(&mut self, facts: &ReplyFacts) -> Vec<Value> {
         if !self.begun {
             return Vec::new();

@@ -22,7 +22,7 @@ pub(crate) struct Progress {
 }
 
 impl Progress {
-    /// The line about it; none if there is nothing worth one. `live` of them go on.
+    /// Returns the line about it; none if there is nothing worth one. `live` of them go on.
     pub(crate) fn note(&mut self, news: &RunNews, live: usize) -> Option<String> {
         let facts = &news.run;
         let indent = "  ".repeat(facts.depth.saturating_sub(1).min(8) as usize);
@@ -69,7 +69,7 @@ fn started(facts: &RunFacts, background: bool) -> String {
     format!("⇢ {what}{name}: {}{aside}", described(facts))
 }
 
-/// How a run ended, and what it took.
+/// Returns how a run ended, and what it took.
 pub(crate) fn ended(facts: &RunFacts, end: &Notification) -> String {
     let usage = &end.usage;
     let mut parts = vec![format!("⇠ {} {}", end.status.as_str(), described(facts))];
@@ -99,7 +99,7 @@ pub(crate) fn ended(facts: &RunFacts, end: &Notification) -> String {
     parts.join(" · ")
 }
 
-/// A number with a comma before every three digits.
+/// Returns a number with a comma before every three digits.
 pub(crate) fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();

@@ -11,7 +11,7 @@ use crate::present::cache_misses::{in_words, of_reasons};
 /// A person is told of so many tokens that were missed in the cache, and of more.
 const WORTH_A_WORD: u64 = 20_000;
 
-/// A run's end as one object.
+/// Returns a run's end as one object.
 pub(crate) fn result(session: AgentId, end: &RunEnd) -> Value {
     let (subtype, terminal_reason) = words(&end.outcome);
     let is_error = end.outcome != Outcome::Completed;
@@ -45,7 +45,7 @@ pub(crate) fn result(session: AgentId, end: &RunEnd) -> Value {
     result
 }
 
-/// The exit code; `docs/cli.md` lists them.
+/// Returns the exit code; `docs/cli.md` lists them.
 pub(crate) fn exit_code(outcome: &Outcome) -> u8 {
     match outcome {
         Outcome::Completed => 0,
@@ -55,7 +55,7 @@ pub(crate) fn exit_code(outcome: &Outcome) -> u8 {
     }
 }
 
-/// What went wrong, in a line; none if nothing did.
+/// Returns what went wrong, in a line; none if nothing did.
 pub(crate) fn complaint(outcome: &Outcome) -> Option<String> {
     Some(match outcome {
         Outcome::Completed => return None,
@@ -72,7 +72,7 @@ pub(crate) fn complaint(outcome: &Outcome) -> Option<String> {
     })
 }
 
-/// What to do about it.
+/// Returns what to do about it.
 pub(crate) fn advice(outcome: &Outcome, again: &str) -> Option<String> {
     let go_on = format!("`{again}`");
     Some(match outcome {
@@ -96,7 +96,7 @@ pub(crate) fn advice(outcome: &Outcome, again: &str) -> Option<String> {
     })
 }
 
-/// What the whole tree took from the cache, and what was missed there.
+/// Returns what the whole tree took from the cache, and what was missed there.
 fn cache(end: &RunEnd) -> Value {
     let all = end
         .spent
@@ -127,7 +127,7 @@ fn figures(usage: &Usage) -> Value {
     })
 }
 
-/// What a person is told of misses; none if they are not worth a word.
+/// Returns what a person is told of misses; none if they are not worth a word.
 pub(crate) fn missed(misses: &Misses) -> Option<String> {
     if misses.tokens() < WORTH_A_WORD {
         return None;
@@ -146,7 +146,7 @@ pub(crate) fn missed(misses: &Misses) -> Option<String> {
     ))
 }
 
-/// The end of a run, with what the runs before it took as well.
+/// Returns the end of a run, with what the runs before it took as well.
 pub(crate) fn added(before: Option<RunEnd>, end: RunEnd) -> RunEnd {
     let Some(mut before) = before else { return end };
     before.misses.append(end.misses);
@@ -162,7 +162,7 @@ pub(crate) fn added(before: Option<RunEnd>, end: RunEnd) -> RunEnd {
     }
 }
 
-/// What was spent in two places, a line per model.
+/// Returns what was spent in two places, a line per model.
 fn together(one: &[Spent], other: &[Spent]) -> Vec<Spent> {
     let mut all: Vec<Spent> = Vec::new();
     for spent in one.iter().chain(other) {
@@ -177,14 +177,14 @@ fn together(one: &[Spent], other: &[Spent]) -> Vec<Spent> {
     all
 }
 
-/// All tokens of the main agent in a run.
+/// Returns all tokens of the main agent in a run.
 pub(crate) fn usage(end: &RunEnd) -> Usage {
     end.spent
         .iter()
         .fold(Usage::default(), |sum, spent| sum + spent.usage)
 }
 
-/// All money of a run, sub-agents included; none if the price of any of it is not known.
+/// Returns all money of a run, sub-agents included; none if the price of any of it is not known.
 pub(crate) fn cost(end: &RunEnd) -> Option<Cost> {
     end.spent
         .iter()

@@ -5,7 +5,7 @@ use posse_protocol::{
 };
 use serde_json::{Value, json};
 
-/// A message of one's own or of tools, whole.
+/// Returns a message of one's own or of tools, whole.
 pub(crate) fn message(message: &Message) -> Value {
     let role = match message.role {
         Role::User => "user",
@@ -23,7 +23,7 @@ pub(crate) fn reply_part(part: &ContentBlock, facts: &ReplyFacts, is_last: bool)
     })
 }
 
-/// A block.
+/// Returns a block.
 pub(crate) fn block(block: &ContentBlock) -> Value {
     match block {
         ContentBlock::Text { text } => json!({"type": "text", "text": text}),
@@ -71,7 +71,7 @@ pub(crate) fn usage(usage: &Usage) -> Value {
     })
 }
 
-/// The API's word for why a reply stopped.
+/// Returns the API's word for why a reply stopped.
 pub(crate) fn stop_word(stop: &StopReason) -> String {
     match stop {
         StopReason::EndTurn => "end_turn",

@@ -5,7 +5,7 @@ use posse_protocol::{
 };
 use serde_json::{Value, json};
 
-/// The lines of what happened to a run in this session.
+/// Returns the lines of what happened to a run in this session.
 pub(crate) fn lines(news: &RunNews, session: AgentId) -> Vec<Value> {
     let facts = &news.run;
     let line = |subtype: &str| json!({"type": "system", "subtype": subtype, "task_id": facts.task, "tool_use_id": call(&facts.call)});
@@ -93,7 +93,7 @@ fn ended(line: &mut Value, end: &Notification) {
     }
 }
 
-/// The call that started a run; null if a message did.
+/// Returns the call that started a run; null if a message did.
 fn call(id: &str) -> Option<&str> {
     Some(id).filter(|id| !id.is_empty())
 }

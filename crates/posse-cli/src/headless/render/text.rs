@@ -22,16 +22,20 @@ const LONGEST_REASON: usize = 200;
 /// Turns events into text.
 pub(crate) struct TextRenderer {
     facts: SessionFacts,
-    /// Whether a person sees stdout: then replies show while they arrive. A pipe gets the last one,
+    /// There if a person sees stdout: then replies show while they arrive. A pipe gets the last one,
     /// whole, once it is certain.
-    live: bool,
+    live: Option<LiveReply>,
     /// Whether progress is told.
     notes: bool,
+    titles: HashMap<String, String>,
+    progress: Progress,
+}
+
+/// What a terminal shows of a reply that arrives.
+struct LiveReply {
     at_line_start: bool,
     /// Whether the present attempt has shown anything.
     anything: bool,
-    titles: HashMap<String, String>,
-    progress: Progress,
 }
 
 impl TextRenderer {
@@ -39,10 +43,11 @@ impl TextRenderer {
         let (titles, progress) = (HashMap::new(), Progress::default());
         Self {
             facts,
-            live,
+            live: live.then_some(LiveReply {
+                at_line_start: true,
+                anything: false,
+            }),
             notes,
-            at_line_start: true,
-            anything: false,
             titles,
             progress,
         }
@@ -51,15 +56,23 @@ impl TextRenderer {
     pub(crate) fn event(&mut self, event: &EventKind, runs: &Runs) -> Vec<OutputItem> {
         let mut items = Vec::new();
         match event {
-            EventKind::Delta(Delta::Started { .. }) => self.anything = false,
-            EventKind::Delta(Delta::Text(text)) if self.live && !text.is_empty() => {
-                self.anything = true;
-                self.at_line_start = text.ends_with('\n');
-                items.push(OutputItem::Out(tame(text)));
+            EventKind::Delta(Delta::Started { .. }) => {
+                self.live.iter_mut().for_each(|live| live.anything = false);
+            }
+            EventKind::Delta(Delta::Text(text)) if !text.is_empty() => {
+                if let Some(live) = &mut self.live {
+                    live.anything = true;
+                    live.at_line_start = text.ends_with('\n');
+                    items.push(OutputItem::Out(tame(text)));
+                }
             }
             EventKind::Entry(entry) if entry.kind == EntryKind::Reply => self.end_line(&mut items),
             EventKind::Retry(retry) => {
-                let void = if std::mem::take(&mut self.anything) {
+                let shown = self
+                    .live
+                    .as_mut()
+                    .is_some_and(|live| std::mem::take(&mut live.anything));
+                let void = if shown {
                     ", and what it had said is void"
                 } else {
                     ""
@@ -105,8 +118,9 @@ impl TextRenderer {
         items
     }
 
-    /// What is written when nothing more will happen: the last reply, and what all of it took. What the lead of a
-    /// team said before it was broken off is no result, and how to go on is said later.
+    /// Returns what is written when nothing more will happen: the last reply, and what all of it
+    /// took. What the lead of a team said before it was broken off is no result, and how to go on
+    /// is said later.
     pub(crate) fn finish(&mut self, all: &RunEnd, broken_off: bool) -> Vec<OutputItem> {
         let mut items = Vec::new();
         self.end_line(&mut items);
@@ -115,7 +129,7 @@ impl TextRenderer {
             all.outcome,
             Outcome::Completed | Outcome::Partial(_) | Outcome::Refused
         );
-        if !self.live && is_result && !broken_off && !text.is_empty() {
+        if self.live.is_none() && is_result && !broken_off && !text.is_empty() {
             items.push(OutputItem::Out(format!("{}\n", tame(text))));
         }
         if let Some(missed) = result::missed(&all.misses) {
@@ -152,7 +166,7 @@ impl TextRenderer {
         items
     }
 
-    /// Tasks of a team that have changed.
+    /// Returns tasks of a team that have changed.
     pub(crate) fn tasks(&mut self, seen: &TeamSnapshot) -> Vec<OutputItem> {
         let mut items = Vec::new();
         for task in &seen.changed {
@@ -170,7 +184,7 @@ impl TextRenderer {
         items
     }
 
-    /// What is waited for.
+    /// Returns what is waited for.
     pub(crate) fn waiting(&mut self, note: String) -> Vec<OutputItem> {
         let mut items = Vec::new();
         self.note(&mut items, &note);
@@ -202,13 +216,15 @@ impl TextRenderer {
     }
 
     fn end_line(&mut self, items: &mut Vec<OutputItem>) {
-        if self.live && !std::mem::replace(&mut self.at_line_start, true) {
+        if let Some(live) = &mut self.live
+            && !std::mem::replace(&mut live.at_line_start, true)
+        {
             items.push(OutputItem::Out("\n".into()));
         }
     }
 }
 
-/// What is said of an attempt that failed.
+/// Returns what is said of an attempt that failed.
 pub(crate) fn failed_attempt(retry: &Retry, void: &str) -> String {
     let (why, wait) = (
         shortened(&retry.fault.message, LONGEST_REASON),
@@ -220,7 +236,7 @@ pub(crate) fn failed_attempt(retry: &Retry, void: &str) -> String {
     ))
 }
 
-/// What is said of a call that was denied, and to whom if not to the main agent.
+/// Returns what is said of a call that was denied, and to whom if not to the main agent.
 pub(crate) fn denied(denial: &Denial, whose: Option<&str>) -> String {
     // Who denied it may have said that word already.
     let why = denial
@@ -231,7 +247,7 @@ pub(crate) fn denied(denial: &Denial, whose: Option<&str>) -> String {
     one_line(&format!("✗ {whose}{} denied{why}", denial.tool))
 }
 
-/// What is said of something that reached nobody.
+/// Returns what is said of something that reached nobody.
 pub(crate) fn unheard(what: &str) -> String {
     one_line(&format!("not heard: {what}"))
 }

@@ -53,7 +53,7 @@ impl WorkerReport {
         self.tell(&one_line(what), json!({"event": "note", "text": what}))
     }
 
-    /// A session is left to other workers.
+    /// Tells that a session is left to other workers.
     pub(super) fn left(&self, session: AgentId, why: &str) -> anyhow::Result<()> {
         let line = format!(
             "session {} is left to other workers: {}",
