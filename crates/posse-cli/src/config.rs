@@ -9,7 +9,7 @@ pub(crate) mod store_choice;
 use anyhow::Context;
 use tokio::runtime::{Builder, Runtime};
 
-/// A runtime on this thread alone: commands that wait for one thing need no more.
+/// Returns a runtime on this thread alone: commands that wait for one thing need no more.
 pub(crate) fn runtime() -> anyhow::Result<Runtime> {
     Builder::new_current_thread()
         .enable_all()

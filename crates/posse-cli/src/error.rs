@@ -79,12 +79,12 @@ pub(crate) fn report(error: &anyhow::Error, json: bool) -> ExitCode {
     ExitCode::from(FAILED)
 }
 
-/// An error for programs.
+/// Returns an error for programs.
 pub(crate) fn object(what: &str, hint: Option<&str>) -> serde_json::Value {
     serde_json::json!({"error": what, "hint": hint})
 }
 
-/// What happened, in a line.
+/// Returns what happened, in a line.
 fn what(error: &anyhow::Error) -> String {
     match error.downcast_ref::<StoreError>() {
         Some(store @ StoreError::Engine { place, .. })
@@ -96,7 +96,7 @@ fn what(error: &anyhow::Error) -> String {
     }
 }
 
-/// Whether nobody reads our output any more.
+/// Returns true if nobody reads our output any more.
 pub(crate) fn is_broken_pipe(error: &anyhow::Error) -> bool {
     error
         .downcast_ref::<std::io::Error>()
@@ -111,7 +111,7 @@ pub(crate) fn tell(what: &str, hint: Option<&str>) {
     }
 }
 
-/// What to do about a fault of this class.
+/// Returns what to do about a fault of this class.
 pub(crate) fn for_class(class: FaultClass) -> Option<&'static str> {
     Some(match class {
         FaultClass::Unreachable => "is something listening there? `posse doctor` checks the way",
@@ -142,7 +142,7 @@ pub(crate) fn for_class(class: FaultClass) -> Option<&'static str> {
     })
 }
 
-/// What to do about an error.
+/// Returns what to do about an error.
 pub(crate) fn hint(error: &anyhow::Error) -> Option<String> {
     if let Some(advised) = error.downcast_ref::<Advised>() {
         return Some(advised.advice.clone());

@@ -8,7 +8,7 @@ use anyhow::Context;
 use crate::config::environment::posse_home;
 use crate::error::Advised;
 
-/// Where tools put what is too long to be told.
+/// Returns where tools put what is too long to be told.
 pub(crate) fn spill() -> anyhow::Result<PathBuf> {
     let home = home()?;
     // The store may be elsewhere, and this be the first that is kept here.
@@ -25,7 +25,7 @@ pub(crate) fn spill() -> anyhow::Result<PathBuf> {
     Ok(spill)
 }
 
-/// Where worktrees of agents are.
+/// Returns where worktrees of agents are.
 pub(crate) fn worktrees() -> anyhow::Result<PathBuf> {
     Ok(home()?.join("worktrees"))
 }

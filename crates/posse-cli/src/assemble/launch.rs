@@ -32,7 +32,7 @@ const HUSHED: [&str; 8] = [
     "no_proxy",
 ];
 
-/// What runs in a pane that is opened for a member.
+/// Returns what runs in a pane that is opened for a member.
 pub(crate) fn launch(config: &RunConfig) -> anyhow::Result<Launch> {
     if config.limits.budget.tokens.is_some() {
         anyhow::bail!(Advised {
@@ -72,7 +72,7 @@ pub(crate) fn launch(config: &RunConfig) -> anyhow::Result<Launch> {
     })
 }
 
-/// The flags that make it the same for a member there as here.
+/// Returns the flags that make it the same for a member there as here.
 fn flags(config: &RunConfig) -> anyhow::Result<Vec<OsString>> {
     let mut flags = FlagList::default();
     // What a server is opened with may have a password in it, and others read command lines.
@@ -147,7 +147,7 @@ mod tests {
     use crate::config::store::StoreArgs;
     use crate::definitions::InlineAgents;
 
-    /// What the flags of a wish ask for in the other process.
+    /// Returns what the flags of a wish ask for in the other process.
     fn carried(arguments: &[&str]) -> (RunConfig, RunConfig) {
         let args =
             crate::Args::try_parse_from([&["posse", "-p", "x"], arguments].concat()).unwrap();

@@ -69,7 +69,7 @@ pub(crate) enum InputFormat {
 }
 
 impl RunOptions {
-    /// What the grammar of the command line cannot say. `path` is the command that they belong to.
+    /// Checks what the grammar of the command line cannot say. `path` is the command that they belong to.
     pub(crate) fn check(&self, path: &[&'static str]) -> Result<(), UsageError> {
         let wrong = |what: &str| Err(UsageError::new(path, ErrorKind::ArgumentConflict, what));
         let lines_out = self.output_format() == OutputFormat::StreamJson;
@@ -82,12 +82,12 @@ impl RunOptions {
         Ok(())
     }
 
-    /// The types of agents that are defined by the command line itself.
+    /// Returns the types of agents that are defined by the command line itself.
     pub(crate) fn given(&self, path: &[&'static str]) -> Result<InlineAgents, UsageError> {
         self.terms.given(path)
     }
 
-    /// What they ask for, in the session that is meant.
+    /// Returns what they ask for, in the session that is meant.
     pub(crate) fn run_config(
         &self,
         which: Option<SessionChoice>,
@@ -113,12 +113,12 @@ impl RunOptions {
         }
     }
 
-    /// How long background runs are waited for while nothing happens.
+    /// Returns how long background runs are waited for while nothing happens.
     pub(crate) fn patience(&self) -> Duration {
         Duration::from_secs(self.background_wait.unwrap_or(600))
     }
 
-    /// Whether prompts and answers come as lines.
+    /// Returns true if prompts and answers come as lines.
     pub(crate) fn by_lines(&self) -> bool {
         self.input_format == Some(InputFormat::StreamJson)
     }

@@ -21,7 +21,7 @@ pub(crate) struct PaneContext {
     pub(crate) counts_tokens: bool,
 }
 
-/// Where teammates run.
+/// Returns where teammates run.
 pub(crate) fn choose(
     teams: &TeamSettings,
     context: PaneContext,
@@ -99,7 +99,7 @@ fn decide(
     }
 }
 
-/// How it could be otherwise.
+/// Returns how it could be otherwise.
 fn otherwise(teams: &TeamSettings) -> String {
     match &teams.forced {
         Some(ForcedBy::File(path)) => {

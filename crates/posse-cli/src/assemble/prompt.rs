@@ -22,7 +22,7 @@ pub(crate) struct PromptParts<'a> {
     pub(crate) day: &'a str,
 }
 
-/// The system prompt, block by block.
+/// Returns the system prompt, block by block.
 pub(crate) fn system(parts: PromptParts<'_>) -> Vec<String> {
     let mut blocks = vec![parts.instead.unwrap_or(OWN_WORDS).trim_end().to_owned()];
     blocks.extend(surroundings(parts));
@@ -30,7 +30,7 @@ pub(crate) fn system(parts: PromptParts<'_>) -> Vec<String> {
     blocks
 }
 
-/// What sub-agents are told too: everything but the words about what the agent is.
+/// Returns what sub-agents are told too: everything but the words about what the agent is.
 pub(crate) fn surroundings(parts: PromptParts<'_>) -> Vec<String> {
     let is_repository = parts
         .cwd

@@ -1,9 +1,20 @@
 //! Lists of permission rules, as flags give them.
 
-use posse_permission::{Policy, RuleList, Source};
+use posse_permission::{Policy, RuleError, RuleList, Source};
 
-/// A list of allow rules.
-pub(crate) fn allowing(list: &str) -> Result<Vec<String>, String> {
+/// Why a text is not a list of rules.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum RuleListError {
+    #[error("`{0}` closes a parenthesis too many")]
+    Closed(String),
+    #[error("`{0}` leaves a parenthesis open")]
+    Open(String),
+    #[error("`{}` is no permission rule: {}", .0.rule, .0.why)]
+    Rule(RuleError),
+}
+
+/// Returns a list of allow rules.
+pub(crate) fn allowing(list: &str) -> Result<Vec<String>, RuleListError> {
     let allow = split(list)?;
     checked(&RuleList {
         allow: allow.clone(),
@@ -12,8 +23,8 @@ pub(crate) fn allowing(list: &str) -> Result<Vec<String>, String> {
     Ok(allow)
 }
 
-/// A list of deny rules.
-pub(crate) fn denying(list: &str) -> Result<Vec<String>, String> {
+/// Returns a list of deny rules.
+pub(crate) fn denying(list: &str) -> Result<Vec<String>, RuleListError> {
     let deny = split(list)?;
     checked(&RuleList {
         deny: deny.clone(),
@@ -22,8 +33,8 @@ pub(crate) fn denying(list: &str) -> Result<Vec<String>, String> {
     Ok(deny)
 }
 
-/// Whether they are rules at all; where their paths begin does not matter for that.
-fn checked(rules: &RuleList) -> Result<(), String> {
+/// Checks that they are rules at all; where their paths begin does not matter for that.
+fn checked(rules: &RuleList) -> Result<(), RuleListError> {
     let anywhere = || "/".into();
     let source = Source {
         name: String::new(),
@@ -32,11 +43,11 @@ fn checked(rules: &RuleList) -> Result<(), String> {
         home: Some(anywhere()),
     };
     let checked = Policy::default().add(&source, rules);
-    checked.map_err(|error| format!("`{}` is no permission rule: {}", error.rule, error.why))
+    checked.map_err(RuleListError::Rule)
 }
 
 /// Takes a list apart at commas and blanks; what stands in parentheses stays together.
-fn split(list: &str) -> Result<Vec<String>, String> {
+fn split(list: &str) -> Result<Vec<String>, RuleListError> {
     let mut rules = vec![String::new()];
     let mut depth = 0_usize;
     for c in list.chars() {
@@ -45,7 +56,7 @@ fn split(list: &str) -> Result<Vec<String>, String> {
             ')' => {
                 depth = depth
                     .checked_sub(1)
-                    .ok_or_else(|| format!("`{list}` closes a parenthesis too many"))?
+                    .ok_or_else(|| RuleListError::Closed(list.to_owned()))?
             }
             _ => {}
         }
@@ -56,7 +67,7 @@ fn split(list: &str) -> Result<Vec<String>, String> {
         }
     }
     if depth > 0 {
-        return Err(format!("`{list}` leaves a parenthesis open"));
+        return Err(RuleListError::Open(list.to_owned()));
     }
     rules.retain(|rule| !rule.is_empty());
     Ok(rules)
@@ -88,6 +99,7 @@ mod tests {
         assert!(
             denying("Read Bsh")
                 .unwrap_err()
+                .to_string()
                 .starts_with("`Bsh` is no permission rule: ")
         );
     }

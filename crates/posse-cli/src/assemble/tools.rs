@@ -17,14 +17,14 @@ static GUARDIAN: LazyLock<Guardian> = LazyLock::new(|| {
     Guardian::new(posse, [GUARD])
 });
 
-/// The tools of an agent, without those that the rules forbid altogether.
+/// Returns the tools of an agent, without those that the rules forbid altogether.
 pub(crate) fn tools(policy: &Policy) -> Toolbox {
     let mut tools = all_tools();
     tools.retain(|tool| !policy.forbids_tool(tool));
     tools
 }
 
-/// Every tool that there is.
+/// Returns every tool that there is.
 pub(crate) fn all_tools() -> Toolbox {
     posse_tools::all(Means {
         reach: Reach::Public,

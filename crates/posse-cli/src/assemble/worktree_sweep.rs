@@ -26,7 +26,7 @@ pub(crate) fn start(worktrees: GitWorktrees, home: &Path) -> oneshot::Receiver<S
     told
 }
 
-/// What is told of those that were not removed.
+/// Returns what is told of those that were not removed.
 fn line(swept: &[Swept]) -> Option<String> {
     let kept = swept.iter().filter(|swept| !swept.removed).count();
     let hold = if kept == 1 {

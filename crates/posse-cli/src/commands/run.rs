@@ -49,7 +49,7 @@ impl RunCommand {
         job::run(&self.options, || self.job(given))
     }
 
-    /// What is to be done.
+    /// Returns what is to be done.
     fn job(&self, given: InlineAgents) -> anyhow::Result<RunJob> {
         let by_lines = self.options.by_lines();
         let words = if by_lines {
@@ -69,7 +69,7 @@ impl RunCommand {
         })
     }
 
-    /// What the grammar of the command line cannot say.
+    /// Checks what the grammar of the command line cannot say.
     fn check(&self) -> Result<(), UsageError> {
         let wrong = |kind, what: &str| Err(UsageError::new(&[], kind, what));
         if !self.print {

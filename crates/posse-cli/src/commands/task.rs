@@ -94,14 +94,19 @@ impl TaskListArgs {
     }
 }
 
-/// The task of that number.
+/// Returns the task of that number.
 async fn task(store: &dyn Store, list: &ListId, id: TaskId) -> anyhow::Result<Task> {
     let found = store.task(list.clone(), id).await?;
     Ok(found.ok_or(posse_port::store::Refusal::NoSuchTask { id })?)
 }
 
-/// The number of a task as people write it: `3`, or `#3`.
-fn id(text: &str) -> Result<TaskId, String> {
+/// A text that is not the number of a task.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{}` is no task number", tame(.0))]
+struct TaskIdError(String);
+
+/// Reads the number of a task as people write it: `3`, or `#3`.
+fn id(text: &str) -> Result<TaskId, TaskIdError> {
     let number = text.trim();
     let parsed = number
         .strip_prefix('#')
@@ -111,7 +116,7 @@ fn id(text: &str) -> Result<TaskId, String> {
         .filter(|number: &u64| *number > 0);
     parsed
         .map(TaskId)
-        .ok_or_else(|| format!("`{}` is no task number", tame(text)))
+        .ok_or_else(|| TaskIdError(text.to_owned()))
 }
 
 #[cfg(test)]
@@ -124,7 +129,10 @@ mod tests {
             assert_eq!(id(good), Ok(TaskId(3)), "{good}");
         }
         for wrong in ["abc", "0", "-1", "", "# 3", "3.5"] {
-            assert_eq!(id(wrong), Err(format!("`{wrong}` is no task number")));
+            assert_eq!(
+                id(wrong).map_err(|error| error.to_string()),
+                Err(format!("`{wrong}` is no task number"))
+            );
         }
     }
 }

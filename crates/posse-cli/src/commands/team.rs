@@ -84,7 +84,7 @@ impl TeamCommand {
         })
     }
 
-    /// What members are hosted on, if that is what is asked for.
+    /// Returns what members are hosted on, if that is what is asked for.
     #[cfg(test)]
     pub(crate) fn joins(&self) -> Option<&crate::assemble::terms::AgentArgs> {
         match &self.command {

@@ -34,14 +34,14 @@ impl WorktreesCommand {
     }
 }
 
-/// Every worktree, the newest last: ids begin with the time.
+/// Returns every worktree, the newest last: ids begin with the time.
 fn all(worktrees: &GitWorktrees) -> io::Result<Vec<Found>> {
     let mut found = worktrees.list()?;
     found.sort_by_key(|found| found.agent);
     Ok(found)
 }
 
-/// What is to be known of a worktree, in a word.
+/// Returns what is to be known of a worktree, in a word.
 fn state(found: &Found) -> &'static str {
     match (found.live, &found.keeps) {
         (true, _) => "live",
@@ -50,7 +50,7 @@ fn state(found: &Found) -> &'static str {
     }
 }
 
-/// A worktree for programs.
+/// Returns a worktree for programs.
 fn object(found: &Found) -> Value {
     json!({
         "agent_id": found.agent, "state": state(found), "keeps": found.keeps,

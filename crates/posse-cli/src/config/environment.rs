@@ -14,18 +14,18 @@ pub(crate) fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.is_empty())
 }
 
-/// Where posse keeps what is the user's: `$POSSE_HOME`, else `~/.posse`.
+/// Returns where posse keeps what is the user's: `$POSSE_HOME`, else `~/.posse`.
 pub(crate) fn posse_home() -> Option<PathBuf> {
     let given = variable("POSSE_HOME").map(PathBuf::from);
     given.or_else(|| std::env::home_dir().map(|home| home.join(".posse")))
 }
 
-/// The user's home.
+/// Returns the user's home.
 pub(crate) fn home() -> Option<PathBuf> {
     std::env::home_dir()
 }
 
-/// Where posse was started, with links resolved.
+/// Returns where posse was started, with links resolved.
 pub(crate) fn working_directory() -> anyhow::Result<PathBuf> {
     let found = std::env::current_dir().and_then(|path| path.canonicalize());
     found.map_err(|error| match error.kind() {

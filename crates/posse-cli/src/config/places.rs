@@ -28,7 +28,7 @@ impl SearchPaths {
         }
     }
 
-    /// The nearest directory from `cwd` up that holds a `.git`, else `cwd`.
+    /// Returns the nearest directory from `cwd` up that holds a `.git`, else `cwd`.
     pub(crate) fn project(&self) -> &Path {
         self.cwd
             .ancestors()

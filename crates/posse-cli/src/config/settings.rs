@@ -244,8 +244,8 @@ fn layers(places: &SearchPaths) -> Result<Vec<Layer>, SettingsError> {
     Ok(layers)
 }
 
-/// The store that the administrator or the user has chosen in posse's own settings. A repository cannot: it
-/// would see what is said in others.
+/// Returns the store that the administrator or the user has chosen in posse's own settings. A
+/// repository cannot: it would see what is said in others.
 pub(crate) fn chosen_store(
     places: &SearchPaths,
 ) -> Result<Option<store::StoreLocation>, SettingsError> {
@@ -259,7 +259,7 @@ pub(crate) fn chosen_store(
         };
         let chosen = store::parse(&chosen).map_err(|why| SettingsError::Wrong {
             path: path.clone(),
-            why,
+            why: why.to_string(),
         })?;
         // What is not absolute begins at home, or where the file is.
         let chosen = store::from_home(chosen, places.home.as_deref());
@@ -273,8 +273,8 @@ pub(crate) fn chosen_store(
     Ok(None)
 }
 
-/// The mode: the highest layer that the user or an administrator wrote says it, and a repository may make
-/// it stricter.
+/// Returns the mode: the highest layer that the user or an administrator wrote says it, and a
+/// repository may make it stricter.
 fn mode(
     layers: &[Layer],
     flag: Option<PermissionMode>,
@@ -313,7 +313,7 @@ fn mode(
         .map_or(own, |wanted| PermissionMode::ALL[wanted]))
 }
 
-/// What the files of those say who are trusted so, the highest first.
+/// Returns what the files of those say who are trusted so, the highest first.
 fn said<T>(
     layers: &[Layer],
     trust: LayerAuthor,
@@ -325,12 +325,12 @@ fn said<T>(
         .find_map(|layer| key(&layer.content))
 }
 
-/// What only the administrator and the user may say.
+/// Returns what only the administrator and the user may say.
 fn own<T>(layers: &[Layer], key: impl Fn(&SettingsFile) -> Option<T>) -> Option<T> {
     said(layers, LayerAuthor::Managed, &key).or_else(|| said(layers, LayerAuthor::User, &key))
 }
 
-/// Its place among all modes, the strictest first.
+/// Returns its place among all modes, the strictest first.
 fn strictness(mode: PermissionMode) -> usize {
     PermissionMode::ALL
         .iter()
@@ -338,7 +338,7 @@ fn strictness(mode: PermissionMode) -> usize {
         .unwrap_or_default()
 }
 
-/// What a repository's file asks for and does not get: in a line, and exactly.
+/// Returns what a repository's file asks for and does not get: in a line, and exactly.
 fn loosened(layer: &Layer, holds: &Settings) -> (Option<String>, Vec<String>) {
     let permissions = &layer.content.permissions;
     let looser = permissions

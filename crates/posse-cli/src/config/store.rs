@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use clap::builder::TypedValueParser;
 use clap::error::ErrorKind;
 
-pub(crate) use self::server::DatabaseServer;
+pub(crate) use self::server::{AddressError, DatabaseServer};
 
 /// The flag of every command that opens a store.
 #[derive(Clone, Debug, Default, clap::Args)]
@@ -69,25 +69,38 @@ impl TypedValueParser for StoreParser {
     }
 }
 
-/// A store as people name it.
-pub(crate) fn parse(text: &str) -> Result<StoreLocation, String> {
+/// Why a text does not name a store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum LocationError {
+    #[error("a store is a file: what is only in memory is gone when the command ends")]
+    InMemory,
+    #[error("a store is sqlite:PATH, without options and without a `?` in its path")]
+    Options,
+    #[error(transparent)]
+    Server(#[from] AddressError),
+    #[error(
+        "a store is sqlite:PATH, sqlite:/home/me/posse.db for one, or postgres://USER@HOST/DATABASE"
+    )]
+    Unknown,
+}
+
+/// Reads a store as people name it.
+pub(crate) fn parse(text: &str) -> Result<StoreLocation, LocationError> {
     match text.split_once(':') {
-        Some(("sqlite", path)) if path.trim() == ":memory:" => {
-            Err("a store is a file: what is only in memory is gone when the command ends".into())
+        Some(("sqlite", path)) if path.trim() == ":memory:" => Err(LocationError::InMemory),
+        Some(("sqlite", path)) if path.contains('?') => Err(LocationError::Options),
+        Some(("sqlite", path)) if !path.trim().is_empty() => {
+            Ok(StoreLocation::File(PathBuf::from(path)))
         }
-        Some(("sqlite", path)) if path.contains('?') => {
-            Err("a store is sqlite:PATH, without options and without a `?` in its path".into())
+        Some(("postgres" | "postgresql", _)) => {
+            Ok(StoreLocation::Server(DatabaseServer::parse(text)?))
         }
-        Some(("sqlite", path)) if !path.trim().is_empty() => Ok(StoreLocation::File(PathBuf::from(path))),
-        Some(("postgres" | "postgresql", _)) => DatabaseServer::parse(text).map(StoreLocation::Server),
-        _ => {
-            Err("a store is sqlite:PATH, sqlite:/home/me/posse.db for one, or postgres://USER@HOST/DATABASE"
-                .into())
-        }
+        _ => Err(LocationError::Unknown),
     }
 }
 
-/// What somebody took for a store, without what could be a password: a name in front of an `@` is not shown.
+/// Returns what somebody took for a store, without what could be a password: a name in front of an
+/// `@` is not shown.
 pub(crate) fn hushed(text: &str) -> String {
     match (
         text.find("://"),
@@ -101,7 +114,7 @@ pub(crate) fn hushed(text: &str) -> String {
     }
 }
 
-/// A path that begins with `~` begins at home, whoever wrote it; a shell leaves it alone behind `sqlite:`.
+/// Returns the location with a leading `~` put in place: a shell leaves it alone behind `sqlite:`.
 pub(crate) fn from_home(place: StoreLocation, home: Option<&Path>) -> StoreLocation {
     match (&place, home) {
         (StoreLocation::File(path), Some(home)) => match path.strip_prefix("~") {
@@ -130,16 +143,24 @@ mod tests {
             "posse.db",
             "mysql:x",
         ] {
-            assert!(parse(wrong).unwrap_err().contains("sqlite:PATH"), "{wrong}");
+            assert!(
+                parse(wrong)
+                    .unwrap_err()
+                    .to_string()
+                    .contains("sqlite:PATH"),
+                "{wrong}"
+            );
         }
         assert!(
             parse("sqlite::memory:")
                 .unwrap_err()
+                .to_string()
                 .contains("a store is a file")
         );
         assert!(
             parse("postgresql:db")
                 .unwrap_err()
+                .to_string()
                 .contains("postgres://USER@HOST/DATABASE")
         );
         assert!(matches!(

@@ -16,7 +16,8 @@ pub(crate) struct StoreChoice {
     pub(crate) named: bool,
 }
 
-/// The store: what the flag says, else the environment, else the settings, else posse's own.
+/// Returns the store: what the flag says, else the environment, else the settings, else posse's
+/// own.
 fn place(flag: Option<&StoreLocation>, places: &SearchPaths) -> anyhow::Result<StoreChoice> {
     let named = |place: StoreLocation| StoreChoice {
         place: from_home(place, places.home.as_deref()),
@@ -44,7 +45,7 @@ fn place(flag: Option<&StoreLocation>, places: &SearchPaths) -> anyhow::Result<S
     })
 }
 
-/// The store that is meant; a server with the password that it wants.
+/// Returns the store that is meant; a server with the password that it wants.
 pub(crate) fn meant_store(store: &StoreArgs) -> anyhow::Result<StoreChoice> {
     // A store is chosen by the user, never by what lies in a directory.
     let StoreChoice { place, named } =
@@ -65,7 +66,7 @@ pub(crate) fn meant_store(store: &StoreArgs) -> anyhow::Result<StoreChoice> {
     Ok(StoreChoice { place, named })
 }
 
-/// A store that is there, as far as that can be seen from here.
+/// Returns a store that is there, as far as that can be seen from here.
 pub(crate) fn there(place: StoreLocation) -> Result<StoreLocation, Advised> {
     let path = match &place {
         StoreLocation::File(path) if !path.exists() => path,
@@ -78,8 +79,8 @@ pub(crate) fn there(place: StoreLocation) -> Result<StoreLocation, Advised> {
     })
 }
 
-/// A command that means the same store as this one: what only a flag has said must be said again. A password is
-/// not: `PGPASSWORD` says it.
+/// Returns a command that means the same store as this one: what only a flag has said must be said
+/// again. A password is not: `PGPASSWORD` says it.
 pub(crate) fn in_store(command: String, store: &StoreArgs) -> String {
     match &store.store {
         Some(place) => format!("{command} --store {}", quoted(&place.address())),
@@ -87,7 +88,7 @@ pub(crate) fn in_store(command: String, store: &StoreArgs) -> String {
     }
 }
 
-/// A word for a shell.
+/// Returns a word for a shell.
 fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-._~/:@,%+=".contains(c);
     if word.chars().all(plain) {

@@ -4,7 +4,7 @@ use clap::error::ErrorKind;
 use clap::{ArgMatches, Command};
 use posse_port::closest;
 
-/// Whether the command that was given has `--json`.
+/// Returns true if the command that was given has `--json`.
 pub(crate) fn wants_json(matches: &ArgMatches) -> bool {
     match matches.subcommand() {
         Some((_, matches)) => wants_json(matches),
@@ -40,7 +40,8 @@ impl UsageError {
         }
     }
 
-    /// Returns the error as the parser would report it, with the usage of the subcommand it is about.
+    /// Returns the error as the parser would report it, with the usage of the subcommand it is
+    /// about.
     pub(crate) fn into_clap(self, mut root: Command) -> clap::Error {
         // Only a built command knows its usage with the names of those above it.
         root.build();
@@ -55,8 +56,8 @@ impl UsageError {
     }
 }
 
-/// The complaint about a first word that stands where a command should and is none. A prompt in that place
-/// has blanks, or `-p` somewhere.
+/// Returns the complaint about a first word that stands where a command should and is none. A
+/// prompt in that place has blanks, or `-p` somewhere.
 pub(crate) fn no_such_command(command: &mut Command, arguments: &[String]) -> Option<clap::Error> {
     let word = arguments.get(1).filter(|word| !word.starts_with('-'))?;
     let prints = |word: &String| {

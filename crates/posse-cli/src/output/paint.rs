@@ -5,12 +5,13 @@ use posse_tools::Color;
 
 use super::tame;
 
-/// The words in somebody's colour, safe to show. Where there are no colours they are the words alone.
+/// Returns the words in somebody's colour, safe to show. Where there are no colours they are the
+/// words alone.
 pub(crate) fn painted(words: &str, color: &str) -> String {
     stained(&tame(words), color)
 }
 
-/// The colour of somebody in a team, by name. `team-lead` is whoever leads.
+/// Returns the colour of somebody in a team, by name. `team-lead` is whoever leads.
 pub(crate) fn color_in<'a>(team: &'a Team, name: &str) -> Option<&'a str> {
     let is_it = |member: &&posse_protocol::Member| {
         member.name.as_str() == name || (name == Name::LEAD && member.agent == team.lead)
@@ -21,7 +22,8 @@ pub(crate) fn color_in<'a>(team: &'a Team, name: &str) -> Option<&'a str> {
         .map(|member| member.color.as_str())
 }
 
-/// A text that was made safe already, with each piece of mail in it in the colour of its sender.
+/// Returns a text that was made safe already, with each piece of mail in it in the colour of its
+/// sender.
 pub(crate) fn letters(text: &str, team: &Team) -> String {
     let mut color = None;
     let mut shown = String::with_capacity(text.len());

@@ -17,7 +17,7 @@ pub(crate) struct Column {
     spare: u8,
 }
 
-/// A column that is always shown.
+/// Returns a column that is always shown.
 pub(crate) const fn needed(title: &'static str) -> Column {
     Column {
         title,
@@ -36,7 +36,7 @@ pub(crate) const fn spare(title: &'static str, spare: u8) -> Column {
 }
 
 impl Column {
-    /// The same for numbers.
+    /// Returns the same for numbers.
     pub(crate) const fn right(self) -> Self {
         Self {
             right: true,
@@ -45,7 +45,7 @@ impl Column {
     }
 }
 
-/// A title row and a row for each of `rows`; the last column gets the rest of the width.
+/// Returns a title row and a row for each of `rows`; the last column gets the rest of the width.
 pub(crate) fn table(columns: &[Column], rows: &[Vec<String>], width: Option<usize>) -> String {
     let widths: Vec<usize> = columns
         .iter()
@@ -90,7 +90,7 @@ pub(crate) fn table(columns: &[Column], rows: &[Vec<String>], width: Option<usiz
     [line(&titles)].into_iter().chain(rows).collect()
 }
 
-/// The columns that there is room for.
+/// Returns the columns that there is room for.
 fn shown(columns: &[Column], widths: &[usize], width: Option<usize>) -> Vec<usize> {
     let mut shown: Vec<usize> = (0..columns.len()).collect();
     let Some(width) = width else { return shown };

@@ -1,6 +1,6 @@
 //! Moments and how long ago they were, as people and programs read them.
 
-/// A moment, as programs and people read it.
+/// Returns a moment, as programs and people read it.
 pub(crate) fn moment(ms: i64) -> String {
     jiff::Timestamp::from_millisecond(ms).map_or_else(
         |_| format!("{ms} ms"),
@@ -8,7 +8,7 @@ pub(crate) fn moment(ms: i64) -> String {
     )
 }
 
-/// A moment to the minute, for people.
+/// Returns a moment to the minute, for people.
 pub(crate) fn minute(ms: i64) -> String {
     let at = moment(ms);
     format!("{} UTC", at.get(..16).unwrap_or(&at).replace('T', " "))
@@ -19,7 +19,7 @@ pub(crate) fn now_ms() -> i64 {
     jiff::Timestamp::now().as_millisecond()
 }
 
-/// How long that is, in its largest unit.
+/// Returns how long that is, in its largest unit.
 pub(crate) fn age(ms: i64) -> String {
     match ms / 1000 {
         seconds @ ..60 => format!("{}s", seconds.max(0)),

@@ -20,7 +20,7 @@ pub(crate) enum TranscriptPart {
     Other(String),
 }
 
-/// What the bytes of an entry say: one message, or several joined by commas.
+/// Returns what the bytes of an entry say: one message, or several joined by commas.
 pub(crate) fn parts(bytes: &[u8]) -> Vec<TranscriptPart> {
     let list = [b"[", bytes, b"]"].concat();
     match serde_json::from_slice::<Vec<Value>>(&list) {
@@ -29,7 +29,7 @@ pub(crate) fn parts(bytes: &[u8]) -> Vec<TranscriptPart> {
     }
 }
 
-/// The first line of somebody's words, for lists.
+/// Returns the first line of somebody's words, for lists.
 pub(crate) fn first_line(bytes: &[u8]) -> Option<String> {
     parts(bytes).into_iter().find_map(|part| match part {
         TranscriptPart::Prompt(text) => text
@@ -53,7 +53,8 @@ pub(crate) fn shortened(text: &str, longest: usize) -> String {
     }
 }
 
-/// How many columns of a terminal `text` takes, where East Asian characters and pictures take two.
+/// Returns how many columns of a terminal `text` takes, where East Asian characters and pictures
+/// take two.
 pub(crate) fn breadth(text: &str) -> usize {
     text.chars().map(columns).sum()
 }
@@ -148,7 +149,7 @@ fn block(role: &str, block: &Value) -> TranscriptPart {
     }
 }
 
-/// The text of a tool's answer; what is not text is named.
+/// Returns the text of a tool's answer; what is not text is named.
 fn flat(content: &Value) -> String {
     match content {
         Value::String(text) => text.clone(),

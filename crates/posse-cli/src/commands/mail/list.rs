@@ -114,7 +114,7 @@ impl ListMail {
     }
 }
 
-/// The newest of an inbox, oldest first, and whether there are more.
+/// Returns the newest of an inbox, oldest first, and whether there are more.
 async fn newest(
     store: &dyn Store,
     realm: RealmId,
@@ -154,7 +154,7 @@ async fn colors(store: &dyn Store, realm: RealmId) -> anyhow::Result<Colors> {
     Ok(members.map(|member| (member.agent, member.color)).collect())
 }
 
-/// The colour of whoever sent it; none of who has none.
+/// Returns the colour of whoever sent it; none of who has none.
 fn color<'a>(mail: &Mail, colors: &'a Colors) -> &'a str {
     match &mail.from {
         Sender::Agent { id, .. } => colors.get(id).map(String::as_str).unwrap_or_default(),
@@ -178,7 +178,8 @@ fn object(to: &str, mail: &Mail) -> Value {
     })
 }
 
-/// A message with its text, indented so that nothing in it can be taken for the next one's head.
+/// Returns a message with its text, indented so that nothing in it can be taken for the next one's
+/// head.
 fn at_length((to, mail): &(String, Mail), colors: &Colors) -> String {
     let head = format!("{} → {} {}", tame(mail.from.name()), tame(to), mail.number);
     let lines = mail
@@ -195,7 +196,7 @@ fn at_length((to, mail): &(String, Mail), colors: &Colors) -> String {
     )
 }
 
-/// A line each, in the colour of whoever sent it.
+/// Returns a line each, in the colour of whoever sent it.
 fn readable(found: &[(String, Mail)], colors: &Colors, now: i64, columns: Option<usize>) -> String {
     let row = |(to, mail): &(String, Mail)| {
         vec![

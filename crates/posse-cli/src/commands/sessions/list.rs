@@ -78,8 +78,8 @@ impl ListSessions {
     }
 }
 
-/// A row per session that is no wider than the terminal: a narrow one does without entries and cost, and
-/// the first words get the rest.
+/// Returns a row per session that is no wider than the terminal: a narrow one does without entries
+/// and cost, and the first words get the rest.
 fn table(sessions: &[Session], now: i64, with_place: bool, columns: Option<usize>) -> String {
     let ids: Vec<String> = sessions
         .iter()

@@ -130,7 +130,7 @@ fn any_status() -> impl TypedValueParser<Value = TaskStatus> {
     status(&TaskStatus::ALL)
 }
 
-/// Those that a list can have.
+/// Returns those that a list can have.
 pub(super) fn listed_status() -> impl TypedValueParser<Value = TaskStatus> {
     status(&TaskStatus::ALL[..3])
 }

@@ -169,7 +169,7 @@ impl AttachedView<'_> {
         self.say_requests().await
     }
 
-    /// How many entries its transcript has; none if it has none here.
+    /// Returns how many entries its transcript has; none if it has none here.
     async fn entries(&self) -> anyhow::Result<Option<usize>> {
         let filter = AgentFilter {
             id: Some(self.meant.member.agent),

@@ -74,7 +74,7 @@ fn refused(directory: &Path, name: &str, error: &io::Error) -> Advised {
     }
 }
 
-/// The names in a directory; none if it is not there. A link to one is not followed.
+/// Returns the names in a directory; none if it is not there. A link to one is not followed.
 fn names(directory: &Path) -> anyhow::Result<Vec<String>> {
     match fs::symlink_metadata(directory) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -93,7 +93,7 @@ fn names(directory: &Path) -> anyhow::Result<Vec<String>> {
     entries(directory)
 }
 
-/// The names in a directory that is there.
+/// Returns the names in a directory that is there.
 fn entries(directory: &Path) -> anyhow::Result<Vec<String>> {
     let mut names = Vec::new();
     for entry in
@@ -105,7 +105,7 @@ fn entries(directory: &Path) -> anyhow::Result<Vec<String>> {
     Ok(names)
 }
 
-/// A file's text. Links are not followed, and nothing is waited for.
+/// Returns a file's text. Links are not followed, and nothing is waited for.
 fn read_file(path: &Path) -> io::Result<String> {
     if fs::symlink_metadata(path)?.is_symlink() {
         return Err(io::Error::other("it is a link, and links are not followed"));
@@ -222,7 +222,7 @@ pub(super) fn write(
     Ok(done)
 }
 
-/// A directory that is one itself, and no link.
+/// Returns a directory that is not a link to one.
 fn make_directory(path: &Path) -> anyhow::Result<()> {
     match fs::symlink_metadata(path) {
         Ok(found) if found.is_dir() => Ok(()),
@@ -234,7 +234,7 @@ fn make_directory(path: &Path) -> anyhow::Result<()> {
     }
 }
 
-/// What to do about a file that could not be written.
+/// Returns what to do about a file that could not be written.
 fn unwritten(path: &Path, error: io::Error) -> anyhow::Error {
     match error.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => anyhow::Error::new(Advised {
@@ -245,7 +245,8 @@ fn unwritten(path: &Path, error: io::Error) -> anyhow::Error {
     }
 }
 
-/// Whether an export that was broken off has left this: one of `files` before it got its name.
+/// Returns true if an export that was broken off has left this: one of `files` before it got its
+/// name.
 fn is_left_over(name: &str, files: &ArchiveFiles) -> bool {
     let named = name
         .strip_suffix(".new")
@@ -253,7 +254,8 @@ fn is_left_over(name: &str, files: &ArchiveFiles) -> bool {
     named.is_some_and(|(file, pid)| files.contains_key(file) && pid.parse::<u32>().is_ok())
 }
 
-/// What an earlier export wrote into `directory`, which is empty or holds one of the same team.
+/// Returns what an earlier export wrote into `directory`, which is empty or holds one of the same
+/// team.
 fn earlier(directory: &Path, team: &str) -> anyhow::Result<Option<PreviousExport>> {
     let beginning = |name: &String| name.starts_with("config.json.") && name.ends_with(".new");
     if entries(directory)?.iter().all(beginning) {
@@ -278,7 +280,7 @@ fn earlier(directory: &Path, team: &str) -> anyhow::Result<Option<PreviousExport
     }
 }
 
-/// Whether a file holds this already.
+/// Returns true if a file holds this already.
 fn is_there(path: &Path, text: &str) -> bool {
     read_file(path).is_ok_and(|there| there == text)
 }

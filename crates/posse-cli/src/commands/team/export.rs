@@ -80,7 +80,7 @@ impl ExportTeam {
     }
 }
 
-/// How much there is of a team, for programs.
+/// Returns how much there is of a team, for programs.
 pub(super) fn counts(archive: &Archive) -> Value {
     json!({
         "team": archive.team.name, "session_id": archive.team.session(),
@@ -89,7 +89,7 @@ pub(super) fn counts(archive: &Archive) -> Value {
     })
 }
 
-/// The same for people.
+/// Returns the same for people.
 pub(super) fn in_words(archive: &Archive) -> String {
     format!(
         "team {}: {}, {}, {}, {}",

@@ -69,7 +69,7 @@ impl ImportTeam {
     }
 }
 
-/// Whether no other team has its name.
+/// Checks that no other team has its name.
 async fn is_only(store: &dyn Store, archive: &Archive) -> anyhow::Result<bool> {
     let teams = store.teams(None, usize::MAX).await?;
     Ok(teams
@@ -130,7 +130,7 @@ fn wrong_files(directory: &Path, wrong: &[ArchiveError]) -> Advised {
     }
 }
 
-/// All agents that an archive speaks of.
+/// Returns all agents that an archive speaks of.
 fn agents(archive: &mut Archive) -> Vec<&mut AgentId> {
     let team = &mut archive.team;
     let members = team.members.iter_mut().map(|member| &mut member.agent);
@@ -149,8 +149,8 @@ fn agents(archive: &mut Archive) -> Vec<&mut AgentId> {
     all
 }
 
-/// Whether the store knows nothing of the realm and the agents that an archive names. Else it could speak
-/// for sessions that are here.
+/// Checks that the store knows nothing of the realm and the agents that an archive names. Else
+/// it could speak for sessions that are here.
 async fn is_free(store: &dyn Store, archive: &Archive) -> anyhow::Result<bool> {
     let realm = Some(archive.team.realm);
     if !store

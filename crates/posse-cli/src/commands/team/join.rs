@@ -45,7 +45,7 @@ impl JoinTeam {
         result
     }
 
-    /// The session, and who of it is meant.
+    /// Returns the session, and who of it is meant.
     async fn joined(&self, store: &StoreArgs) -> anyhow::Result<(String, JoinTarget)> {
         if let (Some(member), Some(session)) = (self.member, &self.session.session) {
             return Ok((session.clone(), JoinTarget::Member(member)));

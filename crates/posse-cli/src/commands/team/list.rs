@@ -75,7 +75,7 @@ impl ListTeams {
     }
 }
 
-/// How many tasks are neither completed nor deleted.
+/// Returns how many tasks are neither completed nor deleted.
 async fn open_tasks(store: &dyn Store, team: &Team) -> anyhow::Result<usize> {
     let mut open = 0;
     for status in [TaskStatus::Pending, TaskStatus::InProgress] {
@@ -88,7 +88,7 @@ async fn open_tasks(store: &dyn Store, team: &Team) -> anyhow::Result<usize> {
     Ok(open)
 }
 
-/// A team for programs; also the head of `show --json`.
+/// Returns a team for programs; also the head of `show --json`.
 pub(super) fn object(team: &Team, open_tasks: usize) -> Value {
     json!({
         "team": team.name, "session_id": team.session(), "description": team.description,

@@ -144,7 +144,7 @@ impl AnswerArgs {
     }
 }
 
-/// The open requests of a team's members.
+/// Returns the open requests of a team's members.
 pub(super) async fn open(store: &dyn Store, team: &Team) -> anyhow::Result<Vec<OpenRequest>> {
     let all = store.requests(team.realm, None).await?;
     let belongs = |request: &OpenRequest| {
@@ -154,7 +154,7 @@ pub(super) async fn open(store: &dyn Store, team: &Team) -> anyhow::Result<Vec<O
     Ok(all.into_iter().filter(belongs).collect())
 }
 
-/// The one plan whose request begins so; the only one if none is named.
+/// Returns the one plan whose request begins so; the only one if none is named.
 pub(super) fn plan<'a>(
     open: &'a [OpenRequest],
     id: Option<&str>,
@@ -169,7 +169,7 @@ pub(super) fn plan<'a>(
     }
 }
 
-/// The one request whose id begins so; the only one if none is named.
+/// Returns the one request whose id begins so; the only one if none is named.
 fn only<'a>(open: &'a [OpenRequest], id: Option<&str>) -> Result<&'a OpenRequest, Advised> {
     let begins = id.unwrap_or_default().trim().to_ascii_lowercase();
     let found: Vec<&OpenRequest> = open
@@ -219,7 +219,7 @@ pub(super) async fn respond(
     }
 }
 
-/// A request, in a line.
+/// Returns a request, in a line.
 pub(super) fn in_a_line(request: &OpenRequest) -> String {
     let what = match request.kind {
         RequestKind::Plan => "wants its plan approved",
@@ -234,12 +234,12 @@ fn short(request: &OpenRequest) -> String {
     id.get(..18).unwrap_or(&id).to_owned()
 }
 
-/// Who asks.
+/// Returns who asks.
 fn asker(request: &OpenRequest) -> String {
     tame(request.from.name())
 }
 
-/// What an agent is called in the team.
+/// Returns what an agent is called in the team.
 fn name(team: &Team, request: &OpenRequest) -> String {
     let member = team
         .members
@@ -264,7 +264,7 @@ pub(super) fn rows(team: &Team, open: &[OpenRequest], columns: Option<usize>) ->
     table(&COLUMNS, &open.iter().map(row).collect::<Vec<_>>(), columns)
 }
 
-/// A request for programs.
+/// Returns a request for programs.
 pub(super) fn object(team: &Team, request: &OpenRequest) -> Value {
     json!({
         "request_id": request.id, "kind": request.kind.as_str(), "from": request.from.name(),

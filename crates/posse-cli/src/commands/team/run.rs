@@ -47,7 +47,7 @@ impl RunTeam {
         job::run(&self.options, || self.job(store, given))
     }
 
-    /// What is to be done.
+    /// Returns what is to be done.
     fn job(&self, store: StoreArgs, given: InlineAgents) -> anyhow::Result<RunJob> {
         let resumed = match &self.resume {
             Some(id) => Some(self.resumed(&store, id.as_deref())?),
@@ -101,7 +101,7 @@ impl RunTeam {
         Ok(RunJob { config, first })
     }
 
-    /// The session that is to go on.
+    /// Returns the session that is to go on.
     fn resumed(&self, store: &StoreArgs, id: Option<&str>) -> anyhow::Result<ResumedTeam> {
         let is_id =
             |id: &str| !id.is_empty() && id.chars().all(|c| c.is_ascii_hexdigit() || c == '-');
@@ -117,7 +117,7 @@ impl RunTeam {
         crate::config::runtime()?.block_on(self.session(store, id))
     }
 
-    /// The team as it is declared here.
+    /// Returns the team as it is declared here.
     fn declared(&self, given: InlineAgents) -> anyhow::Result<DefinitionEntry<TeamDeclaration>> {
         let sources = TeamSources::at(&crate::config::environment::working_directory()?, given);
         let (loaded, cwd) = (sources.load(), sources.cwd());
@@ -213,7 +213,8 @@ impl RunTeam {
         })
     }
 
-    /// What the lead is, by the file and by the definition that it names. What a repository says may only tighten.
+    /// Returns what the lead is, by the file and by the definition that it names. What a repository
+    /// says may only tighten.
     fn lead(
         &self,
         known: &DefinitionEntry<TeamDeclaration>,
@@ -285,7 +286,7 @@ struct ResumedTeam {
     alone: bool,
 }
 
-/// The newest team of this name whose session works in this directory.
+/// Returns the newest team of this name whose session works in this directory.
 async fn newest(
     store: &dyn Store,
     name: &Name,

@@ -94,7 +94,7 @@ impl TeamView {
         self.tasks.iter().filter(|task| !task.status.is_settled())
     }
 
-    /// How a member stands, and who holds it.
+    /// Returns how a member stands, and who holds it.
     fn state(&self, member: &Member) -> (&'static str, Option<&str>) {
         let holder = self
             .agents
@@ -110,12 +110,12 @@ impl TeamView {
         )
     }
 
-    /// What a member has cost by itself; none if it is not known.
+    /// Returns what a member has cost by itself; none if it is not known.
     fn cost(&self, member: &Member) -> Option<Cost> {
         self.agents.get(&member.agent).and_then(sessions::cost)
     }
 
-    /// The task that a member does.
+    /// Returns the task that a member does.
     fn doing(&self, member: &Member) -> Option<&Task> {
         let is_its = |task: &Task| {
             task.owner
@@ -241,7 +241,7 @@ impl TeamView {
         out
     }
 
-    /// How many tasks there are, in words.
+    /// Returns how many tasks there are, in words.
     fn counts(&self) -> String {
         let of = |status: TaskStatus| {
             self.tasks

@@ -121,7 +121,7 @@ pub(super) async fn dismiss(store: &dyn Store, meant: &ChosenMember) -> anyhow::
     signal(store, meant, MailKind::Dismissal).await
 }
 
-/// Who leads has nobody above it, so nobody signals it by mail.
+/// Refuses to signal a lead: it has nobody above it whose mail could say so.
 fn not_the_lead(meant: &ChosenMember) -> Result<(), Advised> {
     if meant.member.agent != meant.team.lead {
         return Ok(());
@@ -133,7 +133,7 @@ fn not_the_lead(meant: &ChosenMember) -> Result<(), Advised> {
     })
 }
 
-/// What is to be said of one that no process has.
+/// Returns what is to be said of one that no process has.
 fn later(meant: &ChosenMember) -> String {
     if meant.member.held {
         return String::new();

@@ -102,7 +102,7 @@ impl CleanWorktrees {
     }
 }
 
-/// Whether it may be removed.
+/// Checks that it may be removed.
 fn allowed(found: &Found, discard: bool) -> Result<(), Advised> {
     let id = short(found.agent);
     if found.live {
@@ -133,7 +133,7 @@ fn stuck(found: &Found, why: &str) -> Advised {
     }
 }
 
-/// The worktrees whose agents' ids begin so.
+/// Returns the worktrees whose agents' ids begin so.
 fn meant(all: &[Found], ids: &[String]) -> Result<Vec<Found>, Advised> {
     let mut meant: Vec<Found> = Vec::new();
     for prefix in ids {
@@ -180,7 +180,7 @@ fn holds(found: &Found) -> String {
         .map_or_else(|| "nothing".to_owned(), tame)
 }
 
-/// What became of a worktree, for programs.
+/// Returns what became of a worktree, for programs.
 fn done(found: &Found, removed: bool, commits: &[String]) -> Value {
     let mut told = object(found);
     told["removed"] = json!(removed);
@@ -188,7 +188,7 @@ fn done(found: &Found, removed: bool, commits: &[String]) -> Value {
     told
 }
 
-/// What was thrown away, and how what was committed can be got back.
+/// Returns what was thrown away, and how what was committed can be got back.
 fn gone(found: &Found, commits: &[String]) -> String {
     let mut told = format!("threw away {}: {}\n", place(found), holds(found));
     for commit in commits {

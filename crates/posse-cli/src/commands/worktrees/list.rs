@@ -67,7 +67,7 @@ fn here() -> anyhow::Result<PathBuf> {
     })?)
 }
 
-/// A row for each, and beneath it in full what people copy.
+/// Returns a row for each, and beneath it in full what people copy.
 fn readable(found: &[Found], columns: Option<usize>) -> String {
     let ids = shown_ids(found.iter().map(|found| found.agent));
     let row = |(found, id): (&Found, &String)| {

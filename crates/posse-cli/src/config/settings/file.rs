@@ -122,7 +122,7 @@ pub(super) fn read(path: &Path) -> Result<Option<SettingsFile>, SettingsError> {
     Ok(Some(file))
 }
 
-/// The keys of an object that are none of these, and what may be meant.
+/// Returns the keys of an object that are none of these, and what may be meant.
 fn not_known(object: &Value, known: &[&str]) -> Vec<String> {
     let keys = object
         .as_object()

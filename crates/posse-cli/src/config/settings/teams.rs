@@ -67,7 +67,7 @@ pub(super) struct TeamsFile {
 }
 
 impl TeamsFile {
-    /// What a repository's file asks for: all of it is the user's affair.
+    /// Returns what a repository's file asks for: all of it is the user's affair.
     pub(super) fn beyond(&self) -> Vec<String> {
         let asked = [
             self.backend.is_some(),

@@ -9,6 +9,17 @@ const FORM: &str =
 /// What parameters begin with that only posse knows.
 const OWN: &str = "posse_";
 
+/// Why a text is not the address of a server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum AddressError {
+    #[error("{}", FORM)]
+    Form,
+    #[error("{}; a parameter is NAME=VALUE", FORM)]
+    Parameter,
+    #[error("write @, /, ? and # in a password or a parameter as %40, %2F, %3F and %23")]
+    Unescaped,
+}
+
 /// A server of PostgreSQL, with the database.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct DatabaseServer {
@@ -22,15 +33,13 @@ pub(crate) struct DatabaseServer {
 
 impl DatabaseServer {
     /// Reads an address.
-    pub(super) fn parse(text: &str) -> Result<Self, String> {
-        let (_, rest) = text.split_once("://").ok_or(FORM)?;
+    pub(super) fn parse(text: &str) -> Result<Self, AddressError> {
+        let (_, rest) = text.split_once("://").ok_or(AddressError::Form)?;
         let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
         let (authority, path) = rest.split_at(end);
         // The driver takes all in front of the first `@` for a name, wherever that is.
         if path.contains('@') || authority.matches('@').count() > 1 {
-            return Err(
-                "write @, /, ? and # in a password or a parameter as %40, %2F, %3F and %23".into(),
-            );
+            return Err(AddressError::Unescaped);
         }
         let (credentials, hosts) = match authority.rsplit_once('@') {
             Some((credentials, hosts)) => (credentials, hosts),
@@ -54,14 +63,14 @@ impl DatabaseServer {
             match parameter.split_once('=') {
                 Some(("password", value)) => server.password = Some(value.to_owned()),
                 Some(_) => server.parameters.push(parameter.to_owned()),
-                None => return Err(format!("{FORM}; a parameter is NAME=VALUE")),
+                None => return Err(AddressError::Parameter),
             }
         }
         if server.hosts.is_empty() && server.parameter("host").is_none() {
-            return Err(FORM.into());
+            return Err(AddressError::Form);
         }
         if server.database.contains('/') {
-            return Err(FORM.into());
+            return Err(AddressError::Form);
         }
         Ok(server)
     }
@@ -84,7 +93,7 @@ impl DatabaseServer {
         )
     }
 
-    /// The address without the password: others may read it.
+    /// Returns the address without the password: others may read it.
     pub(crate) fn address(&self) -> String {
         Self {
             password: None,
@@ -93,7 +102,7 @@ impl DatabaseServer {
         .whole()
     }
 
-    /// The same for programs of PostgreSQL, which know nothing of posse.
+    /// Returns the same for programs of PostgreSQL, which know nothing of posse.
     pub(crate) fn for_others(&self) -> String {
         let mut others = self.clone();
         others
@@ -102,7 +111,7 @@ impl DatabaseServer {
         others.address()
     }
 
-    /// All of it. Nobody else may read it.
+    /// Returns all of it. Nobody else may read it.
     pub(crate) fn whole(&self) -> String {
         let Self {
             hosts, database, ..
@@ -122,12 +131,12 @@ impl DatabaseServer {
         format!("postgres://{credentials}{hosts}/{database}{query}")
     }
 
-    /// The password, in clear.
+    /// Returns the password, in clear.
     pub(crate) fn password(&self) -> Option<String> {
         self.password.as_deref().map(decoded)
     }
 
-    /// The same server, with a password if the address has none.
+    /// Returns the same server, with a password if the address has none.
     pub(crate) fn or_password(mut self, password: Option<String>) -> Self {
         self.password = self
             .password
@@ -148,7 +157,7 @@ impl fmt::Debug for DatabaseServer {
     }
 }
 
-/// Text without what means something in an address.
+/// Returns text without what means something in an address.
 fn encoded(text: &str) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
     let one = |byte: u8| {
@@ -255,6 +264,7 @@ mod tests {
             assert!(
                 DatabaseServer::parse(wrong)
                     .unwrap_err()
+                    .to_string()
                     .contains("USER@HOST/DATABASE"),
                 "{wrong}"
             );
@@ -265,7 +275,10 @@ mod tests {
             "postgres://me:a?b@h/db",
         ] {
             assert!(
-                DatabaseServer::parse(wrong).unwrap_err().contains("%40"),
+                DatabaseServer::parse(wrong)
+                    .unwrap_err()
+                    .to_string()
+                    .contains("%40"),
                 "{wrong}"
             );
         }

@@ -149,8 +149,8 @@ fn tasks(tasks: &mut [Task], wrong: &mut Vec<ArchiveError>) {
     }
 }
 
-/// A circle, if there is one, each waiting for the next: among what is left when all that waits for
-/// nothing is taken away, again and again.
+/// Returns a circle, if there is one, each waiting for the next: among what is left when all that
+/// waits for nothing is taken away, again and again.
 fn circle(
     needs: &BTreeMap<TaskId, BTreeSet<TaskId>>,
     blocks: &BTreeMap<TaskId, Vec<TaskId>>,

@@ -23,7 +23,7 @@ pub(in super::super) struct PreviousExport {
 }
 
 impl PreviousExport {
-    /// Whether it wrote the file.
+    /// Returns true if it wrote the file.
     pub(in super::super) fn wrote(&self, file: &str) -> bool {
         let task = file
             .strip_prefix("tasks/")
@@ -33,7 +33,7 @@ impl PreviousExport {
     }
 }
 
-/// The files of a team.
+/// Returns the files of a team.
 pub(in super::super) fn files(archive: &Archive) -> ArchiveFiles {
     let mut files = ArchiveFiles::new();
     files.insert(CONFIG.to_owned(), pretty(&config(archive)));
@@ -164,7 +164,7 @@ fn described(task: &Task) -> Value {
     object
 }
 
-/// What an earlier export's description says it wrote; none if it is no such description.
+/// Returns what an earlier export's description says it wrote; none if it is no such description.
 pub(in super::super) fn previous(config: &str) -> Option<PreviousExport> {
     #[derive(Deserialize)]
     struct WrittenTeam {
@@ -202,14 +202,14 @@ pub(in super::super) fn previous(config: &str) -> Option<PreviousExport> {
     })
 }
 
-/// A description that says that not all of it is written yet.
+/// Returns a description that says that not all of it is written yet.
 pub(in super::super) fn unfinished(config: &str) -> String {
     let mut value: Value = serde_json::from_str(config).unwrap_or_default();
     value["posse"][UNFINISHED] = json!(true);
     pretty(&value)
 }
 
-/// A map with its keys in order, at every depth.
+/// Returns a map with its keys in order, at every depth.
 fn sorted(map: &Map<String, Value>) -> Value {
     let mut value = Value::Object(map.clone());
     value.sort_all_objects();

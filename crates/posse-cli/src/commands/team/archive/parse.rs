@@ -186,7 +186,7 @@ impl<'de> Deserialize<'de> for TaskNumber {
     }
 }
 
-/// The archive that the files describe. What they do not say is new, as of `now_ms`.
+/// Returns the archive that the files describe. What they do not say is new, as of `now_ms`.
 pub(in super::super) fn parse(
     files: &ArchiveFiles,
     now_ms: i64,
@@ -250,7 +250,7 @@ pub(in super::super) fn parse(
     }
 }
 
-/// What posse's own description lists and is not there.
+/// Returns what posse's own description lists and is not there.
 fn missing(config: &TeamFile, files: &ArchiveFiles) -> Vec<ArchiveError> {
     let own = &config.posse;
     let mut listed: Vec<String> = own
@@ -285,7 +285,7 @@ fn missing(config: &TeamFile, files: &ArchiveFiles) -> Vec<ArchiveError> {
         .collect()
 }
 
-/// The number of the task that a file of this name describes.
+/// Returns the number of the task that a file of this name describes.
 fn number(file: &str) -> Option<u64> {
     let number = file
         .strip_prefix("tasks/")?
@@ -430,14 +430,14 @@ impl SenderIds {
         }
     }
 
-    /// A name without its team, if that is this one.
+    /// Returns a name without its team, if that is this one.
     fn plain<'a>(&self, name: &'a str) -> &'a str {
         name.split_once('@')
             .filter(|(_, team)| *team == self.team)
             .map_or(name, |(name, _)| name)
     }
 
-    /// The owner of a task, if it is a member or the user.
+    /// Returns the owner of a task, if it is a member or the user.
     fn owner(&self, name: &str, agent: Option<AgentId>) -> Option<Owner> {
         let name = self.plain(name);
         let known = self.ids.get(name).copied();
@@ -463,7 +463,7 @@ impl SenderIds {
     }
 }
 
-/// The task of a file; and of one that is open the owner that it loses, who is no member.
+/// Returns the task of a file; and of one that is open the owner that it loses, who is no member.
 fn task(
     file: &str,
     text: &str,

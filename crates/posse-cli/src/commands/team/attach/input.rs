@@ -67,7 +67,7 @@ pub(super) fn read(line: &str) -> Result<AttachInput, Advised> {
     }
 }
 
-/// Whether a word is meant for the id of a request, be there one or not.
+/// Returns true if a word is meant for the id of a request, be there one or not.
 pub(super) fn is_id(word: &str) -> bool {
     let (shortest, is_part) = (8, |c: char| c.is_ascii_hexdigit() || c == '-');
     word.len() >= shortest
