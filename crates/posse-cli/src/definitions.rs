@@ -2,10 +2,13 @@
 //! and what is wrong with the others. What a file says is the runtime's business.
 
 mod given;
+pub(crate) mod guide;
+pub(crate) mod instructions;
 mod memory;
 mod place;
 mod scan;
 pub(crate) mod skills;
+pub(crate) mod slash;
 pub(crate) mod teams;
 #[cfg(test)]
 mod tests;
@@ -18,16 +21,16 @@ use posse_runtime::definition::agent_type::Definition;
 use posse_runtime::definition::agent_type::file;
 use posse_runtime::definition::skill::Skill;
 
-pub(crate) use self::given::Given;
+pub(crate) use self::given::{InlineAgents, InlineAgentsError};
 use self::place::Directory;
-use self::scan::Look;
-pub(crate) use self::watch::{Live, Watched, Watching};
+use self::scan::ScanKind;
+pub(crate) use self::watch::{LiveDefinitions, WatchGuard, WatchedSources};
+use crate::config::places::SearchPaths;
 use crate::output::tame;
-use crate::settings::Places;
 
 /// Who brings a definition, the highest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Source {
+pub(crate) enum DefinitionSource {
     /// The administrator.
     Managed,
     /// `--agents`.
@@ -40,7 +43,7 @@ pub(crate) enum Source {
     BuiltIn,
 }
 
-impl Source {
+impl DefinitionSource {
     /// In a word.
     pub(crate) fn as_str(self) -> &'static str {
         match self {
@@ -54,18 +57,18 @@ impl Source {
 }
 
 /// Something that files define.
-pub(crate) trait Named: Clone + PartialEq + Send + Sync + 'static {
-    /// What it is called. Case does not matter.
+pub(crate) trait HasName: Clone + PartialEq + Send + Sync + 'static {
+    /// Returns what it is called. Case does not matter.
     fn name(&self) -> &str;
 }
 
-impl Named for Definition {
+impl HasName for Definition {
     fn name(&self) -> &str {
         &self.name
     }
 }
 
-impl Named for Skill {
+impl HasName for Skill {
     fn name(&self) -> &str {
         &self.name
     }
@@ -73,20 +76,20 @@ impl Named for Skill {
 
 /// A definition, and where it is from.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Known<T = Definition> {
+pub(crate) struct DefinitionEntry<T = Definition> {
     pub(crate) definition: T,
-    pub(crate) source: Source,
+    pub(crate) source: DefinitionSource,
     /// Its file, if it has one.
     pub(crate) path: Option<PathBuf>,
 }
 
-impl<T: Named> Known<T> {
-    /// Whether this is its name; case does not matter.
+impl<T: HasName> DefinitionEntry<T> {
+    /// Returns true if this is its name; case does not matter.
     pub(crate) fn is_called(&self, name: &str) -> bool {
         same(self.definition.name(), name)
     }
 
-    /// Where it is from, for people: its file, or who brings it.
+    /// Returns where it is from, for people: its file, or who brings it.
     pub(crate) fn origin(&self, cwd: &Path) -> String {
         self.path
             .as_deref()
@@ -96,7 +99,7 @@ impl<T: Named> Known<T> {
 
 /// How much a remark weighs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Weight {
+pub(crate) enum Severity {
     /// Something is not loaded.
     Error,
     /// Something is not as it was written.
@@ -105,7 +108,7 @@ pub(crate) enum Weight {
     Note,
 }
 
-impl Weight {
+impl Severity {
     /// In a word.
     pub(crate) fn as_str(self) -> &'static str {
         match self {
@@ -119,7 +122,7 @@ impl Weight {
 /// Something to say about a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Remark {
-    pub(crate) weight: Weight,
+    pub(crate) weight: Severity,
     pub(crate) path: PathBuf,
     /// Counted from 1; none if it is about the whole.
     pub(crate) line: Option<usize>,
@@ -142,11 +145,11 @@ impl Remark {
 
 /// Everything that was found.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Loaded<T = Definition> {
+pub(crate) struct DefinitionSet<T = Definition> {
     /// What counts: posse's own first, then by name.
-    pub(crate) known: Vec<Known<T>>,
+    pub(crate) known: Vec<DefinitionEntry<T>>,
     /// What another of the same name stands before, the highest first.
-    pub(crate) shadowed: Vec<Known<T>>,
+    pub(crate) shadowed: Vec<DefinitionEntry<T>>,
     pub(crate) remarks: Vec<Remark>,
     /// The directories that were looked into, and what their links lead to.
     directories: BTreeSet<PathBuf>,
@@ -154,7 +157,7 @@ pub(crate) struct Loaded<T = Definition> {
     left: usize,
 }
 
-impl<T> Default for Loaded<T> {
+impl<T> Default for DefinitionSet<T> {
     fn default() -> Self {
         let (known, shadowed) = (Vec::new(), Vec::new());
         Self {
@@ -167,8 +170,8 @@ impl<T> Default for Loaded<T> {
     }
 }
 
-impl<T: Named> Loaded<T> {
-    /// The definitions that count.
+impl<T: HasName> DefinitionSet<T> {
+    /// Returns the definitions that count.
     pub(crate) fn definitions(&self) -> Vec<T> {
         self.known
             .iter()
@@ -176,7 +179,7 @@ impl<T: Named> Loaded<T> {
             .collect()
     }
 
-    /// Whether the same definitions count.
+    /// Returns true if the same definitions count.
     fn counts_the_same(&self, other: &Self) -> bool {
         self.known
             .iter()
@@ -184,20 +187,32 @@ impl<T: Named> Loaded<T> {
             .eq(other.known.iter().map(|known| &known.definition))
     }
 
-    /// What a person should know who did not ask: errors and warnings.
+    /// Returns what a person should know who did not ask: errors and warnings.
     pub(crate) fn trouble(&self) -> impl Iterator<Item = &Remark> {
         self.remarks
             .iter()
-            .filter(|remark| remark.weight < Weight::Note)
+            .filter(|remark| remark.weight < Severity::Note)
     }
 
-    /// What counts under this name.
-    pub(crate) fn find(&self, name: &str) -> Option<&Known<T>> {
+    /// Returns what stands before this one, if it is not the one that counts.
+    pub(crate) fn winner(&self, entry: &DefinitionEntry<T>) -> Option<&DefinitionEntry<T>> {
+        self.find(entry.definition.name())
+            .filter(|winner| *winner != entry)
+    }
+
+    /// Returns those of this name that do not count.
+    pub(crate) fn shadowed_by_name(&self, name: &str) -> Vec<&DefinitionEntry<T>> {
+        let is_called = |entry: &&DefinitionEntry<T>| entry.is_called(name);
+        self.shadowed.iter().filter(is_called).collect()
+    }
+
+    /// Returns what counts under this name.
+    pub(crate) fn find(&self, name: &str) -> Option<&DefinitionEntry<T>> {
         self.known.iter().find(|known| known.is_called(name))
     }
 
     /// Takes one that is lower than all before it.
-    fn add(&mut self, known: Known<T>) {
+    fn add(&mut self, known: DefinitionEntry<T>) {
         match self.find(known.definition.name()) {
             Some(_) => self.shadowed.push(known),
             None => self.known.push(known),
@@ -205,14 +220,14 @@ impl<T: Named> Loaded<T> {
     }
 }
 
-impl Loaded {
+impl DefinitionSet {
     /// Takes all that a directory holds.
-    fn read(&mut self, directory: &Directory, places: &Places) {
+    fn read(&mut self, directory: &Directory, places: &SearchPaths) {
         let (bounds, left) = (directory.bounds.as_deref(), &mut self.left);
-        let scanned = scan::scan(&directory.path, bounds, &Look::FILES, left);
+        let scanned = scan::scan(&directory.path, bounds, &ScanKind::FILES, left);
         self.remarks.extend(scanned.remarks);
         self.directories.extend(scanned.directories);
-        let mut here: Vec<Known> = Vec::new();
+        let mut here: Vec<DefinitionEntry> = Vec::new();
         for (path, text) in scanned.files {
             let Some(known) = self.take(path, &text, directory, places) else {
                 continue;
@@ -229,7 +244,7 @@ impl Loaded {
             let reason = format!("there is a {} in {file} already", known.definition.name);
             let line = Some(scan::line_of_name(&text));
             self.remarks.push(Remark {
-                weight: Weight::Error,
+                weight: Severity::Error,
                 path,
                 line,
                 reason,
@@ -238,14 +253,14 @@ impl Loaded {
         here.into_iter().for_each(|known| self.add(known));
     }
 
-    /// What one file defines.
+    /// Returns what one file defines.
     fn take(
         &mut self,
         path: PathBuf,
         text: &str,
         directory: &Directory,
-        places: &Places,
-    ) -> Option<Known> {
+        places: &SearchPaths,
+    ) -> Option<DefinitionEntry> {
         let mut say = |weight, line, reason| {
             self.remarks.push(Remark {
                 weight,
@@ -261,22 +276,22 @@ impl Loaded {
         } = match file::read(text) {
             Ok(read) => read?,
             Err(problem) => {
-                say(Weight::Error, problem.line, problem.reason);
+                say(Severity::Error, problem.line, problem.reason);
                 return None;
             }
         };
         notes
             .into_iter()
-            .for_each(|note| say(Weight::Note, note.line, note.reason));
+            .for_each(|note| say(Severity::Note, note.line, note.reason));
         if let Some(scope) = memory {
             let (memory, warning) =
                 memory::resolve(scope, &definition.name, Some(directory), places);
             definition.memory = memory;
             warning
                 .into_iter()
-                .for_each(|why| say(Weight::Warning, scan::line_of(text, "memory"), why));
+                .for_each(|why| say(Severity::Warning, scan::line_of(text, "memory"), why));
         }
-        Some(Known {
+        Some(DefinitionEntry {
             definition,
             source: directory.source,
             path: Some(path),
@@ -285,8 +300,8 @@ impl Loaded {
 
     /// posse's own come first, in their order; the others by name.
     fn in_order(mut self) -> Self {
-        let own = crate::guide::built_in();
-        let place = |known: &Known| own.iter().position(|own| known.is_called(&own.name));
+        let own = self::guide::built_in();
+        let place = |known: &DefinitionEntry| own.iter().position(|own| known.is_called(&own.name));
         self.known.sort_by_key(|known| {
             (
                 place(known).unwrap_or(own.len()),
@@ -302,34 +317,39 @@ const AGENTS: &[&str] = &["agents"];
 
 /// Where definitions come from.
 #[derive(Clone, Debug)]
-pub(crate) struct Sources {
-    places: Places,
-    given: Given,
+pub(crate) struct AgentSources {
+    places: SearchPaths,
+    given: InlineAgents,
 }
 
-impl Sources {
-    pub(crate) fn new(places: Places, given: Given) -> Self {
+impl AgentSources {
+    /// Returns the sources for an agent that works in `cwd`.
+    pub(crate) fn at(cwd: &Path, given: InlineAgents) -> Self {
+        Self::new(SearchPaths::at(cwd), given)
+    }
+
+    pub(crate) fn new(places: SearchPaths, given: InlineAgents) -> Self {
         Self {
             places: place::resolved(places),
             given,
         }
     }
 
-    /// Where the agent works.
+    /// Returns where the agent works.
     pub(crate) fn cwd(&self) -> &Path {
         &self.places.cwd
     }
 
     /// Reads all that there is now.
-    pub(crate) fn load(&self) -> Loaded {
-        let mut loaded = Loaded::default();
+    pub(crate) fn load(&self) -> DefinitionSet {
+        let mut loaded = DefinitionSet::default();
         let (managed, others) = place::directories(&self.places, AGENTS);
         loaded.read(&managed, &self.places);
         for (definition, remarks) in self.given.resolved(&self.places) {
             loaded.remarks.extend(remarks);
-            loaded.add(Known {
+            loaded.add(DefinitionEntry {
                 definition,
-                source: Source::Flag,
+                source: DefinitionSource::Flag,
                 path: None,
             });
         }
@@ -345,10 +365,10 @@ impl Sources {
                 loaded.read(&directory, &self.places);
             }
         }
-        for definition in crate::guide::built_in() {
-            loaded.add(Known {
+        for definition in self::guide::built_in() {
+            loaded.add(DefinitionEntry {
                 definition,
-                source: Source::BuiltIn,
+                source: DefinitionSource::BuiltIn,
                 path: None,
             });
         }
@@ -356,8 +376,8 @@ impl Sources {
     }
 
     /// Reads these files and directories only. What lies where nobody looks is taken for the user's.
-    pub(crate) fn load_only(&self, paths: &[PathBuf]) -> Loaded {
-        let mut loaded = Loaded::default();
+    pub(crate) fn load_only(&self, paths: &[PathBuf]) -> DefinitionSet {
+        let mut loaded = DefinitionSet::default();
         for path in paths {
             let directory = self.directory_of(path);
             if path.is_dir() {
@@ -365,7 +385,7 @@ impl Sources {
                 continue;
             }
             let error = |line, reason| Remark {
-                weight: Weight::Error,
+                weight: Severity::Error,
                 path: path.clone(),
                 line,
                 reason,
@@ -396,7 +416,7 @@ impl Sources {
         }
     }
 
-    /// Where a new definition of the project's goes, or one of the user's.
+    /// Returns where a new definition of the project's goes, or one of the user's.
     pub(crate) fn place_for(&self, name: &str, user: bool) -> Option<PathBuf> {
         let project = self.places.project();
         let is_home = self.places.home.as_deref() == Some(project);
@@ -409,12 +429,16 @@ impl Sources {
     }
 }
 
-impl Watched for Sources {
+impl WatchedSources for AgentSources {
     type Item = Definition;
     const WORD: &'static str = "agents";
 
-    fn load(&self) -> Loaded {
+    fn load(&self) -> DefinitionSet {
         self.load()
+    }
+
+    fn load_only(&self, paths: &[PathBuf]) -> DefinitionSet {
+        Self::load_only(self, paths)
     }
 
     fn candidates(&self) -> Vec<PathBuf> {
@@ -426,12 +450,12 @@ impl Watched for Sources {
     }
 }
 
-/// Whether two names mean the same.
+/// Returns true if two names mean the same.
 fn same(one: &str, other: &str) -> bool {
     one.to_lowercase() == other.to_lowercase()
 }
 
-/// A path for people: as seen from `cwd` if it lies beneath it.
+/// Returns a path for people: as seen from `cwd` if it lies beneath it.
 pub(crate) fn shown(path: &Path, cwd: &Path) -> String {
     let near = path
         .strip_prefix(cwd)

@@ -1,29 +1,21 @@
 //! The posse binary: arguments, environment and wiring. What it can do lives in the libraries.
 
+mod assemble;
 mod commands;
+mod config;
 mod definitions;
-mod environment;
-mod guide;
-mod hint;
-mod instructions;
-mod missed;
-mod moment;
+mod error;
+mod headless;
 mod output;
-mod paint;
-mod panes;
-mod prompt;
-mod provider;
-mod session;
-mod settings;
-mod store;
-mod table;
-mod transcript;
-mod usage;
+mod present;
+mod select;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
 
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
+
+use crate::error::usage::{self, UsageError};
 
 /// posse runs teams of coding agents.
 ///
@@ -38,29 +30,29 @@ use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 )]
 struct Args {
     #[command(subcommand)]
-    command: Option<Command>,
+    command: Option<PosseCommand>,
     #[command(flatten)]
-    run: commands::run::Run,
+    run: commands::run::RunCommand,
 }
 
 #[derive(Subcommand)]
-enum Command {
-    Sessions(commands::sessions::Sessions),
+enum PosseCommand {
+    Sessions(commands::sessions::SessionsCommand),
     Team(commands::team::TeamCommand),
     Worker(commands::worker::WorkerCommand),
     Task(commands::task::TaskCommand),
     Mail(commands::mail::MailCommand),
-    Agents(commands::agents::Agents),
-    Skills(commands::skills::Skills),
-    Worktrees(commands::worktrees::Worktrees),
+    Agents(commands::agents::AgentsCommand),
+    Skills(commands::skills::SkillsCommand),
+    Worktrees(commands::worktrees::WorktreesCommand),
     Cost(commands::cost::CostCommand),
     Cache(commands::cache::CacheCommand),
     Store(commands::store::StoreCommand),
     Ask(commands::ask::AskCommand),
-    AskModel(commands::ask_model::AskModel),
-    ScriptedModel(commands::scripted_model::ScriptedModel),
-    Doctor(commands::doctor::Doctor),
-    Completions(commands::completions::Completions),
+    AskModel(commands::ask_model::AskModelCommand),
+    ScriptedModel(commands::scripted_model::ScriptedModelCommand),
+    Doctor(commands::doctor::DoctorCommand),
+    Completions(commands::completions::CompletionsCommand),
 }
 
 fn main() -> ExitCode {
@@ -80,22 +72,25 @@ fn main() -> ExitCode {
     let args = Args::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     let result = match args.command {
         None => args.run.run(),
-        Some(Command::Sessions(command)) => command.run(),
-        Some(Command::Team(command)) => command.run(),
-        Some(Command::Worker(command)) => command.run(),
-        Some(Command::Task(command)) => command.run(),
-        Some(Command::Mail(command)) => command.run(),
-        Some(Command::Agents(command)) => command.run(),
-        Some(Command::Skills(command)) => command.run(),
-        Some(Command::Worktrees(command)) => command.run(),
-        Some(Command::Cost(command)) => command.run(),
-        Some(Command::Cache(command)) => command.run(),
-        Some(Command::Store(command)) => command.run(),
-        Some(Command::Ask(command)) => command.run(),
-        Some(Command::AskModel(command)) => command.run(),
-        Some(Command::ScriptedModel(command)) => command.run(),
-        Some(Command::Doctor(command)) => command.run(),
-        Some(Command::Completions(command)) => command.run(),
+        Some(PosseCommand::Sessions(command)) => command.run(),
+        Some(PosseCommand::Team(command)) => command.run(),
+        Some(PosseCommand::Worker(command)) => command.run(),
+        Some(PosseCommand::Task(command)) => command.run(),
+        Some(PosseCommand::Mail(command)) => command.run(),
+        Some(PosseCommand::Agents(command)) => command.run(),
+        Some(PosseCommand::Skills(command)) => command.run(),
+        Some(PosseCommand::Worktrees(command)) => command.run(),
+        Some(PosseCommand::Cost(command)) => command.run(),
+        Some(PosseCommand::Cache(command)) => command.run(),
+        Some(PosseCommand::Store(command)) => command.run(),
+        Some(PosseCommand::Ask(command)) => command.run(),
+        Some(PosseCommand::AskModel(command)) => command.run(),
+        Some(PosseCommand::ScriptedModel(command)) => command.run(),
+        Some(PosseCommand::Doctor(command)) => command.run(),
+        Some(PosseCommand::Completions(command)) => command.run(Args::command()),
     };
-    result.unwrap_or_else(|error| hint::report(&error, json))
+    result.unwrap_or_else(|error| match error.downcast::<UsageError>() {
+        Ok(usage) => usage.into_clap(Args::command()).exit(),
+        Err(error) => error::report(&error, json),
+    })
 }

@@ -1,5 +1,10 @@
 //! What people and programs see: results on stdout, everything else on stderr.
 
+pub(crate) mod paint;
+pub(crate) mod table;
+pub(crate) mod time;
+pub(crate) mod transcript;
+
 use std::io::{self, IsTerminal, Write};
 
 use posse_protocol::Cost;
@@ -43,7 +48,7 @@ pub(crate) fn say_to_person(line: &str) {
     }
 }
 
-/// How many columns the person at stdout sees; none if there is none.
+/// Returns how many columns the person at stdout sees; none if there is none.
 pub(crate) fn width() -> Option<usize> {
     let out = io::stdout();
     let size = if out.is_terminal() {
@@ -55,13 +60,13 @@ pub(crate) fn width() -> Option<usize> {
         .filter(|columns| *columns > 0)
 }
 
-/// An amount of money, or that it is not known.
+/// Returns an amount of money, or that it is not known.
 pub(crate) fn in_words(cost: Option<Cost>) -> String {
     cost.map_or_else(|| "price not known".to_owned(), |cost| cost.to_string())
 }
 
-/// A value on a line of its own. What a terminal would act on is escaped, which JSON allows anywhere
-/// in a text, so that nothing is lost.
+/// Returns a value on a line of its own. What a terminal would act on is escaped, which JSON allows
+/// anywhere in a text, so that nothing is lost.
 pub(crate) fn json_line(value: &impl Serialize) -> String {
     // A value without foreign keys cannot fail to be written.
     let text = serde_json::to_string(value).unwrap_or_default();
@@ -82,7 +87,8 @@ fn dangerous(c: char) -> bool {
         || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{200e}' | '\u{200f}')
 }
 
-/// Text from outside, safe to show: what could move the cursor or turn the text around is spelt out.
+/// Returns text from outside, safe to show: what could move the cursor or turn the text around is
+/// spelt out.
 pub(crate) fn tame(text: &str) -> String {
     let mut tame = String::with_capacity(text.len());
     for c in text.chars() {
@@ -93,6 +99,17 @@ pub(crate) fn tame(text: &str) -> String {
         }
     }
     tame
+}
+
+/// One, or several: `1 task`, `2 tasks`.
+pub(crate) fn count(number: usize, one: &str) -> String {
+    let many = if number == 1 { "" } else { "s" };
+    format!("{number} {one}{many}")
+}
+
+/// Returns a title or an error as one line that is safe to show.
+pub(crate) fn one_line(text: &str) -> String {
+    tame(&text.replace('\n', " "))
 }
 
 #[cfg(test)]

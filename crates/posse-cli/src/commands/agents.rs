@@ -1,6 +1,6 @@
 //! `posse agents`.
 
-pub(crate) mod check;
+mod check;
 mod describe;
 mod list;
 mod new;
@@ -9,56 +9,49 @@ mod show;
 
 use std::process::ExitCode;
 
-pub(crate) use ps::state;
-
-use crate::definitions::{Given, Sources};
-use crate::store::StoreArgs;
-use crate::{environment, session};
+use crate::config::environment;
+use crate::config::store::StoreArgs;
+use crate::definitions::{AgentSources, InlineAgents};
 
 /// Look at agents, and at the types of them that are defined here.
 #[derive(clap::Args)]
 #[command(arg_required_else_help = true)]
-pub(crate) struct Agents {
+pub(crate) struct AgentsCommand {
     #[command(subcommand)]
-    command: Command,
+    command: AgentsSubcommand,
     #[command(flatten)]
     store: StoreArgs,
 }
 
 #[derive(clap::Subcommand)]
-enum Command {
-    List(list::List),
-    Show(show::Show),
-    Check(check::Check),
-    New(new::New),
-    Ps(ps::Ps),
+enum AgentsSubcommand {
+    List(list::ListAgents),
+    Show(show::ShowAgent),
+    Check(check::CheckAgents),
+    New(new::NewAgent),
+    Ps(ps::ListLiveAgents),
 }
 
-impl Agents {
+impl AgentsCommand {
     pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
         match self.command {
-            Command::List(command) => command.run(&definitions()?),
-            Command::Show(command) => command.run(&definitions()?),
-            Command::Check(command) => command.run(&definitions()?),
-            Command::New(command) => command.run(&definitions()?),
-            Command::Ps(command) => {
-                let runtime = super::runtime()?;
-                let store = session::look_into_store(&self.store)?;
+            AgentsSubcommand::List(command) => command.run(&definitions()?),
+            AgentsSubcommand::Show(command) => command.run(&definitions()?),
+            AgentsSubcommand::Check(command) => command.run(&definitions()?),
+            AgentsSubcommand::New(command) => command.run(&definitions()?),
+            AgentsSubcommand::Ps(command) => {
+                let runtime = crate::config::runtime()?;
+                let store = crate::assemble::store::look_into_store(&self.store)?;
                 runtime.block_on(command.run(store.as_ref()))
             }
         }
     }
 }
 
-/// Where types are defined for who works here.
-fn definitions() -> anyhow::Result<Sources> {
-    Ok(session::definitions(
+/// Returns where types are defined for who works here.
+fn definitions() -> anyhow::Result<AgentSources> {
+    Ok(AgentSources::at(
         &environment::working_directory()?,
-        Given::default(),
+        InlineAgents::default(),
     ))
-}
-
-/// The number of a process as stores tell it: `pid 4711`.
-pub(crate) fn pid(holder: &str) -> Option<u32> {
-    holder.strip_prefix("pid ")?.parse().ok()
 }

@@ -3,29 +3,26 @@
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use posse_model::RetryPolicy;
-use posse_port::clock::SystemClock;
-use posse_port::memory::SystemMemory;
+use posse_port::in_a_line;
 use posse_port::model::{ModelError, ModelEvent};
-use posse_port::store::{Session, Store};
-use posse_port::{Ports, in_a_line};
+use posse_port::store::Session;
 use posse_protocol::{Cost, Purpose, Usage};
-use posse_runtime::agent::AsideError;
 use posse_runtime::runtime::Runtime;
 use posse_runtime::session::side_query::{Desk, Findings, Inquiry};
-use posse_tools::GitWorktrees;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-use super::asking::{self, Form, Shown};
-use crate::commands::run::Signals;
-use crate::commands::sessions::find;
-use crate::environment;
-use crate::hint::{self, Advised};
+use crate::assemble::open::RuntimeParts;
+use crate::assemble::provider::{self, ModelFallback, ProviderArgs};
+use crate::assemble::{directories, store, tools};
+use crate::config::environment;
+use crate::config::settings::{FlagSettings, Settings};
+use crate::config::store::StoreArgs;
+use crate::error::{self, Advised};
+use crate::headless::answer::{self, AnswerForm, AnswerWriter};
+use crate::headless::signals::Signals;
 use crate::output::{in_words, json_line, print, say, say_to_person, tame};
-use crate::provider::{self, Chosen, Otherwise, ProviderArgs};
-use crate::session::{self, FlagSettings};
-use crate::store::StoreArgs;
+use crate::select::sessions;
 
 /// The longest reply, in tokens.
 const MAX_TOKENS: u32 = 32_000;
@@ -58,13 +55,13 @@ pub(crate) struct AskCommand {
 }
 
 /// What is asked.
-enum Asked {
+enum AskKind {
     Question(String),
     Progress,
     Memory(Box<Desk>),
 }
 
-impl Asked {
+impl AskKind {
     fn purpose(&self) -> Purpose {
         match self {
             Self::Question(_) => Purpose::Question,
@@ -76,21 +73,22 @@ impl Asked {
 
 impl AskCommand {
     pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
-        super::runtime()?.block_on(async {
-            let store = session::look_into_store(&self.store)?;
-            let session = find::agent_by_prefix(store.as_ref(), &self.session).await?;
-            // A person waits: better a quick answer that it does not work than a minute of hope.
-            let policy = RetryPolicy {
-                retries: 2,
-                ..RetryPolicy::default()
-            };
-            let chosen = self
-                .provider
-                .choose_or(policy, Otherwise::Session(session.model.clone()))?;
+        crate::config::runtime()?.block_on(async {
+            let store = store::look_into_store(&self.store)?;
+            let session = sessions::agent_by_prefix(store.as_ref(), &self.session).await?;
+            let chosen = self.provider.choose_or(
+                provider::impatient(),
+                ModelFallback::Session(session.model.clone()),
+            )?;
             let asked = self.asked(&session)?;
             let purpose = asked.purpose();
-            let shown = Arc::new(Mutex::new(Shown::new(Form::of(self.json))));
-            let asking = ask(runtime(store, chosen)?, &session, asked, &shown);
+            let shown = Arc::new(Mutex::new(AnswerWriter::new(AnswerForm::of(self.json))));
+            let asking = ask(
+                RuntimeParts::new(chosen, store)?.runtime,
+                &session,
+                asked,
+                &shown,
+            );
             let findings = asking.await?;
             let mut shown = held(&shown);
             shown.end_line();
@@ -101,21 +99,21 @@ impl AskCommand {
         })
     }
 
-    fn asked(&self, session: &Session) -> anyhow::Result<Asked> {
+    fn asked(&self, session: &Session) -> anyhow::Result<AskKind> {
         if self.progress {
-            return Ok(Asked::Progress);
+            return Ok(AskKind::Progress);
         }
         if self.remember {
-            let settings = session::settings(&session.cwd, FlagSettings::default())?;
-            return Ok(Asked::Memory(Box::new(Desk {
-                tools: session::tools(&settings.policy),
+            let settings = Settings::at(&session.cwd, FlagSettings::default())?;
+            return Ok(AskKind::Memory(Box::new(Desk {
+                tools: tools::tools(&settings.policy),
                 policy: Arc::new(settings.policy),
-                spill: session::spill()?,
+                spill: directories::spill()?,
                 home: environment::home().map(|home| home.canonicalize().unwrap_or(home)),
             })));
         }
         let example = "posse ask SESSION \"what is left to do?\"";
-        Ok(Asked::Question(asking::question(
+        Ok(AskKind::Question(answer::question(
             self.question.as_deref(),
             example,
         )?))
@@ -145,12 +143,12 @@ impl AskCommand {
             .filter(|model| !model.is_empty());
         let model = model.unwrap_or_else(|| session.model.clone());
         let stop = facts.as_ref().and_then(|facts| facts.stop.as_ref());
-        match (Form::of(self.json), &answer) {
-            (Form::Json, answer) => {
+        match (AnswerForm::of(self.json), &answer) {
+            (AnswerForm::Json, answer) => {
                 let mut object = match answer {
                     Ok(text) => json!({"text": text}),
                     Err(error) => {
-                        hint::object(&in_a_line(error.as_ref()), hint::hint(error).as_deref())
+                        error::object(&in_a_line(error.as_ref()), error::hint(error).as_deref())
                     }
                 };
                 let about = json!({
@@ -162,12 +160,12 @@ impl AskCommand {
                 }
                 print(json_line(&object).as_bytes())?;
             }
-            (Form::Whole, Ok(text)) => {
+            (AnswerForm::Whole, Ok(text)) => {
                 print(format!("{}\n", tame(text.trim_end_matches('\n'))).as_bytes())?
             }
-            (Form::Live, _) | (Form::Whole, Err(_)) => {}
+            (AnswerForm::Live, _) | (AnswerForm::Whole, Err(_)) => {}
         }
-        stop.into_iter().for_each(asking::say_stop);
+        stop.into_iter().for_each(answer::say_stop);
         if !charges.is_empty() {
             let (read, cost) = (usage.cache_read, in_words(cost));
             let figures = format!(
@@ -187,15 +185,15 @@ impl AskCommand {
             Ok(_) => Ok(ExitCode::SUCCESS),
             // A program has been told already.
             Err(error) if self.json && !error.is::<ModelError>() => {
-                hint::tell(&error.to_string(), hint::hint(&error).as_deref());
-                Ok(ExitCode::from(hint::FAILED))
+                error::tell(&error.to_string(), error::hint(&error).as_deref());
+                Ok(ExitCode::from(error::FAILED))
             }
             Err(error) => Err(error),
         }
     }
 }
 
-/// What is told of a question that has no answer.
+/// Returns what is told of a question that has no answer.
 fn told(error: AsideError) -> anyhow::Error {
     let what = error.to_string();
     match error {
@@ -209,23 +207,13 @@ fn told(error: AsideError) -> anyhow::Error {
     }
 }
 
-fn runtime(store: Arc<dyn Store>, chosen: Chosen) -> anyhow::Result<Runtime> {
-    Ok(Runtime::new(Ports {
-        model: Arc::from(chosen.model),
-        store,
-        clock: Arc::new(SystemClock::default()),
-        prices: Arc::new(provider::prices()?),
-        memory: Arc::new(SystemMemory),
-        worktrees: Arc::new(GitWorktrees::new(session::worktrees()?)),
-    }))
-}
-
 /// Asks, until there is an answer or somebody wants no more.
 async fn ask(
     runtime: Runtime,
     session: &Session,
-    asked: Asked,
-    shown: &Arc<Mutex<Shown>>,
+    asked: AskKind,
+    // Shared with the listener, which the runtime owns as long as it asks; what it wrote counts afterwards.
+    shown: &Arc<Mutex<AnswerWriter>>,
 ) -> anyhow::Result<Findings> {
     let (cancel, shows) = (CancellationToken::new(), Arc::clone(shown));
     let token = cancel.clone();
@@ -237,9 +225,9 @@ async fn ask(
     };
     let asking = async {
         match asked {
-            Asked::Question(question) => runtime.ask(session.agent, &question, inquiry).await,
-            Asked::Progress => runtime.progress(session.agent, inquiry).await,
-            Asked::Memory(desk) => runtime.remember(session.agent, *desk, inquiry).await,
+            AskKind::Question(question) => runtime.ask(session.agent, &question, inquiry).await,
+            AskKind::Progress => runtime.progress(session.agent, inquiry).await,
+            AskKind::Memory(desk) => runtime.remember(session.agent, *desk, inquiry).await,
         }
     };
     tokio::pin!(asking);
@@ -258,6 +246,6 @@ async fn ask(
     Ok(findings?)
 }
 
-fn held(shown: &Mutex<Shown>) -> MutexGuard<'_, Shown> {
+fn held(shown: &Mutex<AnswerWriter>) -> MutexGuard<'_, AnswerWriter> {
     shown.lock().unwrap_or_else(PoisonError::into_inner)
 }

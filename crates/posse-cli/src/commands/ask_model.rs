@@ -2,25 +2,24 @@
 
 use std::process::ExitCode;
 
-use posse_model::RetryPolicy;
-use posse_model::price::PriceList;
 use posse_port::model::{
     Attribution, Call, Failure, ModelEvent, Preamble, Reply, Request, Thinking,
 };
+use posse_port::price::Prices;
 use posse_protocol::{ContentBlock, Cost, Message, StopReason, Usage};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
-use super::asking::{self, Form, Shown};
+use crate::assemble::provider::{self, ChosenModel, ProviderArgs};
+use crate::headless::answer::{self, AnswerForm, AnswerWriter};
 use crate::output::{in_words, print, say, say_to_person, tame};
-use crate::provider::{self, Chosen, ProviderArgs};
 
 /// Ask a model one thing and see the reply as it is written.
 ///
 /// No tools, no history, no agent: the shortest way from a question to a model. Without TEXT, or
 /// with `-`, the question is read from standard input.
 #[derive(clap::Args)]
-pub(crate) struct AskModel {
+pub(crate) struct AskModelCommand {
     /// The question
     text: Option<String>,
     #[command(flatten)]
@@ -36,21 +35,17 @@ pub(crate) struct AskModel {
     json: bool,
 }
 
-impl AskModel {
+impl AskModelCommand {
     pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
-        // A person waits: better a quick answer that it does not work than a minute of hope.
-        let chosen = self.provider.choose(RetryPolicy {
-            retries: 2,
-            ..RetryPolicy::default()
-        })?;
+        let chosen = self.provider.choose(provider::impatient())?;
         // Before the call: a reply that is paid for must not be lost to a typo in a price list.
         let prices = provider::prices()?;
-        let question = asking::question(
+        let question = answer::question(
             self.text.as_deref(),
             "posse ask-model \"why is the sky blue?\"",
         )?;
-        let mut shown = Shown::new(Form::of(self.json));
-        let result = super::runtime()?.block_on(self.ask(&chosen, question, &mut shown));
+        let mut shown = AnswerWriter::new(AnswerForm::of(self.json));
+        let result = crate::config::runtime()?.block_on(self.ask(&chosen, question, &mut shown));
         if let Some(error) = shown.unread {
             return Err(error.into());
         }
@@ -69,7 +64,7 @@ impl AskModel {
                         "what came is void; it cost {cost} as far as the provider said"
                     ));
                 }
-                if Form::of(self.json) == Form::Json {
+                if AnswerForm::of(self.json) == AnswerForm::Json {
                     let error = failure.error.to_string();
                     let line = json!({"error": error, "attempts": failure.attempts, "wasted": failure.spent, "cost_usd": cost.map(Cost::usd)});
                     print(format!("{line}\n").as_bytes())?;
@@ -81,9 +76,9 @@ impl AskModel {
 
     async fn ask(
         &self,
-        chosen: &Chosen,
+        chosen: &ChosenModel,
         question: String,
-        shown: &mut Shown,
+        shown: &mut AnswerWriter,
     ) -> Result<Reply, Failure> {
         let preamble = chosen.model.preamble(&Preamble {
             model: chosen.name.clone(),
@@ -123,8 +118,8 @@ impl AskModel {
 
     fn finish(
         &self,
-        chosen: &Chosen,
-        prices: &PriceList,
+        chosen: &ChosenModel,
+        prices: &dyn Prices,
         reply: &Reply,
     ) -> anyhow::Result<ExitCode> {
         let name = tame(if reply.model.is_empty() {
@@ -140,10 +135,12 @@ impl AskModel {
             _ => None,
         });
         let text: String = texts.collect();
-        match Form::of(self.json) {
-            Form::Live => {}
-            Form::Whole => print(format!("{}\n", tame(text.trim_end_matches('\n'))).as_bytes())?,
-            Form::Json => {
+        match AnswerForm::of(self.json) {
+            AnswerForm::Live => {}
+            AnswerForm::Whole => {
+                print(format!("{}\n", tame(text.trim_end_matches('\n'))).as_bytes())?
+            }
+            AnswerForm::Json => {
                 let line = json!({
                     "text": text, "content": reply.content, "model": name, "stop_reason": reply.stop,
                     "usage": reply.usage, "wasted": reply.wasted, "attempts": reply.attempts,
@@ -155,7 +152,7 @@ impl AskModel {
         match &reply.stop {
             StopReason::MaxTokens => say("the reply was cut at its limit; --max-tokens raises it"),
             StopReason::ToolUse => say("the model asked for a tool; ask-model has none"),
-            stop => asking::say_stop(stop),
+            stop => answer::say_stop(stop),
         }
         let (input, Usage { output, .. }) = (spent.prompt(), spent);
         say_to_person(&format!(

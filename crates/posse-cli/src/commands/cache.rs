@@ -6,19 +6,19 @@ use std::process::ExitCode;
 use std::rc::Rc;
 
 use posse_model::blocks::Shared;
-use posse_port::store::{AgentFilter, Session, Store, StoreError};
+use posse_port::store::{Session, Store, StoreError};
 use posse_protocol::{AgentId, Missed, Usage, misses};
 use serde_json::{Value, json};
 
-use self::look::{Kin, Looked};
-use super::cost::{Line, about, called, tree};
-use crate::commands::sessions::find;
-use crate::hint::Advised;
-use crate::missed::{in_words, of_reasons};
-use crate::moment::{age, minute, moment};
+use self::look::{AgentRequests, Relatives};
+use crate::config::store::StoreArgs;
+use crate::error::Advised;
+use crate::output::table::{Column, needed, spare, table};
+use crate::output::time::{age, minute, moment};
 use crate::output::{json_line, print, tame, width};
-use crate::store::StoreArgs;
-use crate::table::{Column, needed, spare, table};
+use crate::present::cache_misses::{in_words, of_reasons};
+use crate::present::costs::{AgentCost, about, called, tree};
+use crate::select::sessions;
 
 const AGENTS: [Column; 8] = [
     spare("FIRST", 4).right(),
@@ -68,21 +68,17 @@ pub(crate) struct CacheCommand {
 
 impl CacheCommand {
     pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
-        super::runtime()?.block_on(async {
-            let store = crate::session::look_into_store(&self.store)?;
-            let root = find::meant(store.as_ref(), self.session.as_deref()).await?;
-            let filter = AgentFilter {
-                realm: Some(root.realm),
-                ..AgentFilter::default()
-            };
-            let agents = store.agents(filter, usize::MAX).await?;
+        crate::config::runtime()?.block_on(async {
+            let store = crate::assemble::store::look_into_store(&self.store)?;
+            let (root, agents) =
+                sessions::meant_with_agents(store.as_ref(), self.session.as_deref()).await?;
             let lines = tree(root.agent, &agents);
             let only = self
                 .agent
                 .as_deref()
                 .map(|id| alone(id, &lines))
                 .transpose()?;
-            let report = Report::of(store.as_ref(), &lines, only, self.all).await?;
+            let report = CacheReport::of(store.as_ref(), &lines, only, self.all).await?;
             let shown = if self.json {
                 json_line(&report.object(root.agent))
             } else {
@@ -94,8 +90,8 @@ impl CacheCommand {
     }
 }
 
-/// The one agent whose id begins so.
-fn alone<'a>(prefix: &str, lines: &[Line<'a>]) -> Result<&'a Session, Advised> {
+/// Returns the one agent whose id begins so.
+fn alone<'a>(prefix: &str, lines: &[AgentCost<'a>]) -> Result<&'a Session, Advised> {
     let wanted = prefix.trim().to_ascii_lowercase();
     let mut found = lines
         .iter()
@@ -116,8 +112,8 @@ fn alone<'a>(prefix: &str, lines: &[Line<'a>]) -> Result<&'a Session, Advised> {
 }
 
 /// An agent, and what its requests have in common with others'.
-struct Row<'a> {
-    line: &'a Line<'a>,
+struct CacheRow<'a> {
+    line: &'a AgentCost<'a>,
     /// The size of its first request; none if it has sent none.
     first: Option<u64>,
     /// What that shares with the request of its parent before it, whose size is this.
@@ -125,12 +121,12 @@ struct Row<'a> {
     /// The elder sibling that it shares most of it with.
     sibling: Option<(AgentId, Shared)>,
     /// Those that missed something, or all.
-    requests: Vec<Request>,
+    requests: Vec<CacheRequest>,
     missed: Vec<Missed>,
 }
 
 /// A request.
-struct Request {
+struct CacheRequest {
     at_ms: i64,
     /// How long after the agent's request before.
     after_ms: Option<i64>,
@@ -143,22 +139,22 @@ struct Request {
 }
 
 /// An agent above the one that is looked at, and what its children so far began with.
-struct Above {
+struct Ancestor {
     depth: usize,
-    looked: Rc<Looked>,
-    children: Vec<Rc<Looked>>,
+    looked: Rc<AgentRequests>,
+    children: Vec<Rc<AgentRequests>>,
 }
 
-struct Report<'a> {
-    rows: Vec<Row<'a>>,
+struct CacheReport<'a> {
+    rows: Vec<CacheRow<'a>>,
     requests: usize,
     missed: Vec<Missed>,
 }
 
-impl<'a> Report<'a> {
+impl<'a> CacheReport<'a> {
     async fn of(
         store: &dyn Store,
-        lines: &'a [Line<'a>],
+        lines: &'a [AgentCost<'a>],
         only: Option<&Session>,
         all: bool,
     ) -> anyhow::Result<Self> {
@@ -168,31 +164,31 @@ impl<'a> Report<'a> {
             missed: Vec::new(),
         };
         // Those above the present one that were looked at, each with what its other children began with.
-        let mut above: Vec<Above> = Vec::new();
+        let mut above: Vec<Ancestor> = Vec::new();
         for line in lines {
             while above.pop_if(|above| above.depth >= line.depth).is_some() {}
             if only.is_some_and(|only| !concerns(only, line)) {
                 continue;
             }
-            let looked = Rc::new(Looked::at(store, line.agent.agent).await?);
+            let looked = Rc::new(AgentRequests::at(store, line.agent.agent).await?);
             let other = match above.last() {
                 Some(above) => Some(Rc::clone(&above.looked)),
                 None => source(store, &looked).await?,
             };
-            let kin = Kin {
+            let kin = Relatives {
                 parent: other.as_deref(),
                 elders: above.last().map_or(&[], |above| &above.children),
             };
             if only.is_none_or(|only| only.agent == line.agent.agent) {
                 report.add(looked.compared(line, &kin), all);
             }
-            if let Some(Above { children, .. }) = above.last_mut()
+            if let Some(Ancestor { children, .. }) = above.last_mut()
                 && children.len() < ELDERS
                 && !children.iter().any(|elder| elder.begins_like(&looked))
             {
                 children.push(Rc::clone(&looked));
             }
-            above.push(Above {
+            above.push(Ancestor {
                 depth: line.depth,
                 looked,
                 children: Vec::new(),
@@ -201,7 +197,7 @@ impl<'a> Report<'a> {
         Ok(report)
     }
 
-    fn add(&mut self, mut row: Row<'a>, all: bool) {
+    fn add(&mut self, mut row: CacheRow<'a>, all: bool) {
         self.requests += row.requests.len();
         for missed in row
             .requests
@@ -218,9 +214,9 @@ impl<'a> Report<'a> {
     }
 
     fn readable(&self, columns: Option<usize>) -> String {
-        let rows: Vec<_> = self.rows.iter().map(Row::cells).collect();
+        let rows: Vec<_> = self.rows.iter().map(CacheRow::cells).collect();
         let mut shown = table(&AGENTS, &rows, columns);
-        let requests: Vec<_> = self.rows.iter().flat_map(Row::request_cells).collect();
+        let requests: Vec<_> = self.rows.iter().flat_map(CacheRow::request_cells).collect();
         if !requests.is_empty() {
             shown.push_str(&format!("\n{}", table(&REQUESTS, &requests, columns)));
         }
@@ -244,25 +240,30 @@ impl<'a> Report<'a> {
         json!({
             "session_id": session, "requests": self.requests, "missed_tokens": total(&self.missed),
             "missed_why": of_reasons(&self.missed),
-            "agents": self.rows.iter().map(Row::object).collect::<Vec<_>>(),
+            "agents": self.rows.iter().map(CacheRow::object).collect::<Vec<_>>(),
         })
     }
 }
 
-/// Whether an agent is needed to say something of `only`: itself, its parent, and its siblings.
-fn concerns(only: &Session, line: &Line<'_>) -> bool {
+/// Returns true if an agent is needed to say something of `only`: itself, its parent, and its
+/// siblings.
+fn concerns(only: &Session, line: &AgentCost<'_>) -> bool {
     let parent = only.origin.as_ref().map(|origin| origin.parent);
     let its_parent = line.agent.origin.as_ref().map(|origin| origin.parent);
     only.agent == line.agent.agent
         || parent.is_some_and(|parent| parent == line.agent.agent || its_parent == Some(parent))
 }
 
-/// Whose history a root goes on with, if it was forked off another session that is still there.
-async fn source(store: &dyn Store, looked: &Looked) -> anyhow::Result<Option<Rc<Looked>>> {
+/// Returns whose history a root goes on with, if it was forked off another session that is still
+/// there.
+async fn source(
+    store: &dyn Store,
+    looked: &AgentRequests,
+) -> anyhow::Result<Option<Rc<AgentRequests>>> {
     let Some(segment) = looked.segment() else {
         return Ok(None);
     };
-    match Looked::at(store, segment.agent).await {
+    match AgentRequests::at(store, segment.agent).await {
         Ok(source) => Ok(Some(Rc::new(source))),
         Err(error) if matches!(error.downcast_ref(), Some(StoreError::NotFound { .. })) => Ok(None),
         Err(error) => Err(error),
@@ -275,7 +276,7 @@ fn total(missed: &[Missed]) -> u64 {
         .fold(0, |sum, missed| sum.saturating_add(missed.tokens))
 }
 
-/// How much of a whole, in percent; never all of it if it is not.
+/// Returns how much of a whole it is, in percent; "all" only if it is all.
 fn share(part: u64, whole: u64) -> String {
     match (part, whole) {
         _ if part >= whole => "all".into(),
@@ -287,7 +288,7 @@ fn share(part: u64, whole: u64) -> String {
     }
 }
 
-impl Row<'_> {
+impl CacheRow<'_> {
     fn cells(&self) -> Vec<String> {
         let Usage {
             cache_read,
@@ -379,8 +380,8 @@ fn differs(shared: &Shared) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::commands::sessions::made::session;
-    use crate::transcript::breadth;
+    use crate::output::transcript::breadth;
+    use crate::present::fixtures::session;
 
     #[test]
     fn no_line_is_wider_than_the_window_and_what_was_missed_is_always_there() {
@@ -390,7 +391,7 @@ mod tests {
             tokens: 31_234,
             why: "expired".into(),
         }];
-        let request = Request {
+        let request = CacheRequest {
             at_ms: 0,
             after_ms: Some(420_000),
             compacts: false,
@@ -399,7 +400,7 @@ mod tests {
             differs: Some("messages[12].content[3] (tool_result toolu_1)".into()),
         };
         let (first, parent, sibling) = (Some(123_456), None, None);
-        let row = Row {
+        let row = CacheRow {
             line: &lines[0],
             first,
             parent,
@@ -407,7 +408,7 @@ mod tests {
             requests: vec![request],
             missed: Vec::new(),
         };
-        let mut report = Report {
+        let mut report = CacheReport {
             rows: Vec::new(),
             requests: 0,
             missed: Vec::new(),

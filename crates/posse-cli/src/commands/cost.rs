@@ -1,18 +1,19 @@
 //! `posse cost`.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::process::ExitCode;
 
-use posse_port::store::{AgentFilter, Charge, Session};
-use posse_protocol::{AgentId, Cost, Purpose, Usage};
+use posse_port::store::Session;
+use posse_protocol::{AgentId, Cost, Purpose};
 use serde_json::{Value, json};
 
-use crate::commands::agents::state;
-use crate::commands::sessions::find;
+use crate::config::store::StoreArgs;
+use crate::output::table::{Column, needed, spare, table};
 use crate::output::{in_words, json_line, print, tame, width};
-use crate::session::short;
-use crate::store::StoreArgs;
-use crate::table::{Column, needed, spare, table};
+use crate::present::agents::state;
+use crate::present::costs::{AgentCost, Tally, about, called, tree};
+use crate::present::sessions::short;
+use crate::select::sessions;
 
 const AGENTS: [Column; 7] = [
     needed("COST").right(),
@@ -64,15 +65,10 @@ pub(crate) struct CostCommand {
 
 impl CostCommand {
     pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
-        super::runtime()?.block_on(async {
-            let store = crate::session::look_into_store(&self.store)?;
-            let root = find::meant(store.as_ref(), self.session.as_deref()).await?;
-            // All at once: a sum of agents that are read one after the other would be of no moment.
-            let filter = AgentFilter {
-                realm: Some(root.realm),
-                ..AgentFilter::default()
-            };
-            let agents = store.agents(filter, usize::MAX).await?;
+        crate::config::runtime()?.block_on(async {
+            let store = crate::assemble::store::look_into_store(&self.store)?;
+            let (root, agents) =
+                sessions::meant_with_agents(store.as_ref(), self.session.as_deref()).await?;
             let bill = Bill::of(root.agent, &agents);
             let shown = if self.json {
                 json_line(&bill.object())
@@ -85,104 +81,18 @@ impl CostCommand {
     }
 }
 
-/// What was used and missed in the cache, and what that cost; none if the price of any of it is not known.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Tally {
-    pub(super) usage: Usage,
-    cost: Option<Cost>,
-    missed: u64,
-}
-
-impl Tally {
-    fn nothing() -> Self {
-        Self {
-            usage: Usage::default(),
-            cost: Some(Cost::ZERO),
-            missed: 0,
-        }
-    }
-
-    fn add(&mut self, more: Self) {
-        self.usage += more.usage;
-        self.cost = self.cost.zip(more.cost).map(|(sum, more)| sum + more);
-        self.missed = self.missed.saturating_add(more.missed);
-    }
-
-    fn of<'a>(charges: impl IntoIterator<Item = &'a Charge>) -> Self {
-        let mut sum = Self::nothing();
-        for charge in charges {
-            sum.add(Self {
-                usage: charge.usage,
-                cost: charge.cost,
-                missed: charge.missed,
-            });
-        }
-        sum
-    }
-
-    /// Each group of charges by itself.
-    fn by<'a, K: Ord>(
-        charges: impl IntoIterator<Item = &'a Charge>,
-        group: impl Fn(&'a Charge) -> K,
-    ) -> BTreeMap<K, Self> {
-        let mut groups = BTreeMap::new();
-        for charge in charges {
-            groups
-                .entry(group(charge))
-                .or_insert_with(Self::nothing)
-                .add(Self::of([charge]));
-        }
-        groups
-    }
-
-    /// Tokens in and out.
-    fn figures(&self) -> [String; 2] {
-        [
-            self.usage.prompt().to_string(),
-            self.usage.output.to_string(),
-        ]
-    }
-
-    /// Tokens read from the cache, written to it, and missed there.
-    fn cache(&self) -> [String; 3] {
-        let Usage {
-            cache_read,
-            cache_write_5m,
-            cache_write_1h,
-            ..
-        } = self.usage;
-        [
-            cache_read,
-            cache_write_5m.saturating_add(cache_write_1h),
-            self.missed,
-        ]
-        .map(|tokens| tokens.to_string())
-    }
-
-    fn object(&self) -> Value {
-        json!({"cost_usd": self.cost.map(Cost::usd), "usage": self.usage, "missed_tokens": self.missed})
-    }
-}
-
-/// An agent of the session.
-pub(super) struct Line<'a> {
-    pub(super) agent: &'a Session,
-    pub(super) depth: usize,
-    pub(super) own: Tally,
-    subtree: Tally,
-}
-
 /// What a session has cost.
 struct Bill<'a> {
     /// Each agent, before those that it started.
-    lines: Vec<Line<'a>>,
+    lines: Vec<AgentCost<'a>>,
     models: BTreeMap<&'a str, Tally>,
     purposes: BTreeMap<Purpose, Tally>,
     total: Tally,
 }
 
 impl<'a> Bill<'a> {
-    /// The bill of `root` and all below it; other sessions of the same realm may be among `agents`.
+    /// Returns the bill of `root` and all below it; other sessions of the same realm may be among
+    /// `agents`.
     fn of(root: AgentId, agents: &'a [Session]) -> Self {
         let lines = tree(root, agents);
         let charges = || lines.iter().flat_map(|line| &line.agent.charges);
@@ -252,7 +162,7 @@ impl<'a> Bill<'a> {
         shown
     }
 
-    /// The last lines: everything together, and what is to be known about it.
+    /// Returns the last lines: everything together, and what is to be known about it.
     fn summary(&self) -> String {
         let ([input, output], [read, written, _]) = (self.total.figures(), self.total.cache());
         let agents = if self.lines.len() == 1 {
@@ -310,8 +220,8 @@ fn list<K: serde::Serialize>(name: &str, groups: &BTreeMap<K, Tally>) -> Value {
     groups.iter().map(object).collect()
 }
 
-fn of_agent(line: &Line<'_>) -> Value {
-    let Line {
+fn of_agent(line: &AgentCost<'_>) -> Value {
+    let AgentCost {
         agent,
         own,
         subtree,
@@ -333,79 +243,9 @@ fn of_agent(line: &Line<'_>) -> Value {
     object
 }
 
-/// Who an agent is.
-pub(super) fn about(agent: &Session) -> Value {
-    let origin = agent.origin.as_deref();
-    json!({
-        "agent_id": agent.agent, "path": agent.path, "parent": origin.map(|origin| origin.parent),
-        "agent_type": origin.map(|origin| &origin.agent_type),
-        "name": origin.and_then(|origin| origin.name.as_ref()),
-        "description": origin.map(|origin| &origin.description), "state": state(agent),
-    })
-}
-
-/// An amount with as many places as any other, so that a column can be added up.
+/// Returns an amount with as many places as any other, so that a column can be added up.
 fn money(tally: Tally) -> String {
     tally
         .cost
         .map_or_else(|| "?".to_owned(), |cost| format!("${:.4}", cost.usd()))
-}
-
-/// What an agent is called, and what it is for, in its place in the tree.
-pub(super) fn called(line: &Line<'_>) -> String {
-    let indent = "  ".repeat(line.depth);
-    let origin = line.agent.origin.as_ref();
-    let name = origin
-        .and_then(|origin| origin.name.as_ref())
-        .map(ToString::to_string);
-    let name = name.unwrap_or_else(|| line.agent.path.clone());
-    let what = origin
-        .map(|origin| format!(": {}", origin.description))
-        .unwrap_or_default();
-    format!(
-        "{indent}{}",
-        tame(&format!("{name}{what}")).replace('\n', " ")
-    )
-}
-
-/// `root` and all below it, each before those that it started, those by age.
-pub(super) fn tree(root: AgentId, agents: &[Session]) -> Vec<Line<'_>> {
-    let mut children: HashMap<AgentId, Vec<&Session>> = HashMap::new();
-    for agent in agents {
-        if let Some(origin) = &agent.origin {
-            children.entry(origin.parent).or_default().push(agent);
-        }
-    }
-    let mut lines: Vec<Line<'_>> = Vec::new();
-    // Who is next, the number of its parent's line, and how deep it is.
-    let mut next: Vec<(&Session, Option<usize>, usize)> = Vec::new();
-    next.extend(
-        agents
-            .iter()
-            .find(|agent| agent.agent == root)
-            .map(|root| (root, None, 0)),
-    );
-    let mut parents = Vec::new();
-    while let Some((agent, parent, depth)) = next.pop() {
-        let own = Tally::of(&agent.charges);
-        let at = lines.len();
-        lines.push(Line {
-            agent,
-            depth,
-            own,
-            subtree: own,
-        });
-        parents.push(parent);
-        let mut below = children.remove(&agent.agent).unwrap_or_default();
-        below.sort_unstable_by_key(|child| std::cmp::Reverse((child.created_ms, child.agent)));
-        next.extend(below.into_iter().map(|child| (child, Some(at), depth + 1)));
-    }
-    // The last have nobody below them, and everybody comes after its parent.
-    for (at, parent) in parents.into_iter().enumerate().rev() {
-        if let Some(parent) = parent {
-            let more = lines[at].subtree;
-            lines[parent].subtree.add(more);
-        }
-    }
-    lines
 }

@@ -6,15 +6,15 @@ use std::process::ExitCode;
 
 use serde_json::json;
 
-use crate::hint::FAILED;
+use crate::assemble::provider::ProviderArgs;
+use crate::error::FAILED;
 use crate::output::{print, tame};
-use crate::provider::ProviderArgs;
 
 /// Check what posse needs on this machine, and say what to do where something is missing.
 ///
 /// Exits with 1 if something that posse cannot work without is missing.
 #[derive(clap::Args)]
-pub(crate) struct Doctor {
+pub(crate) struct DoctorCommand {
     #[command(flatten)]
     provider: ProviderArgs,
     /// One JSON object per check
@@ -41,10 +41,10 @@ struct Finding {
     advice: Option<String>,
 }
 
-impl Doctor {
+impl DoctorCommand {
     pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
         let settled = self.provider.settle()?;
-        let runtime = super::runtime()?;
+        let runtime = crate::config::runtime()?;
         let mut worst_is_bad = false;
         let mut tell = |finding: Finding| {
             worst_is_bad |= finding.grade == Grade::Bad;

@@ -4,17 +4,16 @@
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-/// The word.
-pub(crate) const NAME: &str = "guard";
+use crate::assemble::tools;
 
 /// Stands guard, if that is what these words ask for.
 pub(crate) fn asked(words: &[OsString]) -> Option<ExitCode> {
     let [_, name, arguments @ ..] = words else {
         return None;
     };
-    if name != NAME {
+    if name != tools::GUARD {
         return None;
     }
     // Who is no guardian is a person, and is told that there is no such command.
-    posse_tools::stand_guard(arguments, std::io::stdin().lock()).map(|()| ExitCode::SUCCESS)
+    tools::stand_guard(arguments).map(|()| ExitCode::SUCCESS)
 }

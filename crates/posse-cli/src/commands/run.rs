@@ -1,59 +1,22 @@
 //! `posse -p`: an agent without a screen.
 
-mod drive;
-mod exchange;
-mod face;
-mod input;
-mod launch;
-mod lines;
-#[cfg(test)]
-mod made;
-mod members;
-mod open;
-mod options;
-mod pane;
-mod panel;
-mod partial;
-mod progress;
-mod question;
-mod result;
-mod rules;
-mod runs;
-mod screen;
-mod shape;
-mod slash;
-mod speaker;
-mod stdin;
-mod stop;
-mod tasks;
-mod terms;
-mod text;
-mod watch;
-mod work;
-mod worker;
-
 use std::process::ExitCode;
 
-use clap::CommandFactory;
 use clap::error::ErrorKind;
 
-pub(crate) use self::drive::Signals;
-use self::open::Wish;
-pub(crate) use self::open::{LeadWish, Which};
-pub(crate) use self::options::Options;
-pub(crate) use self::pane::{Joined, join};
-pub(crate) use self::stdin::{Line, lines as stdin_lines, prompt as stdin_prompt};
-pub(crate) use self::terms::Terms;
-pub(crate) use self::work::{Begin, Job, run as do_job};
-pub(crate) use self::worker::{Serving, serve};
-use crate::definitions::Given;
-use crate::hint::Advised;
-use crate::store::StoreArgs;
+use crate::assemble::options::RunOptions;
+use crate::assemble::run_config::{RunConfig, SessionChoice};
+use crate::config::store::StoreArgs;
+use crate::definitions::InlineAgents;
+use crate::error::Advised;
+use crate::error::usage::UsageError;
+use crate::headless::input::stdin;
+use crate::headless::job::{self, FirstInput, RunJob};
 
 /// An agent that works on what it is told and then ends: `posse -p "fix the failing test"`.
 #[derive(Clone, Debug, clap::Args)]
 #[command(next_help_heading = "Run an agent")]
-pub(crate) struct Run {
+pub(crate) struct RunCommand {
     /// What to do; without it, or with `-`, it is read from standard input. What is piped in beside it
     /// follows it
     prompt: Option<String>,
@@ -64,7 +27,7 @@ pub(crate) struct Run {
     #[arg(short, long)]
     print: bool,
     #[command(flatten)]
-    options: Options,
+    pub(crate) options: RunOptions,
     /// Go on with the newest session of this directory
     #[arg(short, long = "continue")]
     continue_newest: bool,
@@ -75,21 +38,19 @@ pub(crate) struct Run {
     #[arg(long)]
     fork_session: bool,
     /// Where everything is kept, sqlite:PATH or postgres://USER@HOST/DATABASE [default: posse.db in posse's home]
-    #[arg(long, value_name = "STORE", value_parser = crate::store::StoreParser)]
-    store: Option<crate::store::Place>,
+    #[arg(long, value_name = "STORE", value_parser = crate::config::store::StoreParser)]
+    pub(crate) store: Option<crate::config::store::StoreLocation>,
 }
 
-impl Run {
+impl RunCommand {
     pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
-        let given = self
-            .check()
-            .and_then(|()| self.options.given(&[]))
-            .unwrap_or_else(|error| error.exit());
-        work::run(&self.options, || self.job(given))
+        self.check()?;
+        let given = self.options.given(&[])?;
+        job::run(&self.options, || self.job(given))
     }
 
-    /// What is to be done.
-    fn job(&self, given: Given) -> anyhow::Result<Job> {
+    /// Returns what is to be done.
+    fn job(&self, given: InlineAgents) -> anyhow::Result<RunJob> {
         let by_lines = self.options.by_lines();
         let words = if by_lines {
             None
@@ -102,48 +63,53 @@ impl Run {
                 advice: "posse -p \"explain what this project does\"".into(),
             });
         }
-        Ok(Job {
-            wish: self.wish(given),
-            begin: Begin::Words(words),
+        Ok(RunJob {
+            config: self.run_config(given),
+            first: FirstInput::Words(words),
         })
     }
 
-    /// What the grammar of the command line cannot say.
-    fn check(&self) -> Result<(), clap::Error> {
-        let wrong =
-            |what: &str| Err(crate::Args::command().error(ErrorKind::ArgumentConflict, what));
+    /// Checks what the grammar of the command line cannot say.
+    fn check(&self) -> Result<(), UsageError> {
+        let wrong = |kind, what: &str| Err(UsageError::new(&[], kind, what));
         if !self.print {
             let what = "posse has no screen of its own yet: add -p to have the result printed";
-            return Err(crate::Args::command().error(ErrorKind::MissingRequiredArgument, what));
+            return wrong(ErrorKind::MissingRequiredArgument, what);
         }
         if let (Some(prompt), [next, ..]) = (&self.prompt, &self.rest[..]) {
             let what = format!("the prompt is one argument: quote it, \"{prompt} {next} …\"");
-            return Err(crate::Args::command().error(ErrorKind::TooManyValues, what));
+            return wrong(ErrorKind::TooManyValues, &what);
         }
         if self.options.by_lines() && self.prompt.is_some() {
-            return wrong("with --input-format stream-json prompts come by standard input only");
+            return wrong(
+                ErrorKind::ArgumentConflict,
+                "with --input-format stream-json prompts come by standard input only",
+            );
         }
         if self.fork_session && self.which().is_none() {
-            return wrong("--fork-session needs --continue or --resume");
+            return wrong(
+                ErrorKind::ArgumentConflict,
+                "--fork-session needs --continue or --resume",
+            );
         }
         self.options.check(&[])
     }
 
-    fn wish(&self, given: Given) -> Wish {
+    fn run_config(&self, given: InlineAgents) -> RunConfig {
         let store = StoreArgs {
             store: self.store.clone(),
         };
-        Wish {
+        RunConfig {
             fork: self.fork_session,
-            ..self.options.wish(self.which(), store, given)
+            ..self.options.run_config(self.which(), store, given)
         }
     }
 
-    fn which(&self) -> Option<Which> {
+    fn which(&self) -> Option<SessionChoice> {
         self.resume
             .clone()
-            .map(Which::Id)
-            .or_else(|| self.continue_newest.then_some(Which::Newest))
+            .map(SessionChoice::Id)
+            .or_else(|| self.continue_newest.then_some(SessionChoice::Newest))
     }
 }
 

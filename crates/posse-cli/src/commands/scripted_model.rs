@@ -1,5 +1,7 @@
 //! `posse scripted-model`.
 
+pub(crate) mod conformance;
+
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -7,8 +9,7 @@ use std::sync::Arc;
 use anyhow::Context;
 use posse_scripted::{Mode, Script, Server, ServerOptions, SystemPace};
 
-use super::conformance;
-use crate::hint::Advised;
+use crate::error::Advised;
 use crate::output::{print, say};
 
 /// Run a model server whose replies come from a script: no key, no network, no cost.
@@ -17,7 +18,7 @@ use crate::output::{print, say};
 /// strictly as the real ones. Without SCRIPT it greets and echoes. docs/scripted-model.md is the
 /// manual of scripts.
 #[derive(clap::Args)]
-pub(crate) struct ScriptedModel {
+pub(crate) struct ScriptedModelCommand {
     /// The script, a TOML file
     script: Option<PathBuf>,
     /// The port; 0 takes any that is free
@@ -37,13 +38,17 @@ pub(crate) struct ScriptedModel {
     json: bool,
 }
 
-impl ScriptedModel {
+impl ScriptedModelCommand {
     pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
         if let Some(url) = &self.conformance {
-            return super::runtime()?.block_on(conformance::run(url, &self.model, self.json));
+            return crate::config::runtime()?.block_on(conformance::run(
+                url,
+                &self.model,
+                self.json,
+            ));
         }
         let mode = self.mode()?;
-        super::runtime()?.block_on(self.serve(mode))
+        crate::config::runtime()?.block_on(self.serve(mode))
     }
 
     fn mode(&self) -> anyhow::Result<Mode> {

@@ -6,31 +6,31 @@ mod show;
 
 use std::process::ExitCode;
 
+use crate::config::environment;
 use crate::definitions::skills::SkillSources;
-use crate::{environment, session};
 
 /// Look at the skills and commands that can be called here.
 #[derive(clap::Args)]
 #[command(arg_required_else_help = true)]
-pub(crate) struct Skills {
+pub(crate) struct SkillsCommand {
     #[command(subcommand)]
-    command: Command,
+    command: SkillsSubcommand,
 }
 
 #[derive(clap::Subcommand)]
-enum Command {
-    List(list::List),
-    Show(show::Show),
-    Check(check::Check),
+enum SkillsSubcommand {
+    List(list::ListSkills),
+    Show(show::ShowSkill),
+    Check(check::CheckSkills),
 }
 
-impl Skills {
+impl SkillsCommand {
     pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
-        let sources: SkillSources = session::skills(&environment::working_directory()?);
+        let sources: SkillSources = SkillSources::at(&environment::working_directory()?);
         match self.command {
-            Command::List(command) => command.run(&sources),
-            Command::Show(command) => command.run(&sources),
-            Command::Check(command) => command.run(&sources),
+            SkillsSubcommand::List(command) => command.run(&sources),
+            SkillsSubcommand::Show(command) => command.run(&sources),
+            SkillsSubcommand::Check(command) => command.run(&sources),
         }
     }
 }

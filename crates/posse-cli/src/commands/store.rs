@@ -10,35 +10,35 @@ use std::process::ExitCode;
 
 use tokio::signal::unix::{SignalKind, signal};
 
-use crate::session::{meant_store, there};
-use crate::store::{Place, StoreArgs};
+use crate::config::store::{StoreArgs, StoreLocation};
+use crate::config::store_choice::{meant_store, there};
 
 /// Look after the store in which everything is kept.
 #[derive(clap::Args)]
 #[command(arg_required_else_help = true)]
 pub(crate) struct StoreCommand {
     #[command(subcommand)]
-    command: Command,
+    command: StoreSubcommand,
     #[command(flatten)]
     store: StoreArgs,
 }
 
 #[derive(clap::Subcommand)]
-enum Command {
-    Check(check::Check),
-    Backup(backup::Backup),
-    Gc(gc::Gc),
-    Migrate(migrate::Migrate),
+enum StoreSubcommand {
+    Check(check::CheckStore),
+    Backup(backup::BackUpStore),
+    Gc(gc::CollectGarbage),
+    Migrate(migrate::MigrateStore),
 }
 
 impl StoreCommand {
     pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
         let place = there(meant_store(&self.store)?.place)?;
         match self.command {
-            Command::Check(command) => command.run(&place),
-            Command::Backup(command) => command.run(&place),
-            Command::Gc(command) => unstopped(&place, || command.run(&place)),
-            Command::Migrate(command) => unstopped(&place, || command.run(&place)),
+            StoreSubcommand::Check(command) => command.run(&place),
+            StoreSubcommand::Backup(command) => command.run(&place),
+            StoreSubcommand::Gc(command) => unstopped(&place, || command.run(&place)),
+            StoreSubcommand::Migrate(command) => unstopped(&place, || command.run(&place)),
         }
     }
 }
@@ -46,19 +46,19 @@ impl StoreCommand {
 /// Does something with a file that Ctrl-Z does not stop: stopped in its turn to write, it would hold up all others.
 /// Ctrl-C ends it.
 fn unstopped(
-    place: &Place,
+    place: &StoreLocation,
     act: impl FnOnce() -> anyhow::Result<ExitCode>,
 ) -> anyhow::Result<ExitCode> {
-    if let Place::Server(_) = place {
+    if let StoreLocation::Server(_) = place {
         return act();
     }
-    let runtime = super::runtime()?;
+    let runtime = crate::config::runtime()?;
     let _within = runtime.enter();
     let _unheard = signal(SignalKind::from_raw(rustix::process::Signal::TSTP.as_raw()))?;
     act()
 }
 
-/// A size as people read it.
+/// Returns a size as people read it.
 fn size(bytes: u64) -> String {
     const UNITS: [&str; 4] = ["kB", "MB", "GB", "TB"];
     if bytes < 1000 {
@@ -71,8 +71,8 @@ fn size(bytes: u64) -> String {
     format!("{amount:.1} {}", UNITS[unit])
 }
 
-/// A store as people read it.
-fn shown(place: &Place) -> String {
+/// Returns a store as people read it.
+fn shown(place: &StoreLocation) -> String {
     crate::output::tame(&place.shown())
 }
 

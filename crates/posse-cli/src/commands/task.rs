@@ -8,42 +8,39 @@ mod update;
 
 use std::process::ExitCode;
 
-use posse_port::store::{Done, Op, OpResult, Order, Store};
-use posse_protocol::{ListId, Name, RealmId, Task, TaskId, Team};
-use serde_json::{Value, json};
+use posse_port::store::Store;
+use posse_protocol::{ListId, Name, Task, TaskId};
 
-use crate::commands::sessions;
-use crate::commands::team::find;
-use crate::hint::Advised;
-use crate::moment::{moment, now_ms};
+use crate::config::store::StoreArgs;
+use crate::error::Advised;
 use crate::output::tame;
-use crate::store::StoreArgs;
-
-pub(crate) use self::list::rows;
+use crate::select::sessions;
+use crate::select::tasks::list_of;
+use crate::select::{team_choice, teams};
 
 /// Look at what is to be done, and change it.
 #[derive(clap::Args)]
 #[command(arg_required_else_help = true)]
 pub(crate) struct TaskCommand {
     #[command(subcommand)]
-    command: Command,
+    command: TaskSubcommand,
     #[command(flatten)]
-    list: ListArgs,
+    list: TaskListArgs,
     #[command(flatten)]
     store: StoreArgs,
 }
 
 #[derive(clap::Subcommand)]
-enum Command {
-    List(list::List),
-    Show(show::Show),
-    Add(add::Add),
-    Update(update::Update),
+enum TaskSubcommand {
+    List(list::ListTasks),
+    Show(show::ShowTask),
+    Add(add::AddTask),
+    Update(update::UpdateTask),
 }
 
 /// Which list of tasks.
 #[derive(Clone, Debug, clap::Args)]
-struct ListArgs {
+struct TaskListArgs {
     /// The list of this team [default: the session's own]
     #[arg(long, global = true, value_name = "NAME", help_heading = "Which list")]
     team: Option<Name>,
@@ -54,35 +51,35 @@ struct ListArgs {
 
 impl TaskCommand {
     pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
-        let runtime = super::runtime()?;
-        let store = crate::session::look_into_store(&self.store)?;
+        let runtime = crate::config::runtime()?;
+        let store = crate::assemble::store::look_into_store(&self.store)?;
         runtime.block_on(async {
             let store = store.as_ref();
             let list = self.list.meant(store).await?;
             match self.command {
-                Command::List(command) => command.run(store, list).await,
-                Command::Show(command) => command.run(store, list).await,
-                Command::Add(command) => command.run(store, list).await,
-                Command::Update(command) => command.run(store, list).await,
+                TaskSubcommand::List(command) => command.run(store, list).await,
+                TaskSubcommand::Show(command) => command.run(store, list).await,
+                TaskSubcommand::Add(command) => command.run(store, list).await,
+                TaskSubcommand::Update(command) => command.run(store, list).await,
             }
         })
     }
 }
 
-impl ListArgs {
+impl TaskListArgs {
     async fn meant(&self, store: &dyn Store) -> anyhow::Result<ListId> {
         if let Some(team) = &self.team {
-            let session = find::SessionArg {
+            let session = teams::SessionArg {
                 session: self.session.clone(),
             };
-            return Ok(list_of(&find::meant(store, Some(team), &session).await?));
+            return Ok(list_of(&teams::meant(store, Some(team), &session).await?));
         }
         if let Some(session) = &self.session
-            && let Some(team) = find::imported(store, session).await?
+            && let Some(team) = team_choice::imported(store, session).await?
         {
             return Ok(list_of(&team));
         }
-        let found = sessions::find::meant(store, self.session.as_deref()).await;
+        let found = sessions::meant(store, self.session.as_deref()).await;
         let session = found.map_err(|error| match self.session {
             Some(_) => error,
             None => error.context(Advised {
@@ -97,37 +94,19 @@ impl ListArgs {
     }
 }
 
-/// The list of a team.
-pub(crate) fn list_of(team: &Team) -> ListId {
-    ListId {
-        realm: team.realm,
-        team: Some(team.name.clone()),
-    }
-}
-
-/// Does one thing for the person, and gives what came of it; a refusal is an error.
-pub(crate) async fn operate(store: &dyn Store, realm: RealmId, op: Op) -> anyhow::Result<Done> {
-    let results: Vec<OpResult> = store
-        .operate(Order {
-            realm,
-            ops: vec![op],
-            at_ms: now_ms(),
-        })
-        .await?;
-    match results.into_iter().next() {
-        Some(result) => Ok(result?),
-        None => anyhow::bail!("the store did not say what came of it"),
-    }
-}
-
-/// The task of that number.
+/// Returns the task of that number.
 async fn task(store: &dyn Store, list: &ListId, id: TaskId) -> anyhow::Result<Task> {
     let found = store.task(list.clone(), id).await?;
     Ok(found.ok_or(posse_port::store::Refusal::NoSuchTask { id })?)
 }
 
-/// The number of a task as people write it: `3`, or `#3`.
-fn id(text: &str) -> Result<TaskId, String> {
+/// A text that is not the number of a task.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{}` is no task number", tame(.0))]
+struct TaskIdError(String);
+
+/// Reads the number of a task as people write it: `3`, or `#3`.
+fn id(text: &str) -> Result<TaskId, TaskIdError> {
     let number = text.trim();
     let parsed = number
         .strip_prefix('#')
@@ -137,50 +116,7 @@ fn id(text: &str) -> Result<TaskId, String> {
         .filter(|number: &u64| *number > 0);
     parsed
         .map(TaskId)
-        .ok_or_else(|| format!("`{}` is no task number", tame(text)))
-}
-
-/// A task for programs.
-pub(crate) fn object(task: &Task) -> Value {
-    json!({
-        "id": task.id, "subject": task.subject, "description": task.description,
-        "active_form": task.active_form, "status": task.status,
-        "owner": task.owner.as_ref().map(|owner| &owner.name), "lost_by": task.lost_by,
-        "blocked_by": task.blocked_by, "waits_for": task.waits_for, "blocks": task.blocks,
-        "created_at": moment(task.created_ms), "updated_at": moment(task.updated_ms),
-        "role": task.role, "check": task.check, "metadata": task.metadata, "version": task.version,
-    })
-}
-
-/// Numbers as people read them.
-fn numbers(tasks: &[TaskId]) -> String {
-    tasks
-        .iter()
-        .map(TaskId::to_string)
-        .collect::<Vec<_>>()
-        .join(", ")
-}
-
-/// Text that was given, or is piped in where `-` stands for it.
-pub(crate) fn text(given: String) -> anyhow::Result<String> {
-    use std::io::{IsTerminal, Read};
-
-    use anyhow::Context;
-    /// More than any text that is kept.
-    const LONGEST: u64 = 1 << 20;
-    if given != "-" {
-        return Ok(given);
-    }
-    if std::io::stdin().is_terminal() {
-        crate::output::say_to_person("type the text; Ctrl-D on a line of its own ends it");
-    }
-    let mut text = String::new();
-    std::io::stdin()
-        .take(LONGEST)
-        .read_to_string(&mut text)
-        .context("cannot read the text from standard input")?;
-    text.truncate(text.trim_end().len());
-    Ok(text)
+        .ok_or_else(|| TaskIdError(text.to_owned()))
 }
 
 #[cfg(test)]
@@ -193,7 +129,10 @@ mod tests {
             assert_eq!(id(good), Ok(TaskId(3)), "{good}");
         }
         for wrong in ["abc", "0", "-1", "", "# 3", "3.5"] {
-            assert_eq!(id(wrong), Err(format!("`{wrong}` is no task number")));
+            assert_eq!(
+                id(wrong).map_err(|error| error.to_string()),
+                Err(format!("`{wrong}` is no task number"))
+            );
         }
     }
 }

@@ -7,11 +7,9 @@ mod declared;
 mod delete;
 mod directory;
 mod export;
-pub(crate) mod find;
 mod import;
 mod join;
 mod list;
-mod member;
 mod requests;
 mod run;
 mod show;
@@ -19,85 +17,79 @@ mod signal;
 
 use std::process::ExitCode;
 
-use crate::store::StoreArgs;
+use crate::config::store::StoreArgs;
 
 /// Have teams work, look at them, talk to their members, and take them elsewhere.
 #[derive(clap::Args)]
 #[command(arg_required_else_help = true)]
 pub(crate) struct TeamCommand {
     #[command(subcommand)]
-    command: Command,
+    command: TeamSubcommand,
     #[command(flatten)]
     store: StoreArgs,
 }
 
 #[derive(clap::Subcommand)]
-enum Command {
+enum TeamSubcommand {
     // It has the flags of all that has agents work.
-    Run(Box<run::Run>),
-    Check(check::Check),
+    Run(Box<run::RunTeam>),
+    Check(check::CheckTeams),
     #[command(flatten)]
-    Looking(Looking),
-    Import(import::Import),
-    Join(Box<join::Join>),
+    Looking(StoredTeamSubcommand),
+    Import(import::ImportTeam),
+    Join(Box<join::JoinTeam>),
 }
 
 /// What needs a store with teams in it.
 #[derive(clap::Subcommand)]
-enum Looking {
-    List(list::List),
-    Show(show::Show),
-    Attach(attach::Attach),
-    Interrupt(signal::Interrupt),
-    Stop(signal::Stop),
-    Requests(requests::Requests),
-    Approve(requests::Approve),
-    Reject(requests::Reject),
-    Export(export::Export),
-    Delete(delete::Delete),
+enum StoredTeamSubcommand {
+    List(list::ListTeams),
+    Show(show::ShowTeam),
+    Attach(attach::AttachMember),
+    Interrupt(signal::InterruptMember),
+    Stop(signal::StopMember),
+    Requests(requests::ListRequests),
+    Approve(requests::ApproveRequest),
+    Reject(requests::RejectRequest),
+    Export(export::ExportTeam),
+    Delete(delete::DeleteTeam),
 }
 
 impl TeamCommand {
     pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
         let looking = match self.command {
-            Command::Run(command) => return command.run(self.store),
-            Command::Check(command) => return command.run(),
-            Command::Import(command) => {
-                return super::runtime()?.block_on(command.run(&self.store));
+            TeamSubcommand::Run(command) => return command.run(self.store),
+            TeamSubcommand::Check(command) => return command.run(),
+            TeamSubcommand::Import(command) => {
+                return crate::config::runtime()?.block_on(command.run(&self.store));
             }
-            Command::Join(command) => return command.run(&self.store),
-            Command::Looking(looking) => looking,
+            TeamSubcommand::Join(command) => return command.run(&self.store),
+            TeamSubcommand::Looking(looking) => looking,
         };
-        super::runtime()?.block_on(async {
-            let store = crate::session::look_into_store(&self.store)?;
+        crate::config::runtime()?.block_on(async {
+            let store = crate::assemble::store::look_into_store(&self.store)?;
             let store = store.as_ref();
             match looking {
-                Looking::List(command) => command.run(store).await,
-                Looking::Show(command) => command.run(store).await,
-                Looking::Attach(command) => command.run(store).await,
-                Looking::Interrupt(command) => command.run(store).await,
-                Looking::Stop(command) => command.run(store).await,
-                Looking::Requests(command) => command.run(store).await,
-                Looking::Approve(command) => command.run(store).await,
-                Looking::Reject(command) => command.run(store).await,
-                Looking::Export(command) => command.run(store).await,
-                Looking::Delete(command) => command.run(store).await,
+                StoredTeamSubcommand::List(command) => command.run(store).await,
+                StoredTeamSubcommand::Show(command) => command.run(store).await,
+                StoredTeamSubcommand::Attach(command) => command.run(store).await,
+                StoredTeamSubcommand::Interrupt(command) => command.run(store).await,
+                StoredTeamSubcommand::Stop(command) => command.run(store).await,
+                StoredTeamSubcommand::Requests(command) => command.run(store).await,
+                StoredTeamSubcommand::Approve(command) => command.run(store).await,
+                StoredTeamSubcommand::Reject(command) => command.run(store).await,
+                StoredTeamSubcommand::Export(command) => command.run(store).await,
+                StoredTeamSubcommand::Delete(command) => command.run(store).await,
             }
         })
     }
 
-    /// What members are hosted on, if that is what is asked for.
+    /// Returns what members are hosted on, if that is what is asked for.
     #[cfg(test)]
-    pub(crate) fn joins(&self) -> Option<&crate::commands::run::Terms> {
+    pub(crate) fn joins(&self) -> Option<&crate::assemble::terms::AgentArgs> {
         match &self.command {
-            Command::Join(join) => Some(&join.terms),
+            TeamSubcommand::Join(join) => Some(&join.terms),
             _ => None,
         }
     }
-}
-
-/// One, or several: `1 task`, `2 tasks`.
-pub(crate) fn count(number: usize, one: &str) -> String {
-    let many = if number == 1 { "" } else { "s" };
-    format!("{number} {one}{many}")
 }

@@ -4,9 +4,10 @@ use std::process::ExitCode;
 
 use posse_protocol::Name;
 
-use crate::commands::run::{Serving, Terms, serve};
-use crate::hint::Advised;
-use crate::store::StoreArgs;
+use crate::assemble::terms::AgentArgs;
+use crate::config::store::StoreArgs;
+use crate::error::Advised;
+use crate::headless::worker::{WorkerConfig, serve};
 
 /// Have members of teams work here that other processes lead, on this machine or on others.
 ///
@@ -25,31 +26,28 @@ pub(crate) struct WorkerCommand {
     #[arg(long)]
     json: bool,
     #[command(flatten)]
-    terms: Terms,
+    terms: AgentArgs,
     #[command(flatten)]
     store: StoreArgs,
 }
 
 impl WorkerCommand {
     pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
-        let given = self
-            .terms
-            .given(&["worker"])
-            .unwrap_or_else(|error| error.exit());
+        let given = self.terms.given(&["worker"])?;
         if self.terms.names_model() {
             anyhow::bail!(Advised {
                 what: "a member keeps the model that it was started with".into(),
                 advice: "leave --model away".into(),
             });
         }
-        let wish = self.terms.wish(None, self.store, given);
-        let serving = Serving {
+        let config = self.terms.run_config(None, self.store, given);
+        let serving = WorkerConfig {
             teams: self.team,
             most: self.max.map(|most| most as usize),
             json: self.json,
         };
-        let runtime = super::runtime()?;
-        let result = runtime.block_on(serve(wish, &serving));
+        let runtime = crate::config::runtime()?;
+        let result = runtime.block_on(serve(config, &serving));
         // Whatever still waits in a thread is not waited for.
         runtime.shutdown_background();
         result

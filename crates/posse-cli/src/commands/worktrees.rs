@@ -3,7 +3,6 @@
 mod clean;
 mod list;
 mod repository;
-pub(crate) mod sweep;
 
 use std::io;
 use std::process::ExitCode;
@@ -14,35 +13,35 @@ use serde_json::{Value, json};
 /// Look at the git worktrees of agents, and remove them.
 #[derive(clap::Args)]
 #[command(arg_required_else_help = true)]
-pub(crate) struct Worktrees {
+pub(crate) struct WorktreesCommand {
     #[command(subcommand)]
-    command: Command,
+    command: WorktreesSubcommand,
 }
 
 #[derive(clap::Subcommand)]
-enum Command {
-    List(list::List),
-    Clean(clean::Clean),
+enum WorktreesSubcommand {
+    List(list::ListWorktrees),
+    Clean(clean::CleanWorktrees),
 }
 
-impl Worktrees {
+impl WorktreesCommand {
     pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
-        let worktrees = GitWorktrees::new(crate::session::worktrees()?);
+        let worktrees = GitWorktrees::new(crate::assemble::directories::worktrees()?);
         match self.command {
-            Command::List(command) => command.run(&worktrees),
-            Command::Clean(command) => command.run(&worktrees),
+            WorktreesSubcommand::List(command) => command.run(&worktrees),
+            WorktreesSubcommand::Clean(command) => command.run(&worktrees),
         }
     }
 }
 
-/// Every worktree, the newest last: ids begin with the time.
+/// Returns every worktree, the newest last: ids begin with the time.
 fn all(worktrees: &GitWorktrees) -> io::Result<Vec<Found>> {
     let mut found = worktrees.list()?;
     found.sort_by_key(|found| found.agent);
     Ok(found)
 }
 
-/// What is to be known of a worktree, in a word.
+/// Returns what is to be known of a worktree, in a word.
 fn state(found: &Found) -> &'static str {
     match (found.live, &found.keeps) {
         (true, _) => "live",
@@ -51,7 +50,7 @@ fn state(found: &Found) -> &'static str {
     }
 }
 
-/// A worktree for programs.
+/// Returns a worktree for programs.
 fn object(found: &Found) -> Value {
     json!({
         "agent_id": found.agent, "state": state(found), "keeps": found.keeps,
@@ -61,12 +60,12 @@ fn object(found: &Found) -> Value {
 }
 
 #[cfg(test)]
-mod made {
+pub(crate) mod made {
     //! Hand-made worktrees.
 
     use super::*;
 
-    pub(super) fn found(id: u32, live: bool, keeps: Option<&str>) -> Found {
+    pub(crate) fn found(id: u32, live: bool, keeps: Option<&str>) -> Found {
         let agent = format!("0197f0aa-0000-7000-8000-{id:012}");
         Found {
             path: format!("/home/me/.posse/worktrees/app-1a2b3c4d/{agent}").into(),

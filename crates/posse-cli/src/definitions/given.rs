@@ -7,37 +7,53 @@ use posse_runtime::definition::agent_type::file;
 use posse_runtime::definition::agent_type::file::Read;
 use serde_json::Value;
 
-use super::{Remark, Weight, memory, same, scan};
-use crate::settings::Places;
+use super::{Remark, Severity, memory, same, scan};
+use crate::config::places::SearchPaths;
 
 /// What was given.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Given {
+pub(crate) struct InlineAgents {
     definitions: Vec<Read>,
     /// The same as text, without a file that may be elsewhere for others.
     text: Option<String>,
 }
 
-impl Given {
+/// Why the value of `--agents` defines no agents.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum InlineAgentsError {
+    #[error("--agents: `{name}`: {why}")]
+    Entry { name: String, why: String },
+    #[error("--agents is no JSON: {0}")]
+    Json(serde_json::Error),
+    #[error(r#"--agents is an object: {{"NAME": {{"description": "…", "prompt": "…"}}}}"#)]
+    NotAnObject,
+    #[error("--agents: {path}: {why}")]
+    Unreadable { path: String, why: String },
+}
+
+impl InlineAgents {
     /// Reads the flag's value: JSON, or `@FILE` with it in a file. Else what is wrong with it.
-    pub(crate) fn read(value: &str) -> Result<Self, String> {
+    pub(crate) fn read(value: &str) -> Result<Self, InlineAgentsError> {
         let text = match value.strip_prefix('@') {
             None => value.to_owned(),
             Some(path) => {
-                let unread = |(_, why): (_, String)| format!("--agents: {path}: {why}");
+                let unread = |(_, why)| InlineAgentsError::Unreadable {
+                    path: path.to_owned(),
+                    why,
+                };
                 scan::read(Path::new(path), None).map_err(unread)?
             }
         };
-        let all: Value =
-            serde_json::from_str(&text).map_err(|error| format!("--agents is no JSON: {error}"))?;
+        let all: Value = serde_json::from_str(&text).map_err(InlineAgentsError::Json)?;
         let Value::Object(entries) = all else {
-            return Err(
-                r#"--agents is an object: {"NAME": {"description": "…", "prompt": "…"}}"#.into(),
-            );
+            return Err(InlineAgentsError::NotAnObject);
         };
         let mut given: Vec<Read> = Vec::new();
         for (name, entry) in &entries {
-            let wrong = |why: String| format!("--agents: `{name}`: {why}");
+            let wrong = |why| InlineAgentsError::Entry {
+                name: name.clone(),
+                why,
+            };
             let read = file::from_json(name, entry).map_err(wrong)?;
             let taken = |other: &&Read| same(&other.definition.name, name);
             if let Some(other) = given.iter().find(taken) {
@@ -54,13 +70,13 @@ impl Given {
         })
     }
 
-    /// What the flag could have said; none if it was not there.
+    /// Returns what the flag could have said; none if it was not there.
     pub(crate) fn text(&self) -> Option<&str> {
         self.text.as_deref()
     }
 
-    /// Each definition, with what is to be said about it.
-    pub(super) fn resolved(&self, places: &Places) -> Vec<(Definition, Vec<Remark>)> {
+    /// Returns each definition, with what is to be said about it.
+    pub(super) fn resolved(&self, places: &SearchPaths) -> Vec<(Definition, Vec<Remark>)> {
         let resolve = |read: &Read| {
             let mut definition = read.definition.clone();
             let name = definition.name.clone();
@@ -76,12 +92,12 @@ impl Given {
             let mut remarks: Vec<Remark> = read
                 .notes
                 .iter()
-                .map(|note| remark(Weight::Note, &note.reason))
+                .map(|note| remark(Severity::Note, &note.reason))
                 .collect();
             if let Some(scope) = read.memory {
                 let (memory, warning) = memory::resolve(scope, &name, None, places);
                 definition.memory = memory;
-                remarks.extend(warning.map(|why| remark(Weight::Warning, &why)));
+                remarks.extend(warning.map(|why| remark(Severity::Warning, &why)));
             }
             (definition, remarks)
         };

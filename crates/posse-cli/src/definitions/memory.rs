@@ -4,21 +4,21 @@ use std::path::{Path, PathBuf};
 
 use posse_runtime::definition::agent_type::{Memory, MemoryScope};
 
-use super::Source;
+use super::DefinitionSource;
 use super::place::Directory;
-use crate::settings::Places;
+use crate::config::places::SearchPaths;
 
-/// The directory for notes of this scope, and what is to be said about it. `from` is where the definition
-/// lies, if it lies anywhere.
+/// Returns the directory for notes of this scope, and what is to be said about it. `from` is where
+/// the definition lies, if it lies anywhere.
 pub(super) fn resolve(
     scope: MemoryScope,
     name: &str,
     from: Option<&Directory>,
-    places: &Places,
+    places: &SearchPaths,
 ) -> (Option<Memory>, Option<String>) {
     let kept = from.and_then(|directory| directory.path.parent());
     let theirs = kept.is_some_and(|kept| kept.ends_with(".claude"));
-    let of_project = from.is_some_and(|directory| directory.source == Source::Project);
+    let of_project = from.is_some_and(|directory| directory.source == DefinitionSource::Project);
     let (scope, warning) = match scope {
         MemoryScope::User if of_project => {
             // What one repository writes down must not be read in another.
@@ -51,7 +51,7 @@ pub(super) fn resolve(
     (Some(Memory { scope, directory }), warning)
 }
 
-/// Whether a path that need not be there yet leads out of where it seems to lie.
+/// Returns true if a path that need not be there yet leads out of where it seems to lie.
 fn leads_out(path: &Path, project: &Path) -> bool {
     let there = path
         .ancestors()

@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use super::Source;
-use crate::settings::Places;
+use super::DefinitionSource;
+use crate::config::places::SearchPaths;
 
 /// A directory of definitions, there or not.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -11,14 +11,18 @@ pub(super) struct Directory {
     pub(super) path: PathBuf,
     /// What such directories are called.
     pub(super) kind: &'static str,
-    pub(super) source: Source,
+    pub(super) source: DefinitionSource,
     /// What links may not lead out of: a repository could link to what is not its own.
     pub(super) bounds: Option<PathBuf>,
 }
 
-/// The administrator's, which stands above what the command line says, and those below that. `kinds` is what
-/// the directories are called, the one that counts more first; an administrator has the first only.
-pub(super) fn directories(places: &Places, kinds: &[&'static str]) -> (Directory, Vec<Directory>) {
+/// Returns the administrator's, which stands above what the command line says, and those below
+/// that. `kinds` is what the directories are called, the one that counts more first; an
+/// administrator has the first only.
+pub(super) fn directories(
+    places: &SearchPaths,
+    kinds: &[&'static str],
+) -> (Directory, Vec<Directory>) {
     let own = |path: PathBuf, kind, source| Directory {
         path,
         kind,
@@ -65,19 +69,19 @@ pub(super) fn directories(places: &Places, kinds: &[&'static str]) -> (Directory
         .map(|(path, kind)| Directory {
             path,
             kind,
-            source: Source::Project,
+            source: DefinitionSource::Project,
             bounds: Some(project.to_owned()),
         })
         .collect();
     others.extend(
         user.into_iter()
-            .map(|(path, kind)| own(path, kind, Source::User)),
+            .map(|(path, kind)| own(path, kind, DefinitionSource::User)),
     );
-    (own(managed, first, Source::Managed), others)
+    (own(managed, first, DefinitionSource::Managed), others)
 }
 
-/// All of them.
-pub(super) fn all(places: &Places, kinds: &[&'static str]) -> Vec<PathBuf> {
+/// Returns all of them.
+pub(super) fn all(places: &SearchPaths, kinds: &[&'static str]) -> Vec<PathBuf> {
     let (managed, others) = directories(places, kinds);
     [managed]
         .into_iter()
@@ -86,20 +90,24 @@ pub(super) fn all(places: &Places, kinds: &[&'static str]) -> Vec<PathBuf> {
         .collect()
 }
 
-/// Whose a file is. What lies where nobody looks is taken for the user's.
-pub(super) fn source_of(path: &Path, places: &Places, kinds: &[&'static str]) -> Source {
+/// Returns whose a file is. What lies where nobody looks is taken for the user's.
+pub(super) fn source_of(
+    path: &Path,
+    places: &SearchPaths,
+    kinds: &[&'static str],
+) -> DefinitionSource {
     let (managed, others) = directories(places, kinds);
     let real = path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let holds = |directory: &Directory| real.starts_with(&directory.path);
     let found = [managed].into_iter().chain(others).find(holds);
-    found.map_or(Source::User, |directory| directory.source)
+    found.map_or(DefinitionSource::User, |directory| directory.source)
 }
 
 /// Places without links. One directory has one name: links to it would else make two of it.
-pub(super) fn resolved(places: Places) -> Places {
+pub(super) fn resolved(places: SearchPaths) -> SearchPaths {
     let real = |path: PathBuf| path.canonicalize().unwrap_or(path);
     let (posse_home, home) = (places.posse_home.map(real), places.home.map(real));
-    Places {
+    SearchPaths {
         posse_home,
         home,
         cwd: real(places.cwd),

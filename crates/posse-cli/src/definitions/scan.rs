@@ -5,10 +5,10 @@ use std::fs;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
-use super::{Remark, Weight};
+use super::{Remark, Severity};
 
 /// What is looked for.
-pub(super) struct Look {
+pub(super) struct ScanKind {
     /// How deep directories are looked into.
     depth: usize,
     /// Whether links to directories are followed.
@@ -17,7 +17,7 @@ pub(super) struct Look {
     wanted: fn(&Path) -> bool,
 }
 
-impl Look {
+impl ScanKind {
     /// Files that each define something.
     pub(super) const FILES: Self = Self {
         depth: 8,
@@ -62,11 +62,11 @@ const LONGEST: u64 = 256 * 1024;
 pub(super) const ALL: usize = 16 * 1024 * 1024;
 
 /// What is wrong with a file: where, if that is known, and what.
-type Unread = (Option<usize>, String);
+type ReadFailure = (Option<usize>, String);
 
 /// What was found.
 #[derive(Debug, Default)]
-pub(super) struct Scanned {
+pub(super) struct ScanResult {
     /// Files with their texts, in the order of their paths.
     pub(super) files: Vec<(PathBuf, String)>,
     /// The directories that were looked into, and those that linked files lie in.
@@ -79,11 +79,11 @@ pub(super) struct Scanned {
 pub(super) fn scan(
     directory: &Path,
     bounds: Option<&Path>,
-    look: &Look,
+    look: &ScanKind,
     left: &mut usize,
-) -> Scanned {
-    let (found, seen) = (Scanned::default(), BTreeSet::new());
-    let mut scan = Scan {
+) -> ScanResult {
+    let (found, seen) = (ScanResult::default(), BTreeSet::new());
+    let mut scan = Scanner {
         bounds,
         look,
         left,
@@ -93,12 +93,12 @@ pub(super) fn scan(
     };
     match directory.canonicalize() {
         Ok(real) if !beneath(&real, bounds) => {
-            scan.remark(Weight::Error, directory, None, leads_out(bounds));
+            scan.remark(Severity::Error, directory, None, leads_out(bounds));
         }
         Ok(_) => scan.walk(directory, 0),
         Err(error) if is_absence(&error) => {}
         Err(error) => scan.remark(
-            Weight::Error,
+            Severity::Error,
             directory,
             None,
             format!("cannot be read: {error}"),
@@ -108,7 +108,7 @@ pub(super) fn scan(
 }
 
 /// Reads one file, if it is one that can be a definition.
-pub(super) fn read(path: &Path, bounds: Option<&Path>) -> Result<String, Unread> {
+pub(super) fn read(path: &Path, bounds: Option<&Path>) -> Result<String, ReadFailure> {
     let unread = |error: std::io::Error| (None, format!("cannot be read: {error}"));
     let real = path.canonicalize().map_err(unread)?;
     if !beneath(&real, bounds) {
@@ -136,12 +136,12 @@ pub(super) fn read(path: &Path, bounds: Option<&Path>) -> Result<String, Unread>
     })
 }
 
-/// The line that says the name.
+/// Returns the line that says the name.
 pub(super) fn line_of_name(text: &str) -> usize {
     line_of(text, "name")
 }
 
-/// The line of the front matter that a field is on; the first if it is not found.
+/// Returns the line of the front matter that a field is on; the first if it is not found.
 pub(super) fn line_of(text: &str, field: &str) -> usize {
     let says = |line: &str| {
         let line = line.trim_start_matches(['"', '\'']);
@@ -151,18 +151,18 @@ pub(super) fn line_of(text: &str, field: &str) -> usize {
     text.lines().position(says).map_or(1, |at| at + 1)
 }
 
-struct Scan<'a> {
+struct Scanner<'a> {
     bounds: Option<&'a Path>,
-    look: &'a Look,
+    look: &'a ScanKind,
     left: &'a mut usize,
-    found: Scanned,
+    found: ScanResult,
     /// What files really are: a link to one that was read is not another.
     seen: BTreeSet<PathBuf>,
     full: bool,
 }
 
-impl Scan<'_> {
-    fn remark(&mut self, weight: Weight, path: &Path, line: Option<usize>, reason: String) {
+impl Scanner<'_> {
+    fn remark(&mut self, weight: Severity, path: &Path, line: Option<usize>, reason: String) {
         self.found.remarks.push(Remark {
             weight,
             path: path.to_owned(),
@@ -176,7 +176,7 @@ impl Scan<'_> {
             Ok(found) => found,
             Err(error) => {
                 return self.remark(
-                    Weight::Error,
+                    Severity::Error,
                     directory,
                     None,
                     format!("cannot be read: {error}"),
@@ -186,7 +186,7 @@ impl Scan<'_> {
         self.found.directories.insert(directory.to_owned());
         if more {
             let reason = format!("not all of it is looked at: it has more than {NAMES} entries");
-            self.remark(Weight::Error, directory, None, reason);
+            self.remark(Severity::Error, directory, None, reason);
         }
         for path in names {
             let is_link = path.is_symlink();
@@ -205,7 +205,7 @@ impl Scan<'_> {
         if is_link && !self.look.links {
             // It could lead in a circle, or to more than anybody wants to read.
             return self.remark(
-                Weight::Warning,
+                Severity::Warning,
                 path,
                 None,
                 "links to directories are not followed".into(),
@@ -216,7 +216,7 @@ impl Scan<'_> {
                 .canonicalize()
                 .is_ok_and(|real| beneath(&real, self.bounds))
         {
-            return self.remark(Weight::Error, path, None, leads_out(self.bounds));
+            return self.remark(Severity::Error, path, None, leads_out(self.bounds));
         }
         if depth > self.look.depth {
             if self.look.links {
@@ -225,13 +225,13 @@ impl Scan<'_> {
             }
             if self.look.depth == 0 {
                 let reason = "not looked into: only files right in the directory count";
-                return self.remark(Weight::Note, path, None, reason.into());
+                return self.remark(Severity::Note, path, None, reason.into());
             }
             let reason = format!(
                 "not looked into: it lies deeper than {} directories",
                 self.look.depth
             );
-            return self.remark(Weight::Error, path, None, reason);
+            return self.remark(Severity::Error, path, None, reason);
         }
         if self.room(path) {
             self.walk(path, depth);
@@ -251,7 +251,7 @@ impl Scan<'_> {
                 (*self.left, self.full) = (0, true);
                 let reason =
                     "not taken, nor what follows: all files together are longer than 16 MiB";
-                self.remark(Weight::Error, path, None, reason.into());
+                self.remark(Severity::Error, path, None, reason.into());
             }
             Ok(text) => {
                 *self.left -= text.len();
@@ -259,24 +259,24 @@ impl Scan<'_> {
                 self.found.directories.extend(parent.map(Path::to_owned));
                 self.found.files.push((path.to_owned(), text));
             }
-            Err((line, reason)) => self.remark(Weight::Error, path, line, reason),
+            Err((line, reason)) => self.remark(Severity::Error, path, line, reason),
         }
     }
 
-    /// Whether one more may be looked at.
+    /// Returns true if one more may be looked at.
     fn room(&mut self, path: &Path) -> bool {
         self.full = self.seen.len() + self.found.directories.len() > MOST;
         if self.full {
             let reason =
                 format!("not looked at, nor what follows: there are more than {MOST} files");
-            self.remark(Weight::Error, path, None, reason);
+            self.remark(Severity::Error, path, None, reason);
         }
         !self.full
     }
 }
 
-/// What a directory holds, by name, and whether it holds more. What begins with a dot is some program's, not
-/// a person's.
+/// Returns what a directory holds, by name, and whether it holds more. What begins with a dot is
+/// some program's, not a person's.
 fn names(directory: &Path) -> std::io::Result<(Vec<PathBuf>, bool)> {
     let mut names = Vec::new();
     let mut entries = fs::read_dir(directory)?;

@@ -8,9 +8,9 @@ use posse_runtime::definition::skill::file;
 use posse_runtime::definition::skill::file::{Kind, Read};
 
 use super::place::{self, Directory};
-use super::scan::{self, Look};
-use super::{Known, Loaded, Remark, Source, Watched, Weight};
-use crate::settings::Places;
+use super::scan::{self, ScanKind};
+use super::{DefinitionEntry, DefinitionSet, DefinitionSource, Remark, Severity, WatchedSources};
+use crate::config::places::SearchPaths;
 
 /// What directories of skills are called; of one name, a skill counts before a command.
 const KINDS: &[&str] = &[SKILLS, COMMANDS];
@@ -20,24 +20,29 @@ const COMMANDS: &str = "commands";
 /// Where skills come from.
 #[derive(Clone, Debug)]
 pub(crate) struct SkillSources {
-    places: Places,
+    places: SearchPaths,
 }
 
 impl SkillSources {
-    pub(crate) fn new(places: Places) -> Self {
+    /// Returns the sources for an agent that works in `cwd`.
+    pub(crate) fn at(cwd: &Path) -> Self {
+        Self::new(SearchPaths::at(cwd))
+    }
+
+    pub(crate) fn new(places: SearchPaths) -> Self {
         Self {
             places: place::resolved(places),
         }
     }
 
-    /// Where the agent works.
+    /// Returns where the agent works.
     pub(crate) fn cwd(&self) -> &Path {
         &self.places.cwd
     }
 
     /// Reads all that there is now.
-    pub(crate) fn load(&self) -> Loaded<Skill> {
-        let mut loaded = Loaded::default();
+    pub(crate) fn load(&self) -> DefinitionSet<Skill> {
+        let mut loaded = DefinitionSet::default();
         let (managed, others) = place::directories(&self.places, KINDS);
         let mut seen = BTreeSet::new();
         for directory in [managed].into_iter().chain(others) {
@@ -56,8 +61,8 @@ impl SkillSources {
 
     /// Reads these files and directories only. What lies where nobody looks is taken for the user's, and a
     /// directory for one of skills unless it is called otherwise.
-    pub(crate) fn load_only(&self, paths: &[PathBuf]) -> Loaded<Skill> {
-        let mut loaded = Loaded::default();
+    pub(crate) fn load_only(&self, paths: &[PathBuf]) -> DefinitionSet<Skill> {
+        let mut loaded = DefinitionSet::default();
         for path in paths {
             let source = place::source_of(path, &self.places, KINDS);
             let skill = path.join("SKILL.md");
@@ -88,7 +93,7 @@ impl SkillSources {
                     .for_each(|it| loaded.add(it)),
                 Err((line, reason)) => {
                     loaded.remarks.push(Remark {
-                        weight: Weight::Error,
+                        weight: Severity::Error,
                         path,
                         line,
                         reason,
@@ -100,12 +105,16 @@ impl SkillSources {
     }
 }
 
-impl Watched for SkillSources {
+impl WatchedSources for SkillSources {
     type Item = Skill;
     const WORD: &'static str = "skills";
 
-    fn load(&self) -> Loaded<Skill> {
+    fn load(&self) -> DefinitionSet<Skill> {
         self.load()
+    }
+
+    fn load_only(&self, paths: &[PathBuf]) -> DefinitionSet<Skill> {
+        Self::load_only(self, paths)
     }
 
     fn candidates(&self) -> Vec<PathBuf> {
@@ -118,11 +127,11 @@ impl Watched for SkillSources {
 }
 
 /// Takes all that a directory holds.
-fn read(loaded: &mut Loaded<Skill>, directory: &Directory) {
+fn read(loaded: &mut DefinitionSet<Skill>, directory: &Directory) {
     let look = if directory.kind == SKILLS {
-        &Look::FOLDERS
+        &ScanKind::FOLDERS
     } else {
-        &Look::FILES
+        &ScanKind::FILES
     };
     let scanned = scan::scan(
         &directory.path,
@@ -144,7 +153,7 @@ fn read(loaded: &mut Loaded<Skill>, directory: &Directory) {
             let reason =
                 "a skill is a directory with a SKILL.md; this one lies beside them".to_owned();
             loaded.remarks.push(Remark {
-                weight: Weight::Error,
+                weight: Severity::Error,
                 path,
                 line: None,
                 reason,
@@ -155,13 +164,13 @@ fn read(loaded: &mut Loaded<Skill>, directory: &Directory) {
     }
 }
 
-/// What one file defines.
+/// Returns what one file defines.
 fn take(
-    loaded: &mut Loaded<Skill>,
+    loaded: &mut DefinitionSet<Skill>,
     path: PathBuf,
     text: &str,
     directory: &Directory,
-) -> Option<Known<Skill>> {
+) -> Option<DefinitionEntry<Skill>> {
     let mut say = |weight, line, reason| {
         loaded.remarks.push(Remark {
             weight,
@@ -179,32 +188,32 @@ fn take(
         match file::read(text, &name(&path, directory, kind), &path, kind) {
             Ok(read) => read,
             Err(problem) => {
-                say(Weight::Error, Some(problem.line), problem.reason);
+                say(Severity::Error, Some(problem.line), problem.reason);
                 return None;
             }
         };
     notes
         .into_iter()
-        .for_each(|note| say(Weight::Note, Some(note.line), note.reason));
-    if directory.source == Source::Project && !skill.allowed.is_empty() {
+        .for_each(|note| say(Severity::Note, Some(note.line), note.reason));
+    if directory.source == DefinitionSource::Project && !skill.allowed.is_empty() {
         // Whoever wrote the repository would else decide what need not be asked about.
         skill.allowed.clear();
         let reason = "ignored: `allowed-tools` of a repository's skill: a repository may only tighten; your own \
                       settings or --allowedTools may say it";
         say(
-            Weight::Warning,
+            Severity::Warning,
             Some(scan::line_of(text, "allowed-tools")),
             reason.to_owned(),
         );
     }
-    Some(Known {
+    Some(DefinitionEntry {
         definition: skill,
         source: directory.source,
         path: Some(path),
     })
 }
 
-/// What a file is called by its place.
+/// Returns what a file is called by its place.
 fn name(path: &Path, directory: &Directory, kind: Kind) -> String {
     if kind == Kind::Skill {
         let folder = path.parent().and_then(Path::file_name).unwrap_or_default();
@@ -221,8 +230,8 @@ fn name(path: &Path, directory: &Directory, kind: Kind) -> String {
 }
 
 /// By name, a repository's last: however many it has, the model hears what the others are for.
-fn in_order(mut loaded: Loaded<Skill>) -> Loaded<Skill> {
-    let place = |known: &Known<Skill>| known.source == Source::Project;
+fn in_order(mut loaded: DefinitionSet<Skill>) -> DefinitionSet<Skill> {
+    let place = |known: &DefinitionEntry<Skill>| known.source == DefinitionSource::Project;
     loaded
         .known
         .sort_by_key(|known| (place(known), known.definition.name.to_lowercase()));

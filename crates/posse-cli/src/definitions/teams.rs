@@ -9,26 +9,29 @@ use std::path::{Path, PathBuf};
 
 use posse_protocol::{Name, PermissionMode, TeamPlan};
 
-use self::file::Lines;
+use self::file::TeamFileReader;
 use super::place::{self, Directory};
-use super::scan::{self, Look};
-use super::{Known, Loaded, Named, Remark, Source, Weight};
-use crate::settings::Places;
+use super::scan::{self, ScanKind};
+use super::{
+    AgentSources, DefinitionEntry, DefinitionSet, DefinitionSource, HasName, InlineAgents, Remark,
+    Severity,
+};
+use crate::config::places::SearchPaths;
 
 /// What directories of teams are called.
 const TEAMS: &[&str] = &["teams"];
 
 /// A team as its file declares it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Declared {
+pub(crate) struct TeamDeclaration {
     pub(crate) name: Name,
-    pub(crate) lead: Lead,
+    pub(crate) lead: LeadDeclaration,
     pub(crate) plan: TeamPlan,
 }
 
 /// What a file says about the lead.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Lead {
+pub(crate) struct LeadDeclaration {
     /// The definition whose prompt it has beside posse's own.
     pub(crate) agent: Option<String>,
     pub(crate) model: Option<String>,
@@ -37,7 +40,7 @@ pub(crate) struct Lead {
     pub(crate) prompt: Option<String>,
 }
 
-impl Named for Declared {
+impl HasName for TeamDeclaration {
     fn name(&self) -> &str {
         self.name.as_str()
     }
@@ -46,27 +49,35 @@ impl Named for Declared {
 /// Where declared teams come from.
 #[derive(Clone, Debug)]
 pub(crate) struct TeamSources {
-    places: Places,
+    places: SearchPaths,
     /// The types of agents that there are.
     types: Vec<String>,
 }
 
 impl TeamSources {
-    pub(crate) fn new(places: Places, types: Vec<String>) -> Self {
+    /// Returns the sources for a lead that works in `cwd`. A team may name any type of agents
+    /// defined there.
+    pub(crate) fn at(cwd: &Path, given: InlineAgents) -> Self {
+        let types = AgentSources::at(cwd, given).load().definitions();
+        let names = types.into_iter().map(|it| it.name).collect();
+        Self::new(SearchPaths::at(cwd), names)
+    }
+
+    pub(crate) fn new(places: SearchPaths, types: Vec<String>) -> Self {
         Self {
             places: place::resolved(places),
             types,
         }
     }
 
-    /// Where the agent works.
+    /// Returns where the agent works.
     pub(crate) fn cwd(&self) -> &Path {
         &self.places.cwd
     }
 
     /// Reads all that there is now.
-    pub(crate) fn load(&self) -> Loaded<Declared> {
-        let mut loaded = Loaded::default();
+    pub(crate) fn load(&self) -> DefinitionSet<TeamDeclaration> {
+        let mut loaded = DefinitionSet::default();
         let (managed, others) = place::directories(&self.places, TEAMS);
         // Other programs keep something else under that name.
         let ours = |directory: &Directory| {
@@ -93,7 +104,7 @@ impl TeamSources {
                 about(remark).is_some_and(|name| known.iter().any(|known| known.is_called(name)))
             };
             for remark in loaded.remarks.iter_mut().skip(told).filter(counts_not) {
-                remark.weight = Weight::Note;
+                remark.weight = Severity::Note;
                 remark
                     .reason
                     .push_str(" (it does not count: another file of this name does)");
@@ -106,11 +117,11 @@ impl TeamSources {
     }
 
     /// Takes all that a directory holds.
-    fn read(&self, loaded: &mut Loaded<Declared>, directory: &Directory) {
+    fn read(&self, loaded: &mut DefinitionSet<TeamDeclaration>, directory: &Directory) {
         let bounds = directory.bounds.as_deref();
-        let scanned = scan::scan(&directory.path, bounds, &Look::TABLES, &mut loaded.left);
+        let scanned = scan::scan(&directory.path, bounds, &ScanKind::TABLES, &mut loaded.left);
         loaded.remarks.extend(scanned.remarks);
-        let mut here: Vec<Known<Declared>> = Vec::new();
+        let mut here: Vec<DefinitionEntry<TeamDeclaration>> = Vec::new();
         for (path, text) in scanned.files {
             let Some(known) = self.take(loaded, path, &text, directory.source) else {
                 continue;
@@ -128,7 +139,7 @@ impl TeamSources {
                     );
                     let path = known.path.unwrap_or_default();
                     loaded.remarks.push(Remark {
-                        weight: Weight::Error,
+                        weight: Severity::Error,
                         path,
                         line: None,
                         reason,
@@ -139,25 +150,25 @@ impl TeamSources {
         here.into_iter().for_each(|known| loaded.add(known));
     }
 
-    /// What one file declares.
+    /// Returns what one file declares.
     fn take(
         &self,
-        loaded: &mut Loaded<Declared>,
+        loaded: &mut DefinitionSet<TeamDeclaration>,
         path: PathBuf,
         text: &str,
-        source: Source,
-    ) -> Option<Known<Declared>> {
+        source: DefinitionSource,
+    ) -> Option<DefinitionEntry<TeamDeclaration>> {
         let stem = path
             .file_stem()
             .unwrap_or_default()
             .to_string_lossy()
             .into_owned();
-        let mut lines = Lines::new(text, source);
+        let mut lines = TeamFileReader::new(text, source);
         let read = match stem.parse::<Name>() {
             Ok(name) => lines.read(name, &self.types),
             Err(error) => {
                 lines.whole(
-                    Weight::Error,
+                    Severity::Error,
                     format!("a file is called like its team, and {error}"),
                 );
                 None
@@ -172,7 +183,7 @@ impl TeamSources {
                 line,
                 reason,
             }));
-        read.map(|definition| Known {
+        read.map(|definition| DefinitionEntry {
             definition,
             source,
             path: Some(path),
@@ -180,7 +191,7 @@ impl TeamSources {
     }
 }
 
-/// The team that a file is about, by its name.
+/// Returns the team that a file is about, by its name.
 pub(crate) fn about(remark: &Remark) -> Option<&str> {
     remark.path.file_stem().and_then(|stem| stem.to_str())
 }

@@ -6,19 +6,19 @@ use std::os::unix::fs::symlink;
 use posse_runtime::definition::agent_type::MemoryScope;
 
 use super::*;
-use crate::settings::tests::Disk;
+use crate::config::settings::tests::Disk;
 
 fn text(name: &str, description: &str) -> String {
     format!("---\nname: {name}\ndescription: {description}\n---\nDo it.\n")
 }
 
-fn load(disk: &Disk) -> Loaded {
-    Sources::new(disk.places.clone(), Given::default()).load()
+fn load(disk: &Disk) -> DefinitionSet {
+    AgentSources::new(disk.places.clone(), InlineAgents::default()).load()
 }
 
-/// What counts: name and description of all that are not posse's own.
-fn counts(loaded: &Loaded) -> Vec<(&str, &str)> {
-    let own = |known: &&Known| known.source != Source::BuiltIn;
+/// Returns what counts: name and description of all that are not posse's own.
+fn counts(loaded: &DefinitionSet) -> Vec<(&str, &str)> {
+    let own = |known: &&DefinitionEntry| known.source != DefinitionSource::BuiltIn;
     loaded
         .known
         .iter()
@@ -32,8 +32,8 @@ fn counts(loaded: &Loaded) -> Vec<(&str, &str)> {
         .collect()
 }
 
-/// What is said, with paths as seen from the disk's root.
-fn said(disk: &Disk, loaded: &Loaded) -> Vec<String> {
+/// Returns what is said, with paths as seen from the disk's root.
+fn said(disk: &Disk, loaded: &DefinitionSet) -> Vec<String> {
     let root = disk.path("");
     let line = |remark: &Remark| format!("{}: {}", remark.weight.as_str(), remark.in_a_line(&root));
     loaded.remarks.iter().map(line).collect()
@@ -62,8 +62,9 @@ fn of_several_with_one_name_the_highest_counts() {
         disk.write(&format!("{place}/deep/er/x.md"), &text(name, place));
     }
     let given =
-        Given::read(r#"{"EXPLORE": {"description": "--agents", "prompt": "Do it."}}"#).unwrap();
-    let sources = Sources::new(disk.places.clone(), given);
+        InlineAgents::read(r#"{"EXPLORE": {"description": "--agents", "prompt": "Do it."}}"#)
+            .unwrap();
+    let sources = AgentSources::new(disk.places.clone(), given);
     let mut order = vec!["agents", "--agents"];
     order.extend(&places[1..]);
     for (at, highest) in order.iter().enumerate() {
@@ -80,11 +81,17 @@ fn of_several_with_one_name_the_highest_counts() {
             .map(|known| known.definition.description.as_str())
             .collect();
         assert_eq!(below[..below.len() - 1], order[at + 1..], "under {highest}");
-        assert_eq!(loaded.shadowed.last().unwrap().source, Source::BuiltIn);
+        assert_eq!(
+            loaded.shadowed.last().unwrap().source,
+            DefinitionSource::BuiltIn
+        );
         let _ = fs::remove_dir_all(disk.path(highest));
     }
     let loaded = load(&disk);
-    assert_eq!(loaded.find("eXplore").unwrap().source, Source::BuiltIn);
+    assert_eq!(
+        loaded.find("eXplore").unwrap().source,
+        DefinitionSource::BuiltIn
+    );
     assert_eq!((loaded.shadowed, loaded.remarks), (vec![], vec![]));
 }
 
@@ -113,11 +120,11 @@ fn a_project_ends_at_its_root_and_is_never_the_users_home() {
         &text("theirs", "x"),
     );
     (places.cwd, places.home) = (disk.path("home/project"), Some(disk.path("link")));
-    let loaded = Sources::new(places, Given::default()).load();
+    let loaded = AgentSources::new(places, InlineAgents::default()).load();
     let source = |name: &str| loaded.find(name).unwrap().source;
     assert_eq!(
         (source("mine"), source("theirs")),
-        (Source::User, Source::Project)
+        (DefinitionSource::User, DefinitionSource::Project)
     );
 }
 
@@ -398,8 +405,9 @@ fn notes_have_their_places_and_a_repository_gets_none_of_the_users() {
         said(&disk, &loaded)[0].contains("x.md:4: a link leads the directory of its notes out")
     );
     let given =
-        Given::read(r#"{"x": {"description": "x", "prompt": "x", "memory": "user"}}"#).unwrap();
-    let loaded = Sources::new(disk.places.clone(), given).load();
+        InlineAgents::read(r#"{"x": {"description": "x", "prompt": "x", "memory": "user"}}"#)
+            .unwrap();
+    let loaded = AgentSources::new(disk.places.clone(), given).load();
     let memory = loaded.find("x").unwrap().definition.memory.clone().unwrap();
     assert_eq!(memory.directory, disk.path("posse/agent-memory/x"));
 }
@@ -431,11 +439,11 @@ fn a_broken_flag_says_which_entry_and_why() {
             "--agents: nowhere.json: cannot be read: No such file",
         ),
     ] {
-        let told = Given::read(&value).unwrap_err();
+        let told = InlineAgents::read(&value).unwrap_err().to_string();
         assert!(told.starts_with(why), "{told}");
     }
     assert!(
-        Given::read("{}")
+        InlineAgents::read("{}")
             .unwrap()
             .resolved(&Disk::new().places)
             .is_empty()
@@ -454,7 +462,7 @@ fn one_can_look_at_some_only() {
         "---\nname: b\ndescription: b\nmemory: user\n---\nDo it.\n",
     );
     disk.write("repo/drafts/README.md", "# Drafts\n");
-    let sources = Sources::new(disk.places.clone(), Given::default());
+    let sources = AgentSources::new(disk.places.clone(), InlineAgents::default());
     let look = |names: &[&str]| {
         sources.load_only(&names.iter().map(|name| disk.path(name)).collect::<Vec<_>>())
     };

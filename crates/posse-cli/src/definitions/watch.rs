@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use notify::{Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher as _};
 use posse_runtime::definition::catalogue::Catalogue;
 
-use super::{Loaded, Named, Remark};
+use super::{DefinitionSet, HasName, Remark};
 use crate::output::{say, tame};
 
 /// Changes that come so soon after each other are one.
@@ -22,36 +22,39 @@ const PATIENCE: Duration = Duration::from_secs(1);
 const TOLD: usize = 5;
 
 /// Where definitions come from that can change.
-pub(crate) trait Watched: Send + 'static {
+pub(crate) trait WatchedSources: Send + 'static {
     /// What is defined.
-    type Item: Named;
+    type Item: HasName;
     /// What `posse` calls it.
     const WORD: &'static str;
 
     /// Reads all that there is now.
-    fn load(&self) -> Loaded<Self::Item>;
+    fn load(&self) -> DefinitionSet<Self::Item>;
 
-    /// The directories that can hold definitions, there or not.
+    /// Reads what is at some paths only.
+    fn load_only(&self, paths: &[PathBuf]) -> DefinitionSet<Self::Item>;
+
+    /// Returns the directories that can hold definitions, there or not.
     fn candidates(&self) -> Vec<PathBuf>;
 
-    /// Where the agent works.
+    /// Returns where the agent works.
     fn cwd(&self) -> &Path;
 }
 
 /// The definitions of a run, and where they come from.
-pub(crate) struct Live<S: Watched> {
+pub(crate) struct LiveDefinitions<S: WatchedSources> {
     pub(crate) sources: S,
-    pub(crate) loaded: Loaded<S::Item>,
+    pub(crate) loaded: DefinitionSet<S::Item>,
     pub(crate) catalogue: Arc<Catalogue<S::Item>>,
 }
 
 /// Definitions are watched until this is dropped.
-pub(crate) struct Watching {
+pub(crate) struct WatchGuard {
     stop: Arc<AtomicBool>,
     wake: SyncSender<()>,
 }
 
-impl<S: Watched> Live<S> {
+impl<S: WatchedSources> LiveDefinitions<S> {
     pub(crate) fn new(sources: S) -> Self {
         let loaded = sources.load();
         let catalogue = Arc::new(loaded.definitions().into());
@@ -63,10 +66,10 @@ impl<S: Watched> Live<S> {
     }
 
     /// Begins to watch. Nothing is waited for: all is done in a thread.
-    pub(crate) fn watch(self) -> Watching {
+    pub(crate) fn watch(self) -> WatchGuard {
         let (wake, woken) = sync_channel(1);
         let stop = Arc::new(AtomicBool::new(false));
-        let watching = Watching {
+        let watching = WatchGuard {
             stop: stop.clone(),
             wake: wake.clone(),
         };
@@ -81,7 +84,7 @@ impl<S: Watched> Live<S> {
     }
 }
 
-impl Drop for Watching {
+impl Drop for WatchGuard {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Relaxed);
         // If it has no room, the thread is about to wake anyway.
@@ -95,13 +98,13 @@ fn unwatched(what: &str, why: &dyn std::fmt::Display) {
 }
 
 /// Goes on until it is told to stop.
-fn keep_up<S: Watched>(
-    mut live: Live<S>,
+fn keep_up<S: WatchedSources>(
+    mut live: LiveDefinitions<S>,
     wake: &SyncSender<()>,
     woken: &Receiver<()>,
     stop: &AtomicBool,
 ) {
-    let around = Around::of(live.sources.candidates());
+    let around = WatchedPaths::of(live.sources.candidates());
     let (wake, watched) = (wake.clone(), around.clone());
     let hear = move |event: notify::Result<Event>| {
         if event.as_ref().map_or(true, |event| watched.concerns(event)) {
@@ -110,7 +113,7 @@ fn keep_up<S: Watched>(
         }
     };
     let mut watch = match notify::recommended_watcher(hear) {
-        Ok(watcher) => Watch {
+        Ok(watcher) => DirectoryWatcher {
             watcher,
             armed: BTreeSet::new(),
             told: false,
@@ -140,17 +143,21 @@ fn keep_up<S: Watched>(
     }
 }
 
-struct Watch {
+struct DirectoryWatcher {
     watcher: RecommendedWatcher,
     armed: BTreeSet<PathBuf>,
     /// Whether it was said that something cannot be watched.
     told: bool,
 }
 
-impl Watch {
+impl DirectoryWatcher {
     /// Reads everything, such that whatever changes after it was read is heard of. All watches are set
     /// anew: a directory may be another one of the same name by now.
-    fn load<S: Watched>(&mut self, sources: &S, around: &Around) -> Loaded<S::Item> {
+    fn load<S: WatchedSources>(
+        &mut self,
+        sources: &S,
+        around: &WatchedPaths,
+    ) -> DefinitionSet<S::Item> {
         let before = std::mem::take(&mut self.armed);
         loop {
             let loaded = sources.load();
@@ -186,14 +193,14 @@ impl Watch {
 
 /// Where directories of definitions can be.
 #[derive(Clone)]
-struct Around {
+struct WatchedPaths {
     /// The directories themselves, there or not.
     candidates: Vec<PathBuf>,
     /// The two above each of them, in which one is seen to come or go.
     parents: BTreeSet<PathBuf>,
 }
 
-impl Around {
+impl WatchedPaths {
     fn of(candidates: Vec<PathBuf>) -> Self {
         let above = |path: &PathBuf| {
             path.ancestors()
@@ -209,8 +216,8 @@ impl Around {
         }
     }
 
-    /// Whether something has changed that could define something. That files were looked at is no change: we
-    /// look at them ourselves.
+    /// Returns true if something has changed that could define something. That files were looked at
+    /// is no change: we look at them ourselves.
     fn concerns(&self, event: &Event) -> bool {
         if matches!(event.kind, EventKind::Access(_)) {
             return false;
@@ -229,11 +236,11 @@ impl Around {
     }
 }
 
-/// What has changed, in a line; none if nothing has.
-fn difference<T: Named>(
+/// Returns what has changed, in a line; none if nothing has.
+fn difference<T: HasName>(
     word: &str,
-    before: &Loaded<T>,
-    now: &Loaded<T>,
+    before: &DefinitionSet<T>,
+    now: &DefinitionSet<T>,
     cwd: &Path,
 ) -> Option<String> {
     let name = |sign: &str, name: &str| format!("{sign} {}", tame(name));

@@ -1,20 +1,17 @@
 //! `posse agents check`.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
-use serde_json::{Value, json};
-
-use crate::definitions::{Loaded, Named, Remark, Sources, Weight};
-use crate::hint::FAILED;
-use crate::output::{json_line, print};
+use crate::definitions::AgentSources;
+use crate::present::definitions;
 
 /// Check definitions of agents: `file:line: error: reason`, a line each.
 ///
 /// An error keeps a definition from being loaded, a warning changes what it means, a note is good to know.
 /// Exits with 1 if there are errors.
 #[derive(clap::Args)]
-pub(super) struct Check {
+pub(super) struct CheckAgents {
     /// Files and directories; without any, all that are looked at here
     paths: Vec<PathBuf>,
     /// One JSON object
@@ -22,107 +19,8 @@ pub(super) struct Check {
     json: bool,
 }
 
-impl Check {
-    pub(super) fn run(self, sources: &Sources) -> anyhow::Result<ExitCode> {
-        let cwd = sources.cwd();
-        let loaded = match self.paths.is_empty() {
-            true => sources.load(),
-            false => sources.load_only(
-                &self
-                    .paths
-                    .iter()
-                    .map(|path| cwd.join(path))
-                    .collect::<Vec<_>>(),
-            ),
-        };
-        report(&loaded, cwd, "agents", self.json)
+impl CheckAgents {
+    pub(super) fn run(self, sources: &AgentSources) -> anyhow::Result<ExitCode> {
+        definitions::check(sources, &self.paths, self.json)
     }
-}
-
-/// Tells all that is to be said about definitions of `what`, and whether there are errors.
-pub(crate) fn report<T: Named>(
-    loaded: &Loaded<T>,
-    cwd: &Path,
-    what: &str,
-    json: bool,
-) -> anyhow::Result<ExitCode> {
-    let remarks = remarks(loaded, cwd);
-    let count = |weight| {
-        remarks
-            .iter()
-            .filter(|remark| remark.weight == weight)
-            .count()
-    };
-    let (errors, warnings, notes) = (
-        count(Weight::Error),
-        count(Weight::Warning),
-        count(Weight::Note),
-    );
-    let fine = loaded
-        .known
-        .iter()
-        .chain(&loaded.shadowed)
-        .filter(|known| known.path.is_some())
-        .count();
-    if json {
-        let mut told = json!({
-            "definitions": fine, "errors": errors, "warnings": warnings, "notes": notes,
-            "remarks": remarks.iter().map(object).collect::<Vec<_>>(),
-        });
-        if errors > 0 {
-            told["error"] = json!(format!(
-                "{} in definitions of {what}",
-                counted(errors, "error")
-            ));
-            told["hint"] =
-                json!("`remarks` tells where; what is broken is not loaded, the rest is");
-        }
-        print(json_line(&told).as_bytes())?;
-    } else {
-        for remark in &remarks {
-            let (place, weight) = (remark.place(cwd), remark.weight.as_str());
-            let reason = crate::output::tame(&remark.reason);
-            print(format!("{place}: {weight}: {reason}\n").as_bytes())?;
-        }
-        let counts = [(errors, "error"), (warnings, "warning"), (notes, "note")];
-        let counts = counts.map(|(count, what)| counted(count, what)).join(", ");
-        print(format!("{}: {counts}\n", counted(fine, "definition")).as_bytes())?;
-    }
-    Ok(if errors == 0 {
-        ExitCode::SUCCESS
-    } else {
-        ExitCode::from(FAILED)
-    })
-}
-
-/// Everything to be said, by file and line; what is shadowed as well.
-fn remarks<T: Named>(loaded: &Loaded<T>, cwd: &Path) -> Vec<Remark> {
-    let shadowed = loaded.shadowed.iter().filter_map(|known| {
-        let (path, name) = (known.path.clone()?, known.definition.name());
-        let winner = loaded.find(name)?.origin(cwd);
-        let reason = format!("does not count: {winner} stands before it as {name}");
-        Some(Remark {
-            weight: Weight::Note,
-            path,
-            line: None,
-            reason,
-        })
-    });
-    let mut all: Vec<Remark> = loaded.remarks.iter().cloned().chain(shadowed).collect();
-    all.sort_by(|one, other| (&one.path, one.line).cmp(&(&other.path, other.line)));
-    all
-}
-
-fn object(remark: &Remark) -> Value {
-    let Remark {
-        weight,
-        path,
-        line,
-        reason,
-    } = remark;
-    json!({"path": path.to_string_lossy(), "line": line, "weight": weight.as_str(), "reason": reason})
-}
-
-fn counted(count: usize, what: &str) -> String {
-    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }

@@ -3,10 +3,10 @@
 use posse_runtime::definition::agent_type::{Definition, Isolation, MemoryScope};
 use serde_json::{Value, json};
 
-use crate::definitions::Known;
+use crate::definitions::DefinitionEntry;
 
-/// What a list says of a type.
-pub(super) fn object(known: &Known) -> Value {
+/// Returns what a list says of a type.
+pub(super) fn object(known: &DefinitionEntry) -> Value {
     let Definition {
         name,
         description,
@@ -22,8 +22,8 @@ pub(super) fn object(known: &Known) -> Value {
     })
 }
 
-/// All that there is to say of it, but what it stands before.
-pub(super) fn whole(known: &Known) -> Value {
+/// Returns all that there is to say of it, but what it stands before.
+pub(super) fn whole(known: &DefinitionEntry) -> Value {
     let it = &known.definition;
     let memory = it
         .memory
@@ -43,7 +43,7 @@ pub(super) fn whole(known: &Known) -> Value {
     object
 }
 
-/// The fields that say something, as they are written in a file.
+/// Returns the fields that say something, as they are written in a file.
 pub(super) fn fields(it: &Definition) -> Vec<(&'static str, String)> {
     let list = |words: &[String]| (!words.is_empty()).then(|| words.join(", "));
     let all = [

@@ -6,9 +6,10 @@ use std::process::ExitCode;
 use serde_json::json;
 
 use super::describe;
-use crate::definitions::{Known, Loaded, Sources};
-use crate::output::{json_line, print, say_to_person, tame, width};
-use crate::table::{Column, needed, spare, table};
+use crate::definitions::{AgentSources, DefinitionEntry, DefinitionSet};
+use crate::output::table::{Column, needed, spare, table};
+use crate::output::{json_line, print, tame, width};
+use crate::present::definitions;
 
 const COLUMNS: [Column; 5] = [
     needed("NAME"),
@@ -23,7 +24,7 @@ const SHADOWED: Column = needed("SHADOWED BY");
 
 /// List the types of agents that can be started here.
 #[derive(clap::Args)]
-pub(super) struct List {
+pub(super) struct ListAgents {
     /// Also those that another of the same name stands before
     #[arg(long)]
     all: bool,
@@ -32,46 +33,37 @@ pub(super) struct List {
     json: bool,
 }
 
-impl List {
-    pub(super) fn run(self, sources: &Sources) -> anyhow::Result<ExitCode> {
+impl ListAgents {
+    pub(super) fn run(self, sources: &AgentSources) -> anyhow::Result<ExitCode> {
         let loaded = sources.load();
         let shadowed = loaded.shadowed.iter().filter(|_| self.all);
         if self.json {
             for known in loaded.known.iter().chain(shadowed) {
                 let mut object = describe::object(known);
-                object["shadowed_by"] =
-                    json!(winner(&loaded, known).map(|known| known.origin(Path::new(""))));
+                object["shadowed_by"] = json!(
+                    loaded
+                        .winner(known)
+                        .map(|known| known.origin(Path::new("")))
+                );
                 print(json_line(&object).as_bytes())?;
             }
             return Ok(ExitCode::SUCCESS);
         }
-        let shown: Vec<&Known> = loaded.known.iter().chain(shadowed).collect();
+        let shown: Vec<&DefinitionEntry> = loaded.known.iter().chain(shadowed).collect();
         print(readable(&loaded, &shown, sources.cwd(), self.all, width()).as_bytes())?;
-        match loaded.trouble().count() {
-            0 => {}
-            trouble => say_to_person(&format!(
-                "{trouble} not in order: `posse agents check` tells"
-            )),
-        }
+        definitions::tell_of_trouble(&loaded, "agents");
         Ok(ExitCode::SUCCESS)
     }
 }
 
-/// What stands before this one, if it is not the one that counts.
-fn winner<'a>(loaded: &'a Loaded, known: &Known) -> Option<&'a Known> {
-    loaded
-        .find(&known.definition.name)
-        .filter(|winner| *winner != known)
-}
-
 fn readable(
-    loaded: &Loaded,
-    shown: &[&Known],
+    loaded: &DefinitionSet,
+    shown: &[&DefinitionEntry],
     cwd: &Path,
     all: bool,
     columns: Option<usize>,
 ) -> String {
-    let row = |known: &&Known| {
+    let row = |known: &&DefinitionEntry| {
         let it = &known.definition;
         let tools = it
             .tools
@@ -90,8 +82,9 @@ fn readable(
             tame(&description),
         ];
         if all {
-            let by =
-                winner(loaded, known).map_or_else(|| "–".to_owned(), |winner| winner.origin(cwd));
+            let by = loaded
+                .winner(known)
+                .map_or_else(|| "–".to_owned(), |winner| winner.origin(cwd));
             row.insert(4, by);
         }
         row

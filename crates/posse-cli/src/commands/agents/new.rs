@@ -8,8 +8,8 @@ use anyhow::Context as _;
 use posse_runtime::definition::agent_type::file;
 use serde_json::json;
 
-use crate::definitions::{Sources, shown};
-use crate::hint::Advised;
+use crate::definitions::{AgentSources, shown};
+use crate::error::Advised;
 use crate::output::{json_line, print};
 
 const TEMPLATE: &str = include_str!("new.md");
@@ -17,7 +17,7 @@ const DESCRIPTION: &str = "Say here when to use it, and what to tell it.";
 
 /// Write a definition of agents to begin with.
 #[derive(clap::Args)]
-pub(super) struct New {
+pub(super) struct NewAgent {
     /// What the type is called
     #[arg(value_parser = name)]
     name: String,
@@ -35,8 +35,8 @@ pub(super) struct New {
     json: bool,
 }
 
-impl New {
-    pub(super) fn run(self, sources: &Sources) -> anyhow::Result<ExitCode> {
+impl NewAgent {
+    pub(super) fn run(self, sources: &AgentSources) -> anyhow::Result<ExitCode> {
         let text = text(
             &self.name,
             self.description.as_deref().unwrap_or(DESCRIPTION),
@@ -84,11 +84,12 @@ impl New {
     }
 }
 
-fn name(name: &str) -> Result<String, String> {
-    file::check_name(name).map(|()| name.to_owned())
+fn name(name: &str) -> anyhow::Result<String> {
+    file::check_name(name).map_err(anyhow::Error::msg)?;
+    Ok(name.to_owned())
 }
 
-/// The file's text. What people give is quoted as JSON does it, which YAML understands.
+/// Returns the file's text. What people give is quoted as JSON does it, which YAML understands.
 fn text(name: &str, description: &str, tools: &[String]) -> String {
     let tools = match tools {
         [] => "# tools: Read, Grep, Glob\n".to_owned(),
@@ -129,7 +130,7 @@ fn write(path: &Path, text: &str, cwd: &Path) -> anyhow::Result<()> {
     }
 }
 
-/// What to do with it.
+/// Returns what to do with it.
 fn next(name: &str) -> String {
     format!(
         r#"

@@ -3,15 +3,16 @@
 use std::collections::{BTreeSet, HashMap};
 use std::process::ExitCode;
 
-use posse_port::store::{AgentFilter, AgentState, Session, Store};
+use posse_port::store::{AgentFilter, Session, Store};
 use posse_protocol::{AgentId, Name, RealmId};
 use serde_json::{Value, json};
 
-use super::pid;
-use crate::commands::sessions::{find, shown_ids};
-use crate::moment::{age, moment, now_ms};
+use crate::output::table::{Column, needed, spare, table};
+use crate::output::time::{age, moment, now_ms};
 use crate::output::{json_line, print, say_to_person, tame, width};
-use crate::table::{Column, needed, spare, table};
+use crate::present::agents::{pid, state};
+use crate::present::sessions::shown_ids;
+use crate::select::sessions;
 
 const COLUMNS: [Column; 8] = [
     needed("ID"),
@@ -29,7 +30,7 @@ const OF_SUB_AGENTS: [Column; 2] = [spare("TYPE", 4), spare("NAME", 3)];
 
 /// List the agents that live processes hold now.
 #[derive(clap::Args)]
-pub(super) struct Ps {
+pub(super) struct ListLiveAgents {
     /// Every agent of a session, held or not; without --session that of this directory used last
     #[arg(long)]
     all: bool,
@@ -41,11 +42,11 @@ pub(super) struct Ps {
     json: bool,
 }
 
-impl Ps {
+impl ListLiveAgents {
     pub(super) async fn run(self, store: &dyn Store) -> anyhow::Result<ExitCode> {
         let realm = match (&self.session, self.all) {
             (None, false) => None,
-            (session, _) => Some(find::meant(store, session.as_deref()).await?.realm),
+            (session, _) => Some(sessions::meant(store, session.as_deref()).await?.realm),
         };
         let agents = store
             .agents(
@@ -58,7 +59,7 @@ impl Ps {
             )
             .await?;
         if self.json {
-            let roots = Roots::of(store, &agents).await?;
+            let roots = SessionRoots::of(store, &agents).await?;
             for agent in &agents {
                 print(json_line(&object(agent, roots.of_agent(agent))).as_bytes())?;
             }
@@ -71,20 +72,10 @@ impl Ps {
     }
 }
 
-/// What an agent is doing, in a word.
-pub(crate) fn state(agent: &Session) -> &'static str {
-    match (agent.holder.is_some(), agent.state) {
-        (true, AgentState::Running) => "working",
-        // Its process has died under it.
-        (false, state) if state.is_open() => "broken",
-        (_, state) => state.as_str(),
-    }
-}
-
 /// Who has whom for a parent.
-struct Roots(HashMap<AgentId, Option<AgentId>>);
+struct SessionRoots(HashMap<AgentId, Option<AgentId>>);
 
-impl Roots {
+impl SessionRoots {
     /// Parents need not be among those that are shown.
     async fn of(store: &dyn Store, agents: &[Session]) -> anyhow::Result<Self> {
         let children = agents.iter().filter(|agent| agent.origin.is_some());
@@ -105,7 +96,7 @@ impl Roots {
         Ok(Self(parents))
     }
 
-    /// The session that an agent belongs to.
+    /// Returns the session that an agent belongs to.
     fn of_agent(&self, agent: &Session) -> AgentId {
         let (mut id, mut parent) = (agent.agent, parent(agent));
         // A chain is no longer than there are agents.
@@ -173,10 +164,10 @@ fn readable(agents: &[Session], now: i64, columns: Option<usize>) -> String {
 
 #[cfg(test)]
 mod tests {
-    use posse_port::store::{CallKey, Origin};
+    use posse_port::store::{AgentState, CallKey, Origin};
 
     use super::*;
-    use crate::commands::sessions::made::session;
+    use crate::present::fixtures::session;
 
     fn child() -> Session {
         let origin = Origin {
@@ -232,32 +223,5 @@ mod tests {
             (&json!(session().agent), &"waiting".into())
         );
         assert_eq!(object(&session(), session().agent)["name"], Value::Null);
-    }
-
-    #[test]
-    fn what_was_open_when_its_process_died_is_broken() {
-        let words = |holder: Option<&str>| {
-            let holder = holder.map(str::to_owned);
-            AgentState::ALL.map(|it| {
-                state(&Session {
-                    state: it,
-                    holder: holder.clone(),
-                    ..session()
-                })
-            })
-        };
-        let ended = ["completed", "partial", "failed", "killed"];
-        assert_eq!(
-            words(Some("pid 7"))[..5],
-            ["idle", "working", "paused", "created", "waiting"]
-        );
-        assert_eq!(
-            words(None)[..5],
-            ["idle", "broken", "paused", "broken", "broken"]
-        );
-        assert_eq!(
-            (&words(Some("pid 7"))[5..], &words(None)[5..]),
-            (&ended[..], &ended[..])
-        );
     }
 }

@@ -3,17 +3,16 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-use posse_port::closest;
 use serde_json::json;
 
 use super::describe;
-use crate::definitions::{Known, Loaded, Sources};
-use crate::hint::Advised;
+use crate::definitions::{AgentSources, DefinitionEntry};
 use crate::output::{json_line, print, tame};
+use crate::present::definitions;
 
 /// Show a type of agents: where it is from, what it may, its prompt.
 #[derive(clap::Args)]
-pub(super) struct Show {
+pub(super) struct ShowAgent {
     /// Its name; case does not matter
     name: String,
     /// One JSON object
@@ -21,17 +20,18 @@ pub(super) struct Show {
     json: bool,
 }
 
-impl Show {
-    pub(super) fn run(self, sources: &Sources) -> anyhow::Result<ExitCode> {
+impl ShowAgent {
+    pub(super) fn run(self, sources: &AgentSources) -> anyhow::Result<ExitCode> {
         let loaded = sources.load();
         let Some(known) = loaded.find(&self.name) else {
-            anyhow::bail!(unknown(&self.name, &loaded))
+            anyhow::bail!(definitions::unknown(
+                &loaded,
+                "agents",
+                "type of agents",
+                &self.name
+            ))
         };
-        let shadows: Vec<&Known> = loaded
-            .shadowed
-            .iter()
-            .filter(|other| other.is_called(&self.name))
-            .collect();
+        let shadows = loaded.shadowed_by_name(&self.name);
         let shown = if self.json {
             let mut object = describe::whole(known);
             let places: Vec<String> = shadows
@@ -48,27 +48,7 @@ impl Show {
     }
 }
 
-fn unknown(name: &str, loaded: &Loaded) -> Advised {
-    let names: Vec<&str> = loaded
-        .known
-        .iter()
-        .map(|known| known.definition.name.as_str())
-        .collect();
-    let meant = closest(name, &names)
-        .map(|meant| format!("did you mean {meant}? "))
-        .unwrap_or_default();
-    let broken = if loaded.trouble().next().is_some() {
-        "; `posse agents check` tells what is broken"
-    } else {
-        ""
-    };
-    Advised {
-        what: format!("there is no type of agents called {name}"),
-        advice: format!("{meant}there are {}{broken}", names.join(", ")),
-    }
-}
-
-fn readable(known: &Known, shadows: &[&Known], cwd: &Path) -> String {
+fn readable(known: &DefinitionEntry, shadows: &[&DefinitionEntry], cwd: &Path) -> String {
     let it = &known.definition;
     let mut out = format!(
         "\x1b[1m{}\x1b[0m\n{}\n\n",

@@ -6,11 +6,12 @@ use posse_model::blocks::{Prompt, Sent, Shared};
 use posse_port::store::{Origin, Segment, Store, Transcript};
 use posse_protocol::{AgentId, EntryKind, ReplyFacts};
 
-use super::{Line, Request, Row};
-use crate::hint::Advised;
+use super::{CacheRequest, CacheRow};
+use crate::error::Advised;
+use crate::present::costs::AgentCost;
 
 /// An agent with all that it has sent.
-pub(super) struct Looked {
+pub(super) struct AgentRequests {
     agent: AgentId,
     sent: Sent,
     /// How many of the entries are not its own.
@@ -18,32 +19,32 @@ pub(super) struct Looked {
     origin: Option<Box<Origin>>,
     segments: Vec<Segment>,
     /// Its requests that were answered, in their order.
-    answered: Vec<Answered>,
+    answered: Vec<AnsweredRequest>,
     /// The first one, answered or not.
-    first: Option<Sending>,
+    first: Option<RequestSpan>,
 }
 
 /// A request: from the last compaction before it up to the entry that answers it.
 #[derive(Clone, Copy)]
-struct Sending {
+struct RequestSpan {
     from: usize,
     to: usize,
 }
 
-struct Answered {
-    sending: Sending,
+struct AnsweredRequest {
+    sending: RequestSpan,
     at_ms: i64,
     compacts: bool,
     facts: ReplyFacts,
 }
 
 /// Who an agent is compared with.
-pub(super) struct Kin<'a> {
-    pub(super) parent: Option<&'a Looked>,
-    pub(super) elders: &'a [Rc<Looked>],
+pub(super) struct Relatives<'a> {
+    pub(super) parent: Option<&'a AgentRequests>,
+    pub(super) elders: &'a [Rc<AgentRequests>],
 }
 
-impl Looked {
+impl AgentRequests {
     pub(super) async fn at(store: &dyn Store, agent: AgentId) -> anyhow::Result<Self> {
         let transcript = store.read(agent).await?;
         Ok(Self::of(transcript).map_err(|error| Advised {
@@ -64,12 +65,12 @@ impl Looked {
         let sent = Sent::read(&preamble, entries.iter().map(|stored| &stored.entry))?;
         let (mut from, mut first, mut answered) = (0, None, Vec::new());
         for (to, stored) in entries.iter().enumerate() {
-            let sending = Sending { from, to };
+            let sending = RequestSpan { from, to };
             let compacts = stored.entry.kind == EntryKind::Compaction;
             let replied = to >= inherited && stored.entry.kind != EntryKind::Prompt;
             if let Some(facts) = stored.entry.reply.clone().filter(|_| replied) {
                 first = first.or(Some(sending));
-                answered.push(Answered {
+                answered.push(AnsweredRequest {
                     sending,
                     at_ms: stored.at_ms,
                     compacts,
@@ -82,7 +83,7 @@ impl Looked {
         }
         let has_words = entries.len() > inherited;
         first = first.or_else(|| {
-            has_words.then_some(Sending {
+            has_words.then_some(RequestSpan {
                 from,
                 to: entries.len(),
             })
@@ -98,19 +99,23 @@ impl Looked {
         })
     }
 
-    /// The last history of another that its own begins with.
+    /// Returns the last history of another that its own begins with.
     pub(super) fn segment(&self) -> Option<Segment> {
         self.segments.last().copied()
     }
 
-    /// Whether its preamble is that of another.
+    /// Returns true if its preamble is that of another.
     pub(super) fn begins_like(&self, other: &Self) -> bool {
-        let nothing = Sending { from: 0, to: 0 };
+        let nothing = RequestSpan { from: 0, to: 0 };
         self.prompt(nothing).same_preamble(&other.prompt(nothing))
     }
 
-    /// What its requests have in common with one another, and with those of its kin.
-    pub(super) fn compared<'a>(&self, line: &'a Line<'a>, kin: &Kin<'_>) -> Row<'a> {
+    /// Returns what its requests have in common with one another, and with those of its kin.
+    pub(super) fn compared<'a>(
+        &self,
+        line: &'a AgentCost<'a>,
+        kin: &Relatives<'_>,
+    ) -> CacheRow<'a> {
         let first = self.first.map(|first| self.prompt(first));
         let parent = first.zip(kin.parent).and_then(|(first, parent)| {
             let before = parent.before(self)?;
@@ -120,7 +125,7 @@ impl Looked {
             let shared = first?.shared(&elder.prompt(elder.first?));
             Some((elder.agent, shared))
         });
-        Row {
+        CacheRow {
             line,
             first: first.map(|first| first.bytes()),
             sibling: siblings.max_by_key(|(_, shared)| shared.bytes),
@@ -130,11 +135,11 @@ impl Looked {
         }
     }
 
-    fn prompt(&self, sending: Sending) -> Prompt<'_> {
+    fn prompt(&self, sending: RequestSpan) -> Prompt<'_> {
         self.sent.request(sending.from..sending.to)
     }
 
-    /// The request whose reply made `child`, or the last one that the child's history has.
+    /// Returns the request whose reply made `child`, or the last one that the child's history has.
     fn before(&self, child: &Self) -> Option<Prompt<'_>> {
         let segment = child
             .segments
@@ -157,9 +162,9 @@ impl Looked {
         Some(self.prompt(asked.sending))
     }
 
-    /// Each one that was answered. The first one comes after its parent's.
-    fn requests(&self, parent: Option<&Shared>) -> Vec<Request> {
-        let mut before: Option<&Answered> = None;
+    /// Returns each one that was answered. The first one comes after its parent's.
+    fn requests(&self, parent: Option<&Shared>) -> Vec<CacheRequest> {
+        let mut before: Option<&AnsweredRequest> = None;
         let mut requests = Vec::new();
         for answered in &self.answered {
             let shared = match before {
@@ -171,7 +176,7 @@ impl Looked {
                 ),
                 None => parent.cloned(),
             };
-            requests.push(Request {
+            requests.push(CacheRequest {
                 at_ms: answered.at_ms,
                 after_ms: before.map(|before| answered.at_ms.saturating_sub(before.at_ms)),
                 compacts: answered.compacts,

@@ -9,11 +9,13 @@ use posse_port::in_a_line;
 use rustix::fs::{Access, access};
 
 use super::{Finding, Grade};
-use crate::environment::working_directory;
-use crate::hint;
-use crate::provider::{Provider, Settled};
-use crate::session::{self, FlagSettings};
-use crate::store::{Place, StoreArgs};
+use crate::assemble::provider::{self, Provider, ProviderSettings};
+use crate::assemble::store;
+use crate::config::environment::working_directory;
+use crate::config::settings::{FlagSettings, Settings};
+use crate::config::store::{StoreArgs, StoreLocation};
+use crate::config::store_choice;
+use crate::error;
 
 fn good(what: &'static str, found: impl Into<String>) -> Finding {
     Finding {
@@ -39,7 +41,7 @@ fn not(
 }
 
 /// Is there a key?
-pub(super) fn key(settled: &Settled) -> Finding {
+pub(super) fn key(settled: &ProviderSettings) -> Finding {
     match &settled.key {
         Some(key) => good("key", format!("from {}", key.source)),
         None if settled.is_local() => good("key", "none, and none is needed on this machine"),
@@ -53,14 +55,14 @@ pub(super) fn key(settled: &Settled) -> Finding {
 }
 
 /// Does the endpoint answer, and does it take the key?
-pub(super) async fn endpoint(settled: &Settled) -> Finding {
+pub(super) async fn endpoint(settled: &ProviderSettings) -> Finding {
     const WHAT: &str = "endpoint";
     let url = &settled.base_url;
     let path = match settled.provider {
         Provider::Anthropic => "/v1/models",
         Provider::Openai => "/models",
     };
-    let client = match posse_model::http_client(url) {
+    let client = match provider::http_client(url) {
         Ok(client) => client,
         Err(error) => {
             return not(
@@ -122,7 +124,7 @@ pub(super) async fn endpoint(settled: &Settled) -> Finding {
     }
 }
 
-/// The cause at the bottom, which says most.
+/// Returns the cause at the bottom, which says most.
 fn deepest(error: &dyn std::error::Error) -> String {
     error.source().map_or_else(|| error.to_string(), deepest)
 }
@@ -157,7 +159,8 @@ pub(super) fn tmux() -> Finding {
     }
 }
 
-/// Whether this tmux does what posse needs; one between two versions (`next-3.7`, `master`) is taken to.
+/// Returns true if this tmux does what posse needs; one between two versions (`next-3.7`, `master`)
+/// is taken to.
 fn has_panes(version: &str) -> bool {
     let number = version.trim_start_matches("tmux ").split('.');
     let parts: Vec<u32> = number
@@ -222,12 +225,13 @@ pub(super) fn sandbox() -> Finding {
 /// Can posse keep its store?
 pub(super) fn home() -> Finding {
     const WHAT: &str = "store";
-    let directory = match session::meant_store(&StoreArgs::default()).map(|meant| meant.place) {
-        Ok(Place::File(path)) => path
+    let directory = match store_choice::meant_store(&StoreArgs::default()).map(|meant| meant.place)
+    {
+        Ok(StoreLocation::File(path)) => path
             .parent()
             .map(|parent| Path::new(".").join(parent))
             .unwrap_or_default(),
-        Ok(place @ Place::Server(_)) => return server(WHAT, &place),
+        Ok(place @ StoreLocation::Server(_)) => return server(WHAT, &place),
         Err(error) => {
             return not(
                 WHAT,
@@ -263,8 +267,8 @@ pub(super) fn home() -> Finding {
 }
 
 /// Does the server answer, and can posse use what it has there?
-fn server(what: &'static str, place: &Place) -> Finding {
-    match session::Opened::at(place) {
+fn server(what: &'static str, place: &StoreLocation) -> Finding {
+    match store::OpenStore::at(place) {
         Ok(_) => good(what, format!("{} answers", place.shown())),
         Err(error) => not(
             what,
@@ -301,7 +305,7 @@ pub(super) fn settings() -> Vec<Finding> {
     const WHAT: &str = "settings";
     // Without a working directory those of the user are still worth a look.
     let here = working_directory().unwrap_or_else(|_| PathBuf::from("/"));
-    match session::settings(&here, FlagSettings::default()) {
+    match Settings::at(&here, FlagSettings::default()).map_err(anyhow::Error::from) {
         Err(error) => vec![not(
             WHAT,
             Grade::Bad,
@@ -323,7 +327,7 @@ pub(super) fn settings() -> Vec<Finding> {
 }
 
 fn advice_for(error: &anyhow::Error) -> String {
-    hint::hint(error).unwrap_or_else(|| "mend it".into())
+    error::hint(error).unwrap_or_else(|| "mend it".into())
 }
 
 fn version_of(program: &str, arguments: &[&str]) -> Option<String> {

@@ -7,12 +7,12 @@ use posse_port::store::{MailFilter, Store};
 use posse_protocol::{AgentId, Mail, RealmId, Sender};
 use serde_json::{Value, json};
 
-use super::WhereArgs;
-use super::recipient::{Circle, Recipient, address};
-use crate::moment::{age, minute, moment, now_ms};
+use crate::output::paint::painted;
+use crate::output::table::{Column, needed, spare, table};
+use crate::output::time::{age, minute, moment, now_ms};
 use crate::output::{json_line, print, say, say_to_person, tame, width};
-use crate::paint::painted;
-use crate::table::{Column, needed, spare, table};
+use crate::select::recipients::RecipientArgs;
+use crate::select::recipients::{MailRecipient, Recipients, address};
 
 /// How many are shown to people unless they say.
 const SHOWN: usize = 20;
@@ -32,7 +32,7 @@ const COLUMNS: [Column; 6] = [
 ///
 /// Mail waits until its agent has been shown it. Looking changes nothing. Each is in the colour of its sender.
 #[derive(clap::Args)]
-pub(super) struct List {
+pub(super) struct ListMail {
     /// Only what this one got: a name, name@team, the beginning of an agent's id, or a path like /main
     #[arg(long, value_name = "NAME")]
     to: Option<String>,
@@ -50,15 +50,15 @@ pub(super) struct List {
     json: bool,
 }
 
-impl List {
+impl ListMail {
     pub(super) async fn run(
         self,
         store: &dyn Store,
-        mut place: WhereArgs,
+        mut place: RecipientArgs,
     ) -> anyhow::Result<ExitCode> {
         let (to, team) = self.to.as_deref().map(address).transpose()?.unzip();
         place.team = team.flatten().or(place.team);
-        let circle = Circle::of(store, &place).await?;
+        let circle = Recipients::of(store, &place).await?;
         let meant = match &to {
             Some(name) => circle.meant(name)?,
             None => circle.all.clone(),
@@ -114,11 +114,11 @@ impl List {
     }
 }
 
-/// The newest of an inbox, oldest first, and whether there are more.
+/// Returns the newest of an inbox, oldest first, and whether there are more.
 async fn newest(
     store: &dyn Store,
     realm: RealmId,
-    recipient: &Recipient,
+    recipient: &MailRecipient,
     waiting: bool,
     most: usize,
 ) -> anyhow::Result<(VecDeque<Mail>, bool)> {
@@ -154,7 +154,7 @@ async fn colors(store: &dyn Store, realm: RealmId) -> anyhow::Result<Colors> {
     Ok(members.map(|member| (member.agent, member.color)).collect())
 }
 
-/// The colour of whoever sent it; none of who has none.
+/// Returns the colour of whoever sent it; none of who has none.
 fn color<'a>(mail: &Mail, colors: &'a Colors) -> &'a str {
     match &mail.from {
         Sender::Agent { id, .. } => colors.get(id).map(String::as_str).unwrap_or_default(),
@@ -178,7 +178,8 @@ fn object(to: &str, mail: &Mail) -> Value {
     })
 }
 
-/// A message with its text, indented so that nothing in it can be taken for the next one's head.
+/// Returns a message with its text, indented so that nothing in it can be taken for the next one's
+/// head.
 fn at_length((to, mail): &(String, Mail), colors: &Colors) -> String {
     let head = format!("{} → {} {}", tame(mail.from.name()), tame(to), mail.number);
     let lines = mail
@@ -195,7 +196,7 @@ fn at_length((to, mail): &(String, Mail), colors: &Colors) -> String {
     )
 }
 
-/// A line each, in the colour of whoever sent it.
+/// Returns a line each, in the colour of whoever sent it.
 fn readable(found: &[(String, Mail)], colors: &Colors, now: i64, columns: Option<usize>) -> String {
     let row = |(to, mail): &(String, Mail)| {
         vec![

@@ -6,12 +6,13 @@ use posse_port::store::{Address, Done, Op, Receipt, Refusal, Store};
 use posse_protocol::{MailKind, Name};
 use serde_json::json;
 
-use super::WhereArgs;
-use super::recipient::{ALL, Circle, address};
-use crate::commands::task::{operate, text};
-use crate::hint::Advised;
+use crate::error::Advised;
+use crate::headless::input::stdin::text;
+use crate::output::transcript::shortened;
 use crate::output::{json_line, print, tame};
-use crate::transcript::shortened;
+use crate::select::recipients::RecipientArgs;
+use crate::select::recipients::{ALL, Recipients, address};
+use crate::select::tasks::operate;
 
 /// The longest summary that is made from a text.
 const SUMMARY: usize = 80;
@@ -20,7 +21,7 @@ const SUMMARY: usize = 80;
 ///
 /// Who works reads it between two tool calls; for others it waits until their session goes on.
 #[derive(clap::Args)]
-pub(super) struct Send {
+pub(super) struct SendMail {
     /// Who gets it: the name of a member or a sub-agent, name@team, the beginning of an agent's id, a path like /main, or '*' for
     /// all of a team
     to: String,
@@ -34,11 +35,11 @@ pub(super) struct Send {
     json: bool,
 }
 
-impl Send {
+impl SendMail {
     pub(super) async fn run(
         self,
         store: &dyn Store,
-        mut place: WhereArgs,
+        mut place: RecipientArgs,
     ) -> anyhow::Result<ExitCode> {
         let (to, team) = address(&self.to)?;
         place.team = team.or(place.team);
@@ -49,7 +50,7 @@ impl Send {
                 advice: "posse mail send --team parser alice \"look at the lexer first\"".into(),
             });
         }
-        let circle = Circle::of(store, &place).await?;
+        let circle = Recipients::of(store, &place).await?;
         let to = match (&circle.meant(&to)?[..], &circle.team) {
             (_, Some(team)) if to == ALL => Address::Others { team: team.clone() },
             ([found], team) => match (team, found.name.parse::<Name>()) {

@@ -3,16 +3,18 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::Parser;
+use clap::{CommandFactory, Parser};
 use posse_protocol::Cost;
 use posse_runtime::govern::budget::Budget;
 use posse_runtime::live::setup::Asker;
 
 use super::*;
 
-fn parsed(arguments: &[&str]) -> Result<Run, clap::Error> {
+fn parsed(arguments: &[&str]) -> Result<RunCommand, clap::Error> {
     let args = crate::Args::try_parse_from([&["posse"], arguments].concat())?;
-    args.run.check()?;
+    args.run
+        .check()
+        .map_err(|wrong| wrong.into_clap(crate::Args::command()))?;
     Ok(args.run)
 }
 
@@ -57,9 +59,9 @@ fn rules_come_in_lists_and_both_spellings() {
         "WebFetch",
     ])
     .unwrap();
-    let wish = run.wish(Given::default());
-    assert_eq!(wish.allow, ["Bash(git diff *)", "Edit", "Read"]);
-    assert_eq!(wish.deny, ["WebFetch"]);
+    let config = run.run_config(InlineAgents::default());
+    assert_eq!(config.allow, ["Bash(git diff *)", "Edit", "Read"]);
+    assert_eq!(config.deny, ["WebFetch"]);
 }
 
 #[test]
@@ -90,23 +92,29 @@ fn limits_of_all_kinds_are_passed_on() {
         "--auto-background",
         "120",
     ];
-    let wish = parsed(&flags).unwrap().wish(Given::default());
+    let config = parsed(&flags).unwrap().run_config(InlineAgents::default());
     let time = Some(Duration::from_secs(60));
     assert_eq!(
-        wish.limits.budget,
+        config.limits.budget,
         Budget {
             tokens: Some(9),
             time,
             ..Budget::default()
         }
     );
-    assert_eq!((wish.agents.depth, wish.agents.running), (Some(0), Some(5)));
-    assert_eq!(wish.agents.auto_background, Some(Duration::from_secs(120)));
-    assert!(!wish.agents.no_background);
+    assert_eq!(
+        (config.agents.depth, config.agents.running),
+        (Some(0), Some(5))
+    );
+    assert_eq!(
+        config.agents.auto_background,
+        Some(Duration::from_secs(120))
+    );
+    assert!(!config.agents.no_background);
     assert!(
         parsed(&["-p", "x", "--no-background"])
             .unwrap()
-            .wish(Given::default())
+            .run_config(InlineAgents::default())
             .agents
             .no_background
     );
@@ -168,14 +176,23 @@ fn what_does_not_go_together_is_a_usage_error() {
         "stream-json",
     ])
     .unwrap();
-    assert_eq!(run.wish(Given::default()).asker, Asker::FrontEnd);
     assert_eq!(
-        parsed(&["-p", "x"]).unwrap().wish(Given::default()).asker,
+        run.run_config(InlineAgents::default()).asker,
+        Asker::FrontEnd
+    );
+    assert_eq!(
+        parsed(&["-p", "x"])
+            .unwrap()
+            .run_config(InlineAgents::default())
+            .asker,
         Asker::Nobody
     );
     assert_eq!(
         parsed(&["-p", "-r", "0197"]).unwrap().which(),
-        Some(Which::Id("0197".into()))
+        Some(SessionChoice::Id("0197".into()))
     );
-    assert_eq!(parsed(&["-p", "-c"]).unwrap().which(), Some(Which::Newest));
+    assert_eq!(
+        parsed(&["-p", "-c"]).unwrap().which(),
+        Some(SessionChoice::Newest)
+    );
 }

@@ -3,15 +3,13 @@
 use std::process::ExitCode;
 
 use posse_port::store::{Session, SessionFilter};
-use posse_protocol::Cost;
-use serde_json::{Value, json};
 
-use super::{cost, state};
-use crate::environment::working_directory;
-use crate::moment::{age, moment};
+use crate::config::environment::working_directory;
+use crate::config::store::StoreArgs;
+use crate::output::time::age;
+use crate::output::transcript::{first_line, fitted};
 use crate::output::{json_line, print, say, say_to_person, tame, width};
-use crate::store::StoreArgs;
-use crate::transcript::{first_line, fitted};
+use crate::present::sessions::{cost, distinct, object, state};
 
 /// How many are shown to people unless they say.
 const SHOWN: usize = 20;
@@ -20,7 +18,7 @@ const WITH_FIGURES: usize = 64;
 
 /// List sessions, the one used last first.
 #[derive(clap::Args)]
-pub(super) struct List {
+pub(super) struct ListSessions {
     /// Those of all directories, not only of this one
     #[arg(long)]
     all: bool,
@@ -32,14 +30,14 @@ pub(super) struct List {
     json: bool,
 }
 
-impl List {
+impl ListSessions {
     pub(super) async fn run(self, store: &StoreArgs) -> anyhow::Result<ExitCode> {
         let cwd = if self.all {
             None
         } else {
             Some(working_directory()?)
         };
-        let store = crate::session::look_into_store(store)?;
+        let store = crate::assemble::store::look_into_store(store)?;
         let most = self
             .number
             .unwrap_or(if self.json { usize::MAX } else { SHOWN });
@@ -80,19 +78,8 @@ impl List {
     }
 }
 
-/// A session for programs; also the head of `show --json`.
-pub(super) fn object(session: &Session) -> Value {
-    json!({
-        "session_id": session.agent, "cwd": session.cwd.to_string_lossy(), "model": session.model,
-        "permission_mode": session.mode, "state": state(session), "held": session.holder.is_some(),
-        "created_at": moment(session.created_ms), "used_at": moment(session.used_ms),
-        "entries": session.entries, "cost_usd": cost(session).map(Cost::usd),
-        "first_prompt": session.first_prompt.as_deref().and_then(first_line),
-    })
-}
-
-/// A row per session that is no wider than the terminal: a narrow one does without entries and cost, and
-/// the first words get the rest.
+/// Returns a row per session that is no wider than the terminal: a narrow one does without entries
+/// and cost, and the first words get the rest.
 fn table(sessions: &[Session], now: i64, with_place: bool, columns: Option<usize>) -> String {
     let ids: Vec<String> = sessions
         .iter()
@@ -136,26 +123,10 @@ fn table(sessions: &[Session], now: i64, with_place: bool, columns: Option<usize
     table
 }
 
-/// The least of an id that is shown: the time in milliseconds.
-pub(super) const SHORTEST: usize = 13;
-
-/// How much of the ids tells them apart.
-pub(super) fn distinct(ids: &[String]) -> usize {
-    let different = |width: &usize| {
-        let mut heads: Vec<&str> = ids
-            .iter()
-            .map(|id| id.get(..*width).unwrap_or(id))
-            .collect();
-        heads.sort_unstable();
-        heads.windows(2).all(|pair| pair[0] != pair[1])
-    };
-    (SHORTEST..36).find(different).unwrap_or(36)
-}
-
 #[cfg(test)]
 mod tests {
-    use super::super::made::{ID, session};
     use super::*;
+    use crate::present::fixtures::session;
 
     #[test]
     fn a_row_tells_id_age_state_and_first_words() {
@@ -197,12 +168,5 @@ mod tests {
             assert!(widths[0] <= columns && shown.contains("…\n"), "{shown}");
             assert_eq!(shown.contains("ENTRIES"), columns >= WITH_FIGURES);
         }
-    }
-
-    #[test]
-    fn ids_are_as_long_as_they_must_be() {
-        let other = ID.replace("-7000-", "-7100-");
-        assert_eq!(distinct(&[ID.into()]), 13);
-        assert_eq!(distinct(&[ID.into(), other]), 16);
     }
 }

@@ -5,20 +5,18 @@ use std::process::ExitCode;
 use posse_port::store::Transcript;
 use serde_json::json;
 
-use super::{cost, export, find, list, state};
-use crate::moment::moment;
+use crate::config::store::StoreArgs;
+use crate::output::transcript::parts;
 use crate::output::{in_words, json_line, print, tame};
-use crate::store::StoreArgs;
-use crate::transcript::{Part, parts, shortened};
-
-/// The longest input of a call and the longest answer that are shown.
-const SHOWN: usize = 400;
+use crate::present::entries;
+use crate::present::sessions::{cost, object, state};
+use crate::select::sessions;
 
 /// Show what was said and done in a session.
 ///
 /// Long inputs and answers are shortened; `posse sessions export` gives everything.
 #[derive(clap::Args)]
-pub(super) struct Show {
+pub(super) struct ShowSession {
     /// The session; the beginning of its id will do [default: the one of this directory used last]
     id: Option<String>,
     /// One JSON object, with everything
@@ -26,14 +24,15 @@ pub(super) struct Show {
     json: bool,
 }
 
-impl Show {
+impl ShowSession {
     pub(super) async fn run(self, store: &StoreArgs) -> anyhow::Result<ExitCode> {
-        let store = crate::session::look_into_store(store)?;
-        let session = find::meant(store.as_ref(), self.id.as_deref()).await?;
+        let store = crate::assemble::store::look_into_store(store)?;
+        let session = sessions::meant(store.as_ref(), self.id.as_deref()).await?;
         let transcript = store.read(session.agent).await?;
         if self.json {
-            let mut object = list::object(&transcript.session);
-            let entries: Result<Vec<_>, _> = transcript.entries.iter().map(export::value).collect();
+            let mut object = object(&transcript.session);
+            let entries: Result<Vec<_>, _> =
+                transcript.entries.iter().map(entries::value).collect();
             object["entries"] = json!(entries?);
             print(json_line(&object).as_bytes())?;
         } else {
@@ -56,46 +55,16 @@ fn readable(transcript: &Transcript) -> String {
     );
     for stored in &transcript.entries {
         for part in parts(&stored.entry.sent()) {
-            out.push_str(&paragraph(&part, stored.at_ms));
+            out.push_str(&entries::paragraph(&part, stored.at_ms));
         }
     }
     out
 }
 
-/// A piece of a transcript, for people.
-pub(crate) fn paragraph(part: &Part, at_ms: i64) -> String {
-    match part {
-        Part::Prompt(text) => {
-            let at = moment(at_ms);
-            let at = at.get(..16).unwrap_or(&at).replace('T', " ");
-            format!(
-                "\n\x1b[1m> {}\x1b[0m \x1b[2m({at} UTC)\x1b[0m\n",
-                tame(text.trim_end()).replace('\n', "\n  ")
-            )
-        }
-        Part::Reply(text) => format!("\n{}\n", tame(text.trim_end())),
-        Part::Thinking(text) if text.trim().is_empty() => "\x1b[2m  (thought)\x1b[0m\n".to_owned(),
-        Part::Thinking(text) => format!("\x1b[2m  ({})\x1b[0m\n", brief(text)),
-        Part::Call { tool, input } => format!("  → {} {}\n", tame(tool), brief(input)),
-        Part::Answer { text, is_error } => {
-            format!(
-                "  \x1b[2m{} {}\x1b[0m\n",
-                if *is_error { "✗" } else { "←" },
-                brief(text)
-            )
-        }
-        Part::Other(name) => format!("  [{}]\n", tame(name)),
-    }
-}
-
-fn brief(text: &str) -> String {
-    tame(&shortened(text.trim(), SHOWN)).replace('\n', "\n    ")
-}
-
 #[cfg(test)]
 mod tests {
-    use super::super::made::{ID, transcript};
     use super::*;
+    use crate::present::fixtures::{ID, transcript};
 
     #[test]
     fn a_transcript_reads_from_top_to_bottom() {
@@ -108,14 +77,5 @@ mod tests {
                  I look.\n  → Read {{\"n\":1.5}}\n  ✗ no\n    such\n"
             )
         );
-    }
-
-    #[test]
-    fn what_is_long_is_shortened() {
-        let part = Part::Answer {
-            text: "x".repeat(10_000),
-            is_error: false,
-        };
-        assert!(paragraph(&part, 0).chars().count() < SHOWN + 20);
     }
 }

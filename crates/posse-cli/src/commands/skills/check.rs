@@ -3,15 +3,15 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use crate::commands::agents::check::report;
 use crate::definitions::skills::SkillSources;
+use crate::present::definitions;
 
 /// Check skills and commands: `file:line: error: reason`, a line each.
 ///
 /// An error keeps a skill from being loaded, a warning changes what it means, a note is good to know. Exits with 1
 /// if there are errors.
 #[derive(clap::Args)]
-pub(super) struct Check {
+pub(super) struct CheckSkills {
     /// Files and directories; without any, all that are looked at here
     paths: Vec<PathBuf>,
     /// One JSON object
@@ -19,19 +19,8 @@ pub(super) struct Check {
     json: bool,
 }
 
-impl Check {
+impl CheckSkills {
     pub(super) fn run(self, sources: &SkillSources) -> anyhow::Result<ExitCode> {
-        let cwd = sources.cwd();
-        let loaded = match self.paths.is_empty() {
-            true => sources.load(),
-            false => sources.load_only(
-                &self
-                    .paths
-                    .iter()
-                    .map(|path| cwd.join(path))
-                    .collect::<Vec<_>>(),
-            ),
-        };
-        report(&loaded, cwd, "skills", self.json)
+        definitions::check(sources, &self.paths, self.json)
     }
 }

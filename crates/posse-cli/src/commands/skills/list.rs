@@ -7,10 +7,11 @@ use posse_runtime::definition::skill::Skill;
 use serde_json::json;
 
 use super::show;
+use crate::definitions::DefinitionEntry;
 use crate::definitions::skills::SkillSources;
-use crate::definitions::{Known, Loaded};
-use crate::output::{json_line, print, say_to_person, tame, width};
-use crate::table::{Column, needed, spare, table};
+use crate::output::table::{Column, needed, spare, table};
+use crate::output::{json_line, print, tame, width};
+use crate::present::definitions;
 
 const COLUMNS: [Column; 4] = [
     needed("NAME"),
@@ -21,7 +22,7 @@ const COLUMNS: [Column; 4] = [
 
 /// List the skills and commands that can be called here.
 #[derive(clap::Args)]
-pub(super) struct List {
+pub(super) struct ListSkills {
     /// Also those that another of the same name stands before
     #[arg(long)]
     all: bool,
@@ -30,10 +31,10 @@ pub(super) struct List {
     json: bool,
 }
 
-impl List {
+impl ListSkills {
     pub(super) fn run(self, sources: &SkillSources) -> anyhow::Result<ExitCode> {
         let loaded = sources.load();
-        let shown: Vec<&Known<Skill>> = loaded
+        let shown: Vec<&DefinitionEntry<Skill>> = loaded
             .known
             .iter()
             .chain(loaded.shadowed.iter().filter(|_| self.all))
@@ -41,20 +42,25 @@ impl List {
         if self.json {
             for known in shown {
                 let mut object = show::object(known);
-                object["shadowed_by"] =
-                    json!(winner(&loaded, known).map(|winner| winner.origin(Path::new(""))));
+                object["shadowed_by"] = json!(
+                    loaded
+                        .winner(known)
+                        .map(|winner| winner.origin(Path::new("")))
+                );
                 print(json_line(&object).as_bytes())?;
             }
             return Ok(ExitCode::SUCCESS);
         }
-        let row = |known: &&Known<Skill>| {
+        let row = |known: &&DefinitionEntry<Skill>| {
             let it = &known.definition;
             let description = it
                 .description
                 .split_whitespace()
                 .collect::<Vec<_>>()
                 .join(" ");
-            let shadowed = winner(&loaded, known).map(|winner| winner.origin(sources.cwd()));
+            let shadowed = loaded
+                .winner(known)
+                .map(|winner| winner.origin(sources.cwd()));
             let behind = shadowed
                 .map(|by| format!("(behind {by}) "))
                 .unwrap_or_default();
@@ -68,19 +74,7 @@ impl List {
         };
         let rows: Vec<Vec<String>> = shown.iter().map(row).collect();
         print(table(&COLUMNS, &rows, width()).as_bytes())?;
-        match loaded.trouble().count() {
-            0 => {}
-            trouble => say_to_person(&format!(
-                "{trouble} not in order: `posse skills check` tells"
-            )),
-        }
+        definitions::tell_of_trouble(&loaded, "skills");
         Ok(ExitCode::SUCCESS)
     }
-}
-
-/// What stands before this one, if it is not the one that counts.
-fn winner<'a>(loaded: &'a Loaded<Skill>, known: &Known<Skill>) -> Option<&'a Known<Skill>> {
-    loaded
-        .find(&known.definition.name)
-        .filter(|winner| *winner != known)
 }

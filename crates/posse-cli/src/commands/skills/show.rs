@@ -3,18 +3,17 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-use posse_port::closest;
 use posse_runtime::definition::skill::Skill;
 use serde_json::{Value, json};
 
+use crate::definitions::DefinitionEntry;
 use crate::definitions::skills::SkillSources;
-use crate::definitions::{Known, Loaded};
-use crate::hint::Advised;
 use crate::output::{json_line, print, tame};
+use crate::present::definitions;
 
 /// Show a skill: where it is from, what it may, its instructions.
 #[derive(clap::Args)]
-pub(super) struct Show {
+pub(super) struct ShowSkill {
     /// Its name; case does not matter
     name: String,
     /// One JSON object
@@ -22,18 +21,14 @@ pub(super) struct Show {
     json: bool,
 }
 
-impl Show {
+impl ShowSkill {
     pub(super) fn run(self, sources: &SkillSources) -> anyhow::Result<ExitCode> {
         let loaded = sources.load();
         let name = self.name.trim_start_matches('/');
         let Some(known) = loaded.find(name) else {
-            anyhow::bail!(unknown(name, &loaded))
+            anyhow::bail!(definitions::unknown(&loaded, "skills", "skill", name))
         };
-        let shadows: Vec<&Known<Skill>> = loaded
-            .shadowed
-            .iter()
-            .filter(|other| other.is_called(name))
-            .collect();
+        let shadows = loaded.shadowed_by_name(name);
         let shown = if self.json {
             let mut object = object(known);
             let places: Vec<String> = shadows
@@ -51,8 +46,8 @@ impl Show {
     }
 }
 
-/// What a list says of a skill.
-pub(super) fn object(known: &Known<Skill>) -> Value {
+/// Returns what a list says of a skill.
+pub(super) fn object(known: &DefinitionEntry<Skill>) -> Value {
     let it = &known.definition;
     let fork = it.fork.as_ref();
     json!({
@@ -68,7 +63,7 @@ pub(super) fn object(known: &Known<Skill>) -> Value {
     })
 }
 
-/// Who calls it.
+/// Returns who calls it.
 pub(super) fn callers(it: &Skill) -> &'static str {
     match (it.for_model, it.for_user) {
         (true, true) => "all",
@@ -78,32 +73,11 @@ pub(super) fn callers(it: &Skill) -> &'static str {
     }
 }
 
-fn unknown(name: &str, loaded: &Loaded<Skill>) -> Advised {
-    let names: Vec<&str> = loaded
-        .known
-        .iter()
-        .map(|known| known.definition.name.as_str())
-        .collect();
-    let meant = closest(name, &names)
-        .map(|meant| format!("did you mean {meant}? "))
-        .unwrap_or_default();
-    let there = if names.is_empty() {
-        "there are none here".into()
-    } else {
-        format!("there are {}", names.join(", "))
-    };
-    let broken = if loaded.trouble().next().is_some() {
-        "; `posse skills check` tells what is broken"
-    } else {
-        ""
-    };
-    Advised {
-        what: format!("there is no skill called {name}"),
-        advice: format!("{meant}{there}{broken}"),
-    }
-}
-
-fn readable(known: &Known<Skill>, shadows: &[&Known<Skill>], cwd: &Path) -> String {
+fn readable(
+    known: &DefinitionEntry<Skill>,
+    shadows: &[&DefinitionEntry<Skill>],
+    cwd: &Path,
+) -> String {
     let it = &known.definition;
     let hint = it
         .argument_hint

@@ -4,14 +4,14 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
-use posse_store::maintain::{self, Stop};
 use serde_json::json;
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::{dump, shown, size};
-use crate::hint::{Advised, INTERRUPTED};
+use crate::assemble::maintenance::{self, Stop};
+use crate::config::store::StoreLocation;
+use crate::error::{Advised, INTERRUPTED};
 use crate::output::{json_line, print, say, say_to_person, tame};
-use crate::store::Place;
 
 /// How often a copy that is to be given up is told so.
 const AGAIN: Duration = Duration::from_millis(20);
@@ -21,7 +21,7 @@ const AGAIN: Duration = Duration::from_millis(20);
 /// The copy of a file is a store itself: `--store sqlite:FILE` looks into it. A server is copied by PostgreSQL's
 /// own pg_dump, and `pg_restore` makes it anew.
 #[derive(clap::Args)]
-pub(super) struct Backup {
+pub(super) struct BackUpStore {
     /// The copy; it must not be there yet
     file: PathBuf,
     /// One JSON object
@@ -29,8 +29,8 @@ pub(super) struct Backup {
     json: bool,
 }
 
-impl Backup {
-    pub(super) fn run(self, place: &Place) -> anyhow::Result<ExitCode> {
+impl BackUpStore {
+    pub(super) fn run(self, place: &StoreLocation) -> anyhow::Result<ExitCode> {
         if let Some(file) = self
             .file
             .to_str()
@@ -57,9 +57,9 @@ impl Backup {
                 advice: "make it first, or name a file elsewhere".into(),
             });
         }
-        let runtime = super::super::runtime()?;
+        let runtime = crate::config::runtime()?;
         let copied = match place {
-            Place::File(path) => {
+            StoreLocation::File(path) => {
                 if let Ok(about) = std::fs::metadata(path) {
                     say_to_person(&format!(
                         "copying {} of {}",
@@ -69,7 +69,7 @@ impl Backup {
                 }
                 runtime.block_on(copied(path, &self.file))?
             }
-            Place::Server(server) => {
+            StoreLocation::Server(server) => {
                 say_to_person(&format!("copying {}", shown(place)));
                 runtime.block_on(dump::dumped(server, &self.file))?
             }
@@ -87,7 +87,7 @@ impl Backup {
             ),
         };
         print(line.as_bytes())?;
-        if let Place::Server(_) = place {
+        if let StoreLocation::Server(_) = place {
             let file = tame(&self.file.to_string_lossy());
             say_to_person(&format!(
                 "into an empty database it goes by: pg_restore --no-owner -d NAME {file}"
@@ -109,7 +109,8 @@ async fn copied(path: &Path, to: &Path) -> anyhow::Result<Option<u64>> {
     );
     let (stop, from, to) = (Stop::default(), path.to_owned(), to.to_owned());
     let stopped = stop.clone();
-    let mut copying = tokio::task::spawn_blocking(move || maintain::back_up(&from, &to, &stopped));
+    let mut copying =
+        tokio::task::spawn_blocking(move || maintenance::back_up(&from, &to, &stopped));
     tokio::select! {
         done = &mut copying => return Ok(Some(done??)),
         _ = interrupt.recv() => {}

@@ -2,13 +2,13 @@
 
 use std::process::ExitCode;
 
-use posse_store::maintain;
 use serde_json::json;
 
 use super::shown;
-use crate::hint::FAILED;
+use crate::assemble::maintenance;
+use crate::config::store::StoreLocation;
+use crate::error::FAILED;
 use crate::output::{json_line, print, say_to_person, tame};
-use crate::store::Place;
 
 /// Check that everything is what was written.
 ///
@@ -17,19 +17,16 @@ use crate::store::Place;
 /// forks, mail, tasks and teams it is checked that what is counted and named is there. Others can work
 /// meanwhile. Exits with 1 if something is wrong, and lists it, a line each.
 #[derive(clap::Args)]
-pub(super) struct Check {
+pub(super) struct CheckStore {
     /// One JSON object
     #[arg(long)]
     json: bool,
 }
 
-impl Check {
-    pub(super) fn run(self, place: &Place) -> anyhow::Result<ExitCode> {
+impl CheckStore {
+    pub(super) fn run(self, place: &StoreLocation) -> anyhow::Result<ExitCode> {
         let mut told = |what: &str| say_to_person(&format!("looking at {what}"));
-        let health = match place {
-            Place::File(path) => maintain::check(path, &mut told)?,
-            Place::Server(server) => maintain::postgres::check(&server.whole(), &mut told)?,
-        };
+        let health = maintenance::check(place, &mut told)?;
         let wrong = format!("{} is not what it should be", place.shown());
         let advice = "keep a copy (`posse store backup FILE`) before anything else; what can be read of a session, \
                       `posse sessions export` gives";
@@ -49,7 +46,7 @@ impl Check {
             for fault in &health.faults {
                 print(format!("{}\n", tame(fault)).as_bytes())?;
             }
-            crate::hint::tell(&wrong, Some(advice));
+            crate::error::tell(&wrong, Some(advice));
         }
         Ok(if health.faults.is_empty() {
             ExitCode::SUCCESS
@@ -59,8 +56,8 @@ impl Check {
     }
 }
 
-/// What was looked at.
-fn in_words(health: &maintain::Health) -> String {
+/// Returns what was looked at.
+fn in_words(health: &maintenance::Health) -> String {
     let counted = [
         (health.agents, "agent", "agents"),
         (health.entries, "entry", "entries"),

@@ -10,16 +10,16 @@ use anyhow::Context as _;
 use tokio::process::{Child, Command};
 use tokio::signal::unix::{SignalKind, signal};
 
-use crate::hint::Advised;
-use crate::store::Server;
+use crate::config::store::DatabaseServer;
+use crate::error::Advised;
 
 /// Writes the copy to a new file: its size; none if a signal has stopped it. Of what is not whole nothing is left.
-pub(super) async fn dumped(server: &Server, to: &Path) -> anyhow::Result<Option<u64>> {
+pub(super) async fn dumped(server: &DatabaseServer, to: &Path) -> anyhow::Result<Option<u64>> {
     let (mut interrupt, mut end) = (
         signal(SignalKind::interrupt())?,
         signal(SignalKind::terminate())?,
     );
-    let copy = Unfinished::beside(to)?;
+    let copy = PartialFile::beside(to)?;
     let mut dumping = start(server, copy.file.try_clone()?)?;
     let mut said = dumping.stderr.take();
     let told = async {
@@ -51,7 +51,7 @@ async fn gone(mut dumping: Child) -> anyhow::Result<Option<u64>> {
     clippy::disallowed_methods,
     reason = "the one program that can copy a server's store"
 )]
-fn start(server: &Server, to: File) -> anyhow::Result<Child> {
+fn start(server: &DatabaseServer, to: File) -> anyhow::Result<Child> {
     let mut command = Command::new("pg_dump");
     // A tenant copies what is its own; without the second it would be refused.
     command.args([
@@ -84,7 +84,7 @@ fn start(server: &Server, to: File) -> anyhow::Result<Child> {
 }
 
 /// Why there is no copy, from what the program says.
-fn refused(said: &str, server: &Server) -> Advised {
+fn refused(said: &str, server: &DatabaseServer) -> Advised {
     let lines = said
         .lines()
         .map(|line| line.trim_start_matches("pg_dump: "));
@@ -115,12 +115,12 @@ fn refused(said: &str, server: &Server) -> Advised {
 }
 
 /// A copy that is not whole yet, under another name; dropped, nothing of it is left.
-struct Unfinished {
+struct PartialFile {
     path: PathBuf,
     file: File,
 }
 
-impl Unfinished {
+impl PartialFile {
     fn beside(to: &Path) -> anyhow::Result<Self> {
         let mut name = to.as_os_str().to_owned();
         name.push(format!(".{}.part", std::process::id()));
@@ -144,7 +144,7 @@ impl Unfinished {
     }
 }
 
-impl Drop for Unfinished {
+impl Drop for PartialFile {
     fn drop(&mut self) {
         let _ = std::fs::remove_file(&self.path);
     }
@@ -156,8 +156,8 @@ mod tests {
 
     #[test]
     fn what_the_program_says_is_told_in_a_line() {
-        let Ok(crate::store::Place::Server(server)) =
-            crate::store::parse("postgres://me:s3cret@h/db")
+        let Ok(crate::config::store::StoreLocation::Server(server)) =
+            crate::config::store::parse("postgres://me:s3cret@h/db")
         else {
             panic!()
         };

@@ -2,21 +2,21 @@
 
 use std::process::ExitCode;
 
-use posse_store::maintain::{self, Collected, Unused};
 use serde_json::{Value, json};
 
 use super::size;
-use crate::commands::team::count;
-use crate::moment::{age, moment, now_ms};
+use crate::assemble::maintenance::{self, Collected, Unused};
+use crate::config::store::StoreLocation;
+use crate::output::count;
+use crate::output::time::{age, moment, now_ms};
 use crate::output::{json_line, print, say_to_person, tame};
-use crate::store::Place;
 
 /// Remove sessions and teams that nobody has used for long.
 ///
 /// A session goes with all of its agents, forks and teams, and only if none of them was used since and no
 /// live process holds one. Others can work meanwhile. A file does not shrink; what is free is used again.
 #[derive(clap::Args)]
-pub(super) struct Gc {
+pub(super) struct CollectGarbage {
     /// Not used for so long, in seconds, minutes, hours, days or weeks: 90m, 12h, 30d, 8w
     #[arg(long, value_name = "AGE", default_value = "30d", value_parser = milliseconds)]
     older_than: i64,
@@ -28,15 +28,12 @@ pub(super) struct Gc {
     json: bool,
 }
 
-impl Gc {
-    pub(super) fn run(self, place: &Place) -> anyhow::Result<ExitCode> {
+impl CollectGarbage {
+    pub(super) fn run(self, place: &StoreLocation) -> anyhow::Result<ExitCode> {
         let now = now_ms();
         let before = now.saturating_sub(self.older_than);
         let shown = if self.dry_run {
-            let unused = match place {
-                Place::File(path) => maintain::unused(path, before)?,
-                Place::Server(server) => maintain::postgres::unused(&server.whole(), before)?,
-            };
+            let unused = maintenance::unused(place, before)?;
             if self.json {
                 json_line(&would_go(&unused))
             } else {
@@ -51,15 +48,10 @@ impl Gc {
                     ));
                 }
             };
-            let (gone, freed) = match place {
-                Place::File(path) => (
-                    maintain::collect(path, before, &mut told)?,
-                    "of the file are free to be used again",
-                ),
-                Place::Server(server) => {
-                    let gone = maintain::postgres::collect(&server.whole(), before, &mut told)?;
-                    (gone, "of transcripts; the server uses their place again")
-                }
+            let gone = maintenance::collect(place, before, &mut told)?;
+            let freed = match place {
+                StoreLocation::File(_) => "of the file are free to be used again",
+                StoreLocation::Server(_) => "of transcripts; the server uses their place again",
             };
             match (self.json, gone == Collected::default()) {
                 (true, _) => json_line(&json!({
@@ -81,7 +73,7 @@ impl Gc {
 
 const NOTHING: &str = "nothing to remove\n";
 
-/// How much goes, or would.
+/// Returns how much goes, or would.
 fn in_words(gone: &Collected) -> String {
     format!(
         "{} ({}), {}",
@@ -119,7 +111,7 @@ fn would_go(unused: &[Unused]) -> Value {
     json!({"sessions": sessions, "agents": agents, "teams": teams, "dry_run": true, "unused": each})
 }
 
-/// A line for each, and their sum.
+/// Returns a line for each, and their sum.
 fn listed(unused: &[Unused], now: i64) -> String {
     if unused.is_empty() {
         return NOTHING.to_owned();
@@ -151,8 +143,13 @@ fn listed(unused: &[Unused], now: i64) -> String {
     format!("{lines}would remove {}\n", in_words(&sum(unused)))
 }
 
-/// An age: a number and its unit.
-fn milliseconds(text: &str) -> Result<i64, String> {
+/// A text that is not an age.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("an age is a number and a unit: 90m, 12h, 30d, 8w")]
+struct AgeError;
+
+/// Reads an age, a number and its unit, in milliseconds.
+fn milliseconds(text: &str) -> Result<i64, AgeError> {
     let units = [
         ("s", 1),
         ("m", 60),
@@ -164,7 +161,7 @@ fn milliseconds(text: &str) -> Result<i64, String> {
         let number: u32 = text.strip_suffix(unit)?.parse().ok()?;
         i64::from(number).checked_mul(seconds * 1000)
     });
-    parsed.ok_or_else(|| "an age is a number and a unit: 90m, 12h, 30d, 8w".into())
+    parsed.ok_or(AgeError)
 }
 
 #[cfg(test)]
@@ -176,7 +173,10 @@ mod tests {
         assert_eq!(milliseconds("30d"), Ok(2_592_000_000));
         assert_eq!(milliseconds("0s"), Ok(0));
         for wrong in ["30", "d", "-1d", "1.5h", "30 d", ""] {
-            assert!(milliseconds(wrong).unwrap_err().contains("30d"), "{wrong}");
+            assert!(
+                milliseconds(wrong).unwrap_err().to_string().contains("30d"),
+                "{wrong}"
+            );
         }
     }
 }

@@ -2,13 +2,13 @@
 
 use std::process::ExitCode;
 
-use posse_store::{Migrated, Sqlite, maintain};
 use serde_json::json;
 
 use super::shown;
-use crate::hint::Advised;
+use crate::assemble::maintenance;
+use crate::config::store::StoreLocation;
+use crate::error::Advised;
 use crate::output::{json_line, print};
-use crate::store::Place;
 
 /// Bring an older store up to date.
 ///
@@ -16,7 +16,7 @@ use crate::store::Place;
 /// only this command does it, since others may use it with an older posse: they can go on. `--contract` ends that. A
 /// newer store is never changed.
 #[derive(clap::Args)]
-pub(super) struct Migrate {
+pub(super) struct MigrateStore {
     /// On a server: also remove what only older versions of posse need. They cannot use it after that
     #[arg(long)]
     contract: bool,
@@ -25,22 +25,20 @@ pub(super) struct Migrate {
     json: bool,
 }
 
-impl Migrate {
-    pub(super) fn run(self, place: &Place) -> anyhow::Result<ExitCode> {
+impl MigrateStore {
+    pub(super) fn run(self, place: &StoreLocation) -> anyhow::Result<ExitCode> {
         let done = match place {
-            Place::File(_) if self.contract => anyhow::bail!(Advised {
+            StoreLocation::File(_) if self.contract => anyhow::bail!(Advised {
                 what: "a file has nothing to contract".into(),
                 advice: "leave --contract away: a file is always for the newest posse that has opened it"
                     .into(),
             }),
-            Place::File(path) => {
-                let versions = maintain::versions(path)?;
-                drop(Sqlite::open(path)?);
-                Migrated { from: Some(versions.found), to: versions.known, oldest: versions.known }
+            StoreLocation::File(path) => maintenance::migrate_file(path)?,
+            StoreLocation::Server(server) => {
+                maintenance::migrate_server(&server.whole(), self.contract)?
             }
-            Place::Server(server) => posse_store::migrate(&server.whole(), self.contract)?,
         };
-        let Migrated { from, to, oldest } = done;
+        let (from, to, oldest) = (done.from, done.to, done.oldest);
         let line = match (self.json, from) {
             (true, _) => json_line(
                 &json!({"store": place.shown(), "from": from, "to": to, "oldest": oldest}),

@@ -6,12 +6,15 @@ use posse_port::store::{Done, NewTask, Op, Store};
 use posse_protocol::{ListId, TaskId};
 use serde_json::Value;
 
-use super::{metadata, object, operate, text};
+use super::metadata;
+use crate::headless::input::stdin::text;
 use crate::output::{json_line, print};
+use crate::present::tasks::object;
+use crate::select::tasks::operate;
 
 /// Add a task to the end of the list.
 #[derive(clap::Args)]
-pub(super) struct Add {
+pub(super) struct AddTask {
     /// What is to be done, in a line
     #[arg(value_parser = subject)]
     subject: String,
@@ -38,7 +41,7 @@ pub(super) struct Add {
     json: bool,
 }
 
-impl Add {
+impl AddTask {
     pub(super) async fn run(self, store: &dyn Store, list: ListId) -> anyhow::Result<ExitCode> {
         let task = NewTask {
             subject: self.subject,
@@ -68,18 +71,28 @@ impl Add {
 /// The longest subject, in characters: it is shown in lists.
 const SUBJECT: usize = 500;
 
-/// A subject says something, in a line.
-pub(super) fn subject(text: &str) -> Result<String, String> {
+/// Why a text cannot be the subject of a task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub(super) enum SubjectError {
+    #[error("a task needs a subject")]
+    Empty,
+    #[error("a subject is one line; --description takes the rest")]
+    SeveralLines,
+    #[error(
+        "a subject has at most {limit} characters, not {length}; --description takes the rest",
+        limit = SUBJECT
+    )]
+    TooLong { length: usize },
+}
+
+/// Returns a subject that says something, in one line.
+pub(super) fn subject(text: &str) -> Result<String, SubjectError> {
     let subject = text.trim();
     match subject.chars().count() {
-        0 => Err("a task needs a subject".into()),
-        _ if subject.contains(['\n', '\r']) => {
-            Err("a subject is one line; --description takes the rest".into())
-        }
+        0 => Err(SubjectError::Empty),
+        _ if subject.contains(['\n', '\r']) => Err(SubjectError::SeveralLines),
         1..=SUBJECT => Ok(subject.to_owned()),
-        length => Err(format!(
-            "a subject has at most {SUBJECT} characters, not {length}; --description takes the rest"
-        )),
+        length => Err(SubjectError::TooLong { length }),
     }
 }
 
@@ -94,9 +107,20 @@ mod tests {
         assert!(
             subject(&"é".repeat(501))
                 .unwrap_err()
+                .to_string()
                 .contains("at most 500 characters, not 501")
         );
-        assert!(subject("a\nb").unwrap_err().contains("--description"));
-        assert!(subject(" \n").unwrap_err().contains("needs a subject"));
+        assert!(
+            subject("a\nb")
+                .unwrap_err()
+                .to_string()
+                .contains("--description")
+        );
+        assert!(
+            subject(" \n")
+                .unwrap_err()
+                .to_string()
+                .contains("needs a subject")
+        );
     }
 }

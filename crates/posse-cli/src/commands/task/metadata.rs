@@ -2,14 +2,25 @@
 
 use serde_json::{Map, Value};
 
-/// One `KEY=JSON`.
-pub(super) fn pair(text: &str) -> Result<(String, Value), String> {
+/// Why a text is not metadata of a task.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(super) enum MetadataError {
+    #[error("metadata is KEY=JSON, effort=3 for one")]
+    Form,
+    #[error("`{value}` is no JSON; a text is quoted twice: {key}='\"text\"'")]
+    Json { key: String, value: String },
+}
+
+/// Reads one `KEY=JSON`.
+pub(super) fn pair(text: &str) -> Result<(String, Value), MetadataError> {
     let (key, value) = text
         .split_once('=')
         .filter(|(key, _)| !key.trim().is_empty())
-        .ok_or("metadata is KEY=JSON, effort=3 for one")?;
-    let value = serde_json::from_str(value)
-        .map_err(|_| format!("`{value}` is no JSON; a text is quoted twice: {key}='\"text\"'"))?;
+        .ok_or(MetadataError::Form)?;
+    let value = serde_json::from_str(value).map_err(|_| MetadataError::Json {
+        key: key.to_owned(),
+        value: value.to_owned(),
+    })?;
     Ok((key.to_owned(), value))
 }
 
@@ -29,10 +40,15 @@ mod tests {
             pair("a={\"b\": \"=\"}"),
             Ok(("a".into(), serde_json::json!({"b": "="})))
         );
-        assert!(pair("a=text").unwrap_err().contains("a='\"text\"'"));
         assert!(
-            pair("=1").unwrap_err().contains("KEY=JSON")
-                && pair("a").unwrap_err().contains("KEY=JSON")
+            pair("a=text")
+                .unwrap_err()
+                .to_string()
+                .contains("a='\"text\"'")
+        );
+        assert!(
+            pair("=1").unwrap_err().to_string().contains("KEY=JSON")
+                && pair("a").unwrap_err().to_string().contains("KEY=JSON")
         );
     }
 }

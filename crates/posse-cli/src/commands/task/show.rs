@@ -5,13 +5,13 @@ use std::process::ExitCode;
 use posse_port::store::Store;
 use posse_protocol::{ListId, Task, TaskId};
 
-use super::{numbers, object};
-use crate::moment::minute;
+use crate::output::time::minute;
 use crate::output::{json_line, print, tame};
+use crate::present::tasks::{numbers, object};
 
 /// Show a task, also one that was deleted.
 #[derive(clap::Args)]
-pub(super) struct Show {
+pub(super) struct ShowTask {
     /// Its number
     #[arg(value_parser = super::id)]
     id: TaskId,
@@ -20,7 +20,7 @@ pub(super) struct Show {
     json: bool,
 }
 
-impl Show {
+impl ShowTask {
     pub(super) async fn run(self, store: &dyn Store, list: ListId) -> anyhow::Result<ExitCode> {
         let task = super::task(store, &list, self.id).await?;
         let shown = if self.json {

@@ -8,14 +8,17 @@ use posse_port::store::{Done, Op, Store, TaskChange};
 use posse_protocol::{ListId, TaskId, TaskStatus};
 use serde_json::Value;
 
-use super::{metadata, numbers, object, operate, text};
-use crate::hint::Advised;
+use super::metadata;
+use crate::error::Advised;
+use crate::error::usage::UsageError;
+use crate::headless::input::stdin::text;
 use crate::output::{json_line, print};
-use crate::usage::complaint;
+use crate::present::tasks::{numbers, object};
+use crate::select::tasks::operate;
 
 /// Change a task. What is not named stays.
 #[derive(clap::Args)]
-pub(super) struct Update {
+pub(super) struct UpdateTask {
     /// Its number
     #[arg(value_parser = super::id)]
     id: TaskId,
@@ -60,7 +63,7 @@ pub(super) struct Update {
     json: bool,
 }
 
-impl Update {
+impl UpdateTask {
     pub(super) async fn run(self, store: &dyn Store, list: ListId) -> anyhow::Result<ExitCode> {
         let change = TaskChange {
             subject: self.subject,
@@ -81,12 +84,11 @@ impl Update {
         };
         if change == TaskChange::default() {
             let what = "nothing to change: say what, --status completed for one";
-            complaint(
+            anyhow::bail!(UsageError::new(
                 &["task", "update"],
                 ErrorKind::MissingRequiredArgument,
                 what,
-            )
-            .exit();
+            ));
         }
         let id = self.id;
         let op = Op::UpdateTask {
@@ -128,7 +130,7 @@ fn any_status() -> impl TypedValueParser<Value = TaskStatus> {
     status(&TaskStatus::ALL)
 }
 
-/// Those that a list can have.
+/// Returns those that a list can have.
 pub(super) fn listed_status() -> impl TypedValueParser<Value = TaskStatus> {
     status(&TaskStatus::ALL[..3])
 }

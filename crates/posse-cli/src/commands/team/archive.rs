@@ -10,8 +10,8 @@ mod parse;
 use std::collections::BTreeMap;
 
 pub(super) use self::check::check;
-pub(super) use self::files::{Previous, files, previous, unfinished};
-pub(super) use self::parse::{Found, parse};
+pub(super) use self::files::{PreviousExport, files, previous, unfinished};
+pub(super) use self::parse::{ParsedArchive, parse};
 
 /// Where the team is described.
 pub(super) const CONFIG: &str = "config.json";
@@ -20,16 +20,16 @@ pub(super) const CONFIG: &str = "config.json";
 pub(super) const NAMED: usize = 20;
 
 /// Texts by their place beneath the directory: `tasks/1.json`.
-pub(super) type Files = BTreeMap<String, String>;
+pub(super) type ArchiveFiles = BTreeMap<String, String>;
 
 /// What is wrong, and in which file.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Wrong {
+pub(super) struct ArchiveError {
     pub(super) file: String,
     pub(super) why: String,
 }
 
-impl Wrong {
+impl ArchiveError {
     fn new(file: impl Into<String>, why: impl Into<String>) -> Self {
         Self {
             file: file.into(),

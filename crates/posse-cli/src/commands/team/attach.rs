@@ -1,6 +1,6 @@
 //! `posse team attach`.
 
-mod told;
+mod input;
 
 use std::io::IsTerminal;
 use std::process::ExitCode;
@@ -13,16 +13,17 @@ use serde_json::json;
 use tokio::sync::mpsc;
 use uuid::Uuid;
 
-use self::told::Told;
-use super::member::{Meant, MemberArgs, called};
+use self::input::AttachInput;
 use super::{requests, signal};
-use crate::commands::run::{Line, Signals, stdin_lines};
-use crate::commands::sessions::{self, paragraph};
-use crate::commands::task::{self, operate};
-use crate::hint::{self, Advised};
+use crate::error::{self, Advised};
+use crate::headless::input::stdin::{self, StdinLine};
+use crate::headless::signals::Signals;
+use crate::output::paint::{letters, painted};
+use crate::output::transcript::{TranscriptPart, parts, shortened};
 use crate::output::{json_line, print, say, say_to_person, tame};
-use crate::paint::{letters, painted};
-use crate::transcript::{Part, parts, shortened};
+use crate::present::entries;
+use crate::select::members::{ChosenMember, MemberArgs, called};
+use crate::select::tasks::{list_of, operate};
 
 /// How often the store is looked into.
 const OFTEN: Duration = Duration::from_millis(250);
@@ -36,7 +37,7 @@ const TAIL: usize = 12;
 /// `/approve [REQUEST] [TEXT]` and `/reject [REQUEST] TEXT` do what the commands of these names do. Ctrl-D or Ctrl-C
 /// leaves, and changes nothing.
 #[derive(clap::Args)]
-pub(super) struct Attach {
+pub(super) struct AttachMember {
     #[command(flatten)]
     who: MemberArgs,
     /// Show what there is and end; so it is where no person types
@@ -48,9 +49,9 @@ pub(super) struct Attach {
 }
 
 /// Who looks on.
-struct Visit<'a> {
+struct AttachedView<'a> {
     store: &'a dyn Store,
-    meant: Meant,
+    meant: ChosenMember,
     json: bool,
     /// How many entries were shown.
     shown: usize,
@@ -61,10 +62,10 @@ struct Visit<'a> {
     gone: bool,
 }
 
-impl Attach {
+impl AttachMember {
     pub(super) async fn run(self, store: &dyn Store) -> anyhow::Result<ExitCode> {
         let meant = self.who.meant(store).await?;
-        let mut visit = Visit {
+        let mut visit = AttachedView {
             store,
             meant,
             json: self.json,
@@ -81,7 +82,7 @@ impl Attach {
     }
 }
 
-impl Visit<'_> {
+impl AttachedView<'_> {
     /// Shows the end of what there is.
     async fn arrive(&mut self) -> anyhow::Result<()> {
         let member = &self.meant.member;
@@ -117,7 +118,7 @@ impl Visit<'_> {
             "type to talk to it; /interrupt, /stop, /approve, /reject; Ctrl-D leaves it as it is",
         );
         let (clock, mut lines, mut signals) =
-            (SystemClock::default(), stdin_lines(), Signals::new()?);
+            (SystemClock::default(), stdin::lines(), Signals::new()?);
         while !self.gone {
             tokio::select! {
                 () = clock.sleep(OFTEN) => self.look().await?,
@@ -129,7 +130,7 @@ impl Visit<'_> {
                     Some(Ok(line)) => match self.told(&line).await {
                         Ok("") => {}
                         Ok(done) => say_to_person(done),
-                        Err(error) => hint::tell(&format!("{error:#}"), hint::hint(&error).as_deref()),
+                        Err(error) => error::tell(&format!("{error:#}"), error::hint(&error).as_deref()),
                     },
                 },
             }
@@ -168,7 +169,7 @@ impl Visit<'_> {
         self.say_requests().await
     }
 
-    /// How many entries its transcript has; none if it has none here.
+    /// Returns how many entries its transcript has; none if it has none here.
     async fn entries(&self) -> anyhow::Result<Option<usize>> {
         let filter = AgentFilter {
             id: Some(self.meant.member.agent),
@@ -195,13 +196,15 @@ impl Visit<'_> {
     fn entry(&self, stored: &StoredEntry) -> anyhow::Result<String> {
         if self.json {
             return Ok(json_line(
-                &json!({"type": "entry", "entry": sessions::entry_object(stored)?}),
+                &json!({"type": "entry", "entry": entries::value(stored)?}),
             ));
         }
-        let shown = |part: &Part| match part {
+        let shown = |part: &TranscriptPart| match part {
             // Only what it is told can be mail.
-            Part::Prompt(_) => letters(&paragraph(part, stored.at_ms), &self.meant.team),
-            _ => paragraph(part, stored.at_ms),
+            TranscriptPart::Prompt(_) => {
+                letters(&entries::paragraph(part, stored.at_ms), &self.meant.team)
+            }
+            _ => entries::paragraph(part, stored.at_ms),
         };
         Ok(parts(&stored.entry.sent()).iter().map(shown).collect())
     }
@@ -212,7 +215,7 @@ impl Visit<'_> {
         if self.state.replace(now) == Some(now) {
             return Ok(());
         }
-        let list = task::list_of(&self.meant.team);
+        let list = list_of(&self.meant.team);
         let filter = TaskFilter {
             status: Some(TaskStatus::InProgress),
             owner: Some(member.agent),
@@ -276,9 +279,9 @@ impl Visit<'_> {
     /// Does what a line says, and says that it is done.
     async fn told(&self, line: &str) -> anyhow::Result<&'static str> {
         let (store, team) = (self.store, &self.meant.team);
-        match told::read(line)? {
-            Told::Nothing => Ok(""),
-            Told::Words(body) => {
+        match input::read(line)? {
+            AttachInput::Nothing => Ok(""),
+            AttachInput::Words(body) => {
                 let summary = shortened(body.lines().next().unwrap_or_default(), 80);
                 let (id, to) = (Uuid::now_v7().into(), self.meant.address());
                 operate(
@@ -295,15 +298,15 @@ impl Visit<'_> {
                 .await?;
                 Ok("sent")
             }
-            Told::Interrupt => {
+            AttachInput::Interrupt => {
                 signal::interrupt(store, &self.meant).await?;
                 Ok("told to stop what it does")
             }
-            Told::Stop => {
+            AttachInput::Stop => {
                 signal::dismiss(store, &self.meant).await?;
                 Ok("told to end at once")
             }
-            Told::Answer {
+            AttachInput::Answer {
                 request,
                 approve,
                 text,
@@ -312,7 +315,7 @@ impl Visit<'_> {
                     .requests(team.realm, Some(self.meant.member.agent))
                     .await?;
                 // A first word that cannot be an id is one of the text.
-                let named = request.as_deref().filter(|word| told::is_id(word));
+                let named = request.as_deref().filter(|word| input::is_id(word));
                 let text = match (named, request.as_deref()) {
                     (None, Some(first)) => format!("{first} {text}").trim().to_owned(),
                     _ => text,
@@ -331,9 +334,9 @@ impl Visit<'_> {
     }
 }
 
-async fn next(lines: &mut mpsc::Receiver<Line>) -> Option<Result<String, &'static str>> {
+async fn next(lines: &mut mpsc::Receiver<StdinLine>) -> Option<Result<String, &'static str>> {
     lines.recv().await.map(|line| match line {
-        Line::Text(text) => Ok(text),
-        Line::Unreadable(why) => Err(why),
+        StdinLine::Text(text) => Ok(text),
+        StdinLine::Unreadable(why) => Err(why),
     })
 }

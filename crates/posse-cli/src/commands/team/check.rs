@@ -4,17 +4,17 @@ use std::process::ExitCode;
 
 use posse_protocol::Name;
 
-use crate::commands::agents::check::report;
-use crate::definitions::Given;
+use crate::definitions::InlineAgents;
+use crate::definitions::teams::TeamSources;
 use crate::definitions::teams::about;
-use crate::hint::Advised;
-use crate::session;
+use crate::error::Advised;
+use crate::present::definitions::report;
 
 /// Check declarations of teams: `file:line: error: reason`, a line each.
 ///
 /// An error keeps a team from being run, a warning changes what it means. Exits with 1 if there are errors.
 #[derive(clap::Args)]
-pub(super) struct Check {
+pub(super) struct CheckTeams {
     /// The team; without one, all that are declared here
     name: Option<Name>,
     /// One JSON object
@@ -22,9 +22,12 @@ pub(super) struct Check {
     json: bool,
 }
 
-impl Check {
+impl CheckTeams {
     pub(super) fn run(self) -> anyhow::Result<ExitCode> {
-        let sources = session::teams(&crate::environment::working_directory()?, Given::default());
+        let sources = TeamSources::at(
+            &crate::config::environment::working_directory()?,
+            InlineAgents::default(),
+        );
         let mut loaded = sources.load();
         if let Some(name) = &self.name {
             loaded.known.retain(|known| known.definition.name == *name);

@@ -5,11 +5,10 @@ use std::process::ExitCode;
 
 use serde_json::{Value, json};
 
-use crate::definitions::teams::{Declared, TeamSources};
-use crate::definitions::{Given, Known};
+use crate::definitions::teams::{TeamDeclaration, TeamSources};
+use crate::definitions::{DefinitionEntry, InlineAgents};
+use crate::output::table::{Column, needed, spare, table};
 use crate::output::{json_line, print, say_to_person, tame, width};
-use crate::session;
-use crate::table::{Column, needed, spare, table};
 
 const COLUMNS: [Column; 5] = [
     needed("TEAM"),
@@ -21,8 +20,10 @@ const COLUMNS: [Column; 5] = [
 
 /// Lists the teams that are declared here.
 pub(super) fn list(json: bool) -> anyhow::Result<ExitCode> {
-    let sources: TeamSources =
-        session::teams(&crate::environment::working_directory()?, Given::default());
+    let sources: TeamSources = TeamSources::at(
+        &crate::config::environment::working_directory()?,
+        InlineAgents::default(),
+    );
     let loaded = sources.load();
     if json {
         for known in &loaded.known {
@@ -41,8 +42,8 @@ pub(super) fn list(json: bool) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn row(known: &Known<Declared>) -> Vec<String> {
-    let Declared { name, plan, .. } = &known.definition;
+fn row(known: &DefinitionEntry<TeamDeclaration>) -> Vec<String> {
+    let TeamDeclaration { name, plan, .. } = &known.definition;
     let roles = plan.roles.iter().map(|(name, role)| match role.count {
         1 => name.to_string(),
         count => format!("{count} {name}"),
@@ -56,8 +57,8 @@ fn row(known: &Known<Declared>) -> Vec<String> {
     ]
 }
 
-fn object(known: &Known<Declared>, cwd: &Path) -> Value {
-    let Declared { name, plan, .. } = &known.definition;
+fn object(known: &DefinitionEntry<TeamDeclaration>, cwd: &Path) -> Value {
+    let TeamDeclaration { name, plan, .. } = &known.definition;
     let roles: serde_json::Map<String, Value> = plan
         .roles
         .iter()

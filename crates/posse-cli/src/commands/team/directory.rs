@@ -9,8 +9,8 @@ use std::path::Path;
 use anyhow::Context;
 use rustix::fs::OFlags;
 
-use super::archive::{CONFIG, Files, Previous, previous, unfinished};
-use crate::hint::Advised;
+use super::archive::{ArchiveFiles, CONFIG, PreviousExport, previous, unfinished};
+use crate::error::Advised;
 
 /// The largest file that is read.
 const LARGEST: u64 = 64 << 20;
@@ -20,7 +20,7 @@ const MOST: usize = 512 << 20;
 const PLACES: [(&str, &str); 3] = [("inboxes", "json"), ("tasks", "json"), ("notes", "md")];
 
 /// Reads all files of a team beneath `directory`.
-pub(super) fn read(directory: &Path) -> anyhow::Result<Files> {
+pub(super) fn read(directory: &Path) -> anyhow::Result<ArchiveFiles> {
     if !directory.is_dir() {
         let what = if directory.exists() {
             "is no directory"
@@ -33,7 +33,7 @@ pub(super) fn read(directory: &Path) -> anyhow::Result<Files> {
                 .into(),
         });
     }
-    let mut files = Files::new();
+    let mut files = ArchiveFiles::new();
     let mut size = 0;
     let mut take = |name: String| -> anyhow::Result<()> {
         let text =
@@ -74,7 +74,7 @@ fn refused(directory: &Path, name: &str, error: &io::Error) -> Advised {
     }
 }
 
-/// The names in a directory; none if it is not there. A link to one is not followed.
+/// Returns the names in a directory; none if it is not there. A link to one is not followed.
 fn names(directory: &Path) -> anyhow::Result<Vec<String>> {
     match fs::symlink_metadata(directory) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -93,7 +93,7 @@ fn names(directory: &Path) -> anyhow::Result<Vec<String>> {
     entries(directory)
 }
 
-/// The names in a directory that is there.
+/// Returns the names in a directory that is there.
 fn entries(directory: &Path) -> anyhow::Result<Vec<String>> {
     let mut names = Vec::new();
     for entry in
@@ -105,7 +105,7 @@ fn entries(directory: &Path) -> anyhow::Result<Vec<String>> {
     Ok(names)
 }
 
-/// A file's text. Links are not followed, and nothing is waited for.
+/// Returns a file's text. Links are not followed, and nothing is waited for.
 fn read_file(path: &Path) -> io::Result<String> {
     if fs::symlink_metadata(path)?.is_symlink() {
         return Err(io::Error::other("it is a link, and links are not followed"));
@@ -131,7 +131,7 @@ fn read_file(path: &Path) -> io::Result<String> {
 
 /// What was written.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Written {
+pub(super) struct ExportSummary {
     /// How many files were written; what was the same already is left alone.
     pub(super) written: usize,
     /// How many were removed.
@@ -144,7 +144,11 @@ pub(super) struct Written {
 
 /// Writes `files`, and removes what an earlier export of the same team wrote and is gone since. If it is
 /// broken off, the directory says so, and the next export goes on.
-pub(super) fn write(directory: &Path, team: &str, files: &Files) -> anyhow::Result<Written> {
+pub(super) fn write(
+    directory: &Path,
+    team: &str,
+    files: &ArchiveFiles,
+) -> anyhow::Result<ExportSummary> {
     fs::create_dir_all(directory)
         .with_context(|| format!("cannot make {}", directory.display()))?;
     // One export at a time. Where directories cannot be locked, nothing worse happens than a mixture.
@@ -152,7 +156,7 @@ pub(super) fn write(directory: &Path, team: &str, files: &Files) -> anyhow::Resu
         .with_context(|| format!("cannot read {}", directory.display()))?;
     let _ = lock.lock();
     let old = earlier(directory, team)?;
-    let (mut stale, mut done) = (Vec::new(), Written::default());
+    let (mut stale, mut done) = (Vec::new(), ExportSummary::default());
     for (place, _) in PLACES {
         for name in names(&directory.join(place))? {
             let name = format!("{place}/{name}");
@@ -218,7 +222,7 @@ pub(super) fn write(directory: &Path, team: &str, files: &Files) -> anyhow::Resu
     Ok(done)
 }
 
-/// A directory that is one itself, and no link.
+/// Returns a directory that is not a link to one.
 fn make_directory(path: &Path) -> anyhow::Result<()> {
     match fs::symlink_metadata(path) {
         Ok(found) if found.is_dir() => Ok(()),
@@ -230,7 +234,7 @@ fn make_directory(path: &Path) -> anyhow::Result<()> {
     }
 }
 
-/// What to do about a file that could not be written.
+/// Returns what to do about a file that could not be written.
 fn unwritten(path: &Path, error: io::Error) -> anyhow::Error {
     match error.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => anyhow::Error::new(Advised {
@@ -241,16 +245,18 @@ fn unwritten(path: &Path, error: io::Error) -> anyhow::Error {
     }
 }
 
-/// Whether an export that was broken off has left this: one of `files` before it got its name.
-fn is_left_over(name: &str, files: &Files) -> bool {
+/// Returns true if an export that was broken off has left this: one of `files` before it got its
+/// name.
+fn is_left_over(name: &str, files: &ArchiveFiles) -> bool {
     let named = name
         .strip_suffix(".new")
         .and_then(|name| name.rsplit_once('.'));
     named.is_some_and(|(file, pid)| files.contains_key(file) && pid.parse::<u32>().is_ok())
 }
 
-/// What an earlier export wrote into `directory`, which is empty or holds one of the same team.
-fn earlier(directory: &Path, team: &str) -> anyhow::Result<Option<Previous>> {
+/// Returns what an earlier export wrote into `directory`, which is empty or holds one of the same
+/// team.
+fn earlier(directory: &Path, team: &str) -> anyhow::Result<Option<PreviousExport>> {
     let beginning = |name: &String| name.starts_with("config.json.") && name.ends_with(".new");
     if entries(directory)?.iter().all(beginning) {
         return Ok(None);
@@ -274,7 +280,7 @@ fn earlier(directory: &Path, team: &str) -> anyhow::Result<Option<Previous>> {
     }
 }
 
-/// Whether a file holds this already.
+/// Returns true if a file holds this already.
 fn is_there(path: &Path, text: &str) -> bool {
     read_file(path).is_ok_and(|there| there == text)
 }

@@ -7,8 +7,9 @@ use posse_port::store::{Archive, Refusal, Store};
 use posse_protocol::Name;
 use serde_json::{Value, json};
 
-use super::{archive, count, directory, find};
-use crate::output::{json_line, print, say, say_to_person, tame};
+use super::{archive, directory};
+use crate::output::{count, json_line, print, say, say_to_person, tame};
+use crate::select::teams;
 
 /// Write a team as files that can be read, compared and imported again.
 ///
@@ -17,7 +18,7 @@ use crate::output::{json_line, print, say, say_to_person, tame};
 /// that holds an earlier export is brought up to date, also one that was broken off; anything else in it is
 /// left alone. Inboxes are for your eyes only (mode 0600).
 #[derive(clap::Args)]
-pub(super) struct Export {
+pub(super) struct ExportTeam {
     /// Where to; it is made if it is missing
     #[arg(value_name = "DIR")]
     directory: PathBuf,
@@ -25,15 +26,15 @@ pub(super) struct Export {
     #[arg(long, value_name = "NAME")]
     team: Option<Name>,
     #[command(flatten)]
-    session: find::SessionArg,
+    session: teams::SessionArg,
     /// One JSON object: what was written
     #[arg(long)]
     json: bool,
 }
 
-impl Export {
+impl ExportTeam {
     pub(super) async fn run(self, store: &dyn Store) -> anyhow::Result<ExitCode> {
-        let team = find::meant(store, self.team.as_ref(), &self.session).await?;
+        let team = teams::meant(store, self.team.as_ref(), &self.session).await?;
         let exported = store.export(team.realm, team.name.clone()).await?;
         let archive = exported.ok_or(Refusal::NoSuchTeam { team: team.name })?;
         let files = archive::files(&archive);
@@ -79,7 +80,7 @@ impl Export {
     }
 }
 
-/// How much there is of a team, for programs.
+/// Returns how much there is of a team, for programs.
 pub(super) fn counts(archive: &Archive) -> Value {
     json!({
         "team": archive.team.name, "session_id": archive.team.session(),
@@ -88,7 +89,7 @@ pub(super) fn counts(archive: &Archive) -> Value {
     })
 }
 
-/// The same for people.
+/// Returns the same for people.
 pub(super) fn in_words(archive: &Archive) -> String {
     format!(
         "team {}: {}, {}, {}, {}",

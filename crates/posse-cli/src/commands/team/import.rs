@@ -8,13 +8,13 @@ use posse_port::store::{AgentFilter, Archive, Store, StoreError};
 use posse_protocol::{AgentId, Sender, TaskStatus, Team};
 use uuid::Uuid;
 
-use super::archive::{self, Found, NAMED, Wrong};
+use super::archive::{self, ArchiveError, NAMED, ParsedArchive};
+use super::directory;
 use super::export::{counts, in_words};
-use super::{count, directory};
-use crate::hint::Advised;
-use crate::moment::now_ms;
-use crate::output::{json_line, print, say, say_to_person, tame};
-use crate::store::StoreArgs;
+use crate::config::store::StoreArgs;
+use crate::error::Advised;
+use crate::output::time::now_ms;
+use crate::output::{count, json_line, print, say, say_to_person, tame};
 
 /// Bring in a team from files: an export of posse, or a team's directory with its config.json, inboxes and
 /// tasks.
@@ -22,7 +22,7 @@ use crate::store::StoreArgs;
 /// All of it is checked before anything is written. Tasks that were being done are pending. Members have no
 /// transcripts, and do not run.
 #[derive(clap::Args)]
-pub(super) struct Import {
+pub(super) struct ImportTeam {
     /// The directory with config.json
     #[arg(value_name = "DIR")]
     directory: PathBuf,
@@ -31,18 +31,18 @@ pub(super) struct Import {
     json: bool,
 }
 
-impl Import {
+impl ImportTeam {
     /// The store is opened when the files are known to be good: what cannot be imported makes none.
     pub(super) async fn run(self, store: &StoreArgs) -> anyhow::Result<ExitCode> {
         let files = directory::read(&self.directory)?;
         say_to_person(&format!("checking {}", count(files.len(), "file")));
-        let wrong = |wrong: Vec<Wrong>| wrong_files(&self.directory, &wrong);
-        let Found {
+        let wrong = |wrong: Vec<ArchiveError>| wrong_files(&self.directory, &wrong);
+        let ParsedArchive {
             mut archive,
             warnings,
         } = archive::parse(&files, now_ms()).map_err(wrong)?;
         archive::check(&mut archive).map_err(wrong)?;
-        let store = crate::session::open_store(store)?;
+        let store = crate::assemble::store::open_store(store)?;
         let store = store.as_ref();
         if !is_free(store, &archive).await? {
             renew(&mut archive);
@@ -69,7 +69,7 @@ impl Import {
     }
 }
 
-/// Whether no other team has its name.
+/// Checks that no other team has its name.
 async fn is_only(store: &dyn Store, archive: &Archive) -> anyhow::Result<bool> {
     let teams = store.teams(None, usize::MAX).await?;
     Ok(teams
@@ -104,7 +104,7 @@ fn readable(archive: &Archive, only: bool) -> String {
     said
 }
 
-fn wrong_files(directory: &Path, wrong: &[Wrong]) -> Advised {
+fn wrong_files(directory: &Path, wrong: &[ArchiveError]) -> Advised {
     if let [wrong] = wrong {
         return Advised {
             what: format!("{}: {}", directory.join(&wrong.file).display(), wrong.why),
@@ -130,7 +130,7 @@ fn wrong_files(directory: &Path, wrong: &[Wrong]) -> Advised {
     }
 }
 
-/// All agents that an archive speaks of.
+/// Returns all agents that an archive speaks of.
 fn agents(archive: &mut Archive) -> Vec<&mut AgentId> {
     let team = &mut archive.team;
     let members = team.members.iter_mut().map(|member| &mut member.agent);
@@ -149,8 +149,8 @@ fn agents(archive: &mut Archive) -> Vec<&mut AgentId> {
     all
 }
 
-/// Whether the store knows nothing of the realm and the agents that an archive names. Else it could speak
-/// for sessions that are here.
+/// Checks that the store knows nothing of the realm and the agents that an archive names. Else
+/// it could speak for sessions that are here.
 async fn is_free(store: &dyn Store, archive: &Archive) -> anyhow::Result<bool> {
     let realm = Some(archive.team.realm);
     if !store

@@ -4,16 +4,18 @@ use std::process::ExitCode;
 
 use posse_protocol::{AgentId, Name};
 
-use super::find::{self, SessionArg};
-use crate::commands::run::{Joined, Terms, Which, join};
-use crate::store::StoreArgs;
+use crate::assemble::run_config::SessionChoice;
+use crate::assemble::terms::AgentArgs;
+use crate::config::store::StoreArgs;
+use crate::headless::pane::{JoinTarget, join};
+use crate::select::teams::{self, SessionArg};
 
 /// Have members of a team work in this process: one, or all that no other process has.
 ///
 /// What they do is shown; what is typed goes to the member if there is but one. When this process ends the
 /// process of the lead goes on with them.
 #[derive(clap::Args)]
-pub(crate) struct Join {
+pub(crate) struct JoinTeam {
     /// The team whose free members are hosted
     team: Option<Name>,
     #[command(flatten)]
@@ -22,21 +24,18 @@ pub(crate) struct Join {
     #[arg(long, value_name = "ID", requires = "session", conflicts_with = "team")]
     member: Option<AgentId>,
     #[command(flatten)]
-    pub(super) terms: Terms,
+    pub(super) terms: AgentArgs,
 }
 
-impl Join {
+impl JoinTeam {
     pub(crate) fn run(self, store: &StoreArgs) -> anyhow::Result<ExitCode> {
-        let given = self
-            .terms
-            .given(&["team", "join"])
-            .unwrap_or_else(|error| error.exit());
-        let runtime = crate::commands::runtime()?;
+        let given = self.terms.given(&["team", "join"])?;
+        let runtime = crate::config::runtime()?;
         let result = runtime.block_on(async {
             let (session, joined) = self.joined(store).await?;
             join(
                 self.terms
-                    .wish(Some(Which::Id(session)), store.clone(), given),
+                    .run_config(Some(SessionChoice::Id(session)), store.clone(), given),
                 joined,
             )
             .await
@@ -46,13 +45,13 @@ impl Join {
         result
     }
 
-    /// The session, and who of it is meant.
-    async fn joined(&self, store: &StoreArgs) -> anyhow::Result<(String, Joined)> {
+    /// Returns the session, and who of it is meant.
+    async fn joined(&self, store: &StoreArgs) -> anyhow::Result<(String, JoinTarget)> {
         if let (Some(member), Some(session)) = (self.member, &self.session.session) {
-            return Ok((session.clone(), Joined::Member(member)));
+            return Ok((session.clone(), JoinTarget::Member(member)));
         }
-        let store = crate::session::look_into_store(store)?;
-        let team = find::meant(store.as_ref(), self.team.as_ref(), &self.session).await?;
-        Ok((team.realm.to_string(), Joined::Team(team.name)))
+        let store = crate::assemble::store::look_into_store(store)?;
+        let team = teams::meant(store.as_ref(), self.team.as_ref(), &self.session).await?;
+        Ok((team.realm.to_string(), JoinTarget::Team(team.name)))
     }
 }

@@ -6,11 +6,11 @@ use posse_port::store::{Store, TaskFilter};
 use posse_protocol::{TaskStatus, Team};
 use serde_json::{Value, json};
 
-use crate::commands::sessions::shown_ids;
-use crate::commands::task::list_of;
-use crate::moment::{age, moment, now_ms};
+use crate::output::table::{Column, needed, spare, table};
+use crate::output::time::{age, moment, now_ms};
 use crate::output::{json_line, print, say, say_to_person, tame, width};
-use crate::table::{Column, needed, spare, table};
+use crate::present::sessions::shown_ids;
+use crate::select::tasks::list_of;
 
 /// How many are shown to people unless they say.
 const SHOWN: usize = 20;
@@ -26,7 +26,7 @@ const COLUMNS: [Column; 6] = [
 
 /// List teams, the newest first.
 #[derive(clap::Args)]
-pub(super) struct List {
+pub(super) struct ListTeams {
     /// At most so many [default: 20; with --json all]
     #[arg(short, value_name = "N")]
     number: Option<usize>,
@@ -38,7 +38,7 @@ pub(super) struct List {
     json: bool,
 }
 
-impl List {
+impl ListTeams {
     pub(super) async fn run(self, store: &dyn Store) -> anyhow::Result<ExitCode> {
         if self.declared {
             return super::declared::list(self.json);
@@ -75,7 +75,7 @@ impl List {
     }
 }
 
-/// How many tasks are neither completed nor deleted.
+/// Returns how many tasks are neither completed nor deleted.
 async fn open_tasks(store: &dyn Store, team: &Team) -> anyhow::Result<usize> {
     let mut open = 0;
     for status in [TaskStatus::Pending, TaskStatus::InProgress] {
@@ -88,7 +88,7 @@ async fn open_tasks(store: &dyn Store, team: &Team) -> anyhow::Result<usize> {
     Ok(open)
 }
 
-/// A team for programs; also the head of `show --json`.
+/// Returns a team for programs; also the head of `show --json`.
 pub(super) fn object(team: &Team, open_tasks: usize) -> Value {
     json!({
         "team": team.name, "session_id": team.session(), "description": team.description,

@@ -7,14 +7,14 @@ use posse_protocol::{MailId, RequestKind, Sender, Team};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::find;
-use super::member::PlaceArgs;
 use super::signal::told;
-use crate::commands::task::operate;
-use crate::hint::Advised;
-use crate::moment::{age, moment, now_ms};
+use crate::error::Advised;
+use crate::output::table::{Column, needed, spare, table};
+use crate::output::time::{age, moment, now_ms};
 use crate::output::{json_line, print, say_to_person, tame, width};
-use crate::table::{Column, needed, spare, table};
+use crate::select::members::TeamArgs;
+use crate::select::tasks::operate;
+use crate::select::teams;
 
 const COLUMNS: [Column; 6] = [
     needed("REQUEST"),
@@ -27,9 +27,9 @@ const COLUMNS: [Column; 6] = [
 
 /// List what waits for a yes or no in a team: plans, and shutdowns.
 #[derive(clap::Args)]
-pub(super) struct Requests {
+pub(super) struct ListRequests {
     #[command(flatten)]
-    place: PlaceArgs,
+    place: TeamArgs,
     /// With the texts, plans for one
     #[arg(short, long)]
     verbose: bool,
@@ -42,14 +42,14 @@ pub(super) struct Requests {
 ///
 /// Whether it ends a member says itself; `posse team stop MEMBER --force` does not ask.
 #[derive(clap::Args)]
-pub(super) struct Approve {
+pub(super) struct ApproveRequest {
     #[command(flatten)]
     answer: AnswerArgs,
 }
 
 /// Say no to a plan, and what should be different.
 #[derive(clap::Args)]
-pub(super) struct Reject {
+pub(super) struct RejectRequest {
     #[command(flatten)]
     answer: AnswerArgs,
 }
@@ -62,15 +62,15 @@ struct AnswerArgs {
     /// Why, or what should be different
     text: Option<String>,
     #[command(flatten)]
-    place: PlaceArgs,
+    place: TeamArgs,
     /// One JSON object
     #[arg(long)]
     json: bool,
 }
 
-impl Requests {
+impl ListRequests {
     pub(super) async fn run(self, store: &dyn Store) -> anyhow::Result<ExitCode> {
-        let team = find::meant(store, self.place.team.as_ref(), &self.place.session).await?;
+        let team = teams::meant(store, self.place.team.as_ref(), &self.place.session).await?;
         let open = open(store, &team).await?;
         if self.json {
             for request in &open {
@@ -92,13 +92,13 @@ impl Requests {
     }
 }
 
-impl Approve {
+impl ApproveRequest {
     pub(super) async fn run(self, store: &dyn Store) -> anyhow::Result<ExitCode> {
         self.answer.run(store, true).await
     }
 }
 
-impl Reject {
+impl RejectRequest {
     pub(super) async fn run(self, store: &dyn Store) -> anyhow::Result<ExitCode> {
         if self
             .answer
@@ -120,7 +120,7 @@ impl Reject {
 
 impl AnswerArgs {
     async fn run(self, store: &dyn Store, approve: bool) -> anyhow::Result<ExitCode> {
-        let team = find::meant(store, self.place.team.as_ref(), &self.place.session).await?;
+        let team = teams::meant(store, self.place.team.as_ref(), &self.place.session).await?;
         let open = open(store, &team).await?;
         let request = plan(&open, Some(&self.id))?;
         respond(
@@ -144,7 +144,7 @@ impl AnswerArgs {
     }
 }
 
-/// The open requests of a team's members.
+/// Returns the open requests of a team's members.
 pub(super) async fn open(store: &dyn Store, team: &Team) -> anyhow::Result<Vec<OpenRequest>> {
     let all = store.requests(team.realm, None).await?;
     let belongs = |request: &OpenRequest| {
@@ -154,7 +154,7 @@ pub(super) async fn open(store: &dyn Store, team: &Team) -> anyhow::Result<Vec<O
     Ok(all.into_iter().filter(belongs).collect())
 }
 
-/// The one plan whose request begins so; the only one if none is named.
+/// Returns the one plan whose request begins so; the only one if none is named.
 pub(super) fn plan<'a>(
     open: &'a [OpenRequest],
     id: Option<&str>,
@@ -169,7 +169,7 @@ pub(super) fn plan<'a>(
     }
 }
 
-/// The one request whose id begins so; the only one if none is named.
+/// Returns the one request whose id begins so; the only one if none is named.
 fn only<'a>(open: &'a [OpenRequest], id: Option<&str>) -> Result<&'a OpenRequest, Advised> {
     let begins = id.unwrap_or_default().trim().to_ascii_lowercase();
     let found: Vec<&OpenRequest> = open
@@ -219,7 +219,7 @@ pub(super) async fn respond(
     }
 }
 
-/// A request, in a line.
+/// Returns a request, in a line.
 pub(super) fn in_a_line(request: &OpenRequest) -> String {
     let what = match request.kind {
         RequestKind::Plan => "wants its plan approved",
@@ -234,12 +234,12 @@ fn short(request: &OpenRequest) -> String {
     id.get(..18).unwrap_or(&id).to_owned()
 }
 
-/// Who asks.
+/// Returns who asks.
 fn asker(request: &OpenRequest) -> String {
     tame(request.from.name())
 }
 
-/// What an agent is called in the team.
+/// Returns what an agent is called in the team.
 fn name(team: &Team, request: &OpenRequest) -> String {
     let member = team
         .members
@@ -264,7 +264,7 @@ pub(super) fn rows(team: &Team, open: &[OpenRequest], columns: Option<usize>) ->
     table(&COLUMNS, &open.iter().map(row).collect::<Vec<_>>(), columns)
 }
 
-/// A request for programs.
+/// Returns a request for programs.
 pub(super) fn object(team: &Team, request: &OpenRequest) -> Value {
     json!({
         "request_id": request.id, "kind": request.kind.as_str(), "from": request.from.name(),

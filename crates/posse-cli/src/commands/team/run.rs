@@ -6,15 +6,19 @@ use std::process::ExitCode;
 use posse_port::store::{AgentFilter, Store, TaskFilter};
 use posse_protocol::{Name, PermissionMode};
 
-use super::find;
-use crate::commands::run::{Begin, Job, LeadWish, Options, Which, do_job, stdin_prompt};
-use crate::commands::task::list_of;
-use crate::definitions::teams::{Declared, about};
-use crate::definitions::{Given, Known, Source, Weight};
-use crate::hint::Advised;
+use crate::assemble::options::RunOptions;
+use crate::assemble::run_config::{LeadConfig, SessionChoice};
+use crate::config::store::StoreArgs;
+use crate::definitions::AgentSources;
+use crate::definitions::teams::TeamSources;
+use crate::definitions::teams::{TeamDeclaration, about};
+use crate::definitions::{DefinitionEntry, DefinitionSource, InlineAgents, Severity};
+use crate::error::Advised;
+use crate::headless::input::stdin;
+use crate::headless::job::{self, FirstInput, RunJob};
 use crate::output::{say, tame};
-use crate::session;
-use crate::store::StoreArgs;
+use crate::select::tasks::list_of;
+use crate::select::teams;
 use posse_port::closest;
 
 /// The command, for complaints.
@@ -24,7 +28,7 @@ const PATH: [&str; 2] = ["team", "run"];
 ///
 /// `.posse/teams/NAME.toml` says who is in it and what it begins with. While it works, stderr tells who does what.
 #[derive(clap::Args)]
-pub(super) struct Run {
+pub(super) struct RunTeam {
     /// The team
     name: Name,
     /// What it is to reach; without it, or with `-`, it is read from standard input
@@ -33,21 +37,18 @@ pub(super) struct Run {
     #[arg(short, long, value_name = "ID", num_args = 0..=1)]
     resume: Option<Option<String>>,
     #[command(flatten)]
-    options: Options,
+    options: RunOptions,
 }
 
-impl Run {
+impl RunTeam {
     pub(super) fn run(self, store: StoreArgs) -> anyhow::Result<ExitCode> {
-        let checked = self
-            .options
-            .check(&PATH)
-            .and_then(|()| self.options.given(&PATH));
-        let given = checked.unwrap_or_else(|error| error.exit());
-        do_job(&self.options, || self.job(store, given))
+        self.options.check(&PATH)?;
+        let given = self.options.given(&PATH)?;
+        job::run(&self.options, || self.job(store, given))
     }
 
-    /// What is to be done.
-    fn job(&self, store: StoreArgs, given: Given) -> anyhow::Result<Job> {
+    /// Returns what is to be done.
+    fn job(&self, store: StoreArgs, given: InlineAgents) -> anyhow::Result<RunJob> {
         let resumed = match &self.resume {
             Some(id) => Some(self.resumed(&store, id.as_deref())?),
             None => None,
@@ -58,10 +59,10 @@ impl Run {
                 Some(vec![posse_protocol::ContentBlock::text(goal.clone())])
             }
             (_, true) => None,
-            (goal, false) => stdin_prompt(goal.as_deref(), self.resume.is_none())?,
+            (goal, false) => stdin::prompt(goal.as_deref(), self.resume.is_none())?,
         };
-        let (mut wish, begin) = match resumed {
-            Some(Resumed { which, left, alone }) => {
+        let (mut config, first) = match resumed {
+            Some(ResumedTeam { which, left, alone }) => {
                 if alone && goal.is_some() {
                     let name = &self.name;
                     say(&format!(
@@ -69,12 +70,12 @@ impl Run {
                          raises a new team"
                     ));
                 }
-                let begin = if goal.is_none() && left {
-                    Begin::Rest
+                let first = if goal.is_none() && left {
+                    FirstInput::Rest
                 } else {
-                    Begin::Words(goal)
+                    FirstInput::Words(goal)
                 };
-                (self.options.wish(Some(which), store, given), begin)
+                (self.options.run_config(Some(which), store, given), first)
             }
             None => {
                 let words = goal.ok_or_else(|| Advised {
@@ -83,12 +84,12 @@ impl Run {
                 })?;
                 let known = self.declared(given.clone())?;
                 let lead = self.lead(&known, &given)?;
-                let Declared { name, plan, .. } = known.definition;
-                let mut wish = self.options.wish(None, store, given);
-                wish.lead = Some(lead);
+                let TeamDeclaration { name, plan, .. } = known.definition;
+                let mut config = self.options.run_config(None, store, given);
+                config.lead = Some(lead);
                 (
-                    wish,
-                    Begin::Team {
+                    config,
+                    FirstInput::Team {
                         name,
                         plan: Box::new(plan),
                         words,
@@ -96,12 +97,12 @@ impl Run {
                 )
             }
         };
-        wish.team = Some(self.name.clone());
-        Ok(Job { wish, begin })
+        config.team = Some(self.name.clone());
+        Ok(RunJob { config, first })
     }
 
-    /// The session that is to go on.
-    fn resumed(&self, store: &StoreArgs, id: Option<&str>) -> anyhow::Result<Resumed> {
+    /// Returns the session that is to go on.
+    fn resumed(&self, store: &StoreArgs, id: Option<&str>) -> anyhow::Result<ResumedTeam> {
         let is_id =
             |id: &str| !id.is_empty() && id.chars().all(|c| c.is_ascii_hexdigit() || c == '-');
         if let Some(id) = id.filter(|id| !is_id(id.trim())) {
@@ -113,12 +114,12 @@ impl Run {
                 ),
             });
         }
-        crate::commands::runtime()?.block_on(self.session(store, id))
+        crate::config::runtime()?.block_on(self.session(store, id))
     }
 
-    /// The team as it is declared here.
-    fn declared(&self, given: Given) -> anyhow::Result<Known<Declared>> {
-        let sources = session::teams(&crate::environment::working_directory()?, given);
+    /// Returns the team as it is declared here.
+    fn declared(&self, given: InlineAgents) -> anyhow::Result<DefinitionEntry<TeamDeclaration>> {
+        let sources = TeamSources::at(&crate::config::environment::working_directory()?, given);
         let (loaded, cwd) = (sources.load(), sources.cwd());
         let mine = |remark: &&_| about(remark) == Some(self.name.as_str());
         let of = |weight| {
@@ -128,7 +129,7 @@ impl Run {
                 .filter(mine)
                 .filter(move |remark| remark.weight == weight)
         };
-        if let Some(first) = of(Weight::Error).next() {
+        if let Some(first) = of(Severity::Error).next() {
             anyhow::bail!(Advised {
                 what: first.in_a_line(cwd),
                 advice: format!(
@@ -137,7 +138,7 @@ impl Run {
                 ),
             });
         }
-        for warning in of(Weight::Warning) {
+        for warning in of(Severity::Warning) {
             say(&format!("warning: {}", warning.in_a_line(cwd)));
         }
         let Some(known) = loaded.find(self.name.as_str()) else {
@@ -160,17 +161,24 @@ impl Run {
         Ok(known.clone())
     }
 
-    async fn session(&self, store: &StoreArgs, id: Option<&str>) -> anyhow::Result<Resumed> {
-        let store = session::look_into_store(store)?;
+    async fn session(&self, store: &StoreArgs, id: Option<&str>) -> anyhow::Result<ResumedTeam> {
+        let store = crate::assemble::store::look_into_store(store)?;
         let store = store.as_ref();
         let team = match id {
             Some(_) => {
-                let session = find::SessionArg {
+                let session = teams::SessionArg {
                     session: id.map(str::to_owned),
                 };
-                find::meant(store, Some(&self.name), &session).await?
+                teams::meant(store, Some(&self.name), &session).await?
             }
-            None => newest(store, &self.name, &crate::environment::working_directory()?).await?,
+            None => {
+                newest(
+                    store,
+                    &self.name,
+                    &crate::config::environment::working_directory()?,
+                )
+                .await?
+            }
         };
         let filter = AgentFilter {
             realm: Some(team.realm),
@@ -198,32 +206,37 @@ impl Run {
                 .any(|member| member.state.is_busy() || member.waiting > 0);
         let alone =
             !team.former.is_empty() && team.members.iter().all(|member| member.agent == team.lead);
-        Ok(Resumed {
-            which: Which::Id(root.agent.to_string()),
+        Ok(ResumedTeam {
+            which: SessionChoice::Id(root.agent.to_string()),
             left,
             alone,
         })
     }
 
-    /// What the lead is, by the file and by the definition that it names. What a repository says may only tighten.
-    fn lead(&self, known: &Known<Declared>, given: &Given) -> anyhow::Result<LeadWish> {
+    /// Returns what the lead is, by the file and by the definition that it names. What a repository
+    /// says may only tighten.
+    fn lead(
+        &self,
+        known: &DefinitionEntry<TeamDeclaration>,
+        given: &InlineAgents,
+    ) -> anyhow::Result<LeadConfig> {
         let lead = &known.definition.lead;
         let found = match &lead.agent {
             Some(name) => {
-                let cwd = crate::environment::working_directory()?;
-                session::definitions(&cwd, given.clone())
+                let cwd = crate::config::environment::working_directory()?;
+                AgentSources::at(&cwd, given.clone())
                     .load()
                     .find(name)
                     .cloned()
             }
             None => None,
         };
-        let by_file = known.source == Source::Project;
+        let by_file = known.source == DefinitionSource::Project;
         // Whoever names a definition says what is in it.
         let by_definition = by_file
             || found
                 .as_ref()
-                .is_some_and(|found| found.source == Source::Project);
+                .is_some_and(|found| found.source == DefinitionSource::Project);
         let definition = found.map(|found| found.definition).unwrap_or_default();
         let said = |file: Option<PermissionMode>, defined| match file {
             Some(mode) => Some((mode, by_file)),
@@ -249,7 +262,7 @@ impl Run {
             ));
         }
         let prompts = [definition.prompt, lead.prompt.clone().unwrap_or_default()];
-        Ok(LeadWish {
+        Ok(LeadConfig {
             model: model
                 .filter(|(_, is_theirs)| !is_theirs)
                 .map(|(model, _)| model),
@@ -265,15 +278,15 @@ impl Run {
 }
 
 /// A session whose team goes on.
-struct Resumed {
-    which: Which,
+struct ResumedTeam {
+    which: SessionChoice,
     /// Whether any member has something left to do.
     left: bool,
     /// Whether the lead is all that is left of it.
     alone: bool,
 }
 
-/// The newest team of this name whose session works in this directory.
+/// Returns the newest team of this name whose session works in this directory.
 async fn newest(
     store: &dyn Store,
     name: &Name,

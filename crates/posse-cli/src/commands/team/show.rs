@@ -7,13 +7,15 @@ use posse_port::store::{AgentFilter, OpenRequest, Session, Store, TaskFilter};
 use posse_protocol::{AgentId, Cost, Member, Name, Note, Task, TaskStatus, Team};
 use serde_json::{Value, json};
 
-use super::{find, list, member, requests};
-use crate::commands::agents::pid;
-use crate::commands::{sessions, task};
-use crate::moment::{minute, moment};
+use super::{list, requests};
+use crate::output::table::{Column, needed, spare, table};
+use crate::output::time::{minute, moment};
+use crate::output::transcript::fitted;
 use crate::output::{in_words, json_line, print, tame, width};
-use crate::table::{Column, needed, spare, table};
-use crate::transcript::fitted;
+use crate::present::agents::pid;
+use crate::present::{sessions, tasks};
+use crate::select::tasks::list_of;
+use crate::select::{members, teams};
 
 const COLUMNS: [Column; 8] = [
     needed("MEMBER"),
@@ -28,11 +30,11 @@ const COLUMNS: [Column; 8] = [
 
 /// Show a team: its members, what is to be done, what waits for a yes or no, its notes.
 #[derive(clap::Args)]
-pub(super) struct Show {
+pub(super) struct ShowTeam {
     /// The team [default: the only one]
     name: Option<Name>,
     #[command(flatten)]
-    session: find::SessionArg,
+    session: teams::SessionArg,
     /// With the texts of its notes
     #[arg(short, long)]
     verbose: bool,
@@ -42,7 +44,7 @@ pub(super) struct Show {
 }
 
 /// A team and what there is to know of it.
-struct View {
+struct TeamView {
     team: Team,
     /// The agents of its realm.
     agents: HashMap<AgentId, Session>,
@@ -53,9 +55,9 @@ struct View {
     former: HashMap<String, Session>,
 }
 
-impl Show {
+impl ShowTeam {
     pub(super) async fn run(self, store: &dyn Store) -> anyhow::Result<ExitCode> {
-        let team = find::meant(store, self.name.as_ref(), &self.session).await?;
+        let team = teams::meant(store, self.name.as_ref(), &self.session).await?;
         let view = look(store, team).await?;
         if self.json {
             print(json_line(&view.object()).as_bytes())?;
@@ -66,19 +68,19 @@ impl Show {
     }
 }
 
-async fn look(store: &dyn Store, team: Team) -> anyhow::Result<View> {
+async fn look(store: &dyn Store, team: Team) -> anyhow::Result<TeamView> {
     let filter = AgentFilter {
         realm: Some(team.realm),
         ..AgentFilter::default()
     };
     let agents = store.agents(filter, usize::MAX).await?;
-    Ok(View {
+    Ok(TeamView {
         tasks: store
-            .tasks(task::list_of(&team), TaskFilter::default(), usize::MAX)
+            .tasks(list_of(&team), TaskFilter::default(), usize::MAX)
             .await?,
         notes: store.notes(team.realm, team.name.clone()).await?,
         requests: requests::open(store, &team).await?,
-        former: member::former(store, &team).await?,
+        former: members::former(store, &team).await?,
         agents: agents
             .into_iter()
             .map(|agent| (agent.agent, agent))
@@ -87,12 +89,12 @@ async fn look(store: &dyn Store, team: Team) -> anyhow::Result<View> {
     })
 }
 
-impl View {
+impl TeamView {
     fn open(&self) -> impl Iterator<Item = &Task> {
         self.tasks.iter().filter(|task| !task.status.is_settled())
     }
 
-    /// How a member stands, and who holds it.
+    /// Returns how a member stands, and who holds it.
     fn state(&self, member: &Member) -> (&'static str, Option<&str>) {
         let holder = self
             .agents
@@ -108,12 +110,12 @@ impl View {
         )
     }
 
-    /// What a member has cost by itself; none if it is not known.
+    /// Returns what a member has cost by itself; none if it is not known.
     fn cost(&self, member: &Member) -> Option<Cost> {
         self.agents.get(&member.agent).and_then(sessions::cost)
     }
 
-    /// The task that a member does.
+    /// Returns the task that a member does.
     fn doing(&self, member: &Member) -> Option<&Task> {
         let is_its = |task: &Task| {
             task.owner
@@ -141,7 +143,7 @@ impl View {
         });
         object["members"] = members.collect();
         object["former_members"] = json!(self.team.former);
-        object["tasks"] = self.tasks.iter().map(task::object).collect();
+        object["tasks"] = self.tasks.iter().map(tasks::object).collect();
         object["requests"] = self
             .requests
             .iter()
@@ -211,7 +213,7 @@ impl View {
         out.push_str(&format!("\n{}\n", self.counts()));
         let open: Vec<Task> = self.open().cloned().collect();
         if !open.is_empty() {
-            out.push_str(&task::rows(&open, columns));
+            out.push_str(&tasks::rows(&open, columns));
         }
         if !self.requests.is_empty() {
             let waiting = requests::rows(team, &self.requests, columns);
@@ -239,7 +241,7 @@ impl View {
         out
     }
 
-    /// How many tasks there are, in words.
+    /// Returns how many tasks there are, in words.
     fn counts(&self) -> String {
         let of = |status: TaskStatus| {
             self.tasks

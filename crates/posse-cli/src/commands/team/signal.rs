@@ -7,14 +7,14 @@ use posse_protocol::{MailKind, RequestKind};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::member::{Meant, MemberArgs};
-use crate::commands::task::operate;
-use crate::hint::Advised;
+use crate::error::Advised;
 use crate::output::{json_line, print};
+use crate::select::members::{ChosenMember, MemberArgs};
+use crate::select::tasks::operate;
 
 /// Have a member stop what it does; it stays in the team, and waits for more.
 #[derive(clap::Args)]
-pub(super) struct Interrupt {
+pub(super) struct InterruptMember {
     #[command(flatten)]
     who: MemberArgs,
     /// One JSON object
@@ -27,7 +27,7 @@ pub(super) struct Interrupt {
 /// It is asked as its lead would ask it: it says yes, and leaves the team, or no and why. `posse team requests` shows
 /// whether it has answered.
 #[derive(clap::Args)]
-pub(super) struct Stop {
+pub(super) struct StopMember {
     #[command(flatten)]
     who: MemberArgs,
     /// Why, for the member
@@ -41,7 +41,7 @@ pub(super) struct Stop {
     json: bool,
 }
 
-impl Interrupt {
+impl InterruptMember {
     pub(super) async fn run(self, store: &dyn Store) -> anyhow::Result<ExitCode> {
         let meant = self.who.meant(store).await?;
         interrupt(store, &meant).await?;
@@ -58,7 +58,7 @@ impl Interrupt {
     }
 }
 
-impl Stop {
+impl StopMember {
     pub(super) async fn run(self, store: &dyn Store) -> anyhow::Result<ExitCode> {
         let meant = self.who.meant(store).await?;
         let shown = meant.shown();
@@ -112,17 +112,17 @@ impl Stop {
 }
 
 /// Has a member stop what it does.
-pub(super) async fn interrupt(store: &dyn Store, meant: &Meant) -> anyhow::Result<()> {
+pub(super) async fn interrupt(store: &dyn Store, meant: &ChosenMember) -> anyhow::Result<()> {
     signal(store, meant, MailKind::Interruption).await
 }
 
 /// Ends a member at once.
-pub(super) async fn dismiss(store: &dyn Store, meant: &Meant) -> anyhow::Result<()> {
+pub(super) async fn dismiss(store: &dyn Store, meant: &ChosenMember) -> anyhow::Result<()> {
     signal(store, meant, MailKind::Dismissal).await
 }
 
-/// Who leads has nobody above it, so nobody signals it by mail.
-fn not_the_lead(meant: &Meant) -> Result<(), Advised> {
+/// Refuses to signal a lead: it has nobody above it whose mail could say so.
+fn not_the_lead(meant: &ChosenMember) -> Result<(), Advised> {
     if meant.member.agent != meant.team.lead {
         return Ok(());
     }
@@ -133,21 +133,21 @@ fn not_the_lead(meant: &Meant) -> Result<(), Advised> {
     })
 }
 
-/// What is to be said of one that no process has.
-fn later(meant: &Meant) -> String {
+/// Returns what is to be said of one that no process has.
+fn later(meant: &ChosenMember) -> String {
     if meant.member.held {
         return String::new();
     }
     let (team, session) = (
         &meant.team.name,
-        crate::session::short(meant.team.session()),
+        crate::present::sessions::short(meant.team.session()),
     );
     format!(
         "; no process runs it, so it takes effect when somebody resumes: posse team run {team} --resume {session}"
     )
 }
 
-async fn signal(store: &dyn Store, meant: &Meant, kind: MailKind) -> anyhow::Result<()> {
+async fn signal(store: &dyn Store, meant: &ChosenMember, kind: MailKind) -> anyhow::Result<()> {
     not_the_lead(meant)?;
     let (id, to) = (Uuid::now_v7().into(), meant.address());
     let op = Op::Send {

@@ -6,9 +6,9 @@ use posse_tools::{Found, GitWorktrees, Swept};
 use serde_json::{Value, json};
 
 use super::object;
-use crate::hint::Advised;
+use crate::error::Advised;
 use crate::output::{json_line, print, tame};
-use crate::session::short;
+use crate::present::sessions::short;
 
 /// How many candidates are named.
 const NAMED: usize = 8;
@@ -18,7 +18,7 @@ const NAMED: usize = 8;
 /// Without ids: all that hold nothing; of the others it is told what they hold. With ids: those, unless
 /// something would be lost. The worktree of an agent at work stays in any case.
 #[derive(clap::Args)]
-pub(super) struct Clean {
+pub(super) struct CleanWorktrees {
     /// Which; the beginnings of their agents' ids will do
     #[arg(value_name = "ID")]
     ids: Vec<String>,
@@ -30,7 +30,7 @@ pub(super) struct Clean {
     json: bool,
 }
 
-impl Clean {
+impl CleanWorktrees {
     pub(super) fn run(self, worktrees: &GitWorktrees) -> anyhow::Result<ExitCode> {
         if self.ids.is_empty() {
             self.sweep(worktrees)?;
@@ -102,7 +102,7 @@ impl Clean {
     }
 }
 
-/// Whether it may be removed.
+/// Checks that it may be removed.
 fn allowed(found: &Found, discard: bool) -> Result<(), Advised> {
     let id = short(found.agent);
     if found.live {
@@ -133,7 +133,7 @@ fn stuck(found: &Found, why: &str) -> Advised {
     }
 }
 
-/// The worktrees whose agents' ids begin so.
+/// Returns the worktrees whose agents' ids begin so.
 fn meant(all: &[Found], ids: &[String]) -> Result<Vec<Found>, Advised> {
     let mut meant: Vec<Found> = Vec::new();
     for prefix in ids {
@@ -180,7 +180,7 @@ fn holds(found: &Found) -> String {
         .map_or_else(|| "nothing".to_owned(), tame)
 }
 
-/// What became of a worktree, for programs.
+/// Returns what became of a worktree, for programs.
 fn done(found: &Found, removed: bool, commits: &[String]) -> Value {
     let mut told = object(found);
     told["removed"] = json!(removed);
@@ -188,7 +188,7 @@ fn done(found: &Found, removed: bool, commits: &[String]) -> Value {
     told
 }
 
-/// What was thrown away, and how what was committed can be got back.
+/// Returns what was thrown away, and how what was committed can be got back.
 fn gone(found: &Found, commits: &[String]) -> String {
     let mut told = format!("threw away {}: {}\n", place(found), holds(found));
     for commit in commits {

@@ -6,11 +6,11 @@ use std::process::ExitCode;
 use posse_tools::{Found, GitWorktrees};
 
 use super::{object, repository, state};
-use crate::commands::sessions::shown_ids;
-use crate::environment::working_directory;
-use crate::hint::Advised;
+use crate::config::environment::working_directory;
+use crate::error::Advised;
+use crate::output::table::{Column, needed, spare, table};
 use crate::output::{json_line, print, say_to_person, tame, width};
-use crate::table::{Column, needed, spare, table};
+use crate::present::sessions::shown_ids;
 
 const COLUMNS: [Column; 4] = [
     needed("ID"),
@@ -29,7 +29,7 @@ const ADVICE: &str = "\nto bring work back, commit it in its directory, then, in
 /// would be lost, else kept. One that is left holds nothing, and its process died: it will be removed when
 /// posse starts next.
 #[derive(clap::Args)]
-pub(super) struct List {
+pub(super) struct ListWorktrees {
     /// Only those of the repository that this directory lies in
     #[arg(long)]
     here: bool,
@@ -38,7 +38,7 @@ pub(super) struct List {
     json: bool,
 }
 
-impl List {
+impl ListWorktrees {
     pub(super) fn run(self, worktrees: &GitWorktrees) -> anyhow::Result<ExitCode> {
         let mut found = super::all(worktrees)?;
         if self.here {
@@ -67,7 +67,7 @@ fn here() -> anyhow::Result<PathBuf> {
     })?)
 }
 
-/// A row for each, and beneath it in full what people copy.
+/// Returns a row for each, and beneath it in full what people copy.
 fn readable(found: &[Found], columns: Option<usize>) -> String {
     let ids = shown_ids(found.iter().map(|found| found.agent));
     let row = |(found, id): (&Found, &String)| {

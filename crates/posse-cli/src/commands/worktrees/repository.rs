@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 
 use posse_tools::Found;
 
-/// The repository of a worktree as people name it: the directory that has its `.git`; a bare one itself.
+/// Returns the repository of a worktree as people name it: the directory that has its `.git`; a
+/// bare one itself.
 pub(super) fn of(found: &Found) -> Option<PathBuf> {
     let Some(shared) = shared(found) else {
         return found.origin.clone();
@@ -15,18 +16,18 @@ pub(super) fn of(found: &Found) -> Option<PathBuf> {
     }
 }
 
-/// What all checkouts of a worktree's repository share. Its own `.git` says which; if that is gone, the
-/// checkout that it was made from does.
+/// Returns what all checkouts of a worktree's repository share. Its own `.git` says which; if that
+/// is gone, the checkout that it was made from does.
 pub(super) fn shared(found: &Found) -> Option<PathBuf> {
     named_in(&found.path).or_else(|| around(found.origin.as_deref()?))
 }
 
-/// The same of the repository that a directory lies in.
+/// Returns the same of the repository that a directory lies in.
 pub(super) fn around(directory: &Path) -> Option<PathBuf> {
     directory.ancestors().find_map(named_in)
 }
 
-/// The same of a checkout's top directory.
+/// Returns the same of a checkout's top directory.
 fn named_in(top: &Path) -> Option<PathBuf> {
     let git = top.join(".git");
     if git.is_dir() {

@@ -4,17 +4,17 @@ use std::fs;
 use std::os::unix::fs::symlink;
 
 use super::*;
-use crate::settings::tests::Disk;
+use crate::config::settings::tests::Disk;
 
 fn text(description: &str) -> String {
     format!("---\ndescription: {description}\n---\nDo it.\n")
 }
 
-fn load(disk: &Disk) -> Loaded<Skill> {
+fn load(disk: &Disk) -> DefinitionSet<Skill> {
     SkillSources::new(disk.places.clone()).load()
 }
 
-fn counts(loaded: &Loaded<Skill>) -> Vec<(&str, &str)> {
+fn counts(loaded: &DefinitionSet<Skill>) -> Vec<(&str, &str)> {
     loaded
         .known
         .iter()
@@ -27,8 +27,8 @@ fn counts(loaded: &Loaded<Skill>) -> Vec<(&str, &str)> {
         .collect()
 }
 
-/// What is said, with paths as seen from the disk's root.
-fn said(disk: &Disk, loaded: &Loaded<Skill>) -> Vec<String> {
+/// Returns what is said, with paths as seen from the disk's root.
+fn said(disk: &Disk, loaded: &DefinitionSet<Skill>) -> Vec<String> {
     let root = disk.path("");
     let line = |remark: &Remark| format!("{}: {}", remark.weight.as_str(), remark.in_a_line(&root));
     loaded.remarks.iter().map(line).collect()
@@ -60,7 +60,7 @@ fn of_several_with_one_name_the_nearest_counts() {
         );
     }
     let source = load(&disk).known[0].source;
-    assert_eq!(source, Source::Managed);
+    assert_eq!(source, DefinitionSource::Managed);
 }
 
 #[test]

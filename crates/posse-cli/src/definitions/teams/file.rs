@@ -8,8 +8,8 @@ use posse_protocol::{Cost, Name, PermissionMode, PlannedTask, TeamPlan, TeamRole
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::super::{Source, Weight};
-use super::{Declared, Lead};
+use super::super::{DefinitionSource, Severity};
+use super::{LeadDeclaration, TeamDeclaration};
 
 /// The most of a role.
 const MOST: u64 = 1_000;
@@ -39,14 +39,14 @@ const OWNERSHIP: [&str; 6] = [
 ];
 
 /// A file, and what is to be said about it.
-pub(super) struct Lines<'a> {
+pub(super) struct TeamFileReader<'a> {
     text: &'a str,
-    source: Source,
-    pub(super) remarks: Vec<(Weight, Option<usize>, String)>,
+    source: DefinitionSource,
+    pub(super) remarks: Vec<(Severity, Option<usize>, String)>,
 }
 
 /// A table of the file.
-struct Part<'t, 'a> {
+struct TableReader<'t, 'a> {
     keys: Vec<(&'t str, usize, &'t Spanned<DeValue<'a>>)>,
     /// What it is, for people.
     what: String,
@@ -54,14 +54,14 @@ struct Part<'t, 'a> {
     at: usize,
 }
 
-impl Part<'_, '_> {
+impl TableReader<'_, '_> {
     fn has(&self, key: &str) -> bool {
         self.keys.iter().any(|(name, _, _)| *name == key)
     }
 }
 
-impl<'a> Lines<'a> {
-    pub(super) fn new(text: &'a str, source: Source) -> Self {
+impl<'a> TeamFileReader<'a> {
+    pub(super) fn new(text: &'a str, source: DefinitionSource) -> Self {
         Self {
             text,
             source,
@@ -70,12 +70,12 @@ impl<'a> Lines<'a> {
     }
 
     /// Something about all of it.
-    pub(super) fn whole(&mut self, weight: Weight, reason: String) {
+    pub(super) fn whole(&mut self, weight: Severity, reason: String) {
         self.remarks.push((weight, None, reason));
     }
 
-    /// What it declares; none if anything is wrong with it.
-    pub(super) fn read(&mut self, name: Name, types: &[String]) -> Option<Declared> {
+    /// Returns what it declares; none if anything is wrong with it.
+    pub(super) fn read(&mut self, name: Name, types: &[String]) -> Option<TeamDeclaration> {
         // Some editors begin a file with a mark.
         let text = self.text.strip_prefix('\u{feff}').unwrap_or(self.text);
         self.text = text;
@@ -100,16 +100,16 @@ impl<'a> Lines<'a> {
         let is_broken = self
             .remarks
             .iter()
-            .any(|(weight, _, _)| *weight == Weight::Error);
-        (!is_broken).then_some(Declared { name, lead, plan })
+            .any(|(weight, _, _)| *weight == Severity::Error);
+        (!is_broken).then_some(TeamDeclaration { name, lead, plan })
     }
 
-    fn lead(&mut self, all: &Part<'_, '_>, types: &[String]) -> Lead {
+    fn lead(&mut self, all: &TableReader<'_, '_>, types: &[String]) -> LeadDeclaration {
         let Some((at, table)) = self.table(all, "lead") else {
-            return Lead::default();
+            return LeadDeclaration::default();
         };
         let part = self.part(table, "[lead]".into(), at, &LEAD_KEYS);
-        Lead {
+        LeadDeclaration {
             agent: self.agent(&part, types),
             model: self.text(&part, "model"),
             mode: self.mode(&part),
@@ -117,12 +117,12 @@ impl<'a> Lines<'a> {
         }
     }
 
-    fn roles(&mut self, all: &Part<'_, '_>, types: &[String]) -> BTreeMap<Name, TeamRole> {
+    fn roles(&mut self, all: &TableReader<'_, '_>, types: &[String]) -> BTreeMap<Name, TeamRole> {
         let mut roles = BTreeMap::new();
         let Some((at, table)) = self.table(all, "roles") else {
             if !all.has("roles") {
                 self.whole(
-                    Weight::Error,
+                    Severity::Error,
                     "it has no roles: `[roles.NAME]` says who is in the team".into(),
                 );
             }
@@ -161,7 +161,7 @@ impl<'a> Lines<'a> {
         roles
     }
 
-    fn role(&mut self, part: &Part<'_, '_>, types: &[String]) -> TeamRole {
+    fn role(&mut self, part: &TableReader<'_, '_>, types: &[String]) -> TeamRole {
         self.known(part, &ROLE_KEYS);
         let efforts = Effort::ALL.map(Effort::as_str);
         let effort = self.text(part, "effort");
@@ -212,7 +212,7 @@ impl<'a> Lines<'a> {
         }
     }
 
-    fn tasks(&mut self, all: &Part<'_, '_>) -> Vec<PlannedTask> {
+    fn tasks(&mut self, all: &TableReader<'_, '_>) -> Vec<PlannedTask> {
         let Some((_, at, value)) = all.keys.iter().find(|(key, _, _)| *key == "tasks") else {
             return Vec::new();
         };
@@ -241,7 +241,7 @@ impl<'a> Lines<'a> {
         tasks
     }
 
-    fn task(&mut self, part: &Part<'_, '_>, number: u64) -> PlannedTask {
+    fn task(&mut self, part: &TableReader<'_, '_>, number: u64) -> PlannedTask {
         let subject = self.text(part, "subject");
         if subject
             .as_deref()
@@ -277,7 +277,7 @@ impl<'a> Lines<'a> {
     }
 
     /// Every task must have somebody who takes it.
-    fn taken(&mut self, all: &Part<'_, '_>, plan: &TeamPlan) {
+    fn taken(&mut self, all: &TableReader<'_, '_>, plan: &TeamPlan) {
         if plan.roles.is_empty() {
             return;
         }
@@ -316,14 +316,14 @@ impl<'a> Lines<'a> {
                         "nobody takes task {number} by itself: {why}; the lead must give it"
                     );
                     let line = Some(self.line(at));
-                    self.remarks.push((Weight::Warning, line, what));
+                    self.remarks.push((Severity::Warning, line, what));
                 }
                 _ => {}
             }
         }
     }
 
-    fn agent(&mut self, part: &Part<'_, '_>, types: &[String]) -> Option<String> {
+    fn agent(&mut self, part: &TableReader<'_, '_>, types: &[String]) -> Option<String> {
         let agent = self.text(part, "agent")?;
         if !types.iter().any(|known| super::super::same(known, &agent)) {
             let known: Vec<&str> = types.iter().map(String::as_str).collect();
@@ -338,18 +338,18 @@ impl<'a> Lines<'a> {
         Some(agent)
     }
 
-    fn mode(&mut self, part: &Part<'_, '_>) -> Option<PermissionMode> {
+    fn mode(&mut self, part: &TableReader<'_, '_>) -> Option<PermissionMode> {
         let (word, at) = (
             self.text(part, "permission_mode")?,
             self.at(part, "permission_mode"),
         );
         match word.parse() {
-            Ok(PermissionMode::BypassPermissions) if self.source == Source::Project => {
+            Ok(PermissionMode::BypassPermissions) if self.source == DefinitionSource::Project => {
                 let why =
                     "a repository may only tighten; --permission-mode bypassPermissions may say it";
                 let line = Some(self.line(at));
                 self.remarks.push((
-                    Weight::Warning,
+                    Severity::Warning,
                     line,
                     format!("ignored: `bypassPermissions`: {why}"),
                 ));
@@ -363,7 +363,7 @@ impl<'a> Lines<'a> {
         }
     }
 
-    fn count(&mut self, part: &Part<'_, '_>) -> u32 {
+    fn count(&mut self, part: &TableReader<'_, '_>) -> u32 {
         let Some(value) = value(part, "count") else {
             return 1;
         };
@@ -377,37 +377,37 @@ impl<'a> Lines<'a> {
         }
     }
 
-    fn money(&mut self, part: &Part<'_, '_>, key: &str) -> Option<Cost> {
+    fn money(&mut self, part: &TableReader<'_, '_>, key: &str) -> Option<Cost> {
         let value = value(part, key)?;
         let amount = match value {
             DeValue::Float(amount) => amount.as_str().parse().ok(),
             DeValue::Integer(amount) => amount.as_str().parse().ok(),
             _ => None,
         };
-        let amount = amount.map_or(
-            Err("an amount in dollars, 2.5 for one"),
-            crate::settings::agents::dollars,
-        );
-        amount
-            .map_err(|why| self.error(self.at(part, key), format!("`{key}`: {why}")))
-            .ok()
+        let why = match amount.map(crate::config::settings::agents::dollars) {
+            Some(Ok(cost)) => return Some(cost),
+            Some(Err(why)) => why.to_string(),
+            None => "an amount in dollars, 2.5 for one".to_owned(),
+        };
+        self.error(self.at(part, key), format!("`{key}`: {why}"));
+        None
     }
 
-    fn text(&mut self, part: &Part<'_, '_>, key: &str) -> Option<String> {
+    fn text(&mut self, part: &TableReader<'_, '_>, key: &str) -> Option<String> {
         match value(part, key)? {
             DeValue::String(text) => Some(text.clone().into_owned()),
             other => self.unlike(part, key, "a text in quotes", other),
         }
     }
 
-    fn flag(&mut self, part: &Part<'_, '_>, key: &str) -> Option<bool> {
+    fn flag(&mut self, part: &TableReader<'_, '_>, key: &str) -> Option<bool> {
         match value(part, key)? {
             DeValue::Boolean(flag) => Some(*flag),
             other => self.unlike(part, key, "true or false", other),
         }
     }
 
-    fn words(&mut self, part: &Part<'_, '_>, key: &str) -> Option<Vec<String>> {
+    fn words(&mut self, part: &TableReader<'_, '_>, key: &str) -> Option<Vec<String>> {
         let value = value(part, key)?;
         let words = value.as_array().and_then(|words| {
             words
@@ -421,7 +421,7 @@ impl<'a> Lines<'a> {
         words
     }
 
-    fn numbers(&mut self, part: &Part<'_, '_>, key: &str) -> Vec<u64> {
+    fn numbers(&mut self, part: &TableReader<'_, '_>, key: &str) -> Vec<u64> {
         let Some(value) = value(part, key) else {
             return Vec::new();
         };
@@ -444,7 +444,7 @@ impl<'a> Lines<'a> {
 
     fn unlike<T>(
         &mut self,
-        part: &Part<'_, '_>,
+        part: &TableReader<'_, '_>,
         key: &str,
         wanted: &str,
         found: &DeValue<'_>,
@@ -461,10 +461,10 @@ impl<'a> Lines<'a> {
         None
     }
 
-    /// A table under a key; anything else there is an error.
+    /// Returns a table under a key; anything else there is an error.
     fn table<'t, 'd>(
         &mut self,
-        part: &Part<'t, 'd>,
+        part: &TableReader<'t, 'd>,
         key: &str,
     ) -> Option<(usize, &'t DeTable<'d>)> {
         let (_, at, value) = part.keys.iter().find(|(name, _, _)| *name == key)?;
@@ -480,17 +480,22 @@ impl<'a> Lines<'a> {
         what: String,
         at: usize,
         known: &[&str],
-    ) -> Part<'t, 'd> {
+    ) -> TableReader<'t, 'd> {
         let part = self.part_of(table, what, at);
         self.known(&part, known);
         part
     }
 
-    fn part_of<'t, 'd>(&self, table: &'t DeTable<'d>, what: String, at: usize) -> Part<'t, 'd> {
+    fn part_of<'t, 'd>(
+        &self,
+        table: &'t DeTable<'d>,
+        what: String,
+        at: usize,
+    ) -> TableReader<'t, 'd> {
         let keys = table
             .iter()
             .map(|(key, value)| (key.get_ref().as_ref(), key.span().start, value));
-        Part {
+        TableReader {
             keys: keys.collect(),
             what,
             at,
@@ -498,7 +503,7 @@ impl<'a> Lines<'a> {
     }
 
     /// Says which keys mean nothing.
-    fn known(&mut self, part: &Part<'_, '_>, known: &[&str]) {
+    fn known(&mut self, part: &TableReader<'_, '_>, known: &[&str]) {
         for (key, at, _) in part.keys.iter().filter(|(key, _, _)| !known.contains(key)) {
             let reason = if OWNERSHIP.contains(key) {
                 let instead = "`worktree = true` keeps those who write apart";
@@ -518,8 +523,8 @@ impl<'a> Lines<'a> {
         }
     }
 
-    /// Where a key stands; where its table begins if it does not.
-    fn at(&self, part: &Part<'_, '_>, key: &str) -> usize {
+    /// Returns where a key stands; where its table begins if it does not.
+    fn at(&self, part: &TableReader<'_, '_>, key: &str) -> usize {
         part.keys
             .iter()
             .find(|(name, _, _)| *name == key)
@@ -528,7 +533,7 @@ impl<'a> Lines<'a> {
 
     fn error(&mut self, at: usize, reason: String) {
         let line = Some(self.line(at));
-        self.remarks.push((Weight::Error, line, reason));
+        self.remarks.push((Severity::Error, line, reason));
     }
 
     fn line(&self, at: usize) -> usize {
@@ -537,14 +542,14 @@ impl<'a> Lines<'a> {
     }
 }
 
-fn value<'t, 'd>(part: &Part<'t, 'd>, key: &str) -> Option<&'t DeValue<'d>> {
+fn value<'t, 'd>(part: &TableReader<'t, 'd>, key: &str) -> Option<&'t DeValue<'d>> {
     part.keys
         .iter()
         .find(|(name, _, _)| *name == key)
         .map(|(_, _, value)| value.get_ref())
 }
 
-/// A number that counts something.
+/// Returns a number that counts something.
 fn whole(value: &DeValue<'_>) -> Option<u64> {
     let number = value.as_integer()?;
     u64::from_str_radix(number.as_str(), number.radix()).ok()

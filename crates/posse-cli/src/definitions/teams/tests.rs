@@ -4,8 +4,8 @@ use std::fs;
 
 use posse_protocol::{Cost, PermissionMode, PlannedTask, TeamRole};
 
-use super::super::{Source, Weight};
-use super::file::Lines;
+use super::super::{DefinitionSource, Severity};
+use super::file::TeamFileReader;
 use super::*;
 
 const GOOD: &str = r#"description = "Mends the parser."
@@ -44,10 +44,10 @@ fn types() -> Vec<String> {
     ["general-purpose", "Explore"].map(str::to_owned).to_vec()
 }
 
-type Said = (Weight, Option<usize>, String);
+type Said = (Severity, Option<usize>, String);
 
-fn read_as(text: &str, source: Source) -> (Option<Declared>, Vec<Said>) {
-    let mut lines = Lines::new(text, source);
+fn read_as(text: &str, source: DefinitionSource) -> (Option<TeamDeclaration>, Vec<Said>) {
+    let mut lines = TeamFileReader::new(text, source);
     let read = lines.read("parser".parse().unwrap(), &types());
     (read, lines.remarks)
 }
@@ -55,7 +55,7 @@ fn read_as(text: &str, source: Source) -> (Option<Declared>, Vec<Said>) {
 // proves TE-14 (part: the file; roles)
 #[test]
 fn a_file_declares_roles_and_tasks() {
-    let (read, said) = read_as(GOOD, Source::Project);
+    let (read, said) = read_as(GOOD, DefinitionSource::Project);
     assert_eq!(said, []);
     let dev = TeamRole {
         agent: None,
@@ -93,9 +93,9 @@ fn a_file_declares_roles_and_tasks() {
             check: None,
         },
     ];
-    let declared = Declared {
+    let declared = TeamDeclaration {
         name: "parser".parse().unwrap(),
-        lead: Lead {
+        lead: LeadDeclaration {
             agent: Some("general-purpose".into()),
             model: Some("opus".into()),
             mode: Some(PermissionMode::Plan),
@@ -238,9 +238,9 @@ fn what_is_wrong_is_told_with_its_line() {
 }
 
 fn check(text: &str, line: Option<usize>, what: &str) {
-    let (read, said) = read_as(text, Source::User);
+    let (read, said) = read_as(text, DefinitionSource::User);
     assert_eq!(read, None, "{text}");
-    let [(Weight::Error, at, reason)] = &said[..] else {
+    let [(Severity::Error, at, reason)] = &said[..] else {
         panic!("{text}: {said:?}")
     };
     assert_eq!(*at, line, "{text}: {reason}");
@@ -250,7 +250,7 @@ fn check(text: &str, line: Option<usize>, what: &str) {
 #[test]
 fn all_that_is_wrong_is_told_at_once() {
     let text = "x = 1\n[roles.dev]\ncount = 0\nagent = \"y\"\n[[tasks]]\nrole = \"z\"\n";
-    let lines: Vec<_> = read_as(text, Source::User)
+    let lines: Vec<_> = read_as(text, DefinitionSource::User)
         .1
         .into_iter()
         .map(|(_, line, _)| line)
@@ -261,9 +261,9 @@ fn all_that_is_wrong_is_told_at_once() {
 #[test]
 fn what_nobody_takes_by_itself_is_a_warning() {
     let text = "[roles.dev]\ntakes = [\"code\"]\n[[tasks]]\nsubject = \"x\"\n";
-    let (read, said) = read_as(text, Source::User);
+    let (read, said) = read_as(text, DefinitionSource::User);
     assert!(read.is_some());
-    let [(Weight::Warning, Some(3), why)] = &said[..] else {
+    let [(Severity::Warning, Some(3), why)] = &said[..] else {
         panic!("{said:?}")
     };
     assert!(why.contains("the lead must give it"), "{why}");
@@ -272,7 +272,7 @@ fn what_nobody_takes_by_itself_is_a_warning() {
 #[test]
 fn a_repository_does_not_switch_rules_off() {
     let text = "[lead]\npermission_mode = \"bypassPermissions\"\n[roles.dev]\npermission_mode = \"bypassPermissions\"\n";
-    let modes = |declared: Declared| {
+    let modes = |declared: TeamDeclaration| {
         let roles: Vec<_> = declared
             .plan
             .roles
@@ -281,7 +281,7 @@ fn a_repository_does_not_switch_rules_off() {
             .collect();
         (declared.lead.mode, roles)
     };
-    let (read, said) = read_as(text, Source::Project);
+    let (read, said) = read_as(text, DefinitionSource::Project);
     assert_eq!(modes(read.unwrap()), (None, vec![None]));
     let told: Vec<_> = said
         .iter()
@@ -289,10 +289,10 @@ fn a_repository_does_not_switch_rules_off() {
         .collect();
     assert_eq!(
         told,
-        [(Weight::Warning, Some(2)), (Weight::Warning, Some(4))]
+        [(Severity::Warning, Some(2)), (Severity::Warning, Some(4))]
     );
     let bypass = Some(PermissionMode::BypassPermissions);
-    let (read, said) = read_as(text, Source::User);
+    let (read, said) = read_as(text, DefinitionSource::User);
     assert_eq!(
         (modes(read.unwrap()), said),
         ((bypass, vec![bypass]), vec![])
@@ -315,14 +315,14 @@ fn the_nearest_file_counts_and_other_programs_have_none() {
     write("repo/.claude/teams/other.toml", &good("x"));
     write("home/posse/teams/parser.toml", &good("user"));
     write("home/posse/teams/docs.toml", &good("docs"));
-    let places = Places {
+    let places = SearchPaths {
         managed: root.join("etc/settings.json"),
         posse_home: Some(root.join("home/posse")),
         home: Some(root.join("home")),
         cwd: root.join("repo"),
     };
     let loaded = TeamSources::new(places, types()).load();
-    let found = |list: &[Known<Declared>]| {
+    let found = |list: &[DefinitionEntry<TeamDeclaration>]| {
         list.iter()
             .map(|known| (known.definition.plan.description.clone(), known.source))
             .collect::<Vec<_>>()
@@ -330,11 +330,14 @@ fn the_nearest_file_counts_and_other_programs_have_none() {
     assert_eq!(
         found(&loaded.known),
         [
-            ("docs".into(), Source::User),
-            ("project".into(), Source::Project)
+            ("docs".into(), DefinitionSource::User),
+            ("project".into(), DefinitionSource::Project)
         ]
     );
-    assert_eq!(found(&loaded.shadowed), [("user".into(), Source::User)]);
+    assert_eq!(
+        found(&loaded.shadowed),
+        [("user".into(), DefinitionSource::User)]
+    );
     let [remark] = &loaded.remarks[..] else {
         panic!("{:?}", loaded.remarks)
     };

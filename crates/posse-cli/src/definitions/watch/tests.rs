@@ -5,11 +5,11 @@ use std::sync::mpsc;
 use notify::event::{AccessKind, AccessMode, CreateKind, Flag, ModifyKind};
 
 use super::*;
-use crate::definitions::{Given, Sources, Weight};
-use crate::settings::tests::Disk;
+use crate::config::settings::tests::Disk;
+use crate::definitions::{AgentSources, InlineAgents, Severity};
 
-fn sources(disk: &Disk) -> Sources {
-    Sources::new(disk.places.clone(), Given::default())
+fn sources(disk: &Disk) -> AgentSources {
+    AgentSources::new(disk.places.clone(), InlineAgents::default())
 }
 
 fn write(disk: &Disk, name: &str, description: &str) {
@@ -46,9 +46,9 @@ fn a_line_says_what_has_changed() {
     many.remarks = (0..7)
         .map(|line| Remark {
             weight: if line == 6 {
-                Weight::Note
+                Severity::Note
             } else {
-                Weight::Error
+                Severity::Error
             },
             path: "/x.md".into(),
             line: Some(line),
@@ -65,7 +65,7 @@ fn a_line_says_what_has_changed() {
 #[test]
 fn what_is_only_looked_at_or_lies_beside_is_no_change() {
     let disk = Disk::new();
-    let around = Around::of(sources(&disk).candidates());
+    let around = WatchedPaths::of(sources(&disk).candidates());
     let created = EventKind::Create(CreateKind::Any);
     let concerns = |kind, name: &str| around.concerns(&Event::new(kind).add_path(disk.path(name)));
     for name in [
@@ -104,7 +104,10 @@ fn what_is_only_looked_at_or_lies_beside_is_no_change() {
 #[test]
 fn whatever_changes_after_it_was_read_is_heard() {
     let disk = Disk::new();
-    let (sources, around) = (sources(&disk), Around::of(sources(&disk).candidates()));
+    let (sources, around) = (
+        sources(&disk),
+        WatchedPaths::of(sources(&disk).candidates()),
+    );
     let (heard, hears) = mpsc::channel();
     let watched = around.clone();
     let watcher = notify::recommended_watcher(move |event: notify::Result<Event>| {
@@ -112,13 +115,13 @@ fn whatever_changes_after_it_was_read_is_heard() {
             let _ = heard.send(());
         }
     });
-    let mut watch = Watch {
+    let mut watch = DirectoryWatcher {
         watcher: watcher.unwrap(),
         armed: BTreeSet::new(),
         told: false,
     };
     let agents = disk.path("repo/.posse/agents");
-    let found = |watch: &mut Watch| watch.load(&sources, &around).find("x").is_some();
+    let found = |watch: &mut DirectoryWatcher| watch.load(&sources, &around).find("x").is_some();
     assert!(!found(&mut watch));
     let changes: [(&str, &dyn Fn(), bool); 7] = [
         (

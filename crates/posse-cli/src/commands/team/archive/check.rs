@@ -6,11 +6,11 @@ use posse_port::store::{Archive, INBOX_BYTES, INBOX_MAILS, MAIL_BYTES, TEXT_BYTE
 use posse_protocol::{Name, Task, TaskId};
 
 use super::files::{inbox_file, note_file, task_file};
-use super::{CONFIG, Wrong};
+use super::{ArchiveError, CONFIG};
 
 /// Checks an archive as it was found, and derives what follows from the rest: who waits for whom.
-pub(in super::super) fn check(archive: &mut Archive) -> Result<(), Vec<Wrong>> {
-    let mut wrong: Vec<Wrong> = members(archive).err().into_iter().collect();
+pub(in super::super) fn check(archive: &mut Archive) -> Result<(), Vec<ArchiveError>> {
+    let mut wrong: Vec<ArchiveError> = members(archive).err().into_iter().collect();
     mail(archive, &mut wrong);
     for note in &archive.notes {
         wrong.extend(fits(&note_file(note.name.as_str()), note.text.len(), TEXT_BYTES).err());
@@ -32,17 +32,17 @@ fn file(id: TaskId) -> String {
     task_file(id.0)
 }
 
-fn fits(file: &str, bytes: usize, most: usize) -> Result<(), Wrong> {
+fn fits(file: &str, bytes: usize, most: usize) -> Result<(), ArchiveError> {
     if bytes <= most {
         return Ok(());
     }
-    Err(Wrong::new(
+    Err(ArchiveError::new(
         file,
         format!("{bytes} bytes are too many: at most {most} are kept"),
     ))
 }
 
-fn members(archive: &Archive) -> Result<(), Wrong> {
+fn members(archive: &Archive) -> Result<(), ArchiveError> {
     let mut names = BTreeSet::new();
     for member in &archive.team.members {
         let name = &member.name;
@@ -54,10 +54,10 @@ fn members(archive: &Archive) -> Result<(), Wrong> {
         } else {
             continue;
         };
-        return Err(Wrong::new(CONFIG, fault));
+        return Err(ArchiveError::new(CONFIG, fault));
     }
     match archive.team.former.iter().find(|name| name.is_reserved()) {
-        Some(name) => Err(Wrong::new(
+        Some(name) => Err(ArchiveError::new(
             CONFIG,
             format!("nobody can have been called {name}"),
         )),
@@ -65,7 +65,7 @@ fn members(archive: &Archive) -> Result<(), Wrong> {
     }
 }
 
-fn mail(archive: &Archive, wrong: &mut Vec<Wrong>) {
+fn mail(archive: &Archive, wrong: &mut Vec<ArchiveError>) {
     for (member, inbox) in archive.team.members.iter().zip(&archive.mail) {
         let file = inbox_file(member.name.as_str());
         let (mut waiting, mut bytes) = (0, 0);
@@ -79,13 +79,13 @@ fn mail(archive: &Archive, wrong: &mut Vec<Wrong>) {
         if waiting > INBOX_MAILS || bytes > INBOX_BYTES {
             let why =
                 format!("{waiting} messages of {bytes} bytes wait; an inbox has no room for that");
-            wrong.push(Wrong::new(file, why));
+            wrong.push(ArchiveError::new(file, why));
         }
     }
 }
 
 /// Follows `blocks` and `blocked_by`, which say the same in two ways, and finds circles.
-fn tasks(tasks: &mut [Task], wrong: &mut Vec<Wrong>) {
+fn tasks(tasks: &mut [Task], wrong: &mut Vec<ArchiveError>) {
     let mut needs: BTreeMap<TaskId, BTreeSet<TaskId>> = tasks
         .iter()
         .map(|task| (task.id, BTreeSet::new()))
@@ -102,7 +102,7 @@ fn tasks(tasks: &mut [Task], wrong: &mut Vec<Wrong>) {
             )
         {
             if !needs.contains_key(other) {
-                wrong.push(Wrong::new(
+                wrong.push(ArchiveError::new(
                     file(task.id),
                     format!("it {how} {other}, which is not there"),
                 ));
@@ -130,7 +130,7 @@ fn tasks(tasks: &mut [Task], wrong: &mut Vec<Wrong>) {
                 )
             }
         };
-        wrong.push(Wrong::new(file(*first), why));
+        wrong.push(ArchiveError::new(file(*first), why));
     }
     let settled: BTreeSet<TaskId> = tasks
         .iter()
@@ -149,8 +149,8 @@ fn tasks(tasks: &mut [Task], wrong: &mut Vec<Wrong>) {
     }
 }
 
-/// A circle, if there is one, each waiting for the next: among what is left when all that waits for
-/// nothing is taken away, again and again.
+/// Returns a circle, if there is one, each waiting for the next: among what is left when all that
+/// waits for nothing is taken away, again and again.
 fn circle(
     needs: &BTreeMap<TaskId, BTreeSet<TaskId>>,
     blocks: &BTreeMap<TaskId, Vec<TaskId>>,

@@ -8,22 +8,22 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::numbers::Numbers;
-use super::{CONFIG, Files};
-use crate::moment::moment;
+use super::{ArchiveFiles, CONFIG};
+use crate::output::time::moment;
 
 /// The key that says that an export goes on, or was broken off.
 const UNFINISHED: &str = "unfinished";
 
 /// What an earlier export wrote, as its own description says: nothing else is ever removed.
 #[derive(Debug, PartialEq, Eq)]
-pub(in super::super) struct Previous {
+pub(in super::super) struct PreviousExport {
     pub(in super::super) team: String,
     others: BTreeSet<String>,
     tasks: Numbers,
 }
 
-impl Previous {
-    /// Whether it wrote the file.
+impl PreviousExport {
+    /// Returns true if it wrote the file.
     pub(in super::super) fn wrote(&self, file: &str) -> bool {
         let task = file
             .strip_prefix("tasks/")
@@ -33,9 +33,9 @@ impl Previous {
     }
 }
 
-/// The files of a team.
-pub(in super::super) fn files(archive: &Archive) -> Files {
-    let mut files = Files::new();
+/// Returns the files of a team.
+pub(in super::super) fn files(archive: &Archive) -> ArchiveFiles {
+    let mut files = ArchiveFiles::new();
     files.insert(CONFIG.to_owned(), pretty(&config(archive)));
     for (member, mail) in archive.team.members.iter().zip(&archive.mail) {
         let inbox: Value = mail.iter().map(message).collect();
@@ -164,24 +164,24 @@ fn described(task: &Task) -> Value {
     object
 }
 
-/// What an earlier export's description says it wrote; none if it is no such description.
-pub(in super::super) fn previous(config: &str) -> Option<Previous> {
+/// Returns what an earlier export's description says it wrote; none if it is no such description.
+pub(in super::super) fn previous(config: &str) -> Option<PreviousExport> {
     #[derive(Deserialize)]
-    struct Config {
+    struct WrittenTeam {
         name: String,
-        members: Vec<Named>,
-        posse: Own,
+        members: Vec<WrittenName>,
+        posse: WrittenOwn,
     }
     #[derive(Deserialize)]
-    struct Own {
+    struct WrittenOwn {
         tasks: String,
-        notes: Vec<Named>,
+        notes: Vec<WrittenName>,
     }
     #[derive(Deserialize)]
-    struct Named {
+    struct WrittenName {
         name: Name,
     }
-    let config: Config = serde_json::from_str(config).ok()?;
+    let config: WrittenTeam = serde_json::from_str(config).ok()?;
     let inboxes = config
         .members
         .iter()
@@ -195,21 +195,21 @@ pub(in super::super) fn previous(config: &str) -> Option<Previous> {
         inboxes.chain(notes).collect(),
         config.posse.tasks.parse().ok()?,
     );
-    Some(Previous {
+    Some(PreviousExport {
         team: config.name,
         others,
         tasks,
     })
 }
 
-/// A description that says that not all of it is written yet.
+/// Returns a description that says that not all of it is written yet.
 pub(in super::super) fn unfinished(config: &str) -> String {
     let mut value: Value = serde_json::from_str(config).unwrap_or_default();
     value["posse"][UNFINISHED] = json!(true);
     pretty(&value)
 }
 
-/// A map with its keys in order, at every depth.
+/// Returns a map with its keys in order, at every depth.
 fn sorted(map: &Map<String, Value>) -> Value {
     let mut value = Value::Object(map.clone());
     value.sort_all_objects();

@@ -10,13 +10,13 @@ use std::str::FromStr;
 pub(super) struct Numbers(Vec<RangeInclusive<u64>>);
 
 impl Numbers {
-    /// Whether it is one of them.
+    /// Returns true if it is one of them.
     pub(super) fn contains(&self, number: u64) -> bool {
         self.0.iter().any(|range| range.contains(&number))
     }
 
-    /// Those that are not among `present`, `most` of them at most. However many there are said to be, only
-    /// what is found and what is given costs time.
+    /// Returns those that are not among `present`, `most` of them at most. However many there are
+    /// said to be, only what is found and what is given costs time.
     pub(super) fn missing_from(&self, present: &BTreeSet<u64>, most: usize) -> Vec<u64> {
         let mut missing = Vec::new();
         for range in &self.0 {

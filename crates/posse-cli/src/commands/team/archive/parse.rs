@@ -13,14 +13,14 @@ use uuid::Uuid;
 
 use super::files::{inbox_file, note_file, task_file};
 use super::numbers::Numbers;
-use super::{CONFIG, Files, NAMED, Wrong};
+use super::{ArchiveError, ArchiveFiles, CONFIG, NAMED};
 
 /// What the user is called.
 const USER: &str = "user";
 
 /// What was found in files.
 #[derive(Debug)]
-pub(in super::super) struct Found {
+pub(in super::super) struct ParsedArchive {
     pub(in super::super) archive: Archive,
     /// What was left out or changed, for people.
     pub(in super::super) warnings: Vec<String>,
@@ -28,10 +28,10 @@ pub(in super::super) struct Found {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Config {
+struct TeamFile {
     name: Name,
     description: Option<String>,
-    created_at: Option<When>,
+    created_at: Option<ArchiveTime>,
     lead_agent_id: Option<String>,
     members: Vec<MemberFile>,
     settings: Option<Map<String, Value>>,
@@ -58,7 +58,7 @@ struct OwnNote {
     name: Name,
     version: u64,
     author: String,
-    written_at: When,
+    written_at: ArchiveTime,
 }
 
 #[derive(Deserialize)]
@@ -70,7 +70,7 @@ struct MemberFile {
     model: Option<String>,
     prompt: Option<String>,
     color: Option<String>,
-    joined_at: Option<When>,
+    joined_at: Option<ArchiveTime>,
     backend_type: Option<String>,
     cwd: Option<String>,
     #[serde(default)]
@@ -89,18 +89,18 @@ struct OwnMember {
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct TaskFile {
-    id: Option<Number>,
+    id: Option<TaskNumber>,
     subject: String,
     description: Option<String>,
     active_form: Option<String>,
     status: Option<TaskStatus>,
     owner: Option<String>,
     #[serde(default)]
-    blocked_by: Vec<Number>,
+    blocked_by: Vec<TaskNumber>,
     #[serde(default)]
-    blocks: Vec<Number>,
-    created_at: Option<When>,
-    updated_at: Option<When>,
+    blocks: Vec<TaskNumber>,
+    created_at: Option<ArchiveTime>,
+    updated_at: Option<ArchiveTime>,
     metadata: Option<Map<String, Value>>,
     version: Option<u64>,
     #[serde(default)]
@@ -121,7 +121,7 @@ struct MailFile {
     from: String,
     text: String,
     summary: Option<String>,
-    timestamp: Option<When>,
+    timestamp: Option<ArchiveTime>,
     #[serde(default)]
     read: bool,
     kind: Option<MailKind>,
@@ -134,7 +134,7 @@ struct MailFile {
 struct OwnMail {
     id: Option<MailId>,
     agent: Option<AgentId>,
-    sent_at: Option<When>,
+    sent_at: Option<ArchiveTime>,
     shown_in: Option<u64>,
 }
 
@@ -142,9 +142,9 @@ struct OwnMail {
 const POSSIBLE: std::ops::Range<i64> = 0..253_402_300_800_000;
 
 /// A moment: milliseconds of Unix time, or as people write it.
-struct When(i64);
+struct ArchiveTime(i64);
 
-impl<'de> Deserialize<'de> for When {
+impl<'de> Deserialize<'de> for ArchiveTime {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         let value = Value::deserialize(from)?;
         let number = value
@@ -171,9 +171,9 @@ impl<'de> Deserialize<'de> for When {
 }
 
 /// A task's number, as a number or a text.
-struct Number(TaskId);
+struct TaskNumber(TaskId);
 
-impl<'de> Deserialize<'de> for Number {
+impl<'de> Deserialize<'de> for TaskNumber {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         let value = Value::deserialize(from)?;
         let text = || value.as_str().and_then(|text| text.parse().ok());
@@ -186,15 +186,18 @@ impl<'de> Deserialize<'de> for Number {
     }
 }
 
-/// The archive that the files describe. What they do not say is new, as of `now_ms`.
-pub(in super::super) fn parse(files: &Files, now_ms: i64) -> Result<Found, Vec<Wrong>> {
+/// Returns the archive that the files describe. What they do not say is new, as of `now_ms`.
+pub(in super::super) fn parse(
+    files: &ArchiveFiles,
+    now_ms: i64,
+) -> Result<ParsedArchive, Vec<ArchiveError>> {
     let text = files
         .get(CONFIG)
-        .ok_or_else(|| vec![Wrong::new(CONFIG, "it is not there")])?;
-    let mut config: Config = read(CONFIG, text).map_err(|wrong| vec![wrong])?;
+        .ok_or_else(|| vec![ArchiveError::new(CONFIG, "it is not there")])?;
+    let mut config: TeamFile = read(CONFIG, text).map_err(|wrong| vec![wrong])?;
     if config.posse.unfinished {
         let why = "the export was broken off; export the team again";
-        return Err(vec![Wrong::new(CONFIG, why)]);
+        return Err(vec![ArchiveError::new(CONFIG, why)]);
     }
     let mut wrong = missing(&config, files);
     let known: HashMap<Name, OwnNote> = config
@@ -212,7 +215,7 @@ pub(in super::super) fn parse(files: &Files, now_ms: i64) -> Result<Found, Vec<W
         }
     };
     let mail = vec![Vec::new(); team.members.len()];
-    let people = People::of(&team);
+    let people = SenderIds::of(&team);
     let archive = Archive {
         notes: Vec::new(),
         tasks: Vec::new(),
@@ -220,7 +223,7 @@ pub(in super::super) fn parse(files: &Files, now_ms: i64) -> Result<Found, Vec<W
         mail,
         team,
     };
-    let mut reading = Reading {
+    let mut reading = ArchiveReader {
         archive,
         people,
         known,
@@ -232,7 +235,7 @@ pub(in super::super) fn parse(files: &Files, now_ms: i64) -> Result<Found, Vec<W
             wrong.push(fault);
         }
     }
-    let Reading {
+    let ArchiveReader {
         mut archive,
         warnings,
         ..
@@ -241,14 +244,14 @@ pub(in super::super) fn parse(files: &Files, now_ms: i64) -> Result<Found, Vec<W
     let highest = archive.tasks.last().map_or(0, |task| task.id.0);
     archive.last_task = last_task.max(highest);
     if wrong.is_empty() {
-        Ok(Found { archive, warnings })
+        Ok(ParsedArchive { archive, warnings })
     } else {
         Err(wrong)
     }
 }
 
-/// What posse's own description lists and is not there.
-fn missing(config: &Config, files: &Files) -> Vec<Wrong> {
+/// Returns what posse's own description lists and is not there.
+fn missing(config: &TeamFile, files: &ArchiveFiles) -> Vec<ArchiveError> {
     let own = &config.posse;
     let mut listed: Vec<String> = own
         .notes
@@ -265,7 +268,7 @@ fn missing(config: &Config, files: &Files) -> Vec<Wrong> {
     }
     listed.retain(|file| !files.contains_key(file));
     match own.tasks.as_deref().unwrap_or_default().parse::<Numbers>() {
-        Err(why) => return vec![Wrong::new(CONFIG, why)],
+        Err(why) => return vec![ArchiveError::new(CONFIG, why)],
         Ok(numbers) => {
             let present: BTreeSet<u64> = files.keys().filter_map(|file| number(file)).collect();
             listed.extend(
@@ -278,11 +281,11 @@ fn missing(config: &Config, files: &Files) -> Vec<Wrong> {
     }
     listed
         .into_iter()
-        .map(|file| Wrong::new(file, "it is not there, and config.json lists it"))
+        .map(|file| ArchiveError::new(file, "it is not there, and config.json lists it"))
         .collect()
 }
 
-/// The number of the task that a file of this name describes.
+/// Returns the number of the task that a file of this name describes.
 fn number(file: &str) -> Option<u64> {
     let number = file
         .strip_prefix("tasks/")?
@@ -293,16 +296,16 @@ fn number(file: &str) -> Option<u64> {
 }
 
 /// What has been read so far.
-struct Reading {
+struct ArchiveReader {
     archive: Archive,
-    people: People,
+    people: SenderIds,
     known: HashMap<Name, OwnNote>,
     now_ms: i64,
     warnings: Vec<String>,
 }
 
-impl Reading {
-    fn file(&mut self, file: &str, text: &str) -> Result<(), Wrong> {
+impl ArchiveReader {
+    fn file(&mut self, file: &str, text: &str) -> Result<(), ArchiveError> {
         let Some((directory, name)) = file.split_once('/') else {
             return Ok(());
         };
@@ -340,7 +343,7 @@ impl Reading {
         Ok(())
     }
 
-    fn task(&mut self, file: &str, text: &str, id: TaskId) -> Result<(), Wrong> {
+    fn task(&mut self, file: &str, text: &str, id: TaskId) -> Result<(), ArchiveError> {
         let (task, stranger) = task(file, text, id, &self.people, self.now_ms)?;
         let warning =
             |name| format!("{file}: it has no owner now: {name} is no member of the team");
@@ -350,14 +353,14 @@ impl Reading {
     }
 }
 
-fn read<'a, T: Deserialize<'a>>(file: &str, text: &'a str) -> Result<T, Wrong> {
+fn read<'a, T: Deserialize<'a>>(file: &str, text: &'a str) -> Result<T, ArchiveError> {
     // Some editors begin a file with a mark.
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    serde_json::from_str(text).map_err(|error| Wrong::new(file, error.to_string()))
+    serde_json::from_str(text).map_err(|error| ArchiveError::new(file, error.to_string()))
 }
 
-fn team(config: Config, now_ms: i64) -> Result<Team, Wrong> {
-    let when = |at: &Option<When>| at.as_ref().map_or(now_ms, |at| at.0);
+fn team(config: TeamFile, now_ms: i64) -> Result<Team, ArchiveError> {
+    let when = |at: &Option<ArchiveTime>| at.as_ref().map_or(now_ms, |at| at.0);
     let mut members: Vec<Member> = Vec::new();
     let (mut lead, mut called_so) = (None, None);
     for it in config.members {
@@ -390,7 +393,7 @@ fn team(config: Config, now_ms: i64) -> Result<Team, Wrong> {
     }
     let lead = lead
         .or(called_so)
-        .ok_or_else(|| Wrong::new(CONFIG, "no member is called team-lead"))?;
+        .ok_or_else(|| ArchiveError::new(CONFIG, "no member is called team-lead"))?;
     let agent = members[lead].agent;
     if members[lead].name.as_str() == Name::LEAD {
         // Who never handed over was there first; the others keep their order.
@@ -409,12 +412,12 @@ fn team(config: Config, now_ms: i64) -> Result<Team, Wrong> {
 }
 
 /// Whose name is whose: members', and those of others who sent something, each with one id.
-struct People {
+struct SenderIds {
     team: String,
     ids: HashMap<String, AgentId>,
 }
 
-impl People {
+impl SenderIds {
     fn of(team: &Team) -> Self {
         let ids = team
             .members
@@ -427,14 +430,14 @@ impl People {
         }
     }
 
-    /// A name without its team, if that is this one.
+    /// Returns a name without its team, if that is this one.
     fn plain<'a>(&self, name: &'a str) -> &'a str {
         name.split_once('@')
             .filter(|(_, team)| *team == self.team)
             .map_or(name, |(name, _)| name)
     }
 
-    /// The owner of a task, if it is a member or the user.
+    /// Returns the owner of a task, if it is a member or the user.
     fn owner(&self, name: &str, agent: Option<AgentId>) -> Option<Owner> {
         let name = self.plain(name);
         let known = self.ids.get(name).copied();
@@ -460,19 +463,19 @@ impl People {
     }
 }
 
-/// The task of a file; and of one that is open the owner that it loses, who is no member.
+/// Returns the task of a file; and of one that is open the owner that it loses, who is no member.
 fn task(
     file: &str,
     text: &str,
     id: TaskId,
-    people: &People,
+    people: &SenderIds,
     now_ms: i64,
-) -> Result<(Task, Option<String>), Wrong> {
+) -> Result<(Task, Option<String>), ArchiveError> {
     let it: TaskFile = read(file, text)?;
-    if let Some(Number(own)) = it.id.filter(|Number(own)| *own != id) {
-        return Err(Wrong::new(file, format!("the task in it is {own}")));
+    if let Some(TaskNumber(own)) = it.id.filter(|TaskNumber(own)| *own != id) {
+        return Err(ArchiveError::new(file, format!("the task in it is {own}")));
     }
-    let numbers = |list: Vec<Number>| list.into_iter().map(|Number(id)| id).collect();
+    let numbers = |list: Vec<TaskNumber>| list.into_iter().map(|TaskNumber(id)| id).collect();
     let created_ms = it.created_at.map_or(now_ms, |at| at.0);
     let status = it.status.unwrap_or(TaskStatus::Pending);
     let (owner, stranger) = match it.owner.filter(|owner| !owner.is_empty()) {
@@ -515,9 +518,9 @@ fn inbox(
     file: &str,
     text: &str,
     to: AgentId,
-    people: &mut People,
+    people: &mut SenderIds,
     now_ms: i64,
-) -> Result<Vec<Mail>, Wrong> {
+) -> Result<Vec<Mail>, ArchiveError> {
     let messages: Vec<MailFile> = read(file, text)?;
     let mut inbox: Vec<Mail> = Vec::with_capacity(messages.len());
     for it in messages {

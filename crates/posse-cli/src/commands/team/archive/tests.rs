@@ -4,13 +4,13 @@ use posse_protocol::{MailKind, Sender, Takes, TaskStatus};
 
 use super::*;
 
-fn files_of(list: &[(&str, &str)]) -> Files {
+fn files_of(list: &[(&str, &str)]) -> ArchiveFiles {
     list.iter()
         .map(|(name, text)| ((*name).to_owned(), (*text).to_owned()))
         .collect()
 }
 
-fn found(list: &[(&str, &str)]) -> Result<Found, Vec<Wrong>> {
+fn found(list: &[(&str, &str)]) -> Result<ParsedArchive, Vec<ArchiveError>> {
     let mut found = parse(&files_of(list), 5)?;
     check(&mut found.archive).map(|()| found)
 }
@@ -44,7 +44,7 @@ fn what_others_wrote_is_understood() {
         ("inboxes/gone.json", "[]"),
         ("notes/plan.md", "# plan"),
     ];
-    let Found { archive, warnings } = found(&list).unwrap();
+    let ParsedArchive { archive, warnings } = found(&list).unwrap();
     assert_eq!(
         warnings,
         [
@@ -169,7 +169,7 @@ fn what_was_written_is_read_without_loss() {
         "{}",
         written["config.json"]
     );
-    let broken = Files::from([("config.json".into(), unfinished(&written["config.json"]))]);
+    let broken = ArchiveFiles::from([("config.json".into(), unfinished(&written["config.json"]))]);
     assert!(previous(&broken["config.json"]).is_some_and(|known| known.wrote("tasks/3.json")));
     assert!(
         parse(&broken, 99).unwrap_err()[0]
@@ -313,11 +313,11 @@ fn all_that_is_wrong_is_named_and_so_is_a_circle() {
     let wrong = circle.unwrap_err();
     assert_eq!(
         wrong[0],
-        Wrong::new("tasks/3.json", "it waits for 9, which is not there")
+        ArchiveError::new("tasks/3.json", "it waits for 9, which is not there")
     );
     assert_eq!(
         wrong[1],
-        Wrong::new(
+        ArchiveError::new(
             "tasks/2.json",
             "these wait for each other in a circle: 2, 4"
         )

@@ -1,0 +1,265 @@
+//! How another process is started that takes a member of the team: with the rules of this one, and its key.
+
+use std::ffi::{OsStr, OsString};
+
+use anyhow::Context as _;
+use posse_tools::{Launch, Variable};
+
+use super::run_config::RunConfig;
+use crate::config::environment::variable;
+use crate::config::store::StoreLocation;
+use crate::config::store_choice;
+use crate::error::Advised;
+
+/// What the other process must find in its environment as this one does: where things are, and what is started
+/// by whom.
+const TOLD: [&str; 5] = [
+    "HOME",
+    "PATH",
+    "POSSE_HOME",
+    "POSSE_SUBAGENT_MODEL",
+    "POSSE_SUBAGENT_MODEL_FORCE",
+];
+/// The same, with passwords at times.
+const HUSHED: [&str; 8] = [
+    "HTTPS_PROXY",
+    "HTTP_PROXY",
+    "ALL_PROXY",
+    "NO_PROXY",
+    "https_proxy",
+    "http_proxy",
+    "all_proxy",
+    "no_proxy",
+];
+
+/// Returns what runs in a pane that is opened for a member.
+pub(crate) fn launch(config: &RunConfig) -> anyhow::Result<Launch> {
+    if config.limits.budget.tokens.is_some() {
+        anyhow::bail!(Advised {
+            what: "a budget in tokens counts in one process, and teammates are to run in their own"
+                .into(),
+            advice:
+                "say --max-budget-usd, and give roles budgets; or say --team-backend in-process"
+                    .into(),
+        });
+    }
+    let posse = std::env::current_exe().context("cannot find the program that runs")?;
+    let mut command = vec![posse.into_os_string(), "team".into(), "join".into()];
+    command.extend(flags(config)?);
+    let found = |name: &&str, secret| {
+        let value = variable(name)?.into();
+        Some(Variable {
+            name: (*name).to_owned(),
+            value,
+            secret,
+        })
+    };
+    let mut environment = config.provider.environment()?;
+    environment.extend(TOLD.iter().filter_map(|name| found(name, false)));
+    if let StoreLocation::Server(server) = store_choice::meant_store(&config.store)?.place {
+        let value = server.whole().into();
+        environment.push(Variable {
+            name: "POSSE_STORE".into(),
+            value,
+            secret: true,
+        });
+    }
+    environment.extend(HUSHED.iter().filter_map(|name| found(name, true)));
+    Ok(Launch {
+        command,
+        environment,
+        budgeted: config.limits.budget.cost.is_some(),
+    })
+}
+
+/// Returns the flags that make it the same for a member there as here.
+fn flags(config: &RunConfig) -> anyhow::Result<Vec<OsString>> {
+    let mut flags = FlagList::default();
+    // What a server is opened with may have a password in it, and others read command lines.
+    if let StoreLocation::File(path) = store_choice::meant_store(&config.store)?.place {
+        let mut url = OsString::from("sqlite:");
+        url.push(std::path::absolute(path)?);
+        flags.add("--store", url);
+    }
+    flags.number("--max-tokens", Some(config.limits.max_tokens));
+    config
+        .mode
+        .iter()
+        .for_each(|mode| flags.add("--permission-mode", mode.as_str()));
+    config
+        .allow
+        .iter()
+        .for_each(|rule| flags.add("--allowed-tools", rule));
+    config
+        .deny
+        .iter()
+        .for_each(|rule| flags.add("--disallowed-tools", rule));
+    config
+        .add_dir
+        .iter()
+        .for_each(|directory| flags.add("--add-dir", directory));
+    config
+        .given
+        .text()
+        .iter()
+        .for_each(|text| flags.add("--agents", text));
+    flags.number(
+        "--max-time",
+        config.limits.budget.time.map(|time| time.as_secs()),
+    );
+    flags.number("--max-agents", config.agents.running);
+    flags.number("--max-depth", config.agents.depth);
+    flags.number(
+        "--auto-background",
+        config.agents.auto_background.map(|time| time.as_secs()),
+    );
+    if config.agents.no_background {
+        flags.0.push("--no-background".into());
+    }
+    Ok(flags.0)
+}
+
+#[derive(Default)]
+struct FlagList(Vec<OsString>);
+
+impl FlagList {
+    /// In one word: a value may begin with a dash.
+    fn add(&mut self, name: &str, value: impl AsRef<OsStr>) {
+        let mut flag = OsString::from(name);
+        flag.push("=");
+        flag.push(value);
+        self.0.push(flag);
+    }
+
+    fn number(&mut self, name: &str, value: Option<impl ToString>) {
+        value
+            .iter()
+            .for_each(|value| self.add(name, value.to_string()));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser as _;
+
+    use super::*;
+    use crate::assemble::run_config::SessionChoice;
+    use crate::config::store::StoreArgs;
+    use crate::definitions::InlineAgents;
+
+    /// Returns what the flags of a wish ask for in the other process.
+    fn carried(arguments: &[&str]) -> (RunConfig, RunConfig) {
+        let args =
+            crate::Args::try_parse_from([&["posse", "-p", "x"], arguments].concat()).unwrap();
+        let given = args.run.options.given(&[]).unwrap();
+        let store = StoreArgs {
+            store: Some(StoreLocation::File("/tmp/x.db".into())),
+        };
+        let config = args.run.options.run_config(None, store.clone(), given);
+        let line = flags(&config).unwrap();
+        let words = [
+            "posse",
+            "team",
+            "join",
+            "--session=1",
+            "--member=01978000-0000-7000-8000-000000000002",
+        ]
+        .map(OsString::from);
+        let joining = crate::Args::try_parse_from(words.into_iter().chain(line)).unwrap();
+        let Some(crate::PosseCommand::Team(team)) = joining.command else {
+            panic!()
+        };
+        let terms = team.joins().unwrap();
+        let given = terms.given(&[]).unwrap();
+        (
+            config,
+            terms.run_config(Some(SessionChoice::Id("1".into())), store, given),
+        )
+    }
+
+    #[test]
+    fn the_rules_of_the_lead_hold_in_the_pane() {
+        let given = r#"{"scout": {"description": "d", "prompt": "p"}}"#;
+        let (here, there) = carried(&[
+            "--permission-mode",
+            "acceptEdits",
+            "--allowed-tools",
+            "Bash(a, b),Edit",
+            "--allowed-tools",
+            "Read(-x)",
+            "--disallowed-tools",
+            "WebFetch",
+            "--add-dir",
+            "/etc",
+            "--max-tokens",
+            "77",
+            "--max-time",
+            "9",
+            "--max-agents",
+            "3",
+            "--max-depth",
+            "0",
+            "--auto-background",
+            "5",
+            "--agents",
+            given,
+        ]);
+        assert_eq!(
+            (there.mode, &there.allow, &there.deny),
+            (here.mode, &here.allow, &here.deny)
+        );
+        assert_eq!(there.add_dir, here.add_dir);
+        assert_eq!(
+            (there.limits.max_tokens, there.limits.budget.time),
+            (77, here.limits.budget.time)
+        );
+        assert_eq!(format!("{:?}", there.agents), format!("{:?}", here.agents));
+        assert_eq!(there.given.text(), Some(given));
+        assert!(carried(&["--no-background"]).1.agents.no_background);
+    }
+
+    #[test]
+    fn a_password_of_a_server_is_on_no_command_line() {
+        let args = crate::Args::try_parse_from([
+            "posse",
+            "-p",
+            "x",
+            "--store",
+            "postgres://me:s3cret@h/db",
+        ]);
+        let args = args.unwrap();
+        let store = StoreArgs {
+            store: args.run.store.clone(),
+        };
+        let config = args
+            .run
+            .options
+            .run_config(None, store, InlineAgents::default());
+        let launch = launch(&config).unwrap();
+        assert!(
+            !format!("{:?}", launch.command).contains("s3cret"),
+            "{:?}",
+            launch.command
+        );
+        let told = launch
+            .environment
+            .iter()
+            .find(|told| told.name == "POSSE_STORE")
+            .unwrap();
+        assert!(
+            told.secret && told.value == "postgres://me:s3cret@h/db",
+            "{told:?}"
+        );
+    }
+
+    #[test]
+    fn a_budget_in_tokens_is_for_one_process() {
+        let args =
+            crate::Args::try_parse_from(["posse", "-p", "x", "--max-budget-tokens", "5"]).unwrap();
+        let config =
+            args.run
+                .options
+                .run_config(None, StoreArgs::default(), InlineAgents::default());
+        assert!(launch(&config).unwrap_err().to_string().contains("tokens"));
+    }
+}

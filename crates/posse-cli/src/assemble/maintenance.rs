@@ -1,0 +1,62 @@
+//! Maintenance of stores: what a file and a server do alike, each in its own way.
+
+use std::path::Path;
+
+use posse_store::maintain::{self, postgres};
+use posse_store::{Migrated, Sqlite};
+
+pub(crate) use posse_store::maintain::{Collected, Health, Stop, Unused};
+
+use crate::config::store::StoreLocation;
+
+/// Checks a store, and says before each part what it looks at.
+pub(crate) fn check(
+    location: &StoreLocation,
+    told: &mut dyn FnMut(&str),
+) -> anyhow::Result<Health> {
+    Ok(match location {
+        StoreLocation::File(path) => maintain::check(path, told)?,
+        StoreLocation::Server(server) => postgres::check(&server.whole(), told)?,
+    })
+}
+
+/// Returns what nobody has used since `before`.
+pub(crate) fn unused(location: &StoreLocation, before: i64) -> anyhow::Result<Vec<Unused>> {
+    Ok(match location {
+        StoreLocation::File(path) => maintain::unused(path, before)?,
+        StoreLocation::Server(server) => postgres::unused(&server.whole(), before)?,
+    })
+}
+
+/// Removes what nobody has used since `before`.
+pub(crate) fn collect(
+    location: &StoreLocation,
+    before: i64,
+    told: &mut dyn FnMut(Collected),
+) -> anyhow::Result<Collected> {
+    Ok(match location {
+        StoreLocation::File(path) => maintain::collect(path, before, told)?,
+        StoreLocation::Server(server) => postgres::collect(&server.whole(), before, told)?,
+    })
+}
+
+/// Brings a file up to date. Opening it does, so that is all there is to do.
+pub(crate) fn migrate_file(path: &Path) -> anyhow::Result<Migrated> {
+    let versions = maintain::versions(path)?;
+    drop(Sqlite::open(path)?);
+    Ok(Migrated {
+        from: Some(versions.found),
+        to: versions.known,
+        oldest: versions.known,
+    })
+}
+
+/// Brings a server's database up to date; `contract` removes what only older versions of posse need.
+pub(crate) fn migrate_server(address: &str, contract: bool) -> anyhow::Result<Migrated> {
+    Ok(posse_store::migrate(address, contract)?)
+}
+
+/// Copies a file until `stop` asks to end, and returns the size of the copy.
+pub(crate) fn back_up(from: &Path, to: &Path, stop: &Stop) -> anyhow::Result<u64> {
+    Ok(maintain::back_up(from, to, stop)?)
+}

@@ -1,0 +1,129 @@
+//! The flags of whatever has agents work and then ends.
+
+use std::time::Duration;
+
+use clap::ValueEnum;
+use clap::error::ErrorKind;
+use posse_runtime::live::setup::{Asker, Limits};
+
+use super::run_config::{RunConfig, SessionChoice};
+use super::terms::{AgentArgs, seconds};
+use crate::config::settings::teams::Backend;
+use crate::config::store::StoreArgs;
+use crate::definitions::InlineAgents;
+use crate::error::usage::UsageError;
+
+/// How agents work, and how that is told.
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct RunOptions {
+    /// How the result is given [default: text]
+    #[arg(long, value_enum, value_name = "FORMAT")]
+    pub(crate) output_format: Option<OutputFormat>,
+    /// How prompts come; stream-json: one JSON object per line, answered while it goes on [default: text]
+    #[arg(long, value_enum, value_name = "FORMAT")]
+    pub(crate) input_format: Option<InputFormat>,
+    /// With stream-json: also show replies while they arrive
+    #[arg(long)]
+    pub(crate) include_partial_messages: bool,
+    #[command(flatten)]
+    pub(crate) terms: AgentArgs,
+    /// Call the model so many times at most
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) max_turns: Option<u32>,
+    /// Wait for what goes on in the background until none of it has ended for so many seconds, then stop it
+    /// [default: 600]
+    #[arg(long, value_name = "SECONDS", value_parser = seconds(0), conflicts_with = "no_background")]
+    pub(crate) background_wait: Option<u64>,
+    /// Where teammates run [default: in-process]
+    #[arg(long, value_enum, value_name = "WHERE")]
+    team_backend: Option<Backend>,
+    /// A system prompt in place of posse's own
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) system_prompt: Option<String>,
+    /// More for the system prompt
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) append_system_prompt: Option<String>,
+    /// Tell on stderr what happens, also where no person looks on
+    #[arg(long)]
+    pub(crate) verbose: bool,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum OutputFormat {
+    /// The last reply.
+    #[default]
+    Text,
+    /// One object at the end.
+    Json,
+    /// One object per line, while it goes on.
+    StreamJson,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum InputFormat {
+    /// A prompt.
+    #[default]
+    Text,
+    /// One object per line.
+    StreamJson,
+}
+
+impl RunOptions {
+    /// Checks what the grammar of the command line cannot say. `path` is the command that they belong to.
+    pub(crate) fn check(&self, path: &[&'static str]) -> Result<(), UsageError> {
+        let wrong = |what: &str| Err(UsageError::new(path, ErrorKind::ArgumentConflict, what));
+        let lines_out = self.output_format() == OutputFormat::StreamJson;
+        if self.by_lines() && !lines_out {
+            return wrong("--input-format stream-json needs --output-format stream-json");
+        }
+        if self.include_partial_messages && !lines_out {
+            return wrong("--include-partial-messages needs --output-format stream-json");
+        }
+        Ok(())
+    }
+
+    /// Returns the types of agents that are defined by the command line itself.
+    pub(crate) fn given(&self, path: &[&'static str]) -> Result<InlineAgents, UsageError> {
+        self.terms.given(path)
+    }
+
+    /// Returns what they ask for, in the session that is meant.
+    pub(crate) fn run_config(
+        &self,
+        which: Option<SessionChoice>,
+        store: StoreArgs,
+        given: InlineAgents,
+    ) -> RunConfig {
+        let config = self.terms.run_config(which, store, given);
+        RunConfig {
+            limits: Limits {
+                turns: self.max_turns,
+                ..config.limits
+            },
+            backend: self.team_backend,
+            system_prompt: self.system_prompt.clone(),
+            append_system_prompt: self.append_system_prompt.clone(),
+            asker: if self.by_lines() {
+                Asker::FrontEnd
+            } else {
+                Asker::Nobody
+            },
+            verbose: self.verbose,
+            ..config
+        }
+    }
+
+    /// Returns how long background runs are waited for while nothing happens.
+    pub(crate) fn patience(&self) -> Duration {
+        Duration::from_secs(self.background_wait.unwrap_or(600))
+    }
+
+    /// Returns true if prompts and answers come as lines.
+    pub(crate) fn by_lines(&self) -> bool {
+        self.input_format == Some(InputFormat::StreamJson)
+    }
+
+    pub(crate) fn output_format(&self) -> OutputFormat {
+        self.output_format.unwrap_or_default()
+    }
+}

@@ -1,0 +1,305 @@
+//! Which model to call, where, and with which key.
+
+use std::sync::Arc;
+
+use anyhow::Context;
+use posse_model::price::PriceList;
+use posse_model::{
+    Anthropic, ApiVersion, Auth, Connection, Endpoint, OpenAi, RetryPolicy, SetupError,
+};
+use posse_port::clock::SystemClock;
+use posse_port::model::Model;
+use posse_tools::Variable;
+
+use crate::config::environment::{posse_home, variable};
+use crate::error::Advised;
+
+pub(crate) use posse_model::http_client;
+
+/// How a model is chosen, the same for every command that calls one.
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct ProviderArgs {
+    /// The API to speak [env: POSSE_PROVIDER] [default: anthropic]
+    #[arg(long, value_enum)]
+    provider: Option<Provider>,
+    /// The model [env: POSSE_MODEL] [default: claude-opus-5-5; none for openai]
+    #[arg(long, value_parser = name)]
+    model: Option<String>,
+    /// Where the API is [env: ANTHROPIC_BASE_URL or OPENAI_BASE_URL]
+    #[arg(long, value_name = "URL")]
+    base_url: Option<String>,
+    /// Version of the Anthropic API; older gateways want 2023-06-01 [env: POSSE_ANTHROPIC_VERSION]
+    #[arg(long, value_name = "DATE", value_parser = ["2023-06-01", "2026-10-21"])]
+    anthropic_version: Option<String>,
+}
+
+fn name(text: &str) -> Result<String, &'static str> {
+    if text.trim().is_empty() {
+        Err("a model has a name")
+    } else {
+        Ok(text.to_owned())
+    }
+}
+
+/// Returns how failed calls are repeated while a person waits for one answer.
+pub(crate) fn impatient() -> RetryPolicy {
+    RetryPolicy {
+        // Better a quick answer that it does not work than a minute of hope.
+        retries: 2,
+        ..RetryPolicy::default()
+    }
+}
+
+/// An API that posse speaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Provider {
+    /// The Anthropic Messages API.
+    Anthropic,
+    /// Chat Completions: OpenAI, Ollama, vLLM, llama.cpp, OpenRouter.
+    Openai,
+}
+
+/// A model that is chosen and can be called.
+pub(crate) struct ChosenModel {
+    pub(crate) model: Box<dyn Model>,
+    pub(crate) name: String,
+    /// Where the key comes from; none if there is none.
+    pub(crate) key_source: Option<&'static str>,
+    /// How often a call is tried again.
+    pub(crate) retries: u32,
+}
+
+/// Who names a model when no flag does.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum ModelFallback {
+    /// Settings, which have been told what flag and environment say; else there is the default.
+    Settings(Option<String>),
+    /// A session, which keeps the one it has; a flag that says another is an error.
+    Session(String),
+}
+
+/// Everything but the connection: what `doctor` looks at.
+pub(crate) struct ProviderSettings {
+    pub(crate) provider: Provider,
+    pub(crate) name: Option<String>,
+    pub(crate) base_url: String,
+    pub(crate) key: Option<ApiKey>,
+    version: ApiVersion,
+}
+
+/// A key, and where it was found.
+pub(crate) struct ApiKey {
+    pub(crate) source: &'static str,
+    value: String,
+    bearer: bool,
+}
+
+impl ProviderArgs {
+    /// Settles what flags and environment leave open.
+    pub(crate) fn settle(&self) -> anyhow::Result<ProviderSettings> {
+        let provider = match (self.provider, variable("POSSE_PROVIDER").as_deref()) {
+            (Some(provider), _) => provider,
+            (None, None | Some("anthropic")) => Provider::Anthropic,
+            (None, Some("openai")) => Provider::Openai,
+            (None, Some(other)) => {
+                anyhow::bail!(Advised {
+                    what: format!("POSSE_PROVIDER is `{other}`, which is no provider"),
+                    advice: "set it to anthropic or openai".into(),
+                })
+            }
+        };
+        let (url_name, url_default, keys, model): (_, _, &[(&'static str, bool)], _) =
+            match provider {
+                Provider::Anthropic => (
+                    "ANTHROPIC_BASE_URL",
+                    "https://api.anthropic.com",
+                    &[("ANTHROPIC_API_KEY", false), ("ANTHROPIC_AUTH_TOKEN", true)],
+                    Some("claude-opus-5-5"),
+                ),
+                Provider::Openai => (
+                    "OPENAI_BASE_URL",
+                    "https://api.openai.com/v1",
+                    &[("OPENAI_API_KEY", true)],
+                    None,
+                ),
+            };
+        let base_url = self.base_url.clone().or_else(|| variable(url_name));
+        let version = self
+            .anthropic_version
+            .clone()
+            .or_else(|| variable("POSSE_ANTHROPIC_VERSION"));
+        Ok(ProviderSettings {
+            provider,
+            name: self.named().or_else(|| model.map(str::to_owned)),
+            base_url: base_url.unwrap_or_else(|| url_default.to_owned()),
+            key: keys.iter().find_map(|&(source, bearer)| {
+                variable(source).map(|value| ApiKey {
+                    source,
+                    value,
+                    bearer,
+                })
+            }),
+            version: match version.as_deref() {
+                None | Some("2026-10-21") => ApiVersion::V2026,
+                Some("2023-06-01") => ApiVersion::V2023,
+                Some(other) => anyhow::bail!(Advised {
+                    what: format!("POSSE_ANTHROPIC_VERSION is `{other}`, which is no version"),
+                    advice: "set it to 2026-10-21 or 2023-06-01".into(),
+                }),
+            },
+        })
+    }
+
+    /// Returns what another posse must find in its environment to call the same API.
+    pub(crate) fn environment(&self) -> anyhow::Result<Vec<Variable>> {
+        let settings = self.settle()?;
+        let (provider, url) = match settings.provider {
+            Provider::Anthropic => ("anthropic", "ANTHROPIC_BASE_URL"),
+            Provider::Openai => ("openai", "OPENAI_BASE_URL"),
+        };
+        let version = match settings.version {
+            ApiVersion::V2026 => "2026-10-21",
+            ApiVersion::V2023 => "2023-06-01",
+        };
+        let told = |name: &str, value: &str| Variable {
+            name: name.into(),
+            value: value.into(),
+            secret: false,
+        };
+        let mut variables = vec![
+            told("POSSE_PROVIDER", provider),
+            told("POSSE_ANTHROPIC_VERSION", version),
+        ];
+        // Whoever comes in by a name and a password has them in the address.
+        variables.push(Variable {
+            secret: settings.base_url.contains('@'),
+            ..told(url, &settings.base_url)
+        });
+        variables.extend(settings.key.map(|key| Variable {
+            secret: true,
+            ..told(key.source, &key.value)
+        }));
+        Ok(variables)
+    }
+
+    /// Returns the model that the flag names, if it does.
+    pub(crate) fn flagged(&self) -> Option<&str> {
+        self.model.as_deref()
+    }
+
+    /// Returns the model that flag or environment name, if they do.
+    pub(crate) fn named(&self) -> Option<String> {
+        self.model.clone().or_else(|| variable("POSSE_MODEL"))
+    }
+
+    /// Returns the chosen model, ready to be called.
+    pub(crate) fn choose(&self, policy: RetryPolicy) -> anyhow::Result<ChosenModel> {
+        self.choose_or(policy, ModelFallback::Settings(None))
+    }
+
+    /// Returns the chosen model, or the one that somebody else names.
+    pub(crate) fn choose_or(
+        &self,
+        policy: RetryPolicy,
+        fallback: ModelFallback,
+    ) -> anyhow::Result<ChosenModel> {
+        let settings = self.settle()?;
+        let name = match (&self.model, fallback) {
+            (None, ModelFallback::Session(name)) => Some(name),
+            (Some(asked), ModelFallback::Session(name)) if *asked != name => {
+                anyhow::bail!(Advised {
+                    what: format!("the session is held with {name}, not with {asked}"),
+                    advice: "a session keeps its model: leave --model away, or start a new session"
+                        .into(),
+                })
+            }
+            (_, ModelFallback::Settings(Some(name))) => Some(name),
+            _ => settings.name.clone(),
+        };
+        let name = name.ok_or_else(|| Advised {
+            what: "no model is chosen".into(),
+            advice: "name one with --model or POSSE_MODEL".into(),
+        })?;
+        let endpoint = settings.endpoint()?;
+        let clock = Arc::new(SystemClock::default());
+        let retries = policy.retries;
+        let connection = Connection::new(&endpoint, clock, policy)?;
+        let model: Box<dyn Model> = match settings.provider {
+            Provider::Anthropic => Box::new(Anthropic::new(connection, settings.version)),
+            Provider::Openai => Box::new(OpenAi::new(connection)),
+        };
+        Ok(ChosenModel {
+            model,
+            name,
+            key_source: settings.key.map(|key| key.source),
+            retries,
+        })
+    }
+}
+
+impl ProviderSettings {
+    /// Returns true if the server is on this machine: it asks for no real key.
+    pub(crate) fn is_local(&self) -> bool {
+        posse_model::is_local(&self.base_url)
+    }
+
+    /// Returns where and how to call; an error where a key is needed and there is none.
+    pub(crate) fn endpoint(&self) -> anyhow::Result<Endpoint> {
+        // Before the key: a key that is missing for a place that is none would be the wrong complaint.
+        if !self.base_url.starts_with("http") {
+            return Err(SetupError::BadUrl {
+                url: self.base_url.clone(),
+            }
+            .into());
+        }
+        let auth = match &self.key {
+            Some(ApiKey {
+                value,
+                bearer: true,
+                ..
+            }) => Auth::Bearer(value.clone().into()),
+            Some(ApiKey {
+                value,
+                bearer: false,
+                ..
+            }) => Auth::ApiKey(value.clone().into()),
+            None if self.is_local() => Auth::Bearer("local".to_owned().into()),
+            None => {
+                let name = self.key_name();
+                anyhow::bail!(Advised {
+                    what: format!("no API key: {name} is not set"),
+                    advice: format!(
+                        "export {name}=…, or try posse without a key: run `posse scripted-model` in another \
+                         terminal and add --base-url http://127.0.0.1:4141"
+                    ),
+                })
+            }
+        };
+        Ok(Endpoint {
+            base_url: self.base_url.clone(),
+            auth,
+        })
+    }
+
+    pub(crate) fn key_name(&self) -> &'static str {
+        match self.provider {
+            Provider::Anthropic => "ANTHROPIC_API_KEY",
+            Provider::Openai => "OPENAI_API_KEY",
+        }
+    }
+}
+
+/// Returns the built-in prices, and those of `prices.toml` in posse's home before them.
+pub(crate) fn prices() -> anyhow::Result<PriceList> {
+    let built_in = PriceList::built_in()?;
+    let Some(path) = posse_home().map(|home| home.join("prices.toml")) else {
+        return Ok(built_in);
+    };
+    match std::fs::read_to_string(&path) {
+        Ok(text) => built_in
+            .overridden_by(&text)
+            .with_context(|| format!("cannot use {}", path.display())),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(built_in),
+        Err(error) => Err(error).with_context(|| format!("cannot read {}", path.display())),
+    }
+}

@@ -1,0 +1,165 @@
+//! The flags that say what agents may do and may use, the same for whoever has them work or hosts them.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::error::ErrorKind;
+use posse_protocol::{Cost, PermissionMode};
+use posse_runtime::govern::budget::Budget;
+use posse_runtime::live::setup::{Asker, Limits};
+
+use super::provider::ProviderArgs;
+use super::rules;
+use super::run_config::{RunConfig, SessionChoice};
+use crate::config::settings::agents::AgentFlags;
+use crate::config::settings::{self, agents::BudgetError};
+use crate::config::store::StoreArgs;
+use crate::definitions::InlineAgents;
+use crate::definitions::InlineAgentsError;
+use crate::error::usage::UsageError;
+use crate::output::tame;
+
+/// What agents may do and may use.
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct AgentArgs {
+    #[command(flatten)]
+    pub(crate) provider: ProviderArgs,
+    /// How far the agent may go by itself
+    #[arg(long, value_name = "MODE", value_parser = modes())]
+    pub(crate) permission_mode: Option<PermissionMode>,
+    /// Calls that need not be asked about, `Bash(git diff *),Edit` for one; can be repeated
+    #[arg(long, visible_alias = "allowedTools", value_name = "RULES", value_parser = rules::allowing)]
+    pub(crate) allowed_tools: Vec<Vec<String>>,
+    /// Calls that are never made; can be repeated
+    #[arg(long, visible_alias = "disallowedTools", value_name = "RULES", value_parser = rules::denying)]
+    pub(crate) disallowed_tools: Vec<Vec<String>>,
+    /// Another directory that file tools may reach; can be repeated
+    #[arg(long, value_name = "DIR", value_parser = directory)]
+    pub(crate) add_dir: Vec<PathBuf>,
+    /// Make no call that could bring the session over so many dollars from now on, sub-agents included
+    #[arg(long, value_name = "X", value_parser = dollars)]
+    pub(crate) max_budget_usd: Option<Cost>,
+    /// The same in tokens, in and out
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) max_budget_tokens: Option<u64>,
+    /// Make no more calls after so many seconds
+    #[arg(long, value_name = "SECONDS", value_parser = seconds(1))]
+    pub(crate) max_time: Option<u64>,
+    /// The longest reply, in tokens [default: 32000]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) max_tokens: Option<u32>,
+    /// More types of agents that can be started, {"NAME": {"description": …, "prompt": …}}; or @FILE
+    #[arg(long, value_name = "JSON")]
+    pub(crate) agents: Option<String>,
+    /// Let so many agents work at once; more wait [default: 64]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) max_agents: Option<u32>,
+    /// Let agents start agents so deep; 0: none [default: 3]
+    #[arg(long, value_name = "N")]
+    pub(crate) max_depth: Option<u32>,
+    /// Nothing goes on in the background: every sub-agent is waited for
+    #[arg(long, conflicts_with = "auto_background")]
+    pub(crate) no_background: bool,
+    /// A sub-agent that is waited for moves to the background after so many seconds
+    #[arg(long, value_name = "SECONDS", value_parser = seconds(1))]
+    pub(crate) auto_background: Option<u64>,
+}
+
+impl AgentArgs {
+    /// Returns the types of agents that are defined by the command line itself.
+    pub(crate) fn given(&self, path: &[&'static str]) -> Result<InlineAgents, UsageError> {
+        let given = self.agents.as_deref().map(InlineAgents::read).transpose();
+        let wrong = |error: InlineAgentsError| {
+            UsageError::new(path, ErrorKind::ValueValidation, tame(&error.to_string()))
+        };
+        given.map(Option::unwrap_or_default).map_err(wrong)
+    }
+
+    /// Returns true if a flag names a model.
+    pub(crate) fn names_model(&self) -> bool {
+        self.provider.flagged().is_some()
+    }
+
+    /// Returns what they ask for, in the session that is meant.
+    pub(crate) fn run_config(
+        &self,
+        which: Option<SessionChoice>,
+        store: StoreArgs,
+        given: InlineAgents,
+    ) -> RunConfig {
+        RunConfig {
+            which,
+            fork: false,
+            team: None,
+            lead: None,
+            provider: self.provider.clone(),
+            mode: self.permission_mode,
+            allow: self.allowed_tools.concat(),
+            deny: self.disallowed_tools.concat(),
+            add_dir: self.add_dir.clone(),
+            limits: Limits {
+                turns: None,
+                budget: Budget {
+                    cost: self.max_budget_usd,
+                    tokens: self.max_budget_tokens,
+                    turns: None,
+                    time: self.max_time.map(Duration::from_secs),
+                },
+                max_tokens: self.max_tokens.unwrap_or(32_000),
+                compact_at: None,
+            },
+            agents: AgentFlags {
+                depth: self.max_depth,
+                running: self.max_agents.map(|agents| agents as usize),
+                no_background: self.no_background,
+                auto_background: self.auto_background.map(Duration::from_secs),
+            },
+            given,
+            system_prompt: None,
+            append_system_prompt: None,
+            asker: Asker::FrontEnd,
+            backend: None,
+            is_host: false,
+            store,
+            verbose: false,
+        }
+    }
+}
+
+/// Some seconds, and at most a year.
+pub(crate) fn seconds(least: u64) -> impl TypedValueParser<Value = u64> {
+    clap::value_parser!(u64).range(least..=365 * 24 * 60 * 60)
+}
+
+fn modes() -> impl TypedValueParser<Value = PermissionMode> {
+    PossibleValuesParser::new(PermissionMode::ALL.map(PermissionMode::as_str))
+        .try_map(|word| word.parse::<PermissionMode>())
+}
+
+/// Returns a directory that is there; it is meant from where posse was started, wherever the
+/// session works.
+fn directory(text: &str) -> Result<PathBuf, DirectoryError> {
+    match std::fs::canonicalize(text) {
+        Ok(path) if path.is_dir() => Ok(path),
+        Ok(_) => Err(DirectoryError::NotADirectory),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Err(DirectoryError::Missing),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Why a path cannot be a directory that tools reach.
+#[derive(Debug, thiserror::Error)]
+enum DirectoryError {
+    #[error("it does not exist")]
+    Missing,
+    #[error("it is no directory")]
+    NotADirectory,
+    #[error(transparent)]
+    Unreadable(#[from] std::io::Error),
+}
+
+fn dollars(text: &str) -> Result<Cost, BudgetError> {
+    let dollars: f64 = text.parse().map_err(|_| BudgetError::NotANumber)?;
+    settings::agents::dollars(dollars)
+}

@@ -1,0 +1,63 @@
+//! What agents of processes that died have left, looked after when posse starts.
+
+use std::path::Path;
+
+use posse_tools::{GitWorktrees, Swept};
+use tokio::sync::oneshot;
+
+use crate::output::count;
+
+/// Begins to remove what holds nothing of all that is in `home`. Nobody waits for it; what it does not get
+/// to do, the next run does. If others hold something, a line about them comes.
+pub(crate) fn start(worktrees: GitWorktrees, home: &Path) -> oneshot::Receiver<String> {
+    let (tell, told) = oneshot::channel();
+    if !home.is_dir() {
+        return told;
+    }
+    // If there is no thread to be had, nothing is swept this time.
+    let _ = std::thread::Builder::new()
+        .name("posse-worktrees".into())
+        .spawn(move || {
+            if let Some(line) = line(&worktrees.sweep_left()) {
+                // The run may have ended before.
+                let _ = tell.send(line);
+            }
+        });
+    told
+}
+
+/// Returns what is told of those that were not removed.
+fn line(swept: &[Swept]) -> Option<String> {
+    let kept = swept.iter().filter(|swept| !swept.removed).count();
+    let hold = if kept == 1 {
+        "of an agent that is gone holds"
+    } else {
+        "of agents that are gone hold"
+    };
+    (kept > 0).then(|| {
+        format!(
+            "{} {hold} work: posse worktrees list",
+            count(kept, "worktree")
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::commands::worktrees::made::found;
+
+    #[test]
+    fn only_what_was_not_removed_is_told() {
+        let swept = |removed| Swept {
+            found: found(1, false, None),
+            removed,
+        };
+        assert_eq!(line(&[]), None);
+        assert_eq!(line(&[swept(true)]), None);
+        let one = "1 worktree of an agent that is gone holds work: posse worktrees list";
+        assert_eq!(line(&[swept(true), swept(false)]).as_deref(), Some(one));
+        let two = "2 worktrees of agents that are gone hold work: posse worktrees list";
+        assert_eq!(line(&[swept(false), swept(false)]).as_deref(), Some(two));
+    }
+}

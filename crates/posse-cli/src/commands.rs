@@ -1,0 +1,20 @@
+//! One command per file; a command's doc comment is its help text.
+
+pub(crate) mod agents;
+pub(crate) mod ask;
+pub(crate) mod ask_model;
+pub(crate) mod cache;
+pub(crate) mod completions;
+pub(crate) mod cost;
+pub(crate) mod doctor;
+pub(crate) mod guard;
+pub(crate) mod mail;
+pub(crate) mod run;
+pub(crate) mod scripted_model;
+pub(crate) mod sessions;
+pub(crate) mod skills;
+pub(crate) mod store;
+pub(crate) mod task;
+pub(crate) mod team;
+pub(crate) mod worker;
+pub(crate) mod worktrees;

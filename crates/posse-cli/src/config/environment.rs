@@ -1,0 +1,38 @@
+//! The environment: the one place of posse that reads it.
+
+use std::io::ErrorKind;
+use std::path::PathBuf;
+
+use crate::error::Advised;
+
+/// A variable's value; empty counts as absent.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "this is the room that reads the environment"
+)]
+pub(crate) fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok().filter(|value| !value.is_empty())
+}
+
+/// Returns where posse keeps what is the user's: `$POSSE_HOME`, else `~/.posse`.
+pub(crate) fn posse_home() -> Option<PathBuf> {
+    let given = variable("POSSE_HOME").map(PathBuf::from);
+    given.or_else(|| std::env::home_dir().map(|home| home.join(".posse")))
+}
+
+/// Returns the user's home.
+pub(crate) fn home() -> Option<PathBuf> {
+    std::env::home_dir()
+}
+
+/// Returns where posse was started, with links resolved.
+pub(crate) fn working_directory() -> anyhow::Result<PathBuf> {
+    let found = std::env::current_dir().and_then(|path| path.canonicalize());
+    found.map_err(|error| match error.kind() {
+        ErrorKind::NotFound => anyhow::Error::new(Advised {
+            what: "the working directory is not there any more".into(),
+            advice: "cd to one that is; `cd .` is enough if it was made anew".into(),
+        }),
+        _ => anyhow::Error::new(error).context("cannot use the working directory"),
+    })
+}

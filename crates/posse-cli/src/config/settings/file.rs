@@ -1,0 +1,166 @@
+//! One settings file. Keys that are not ours are left alone: other programs keep theirs in it.
+
+use std::path::Path;
+
+use posse_protocol::PermissionMode;
+use serde::{Deserialize, Deserializer};
+use serde_json::Value;
+
+use super::agents::{self, AgentsFile};
+use super::teams::{self, TeamsFile};
+use crate::error::SettingsError;
+use posse_port::closest;
+
+/// What posse understands of a settings file.
+#[derive(Debug, Default, Deserialize)]
+pub(super) struct SettingsFile {
+    #[serde(default)]
+    pub(super) permissions: Permissions,
+    pub(super) model: Option<String>,
+    /// Where everything is kept: `sqlite:PATH`, or a server.
+    pub(super) store: Option<String>,
+    /// How large a prompt may become, in tokens, before a summary takes the place of the history.
+    #[serde(rename = "compactAt")]
+    pub(super) compact_at: Option<std::num::NonZeroU64>,
+    /// How agents may start others.
+    #[serde(skip)]
+    pub(super) agents: AgentsFile,
+    /// How teams work.
+    #[serde(skip)]
+    pub(super) teams: TeamsFile,
+    /// Keys that posse does not know, by where they are: a typo there may leave a door open.
+    #[serde(skip)]
+    pub(super) unknown: Vec<(&'static str, Vec<String>)>,
+}
+
+/// The keys of `permissions`.
+const KEYS: [&str; 6] = [
+    "allow",
+    "ask",
+    "deny",
+    "defaultMode",
+    "additionalDirectories",
+    "disableBypassPermissionsMode",
+];
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Permissions {
+    #[serde(default)]
+    pub(super) allow: Vec<String>,
+    #[serde(default)]
+    pub(super) ask: Vec<String>,
+    #[serde(default)]
+    pub(super) deny: Vec<String>,
+    #[serde(default, deserialize_with = "mode")]
+    pub(super) default_mode: Option<PermissionMode>,
+    #[serde(default)]
+    pub(super) additional_directories: Vec<String>,
+    /// `"disable"` in other programs' files, `true` in ours.
+    #[serde(
+        default,
+        rename = "disableBypassPermissionsMode",
+        deserialize_with = "switch"
+    )]
+    pub(super) disables_bypass: bool,
+}
+
+/// Reads a file; `None` if there is none.
+pub(super) fn read(path: &Path) -> Result<Option<SettingsFile>, SettingsError> {
+    let text = match std::fs::metadata(path) {
+        // To read a pipe would be to wait.
+        Ok(found) if !found.is_file() => Err(std::io::Error::other("it is no file")),
+        Ok(_) => std::fs::read_to_string(path),
+        Err(error) => Err(error),
+    };
+    let text = match text {
+        Ok(text) => text,
+        Err(error) if is_absence(&error) => return Ok(None),
+        Err(source) => {
+            return Err(SettingsError::Unreadable {
+                path: path.to_owned(),
+                source,
+            });
+        }
+    };
+    // Some editors begin a file with a mark.
+    let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
+    if text.trim().is_empty() {
+        return Ok(None);
+    }
+    let wrong = |error: serde_json::Error| SettingsError::Wrong {
+        path: path.to_owned(),
+        why: error.to_string(),
+    };
+    let mut file: SettingsFile = serde_json::from_str(text).map_err(wrong)?;
+    let all: Value = serde_json::from_str(text).map_err(wrong)?;
+    let mut parts = vec![("permissions", &all["permissions"], &KEYS[..])];
+    // In the files of other programs these are keys of theirs.
+    if !path
+        .parent()
+        .is_some_and(|directory| directory.ends_with(".claude"))
+    {
+        let ours = &all["agents"];
+        file.agents = Option::deserialize(ours)
+            .map_err(wrong)?
+            .unwrap_or_default();
+        parts.push(("agents", ours, &agents::KEYS));
+        for part in ["budget", "subtreeBudget"] {
+            parts.push((part, &ours[part], &agents::BUDGET_KEYS));
+        }
+        parts.push(("worktree", &ours["worktree"], &agents::WORKTREE_KEYS));
+        let ours = &all["teams"];
+        file.teams = Option::deserialize(ours)
+            .map_err(wrong)?
+            .unwrap_or_default();
+        parts.push(("teams", ours, &teams::KEYS));
+    }
+    let unknown = parts
+        .into_iter()
+        .map(|(part, value, known)| (part, not_known(value, known)));
+    file.unknown = unknown.filter(|(_, keys)| !keys.is_empty()).collect();
+    Ok(Some(file))
+}
+
+/// Returns the keys of an object that are none of these, and what may be meant.
+fn not_known(object: &Value, known: &[&str]) -> Vec<String> {
+    let keys = object
+        .as_object()
+        .into_iter()
+        .flat_map(|object| object.keys());
+    let unknown = keys.filter(|key| !known.contains(&key.as_str()));
+    let named = unknown.map(|key| match closest(key, known) {
+        Some(meant) => format!("`{key}` (did you mean `{meant}`?)"),
+        None => format!("`{key}`"),
+    });
+    named.collect()
+}
+
+fn is_absence(error: &std::io::Error) -> bool {
+    matches!(
+        error.kind(),
+        std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory
+    )
+}
+
+fn mode<'de, D: Deserializer<'de>>(from: D) -> Result<Option<PermissionMode>, D::Error> {
+    let word = Option::<String>::deserialize(from)?;
+    word.map(|word| word.parse().map_err(serde::de::Error::custom))
+        .transpose()
+}
+
+fn switch<'de, D: Deserializer<'de>>(from: D) -> Result<bool, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Switch {
+        Plain(bool),
+        Word(String),
+    }
+    match Switch::deserialize(from) {
+        Ok(Switch::Plain(on)) => Ok(on),
+        Ok(Switch::Word(word)) if word == "disable" => Ok(true),
+        _ => Err(serde::de::Error::custom(
+            "disableBypassPermissionsMode is true, false or \"disable\"",
+        )),
+    }
+}

@@ -1,0 +1,129 @@
+//! How teams work: the key `teams`. It counts in posse's own files, and only the user's and the administrator's:
+//! what opens a terminal runs programs.
+
+use std::num::NonZeroU32;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use posse_tools::{Place, Template};
+use serde::{Deserialize, Deserializer};
+
+use super::{Layer, LayerAuthor};
+
+/// How long a teammate has to answer whether it ends, if nobody says otherwise.
+const DEADLINE: Duration = Duration::from_secs(60);
+
+/// Where teammates run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, clap::ValueEnum)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Backend {
+    /// In the process that starts them.
+    #[default]
+    InProcess,
+    /// Each in a pane of the tmux that posse is started in.
+    Tmux,
+    /// Each in what `teams.paneCommand` opens.
+    Command,
+    /// In whichever `posse worker` takes them.
+    Worker,
+}
+
+/// What holds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct TeamSettings {
+    pub(crate) backend: Backend,
+    /// Who says that nothing else will do, if anybody does.
+    pub(crate) forced: Option<ForcedBy>,
+    pub(crate) pane_command: Option<Template>,
+    /// Where panes of tmux go.
+    pub(crate) place: Place,
+    /// How long a teammate has to answer whether it ends.
+    pub(crate) deadline: Duration,
+}
+
+/// Who is taken at their word.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum ForcedBy {
+    /// `--team-backend`.
+    Flag,
+    /// The administrator, in this file.
+    File(PathBuf),
+}
+
+/// The keys of `teams`.
+pub(super) const KEYS: [&str; 4] = ["backend", "paneCommand", "tmux", "shutdownDeadline"];
+
+/// What a file says under `teams`.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct TeamsFile {
+    backend: Option<Backend>,
+    #[serde(default, deserialize_with = "template")]
+    pane_command: Option<Template>,
+    #[serde(default, deserialize_with = "place")]
+    tmux: Option<Place>,
+    /// In seconds.
+    shutdown_deadline: Option<NonZeroU32>,
+}
+
+impl TeamsFile {
+    /// Returns what a repository's file asks for: all of it is the user's affair.
+    pub(super) fn beyond(&self) -> Vec<String> {
+        let asked = [
+            self.backend.is_some(),
+            self.pane_command.is_some(),
+            self.tmux.is_some(),
+            self.shutdown_deadline.is_some(),
+        ];
+        KEYS.iter()
+            .zip(asked)
+            .filter(|(_, asked)| *asked)
+            .map(|(key, _)| (*key).to_owned())
+            .collect()
+    }
+}
+
+/// Puts the layers together: the administrator's word, then the flag, then the user's.
+pub(super) fn settle(layers: &[Layer], flag: Option<Backend>) -> TeamSettings {
+    let managed = layers
+        .iter()
+        .filter(|layer| layer.trust == LayerAuthor::Managed)
+        .find_map(|layer| {
+            Some((
+                layer.content.teams.backend?,
+                ForcedBy::File(layer.path.clone()),
+            ))
+        });
+    let (backend, forced) = managed.or_else(|| Some((flag?, ForcedBy::Flag))).unzip();
+    let own = |file: &super::SettingsFile| file.teams.shutdown_deadline;
+    let deadline = super::own(layers, own).map_or(DEADLINE, |seconds| {
+        Duration::from_secs(seconds.get().into())
+    });
+    TeamSettings {
+        backend: backend
+            .or_else(|| super::own(layers, |file| file.teams.backend))
+            .unwrap_or_default(),
+        forced,
+        pane_command: super::own(layers, |file| file.teams.pane_command.clone()),
+        place: super::own(layers, |file| file.teams.tmux).unwrap_or_default(),
+        deadline,
+    }
+}
+
+fn template<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Template>, D::Error> {
+    let words = Option::<Vec<String>>::deserialize(from)?;
+    let wrong = |why| serde::de::Error::custom(format!("`paneCommand`: {why}"));
+    words
+        .map(|words| Template::new(words).map_err(wrong))
+        .transpose()
+}
+
+fn place<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Place>, D::Error> {
+    let word = Option::<String>::deserialize(from)?;
+    let read = |word: String| match word.as_str() {
+        "split" => Ok(Place::Split),
+        "window" => Ok(Place::Window),
+        _ => Err(serde::de::Error::custom("`tmux` is split or window")),
+    };
+    word.map(read).transpose()
+}

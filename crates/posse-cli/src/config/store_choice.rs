@@ -1,0 +1,99 @@
+//! Which store is meant: the flag, else `$POSSE_STORE`, else the settings, else the one in posse's home.
+
+use std::path::Path;
+
+use super::environment::{self, variable};
+use super::places::SearchPaths;
+use super::settings::chosen_store;
+use super::store::{StoreArgs, StoreLocation, from_home, hushed, parse};
+use crate::error::Advised;
+
+/// The store that is meant.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct StoreChoice {
+    pub(crate) place: StoreLocation,
+    /// Whether somebody has named it: it should be there then.
+    pub(crate) named: bool,
+}
+
+/// Returns the store: what the flag says, else the environment, else the settings, else posse's
+/// own.
+fn place(flag: Option<&StoreLocation>, places: &SearchPaths) -> anyhow::Result<StoreChoice> {
+    let named = |place: StoreLocation| StoreChoice {
+        place: from_home(place, places.home.as_deref()),
+        named: true,
+    };
+    if let Some(place) = flag {
+        return Ok(named(place.clone()));
+    }
+    if let Some(text) = variable("POSSE_STORE") {
+        return Ok(named(parse(&text).map_err(|why| Advised {
+            what: format!("POSSE_STORE is `{}`: {why}", hushed(&text)),
+            advice: "set it right, or unset it".into(),
+        })?));
+    }
+    if let Some(place) = chosen_store(places)? {
+        return Ok(named(place));
+    }
+    let home = places.posse_home.as_ref().ok_or_else(|| Advised {
+        what: "there is no home directory".into(),
+        advice: "set POSSE_HOME to a directory of yours".into(),
+    })?;
+    Ok(StoreChoice {
+        place: StoreLocation::File(home.join("posse.db")),
+        named: false,
+    })
+}
+
+/// Returns the store that is meant; a server with the password that it wants.
+pub(crate) fn meant_store(store: &StoreArgs) -> anyhow::Result<StoreChoice> {
+    // A store is chosen by the user, never by what lies in a directory.
+    let StoreChoice { place, named } =
+        place(store.store.as_ref(), &SearchPaths::at(Path::new("/")))?;
+    let place = match place {
+        StoreLocation::File(path) if path.is_dir() => anyhow::bail!(Advised {
+            what: format!("{} is a directory", path.display()),
+            advice: format!(
+                "a store is a file: sqlite:{}",
+                path.join("posse.db").display()
+            ),
+        }),
+        StoreLocation::File(path) => StoreLocation::File(path),
+        StoreLocation::Server(server) => {
+            StoreLocation::Server(server.or_password(environment::variable("PGPASSWORD")))
+        }
+    };
+    Ok(StoreChoice { place, named })
+}
+
+/// Returns a store that is there, as far as that can be seen from here.
+pub(crate) fn there(place: StoreLocation) -> Result<StoreLocation, Advised> {
+    let path = match &place {
+        StoreLocation::File(path) if !path.exists() => path,
+        StoreLocation::File(_) | StoreLocation::Server(_) => return Ok(place),
+    };
+    Err(Advised {
+        what: format!("there is no store {} yet", path.display()),
+        advice: "--store sqlite:PATH names another; `posse -p` and `posse team import` make one"
+            .into(),
+    })
+}
+
+/// Returns a command that means the same store as this one: what only a flag has said must be said
+/// again. A password is not: `PGPASSWORD` says it.
+pub(crate) fn in_store(command: String, store: &StoreArgs) -> String {
+    match &store.store {
+        Some(place) => format!("{command} --store {}", quoted(&place.address())),
+        None => command,
+    }
+}
+
+/// Returns a word for a shell.
+fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-._~/:@,%+=".contains(c);
+    if word.chars().all(plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', "'\\''"))
+    }
+}

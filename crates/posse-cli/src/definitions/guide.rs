@@ -1,0 +1,64 @@
+//! The types of agents that posse brings along, with the one that answers from these pages.
+
+use posse_runtime::definition::agent_type as definition;
+use posse_runtime::definition::agent_type::Definition;
+
+/// What users read. The inner papers would only mislead.
+const DOCUMENTATION: &str = concat!(
+    "\n<!-- README.md -->\n\n",
+    include_str!("../../../../README.md"),
+    "\n<!-- docs/cli.md -->\n\n",
+    include_str!("../../../../docs/cli.md"),
+    "\n<!-- docs/agents.md -->\n\n",
+    include_str!("../../../../docs/agents.md"),
+    "\n<!-- docs/teams.md -->\n\n",
+    include_str!("../../../../docs/teams.md"),
+    "\n<!-- docs/skills.md -->\n\n",
+    include_str!("../../../../docs/skills.md"),
+    "\n<!-- docs/headless.md -->\n\n",
+    include_str!("../../../../docs/headless.md"),
+    "\n<!-- docs/permissions.md -->\n\n",
+    include_str!("../../../../docs/permissions.md"),
+    "\n<!-- docs/models.md -->\n\n",
+    include_str!("../../../../docs/models.md"),
+);
+
+/// Returns all types that need no file.
+pub(crate) fn built_in() -> Vec<Definition> {
+    let mut types = definition::built_in();
+    types.push(definition::guide(DOCUMENTATION));
+    types
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // proves AD-03 (part: guide)
+    #[test]
+    fn the_guide_knows_the_documentation() {
+        let types = built_in();
+        let names: Vec<_> = types.iter().map(|kind| kind.name.as_str()).collect();
+        assert_eq!(
+            names,
+            ["general-purpose", "Explore", "Plan", "Bash", "guide"]
+        );
+        let guide = &types[4].prompt;
+        let words = guide.split_whitespace().count();
+        assert!(
+            (5_000..20_000).contains(&words),
+            "{words} words: it is sent with each call"
+        );
+        for known in [
+            "--auto-background",
+            "POSSE_HOME",
+            "stream-json",
+            "acceptEdits",
+            "docs/models.md",
+            "$ARGUMENTS",
+            "[roles.NAME]",
+        ] {
+            assert!(guide.contains(known), "nothing about {known}");
+        }
+    }
+}

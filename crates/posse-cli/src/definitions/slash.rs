@@ -1,0 +1,223 @@
+//! Prompts that begin with a slash: skills and commands, by their names.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use posse_permission::Policy;
+use posse_port::closest;
+use posse_protocol::{Command, ContentBlock};
+use posse_runtime::definition::skill::arguments::Called;
+use posse_runtime::definition::skill::{Skill, Skills, named};
+use serde_json::{Value, json};
+
+/// posse's own command.
+const COMPACT: &str = "compact";
+
+/// What can be called.
+#[derive(Clone, Default)]
+pub(crate) struct SlashCommands {
+    skills: Arc<Skills>,
+    policy: Arc<Policy>,
+}
+
+/// Why words that look like a command are not one.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum SlashError {
+    #[error("/{0} is a skill that only models load")]
+    ModelOnly(String),
+    #[error("there is no command /{name}{}", suggestion(.meant.as_deref()))]
+    Unknown { name: String, meant: Option<String> },
+}
+
+fn suggestion(meant: Option<&str>) -> String {
+    meant
+        .map(|meant| format!("; did you mean /{meant}?"))
+        .unwrap_or_default()
+}
+
+impl SlashCommands {
+    pub(crate) fn new(skills: Arc<Skills>, policy: Arc<Policy>) -> Self {
+        Self { skills, policy }
+    }
+
+    /// Returns what is to be done about a prompt. What looks like a command and is none is a
+    /// mistake, and told as one: a model would only guess.
+    pub(crate) fn read(&self, words: Vec<ContentBlock>) -> Result<Command, SlashError> {
+        let Some(ContentBlock::Text { text }) = words.first() else {
+            return Ok(Command::Prompt(words));
+        };
+        let Some(Called { name, arguments }) = Called::read(text) else {
+            return Ok(Command::Prompt(words));
+        };
+        if name.eq_ignore_ascii_case(COMPACT) {
+            let keep = (!arguments.is_empty()).then(|| arguments.to_owned());
+            return Ok(Command::Compact { keep });
+        }
+        let skills = self.skills.now();
+        match named(&skills, name) {
+            Some(skill) if skill.for_user => {
+                let (name, arguments) = (skill.name.clone(), arguments.to_owned());
+                Ok(Command::Skill {
+                    name,
+                    arguments,
+                    words,
+                })
+            }
+            Some(skill) => Err(SlashError::ModelOnly(skill.name.clone())),
+            None if is_path(name) => Ok(Command::Prompt(words)),
+            None => Err(self.unknown(name)),
+        }
+    }
+
+    /// Returns what there is to call, for programs.
+    pub(crate) fn list(&self) -> Value {
+        let compact = json!({
+            "name": COMPACT, "description": "Put a summary in place of the history",
+            "argumentHint": "[what to keep above all]",
+        });
+        let callable = self.callable();
+        let callable = callable.iter().map(|skill| {
+            let hint = skill.argument_hint.as_deref().unwrap_or_default();
+            json!({"name": skill.name, "description": skill.description, "argumentHint": hint})
+        });
+        callable.chain([compact]).collect()
+    }
+
+    /// Returns the names of all that a person can call.
+    pub(crate) fn names(&self) -> Vec<String> {
+        let callable = self.callable();
+        callable
+            .iter()
+            .map(|skill| skill.name.clone())
+            .chain([COMPACT.to_owned()])
+            .collect()
+    }
+
+    /// Returns the skills that a person can call: those that no rule denies.
+    fn callable(&self) -> Vec<Arc<Skill>> {
+        let may = |skill: &&Arc<Skill>| skill.for_user && !self.policy.forbids_skill(&skill.name);
+        self.skills.now().iter().filter(may).cloned().collect()
+    }
+
+    fn unknown(&self, name: &str) -> SlashError {
+        let callable = self.names();
+        let callable: Vec<&str> = callable.iter().map(String::as_str).collect();
+        SlashError::Unknown {
+            name: name.to_owned(),
+            meant: closest(name, &callable).map(str::to_owned),
+        }
+    }
+}
+
+/// Returns true if words that look like a command speak of something on the disk, or begin with a
+/// capital.
+fn is_path(name: &str) -> bool {
+    name.contains(|c: char| c.is_ascii_uppercase()) || Path::new("/").join(name).exists()
+}
+
+#[cfg(test)]
+mod tests {
+    use posse_permission::{RuleList, Source};
+
+    use super::*;
+
+    fn slash() -> SlashCommands {
+        let skill = |name: &str, for_user| Skill {
+            name: name.into(),
+            for_user,
+            ..Skill::default()
+        };
+        let skills = vec![
+            skill("review", true),
+            skill("git:tidy", true),
+            skill("style", false),
+            skill("secret", true),
+        ];
+        let rules = RuleList {
+            deny: vec!["Skill(secret)".into()],
+            ..RuleList::default()
+        };
+        let source = Source {
+            name: String::new(),
+            root: "/".into(),
+            cwd: "/".into(),
+            home: None,
+        };
+        let mut policy = Policy::default();
+        policy.add(&source, &rules).unwrap();
+        SlashCommands::new(Arc::new(skills.into()), Arc::new(policy))
+    }
+
+    fn read(text: &str) -> Result<Command, String> {
+        let read = slash().read(vec![ContentBlock::text(text)]);
+        read.map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn what_begins_with_a_slash() {
+        let called = |name: &str, arguments: &str, text: &str| {
+            let words = vec![ContentBlock::text(text)];
+            Ok(Command::Skill {
+                name: name.into(),
+                arguments: arguments.into(),
+                words,
+            })
+        };
+        assert_eq!(
+            read("/review main.rs"),
+            called("review", "main.rs", "/review main.rs")
+        );
+        assert_eq!(read("/REVIEW"), called("review", "", "/REVIEW"));
+        assert_eq!(
+            read("/git:tidy\na b"),
+            called("git:tidy", "a b", "/git:tidy\na b")
+        );
+        assert_eq!(read("/compact"), Ok(Command::Compact { keep: None }));
+        assert_eq!(
+            read("/compact the tests"),
+            Ok(Command::Compact {
+                keep: Some("the tests".into())
+            })
+        );
+        for plain in [
+            "review it",
+            "/tmp is full",
+            "/etc/passwd",
+            "/Users",
+            "/",
+            " /review",
+            "a\n/review",
+        ] {
+            assert_eq!(
+                read(plain),
+                Ok(Command::Prompt(vec![ContentBlock::text(plain)])),
+                "{plain}"
+            );
+        }
+        for (wrong, why) in [
+            (
+                "/reviw main.rs",
+                "there is no command /reviw; did you mean /review?",
+            ),
+            ("/dance", "there is no command /dance"),
+            ("/secre", "there is no command /secre"),
+            ("/style", "/style is a skill that only models load"),
+        ] {
+            assert_eq!(read(wrong), Err(why.to_owned()));
+        }
+        let picture = || ContentBlock::Image {
+            media_type: "image/png".into(),
+            data: "eA==".into(),
+        };
+        assert_eq!(
+            slash().read(vec![picture()]),
+            Ok(Command::Prompt(vec![picture()]))
+        );
+        let told = slash().list();
+        assert_eq!(
+            (&told[0]["name"], told.as_array().unwrap().len()),
+            (&json!("review"), 3)
+        );
+        assert_eq!(slash().names(), ["review", "git:tidy", "compact"]);
+    }
+}

@@ -1,0 +1,336 @@
+//! Every error a person sees passes here: what happened, then what to do.
+
+pub(crate) mod usage;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use posse_model::SetupError;
+use posse_permission::RuleError;
+use posse_port::in_a_line;
+use posse_port::model::ModelError;
+use posse_port::store::{Refusal, StoreError};
+use posse_protocol::{Fault, FaultClass};
+use posse_runtime::session::start_error::StartError;
+use posse_store::{ServerTrouble, Trouble, server_trouble, trouble};
+
+use crate::output::{json_line, print, say, tame};
+
+/// Exit codes; `docs/cli.md` lists them.
+pub(crate) const FAILED: u8 = 1;
+/// A limit that the user set, or the model's, stopped it.
+pub(crate) const LIMITED: u8 = 3;
+/// Ended by Ctrl-C.
+pub(crate) const INTERRUPTED: u8 = 130;
+
+/// An error with advice of its own.
+#[derive(Debug)]
+pub(crate) struct Advised {
+    pub(crate) what: String,
+    pub(crate) advice: String,
+}
+
+impl std::fmt::Display for Advised {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.what)
+    }
+}
+
+impl std::error::Error for Advised {}
+
+/// Settings that cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum SettingsError {
+    /// A file that is there and cannot be read.
+    #[error("cannot read {}", path.display())]
+    Unreadable {
+        path: PathBuf,
+        #[source]
+        source: std::io::Error,
+    },
+    /// A file with the wrong content.
+    #[error("{}: {why}", path.display())]
+    Wrong { path: PathBuf, why: String },
+    /// A rule that is none.
+    #[error(transparent)]
+    Rule(#[from] RuleError),
+    /// Whoever runs the machine does not want it.
+    #[error("bypassPermissions is switched off by {}", by.display())]
+    BypassDisabled { by: PathBuf },
+}
+
+/// Shows an error with its causes and a hint, and gives the exit code. A program that asked for JSON gets
+/// it as an object as well; ask-model has told of its model's itself.
+pub(crate) fn report(error: &anyhow::Error, json: bool) -> ExitCode {
+    if is_broken_pipe(error) {
+        // Whoever read our output has had enough: nothing went wrong.
+        return ExitCode::SUCCESS;
+    }
+    let (what, hint) = (what(error), hint(error));
+    if json && !error.is::<ModelError>() {
+        // If nobody reads it there, stderr has it.
+        let _ = print(json_line(&object(&what, hint.as_deref())).as_bytes());
+    }
+    if let Some(ModelError::Cancelled) = error.downcast_ref() {
+        say("\ninterrupted");
+        return ExitCode::from(INTERRUPTED);
+    }
+    tell(&what, hint.as_deref());
+    ExitCode::from(FAILED)
+}
+
+/// Returns an error for programs.
+pub(crate) fn object(what: &str, hint: Option<&str>) -> serde_json::Value {
+    serde_json::json!({"error": what, "hint": hint})
+}
+
+/// Returns what happened, in a line.
+fn what(error: &anyhow::Error) -> String {
+    match error.downcast_ref::<StoreError>() {
+        Some(store @ StoreError::Engine { place, .. })
+            if trouble(store) == Some(Trouble::Foreign) =>
+        {
+            format!("{place} is a database, but none of posse's")
+        }
+        _ => in_a_line(error.as_ref()),
+    }
+}
+
+/// Returns true if nobody reads our output any more.
+pub(crate) fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    error
+        .downcast_ref::<std::io::Error>()
+        .is_some_and(|error| error.kind() == std::io::ErrorKind::BrokenPipe)
+}
+
+/// Says what is wrong and what to do about it.
+pub(crate) fn tell(what: &str, hint: Option<&str>) {
+    say(&format!("\x1b[1;31merror:\x1b[0m {}", tame(what)));
+    if let Some(hint) = hint {
+        say(&format!("\x1b[1mhint:\x1b[0m {}", tame(hint)));
+    }
+}
+
+/// Returns what to do about a fault of this class.
+pub(crate) fn for_class(class: FaultClass) -> Option<&'static str> {
+    Some(match class {
+        FaultClass::Unreachable => "is something listening there? `posse doctor` checks the way",
+        FaultClass::Connection => {
+            "the connection to the provider is bad; try again, and check proxies in between"
+        }
+        FaultClass::Authentication => "the key was refused; `posse doctor` shows which one is used",
+        FaultClass::Billing => "the account cannot pay for this; see the provider's console",
+        FaultClass::Permission => "this key may not do that; ask whoever issued it",
+        FaultClass::NotFound => {
+            "no such model (--model), or no such place: an OpenAI base URL ends in /v1, an Anthropic one does \
+             not"
+        }
+        FaultClass::TooLarge => "send less: the request is larger than the provider takes",
+        FaultClass::Busy => "the provider is busy; try again in a few minutes",
+        FaultClass::Provider => "the provider failed; try again",
+        FaultClass::Store => {
+            "check the disk under posse's home (`posse doctor`); nothing that was acknowledged is lost"
+        }
+        FaultClass::Fenced => "another process has taken the session over; go on there",
+        FaultClass::Budget => {
+            "a larger budget lets it go on: --max-budget-usd, --max-budget-tokens, --max-time"
+        }
+        FaultClass::Internal => {
+            "this is a bug of posse, please report it; the session can be resumed"
+        }
+        FaultClass::InvalidRequest | FaultClass::Tool | FaultClass::Answer => return None,
+    })
+}
+
+/// Returns what to do about an error.
+pub(crate) fn hint(error: &anyhow::Error) -> Option<String> {
+    if let Some(advised) = error.downcast_ref::<Advised>() {
+        return Some(advised.advice.clone());
+    }
+    if let Some(SetupError::BadUrl { .. }) = error.downcast_ref() {
+        return Some("a base URL looks like http://127.0.0.1:4141 or https://host".into());
+    }
+    match error.downcast_ref::<StartError>() {
+        Some(StartError::Store(error)) => return for_store(error),
+        Some(StartError::OtherDialect { stored, .. }) => {
+            return Some(format!(
+                "choose the API it was held with ({stored}): --provider"
+            ));
+        }
+        Some(StartError::AlreadyHere { .. }) => {
+            return Some("this is a bug of posse; please report it".into());
+        }
+        // Only sub-agents have a place of their own, and what becomes of them is told as theirs.
+        Some(StartError::Place(_)) | None => {}
+    }
+    if let Some(error) = error.downcast_ref::<StoreError>() {
+        return for_store(error);
+    }
+    if let Some(refusal) = error.downcast_ref::<Refusal>() {
+        return Some(for_refusal(refusal));
+    }
+    if let Some(error) = error.downcast_ref::<SettingsError>() {
+        return Some(for_settings(error).to_owned());
+    }
+    if let Some(error) = error.downcast_ref::<std::io::Error>()
+        && error.kind() == std::io::ErrorKind::StorageFull
+    {
+        return Some("free some space; nothing that is kept in the store is lost".into());
+    }
+    for_class(Fault::from(error.downcast_ref::<ModelError>()?).class).map(str::to_owned)
+}
+
+fn for_store(error: &StoreError) -> Option<String> {
+    Some(match error {
+        StoreError::Held { holder, .. } => {
+            format!("stop the other process ({holder}), or use --fork-session to go on in a copy")
+        }
+        StoreError::Fenced { .. } => for_class(FaultClass::Fenced)?.to_owned(),
+        StoreError::NotFound { .. } => "`posse sessions list --all` shows what there is".into(),
+        StoreError::Full { .. } => "free some space; nothing that was acknowledged is lost".into(),
+        StoreError::TooNew { .. } => "upgrade posse, or name another store: --store sqlite:PATH".into(),
+        StoreError::Damaged { .. } => {
+            "the disk or another program changed it; `posse store check` lists all that is wrong, `posse \
+             sessions export` gives what can be read"
+                .into()
+        }
+        StoreError::Engine { .. } => match (trouble(error), server_trouble(error)) {
+            (Some(trouble), _) => for_trouble(trouble)?.to_owned(),
+            (None, Some(trouble)) => for_server(trouble)?.to_owned(),
+            (None, None) => for_class(FaultClass::Store)?.to_owned(),
+        },
+        StoreError::NameTaken { .. } => "choose another name".into(),
+        StoreError::BadStep(_) => "this is a bug of posse; please report it".into(),
+    })
+}
+
+fn for_trouble(trouble: Trouble) -> Option<&'static str> {
+    Some(match trouble {
+        Trouble::Foreign => "it stays as it is; name another file: --store sqlite:PATH",
+        Trouble::NoDatabase => "name another file (--store sqlite:PATH), or move this one away",
+        Trouble::Damaged => {
+            "`posse store check` lists what is wrong; go back to a backup, or take what can be read: `posse \
+             sessions export`, `posse team export`"
+        }
+        Trouble::ReadOnly => {
+            "posse must be able to write to the file and to its directory; make them writable"
+        }
+        Trouble::Denied => {
+            "look whose it and its directory are (ls -l), or name another: --store sqlite:PATH"
+        }
+        // Its text says what to do.
+        Trouble::HeldUp => return None,
+    })
+}
+
+fn for_server(trouble: ServerTrouble) -> Option<&'static str> {
+    Some(match trouble {
+        ServerTrouble::Unreachable => {
+            "is a server running there, and does it listen on that port? `pg_isready -h HOST -p PORT` asks it"
+        }
+        ServerTrouble::UnknownHost => "look at the name of the host in the address",
+        ServerTrouble::Password => {
+            "look at the user's name in the address; the password is said by PGPASSWORD, or there (POSSE_STORE, \"store\" in posse's settings.json)"
+        }
+        ServerTrouble::NoDatabase => {
+            "make it first (createdb NAME), or name another in the address"
+        }
+        ServerTrouble::Tls => {
+            "what is not on this machine is encrypted: sslrootcert=FILE trusts a certificate, sslmode=disable goes \
+             without where you trust the network"
+        }
+        ServerTrouble::Forbidden => {
+            "the database's owner may allow it: GRANT CREATE ON DATABASE … TO …; or run `posse store migrate` as \
+             the owner first"
+        }
+        ServerTrouble::Address => "mend the address: postgres://USER@HOST/DATABASE",
+        ServerTrouble::Other => "the server's log says more; nothing that was acknowledged is lost",
+        // Its text says what to do.
+        ServerTrouble::Older => return None,
+    })
+}
+
+fn for_refusal(refusal: &Refusal) -> String {
+    match refusal {
+        Refusal::NoSuchRecipient { .. } => "`posse team show NAME` lists its members".into(),
+        Refusal::NoSuchAgent { .. } => {
+            "`posse sessions list` and `posse agents ps` show what there is".into()
+        }
+        Refusal::InboxFull { .. } => {
+            "nobody got it. It is read when the agent works again: `posse -p --resume ID` of its session"
+                .into()
+        }
+        Refusal::TooLong { .. } => "say it shorter, or put it into a file and name that".into(),
+        Refusal::TooDeep { .. } => "put it into a file and name that".into(),
+        Refusal::NotForAll => "name one recipient".into(),
+        Refusal::NoSuchTeam { .. } => "`posse team list` shows what there is".into(),
+        Refusal::TeamExists { .. } => "choose another name".into(),
+        Refusal::IsLead { .. } => "`posse team delete NAME` removes the whole team".into(),
+        Refusal::MembersLive { .. } => {
+            "`posse team stop MEMBER` ends one; `posse team show NAME` tells which process has whom".into()
+        }
+        Refusal::NoSuchTask { .. } => {
+            "`posse task list` shows what there is; --team and --session choose the list".into()
+        }
+        Refusal::NotRunning { .. } => {
+            "leave it pending: as long as it has an owner, nobody else claims it".into()
+        }
+        Refusal::AlreadyClaimed { id, .. } => format!("`posse task update {id} --no-owner` takes it away"),
+        Refusal::AlreadyCompleted { id } => {
+            format!("`posse task update {id} --status pending` opens it again")
+        }
+        Refusal::Blocked { .. } => "finish those first, or use --not-blocked-by".into(),
+        Refusal::NotLead { .. } | Refusal::NotYours { .. } => {
+            "`posse team show NAME` tells who leads the team".into()
+        }
+        Refusal::NotOpen { .. } => "`posse team requests` lists what is asked and not answered".into(),
+        // Only agents are refused so.
+        Refusal::Unchecked { .. } => "a person can complete it all the same".into(),
+        Refusal::CheckStands { .. } => "a person can change it all the same".into(),
+        Refusal::NothingToClaim => "`posse task list` shows what there is".into(),
+        Refusal::Changed { version } => {
+            format!("look at it again (`posse task show`), then try with --if-version {version}")
+        }
+        Refusal::Cycle { .. } => "break the circle with --not-blocked-by first".into(),
+    }
+}
+
+fn for_settings(error: &SettingsError) -> &'static str {
+    match error {
+        SettingsError::Unreadable { .. } => "make the file readable, or remove it",
+        SettingsError::Wrong { .. } => "mend the file, or remove it",
+        SettingsError::Rule(_) => "a rule looks like `Edit` or `Bash(git diff *)`",
+        SettingsError::BypassDisabled { .. } => {
+            "choose another --permission-mode, acceptEdits for one"
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_to_do_depends_on_the_cause() {
+        assert!(
+            for_trouble(Trouble::Foreign)
+                .unwrap()
+                .contains("name another file")
+        );
+        assert!(
+            for_trouble(Trouble::Damaged)
+                .unwrap()
+                .contains("posse store check")
+        );
+        assert!(for_trouble(Trouble::ReadOnly).unwrap().contains("writable"));
+        assert!(for_trouble(Trouble::Denied).unwrap().contains("ls -l"));
+        assert_eq!(
+            for_trouble(Trouble::HeldUp),
+            None,
+            "the error itself says which process to end"
+        );
+        let full = anyhow::Error::new(std::io::Error::from(std::io::ErrorKind::StorageFull))
+            .context("cannot write x");
+        assert!(hint(&full).unwrap().contains("free some space"));
+    }
+}

@@ -1,0 +1,22 @@
+//! The front end without a screen: an agent is told what to do and heard until it ends.
+
+pub(crate) mod answer;
+pub(crate) mod approvals;
+pub(crate) mod controller;
+pub(crate) mod event_loop;
+#[cfg(test)]
+pub(crate) mod fixtures;
+pub(crate) mod input;
+pub(crate) mod job;
+pub(crate) mod output_item;
+pub(crate) mod pane;
+pub(crate) mod panel;
+pub(crate) mod render;
+pub(crate) mod runs;
+pub(crate) mod screen;
+pub(crate) mod signals;
+pub(crate) mod stop;
+pub(crate) mod team_snapshot;
+pub(crate) mod team_watch;
+pub(crate) mod worker;
+pub(crate) mod writer;

@@ -1,0 +1,260 @@
+//! Questions to the program at the other end: may this tool call run?
+
+use std::collections::VecDeque;
+
+use posse_protocol::{AgentId, Answer, Command, Question, RawJson};
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use super::input::PeerError;
+use super::render::shape;
+
+/// How many withdrawn questions are remembered.
+const REMEMBERED: usize = 64;
+
+/// The questions that are open.
+#[derive(Default)]
+pub(crate) struct PendingApprovals {
+    open: Vec<PendingApproval>,
+    /// The ids of those withdrawn last: their answers may be under way.
+    withdrawn: VecDeque<String>,
+}
+
+/// An answer to something that was never asked, or is answered already.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct UnknownApproval;
+
+struct PendingApproval {
+    id: String,
+    /// Who asked. Two agents may use the same id for a call.
+    agent: AgentId,
+    call: String,
+    input: Value,
+}
+
+impl PendingApprovals {
+    /// Returns the line that asks for this agent.
+    pub(crate) fn ask(&mut self, agent: AgentId, question: &Question) -> Value {
+        let (id, input) = (Uuid::now_v7().to_string(), shape::value(&question.input));
+        let mut request = json!({
+            "subtype": "can_use_tool", "tool_name": question.tool, "input": input,
+            "tool_use_id": question.call, "decision_reason": question.why, "permission_suggestions": [],
+        });
+        if let Some(name) = &question.from {
+            request["agent_id"] = json!(agent);
+            request["agent_name"] = json!(name);
+        }
+        let line = json!({"type": "control_request", "request_id": id, "request": request});
+        self.open.push(PendingApproval {
+            id,
+            agent,
+            call: question.call.clone(),
+            input,
+        });
+        line
+    }
+
+    /// Returns the line that says that no answer is needed any more; none if the question was
+    /// answered.
+    pub(crate) fn withdraw(&mut self, agent: AgentId, call: &str) -> Option<Value> {
+        let at = self
+            .open
+            .iter()
+            .position(|open| open.agent == agent && open.call == call)?;
+        let id = self.open.remove(at).id;
+        self.withdrawn.truncate(REMEMBERED - 1);
+        self.withdrawn.push_front(id.clone());
+        Some(json!({"type": "control_cancel_request", "request_id": id}))
+    }
+
+    /// Returns what the answer tells the agent. Whatever is no clear yes is a no; an answer to a
+    /// question that has just been withdrawn tells nothing.
+    pub(crate) fn answer(
+        &mut self,
+        id: &str,
+        response: Result<Value, PeerError>,
+    ) -> Result<Option<Command>, UnknownApproval> {
+        let Some(at) = self.open.iter().position(|open| open.id == id) else {
+            let at = self
+                .withdrawn
+                .iter()
+                .position(|withdrawn| withdrawn == id)
+                .ok_or(UnknownApproval)?;
+            self.withdrawn.remove(at);
+            return Ok(None);
+        };
+        let open = self.open.remove(at);
+        let answer = match response {
+            Ok(response) => read(&response, &open.input),
+            Err(error) => deny(format!("the question could not be answered: {error}")),
+        };
+        Ok(Some(Command::Answer {
+            agent: open.agent,
+            call: open.call,
+            answer,
+        }))
+    }
+
+    /// Nobody is there any more: all open questions are answered with no.
+    pub(crate) fn give_up(&mut self) -> Vec<Command> {
+        std::mem::take(&mut self.open)
+            .into_iter()
+            .map(|open| unanswered(open.agent, open.call))
+            .collect()
+    }
+}
+
+/// Returns the answer when nobody is there to give one.
+pub(crate) fn unanswered(agent: AgentId, call: String) -> Command {
+    Command::Answer {
+        agent,
+        call,
+        answer: deny("nobody is there to answer".into()),
+    }
+}
+
+fn deny(message: String) -> Answer {
+    Answer::Deny {
+        message,
+        interrupt: false,
+    }
+}
+
+fn read(response: &Value, asked: &Value) -> Answer {
+    match response["behavior"].as_str() {
+        Some("allow") => {
+            // Programs send the input back also where they changed nothing; then the model's own
+            // bytes stay.
+            let changed = response
+                .get("updatedInput")
+                .filter(|input| !input.is_null() && *input != asked);
+            Answer::Allow {
+                input: changed.map(RawJson::from),
+            }
+        }
+        Some("deny") => Answer::Deny {
+            message: response["message"].as_str().unwrap_or("denied").to_owned(),
+            interrupt: response["interrupt"].as_bool().unwrap_or(false),
+        },
+        _ => deny("the answer was neither allow nor deny".into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::headless::fixtures::{question, run, session};
+
+    fn asked(questions: &mut PendingApprovals) -> String {
+        let line = questions.ask(session(), &question("t1", None));
+        assert_eq!(line["request"]["subtype"], "can_use_tool");
+        assert_eq!(line["request"]["input"], json!({"command": "ls"}));
+        line["request_id"].as_str().unwrap().to_owned()
+    }
+
+    fn check(response: Result<Value, PeerError>, answer: Answer) {
+        let mut questions = PendingApprovals::default();
+        let id = asked(&mut questions);
+        assert_eq!(
+            questions.answer("other", Ok(json!({"behavior": "allow"}))),
+            Err(UnknownApproval)
+        );
+        assert_eq!(
+            questions.answer(&id, response.clone()),
+            Ok(Some(Command::Answer {
+                agent: session(),
+                call: "t1".into(),
+                answer
+            }))
+        );
+        assert_eq!(
+            questions.answer(&id, response),
+            Err(UnknownApproval),
+            "once is enough"
+        );
+        assert_eq!(
+            questions.withdraw(session(), "t1"),
+            None,
+            "it is not open any more"
+        );
+    }
+
+    #[test]
+    fn only_a_clear_yes_is_a_yes() {
+        let no = |message: &str| Answer::Deny {
+            message: message.into(),
+            interrupt: false,
+        };
+        check(
+            Ok(json!({"behavior": "allow"})),
+            Answer::Allow { input: None },
+        );
+        let same = json!({"behavior": "allow", "updatedInput": {"command": "ls"}});
+        check(Ok(same), Answer::Allow { input: None });
+        let other = json!({"behavior": "allow", "updatedInput": {"command": "ls -l"}});
+        check(
+            Ok(other),
+            Answer::Allow {
+                input: Some(RawJson::parse(r#"{"command":"ls -l"}"#).unwrap()),
+            },
+        );
+        let stop = json!({"behavior": "deny", "message": "stop it", "interrupt": true});
+        check(
+            Ok(stop),
+            Answer::Deny {
+                message: "stop it".into(),
+                interrupt: true,
+            },
+        );
+        check(Ok(json!({})), no("the answer was neither allow nor deny"));
+        check(
+            Err(PeerError("gone".into())),
+            no("the question could not be answered: gone"),
+        );
+    }
+
+    // proves PE-05 (part: its name)
+    #[test]
+    fn a_childs_question_has_its_name_and_its_own_answer() {
+        let mut questions = PendingApprovals::default();
+        let (child, same) = (AgentId::from(run(1).task), "t1");
+        let main = questions.ask(session(), &question(same, None));
+        let line = questions.ask(child, &question(same, Some("scout")));
+        let request = &line["request"];
+        assert_eq!(
+            (&request["agent_id"], &request["agent_name"]),
+            (&json!(child), &json!("scout"))
+        );
+        assert_eq!(main["request"].get("agent_id"), None);
+        let id = |line: &Value| line["request_id"].as_str().unwrap().to_owned();
+        let allow = Command::Answer {
+            agent: child,
+            call: same.into(),
+            answer: Answer::Allow { input: None },
+        };
+        assert_eq!(
+            questions.answer(&id(&line), Ok(json!({"behavior": "allow"}))),
+            Ok(Some(allow))
+        );
+        assert_eq!(questions.withdraw(child, same), None, "it is answered");
+        assert_eq!(questions.give_up(), [unanswered(session(), same.into())]);
+    }
+
+    #[test]
+    fn a_question_that_nobody_can_answer_is_a_no() {
+        let mut questions = PendingApprovals::default();
+        asked(&mut questions);
+        assert_eq!(questions.give_up(), [unanswered(session(), "t1".into())]);
+        let id = asked(&mut questions);
+        assert_eq!(
+            questions.withdraw(session(), "t1"),
+            Some(json!({"type": "control_cancel_request", "request_id": id}))
+        );
+        assert!(questions.give_up().is_empty());
+        assert_eq!(
+            questions.answer(&id, Err(PeerError("late".into()))),
+            Ok(None),
+            "it was under way"
+        );
+    }
+}

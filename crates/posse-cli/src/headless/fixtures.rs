@@ -1,0 +1,167 @@
+//! Hand-made events for the tests beside this file.
+
+use std::path::PathBuf;
+
+use posse_protocol::{
+    AgentId, Cost, Denial, Event, EventKind, MemberChange, MemberNews, Misses, Notification,
+    Outcome, PermissionMode, Question, RawJson, RunChange, RunEnd, RunFacts, RunKind, RunNews,
+    RunStatus, RunUsage, Spent, StopReason, Usage,
+};
+use uuid::Uuid;
+
+use crate::assemble::facts::SessionFacts;
+
+pub(crate) fn session() -> AgentId {
+    "0197f0aa-0000-7000-8000-000000000001".parse().unwrap()
+}
+
+pub(crate) fn facts() -> SessionFacts {
+    SessionFacts {
+        session: session(),
+        again: "posse -p --resume 0197f0aa-0000".into(),
+        model: "m".into(),
+        cwd: PathBuf::from("/work"),
+        tools: vec!["Read".into(), "Bash".into()],
+        agents: vec!["Explore".into()],
+        skills: vec!["pdf".into()],
+        commands: vec!["pdf".into(), "compact".into()],
+        mode: PermissionMode::Default,
+        key_source: None,
+        retries: 8,
+    }
+}
+
+pub(crate) fn end(outcome: Outcome) -> RunEnd {
+    let usage = Usage {
+        input: 10,
+        cache_read: 20,
+        cache_write_5m: 3,
+        cache_write_1h: 4,
+        output: 5,
+        thinking: 0,
+    };
+    RunEnd {
+        outcome,
+        text: "all done".into(),
+        stop: Some(StopReason::EndTurn),
+        turns: 2,
+        spent: vec![Spent {
+            model: "m".into(),
+            usage,
+            cost: Some(Cost::from_pico_usd(500_000_000_000)),
+        }],
+        below: Vec::new(),
+        misses: Misses::default(),
+        live: 0,
+        duration_ms: 1500,
+        api_ms: 1200,
+        denials: vec![Denial {
+            tool: "Bash".into(),
+            call: "t9".into(),
+            input: RawJson::parse(r#"{"command":"rm"}"#).unwrap(),
+            why: "a rule says so".into(),
+        }],
+    }
+}
+
+/// Something that happens to the main agent.
+pub(crate) fn mine(kind: EventKind) -> Event {
+    Event {
+        agent: session(),
+        kind,
+    }
+}
+
+pub(crate) fn question(call: &str, from: Option<&str>) -> Question {
+    Question {
+        call: call.into(),
+        tool: "Bash".into(),
+        input: RawJson::parse(r#"{"command": "ls"}"#).unwrap(),
+        why: "no rule allows it".into(),
+        from: from.map(str::to_owned),
+    }
+}
+
+/// Returns a sub-agent of the main agent.
+pub(crate) fn run(number: u128) -> RunFacts {
+    RunFacts {
+        task: Uuid::from_u128(number),
+        kind: RunKind::Agent,
+        agent_type: "Explore".into(),
+        name: None,
+        description: "find callers".into(),
+        call: format!("t{number}"),
+        starter: session(),
+        depth: 1,
+        output_file: PathBuf::from("/spill/run.output"),
+    }
+}
+
+pub(crate) fn started(run: RunFacts, background: bool) -> RunNews {
+    RunNews {
+        run,
+        what: RunChange::Started {
+            prompt: "Who calls step?".into(),
+            background,
+        },
+    }
+}
+
+pub(crate) fn detached(run: RunFacts) -> RunNews {
+    RunNews {
+        run,
+        what: RunChange::Detached,
+    }
+}
+
+pub(crate) fn progress(run: RunFacts, tool_uses: u32) -> RunNews {
+    let usage = RunUsage {
+        total_tokens: 100,
+        tool_uses,
+        duration_ms: 50,
+    };
+    let what = RunChange::Progress {
+        usage,
+        last_tool: Some("Grep".into()),
+        summary: "Grep step".into(),
+    };
+    RunNews { run, what }
+}
+
+pub(crate) fn run_ended(run: RunFacts) -> RunNews {
+    let end = Notification {
+        model: "m".into(),
+        value: None,
+        worktree: None,
+        task: run.task,
+        run: Uuid::from_u128(77),
+        call: run.call.clone(),
+        kind: run.kind,
+        description: run.description.clone(),
+        output_file: run.output_file.clone(),
+        status: RunStatus::Completed,
+        summary: "it found two".into(),
+        result: "a.rs and b.rs".into(),
+        error: None,
+        usage: RunUsage {
+            total_tokens: 12_345,
+            tool_uses: 3,
+            duration_ms: 4210,
+        },
+    };
+    RunNews {
+        run,
+        what: RunChange::Ended(Box::new(end)),
+    }
+}
+
+/// Something happened to a member of a team.
+pub(crate) fn member(what: MemberChange) -> MemberNews {
+    let (team, name) = ("parser".parse().unwrap(), "dev".parse().unwrap());
+    MemberNews {
+        team,
+        name,
+        color: "green".into(),
+        what,
+    }
+}

@@ -1,0 +1,181 @@
+//! Standard input: as words beside the prompt, or as lines while the agent works.
+
+use std::borrow::Cow;
+use std::io::{self, BufRead, BufReader, IsTerminal, Read};
+use std::os::fd::AsFd;
+use std::os::unix::fs::FileTypeExt;
+
+use anyhow::Context;
+use posse_protocol::ContentBlock;
+use posse_runtime::definition::skill::arguments::Called;
+use tokio::sync::mpsc;
+
+use crate::error::Advised;
+use crate::output::{say, say_to_person};
+
+/// The longest line, and the longest prompt, in bytes.
+const LONGEST: usize = 32 << 20;
+/// How many lines wait at most.
+const WAITING: usize = 4;
+
+/// One line of input.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum StdinLine {
+    Text(String),
+    /// It was longer than we take, or no text.
+    Unreadable(&'static str),
+}
+
+/// Returns the lines of standard input; the channel closes at its end. Whoever writes faster than
+/// the agent reads waits.
+pub(crate) fn lines() -> mpsc::Receiver<StdinLine> {
+    let (sender, receiver) = mpsc::channel(WAITING);
+    // A thread of its own: a read that never ends must not keep the process from ending.
+    std::thread::spawn(move || {
+        let mut input = BufReader::new(io::stdin());
+        while let Ok(Some(line)) = next_line(&mut input, LONGEST) {
+            if sender.blocking_send(line).is_err() {
+                return;
+            }
+        }
+    });
+    receiver
+}
+
+fn next_line(input: &mut impl BufRead, longest: usize) -> io::Result<Option<StdinLine>> {
+    let mut bytes = Vec::new();
+    let read = input
+        .take(longest as u64 + 1)
+        .read_until(b'\n', &mut bytes)?;
+    if read == 0 {
+        return Ok(None);
+    }
+    if bytes.last() == Some(&b'\n') {
+        bytes.pop();
+    } else if read > longest {
+        input.skip_until(b'\n')?;
+        return Ok(Some(StdinLine::Unreadable("a line longer than 32 MiB")));
+    }
+    Ok(Some(String::from_utf8(bytes).map_or(
+        StdinLine::Unreadable("a line that is not UTF-8"),
+        StdinLine::Text,
+    )))
+}
+
+/// Returns the prompt: what was given, and what a pipe or a file on standard input adds to it. None
+/// if there are no words at all.
+pub(crate) fn prompt(
+    given: Option<&str>,
+    ask_terminal: bool,
+) -> anyhow::Result<Option<Vec<ContentBlock>>> {
+    let given = given.filter(|text| *text != "-");
+    let stdin = io::stdin();
+    let read = if stdin.is_terminal() {
+        if given.is_none() && ask_terminal {
+            say_to_person("reading the prompt from the terminal; end with Ctrl-D");
+        }
+        given.is_none() && ask_terminal
+    } else {
+        // A device that is none of these (/dev/null for one) has nothing to say.
+        let file = std::fs::File::from(
+            stdin
+                .as_fd()
+                .try_clone_to_owned()
+                .context("cannot use standard input")?,
+        );
+        file.metadata().is_ok_and(|about| {
+            let kind = about.file_type();
+            kind.is_file() || kind.is_fifo() || kind.is_socket()
+        })
+    };
+    let mut piped = Vec::new();
+    if read {
+        stdin
+            .lock()
+            .take(LONGEST as u64 + 1)
+            .read_to_end(&mut piped)
+            .context("cannot read standard input")?;
+        if piped.len() > LONGEST {
+            anyhow::bail!(Advised {
+                what: "standard input is longer than 32 MiB".into(),
+                advice: "name the file in the prompt; the agent can read it by parts".into(),
+            });
+        }
+    }
+    let piped = String::from_utf8_lossy(&piped);
+    if let Cow::Owned(_) = piped {
+        say("standard input is not all UTF-8: what is not was replaced by \u{fffd}");
+    }
+    Ok(joined(given, &piped))
+}
+
+fn joined(given: Option<&str>, piped: &str) -> Option<Vec<ContentBlock>> {
+    let given = given.filter(|text| !text.trim().is_empty());
+    let texts = match (given, piped.trim().is_empty()) {
+        (Some(given), true) => vec![given.to_owned()],
+        // What is piped to a command is no argument of it.
+        (Some(given), false) if Called::read(given).is_some() => {
+            vec![given.to_owned(), piped.to_owned()]
+        }
+        (Some(given), false) => vec![format!("{given}\n\n{piped}")],
+        (None, false) => vec![piped.to_owned()],
+        (None, true) => return None,
+    };
+    Some(texts.into_iter().map(ContentBlock::text).collect())
+}
+
+/// Returns text that was given, or is piped in where `-` stands for it.
+pub(crate) fn text(given: String) -> anyhow::Result<String> {
+    use std::io::{IsTerminal, Read};
+
+    use anyhow::Context;
+    /// More than any text that is kept.
+    const LONGEST: u64 = 1 << 20;
+    if given != "-" {
+        return Ok(given);
+    }
+    if std::io::stdin().is_terminal() {
+        crate::output::say_to_person("type the text; Ctrl-D on a line of its own ends it");
+    }
+    let mut text = String::new();
+    std::io::stdin()
+        .take(LONGEST)
+        .read_to_string(&mut text)
+        .context("cannot read the text from standard input")?;
+    text.truncate(text.trim_end().len());
+    Ok(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_piped_follows_what_is_asked() {
+        let check = |given, piped, expected: &[&str]| {
+            let blocks: Vec<_> = expected.iter().copied().map(ContentBlock::text).collect();
+            assert_eq!(joined(given, piped), Some(blocks));
+        };
+        check(Some("explain"), "line 1\n", &["explain\n\nline 1\n"]);
+        check(Some("explain"), " \n", &["explain"]);
+        check(None, "all", &["all"]);
+        check(None, "/review all", &["/review all"]);
+        check(
+            Some("/review it"),
+            "$(rm x)\n",
+            &["/review it", "$(rm x)\n"],
+        );
+        assert_eq!(joined(Some(" "), ""), None);
+    }
+
+    #[test]
+    fn a_line_has_a_longest_length_and_the_next_one_is_read() {
+        let mut input: &[u8] = b"one\ntoo long\n\xff\nlast";
+        let mut next = || next_line(&mut input, 4).unwrap();
+        assert_eq!(next(), Some(StdinLine::Text("one".into())));
+        assert!(matches!(next(), Some(StdinLine::Unreadable(why)) if why.contains("longer")));
+        assert!(matches!(next(), Some(StdinLine::Unreadable(why)) if why.contains("UTF-8")));
+        assert_eq!(next(), Some(StdinLine::Text("last".into())));
+        assert_eq!(next(), None);
+    }
+}

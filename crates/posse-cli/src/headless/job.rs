@@ -1,0 +1,190 @@
+//! From what the command line asks for to an exit code: the agent is opened, told what to do, and heard to the end.
+
+use std::process::ExitCode;
+
+use posse_port::clock::SystemClock;
+use posse_protocol::{Command, ContentBlock, Name, Outcome, TeamPlan};
+use posse_runtime::live::handle::Agent;
+use serde_json::json;
+use uuid::Uuid;
+
+use super::controller::{Controller, RunPlan, RunResult};
+use super::input::stdin;
+use super::render::{Renderer, result};
+use super::signals;
+use super::team_watch::TeamWatch;
+use super::{event_loop, stop};
+use crate::assemble::open::{self, Started};
+use crate::assemble::options::{OutputFormat, RunOptions};
+use crate::assemble::run_config::RunConfig;
+use crate::definitions::slash::SlashError;
+use crate::error::{self, Advised};
+use crate::output::{json_line, print, say};
+
+/// What an agent is to do.
+pub(crate) struct RunJob {
+    pub(crate) config: RunConfig,
+    pub(crate) first: FirstInput,
+}
+
+/// What it is told first.
+pub(crate) enum FirstInput {
+    /// A person's words, or what was left of the last ones.
+    Words(Option<Vec<ContentBlock>>),
+    /// What others have left to do; the agent itself may have nothing.
+    Rest,
+    /// The goal of a team that is raised for it.
+    Team {
+        name: Name,
+        plan: Box<TeamPlan>,
+        words: Vec<ContentBlock>,
+    },
+}
+
+impl FirstInput {
+    fn command(self, started: &Started, listening: bool) -> Result<Option<Command>, Advised> {
+        let words = match self {
+            Self::Team { name, plan, words } => {
+                return Ok(Some(Command::Team { name, plan, words }));
+            }
+            Self::Rest => return Ok(Some(Command::Continue)),
+            Self::Words(words) => words,
+        };
+        let unfinished = started.agent.unfinished;
+        match words {
+            Some(words) => started.slash.read(words).map(Some).map_err(no_command),
+            // Who sends lines says what it does next.
+            None if listening => Ok(None),
+            None if unfinished => Ok(Some(Command::Continue)),
+            None => Err(Advised {
+                what: format!("session {} has nothing left to do", started.facts.session),
+                advice: format!(
+                    "tell it something: {} \"and now the tests\"",
+                    started.facts.again
+                ),
+            }),
+        }
+    }
+}
+
+/// Does what is found to be asked for. Programs hear in a line of their own if it cannot even begin.
+pub(crate) fn run(
+    options: &RunOptions,
+    job: impl FnOnce() -> anyhow::Result<RunJob>,
+) -> anyhow::Result<ExitCode> {
+    let output = options.output_format();
+    let result = job().and_then(|job| begin(options, job));
+    if let Err(error) = &result
+        && !error::is_broken_pipe(error)
+        && output != OutputFormat::Text
+    {
+        let line = json!({
+            "type": "result", "subtype": "error_during_execution", "is_error": true, "num_turns": 0,
+            "errors": [format!("{error:#}")], "terminal_reason": "failed", "uuid": Uuid::now_v7(),
+        });
+        print(json_line(&line).as_bytes())?;
+    }
+    result
+}
+
+/// Does it, in a runtime of its own.
+fn begin(options: &RunOptions, job: RunJob) -> anyhow::Result<ExitCode> {
+    let runtime = crate::config::runtime()?;
+    let result = runtime.block_on(work(options, job));
+    // Whatever still waits in a thread, for a line that never comes for one, is not waited for.
+    runtime.shutdown_background();
+    result
+}
+
+async fn work(options: &RunOptions, job: RunJob) -> anyhow::Result<ExitCode> {
+    let RunJob { config, first } = job;
+    let listening = options.by_lines();
+    let (team, is_new) = (config.team.clone(), config.which.is_none());
+    let started = open::open(config).await?;
+    let first = first.command(&started, listening)?;
+    let Started {
+        runtime,
+        agent,
+        facts,
+        store,
+        live,
+        skills,
+        slash,
+        swept,
+    } = started;
+    let Agent {
+        handle, mut events, ..
+    } = agent;
+    let again = facts.again.clone();
+    let watch = team
+        .clone()
+        .map(|team| TeamWatch::new(store.store.clone(), facts.session, team, is_new));
+    let plan = RunPlan {
+        main: facts.session,
+        first,
+        listening,
+        started_in: facts.mode,
+        patience: options.patience(),
+        slash,
+        led: team.is_some(),
+    };
+    let controller = Controller::new(Renderer::new(options, facts, team.is_some()), plan);
+    let (clock, lines) = (SystemClock::default(), listening.then(stdin::lines));
+    let stopping = stop::when_told(store);
+    tokio::pin!(stopping);
+    let _watching = (live.watch(), skills.watch());
+    let outside = event_loop::LoopInputs {
+        lines,
+        swept,
+        watch,
+    };
+    let ending = tokio::select! {
+        ending = event_loop::run(controller, handle, &mut events, outside, &clock) => ending,
+        Err(error) = &mut stopping => Err(error),
+    };
+    if !ending.as_ref().is_ok_and(RunResult::leaves_at_once) {
+        // Events are read on, so that the agent does not wait for us while we wait for it.
+        let drain = async { while events.recv().await.is_some() {} };
+        signals::unless_signalled(async { tokio::join!(runtime.shut_down(), drain) }).await?;
+    }
+    let ending = ending?;
+    if team.is_some() && ending.is_interrupted() {
+        say(&format!(
+            "the team keeps what it has done; go on with: {again}"
+        ));
+    }
+    Ok(finish(&ending, &again))
+}
+
+/// Returns the error for a prompt that looks like a command and is not one.
+fn no_command(error: SlashError) -> Advised {
+    let advice =
+        "`posse skills list` tells what can be called; a word before the slash makes it a prompt";
+    Advised {
+        what: error.to_string(),
+        advice: advice.into(),
+    }
+}
+
+/// Says what went wrong, if anything did, and gives the exit code.
+fn finish(ending: &RunResult, again: &str) -> ExitCode {
+    let code = match &ending.last {
+        Some(end) => {
+            match (&end.outcome, result::complaint(&end.outcome)) {
+                (Outcome::Interrupted, _) => say("interrupted"),
+                (outcome, Some(complaint)) => {
+                    error::tell(&complaint, result::advice(outcome, again).as_deref());
+                }
+                (_, None) => {}
+            }
+            result::exit_code(&end.outcome)
+        }
+        None => 0,
+    };
+    match code {
+        _ if ending.is_interrupted() => ExitCode::from(error::INTERRUPTED),
+        0 if ending.not_understood => ExitCode::from(error::FAILED),
+        0 if ending.gave_up => ExitCode::from(error::LIMITED),
+        code => ExitCode::from(code),
+    }
+}

@@ -1,0 +1,474 @@
+//! What passes between the members that a process hosts and the person in front of it, decided without waiting
+//! for anything.
+
+use std::collections::{HashMap, VecDeque};
+use std::time::Duration;
+
+use posse_protocol::{
+    AgentId, Answer, Command, ContentBlock, EntryKind, Event, EventKind, MemberChange, MemberNews,
+    Question, Team,
+};
+
+use crate::assemble::facts::SessionFacts;
+use crate::headless::input::stdin::StdinLine;
+use crate::headless::output_item::OutputItem;
+use crate::headless::render::text::{self, TextRenderer};
+use crate::headless::runs::Runs;
+use crate::output::paint::{color_in, painted};
+use crate::output::transcript::shortened;
+use crate::output::{one_line, tame};
+
+/// How long a member that has nothing to do is hosted on after the lead's process is gone.
+const GRACE: Duration = Duration::from_secs(10);
+/// The longest line about what a member is told or asks, in characters.
+const LONGEST: usize = 160;
+
+/// Somebody who is hosted here.
+struct HostedMember {
+    /// What it is called, in its colour.
+    name: String,
+    text: TextRenderer,
+    running: bool,
+}
+
+/// Why it is over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ConversationEnd {
+    /// Everybody here has ended, or has been taken elsewhere.
+    Ended,
+    /// The person leaves.
+    Left,
+    /// The lead's process is gone, and nobody has anything to do.
+    Abandoned,
+}
+
+/// Where things stand.
+pub(super) struct Conversation {
+    team: Team,
+    facts: SessionFacts,
+    hosted: HashMap<AgentId, HostedMember>,
+    /// The one that typed words are for, if there is but one.
+    only: Option<AgentId>,
+    /// Others that belong to somebody here: what they start.
+    runs: Runs,
+    pending: VecDeque<Command>,
+    questions: VecDeque<(AgentId, Question)>,
+    /// Whether the person wants to leave if it is said once more.
+    leaving: bool,
+    /// How long the lead has been gone while nobody works.
+    alone: Duration,
+    over: Option<ConversationEnd>,
+}
+
+impl Conversation {
+    /// With whoever of the team is hosted here.
+    pub(super) fn new(
+        team: Team,
+        facts: SessionFacts,
+        agents: &[AgentId],
+        only: Option<AgentId>,
+    ) -> Self {
+        let mut talk = Self {
+            team,
+            facts,
+            hosted: HashMap::new(),
+            only,
+            runs: Runs::default(),
+            pending: VecDeque::new(),
+            questions: VecDeque::new(),
+            leaving: false,
+            alone: Duration::ZERO,
+            over: None,
+        };
+        for agent in agents {
+            talk.host(*agent);
+        }
+        talk
+    }
+
+    fn host(&mut self, agent: AgentId) -> &mut HostedMember {
+        let member = self
+            .team
+            .members
+            .iter()
+            .find(|member| member.agent == agent);
+        let name = match member {
+            Some(member) => painted(
+                &format!("{}@{}", member.name, self.team.name),
+                &member.color,
+            ),
+            None => agent.to_string(),
+        };
+        let live = self.only.is_some();
+        let (facts, running) = (
+            self.facts.clone(),
+            member.is_some_and(|member| member.state.is_busy()),
+        );
+        self.hosted.entry(agent).or_insert_with(|| HostedMember {
+            name,
+            text: TextRenderer::new(facts, live, true),
+            running,
+        })
+    }
+
+    /// Returns what is written before anything happens.
+    pub(super) fn greet(&self) -> Vec<OutputItem> {
+        let mut items = Vec::new();
+        for member in self
+            .team
+            .members
+            .iter()
+            .filter(|member| self.hosted.contains_key(&member.agent))
+        {
+            let title = painted(
+                &format!("{}@{}", member.name, self.team.name),
+                &member.color,
+            );
+            let about = format!("{} · {}", member.agent_type, member.model);
+            items.push(OutputItem::Out(format!(
+                "\x1b[1m{title}\x1b[22m  {}\n",
+                tame(&about)
+            )));
+        }
+        items.push(OutputItem::Note(
+            match (self.hosted.is_empty(), self.only) {
+                (true, _) => format!(
+                    "nobody of {} is free; who becomes so is hosted here",
+                    self.team.name
+                ),
+                (false, Some(_)) => {
+                    "what you type goes to it; Ctrl-C interrupts it, twice leaves it to the lead"
+                        .into()
+                }
+                (false, None) => "Ctrl-C twice gives them back".into(),
+            },
+        ));
+        items
+    }
+
+    pub(super) fn next_command(&mut self) -> Option<Command> {
+        self.pending.pop_front()
+    }
+
+    pub(super) fn over(&self) -> Option<ConversationEnd> {
+        self.over
+    }
+
+    /// Nothing more will happen to anybody here.
+    pub(super) fn gone(&mut self) {
+        self.over.get_or_insert(ConversationEnd::Ended);
+    }
+
+    /// Something happened to somebody.
+    pub(super) fn event(&mut self, event: Event) -> Vec<OutputItem> {
+        let Event { agent, kind } = event;
+        if let EventKind::Run(news) = &kind {
+            // Whoever is hosted here is told of by its own words.
+            if self
+                .hosted
+                .keys()
+                .any(|hosted| hosted.uuid() == news.run.task)
+            {
+                return Vec::new();
+            }
+            self.runs.news(news);
+        }
+        match kind {
+            EventKind::Member(news) => return self.news(agent, &news),
+            EventKind::Asked(question) => return self.asked(agent, question),
+            EventKind::Withdrawn { call } => {
+                self.questions
+                    .retain(|(asker, question)| *asker != agent || question.call != call);
+                return Vec::new();
+            }
+            _ => {}
+        }
+        let alone = self.only.is_some();
+        let Some(hosted) = self.hosted.get_mut(&agent) else {
+            return self.below(agent, &kind);
+        };
+        match &kind {
+            EventKind::Started => {
+                hosted.running = true;
+                self.leaving = false;
+            }
+            EventKind::Ended(_) => hosted.running = false,
+            _ => {}
+        }
+        let mut items = Vec::new();
+        if let EventKind::Entry(entry) = &kind
+            && entry.kind == EntryKind::Prompt
+        {
+            items.extend(
+                told(&entry.message.content, &self.team)
+                    .map(|line| hosted.text.trouble(line))
+                    .unwrap_or_default(),
+            );
+        }
+        items.extend(hosted.text.event(&kind, &self.runs));
+        if let (EventKind::Ended(end), false) = (&kind, alone)
+            && let Some(line) = first_line(&end.text)
+        {
+            items.push(OutputItem::Note(tame(&shortened(line, LONGEST))));
+        }
+        if alone {
+            items
+        } else {
+            named(&hosted.name, items)
+        }
+    }
+
+    /// Something happened to somebody whom a member has started.
+    fn below(&mut self, agent: AgentId, kind: &EventKind) -> Vec<OutputItem> {
+        let note = match kind {
+            EventKind::Denied(denial) => text::denied(denial, Some(&self.runs.called(agent))),
+            EventKind::Unheard(what) => text::unheard(what),
+            _ => return Vec::new(),
+        };
+        vec![OutputItem::Note(note)]
+    }
+
+    fn news(&mut self, agent: AgentId, news: &MemberNews) -> Vec<OutputItem> {
+        let name = painted(&format!("{}@{}", news.name, news.team), &news.color);
+        let mut note = |what: &str| match self.hosted.get_mut(&agent) {
+            Some(hosted) => hosted.text.trouble(format!("{name} {what}")),
+            None => vec![OutputItem::Note(format!("{name} {what}"))],
+        };
+        match &news.what {
+            // That is what this process is for.
+            MemberChange::TakenOver if self.only == Some(agent) => Vec::new(),
+            MemberChange::TakenOver => {
+                let items = note("is hosted here from now on");
+                self.host(agent);
+                items
+            }
+            MemberChange::Idle(report) => {
+                let why = report
+                    .error
+                    .as_deref()
+                    .map(|error| format!(": {}", shortened(error, LONGEST)));
+                let items = note(&tame(&format!("is idle{}", why.unwrap_or_default())));
+                self.host(agent).running = false;
+                items
+            }
+            MemberChange::Left => {
+                let items = note("has left the team");
+                self.hosted.remove(&agent);
+                if self.only == Some(agent) {
+                    self.over.get_or_insert(ConversationEnd::Ended);
+                }
+                items
+            }
+            MemberChange::Joined { .. } | MemberChange::Running => Vec::new(),
+        }
+    }
+
+    fn asked(&mut self, agent: AgentId, question: Question) -> Vec<OutputItem> {
+        self.questions.push_back((agent, question));
+        if self.questions.len() == 1 {
+            self.ask()
+        } else {
+            Vec::new()
+        }
+    }
+
+    /// Asks what is open.
+    fn ask(&mut self) -> Vec<OutputItem> {
+        let Some((agent, question)) = self.questions.front() else {
+            return Vec::new();
+        };
+        let who = match (self.hosted.get(agent), self.only) {
+            (Some(_), Some(_)) => String::new(),
+            (Some(hosted), None) => format!("{}: ", hosted.name),
+            (None, _) => format!(
+                "{}: ",
+                tame(question.from.as_deref().unwrap_or("a sub-agent"))
+            ),
+        };
+        // All of it: what is not seen is not allowed by anybody.
+        let line = format!(
+            "? {who}{}\n  │ {}\n  ({}) — y or n",
+            one_line(&question.tool),
+            tame(&wanted(question)).replace('\n', "\n  │ "),
+            one_line(&shortened(&question.why, LONGEST))
+        );
+        match self.hosted.get_mut(agent) {
+            Some(hosted) => hosted.text.trouble(line),
+            None => vec![OutputItem::Note(line)],
+        }
+    }
+
+    /// Takes a line that was typed; none is the end of them.
+    pub(super) fn line(&mut self, came: Option<StdinLine>) -> Vec<OutputItem> {
+        let words = match came {
+            None => return Vec::new(),
+            Some(StdinLine::Unreadable(what)) => {
+                return vec![OutputItem::Note(format!("not heard: {what}"))];
+            }
+            Some(StdinLine::Text(words)) => words.trim().to_owned(),
+        };
+        self.leaving = false;
+        if !self.questions.is_empty() {
+            return self.answered(&words);
+        }
+        match (words.is_empty(), self.only) {
+            (true, _) => Vec::new(),
+            (false, Some(agent)) => {
+                self.tell(agent, Command::Prompt(vec![ContentBlock::text(words)]));
+                Vec::new()
+            }
+            (false, None) => {
+                let how = format!(
+                    "speak with one of them by `posse team attach MEMBER@{}`",
+                    self.team.name
+                );
+                vec![OutputItem::Note(how)]
+            }
+        }
+    }
+
+    fn answered(&mut self, words: &str) -> Vec<OutputItem> {
+        let answer = match words.to_ascii_lowercase().as_str() {
+            "y" | "yes" => Answer::Allow { input: None },
+            "n" | "no" => Answer::Deny {
+                message: "the user said no".into(),
+                interrupt: false,
+            },
+            _ => {
+                return vec![OutputItem::Note(
+                    "answer y or n first; that was told to nobody".into(),
+                )];
+            }
+        };
+        if let Some((agent, question)) = self.questions.pop_front() {
+            self.pending.push_back(Command::Answer {
+                agent,
+                call: question.call,
+                answer,
+            });
+        }
+        self.ask()
+    }
+
+    fn tell(&mut self, agent: AgentId, command: Command) {
+        self.pending.push_back(Command::To {
+            agent,
+            command: Box::new(command),
+        });
+    }
+
+    /// Ctrl-C: who works is interrupted; once more, and the person leaves.
+    pub(super) fn interrupt(&mut self) -> Vec<OutputItem> {
+        if std::mem::replace(&mut self.leaving, true) {
+            self.over.get_or_insert(ConversationEnd::Left);
+            return Vec::new();
+        }
+        let busy = self
+            .only
+            .filter(|only| self.hosted.get(only).is_some_and(|hosted| hosted.running));
+        if let Some(agent) = busy {
+            self.tell(agent, Command::Interrupt);
+            return vec![OutputItem::Note(
+                "interrupting; once more to leave it to the lead".into(),
+            )];
+        }
+        vec![OutputItem::Note(
+            "once more to leave; the lead's process goes on with who is here".into(),
+        )]
+    }
+
+    /// The terminal is gone, or somebody ends the process.
+    pub(super) fn hang_up(&mut self) {
+        self.over.get_or_insert(ConversationEnd::Left);
+    }
+
+    /// So much time has passed, and somebody looked whether the lead's process is there.
+    pub(super) fn passed(&mut self, time: Duration, lead_is_there: bool) {
+        let idle = self.hosted.values().all(|hosted| !hosted.running);
+        self.alone = if lead_is_there || !idle {
+            Duration::ZERO
+        } else {
+            self.alone + time
+        };
+        if self.alone >= GRACE {
+            self.over.get_or_insert(ConversationEnd::Abandoned);
+        }
+    }
+
+    /// Returns the last line.
+    pub(super) fn farewell(&self) -> String {
+        let (team, again) = (&self.team.name, &self.facts.again);
+        match self.over {
+            Some(ConversationEnd::Left) => {
+                format!("left; the process of the lead goes on with it, or {again} does")
+            }
+            Some(ConversationEnd::Abandoned) => {
+                format!(
+                    "the process that leads {team} is gone, and there is nothing to do; go on with: {again}"
+                )
+            }
+            Some(ConversationEnd::Ended) | None => format!("done for {team}"),
+        }
+    }
+}
+
+/// Returns what a question is about: a command as it would run, or the whole input of another tool.
+fn wanted(question: &Question) -> String {
+    let Ok(serde_json::Value::Object(mut input)) = serde_json::from_str(question.input.get())
+    else {
+        return question.input.get().to_owned();
+    };
+    match (question.tool.as_str(), input.remove("command")) {
+        ("Bash", Some(serde_json::Value::String(command))) if input.is_empty() => command,
+        ("Bash", Some(serde_json::Value::String(command))) => {
+            format!("{command}\n{}", serde_json::Value::Object(input))
+        }
+        _ => question.input.get().to_owned(),
+    }
+}
+
+/// Returns what somebody was told, in a line: of mail who wrote it and how it begins, in the
+/// sender's colour.
+fn told(content: &[ContentBlock], team: &Team) -> Option<String> {
+    let shown = |line: &str| one_line(&shortened(line, LONGEST));
+    content.iter().rev().find_map(|block| match block {
+        ContentBlock::Text { text, .. } => match mail(text) {
+            Some((from, line)) => {
+                let color = color_in(team, from).unwrap_or_default();
+                Some(format!(
+                    "» {}",
+                    painted(&shown(&format!("{from}: {line}")), color)
+                ))
+            }
+            None => first_line(text).map(|line| format!("» {}", shown(line))),
+        },
+        _ => None,
+    })
+}
+
+/// Returns the newest of the mail that a text shows: from whom, and how it begins.
+fn mail(text: &str) -> Option<(&str, &str)> {
+    let (_, mail) = text.rsplit_once("<mail from=\"")?;
+    let (from, rest) = mail.split_once('"')?;
+    let (_, body) = rest.split_once(">\n")?;
+    Some((from, first_line(body)?))
+}
+
+/// Returns the first line that is no frame of something.
+fn first_line(text: &str) -> Option<&str> {
+    text.lines()
+        .map(str::trim)
+        .find(|line| !line.is_empty() && !line.starts_with('<'))
+}
+
+/// Lines with the name of whom they are about.
+fn named(name: &str, items: Vec<OutputItem>) -> Vec<OutputItem> {
+    let with = |items| match items {
+        OutputItem::Note(note) => OutputItem::Note(format!("{name}: {note}")),
+        items => items,
+    };
+    items.into_iter().map(with).collect()
+}
+
+#[cfg(test)]
+mod tests;

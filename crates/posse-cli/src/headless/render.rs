@@ -1,0 +1,274 @@
+//! How a run is shown: as text, as one object, or as lines.
+
+pub(crate) mod json_lines;
+pub(crate) mod members;
+pub(crate) mod partial;
+pub(crate) mod progress;
+pub(crate) mod result;
+pub(crate) mod shape;
+pub(crate) mod tasks;
+pub(crate) mod text;
+
+use std::io::IsTerminal;
+use std::time::Duration;
+
+use posse_protocol::{
+    AgentId, Command, EventKind, MemberNews, RunChange, RunEnd, RunFacts, RunStatus,
+};
+use serde_json::json;
+use uuid::Uuid;
+
+use self::json_lines::JsonLines;
+use self::text::TextRenderer;
+use super::output_item::{OutputItem, line};
+use super::runs::{Runs, called};
+use super::team_snapshot::TeamSnapshot;
+use crate::assemble::facts::SessionFacts;
+use crate::assemble::options::{OutputFormat, RunOptions};
+use crate::output::{one_line, tame};
+
+/// So many runs are named in a line for people.
+const NAMED: usize = 4;
+
+/// One of the forms.
+pub(crate) enum Renderer {
+    Text(TextRenderer),
+    Json(SessionFacts),
+    Lines(JsonLines),
+}
+
+impl Renderer {
+    /// Returns the renderer that the options ask for. A team's lead says its words at the end only:
+    /// until then others have something to tell.
+    pub(crate) fn new(options: &RunOptions, facts: SessionFacts, team: bool) -> Self {
+        let person = std::io::stderr().is_terminal();
+        match options.output_format() {
+            OutputFormat::Text => {
+                let live = std::io::stdout().is_terminal() && !team;
+                Self::Text(TextRenderer::new(facts, live, person || options.verbose))
+            }
+            OutputFormat::Json => Self::Json(facts),
+            OutputFormat::StreamJson => {
+                Self::Lines(JsonLines::new(facts, options.include_partial_messages))
+            }
+        }
+    }
+
+    /// Returns what is written before anything happens.
+    pub(crate) fn greet(&self) -> Vec<OutputItem> {
+        match self {
+            Self::Lines(lines) => vec![line(&lines.init())],
+            Self::Text(_) | Self::Json(_) => Vec::new(),
+        }
+    }
+
+    /// Takes note of what the agent will be told.
+    pub(crate) fn told(&mut self, command: &Command) {
+        if let (
+            Self::Lines(lines),
+            Command::Prompt(content)
+            | Command::Skill { words: content, .. }
+            | Command::Team { words: content, .. },
+        ) = (self, command)
+        {
+            lines.told(content.clone());
+        }
+    }
+
+    /// Returns what is written of an event of the main agent.
+    pub(crate) fn event(&mut self, event: &EventKind, runs: &Runs) -> Vec<OutputItem> {
+        match (self, event) {
+            (Self::Text(text), event) => text.event(event, runs),
+            (Self::Lines(lines), EventKind::Unheard(what)) => {
+                vec![unheard(what), line(&lines.unheard(what))]
+            }
+            (Self::Lines(lines), event) => lines.event(event).iter().map(line).collect(),
+            (Self::Json(_), EventKind::Retry(retry)) => {
+                vec![OutputItem::Note(text::failed_attempt(retry, ""))]
+            }
+            (Self::Json(_), EventKind::Unheard(what)) => vec![unheard(what)],
+            (Self::Json(_), EventKind::Run(news)) => match &news.what {
+                // It is no end, and whoever pays has to know.
+                RunChange::Ended(end) if end.status == RunStatus::Paused => {
+                    vec![OutputItem::Note(one_line(&progress::ended(&news.run, end)))]
+                }
+                _ => Vec::new(),
+            },
+            (Self::Json(_), _) => Vec::new(),
+        }
+    }
+
+    /// Returns what is written of what happened to a member of a team.
+    pub(crate) fn member(&mut self, agent: AgentId, news: &MemberNews) -> Vec<OutputItem> {
+        match self {
+            Self::Text(text) => {
+                members::note(news).map_or_else(Vec::new, |note| text.trouble(note))
+            }
+            Self::Json(_) => Vec::new(),
+            Self::Lines(lines) => vec![line(&lines.member(agent, news))],
+        }
+    }
+
+    /// Returns what is written of how the team stands.
+    pub(crate) fn seen(&mut self, seen: &TeamSnapshot, elapsed: Duration) -> Vec<OutputItem> {
+        let mut items = match self {
+            Self::Text(text) => text.tasks(seen),
+            Self::Json(_) => Vec::new(),
+            Self::Lines(lines) => {
+                let team = seen.team.name.as_str();
+                seen.changed
+                    .iter()
+                    .map(|task| line(&lines.task(team, task)))
+                    .collect()
+            }
+        };
+        items.push(OutputItem::Panel(Box::new(seen.panel(elapsed))));
+        items
+    }
+
+    /// Returns what is written of an event of a sub-agent.
+    pub(crate) fn event_below(
+        &mut self,
+        agent: AgentId,
+        event: &EventKind,
+        runs: &Runs,
+    ) -> Vec<OutputItem> {
+        match event {
+            EventKind::Run(_) | EventKind::Unheard(_) => self.event(event, runs),
+            EventKind::Denied(denial) => {
+                let name = runs.called(agent);
+                let note = || text::denied(denial, Some(&name));
+                match self {
+                    Self::Lines(lines) => vec![line(&lines.denied_below(agent, &name, denial))],
+                    Self::Text(text) => text.trouble(note()),
+                    // The result lists those of the main agent only.
+                    Self::Json(_) => vec![OutputItem::Note(note())],
+                }
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    /// Returns what is written when nothing more will happen. `all` is the last run's end, with
+    /// what all took; `left` is what was stopped because nobody waits any longer; `broken_off` says
+    /// that a team was stopped before it was done.
+    pub(crate) fn finish(
+        &mut self,
+        all: &RunEnd,
+        left: &[RunFacts],
+        broken_off: bool,
+    ) -> Vec<OutputItem> {
+        match self {
+            Self::Text(text) => text.finish(all, broken_off),
+            Self::Json(facts) => {
+                let mut result = result::result(facts.session, all);
+                result["uuid"] = json!(Uuid::now_v7());
+                if !left.is_empty() {
+                    result["left_running"] = tasks::list(left);
+                }
+                vec![line(&result)]
+            }
+            // Each run has had its line.
+            Self::Lines(_) => Vec::new(),
+        }
+    }
+
+    /// Returns what is written while background runs are waited for.
+    pub(crate) fn waiting(&mut self, live: usize, runs: &Runs) -> Vec<OutputItem> {
+        let known: Vec<&RunFacts> = runs.background().collect();
+        let what = format!(
+            "waiting for {}{}; Ctrl-C stops",
+            counted(live),
+            listed(&known)
+        );
+        let note = one_line(&what);
+        match self {
+            Self::Text(text) => text.waiting(note),
+            Self::Json(_) | Self::Lines(_) => vec![OutputItem::Aside(note)],
+        }
+    }
+
+    /// Returns what is written when they were waited for long enough.
+    pub(crate) fn left_running(
+        &mut self,
+        live: usize,
+        left: &[RunFacts],
+        seconds: u64,
+    ) -> Vec<OutputItem> {
+        let known: Vec<&RunFacts> = left.iter().collect();
+        let long = if seconds == 0 {
+            String::new()
+        } else {
+            format!(" none of it ended for {seconds} s;")
+        };
+        let what = format!(
+            "left running:{long} {} will be stopped{}",
+            counted(live),
+            listed(&known)
+        );
+        let note = one_line(&what);
+        match self {
+            Self::Text(text) => text.trouble(note),
+            Self::Json(_) => vec![OutputItem::Note(note)],
+            Self::Lines(lines) => vec![
+                OutputItem::Note(note),
+                line(&lines.left_running(left, seconds)),
+            ],
+        }
+    }
+
+    /// Returns a line for people, between all else.
+    pub(crate) fn note(&mut self, note: String) -> Vec<OutputItem> {
+        match self {
+            Self::Text(text) => text.trouble(note),
+            Self::Json(_) | Self::Lines(_) => vec![OutputItem::Note(note)],
+        }
+    }
+
+    /// Returns what is written of a line of input that could not be read.
+    pub(crate) fn not_understood(&self, what: &str) -> Vec<OutputItem> {
+        let note = OutputItem::Note(format!("input: {}", tame(what)));
+        match self {
+            Self::Lines(lines) => vec![note, line(&lines.not_understood(what))],
+            Self::Text(_) | Self::Json(_) => vec![note],
+        }
+    }
+}
+
+fn unheard(what: &str) -> OutputItem {
+    OutputItem::Note(text::unheard(what))
+}
+
+fn counted(runs: usize) -> String {
+    if runs == 1 {
+        "1 background run".into()
+    } else {
+        format!("{runs} background runs")
+    }
+}
+
+/// Returns what some runs are called, after a colon; of many only the first.
+fn listed(runs: &[&RunFacts]) -> String {
+    let named: Vec<String> = runs.iter().take(NAMED).map(|run| called(run)).collect();
+    let more = runs.len() - named.len();
+    match (named.is_empty(), more) {
+        (true, _) => String::new(),
+        (false, 0) => format!(": {}", named.join(", ")),
+        (false, more) => format!(": {} and {more} more", named.join(", ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::headless::fixtures::run;
+
+    #[test]
+    fn of_many_runs_the_first_are_named() {
+        let runs: Vec<RunFacts> = (1..=6).map(run).collect();
+        let names = |count: usize| listed(&runs.iter().take(count).collect::<Vec<_>>());
+        let one = "Explore (find callers)";
+        assert_eq!((names(0), names(1)), (String::new(), format!(": {one}")));
+        assert_eq!(names(6), format!(": {one}, {one}, {one}, {one} and 2 more"));
+    }
+}

@@ -1,0 +1,392 @@
+//! What happens, as one JSON object per line: `--output-format stream-json`.
+
+use std::collections::VecDeque;
+
+use posse_protocol::{
+    AgentId, ContentBlock, Denial, Entry, EntryKind, EventKind, MemberNews, Retry, RunFacts, Task,
+};
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use super::partial::PartialReply;
+use super::{members, result, shape, tasks};
+use crate::assemble::facts::SessionFacts;
+
+/// Turns events into lines.
+pub(crate) struct JsonLines {
+    facts: SessionFacts,
+    /// Follows replies while they arrive, if that is wanted.
+    partial: Option<PartialReply>,
+    /// The prompts that are on their way to the transcript.
+    prompts: VecDeque<Vec<ContentBlock>>,
+    /// What is known of a compaction whose summary has not come yet.
+    compacting: Option<Value>,
+}
+
+impl JsonLines {
+    pub(crate) fn new(facts: SessionFacts, include_partial: bool) -> Self {
+        let partial = include_partial.then(PartialReply::default);
+        Self {
+            facts,
+            partial,
+            prompts: VecDeque::new(),
+            compacting: None,
+        }
+    }
+
+    /// Takes note of a prompt that the agent will be told.
+    pub(crate) fn told(&mut self, prompt: Vec<ContentBlock>) {
+        self.prompts.push_back(prompt);
+    }
+
+    /// Returns the first line: what the session is.
+    pub(crate) fn init(&self) -> Value {
+        let facts = &self.facts;
+        self.stamped(json!({
+            "type": "system", "subtype": "init",
+            "cwd": facts.cwd.to_string_lossy(), "tools": facts.tools, "mcp_servers": [], "model": facts.model,
+            "permissionMode": facts.mode, "slash_commands": facts.commands, "agents": facts.agents, "skills": facts.skills, "plugins": [],
+            "output_style": "default", "apiKeySource": facts.key_source.unwrap_or("none"),
+            "claude_code_version": env!("CARGO_PKG_VERSION"), "capabilities": [],
+        }))
+    }
+
+    /// Returns the lines of an event. Questions are not among them: they go by the control channel.
+    pub(crate) fn event(&mut self, event: &EventKind) -> Vec<Value> {
+        let told = match event {
+            EventKind::Entry(entry) => self.entry(entry),
+            EventKind::Delta(delta) => {
+                let events = self
+                    .partial
+                    .as_mut()
+                    .map_or_else(Vec::new, |partial| partial.delta(delta));
+                events.into_iter().map(stream_event).collect()
+            }
+            EventKind::Retry(retry) => {
+                if let Some(partial) = &mut self.partial {
+                    partial.void();
+                }
+                vec![retry_line(retry, self.facts.retries)]
+            }
+            EventKind::Denied(denial) => vec![denied_line(denial)],
+            EventKind::Mode(mode) => {
+                vec![json!({"type": "system", "subtype": "status", "permissionMode": mode})]
+            }
+            EventKind::Ended(end) => vec![result::result(self.facts.session, end)],
+            EventKind::Run(news) => tasks::lines(news, self.facts.session),
+            EventKind::Compacting { auto, tokens } => {
+                let trigger = if *auto { "auto" } else { "manual" };
+                self.compacting = Some(json!({"trigger": trigger, "pre_tokens": tokens}));
+                vec![json!({"type": "system", "subtype": "status", "status": "compacting"})]
+            }
+            EventKind::Started
+            | EventKind::Member(_)
+            | EventKind::Quiet
+            | EventKind::Unheard(_)
+            | EventKind::Asked(_)
+            | EventKind::Withdrawn { .. }
+            | EventKind::CallStarted { .. }
+            | EventKind::CallDone { .. } => Vec::new(),
+        };
+        told.into_iter().map(|line| self.stamped(line)).collect()
+    }
+
+    /// Returns the line about input that was not understood.
+    pub(crate) fn not_understood(&self, what: &str) -> Value {
+        self.stamped(json!({"type": "system", "subtype": "input_error", "error": what}))
+    }
+
+    /// Something that was told and reached nobody.
+    pub(crate) fn unheard(&self, what: &str) -> Value {
+        self.stamped(json!({"type": "system", "subtype": "unheard", "message": what}))
+    }
+
+    /// Something happened to a member of a team.
+    pub(crate) fn member(&self, agent: AgentId, news: &MemberNews) -> Value {
+        self.stamped(members::line(agent, news))
+    }
+
+    /// Returns the line about a task of a team that has changed.
+    pub(crate) fn task(&self, team: &str, task: &Task) -> Value {
+        self.stamped(members::task_line(team, task))
+    }
+
+    /// Returns the line about a denied call of a sub-agent.
+    pub(crate) fn denied_below(&self, agent: AgentId, name: &str, denial: &Denial) -> Value {
+        let mut line = denied_line(denial);
+        line["agent_id"] = json!(agent);
+        line["agent_name"] = json!(name);
+        self.stamped(line)
+    }
+
+    /// Returns what nobody waits for any longer.
+    pub(crate) fn left_running(&self, left: &[RunFacts], seconds: u64) -> Value {
+        self.stamped(json!({
+            "type": "system", "subtype": "left_running", "tasks": tasks::list(left), "waited_seconds": seconds,
+        }))
+    }
+
+    fn entry(&mut self, entry: &Entry) -> Vec<Value> {
+        let (EntryKind::Reply, Some(facts)) = (entry.kind, &entry.reply) else {
+            let mut line = json!({"type": "user", "message": shape::message(&entry.message), "parent_tool_use_id": null});
+            match entry.kind {
+                EntryKind::Prompt => line[self.origin(&entry.message.content)] = true.into(),
+                EntryKind::Compaction => {
+                    line["isSynthetic"] = true.into();
+                    let about = self.compacting.take().unwrap_or_default();
+                    let boundary = json!({"type": "system", "subtype": "compact_boundary", "compact_metadata": about});
+                    return vec![boundary, line];
+                }
+                EntryKind::Reply | EntryKind::Results => {}
+            }
+            return vec![line];
+        };
+        let events = self
+            .partial
+            .as_mut()
+            .map_or_else(Vec::new, |partial| partial.whole(facts));
+        let mut lines: Vec<Value> = events.into_iter().map(stream_event).collect();
+        let last = entry.message.content.len().saturating_sub(1);
+        let mut facts = facts.clone();
+        if facts.id.is_empty() {
+            // It was cut off before it had a name; lines of one reply must still be known as such.
+            facts.id = format!("msg_cut_{}", entry.seq);
+        }
+        lines.extend(entry.message.content.iter().enumerate().map(|(index, block)| {
+            let message = shape::reply_part(block, &facts, index == last);
+            let mut line = json!({"type": "assistant", "message": message, "parent_tool_use_id": null});
+            if facts.stop.is_none() {
+                line["aborted"] = true.into();
+            }
+            line
+        }));
+        lines
+    }
+
+    /// Returns whose words a prompt is. Who sent it knows it already; that it comes back says that
+    /// it will not be lost. What posse itself or another agent says was sent by nobody out there.
+    fn origin(&mut self, content: &[ContentBlock]) -> &'static str {
+        let is_next = |sent: &Vec<ContentBlock>| sent.iter().all(|block| content.contains(block));
+        match self.prompts.pop_front_if(|sent| is_next(sent)) {
+            Some(_) => "isReplay",
+            None => "isSynthetic",
+        }
+    }
+
+    fn stamped(&self, mut line: Value) -> Value {
+        line["uuid"] = json!(Uuid::now_v7());
+        line["session_id"] = json!(self.facts.session);
+        line
+    }
+}
+
+fn stream_event(event: Value) -> Value {
+    json!({"type": "stream_event", "event": event, "parent_tool_use_id": null})
+}
+
+fn retry_line(retry: &Retry, max_retries: u32) -> Value {
+    json!({
+        "type": "system", "subtype": "api_retry", "attempt": retry.attempt, "max_retries": max_retries,
+        "retry_delay_ms": retry.wait_ms, "error_status": retry.fault.status, "error": retry.fault.message,
+    })
+}
+
+fn denied_line(denial: &Denial) -> Value {
+    json!({
+        "type": "system", "subtype": "permission_denied", "tool_name": denial.tool,
+        "tool_use_id": denial.call, "tool_input": shape::value(&denial.input), "message": denial.why,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use posse_protocol::{
+        Delta, Fault, FaultClass, Message, Outcome, RawJson, ReplyFacts, StopReason, Usage,
+    };
+
+    use super::*;
+    use crate::headless::fixtures::{end, facts, session};
+
+    fn entry(kind: EntryKind, message: Message, stop: Option<StopReason>) -> EventKind {
+        let facts = ReplyFacts {
+            id: "msg_1".into(),
+            model: "m".into(),
+            stop,
+            usage: Usage::default(),
+            missed: None,
+        };
+        let reply = (kind == EntryKind::Reply).then_some(facts);
+        EventKind::Entry(Box::new(Entry {
+            seq: 0,
+            kind,
+            message: Arc::new(message),
+            reply,
+        }))
+    }
+
+    /// Returns the lines without what differs from run to run; all must carry it.
+    fn lines(lines: &mut JsonLines, event: &EventKind) -> Vec<Value> {
+        let mut told = lines.event(event);
+        for line in &mut told {
+            let line = line.as_object_mut().unwrap();
+            assert_eq!(line.remove("session_id").unwrap(), json!(session()));
+            assert!(Uuid::parse_str(line.remove("uuid").unwrap().as_str().unwrap()).is_ok());
+        }
+        told
+    }
+
+    #[test]
+    fn the_first_line_says_what_the_session_is() {
+        let init = JsonLines::new(facts(), false).init();
+        assert_eq!(
+            (&init["type"], &init["subtype"]),
+            (&json!("system"), &json!("init"))
+        );
+        assert_eq!(init["tools"], json!(["Read", "Bash"]));
+        assert_eq!(init["permissionMode"], json!("default"));
+        assert_eq!(
+            (&init["skills"], &init["slash_commands"]),
+            (&json!(["pdf"]), &json!(["pdf", "compact"]))
+        );
+        assert_eq!(
+            (&init["cwd"], &init["model"]),
+            (&json!("/work"), &json!("m"))
+        );
+    }
+
+    #[test]
+    fn a_reply_is_a_line_per_block_under_one_id() {
+        let mut out = JsonLines::new(facts(), false);
+        let call = ContentBlock::ToolUse {
+            id: "t1".into(),
+            name: "Read".into(),
+            input: RawJson::parse(r#"{"file_path": "a"}"#).unwrap(),
+        };
+        let message = Message::assistant(vec![ContentBlock::text("I look."), call]);
+        let told = lines(
+            &mut out,
+            &entry(EntryKind::Reply, message, Some(StopReason::ToolUse)),
+        );
+        let usage = shape::usage(&Usage::default());
+        let part = |block: Value, stop: Value| {
+            json!({
+                "type": "assistant",
+                "message": {
+                    "id": "msg_1", "type": "message", "role": "assistant", "model": "m", "content": [block],
+                    "stop_reason": stop, "stop_sequence": null, "usage": usage,
+                },
+                "parent_tool_use_id": null,
+            })
+        };
+        let use_block =
+            json!({"type": "tool_use", "id": "t1", "name": "Read", "input": {"file_path": "a"}});
+        assert_eq!(
+            told,
+            [
+                part(json!({"type": "text", "text": "I look."}), Value::Null),
+                part(use_block, json!("tool_use"))
+            ]
+        );
+    }
+
+    #[test]
+    fn prompts_come_back_and_results_are_told() {
+        let mut out = JsonLines::new(facts(), false);
+        out.told(vec![ContentBlock::text("fix it")]);
+        let told = lines(
+            &mut out,
+            &entry(EntryKind::Prompt, Message::user("a run has ended"), None),
+        );
+        assert_eq!(
+            (&told[0]["isSynthetic"], told[0].get("isReplay")),
+            (&json!(true), None)
+        );
+        let told = lines(
+            &mut out,
+            &entry(EntryKind::Prompt, Message::user("fix it"), None),
+        );
+        assert_eq!(
+            (&told[0]["isReplay"], told[0].get("isSynthetic")),
+            (&json!(true), None)
+        );
+        assert_eq!(
+            told[0]["message"]["content"],
+            json!([{"type": "text", "text": "fix it"}])
+        );
+        let result = ContentBlock::ToolResult {
+            tool_use_id: "t1".into(),
+            content: vec![posse_protocol::ToolContent::text("no such file")],
+            is_error: true,
+        };
+        let message = Message {
+            role: posse_protocol::Role::User,
+            content: vec![result],
+        };
+        let told = lines(&mut out, &entry(EntryKind::Results, message, None));
+        let block = json!({"type": "tool_result", "tool_use_id": "t1",
+            "content": [{"type": "text", "text": "no such file"}], "is_error": true});
+        assert_eq!(
+            told,
+            [
+                json!({"type": "user", "message": {"role": "user", "content": [block]}, "parent_tool_use_id": null})
+            ]
+        );
+    }
+
+    #[test]
+    fn a_reply_that_was_cut_off_says_so() {
+        let mut out = JsonLines::new(facts(), false);
+        let message = Message::assistant(vec![ContentBlock::text("I was abo")]);
+        let told = lines(&mut out, &entry(EntryKind::Reply, message, None));
+        assert_eq!(
+            (&told[0]["aborted"], &told[0]["message"]["stop_reason"]),
+            (&json!(true), &Value::Null)
+        );
+    }
+
+    #[test]
+    fn deltas_are_lines_only_if_they_are_wanted() {
+        let delta = EventKind::Delta(Delta::Text("a".into()));
+        assert!(lines(&mut JsonLines::new(facts(), false), &delta).is_empty());
+        let told = lines(&mut JsonLines::new(facts(), true), &delta);
+        assert_eq!(told.len(), 2);
+        assert_eq!(
+            told[1]["event"]["delta"],
+            json!({"type": "text_delta", "text": "a"})
+        );
+    }
+
+    #[test]
+    fn retries_denials_and_ends_are_lines() {
+        let mut out = JsonLines::new(facts(), true);
+        let fault = Fault {
+            class: FaultClass::Busy,
+            status: Some(529),
+            message: "overloaded".into(),
+        };
+        let told = lines(
+            &mut out,
+            &EventKind::Retry(Retry {
+                attempt: 1,
+                wait_ms: 20,
+                fault,
+            }),
+        );
+        let line = json!({"type": "system", "subtype": "api_retry", "attempt": 1, "max_retries": 8,
+            "retry_delay_ms": 20, "error_status": 529, "error": "overloaded"});
+        assert_eq!(told, [line]);
+        let end = end(Outcome::Completed);
+        let told = lines(&mut out, &EventKind::Denied(end.denials[0].clone()));
+        assert_eq!(
+            (&told[0]["tool_name"], &told[0]["message"]),
+            (&json!("Bash"), &json!("a rule says so"))
+        );
+        let told = lines(&mut out, &EventKind::Ended(Box::new(end)));
+        assert_eq!(
+            (&told[0]["type"], &told[0]["result"]),
+            (&json!("result"), &json!("all done"))
+        );
+    }
+}

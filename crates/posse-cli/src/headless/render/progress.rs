@@ -1,0 +1,222 @@
+//! Sub-agents and background commands for people: a line when one starts, moves to the background, uses a
+//! tool, or ends.
+
+use std::collections::HashMap;
+
+use posse_protocol::{Notification, RunChange, RunFacts, RunKind, RunNews, RunStatus, WorktreeEnd};
+use uuid::Uuid;
+
+use crate::headless::runs::described;
+use crate::output::transcript::shortened;
+
+/// With more of them at once only starts and ends are told.
+const FEW: usize = 4;
+/// The longest line about what one does, or why it failed, in characters.
+const LONGEST: usize = 120;
+
+/// Remembers how far each was told of.
+#[derive(Default)]
+pub(crate) struct Progress {
+    /// Tool uses, by run.
+    told: HashMap<Uuid, u32>,
+}
+
+impl Progress {
+    /// Returns the line about it; none if there is nothing worth one. `live` of them go on.
+    pub(crate) fn note(&mut self, news: &RunNews, live: usize) -> Option<String> {
+        let facts = &news.run;
+        let indent = "  ".repeat(facts.depth.saturating_sub(1).min(8) as usize);
+        let line = match &news.what {
+            RunChange::Started { background, .. } => started(facts, *background),
+            RunChange::Detached => format!("⇢ {} goes on in the background", described(facts)),
+            RunChange::Progress {
+                usage,
+                last_tool,
+                summary,
+            } => {
+                let told = self.told.entry(facts.task).or_default();
+                let is_new = usage.tool_uses > std::mem::replace(told, usage.tool_uses);
+                if !is_new || live > FEW {
+                    return None;
+                }
+                let doing = if summary.is_empty() {
+                    last_tool.as_deref()?
+                } else {
+                    summary
+                };
+                format!("· {}: {}", described(facts), shortened(doing, LONGEST))
+            }
+            RunChange::Ended(end) => {
+                self.told.remove(&facts.task);
+                ended(facts, end)
+            }
+        };
+        Some(format!("{indent}{line}"))
+    }
+}
+
+fn started(facts: &RunFacts, background: bool) -> String {
+    let what = match facts.kind {
+        RunKind::Agent => facts.agent_type.as_str(),
+        RunKind::Shell => "shell",
+    };
+    let name = facts
+        .name
+        .as_ref()
+        .map(|name| format!(" {name}"))
+        .unwrap_or_default();
+    let aside = if background { " (background)" } else { "" };
+    format!("⇢ {what}{name}: {}{aside}", described(facts))
+}
+
+/// Returns how a run ended, and what it took.
+pub(crate) fn ended(facts: &RunFacts, end: &Notification) -> String {
+    let usage = &end.usage;
+    let mut parts = vec![format!("⇠ {} {}", end.status.as_str(), described(facts))];
+    if end.status != RunStatus::Completed || facts.kind == RunKind::Shell {
+        let why = end.error.as_deref().unwrap_or(&end.summary);
+        parts.extend((!why.is_empty()).then(|| shortened(why, LONGEST)));
+    }
+    if facts.kind == RunKind::Agent {
+        let uses = if usage.tool_uses == 1 {
+            "tool use"
+        } else {
+            "tool uses"
+        };
+        parts.push(format!("{} {uses}", grouped(usage.tool_uses.into())));
+        parts.push(format!("{} tokens", grouped(usage.total_tokens)));
+    }
+    parts.push(format!("{:.1} s", usage.duration_ms as f64 / 1000.0));
+    if let Some(WorktreeEnd {
+        kept: Some(kept), ..
+    }) = &end.worktree
+    {
+        parts.push(format!(
+            "kept: {} (posse worktrees list)",
+            shortened(kept, LONGEST)
+        ));
+    }
+    parts.join(" · ")
+}
+
+/// Returns a number with a comma before every three digits.
+pub(crate) fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use posse_protocol::RunUsage;
+
+    use super::*;
+    use crate::headless::fixtures::{detached, progress, run, run_ended, started};
+
+    #[test]
+    fn a_run_has_a_line_for_its_start_each_tool_and_its_end() {
+        let mut shown = Progress::default();
+        let mut note = |news: RunNews| shown.note(&news, 1);
+        let named = RunFacts {
+            name: Some("scout".parse().unwrap()),
+            depth: 2,
+            ..run(2)
+        };
+        for (news, line) in [
+            (
+                started(run(1), true),
+                Some("⇢ Explore: find callers (background)"),
+            ),
+            (
+                started(named, false),
+                Some("  ⇢ Explore scout: find callers"),
+            ),
+            (progress(run(1), 0), None),
+            (progress(run(1), 1), Some("· find callers: Grep step")),
+            (progress(run(1), 1), None),
+            (progress(run(1), 3), Some("· find callers: Grep step")),
+            (
+                detached(run(1)),
+                Some("⇢ find callers goes on in the background"),
+            ),
+            (
+                run_ended(run(1)),
+                Some("⇠ completed find callers · 3 tool uses · 12,345 tokens · 4.2 s"),
+            ),
+        ] {
+            assert_eq!(note(news.clone()).as_deref(), line, "{news:?}");
+        }
+        assert!(shown.told.is_empty());
+    }
+
+    #[test]
+    fn many_at_once_are_told_of_by_starts_and_ends() {
+        let mut shown = Progress::default();
+        assert_eq!(shown.note(&progress(run(1), 1), 5), None);
+        assert!(shown.note(&started(run(2), true), 6).is_some());
+        assert!(shown.note(&progress(run(1), 2), 4).is_some());
+    }
+
+    #[test]
+    fn an_end_that_is_none_says_why() {
+        let RunChange::Ended(end) = run_ended(run(1)).what else {
+            panic!()
+        };
+        let failed = Notification {
+            status: RunStatus::Failed,
+            error: Some("the key was refused".into()),
+            ..*end.clone()
+        };
+        let line =
+            "⇠ failed find callers · the key was refused · 3 tool uses · 12,345 tokens · 4.2 s";
+        assert_eq!(ended(&run(1), &failed), line);
+        let shell = RunFacts {
+            kind: RunKind::Shell,
+            ..run(1)
+        };
+        let usage = RunUsage {
+            duration_ms: 1000,
+            ..RunUsage::default()
+        };
+        let exit = Notification {
+            summary: "exit code 0".into(),
+            usage,
+            ..*end.clone()
+        };
+        assert_eq!(
+            ended(&shell, &exit),
+            "⇠ completed find callers · exit code 0 · 1.0 s"
+        );
+        let kept = Some("2 commits".to_owned());
+        let worktree = WorktreeEnd {
+            path: "/t/a".into(),
+            branch: "posse/a".into(),
+            base: "3f".into(),
+            kept,
+        };
+        let changed = Notification {
+            worktree: Some(worktree),
+            ..*end
+        };
+        let line = "⇠ completed find callers · 3 tool uses · 12,345 tokens · 4.2 s · kept: 2 commits (posse worktrees list)";
+        assert_eq!(ended(&run(1), &changed), line);
+    }
+
+    #[test]
+    fn long_numbers_are_grouped() {
+        for (number, text) in [
+            (0, "0"),
+            (999, "999"),
+            (1000, "1,000"),
+            (1_234_567, "1,234,567"),
+        ] {
+            assert_eq!(grouped(number), text);
+        }
+    }
+}

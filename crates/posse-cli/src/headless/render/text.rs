@@ -1,0 +1,464 @@
+//! What happens, for people: the reply on stdout, progress and trouble on stderr.
+
+use std::collections::HashMap;
+
+use posse_protocol::{
+    Delta, Denial, EntryKind, EventKind, Outcome, Retry, RunChange, RunEnd, RunNews, RunStatus,
+    Usage,
+};
+
+use super::progress::{Progress, grouped};
+use super::{members, result};
+use crate::assemble::facts::SessionFacts;
+use crate::headless::output_item::OutputItem;
+use crate::headless::runs::Runs;
+use crate::headless::team_snapshot::TeamSnapshot;
+use crate::output::transcript::shortened;
+use crate::output::{in_words, one_line, tame};
+
+/// The longest reason of a failure that is told, in characters.
+const LONGEST_REASON: usize = 200;
+
+/// Turns events into text.
+pub(crate) struct TextRenderer {
+    facts: SessionFacts,
+    /// There if a person sees stdout: then replies show while they arrive. A pipe gets the last one,
+    /// whole, once it is certain.
+    live: Option<LiveReply>,
+    /// Whether progress is told.
+    notes: bool,
+    titles: HashMap<String, String>,
+    progress: Progress,
+}
+
+/// What a terminal shows of a reply that arrives.
+struct LiveReply {
+    at_line_start: bool,
+    /// Whether the present attempt has shown anything.
+    anything: bool,
+}
+
+impl TextRenderer {
+    pub(crate) fn new(facts: SessionFacts, live: bool, notes: bool) -> Self {
+        let (titles, progress) = (HashMap::new(), Progress::default());
+        Self {
+            facts,
+            live: live.then_some(LiveReply {
+                at_line_start: true,
+                anything: false,
+            }),
+            notes,
+            titles,
+            progress,
+        }
+    }
+
+    pub(crate) fn event(&mut self, event: &EventKind, runs: &Runs) -> Vec<OutputItem> {
+        let mut items = Vec::new();
+        match event {
+            EventKind::Delta(Delta::Started { .. }) => {
+                self.live.iter_mut().for_each(|live| live.anything = false);
+            }
+            EventKind::Delta(Delta::Text(text)) if !text.is_empty() => {
+                if let Some(live) = &mut self.live {
+                    live.anything = true;
+                    live.at_line_start = text.ends_with('\n');
+                    items.push(OutputItem::Out(tame(text)));
+                }
+            }
+            EventKind::Entry(entry) if entry.kind == EntryKind::Reply => self.end_line(&mut items),
+            EventKind::Retry(retry) => {
+                let shown = self
+                    .live
+                    .as_mut()
+                    .is_some_and(|live| std::mem::take(&mut live.anything));
+                let void = if shown {
+                    ", and what it had said is void"
+                } else {
+                    ""
+                };
+                self.tell(&mut items, failed_attempt(retry, void));
+            }
+            EventKind::CallStarted { call, tool, title } => {
+                self.titles.insert(call.clone(), title.clone());
+                // An agent that it starts is told of by itself.
+                if tool != "Agent" {
+                    self.note(&mut items, &format!("→ {title}"));
+                }
+            }
+            EventKind::CallDone { call, is_error } => {
+                if let Some(title) = self.titles.remove(call).filter(|_| *is_error) {
+                    self.note(&mut items, &format!("✗ {title}"));
+                }
+            }
+            EventKind::Denied(denial) => self.tell(&mut items, denied(denial, None)),
+            EventKind::Run(news) => self.run(news, runs, &mut items),
+            EventKind::Unheard(what) => self.tell(&mut items, unheard(what)),
+            EventKind::Mode(mode) => self.note(&mut items, &format!("permission mode: {mode}")),
+            EventKind::Ended(_) => self.end_line(&mut items),
+            EventKind::Compacting { auto, tokens } => {
+                let why = if *auto {
+                    "the context is nearly full"
+                } else {
+                    "as you asked"
+                };
+                self.note(
+                    &mut items,
+                    &format!("compacting the history ({tokens} tokens): {why}"),
+                );
+            }
+            EventKind::Started
+            | EventKind::Member(_)
+            | EventKind::Quiet
+            | EventKind::Entry(_)
+            | EventKind::Delta(_)
+            | EventKind::Asked(_)
+            | EventKind::Withdrawn { .. } => {}
+        }
+        items
+    }
+
+    /// Returns what is written when nothing more will happen: the last reply, and what all of it
+    /// took. What the lead of a team said before it was broken off is no result, and how to go on
+    /// is said later.
+    pub(crate) fn finish(&mut self, all: &RunEnd, broken_off: bool) -> Vec<OutputItem> {
+        let mut items = Vec::new();
+        self.end_line(&mut items);
+        let text = all.text.trim_end_matches('\n');
+        let is_result = matches!(
+            all.outcome,
+            Outcome::Completed | Outcome::Partial(_) | Outcome::Refused
+        );
+        if self.live.is_none() && is_result && !broken_off && !text.is_empty() {
+            items.push(OutputItem::Out(format!("{}\n", tame(text))));
+        }
+        if let Some(missed) = result::missed(&all.misses) {
+            self.tell(&mut items, one_line(&missed));
+        }
+        let (usage, cost, again) = (
+            result::usage(all),
+            in_words(result::cost(all)),
+            &self.facts.again,
+        );
+        let turns = if all.turns == 1 {
+            "1 turn".to_owned()
+        } else {
+            format!("{} turns", all.turns)
+        };
+        let (input, output) = (grouped(usage.prompt()), grouped(usage.output));
+        let below = all
+            .below
+            .iter()
+            .fold(Usage::default(), |sum, spent| sum + spent.usage);
+        let below = match below.prompt().saturating_add(below.output) {
+            0 => String::new(),
+            tokens => format!(" · sub-agents {} tokens", grouped(tokens)),
+        };
+        let go_on = if broken_off {
+            String::new()
+        } else {
+            format!(" · go on with: {again} …")
+        };
+        self.note(
+            &mut items,
+            &format!("{turns} · {input} tokens in, {output} out{below} · {cost}{go_on}"),
+        );
+        items
+    }
+
+    /// Returns tasks of a team that have changed.
+    pub(crate) fn tasks(&mut self, seen: &TeamSnapshot) -> Vec<OutputItem> {
+        let mut items = Vec::new();
+        for task in &seen.changed {
+            let note = members::task_note(task, seen.color(task));
+            note.into_iter()
+                .for_each(|note| self.tell(&mut items, note));
+        }
+        items
+    }
+
+    /// Something that is told wherever it is.
+    pub(crate) fn trouble(&mut self, note: String) -> Vec<OutputItem> {
+        let mut items = Vec::new();
+        self.tell(&mut items, note);
+        items
+    }
+
+    /// Returns what is waited for.
+    pub(crate) fn waiting(&mut self, note: String) -> Vec<OutputItem> {
+        let mut items = Vec::new();
+        self.note(&mut items, &note);
+        items
+    }
+
+    fn run(&mut self, news: &RunNews, runs: &Runs, items: &mut Vec<OutputItem>) {
+        // A run that was paused is no end, and whoever pays has to know.
+        let is_paused =
+            matches!(&news.what, RunChange::Ended(end) if end.status == RunStatus::Paused);
+        match self.progress.note(news, runs.len()) {
+            Some(note) if is_paused => self.tell(items, one_line(&note)),
+            Some(note) => self.note(items, &note),
+            None => {}
+        }
+    }
+
+    /// Progress never stands in the middle of a line of the reply.
+    fn note(&mut self, items: &mut Vec<OutputItem>, note: &str) {
+        if self.notes {
+            self.tell(items, one_line(note));
+        }
+    }
+
+    /// What is told also where no person looks on.
+    fn tell(&mut self, items: &mut Vec<OutputItem>, note: String) {
+        self.end_line(items);
+        items.push(OutputItem::Note(note));
+    }
+
+    fn end_line(&mut self, items: &mut Vec<OutputItem>) {
+        if let Some(live) = &mut self.live
+            && !std::mem::replace(&mut live.at_line_start, true)
+        {
+            items.push(OutputItem::Out("\n".into()));
+        }
+    }
+}
+
+/// Returns what is said of an attempt that failed.
+pub(crate) fn failed_attempt(retry: &Retry, void: &str) -> String {
+    let (why, wait) = (
+        shortened(&retry.fault.message, LONGEST_REASON),
+        retry.wait_ms as f64 / 1000.0,
+    );
+    one_line(&format!(
+        "attempt {} failed{void}: {why}; next in {wait:.1} s",
+        retry.attempt
+    ))
+}
+
+/// Returns what is said of a call that was denied, and to whom if not to the main agent.
+pub(crate) fn denied(denial: &Denial, whose: Option<&str>) -> String {
+    // Who denied it may have said that word already.
+    let why = denial
+        .why
+        .strip_prefix("Denied")
+        .map_or(format!(": {}", denial.why), str::to_owned);
+    let whose = whose.map(|name| format!("{name}: ")).unwrap_or_default();
+    one_line(&format!("✗ {whose}{} denied{why}", denial.tool))
+}
+
+/// Returns what is said of something that reached nobody.
+pub(crate) fn unheard(what: &str) -> String {
+    one_line(&format!("not heard: {what}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use posse_protocol::{Cost, Fault, FaultClass, Missed, Misses, Spent};
+
+    use super::*;
+    use crate::headless::fixtures::{end, facts, progress, run, run_ended, started};
+
+    fn happened(outcome: Outcome) -> Vec<EventKind> {
+        let fault = Fault {
+            class: FaultClass::Busy,
+            status: Some(529),
+            message: "busy\x1b[2J".into(),
+        };
+        let call = "t1".to_owned();
+        vec![
+            EventKind::Started,
+            EventKind::Delta(Delta::Text("wrong".into())),
+            EventKind::Retry(Retry {
+                attempt: 1,
+                wait_ms: 500,
+                fault,
+            }),
+            EventKind::Delta(Delta::Text("I look.\x1b[2J".into())),
+            EventKind::CallStarted {
+                call: call.clone(),
+                tool: "Read".into(),
+                title: "Read a\nb".into(),
+            },
+            EventKind::CallDone {
+                call,
+                is_error: true,
+            },
+            EventKind::Denied(end(Outcome::Completed).denials[0].clone()),
+            EventKind::Denied(Denial {
+                why: "Denied, since nobody is there".into(),
+                ..end(Outcome::Completed).denials[0].clone()
+            }),
+            EventKind::Delta(Delta::Text("all done".into())),
+            EventKind::Ended(Box::new(end(outcome))),
+        ]
+    }
+
+    fn shown(live: bool, notes: bool, outcome: Outcome) -> (String, Vec<String>) {
+        let (mut text, runs) = (TextRenderer::new(facts(), live, notes), Runs::default());
+        let mut items: Vec<OutputItem> = happened(outcome.clone())
+            .iter()
+            .flat_map(|event| text.event(event, &runs))
+            .collect();
+        items.extend(text.finish(&end(outcome), false));
+        written(items)
+    }
+
+    fn written(items: Vec<OutputItem>) -> (String, Vec<String>) {
+        let (mut out, mut told) = (String::new(), Vec::new());
+        for items in items {
+            match items {
+                OutputItem::Out(text) => out.push_str(&text),
+                OutputItem::Note(note) | OutputItem::Aside(note) => told.push(note),
+                OutputItem::Panel(_) => {}
+            }
+        }
+        (out, told)
+    }
+
+    #[test]
+    fn a_pipe_gets_the_last_reply_and_stderr_the_trouble() {
+        let trouble = [
+            "attempt 1 failed: busy\\u{1b}[2J; next in 0.5 s",
+            "✗ Bash denied: a rule says so",
+            "✗ Bash denied, since nobody is there",
+        ];
+        let fault = Fault {
+            class: FaultClass::Provider,
+            status: None,
+            message: "gone".into(),
+        };
+        for (outcome, out) in [
+            (Outcome::Completed, "all done\n"),
+            (Outcome::Paused(fault), ""),
+            (Outcome::Interrupted, ""),
+        ] {
+            let (shown, told) = shown(false, false, outcome);
+            assert_eq!(
+                (shown.as_str(), told),
+                (out, trouble.map(str::to_owned).to_vec())
+            );
+        }
+    }
+
+    #[test]
+    fn a_terminal_sees_it_arrive_with_a_line_per_call() {
+        let (out, told) = shown(true, true, Outcome::Completed);
+        assert_eq!(out, "wrong\nI look.\\u{1b}[2J\nall done\n");
+        assert_eq!(
+            told[..5],
+            [
+                "attempt 1 failed, and what it had said is void: busy\\u{1b}[2J; next in 0.5 s",
+                "→ Read a b",
+                "✗ Read a b",
+                "✗ Bash denied: a rule says so",
+                "✗ Bash denied, since nobody is there",
+            ]
+        );
+        let end = "2 turns · 37 tokens in, 5 out · $0.5000 · go on with: posse -p --resume 0197f0aa-0000 …";
+        assert_eq!(told[5], end);
+    }
+    #[test]
+    fn sub_agents_are_told_of_where_somebody_looks_on() {
+        let news = |news: RunNews| EventKind::Run(Box::new(news));
+        let mut paused = run_ended(run(1));
+        if let RunChange::Ended(end) = &mut paused.what {
+            (end.status, end.summary) = (RunStatus::Paused, "its budget\x1b[2J is spent".into());
+        }
+        let happened = [
+            EventKind::Delta(Delta::Text("I look".into())),
+            EventKind::CallStarted {
+                call: "t1".into(),
+                tool: "Agent".into(),
+                title: "Explore: find callers".into(),
+            },
+            news(started(run(1), true)),
+            news(progress(run(1), 1)),
+            news(run_ended(run(1))),
+            news(paused),
+            EventKind::Unheard("an answer\nto nothing".into()),
+        ];
+        let told = |live, notes| {
+            let (mut text, mut runs, mut items) = (
+                TextRenderer::new(facts(), live, notes),
+                Runs::default(),
+                Vec::new(),
+            );
+            for event in &happened {
+                if let EventKind::Run(news) = event {
+                    runs.news(news);
+                }
+                items.extend(text.event(event, &runs));
+            }
+            written(items)
+        };
+        let (out, notes) = told(true, true);
+        assert_eq!(out, "I look\n");
+        let end = "find callers · 3 tool uses · 12,345 tokens · 4.2 s";
+        let paused = end.replace("callers", "callers · its budget\\u{1b}[2J is spent");
+        let trouble = [
+            format!("⇠ paused {paused}"),
+            "not heard: an answer to nothing".into(),
+        ];
+        assert_eq!(
+            notes[..3],
+            [
+                "⇢ Explore: find callers (background)".to_owned(),
+                "· find callers: Grep step".into(),
+                format!("⇠ completed {end}")
+            ]
+        );
+        assert_eq!(notes[3..], trouble);
+        assert_eq!(told(false, false), (String::new(), trouble.to_vec()));
+    }
+
+    #[test]
+    fn a_large_miss_is_told_wherever_it_is() {
+        let missed = |tokens| {
+            vec![Missed {
+                tokens,
+                why: "expired".into(),
+            }]
+        };
+        let told = |tokens| {
+            let misses = Misses {
+                missed: missed(tokens),
+                ..Misses::default()
+            };
+            let all = RunEnd {
+                misses,
+                ..end(Outcome::Completed)
+            };
+            written(TextRenderer::new(facts(), false, false).finish(&all, false)).1
+        };
+        assert_eq!(told(19_999), [""; 0]);
+        assert!(
+            told(20_000)[0].starts_with("20,000 tokens were not found in the prompt cache"),
+            "{:?}",
+            told(20_000)
+        );
+    }
+
+    #[test]
+    fn what_sub_agents_used_is_in_the_last_line() {
+        let usage = Usage {
+            input: 12_000,
+            output: 345,
+            ..Usage::default()
+        };
+        let cost = Some(Cost::from_pico_usd(1_500_000_000_000));
+        let below = vec![Spent {
+            model: "m".into(),
+            usage,
+            cost,
+        }];
+        let all = RunEnd {
+            below,
+            ..end(Outcome::Completed)
+        };
+        let (_, notes) = written(TextRenderer::new(facts(), false, true).finish(&all, false));
+        let line =
+            "2 turns · 37 tokens in, 5 out · sub-agents 12,345 tokens · $2.00 · go on with: ";
+        assert!(notes[0].starts_with(line), "{notes:?}");
+    }
+}

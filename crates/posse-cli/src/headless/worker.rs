@@ -1,0 +1,357 @@
+//! A worker: finds members of teams that were raised for workers and that nobody has, and has them work here, until it
+//! is told to end.
+
+mod report;
+
+use std::collections::{HashMap, HashSet};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use posse_port::clock::{Clock as _, SystemClock};
+use posse_port::store::{AgentFilter, Store, StoreError};
+use posse_protocol::{AgentId, Event, MemberState, Name, Team};
+use posse_runtime::definition::spawning::WORKER;
+use posse_runtime::live::handle::AgentHandle;
+use posse_runtime::live::setup::Asker;
+use posse_runtime::runtime::Runtime;
+use posse_runtime::session::team::host::{Hosted, Hosting, Members};
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+
+use self::report::WorkerReport;
+use super::signals::{Signals, unless_signalled};
+use super::stop;
+use crate::assemble::open::{self, AgentParts};
+use crate::assemble::provider::ModelFallback;
+use crate::assemble::run_config::RunConfig;
+use crate::assemble::store::OpenStore;
+use crate::config::store_choice;
+use crate::definitions::WatchGuard;
+
+/// How often it is looked who is free. A worker that has nobody is told nothing by the store.
+const LOOK: Duration = Duration::from_millis(500);
+/// Looking reads all teams. So many times as long as it took nothing is asked, whatever there is to read.
+const REST: u32 = 20;
+/// How long a session is served on that has no lead, or of which nobody is here.
+const GRACE: Duration = Duration::from_secs(10);
+/// Events of all sessions that may wait.
+const EVENTS: usize = 256;
+
+/// What a worker is to do.
+pub(crate) struct WorkerConfig {
+    /// The teams; any if there are none.
+    pub(crate) teams: Vec<Name>,
+    /// So many members at most.
+    pub(crate) most: Option<usize>,
+    /// Whether a program reads what it says.
+    pub(crate) json: bool,
+}
+
+/// Why a worker stops.
+enum WorkerExit {
+    /// It was told to.
+    Told,
+    /// It was taken for dead, and others have what it had.
+    Fenced,
+}
+
+/// Works until it is told to end.
+pub(crate) async fn serve(config: RunConfig, worker: &WorkerConfig) -> anyhow::Result<ExitCode> {
+    let config = RunConfig {
+        is_host: true,
+        asker: Asker::Nobody,
+        ..config
+    };
+    let place = store_choice::meant_store(&config.store)?.place;
+    let mut report = WorkerReport::new(worker.json);
+    report.ready(&place, worker)?;
+    loop {
+        // Who was taken for dead can write nothing any more: it begins anew, as another host.
+        match work(&config, worker, &OpenStore::at(&place)?, &mut report).await? {
+            WorkerExit::Told => return Ok(ExitCode::SUCCESS),
+            WorkerExit::Fenced => report.note("this worker was taken for dead; it begins anew")?,
+        }
+    }
+}
+
+async fn work(
+    config: &RunConfig,
+    worker: &WorkerConfig,
+    store: &OpenStore,
+    report: &mut WorkerReport,
+) -> anyhow::Result<WorkerExit> {
+    // Members have models of their own.
+    let runtime_parts = open::runtime_parts(
+        config,
+        store.store.clone(),
+        ModelFallback::Settings(Some(String::new())),
+    )?;
+    let runtime = runtime_parts.runtime;
+    let context = WorkerContext {
+        config,
+        worker,
+        store: store.store.as_ref(),
+        runtime: &runtime,
+    };
+    let (said, mut events) = mpsc::channel(EVENTS);
+    let mut served = ServedSessions {
+        sessions: HashMap::new(),
+        told: HashSet::new(),
+        hearing: JoinSet::new(),
+        said,
+    };
+    let over = {
+        let stopping = stop::when_told(store.clone());
+        tokio::pin!(stopping);
+        let (mut signals, clock) = (Signals::new()?, SystemClock::default());
+        let mut look = clock.sleep(Duration::ZERO);
+        let (mut looking, mut began, mut rest) = (None, Instant::now(), LOOK);
+        loop {
+            tokio::select! {
+                () = signals.next() => break WorkerExit::Told,
+                Err(error) = &mut stopping => return Err(error.into()),
+                Some((session, event)) = events.recv() => served.event(session, event, report)?,
+                () = &mut look, if looking.is_none() => {
+                    began = Instant::now();
+                    looking = Some(Box::pin(context.look(served.sessions.keys().copied().collect())));
+                }
+                outcome = async { match &mut looking { Some(it) => it.await, None => std::future::pending().await } },
+                    if looking.is_some() =>
+                {
+                    // A store that fails now may be there the next time.
+                    if let Ok(outcome) = outcome {
+                        served.on_scan(outcome, rest, &runtime, report)?;
+                    }
+                    rest = LOOK.max(REST * began.elapsed());
+                    (looking, look) = (None, clock.sleep(rest));
+                    if runtime.is_fenced() {
+                        break WorkerExit::Fenced;
+                    }
+                }
+            }
+        }
+    };
+    // What it has is given back. Events are read on, so that nobody waits for us while we wait.
+    let given_back = served
+        .sessions
+        .keys()
+        .map(|session| runtime.members_here(*session))
+        .sum();
+    served.sessions.clear();
+    let drain = async { while events.recv().await.is_some() {} };
+    unless_signalled(async {
+        tokio::select! {
+            () = runtime.shut_down() => {}
+            () = drain => {}
+        }
+    })
+    .await?;
+    if let WorkerExit::Told = over {
+        report.ended(given_back)?;
+    }
+    Ok(over)
+}
+
+/// What looking needs.
+struct WorkerContext<'a> {
+    config: &'a RunConfig,
+    worker: &'a WorkerConfig,
+    store: &'a dyn Store,
+    runtime: &'a Runtime,
+}
+
+/// What a look has found.
+struct ScanOutcome {
+    /// Sessions that are hosted from now on.
+    hosted: Vec<(AgentId, Hosted, [WatchGuard; 2])>,
+    /// Sessions that are left to others, and why.
+    left: Vec<(AgentId, String)>,
+    /// Those that a process leads.
+    led: HashSet<AgentId>,
+}
+
+impl WorkerContext<'_> {
+    /// Looks who is free, and takes up whom it can.
+    async fn look(&self, known: HashSet<AgentId>) -> Result<ScanOutcome, StoreError> {
+        let teams = self.store.teams(None, usize::MAX).await?;
+        let mut outcome = ScanOutcome {
+            hosted: Vec::new(),
+            left: Vec::new(),
+            led: HashSet::new(),
+        };
+        let (mut wanted, mut again) = (HashMap::new(), false);
+        for team in teams.iter().filter(|team| is_led(team)) {
+            let Some((session, cwd)) = self.session_of(team).await? else {
+                continue;
+            };
+            outcome.led.insert(session);
+            if !self.means(team) || !team.members.iter().any(is_free) {
+                continue;
+            }
+            again |= known.contains(&session);
+            if !known.contains(&session) {
+                wanted.insert(session, cwd);
+            }
+        }
+        if again {
+            self.runtime.take_up_free().await;
+        }
+        for (session, cwd) in wanted {
+            match self.host(session, cwd).await {
+                Ok(hosted) => outcome.hosted.push(hosted),
+                Err(error) => outcome
+                    .left
+                    .push((session, posse_port::in_a_line(error.as_ref()))),
+            }
+        }
+        Ok(outcome)
+    }
+
+    fn means(&self, team: &Team) -> bool {
+        self.worker.teams.is_empty() || self.worker.teams.contains(&team.name)
+    }
+
+    /// Returns the main agent of a team's session, and where it works.
+    async fn session_of(&self, team: &Team) -> Result<Option<(AgentId, PathBuf)>, StoreError> {
+        let mut at = team.lead;
+        loop {
+            let filter = AgentFilter {
+                id: Some(at),
+                ..AgentFilter::default()
+            };
+            let Some(found) = self.store.agents(filter, 1).await?.pop() else {
+                return Ok(None);
+            };
+            match found.origin {
+                Some(origin) => at = origin.parent,
+                None => return Ok(Some((found.agent, found.cwd))),
+            }
+        }
+    }
+
+    /// Hosts what is free of a session.
+    async fn host(
+        &self,
+        session: AgentId,
+        cwd: PathBuf,
+    ) -> anyhow::Result<(AgentId, Hosted, [WatchGuard; 2])> {
+        anyhow::ensure!(cwd.is_dir(), "{} is not here", cwd.display());
+        let AgentParts {
+            setup,
+            live,
+            skills,
+        } = AgentParts::of(self.config, &cwd)?;
+        let members = Members::Raised {
+            most: self.worker.most,
+        };
+        let hosted = self
+            .runtime
+            .host(Hosting { session, members }, setup)
+            .await?;
+        Ok((session, hosted, [live.watch(), skills.watch()]))
+    }
+}
+
+/// Returns true if a process has the lead.
+fn is_led(team: &Team) -> bool {
+    team.members
+        .iter()
+        .any(|member| member.agent == team.lead && member.held)
+}
+
+/// Returns true if a member waits for a worker.
+fn is_free(member: &posse_protocol::Member) -> bool {
+    !member.held && member.backend == WORKER && member.state != MemberState::ShutDown
+}
+
+/// The sessions that are served.
+struct ServedSessions {
+    sessions: HashMap<AgentId, ServedSession>,
+    /// Those that are left to others, and were told of.
+    told: HashSet<AgentId>,
+    hearing: JoinSet<()>,
+    said: mpsc::Sender<(AgentId, Event)>,
+}
+
+struct ServedSession {
+    /// When it is dropped, what is hosted is given back.
+    _handle: AgentHandle,
+    _watching: [WatchGuard; 2],
+    /// How long it has had no lead while nobody works, or nobody here.
+    idle: Duration,
+    /// Members that work.
+    busy: HashSet<AgentId>,
+}
+
+impl ServedSessions {
+    fn event(
+        &mut self,
+        session: AgentId,
+        event: Event,
+        report: &mut WorkerReport,
+    ) -> anyhow::Result<()> {
+        if let Some(session) = self.sessions.get_mut(&session)
+            && let posse_protocol::EventKind::Member(news) = &event.kind
+        {
+            match news.what {
+                posse_protocol::MemberChange::Running => session.busy.insert(event.agent),
+                _ => session.busy.remove(&event.agent),
+            };
+        }
+        report.event(session, &event)
+    }
+
+    fn on_scan(
+        &mut self,
+        outcome: ScanOutcome,
+        since: Duration,
+        runtime: &Runtime,
+        report: &mut WorkerReport,
+    ) -> anyhow::Result<()> {
+        for (
+            session,
+            Hosted {
+                handle, mut events, ..
+            },
+            watching,
+        ) in outcome.hosted
+        {
+            let said = self.said.clone();
+            self.hearing.spawn(async move {
+                while let Some(event) = events.recv().await {
+                    if said.send((session, event)).await.is_err() {
+                        return;
+                    }
+                }
+            });
+            let (idle, busy) = (Duration::ZERO, HashSet::new());
+            self.sessions.insert(
+                session,
+                ServedSession {
+                    _handle: handle,
+                    _watching: watching,
+                    idle,
+                    busy,
+                },
+            );
+        }
+        for (session, why) in outcome.left {
+            if self.told.insert(session) {
+                report.left(session, &why)?;
+            }
+        }
+        self.sessions.retain(|session, it| {
+            let needed = runtime.members_here(*session) > 0
+                && (outcome.led.contains(session) || !it.busy.is_empty());
+            it.idle = if needed {
+                Duration::ZERO
+            } else {
+                it.idle + since
+            };
+            it.idle < GRACE
+        });
+        while self.hearing.try_join_next().is_some() {}
+        Ok(())
+    }
+}

@@ -1,0 +1,102 @@
+//! What is written, by a thread of its own: a reader that does not read holds up nothing but itself.
+
+use std::collections::VecDeque;
+use std::io;
+use std::thread;
+
+use tokio::sync::{mpsc, oneshot};
+
+use super::output_item::OutputItem;
+use super::screen::Screen;
+
+/// What may wait between here and the thread.
+const WAITING: usize = 64;
+
+/// Writes in order, without making anybody wait for it.
+pub(crate) struct OutputWriter {
+    /// What there is no room for yet.
+    pending: VecDeque<OutputItem>,
+    to_thread: Option<mpsc::Sender<OutputItem>>,
+    /// How it ended: an error means that nobody reads any more.
+    ended: oneshot::Receiver<io::Result<()>>,
+}
+
+impl OutputWriter {
+    pub(crate) fn start() -> io::Result<Self> {
+        let (to_thread, mut items) = mpsc::channel::<OutputItem>(WAITING);
+        let (tell, ended) = oneshot::channel();
+        thread::Builder::new()
+            .name("posse-speaker".into())
+            .spawn(move || {
+                let mut screen = Screen::default();
+                let written = loop {
+                    match items.blocking_recv() {
+                        None => break Ok(()),
+                        Some(items) => {
+                            if let Err(error) = screen.write(items) {
+                                break Err(error);
+                            }
+                        }
+                    }
+                };
+                screen.clear();
+                // Whoever has left does not want to know.
+                let _ = tell.send(written);
+            })?;
+        Ok(Self {
+            pending: VecDeque::new(),
+            to_thread: Some(to_thread),
+            ended,
+        })
+    }
+
+    /// Returns true if everything has been handed on, so that more may come.
+    pub(crate) fn is_ready(&self) -> bool {
+        self.pending.is_empty()
+    }
+
+    /// Takes things to be written.
+    pub(crate) fn say(&mut self, items: Vec<OutputItem>) {
+        self.pending.extend(items);
+        while let (Some(next), Some(to_thread)) = (self.pending.pop_front(), &self.to_thread) {
+            if let Err(mpsc::error::TrySendError::Full(next)) = to_thread.try_send(next) {
+                self.pending.push_front(next);
+                return;
+            }
+        }
+    }
+
+    /// Hands on what waits, as room comes, and ends when all of it is handed on: then more may come. An
+    /// error means that nobody reads.
+    pub(crate) async fn work(&mut self) -> io::Result<()> {
+        loop {
+            let room = async {
+                match (&self.to_thread, self.pending.is_empty()) {
+                    (Some(to_thread), false) => to_thread.reserve().await.is_ok(),
+                    _ => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                ended = &mut self.ended => {
+                    let error = ended.ok().and_then(Result::err);
+                    return Err(error.unwrap_or_else(|| io::ErrorKind::BrokenPipe.into()));
+                }
+                true = room => self.say(Vec::new()),
+            }
+            if self.is_ready() {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Writes the rest and ends.
+    pub(crate) async fn finish(mut self) -> io::Result<()> {
+        while let (Some(next), Some(to_thread)) = (self.pending.pop_front(), &self.to_thread) {
+            if to_thread.send(next).await.is_err() {
+                break;
+            }
+        }
+        self.to_thread = None;
+        self.ended.await.unwrap_or(Ok(()))
+    }
+}

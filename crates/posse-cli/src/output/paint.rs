@@ -1,0 +1,77 @@
+//! Colours of members, as terminals show them.
+
+use posse_protocol::{Name, Team};
+use posse_tools::Color;
+
+use super::tame;
+
+/// Returns the words in somebody's colour, safe to show. Where there are no colours they are the
+/// words alone.
+pub(crate) fn painted(words: &str, color: &str) -> String {
+    stained(&tame(words), color)
+}
+
+/// Returns the colour of somebody in a team, by name. `team-lead` is whoever leads.
+pub(crate) fn color_in<'a>(team: &'a Team, name: &str) -> Option<&'a str> {
+    let is_it = |member: &&posse_protocol::Member| {
+        member.name.as_str() == name || (name == Name::LEAD && member.agent == team.lead)
+    };
+    team.members
+        .iter()
+        .find(is_it)
+        .map(|member| member.color.as_str())
+}
+
+/// Returns a text that was made safe already, with each piece of mail in it in the colour of its
+/// sender.
+pub(crate) fn letters(text: &str, team: &Team) -> String {
+    let mut color = None;
+    let mut shown = String::with_capacity(text.len());
+    for line in text.split_inclusive('\n') {
+        let words = line.trim_start();
+        if let Some((from, _)) = words
+            .strip_prefix("<mail from=\"")
+            .and_then(|rest| rest.split_once('"'))
+        {
+            color = color_in(team, from);
+        }
+        match color {
+            Some(color) => {
+                let (line, end) = line
+                    .strip_suffix('\n')
+                    .map_or((line, ""), |line| (line, "\n"));
+                shown.push_str(&stained(line, color));
+                shown.push_str(end);
+            }
+            None => shown.push_str(line),
+        }
+        if words.starts_with("</mail>") {
+            color = None;
+        }
+    }
+    shown
+}
+
+/// Words that are safe, in a colour.
+pub(crate) fn stained(words: &str, color: &str) -> String {
+    match Color::read(color) {
+        Some(color) => format!("\x1b[{}m{words}\x1b[39m", color.in_terminals()),
+        None => words.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_painted_and_tamed() {
+        assert_eq!(
+            painted("a\x1b[2J", "#0a0bff"),
+            "\x1b[38;2;10;11;255ma\\u{1b}[2J\x1b[39m"
+        );
+        for odd in ["", "#12", "#1234567", "#ü2345", "\x1b[2J"] {
+            assert_eq!(painted("a", odd), "a", "{odd}");
+        }
+    }
+}

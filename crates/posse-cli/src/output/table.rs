@@ -1,0 +1,160 @@
+//! Tables for people: no row is wider than the terminal, and what is least needed goes first.
+
+use super::transcript::{breadth, fitted};
+
+/// The widest column but the last.
+const WIDEST: usize = 28;
+/// What the last column should have at least before another is left out for it.
+const ROOM: usize = 20;
+
+/// A column.
+#[derive(Clone, Copy)]
+pub(crate) struct Column {
+    title: &'static str,
+    /// Numbers stand to the right.
+    right: bool,
+    /// Whether a narrow terminal does without it; the higher, the earlier.
+    spare: u8,
+}
+
+/// Returns a column that is always shown.
+pub(crate) const fn needed(title: &'static str) -> Column {
+    Column {
+        title,
+        right: false,
+        spare: 0,
+    }
+}
+
+/// One that a narrow terminal does without; of several, that of the highest number goes first.
+pub(crate) const fn spare(title: &'static str, spare: u8) -> Column {
+    Column {
+        title,
+        right: false,
+        spare,
+    }
+}
+
+impl Column {
+    /// Returns the same for numbers.
+    pub(crate) const fn right(self) -> Self {
+        Self {
+            right: true,
+            ..self
+        }
+    }
+}
+
+/// Returns a title row and a row for each of `rows`; the last column gets the rest of the width.
+pub(crate) fn table(columns: &[Column], rows: &[Vec<String>], width: Option<usize>) -> String {
+    let widths: Vec<usize> = columns
+        .iter()
+        .enumerate()
+        .map(|(at, column)| {
+            let cells = rows
+                .iter()
+                .filter_map(|row| row.get(at))
+                .map(|cell| breadth(cell));
+            cells
+                .chain([column.title.len()])
+                .max()
+                .unwrap_or_default()
+                .min(WIDEST)
+        })
+        .collect();
+    let shown = shown(columns, &widths, width);
+    let line = |cells: &[&str]| {
+        let mut line = String::new();
+        for at in &shown {
+            let cell = cells.get(*at).copied().unwrap_or_default();
+            if *at + 1 == columns.len() {
+                let room = width.map_or(usize::MAX, |width| width.saturating_sub(breadth(&line)));
+                line.push_str(&fitted(cell, room));
+                break;
+            }
+            let cell = fitted(cell, widths[*at]);
+            let blank = " ".repeat(widths[*at].saturating_sub(breadth(&cell)));
+            let (before, after) = if columns[*at].right {
+                (blank, String::new())
+            } else {
+                (String::new(), blank)
+            };
+            line.push_str(&format!("{before}{cell}{after}  "));
+        }
+        format!("{}\n", fitted(line.trim_end(), width.unwrap_or(usize::MAX)))
+    };
+    let titles: Vec<&str> = columns.iter().map(|column| column.title).collect();
+    let rows = rows
+        .iter()
+        .map(|row| line(&row.iter().map(String::as_str).collect::<Vec<_>>()));
+    [line(&titles)].into_iter().chain(rows).collect()
+}
+
+/// Returns the columns that there is room for.
+fn shown(columns: &[Column], widths: &[usize], width: Option<usize>) -> Vec<usize> {
+    let mut shown: Vec<usize> = (0..columns.len()).collect();
+    let Some(width) = width else { return shown };
+    let last = columns.len().saturating_sub(1);
+    loop {
+        let taken: usize = shown
+            .iter()
+            .filter(|at| **at != last)
+            .map(|at| widths[*at] + 2)
+            .sum();
+        let wanted = taken + widths.get(last).map_or(0, |width| (*width).min(ROOM));
+        let least = shown
+            .iter()
+            .copied()
+            .filter(|at| columns[*at].spare > 0)
+            .max_by_key(|at| columns[*at].spare);
+        match least {
+            Some(least) if wanted > width => shown.retain(|at| *at != least),
+            _ => return shown,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const COLUMNS: [Column; 4] = [
+        needed("ID").right(),
+        spare("STATE", 1),
+        spare("OWNER", 2),
+        needed("SUBJECT"),
+    ];
+
+    #[test]
+    fn what_is_least_needed_goes_first() {
+        let row = |cells: [&str; 4]| cells.map(str::to_owned).to_vec();
+        let rows = [
+            row(["1", "pending", "", "short"]),
+            row([
+                "12",
+                "in_progress",
+                "alice",
+                "a subject that is much longer than the others 漢字",
+            ]),
+        ];
+        assert_eq!(
+            table(&COLUMNS, &rows[..1], None),
+            "ID  STATE    OWNER  SUBJECT\n 1  pending         short\n"
+        );
+        let narrow = |width| table(&COLUMNS, &rows, Some(width));
+        assert!(narrow(60).starts_with("ID  STATE        OWNER  SUBJECT\n"));
+        assert!(
+            narrow(40).starts_with("ID  STATE        SUBJECT\n"),
+            "{}",
+            narrow(40)
+        );
+        assert!(narrow(30).starts_with("ID  SUBJECT\n"));
+        for width in 1..80 {
+            assert!(
+                narrow(width).lines().all(|line| breadth(line) <= width),
+                "{}",
+                narrow(width)
+            );
+        }
+    }
+}

@@ -1,0 +1,44 @@
+//! Moments and how long ago they were, as people and programs read them.
+
+/// Returns a moment, as programs and people read it.
+pub(crate) fn moment(ms: i64) -> String {
+    jiff::Timestamp::from_millisecond(ms).map_or_else(
+        |_| format!("{ms} ms"),
+        |at| at.strftime("%Y-%m-%dT%H:%M:%S.%3fZ").to_string(),
+    )
+}
+
+/// Returns a moment to the minute, for people.
+pub(crate) fn minute(ms: i64) -> String {
+    let at = moment(ms);
+    format!("{} UTC", at.get(..16).unwrap_or(&at).replace('T', " "))
+}
+
+/// Now, in milliseconds of Unix time.
+pub(crate) fn now_ms() -> i64 {
+    jiff::Timestamp::now().as_millisecond()
+}
+
+/// Returns how long that is, in its largest unit.
+pub(crate) fn age(ms: i64) -> String {
+    match ms / 1000 {
+        seconds @ ..60 => format!("{}s", seconds.max(0)),
+        seconds @ 60..3600 => format!("{}m", seconds / 60),
+        seconds @ 3600..86_400 => format!("{}h", seconds / 3600),
+        seconds => format!("{}d", seconds / 86_400),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_largest_unit_is_told() {
+        assert_eq!(
+            ["-5", "0", "59999", "60000", "3600000", "90000000"].map(|ms| age(ms.parse().unwrap())),
+            ["0s", "0s", "59s", "1m", "1h", "1d"]
+        );
+        assert_eq!(minute(61_000), "1970-01-01 00:01 UTC");
+    }
+}

@@ -1,0 +1,11 @@
+//! What commands and front ends show alike: rows, JSON objects and phrases of stored things.
+
+pub(crate) mod agents;
+pub(crate) mod cache_misses;
+pub(crate) mod costs;
+pub(crate) mod definitions;
+pub(crate) mod entries;
+#[cfg(test)]
+pub(crate) mod fixtures;
+pub(crate) mod sessions;
+pub(crate) mod tasks;

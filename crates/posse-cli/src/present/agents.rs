@@ -1,0 +1,51 @@
+//! Agents as lists and programs see them.
+
+use posse_port::store::{AgentState, Session};
+
+/// Returns what an agent is doing, in a word.
+pub(crate) fn state(agent: &Session) -> &'static str {
+    match (agent.holder.is_some(), agent.state) {
+        (true, AgentState::Running) => "working",
+        // Its process has died under it.
+        (false, state) if state.is_open() => "broken",
+        (_, state) => state.as_str(),
+    }
+}
+
+/// Returns the number of a process as stores tell it: `pid 4711`.
+pub(crate) fn pid(holder: &str) -> Option<u32> {
+    holder.strip_prefix("pid ")?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::fixtures::session;
+    use super::*;
+
+    #[test]
+    fn what_was_open_when_its_process_died_is_broken() {
+        let words = |holder: Option<&str>| {
+            let holder = holder.map(str::to_owned);
+            AgentState::ALL.map(|it| {
+                state(&Session {
+                    state: it,
+                    holder: holder.clone(),
+                    ..session()
+                })
+            })
+        };
+        let ended = ["completed", "partial", "failed", "killed"];
+        assert_eq!(
+            words(Some("pid 7"))[..5],
+            ["idle", "working", "paused", "created", "waiting"]
+        );
+        assert_eq!(
+            words(None)[..5],
+            ["idle", "broken", "paused", "broken", "broken"]
+        );
+        assert_eq!(
+            (&words(Some("pid 7"))[5..], &words(None)[5..]),
+            (&ended[..], &ended[..])
+        );
+    }
+}

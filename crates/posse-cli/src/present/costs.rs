@@ -1,0 +1,167 @@
+//! What agents of a session have used and cost, each in its place in the tree.
+
+use std::collections::{BTreeMap, HashMap};
+
+use posse_port::store::{Charge, Session};
+use posse_protocol::{AgentId, Cost, Usage};
+use serde_json::{Value, json};
+
+use super::agents::state;
+use crate::output::tame;
+
+/// What was used and missed in the cache, and what that cost; none if the price of any of it is not known.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Tally {
+    pub(crate) usage: Usage,
+    pub(crate) cost: Option<Cost>,
+    pub(crate) missed: u64,
+}
+
+impl Tally {
+    pub(crate) fn nothing() -> Self {
+        Self {
+            usage: Usage::default(),
+            cost: Some(Cost::ZERO),
+            missed: 0,
+        }
+    }
+
+    pub(crate) fn add(&mut self, more: Self) {
+        self.usage += more.usage;
+        self.cost = self.cost.zip(more.cost).map(|(sum, more)| sum + more);
+        self.missed = self.missed.saturating_add(more.missed);
+    }
+
+    pub(crate) fn of<'a>(charges: impl IntoIterator<Item = &'a Charge>) -> Self {
+        let mut sum = Self::nothing();
+        for charge in charges {
+            sum.add(Self {
+                usage: charge.usage,
+                cost: charge.cost,
+                missed: charge.missed,
+            });
+        }
+        sum
+    }
+
+    /// Returns each group of charges by itself.
+    pub(crate) fn by<'a, K: Ord>(
+        charges: impl IntoIterator<Item = &'a Charge>,
+        group: impl Fn(&'a Charge) -> K,
+    ) -> BTreeMap<K, Self> {
+        let mut groups = BTreeMap::new();
+        for charge in charges {
+            groups
+                .entry(group(charge))
+                .or_insert_with(Self::nothing)
+                .add(Self::of([charge]));
+        }
+        groups
+    }
+
+    /// Tokens in and out.
+    pub(crate) fn figures(&self) -> [String; 2] {
+        [
+            self.usage.prompt().to_string(),
+            self.usage.output.to_string(),
+        ]
+    }
+
+    /// Tokens read from the cache, written to it, and missed there.
+    pub(crate) fn cache(&self) -> [String; 3] {
+        let Usage {
+            cache_read,
+            cache_write_5m,
+            cache_write_1h,
+            ..
+        } = self.usage;
+        [
+            cache_read,
+            cache_write_5m.saturating_add(cache_write_1h),
+            self.missed,
+        ]
+        .map(|tokens| tokens.to_string())
+    }
+
+    pub(crate) fn object(&self) -> Value {
+        json!({"cost_usd": self.cost.map(Cost::usd), "usage": self.usage, "missed_tokens": self.missed})
+    }
+}
+
+/// An agent of the session.
+pub(crate) struct AgentCost<'a> {
+    pub(crate) agent: &'a Session,
+    pub(crate) depth: usize,
+    pub(crate) own: Tally,
+    pub(crate) subtree: Tally,
+}
+
+/// `root` and all below it, each before those that it started, those by age.
+pub(crate) fn tree(root: AgentId, agents: &[Session]) -> Vec<AgentCost<'_>> {
+    let mut children: HashMap<AgentId, Vec<&Session>> = HashMap::new();
+    for agent in agents {
+        if let Some(origin) = &agent.origin {
+            children.entry(origin.parent).or_default().push(agent);
+        }
+    }
+    let mut lines: Vec<AgentCost<'_>> = Vec::new();
+    // Who is next, the number of its parent's line, and how deep it is.
+    let mut next: Vec<(&Session, Option<usize>, usize)> = Vec::new();
+    next.extend(
+        agents
+            .iter()
+            .find(|agent| agent.agent == root)
+            .map(|root| (root, None, 0)),
+    );
+    let mut parents = Vec::new();
+    while let Some((agent, parent, depth)) = next.pop() {
+        let own = Tally::of(&agent.charges);
+        let at = lines.len();
+        lines.push(AgentCost {
+            agent,
+            depth,
+            own,
+            subtree: own,
+        });
+        parents.push(parent);
+        let mut below = children.remove(&agent.agent).unwrap_or_default();
+        below.sort_unstable_by_key(|child| std::cmp::Reverse((child.created_ms, child.agent)));
+        next.extend(below.into_iter().map(|child| (child, Some(at), depth + 1)));
+    }
+    // The last have nobody below them, and everybody comes after its parent.
+    for (at, parent) in parents.into_iter().enumerate().rev() {
+        if let Some(parent) = parent {
+            let more = lines[at].subtree;
+            lines[parent].subtree.add(more);
+        }
+    }
+    lines
+}
+
+/// Returns who an agent is.
+pub(crate) fn about(agent: &Session) -> Value {
+    let origin = agent.origin.as_deref();
+    json!({
+        "agent_id": agent.agent, "path": agent.path, "parent": origin.map(|origin| origin.parent),
+        "agent_type": origin.map(|origin| &origin.agent_type),
+        "name": origin.and_then(|origin| origin.name.as_ref()),
+        "description": origin.map(|origin| &origin.description), "state": state(agent),
+    })
+}
+
+/// Returns what an agent is called, and what it is for, in its place in the tree.
+pub(crate) fn called(line: &AgentCost<'_>) -> String {
+    let indent = "  ".repeat(line.depth);
+    let origin = line.agent.origin.as_ref();
+    let name = origin
+        .and_then(|origin| origin.name.as_ref())
+        .map(ToString::to_string);
+    let name = name.unwrap_or_else(|| line.agent.path.clone());
+    let what = origin
+        .map(|origin| format!(": {}", origin.description))
+        .unwrap_or_default();
+    format!(
+        "{indent}{}",
+        tame(&format!("{name}{what}")).replace('\n', " ")
+    )
+}

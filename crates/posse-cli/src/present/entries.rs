@@ -1,0 +1,159 @@
+//! Entries of a transcript, for people and for programs.
+
+use posse_port::store::StoredEntry;
+use posse_protocol::{AgentId, EntryKind, ReplyFacts};
+use serde::Serialize;
+use serde_json::value::RawValue;
+
+use crate::output::tame;
+use crate::output::time::moment;
+use crate::output::transcript::{TranscriptPart, shortened};
+
+/// The longest input of a call and the longest answer that are shown.
+const SHOWN: usize = 400;
+
+/// An entry, with everything that is known of it.
+#[derive(Serialize)]
+struct EntryLine<'a> {
+    seq: u64,
+    kind: EntryKind,
+    at: String,
+    agent: AgentId,
+    checksum: String,
+    /// As sent: what stands between the brackets is what the checksum is of. None if it is no JSON.
+    messages: Option<Box<RawValue>>,
+    /// The same as a text, only where it cannot stand on a line as it is: with line breaks, or damaged.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    exact: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reply: Option<&'a ReplyFacts>,
+}
+
+/// Returns an entry as one line.
+pub(crate) fn line(stored: &StoredEntry) -> anyhow::Result<String> {
+    Ok(serde_json::to_string(&described(stored))?)
+}
+
+/// Returns an entry as a value, for `show --json`.
+pub(crate) fn value(stored: &StoredEntry) -> anyhow::Result<serde_json::Value> {
+    Ok(serde_json::to_value(described(stored))?)
+}
+
+fn described(stored: &StoredEntry) -> EntryLine<'_> {
+    let entry = &stored.entry;
+    let text = String::from_utf8_lossy(&entry.sent()).into_owned();
+    // Outside of its texts JSON may hold line breaks, and there a blank says the same.
+    let breaks = |c: char| c == '\n' || c == '\r';
+    let messages = RawValue::from_string(format!("[{}]", text.replace(breaks, " "))).ok();
+    EntryLine {
+        seq: entry.seq,
+        kind: entry.kind,
+        at: moment(stored.at_ms),
+        agent: stored.agent,
+        checksum: format!("{:016x}", entry.checksum),
+        exact: (messages.is_none() || text.contains(breaks)).then_some(text),
+        messages,
+        reply: entry.reply.as_ref(),
+    }
+}
+
+/// Returns a piece of a transcript, for people.
+pub(crate) fn paragraph(part: &TranscriptPart, at_ms: i64) -> String {
+    match part {
+        TranscriptPart::Prompt(text) => {
+            let at = moment(at_ms);
+            let at = at.get(..16).unwrap_or(&at).replace('T', " ");
+            format!(
+                "\n\x1b[1m> {}\x1b[0m \x1b[2m({at} UTC)\x1b[0m\n",
+                tame(text.trim_end()).replace('\n', "\n  ")
+            )
+        }
+        TranscriptPart::Reply(text) => format!("\n{}\n", tame(text.trim_end())),
+        TranscriptPart::Thinking(text) if text.trim().is_empty() => {
+            "\x1b[2m  (thought)\x1b[0m\n".to_owned()
+        }
+        TranscriptPart::Thinking(text) => format!("\x1b[2m  ({})\x1b[0m\n", brief(text)),
+        TranscriptPart::Call { tool, input } => format!("  → {} {}\n", tame(tool), brief(input)),
+        TranscriptPart::Answer { text, is_error } => {
+            format!(
+                "  \x1b[2m{} {}\x1b[0m\n",
+                if *is_error { "✗" } else { "←" },
+                brief(text)
+            )
+        }
+        TranscriptPart::Other(name) => format!("  [{}]\n", tame(name)),
+    }
+}
+
+fn brief(text: &str) -> String {
+    tame(&shortened(text.trim(), SHOWN)).replace('\n', "\n    ")
+}
+
+#[cfg(test)]
+mod tests {
+    use posse_port::model::Piece;
+
+    use super::super::fixtures::transcript;
+    use super::*;
+
+    #[test]
+    fn a_line_keeps_the_bytes_of_its_entry() {
+        let transcript = transcript();
+        let lines: Vec<String> = transcript
+            .entries
+            .iter()
+            .map(|entry| line(entry).unwrap())
+            .collect();
+        assert!(lines[0].contains(
+            r#""messages":[{"role":"user","content":[{"type":"text","text":"fix \u001b[2Jit"}]}]"#
+        ));
+        assert!(
+            lines[0].starts_with(
+                r#"{"seq":0,"kind":"prompt","at":"1970-01-01T00:00:01.000Z","agent":""#
+            )
+        );
+        assert!(
+            lines[0].contains(r#""checksum":"00000000000000ff""#) && !lines[0].contains("exact")
+        );
+        assert!(
+            lines[1].contains("\"input\":{ \"n\": 1.50}") && !lines[1].contains('\n'),
+            "{}",
+            lines[1]
+        );
+        let told: serde_json::Value = serde_json::from_str(&lines[1]).unwrap();
+        assert_eq!(
+            told["exact"].as_str().unwrap().as_bytes(),
+            &transcript.entries[1].entry.piece.bytes[..]
+        );
+        assert_eq!(told["reply"]["id"], "msg_1");
+        let mut fork = transcript.entries[0].clone();
+        let head = br#"{"role":"user","content":[{"type":"text","text":"held"}"#;
+        fork.entry.head = Some(Piece {
+            bytes: head.as_slice().into(),
+            mark_at: None,
+        });
+        fork.entry.piece.bytes = br#"{"type":"text","text":"go"}]}"#.as_slice().into();
+        let told: serde_json::Value = serde_json::from_str(&line(&fork).unwrap()).unwrap();
+        assert_eq!(
+            told["messages"][0]["content"][1]["text"], "go",
+            "what siblings share is part of it"
+        );
+        let mut broken = transcript.entries[0].clone();
+        broken.entry.piece.bytes = b"{".as_slice().into();
+        let told: serde_json::Value = serde_json::from_str(&line(&broken).unwrap()).unwrap();
+        assert_eq!(
+            (&told["messages"], &told["exact"]),
+            (&serde_json::Value::Null, &"{".into()),
+            "damaged"
+        );
+    }
+
+    #[test]
+    fn what_is_long_is_shortened() {
+        let part = TranscriptPart::Answer {
+            text: "x".repeat(10_000),
+            is_error: false,
+        };
+        assert!(paragraph(&part, 0).chars().count() < SHOWN + 20);
+    }
+}

@@ -1,0 +1,8 @@
+//! Which session, team, member or recipient a person means.
+
+pub(crate) mod members;
+pub(crate) mod recipients;
+pub(crate) mod sessions;
+pub(crate) mod tasks;
+pub(crate) mod team_choice;
+pub(crate) mod teams;

@@ -1,0 +1,185 @@
+//! Who can have mail: the members of a team, or the agents of a session.
+
+use posse_port::store::{AgentFilter, Store};
+use posse_protocol::{AgentId, Name, RealmId};
+
+use super::{sessions, team_choice, teams};
+use crate::error::Advised;
+use crate::output::tame;
+
+/// Among whom names are looked for.
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct RecipientArgs {
+    /// The members of this team
+    #[arg(long, global = true, value_name = "NAME", help_heading = "Among whom")]
+    pub(crate) team: Option<Name>,
+    /// Of this session; the beginning of its id will do [default: the one of this directory used last]
+    #[arg(long, global = true, value_name = "ID", help_heading = "Among whom")]
+    pub(crate) session: Option<String>,
+}
+
+/// The shortest beginning of an id that is taken for one.
+const SHORTEST: usize = 8;
+
+/// Everybody of a team.
+pub(crate) const ALL: &str = "*";
+
+/// `name@team` is a name and its team.
+pub(crate) fn address(to: &str) -> Result<(String, Option<Name>), Advised> {
+    let to = to.trim();
+    match to.split_once('@') {
+        None => Ok((to.to_owned(), None)),
+        Some((name, team)) => {
+            let team = team.parse().map_err(|error| Advised {
+                what: format!("{error}"),
+                advice: "an address is a name, name@team, or an agent's id".into(),
+            })?;
+            Ok((name.to_owned(), Some(team)))
+        }
+    }
+}
+
+/// Somebody who can have mail.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct MailRecipient {
+    pub(crate) agent: AgentId,
+    /// What it is called: its name in the team or session, else its path.
+    pub(crate) name: String,
+    /// Its path, by which it is known too; none of members.
+    pub(crate) path: Option<String>,
+}
+
+/// All who can be meant, and where they are.
+pub(crate) struct Recipients {
+    pub(crate) realm: RealmId,
+    pub(crate) team: Option<Name>,
+    pub(crate) all: Vec<MailRecipient>,
+}
+
+impl Recipients {
+    pub(crate) async fn of(store: &dyn Store, place: &RecipientArgs) -> anyhow::Result<Self> {
+        let named = match (&place.team, &place.session) {
+            (Some(name), session) => {
+                let session = teams::SessionArg {
+                    session: session.clone(),
+                };
+                Some(teams::meant(store, Some(name), &session).await?)
+            }
+            (None, Some(session)) => team_choice::imported(store, session).await?,
+            (None, None) => None,
+        };
+        if let Some(found) = named {
+            let member = |it: &posse_protocol::Member| MailRecipient {
+                agent: it.agent,
+                name: it.name.to_string(),
+                path: None,
+            };
+            let all = found.members.iter().map(member).collect();
+            return Ok(Self {
+                realm: found.realm,
+                team: Some(found.name),
+                all,
+            });
+        }
+        let found = sessions::meant(store, place.session.as_deref()).await;
+        let realm = found
+            .map_err(|error| match place.session {
+                Some(_) => error,
+                None => error.context(Advised {
+                    what: "neither a team nor a session is named".into(),
+                    advice: "--team NAME for a team's, --session ID for that of a session's agents"
+                        .into(),
+                }),
+            })?
+            .realm;
+        let agents = store
+            .agents(
+                AgentFilter {
+                    realm: Some(realm),
+                    ..AgentFilter::default()
+                },
+                usize::MAX,
+            )
+            .await?;
+        let all = agents.into_iter().map(|it| {
+            let name = it
+                .origin
+                .and_then(|origin| origin.name)
+                .map(|name| name.to_string());
+            MailRecipient {
+                agent: it.agent,
+                name: name.unwrap_or_else(|| it.path.clone()),
+                path: Some(it.path),
+            }
+        });
+        let all = all.collect();
+        Ok(Self {
+            realm,
+            team: None,
+            all,
+        })
+    }
+
+    /// Returns those who are meant: one, or with `*` all of a team.
+    pub(crate) fn meant(&self, name: &str) -> Result<Vec<MailRecipient>, Advised> {
+        match (name, &self.team) {
+            (ALL, Some(_)) => Ok(self.all.clone()),
+            (ALL, None) => Err(Advised {
+                what: "`*` means all of a team".into(),
+                advice: "say which: --team NAME, or '*@NAME'".into(),
+            }),
+            (name, _) => self.called(name).cloned().map(|one| vec![one]),
+        }
+    }
+
+    /// Returns the one of this name, or whose id begins so.
+    pub(crate) fn called(&self, name: &str) -> Result<&MailRecipient, Advised> {
+        let lower = name.to_ascii_lowercase();
+        let by_id = |it: &&MailRecipient| {
+            lower.len() >= SHORTEST && it.agent.to_string().starts_with(&lower)
+        };
+        let is_called = |it: &&MailRecipient| it.name == name || it.path.as_deref() == Some(name);
+        let named: Vec<&MailRecipient> = self.all.iter().filter(is_called).collect();
+        let found = if named.is_empty() {
+            self.all.iter().filter(by_id).collect()
+        } else {
+            named
+        };
+        if let [one] = found[..] {
+            return Ok(one);
+        }
+        let listed = self
+            .all
+            .iter()
+            .take(20)
+            .map(|it| format!("\n  {}  {}", it.agent, tame(&it.name)));
+        let who = match &self.team {
+            Some(team) => format!("in team {team}"),
+            None => "in the session".into(),
+        };
+        let what = if found.is_empty() {
+            "there is nobody called"
+        } else {
+            "there are several called"
+        };
+        Err(Advised {
+            what: format!("{what} {} {who}", tame(name)),
+            advice: format!("there are:{}", listed.collect::<String>()),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_may_name_its_team() {
+        assert_eq!(address("alice").unwrap(), ("alice".into(), None));
+        assert_eq!(
+            address("alice@parser").unwrap(),
+            ("alice".into(), Some("parser".parse().unwrap()))
+        );
+        assert!(address("alice@../x").is_err());
+    }
+}

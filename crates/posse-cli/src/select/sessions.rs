@@ -1,0 +1,223 @@
+//! Finding the session that somebody means.
+
+use std::path::Path;
+
+use posse_port::store::{AgentFilter, AgentState, Session, SessionFilter, Store};
+
+use super::team_choice;
+use crate::error::Advised;
+use crate::output::tame;
+use crate::output::transcript::{first_line, shortened};
+
+/// How many candidates are named.
+const NAMED: usize = 8;
+
+/// Returns the session of this directory that was used last.
+pub(crate) async fn newest(store: &dyn Store, cwd: &Path) -> anyhow::Result<Session> {
+    let filter = SessionFilter {
+        cwd: Some(cwd.to_owned()),
+        id_prefix: None,
+    };
+    let found = store.sessions(filter, 1).await?.into_iter().next();
+    Ok(found.ok_or_else(|| Advised {
+        what: format!("there is no session of {}", cwd.display()),
+        advice: "`posse sessions list --all` shows those of other directories".into(),
+    })?)
+}
+
+/// How many sessions are looked at before all are.
+const LOOKED_AT: usize = 32;
+
+/// Returns the session of this directory that was used last and has something to go on from.
+pub(crate) async fn newest_to_continue(store: &dyn Store, cwd: &Path) -> anyhow::Result<Session> {
+    for limit in [LOOKED_AT, usize::MAX] {
+        let filter = SessionFilter {
+            cwd: Some(cwd.to_owned()),
+            id_prefix: None,
+        };
+        let found = store.sessions(filter, limit).await?;
+        if found.is_empty() {
+            break;
+        }
+        if let Some(session) = found.into_iter().find(|session| !came_to_nothing(session)) {
+            return Ok(session);
+        }
+    }
+    let newest = newest(store, cwd).await?;
+    anyhow::bail!(Advised {
+        what: format!("no session of {} has got a reply", cwd.display()),
+        advice: format!(
+            "start a new one, or go on with the last all the same: --resume {}",
+            newest.agent
+        ),
+    })
+}
+
+/// Returns true if it failed before any reply, with a mistyped model for one, and would not go on
+/// by itself.
+fn came_to_nothing(session: &Session) -> bool {
+    // A skill that an agent of its own has followed costs the session itself nothing.
+    let only_asked = session.charges.is_empty() && session.entries <= 1;
+    session.state == AgentState::Idle && session.holder.is_none() && only_asked
+}
+
+/// Returns the session whose id begins so; without an id, the one of this directory that was used
+/// last.
+pub(crate) async fn meant(store: &dyn Store, id: Option<&str>) -> anyhow::Result<Session> {
+    match id {
+        Some(prefix) => by_prefix(store, prefix).await,
+        None => newest(store, &crate::config::environment::working_directory()?).await,
+    }
+}
+
+/// Returns the session that is meant, and every agent of its realm as all were at one moment: a sum of agents
+/// that are read one after the other would be of no moment.
+pub(crate) async fn meant_with_agents(
+    store: &dyn Store,
+    id: Option<&str>,
+) -> anyhow::Result<(Session, Vec<Session>)> {
+    let root = meant(store, id).await?;
+    let filter = AgentFilter {
+        realm: Some(root.realm),
+        ..AgentFilter::default()
+    };
+    let agents = store.agents(filter, usize::MAX).await?;
+    Ok((root, agents))
+}
+
+/// Returns the one session whose id begins so.
+pub(crate) async fn by_prefix(store: &dyn Store, prefix: &str) -> anyhow::Result<Session> {
+    let prefix = prefix.trim().to_ascii_lowercase();
+    let filter = SessionFilter {
+        cwd: None,
+        id_prefix: Some(prefix.clone()),
+    };
+    let found = store.sessions(filter, NAMED + 1).await?;
+    if found.is_empty()
+        && let Some(team) = team_choice::imported(store, &prefix).await?
+    {
+        anyhow::bail!(Advised {
+            what: format!(
+                "that session has only the team {}, which was imported",
+                team.name
+            ),
+            advice: format!(
+                "use --team {0}, with `posse task` for one; `posse team show {0}` shows it",
+                team.name
+            ),
+        });
+    }
+    Ok(only(&prefix, found)?)
+}
+
+/// Returns the one agent whose id begins so: a session's main agent if there is one, else a
+/// sub-agent.
+pub(crate) async fn agent_by_prefix(store: &dyn Store, prefix: &str) -> anyhow::Result<Session> {
+    let begins = prefix.trim().to_ascii_lowercase();
+    let filter = SessionFilter {
+        cwd: None,
+        id_prefix: Some(begins.clone()),
+    };
+    if store.sessions(filter, 1).await?.is_empty() {
+        let all = store.agents(AgentFilter::default(), usize::MAX).await?;
+        let found: Vec<Session> = all
+            .into_iter()
+            .filter(|agent| agent.agent.to_string().starts_with(&begins))
+            .collect();
+        if !found.is_empty() {
+            return Ok(only(&begins, found)?);
+        }
+    }
+    by_prefix(store, prefix).await
+}
+
+fn only(prefix: &str, mut found: Vec<Session>) -> Result<Session, Advised> {
+    match found.len() {
+        1 => Ok(found.remove(0)),
+        0 => Err(Advised {
+            what: format!("there is no session {}", tame(prefix)),
+            advice: "`posse sessions list --all` shows what there is".into(),
+        }),
+        count => {
+            let candidates = found.iter().take(NAMED).map(|session| {
+                let words = session
+                    .first_prompt
+                    .as_deref()
+                    .and_then(first_line)
+                    .unwrap_or_default();
+                format!("\n  {}  {}", session.agent, tame(&shortened(&words, 40)))
+            });
+            let more = if count > NAMED { "\n  and more" } else { "" };
+            Err(Advised {
+                what: format!("`{}` begins the ids of several sessions", tame(prefix)),
+                advice: format!(
+                    "give more of the id:{}{more}",
+                    candidates.collect::<String>()
+                ),
+            })
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::present::fixtures::{ID, session};
+
+    #[test]
+    fn what_came_to_nothing_is_told_from_what_can_go_on() {
+        let failed = Session {
+            charges: Vec::new(),
+            entries: 1,
+            ..session()
+        };
+        assert!(came_to_nothing(&failed));
+        assert!(
+            !came_to_nothing(&Session {
+                entries: 1,
+                ..session()
+            }),
+            "it has a reply"
+        );
+        assert!(
+            !came_to_nothing(&Session {
+                entries: 2,
+                ..failed.clone()
+            }),
+            "more was said"
+        );
+        assert!(!came_to_nothing(&Session {
+            holder: Some("pid 1".into()),
+            ..failed.clone()
+        }));
+        for state in [AgentState::Paused, AgentState::Running] {
+            assert!(!came_to_nothing(&Session {
+                state,
+                ..failed.clone()
+            }));
+        }
+    }
+
+    #[test]
+    fn one_is_found_and_several_are_named() {
+        assert_eq!(only("0197", vec![session()]).unwrap(), session());
+        assert!(
+            only("0197", vec![])
+                .unwrap_err()
+                .advice
+                .contains("sessions list")
+        );
+        let several = only("0197", vec![session(), session()]).unwrap_err();
+        assert!(
+            several.advice.contains(ID) && several.advice.contains("fix \\u{1b}[2Jit"),
+            "{}",
+            several.advice
+        );
+        assert!(
+            only("0197", vec![session(); NAMED + 1])
+                .unwrap_err()
+                .advice
+                .ends_with("and more")
+        );
+    }
+}

@@ -1,0 +1,70 @@
+//! Finding the team that somebody means.
+
+use posse_port::store::Store;
+use posse_protocol::{Name, Team};
+
+use super::sessions;
+use super::team_choice::{is_called, is_led, nearest, only};
+
+/// Which session's team, where several have one of that name.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub(crate) struct SessionArg {
+    /// The session it belongs to; the beginning of its id will do
+    #[arg(long, value_name = "ID")]
+    pub(crate) session: Option<String>,
+}
+
+/// Returns the team of this name, or any if none is said; of the session, if that is said. Of
+/// several, one that a process has is meant, then the newest of this directory.
+pub(crate) async fn meant(
+    store: &dyn Store,
+    name: Option<&Name>,
+    session: &SessionArg,
+) -> anyhow::Result<Team> {
+    let all = store.teams(None, usize::MAX).await?;
+    let teams = match session.session.as_deref() {
+        Some(prefix) => of_session(store, all, prefix).await?,
+        None => {
+            let here = crate::config::environment::working_directory()?;
+            let named: Vec<Team> = all
+                .iter()
+                .filter(|team| is_called(team, name))
+                .cloned()
+                .collect();
+            match nearest(named, &here) {
+                Some(team) => return Ok(team),
+                None => all,
+            }
+        }
+    };
+    Ok(only(teams, name)?)
+}
+
+/// Returns the only team of this name; of the session, if that is said.
+pub(crate) async fn certain(
+    store: &dyn Store,
+    name: &Name,
+    session: &SessionArg,
+) -> anyhow::Result<Team> {
+    let all = store.teams(None, usize::MAX).await?;
+    let teams = match session.session.as_deref() {
+        Some(prefix) => of_session(store, all, prefix).await?,
+        None => all,
+    };
+    Ok(only(teams, Some(name))?)
+}
+
+/// Returns the teams of the session whose id begins so. A team that was imported has no session but
+/// its first lead's id.
+async fn of_session(store: &dyn Store, all: Vec<Team>, prefix: &str) -> anyhow::Result<Vec<Team>> {
+    let led: Vec<Team> = all
+        .iter()
+        .filter(|team| is_led(team, prefix))
+        .cloned()
+        .collect();
+    if !led.is_empty() {
+        return Ok(led);
+    }
+    let realm = sessions::by_prefix(store, prefix).await?.realm;
+    Ok(all.into_iter().filter(|team| team.realm == realm).collect())
+}
