@@ -7,6 +7,7 @@ use posse_port::in_a_line;
 use posse_port::model::{ModelError, ModelEvent};
 use posse_port::store::Session;
 use posse_protocol::{Cost, Purpose, Usage};
+use posse_runtime::agent::AsideError;
 use posse_runtime::runtime::Runtime;
 use posse_runtime::session::side_query::{Desk, Findings, Inquiry};
 use serde_json::{Value, json};
