@@ -80,12 +80,7 @@ async fn try_revive(factory: &Arc<Factory>, agent: AgentId) -> Result<(), StartE
     else {
         return Ok(());
     };
-    let mate = is_mate(&session);
-    let _alone = match mate {
-        true => Some(factory.adopting.lock().await),
-        false => None,
-    };
-    if mate {
+    if is_mate(&session) {
         // Who has a pane is waited for there; if its process dies, it is taken up then.
         let card = roster::card(&*factory.ports.store, session.realm, agent).await?;
         if card.is_none_or(|card| card.backend != IN_PROCESS) || !factory.registry.has_room(&tree) {
@@ -98,7 +93,12 @@ async fn try_revive(factory: &Arc<Factory>, agent: AgentId) -> Result<(), StartE
         bring_back(factory, taken, living, &tree, starter).await
     };
     match brought.await {
-        Ok((assembled, _)) => {
+        Ok((assembled, unanswered)) => {
+            if unanswered {
+                // The mail may be gone: a process that has died since may have shown it. There is
+                // room, because nobody else knows the agent yet.
+                let _ = factory.registry.pass_on(agent, Command::Continue);
+            }
             assembled.0.expect_mail();
             assemble::start(factory, assembled);
             Ok(())

@@ -7,10 +7,12 @@ use std::task::Poll;
 
 use posse_port::model::Piece;
 use posse_port::store::{
-    AgentState, Done, NewEntry, NewTask, Op, Operation, Order, StateChange, Step, Taken, checksum,
+    AgentState, Done, NewEntry, NewTask, Op, Operation, Order, StateChange, Step, Store, Taken,
+    TakenMail, checksum,
 };
-use posse_protocol::{EntryKind, Takes, TaskStatus};
+use posse_protocol::{Command, EntryKind, Takes, TaskStatus};
 use posse_runtime::{Hosted, Hosting, Members};
+use posse_testkit::rig::prompt;
 use posse_testkit::{Faulty, StoreCall};
 use tokio::sync::Notify;
 
@@ -18,7 +20,7 @@ use super::life::plan;
 use super::tasks::{WORKERS, planned, raised};
 use super::*;
 
-/// Holds up the first agent that is taken, and counts how often teams are read.
+/// While it is closed, holds up the next agent that is taken. Counts how often teams are read.
 #[derive(Default)]
 struct Gate {
     looks: AtomicUsize,
@@ -28,6 +30,17 @@ struct Gate {
 }
 
 impl Gate {
+    /// An open gate before the store of a rig.
+    fn before(rig: &mut Rig) -> Arc<Self> {
+        let gate = Arc::new(Self::default());
+        let before = Arc::clone(&gate);
+        rig.store = Arc::new(Faulty {
+            before: Box::new(move |call| Box::pin(Arc::clone(&before).pass(call))),
+            ..Faulty::new(Arc::clone(&rig.store))
+        });
+        gate
+    }
+
     async fn pass(self: Arc<Self>, call: StoreCall) {
         match call {
             StoreCall::Teams => drop(self.looks.fetch_add(1, Ordering::SeqCst)),
@@ -49,15 +62,8 @@ async fn a_host_that_hears_of_a_death_while_it_takes_members_stays_within_its_li
     until_quiet(&mut agent).await;
     rig.runtime().unwrap().shut_down().await;
     drop(agent);
-    let gate = Arc::new(Gate {
-        closed: true.into(),
-        ..Gate::default()
-    });
-    let before = Arc::clone(&gate);
-    rig.store = Arc::new(Faulty {
-        before: Box::new(move |call| Box::pin(Arc::clone(&before).pass(call))),
-        ..Faulty::new(Arc::clone(&rig.store))
-    });
+    let gate = Gate::before(&mut rig);
+    gate.closed.store(true, Ordering::SeqCst);
     let runtime = rig.another().unwrap();
     let hosting = Hosting {
         session: root,
@@ -102,20 +108,29 @@ enum Deed {
     Claims,
     /// The member is shown something that it has not answered.
     Shows(&'static str),
+    /// The member is shown the mail with this number, and has not answered it.
+    ShowsMail(u64),
 }
 
 /// Does these things with a member, as a process that dies in the middle of its work.
-async fn half_done(rig: &Rig, member: AgentId, deeds: &[Deed]) {
+async fn half_done(store: &dyn Store, member: AgentId, deeds: &[Deed]) {
+    let taken = store.take(member).await.unwrap();
+    half_do(store, &taken, deeds).await;
+    store.release(member, taken.epoch).await.unwrap();
+}
+
+async fn half_do(store: &dyn Store, taken: &Taken, deeds: &[Deed]) {
     let Taken {
         epoch, transcript, ..
-    } = rig.store.take(member).await.unwrap();
+    } = taken;
+    let member = transcript.session.agent;
     let realm = transcript.session.realm;
     let last = &transcript.entries.last().unwrap().entry;
     let (mut seq, mut chain) = (last.seq, last.checksum);
     for deed in deeds {
         let mut step = Step {
             state: Some(StateChange::To(AgentState::Running)),
-            ..Step::new(realm, member, epoch, 1)
+            ..Step::new(realm, member, *epoch, 1)
         };
         match deed {
             Deed::Claims => {
@@ -126,7 +141,11 @@ async fn half_done(rig: &Rig, member: AgentId, deeds: &[Deed]) {
                 };
                 step.operations.push(Operation { call: None, op });
             }
-            Deed::Shows(text) => {
+            Deed::Shows(_) | Deed::ShowsMail(_) => {
+                let text = match deed {
+                    Deed::Shows(text) => text,
+                    _ => "A letter.",
+                };
                 let message = serde_json::json!({
                     "role": "user",
                     "content": [{ "type": "text", "text": text }],
@@ -137,6 +156,12 @@ async fn half_done(rig: &Rig, member: AgentId, deeds: &[Deed]) {
                 };
                 seq += 1;
                 chain = checksum(chain, seq, EntryKind::Prompt, None, &piece);
+                if let Deed::ShowsMail(number) = deed {
+                    step.mail.push(TakenMail {
+                        number: *number,
+                        entry: seq,
+                    });
+                }
                 step.entries.push(NewEntry {
                     seq,
                     kind: EntryKind::Prompt,
@@ -148,10 +173,9 @@ async fn half_done(rig: &Rig, member: AgentId, deeds: &[Deed]) {
             }
         }
         let claims = matches!(deed, Deed::Claims);
-        let results = rig.store.commit(step).await.unwrap().results;
+        let results = store.commit(step).await.unwrap().results;
         assert_eq!(claims, matches!(results[..], [Ok(Done::Claimed(_))]));
     }
-    rig.store.release(member, epoch).await.unwrap();
 }
 
 /// What a member was told, request by request, by the process that took it up after these deeds.
@@ -178,7 +202,7 @@ async fn told_after(deeds: &[Deed]) -> Vec<String> {
     };
     rig.store.operate(order).await.unwrap();
     let dev = member(&rig, root, "dev").await.agent;
-    half_done(&rig, dev, deeds).await;
+    half_done(&*rig.store, dev, deeds).await;
     let before = sent_by(&rig, "/dev-").len();
     let runtime = rig.another().unwrap();
     let hosting = Hosting {
@@ -233,4 +257,63 @@ async fn a_task_that_was_told_is_not_told_again_after_a_crash() {
         !told.last().unwrap().contains("still in progress"),
         "{told:?}"
     );
+}
+
+/// A teammate writes to another.
+const LETTERS: &str = r#"
+[[rule]]
+when = { agent = "/cook-", user = "write to dev" }
+times = 1
+reply = [{ tool = "SendMessage", input = { to = "dev", message = "A letter." } }]
+[[rule]]
+reply = [{ text = "ok" }]
+"#;
+
+// proves TE-11 (open: pending approvals)
+#[tokio::test]
+async fn a_member_whose_mail_a_dead_process_has_shown_is_brought_back_and_continues() {
+    let mut rig = rig(LETTERS);
+    let mut agent = raised(&rig, plan(&["cook", "dev"], Vec::new())).await;
+    let root = agent.id;
+    until_quiet(&mut agent).await;
+    rig.runtime().unwrap().shut_down().await;
+    drop(agent);
+    let (cook, dev) = (
+        member(&rig, root, "cook").await.agent,
+        member(&rig, root, "dev").await.agent,
+    );
+    // Another process has one of them while this one takes the rest.
+    let other = rig.place().open().unwrap();
+    let taken = other.take(dev).await.unwrap();
+    let gate = Gate::before(&mut rig);
+    let runtime = rig.another().unwrap();
+    let hosting = Hosting {
+        session: root,
+        members: Members::Free { most: None },
+    };
+    let mut hosted = runtime.host(hosting, rig.setup.clone()).await.unwrap();
+    assert_eq!(hosted.agents, [cook]);
+    half_do(&*other, &taken, &[Deed::Shows("Something else.")]).await;
+    other.release(dev, taken.epoch).await.unwrap();
+    gate.closed.store(true, Ordering::SeqCst);
+    let words = Command::To {
+        agent: cook,
+        command: Box::new(prompt("write to dev")),
+    };
+    hosted.handle.send(words).await.unwrap();
+    gate.reached.notified().await;
+    let letter = inbox(&rig, root, dev).await.pop().unwrap().number;
+    half_done(&*other, dev, &[Deed::ShowsMail(letter)]).await;
+    let before = sent_by(&rig, "/dev-").len();
+    gate.open.notify_one();
+    loop {
+        let event = hosted.events.recv().await.expect("it lives");
+        let idle = |news: &MemberNews| matches!(news.what, MemberChange::Idle(_));
+        if event.agent == dev && member_news(&event).is_some_and(idle) {
+            break;
+        }
+    }
+    let told = all_words(&sent_by(&rig, "/dev-")[before]);
+    assert!(told.ends_with("A letter."), "{told}");
+    until_given_up(hosted).await;
 }
