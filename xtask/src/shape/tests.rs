@@ -197,8 +197,8 @@ fn edges_and_chains_are_those_of_shipped_crates() {
 
 #[test]
 fn comments_and_locks_are_shares_of_lines() {
-    let text = "//! Doc.\n\n// Why.\n// ----\nstruct A(Arc<std::sync::Mutex<u8>>); // and why\n\
-                // proves TU-01\nstruct B(Arc<u8>, Mutex<u8>);\n/// Doc.\nstruct C;\n";
+    let text = "//! Doc.\n\n// Why.\n// ----\nstruct A(Arc<std::sync::Mutex<u8>>); // and why\n// proves TU-01\n\
+                struct B(Arc<u8>, Mutex<u8>);\n/// Doc.\nstruct C;\n";
     let files = [("posse-a/src/lib.rs", text)];
     assert_eq!(value(&files, "comments_percent"), 75.0);
     assert_eq!(value(&files, "why_percent"), 25.0);

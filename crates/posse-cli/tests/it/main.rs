@@ -14,6 +14,7 @@ mod cost;
 mod crash;
 mod definitions;
 mod doctor;
+mod earlier;
 mod guardian;
 mod mail;
 mod panes;

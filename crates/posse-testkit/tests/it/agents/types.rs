@@ -112,7 +112,7 @@ reply = [{ text = "Fine." }]
     farewell(agent).await;
 }
 
-// proves AG-15
+// proves AG-15 (part: later changes)
 #[tokio::test]
 async fn a_resumed_session_is_told_of_types_that_changed_while_nobody_lived() {
     let rig = rig("[[rule]]\nreply = [{ text = \"Fine.\" }]");

@@ -6,11 +6,11 @@ use std::sync::Arc;
 
 use posse_model::RetryPolicy;
 use posse_model::price::PriceList;
-use posse_port::{BoxFuture, Ports};
 use posse_port::clock::SystemClock;
 use posse_port::memory::SystemMemory;
 use posse_port::store::AgentState;
 use posse_port::worktree::{Base, Dirty, Made, Wanted, Worktree, Worktrees};
+use posse_port::{BoxFuture, Ports};
 use posse_protocol::{Command, Notification, RunStatus};
 use posse_runtime::definition::agent_type::Definition;
 use posse_runtime::definition::agent_type::{Isolation, built_in};

@@ -53,7 +53,6 @@ impl Gate {
     }
 }
 
-// proves TE-10 (open: several machines)
 #[tokio::test]
 async fn a_host_that_hears_of_a_death_while_it_takes_members_stays_within_its_limit() {
     let mut rig = rig(WORKERS);
@@ -228,7 +227,7 @@ async fn told_after(deeds: &[Deed]) -> Vec<String> {
 /// What the full text of the task begins with.
 const FRAME: &str = "<team-task id=\"1\">";
 
-// proves TK-08 (open: the note of who had it; several machines)
+// proves TK-05 (part: the prompt)
 #[tokio::test]
 async fn a_task_that_was_claimed_and_not_told_is_told_in_full_after_a_crash() {
     // It was shown a letter before the task, or had not answered the letter when it took the task.
@@ -247,7 +246,6 @@ async fn a_task_that_was_claimed_and_not_told_is_told_in_full_after_a_crash() {
     }
 }
 
-// proves TK-08 (open: the note of who had it; several machines)
 #[tokio::test]
 async fn a_task_that_was_told_is_not_told_again_after_a_crash() {
     let shown = "Task 1 is yours now.\n<team-task id=\"1\">\nLay the keel\n</team-task>";
