@@ -13,6 +13,7 @@ mod error;
 mod free;
 mod gate;
 mod host;
+mod job;
 mod list;
 pub(crate) mod maintain;
 mod news;
@@ -45,9 +46,9 @@ use rusqlite::Connection;
 use tokio::sync::{mpsc, oneshot};
 
 use error::Failure;
+use job::{Answer, Job, Outcome, Work};
 use place::Place;
 use shared::Shared;
-use writer::{Answer, Job, Outcome, Work};
 
 pub use error::{Trouble, trouble};
 pub use gate::Still;

@@ -13,9 +13,9 @@ use uuid::Uuid;
 
 use super::error::{Cause, Failure};
 use super::host::Life;
+use super::job::{Answer, Job, Outcome, Work};
 use super::news::News;
 use super::place::Place;
-use super::writer::{Answer, Job, Outcome, Work};
 use super::{claim, column, free, operation, step};
 
 /// What a host is in the eyes of others.

@@ -25,10 +25,10 @@ use uuid::Uuid;
 
 use super::batch::Start;
 use super::host::{Heart, Host, Hosts, NO_LINK};
+use super::job::Job;
 use super::place::Place;
 use super::shared::Shared;
 use super::timing::Timing;
-use super::writer::Job;
 
 /// The thread; it ends when this is dropped.
 pub(super) struct Bell {

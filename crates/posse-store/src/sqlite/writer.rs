@@ -10,8 +10,7 @@ use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::Instant;
 
-use posse_port::store::{Archive, Committed, Epoch, Order, Step, StoreError, Wake};
-use posse_protocol::AgentId;
+use posse_port::store::Wake;
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 use tokio::sync::{mpsc, oneshot};
 use uuid::Uuid;
@@ -21,6 +20,7 @@ use super::bell::Bell;
 use super::error::{Cause, Failure};
 use super::free;
 use super::host::Host;
+use super::job::{Answer, Job, Outcome, Work};
 use super::news::News;
 use super::place::Place;
 use super::shared::Shared;
@@ -29,45 +29,6 @@ use super::turnstile::{Pass, Turnstile};
 
 /// Jobs in one transaction; what waits beyond them has the next.
 const BATCH: usize = 512;
-
-/// Something to be written.
-pub(super) enum Work {
-    Commit(Box<Step>),
-    Operate(Box<Order>),
-    Import(Box<Archive>),
-    Take(AgentId),
-    Release(AgentId, Epoch),
-    /// Sets free what a host held, if it is dead.
-    Free(Uuid),
-}
-
-impl Work {
-    /// Whether a host holds an agent because of it.
-    fn needs_host(&self) -> bool {
-        match self {
-            Self::Commit(step) => step.birth.is_some(),
-            Self::Take(_) => true,
-            Self::Operate(_) | Self::Import(_) | Self::Release(..) | Self::Free(_) => false,
-        }
-    }
-}
-
-/// Work, and who waits for it.
-pub(super) struct Job {
-    pub(super) work: Work,
-    pub(super) answer: oneshot::Sender<Outcome>,
-}
-
-/// What came of work.
-#[derive(Debug, Default)]
-pub(super) struct Answer {
-    /// Of a take.
-    pub(super) epoch: Epoch,
-    /// Of a step; of an order the results alone.
-    pub(super) committed: Committed,
-}
-
-pub(super) type Outcome = Result<Answer, StoreError>;
 
 /// Starts the writer; it ends when nobody can send jobs any more and all are done.
 pub(super) fn start(
@@ -279,7 +240,7 @@ impl Door {
 #[cfg(test)]
 mod tests {
     use posse_port::model::Piece;
-    use posse_port::store::{Birth, NewEntry};
+    use posse_port::store::{Birth, Epoch, NewEntry, Step, StoreError};
     use posse_protocol::{EntryKind, PermissionMode};
 
     use super::*;

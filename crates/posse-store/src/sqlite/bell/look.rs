@@ -12,7 +12,7 @@ use uuid::Uuid;
 use super::super::batch;
 use super::super::column;
 use super::super::host::Life;
-use super::super::writer::{Job, Work};
+use super::super::job::{Job, Work};
 use super::Listener;
 
 impl Listener {

@@ -1,0 +1,45 @@
+//! What the writer is asked to do, and what it answers.
+
+use posse_port::store::{Archive, Committed, Epoch, Order, Step, StoreError};
+use posse_protocol::AgentId;
+use tokio::sync::oneshot;
+use uuid::Uuid;
+
+/// Something to be written.
+pub(super) enum Work {
+    Commit(Box<Step>),
+    Operate(Box<Order>),
+    Import(Box<Archive>),
+    Take(AgentId),
+    Release(AgentId, Epoch),
+    /// Sets free what a host held, if it is dead.
+    Free(Uuid),
+}
+
+impl Work {
+    /// Returns true if a host holds an agent because of it.
+    pub(super) fn needs_host(&self) -> bool {
+        match self {
+            Self::Commit(step) => step.birth.is_some(),
+            Self::Take(_) => true,
+            Self::Operate(_) | Self::Import(_) | Self::Release(..) | Self::Free(_) => false,
+        }
+    }
+}
+
+/// Work, and who waits for it.
+pub(super) struct Job {
+    pub(super) work: Work,
+    pub(super) answer: oneshot::Sender<Outcome>,
+}
+
+/// What came of work.
+#[derive(Debug, Default)]
+pub(super) struct Answer {
+    /// Of a take.
+    pub(super) epoch: Epoch,
+    /// Of a step; of an order the results alone.
+    pub(super) committed: Committed,
+}
+
+pub(super) type Outcome = Result<Answer, StoreError>;
