@@ -57,7 +57,7 @@ async fn start(
         deny: disallowed.clone(),
     };
     spawn::spawn(
-        &factory,
+        factory,
         Wish {
             by,
             key,
