@@ -14,6 +14,7 @@ pub(crate) mod panel;
 pub(crate) mod render;
 pub(crate) mod runs;
 pub(crate) mod screen;
+pub(crate) mod sending;
 pub(crate) mod signals;
 pub(crate) mod stop;
 pub(crate) mod team_snapshot;

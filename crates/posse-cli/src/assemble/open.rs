@@ -173,6 +173,7 @@ pub(crate) async fn session_context(config: &RunConfig) -> anyhow::Result<Sessio
     let cwd = found.as_ref().map_or(here, |session| session.cwd.clone());
     let settings = settings(config, found.as_ref(), &cwd)?;
     let fallback = match &found {
+        // The prompt cache that the session has paid for is that model's alone.
         Some(session) => ModelFallback::Session(session.model.clone()),
         None => ModelFallback::Settings(settings.model.clone()),
     };
@@ -190,11 +191,11 @@ pub(crate) async fn session_context(config: &RunConfig) -> anyhow::Result<Sessio
         &model,
         &[config.limits.budget, budgets.alone, budgets.subtree],
     )?;
-    let AgentParts {
+    let SessionParts {
         setup,
         live,
         skills,
-    } = agent_parts(config, &settings, cwd.clone())?;
+    } = session_parts(config, &settings, cwd.clone())?;
     let slash = SlashCommands::new(skills.catalogue.clone(), Arc::new(settings.policy.clone()));
     Ok(SessionContext {
         runtime,
@@ -260,31 +261,31 @@ impl RuntimeParts {
 }
 
 /// What agents of one session get.
-pub(crate) struct AgentParts {
+pub(crate) struct SessionParts {
     pub(crate) setup: Setup,
     pub(crate) live: LiveDefinitions<AgentSources>,
     pub(crate) skills: LiveDefinitions<SkillSources>,
 }
 
-impl AgentParts {
+impl SessionParts {
     /// For members of a session that others lead, which works in `cwd`.
     pub(crate) fn of(config: &RunConfig, cwd: &Path) -> anyhow::Result<Self> {
-        agent_parts(config, &settings(config, None, cwd)?, cwd.to_owned())
+        session_parts(config, &settings(config, None, cwd)?, cwd.to_owned())
     }
 }
 
-fn agent_parts(
+fn session_parts(
     config: &RunConfig,
     settings: &Settings,
     cwd: PathBuf,
-) -> anyhow::Result<AgentParts> {
+) -> anyhow::Result<SessionParts> {
     let live = LiveDefinitions::new(AgentSources::at(&cwd, config.given.clone()));
     let skills = LiveDefinitions::new(SkillSources::at(&cwd));
     warn(&live);
     warn(&skills);
     let mut setup = setup(config, settings, cwd, &live)?;
     setup.spawning.skills = Some(skills.catalogue.clone());
-    Ok(AgentParts {
+    Ok(SessionParts {
         setup,
         live,
         skills,

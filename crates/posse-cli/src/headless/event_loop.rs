@@ -1,9 +1,7 @@
 //! The loop between an agent and the outside: events go out, lines and signals come in, until all is
 //! done. What is to be done about each of them [`Controller`] decides.
 
-use std::future::Future;
 use std::io;
-use std::pin::Pin;
 
 use posse_port::BoxFuture;
 use posse_port::clock::Clock;
@@ -14,15 +12,13 @@ use tokio::sync::{mpsc, oneshot};
 use super::controller::{Controller, Interruption, RunResult};
 use super::input::stdin::StdinLine;
 use super::output_item::OutputItem;
+use super::sending::{Sending, sent};
 use super::signals::Signals;
 use super::team_watch::{Refresh, SOON, TeamWatch};
 use super::writer::OutputWriter;
 
-/// A command on its way. The agent may wait until we have read its events, so we never wait for it alone.
-type Sending = Pin<Box<dyn Future<Output = ()> + Send>>;
-
 /// A wait for background runs, by its number.
-type NumberedWait = (u64, Pin<Box<dyn Future<Output = ()> + Send>>);
+type NumberedWait = (u64, BoxFuture<'static, ()>);
 
 /// What comes from elsewhere than the agent.
 pub(crate) struct LoopInputs {
@@ -60,11 +56,7 @@ pub(crate) async fn run(
             && let Some(handle) = &handle
             && let Some(command) = controller.next_command()
         {
-            let handle = handle.clone();
-            // An agent that is gone closes its events, and there we notice.
-            sending = Some(Box::pin(async move {
-                let _ = handle.send(command).await;
-            }));
+            sending = Some(Sending::new(handle, command));
         }
         if sending.is_none() && controller.is_done() {
             // When nobody can tell it anything any more the agent ends, and its events with it.
@@ -120,12 +112,6 @@ pub(crate) async fn run(
         }
     }
     Ok(ending)
-}
-
-async fn sent(sending: &mut Option<Sending>) {
-    if let Some(sending) = sending {
-        sending.await;
-    }
 }
 
 /// Returns what there is to tell, if there is anything.

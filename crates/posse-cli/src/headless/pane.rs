@@ -4,7 +4,6 @@
 mod conversation;
 
 use std::io;
-use std::pin::Pin;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -16,8 +15,9 @@ use posse_runtime::session::team::host::{Hosted, Hosting, Members};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
 
-use self::conversation::{Conversation, ConversationEnd};
+use self::conversation::{ConversationEnd, PaneConversation};
 use super::input::stdin;
+use super::sending::{Sending, sent};
 use super::stop;
 use super::writer::OutputWriter;
 use crate::assemble::open::{self, SessionContext};
@@ -81,7 +81,7 @@ pub(crate) async fn join(config: RunConfig, target: JoinTarget) -> anyhow::Resul
     );
     let again = in_store(again, &store);
     let facts = context.facts(session.agent, Vec::new(), again);
-    let conversation = Conversation::new(team, facts, &agents, only);
+    let conversation = PaneConversation::new(team, facts, &agents, only);
     let SessionContext {
         runtime,
         store,
@@ -128,9 +128,6 @@ async fn team_of(
     })?)
 }
 
-/// A command on its way.
-type Sending = Pin<Box<dyn Future<Output = ()> + Send>>;
-
 /// What comes from elsewhere.
 struct PaneLoop<'a> {
     events: mpsc::Receiver<Event>,
@@ -142,7 +139,7 @@ impl PaneLoop<'_> {
     /// Goes on until it is over; the last line.
     async fn drive(
         &mut self,
-        mut conversation: Conversation,
+        mut conversation: PaneConversation,
         handle: AgentHandle,
     ) -> io::Result<String> {
         let (mut interrupts, mut terminations) = (
@@ -160,11 +157,7 @@ impl PaneLoop<'_> {
             if sending.is_none()
                 && let Some(command) = conversation.next_command()
             {
-                let handle = handle.clone();
-                sending = Some(Box::pin(async move {
-                    // Whoever is gone closes its events, and there we notice.
-                    let _ = handle.send(command).await;
-                }));
+                sending = Some(Sending::new(&handle, command));
             }
             let hears = writer.is_ready();
             tokio::select! {
@@ -207,12 +200,6 @@ impl PaneLoop<'_> {
                 .first()
                 .is_some_and(|session| session.holder.is_some())
         })
-    }
-}
-
-async fn sent(sending: &mut Option<Sending>) {
-    if let Some(sending) = sending {
-        sending.await;
     }
 }
 

@@ -22,7 +22,7 @@ use tokio::task::JoinSet;
 use self::report::WorkerReport;
 use super::signals::{Signals, unless_signalled};
 use super::stop;
-use crate::assemble::open::{self, AgentParts};
+use crate::assemble::open::{self, SessionParts};
 use crate::assemble::provider::ModelFallback;
 use crate::assemble::run_config::RunConfig;
 use crate::assemble::store::OpenStore;
@@ -237,11 +237,11 @@ impl WorkerContext<'_> {
         cwd: PathBuf,
     ) -> anyhow::Result<(AgentId, Hosted, [WatchGuard; 2])> {
         anyhow::ensure!(cwd.is_dir(), "{} is not here", cwd.display());
-        let AgentParts {
+        let SessionParts {
             setup,
             live,
             skills,
-        } = AgentParts::of(self.config, &cwd)?;
+        } = SessionParts::of(self.config, &cwd)?;
         let members = Members::Raised {
             most: self.worker.most,
         };

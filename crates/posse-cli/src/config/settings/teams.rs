@@ -95,8 +95,8 @@ pub(super) fn settle(layers: &[Layer], flag: Option<Backend>) -> TeamSettings {
             ))
         });
     let (backend, forced) = managed.or_else(|| Some((flag?, ForcedBy::Flag))).unzip();
-    let own = |file: &super::SettingsFile| file.teams.shutdown_deadline;
-    let deadline = super::own(layers, own).map_or(DEADLINE, |seconds| {
+    let deadline = super::own(layers, |file| file.teams.shutdown_deadline);
+    let deadline = deadline.map_or(DEADLINE, |seconds| {
         Duration::from_secs(seconds.get().into())
     });
     TeamSettings {

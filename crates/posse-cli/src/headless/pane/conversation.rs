@@ -43,7 +43,7 @@ pub(super) enum ConversationEnd {
 }
 
 /// Where things stand.
-pub(super) struct Conversation {
+pub(super) struct PaneConversation {
     team: Team,
     facts: SessionFacts,
     hosted: HashMap<AgentId, HostedMember>,
@@ -60,7 +60,7 @@ pub(super) struct Conversation {
     over: Option<ConversationEnd>,
 }
 
-impl Conversation {
+impl PaneConversation {
     /// With whoever of the team is hosted here.
     pub(super) fn new(
         team: Team,

@@ -89,16 +89,16 @@ struct OwnMember {
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct TaskFile {
-    id: Option<TaskNumber>,
+    id: Option<ArchiveTaskId>,
     subject: String,
     description: Option<String>,
     active_form: Option<String>,
     status: Option<TaskStatus>,
     owner: Option<String>,
     #[serde(default)]
-    blocked_by: Vec<TaskNumber>,
+    blocked_by: Vec<ArchiveTaskId>,
     #[serde(default)]
-    blocks: Vec<TaskNumber>,
+    blocks: Vec<ArchiveTaskId>,
     created_at: Option<ArchiveTime>,
     updated_at: Option<ArchiveTime>,
     metadata: Option<Map<String, Value>>,
@@ -171,9 +171,9 @@ impl<'de> Deserialize<'de> for ArchiveTime {
 }
 
 /// A task's number, as a number or a text.
-struct TaskNumber(TaskId);
+struct ArchiveTaskId(TaskId);
 
-impl<'de> Deserialize<'de> for TaskNumber {
+impl<'de> Deserialize<'de> for ArchiveTaskId {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         let value = Value::deserialize(from)?;
         let text = || value.as_str().and_then(|text| text.parse().ok());
@@ -472,10 +472,10 @@ fn task(
     now_ms: i64,
 ) -> Result<(Task, Option<String>), ArchiveError> {
     let it: TaskFile = read(file, text)?;
-    if let Some(TaskNumber(own)) = it.id.filter(|TaskNumber(own)| *own != id) {
+    if let Some(ArchiveTaskId(own)) = it.id.filter(|ArchiveTaskId(own)| *own != id) {
         return Err(ArchiveError::new(file, format!("the task in it is {own}")));
     }
-    let numbers = |list: Vec<TaskNumber>| list.into_iter().map(|TaskNumber(id)| id).collect();
+    let numbers = |list: Vec<ArchiveTaskId>| list.into_iter().map(|ArchiveTaskId(id)| id).collect();
     let created_ms = it.created_at.map_or(now_ms, |at| at.0);
     let status = it.status.unwrap_or(TaskStatus::Pending);
     let (owner, stranger) = match it.owner.filter(|owner| !owner.is_empty()) {

@@ -30,11 +30,11 @@ fn team() -> Team {
     }
 }
 
-fn alone() -> Conversation {
-    Conversation::new(team(), facts(), &[id(1)], Some(id(1)))
+fn alone() -> PaneConversation {
+    PaneConversation::new(team(), facts(), &[id(1)], Some(id(1)))
 }
 
-fn event(conversation: &mut Conversation, number: u128, kind: EventKind) -> String {
+fn event(conversation: &mut PaneConversation, number: u128, kind: EventKind) -> String {
     written(conversation.event(Event {
         agent: id(number),
         kind,
@@ -50,7 +50,7 @@ fn written(said: Vec<OutputItem>) -> String {
     said.into_iter().map(line).collect()
 }
 
-fn typed(conversation: &mut Conversation, words: &str) -> String {
+fn typed(conversation: &mut PaneConversation, words: &str) -> String {
     written(conversation.line(Some(StdinLine::Text(words.into()))))
 }
 
@@ -97,7 +97,7 @@ fn typed_words_go_to_the_one_who_is_here() {
         conversation.next_command(),
         to(1, Command::Prompt(vec![ContentBlock::text("look again")]))
     );
-    let mut several = Conversation::new(team(), facts(), &[id(1), id(2)], None);
+    let mut several = PaneConversation::new(team(), facts(), &[id(1), id(2)], None);
     assert!(typed(&mut several, "hello").contains("posse team attach MEMBER@parser"));
     assert_eq!(several.next_command(), None);
 }
@@ -220,7 +220,7 @@ fn it_is_over_when_the_member_has_left() {
     let said = event(&mut conversation, 1, news(MemberChange::Left));
     assert!(said.contains("has left the team"), "{said}");
     assert_eq!(conversation.over(), Some(ConversationEnd::Ended));
-    let mut several = Conversation::new(team(), facts(), &[id(1), id(2)], None);
+    let mut several = PaneConversation::new(team(), facts(), &[id(1), id(2)], None);
     event(&mut several, 1, news(MemberChange::Left));
     assert_eq!(several.over(), None);
     several.gone();
@@ -258,7 +258,7 @@ fn who_has_nothing_to_do_and_no_lead_is_left_after_a_while() {
 
 #[test]
 fn of_several_each_line_says_whose_it_is() {
-    let mut conversation = Conversation::new(team(), facts(), &[id(1), id(2)], None);
+    let mut conversation = PaneConversation::new(team(), facts(), &[id(1), id(2)], None);
     let call = |title: &str| EventKind::CallStarted {
         call: "c".into(),
         tool: "Bash".into(),
