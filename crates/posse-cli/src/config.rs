@@ -11,6 +11,7 @@ use tokio::runtime::{Builder, Runtime};
 
 /// Returns a runtime on this thread alone: commands that wait for one thing need no more.
 pub(crate) fn runtime() -> anyhow::Result<Runtime> {
+    // More threads would only cost time at the start: the work is done by tools and servers.
     Builder::new_current_thread()
         .enable_all()
         .build()

@@ -57,6 +57,7 @@ enum PosseCommand {
 
 fn main() -> ExitCode {
     let words: Vec<OsString> = std::env::args_os().collect();
+    // Before the parser, which has no such command: it is not for people.
     if let Some(done) = commands::guard::asked(&words) {
         return done;
     }
@@ -90,6 +91,7 @@ fn main() -> ExitCode {
         Some(PosseCommand::Completions(command)) => command.run(Args::command()),
     };
     result.unwrap_or_else(|error| match error.downcast::<UsageError>() {
+        // Only here the whole grammar is known, which the usage is made from.
         Ok(usage) => usage.into_clap(Args::command()).exit(),
         Err(error) => error::report(&error, json),
     })

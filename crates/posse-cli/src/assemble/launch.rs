@@ -43,6 +43,7 @@ pub(crate) fn launch(config: &RunConfig) -> anyhow::Result<Launch> {
                     .into(),
         });
     }
+    // Not by its name: another version may be first on the PATH of the pane.
     let posse = std::env::current_exe().context("cannot find the program that runs")?;
     let mut command = vec![posse.into_os_string(), "team".into(), "join".into()];
     command.extend(flags(config)?);
@@ -78,6 +79,7 @@ fn flags(config: &RunConfig) -> anyhow::Result<Vec<OsString>> {
     // What a server is opened with may have a password in it, and others read command lines.
     if let StoreLocation::File(path) = store_choice::meant_store(&config.store)?.place {
         let mut url = OsString::from("sqlite:");
+        // A pane may begin in another directory.
         url.push(std::path::absolute(path)?);
         flags.add("--store", url);
     }

@@ -103,6 +103,7 @@ impl RunOptions {
             backend: self.team_backend,
             system_prompt: self.system_prompt.clone(),
             append_system_prompt: self.append_system_prompt.clone(),
+            // Only a program that sends lines can answer a question.
             asker: if self.by_lines() {
                 Asker::FrontEnd
             } else {

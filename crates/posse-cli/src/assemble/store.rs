@@ -44,6 +44,7 @@ impl OpenStore {
 pub(crate) fn look_into_store(store: &StoreArgs) -> anyhow::Result<Arc<dyn Store>> {
     let meant = meant_store(store)?;
     match &meant.place {
+        // To look at nothing must not leave a file behind.
         StoreLocation::File(path) if !meant.named && !path.exists() => {
             Ok(Arc::new(Sqlite::in_memory()?))
         }

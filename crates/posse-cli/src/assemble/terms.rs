@@ -118,6 +118,7 @@ impl AgentArgs {
             given,
             system_prompt: None,
             append_system_prompt: None,
+            // A pane has a person in front of it; whatever has nobody there says so itself.
             asker: Asker::FrontEnd,
             backend: None,
             is_host: false,

@@ -35,5 +35,6 @@ pub(crate) fn all_tools() -> Toolbox {
 
 /// Stands guard until the process that started it ends. Returns none if no process of posse's did.
 pub(crate) fn stand_guard(arguments: &[OsString]) -> Option<()> {
+    // Only the process that started us holds the other end open: it closes however that process ends.
     posse_tools::stand_guard(arguments, std::io::stdin().lock())
 }

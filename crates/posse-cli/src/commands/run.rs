@@ -44,6 +44,7 @@ pub(crate) struct RunCommand {
 
 impl RunCommand {
     pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
+        // Before standard input is read: who made a mistake need not type a prompt first.
         self.check()?;
         let given = self.options.given(&[])?;
         job::run(&self.options, || self.job(given))

@@ -59,6 +59,7 @@ impl TypedValueParser for StoreParser {
         value: &OsStr,
     ) -> Result<StoreLocation, clap::Error> {
         let text = value.to_string_lossy();
+        // The parser's own message would repeat the value, and with it a password.
         parse(&text).map_err(|why| {
             let what = format!(
                 "invalid value '{}' for '--store <STORE>': {why}",

@@ -64,6 +64,7 @@ impl SlashCommands {
                 })
             }
             Some(skill) => Err(SlashError::ModelOnly(skill.name.clone())),
+            // "/etc/hosts is wrong" speaks of a file, and a model can make sense of it.
             None if is_path(name) => Ok(Command::Prompt(words)),
             None => Err(self.unknown(name)),
         }

@@ -58,6 +58,7 @@ impl TeamSources {
     /// Returns the sources for a lead that works in `cwd`. A team may name any type of agents
     /// defined there.
     pub(crate) fn at(cwd: &Path, given: InlineAgents) -> Self {
+        // Definitions first: a declaration that names a type nobody defines is an error at its line.
         let types = AgentSources::at(cwd, given).load().definitions();
         let names = types.into_iter().map(|it| it.name).collect();
         Self::new(SearchPaths::at(cwd), names)

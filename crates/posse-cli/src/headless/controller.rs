@@ -162,6 +162,7 @@ impl Controller {
 
     /// Returns true if another line may be read.
     pub(crate) fn takes_lines(&self) -> bool {
+        // Who writes faster than the agent works waits in its own pipe.
         self.plan.listening && self.pending.len() < WAITING
     }
 
@@ -206,6 +207,7 @@ impl Controller {
         self.live = 0;
         if self.is_busy() && !self.ending.is_interrupted() {
             let message = "the agent ended without a word".to_owned();
+            // An agent always says how a run ended, so this is posse's own mistake.
             let fault = Fault {
                 class: FaultClass::Internal,
                 status: None,
@@ -534,6 +536,7 @@ impl Controller {
                 self.pending.push_back(Command::Interrupt)
             }
             ControlRequest::Interrupt(_) => {}
+            // A program that controls a session must not grant itself what the person did not.
             ControlRequest::SetMode(PermissionMode::BypassPermissions)
                 if self.plan.started_in != PermissionMode::BypassPermissions =>
             {

@@ -20,14 +20,15 @@ pub(crate) struct Screen {
 impl Screen {
     /// Writes one thing, above the panel: at a stroke, so that nothing flickers. An error means that nobody reads
     /// stdout any more.
-    pub(crate) fn write(&mut self, items: OutputItem) -> io::Result<()> {
+    pub(crate) fn write(&mut self, item: OutputItem) -> io::Result<()> {
         let mut text = self.erased();
         let mut written = Ok(());
-        match items {
+        match item {
             OutputItem::Note(note) => text.push_str(&format!("\x1b[2m{note}\x1b[0m\n")),
             OutputItem::Aside(note) if io::stderr().is_terminal() => {
                 text.push_str(&format!("\x1b[2m{note}\x1b[0m\n"));
             }
+            // It helps only who can act on it now, which is a person.
             OutputItem::Aside(_) => {}
             OutputItem::Out(words) => {
                 // That goes another way, in between.

@@ -32,13 +32,14 @@ impl OutputWriter {
                 let written = loop {
                     match items.blocking_recv() {
                         None => break Ok(()),
-                        Some(items) => {
-                            if let Err(error) = screen.write(items) {
+                        Some(item) => {
+                            if let Err(error) = screen.write(item) {
                                 break Err(error);
                             }
                         }
                     }
                 };
+                // A panel that nobody brings up to date any more would tell lies.
                 screen.clear();
                 // Whoever has left does not want to know.
                 let _ = tell.send(written);

@@ -45,6 +45,7 @@ pub(crate) fn shown_ids(ids: impl Iterator<Item = AgentId>) -> Vec<String> {
     let mut distinct_ids = ids.clone();
     distinct_ids.sort_unstable();
     distinct_ids.dedup();
+    // The same agent may stand in several rows, and no width would tell it from itself.
     let width = distinct(&distinct_ids);
     ids.into_iter()
         .map(|id| id.get(..width).unwrap_or(&id).to_owned())

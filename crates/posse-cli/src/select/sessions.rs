@@ -30,6 +30,7 @@ const LOOKED_AT: usize = 32;
 
 /// Returns the session of this directory that was used last and has something to go on from.
 pub(crate) async fn newest_to_continue(store: &dyn Store, cwd: &Path) -> anyhow::Result<Session> {
+    // Most often one of the newest will do; all are read only if none of them does.
     for limit in [LOOKED_AT, usize::MAX] {
         let filter = SessionFilter {
             cwd: Some(cwd.to_owned()),

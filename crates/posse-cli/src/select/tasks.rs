@@ -24,6 +24,7 @@ pub(crate) async fn operate(store: &dyn Store, realm: RealmId, op: Op) -> anyhow
         .await?;
     match results.into_iter().next() {
         Some(result) => Ok(result?),
+        // A store answers each operation, so this is a mistake of its engine.
         None => anyhow::bail!("the store did not say what came of it"),
     }
 }

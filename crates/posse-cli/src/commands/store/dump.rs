@@ -124,10 +124,12 @@ impl PartialFile {
     fn beside(to: &Path) -> anyhow::Result<Self> {
         let mut name = to.as_os_str().to_owned();
         name.push(format!(".{}.part", std::process::id()));
+        // In the same directory: a link to its final name cannot cross file systems.
         let path = PathBuf::from(name);
         let made = OpenOptions::new()
             .write(true)
             .create_new(true)
+            // Transcripts hold whatever agents have read.
             .mode(0o600)
             .open(&path);
         let file = made.with_context(|| format!("cannot write {}", path.display()))?;

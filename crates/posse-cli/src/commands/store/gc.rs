@@ -41,6 +41,7 @@ impl CollectGarbage {
             }
         } else {
             let mut told = |so_far: Collected| {
+                // A line for each would hide everything else on the terminal.
                 if so_far.sessions.is_multiple_of(100) {
                     say_to_person(&format!(
                         "{} removed",

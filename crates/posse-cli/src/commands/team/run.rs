@@ -42,6 +42,7 @@ pub(super) struct RunTeam {
 
 impl RunTeam {
     pub(super) fn run(self, store: StoreArgs) -> anyhow::Result<ExitCode> {
+        // Before standard input is read: who made a mistake need not type a goal first.
         self.options.check(&PATH)?;
         let given = self.options.given(&PATH)?;
         job::run(&self.options, || self.job(store, given))

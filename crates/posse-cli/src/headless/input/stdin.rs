@@ -44,6 +44,7 @@ pub(crate) fn lines() -> mpsc::Receiver<StdinLine> {
 
 fn next_line(input: &mut impl BufRead, longest: usize) -> io::Result<Option<StdinLine>> {
     let mut bytes = Vec::new();
+    // One byte more than is taken tells a line that is too long from one that just fits.
     let read = input
         .take(longest as u64 + 1)
         .read_until(b'\n', &mut bytes)?;
@@ -53,6 +54,7 @@ fn next_line(input: &mut impl BufRead, longest: usize) -> io::Result<Option<Stdi
     if bytes.last() == Some(&b'\n') {
         bytes.pop();
     } else if read > longest {
+        // The rest of it is not kept: it may be endless.
         input.skip_until(b'\n')?;
         return Ok(Some(StdinLine::Unreadable("a line longer than 32 MiB")));
     }
