@@ -1,17 +1,17 @@
 //! From flags and settings to a runtime with an agent: the only room that names adapters.
 
+pub(crate) mod agent_args;
 pub(crate) mod directories;
 pub(crate) mod facts;
 pub(crate) mod launch;
 pub(crate) mod maintenance;
 pub(crate) mod open;
-pub(crate) mod options;
 pub(crate) mod panes;
 pub(crate) mod prompt;
 pub(crate) mod provider;
 pub(crate) mod rules;
 pub(crate) mod run_config;
+pub(crate) mod run_options;
 pub(crate) mod store;
-pub(crate) mod terms;
 pub(crate) mod tools;
 pub(crate) mod worktree_sweep;

@@ -1,7 +1,7 @@
 //! What the environment, settings and flags say, before anything is opened.
 
 pub(crate) mod environment;
-pub(crate) mod places;
+pub(crate) mod search_paths;
 pub(crate) mod settings;
 pub(crate) mod store;
 pub(crate) mod store_choice;

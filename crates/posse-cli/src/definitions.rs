@@ -1,8 +1,8 @@
 //! Types of agents and skills as people define them: where the files are, which of several with one name counts,
 //! and what is wrong with the others. What a file says is the runtime's business.
 
-mod given;
 pub(crate) mod guide;
+mod inline_agents;
 pub(crate) mod instructions;
 mod memory;
 mod place;
@@ -21,11 +21,11 @@ use posse_runtime::definition::agent_type::Definition;
 use posse_runtime::definition::agent_type::file;
 use posse_runtime::definition::skill::Skill;
 
-pub(crate) use self::given::{InlineAgents, InlineAgentsError};
+pub(crate) use self::inline_agents::{InlineAgents, InlineAgentsError};
 use self::place::Directory;
 use self::scan::ScanKind;
 pub(crate) use self::watch::{LiveDefinitions, WatchGuard, WatchedSources};
-use crate::config::places::SearchPaths;
+use crate::config::search_paths::SearchPaths;
 use crate::output::tame;
 
 /// Who brings a definition, the highest first.

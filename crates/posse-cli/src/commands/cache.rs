@@ -1,6 +1,6 @@
 //! `posse cache`.
 
-mod look;
+mod requests;
 
 use std::process::ExitCode;
 use std::rc::Rc;
@@ -10,7 +10,7 @@ use posse_port::store::{Session, Store, StoreError};
 use posse_protocol::{AgentId, Missed, Usage, misses};
 use serde_json::{Value, json};
 
-use self::look::{AgentRequests, Relatives};
+use self::requests::{AgentRequests, Relatives};
 use crate::config::store::StoreArgs;
 use crate::error::Advised;
 use crate::output::table::{Column, needed, spare, table};

@@ -4,8 +4,8 @@ use std::process::ExitCode;
 
 use clap::error::ErrorKind;
 
-use crate::assemble::options::RunOptions;
 use crate::assemble::run_config::{RunConfig, SessionChoice};
+use crate::assemble::run_options::RunOptions;
 use crate::config::store::StoreArgs;
 use crate::definitions::InlineAgents;
 use crate::error::Advised;

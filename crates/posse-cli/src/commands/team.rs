@@ -86,7 +86,7 @@ impl TeamCommand {
 
     /// Returns what members are hosted on, if that is what is asked for.
     #[cfg(test)]
-    pub(crate) fn joins(&self) -> Option<&crate::assemble::terms::AgentArgs> {
+    pub(crate) fn joins(&self) -> Option<&crate::assemble::agent_args::AgentArgs> {
         match &self.command {
             TeamSubcommand::Join(join) => Some(&join.terms),
             _ => None,

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use posse_protocol::Name;
 
-use crate::assemble::terms::AgentArgs;
+use crate::assemble::agent_args::AgentArgs;
 use crate::config::store::StoreArgs;
 use crate::error::Advised;
 use crate::headless::worker::{WorkerConfig, serve};

@@ -14,7 +14,7 @@ use posse_protocol::PermissionMode;
 use self::agents::{AgentFlags, AgentSettings};
 use self::file::SettingsFile;
 use self::teams::{Backend, TeamSettings};
-use super::places::SearchPaths;
+use super::search_paths::SearchPaths;
 use super::store;
 use crate::error::SettingsError;
 

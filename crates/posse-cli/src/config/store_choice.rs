@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::environment::{self, variable};
-use super::places::SearchPaths;
+use super::search_paths::SearchPaths;
 use super::settings::chosen_store;
 use super::store::{StoreArgs, StoreLocation, from_home, hushed, parse};
 use crate::error::Advised;

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
-use crate::config::places::SearchPaths;
+use crate::config::search_paths::SearchPaths;
 
 /// All instructions together are no longer than this.
 const MOST_BYTES: usize = 32 * 1024;

@@ -6,7 +6,7 @@ use posse_runtime::definition::agent_type::{Memory, MemoryScope};
 
 use super::DefinitionSource;
 use super::place::Directory;
-use crate::config::places::SearchPaths;
+use crate::config::search_paths::SearchPaths;
 
 /// Returns the directory for notes of this scope, and what is to be said about it. `from` is where
 /// the definition lies, if it lies anywhere.

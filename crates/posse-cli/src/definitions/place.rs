@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::DefinitionSource;
-use crate::config::places::SearchPaths;
+use crate::config::search_paths::SearchPaths;
 
 /// A directory of definitions, there or not.
 #[derive(Clone, Debug, PartialEq, Eq)]

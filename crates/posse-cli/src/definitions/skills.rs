@@ -10,7 +10,7 @@ use posse_runtime::definition::skill::file::{Kind, Read};
 use super::place::{self, Directory};
 use super::scan::{self, ScanKind};
 use super::{DefinitionEntry, DefinitionSet, DefinitionSource, Remark, Severity, WatchedSources};
-use crate::config::places::SearchPaths;
+use crate::config::search_paths::SearchPaths;
 
 /// What directories of skills are called; of one name, a skill counts before a command.
 const KINDS: &[&str] = &[SKILLS, COMMANDS];

@@ -16,7 +16,7 @@ use super::{
     AgentSources, DefinitionEntry, DefinitionSet, DefinitionSource, HasName, InlineAgents, Remark,
     Severity,
 };
-use crate::config::places::SearchPaths;
+use crate::config::search_paths::SearchPaths;
 
 /// What directories of teams are called.
 const TEAMS: &[&str] = &["teams"];

@@ -24,7 +24,7 @@ use super::output_item::{OutputItem, line};
 use super::runs::{Runs, called};
 use super::team_snapshot::TeamSnapshot;
 use crate::assemble::facts::SessionFacts;
-use crate::assemble::options::{OutputFormat, RunOptions};
+use crate::assemble::run_options::{OutputFormat, RunOptions};
 use crate::output::{one_line, tame};
 
 /// So many runs are named in a line for people.

@@ -4,8 +4,8 @@ use std::process::ExitCode;
 
 use posse_protocol::{AgentId, Name};
 
+use crate::assemble::agent_args::AgentArgs;
 use crate::assemble::run_config::SessionChoice;
-use crate::assemble::terms::AgentArgs;
 use crate::config::store::StoreArgs;
 use crate::headless::pane::{JoinTarget, join};
 use crate::select::teams::{self, SessionArg};

@@ -6,13 +6,11 @@ use std::process::ExitCode;
 use posse_port::store::{AgentFilter, Store, TaskFilter};
 use posse_protocol::{Name, PermissionMode};
 
-use crate::assemble::options::RunOptions;
 use crate::assemble::run_config::{LeadConfig, SessionChoice};
+use crate::assemble::run_options::RunOptions;
 use crate::config::store::StoreArgs;
-use crate::definitions::AgentSources;
-use crate::definitions::teams::TeamSources;
-use crate::definitions::teams::{TeamDeclaration, about};
-use crate::definitions::{DefinitionEntry, DefinitionSource, InlineAgents, Severity};
+use crate::definitions::teams::{TeamDeclaration, TeamSources, about};
+use crate::definitions::{AgentSources, DefinitionEntry, DefinitionSource, InlineAgents, Severity};
 use crate::error::Advised;
 use crate::headless::input::stdin;
 use crate::headless::job::{self, FirstInput, RunJob};

@@ -12,11 +12,10 @@ use posse_runtime::live::setup::{Asker, Limits};
 use super::provider::ProviderArgs;
 use super::rules;
 use super::run_config::{RunConfig, SessionChoice};
-use crate::config::settings::agents::AgentFlags;
-use crate::config::settings::{self, agents::BudgetError};
+use crate::config::settings;
+use crate::config::settings::agents::{AgentFlags, BudgetError};
 use crate::config::store::StoreArgs;
-use crate::definitions::InlineAgents;
-use crate::definitions::InlineAgentsError;
+use crate::definitions::{InlineAgents, InlineAgentsError};
 use crate::error::usage::UsageError;
 use crate::output::tame;
 

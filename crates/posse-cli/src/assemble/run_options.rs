@@ -6,8 +6,8 @@ use clap::ValueEnum;
 use clap::error::ErrorKind;
 use posse_runtime::live::setup::{Asker, Limits};
 
+use super::agent_args::{AgentArgs, seconds};
 use super::run_config::{RunConfig, SessionChoice};
-use super::terms::{AgentArgs, seconds};
 use crate::config::settings::teams::Backend;
 use crate::config::store::StoreArgs;
 use crate::definitions::InlineAgents;

@@ -8,7 +8,7 @@ use posse_runtime::definition::agent_type::file::Read;
 use serde_json::Value;
 
 use super::{Remark, Severity, memory, same, scan};
-use crate::config::places::SearchPaths;
+use crate::config::search_paths::SearchPaths;
 
 /// What was given.
 #[derive(Clone, Debug, Default)]
