@@ -1,12 +1,13 @@
 //! Places: how many agents work at once, and who comes next.
 
 use posse_port::store::AgentState;
-use posse_protocol::{Command, Outcome};
+use posse_protocol::{Answer, Command, EventKind, Outcome, PermissionMode};
+use posse_runtime::live::setup::Asker;
 use posse_testkit::rig::{prompt, until_end};
 
-use super::{SECOND, count, inbox, over, paced, paths, row, rows, sent_by};
+use super::{SECOND, count, inbox, over, paced, paths, rig, row, rows, sent_by, until_over};
 
-// proves LI-03 (part: running agents; who waits)
+// proves LI-03 (part: running agents; who waits for a child)
 // proves AG-11 (part: running; waiting on a child)
 #[tokio::test]
 async fn who_waits_for_a_child_takes_no_place() {
@@ -161,4 +162,54 @@ async fn those_who_have_not_begun_are_stopped_too() {
         ),
         10
     );
+}
+
+/// One that asks a person, and one that has nothing to ask.
+const ASKS: &str = r#"
+[[rule]]
+when = { agent = "re:^/main/asks", tool = "re:." }
+reply = [{ text = "I have asked." }]
+[[rule]]
+when.agent = "re:^/main/asks"
+reply = [{ tool = "Bash", id = "toolu_touch", input = { command = "touch made" } }]
+[[rule]]
+when.agent = "re:^/main/"
+reply = [{ text = "I had a place." }]
+[[rule]]
+when.turn = 1
+reply = [
+  { tool = "Agent", input = { description = "Ask", prompt = "Ask.", name = "asks", run_in_background = true } },
+  { tool = "Agent", input = { description = "Work", prompt = "Work.", name = "works", run_in_background = true } },
+]
+[[rule]]
+reply = [{ text = "I see." }]
+"#;
+
+// proves LI-03 (part: who waits for a person)
+#[tokio::test]
+async fn who_waits_for_a_person_takes_no_place() {
+    let mut rig = rig(ASKS);
+    rig.setup.spawning.running = 1;
+    rig.character.mode = PermissionMode::Default;
+    rig.setup.asker = Asker::FrontEnd;
+    let mut agent = rig.prompted("go").await.unwrap();
+    let (mut asked, mut worked) = (None, false);
+    while asked.is_none() || !worked {
+        let event = agent.events.recv().await.unwrap();
+        worked |= over(&event).is_some_and(|end| end.description == "Work");
+        if let EventKind::Asked(question) = event.kind {
+            asked = Some((event.agent, question.call));
+        }
+    }
+    assert_eq!(row(&rig, agent.id, "Ask").await.state, AgentState::Waiting);
+    let (who, call) = asked.unwrap();
+    let answer = Answer::Allow { input: None };
+    let answer = Command::Answer {
+        agent: who,
+        call,
+        answer,
+    };
+    agent.handle.send(answer).await.unwrap();
+    let (_, end) = until_over(&mut agent, "Ask").await;
+    assert_eq!(end.result, "I have asked.");
 }

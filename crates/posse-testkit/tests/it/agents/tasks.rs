@@ -225,7 +225,6 @@ async fn a_check_is_judged_like_any_command() {
     assert!(!rig.work().join("log").exists());
 }
 
-// proves TK-10 (part: the gate)
 #[tokio::test]
 async fn who_cannot_run_commands_is_told_so() {
     let mut rig = rig(&turns(&CHECKED));

@@ -267,7 +267,7 @@ reply = [{ tool = "SendMessage", input = { to = "dev", message = "A letter." } }
 reply = [{ text = "ok" }]
 "#;
 
-// proves TE-11 (open: pending approvals)
+// proves TE-10 (part: taken over)
 #[tokio::test]
 async fn a_member_whose_mail_a_dead_process_has_shown_is_brought_back_and_continues() {
     let mut rig = rig(LETTERS);
