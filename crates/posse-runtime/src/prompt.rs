@@ -13,7 +13,7 @@ pub mod skill;
 pub mod team;
 
 pub use answer::{
-    Delivery, Reader, Returned, Waited, launched, nobody, not_running, output, result, sent,
+    Delivery, Reader, Returned, Tail, Waited, launched, nobody, not_running, output, result, sent,
     stopped, stopped_by_user, unknown_run, without_transcript,
 };
 pub use compacted::{List, Standing, compacted, verbatim};

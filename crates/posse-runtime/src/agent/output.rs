@@ -6,6 +6,7 @@ use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
+use crate::prompt::Tail;
 use rustix::fs::OFlags;
 
 /// How large a file becomes, and the room in it for the line that says so.
@@ -91,15 +92,6 @@ impl Output {
         }
         Ok(file)
     }
-}
-
-/// The end of an output.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Tail {
-    /// The text.
-    pub text: String,
-    /// How many bytes come before it.
-    pub before: u64,
 }
 
 /// The end of the file at `path`, at most `bytes` of it, beginning and ending between characters. What is

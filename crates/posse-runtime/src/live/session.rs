@@ -9,6 +9,7 @@ use posse_protocol::{AgentId, Event, RealmId};
 use tokio::sync::mpsc;
 
 use crate::definition::agent_type::Definition;
+use crate::definition::spawning::Quarters;
 use crate::govern::{Account, Places, Warmth};
 use crate::live::setup::{Asker, Setup};
 use posse_permission::Standing;
@@ -59,6 +60,11 @@ pub(crate) struct Tree {
 }
 
 impl Tree {
+    /// Returns true if its teammates are left to workers.
+    pub(crate) fn leaves_to_workers(&self) -> bool {
+        matches!(self.setup.spawning.teams.quarters, Quarters::Workers)
+    }
+
     /// Where the output of an agent's runs goes.
     pub(crate) fn output(&self, agent: AgentId) -> PathBuf {
         self.standing

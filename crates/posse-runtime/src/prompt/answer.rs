@@ -7,7 +7,6 @@ use std::path::Path;
 
 use posse_protocol::{AgentId, Notification, RunFacts, RunKind, RunStatus, WorktreeEnd};
 
-use crate::agent::output::Tail;
 use crate::prompt::frame::{framed, share};
 use crate::prompt::{LEAST_CHARACTERS, MOST_CHARACTERS, or_nothing, usage};
 use posse_port::text::{cut, line, neutral, shown};
@@ -120,6 +119,15 @@ pub fn launched(run: &RunFacts, prompt: &str, reader: Reader) -> String {
         told.push_str(&format!("\nIt was told:\n{}", neutral(&prompt)));
     }
     told
+}
+
+/// The end of an output.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tail {
+    /// The text.
+    pub text: String,
+    /// How many bytes come before it.
+    pub before: u64,
 }
 
 /// How far a run is, and the end of its output.

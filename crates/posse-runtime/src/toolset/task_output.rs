@@ -7,8 +7,9 @@ use posse_protocol::{Notification, RunStatus};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::agent::output::{Tail, tail};
+use crate::agent::output::tail;
 use crate::prompt;
+use crate::prompt::Tail;
 use crate::prompt::Waited;
 use crate::toolset::Caller;
 use crate::toolset::watch::{Found, tell};

@@ -11,7 +11,7 @@ use crate::live::roster;
 use crate::session::factory::Factory;
 use posse_protocol::{AgentId, Event, EventKind, MemberState};
 
-use crate::definition::spawning::{Quarters, WORKER};
+use crate::definition::spawning::WORKER;
 use crate::live::lookup::{is_mate, terms};
 use crate::live::session::Tree;
 use crate::prompt::reminder;
@@ -22,13 +22,6 @@ use posse_port::text::line;
 /// How long a member may wait for a worker until that is said, and how often it is looked.
 const PATIENCE: Duration = Duration::from_secs(15);
 const LOOK: Duration = Duration::from_secs(1);
-
-impl Tree {
-    /// Whether its teammates are left to workers.
-    fn leaves_to_workers(&self) -> bool {
-        matches!(self.setup.spawning.teams.quarters, Quarters::Workers)
-    }
-}
 
 /// Leaves a teammate that was born here to whichever worker takes it.
 pub(crate) async fn leave_to_workers(factory: &Arc<Factory>, agent: AgentId, tree: &Arc<Tree>) {
