@@ -41,7 +41,6 @@ const FLOORS: &[(&str, &[&str])] = &[
 /// Circles of siblings that are known: the parent, and its children that name one another. Do not add to them; one that
 /// is gone must leave the list.
 const KNOWN_CIRCLES: &[(&str, &[&str])] = &[
-    ("posse-cli::config::settings", &["file", "teams"]),
     ("posse-permission", &["decide", "shell"]),
     ("posse-permission", &["mirror", "path"]),
     ("posse-permission::shell", &["script", "within"]),
