@@ -66,6 +66,7 @@ pub(crate) async fn host(
     setup: Setup,
 ) -> Result<Hosted, StartError> {
     let Hosting { session, members } = hosting;
+    dispatch::start(factory);
     let (tree, events) = foreign_tree(factory, session, members, setup).await?;
     let adopted = match members {
         Members::One(agent) => vec![revive::take_member(factory, agent, &tree).await?],
@@ -73,7 +74,6 @@ pub(crate) async fn host(
             // Once it stays, news of a death makes this process take members up as well. That
             // waits: otherwise both would fill the same room, and neither would know of all.
             let _alone = factory.adopting.lock().await;
-            dispatch::start(factory);
             factory.registry.stays(&tree);
             revive::adopt(factory, &tree).await?
         }
