@@ -336,7 +336,16 @@ fn brought_back(scene: &Scene, what: &str) -> Open {
         scene.log(),
         scene.server.requests().len() as u64,
     );
-    scene.ends(scene.start(&["--resume"]), what);
+    let resumed = scene.start(&["--resume"]).wait_with_output().unwrap();
+    // It may have been killed when all was done and only its process was left; what follows checks
+    // that all is done.
+    let over = stderr(&resumed).contains("has nothing left to do");
+    assert!(
+        over || resumed.status.success(),
+        "{what}: {}\n{}",
+        stderr(&resumed),
+        stdout(&resumed)
+    );
     let after = scene.look();
     after.check(&scene.log(), what);
     assert!(
