@@ -133,12 +133,15 @@ async fn while_time_stands_still_idle_teammates_hear_of_mail_and_of_tasks() {
         })
         .await
         .unwrap();
-    until_idle(&mut agent, "cook").await;
-    assert!(
+    // If it was the cook who rowed, its first idle notice is for the task and not for the mail.
+    let heard = || {
         sent_by(&rig, "/cook-")
             .iter()
             .any(|body| last_words(body).contains("heard?"))
-    );
+    };
+    while !heard() {
+        until_idle(&mut agent, "cook").await;
+    }
 }
 
 const ORDER: &str = r#"
@@ -222,7 +225,7 @@ async fn the_users_words_come_before_the_leads_and_those_before_a_peers() {
 
 const ADDRESSES: &str = r#"
 [[rule]]
-when = { agent = "re:^/main$", user = "write to them" }
+when = { agent = "re:^/main$", user = "send the two letters" }
 times = 1
 reply = [
   { tool = "SendMessage", input = { to = "cook@crew", message = "only you" } },
@@ -241,7 +244,7 @@ async fn one_of_a_team_or_all_the_others_are_written_to() {
     let mut agent = raised(&rig, plan(&["cook", "mate"], Vec::new())).await;
     let root = agent.id;
     until_quiet(&mut agent).await;
-    agent.handle.send(prompt("write to them")).await.unwrap();
+    agent.handle.send(prompt("send the two letters")).await.unwrap();
     until_quiet(&mut agent).await;
     let letters = async |of: AgentId| -> Vec<String> {
         let mails = inbox(&rig, root, of).await.into_iter();
