@@ -457,6 +457,11 @@ async fn a_team_whose_process_ended_comes_back_whole_and_goes_on() {
     let agent = raised(&rig, declared).await;
     let root = agent.id;
     clock.asleep_for(std::time::Duration::from_secs(5)).await;
+    // One has the task; the other, which may start later, has read its first words too.
+    let rests = |member: &Member| member.agent != root && member.state == MemberState::Idle;
+    while !team(&rig, root, "crew").await.members.iter().any(rests) {
+        tokio::task::yield_now().await;
+    }
     let before = team(&rig, root, "crew").await;
     rig.runtime().unwrap().shut_down().await;
     drop(agent);
