@@ -344,7 +344,7 @@ impl Actor {
         if work.calls.is_empty() {
             work.grace = None;
         }
-        let call = self.machine.call_id(key).unwrap_or_default();
+        let call = self.call_id(key);
         let result = result.map(|ran| {
             ran.map(|output| match output.then {
                 Then::First { tool, input } => {
@@ -362,6 +362,13 @@ impl Actor {
             })
         });
         Input::CallDone { key, result }
+    }
+
+    /// Returns the model's id of an open call.
+    fn call_id(&self, key: CallKey) -> &str {
+        let open = self.machine.open_calls();
+        open.and_then(|calls| calls.call_id(key))
+            .unwrap_or_default()
     }
 
     /// What waits behind a skill, if its turn has come.
@@ -402,7 +409,8 @@ impl Actor {
                 let intent = match &answer {
                     Answer::Allow { input: Some(input) } => self
                         .machine
-                        .asked_tool(&call)
+                        .open_calls()
+                        .and_then(|calls| calls.asked_tool(&call))
                         .map(|tool| self.intent(tool, input)),
                     _ => None,
                 };

@@ -8,7 +8,7 @@ use posse_protocol::{Entry, EntryKind, EventKind, Message, Outcome, RawJson, Run
 
 use crate::agent::actor::mate::{HEAL, OwnTasks};
 use crate::agent::actor::{Actor, GRACE, Identity, LONG_GRACE, Work, answered, marker, wall_ms};
-use crate::agent::step::{Commit, Decision, Draft, Effect, Input};
+use crate::agent::step::{Commit, Decision, Draft, Effect, Input, OpenCalls};
 use crate::definition::agent_type::FORK;
 use crate::history::Part;
 use posse_port::model::Piece;
@@ -92,6 +92,7 @@ impl Actor {
                 work.inputs.push_front(found);
             }
             Effect::Raise => Arc::clone(&self.lifecycle).start_declared_members(&self.tree),
+            Effect::SetMode(mode) => self.machine.set_mode(mode),
             Effect::Emit(kind) => self.outlet.emit(kind).await,
             Effect::Begin => {
                 work.heal = None;
@@ -123,7 +124,11 @@ impl Actor {
             Effect::Delegate(key) => self.delegate(key, work),
             Effect::AbortDelegate => work.following.stop(),
             Effect::AbortCalls => {
-                let grace = if self.machine.awaits_others() {
+                let grace = if self
+                    .machine
+                    .open_calls()
+                    .is_some_and(OpenCalls::awaits_others)
+                {
                     LONG_GRACE
                 } else {
                     GRACE
@@ -169,13 +174,14 @@ impl Actor {
         for (key, results) in by_call {
             let tool = self
                 .machine
-                .tool(key)
+                .open_calls()
+                .and_then(|calls| calls.tool(key))
                 .and_then(|tool| self.setup.tools.get(tool));
             let told = match tool {
                 Some(tool) => tool.operated(&results),
                 None => Err(ToolError::Tell("the tool is gone".into())),
             };
-            let call = self.machine.call_id(key).unwrap_or_default();
+            let call = self.call_id(key);
             let result = Some(told.map(|output| answered(output, call, work)));
             work.inputs.push_back(Input::CallDone { key, result });
         }

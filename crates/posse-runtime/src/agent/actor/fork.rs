@@ -5,6 +5,7 @@ use std::sync::Arc;
 use posse_protocol::ContentBlock;
 
 use crate::agent::actor::Actor;
+use crate::agent::step::OpenCalls;
 use crate::history::fork_point::Branch;
 use crate::prompt;
 use crate::prompt::side_query::placeholders;
@@ -17,7 +18,9 @@ impl Actor {
         if let Some(branch) = self.branch.as_ref().filter(|branch| branch.seq == seq) {
             return Arc::clone(branch);
         }
-        let mut answers = placeholders(&self.machine.call_ids().collect::<Vec<_>>());
+        let open = self.machine.open_calls();
+        let calls: Vec<String> = open.into_iter().flat_map(OpenCalls::call_ids).collect();
+        let mut answers = placeholders(&calls);
         answers.push(ContentBlock::text(prompt::fork_rules()));
         let branch = Arc::new(Branch {
             seq,

@@ -7,6 +7,7 @@ use posse_protocol::{
     Role, StopReason,
 };
 
+use crate::agent::step::turn;
 use crate::agent::step::{Decision, Draft, Effect, Machine, Run, Squeeze, State};
 use crate::prompt;
 use posse_port::store::Charge;
@@ -23,6 +24,8 @@ pub(super) struct Compaction {
     alone: bool,
     /// The model could not take the history, and has not answered since.
     overfull: bool,
+    /// True if the history begins with another agent's.
+    pub(super) inherits: bool,
     /// What the run was begun with.
     asked: Option<Arc<Message>>,
     /// What the model was told since it last answered.
@@ -100,114 +103,117 @@ impl Compaction {
 const GO_ON: &str =
     "What you were last told, word for word; go on with it from where the summary says you are:";
 
-impl Machine {
-    /// A person wants it: at once if nothing is under way, else before the next call.
-    pub(super) fn compact(&mut self, decision: &mut Decision, keep: Option<String>) {
-        let squeeze = Squeeze {
-            keep,
-            ..Squeeze::default()
-        };
-        if !matches!(self.state, State::Idle) {
-            self.compaction.wanted = Some(squeeze);
-            return;
-        }
-        if self.next_seq == 0 && !self.inherits {
-            let what = "there is nothing to compact yet".to_owned();
-            decision.after.push(Effect::Emit(EventKind::Unheard(what)));
-            return self.end(decision, Outcome::Completed);
-        }
-        self.run = Run::default();
-        self.compaction.alone = true;
-        self.state = State::Calling { cancelled: false };
-        decision
-            .after
-            .extend([Effect::Begin, Effect::Compact(squeeze)]);
+/// A person wants it: at once if nothing is under way, else before the next call.
+pub(super) fn on_compact(machine: &mut Machine, decision: &mut Decision, keep: Option<String>) {
+    let squeeze = Squeeze {
+        keep,
+        ..Squeeze::default()
+    };
+    if !matches!(machine.state, State::Idle) {
+        machine.compaction.wanted = Some(squeeze);
+        return;
     }
-
-    /// The model cannot take the history any more: it is compacted without what came last. Once; a summary
-    /// that is too long itself cannot be helped.
-    pub(super) fn overfull(&mut self, decision: &mut Decision) {
-        if std::mem::replace(&mut self.compaction.overfull, true) {
-            return self.end(decision, Outcome::Partial(Limit::Context));
-        }
-        self.state = State::Calling { cancelled: false };
-        let squeeze = Squeeze {
-            keep: None,
-            auto: true,
-            overfull: true,
-        };
-        decision.after.push(Effect::Compact(squeeze));
+    if machine.next_seq == 0 && !machine.compaction.inherits {
+        let what = "there is nothing to compact yet".to_owned();
+        decision.after.push(Effect::Emit(EventKind::Unheard(what)));
+        return turn::end_run(machine, decision, Outcome::Completed);
     }
+    machine.run = Run::default();
+    machine.compaction.alone = true;
+    machine.state = State::Calling { cancelled: false };
+    decision
+        .after
+        .extend([Effect::Begin, Effect::Compact(squeeze)]);
+}
 
-    pub(super) fn compacted(
-        &mut self,
-        decision: &mut Decision,
-        mut content: Vec<ContentBlock>,
-        facts: Option<ReplyFacts>,
-        charges: Vec<Charge>,
-    ) {
-        let State::Calling { cancelled } = self.state else {
-            return;
-        };
-        self.run.charge(&charges);
-        decision.commit.charges = charges;
-        let (alone, waits) = (std::mem::take(&mut self.compaction.alone), self.unanswered);
-        if !alone || waits {
-            content.extend(self.compaction.said());
-        }
-        // Whether it waits for an answer is known from it when the process is gone.
-        let stop = ((alone || cancelled) && !waits).then_some(StopReason::EndTurn);
-        let facts = facts.map(|facts| ReplyFacts { stop, ..facts });
-        self.run
-            .miss(facts.as_ref().and_then(|facts| facts.missed.as_ref()));
-        self.add(
-            decision,
-            EntryKind::Compaction,
-            Message {
-                role: Role::User,
-                content,
-            },
-            facts,
-        );
-        if cancelled {
-            return self.end(decision, Outcome::Interrupted);
-        }
-        if alone {
-            return self.end(decision, Outcome::Completed);
-        }
-        decision.after.push(Effect::CallModel);
+/// The model cannot take the history any more: it is compacted without what came last. Once; a summary
+/// that is too long itself cannot be helped.
+pub(super) fn on_overfull(machine: &mut Machine, decision: &mut Decision) {
+    if std::mem::replace(&mut machine.compaction.overfull, true) {
+        return turn::end_run(machine, decision, Outcome::Partial(Limit::Context));
     }
+    machine.state = State::Calling { cancelled: false };
+    let squeeze = Squeeze {
+        keep: None,
+        auto: true,
+        overfull: true,
+    };
+    decision.after.push(Effect::Compact(squeeze));
+}
 
-    /// No summary came about. If the model can still take the history the run goes on without.
-    pub(super) fn not_compacted(
-        &mut self,
-        decision: &mut Decision,
-        why: String,
-        charges: Vec<Charge>,
-    ) {
-        let State::Calling { cancelled } = self.state else {
-            return;
-        };
-        self.run.charge(&charges);
-        decision.commit.charges = charges;
-        let message = format!("the history could not be compacted: {why}");
-        decision
-            .after
-            .push(Effect::Emit(EventKind::Unheard(message.clone())));
-        if cancelled {
-            return self.end(decision, Outcome::Interrupted);
+pub(super) fn on_compacted(
+    machine: &mut Machine,
+    decision: &mut Decision,
+    mut content: Vec<ContentBlock>,
+    facts: Option<ReplyFacts>,
+    charges: Vec<Charge>,
+) {
+    let State::Calling { cancelled } = machine.state else {
+        return;
+    };
+    machine.run.charge(&charges);
+    decision.commit.charges = charges;
+    let (alone, waits) = (
+        std::mem::take(&mut machine.compaction.alone),
+        machine.unanswered,
+    );
+    if !alone || waits {
+        content.extend(machine.compaction.said());
+    }
+    // Whether it waits for an answer is known from it when the process is gone.
+    let stop = ((alone || cancelled) && !waits).then_some(StopReason::EndTurn);
+    let facts = facts.map(|facts| ReplyFacts { stop, ..facts });
+    machine
+        .run
+        .miss(facts.as_ref().and_then(|facts| facts.missed.as_ref()));
+    turn::add_entry(
+        machine,
+        decision,
+        EntryKind::Compaction,
+        Message {
+            role: Role::User,
+            content,
+        },
+        facts,
+    );
+    if cancelled {
+        return turn::end_run(machine, decision, Outcome::Interrupted);
+    }
+    if alone {
+        return turn::end_run(machine, decision, Outcome::Completed);
+    }
+    decision.after.push(Effect::CallModel);
+}
+
+/// No summary came about. If the model can still take the history the run goes on without.
+pub(super) fn on_not_compacted(
+    machine: &mut Machine,
+    decision: &mut Decision,
+    why: String,
+    charges: Vec<Charge>,
+) {
+    let State::Calling { cancelled } = machine.state else {
+        return;
+    };
+    machine.run.charge(&charges);
+    decision.commit.charges = charges;
+    let message = format!("the history could not be compacted: {why}");
+    decision
+        .after
+        .push(Effect::Emit(EventKind::Unheard(message.clone())));
+    if cancelled {
+        return turn::end_run(machine, decision, Outcome::Interrupted);
+    }
+    match (machine.compaction.alone, machine.compaction.overfull) {
+        (_, true) => turn::end_run(machine, decision, Outcome::Partial(Limit::Context)),
+        (true, false) => {
+            let fault = Fault {
+                class: FaultClass::Answer,
+                status: None,
+                message,
+            };
+            turn::end_run(machine, decision, Outcome::Failed(fault));
         }
-        match (self.compaction.alone, self.compaction.overfull) {
-            (_, true) => self.end(decision, Outcome::Partial(Limit::Context)),
-            (true, false) => {
-                let fault = Fault {
-                    class: FaultClass::Answer,
-                    status: None,
-                    message,
-                };
-                self.end(decision, Outcome::Failed(fault));
-            }
-            (false, false) => decision.after.push(Effect::CallModel),
-        }
+        (false, false) => decision.after.push(Effect::CallModel),
     }
 }

@@ -138,6 +138,13 @@ pub(crate) struct Decision {
 }
 
 impl Decision {
+    /// Changes the mode. It holds for the agent and all below it once the change is durable.
+    pub(super) fn set_mode(&mut self, mode: PermissionMode) {
+        self.commit.mode = Some(mode);
+        self.after
+            .extend([Effect::SetMode(mode), Effect::Emit(EventKind::Mode(mode))]);
+    }
+
     /// Adds what was decided right after it, so that both are one step.
     pub(crate) fn add(&mut self, more: Self) {
         let Commit {
@@ -255,6 +262,8 @@ pub(crate) enum Effect {
     AbortDelegate,
     /// End all tools that run.
     AbortCalls,
+    /// Let the new mode hold.
+    SetMode(PermissionMode),
     /// Tell the front ends.
     Emit(EventKind),
     /// The run begins; its time is taken from here.

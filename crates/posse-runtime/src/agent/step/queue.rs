@@ -16,6 +16,8 @@ pub(super) struct Queue {
     prompts: VecDeque<Vec<ContentBlock>>,
     /// Waits in the store too, until an entry shows it.
     mail: VecDeque<Mail>,
+    /// True if mail waited when the run ended.
+    left_mail: bool,
 }
 
 impl Queue {
@@ -72,6 +74,17 @@ impl Queue {
             .max(1)
             .min(self.mail.len());
         self.mail.drain(..count).collect()
+    }
+
+    /// The run is over; whatever comes of the mail comes of another one.
+    pub(super) fn leave(&mut self) {
+        self.left_mail = self.has_mail();
+        self.clear();
+    }
+
+    /// Returns true if mail waited when the run ended.
+    pub(super) fn has_left_mail(&self) -> bool {
+        self.left_mail
     }
 
     /// Nothing new will be begun. Mail waits on in the store.

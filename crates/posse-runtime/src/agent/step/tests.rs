@@ -177,7 +177,7 @@ fn told(decision: &Decision) -> String {
                 parts.push(format!("ask {}", question.call))
             }
             Effect::Emit(EventKind::Withdrawn { call }) => parts.push(format!("withdraw {call}")),
-            Effect::Emit(_) | Effect::Begin => {}
+            Effect::Emit(_) | Effect::SetMode(_) | Effect::Begin => {}
             Effect::CallModel => parts.push("call".into()),
             Effect::Compact(squeeze) => parts.push(format!(
                 "compact{}",

@@ -298,6 +298,13 @@ fn an_approved_plan_changes_the_mode_with_the_entry_that_says_so() {
             (mode, 1),
             "{approve} {kind:?}"
         );
+        // It holds when the step is durable, not before.
+        assert_eq!(machine.rights.standing.mode(), PermissionMode::Plan);
+        for effect in &decision.after {
+            if let Effect::SetMode(mode) = effect {
+                machine.set_mode(*mode);
+            }
+        }
         let now = mode.unwrap_or(PermissionMode::Plan);
         assert_eq!(machine.rights.standing.mode(), now);
     }

@@ -1,0 +1,32 @@
+//! Words of a person.
+
+use posse_protocol::{ContentBlock, Fault, FaultClass, Outcome};
+
+use crate::agent::step::turn;
+use crate::agent::step::{Decision, Effect, Machine, State};
+use posse_port::store::Op;
+
+/// A person's first words, with the team that is made for them.
+pub(super) fn on_team(
+    machine: &mut Machine,
+    decision: &mut Decision,
+    words: Vec<ContentBlock>,
+    ops: Vec<Op>,
+) {
+    if !matches!(machine.state, State::Idle) || machine.next_seq > 0 {
+        let message = "a declared team is raised by the first words of a session".to_owned();
+        let fault = Fault {
+            class: FaultClass::Busy,
+            status: None,
+            message,
+        };
+        return decision.after.push(Effect::Refuse(Outcome::Failed(fault)));
+    }
+    turn::begin(machine, decision, words);
+    let operation = |op| posse_port::store::Operation { call: None, op };
+    decision
+        .commit
+        .operations
+        .extend(ops.into_iter().map(operation));
+    decision.after.push(Effect::Raise);
+}

@@ -1,0 +1,22 @@
+//! What is under way is stopped.
+
+use posse_protocol::Outcome;
+
+use crate::agent::step::tools;
+use crate::agent::step::turn;
+use crate::agent::step::{Decision, Effect, Machine, State};
+
+pub(super) fn interrupt(machine: &mut Machine, decision: &mut Decision) {
+    let leaving = machine.is_leaving();
+    match &mut machine.state {
+        State::Idle if leaving => turn::end_run(machine, decision, Outcome::Completed),
+        State::Idle | State::Ending(_) | State::Looking { .. } => {}
+        State::Waiting => turn::end_run(machine, decision, Outcome::Interrupted),
+        State::Delegating => decision.after.push(Effect::AbortDelegate),
+        State::Calling { cancelled } => {
+            *cancelled = true;
+            decision.after.push(Effect::AbortModel);
+        }
+        State::Acting(_) => tools::stop(machine, decision, Outcome::Interrupted),
+    }
+}

@@ -1,0 +1,54 @@
+//! Mail has come.
+
+use posse_protocol::{Mail, MailKind};
+
+use crate::agent::step::interrupt;
+use crate::agent::step::machine::Attention;
+use crate::agent::step::turn;
+use crate::agent::step::{Decision, Machine, State};
+use posse_port::store::AgentState;
+
+pub(super) fn on_mail(machine: &mut Machine, decision: &mut Decision, mut mail: Vec<Mail>) {
+    // What the answer of a call shows waits in the store until all calls are answered.
+    mail.retain(|mail| !machine.took.contains(&mail.number));
+    let interrupts = note_signals(machine, &mail);
+    machine.queue.post(mail);
+    if interrupts {
+        return mute(machine, decision);
+    }
+    if !machine.queue.has_mail() {
+        return;
+    }
+    match machine.state {
+        State::Idle if machine.begins_by_mail() => turn::begin(machine, decision, Vec::new()),
+        State::Waiting => turn::next_turn(machine, decision, Vec::new()),
+        _ => {}
+    }
+}
+
+/// Whether among the mail is an interruption; what was written after it wakes one who was interrupted.
+pub(super) fn note_signals(machine: &mut Machine, mail: &[Mail]) -> bool {
+    if !machine.is_mate() || mail.is_empty() {
+        return false;
+    }
+    let signal = |mail: &Mail| mail.kind == MailKind::Interruption;
+    let muted = mail.last().is_some_and(signal) || machine.is_leaving();
+    machine.attention = if muted {
+        Attention::Muted
+    } else {
+        Attention::Awake
+    };
+    mail.iter().any(signal)
+}
+
+/// It was interrupted by mail: what it does ends. What waits to be read is in its history, and begins nothing.
+pub(super) fn mute(machine: &mut Machine, decision: &mut Decision) {
+    match machine.state {
+        State::Idle if machine.begins_by_mail() => turn::begin(machine, decision, Vec::new()),
+        State::Idle => {
+            turn::show_silently(machine, decision);
+            decision.commit.state = Some(AgentState::Idle);
+        }
+        _ => interrupt::interrupt(machine, decision),
+    }
+}

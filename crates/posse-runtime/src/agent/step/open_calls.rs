@@ -1,0 +1,311 @@
+//! The tool calls of one reply: judged, asked about, run, and answered in their order.
+
+use std::sync::Arc;
+
+use posse_protocol::{ContentBlock, EventKind, Outcome, RawJson, ToolContent};
+
+use crate::agent::step::{Decision, Effect};
+use posse_port::store::{CallChange, CallChangeKind, CallKey, CallOutcome, OpenCall};
+use posse_port::tool::{Intent, Subject, ToolError};
+
+/// The calls of a reply.
+pub(crate) struct OpenCalls {
+    pub(super) calls: Vec<Call>,
+    /// Why no further call is run, and how the run will end.
+    pub(super) stopping: Option<Outcome>,
+}
+
+pub(super) struct Call {
+    pub(super) key: CallKey,
+    pub(super) id: String,
+    pub(super) tool: String,
+    pub(super) input: RawJson,
+    pub(super) intent: Result<Intent, ToolError>,
+    pub(super) phase: Phase,
+    first: First,
+}
+
+/// Another tool that a call's own wants to be used first.
+enum First {
+    /// None so far.
+    Unasked,
+    /// It is used in place of the call's own, which is kept here.
+    Used {
+        tool: String,
+        input: RawJson,
+        intent: Result<Intent, ToolError>,
+    },
+    /// What came of it.
+    Done(CallOutcome),
+}
+
+#[derive(PartialEq)]
+pub(super) enum Phase {
+    Waiting,
+    Asked,
+    Running,
+    Done(CallOutcome),
+}
+
+pub(super) const INTERRUPTED: &str =
+    "Interrupted before it ended. Part of it may have taken effect.";
+pub(super) const NOT_RUN: &str = "Not run: the run was stopped first.";
+pub(super) const CRASHED: &str = "The tool crashed. Part of it may have taken effect.";
+pub(super) const UNKNOWN: &str = "Outcome unknown: posse ended while this was running. It may have taken effect in whole, in \
+                       part or not at all, and was not run again. Look before you repeat it.";
+pub(super) const NOT_BEGUN: &str =
+    "Not run, or without effect: posse ended before this had begun or answered.";
+
+/// What the model is told of a call that a dead process left open.
+pub(super) fn recovered(call: OpenCall, known: Option<CallOutcome>) -> ContentBlock {
+    let unknown = || failure(if call.begun { UNKNOWN } else { NOT_BEGUN });
+    let outcome = call.outcome.or(known).unwrap_or_else(unknown);
+    result(call.id, &outcome)
+}
+
+pub(crate) fn failure(text: impl Into<String>) -> CallOutcome {
+    CallOutcome {
+        content: Arc::new([ToolContent::text(text)]),
+        is_error: true,
+    }
+}
+
+pub(super) fn result(id: String, outcome: &CallOutcome) -> ContentBlock {
+    ContentBlock::ToolResult {
+        tool_use_id: id,
+        content: outcome.content.to_vec(),
+        is_error: outcome.is_error,
+    }
+}
+
+impl OpenCalls {
+    /// The calls in `content`, the reply with number `seq`.
+    pub(super) fn new(
+        seq: u64,
+        content: &[ContentBlock],
+        intents: Vec<Result<Intent, ToolError>>,
+    ) -> Self {
+        let uses = content.iter().filter_map(|block| match block {
+            ContentBlock::ToolUse { id, name, input } => {
+                Some((id.clone(), name.clone(), input.clone()))
+            }
+            _ => None,
+        });
+        let intents = intents.into_iter().chain(std::iter::repeat_with(|| {
+            Err(ToolError::Tell(NOT_RUN.into()))
+        }));
+        let calls = uses
+            .zip(intents)
+            .zip(0..)
+            .map(|(((id, tool, input), intent), ordinal)| Call {
+                key: CallKey { seq, ordinal },
+                id,
+                tool,
+                input,
+                intent,
+                phase: Phase::Waiting,
+                first: First::Unasked,
+            });
+        Self {
+            calls: calls.collect(),
+            stopping: None,
+        }
+    }
+
+    pub(super) fn len(&self) -> u32 {
+        u32::try_from(self.calls.len()).unwrap_or(u32::MAX)
+    }
+
+    /// Whether all calls whose turn it is wait for other agents, or for a person.
+    pub(super) fn waits(&self) -> bool {
+        let mut open = self.calls[self.group()]
+            .iter()
+            .filter(|call| !matches!(call.phase, Phase::Done(_)));
+        let waits = |call: &Call| match &call.phase {
+            Phase::Asked => true,
+            Phase::Running => call.intent.as_ref().is_ok_and(|intent| intent.waits),
+            Phase::Waiting | Phase::Done(_) => false,
+        };
+        self.stopping.is_none() && open.all(waits)
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.calls.is_empty()
+    }
+
+    /// The tool of a call.
+    pub(crate) fn tool(&self, key: CallKey) -> Option<&str> {
+        self.calls
+            .iter()
+            .find(|call| call.key == key)
+            .map(|call| call.tool.as_str())
+    }
+
+    /// The model's id of a call.
+    pub(crate) fn call_id(&self, key: CallKey) -> Option<&str> {
+        self.calls
+            .iter()
+            .find(|call| call.key == key)
+            .map(|call| call.id.as_str())
+    }
+
+    /// The model's ids of all calls.
+    pub(crate) fn call_ids(&self) -> impl Iterator<Item = String> {
+        self.calls.iter().map(|call| call.id.clone())
+    }
+
+    /// Whether a tool runs that waits for other agents.
+    pub(crate) fn awaits_others(&self) -> bool {
+        let waits = |call: &Call| call.intent.as_ref().is_ok_and(|intent| intent.waits);
+        self.calls
+            .iter()
+            .any(|call| call.phase == Phase::Running && waits(call))
+    }
+
+    /// The tool of a call that a person is being asked about.
+    pub(crate) fn asked_tool(&self, id: &str) -> Option<&str> {
+        let asked = self
+            .calls
+            .iter()
+            .find(|call| call.id == id && call.phase == Phase::Asked);
+        asked.map(|call| call.tool.as_str())
+    }
+
+    /// What the store is told when the reply is.
+    pub(super) fn asked(&self) -> impl Iterator<Item = CallChange> {
+        self.calls.iter().map(|call| CallChange {
+            key: call.key,
+            change: CallChangeKind::Asked {
+                id: call.id.clone(),
+                tool: call.tool.clone(),
+            },
+        })
+    }
+
+    /// Results of calls none of which has run.
+    pub(super) fn not_run(&self) -> Vec<ContentBlock> {
+        self.calls
+            .iter()
+            .map(|call| result(call.id.clone(), &failure(NOT_RUN)))
+            .collect()
+    }
+
+    /// The calls whose turn it is: the first open one and, if it may run beside others, the
+    /// neighbours after it that may too.
+    pub(super) fn group(&self) -> std::ops::Range<usize> {
+        let beside = |call: &&Call| {
+            call.intent
+                .as_ref()
+                .map_or(true, |intent| intent.beside_others)
+        };
+        let Some(first) = self
+            .calls
+            .iter()
+            .position(|call| !matches!(call.phase, Phase::Done(_)))
+        else {
+            return 0..0;
+        };
+        let more = self.calls[first..].iter().take_while(beside).count();
+        first..first + more.max(1)
+    }
+
+    pub(crate) fn all_done(&self) -> bool {
+        self.calls
+            .iter()
+            .all(|call| matches!(call.phase, Phase::Done(_)))
+    }
+}
+
+impl Call {
+    /// Lets the call run; what may change something outside is recorded first.
+    pub(super) fn run(&mut self, decision: &mut Decision) {
+        let Ok(intent) = &self.intent else { return };
+        if !intent.read_only
+            || intent.waits
+            || matches!(
+                intent.subject,
+                Subject::Starts { .. } | Subject::Follows { .. }
+            )
+        {
+            decision.commit.calls.push(CallChange {
+                key: self.key,
+                change: CallChangeKind::Begun,
+            });
+        }
+        self.phase = Phase::Running;
+        let (call, tool, title) = (self.id.clone(), self.tool.clone(), intent.title.clone());
+        decision
+            .after
+            .push(Effect::Emit(EventKind::CallStarted { call, tool, title }));
+        let (tool, input, subject) = (
+            self.tool.clone(),
+            self.input.clone(),
+            intent.subject.clone(),
+        );
+        let first = match &self.first {
+            First::Done(outcome) => Some(outcome.clone()),
+            First::Unasked | First::Used { .. } => None,
+        };
+        decision.after.push(Effect::Run {
+            key: self.key,
+            call: self.id.clone(),
+            tool,
+            input,
+            subject,
+            first,
+        });
+    }
+
+    /// Another tool is used first. It is judged as if the model had called it.
+    pub(super) fn use_first(
+        &mut self,
+        tool: String,
+        input: RawJson,
+        intent: Result<Intent, ToolError>,
+    ) {
+        if !matches!(self.first, First::Unasked) {
+            self.phase = Phase::Done(failure("a tool can want only one other to be used first"));
+            return;
+        }
+        let tool = std::mem::replace(&mut self.tool, tool);
+        let input = std::mem::replace(&mut self.input, input);
+        let intent = std::mem::replace(&mut self.intent, intent);
+        self.first = First::Used {
+            tool,
+            input,
+            intent,
+        };
+        self.phase = Phase::Waiting;
+    }
+
+    /// If the tool that was used first has come to this, the call's own is next.
+    pub(super) fn after_first(&mut self, outcome: &CallOutcome) -> bool {
+        let First::Used {
+            tool,
+            input,
+            intent,
+        } = std::mem::replace(&mut self.first, First::Unasked)
+        else {
+            return false;
+        };
+        (self.tool, self.input, self.intent) = (tool, input, intent);
+        self.first = First::Done(outcome.clone());
+        self.phase = Phase::Waiting;
+        true
+    }
+
+    /// It came to nothing before it ran. If another tool was to be used first, the call's own says what follows.
+    pub(super) fn not_run(&mut self, outcome: CallOutcome) {
+        if !self.after_first(&outcome) {
+            self.phase = Phase::Done(outcome);
+        }
+    }
+
+    pub(super) fn done(&mut self, decision: &mut Decision, outcome: CallOutcome) {
+        let (call, is_error) = (self.id.clone(), outcome.is_error);
+        decision
+            .after
+            .push(Effect::Emit(EventKind::CallDone { call, is_error }));
+        self.phase = Phase::Done(outcome);
+    }
+}

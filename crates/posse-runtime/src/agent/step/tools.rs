@@ -1,0 +1,361 @@
+//! Transitions about tool calls: judged, asked about, run, and answered in their order.
+
+use posse_protocol::{
+    Answer, ContentBlock, Denial, EntryKind, EventKind, Fault, FaultClass, Message, Outcome,
+    Question, Role, RunKind,
+};
+
+use crate::agent::step::open_calls::failure;
+use crate::agent::step::open_calls::{CRASHED, Call, INTERRUPTED, NOT_RUN, Phase, result};
+use crate::agent::step::turn;
+use crate::agent::step::{Answered, Consequence, Decision, Effect, Life, Machine, State};
+use crate::live::setup::Asker;
+use posse_permission::Verdict;
+use posse_port::store::{
+    AgentState, CallChange, CallChangeKind, CallKey, CallOutcome, Operation, RunChange,
+    RunChangeKind, TakenMail,
+};
+use posse_port::tool::{Intent, ToolError};
+
+/// Starts what may start now; when every call is answered, goes on to the model.
+pub(super) fn advance(machine: &mut Machine, decision: &mut Decision) {
+    loop {
+        let State::Acting(acting) = &machine.state else {
+            return;
+        };
+        if acting.all_done() {
+            return answer_model(machine, decision);
+        }
+        let group = acting.group();
+        for index in group.clone() {
+            judge(machine, decision, index);
+        }
+        let State::Acting(acting) = &machine.state else {
+            return;
+        };
+        let open =
+            |index: usize| matches!(acting.calls[index].phase, Phase::Asked | Phase::Running);
+        if group.into_iter().any(open) {
+            if acting.waits() {
+                decision.commit.state = Some(AgentState::Waiting);
+            }
+            return;
+        }
+    }
+}
+
+pub(super) fn judge(machine: &mut Machine, decision: &mut Decision, index: usize) {
+    let State::Acting(acting) = &mut machine.state else {
+        return;
+    };
+    let (rights, call) = (&machine.rights, &mut acting.calls[index]);
+    if call.phase != Phase::Waiting {
+        return;
+    }
+    let intent = match &call.intent {
+        Ok(intent) => intent,
+        Err(ToolError::Tell(what)) => {
+            let outcome = failure(what);
+            return call.not_run(outcome);
+        }
+        Err(ToolError::Stop(what)) => {
+            let what = what.clone();
+            return tool_stops(machine, decision, index, &what);
+        }
+    };
+    match rights.standing.verdict(&call.tool, intent) {
+        Verdict::Allow => call.run(decision),
+        Verdict::Ask(why) if rights.asker == Asker::FrontEnd => {
+            call.phase = Phase::Asked;
+            let (tool, input) = (call.tool.clone(), call.input.clone());
+            let question = Question {
+                call: call.id.clone(),
+                tool,
+                input,
+                why,
+                from: rights.name.clone(),
+            };
+            decision
+                .after
+                .push(Effect::Emit(EventKind::Asked(question)));
+        }
+        Verdict::Ask(why) => {
+            deny(
+                machine,
+                decision,
+                index,
+                format!("Denied, since nobody is there to be asked: {why}"),
+            );
+        }
+        Verdict::Deny(why) => deny(machine, decision, index, format!("Denied: {why}")),
+    }
+}
+
+pub(super) fn deny(machine: &mut Machine, decision: &mut Decision, index: usize, why: String) {
+    let denial = refuse(machine, index, why);
+    decision
+        .after
+        .extend(denial.map(|denial| Effect::Emit(EventKind::Denied(denial))));
+}
+
+pub(super) fn refuse(machine: &mut Machine, index: usize, why: String) -> Option<Denial> {
+    let State::Acting(acting) = &mut machine.state else {
+        return None;
+    };
+    let call = &mut acting.calls[index];
+    let (tool, input) = (call.tool.clone(), call.input.clone());
+    call.not_run(failure(why.clone()));
+    let denial = Denial {
+        tool,
+        call: call.id.clone(),
+        input,
+        why,
+    };
+    machine.run.denials.push(denial.clone());
+    Some(denial)
+}
+
+pub(super) fn on_answer(
+    machine: &mut Machine,
+    decision: &mut Decision,
+    id: &str,
+    answer: Answer,
+    intent: Option<Result<Intent, ToolError>>,
+) {
+    let asked = |call: &Call| call.id == id && call.phase == Phase::Asked;
+    let found = match &machine.state {
+        State::Acting(acting) => acting.calls.iter().position(asked),
+        _ => None,
+    };
+    let (State::Acting(acting), Some(index)) = (&mut machine.state, found) else {
+        // Somebody took the trouble to answer: they are told that nobody waits for it any more.
+        let what =
+            format!("the answer about call {id} came too late: nothing is asked about it any more");
+        return decision.after.push(Effect::Emit(EventKind::Unheard(what)));
+    };
+    match answer {
+        Answer::Allow { input } => {
+            let (rights, call) = (&machine.rights, &mut acting.calls[index]);
+            if let (Some(input), Some(intent)) = (input, intent) {
+                (call.input, call.intent) = (input, intent);
+            }
+            // A person may allow what a rule asks about, never what one denies.
+            let verdict = call
+                .intent
+                .as_ref()
+                .map(|intent| rights.standing.verdict(&call.tool, intent));
+            match verdict {
+                Ok(Verdict::Deny(why)) => deny(machine, decision, index, format!("Denied: {why}")),
+                Ok(Verdict::Allow | Verdict::Ask(_)) => call.run(decision),
+                Err(_) => {
+                    call.phase = Phase::Waiting;
+                    judge(machine, decision, index);
+                }
+            }
+        }
+        Answer::Deny { message, interrupt } => {
+            // Who denies it need not be told.
+            refuse(machine, index, message);
+            if interrupt {
+                return stop(machine, decision, Outcome::Interrupted);
+            }
+        }
+    }
+    advance(machine, decision);
+}
+
+/// Whoever could answer has left: what was asked is denied, and nothing is asked any more.
+pub(super) fn on_unattended(machine: &mut Machine, decision: &mut Decision) {
+    machine.rights.asker = Asker::Nobody;
+    let State::Acting(acting) = &machine.state else {
+        return;
+    };
+    let asked = |index: &usize| acting.calls[*index].phase == Phase::Asked;
+    let open: Vec<usize> = (0..acting.calls.len()).filter(asked).collect();
+    for index in open {
+        deny(
+            machine,
+            decision,
+            index,
+            "Denied: nobody is there any more to be asked.".into(),
+        );
+    }
+    advance(machine, decision);
+}
+
+pub(super) fn on_call_done(
+    machine: &mut Machine,
+    decision: &mut Decision,
+    key: CallKey,
+    ended: Option<Result<Answered, ToolError>>,
+) {
+    let State::Acting(acting) = &mut machine.state else {
+        return;
+    };
+    let running = |call: &Call| call.key == key && call.phase == Phase::Running;
+    let Some(index) = acting.calls.iter().position(running) else {
+        return;
+    };
+    let outcome = match ended {
+        Some(Ok(Answered { content, then })) => {
+            match then {
+                Consequence::Nothing => {}
+                // What the model is told is known when they are done.
+                Consequence::Operate(ops) => {
+                    let operation = |op| Operation {
+                        call: Some(key),
+                        op,
+                    };
+                    return decision
+                        .commit
+                        .operations
+                        .extend(ops.into_iter().map(operation));
+                }
+                Consequence::Took(numbers) => {
+                    machine.queue.shown(&numbers);
+                    // Two calls may have looked at the same end.
+                    machine.took.extend(numbers);
+                    machine.took.sort_unstable();
+                    machine.took.dedup();
+                }
+                Consequence::First {
+                    tool,
+                    input,
+                    intent,
+                } => {
+                    acting.calls[index].use_first(tool, input, intent);
+                    return advance(machine, decision);
+                }
+                Consequence::Began {
+                    id,
+                    description,
+                    output,
+                } => {
+                    let kind = RunKind::Shell;
+                    let change = RunChangeKind::Began {
+                        call: key,
+                        kind,
+                        description,
+                        output,
+                    };
+                    decision.commit.runs.push(RunChange { id, change });
+                    decision.after.push(Effect::StartRun(id));
+                }
+            }
+            CallOutcome {
+                content: content.into(),
+                is_error: false,
+            }
+        }
+        Some(Err(ToolError::Tell(what))) => failure(what),
+        Some(Err(ToolError::Stop(what))) => return tool_stops(machine, decision, index, &what),
+        None if acting.stopping.is_some() => failure(INTERRUPTED),
+        None => failure(CRASHED),
+    };
+    if acting.stopping.is_none() && acting.calls[index].after_first(&outcome) {
+        return advance(machine, decision);
+    }
+    acting.calls[index].done(decision, outcome.clone());
+    // While others are open a crash must not make this one's outcome unknown.
+    if !acting.all_done() {
+        decision.commit.calls.push(CallChange {
+            key,
+            change: CallChangeKind::Done(outcome),
+        });
+    }
+    advance(machine, decision);
+}
+
+pub(super) fn tool_stops(machine: &mut Machine, decision: &mut Decision, index: usize, what: &str) {
+    let State::Acting(acting) = &mut machine.state else {
+        return;
+    };
+    let call = &mut acting.calls[index];
+    call.done(decision, failure(what));
+    let (key, message) = (call.key, format!("{}: {what}", call.tool));
+    if !acting.all_done() {
+        decision.commit.calls.push(CallChange {
+            key,
+            change: CallChangeKind::Done(failure(what)),
+        });
+    }
+    stop(
+        machine,
+        decision,
+        Outcome::Failed(Fault {
+            class: FaultClass::Tool,
+            status: None,
+            message,
+        }),
+    );
+}
+
+/// Nothing more is started; when what runs has ended, the run ends with `outcome`.
+pub(super) fn stop(machine: &mut Machine, decision: &mut Decision, outcome: Outcome) {
+    let State::Acting(acting) = &mut machine.state else {
+        return;
+    };
+    let told_to_end = acting.stopping.is_some();
+    acting.stopping.get_or_insert(outcome);
+    let mut running = false;
+    for call in &mut acting.calls {
+        if call.phase == Phase::Asked {
+            decision.after.push(Effect::Emit(EventKind::Withdrawn {
+                call: call.id.clone(),
+            }));
+        }
+        match call.phase {
+            Phase::Waiting | Phase::Asked => call.phase = Phase::Done(failure(NOT_RUN)),
+            Phase::Running => running = true,
+            Phase::Done(_) => {}
+        }
+    }
+    match running {
+        true if told_to_end => {}
+        true => decision.after.push(Effect::AbortCalls),
+        false => advance(machine, decision),
+    }
+}
+
+/// Every call has its outcome: they go back in one message, in their order.
+pub(super) fn answer_model(machine: &mut Machine, decision: &mut Decision) {
+    let State::Acting(acting) = std::mem::replace(&mut machine.state, State::Idle) else {
+        return;
+    };
+    let results = acting
+        .calls
+        .into_iter()
+        .filter_map(|call| match call.phase {
+            Phase::Done(outcome) => Some(result(call.id, &outcome)),
+            _ => None,
+        });
+    let mut content: Vec<ContentBlock> = results.collect();
+    let entry = machine.next_seq;
+    let took = std::mem::take(&mut machine.took).into_iter();
+    decision
+        .commit
+        .mail
+        .extend(took.map(|number| TakenMail { number, entry }));
+    if acting.stopping.is_none() {
+        // The tool boundary: what has come meanwhile is shown with the results.
+        if matches!(machine.life, Life::Root { joins: true } | Life::Mate { .. }) {
+            content.extend(machine.queue.all_prompts());
+        }
+        content.extend(turn::show_news(machine, decision));
+    }
+    turn::add_entry(
+        machine,
+        decision,
+        EntryKind::Results,
+        Message {
+            role: Role::User,
+            content,
+        },
+        None,
+    );
+    match acting.stopping {
+        Some(outcome) => turn::end_run(machine, decision, outcome),
+        None if machine.is_leaving() => turn::end_run(machine, decision, Outcome::Completed),
+        None => turn::call_model(machine, decision),
+    }
+}

@@ -1,0 +1,204 @@
+//! Turns of a run: how one begins, continues and ends.
+
+use std::sync::Arc;
+
+use posse_protocol::{
+    ContentBlock, EntryKind, Limit, Mail, MailKind, Message, Outcome, ReplyFacts, Response, Role,
+    StopReason, Usage,
+};
+
+use crate::agent::step::machine::{Attention, Departure};
+use crate::agent::step::{
+    Closing, Decision, Draft, Effect, Ended, Life, Machine, Resting, Run, State,
+};
+use crate::history::restore::unanswered;
+use crate::prompt;
+use posse_port::store::{AgentState, TakenMail};
+
+/// Begins a run, with new words, with mail, or without either.
+pub(super) fn begin(machine: &mut Machine, decision: &mut Decision, words: Vec<ContentBlock>) {
+    machine.attention = Attention::Awake;
+    machine.run = Run::default();
+    decision.after.push(Effect::Begin);
+    next_turn(machine, decision, words);
+    machine.compaction.begun(decision.commit.entries.last());
+}
+
+/// The next turn, with new words and whatever mail waits.
+pub(super) fn next_turn(
+    machine: &mut Machine,
+    decision: &mut Decision,
+    mut content: Vec<ContentBlock>,
+) {
+    content.extend(show_news(machine, decision));
+    if !content.is_empty() {
+        add_entry(
+            machine,
+            decision,
+            EntryKind::Prompt,
+            Message {
+                role: Role::User,
+                content,
+            },
+            None,
+        );
+    }
+    call_model(machine, decision);
+}
+
+/// What the next entry shows besides: posse's own words, and mail, which is taken by the step that
+/// brings that entry.
+pub(super) fn show_news(machine: &mut Machine, decision: &mut Decision) -> Vec<ContentBlock> {
+    let mail = machine.queue.next_mail();
+    apply_approval(machine, decision, &mail);
+    let entry = machine.next_seq;
+    decision
+        .commit
+        .mail
+        .extend(mail.iter().map(|mail| TakenMail {
+            number: mail.number,
+            entry,
+        }));
+    let mut notices = std::mem::take(&mut machine.notices);
+    if let Some((fingerprint, text)) = machine.offer.take() {
+        decision.commit.types = Some(fingerprint);
+        notices.push(text);
+    }
+    notices
+        .into_iter()
+        .map(ContentBlock::text)
+        .chain(prompt::arrivals(&mail))
+        .collect()
+}
+
+/// The next model call, unless a limit forbids it. The one place where calls are made from.
+pub(super) fn call_model(machine: &mut Machine, decision: &mut Decision) {
+    if machine
+        .rights
+        .limits
+        .turns
+        .is_some_and(|most| machine.run.turns >= most)
+    {
+        return end_run(machine, decision, Outcome::Partial(Limit::Turns));
+    }
+    machine.run.turns += 1;
+    machine.state = State::Calling { cancelled: false };
+    decision.commit.state = Some(AgentState::Running);
+    decision.after.push(
+        machine
+            .compaction
+            .due()
+            .map_or(Effect::CallModel, Effect::Compact),
+    );
+}
+
+/// Ends the run.
+pub(super) fn end_run(machine: &mut Machine, decision: &mut Decision, outcome: Outcome) {
+    machine.state = State::Idle;
+    machine.compaction.over(machine.unanswered);
+    match machine.life {
+        Life::Root { .. } => {
+            let paused = matches!(outcome, Outcome::Paused(_));
+            decision.commit.state = Some(if paused {
+                AgentState::Paused
+            } else {
+                AgentState::Idle
+            });
+        }
+        Life::Mate { .. } if machine.departure != Departure::Leaving => {
+            idle_after(machine, decision, &outcome)
+        }
+        Life::Sub | Life::Mate { .. } => {
+            decision.commit.closing = Some(Closing {
+                outcome: outcome.clone(),
+                unless_mail: false,
+            });
+            // Whatever comes of the mail comes of another run.
+            machine.queue.leave();
+        }
+    }
+    let run = std::mem::take(&mut machine.run);
+    decision
+        .after
+        .push(Effect::End(Box::new(Ended { outcome, run })));
+}
+
+/// A teammate's run has ended otherwise than by itself: it is idle, and waits to be told more.
+pub(super) fn idle_after(machine: &mut Machine, decision: &mut Decision, outcome: &Outcome) {
+    if machine.departure == Departure::Suspended {
+        return;
+    }
+    match outcome {
+        Outcome::Interrupted if machine.is_awake() => {}
+        Outcome::Completed => machine.attention = Attention::Awake,
+        _ => {
+            // What it could not answer it has read when it is written to again.
+            machine.attention = Attention::Muted;
+            show_silently(machine, decision);
+        }
+    }
+    let (outcome, text) = (outcome.clone(), machine.run.text.clone());
+    decision.commit.resting = Some(Resting {
+        outcome,
+        unless_mail: false,
+        text,
+    });
+}
+
+/// Puts what waits into the history, without asking the model for anything.
+pub(super) fn show_silently(machine: &mut Machine, decision: &mut Decision) {
+    while machine.queue.has_mail() {
+        let content = show_news(machine, decision);
+        let (usage, stop) = (Usage::default(), Some(StopReason::EndTurn));
+        let facts = ReplyFacts {
+            id: String::new(),
+            model: String::new(),
+            stop,
+            usage,
+            missed: None,
+        };
+        add_entry(
+            machine,
+            decision,
+            EntryKind::Prompt,
+            Message {
+                role: Role::User,
+                content,
+            },
+            Some(facts),
+        );
+    }
+}
+
+/// A plan that is approved changes the mode with the entry that says so.
+pub(super) fn apply_approval(machine: &mut Machine, decision: &mut Decision, mail: &[Mail]) {
+    let Life::Mate { then } = machine.life else {
+        return;
+    };
+    let approves = |mail: &Mail| {
+        let said = serde_json::from_str::<Response>(&mail.body);
+        mail.kind == MailKind::PlanApprovalResponse && said.is_ok_and(|said| said.approve)
+    };
+    if mail.iter().any(approves) {
+        let mode = then.unwrap_or_else(|| machine.rights.standing.mode_above());
+        decision.set_mode(mode);
+    }
+}
+
+pub(super) fn add_entry(
+    machine: &mut Machine,
+    decision: &mut Decision,
+    kind: EntryKind,
+    message: Message,
+    reply: Option<ReplyFacts>,
+) {
+    machine.next_seq += 1;
+    machine.unanswered = unanswered(kind, reply.as_ref());
+    let message = Arc::new(message);
+    machine.compaction.added(kind, &message);
+    decision.commit.entries.push(Draft {
+        kind,
+        message,
+        reply,
+    });
+}
