@@ -29,6 +29,7 @@ use posse_port::store::{Birth, Epoch, Taken};
 use posse_port::tool::Toolbox;
 
 use crate::history::restore::{last_reply, restore, waits};
+use crate::agent::actor::depart;
 use crate::live::handle::Agent;
 use crate::live::setup::{Character, Setup};
 pub(crate) use crate::session::start_error::StartError;
@@ -146,7 +147,7 @@ impl Runtime {
         actor.machine.fall_asleep();
         if let Err(error) = self.settle(&mut actor, taken, mode).await {
             for (adopted, _) in below {
-                adopted.give_back().await;
+                depart::give_back(adopted).await;
             }
             return Err(error);
         }

@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
+use crate::agent::actor::depart;
 use crate::session::factory::Factory;
 use posse_protocol::{AgentId, Command, PermissionMode};
 use tokio::sync::mpsc;
 
-use crate::agent::actor::{Actor, Identity, Known, Mate, Sub};
+use crate::agent::actor::{Actor, Identity, Inbox, Known, Prefix, Role, Spending, SubAgent, Teammate};
 use crate::agent::events::{EVENTS, Outlet};
 use crate::agent::lifecycle::Lifecycle;
 pub(crate) use crate::agent::step::{Life, Machine, Rights};
@@ -152,7 +153,7 @@ impl Seed {
 /// What makes a sub-agent of an agent.
 pub(crate) struct Below {
     pub(crate) tree: Arc<Tree>,
-    pub(crate) sub: Sub,
+    pub(crate) sub: SubAgent,
     pub(crate) depth: u32,
     pub(crate) standing: Standing,
     pub(crate) account: Account,
@@ -162,7 +163,7 @@ pub(crate) struct Below {
     /// What a person calls it.
     pub(crate) name: String,
     /// Who it is in its team.
-    pub(crate) mate: Option<Mate>,
+    pub(crate) teammate: Option<Teammate>,
 }
 
 /// An agent that is put together and does not live yet, with what tells it things.
@@ -176,8 +177,7 @@ struct Kind {
     account: Account,
     stop: Stop,
     nudge: Arc<Nudge>,
-    sub: Option<Sub>,
-    mate: Option<Mate>,
+    role: Role,
     contract: Option<Contract>,
     name: Option<String>,
 }
@@ -260,7 +260,7 @@ pub(crate) fn assemble_root(
         workspace,
         ..setup
     };
-    let (sub, mate, contract, name) = (None, None, None, None);
+    let (role, contract, name) = (Role::Main, None, None);
     let kind = Kind {
         tree,
         life,
@@ -268,8 +268,7 @@ pub(crate) fn assemble_root(
         account,
         stop,
         nudge,
-        sub,
-        mate,
+        role,
         contract,
         name,
     };
@@ -303,7 +302,7 @@ pub(crate) fn assemble_sub(
         turns,
         contract,
         name,
-        mate,
+        teammate,
     } = below;
     let id = parts.identity.agent;
     let (commands, told) = mpsc::channel(COMMANDS);
@@ -324,7 +323,7 @@ pub(crate) fn assemble_sub(
             .terms
             .as_ref()
             .is_some_and(|terms| terms.fork.is_some()),
-        mate: mate.as_ref().map(|mate| Arc::clone(&mate.card)),
+        mate: teammate.as_ref().map(|it| Arc::clone(&it.card)),
     };
     let nudge = factory.registry.enter(id, who)?;
     let mut setup = Setup {
@@ -338,12 +337,14 @@ pub(crate) fn assemble_sub(
         .terms
         .as_ref()
         .and_then(|terms| terms.mate.as_ref()?.then);
-    let life = if mate.is_some() {
-        Life::Mate { then }
-    } else {
-        Life::Sub
+    let (life, role) = match teammate {
+        Some(teammate) => (
+            Life::Mate { then },
+            Role::Teammate(Box::new(sub), Box::new(teammate)),
+        ),
+        None => (Life::Sub, Role::Sub(Box::new(sub))),
     };
-    let (sub, name) = (Some(sub), Some(name));
+    let name = Some(name);
     let kind = Kind {
         tree,
         life,
@@ -351,8 +352,7 @@ pub(crate) fn assemble_sub(
         account,
         stop,
         nudge,
-        sub,
-        mate,
+        role,
         contract,
         name,
     };
@@ -385,8 +385,7 @@ fn assemble(
         account,
         stop,
         nudge,
-        sub,
-        mate,
+        role,
         contract,
         name,
     } = kind;
@@ -402,14 +401,14 @@ fn assemble(
     let attribution = Attribution {
         session: tree.root.to_string(),
         agent: identity.agent.to_string(),
-        parent: sub.as_ref().map(|sub| sub.parent.to_string()),
+        parent: role.sub_agent().map(|sub| sub.parent.to_string()),
         path,
     };
     let outlet = Outlet {
         agent: identity.agent,
         events: tree.events.clone(),
         stop: stop.token.clone(),
-        below: sub.is_some() && tree.shown != Some(identity.agent),
+        below: !role.is_main() && tree.shown != Some(identity.agent),
     };
     Actor {
         living,
@@ -419,35 +418,39 @@ fn assemble(
         lifecycle: Arc::clone(factory) as Arc<dyn Lifecycle>,
         setup,
         identity,
-        attribution: Arc::new(attribution),
-        model,
-        preamble,
-        segments,
+        role,
         terms,
-        branch: None,
-        opening: seed.opening,
         birth,
-        history: seed.history,
-        previous_reply: seed.previous_reply,
-        reuse: seed.reuse,
+        prefix: Prefix {
+            attribution: Arc::new(attribution),
+            preamble,
+            segments,
+            history: seed.history,
+            previous_reply: seed.previous_reply,
+            reuse: seed.reuse,
+            paid: seed.paid,
+            unsqueezed: false,
+            branch: None,
+            opening: seed.opening,
+        },
+        spending: Spending {
+            account,
+            model,
+            place: None,
+            warmth: None,
+            told_queued: false,
+        },
+        inbox: Inbox {
+            nudge,
+            last: 0,
+            waits: false,
+        },
         machine,
         seen: seed.seen,
+        known: Known::told(told),
+        tasks: std::collections::BTreeSet::new(),
         outlet,
         stop,
-        nudge,
-        account,
-        place: None,
-        warmth: None,
-        paid: seed.paid,
-        unsqueezed: false,
-        told_queued: false,
-        mail_waits: false,
-        last_mail: 0,
-        known: Known::told(told),
-        sub,
-        mate,
-        tasks: std::collections::BTreeSet::new(),
-        completed: false,
         tree,
     }
 }
@@ -468,7 +471,7 @@ pub(crate) fn start_root(
 
 /// Lets an agent live. If mail has come when it ends, it comes back.
 pub(crate) fn start(factory: &Arc<Factory>, (actor, commands): Assembled) {
-    let (crashed, agent) = (actor.crashed(), actor.identity.agent);
+    let (crashed, agent) = (depart::crashed(&actor), actor.identity.agent);
     let lifecycle = Arc::clone(&actor.lifecycle);
     let life = async move {
         if actor.live(commands).await {

@@ -2,6 +2,9 @@
 
 use std::sync::Arc;
 
+use crate::agent::actor::depart;
+use crate::agent::actor::sub_agent;
+use crate::agent::actor::teammate;
 use crate::session::assemble;
 use crate::session::factory::Factory;
 use crate::session::factory::ToolsOf;
@@ -13,7 +16,7 @@ use posse_protocol::{
 };
 use uuid::Uuid;
 
-use crate::agent::actor::{Identity, Mate, Sub, wall_ms};
+use crate::agent::actor::{Identity, SubAgent, Teammate, wall_ms};
 use crate::agent::output::Output;
 use crate::definition::agent_type::Definition;
 use crate::definition::agent_type::GENERAL_PURPOSE;
@@ -221,7 +224,7 @@ pub(crate) fn create_sub_agent(
         ..AgentParts::born(identity, birth, factory.supervisor.room_for(agent))
     };
     let output = Output::new(run.facts.output_file.clone());
-    let sub = Sub::new(Arc::clone(&run), parent, output, prompt);
+    let sub = SubAgent::new(Arc::clone(&run), parent, output, prompt);
     let below = Below {
         tree,
         sub,
@@ -232,11 +235,11 @@ pub(crate) fn create_sub_agent(
         turns,
         contract,
         name,
-        mate: None,
+        teammate: None,
     };
     let (mut actor, commands) = assemble::assemble_sub(factory, parts, seed, below)?;
-    actor.has_worktree(lease.take());
-    actor.warmth = warmth;
+    sub_agent::set_worktree(&mut actor, lease.take());
+    actor.spending.warmth = warmth;
     // Nobody else knows it yet, so there is room.
     let _ = factory.registry.pass_on(agent, first);
     assemble::start(factory, (actor, commands));
@@ -341,8 +344,8 @@ pub(crate) async fn create_teammate(
         terms: Some(Box::new(terms)),
     };
     let output = Output::new(run.facts.output_file.clone());
-    let sub = Sub::new(Arc::clone(&run), origin.parent, output, prompt);
-    let mate = Some(Mate::new(Arc::clone(&card), arrival));
+    let sub = SubAgent::new(Arc::clone(&run), origin.parent, output, prompt);
+    let teammate = Some(Teammate::new(Arc::clone(&card), arrival));
     let (name, contract) = (card.address(), None);
     let below = Below {
         tree,
@@ -354,15 +357,15 @@ pub(crate) async fn create_teammate(
         turns,
         contract,
         name,
-        mate,
+        teammate,
     };
     let gone = || "nothing is started any more: the agent is being stopped".to_owned();
     let (mut actor, commands) =
         assemble::assemble_sub(factory, parts, Seed::default(), below).ok_or_else(gone)?;
-    actor.has_worktree(lease.take());
-    actor.warmth = warmth;
-    if let Err(error) = actor.welcome().await {
-        actor.give_back().await;
+    sub_agent::set_worktree(&mut actor, lease.take());
+    actor.spending.warmth = warmth;
+    if let Err(error) = teammate::welcome(&mut actor).await {
+        depart::give_back(actor).await;
         return Err(error.to_string());
     }
     actor.expect_mail();

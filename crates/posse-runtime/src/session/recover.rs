@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use crate::agent::actor::shells;
 use crate::live::roster;
 use crate::session::factory::Factory;
 use posse_protocol::{AgentId, Member, RunFacts, RunKind, RunStatus, RunUsage};
@@ -74,7 +75,7 @@ async fn settle_dead_command(actor: &mut Actor, run: BackgroundRun) -> Result<()
         result: String::new(),
     };
     let end = ending::of_shell(&facts, &report, RunUsage::default());
-    actor.keep_shell_end(&end, false).await
+    shells::commit_end(actor, &end, false).await
 }
 
 /// What became of the sub-agents that open calls have started.

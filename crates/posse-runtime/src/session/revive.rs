@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, MutexGuard, PoisonError};
 
+use crate::agent::actor::{depart, sub_agent, teammate};
 use crate::live::lookup;
 use crate::live::lookup::{is_mate, terms};
 use crate::live::roster;
@@ -17,7 +18,7 @@ use posse_protocol::{
 };
 use uuid::Uuid;
 
-use crate::agent::actor::{Identity, Mate, Sub, last_resort, wall_ms};
+use crate::agent::actor::{Identity, SubAgent, Teammate, last_resort, wall_ms};
 use crate::agent::ending;
 use crate::agent::output::Output;
 use crate::definition::output_schema::Contract;
@@ -189,7 +190,7 @@ pub(crate) async fn adopt(
                 error @ (StoreError::Engine { .. } | StoreError::Full { .. }),
             )) => {
                 for (actor, _) in adopted {
-                    actor.give_back().await;
+                    depart::give_back(actor).await;
                 }
                 return Err(error.into());
             }
@@ -207,7 +208,7 @@ pub(crate) async fn adopt(
         }
     }
     for (actor, _) in &adopted {
-        if let Some(sub) = actor.sub.as_ref().filter(|_| actor.mate.is_none()) {
+        if let Some(sub) = actor.role.sub_agent().filter(|_| !actor.role.is_teammate()) {
             factory.registry.count(&sub.run);
         }
         // What it waited for may be over by now.
@@ -311,7 +312,7 @@ async fn in_its_place(
             if remade {
                 assembled.0.machine.tell(prompt::remade(&worktree));
             }
-            assembled.0.has_worktree(Some(worktree));
+            sub_agent::set_worktree(&mut assembled.0, Some(worktree));
             Ok((assembled, unanswered))
         }
         Err(error) => {
@@ -422,7 +423,7 @@ async fn rebuild(
             .map_or_else(|| session.path.clone(), ToString::to_string),
     };
     let run = Arc::new(Run::new(facts, Uuid::now_v7(), true));
-    let sub = Sub::new(run, parent, Output::new(output_file), String::new());
+    let sub = SubAgent::new(run, parent, Output::new(output_file), String::new());
     let types = startable_at(depth, &tree.setup, &terms);
     let below = Below {
         tree: Arc::clone(tree),
@@ -453,7 +454,7 @@ async fn rebuild(
             .and_then(|schema| Contract::new(schema).ok()),
         standing,
         name,
-        mate: card.map(|card| Mate::new(card, MemberChange::TakenOver)),
+        teammate: card.map(|card| Teammate::new(card, MemberChange::TakenOver)),
     };
     let seed = Seed::of(&taken)?;
     let frozen = || StoreError::BadStep("nothing is started any more".into());
@@ -463,9 +464,7 @@ async fn rebuild(
         Err(error) => Err(error),
     };
     let settled = match settled {
-        Ok(()) => assembled
-            .0
-            .back_among_mates(session.entries == 0)
+        Ok(()) => teammate::on_revived(&mut assembled.0, session.entries == 0)
             .await
             .map_err(StartError::from),
         Err(error) => Err(error),

@@ -1,13 +1,25 @@
 //! Carrying out a decision: first the commit, then the effects.
 
+use crate::agent::actor::call;
+use crate::agent::actor::fork;
+use crate::agent::actor::lead;
+use crate::agent::actor::report;
+use crate::agent::actor::shells;
+use crate::agent::actor::skills;
+use crate::agent::actor::sub_agent;
+use crate::agent::actor::tasks;
+use crate::agent::actor::teammate;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use posse_protocol::{Entry, EntryKind, EventKind, Message, Outcome, RawJson, RunEnd};
 
-use crate::agent::actor::mate::{HEAL, OwnTasks};
-use crate::agent::actor::{Actor, GRACE, Identity, LONG_GRACE, Work, answered, marker, wall_ms};
+use crate::agent::actor::lead::HEAL;
+use crate::agent::actor::SubAgent;
+use crate::agent::actor::tasks::OwnTasks;
+use crate::agent::actor::{Actor, GRACE, Identity, LONG_GRACE, answered, marker, wall_ms};
+use crate::agent::actor::work::Work;
 use crate::agent::step::{Commit, Decision, Draft, Effect, Input, OpenCalls};
 use crate::definition::agent_type::FORK;
 use crate::history::Part;
@@ -23,17 +35,17 @@ impl Actor {
         decision: Decision,
         work: &mut Work,
     ) -> Result<(), StoreError> {
+        let (ends, calls_model) = (decision.ends_run(), decision.calls_model());
         let Decision { mut commit, after } = decision;
         if self.machine.waits() {
             // Who waits takes no place from those who work.
-            self.place = None;
+            self.spending.place = None;
         }
-        let calls = |effect: &Effect| matches!(effect, Effect::CallModel | Effect::Compact(_));
-        if self.wants_place() && after.iter().any(calls) {
-            self.look_for_place(work);
-            if self.place.is_none() {
-                commit.state = Some(self.queued());
-                self.told_queued = true;
+        if call::wants_place(self) && calls_model {
+            call::try_take_place(self, work);
+            if self.spending.place.is_none() {
+                commit.state = Some(call::queued_state(self));
+                self.spending.told_queued = true;
             }
         }
         let resting = commit.resting.is_some();
@@ -47,22 +59,21 @@ impl Actor {
                 .is_some_and(|resting| resting.unless_mail);
         let own = OwnTasks::of(&commit.operations);
         // Before the commit: what a member sends with its last breath is found by that as mail.
-        let ends = after.iter().any(|effect| matches!(effect, Effect::End(_)));
-        let busy = if ends { self.busy_members().await? } else { 0 };
+        let busy = if ends { lead::busy_members(self).await? } else { 0 };
         let calls: Vec<Option<CallKey>> = commit
             .operations
             .iter()
             .map(|operation| operation.call)
             .collect();
-        let committed = self.commit(commit, &after, work.began).await?;
-        self.own(own, &committed.results);
+        let committed = self.commit(commit, work.began).await?;
+        tasks::note_tasks(self, own, &committed.results);
         self.tell_operated(&calls, committed.results, work);
         if resting && !committed.mail_waits {
-            self.rested().await;
+            teammate::on_idle(self).await;
         }
         // A root that ends is told of mail that has come meanwhile, so that it does not seem to be done.
-        self.mail_waits = self.sub.is_none() && committed.mail_waits;
-        if self.mail_waits {
+        self.inbox.waits = self.role.is_main() && committed.mail_waits;
+        if self.inbox.waits {
             self.expect_mail();
         }
         if unless_mail {
@@ -88,7 +99,7 @@ impl Actor {
     ) -> Result<(), StoreError> {
         match effect {
             Effect::Look { claim } => {
-                let found = self.look(claim).await?;
+                let found = tasks::check_tasks(self, claim).await?;
                 work.inputs.push_front(found);
             }
             Effect::Raise => Arc::clone(&self.lifecycle).start_declared_members(&self.tree),
@@ -98,14 +109,14 @@ impl Actor {
                 work.heal = None;
                 (work.began, work.api) = (self.ports.clock.now(), Duration::ZERO);
                 self.outlet.emit(EventKind::Started).await;
-                self.at_work().await;
+                teammate::on_run_started(self).await;
             }
-            Effect::CallModel => self.admit(work).await,
+            Effect::CallModel => call::admit(self, work).await,
             Effect::Compact(squeeze) => {
                 work.squeeze = Some(squeeze);
-                self.admit(work).await;
+                call::admit(self, work).await;
             }
-            Effect::AbortModel => self.abort_model(work),
+            Effect::AbortModel => call::abort(self, work),
             Effect::Run {
                 key,
                 call,
@@ -115,13 +126,13 @@ impl Actor {
                 first,
             } => {
                 if matches!(&subject, Subject::Starts { agent } if agent == FORK) {
-                    let branch = self.branch();
+                    let branch = fork::fork_point(self);
                     self.registry.stands(self.identity.agent, Some(branch));
                 }
                 self.run_tool(work, (key, call), &tool, input, (subject, first));
             }
-            Effect::StartRun(id) => self.start_run(id, work),
-            Effect::Delegate(key) => self.delegate(key, work),
+            Effect::StartRun(id) => shells::start(self, id, work),
+            Effect::Delegate(key) => skills::delegate(self, key, work),
             Effect::AbortDelegate => work.following.stop(),
             Effect::AbortCalls => {
                 let grace = if self
@@ -139,17 +150,17 @@ impl Actor {
             Effect::End(ended) => {
                 // A sub-agent has one run; what it came to is told when nothing of it is left.
                 work.open &=
-                    self.sub.is_none() || self.mate.is_some() && !self.machine.is_leaving();
-                self.place = None;
+                    self.role.is_main() || self.role.is_teammate() && !self.machine.is_leaving();
+                self.spending.place = None;
                 self.machine.withdraw();
-                self.completed = ended.outcome == Outcome::Completed;
+                work.completed = ended.outcome == Outcome::Completed;
                 work.heal = (busy > 0).then(|| self.ports.clock.sleep(HEAL));
-                let event = self.ended(*ended, work, busy);
+                let event = report::run_ended(self, *ended, work, busy);
                 self.outlet.emit(event).await;
             }
             Effect::Refuse(outcome) => {
                 let end = RunEnd {
-                    live: self.going_on(),
+                    live: report::going_on(self),
                     ..RunEnd::of(outcome)
                 };
                 self.outlet.emit(EventKind::Ended(Box::new(end))).await;
@@ -191,7 +202,6 @@ impl Actor {
     async fn commit(
         &mut self,
         commit: Commit,
-        after: &[Effect],
         began: Duration,
     ) -> Result<Committed, StoreError> {
         let unborn = self.birth.is_some() && commit.entries.is_empty();
@@ -206,11 +216,11 @@ impl Actor {
             return Ok(Committed::default());
         }
         let closing = match &commit.closing {
-            Some(closing) => Some(self.close(closing, after, began).await),
+            Some(closing) => Some(sub_agent::close_run(self, closing, began).await),
             None => None,
         };
         let rest = match &commit.resting {
-            Some(resting) => Some(self.rest(resting).await?),
+            Some(resting) => Some(teammate::idle_report(self, resting).await?),
             None => None,
         };
         let mut messages = Vec::with_capacity(commit.entries.len());
@@ -230,7 +240,7 @@ impl Actor {
             });
             messages.push(message);
         }
-        let entries = self.history.draft(parts);
+        let entries = self.prefix.history.draft(parts);
         // What a tool has read is known once the model has been told.
         let told = entries.iter().any(|entry| entry.kind == EntryKind::Results);
         let seen = if told {
@@ -259,7 +269,7 @@ impl Actor {
             tells = closing.notification.is_some();
             step.state = Some(closing.state);
             step.ended = closing.ended;
-            step.operations.extend(self.leaves());
+            step.operations.extend(teammate::leave_op(self));
             step.operations.extend(closing.notification);
         }
         if let Some((state, report)) = rest {
@@ -277,15 +287,15 @@ impl Actor {
             )));
         }
         self.known.tell(types);
-        self.written(committed.mail_waits).await;
-        if told && self.branch.take().is_some() {
+        sub_agent::on_committed(self, committed.mail_waits).await;
+        if told && self.prefix.branch.take().is_some() {
             self.registry.stands(self.identity.agent, None);
         }
         for (entry, message) in entries.into_iter().zip(messages) {
             let (seq, kind) = (entry.seq, entry.kind);
-            self.history.push(&entry);
+            self.prefix.history.push(&entry);
             if kind == EntryKind::Compaction {
-                self.reuse.compacted();
+                self.prefix.reuse.compacted();
             }
             let told = Entry {
                 seq,
@@ -293,7 +303,7 @@ impl Actor {
                 message,
                 reply: entry.reply,
             };
-            self.note(&told, began);
+            sub_agent::note_entry(self, &told, began);
             self.outlet.emit(EventKind::Entry(Box::new(told))).await;
         }
         Ok(committed)
@@ -303,7 +313,7 @@ impl Actor {
     /// told what is its own, for each of a thousand siblings has an answer to each of their thousand calls.
     fn spelt(&mut self, message: &Message) -> (Option<Piece>, Piece) {
         let model = &self.ports.model;
-        match self.opening.take() {
+        match self.prefix.opening.take() {
             Some(branch) => (Some(branch.head.clone()), model.closing(&message.content)),
             None => (None, model.entry(message)),
         }
@@ -311,7 +321,7 @@ impl Actor {
 
     /// A root becomes idle unless mail waits that would begin another run.
     fn state_change(&self, state: AgentState) -> StateChange {
-        if self.sub.is_none() && state == AgentState::Idle && self.machine.is_awake() {
+        if self.role.is_main() && state == AgentState::Idle && self.machine.is_awake() {
             StateChange::UnlessMail(state)
         } else {
             StateChange::To(state)
@@ -325,10 +335,8 @@ impl Actor {
             agent,
             epoch,
         } = self.identity;
-        let starter = self
-            .sub
-            .as_mut()
-            .and_then(crate::agent::actor::Sub::untold_starter);
+        let starter = self.role.sub_agent_mut()
+            .and_then(SubAgent::untold_starter);
         Step {
             starter,
             ..Step::new(realm, agent, epoch, wall_ms(&*self.ports.clock))
@@ -350,7 +358,7 @@ impl Actor {
     /// Settles what a dead process left open, before the agent lives.
     pub(crate) async fn settle(&mut self, decision: Decision) -> Result<(), StoreError> {
         let began = self.ports.clock.now();
-        self.commit(decision.commit, &decision.after, began)
+        self.commit(decision.commit, began)
             .await
             .map(drop)
     }

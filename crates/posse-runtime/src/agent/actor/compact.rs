@@ -1,12 +1,14 @@
 //! Compaction: a summary takes the place of the history, with what must not be lost restated beside it.
 
+use crate::agent::actor::call;
 use std::sync::Arc;
 
 use crate::live::roster;
 use posse_protocol::{ContentBlock, EventKind, StopReason};
 use tokio_util::sync::CancellationToken;
 
-use crate::agent::actor::{Actor, Work};
+use crate::agent::actor::{Actor, };
+use crate::agent::actor::work::{ModelWork, Work};
 use crate::agent::side_query::{Answer, Aside, AsideError, Hands};
 use crate::agent::step::{Input, Squeeze};
 use crate::history::request_size;
@@ -33,176 +35,6 @@ pub(super) struct Squeezed {
     squeeze: Squeeze,
 }
 
-impl Actor {
-    /// Whether the next request would come too near to what the model can take.
-    pub(super) fn is_crowded(&self) -> bool {
-        let window = || {
-            self.ports
-                .model
-                .window_of(&self.model)
-                .map(|window| window / 100 * FULL)
-        };
-        let Some(most) = self.setup.limits.compact_at.or_else(window) else {
-            return false;
-        };
-        let size = request_size::size(&self.preamble, self.history.pieces());
-        let grown = (size.saturating_sub(self.paid.bytes) / TOKEN_BYTES) as u64;
-        // Bytes say little of tokens where there are pictures: what the model has not read yet counts for a
-        // part of the whole at most. If it is more after all, the model says so.
-        let tokens = self.paid.tokens.saturating_add(grown.min(most / 10));
-        // A summary that is long itself is not made shorter by another: there must be something new.
-        let is_new = self.history.summary().is_none_or(|summary| {
-            let base = (self.preamble.bytes.len() + summary) / TOKEN_BYTES;
-            tokens.saturating_sub(base as u64) >= most / 4
-        });
-        self.history.has_replied() && !self.unsqueezed && is_new && tokens >= most
-    }
-
-    /// Asks for a summary, on the very history that it replaces.
-    pub(super) async fn squeeze(&mut self, squeeze: Squeeze, work: &mut Work) {
-        let tokens = self.paid.tokens;
-        self.outlet
-            .emit(EventKind::Compacting {
-                auto: squeeze.auto,
-                tokens,
-            })
-            .await;
-        work.cancel_model = CancellationToken::new();
-        let history = if squeeze.overfull {
-            self.history.before_last_reply()
-        } else {
-            self.history.clone()
-        };
-        if history.pieces().is_empty() {
-            let (why, charges) = (
-                "what was asked is larger than the model's context".to_owned(),
-                Vec::new(),
-            );
-            return work.inputs.push_back(Input::NotCompacted { why, charges });
-        }
-        let aside = Aside {
-            ports: self.ports.clone(),
-            preamble: self.preamble.clone(),
-            history,
-            open: Vec::new(),
-            attribution: Arc::clone(&self.attribution),
-            model: self.model.clone(),
-            previous: self.previous_reply.clone(),
-            account: self.account.clone(),
-            paid: self.paid,
-            max_tokens: self.setup.limits.max_tokens.min(SUMMARY_TOKENS),
-            ttl: self.ttl(),
-            cancel: work.cancel_model.clone(),
-            hear: None,
-        };
-        let words = Words::Compaction {
-            keep: squeeze.keep.clone(),
-        };
-        work.squeezing = Some(Box::pin(async move {
-            let answer = aside.ask(&words, Hands::Tied).await;
-            Squeezed { answer, squeeze }
-        }));
-    }
-
-    /// What is to be decided about it.
-    pub(super) async fn squeezed(&mut self, squeezed: Squeezed) -> Result<Input, StoreError> {
-        let Squeezed {
-            answer:
-                Answer {
-                    charges,
-                    facts,
-                    text,
-                },
-            squeeze,
-        } = squeezed;
-        let failed = |error| {
-            Box::new(Failure {
-                error,
-                finished: Vec::new(),
-                spent: Vec::new(),
-                attempts: 0,
-            })
-        };
-        let stop = facts.as_ref().and_then(|facts| facts.stop.clone());
-        Ok(match text {
-            Ok(summary) if !is_whole(&summary, stop.as_ref()) => {
-                self.unsqueezed = true;
-                Input::NotCompacted {
-                    why: "the model did not finish the summary".into(),
-                    charges,
-                }
-            }
-            Ok(mut summary) => {
-                if stop == Some(StopReason::MaxTokens) {
-                    summary.push_str("\n[The summary was too long, and ends here.]");
-                }
-                let cut = squeeze.overfull.then(|| self.history.after_last_request());
-                let known = self.restated().await?;
-                let mut content = prompt::compacted(&summary, cut.as_deref(), &known);
-                if self
-                    .terms
-                    .as_ref()
-                    .is_some_and(|terms| terms.fork.is_some())
-                {
-                    content.insert(0, prompt::fork_rules());
-                }
-                // What is sent from now on is another prompt, of which nothing is known yet.
-                (self.previous_reply, self.paid) = (
-                    None,
-                    Paid {
-                        begun: true,
-                        ..Paid::default()
-                    },
-                );
-                let content = content.into_iter().map(ContentBlock::text).collect();
-                Input::Compacted {
-                    content,
-                    facts,
-                    charges,
-                }
-            }
-            Err(AsideError::Model(error)) => Input::Failed {
-                failure: failed(error),
-                charges,
-            },
-            Err(AsideError::Cancelled) => Input::Failed {
-                failure: failed(ModelError::Cancelled),
-                charges,
-            },
-            Err(AsideError::Refused(why)) => Input::Refused { why, charges },
-            Err(error @ (AsideError::Tools | AsideError::Silent)) => {
-                self.unsqueezed = true;
-                Input::NotCompacted {
-                    why: error.to_string(),
-                    charges,
-                }
-            }
-        })
-    }
-
-    /// What the agent must still know, as it is now.
-    async fn restated(&self) -> Result<prompt::Standing, StoreError> {
-        let (realm, agent) = (self.identity.realm, self.identity.agent);
-        let runs = self
-            .registry
-            .live_runs(agent)
-            .iter()
-            .map(|run| run.facts.clone())
-            .collect();
-        let setup = &self.tree.setup;
-        let Offer { types, skills } =
-            Offer::of(&self.setup.tools, &startable(setup), &loadable(setup));
-        Ok(prompt::Standing {
-            files: self.seen.paths(),
-            runs,
-            types,
-            skills,
-            agent: Some(agent),
-            lists: roster::lists(&*self.ports.store, realm, agent).await?,
-            requests: self.ports.store.requests(realm, Some(agent)).await?,
-        })
-    }
-}
 
 /// Whether a summary can take the place of a history: one that was broken off after a few words cannot.
 fn is_whole(summary: &str, stop: Option<&StopReason>) -> bool {
@@ -211,4 +43,173 @@ fn is_whole(summary: &str, stop: Option<&StopReason>) -> bool {
         Some(StopReason::Refusal | StopReason::ContextFull) => false,
         _ => true,
     }
+}
+
+/// Whether the next request would come too near to what the model can take.
+pub(super) fn is_crowded(actor: &Actor) -> bool {
+    let window = || {
+        actor.ports
+            .model
+            .window_of(&actor.spending.model)
+            .map(|window| window / 100 * FULL)
+    };
+    let Some(most) = actor.setup.limits.compact_at.or_else(window) else {
+        return false;
+    };
+    let size = request_size::size(&actor.prefix.preamble, actor.prefix.history.pieces());
+    let grown = (size.saturating_sub(actor.prefix.paid.bytes) / TOKEN_BYTES) as u64;
+    // Bytes say little of tokens where there are pictures: what the model has not read yet counts for a
+    // part of the whole at most. If it is more after all, the model says so.
+    let tokens = actor.prefix.paid.tokens.saturating_add(grown.min(most / 10));
+    // A summary that is long itself is not made shorter by another: there must be something new.
+    let is_new = actor.prefix.history.summary().is_none_or(|summary| {
+        let base = (actor.prefix.preamble.bytes.len() + summary) / TOKEN_BYTES;
+        tokens.saturating_sub(base as u64) >= most / 4
+    });
+    actor.prefix.history.has_replied() && !actor.prefix.unsqueezed && is_new && tokens >= most
+}
+
+/// Asks for a summary, on the very history that it replaces.
+pub(super) async fn start(actor: &mut Actor, squeeze: Squeeze, work: &mut Work) {
+    let tokens = actor.prefix.paid.tokens;
+    actor.outlet
+        .emit(EventKind::Compacting {
+            auto: squeeze.auto,
+            tokens,
+        })
+        .await;
+    work.cancel_model = CancellationToken::new();
+    let history = if squeeze.overfull {
+        actor.prefix.history.before_last_reply()
+    } else {
+        actor.prefix.history.clone()
+    };
+    if history.pieces().is_empty() {
+        let (why, charges) = (
+            "what was asked is larger than the model's context".to_owned(),
+            Vec::new(),
+        );
+        return work.inputs.push_back(Input::NotCompacted { why, charges });
+    }
+    let aside = Aside {
+        ports: actor.ports.clone(),
+        preamble: actor.prefix.preamble.clone(),
+        history,
+        open: Vec::new(),
+        attribution: Arc::clone(&actor.prefix.attribution),
+        model: actor.spending.model.clone(),
+        previous: actor.prefix.previous_reply.clone(),
+        account: actor.spending.account.clone(),
+        paid: actor.prefix.paid,
+        max_tokens: actor.setup.limits.max_tokens.min(SUMMARY_TOKENS),
+        ttl: call::ttl(actor),
+        cancel: work.cancel_model.clone(),
+        hear: None,
+    };
+    let words = Words::Compaction {
+        keep: squeeze.keep.clone(),
+    };
+    work.model = ModelWork::Compacting(Box::pin(async move {
+        let answer = aside.ask(&words, Hands::Tied).await;
+        Squeezed { answer, squeeze }
+    }));
+}
+
+/// What is to be decided about it.
+pub(super) async fn on_compacted(actor: &mut Actor, squeezed: Squeezed) -> Result<Input, StoreError> {
+    let Squeezed {
+        answer:
+            Answer {
+                charges,
+                facts,
+                text,
+            },
+        squeeze,
+    } = squeezed;
+    let failed = |error| {
+        Box::new(Failure {
+            error,
+            finished: Vec::new(),
+            spent: Vec::new(),
+            attempts: 0,
+        })
+    };
+    let stop = facts.as_ref().and_then(|facts| facts.stop.clone());
+    Ok(match text {
+        Ok(summary) if !is_whole(&summary, stop.as_ref()) => {
+            actor.prefix.unsqueezed = true;
+            Input::NotCompacted {
+                why: "the model did not finish the summary".into(),
+                charges,
+            }
+        }
+        Ok(mut summary) => {
+            if stop == Some(StopReason::MaxTokens) {
+                summary.push_str("\n[The summary was too long, and ends here.]");
+            }
+            let cut = squeeze.overfull.then(|| actor.prefix.history.after_last_request());
+            let known = restated(actor).await?;
+            let mut content = prompt::compacted(&summary, cut.as_deref(), &known);
+            if actor
+                .terms
+                .as_ref()
+                .is_some_and(|terms| terms.fork.is_some())
+            {
+                content.insert(0, prompt::fork_rules());
+            }
+            // What is sent from now on is another prompt, of which nothing is known yet.
+            (actor.prefix.previous_reply, actor.prefix.paid) = (
+                None,
+                Paid {
+                    begun: true,
+                    ..Paid::default()
+                },
+            );
+            let content = content.into_iter().map(ContentBlock::text).collect();
+            Input::Compacted {
+                content,
+                facts,
+                charges,
+            }
+        }
+        Err(AsideError::Model(error)) => Input::Failed {
+            failure: failed(error),
+            charges,
+        },
+        Err(AsideError::Cancelled) => Input::Failed {
+            failure: failed(ModelError::Cancelled),
+            charges,
+        },
+        Err(AsideError::Refused(why)) => Input::Refused { why, charges },
+        Err(error @ (AsideError::Tools | AsideError::Silent)) => {
+            actor.prefix.unsqueezed = true;
+            Input::NotCompacted {
+                why: error.to_string(),
+                charges,
+            }
+        }
+    })
+}
+
+/// What the agent must still know, as it is now.
+pub(super) async fn restated(actor: &Actor) -> Result<prompt::Standing, StoreError> {
+    let (realm, agent) = (actor.identity.realm, actor.identity.agent);
+    let runs = actor
+        .registry
+        .live_runs(agent)
+        .iter()
+        .map(|run| run.facts.clone())
+        .collect();
+    let setup = &actor.tree.setup;
+    let Offer { types, skills } =
+        Offer::of(&actor.setup.tools, &startable(setup), &loadable(setup));
+    Ok(prompt::Standing {
+        files: actor.seen.paths(),
+        runs,
+        types,
+        skills,
+        agent: Some(agent),
+        lists: roster::lists(&*actor.ports.store, realm, agent).await?,
+        requests: actor.ports.store.requests(realm, Some(agent)).await?,
+    })
 }

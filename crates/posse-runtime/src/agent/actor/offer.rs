@@ -39,35 +39,33 @@ impl Known {
     }
 }
 
-impl Actor {
-    /// Looks at types and skills as they are now. Others than the model knows are told with the next entry:
-    /// what was sent before does not change.
-    pub(super) fn look_at_offer(&mut self) {
-        let spawning = &self.tree.setup.spawning;
-        let now = (
-            spawning.types.now(),
-            spawning.skills.as_ref().map(|skills| skills.now()),
-        );
-        let same = |looked: &(Types, Option<Listed<Skill>>)| {
-            let skills = match (&looked.1, &now.1) {
-                (Some(before), Some(now)) => Arc::ptr_eq(before, now),
-                (before, now) => before.is_none() && now.is_none(),
-            };
-            skills && Arc::ptr_eq(&looked.0, &now.0)
+/// Looks at types and skills as they are now. Others than the model knows are told with the next entry:
+/// what was sent before does not change.
+pub(super) fn check_offer(actor: &mut Actor) {
+    let spawning = &actor.tree.setup.spawning;
+    let now = (
+        spawning.types.now(),
+        spawning.skills.as_ref().map(|skills| skills.now()),
+    );
+    let same = |looked: &(Types, Option<Listed<Skill>>)| {
+        let skills = match (&looked.1, &now.1) {
+            (Some(before), Some(now)) => Arc::ptr_eq(before, now),
+            (before, now) => before.is_none() && now.is_none(),
         };
-        if self.known.looked.as_ref().is_some_and(same) {
-            return;
-        }
-        self.known.looked = Some(now);
-        let setup = &self.tree.setup;
-        let offer = Offer::of(&self.setup.tools, &startable(setup), &loadable(setup));
-        let print = offer.fingerprint();
-        let news = print.filter(|print| Some(*print) != self.known.told);
-        self.machine
-            .offer(news.map(|print| (print, offer.news(self.known.offer.as_ref()))));
-        match news {
-            Some(_) => self.known.coming = Some(offer),
-            None => self.known.offer = Some(offer),
-        }
+        skills && Arc::ptr_eq(&looked.0, &now.0)
+    };
+    if actor.known.looked.as_ref().is_some_and(same) {
+        return;
+    }
+    actor.known.looked = Some(now);
+    let setup = &actor.tree.setup;
+    let offer = Offer::of(&actor.setup.tools, &startable(setup), &loadable(setup));
+    let print = offer.fingerprint();
+    let news = print.filter(|print| Some(*print) != actor.known.told);
+    actor.machine
+        .offer(news.map(|print| (print, offer.news(actor.known.offer.as_ref()))));
+    match news {
+        Some(_) => actor.known.coming = Some(offer),
+        None => actor.known.offer = Some(offer),
     }
 }

@@ -10,7 +10,8 @@ use posse_protocol::{
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use crate::agent::actor::{Actor, Work, maybe};
+use crate::agent::actor::{Actor, };
+use crate::agent::actor::work::{Work, maybe};
 use crate::agent::lifecycle::{Delegation, SkillOutcome};
 use crate::agent::skill::{self, Gate, Ready, SHELL, Unready};
 use crate::agent::step::{Delegated, Input, PROMPTS};
@@ -97,172 +98,6 @@ impl Following {
     }
 }
 
-impl Actor {
-    /// Makes a skill ready that a person has called.
-    pub(super) fn call_skill(
-        &mut self,
-        name: &str,
-        arguments: String,
-        words: Vec<ContentBlock>,
-        work: &mut Work,
-    ) -> Option<Input> {
-        let skill = match self.callable(name) {
-            Ok(skill) => skill,
-            Err(why) => return Some(failed(FaultClass::InvalidRequest, why)),
-        };
-        work.following.cancel = CancellationToken::new();
-        let gate = self.gate(work.following.cancel.clone());
-        work.following.work = Some(Box::pin(async move {
-            let ready = Box::new(skill::prepare(&gate, skill, &arguments).await);
-            Followed::Ready { words, ready }
-        }));
-        // Else mail begins a run meanwhile, which is told of the skill's rules and not of the skill.
-        self.machine.set_preparing(true);
-        None
-    }
-
-    /// The skill of this name, if a person may call it.
-    fn callable(&self, name: &str) -> Result<Arc<Skill>, String> {
-        let setup = &self.tree.setup;
-        let skills = setup
-            .spawning
-            .skills
-            .as_ref()
-            .map(|skills| skills.now())
-            .unwrap_or_default();
-        let skill = skill::find(&skills, name)?;
-        match &skill.name {
-            _ if !skill.for_user => Err(format!("{name} is a skill that only models load")),
-            name if setup.policy.forbids_skill(name) => {
-                Err(format!("a rule denies the skill {name}"))
-            }
-            _ => Ok(skill),
-        }
-    }
-
-    fn gate(&self, cancel: CancellationToken) -> Gate {
-        let agent = self.identity.agent;
-        let context = ToolContext {
-            key: self.next_key(),
-            call: String::new(),
-            marker: format!("{agent}.{}", Uuid::now_v7()),
-            subject: Subject::Nothing,
-            workspace: Arc::clone(&self.setup.workspace),
-            seen: self.seen.clone(),
-            reads: self.machine.policy(),
-            clock: Arc::clone(&self.ports.clock),
-            first: None,
-            cancel,
-        };
-        Gate {
-            registry: Arc::clone(&self.registry),
-            agent,
-            shell: self.setup.tools.get(SHELL).cloned(),
-            context,
-        }
-    }
-
-    fn next_key(&self) -> CallKey {
-        CallKey {
-            seq: self.history.next_seq(),
-            ordinal: 0,
-        }
-    }
-
-    /// What came of a skill, as an input.
-    pub(super) fn followed(&mut self, followed: Followed, work: &mut Work) -> Input {
-        let stopped = work.following.cancel.is_cancelled();
-        self.machine.set_preparing(false);
-        match followed {
-            Followed::Ready { words, ready } => match *ready {
-                _ if stopped => Input::NotBegun(Outcome::Interrupted),
-                Ok(ready) => self.begin_skill(words, ready, work),
-                Err(Unready::Stopped(_)) => Input::NotBegun(Outcome::Interrupted),
-                Err(Unready::Failed(why)) => failed(FaultClass::InvalidRequest, why),
-            },
-            Followed::Delegated(outcome) => Input::Delegated(Box::new(match *outcome {
-                Ok(outcome) => came(outcome, stopped),
-                Err(why) => {
-                    let told =
-                        prompt::skill::delegation(&format!("It could not be started: {why}"));
-                    let outcome = if stopped {
-                        Outcome::Interrupted
-                    } else {
-                        Outcome::Failed(fault(why))
-                    };
-                    Delegated {
-                        outcome,
-                        text: String::new(),
-                        told,
-                    }
-                }
-            })),
-        }
-    }
-
-    fn begin_skill(
-        &mut self,
-        mut words: Vec<ContentBlock>,
-        mut ready: Ready,
-        work: &mut Work,
-    ) -> Input {
-        match ready.skill.fork.clone() {
-            None => {
-                if let (Some(rules), Some(who)) =
-                    (&ready.rules, self.registry.resident(self.identity.agent))
-                {
-                    who.standing.grant(Arc::clone(rules));
-                }
-                words.push(ContentBlock::text(skill::instructions(&ready)));
-                Input::Prompt(words)
-            }
-            Some(_)
-                if words
-                    .iter()
-                    .any(|block| !matches!(block, ContentBlock::Text { .. })) =>
-            {
-                let why = format!(
-                    "{} is followed by an agent of its own, which takes text only",
-                    ready.skill.name
-                );
-                failed(FaultClass::InvalidRequest, why)
-            }
-            Some(fork) => {
-                // The first called it; what stands beside it is for whoever follows it.
-                for block in words.iter().skip(1) {
-                    if let ContentBlock::Text { text } = block {
-                        ready.text.push_str("\n\n");
-                        ready.text.push_str(text);
-                    }
-                }
-                words.push(ContentBlock::text(prompt::skill::delegated(&ready.skill)));
-                work.following.delegation = Some((ready, fork));
-                Input::Delegate(words)
-            }
-        }
-    }
-
-    /// Has an agent follow the skill that the entry tells of.
-    pub(super) fn delegate(&mut self, key: CallKey, work: &mut Work) {
-        let Some((ready, fork)) = work.following.delegation.take() else {
-            return;
-        };
-        let agent: AgentId = self.identity.agent;
-        let (lifecycle, reader) = (Arc::clone(&self.lifecycle), reader(&self.setup.tools));
-        work.following.cancel = CancellationToken::new();
-        let cancel = work.following.cancel.clone();
-        let delegation = Delegation {
-            key,
-            call: String::new(),
-            ready,
-            fork,
-        };
-        let followed = lifecycle.follow_skill(agent, reader, delegation, cancel);
-        work.following.work = Some(Box::pin(async move {
-            Followed::Delegated(Box::new(followed.await))
-        }));
-    }
-}
 
 /// What came of an agent that has followed a skill, as the run's end.
 fn came(outcome: SkillOutcome, stopped: bool) -> Delegated {
@@ -319,4 +154,169 @@ fn failed(class: FaultClass, message: String) -> Input {
         status: None,
         message,
     }))
+}
+
+/// Makes a skill ready that a person has called.
+pub(super) fn call_skill(
+    actor: &mut Actor,
+    name: &str,
+    arguments: String,
+    words: Vec<ContentBlock>,
+    work: &mut Work,
+) -> Option<Input> {
+    let skill = match callable(actor, name) {
+        Ok(skill) => skill,
+        Err(why) => return Some(failed(FaultClass::InvalidRequest, why)),
+    };
+    work.following.cancel = CancellationToken::new();
+    let gate = gate(actor, work.following.cancel.clone());
+    work.following.work = Some(Box::pin(async move {
+        let ready = Box::new(skill::prepare(&gate, skill, &arguments).await);
+        Followed::Ready { words, ready }
+    }));
+    // Else mail begins a run meanwhile, which is told of the skill's rules and not of the skill.
+    actor.machine.set_preparing(true);
+    None
+}
+
+/// The skill of this name, if a person may call it.
+pub(super) fn callable(actor: &Actor, name: &str) -> Result<Arc<Skill>, String> {
+    let setup = &actor.tree.setup;
+    let skills = setup
+        .spawning
+        .skills
+        .as_ref()
+        .map(|skills| skills.now())
+        .unwrap_or_default();
+    let skill = skill::find(&skills, name)?;
+    match &skill.name {
+        _ if !skill.for_user => Err(format!("{name} is a skill that only models load")),
+        name if setup.policy.forbids_skill(name) => {
+            Err(format!("a rule denies the skill {name}"))
+        }
+        _ => Ok(skill),
+    }
+}
+
+pub(super) fn gate(actor: &Actor, cancel: CancellationToken) -> Gate {
+    let agent = actor.identity.agent;
+    let context = ToolContext {
+        key: next_key(actor),
+        call: String::new(),
+        marker: format!("{agent}.{}", Uuid::now_v7()),
+        subject: Subject::Nothing,
+        workspace: Arc::clone(&actor.setup.workspace),
+        seen: actor.seen.clone(),
+        reads: actor.machine.policy(),
+        clock: Arc::clone(&actor.ports.clock),
+        first: None,
+        cancel,
+    };
+    Gate {
+        registry: Arc::clone(&actor.registry),
+        agent,
+        shell: actor.setup.tools.get(SHELL).cloned(),
+        context,
+    }
+}
+
+pub(super) fn next_key(actor: &Actor) -> CallKey {
+    CallKey {
+        seq: actor.prefix.history.next_seq(),
+        ordinal: 0,
+    }
+}
+
+/// What came of a skill, as an input.
+pub(super) fn on_done(actor: &mut Actor, followed: Followed, work: &mut Work) -> Input {
+    let stopped = work.following.cancel.is_cancelled();
+    actor.machine.set_preparing(false);
+    match followed {
+        Followed::Ready { words, ready } => match *ready {
+            _ if stopped => Input::NotBegun(Outcome::Interrupted),
+            Ok(ready) => begin(actor, words, ready, work),
+            Err(Unready::Stopped(_)) => Input::NotBegun(Outcome::Interrupted),
+            Err(Unready::Failed(why)) => failed(FaultClass::InvalidRequest, why),
+        },
+        Followed::Delegated(outcome) => Input::Delegated(Box::new(match *outcome {
+            Ok(outcome) => came(outcome, stopped),
+            Err(why) => {
+                let told =
+                    prompt::skill::delegation(&format!("It could not be started: {why}"));
+                let outcome = if stopped {
+                    Outcome::Interrupted
+                } else {
+                    Outcome::Failed(fault(why))
+                };
+                Delegated {
+                    outcome,
+                    text: String::new(),
+                    told,
+                }
+            }
+        })),
+    }
+}
+
+pub(super) fn begin(
+    actor: &mut Actor,
+    mut words: Vec<ContentBlock>,
+    mut ready: Ready,
+    work: &mut Work,
+) -> Input {
+    match ready.skill.fork.clone() {
+        None => {
+            if let (Some(rules), Some(who)) =
+                (&ready.rules, actor.registry.resident(actor.identity.agent))
+            {
+                who.standing.grant(Arc::clone(rules));
+            }
+            words.push(ContentBlock::text(skill::instructions(&ready)));
+            Input::Prompt(words)
+        }
+        Some(_)
+            if words
+                .iter()
+                .any(|block| !matches!(block, ContentBlock::Text { .. })) =>
+        {
+            let why = format!(
+                "{} is followed by an agent of its own, which takes text only",
+                ready.skill.name
+            );
+            failed(FaultClass::InvalidRequest, why)
+        }
+        Some(fork) => {
+            // The first called it; what stands beside it is for whoever follows it.
+            for block in words.iter().skip(1) {
+                if let ContentBlock::Text { text } = block {
+                    ready.text.push_str("\n\n");
+                    ready.text.push_str(text);
+                }
+            }
+            words.push(ContentBlock::text(prompt::skill::delegated(&ready.skill)));
+            work.following.delegation = Some((ready, fork));
+            Input::Delegate(words)
+        }
+    }
+}
+
+/// Has an agent follow the skill that the entry tells of.
+pub(super) fn delegate(actor: &mut Actor, key: CallKey, work: &mut Work) {
+    let Some((ready, fork)) = work.following.delegation.take() else {
+        return;
+    };
+    let agent: AgentId = actor.identity.agent;
+    let (lifecycle, reader) = (Arc::clone(&actor.lifecycle), reader(&actor.setup.tools));
+    work.following.cancel = CancellationToken::new();
+    let cancel = work.following.cancel.clone();
+    let delegation = Delegation {
+        key,
+        call: String::new(),
+        ready,
+        fork,
+    };
+    let followed = lifecycle.follow_skill(agent, reader, delegation, cancel);
+    work.following.work = Some(Box::pin(async move {
+        Followed::Delegated(Box::new(followed.await))
+    }));
 }

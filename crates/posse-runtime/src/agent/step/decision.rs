@@ -145,6 +145,20 @@ impl Decision {
             .extend([Effect::SetMode(mode), Effect::Emit(EventKind::Mode(mode))]);
     }
 
+    /// Returns true if a run ends by it.
+    pub(crate) fn ends_run(&self) -> bool {
+        self.after
+            .iter()
+            .any(|effect| matches!(effect, Effect::End(_)))
+    }
+
+    /// Returns true if the model is to be called.
+    pub(crate) fn calls_model(&self) -> bool {
+        self.after
+            .iter()
+            .any(|effect| matches!(effect, Effect::CallModel | Effect::Compact(_)))
+    }
+
     /// Adds what was decided right after it, so that both are one step.
     pub(crate) fn add(&mut self, more: Self) {
         let Commit {
@@ -204,6 +218,8 @@ pub(crate) struct Commit {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Closing {
     pub(crate) outcome: Outcome,
+    /// What it came to.
+    pub(crate) run: Run,
     /// Only if no mail waits; then [`Input::Settled`] says what came of it.
     pub(crate) unless_mail: bool,
 }

@@ -39,6 +39,7 @@ pub(super) fn conclude(machine: &mut Machine, decision: &mut Decision) {
                 machine.state = State::Ending(Outcome::Completed);
                 decision.commit.closing = Some(Closing {
                     outcome: Outcome::Completed,
+                    run: machine.run.clone(),
                     unless_mail: true,
                 });
             }

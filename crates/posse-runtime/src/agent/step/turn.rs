@@ -111,6 +111,7 @@ pub(super) fn end_run(machine: &mut Machine, decision: &mut Decision, outcome: O
         Life::Sub | Life::Mate { .. } => {
             decision.commit.closing = Some(Closing {
                 outcome: outcome.clone(),
+                run: machine.run.clone(),
                 unless_mail: false,
             });
             // Whatever comes of the mail comes of another run.

@@ -244,7 +244,11 @@ async fn one_of_a_team_or_all_the_others_are_written_to() {
     let mut agent = raised(&rig, plan(&["cook", "mate"], Vec::new())).await;
     let root = agent.id;
     until_quiet(&mut agent).await;
-    agent.handle.send(prompt("send the two letters")).await.unwrap();
+    agent
+        .handle
+        .send(prompt("send the two letters"))
+        .await
+        .unwrap();
     until_quiet(&mut agent).await;
     let letters = async |of: AgentId| -> Vec<String> {
         let mails = inbox(&rig, root, of).await.into_iter();

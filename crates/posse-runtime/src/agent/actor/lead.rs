@@ -1,0 +1,164 @@
+//! What a lead does about its teams.
+
+use crate::agent::actor::report;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+use crate::live::lookup;
+use crate::live::roster;
+use crate::live::stop;
+use posse_protocol::{
+    ContentBlock, EventKind, IdleReason, IdleReport, ListId, Mail, MailId, MailKind, Member,
+    MemberChange, Name, Outcome, Sender, Task, TaskId, TaskReport, TaskStatus, TeamPlan,
+};
+use uuid::Uuid;
+use crate::agent::actor::sub_agent::judged;
+use crate::agent::actor::{Actor, Identity, };
+use crate::agent::actor::work::Work;
+use crate::agent::step::{Input, Resting};
+use crate::definition::team_plan;
+use crate::definition::teammate::Card;
+use crate::live::registry::By;
+use crate::live::roster::has;
+use crate::live::wakeup::About;
+use crate::prompt;
+use crate::prompt::team::{Glance, Raised, Welcome};
+use posse_port::store::{
+    Address, AgentState, Done, Op, OpResult, Operation, Ready, StateChange, Step, StoreError,
+    TaskFilter,
+};
+use posse_port::text;
+
+/// How often a main agent looks whether its teams still do something, if nobody tells it.
+pub(crate) const HEAL: Duration = Duration::from_secs(5);
+
+/// How many members of its teams do something, if it is the main agent.
+pub(super) async fn busy_members(actor: &Actor) -> Result<usize, StoreError> {
+    let Identity { realm, agent, .. } = actor.identity;
+    if !actor.role.is_main() || actor.birth.is_some() {
+        return Ok(0);
+    }
+    let raising = actor.tree.raising.load(Ordering::Acquire);
+    Ok(
+        raising
+            + roster::busy_members(&actor.registry, &*actor.ports.store, realm, agent).await?,
+    )
+}
+
+/// The main agent's run is over, and its teams did something then. If they do not any more, and nothing has come
+/// of it that begins another run, that is told: whoever waits for the end of everything need not wait.
+pub(super) async fn check_teams(actor: &mut Actor, work: &mut Work) -> Result<(), StoreError> {
+    work.heal = None;
+    if !actor.machine.is_idle() {
+        return Ok(());
+    }
+    let busy = busy_members(actor).await?;
+    // What a member sent with its last breath is there by now.
+    let mail = actor.fetch_mail().await?;
+    let came = matches!(&mail, Input::Mail(mail) if !mail.is_empty());
+    work.inputs.push_back(mail);
+    if came {
+        return Ok(());
+    }
+    match busy + report::going_on(actor) {
+        0 => actor.outlet.emit(EventKind::Quiet).await,
+        _ => work.heal = Some(actor.ports.clock.sleep(HEAL)),
+    }
+    Ok(())
+}
+
+/// A person's first words, with the team that is to be raised for them.
+pub(super) fn make_team(
+    actor: &mut Actor,
+    name: Name,
+    declared: &TeamPlan,
+    words: Vec<ContentBlock>,
+) -> Input {
+    let (model, cwd) = (actor.spending.model.clone(), actor.setup.workspace.cwd.clone());
+    let lead = actor.identity.agent;
+    let ops = team_plan::founding(&name, declared, &words, (lead, model, cwd));
+    let told = prompt::team::raised(&Raised {
+        team: &team_plan::expected(&name, declared, lead),
+        tasks: declared.tasks.len(),
+        missing: &[],
+    });
+    let words = words
+        .into_iter()
+        .chain([ContentBlock::text(told)])
+        .collect();
+    Input::Team { words, ops }
+}
+
+/// What posse has to tell the main agent of its teams.
+pub(super) fn take_notices(actor: &mut Actor) {
+    if actor.role.is_main() {
+        actor.tree
+            .take_notices()
+            .into_iter()
+            .for_each(|notice| actor.machine.tell(notice));
+    }
+}
+
+/// The main agent is done, and nothing is left to do: its teammates end with it.
+pub(super) async fn dismiss(actor: &mut Actor, completed: bool) {
+    if !actor.role.is_main() {
+        return;
+    }
+    let done = completed && actor.birth.is_none() && !actor.stop.token.is_cancelled();
+    if done {
+        dismiss_idle(actor).await;
+    }
+    // Who is left here goes on with the session, another time.
+    stop::give_up_mates(&actor.registry, &actor.tree);
+}
+
+pub(super) async fn dismiss_idle(actor: &mut Actor) {
+    let me = actor.identity.agent;
+    // Who is still at work goes on when somebody goes on with the session.
+    if !busy_members(actor).await.is_ok_and(|busy| busy == 0) {
+        return;
+    }
+    // What cannot be written now is found by whoever goes on with the session.
+    let Ok(teams) = roster::teams(&*actor.ports.store, actor.identity.realm).await else {
+        return;
+    };
+    let mut operations = Vec::new();
+    for team in teams.into_iter().filter(|team| has(team, me)) {
+        let others = team.members.into_iter().filter(|member| member.agent != me);
+        for Member {
+            agent, name, held, ..
+        } in others
+        {
+            if stop::stop(&actor.registry, agent.uuid(), By::Above { person: false })
+                .await
+                .is_some()
+            {
+                continue;
+            }
+            let id = MailId::from(Uuid::now_v7());
+            let (to, kind) = (Address::Agent(agent), MailKind::Dismissal);
+            let (summary, body) = (String::from("the session is over"), String::new());
+            let op = match held {
+                true => Op::Send {
+                    id,
+                    to,
+                    kind,
+                    summary,
+                    body,
+                },
+                false => Op::Leave {
+                    team: team.name.clone(),
+                    name,
+                },
+            };
+            operations.push(Operation { call: None, op });
+        }
+    }
+    if !operations.is_empty() {
+        let step = Step {
+            operations,
+            ..actor.new_step()
+        };
+        let _ = actor.ports.store.commit(step).await;
+    }
+}

@@ -1,0 +1,151 @@
+//! The commands an agent has in the background.
+
+use crate::agent::actor::sub_agent::{notification, tell};
+use crate::agent::actor::sub_agent;
+use std::sync::Arc;
+use std::time::Duration;
+use crate::live::stop;
+use posse_protocol::{
+    AgentId, ContentBlock, Entry, EntryKind, Event, EventKind, MailId, MailKind, Notification,
+    Outcome, RunChange as News, RunFacts, RunNews, RunStatus, RunUsage, WorktreeEnd,
+};
+use uuid::Uuid;
+use crate::agent::actor::{Actor, GRACE, Identity, millis, wall_ms};
+use crate::agent::actor::work::{Work, maybe};
+use crate::agent::ending;
+use crate::agent::output::Output;
+use crate::agent::step::{Closing, Effect, Run as Tally};
+use crate::live::registry::{By, Shell, Stop};
+use crate::live::run::{Run, shell_facts};
+use posse_port::Ports;
+use posse_port::store::{
+    Address, AgentState, EndedRun, Op, Operation, RunChange, RunChangeKind, StateChange, Step,
+    StoreError,
+};
+use posse_port::text;
+use posse_port::tool::RunReport;
+use posse_port::worktree::Worktree;
+
+/// Lets a command go on in the background.
+pub(super) fn start(actor: &mut Actor, id: Uuid, work: &mut Work) {
+    let Some((begun, call)) = work.begun.remove(&id) else {
+        return;
+    };
+    let agent = actor.identity.agent;
+    let facts = shell_facts(id, agent, begun.description, call, begun.output);
+    let stop = Stop::new(actor.stop.token.child_token());
+    let run = Arc::new(Run::new(facts, id, true));
+    run.born();
+    tell(
+        &actor.outlet,
+        &run.facts,
+        News::Started {
+            prompt: String::new(),
+            background: true,
+        },
+    );
+    let token = stop.token.clone();
+    actor.registry.shell_began(
+        agent,
+        Shell {
+            run,
+            stop,
+            began: actor.ports.clock.now(),
+        },
+    );
+    work.shells.start(id, move |_| (begun.work)(token));
+}
+
+/// A background command has ended: that is kept, and told to the agent by mail, in one step.
+pub(super) async fn on_done(
+    actor: &mut Actor,
+    id: Uuid,
+    report: Option<RunReport>,
+) -> Result<(), StoreError> {
+    let agent = actor.identity.agent;
+    let Some(shell) = actor
+        .registry
+        .shells(agent)
+        .into_iter()
+        .find(|shell| shell.run.facts.task == id)
+    else {
+        return Ok(());
+    };
+    let crashed = || RunReport {
+        status: RunStatus::Failed,
+        summary: "posse lost sight of it".into(),
+        result: String::new(),
+    };
+    let report = report.unwrap_or_else(crashed);
+    let took = actor.ports.clock.now().saturating_sub(shell.began);
+    let usage = RunUsage {
+        total_tokens: 0,
+        tool_uses: 0,
+        duration_ms: millis(took),
+    };
+    let end = ending::of_shell(&shell.run.facts, &report, usage);
+    // A sub-agent whose run is over is not begun again by what it had started.
+    let over = actor.role.sub_agent().is_some_and(|sub| sub.end.is_some()) || sub_agent::is_stopped(actor);
+    let quiet =
+        over || (report.status == RunStatus::Killed && shell.stop.by() == By::Agent(agent));
+    shell.run.close();
+    commit_end(actor, &end, quiet).await?;
+    actor.registry.shell_over(agent, id);
+    shell.run.over(end.clone());
+    let news = RunNews {
+        run: shell.run.facts.clone(),
+        what: News::Ended(Box::new(end)),
+    };
+    actor.outlet.emit(EventKind::Run(Box::new(news))).await;
+    Ok(())
+}
+
+/// Keeps that a background command has ended, and tells the agent by mail unless that is told anyway.
+pub(crate) async fn commit_end(
+    actor: &mut Actor,
+    end: &Notification,
+    quiet: bool,
+) -> Result<(), StoreError> {
+    let step = Step {
+        runs: vec![RunChange {
+            id: end.task,
+            change: RunChangeKind::Ended(end.status),
+        }],
+        operations: if quiet {
+            Vec::new()
+        } else {
+            vec![notification(end, actor.identity.agent)]
+        },
+        ..actor.new_step()
+    };
+    actor.ports.store.commit(step).await.map(drop)
+}
+
+/// Tells its background commands to end. A sub-agent that is stopped hears nothing of theirs.
+pub(super) fn stop_all(actor: &Actor) {
+    for shell in actor.registry.shells(actor.identity.agent) {
+        shell.stop.stop(By::Shutdown);
+    }
+}
+
+/// Ends what is left under way.
+pub(super) async fn wind_up(actor: &mut Actor, work: &mut Work, can_write: bool) {
+    stop_all(actor);
+    let mut grace = Some(actor.ports.clock.sleep(GRACE));
+    while !work.calls.is_empty() || !work.shells.is_empty() {
+        tokio::select! {
+            _ = work.calls.next(), if !work.calls.is_empty() => {}
+            Some((id, report)) = work.shells.next(), if !work.shells.is_empty() => {
+                // A store that fails has failed before; nothing more can be kept.
+                let kept = if can_write { on_done(actor, id, report).await.is_ok() } else { false };
+                if !kept {
+                    actor.registry.shell_over(actor.identity.agent, id);
+                }
+            }
+            () = maybe(&mut grace) => {
+                work.calls.give_up();
+                work.shells.give_up();
+            }
+        }
+    }
+}

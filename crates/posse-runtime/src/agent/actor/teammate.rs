@@ -1,0 +1,285 @@
+//! A teammate among others: what it looks for, what it tells its lead, and how it leaves. And what a lead does
+//! about its team.
+
+use crate::agent::actor::tasks;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use crate::live::lookup;
+use crate::live::roster;
+use crate::live::stop;
+use posse_protocol::{
+    ContentBlock, EventKind, IdleReason, IdleReport, ListId, Mail, MailId, MailKind, Member,
+    MemberChange, Name, Outcome, Sender, Task, TaskId, TaskReport, TaskStatus, TeamPlan,
+};
+use uuid::Uuid;
+
+use crate::agent::actor::sub_agent::judged;
+use crate::agent::actor::{Actor, Identity, };
+use crate::agent::actor::work::Work;
+use crate::agent::step::{Input, Resting};
+use crate::definition::team_plan;
+use crate::definition::teammate::Card;
+use crate::live::registry::By;
+use crate::live::roster::has;
+use crate::live::wakeup::About;
+use crate::prompt;
+use crate::prompt::team::{Glance, Raised, Welcome};
+use posse_port::store::{
+    Address, AgentState, Done, Op, OpResult, Operation, Ready, StateChange, Step, StoreError,
+    TaskFilter,
+};
+use posse_port::text;
+
+/// So much of a last answer is told to a lead, in characters.
+const ANSWER: usize = 8_000;
+
+/// What makes an agent a teammate.
+pub(crate) struct Teammate {
+    pub(crate) card: Arc<Card>,
+    /// What the front ends are told of it when it begins to live here.
+    pub(crate) arrival: Option<MemberChange>,
+    /// What it tells its lead when it is idle.
+    report: Option<IdleReport>,
+    /// What it has been told of its team's notes.
+    glance: Glance,
+}
+
+impl Teammate {
+    pub(crate) fn new(card: Arc<Card>, arrival: MemberChange) -> Self {
+        Self {
+            card,
+            arrival: Some(arrival),
+            report: None,
+            glance: Glance::default(),
+        }
+    }
+}
+
+/// Tells the front ends that a teammate is here.
+pub(super) async fn announce(actor: &mut Actor) {
+    let Some(mate) = actor.role.teammate_mut() else { return };
+    if let Some(arrival) = mate.arrival.take() {
+        let news = mate.card.news(arrival);
+        actor.outlet.emit(EventKind::Member(news)).await;
+    }
+}
+
+/// Tells a teammate that has done nothing yet who it is.
+pub(crate) async fn welcome(actor: &mut Actor) -> Result<(), StoreError> {
+    let Some(mate) = actor.role.teammate_mut() else {
+        return Ok(());
+    };
+    let card = &mate.card;
+    let notes = actor
+        .ports
+        .store
+        .notes(actor.identity.realm, card.team.clone())
+        .await?;
+    // Those it need not be told of when it wakes.
+    mate.glance.look(&notes);
+    let teams = roster::teams(&*actor.ports.store, actor.identity.realm).await?;
+    if let Some(team) = teams.iter().find(|team| team.name == card.team) {
+        let plan = actor
+            .terms
+            .as_ref()
+            .and_then(|terms| terms.mate.as_ref())
+            .is_some_and(|mate| mate.plan);
+        actor.machine.tell(prompt::team::welcome(Welcome {
+            team,
+            me: &card.name,
+            plan,
+            notes: &notes,
+        }));
+    }
+    Ok(())
+}
+
+/// Before it wakes, a teammate looks at its team's notes.
+pub(super) async fn check_notes(actor: &mut Actor, input: &Input) -> Result<(), StoreError> {
+    let wakes = match input {
+        Input::Mail(mail) => !mail.is_empty(),
+        Input::Prompt(_)
+        | Input::Found {
+            claimed: Some(_), ..
+        } => true,
+        _ => false,
+    };
+    let Some(mate) = actor.role.teammate_mut().filter(|_| wakes && actor.machine.rests()) else {
+        return Ok(());
+    };
+    let notes = actor
+        .ports
+        .store
+        .notes(actor.identity.realm, mate.card.team.clone())
+        .await?;
+    mate.glance
+        .look(&notes)
+        .into_iter()
+        .for_each(|told| actor.machine.tell(told));
+    Ok(())
+}
+
+/// A teammate is back: it has the tasks again that it was at, and knows who it is if it has done nothing yet.
+pub(crate) async fn on_revived(actor: &mut Actor, new: bool) -> Result<(), StoreError> {
+    if !actor.role.is_teammate() {
+        return Ok(());
+    }
+    if actor.machine.is_unanswered() {
+        // Others are taken anew, with all that is to be known of them.
+        tasks::reclaim(actor).await?;
+    }
+    if new {
+        welcome(actor).await?;
+    }
+    // What it would have done next may be anything: it looks.
+    actor.inbox.nudge.raise(About::Settle);
+    actor.inbox.nudge.raise(About::Tasks);
+    Ok(())
+}
+
+/// A run begins.
+pub(super) async fn on_run_started(actor: &Actor) {
+    if let Some(mate) = actor.role.teammate() {
+        follow_mode_of_main(actor).await;
+        actor.outlet
+            .emit(EventKind::Member(mate.card.news(MemberChange::Running)))
+            .await;
+    }
+}
+
+/// Where the main agent lives elsewhere, its mode may have changed there.
+pub(super) async fn follow_mode_of_main(actor: &Actor) {
+    let root = actor.tree.root;
+    if actor.registry.resident(root).is_some() {
+        return;
+    }
+    // A store that fails is noticed by whoever commits next.
+    if let Ok(Some(row)) = lookup::row(&*actor.ports.store, root).await {
+        actor.tree.standing.set_mode(row.mode);
+    }
+}
+
+/// A teammate is told to stop: for good, or because its process ends.
+pub(super) fn on_stop(actor: &mut Actor) {
+    match actor.stop.by() {
+        _ if !actor.role.is_teammate() => {}
+        By::Shutdown => actor.machine.suspend(),
+        By::Person | By::Agent(_) | By::Above { .. } => actor.machine.leave(),
+    }
+}
+
+/// A dismissal among its mail ends a teammate at once; its model does not see it.
+pub(super) fn handle_dismissal(actor: &Actor, mail: &mut Vec<Mail>) {
+    if !actor.role.is_teammate() {
+        return;
+    }
+    if let Some(dismissal) = mail.iter().find(|mail| mail.kind == MailKind::Dismissal) {
+        actor.stop.stop(match &dismissal.from {
+            Sender::User => By::Person,
+            Sender::Agent { id, .. } => By::Agent(*id),
+        });
+        mail.clear();
+    }
+}
+
+/// What the step says by which a teammate becomes idle: its state, and what its lead is told.
+pub(super) async fn idle_report(
+    actor: &mut Actor,
+    resting: &Resting,
+) -> Result<(StateChange, Option<Operation>), StoreError> {
+    let paused = matches!(resting.outcome, Outcome::Paused(_));
+    let state = if paused {
+        AgentState::Paused
+    } else {
+        AgentState::Idle
+    };
+    let state = if resting.unless_mail {
+        StateChange::UnlessMail(state)
+    } else {
+        StateChange::To(state)
+    };
+    let Some(card) = actor.role.teammate().map(|mate| Arc::clone(&mate.card)) else {
+        return Ok((state, None));
+    };
+    let mut tasks = Vec::new();
+    for (team, id) in &actor.tasks {
+        if let Some(task) = actor.ports.store.task(tasks::list(actor, team.clone()), *id).await? {
+            tasks.push(TaskReport {
+                id: task.id,
+                subject: task.subject,
+                status: task.status,
+            });
+        }
+    }
+    let (reason, error) = match &resting.outcome {
+        Outcome::Completed => (IdleReason::Available, None),
+        Outcome::Interrupted => (IdleReason::Interrupted, None),
+        outcome => (IdleReason::Failed, judged(outcome, By::Shutdown).2),
+    };
+    let branch = actor.role.sub_agent()
+        .and_then(|sub| sub.worktree.as_ref())
+        .map(|it| it.branch.clone());
+    let answer = text::cut(&resting.text, ANSWER, None).into_owned();
+    let report = IdleReport {
+        team: card.team.clone(),
+        reason,
+        error,
+        answer,
+        tasks,
+        branch,
+    };
+    let said = report.error.as_deref().unwrap_or(&report.answer);
+    let summary = text::summary(&format!("{}: {said}", reason.as_str()));
+    let body = serde_json::to_string(&report).unwrap_or_default();
+    let Identity { realm, agent, .. } = actor.identity;
+    let leads = actor.ports.store.membership(realm, agent).await?;
+    let leads = leads
+        .iter()
+        .any(|mine| mine.team == card.team && mine.lead == agent);
+    // A lead that is a teammate itself tells the main agent.
+    let to = match leads {
+        true => Address::Agent(actor.tree.root),
+        false => Address::Member {
+            team: card.team.clone(),
+            name: Name::lead(),
+        },
+    };
+    if let Some(mate) = actor.role.teammate_mut() {
+        mate.report = Some(report);
+    }
+    let id = MailId::from(Uuid::now_v7());
+    let op = Op::Send {
+        id,
+        to,
+        kind: MailKind::Idle,
+        summary,
+        body,
+    };
+    Ok((state, Some(Operation { call: None, op })))
+}
+
+/// A teammate is idle now.
+pub(super) async fn on_idle(actor: &mut Actor) {
+    actor.tasks.clear();
+    let Some(mate) = actor.role.teammate_mut() else { return };
+    if let Some(report) = mate.report.take() {
+        let news = mate.card.news(MemberChange::Idle(Box::new(report)));
+        actor.outlet.emit(EventKind::Member(news)).await;
+    }
+}
+
+/// What a teammate that ends does last.
+pub(super) fn leave_op(actor: &Actor) -> Option<Operation> {
+    let Card { team, name, .. } = (*actor.role.teammate()?.card).clone();
+    Some(Operation {
+        call: None,
+        op: Op::Leave { team, name },
+    })
+}
+
+/// A teammate does nothing though no mail says so: the main agent may wait for that.
+pub(super) fn wake_main(actor: &Actor) {
+    actor.registry.nudge(actor.tree.root, About::Settle);
+}

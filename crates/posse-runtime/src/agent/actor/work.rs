@@ -1,0 +1,132 @@
+//! What an agent has under way.
+
+use std::collections::{HashMap, VecDeque};
+use std::time::Duration;
+
+use posse_protocol::Command;
+use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
+
+use crate::agent::actor::call::{Admission, Called};
+use crate::agent::actor::compact::Squeezed;
+use crate::agent::actor::skills::{Followed, Following};
+use crate::agent::step::{Input, Squeeze};
+use crate::govern::Entry;
+use crate::live::wakeup::Nudged;
+use crate::supervise::Calls;
+use posse_port::BoxFuture;
+use posse_port::store::CallKey;
+use posse_port::tool::{NewRun, RunReport, ToolError, ToolOutput};
+
+pub(super) type Ran = Result<ToolOutput, ToolError>;
+
+/// What is under way.
+pub(super) struct Work {
+    /// What is to be looked at before anything else.
+    pub(super) inputs: VecDeque<Input>,
+    /// Whether it may call at once, as far as its siblings are concerned; from before a commit until after it.
+    pub(super) entry: Option<Entry>,
+    pub(super) model: ModelWork,
+    /// How the history is to be compacted before the next call.
+    pub(super) squeeze: Option<Squeeze>,
+    pub(super) cancel_model: CancellationToken,
+    pub(super) calls: Calls<CallKey, Ran>,
+    /// What calls have begun and nobody follows yet, with the model's ids of the calls.
+    pub(super) begun: HashMap<Uuid, (NewRun, String)>,
+    pub(super) shells: Calls<Uuid, RunReport>,
+    pub(super) following: Following,
+    /// Fires when tools that were told to end have not.
+    pub(super) grace: Option<BoxFuture<'static, ()>>,
+    /// While the main agent's teams do something: when it is looked whether they still do.
+    pub(super) heal: Option<BoxFuture<'static, ()>>,
+    pub(super) began: Duration,
+    pub(super) api: Duration,
+    /// Whether somebody may tell it more.
+    pub(super) open: bool,
+    pub(super) stopping: bool,
+    /// Whether its last run ended by itself.
+    pub(super) completed: bool,
+}
+
+impl Work {
+    pub(super) fn new(began: Duration) -> Self {
+        Self {
+            inputs: VecDeque::new(),
+            entry: None,
+            model: ModelWork::None,
+            squeeze: None,
+            cancel_model: CancellationToken::new(),
+            calls: Calls::new(),
+            begun: HashMap::new(),
+            shells: Calls::new(),
+            following: Following::default(),
+            grace: None,
+            heal: None,
+            began,
+            api: Duration::ZERO,
+            open: true,
+            stopping: false,
+            completed: false,
+        }
+    }
+}
+
+/// Ends when the future does; never if there is none.
+pub(super) async fn maybe<T>(future: &mut Option<BoxFuture<'static, T>>) -> T {
+    match future {
+        Some(waiting) => {
+            let result = waiting.await;
+            *future = None;
+            result
+        }
+        None => std::future::pending().await,
+    }
+}
+
+/// The one thing that goes on about the model.
+pub(super) enum ModelWork {
+    None,
+    /// Waits until it may call.
+    Queued(BoxFuture<'static, Admission>),
+    Calling(BoxFuture<'static, Called>),
+    Compacting(BoxFuture<'static, Squeezed>),
+}
+
+impl ModelWork {
+    /// Ends when that does; never if there is nothing.
+    pub(super) async fn next(&mut self) -> Next {
+        let next = match self {
+            Self::None => std::future::pending().await,
+            Self::Queued(waiting) => Next::Admitted(waiting.await),
+            Self::Calling(calling) => Next::Called(Box::new(calling.await)),
+            Self::Compacting(compacting) => Next::Squeezed(Box::new(compacting.await)),
+        };
+        *self = Self::None;
+        next
+    }
+
+    /// Gives up waiting, and returns true if that is what it did.
+    pub(super) fn leave_queue(&mut self) -> bool {
+        let queued = matches!(self, Self::Queued(_));
+        if queued {
+            *self = Self::None;
+        }
+        queued
+    }
+}
+
+/// What comes next.
+pub(super) enum Next {
+    Command(Option<Command>),
+    Stop,
+    Nudged(Nudged),
+    Admitted(Admission),
+    Called(Box<Called>),
+    Squeezed(Box<Squeezed>),
+    CallDone(CallKey, Option<Ran>),
+    ShellDone(Uuid, Option<RunReport>),
+    Followed(Followed),
+    GraceOver,
+    Heal,
+}
+
