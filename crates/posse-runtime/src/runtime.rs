@@ -28,8 +28,8 @@ use posse_port::model::Preamble;
 use posse_port::store::{Birth, Epoch, Taken};
 use posse_port::tool::Toolbox;
 
-use crate::history::restore::{last_reply, restore, waits};
 use crate::agent::actor::depart;
+use crate::history::restore::{last_reply, restore, waits};
 use crate::live::handle::Agent;
 use crate::live::setup::{Character, Setup};
 pub(crate) use crate::session::start_error::StartError;

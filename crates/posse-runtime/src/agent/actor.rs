@@ -17,47 +17,36 @@ mod tasks;
 pub(crate) mod teammate;
 mod work;
 
-use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::{Duration, UNIX_EPOCH};
 
-use posse_protocol::{
-    AgentId, AgentMisses, Answer, Command, EventKind, Fault, FaultClass, Misses, Name, Outcome,
-    RawJson, RealmId, RunEnd, TaskId, Usage,
-};
-use tokio::sync::mpsc;
-use tokio_util::sync::CancellationToken;
-use uuid::Uuid;
-
-use crate::agent::actor::call::{Admission, Called};
-use crate::agent::actor::compact::Squeezed;
-pub(crate) use crate::agent::actor::teammate::Teammate;
-pub(crate) use crate::agent::actor::offer::Known;
-pub(crate) use crate::agent::actor::sub_agent::{SubAgent, last_resort};
-use crate::agent::actor::work::{ModelWork, Next, Ran, Work, maybe};
-use crate::agent::actor::skills::{Followed, Following};
-use crate::agent::ending;
-use crate::agent::events::Outlet;
-use crate::agent::lifecycle::Lifecycle;
-use crate::agent::step::{Answered, Consequence, Decision, Ended, Input, Machine, Run, Squeeze};
-use crate::definition::terms::Terms;
-use crate::govern::{Account, Entry, Place, Warmth};
-use crate::history::History;
-use crate::history::cache_ttl::Reuse;
-use crate::history::fork_point::Branch;
-use crate::history::request_size::Paid;
-use crate::live::registry::{By, Registry, Stop};
-use crate::live::session::Tree;
-use crate::live::setup::Setup;
-use crate::live::stop;
-use crate::live::wakeup::{About, Nudge, Nudged};
-use crate::supervise::{Calls, Living, Supervisor};
-use posse_port::BoxFuture;
 use posse_port::Ports;
 use posse_port::clock::Clock;
 use posse_port::model::{Attribution, Piece};
 use posse_port::store::{AgentState, Birth, CallKey, Epoch, MailFilter, Segment, StoreError};
-use posse_port::tool::{Intent, NewRun, RunReport, Seen, Then, ToolError, ToolOutput};
+use posse_port::tool::{Intent, Seen, Then, ToolError, ToolOutput};
+use posse_protocol::{AgentId, Command, Name, RawJson, RealmId, TaskId};
+use tokio::sync::mpsc;
+
+pub(crate) use crate::agent::actor::offer::Known;
+pub(crate) use crate::agent::actor::sub_agent::{SubAgent, last_resort};
+pub(crate) use crate::agent::actor::teammate::Teammate;
+use crate::agent::actor::work::{Next, Ran, Work, maybe};
+use crate::agent::events::Outlet;
+use crate::agent::lifecycle::Lifecycle;
+use crate::agent::step::{Answered, Consequence, Decision, Input, Machine};
+use crate::definition::terms::Terms;
+use crate::govern::{Account, Place, Warmth};
+use crate::history::History;
+use crate::history::cache_ttl::Reuse;
+use crate::history::fork_point::Branch;
+use crate::history::request_size::Paid;
+use crate::live::registry::{Registry, Stop};
+use crate::live::session::Tree;
+use crate::live::setup::Setup;
+use crate::live::wakeup::{About, Nudge, Nudged};
+use crate::supervise::{Living, Supervisor};
 
 /// How long tools have to end when they are told to; then they are given up.
 const GRACE: Duration = Duration::from_millis(900);
@@ -410,7 +399,6 @@ impl Actor {
     fn intent(&self, tool: &str, input: &RawJson) -> Result<Intent, ToolError> {
         self.setup.tools.intent(tool, input, &self.setup.workspace)
     }
-
 }
 
 /// Keeps what a call has begun, and passes the rest on.

@@ -2,12 +2,16 @@
 
 use std::sync::Arc;
 
-use crate::agent::actor::depart;
-use crate::session::factory::Factory;
+use posse_permission::Standing;
+use posse_port::model::{Attribution, Effort, Piece};
+use posse_port::store::{Birth, Segment, StoreError, Taken, Transcript};
+use posse_port::tool::{Seen, Toolbox, Workspace};
 use posse_protocol::{AgentId, Command, PermissionMode};
 use tokio::sync::mpsc;
 
-use crate::agent::actor::{Actor, Identity, Inbox, Known, Prefix, Role, Spending, SubAgent, Teammate};
+use crate::agent::actor::{
+    Actor, Identity, Inbox, Known, Prefix, Role, Spending, SubAgent, Teammate, depart,
+};
 use crate::agent::events::{EVENTS, Outlet};
 use crate::agent::lifecycle::Lifecycle;
 pub(crate) use crate::agent::step::{Life, Machine, Rights};
@@ -18,20 +22,15 @@ use crate::history::History;
 use crate::history::cache_ttl::Reuse;
 use crate::history::fork_point::Branch;
 use crate::history::request_size::{Paid, paid};
-use crate::history::restore::restore;
-use crate::history::restore::{last_reply, waits};
-use crate::live::handle::COMMANDS;
-use crate::live::handle::{Agent, AgentHandle};
+use crate::history::restore::{last_reply, restore, waits};
+use crate::live::handle::{Agent, AgentHandle, COMMANDS};
 use crate::live::registry::{Resident, Stop};
 use crate::live::session::Tree;
 use crate::live::setup::Setup;
 use crate::live::wakeup::Nudge;
+use crate::session::factory::Factory;
 use crate::session::start_error::StartError;
 use crate::supervise::Living;
-use posse_permission::Standing;
-use posse_port::model::{Attribution, Effort, Piece};
-use posse_port::store::{Birth, Segment, StoreError, Taken, Transcript};
-use posse_port::tool::{Seen, Toolbox, Workspace};
 
 /// What every agent is put together from.
 pub(crate) struct AgentParts {

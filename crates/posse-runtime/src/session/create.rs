@@ -2,24 +2,23 @@
 
 use std::sync::Arc;
 
-use crate::agent::actor::depart;
-use crate::agent::actor::sub_agent;
-use crate::agent::actor::teammate;
-use crate::session::assemble;
-use crate::session::factory::Factory;
-use crate::session::factory::ToolsOf;
-use crate::session::team::panes;
-use crate::session::team::workers;
+use posse_permission::Standing;
+use posse_port::model::{Preamble, Thinking};
+use posse_port::panes::NewPane;
+use posse_port::store::{
+    AgentState, Birth, Done, Epoch, Greeting, Joining, Op, Operation, Origin, StateChange, Step,
+};
+use posse_port::text;
+use posse_port::tool::Toolbox;
 use posse_protocol::{
     AgentId, Command, ContentBlock, Cost, Event, EventKind, MailId, MemberChange, Name, RunFacts,
     RunKind, Takes,
 };
 use uuid::Uuid;
 
-use crate::agent::actor::{Identity, SubAgent, Teammate, wall_ms};
+use crate::agent::actor::{Identity, SubAgent, Teammate, depart, sub_agent, teammate, wall_ms};
 use crate::agent::output::Output;
-use crate::definition::agent_type::Definition;
-use crate::definition::agent_type::GENERAL_PURPOSE;
+use crate::definition::agent_type::{Definition, GENERAL_PURPOSE};
 use crate::definition::output_schema::Contract;
 use crate::definition::skill::{Skill, Values};
 use crate::definition::spawning::Quarters;
@@ -32,16 +31,11 @@ use crate::live::session::{Common, Tree};
 use crate::live::setup::{loadable, startable_at};
 use crate::prompt;
 use crate::prompt::advertised::Offer;
+use crate::session::assemble;
 use crate::session::assemble::{AgentParts, Below, Seed};
+use crate::session::factory::{Factory, ToolsOf};
 use crate::session::lease::Lease;
-use posse_permission::Standing;
-use posse_port::model::{Preamble, Thinking};
-use posse_port::panes::NewPane;
-use posse_port::store::{
-    AgentState, Birth, Done, Epoch, Greeting, Joining, Op, Operation, Origin, StateChange, Step,
-};
-use posse_port::text;
-use posse_port::tool::Toolbox;
+use crate::session::team::{panes, workers};
 
 /// A sub-agent that is to be born.
 pub(crate) struct Plan {

@@ -4,14 +4,14 @@
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 
-use crate::live::roster;
-use crate::session::factory::Factory;
-use crate::session::revive;
+use posse_port::store::Wake;
 use posse_protocol::AgentId;
 use tokio_util::sync::CancellationToken;
 
+use crate::live::roster;
 use crate::live::wakeup::About;
-use posse_port::store::Wake;
+use crate::session::factory::Factory;
+use crate::session::revive;
 
 /// Begins to hear of mail, once.
 pub(crate) fn start(factory: &Arc<Factory>) {

@@ -5,6 +5,8 @@ use std::collections::{HashMap, HashSet};
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, OnceLock};
 
+use posse_port::Ports;
+use posse_port::tool::Toolbox;
 use posse_protocol::AgentId;
 use tokio_util::sync::DropGuard;
 
@@ -13,8 +15,6 @@ use crate::definition::terms::Terms;
 use crate::live::registry::Registry;
 use crate::live::setup::Setup;
 use crate::supervise::Supervisor;
-use posse_port::Ports;
-use posse_port::tool::Toolbox;
 
 /// Makes agents, and brings them back.
 pub(crate) struct Factory {

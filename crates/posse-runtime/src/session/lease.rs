@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use crate::session::factory::Factory;
 use posse_port::worktree::{Made, Worktree};
+
+use crate::session::factory::Factory;
 
 /// A worktree that no agent has yet: given back unless one takes it.
 pub(crate) struct Lease {

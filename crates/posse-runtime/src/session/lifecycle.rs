@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use posse_port::BoxFuture;
 use posse_protocol::AgentId;
 use tokio_util::sync::CancellationToken;
 
@@ -11,7 +12,6 @@ use crate::prompt::Reader;
 use crate::session::factory::Factory;
 use crate::session::team::declared;
 use crate::session::{dispatch, skill};
-use posse_port::BoxFuture;
 
 impl Lifecycle for Factory {
     fn mail_for(self: Arc<Self>, agent: AgentId) {

@@ -3,27 +3,26 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::agent::actor::shells;
-use crate::live::roster;
-use crate::session::factory::Factory;
-use posse_protocol::{AgentId, Member, RunFacts, RunKind, RunStatus, RunUsage};
-
-use crate::agent::actor::{Actor, marker};
-use crate::agent::ending;
-use crate::agent::step::{Decision, failure};
-use crate::definition::tool_name::AGENT;
-use crate::live::lookup::terms;
-use crate::live::run::shell_facts;
-use crate::live::setup::reader;
-use crate::prompt;
-use crate::prompt::Returned;
-use crate::prompt::team::Spawned;
-use crate::session::start_error::StartError;
 use posse_port::store::{
     AgentFilter, BackgroundRun, CallKey, CallOutcome, EndedRun, OpenCall, Session, StoreError,
     Taken,
 };
 use posse_port::tool::{RunReport, ToolError, ToolOutput};
+use posse_protocol::{AgentId, Member, RunFacts, RunKind, RunStatus, RunUsage};
+
+use crate::agent::actor::{Actor, marker, shells};
+use crate::agent::ending;
+use crate::agent::step::{Decision, failure};
+use crate::definition::tool_name::AGENT;
+use crate::live::lookup::terms;
+use crate::live::roster;
+use crate::live::run::shell_facts;
+use crate::live::setup::reader;
+use crate::prompt;
+use crate::prompt::Returned;
+use crate::prompt::team::Spawned;
+use crate::session::factory::Factory;
+use crate::session::start_error::StartError;
 
 /// An agent has no more children than this whose calls are looked for.
 const CHILDREN: usize = 100_000;

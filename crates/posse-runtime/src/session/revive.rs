@@ -3,40 +3,37 @@
 use std::collections::HashMap;
 use std::sync::{Arc, MutexGuard, PoisonError};
 
-use crate::agent::actor::{depart, sub_agent, teammate};
-use crate::live::lookup;
-use crate::live::lookup::{is_mate, terms};
-use crate::live::roster;
-use crate::session::assemble;
-use crate::session::factory::Factory;
-use crate::session::factory::ToolsOf;
-use crate::session::recover;
-use crate::session::team::workers;
-use crate::session::workspace::workspace_again;
+use posse_port::store::{
+    AgentFilter, AgentState, Epoch, MailFilter, Session, StateChange, Step, StoreError, Taken,
+};
 use posse_protocol::{
     AgentId, Command, Event, EventKind, MailKind, MemberChange, MemberState, Sender,
 };
 use uuid::Uuid;
 
-use crate::agent::actor::{Identity, SubAgent, Teammate, last_resort, wall_ms};
+use crate::agent::actor::{
+    Identity, SubAgent, Teammate, depart, last_resort, sub_agent, teammate, wall_ms,
+};
 use crate::agent::ending;
 use crate::agent::output::Output;
 use crate::definition::output_schema::Contract;
 use crate::definition::spawning::IN_PROCESS;
 use crate::definition::terms::Terms;
+use crate::live::lookup::{is_mate, terms};
 use crate::live::run::Run;
 use crate::live::session::Tree;
 use crate::live::setup::startable_at;
 use crate::live::wakeup::About as Nudging;
+use crate::live::{lookup, roster};
 use crate::prompt;
 use crate::session::assemble::{AgentParts, Assembled, Below, Seed};
-use crate::session::limits;
+use crate::session::factory::{Factory, ToolsOf};
 use crate::session::recover::{depth, facts};
 use crate::session::start_error::StartError;
+use crate::session::team::workers;
+use crate::session::workspace::workspace_again;
+use crate::session::{assemble, limits, recover};
 use crate::supervise::Living;
-use posse_port::store::{
-    AgentFilter, AgentState, Epoch, MailFilter, Session, StateChange, Step, StoreError, Taken,
-};
 
 /// More unfinished agents than this are not taken up at once.
 const UNFINISHED: usize = 10_000;

@@ -2,14 +2,13 @@
 
 use std::sync::Arc;
 
+use posse_port::model::Effort;
 use posse_protocol::Name;
 
-use crate::definition::agent_type::Definition;
-use crate::definition::agent_type::{FORK, GENERAL_PURPOSE, Isolation, MAIN};
+use crate::definition::agent_type::{Definition, FORK, GENERAL_PURPOSE, Isolation, MAIN};
 use crate::definition::output_schema::Contract;
 use crate::definition::spawning::Background;
 use crate::prompt::agent_tool::{AgentInput, Forking};
-use posse_port::model::Effort;
 
 /// Which agent is to be started, and how.
 #[derive(Clone, Debug)]

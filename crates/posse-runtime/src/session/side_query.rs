@@ -4,9 +4,10 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::live::lookup;
-use crate::session::assemble;
-use crate::session::factory::Factory;
+use posse_permission::{Policy, Standing};
+use posse_port::model::{Attribution, Ttl};
+use posse_port::store::{Charge, Op, Order, Session, StoreError, Transcript};
+use posse_port::tool::{Notes, Seen, Toolbox, Workspace};
 use posse_protocol::{AgentId, PermissionMode, ReplyFacts};
 use tokio_util::sync::CancellationToken;
 
@@ -15,14 +16,12 @@ pub(crate) use crate::agent::side_query::{Answer, Aside, AsideError, Hands, Hear
 use crate::definition::terms::{NOTING, Terms};
 use crate::govern::{Account, Budgets};
 use crate::history::request_size::paid;
-use crate::history::restore::last_reply;
-use crate::history::restore::restore;
+use crate::history::restore::{last_reply, restore};
+use crate::live::lookup;
 use crate::prompt::side_query::Words;
+use crate::session::assemble;
+use crate::session::factory::Factory;
 use crate::session::start_error::StartError;
-use posse_permission::{Policy, Standing};
-use posse_port::model::{Attribution, Ttl};
-use posse_port::store::{Charge, Op, Order, Session, StoreError, Transcript};
-use posse_port::tool::{Notes, Seen, Toolbox, Workspace};
 
 /// How somebody asks.
 pub struct Inquiry {

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use posse_port::model::Effort;
+use posse_port::tool::ToolOutput;
 use posse_protocol::{AgentId, Notification, RunStatus};
 use tokio_util::sync::CancellationToken;
 
@@ -13,8 +15,6 @@ use crate::prompt::agent_tool::AgentInput;
 use crate::prompt::{Reader, Returned, launched, result};
 use crate::session::factory::Factory;
 use crate::session::spawn::{self, Leash, Wish};
-use posse_port::model::Effort;
-use posse_port::tool::ToolOutput;
 
 /// Starts the agent that follows a skill.
 async fn start(

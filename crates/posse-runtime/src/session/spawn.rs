@@ -2,17 +2,14 @@
 
 use std::sync::Arc;
 
-use crate::live::lookup;
-use crate::live::roster;
-use crate::session::create;
-use crate::session::factory::Factory;
-use crate::session::lease::Lease;
-use crate::session::workspace::workspace;
-use posse_protocol::{AgentId, Cost, Name, PermissionMode, Takes, Team};
+use posse_port::store::{CallKey, Origin};
+use posse_port::tool::Workspace;
+use posse_port::worktree::Wanted;
+use posse_protocol::{AgentId, Cost, Name, Notification, PermissionMode, Takes, Team};
+use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use crate::definition::agent_type::Definition;
-use crate::definition::agent_type::Isolation;
+use crate::definition::agent_type::{Definition, Isolation};
 use crate::definition::model_choice as model;
 use crate::definition::model_choice::Wishes;
 use crate::definition::output_schema::Contract;
@@ -23,21 +20,17 @@ use crate::govern::{Account, Ask};
 use crate::live::registry::{By, Registry, Resident};
 use crate::live::run::Run;
 use crate::live::session::Tree;
-use crate::live::setup;
-use crate::live::stop;
+use crate::live::{lookup, roster, setup, stop};
 use crate::prompt;
 use crate::prompt::agent_tool::AgentInput;
 use crate::session::create::{Joins, Plan};
-use crate::session::limits;
+use crate::session::factory::Factory;
+use crate::session::lease::Lease;
 use crate::session::limits::Situation;
-use crate::session::memory;
 use crate::session::memory::Loaded;
 use crate::session::route::{Teams, Teamwork, route};
-use posse_port::store::{CallKey, Origin};
-use posse_port::tool::Workspace;
-use posse_port::worktree::Wanted;
-use posse_protocol::Notification;
-use tokio_util::sync::CancellationToken;
+use crate::session::workspace::workspace;
+use crate::session::{create, limits, memory};
 
 /// What a fork is told that wants to start somebody.
 const NO_FORKS: &str =

@@ -1,8 +1,7 @@
 //! Why an agent could not be started.
 
-use posse_protocol::AgentId;
-
 use posse_port::store::StoreError;
+use posse_protocol::AgentId;
 
 /// Why an agent could not be started.
 #[derive(Debug, thiserror::Error)]

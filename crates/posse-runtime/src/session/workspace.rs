@@ -2,13 +2,14 @@
 
 use std::path::Path;
 
-use crate::definition::terms::Terms;
-use crate::live::registry::Resident;
-use crate::session::lease::Lease;
 use posse_permission::Standing;
 use posse_port::store::Session;
 use posse_port::tool::Workspace;
 use posse_port::worktree::Made;
+
+use crate::definition::terms::Terms;
+use crate::live::registry::Resident;
+use crate::session::lease::Lease;
 
 /// Where an agent works that `parent` starts.
 pub(crate) fn workspace(

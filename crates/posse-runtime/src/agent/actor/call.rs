@@ -1,14 +1,16 @@
 //! A model call: admitted, paid for, made.
 
-use crate::agent::actor::compact;
 use std::sync::Arc;
 use std::time::Duration;
 
+use posse_port::Ports;
+use posse_port::model::{Failure, ModelError, Reply, Request, Ttl};
+use posse_port::store::{AgentState, StoreError};
 use posse_protocol::{ContentBlock, Purpose};
 use tokio_util::sync::CancellationToken;
 
-use crate::agent::actor::{Actor, wall_ms};
 use crate::agent::actor::work::{ModelWork, Work};
+use crate::agent::actor::{Actor, compact, wall_ms};
 use crate::agent::call_cost;
 use crate::agent::call_cost::Fare;
 use crate::agent::events::{Arriving, Warming};
@@ -16,9 +18,6 @@ use crate::agent::step::{Input, Squeeze};
 use crate::govern::{Coming, Entry, Lead, Place};
 use crate::history::request_size;
 use crate::history::request_size::Paid;
-use posse_port::Ports;
-use posse_port::model::{Failure, ModelError, Reply, Request, Ttl};
-use posse_port::store::{AgentState, StoreError};
 
 /// How long an agent waits for its sibling's reply to begin: one that hangs must not hold up all others.
 const PATIENCE: Duration = Duration::from_secs(15);
@@ -56,7 +55,12 @@ pub(super) fn try_take_place(actor: &mut Actor, work: &mut Work) {
 /// Asks whether what it shares with its siblings can be read: before its first call only, which writes
 /// it if not.
 pub(super) fn enter(actor: &Actor) -> Entry {
-    match actor.spending.warmth.as_ref().filter(|_| !actor.prefix.paid.begun) {
+    match actor
+        .spending
+        .warmth
+        .as_ref()
+        .filter(|_| !actor.prefix.paid.begun)
+    {
         Some(warmth) => warmth.enter(actor.ports.clock.now()),
         None => Entry::Go(None),
     }
@@ -158,34 +162,46 @@ pub(super) async fn call_model(actor: &mut Actor, lead: Option<Lead>, work: &mut
     let size = request_size::size(&actor.prefix.preamble, actor.prefix.history.pieces());
     let freed = actor.spending.account.freed();
     let at_ms = wall_ms(&*actor.ports.clock);
-    let (ports, input, ttl) = (&actor.ports, actor.prefix.paid.input(size), actor.prefix.reuse.ttl(at_ms));
-    let reservation =
-        match call_cost::reserve(ports, &actor.spending.account, &actor.spending.model, (input, ttl), max_tokens) {
-            Ok(reservation) => reservation,
-            Err(exceeded) if exceeded.may_pass() => {
-                // Others have set aside what they will not use: when they are done there may be enough.
-                let place = actor.spending.place.take();
-                work.model = ModelWork::Queued(Box::pin(async move {
-                    freed.await;
-                    // Its siblings need not wait for its money: whoever can pay leads meanwhile.
-                    Admission {
-                        place,
-                        lead: None,
-                        impatient: false,
-                    }
-                }));
-                return;
-            }
-            Err(exceeded) => {
-                let (why, charges) = (exceeded.to_string(), Vec::new());
-                return work.inputs.push_back(Input::Refused { why, charges });
-            }
-        };
+    let (ports, input, ttl) = (
+        &actor.ports,
+        actor.prefix.paid.input(size),
+        actor.prefix.reuse.ttl(at_ms),
+    );
+    let reservation = match call_cost::reserve(
+        ports,
+        &actor.spending.account,
+        &actor.spending.model,
+        (input, ttl),
+        max_tokens,
+    ) {
+        Ok(reservation) => reservation,
+        Err(exceeded) if exceeded.may_pass() => {
+            // Others have set aside what they will not use: when they are done there may be enough.
+            let place = actor.spending.place.take();
+            work.model = ModelWork::Queued(Box::pin(async move {
+                freed.await;
+                // Its siblings need not wait for its money: whoever can pay leads meanwhile.
+                Admission {
+                    place,
+                    lead: None,
+                    impatient: false,
+                }
+            }));
+            return;
+        }
+        Err(exceeded) => {
+            let (why, charges) = (exceeded.to_string(), Vec::new());
+            return work.inputs.push_back(Input::Refused { why, charges });
+        }
+    };
     work.cancel_model = CancellationToken::new();
     let body = request(actor, reservation.output, ttl);
     actor.prefix.paid.begun = true;
     let Ports { model, clock, .. } = actor.ports.clone();
-    let (attribution, cancel) = (Arc::clone(&actor.prefix.attribution), work.cancel_model.clone());
+    let (attribution, cancel) = (
+        Arc::clone(&actor.prefix.attribution),
+        work.cancel_model.clone(),
+    );
     let warming = Warming {
         warmth: actor.spending.warmth.clone(),
         lead,
@@ -225,7 +241,7 @@ pub(super) fn request(actor: &Actor, max_tokens: u32, ttl: Ttl) -> posse_port::m
 }
 
 /// Ends the call, or the waiting for it.
-pub(super) fn abort(actor: &mut Actor, work: &mut Work) {
+pub(super) fn abort(_actor: &mut Actor, work: &mut Work) {
     work.cancel_model.cancel();
     work.squeeze = None;
     if work.model.leave_queue() {
@@ -252,10 +268,16 @@ pub(super) fn on_reply(actor: &mut Actor, called: Called, work: &mut Work) -> In
         mut fare,
     } = called;
     work.api += took;
-    let mut charges =
-        call_cost::charges(&*actor.ports.prices, &actor.spending.model, Purpose::Work, &result);
+    let mut charges = call_cost::charges(
+        &*actor.ports.prices,
+        &actor.spending.model,
+        Purpose::Work,
+        &result,
+    );
     let miss = |reply: &Reply| {
-        actor.prefix.reuse
+        actor
+            .prefix
+            .reuse
             .called(at_ms, &reply.usage, reply.cache_miss.as_ref())
     };
     let missed = result.as_ref().ok().and_then(miss);

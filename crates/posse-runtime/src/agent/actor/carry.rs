@@ -1,33 +1,26 @@
 //! Carrying out a decision: first the commit, then the effects.
 
-use crate::agent::actor::call;
-use crate::agent::actor::fork;
-use crate::agent::actor::lead;
-use crate::agent::actor::report;
-use crate::agent::actor::shells;
-use crate::agent::actor::skills;
-use crate::agent::actor::sub_agent;
-use crate::agent::actor::tasks;
-use crate::agent::actor::teammate;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use posse_protocol::{Entry, EntryKind, EventKind, Message, Outcome, RawJson, RunEnd};
-
-use crate::agent::actor::lead::HEAL;
-use crate::agent::actor::SubAgent;
-use crate::agent::actor::tasks::OwnTasks;
-use crate::agent::actor::{Actor, GRACE, Identity, LONG_GRACE, answered, marker, wall_ms};
-use crate::agent::actor::work::Work;
-use crate::agent::step::{Commit, Decision, Draft, Effect, Input, OpenCalls};
-use crate::definition::agent_type::FORK;
-use crate::history::Part;
 use posse_port::model::Piece;
 use posse_port::store::{
     AgentState, CallKey, CallOutcome, Committed, Done, OpResult, StateChange, Step, StoreError,
 };
 use posse_port::tool::{Subject, ToolContext, ToolError};
+use posse_protocol::{Entry, EntryKind, EventKind, Message, Outcome, RawJson, RunEnd};
+
+use crate::agent::actor::lead::HEAL;
+use crate::agent::actor::tasks::OwnTasks;
+use crate::agent::actor::work::Work;
+use crate::agent::actor::{
+    Actor, GRACE, Identity, LONG_GRACE, SubAgent, answered, call, fork, lead, marker, report,
+    shells, skills, sub_agent, tasks, teammate, wall_ms,
+};
+use crate::agent::step::{Commit, Decision, Draft, Effect, Input, OpenCalls};
+use crate::definition::agent_type::FORK;
+use crate::history::Part;
 
 impl Actor {
     pub(super) async fn carry_out(
@@ -59,7 +52,11 @@ impl Actor {
                 .is_some_and(|resting| resting.unless_mail);
         let own = OwnTasks::of(&commit.operations);
         // Before the commit: what a member sends with its last breath is found by that as mail.
-        let busy = if ends { lead::busy_members(self).await? } else { 0 };
+        let busy = if ends {
+            lead::busy_members(self).await?
+        } else {
+            0
+        };
         let calls: Vec<Option<CallKey>> = commit
             .operations
             .iter()
@@ -199,11 +196,7 @@ impl Actor {
     }
 
     /// Spells a commit, makes it durable, and tells of its entries.
-    async fn commit(
-        &mut self,
-        commit: Commit,
-        began: Duration,
-    ) -> Result<Committed, StoreError> {
+    async fn commit(&mut self, commit: Commit, began: Duration) -> Result<Committed, StoreError> {
         let unborn = self.birth.is_some() && commit.entries.is_empty();
         if unborn && commit.closing.is_none() {
             // Who has not been told anything yet is not in the store either.
@@ -335,8 +328,7 @@ impl Actor {
             agent,
             epoch,
         } = self.identity;
-        let starter = self.role.sub_agent_mut()
-            .and_then(SubAgent::untold_starter);
+        let starter = self.role.sub_agent_mut().and_then(SubAgent::untold_starter);
         Step {
             starter,
             ..Step::new(realm, agent, epoch, wall_ms(&*self.ports.clock))
@@ -358,9 +350,7 @@ impl Actor {
     /// Settles what a dead process left open, before the agent lives.
     pub(crate) async fn settle(&mut self, decision: Decision) -> Result<(), StoreError> {
         let began = self.ports.clock.now();
-        self.commit(decision.commit, began)
-            .await
-            .map(drop)
+        self.commit(decision.commit, began).await.map(drop)
     }
 
     fn run_tool(

@@ -1,43 +1,14 @@
 //! Commands from front ends and from other agents, as inputs.
 
-use crate::agent::actor::lead;
-use crate::agent::actor::skills;
-use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
-use std::time::{Duration, UNIX_EPOCH};
-use posse_protocol::{
-    AgentId, AgentMisses, Answer, Command, EventKind, Fault, FaultClass, Misses, Name, Outcome,
-    RawJson, RealmId, RunEnd, TaskId, Usage,
-};
-use tokio::sync::mpsc;
-use tokio_util::sync::CancellationToken;
-use uuid::Uuid;
-use crate::agent::actor::call::{Admission, Called};
-use crate::agent::actor::compact::Squeezed;
-use crate::agent::actor::skills::{Followed, Following};
-use crate::agent::ending;
-use crate::agent::events::Outlet;
-use crate::agent::lifecycle::Lifecycle;
-use crate::agent::step::{Answered, Consequence, Decision, Ended, Input, Machine, Run, Squeeze};
-use crate::definition::terms::Terms;
-use crate::govern::{Account, Entry, Place, Warmth};
-use crate::history::History;
-use crate::history::cache_ttl::Reuse;
-use crate::history::fork_point::Branch;
-use crate::history::request_size::Paid;
-use crate::live::registry::{By, Registry, Stop};
-use crate::live::session::Tree;
-use crate::live::setup::Setup;
+
+use posse_protocol::{Answer, Command, EventKind};
+
+use crate::agent::actor::work::Work;
+use crate::agent::actor::{Actor, lead, skills};
+use crate::agent::step::Input;
+use crate::live::registry::By;
 use crate::live::stop;
-use crate::live::wakeup::{About, Nudge, Nudged};
-use crate::supervise::{Calls, Living, Supervisor};
-use posse_port::BoxFuture;
-use posse_port::Ports;
-use posse_port::clock::Clock;
-use posse_port::model::{Attribution, Piece};
-use posse_port::store::{AgentState, Birth, CallKey, Epoch, MailFilter, Segment, StoreError};
-use posse_port::tool::{Intent, NewRun, RunReport, Seen, Then, ToolError, ToolOutput};
-use crate::agent::actor::*;
 
 pub(super) fn on_command(actor: &mut Actor, command: Command, work: &mut Work) -> Option<Input> {
     match command {
@@ -109,7 +80,8 @@ pub(super) fn on_command(actor: &mut Actor, command: Command, work: &mut Work) -
             // Who stops everything wants nothing to begin by it.
             actor.machine.fall_asleep();
             let (registry, root) = (Arc::clone(&actor.registry), actor.tree.root);
-            actor.supervisor
+            actor
+                .supervisor
                 .start_errand(async move { stop::stop_all(&registry, root, By::Person).await });
             None
         }
@@ -123,7 +95,8 @@ pub(super) fn on_command(actor: &mut Actor, command: Command, work: &mut Work) -
             if passed.is_err() {
                 let what = format!("{agent} is not here to be told anything");
                 let outlet = actor.outlet.clone();
-                actor.supervisor
+                actor
+                    .supervisor
                     .start_errand(async move { outlet.emit(EventKind::Unheard(what)).await });
             }
             None

@@ -1,24 +1,23 @@
 //! Compaction: a summary takes the place of the history, with what must not be lost restated beside it.
 
-use crate::agent::actor::call;
 use std::sync::Arc;
 
-use crate::live::roster;
+use posse_port::model::{Failure, ModelError};
+use posse_port::store::StoreError;
 use posse_protocol::{ContentBlock, EventKind, StopReason};
 use tokio_util::sync::CancellationToken;
 
-use crate::agent::actor::{Actor, };
 use crate::agent::actor::work::{ModelWork, Work};
+use crate::agent::actor::{Actor, call};
 use crate::agent::side_query::{Answer, Aside, AsideError, Hands};
 use crate::agent::step::{Input, Squeeze};
 use crate::history::request_size;
 use crate::history::request_size::Paid;
+use crate::live::roster;
 use crate::live::setup::{loadable, startable};
 use crate::prompt;
 use crate::prompt::advertised::Offer;
 use crate::prompt::side_query::Words;
-use posse_port::model::{Failure, ModelError};
-use posse_port::store::StoreError;
 
 /// The longest summary, in tokens.
 const SUMMARY_TOKENS: u32 = 16_000;
@@ -35,7 +34,6 @@ pub(super) struct Squeezed {
     squeeze: Squeeze,
 }
 
-
 /// Whether a summary can take the place of a history: one that was broken off after a few words cannot.
 fn is_whole(summary: &str, stop: Option<&StopReason>) -> bool {
     match stop {
@@ -48,7 +46,8 @@ fn is_whole(summary: &str, stop: Option<&StopReason>) -> bool {
 /// Whether the next request would come too near to what the model can take.
 pub(super) fn is_crowded(actor: &Actor) -> bool {
     let window = || {
-        actor.ports
+        actor
+            .ports
             .model
             .window_of(&actor.spending.model)
             .map(|window| window / 100 * FULL)
@@ -60,7 +59,11 @@ pub(super) fn is_crowded(actor: &Actor) -> bool {
     let grown = (size.saturating_sub(actor.prefix.paid.bytes) / TOKEN_BYTES) as u64;
     // Bytes say little of tokens where there are pictures: what the model has not read yet counts for a
     // part of the whole at most. If it is more after all, the model says so.
-    let tokens = actor.prefix.paid.tokens.saturating_add(grown.min(most / 10));
+    let tokens = actor
+        .prefix
+        .paid
+        .tokens
+        .saturating_add(grown.min(most / 10));
     // A summary that is long itself is not made shorter by another: there must be something new.
     let is_new = actor.prefix.history.summary().is_none_or(|summary| {
         let base = (actor.prefix.preamble.bytes.len() + summary) / TOKEN_BYTES;
@@ -72,7 +75,8 @@ pub(super) fn is_crowded(actor: &Actor) -> bool {
 /// Asks for a summary, on the very history that it replaces.
 pub(super) async fn start(actor: &mut Actor, squeeze: Squeeze, work: &mut Work) {
     let tokens = actor.prefix.paid.tokens;
-    actor.outlet
+    actor
+        .outlet
         .emit(EventKind::Compacting {
             auto: squeeze.auto,
             tokens,
@@ -116,14 +120,16 @@ pub(super) async fn start(actor: &mut Actor, squeeze: Squeeze, work: &mut Work) 
 }
 
 /// What is to be decided about it.
-pub(super) async fn on_compacted(actor: &mut Actor, squeezed: Squeezed) -> Result<Input, StoreError> {
+pub(super) async fn on_compacted(
+    actor: &mut Actor,
+    squeezed: Squeezed,
+) -> Result<Input, StoreError> {
     let Squeezed {
-        answer:
-            Answer {
-                charges,
-                facts,
-                text,
-            },
+        answer: Answer {
+            charges,
+            facts,
+            text,
+        },
         squeeze,
     } = squeezed;
     let failed = |error| {
@@ -147,7 +153,9 @@ pub(super) async fn on_compacted(actor: &mut Actor, squeezed: Squeezed) -> Resul
             if stop == Some(StopReason::MaxTokens) {
                 summary.push_str("\n[The summary was too long, and ends here.]");
             }
-            let cut = squeeze.overfull.then(|| actor.prefix.history.after_last_request());
+            let cut = squeeze
+                .overfull
+                .then(|| actor.prefix.history.after_last_request());
             let known = restated(actor).await?;
             let mut content = prompt::compacted(&summary, cut.as_deref(), &known);
             if actor

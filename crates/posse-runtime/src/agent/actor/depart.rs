@@ -1,33 +1,15 @@
 //! How an agent departs: in order, after a store failure, after a panic.
 
-use crate::agent::actor::Role;
-use crate::agent::actor::sub_agent::last_resort;
-use crate::agent::step::Ended;
-use crate::agent::actor::report;
-use crate::agent::actor::sub_agent;
 use std::sync::Arc;
-use std::time::Duration;
-use crate::live::stop;
-use posse_protocol::{
-    AgentId, ContentBlock, Entry, EntryKind, Event, EventKind, MailId, MailKind, Notification,
-    Outcome, RunChange as News, RunFacts, RunNews, RunStatus, RunUsage, Fault, FaultClass, RunEnd, WorktreeEnd,
-};
-use uuid::Uuid;
-use crate::agent::actor::{Actor, GRACE, Identity, millis, wall_ms};
-use crate::agent::actor::work::{ModelWork, Work, maybe};
+
+use posse_port::store::StoreError;
+use posse_protocol::{EventKind, Fault, FaultClass, Outcome, RunChange as News, RunEnd, RunNews};
+
+use crate::agent::actor::sub_agent::last_resort;
+use crate::agent::actor::work::{ModelWork, Work};
+use crate::agent::actor::{Actor, Role, report, sub_agent};
 use crate::agent::ending;
-use crate::agent::output::Output;
-use crate::agent::step::{Closing, Effect, Run as Tally};
-use crate::live::registry::{By, Shell, Stop};
-use crate::live::run::{Run, shell_facts};
-use posse_port::Ports;
-use posse_port::store::{
-    Address, AgentState, EndedRun, Op, Operation, RunChange, RunChangeKind, StateChange, Step,
-    StoreError,
-};
-use posse_port::text;
-use posse_port::tool::RunReport;
-use posse_port::worktree::Worktree;
+use crate::agent::step::Ended;
 
 /// Leaves the registry, and tells whoever waits how it ended. Whether mail may have come for it since.
 pub(super) async fn depart(mut actor: Actor, lost: Option<EventKind>) -> bool {
@@ -38,7 +20,10 @@ pub(super) async fn depart(mut actor: Actor, lost: Option<EventKind>) -> bool {
     } else {
         None
     };
-    let worktree = actor.role.sub_agent_mut().and_then(|sub| sub.worktree.take());
+    let worktree = actor
+        .role
+        .sub_agent_mut()
+        .and_then(|sub| sub.worktree.take());
     // From here on it can be brought to life again, unless what it works in must be given back first.
     let living = actor.living.take().filter(|_| worktree.is_some());
     let unread = actor.machine.left_mail() && !actor.stop.token.is_cancelled();
@@ -132,7 +117,11 @@ pub(crate) async fn give_back(mut actor: Actor) {
         .store
         .release(actor.identity.agent, actor.identity.epoch)
         .await;
-    if let Some(worktree) = actor.role.sub_agent_mut().and_then(|sub| sub.worktree.take()) {
+    if let Some(worktree) = actor
+        .role
+        .sub_agent_mut()
+        .and_then(|sub| sub.worktree.take())
+    {
         actor.ports.worktrees.release(&worktree).await;
     }
 }

@@ -14,7 +14,12 @@ use crate::prompt::side_query::placeholders;
 pub(super) fn fork_point(actor: &mut Actor) -> Arc<Branch> {
     // It ends with the reply whose calls are open.
     let seq = actor.prefix.history.next_seq().saturating_sub(1);
-    if let Some(branch) = actor.prefix.branch.as_ref().filter(|branch| branch.seq == seq) {
+    if let Some(branch) = actor
+        .prefix
+        .branch
+        .as_ref()
+        .filter(|branch| branch.seq == seq)
+    {
         return Arc::clone(branch);
     }
     let open = actor.machine.open_calls();
@@ -26,7 +31,8 @@ pub(super) fn fork_point(actor: &mut Actor) -> Arc<Branch> {
         preamble: actor.prefix.preamble.clone(),
         history: actor.prefix.history.forked(),
         segments: actor
-            .prefix.history
+            .prefix
+            .history
             .segments(actor.identity.agent, actor.prefix.segments.clone()),
         head: actor.ports.model.opening(&answers),
         previous_reply: actor.prefix.previous_reply.clone(),

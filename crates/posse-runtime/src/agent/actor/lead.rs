@@ -1,33 +1,21 @@
 //! What a lead does about its teams.
 
-use crate::agent::actor::report;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
-use crate::live::lookup;
-use crate::live::roster;
-use crate::live::stop;
-use posse_protocol::{
-    ContentBlock, EventKind, IdleReason, IdleReport, ListId, Mail, MailId, MailKind, Member,
-    MemberChange, Name, Outcome, Sender, Task, TaskId, TaskReport, TaskStatus, TeamPlan,
-};
+
+use posse_port::store::{Address, Op, Operation, Step, StoreError};
+use posse_protocol::{ContentBlock, EventKind, MailId, MailKind, Member, Name, TeamPlan};
 use uuid::Uuid;
-use crate::agent::actor::sub_agent::judged;
-use crate::agent::actor::{Actor, Identity, };
+
 use crate::agent::actor::work::Work;
-use crate::agent::step::{Input, Resting};
+use crate::agent::actor::{Actor, Identity, report};
+use crate::agent::step::Input;
 use crate::definition::team_plan;
-use crate::definition::teammate::Card;
 use crate::live::registry::By;
 use crate::live::roster::has;
-use crate::live::wakeup::About;
+use crate::live::{roster, stop};
 use crate::prompt;
-use crate::prompt::team::{Glance, Raised, Welcome};
-use posse_port::store::{
-    Address, AgentState, Done, Op, OpResult, Operation, Ready, StateChange, Step, StoreError,
-    TaskFilter,
-};
-use posse_port::text;
+use crate::prompt::team::Raised;
 
 /// How often a main agent looks whether its teams still do something, if nobody tells it.
 pub(crate) const HEAL: Duration = Duration::from_secs(5);
@@ -39,10 +27,7 @@ pub(super) async fn busy_members(actor: &Actor) -> Result<usize, StoreError> {
         return Ok(0);
     }
     let raising = actor.tree.raising.load(Ordering::Acquire);
-    Ok(
-        raising
-            + roster::busy_members(&actor.registry, &*actor.ports.store, realm, agent).await?,
-    )
+    Ok(raising + roster::busy_members(&actor.registry, &*actor.ports.store, realm, agent).await?)
 }
 
 /// The main agent's run is over, and its teams did something then. If they do not any more, and nothing has come
@@ -74,7 +59,10 @@ pub(super) fn make_team(
     declared: &TeamPlan,
     words: Vec<ContentBlock>,
 ) -> Input {
-    let (model, cwd) = (actor.spending.model.clone(), actor.setup.workspace.cwd.clone());
+    let (model, cwd) = (
+        actor.spending.model.clone(),
+        actor.setup.workspace.cwd.clone(),
+    );
     let lead = actor.identity.agent;
     let ops = team_plan::founding(&name, declared, &words, (lead, model, cwd));
     let told = prompt::team::raised(&Raised {
@@ -92,7 +80,8 @@ pub(super) fn make_team(
 /// What posse has to tell the main agent of its teams.
 pub(super) fn take_notices(actor: &mut Actor) {
     if actor.role.is_main() {
-        actor.tree
+        actor
+            .tree
             .take_notices()
             .into_iter()
             .for_each(|notice| actor.machine.tell(notice));

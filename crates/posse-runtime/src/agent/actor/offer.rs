@@ -62,7 +62,8 @@ pub(super) fn check_offer(actor: &mut Actor) {
     let offer = Offer::of(&actor.setup.tools, &startable(setup), &loadable(setup));
     let print = offer.fingerprint();
     let news = print.filter(|print| Some(*print) != actor.known.told);
-    actor.machine
+    actor
+        .machine
         .offer(news.map(|print| (print, offer.news(actor.known.offer.as_ref()))));
     match news {
         Some(_) => actor.known.coming = Some(offer),

@@ -1,41 +1,10 @@
 //! What front ends are told of a run that has ended.
 
-use std::collections::{BTreeSet, HashMap, VecDeque};
-use std::sync::Arc;
-use std::time::{Duration, UNIX_EPOCH};
-use posse_protocol::{
-    AgentId, AgentMisses, Answer, Command, EventKind, Fault, FaultClass, Misses, Name, Outcome,
-    RawJson, RealmId, RunEnd, TaskId, Usage,
-};
-use tokio::sync::mpsc;
-use tokio_util::sync::CancellationToken;
-use uuid::Uuid;
-use crate::agent::actor::call::{Admission, Called};
-use crate::agent::actor::compact::Squeezed;
-use crate::agent::actor::skills::{Followed, Following};
-use crate::agent::ending;
-use crate::agent::events::Outlet;
-use crate::agent::lifecycle::Lifecycle;
-use crate::agent::step::{Answered, Consequence, Decision, Ended, Input, Machine, Run, Squeeze};
-use crate::definition::terms::Terms;
-use crate::govern::{Account, Entry, Place, Warmth};
-use crate::history::History;
-use crate::history::cache_ttl::Reuse;
-use crate::history::fork_point::Branch;
-use crate::history::request_size::Paid;
-use crate::live::registry::{By, Registry, Stop};
-use crate::live::session::Tree;
-use crate::live::setup::Setup;
-use crate::live::stop;
-use crate::live::wakeup::{About, Nudge, Nudged};
-use crate::supervise::{Calls, Living, Supervisor};
-use posse_port::BoxFuture;
-use posse_port::Ports;
-use posse_port::clock::Clock;
-use posse_port::model::{Attribution, Piece};
-use posse_port::store::{AgentState, Birth, CallKey, Epoch, MailFilter, Segment, StoreError};
-use posse_port::tool::{Intent, NewRun, RunReport, Seen, Then, ToolError, ToolOutput};
-use crate::agent::actor::*;
+use posse_protocol::{AgentMisses, EventKind, Misses, RunEnd, Usage};
+
+use crate::agent::actor::work::Work;
+use crate::agent::actor::{Actor, millis};
+use crate::agent::step::{Ended, Run};
 
 pub(super) fn run_ended(actor: &Actor, ended: Ended, work: &Work, busy: usize) -> EventKind {
     let Ended { outcome, run } = ended;

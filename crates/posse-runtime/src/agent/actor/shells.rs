@@ -1,30 +1,18 @@
 //! The commands an agent has in the background.
 
-use crate::agent::actor::sub_agent::{notification, tell};
-use crate::agent::actor::sub_agent;
 use std::sync::Arc;
-use std::time::Duration;
-use crate::live::stop;
-use posse_protocol::{
-    AgentId, ContentBlock, Entry, EntryKind, Event, EventKind, MailId, MailKind, Notification,
-    Outcome, RunChange as News, RunFacts, RunNews, RunStatus, RunUsage, WorktreeEnd,
-};
+
+use posse_port::store::{RunChange, RunChangeKind, Step, StoreError};
+use posse_port::tool::RunReport;
+use posse_protocol::{EventKind, Notification, RunChange as News, RunNews, RunStatus, RunUsage};
 use uuid::Uuid;
-use crate::agent::actor::{Actor, GRACE, Identity, millis, wall_ms};
+
+use crate::agent::actor::sub_agent::{notification, tell};
 use crate::agent::actor::work::{Work, maybe};
+use crate::agent::actor::{Actor, GRACE, millis, sub_agent};
 use crate::agent::ending;
-use crate::agent::output::Output;
-use crate::agent::step::{Closing, Effect, Run as Tally};
 use crate::live::registry::{By, Shell, Stop};
 use crate::live::run::{Run, shell_facts};
-use posse_port::Ports;
-use posse_port::store::{
-    Address, AgentState, EndedRun, Op, Operation, RunChange, RunChangeKind, StateChange, Step,
-    StoreError,
-};
-use posse_port::text;
-use posse_port::tool::RunReport;
-use posse_port::worktree::Worktree;
 
 /// Lets a command go on in the background.
 pub(super) fn start(actor: &mut Actor, id: Uuid, work: &mut Work) {
@@ -85,9 +73,9 @@ pub(super) async fn on_done(
     };
     let end = ending::of_shell(&shell.run.facts, &report, usage);
     // A sub-agent whose run is over is not begun again by what it had started.
-    let over = actor.role.sub_agent().is_some_and(|sub| sub.end.is_some()) || sub_agent::is_stopped(actor);
-    let quiet =
-        over || (report.status == RunStatus::Killed && shell.stop.by() == By::Agent(agent));
+    let over =
+        actor.role.sub_agent().is_some_and(|sub| sub.end.is_some()) || sub_agent::is_stopped(actor);
+    let quiet = over || (report.status == RunStatus::Killed && shell.stop.by() == By::Agent(agent));
     shell.run.close();
     commit_end(actor, &end, quiet).await?;
     actor.registry.shell_over(agent, id);

@@ -4,13 +4,16 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use posse_port::BoxFuture;
+use posse_port::store::CallKey;
+use posse_port::tool::{Subject, ToolContext, ToolError};
 use posse_protocol::{
     AgentId, Command, ContentBlock, Fault, FaultClass, Outcome, RunStatus, ToolContent,
 };
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use crate::agent::actor::{Actor, };
+use crate::agent::actor::Actor;
 use crate::agent::actor::work::{Work, maybe};
 use crate::agent::lifecycle::{Delegation, SkillOutcome};
 use crate::agent::skill::{self, Gate, Ready, SHELL, Unready};
@@ -18,9 +21,6 @@ use crate::agent::step::{Delegated, Input, PROMPTS};
 use crate::definition::skill::{Fork, Skill};
 use crate::live::setup::reader;
 use crate::prompt;
-use posse_port::BoxFuture;
-use posse_port::store::CallKey;
-use posse_port::tool::{Subject, ToolContext, ToolError};
 
 /// What a person has called and what waits behind it.
 #[derive(Default)]
@@ -97,7 +97,6 @@ impl Following {
         }
     }
 }
-
 
 /// What came of an agent that has followed a skill, as the run's end.
 fn came(outcome: SkillOutcome, stopped: bool) -> Delegated {
@@ -191,9 +190,7 @@ pub(super) fn callable(actor: &Actor, name: &str) -> Result<Arc<Skill>, String> 
     let skill = skill::find(&skills, name)?;
     match &skill.name {
         _ if !skill.for_user => Err(format!("{name} is a skill that only models load")),
-        name if setup.policy.forbids_skill(name) => {
-            Err(format!("a rule denies the skill {name}"))
-        }
+        name if setup.policy.forbids_skill(name) => Err(format!("a rule denies the skill {name}")),
         _ => Ok(skill),
     }
 }
@@ -241,8 +238,7 @@ pub(super) fn on_done(actor: &mut Actor, followed: Followed, work: &mut Work) ->
         Followed::Delegated(outcome) => Input::Delegated(Box::new(match *outcome {
             Ok(outcome) => came(outcome, stopped),
             Err(why) => {
-                let told =
-                    prompt::skill::delegation(&format!("It could not be started: {why}"));
+                let told = prompt::skill::delegation(&format!("It could not be started: {why}"));
                 let outcome = if stopped {
                     Outcome::Interrupted
                 } else {

@@ -3,28 +3,21 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::live::stop;
+use posse_port::store::{Address, AgentState, EndedRun, Op, Operation, StateChange, Step};
+use posse_port::worktree::Worktree;
+use posse_port::{Ports, text};
 use posse_protocol::{
     AgentId, ContentBlock, Entry, EntryKind, Event, EventKind, MailId, MailKind, Notification,
     Outcome, RunChange as News, RunFacts, RunNews, RunStatus, RunUsage, WorktreeEnd,
 };
-use uuid::Uuid;
 
-use crate::agent::actor::{Actor, GRACE, Identity, millis, wall_ms};
-use crate::agent::actor::work::{Work, maybe};
+use crate::agent::actor::{Actor, Identity, millis, wall_ms};
 use crate::agent::ending;
 use crate::agent::output::Output;
-use crate::agent::step::{Closing, Effect, Run as Tally};
-use crate::live::registry::{By, Shell, Stop};
-use crate::live::run::{Run, shell_facts};
-use posse_port::Ports;
-use posse_port::store::{
-    Address, AgentState, EndedRun, Op, Operation, RunChange, RunChangeKind, StateChange, Step,
-    StoreError,
-};
-use posse_port::text;
-use posse_port::tool::RunReport;
-use posse_port::worktree::Worktree;
+use crate::agent::step::{Closing, Run as Tally};
+use crate::live::registry::By;
+use crate::live::run::Run;
+use crate::live::stop;
 
 /// How long is looked at a checkout before the end of a run is told: who was told to stop is waited for
 /// about as long.
@@ -75,7 +68,6 @@ pub(crate) struct LastWords {
     pub(crate) ended: Option<Box<EndedRun>>,
     pub(crate) notification: Option<Operation>,
 }
-
 
 /// What is to be told of a checkout at the end of a run.
 pub(crate) async fn worktree_end(ports: &Ports, worktree: &Worktree) -> WorktreeEnd {
@@ -220,11 +212,7 @@ pub(super) async fn own_worktree_end(actor: &Actor) -> Option<WorktreeEnd> {
 
 /// What the step says that is to end the run of a sub-agent. What the agent has started and nobody
 /// will hear of any more is stopped first.
-pub(super) async fn close_run(
-    actor: &mut Actor,
-    closing: &Closing,
-    began: Duration,
-) -> LastWords {
+pub(super) async fn close_run(actor: &mut Actor, closing: &Closing, began: Duration) -> LastWords {
     if closing.outcome != Outcome::Completed || actor.role.is_teammate() {
         stop::stop_agents(
             &actor.registry,
@@ -314,7 +302,9 @@ pub(super) async fn close_run(
 
 /// A step is durable: the run is born by its first, and goes on if its last one ended nothing.
 pub(super) async fn on_committed(actor: &mut Actor, mail_waits: bool) {
-    let Some(sub) = actor.role.sub_agent_mut() else { return };
+    let Some(sub) = actor.role.sub_agent_mut() else {
+        return;
+    };
     if mail_waits {
         sub.end = None;
         if sub.run.reopen() {
@@ -333,7 +323,9 @@ pub(super) async fn on_committed(actor: &mut Actor, mail_waits: bool) {
 
 /// Writes down what an entry says for those who look on.
 pub(super) fn note_entry(actor: &mut Actor, entry: &Entry, began: Duration) {
-    let Some(sub) = actor.role.sub_agent_mut() else { return };
+    let Some(sub) = actor.role.sub_agent_mut() else {
+        return;
+    };
     if entry.kind != EntryKind::Reply {
         return;
     }

@@ -1,33 +1,16 @@
 //! The tasks an agent has, and how a teammate finds the next one.
 
-use crate::agent::actor::teammate;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
-use std::time::Duration;
-use crate::live::lookup;
-use crate::live::roster;
-use crate::live::stop;
-use posse_protocol::{
-    ContentBlock, EventKind, IdleReason, IdleReport, ListId, Mail, MailId, MailKind, Member,
-    MemberChange, Name, Outcome, Sender, Task, TaskId, TaskReport, TaskStatus, TeamPlan,
-};
-use uuid::Uuid;
-use crate::agent::actor::sub_agent::judged;
-use crate::agent::actor::{Actor, Identity, };
-use crate::agent::actor::work::Work;
-use crate::agent::step::{Input, Resting};
-use crate::definition::team_plan;
-use crate::definition::teammate::Card;
-use crate::live::registry::By;
-use crate::live::roster::has;
-use crate::live::wakeup::About;
-use crate::prompt;
-use crate::prompt::team::{Glance, Raised, Welcome};
+
 use posse_port::store::{
-    Address, AgentState, Done, Op, OpResult, Operation, Ready, StateChange, Step, StoreError,
-    TaskFilter,
+    AgentState, Done, Op, OpResult, Operation, Ready, StateChange, Step, StoreError, TaskFilter,
 };
-use posse_port::text;
+use posse_protocol::{ListId, Name, Task, TaskId, TaskStatus};
+
+use crate::agent::actor::{Actor, teammate};
+use crate::agent::step::Input;
+use crate::live::roster;
+use crate::prompt;
 
 /// So many of the tasks that an agent is doing are looked at.
 const OWN: usize = 32;
@@ -101,7 +84,10 @@ pub(super) async fn reclaim(actor: &mut Actor) -> Result<(), StoreError> {
     for result in &committed.results {
         // Its process may have ended after the claim and before the entry that tells of it.
         if let Ok(Done::Claimed(task)) = result
-            && !actor.prefix.history.contains(&prompt::team::opening(task.id))
+            && !actor
+                .prefix
+                .history
+                .contains(&prompt::team::opening(task.id))
         {
             actor.machine.tell(prompt::team::claimed(task));
         }
@@ -113,7 +99,8 @@ pub(super) async fn reclaim(actor: &mut Actor) -> Result<(), StoreError> {
 /// Whether it would take a task is known to those who tell of tasks.
 pub(super) fn show_accepts_tasks(actor: &Actor) {
     if actor.role.is_teammate() {
-        actor.registry
+        actor
+            .registry
             .seeks(actor.identity.agent, actor.machine.seeks());
     }
 }
@@ -124,9 +111,13 @@ pub(super) fn on_hint(actor: &Actor) -> Option<Input> {
     if actor.machine.seeks() {
         return Some(Input::Look);
     }
-    let list = list(actor, actor.role.teammate().map(|mate| mate.card.team.clone()));
+    let list = list(
+        actor,
+        actor.role.teammate().map(|mate| mate.card.team.clone()),
+    );
     let (registry, store) = (Arc::clone(&actor.registry), Arc::clone(&actor.ports.store));
-    actor.supervisor
+    actor
+        .supervisor
         .start_errand(async move { drop(roster::tasks_for(&registry, &*store, list).await) });
     None
 }
@@ -155,9 +146,13 @@ pub(super) async fn check_tasks(actor: &mut Actor, claim: bool) -> Result<Input,
     let store = Arc::clone(&actor.ports.store);
     // From here on it is nudged for tasks: what becomes ready after it has looked is not missed.
     actor.registry.seeks(agent, claim);
-    let mut lists: Vec<Option<Name>> =
-        actor.tasks.iter().map(|(team, _)| team.clone()).collect();
-    lists.extend(actor.role.teammate().map(|mate| Some(mate.card.team.clone())));
+    let mut lists: Vec<Option<Name>> = actor.tasks.iter().map(|(team, _)| team.clone()).collect();
+    lists.extend(
+        actor
+            .role
+            .teammate()
+            .map(|mate| Some(mate.card.team.clone())),
+    );
     lists.sort_unstable();
     lists.dedup();
     let mut open = Vec::new();

@@ -1,36 +1,25 @@
 //! A teammate among others: what it looks for, what it tells its lead, and how it leaves. And what a lead does
 //! about its team.
 
-use crate::agent::actor::tasks;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
-use std::time::Duration;
 
-use crate::live::lookup;
-use crate::live::roster;
-use crate::live::stop;
+use posse_port::store::{Address, AgentState, Op, Operation, StateChange, StoreError};
+use posse_port::text;
 use posse_protocol::{
-    ContentBlock, EventKind, IdleReason, IdleReport, ListId, Mail, MailId, MailKind, Member,
-    MemberChange, Name, Outcome, Sender, Task, TaskId, TaskReport, TaskStatus, TeamPlan,
+    EventKind, IdleReason, IdleReport, Mail, MailId, MailKind, MemberChange, Name, Outcome, Sender,
+    TaskReport,
 };
 use uuid::Uuid;
 
 use crate::agent::actor::sub_agent::judged;
-use crate::agent::actor::{Actor, Identity, };
-use crate::agent::actor::work::Work;
+use crate::agent::actor::{Actor, Identity, tasks};
 use crate::agent::step::{Input, Resting};
-use crate::definition::team_plan;
 use crate::definition::teammate::Card;
 use crate::live::registry::By;
-use crate::live::roster::has;
 use crate::live::wakeup::About;
+use crate::live::{lookup, roster};
 use crate::prompt;
-use crate::prompt::team::{Glance, Raised, Welcome};
-use posse_port::store::{
-    Address, AgentState, Done, Op, OpResult, Operation, Ready, StateChange, Step, StoreError,
-    TaskFilter,
-};
-use posse_port::text;
+use crate::prompt::team::{Glance, Welcome};
 
 /// So much of a last answer is told to a lead, in characters.
 const ANSWER: usize = 8_000;
@@ -59,7 +48,9 @@ impl Teammate {
 
 /// Tells the front ends that a teammate is here.
 pub(super) async fn announce(actor: &mut Actor) {
-    let Some(mate) = actor.role.teammate_mut() else { return };
+    let Some(mate) = actor.role.teammate_mut() else {
+        return;
+    };
     if let Some(arrival) = mate.arrival.take() {
         let news = mate.card.news(arrival);
         actor.outlet.emit(EventKind::Member(news)).await;
@@ -106,7 +97,11 @@ pub(super) async fn check_notes(actor: &mut Actor, input: &Input) -> Result<(), 
         } => true,
         _ => false,
     };
-    let Some(mate) = actor.role.teammate_mut().filter(|_| wakes && actor.machine.rests()) else {
+    let Some(mate) = actor
+        .role
+        .teammate_mut()
+        .filter(|_| wakes && actor.machine.rests())
+    else {
         return Ok(());
     };
     let notes = actor
@@ -143,7 +138,8 @@ pub(crate) async fn on_revived(actor: &mut Actor, new: bool) -> Result<(), Store
 pub(super) async fn on_run_started(actor: &Actor) {
     if let Some(mate) = actor.role.teammate() {
         follow_mode_of_main(actor).await;
-        actor.outlet
+        actor
+            .outlet
             .emit(EventKind::Member(mate.card.news(MemberChange::Running)))
             .await;
     }
@@ -205,7 +201,12 @@ pub(super) async fn idle_report(
     };
     let mut tasks = Vec::new();
     for (team, id) in &actor.tasks {
-        if let Some(task) = actor.ports.store.task(tasks::list(actor, team.clone()), *id).await? {
+        if let Some(task) = actor
+            .ports
+            .store
+            .task(tasks::list(actor, team.clone()), *id)
+            .await?
+        {
             tasks.push(TaskReport {
                 id: task.id,
                 subject: task.subject,
@@ -218,7 +219,9 @@ pub(super) async fn idle_report(
         Outcome::Interrupted => (IdleReason::Interrupted, None),
         outcome => (IdleReason::Failed, judged(outcome, By::Shutdown).2),
     };
-    let branch = actor.role.sub_agent()
+    let branch = actor
+        .role
+        .sub_agent()
         .and_then(|sub| sub.worktree.as_ref())
         .map(|it| it.branch.clone());
     let answer = text::cut(&resting.text, ANSWER, None).into_owned();
@@ -263,7 +266,9 @@ pub(super) async fn idle_report(
 /// A teammate is idle now.
 pub(super) async fn on_idle(actor: &mut Actor) {
     actor.tasks.clear();
-    let Some(mate) = actor.role.teammate_mut() else { return };
+    let Some(mate) = actor.role.teammate_mut() else {
+        return;
+    };
     if let Some(report) = mate.report.take() {
         let news = mate.card.news(MemberChange::Idle(Box::new(report)));
         actor.outlet.emit(EventKind::Member(news)).await;

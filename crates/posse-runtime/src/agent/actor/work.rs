@@ -3,6 +3,9 @@
 use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
 
+use posse_port::BoxFuture;
+use posse_port::store::CallKey;
+use posse_port::tool::{NewRun, RunReport, ToolError, ToolOutput};
 use posse_protocol::Command;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
@@ -14,9 +17,6 @@ use crate::agent::step::{Input, Squeeze};
 use crate::govern::Entry;
 use crate::live::wakeup::Nudged;
 use crate::supervise::Calls;
-use posse_port::BoxFuture;
-use posse_port::store::CallKey;
-use posse_port::tool::{NewRun, RunReport, ToolError, ToolOutput};
 
 pub(super) type Ran = Result<ToolOutput, ToolError>;
 
@@ -129,4 +129,3 @@ pub(super) enum Next {
     GraceOver,
     Heal,
 }
-

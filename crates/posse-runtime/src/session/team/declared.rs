@@ -4,21 +4,21 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use crate::live::roster;
-use crate::session::factory::Factory;
-use crate::session::spawn;
+use posse_port::store::CallKey;
+use posse_port::text::line;
 use posse_protocol::{Event, EventKind, Name, PermissionMode, Team, TeamPlan};
 use serde_json::Value;
 
 use crate::definition::team_plan::{GOAL, PLAN, names};
 use crate::definition::terms::Granted;
+use crate::live::roster;
 use crate::live::roster::has;
 use crate::live::session::Tree;
 use crate::prompt::agent_tool::AgentInput;
 use crate::prompt::reminder;
+use crate::session::factory::Factory;
+use crate::session::spawn;
 use crate::session::spawn::{RoleWish, Wish};
-use posse_port::store::CallKey;
-use posse_port::text::line;
 
 /// A team is being raised, until this is dropped.
 struct Raising(Arc<Tree>);

@@ -3,20 +3,19 @@
 
 use std::sync::{Arc, Weak};
 
-use crate::agent::events::EVENTS;
-use crate::govern::{Account, Budgets, Places};
-use crate::live::lookup;
-use crate::session::assemble::own_spill;
 use posse_permission::Standing;
 use posse_port::store::StoreError;
 use posse_protocol::{AgentId, Command, Event, EventKind};
 use tokio::sync::mpsc;
 
+use crate::agent::events::EVENTS;
+use crate::govern::{Account, Budgets, Places};
 use crate::live::handle::AgentHandle;
 use crate::live::registry::By;
 use crate::live::session::Tree;
 use crate::live::setup::Setup;
-use crate::live::stop;
+use crate::live::{lookup, stop};
+use crate::session::assemble::own_spill;
 use crate::session::factory::Factory;
 use crate::session::start_error::StartError;
 use crate::session::{assemble, dispatch, revive};

@@ -3,15 +3,15 @@
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use crate::live::lookup;
-use crate::session::factory::Factory;
-use crate::session::revive;
-use posse_protocol::{AgentId, Event, EventKind};
-
-use crate::live::session::Tree;
-use crate::supervise::Living;
 use posse_port::panes::{NewPane, Panes};
 use posse_port::store::Epoch;
+use posse_protocol::{AgentId, Event, EventKind};
+
+use crate::live::lookup;
+use crate::live::session::Tree;
+use crate::session::factory::Factory;
+use crate::session::revive;
+use crate::supervise::Living;
 
 /// How long the process in a pane has to take its member, and how often it is looked whether it has.
 const PATIENCE: Duration = Duration::from_secs(15);

@@ -6,18 +6,17 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError, Weak};
 use std::time::Duration;
 
-use crate::live::lookup;
-use crate::live::roster;
-use crate::session::factory::Factory;
+use posse_port::store::{Epoch, Session, StoreError};
+use posse_port::text::line;
 use posse_protocol::{AgentId, Event, EventKind, MemberState};
 
 use crate::definition::spawning::WORKER;
 use crate::live::lookup::{is_mate, terms};
 use crate::live::session::Tree;
+use crate::live::{lookup, roster};
 use crate::prompt::reminder;
+use crate::session::factory::Factory;
 use crate::session::start_error::StartError;
-use posse_port::store::{Epoch, Session, StoreError};
-use posse_port::text::line;
 
 /// How long a member may wait for a worker until that is said, and how often it is looked.
 const PATIENCE: Duration = Duration::from_secs(15);
