@@ -11,6 +11,7 @@ mod lead;
 mod offer;
 mod report;
 pub(crate) mod shells;
+mod skill_queue;
 mod skills;
 pub(crate) mod sub_agent;
 mod tasks;
@@ -21,6 +22,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::{Duration, UNIX_EPOCH};
 
+use posse_port::BoxFuture;
 use posse_port::Ports;
 use posse_port::clock::Clock;
 use posse_port::model::{Attribution, Piece};
@@ -32,7 +34,7 @@ use tokio::sync::mpsc;
 pub(crate) use crate::agent::actor::offer::Known;
 pub(crate) use crate::agent::actor::sub_agent::{SubAgent, last_resort};
 pub(crate) use crate::agent::actor::teammate::Teammate;
-use crate::agent::actor::work::{Next, Ran, Work, maybe};
+use crate::agent::actor::work::{Next, Ran, Work};
 use crate::agent::events::Outlet;
 use crate::agent::lifecycle::Lifecycle;
 use crate::agent::step::{Answered, Consequence, Decision, Input, Machine};
@@ -183,7 +185,7 @@ impl Actor {
         let mut work = Work::new(self.ports.clock.now());
         Box::pin(teammate::announce(&mut self)).await;
         let mut lost = None;
-        while work.open || !self.machine.is_idle() || work.following.is_busy() {
+        while work.open || !self.machine.is_idle() || work.skills.is_busy() {
             if let Err(error) = self.turn(&mut work, &mut commands).await {
                 lost = Some(error);
                 break;
@@ -226,7 +228,7 @@ impl Actor {
         let silent = self.role.is_teammate() && decision.commit.state == Some(AgentState::Idle);
         Box::pin(self.carry_out(decision, work)).await?;
         if silent {
-            teammate::wake_main(self);
+            lead::wake_main(self);
         }
         tasks::show_accepts_tasks(self);
         Ok(())
@@ -252,7 +254,7 @@ impl Actor {
             next = work.model.next() => next,
             Some((key, result)) = work.calls.next(), if !work.calls.is_empty() => Next::CallDone(key, result),
             Some((id, report)) = work.shells.next(), if !work.shells.is_empty() => Next::ShellDone(id, report),
-            followed = work.following.next() => Next::Followed(followed),
+            done = work.skills.next() => Next::SkillDone(done),
             () = maybe(&mut work.grace) => Next::GraceOver,
             () = maybe(&mut work.heal) => Next::Heal,
         }
@@ -265,7 +267,7 @@ impl Actor {
         work: &mut Work,
     ) -> Result<Option<Input>, StoreError> {
         Ok(match next {
-            Next::Command(Some(command)) => match work.following.hold(command) {
+            Next::Command(Some(command)) => match work.skills.hold(command) {
                 Ok(input) => input,
                 Err(command) => command::on_command(self, command, work),
             },
@@ -280,7 +282,7 @@ impl Actor {
                 (work.open, work.stopping) = (false, true);
                 teammate::on_stop(self);
                 self.machine.forget_waiting();
-                work.following.forget();
+                work.skills.forget();
                 shells::stop_all(self);
                 Some(Input::Interrupt)
             }
@@ -296,7 +298,7 @@ impl Actor {
                 shells::on_done(self, id, report).await?;
                 None
             }
-            Next::Followed(followed) => Some(skills::on_done(self, followed, work)),
+            Next::SkillDone(done) => Some(skills::on_done(self, done, work)),
             Next::GraceOver => {
                 work.calls.give_up();
                 None
@@ -437,4 +439,16 @@ fn millis(time: Duration) -> u64 {
 /// Unique to a call, for ever.
 pub(crate) fn marker(agent: AgentId, key: CallKey) -> String {
     format!("{agent}.{}.{}", key.seq, key.ordinal)
+}
+
+/// Ends when the future does; never if there is none.
+async fn maybe<T>(future: &mut Option<BoxFuture<'static, T>>) -> T {
+    match future {
+        Some(waiting) => {
+            let result = waiting.await;
+            *future = None;
+            result
+        }
+        None => std::future::pending().await,
+    }
 }

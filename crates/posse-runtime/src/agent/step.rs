@@ -3,6 +3,7 @@
 
 mod begin;
 mod compact;
+mod compaction;
 mod decision;
 mod finish;
 mod interrupt;

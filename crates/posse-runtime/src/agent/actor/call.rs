@@ -9,38 +9,18 @@ use posse_port::store::{AgentState, StoreError};
 use posse_protocol::{ContentBlock, Purpose};
 use tokio_util::sync::CancellationToken;
 
-use crate::agent::actor::work::{ModelWork, Work};
+use crate::agent::actor::work::{Admission, Called, ModelWork, Work};
 use crate::agent::actor::{Actor, compact, wall_ms};
 use crate::agent::call_cost;
 use crate::agent::call_cost::Fare;
 use crate::agent::events::{Arriving, Warming};
 use crate::agent::step::{Input, Squeeze};
-use crate::govern::{Coming, Entry, Lead, Place};
+use crate::govern::{Coming, Entry, Lead};
 use crate::history::request_size;
 use crate::history::request_size::Paid;
 
 /// How long an agent waits for its sibling's reply to begin: one that hangs must not hold up all others.
 const PATIENCE: Duration = Duration::from_secs(15);
-
-/// What it has waited for.
-pub(super) struct Admission {
-    /// None for a root.
-    place: Option<Place>,
-    lead: Option<Lead>,
-    /// Whether it has waited for its siblings long enough.
-    impatient: bool,
-}
-
-/// What came of a call.
-pub(super) struct Called {
-    result: Result<Reply, Failure>,
-    /// When it began, in milliseconds of Unix time.
-    at_ms: i64,
-    /// How many bytes were sent.
-    size: usize,
-    took: Duration,
-    fare: Fare,
-}
 
 /// Takes a place to call the model from, if there is one and it need not wait for its siblings.
 pub(super) fn try_take_place(actor: &mut Actor, work: &mut Work) {
@@ -223,11 +203,6 @@ pub(super) async fn call_model(actor: &mut Actor, lead: Option<Lead>, work: &mut
             fare: arriving.fare(),
         }
     }));
-}
-
-/// How long the cache is to keep what is sent now.
-pub(super) fn ttl(actor: &Actor) -> Ttl {
-    actor.prefix.reuse.ttl(wall_ms(&*actor.ports.clock))
 }
 
 pub(super) fn request(actor: &Actor, max_tokens: u32, ttl: Ttl) -> posse_port::model::Body {

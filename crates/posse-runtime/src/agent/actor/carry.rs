@@ -130,7 +130,7 @@ impl Actor {
             }
             Effect::StartRun(id) => shells::start(self, id, work),
             Effect::Delegate(key) => skills::delegate(self, key, work),
-            Effect::AbortDelegate => work.following.stop(),
+            Effect::AbortDelegate => work.skills.stop(),
             Effect::AbortCalls => {
                 let grace = if self
                     .machine

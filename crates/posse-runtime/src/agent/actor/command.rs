@@ -20,7 +20,7 @@ pub(super) fn on_command(actor: &mut Actor, command: Command, work: &mut Work) -
         } => skills::call_skill(actor, &name, arguments, words, work),
         Command::Continue => Some(Input::Continue),
         Command::Interrupt => {
-            work.following.stop();
+            work.skills.stop();
             Some(Input::Interrupt)
         }
         Command::SetMode(mode) => Some(Input::SetMode(mode)),
@@ -109,7 +109,7 @@ pub(super) fn next_held(actor: &mut Actor, work: &mut Work) -> Option<Input> {
     if !actor.machine.is_idle() {
         return None;
     }
-    match work.following.take()? {
+    match work.skills.take()? {
         Command::Skill {
             name,
             arguments,

@@ -7,8 +7,8 @@ use posse_port::store::StoreError;
 use posse_protocol::{ContentBlock, EventKind, StopReason};
 use tokio_util::sync::CancellationToken;
 
-use crate::agent::actor::work::{ModelWork, Work};
-use crate::agent::actor::{Actor, call};
+use crate::agent::actor::work::{ModelWork, Squeezed, Work};
+use crate::agent::actor::{Actor, wall_ms};
 use crate::agent::side_query::{Answer, Aside, AsideError, Hands};
 use crate::agent::step::{Input, Squeeze};
 use crate::history::request_size;
@@ -27,12 +27,6 @@ const FULL: u64 = 85;
 const TOKEN_BYTES: usize = 3;
 /// A summary that was cut off is of use if it is as long as this, in bytes.
 const LEAST_SUMMARY: usize = 2_000;
-
-/// What came of a compaction.
-pub(super) struct Squeezed {
-    answer: Answer,
-    squeeze: Squeeze,
-}
 
 /// Whether a summary can take the place of a history: one that was broken off after a few words cannot.
 fn is_whole(summary: &str, stop: Option<&StopReason>) -> bool {
@@ -106,7 +100,7 @@ pub(super) async fn start(actor: &mut Actor, squeeze: Squeeze, work: &mut Work) 
         account: actor.spending.account.clone(),
         paid: actor.prefix.paid,
         max_tokens: actor.setup.limits.max_tokens.min(SUMMARY_TOKENS),
-        ttl: call::ttl(actor),
+        ttl: actor.prefix.reuse.ttl(wall_ms(&*actor.ports.clock)),
         cancel: work.cancel_model.clone(),
         hear: None,
     };

@@ -13,6 +13,7 @@ use crate::agent::step::Input;
 use crate::definition::team_plan;
 use crate::live::registry::By;
 use crate::live::roster::has;
+use crate::live::wakeup::About;
 use crate::live::{roster, stop};
 use crate::prompt;
 use crate::prompt::team::Raised;
@@ -150,4 +151,9 @@ pub(super) async fn dismiss_idle(actor: &mut Actor) {
         };
         let _ = actor.ports.store.commit(step).await;
     }
+}
+
+/// A teammate does nothing though no mail says so: the main agent may wait for that.
+pub(super) fn wake_main(actor: &Actor) {
+    actor.registry.nudge(actor.tree.root, About::Settle);
 }

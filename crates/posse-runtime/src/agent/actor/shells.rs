@@ -8,8 +8,8 @@ use posse_protocol::{EventKind, Notification, RunChange as News, RunNews, RunSta
 use uuid::Uuid;
 
 use crate::agent::actor::sub_agent::{notification, tell};
-use crate::agent::actor::work::{Work, maybe};
-use crate::agent::actor::{Actor, GRACE, millis, sub_agent};
+use crate::agent::actor::work::Work;
+use crate::agent::actor::{Actor, GRACE, maybe, millis, sub_agent};
 use crate::agent::ending;
 use crate::live::registry::{By, Shell, Stop};
 use crate::live::run::{Run, shell_facts};

@@ -1,102 +1,23 @@
 //! Skills that a person calls: made ready while nothing else begins, then told to the model, or followed by an
 //! agent of their own without it.
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 
-use posse_port::BoxFuture;
 use posse_port::store::CallKey;
 use posse_port::tool::{Subject, ToolContext, ToolError};
-use posse_protocol::{
-    AgentId, Command, ContentBlock, Fault, FaultClass, Outcome, RunStatus, ToolContent,
-};
+use posse_protocol::{AgentId, ContentBlock, Fault, FaultClass, Outcome, RunStatus, ToolContent};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use crate::agent::actor::Actor;
-use crate::agent::actor::work::{Work, maybe};
+use crate::agent::actor::skill_queue::{SkillDone, failed};
+use crate::agent::actor::work::Work;
 use crate::agent::lifecycle::{Delegation, SkillOutcome};
 use crate::agent::skill::{self, Gate, Ready, SHELL, Unready};
-use crate::agent::step::{Delegated, Input, PROMPTS};
-use crate::definition::skill::{Fork, Skill};
+use crate::agent::step::{Delegated, Input};
+use crate::definition::skill::Skill;
 use crate::live::setup::reader;
 use crate::prompt;
-
-/// What a person has called and what waits behind it.
-#[derive(Default)]
-pub(super) struct Following {
-    /// Commands that wait until what was called before them is done.
-    held: VecDeque<Command>,
-    work: Option<BoxFuture<'static, Followed>>,
-    cancel: CancellationToken,
-    /// An agent that is to be started when that is durable.
-    delegation: Option<(Ready, Fork)>,
-}
-
-/// What came of it.
-pub(super) enum Followed {
-    /// The instructions are ready, or are not.
-    Ready {
-        words: Vec<ContentBlock>,
-        ready: Box<Result<Ready, Unready>>,
-    },
-    /// An agent has followed them, or could not be started.
-    Delegated(Box<Result<SkillOutcome, String>>),
-}
-
-impl Following {
-    /// Whether something is under way or waits.
-    pub(super) fn is_busy(&self) -> bool {
-        self.work.is_some() || !self.held.is_empty()
-    }
-
-    /// Ends when what is under way has.
-    pub(super) async fn next(&mut self) -> Followed {
-        maybe(&mut self.work).await
-    }
-
-    /// Tells what is under way to end.
-    pub(super) fn stop(&self) {
-        if self.work.is_some() {
-            self.cancel.cancel();
-        }
-    }
-
-    /// Nothing that waits is begun.
-    pub(super) fn forget(&mut self) {
-        self.held.clear();
-        self.stop();
-    }
-
-    /// Keeps a command that has to wait for its turn: what calls a skill, and whatever comes after one and
-    /// would begin a run. Else gives it back.
-    pub(super) fn hold(&mut self, command: Command) -> Result<Option<Input>, Command> {
-        let begins = matches!(
-            command,
-            Command::Prompt(_) | Command::Continue | Command::Compact { .. }
-        );
-        match &command {
-            Command::Skill { .. } => {}
-            _ if begins && self.is_busy() => {}
-            _ => return Err(command),
-        }
-        if self.held.len() >= PROMPTS {
-            let message = format!("{PROMPTS} prompts wait already; this one was not taken");
-            return Ok(Some(failed(FaultClass::Busy, message)));
-        }
-        self.held.push_back(command);
-        Ok(None)
-    }
-
-    /// The command whose turn it is, if nothing is under way.
-    pub(super) fn take(&mut self) -> Option<Command> {
-        if self.work.is_some() {
-            None
-        } else {
-            self.held.pop_front()
-        }
-    }
-}
 
 /// What came of an agent that has followed a skill, as the run's end.
 fn came(outcome: SkillOutcome, stopped: bool) -> Delegated {
@@ -146,15 +67,6 @@ fn fault(message: String) -> Fault {
     }
 }
 
-/// A run that could not begin.
-fn failed(class: FaultClass, message: String) -> Input {
-    Input::NotBegun(Outcome::Failed(Fault {
-        class,
-        status: None,
-        message,
-    }))
-}
-
 /// Makes a skill ready that a person has called.
 pub(super) fn call_skill(
     actor: &mut Actor,
@@ -167,11 +79,11 @@ pub(super) fn call_skill(
         Ok(skill) => skill,
         Err(why) => return Some(failed(FaultClass::InvalidRequest, why)),
     };
-    work.following.cancel = CancellationToken::new();
-    let gate = gate(actor, work.following.cancel.clone());
-    work.following.work = Some(Box::pin(async move {
+    work.skills.cancel = CancellationToken::new();
+    let gate = gate(actor, work.skills.cancel.clone());
+    work.skills.work = Some(Box::pin(async move {
         let ready = Box::new(skill::prepare(&gate, skill, &arguments).await);
-        Followed::Ready { words, ready }
+        SkillDone::Ready { words, ready }
     }));
     // Else mail begins a run meanwhile, which is told of the skill's rules and not of the skill.
     actor.machine.set_preparing(true);
@@ -225,17 +137,17 @@ pub(super) fn next_key(actor: &Actor) -> CallKey {
 }
 
 /// What came of a skill, as an input.
-pub(super) fn on_done(actor: &mut Actor, followed: Followed, work: &mut Work) -> Input {
-    let stopped = work.following.cancel.is_cancelled();
+pub(super) fn on_done(actor: &mut Actor, followed: SkillDone, work: &mut Work) -> Input {
+    let stopped = work.skills.cancel.is_cancelled();
     actor.machine.set_preparing(false);
     match followed {
-        Followed::Ready { words, ready } => match *ready {
+        SkillDone::Ready { words, ready } => match *ready {
             _ if stopped => Input::NotBegun(Outcome::Interrupted),
             Ok(ready) => begin(actor, words, ready, work),
             Err(Unready::Stopped(_)) => Input::NotBegun(Outcome::Interrupted),
             Err(Unready::Failed(why)) => failed(FaultClass::InvalidRequest, why),
         },
-        Followed::Delegated(outcome) => Input::Delegated(Box::new(match *outcome {
+        SkillDone::Delegated(outcome) => Input::Delegated(Box::new(match *outcome {
             Ok(outcome) => came(outcome, stopped),
             Err(why) => {
                 let told = prompt::skill::delegation(&format!("It could not be started: {why}"));
@@ -290,7 +202,7 @@ pub(super) fn begin(
                 }
             }
             words.push(ContentBlock::text(prompt::skill::delegated(&ready.skill)));
-            work.following.delegation = Some((ready, fork));
+            work.skills.delegation = Some((ready, fork));
             Input::Delegate(words)
         }
     }
@@ -298,13 +210,13 @@ pub(super) fn begin(
 
 /// Has an agent follow the skill that the entry tells of.
 pub(super) fn delegate(actor: &mut Actor, key: CallKey, work: &mut Work) {
-    let Some((ready, fork)) = work.following.delegation.take() else {
+    let Some((ready, fork)) = work.skills.delegation.take() else {
         return;
     };
     let agent: AgentId = actor.identity.agent;
     let (lifecycle, reader) = (Arc::clone(&actor.lifecycle), reader(&actor.setup.tools));
-    work.following.cancel = CancellationToken::new();
-    let cancel = work.following.cancel.clone();
+    work.skills.cancel = CancellationToken::new();
+    let cancel = work.skills.cancel.clone();
     let delegation = Delegation {
         key,
         call: String::new(),
@@ -312,7 +224,7 @@ pub(super) fn delegate(actor: &mut Actor, key: CallKey, work: &mut Work) {
         fork,
     };
     let followed = lifecycle.follow_skill(agent, reader, delegation, cancel);
-    work.following.work = Some(Box::pin(async move {
-        Followed::Delegated(Box::new(followed.await))
+    work.skills.work = Some(Box::pin(async move {
+        SkillDone::Delegated(Box::new(followed.await))
     }));
 }

@@ -7,7 +7,7 @@ use posse_port::store::{
 };
 use posse_protocol::{ListId, Name, Task, TaskId, TaskStatus};
 
-use crate::agent::actor::{Actor, teammate};
+use crate::agent::actor::{Actor, lead};
 use crate::agent::step::Input;
 use crate::live::roster;
 use crate::prompt;
@@ -218,7 +218,7 @@ pub(super) async fn check_tasks(actor: &mut Actor, claim: bool) -> Result<Input,
         // Somebody was faster.
         None if !actor.machine.has_run() => {
             actor.tell_state(AgentState::Idle).await?;
-            teammate::wake_main(actor);
+            lead::wake_main(actor);
         }
         None => {}
     }

@@ -283,8 +283,3 @@ pub(super) fn leave_op(actor: &Actor) -> Option<Operation> {
         op: Op::Leave { team, name },
     })
 }
-
-/// A teammate does nothing though no mail says so: the main agent may wait for that.
-pub(super) fn wake_main(actor: &Actor) {
-    actor.registry.nudge(actor.tree.root, About::Settle);
-}

@@ -4,17 +4,18 @@ use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
 
 use posse_port::BoxFuture;
+use posse_port::model::{Failure, Reply};
 use posse_port::store::CallKey;
 use posse_port::tool::{NewRun, RunReport, ToolError, ToolOutput};
 use posse_protocol::Command;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use crate::agent::actor::call::{Admission, Called};
-use crate::agent::actor::compact::Squeezed;
-use crate::agent::actor::skills::{Followed, Following};
+use crate::agent::actor::skill_queue::{SkillDone, SkillQueue};
+use crate::agent::call_cost::Fare;
+use crate::agent::side_query::Answer;
 use crate::agent::step::{Input, Squeeze};
-use crate::govern::Entry;
+use crate::govern::{Entry, Lead, Place};
 use crate::live::wakeup::Nudged;
 use crate::supervise::Calls;
 
@@ -34,7 +35,7 @@ pub(super) struct Work {
     /// What calls have begun and nobody follows yet, with the model's ids of the calls.
     pub(super) begun: HashMap<Uuid, (NewRun, String)>,
     pub(super) shells: Calls<Uuid, RunReport>,
-    pub(super) following: Following,
+    pub(super) skills: SkillQueue,
     /// Fires when tools that were told to end have not.
     pub(super) grace: Option<BoxFuture<'static, ()>>,
     /// While the main agent's teams do something: when it is looked whether they still do.
@@ -59,7 +60,7 @@ impl Work {
             calls: Calls::new(),
             begun: HashMap::new(),
             shells: Calls::new(),
-            following: Following::default(),
+            skills: SkillQueue::default(),
             grace: None,
             heal: None,
             began,
@@ -71,16 +72,30 @@ impl Work {
     }
 }
 
-/// Ends when the future does; never if there is none.
-pub(super) async fn maybe<T>(future: &mut Option<BoxFuture<'static, T>>) -> T {
-    match future {
-        Some(waiting) => {
-            let result = waiting.await;
-            *future = None;
-            result
-        }
-        None => std::future::pending().await,
-    }
+/// What it has waited for.
+pub(super) struct Admission {
+    /// None for a root.
+    pub(super) place: Option<Place>,
+    pub(super) lead: Option<Lead>,
+    /// Whether it has waited for its siblings long enough.
+    pub(super) impatient: bool,
+}
+
+/// What came of a call.
+pub(super) struct Called {
+    pub(super) result: Result<Reply, Failure>,
+    /// When it began, in milliseconds of Unix time.
+    pub(super) at_ms: i64,
+    /// How many bytes were sent.
+    pub(super) size: usize,
+    pub(super) took: Duration,
+    pub(super) fare: Fare,
+}
+
+/// What came of a compaction.
+pub(super) struct Squeezed {
+    pub(super) answer: Answer,
+    pub(super) squeeze: Squeeze,
 }
 
 /// The one thing that goes on about the model.
@@ -125,7 +140,7 @@ pub(super) enum Next {
     Squeezed(Box<Squeezed>),
     CallDone(CallKey, Option<Ran>),
     ShellDone(Uuid, Option<RunReport>),
-    Followed(Followed),
+    SkillDone(SkillDone),
     GraceOver,
     Heal,
 }

@@ -1,10 +1,9 @@
 //! Words of a person.
 
+use posse_port::store::Op;
 use posse_protocol::{ContentBlock, Fault, FaultClass, Outcome};
 
-use crate::agent::step::turn;
-use crate::agent::step::{Decision, Effect, Machine, State};
-use posse_port::store::Op;
+use crate::agent::step::{Decision, Effect, Machine, State, turn};
 
 /// A person's first words, with the team that is made for them.
 pub(super) fn on_team(

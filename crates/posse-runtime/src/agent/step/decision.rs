@@ -3,6 +3,12 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use posse_port::model::{Failure, Reply};
+use posse_port::store::{
+    AgentState, CallChange, CallChangeKind, CallKey, CallOutcome, Charge, Op, Operation, RunChange,
+    TakenMail,
+};
+use posse_port::tool::{Intent, Subject, ToolError};
 use posse_protocol::{
     Answer, ContentBlock, EntryKind, EventKind, Mail, Message, Missed, Outcome, PermissionMode,
     RawJson, ReplyFacts, Task, ToolContent,
@@ -10,12 +16,6 @@ use posse_protocol::{
 use uuid::Uuid;
 
 use crate::agent::step::Run;
-use posse_port::model::{Failure, Reply};
-use posse_port::store::{
-    AgentState, CallChange, CallChangeKind, CallKey, CallOutcome, Charge, Op, Operation, RunChange,
-    TakenMail,
-};
-use posse_port::tool::{Intent, Subject, ToolError};
 
 /// Something that an agent must react to.
 #[derive(Debug)]

@@ -1,12 +1,12 @@
 //! The model has ended its turn: what is left to be done before the run ends.
 
+use posse_port::store::AgentState;
 use posse_protocol::{ContentBlock, Fault, FaultClass, Outcome, RawJson};
 
 use crate::agent::step::machine::Departure;
-use crate::agent::step::mail;
-use crate::agent::step::turn;
-use crate::agent::step::{Closing, Decision, Effect, Ended, Life, Machine, Resting, State};
-use posse_port::store::AgentState;
+use crate::agent::step::{
+    Closing, Decision, Effect, Ended, Life, Machine, Resting, State, mail, turn,
+};
 
 /// The model has ended its turn by itself. Mail that has come meanwhile is answered first, unless a
 /// person's words wait: those come before it, in a run that shows both. And a sub-agent is not done

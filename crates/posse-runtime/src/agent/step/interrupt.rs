@@ -2,9 +2,7 @@
 
 use posse_protocol::Outcome;
 
-use crate::agent::step::tools;
-use crate::agent::step::turn;
-use crate::agent::step::{Decision, Effect, Machine, State};
+use crate::agent::step::{Decision, Effect, Machine, State, tools, turn};
 
 pub(super) fn interrupt(machine: &mut Machine, decision: &mut Decision) {
     let leaving = machine.is_leaving();

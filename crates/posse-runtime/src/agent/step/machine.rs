@@ -2,15 +2,15 @@
 
 use std::sync::Arc;
 
+use posse_permission::{Policy, Standing};
 use posse_protocol::PermissionMode;
 
-use crate::agent::step::compact::Compaction;
+use crate::agent::step::compaction::Compaction;
 use crate::agent::step::open_calls::OpenCalls;
 use crate::agent::step::queue::Queue;
 use crate::agent::step::{Input, Run, Squeeze, State};
 use crate::definition::output_schema::Contract;
 use crate::live::setup::{Asker, Limits};
-use posse_permission::{Policy, Standing};
 
 /// What an agent is allowed, and by whom.
 #[derive(Clone)]

@@ -1,12 +1,10 @@
 //! Mail has come.
 
+use posse_port::store::AgentState;
 use posse_protocol::{Mail, MailKind};
 
-use crate::agent::step::interrupt;
 use crate::agent::step::machine::Attention;
-use crate::agent::step::turn;
-use crate::agent::step::{Decision, Machine, State};
-use posse_port::store::AgentState;
+use crate::agent::step::{Decision, Machine, State, interrupt, turn};
 
 pub(super) fn on_mail(machine: &mut Machine, decision: &mut Decision, mut mail: Vec<Mail>) {
     // What the answer of a call shows waits in the store until all calls are answered.

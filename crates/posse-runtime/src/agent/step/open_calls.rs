@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
+use posse_port::store::{CallChange, CallChangeKind, CallKey, CallOutcome, OpenCall};
+use posse_port::tool::{Intent, Subject, ToolError};
 use posse_protocol::{ContentBlock, EventKind, Outcome, RawJson, ToolContent};
 
 use crate::agent::step::{Decision, Effect};
-use posse_port::store::{CallChange, CallChangeKind, CallKey, CallOutcome, OpenCall};
-use posse_port::tool::{Intent, Subject, ToolError};
 
 /// The calls of a reply.
 pub(crate) struct OpenCalls {

@@ -1,21 +1,16 @@
 //! The model answered, or did not.
 
+use posse_port::model::{ApiErrorKind, Failure, ModelError, Reply};
+use posse_port::store::Charge;
+use posse_port::tool::{Intent, ToolError};
 use posse_protocol::{
     ContentBlock, EntryKind, Fault, FaultClass, Limit, Message, Missed, Outcome, ReplyFacts, Role,
     StopReason,
 };
 
-use crate::agent::step::compact;
-use crate::agent::step::finish;
-use crate::agent::step::interrupt;
 use crate::agent::step::machine::Departure;
 use crate::agent::step::open_calls::OpenCalls;
-use crate::agent::step::tools;
-use crate::agent::step::turn;
-use crate::agent::step::{Decision, Life, Machine, State};
-use posse_port::model::{ApiErrorKind, Failure, ModelError, Reply};
-use posse_port::store::Charge;
-use posse_port::tool::{Intent, ToolError};
+use crate::agent::step::{Decision, Life, Machine, State, compact, finish, interrupt, tools, turn};
 
 pub(super) fn on_reply(
     machine: &mut Machine,

@@ -1,9 +1,9 @@
 //! What a run has come to so far.
 
+use posse_port::store::Charge;
 use posse_protocol::{ContentBlock, Denial, Missed, RawJson, Spent, StopReason, misses};
 
 use crate::govern;
-use posse_port::store::Charge;
 
 /// A run's tally.
 #[derive(Clone, Debug, Default, PartialEq)]

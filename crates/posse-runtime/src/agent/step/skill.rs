@@ -1,14 +1,13 @@
 //! A skill that another agent follows.
 
+use posse_port::store::{AgentState, CallKey};
 use posse_protocol::{
     ContentBlock, EntryKind, Fault, FaultClass, Message, Outcome, ReplyFacts, Role, StopReason,
     Usage,
 };
 
 use crate::agent::step::machine::Attention;
-use crate::agent::step::turn;
-use crate::agent::step::{Decision, Delegated, Effect, Machine, Run, State};
-use posse_port::store::{AgentState, CallKey};
+use crate::agent::step::{Decision, Delegated, Effect, Machine, Run, State, turn};
 
 /// Begins a run in which another agent follows a skill.
 pub(super) fn on_delegate(

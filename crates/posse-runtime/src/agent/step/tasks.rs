@@ -2,10 +2,8 @@
 
 use posse_protocol::{ContentBlock, Outcome, Task};
 
-use crate::agent::step::finish;
 use crate::agent::step::machine::Departure;
-use crate::agent::step::turn;
-use crate::agent::step::{Decision, Effect, Ended, Machine, State};
+use crate::agent::step::{Decision, Effect, Ended, Machine, State, finish, turn};
 use crate::prompt;
 
 /// There may be a task for one who does nothing.

@@ -5,6 +5,10 @@ mod mate;
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use posse_permission::{Policy, Standing};
+use posse_port::model::{ApiError, ApiErrorKind, Failure, ModelError, RateLimits, Reply};
+use posse_port::store::{AgentState, CallChangeKind, CallKey, CallOutcome, Charge, OpenCall};
+use posse_port::tool::{Intent, Subject, ToolError, Workspace};
 use posse_protocol::{
     Answer, ContentBlock, Cost, EntryKind, EventKind, Limit, Outcome, PermissionMode, Purpose,
     RawJson, ReplyFacts, StopReason, ToolContent, Usage,
@@ -14,10 +18,6 @@ use crate::agent::step::{Answered, Decision, Delegated, Effect, Input, Life, Mac
 use crate::definition::output_schema::Contract;
 use crate::govern::Budget;
 use crate::live::setup::{Asker, Limits};
-use posse_permission::{Policy, Standing};
-use posse_port::model::{ApiError, ApiErrorKind, Failure, ModelError, RateLimits, Reply};
-use posse_port::store::{AgentState, CallChangeKind, CallKey, CallOutcome, Charge, OpenCall};
-use posse_port::tool::{Intent, Subject, ToolError, Workspace};
 
 fn machine(asker: Asker, limits: Limits) -> Machine {
     living(

@@ -1,21 +1,19 @@
 //! Transitions about tool calls: judged, asked about, run, and answered in their order.
 
-use posse_protocol::{
-    Answer, ContentBlock, Denial, EntryKind, EventKind, Fault, FaultClass, Message, Outcome,
-    Question, Role, RunKind,
-};
-
-use crate::agent::step::open_calls::failure;
-use crate::agent::step::open_calls::{CRASHED, Call, INTERRUPTED, NOT_RUN, Phase, result};
-use crate::agent::step::turn;
-use crate::agent::step::{Answered, Consequence, Decision, Effect, Life, Machine, State};
-use crate::live::setup::Asker;
 use posse_permission::Verdict;
 use posse_port::store::{
     AgentState, CallChange, CallChangeKind, CallKey, CallOutcome, Operation, RunChange,
     RunChangeKind, TakenMail,
 };
 use posse_port::tool::{Intent, ToolError};
+use posse_protocol::{
+    Answer, ContentBlock, Denial, EntryKind, EventKind, Fault, FaultClass, Message, Outcome,
+    Question, Role, RunKind,
+};
+
+use crate::agent::step::open_calls::{CRASHED, Call, INTERRUPTED, NOT_RUN, Phase, failure, result};
+use crate::agent::step::{Answered, Consequence, Decision, Effect, Life, Machine, State, turn};
+use crate::live::setup::Asker;
 
 /// Starts what may start now; when every call is answered, goes on to the model.
 pub(super) fn advance(machine: &mut Machine, decision: &mut Decision) {

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use posse_port::store::{AgentState, TakenMail};
 use posse_protocol::{
     ContentBlock, EntryKind, Limit, Mail, MailKind, Message, Outcome, ReplyFacts, Response, Role,
     StopReason, Usage,
@@ -13,7 +14,6 @@ use crate::agent::step::{
 };
 use crate::history::restore::unanswered;
 use crate::prompt;
-use posse_port::store::{AgentState, TakenMail};
 
 /// Begins a run, with new words, with mail, or without either.
 pub(super) fn begin(machine: &mut Machine, decision: &mut Decision, words: Vec<ContentBlock>) {
