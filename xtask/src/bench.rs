@@ -248,6 +248,8 @@ fn build(root: &Path) -> Result<PathBuf> {
             "posse-cli",
             "-p",
             "posse-testkit",
+            "-p",
+            "posse-bench",
             "--bins",
         ])
         .status()?;

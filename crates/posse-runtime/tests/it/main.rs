@@ -1,0 +1,23 @@
+//! Scenarios: a whole runtime against the scripted model, over real HTTP.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot set itself up fails")]
+#![expect(clippy::expect_used, reason = "a test that cannot set itself up fails")]
+
+mod agents;
+mod aside;
+mod cache;
+mod calls;
+mod cancels;
+mod compaction;
+mod cuts;
+mod faults;
+mod forks;
+mod limits;
+mod messages;
+mod openai;
+mod prefix;
+mod recovery;
+mod requests;
+mod reuse;
+mod teams;
+mod turns;
