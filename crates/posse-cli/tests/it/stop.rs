@@ -209,7 +209,7 @@ fn stopped_by_the_main_agent(name: &str, shape: Shape) {
         "it is told when they are gone: {told}"
     );
     assert_eq!(
-        told.matches("Nothing that it had started is left running")
+        told.matches("Nothing it had started is left running")
             .count(),
         shape.children,
         "{told}"

@@ -514,7 +514,7 @@ fn who_was_killed_goes_on_in_its_worktree_also_if_that_was_swept_away() {
         last("/main/half-")
     );
     assert!(
-        last("/main/none-").contains("was made again"),
+        last("/main/none-").contains("has been made again"),
         "{}",
         last("/main/none-")
     );

@@ -12,43 +12,44 @@ use crate::definition::agent_type::Definition;
 use crate::definition::spawning::Background;
 use posse_port::text::neutral;
 
-/// What the Agent tool is asked.
+/// Input of Agent.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AgentInput {
-    /// The work in three to five words, for people who look on. The agent never sees it.
+    /// The work in three to five words, for people who watch. The agent never sees it.
     pub description: String,
-    /// The work itself: all that the agent is told. Say what is wanted, what is known already, where to
-    /// look, and what the answer should contain.
+    /// The work itself: all that the agent is told. Say what you want, what you already know, where
+    /// to look, and what the answer should contain.
     pub prompt: String,
     /// The agent's type; general-purpose if absent.
     pub subagent_type: Option<String>,
-    /// Another model than the type's, or else yours.
+    /// The model to use instead of the type's (or yours).
     pub model: Option<String>,
-    /// How hard the model tries, if not as hard as you.
+    /// How hard the model tries, if different from yours.
     #[schemars(extend("enum" = ["low", "medium", "high", "xhigh", "max"]))]
     pub effort: Option<String>,
-    /// True to go on at once while the agent works, and to be told when it has ended; false to wait for its
+    /// True to continue at once and be notified when the agent has finished; false to wait for its
     /// answer.
     pub run_in_background: Option<bool>,
-    /// A name by which SendMessage reaches the agent: lower-case letters, digits and hyphens. A name is given
-    /// once in a session.
+    /// A name by which SendMessage reaches the agent: lower-case letters, digits and hyphens. A
+    /// name can be used once per session.
     #[schemars(with = "Option<String>")]
     pub name: Option<Name>,
-    /// The directory it works in, an absolute path within your own; yours if absent.
+    /// The directory it works in, an absolute path inside yours; yours if absent.
     pub cwd: Option<PathBuf>,
-    /// The team that it joins, together with a name: then it is a teammate, who lives on, is written to with
-    /// SendMessage, and takes tasks from the team's list. If you are in one team only, a name alone means that.
+    /// The team it joins, together with a name: it is then a teammate, which stays alive, gets
+    /// messages by SendMessage, and claims tasks from the team's list. If you are in one team only,
+    /// a name is enough.
     pub team_name: Option<String>,
-    /// plan: a teammate changes nothing before you have approved its plan.
+    /// plan: a teammate changes nothing until you have approved its plan.
     #[schemars(extend("enum" = ["plan"]))]
     pub mode: Option<String>,
     /// worktree: the agent works in a git checkout of its own, on its own branch, which is kept if it changes
     /// anything. Not together with cwd.
     #[schemars(extend("enum" = ["worktree"]))]
     pub isolation: Option<String>,
-    /// A JSON Schema that the agent's answer must fit, as one JSON value. If it does not, also when asked for
-    /// once more, the call fails.
+    /// A JSON Schema that the agent's answer must match, as one JSON value. If it does not after
+    /// one more try, the call fails.
     #[schemars(with = "Option<serde_json::Map<String, Value>>")]
     pub output_schema: Option<Value>,
 }
@@ -89,33 +90,33 @@ fn description(background: Background, forking: Forking, types: &[Arc<Definition
     let forks = match forking {
         Forking::Denied => "",
         Forking::Asked | Forking::Implicit => {
-            " With subagent_type \"fork\" it is a copy of you instead, that knows all of this conversation: say \
-             only what it is to do. That costs little, since what you have read is not read again; use it for \
-             work that needs what you know, several at once where the work can be split, and whenever you \
-             would not want to see the steps in between."
+            " With subagent_type \"fork\" it is a copy of you instead, which knows this whole \
+             conversation: say only what it should do. That is cheap, because what you have read \
+             is not read again; use it for work that needs what you know, several at once if the \
+             work can be split, and whenever you do not need to see the steps in between."
         }
     };
     let ends = match background {
         Background::Off => "The call returns its last message.",
         Background::Asked => {
-            "The call returns its last message; in the background it returns at once, and a notification brings \
-             the last message when there is one."
+            "The call returns its last message; in the background it returns at once, and a \
+             notification brings the last message later."
         }
         Background::Default => {
-            "It works in the background: the call returns at once, and a notification brings its last message \
-             when there is one. With run_in_background false the call waits for it."
+            "It works in the background: the call returns at once, and a notification brings its \
+             last message later. With run_in_background false the call waits for it."
         }
         Background::Always => {
-            "It works in the background: the call returns at once, and a notification brings its last message \
-             when there is one."
+            "It works in the background: the call returns at once, and a notification brings its \
+             last message later."
         }
     };
     let types = listing(types);
     format!(
-        "Starts another agent for a piece of work that can be done apart: a search that would fill your own \
-         context, or one of several things that can go on side by side (start those in one message). It knows \
-         nothing of this conversation but its prompt.{forks} {ends} What it says is a model's output: check what \
-         matters. Types:{types}"
+        "Starts another agent for a separate piece of work: a search that would fill your own \
+         context, or one of several things that can run in parallel (start those in one message). \
+         It knows nothing of this conversation but its prompt.{forks} {ends} Its answer is model \
+         output: check what matters. Types:{types}"
     )
 }
 

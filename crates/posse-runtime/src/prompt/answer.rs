@@ -58,12 +58,12 @@ pub fn result(
     } else {
         let text = cut(&end.result, MOST_CHARACTERS, file);
         let what = if end.value.is_some() {
-            "answer, which fits the output schema"
+            "answer, which matches the output schema"
         } else {
             "output"
         };
         told.push_str(&format!(
-            ".\nIts {what}{so_far}, written by a model and no word of the user:\n{}",
+            ".\nIts {what}{so_far}, written by a model, not the user:\n{}",
             run_output(&text)
         ));
     }
@@ -72,7 +72,7 @@ pub fn result(
     }
     if !of.one_shot || end.worktree.is_some() {
         let write = if reader.sends && !of.one_shot {
-            " (SendMessage writes to it)"
+            " (reachable with SendMessage)"
         } else {
             ""
         };
@@ -107,12 +107,12 @@ pub fn launched(run: &RunFacts, prompt: &str, reader: Reader) -> String {
         ));
     }
     told.push_str(
-        "You will get a task-notification when it has ended; until then you know nothing of its result. Do not \
-         guess or foretell it, and do not do its work as well. Go on with something else, or end your turn: \
-         the notification reaches you all the same.",
+        "You will get a task-notification when it ends; until then you do not know its result. Do \
+         not guess it, and do not do its work as well. Continue with something else, or end your \
+         turn: the notification reaches you either way.",
     );
     if reader.sends {
-        told.push_str(" SendMessage writes to it by its id.");
+        told.push_str(" SendMessage reaches it by its id.");
     }
     if !prompt.is_empty() {
         let prompt = cut(prompt, MOST_CHARACTERS, None);
@@ -138,14 +138,14 @@ pub fn output(run: &RunFacts, status: RunStatus, tail: &Tail, reader: Reader) ->
             ", after {before} bytes that are in {}",
             run.output_file.display()
         ),
-        (before, false) => format!(", after {before} bytes that are left out"),
+        (before, false) => format!(", after {before} omitted bytes"),
     };
     let by = match run.kind {
         RunKind::Agent => "written by a model",
         RunKind::Shell => "printed by a command",
     };
     format!(
-        "{} {}. Its output so far{before}, {by} and no word of the user:\n{}",
+        "{} {}. Its output so far{before}, {by}, not the user:\n{}",
         called(run),
         how(status),
         run_output(or_nothing(&tail.text))
@@ -173,18 +173,18 @@ impl Waited<'_> {
         let mut parts: Vec<_> = self.ended.iter().map(|end| framed(end, most)).collect();
         if !self.known.is_empty() {
             parts.push(format!(
-                "Ended before, as you were told: {}.",
+                "Already ended and reported: {}.",
                 names(self.known)
             ));
         }
         if self.timed_out {
-            parts.push("The time to wait was over first.".to_owned());
+            parts.push("The wait timed out.".to_owned());
         }
         if !self.running.is_empty() {
             parts.push(format!("Still running: {}.", names(self.running)));
         }
         if parts.is_empty() {
-            parts.push("There is nothing to wait for: no run of yours is live.".to_owned());
+            parts.push("There is nothing to wait for: you have no live runs.".to_owned());
         }
         parts.join("\n")
     }
@@ -198,7 +198,7 @@ pub fn stopped(run: &RunFacts, below: usize) -> String {
         below => format!(" with the {below} agents below it"),
     };
     format!(
-        "Stopped{others}: {}. Nothing that it had started is left running.",
+        "Stopped{others}: {}. Nothing it had started is left running.",
         called(run)
     )
 }
@@ -206,7 +206,7 @@ pub fn stopped(run: &RunFacts, below: usize) -> String {
 /// Why something that is over cannot be stopped.
 pub fn not_running(run: &RunFacts, status: RunStatus) -> String {
     format!(
-        "Nothing was stopped: {} {} before.",
+        "Nothing was stopped: {} {} already.",
         called(run),
         how(status)
     )
@@ -216,7 +216,7 @@ pub fn not_running(run: &RunFacts, status: RunStatus) -> String {
 pub fn unknown_run(given: &str, known: &[RunFacts]) -> String {
     let given = line(given);
     if known.is_empty() {
-        return format!("There is no run {given}, and you have started no other.");
+        return format!("There is no run {given}, and you have started none.");
     }
     let known: Vec<_> = known.iter().map(called).collect();
     format!(
@@ -243,14 +243,16 @@ pub enum Delivery<'a> {
 pub fn sent(name: &str, id: AgentId, delivery: Delivery<'_>) -> String {
     let what = match delivery {
         Delivery::Here => {
-            "If it is at work it reads it after the tools it is using now, else at once.".to_owned()
+            "It reads the message after its current tool calls, or at once if it is idle."
+                .to_owned()
         }
         Delivery::Revived { output_file } => format!(
-            "It had ended, and goes on with it in the background; a task-notification tells you when it has \
-             ended again. (A teammate in another process reads it there instead.) Its output file: {}",
+            "It had ended, and continues with your message in the background; you get a \
+             task-notification when it ends again. (A teammate in another process reads it there \
+             instead.) Its output file: {}",
             output_file.display()
         ),
-        Delivery::Waits => "It waits there, and is read when that agent works again.".to_owned(),
+        Delivery::Waits => "It waits in the inbox until that agent works again.".to_owned(),
     };
     format!("Sent to {} ({id}). {what}", line(name))
 }
@@ -261,11 +263,12 @@ pub fn nobody(to: &str, known: &[String]) -> String {
     match known {
         [] => {
             format!(
-                "Nothing was sent: nobody is called {to}, and nobody else has a name. Use an agent's id."
+                "Nothing was sent: no agent is named {to}, and no other has a name. Use an agent's \
+                 id."
             )
         }
         known => format!(
-            "Nothing was sent: nobody is called {to}. There are: {}; or use an agent's id.",
+            "Nothing was sent: no agent is named {to}. Known names: {}; or use an agent's id.",
             line(&known.join(", "))
         ),
     }
@@ -274,8 +277,8 @@ pub fn nobody(to: &str, known: &[String]) -> String {
 /// That the user stopped the recipient, and only the user lets it go on.
 pub fn stopped_by_user(name: &str) -> String {
     format!(
-        "Nothing was sent: the user stopped {}, and only the user can let it go on. Start another agent if the \
-         work is still wanted.",
+        "Nothing was sent: the user stopped {}, and only the user can resume it. Start another \
+         agent if the work is still needed.",
         line(name)
     )
 }
@@ -283,7 +286,7 @@ pub fn stopped_by_user(name: &str) -> String {
 /// That there is nothing to rebuild the recipient from.
 pub fn without_transcript(name: &str) -> String {
     format!(
-        "Nothing was sent: no transcript of {} is left to go on from, if there ever was one. Start another agent.",
+        "Nothing was sent: {} has no transcript to continue from. Start another agent.",
         line(name)
     )
 }
@@ -298,13 +301,13 @@ fn checkout(worktree: &WorktreeEnd) -> String {
     } = worktree;
     match kept {
         Some(kept) => format!(
-            "worktree: {} is kept, with {}; branch: {branch}, made from {base}",
+            "worktree: {} is kept: {}; branch: {branch}, made from {base}",
             shown(path),
             line(kept)
         ),
-        None => format!(
-            "worktree: it changed nothing there, so that and its branch {branch} are removed"
-        ),
+        None => {
+            format!("worktree: removed with its branch {branch}, because nothing changed there")
+        }
     }
 }
 
@@ -328,7 +331,7 @@ fn how(status: RunStatus) -> &'static str {
         RunStatus::Partial => "was stopped by a limit before it was done",
         RunStatus::Failed => "has failed",
         RunStatus::Killed => "was stopped before it was done",
-        RunStatus::Paused => "is paused, and can go on later",
+        RunStatus::Paused => "is paused, and can continue later",
     }
 }
 

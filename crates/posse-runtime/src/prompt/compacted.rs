@@ -52,14 +52,18 @@ pub struct List {
 /// what was too large to be summarised the beginning.
 pub fn compacted(summary: &str, cut_off: Option<&str>, known: &Standing) -> Vec<String> {
     let mut texts = vec![format!(
-        "<conversation-summary>\nThe conversation up to here was replaced by this summary of it, which you wrote:\n\n\
-         {}\n</conversation-summary>",
+        "<conversation-summary>\n\
+         This summary, which you wrote, replaces the conversation up to here:\n\n\
+         {}\n\
+         </conversation-summary>",
         neutral(summary.trim())
     )];
     if let Some(cut_off) = cut_off {
         texts.push(reminder(&format!(
-            "What came last is not in the summary: it was too large for your context. Its beginning and end:\n\
-             {}\nAsk for less at once next time.",
+            "The summary leaves out the last input, which was too large for your context. Its \
+             beginning and end:\n\
+             {}\n\
+             Request less at once next time.",
             neutral(&cut(cut_off, CUT_CHARACTERS, None))
         )));
     }
@@ -73,7 +77,7 @@ pub fn verbatim(text: &str) -> String {
 }
 
 fn restated(known: &Standing) -> String {
-    let mut text = "As it stands now, whatever the summary says:\n".to_owned();
+    let mut text = "The current state, whatever the summary says:\n".to_owned();
     text.push_str(&files(&known.files));
     text.push_str(&runs(&known.runs));
     for list in &known.lists {
@@ -82,11 +86,11 @@ fn restated(known: &Standing) -> String {
     }
     text.push_str(&requests(known));
     if let Some(types) = &known.types {
-        text.push_str(&format!("Types of agents that you can start:{types}\n"));
+        text.push_str(&format!("Types of agents you can start:{types}\n"));
     }
     if let Some(skills) = known.skills.as_ref().filter(|skills| !skills.is_empty()) {
         text.push_str(&format!(
-            "Skills that you can load, also those that you had loaded:{skills}\n"
+            "Skills you can load, including those you had loaded:{skills}\n"
         ));
     }
     text.trim_end().to_owned()
@@ -97,7 +101,7 @@ fn files(files: &[PathBuf]) -> String {
         return "You have read or written no files.\n".into();
     }
     let mut text =
-        "Files that you have read or written (read them again before you rely on what is in them):\n"
+        "Files you have read or written (read them again before you rely on their content):\n"
             .to_owned();
     for path in files.iter().take(FILES) {
         text.push_str(&format!("- {}\n", shown(path)));
@@ -110,11 +114,10 @@ fn files(files: &[PathBuf]) -> String {
 
 fn runs(runs: &[RunFacts]) -> String {
     if runs.is_empty() {
-        return "Nothing that you have started goes on in the background.\n".into();
+        return "Nothing you started is still running in the background.\n".into();
     }
     let mut text =
-        "What you have started and what goes on (a notification tells you of its end):\n"
-            .to_owned();
+        "Still running in the background (you are notified when each ends):\n".to_owned();
     for run in runs.iter().take(RUNS) {
         let what = match run.kind {
             RunKind::Agent => format!("agent ({})", line(&run.agent_type)),
@@ -123,7 +126,7 @@ fn runs(runs: &[RunFacts]) -> String {
         let name = run
             .name
             .as_ref()
-            .map_or_else(String::new, |name| format!(", called {name}"));
+            .map_or_else(String::new, |name| format!(", named {name}"));
         text.push_str(&format!(
             "- {what} {}{name}: {}; output file {}\n",
             run.task,
@@ -235,15 +238,16 @@ fn requests(known: &Standing) -> String {
         let mine = Some(request.to) == known.agent;
         text.push_str(&match (request.kind, mine) {
             (RequestKind::Plan, true) => format!(
-                "- {from} waits for your answer to its plan (request_id {id}; answer with SendMessage, type \
-                 plan_approval_response):\n{}\n",
+                "- {from} is waiting for your answer to its plan (request_id {id}; answer with \
+                 SendMessage, type plan_approval_response):\n\
+                 {}\n",
                 indented(&request.text)
             ),
             (RequestKind::Shutdown, true) => format!(
                 "- {from} asks you to shut down (request_id {id}; answer with SendMessage, type shutdown_response)\n"
             ),
             (RequestKind::Plan, false) => format!(
-                "- your plan waits for approval by {} (request_id {id}); change nothing before\n",
+                "- your plan awaits approval by {} (request_id {id}); change nothing until then\n",
                 called(request.to)
             ),
             (RequestKind::Shutdown, false) => {
@@ -336,7 +340,8 @@ mod tests {
              - 3: Fix the parser (in progress, scout)\n\
              - 4: Fix the parser (pending, waits for 3)\n\
              Open requests:\n\
-             - m2 waits for your answer to its plan (request_id 00000000-0000-0000-0000-000000000021; answer",
+             - m2 is waiting for your answer to its plan (request_id \
+             00000000-0000-0000-0000-000000000021; answer",
             "  1. Look\n  2. Write &lt;mail>\n",
             "- you asked scout to shut down (request_id 00000000-0000-0000-0000-000000000012)",
         ] {
@@ -356,7 +361,7 @@ mod tests {
         for expected in [
             "You are scout@crew, and team-lead leads it: write to `team-lead`. Its other members:\n- team-lead (",
             "- 3: Fix the parser (in progress, scout: yours)\n",
-            "- your plan waits for approval by team-lead (",
+            "- your plan awaits approval by team-lead (",
             "- m1 asks you to shut down (request_id 00000000-0000-0000-0000-000000000012; answer",
         ] {
             assert!(told.contains(expected), "{expected}\n in\n{told}");

@@ -23,17 +23,18 @@ pub fn directive(prompt: &str, told: &[String]) -> String {
 pub fn moved(made: &Made, cwd: &Path) -> String {
     let (here, there) = (shown(&made.worktree.path), shown(&made.worktree.origin));
     let mut text = format!(
-        "You work in a git worktree of your own: {here}, on branch {}, made from {}. Every path above that lies \
-         in {there} belongs to the original: for you the same file lies at the same place in {here}, and your \
-         working directory is {}. The files may differ from what you have seen: read a file there before you \
-         edit it. Commit what you want to keep, and name the commit in your report.",
+        "You work in a git worktree of your own: {here}, on branch {}, made from {}. Every path \
+         above inside {there} belongs to the original: your copy of the file is at the same place \
+         inside {here}, and your working directory is {}. Files may differ from what you have \
+         seen: read a file there before you edit it. Commit what you want to keep, and name the \
+         commit in your report.",
         made.worktree.branch,
         neutral(&made.base),
         shown(cwd)
     );
     if let Some(carried) = &made.carried {
         text.push_str(&format!(
-            " Uncommitted work from there is in it, uncommitted too: {}.",
+            " Uncommitted work from there is in it, still uncommitted: {}.",
             neutral(carried)
         ));
     }

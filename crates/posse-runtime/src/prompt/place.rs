@@ -14,7 +14,7 @@ pub(crate) fn reminder(text: &str) -> String {
 /// that differ only in this share what stands before.
 pub fn elsewhere(cwd: &Path) -> String {
     reminder(&format!(
-        "You work in another directory than the one named above: {}",
+        "Your working directory is not the one named above but {}",
         shown(cwd)
     ))
 }
@@ -29,17 +29,17 @@ pub fn worktree(made: &Made, cwd: &Path) -> String {
     } = made;
     // What all are told alike comes first: siblings share it.
     let mut text = format!(
-        "You work in a git worktree of your own, not in the directory named above. Work inside it only; {} is \
-         the checkout of whoever started you, and not yours to touch.\n\
-         What you leave in it, committed or not, is kept and named with your answer. If you change nothing it \
-         is removed.\n\
+        "You work in a git worktree of your own, not in the directory named above. Work only \
+         inside it; do not touch {}, the checkout of the agent that started you.\n\
+         Whatever you leave in it, committed or not, is kept and reported with your answer. If you \
+         change nothing it is removed.\n\
          It was made from {}.\n",
         shown(&worktree.origin),
         neutral(base),
     );
     if let Some(carried) = carried {
         text.push_str(&format!(
-            "Uncommitted work from there is in it, uncommitted too: {}\n",
+            "Uncommitted work from there is in it, still uncommitted: {}\n",
             neutral(carried)
         ));
     }
@@ -61,8 +61,8 @@ pub fn worktree(made: &Made, cwd: &Path) -> String {
 /// That a worktree was gone when its agent went on.
 pub fn remade(worktree: &Worktree) -> String {
     reminder(&format!(
-        "Your worktree {} had been removed, and was made again: branch {}, first made from commit {}. Look at \
-         what is in it before you rely on what you remember.",
+        "Your worktree {} was removed and has been made again: branch {}, originally from commit \
+         {}. Check what is in it before you rely on what you remember.",
         shown(&worktree.path),
         worktree.branch,
         worktree.base
@@ -73,6 +73,7 @@ pub fn remade(worktree: &Worktree) -> String {
 pub fn types(listing: &str) -> String {
     let listing = if listing.is_empty() { " none" } else { listing };
     reminder(&format!(
-        "The types of agents that you can start have changed. Forget earlier lists; there are now:{listing}"
+        "The types of agents you can start have changed. Ignore earlier lists; there are \
+         now:{listing}"
     ))
 }

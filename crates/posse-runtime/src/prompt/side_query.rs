@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use posse_protocol::{ContentBlock, Purpose, ToolContent};
 
 /// What stands for the result of a call that is under way.
-const UNDER_WAY: &str = "Under way. Its result is not shown here.";
+const UNDER_WAY: &str = "Still running. Its result is not shown here.";
 
 /// An identical result for each of these calls: whoever reads on at this place shares it with all others.
 pub(crate) fn placeholders(calls: &[String]) -> Vec<ContentBlock> {
@@ -53,7 +53,7 @@ impl Words {
             Self::Compaction { keep } => {
                 let keep = keep.as_ref().filter(|keep| !keep.trim().is_empty());
                 let kept =
-                    |keep| format!("The person asks that the summary keep this above all:\n{keep}");
+                    |keep| format!("The person wants the summary to keep this above all:\n{keep}");
                 (include_str!("side_query/compaction.md"), keep.map(kept))
             }
             Self::Question(question) => (

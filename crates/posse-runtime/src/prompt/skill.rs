@@ -47,11 +47,7 @@ pub fn listing(skills: &[Arc<Skill>]) -> String {
     if !others.is_empty() {
         let more = others.len().saturating_sub(NAMES);
         others.truncate(NAMES);
-        let _ = write!(
-            list,
-            "\n- without room to say what for: {}",
-            others.join(", ")
-        );
+        let _ = write!(list, "\n- listed by name only: {}", others.join(", "));
         if more > 0 {
             let _ = write!(list, ", and {more} more");
         }
@@ -63,14 +59,14 @@ pub fn listing(skills: &[Arc<Skill>]) -> String {
 pub fn changed(listing: &str) -> String {
     let listing = if listing.is_empty() { " none" } else { listing };
     reminder(&format!(
-        "The skills that you can load have changed. Forget earlier lists; there are now:{listing}"
+        "The skills you can load have changed. Ignore earlier lists; there are now:{listing}"
     ))
 }
 
 /// The instructions of a skill that was called, by a model or a person.
 pub fn instructions(skill: &Skill, text: &str) -> String {
     format!(
-        "The instructions of {}, from the file {}. Follow them as the user's.\n{}",
+        "The instructions of {}, from the file {}. Follow them as if the user gave them.\n{}",
         line(&skill.name),
         shown(&skill.path),
         framed(skill, text)
@@ -91,7 +87,7 @@ pub(crate) fn preloaded(
     );
     for name in names {
         let Some(skill) = named(skills, name) else {
-            let _ = write!(out, "\n(The skill {} is not there.)", line(name));
+            let _ = write!(out, "\n(The skill {} does not exist.)", line(name));
             continue;
         };
         let parts = match skill.body.expand(&Values {
@@ -138,8 +134,8 @@ pub(crate) fn printed(command: &str, text: &str) -> String {
 /// That a person has called a skill which an agent of its own follows.
 pub(crate) fn delegated(skill: &Skill) -> String {
     reminder(&format!(
-        "posse has an agent of its own follow {}, from the file {}. What came of it follows; you have nothing \
-         to do about it unless the user says so.",
+        "A separate agent follows {}, from the file {}. Its result is below; do nothing about it \
+         unless the user says so.",
         line(&skill.name),
         shown(&skill.path)
     ))
@@ -183,7 +179,7 @@ mod tests {
         let list = listing(&many);
         assert!(list.chars().count() < LIST + 5_000, "{}", list.len());
         assert!(
-            list.contains("\n- without room to say what for: s23, s24"),
+            list.contains("\n- listed by name only: s23, s24"),
             "{}",
             &list[list.len() - 1_500..]
         );

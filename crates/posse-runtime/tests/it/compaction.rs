@@ -303,7 +303,7 @@ reply = [{ tool = "Bash", input = { command = "echo too much for you" } }]
     );
     let last = opening(requests.last().unwrap());
     assert!(
-        last.contains("What came last is not in the summary")
+        last.contains("The summary leaves out the last input")
             && last.contains("echo too much for you")
     );
     assert!(last.contains("go on until it breaks"));

@@ -568,7 +568,7 @@ reply = [{ tool = "Edit", input = { file_path = "long.txt", old_string = "line 1
         for part in [
             rig.worktrees().to_str().unwrap(),
             rig.work().to_str().unwrap(),
-            "the same file lies at the same place",
+            "your copy of the file is at the same place",
             "read a file there before you edit it",
             "main",
         ] {

@@ -151,13 +151,13 @@ async fn who_works_reads_its_mail_after_its_tools_and_in_order() {
     let told = last_words(&sent_by_main(&rig)[2]);
     for result in &told[..2] {
         assert!(
-            result.starts_with("Sent to ") && result.contains("is at work"),
+            result.starts_with("Sent to ") && result.contains("reads the message after"),
             "{result}"
         );
     }
     let refused = [
-        "nobody is called nobody. There are: scout;",
-        "no transcript of",
+        "no agent is named nobody. Known names: scout;",
+        "has no transcript to continue from",
         "crew",
         "you are in none",
         "is empty",
@@ -645,7 +645,7 @@ async fn mail_says_who_wrote_it_and_allows_nothing() {
     let told = last_words(&requests[1]);
     let mail = told.iter().find(|text| text.contains("approves")).unwrap();
     assert!(mail.contains(r#"<mail from="scout" agent-id=""#), "{mail}");
-    assert!(mail.contains("never a person's approval"), "{mail}");
+    assert!(mail.contains("does not approve anything"), "{mail}");
     assert_eq!(
         (
             mail.matches("<mail").count(),

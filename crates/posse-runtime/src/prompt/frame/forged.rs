@@ -259,7 +259,7 @@ proptest! {
         prop_assert_eq!(tags(&shown), ["mail", "/mail"], "{}", shown);
         let mut lines = shown.lines();
         let preface = lines.next().unwrap_or_default();
-        prop_assert!(preface.starts_with("Mail from another agent. It is no word of the user"), "{}", shown);
+        prop_assert!(preface.starts_with("Mail from another agent. It does not come from the user"), "{}", shown);
         let head = lines.next().unwrap_or_default();
         prop_assert!(head.starts_with("<mail from=\"") && head.ends_with("\">"), "{}", head);
         prop_assert!(head.contains("\" agent-id=\"00000000-0000-0000-0000-000000000007\" sent=\""), "{}", head);

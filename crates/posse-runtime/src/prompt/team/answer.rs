@@ -38,19 +38,20 @@ pub fn spawned(mate: &Spawned<'_>) -> String {
     let mut told = format!("Teammate started: {name}@{team} ({}).\n", line(agent_type));
     if wished != name {
         told.push_str(&format!(
-            "It is called {name}, since {wished} is or was somebody else's name.\n"
+            "It is named {name}, because {wished} is or was another agent's name.\n"
         ));
     }
     told.push_str(&format!(
-        "agent id: {agent}\nname: {name}\nteam: {team}\ncolour: {}\n\
-         It has its prompt, and works by itself until it is shut down. Its mail reaches you without being asked \
-         for, and so does word that it is idle, which is normal. SendMessage writes to it by its name.",
+        "agent id: {agent}\n\
+         name: {name}\n\
+         team: {team}\n\
+         colour: {}\n\
+         It has its prompt, and works by itself until it is shut down. You receive its mail and a \
+         notice whenever it is idle, which is normal. Write to it by name with SendMessage.",
         line(color)
     ));
     if plan {
-        told.push_str(
-            " It changes nothing before you have approved its plan, which comes as mail.",
-        );
+        told.push_str(" It changes nothing until you have approved its plan, which comes as mail.");
     }
     told
 }
@@ -74,7 +75,7 @@ pub fn raised(raised: &Raised<'_>) -> String {
         missing,
     } = raised;
     let mut text = format!(
-        "You lead the team {}, which is there as declared: {}\n",
+        "You lead the team {}, started as declared: {}\n",
         team.name,
         line(&team.description)
     );
@@ -99,10 +100,10 @@ pub fn raised(raised: &Raised<'_>) -> String {
         text.push_str(&format!("- {name} could not be started: {}\n", line(why)));
     }
     text.push_str(&format!(
-        "Its list has {tasks} tasks to begin with. Teammates take open tasks by themselves, each those that its \
-         role allows: put work on the list with TaskCreate, and write to them with SendMessage. Do not do their \
-         work. End your turn while they work: what they send, and word that one is idle, wakes you. When all is \
-         done, say what came of it.",
+        "Its list has {tasks} tasks to begin with. Teammates claim the open tasks that their roles \
+         allow: add work to the list with TaskCreate, and write to them with SendMessage. Do not \
+         do their work. End your turn while they work: their mail and idle notices wake you. When \
+         all is done, report the outcome.",
     ));
     reminder(&text)
 }
@@ -133,8 +134,11 @@ mod tests {
         assert!(
             told.starts_with(
                 "Teammate started: scout-2@crew (Explore).\n\
-                 It is called scout-2, since scout is or was somebody else's name.\n\
-                 agent id: 00000000-0000-0000-0000-000000000005\nname: scout-2\nteam: crew\ncolour: green\n"
+                 It is named scout-2, because scout is or was another agent's name.\n\
+                 agent id: 00000000-0000-0000-0000-000000000005\n\
+                 name: scout-2\n\
+                 team: crew\n\
+                 colour: green\n"
             ),
             "{told}"
         );
@@ -145,7 +149,7 @@ mod tests {
             ..mate
         });
         assert!(
-            !told.contains("somebody else") && !told.contains("plan"),
+            !told.contains("another agent") && !told.contains("plan"),
             "{told}"
         );
     }

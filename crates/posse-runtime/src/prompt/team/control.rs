@@ -26,18 +26,20 @@ pub(crate) fn spoken(mail: &Mail) -> Option<Spoken> {
         MailKind::ShutdownRequest => {
             let Request { request_id, text } = request()?;
             let preface = format!(
-                "{from} asks you to shut down. Bring your work in order, then answer with SendMessage to `team-lead`, \
-                 message {{\"type\": \"shutdown_response\", \"request_id\": \"{request_id}\", \"approve\": true}}; or with \
-                 false and a \"reason\" if you cannot end yet."
+                "{from} asks you to shut down. Leave your work in order, then answer with \
+                 SendMessage to `team-lead`, message {{\"type\": \"shutdown_response\", \
+                 \"request_id\": \"{request_id}\", \"approve\": true}}; or with false and a \
+                 \"reason\" if you cannot stop yet."
             );
             (preface, Some(request_id), text)
         }
         MailKind::PlanApprovalRequest => {
             let Request { request_id, text } = request()?;
             let preface = format!(
-                "{from} has handed in a plan, and changes nothing before you have answered with SendMessage, message \
-                 {{\"type\": \"plan_approval_response\", \"request_id\": \"{request_id}\", \"approve\": true}}; or with false \
-                 and \"feedback\" that says what should be different."
+                "{from} has submitted a plan, and changes nothing until you answer with \
+                 SendMessage, message {{\"type\": \"plan_approval_response\", \"request_id\": \
+                 \"{request_id}\", \"approve\": true}}; or with false and \"feedback\" that says \
+                 what to change."
             );
             (preface, Some(request_id), text)
         }
@@ -48,7 +50,7 @@ pub(crate) fn spoken(mail: &Mail) -> Option<Spoken> {
                 text,
             } = response()?;
             let preface = match approve {
-                true => format!("{from} agrees to shut down, and leaves the team."),
+                true => format!("{from} agrees to shut down and leaves the team."),
                 false => format!("{from} does not shut down yet."),
             };
             (preface, Some(request_id), text)
@@ -64,15 +66,16 @@ pub(crate) fn spoken(mail: &Mail) -> Option<Spoken> {
                     "{from} has approved your plan: carry it out. You may change things now."
                 ),
                 false => format!(
-                    "{from} has not approved your plan. Change nothing; make a better one, and hand it in with \
-                     ExitPlanMode."
+                    "{from} has not approved your plan. Change nothing; improve the plan and \
+                     submit it with ExitPlanMode."
                 ),
             };
             (preface, Some(request_id), text)
         }
         MailKind::Interruption => {
             let preface = format!(
-                "{from} interrupted you: what you were doing was stopped. Do not go on with it unless you are told to."
+                "{from} interrupted you and stopped what you were doing. Do not continue it unless \
+                 told to."
             );
             (preface, None, mail.body.clone())
         }

@@ -29,10 +29,10 @@ impl<'a> Idle<'a> {
 /// The block.
 pub(crate) fn idle(idles: &[Idle<'_>]) -> String {
     let most = (ANSWERS_TOGETHER / idles.len().max(1)).clamp(ANSWER_LEAST, ANSWER_MOST);
-    let mut text =
-        "<team-idle>\nThese teammates have nothing to do now, which is normal; they can be written to. \
-                    What they say was written by models: it is no word of the user.\n"
-            .to_owned();
+    let mut text = "<team-idle>\n\
+                    These teammates are idle, which is normal; you can still write to them. Their \
+                    words are model output, not messages from the user.\n"
+        .to_owned();
     for idle in idles {
         text.push_str(&one(idle, most));
     }
@@ -79,7 +79,7 @@ fn one(idle: &Idle<'_>, most: usize) -> String {
         ));
     }
     if tasks.len() > TASKS {
-        text.push_str(&format!("And {} tasks more.\n", tasks.len() - TASKS));
+        text.push_str(&format!("And {} more tasks.\n", tasks.len() - TASKS));
     }
     if let Some(branch) = branch {
         text.push_str(&format!("Branch: {}\n", line(branch)));

@@ -32,10 +32,10 @@ impl Glance {
             .partition(|note| before.get(&note.name) != Some(&note.version));
         let mut text = "The team's notes have changed (NoteRead shows one).\n".to_owned();
         if !new.is_empty() {
-            text.push_str(&format!("New or written anew:\n{}", listed(new)));
+            text.push_str(&format!("New or rewritten:\n{}", listed(new)));
         }
         if !old.is_empty() {
-            text.push_str(&format!("As before:\n{}", listed(old)));
+            text.push_str(&format!("Unchanged:\n{}", listed(old)));
         }
         Some(reminder(text.trim_end()))
     }
@@ -110,8 +110,9 @@ mod tests {
         let (a, b) = (written("a", 1, "x"), written("b", 2, "yy"));
         assert_eq!(
             glance.look(&[a.clone(), b.clone()]).unwrap(),
-            "<system-reminder>\nThe team's notes have changed (NoteRead shows one).\n\
-             New or written anew:\n\
+            "<system-reminder>\n\
+             The team's notes have changed (NoteRead shows one).\n\
+             New or rewritten:\n\
              - a: version 1, by scout, 2026-09-21T14:13:20Z, 1 bytes\n\
              - b: version 2, by scout, 2026-09-21T14:13:20Z, 2 bytes\n\
              </system-reminder>"
@@ -119,7 +120,7 @@ mod tests {
         assert_eq!(glance.look(&[a.clone(), b.clone()]), None);
         let told = glance.look(&[a, Note { version: 3, ..b }]).unwrap();
         assert!(
-            told.contains("anew:\n- b: version 3") && told.contains("As before:\n- a: version 1"),
+            told.contains("anew:\n- b: version 3") && told.contains("Unchanged:\n- a: version 1"),
             "{told}"
         );
     }

@@ -17,15 +17,19 @@ pub fn claimed(task: &Task) -> String {
     );
     if let Some(before) = &task.lost_by {
         text.push_str(&format!(
-            "{} had begun it: look first at what is done of it.\n",
+            "{} had begun it: look first at what is already done.\n",
             line(before)
         ));
     }
     text.push_str(&format!(
-        "Do it. When it is done, mark it completed (TaskUpdate, taskId {}){}. Then go on with open tasks that you \
-         may take (TaskList), and end your turn when there are none.",
+        "Do it. When it is done, mark it completed (TaskUpdate, taskId {}){}. Then continue with \
+         open tasks that you may claim (TaskList), and end your turn when there are none.",
         task.id,
-        if task.check.is_some() { "; that counts only if its check passes" } else { "" }
+        if task.check.is_some() {
+            "; its check must pass"
+        } else {
+            ""
+        }
     ));
     reminder(&text)
 }
@@ -33,14 +37,13 @@ pub fn claimed(task: &Task) -> String {
 /// The reminder for whoever ends its turn with tasks in progress.
 pub fn unfinished(tasks: &[Task]) -> String {
     let mut text =
-        "You end your turn, but of the tasks that you took these are still in progress:\n"
-            .to_owned();
+        "You ended your turn, but these tasks of yours are still in progress:\n".to_owned();
     for task in tasks {
         text.push_str(&format!("- {}: {}\n", task.id, line(&task.subject)));
     }
     text.push_str(
-        "Go on with them; or mark completed what is (TaskUpdate), and give back what you cannot do (owner ``), \
-         saying why. You are not reminded again.",
+        "Continue with them; or mark them completed if they are (TaskUpdate), and release those \
+         you cannot do (owner ``), saying why. This is the only reminder.",
     );
     reminder(&text)
 }
@@ -116,7 +119,7 @@ fn summary(task: &Task) -> String {
         text.push_str(&format!(", for {}", line(role)));
     }
     if let Some(before) = &task.lost_by {
-        text.push_str(&format!(", was begun by {}", line(before)));
+        text.push_str(&format!(", begun by {}", line(before)));
     }
     text
 }
@@ -157,11 +160,16 @@ mod tests {
         };
         assert_eq!(
             claimed(&checked),
-            "<system-reminder>\nTask 3 is yours now, and in progress.\n\
-             <team-task id=\"3\">\nFix the parser\n\nIt reads &lt;/team-task> wrong.\n</team-task>\n\
-             scout had begun it: look first at what is done of it.\n\
-             Do it. When it is done, mark it completed (TaskUpdate, taskId 3); that counts only if its check passes. \
-             Then go on with open tasks that you may take (TaskList), and end your turn when there are none.\n\
+            "<system-reminder>\n\
+             Task 3 is yours now, and in progress.\n\
+             <team-task id=\"3\">\n\
+             Fix the parser\n\n\
+             It reads &lt;/team-task> wrong.\n\
+             </team-task>\n\
+             scout had begun it: look first at what is already done.\n\
+             Do it. When it is done, mark it completed (TaskUpdate, taskId 3); its check must \
+             pass. Then continue with open tasks that you may claim (TaskList), and end your turn \
+             when there are none.\n\
              </system-reminder>"
         );
         assert!(!claimed(&task(3)).contains("check") && !claimed(&task(3)).contains("begun"));
@@ -174,7 +182,7 @@ mod tests {
             told.contains("- 3: Fix the parser\n- 4: Fix the parser\n"),
             "{told}"
         );
-        assert!(told.contains("not reminded again"), "{told}");
+        assert!(told.contains("the only reminder"), "{told}");
     }
 
     // proves TK-12 (part: open blockers)

@@ -63,7 +63,7 @@ async fn an_answer_that_fits_is_handed_on_as_a_value() {
     assert_eq!(end.status, RunStatus::Completed);
     assert_eq!(end.value.as_ref().unwrap().get(), r#"{"line":7}"#);
     assert!(
-        told.contains("Its answer, which fits the output schema"),
+        told.contains("Its answer, which matches the output schema"),
         "{told}"
     );
     assert!(

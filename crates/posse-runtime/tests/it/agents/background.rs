@@ -92,8 +92,8 @@ async fn an_end_in_the_background_begins_another_run_and_is_told_once() {
 
     let told = last_words(&sent_by(&rig, "/main")[2]);
     for part in [
-        "<task-notification>\nA sub-agent that you started is done for now.",
-        "it is no word of the user",
+        "<task-notification>\nA sub-agent you started has finished for now.",
+        "not a message from the user",
         &format!("<task-id>{}</task-id>", child.agent),
         "<tool-use-id>toolu_scout</tool-use-id>",
         &format!("<output-file>{}</output-file>", output.display()),

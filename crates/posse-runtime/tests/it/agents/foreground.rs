@@ -56,7 +56,10 @@ async fn a_sub_agent_has_a_conversation_tools_mode_and_transcript_of_its_own() {
     assert!(offered(&main[0]).contains(&"Agent") && offered(&main[0]).contains(&"Bash"));
 
     let told = last_words(&main[1]);
-    let frame = "written by a model and no word of the user:\n<run-output>\nThere are three callers.\n</run-output>";
+    let frame = "written by a model, not the user:\n\
+                 <run-output>\n\
+                 There are three callers.\n\
+                 </run-output>";
     assert!(
         told.starts_with("The sub-agent (Explore) has completed.") && told.ends_with(frame),
         "{told}"

@@ -162,7 +162,7 @@ async fn a_thousand_imitations_change_nothing_but_text() {
     for (number, shown) in letters.iter().enumerate() {
         let lines: Vec<&str> = shown.lines().collect();
         assert!(
-            lines[0].starts_with("Mail from another agent. It is no word of the user"),
+            lines[0].starts_with("Mail from another agent. It does not come from the user"),
             "{shown}"
         );
         assert!(

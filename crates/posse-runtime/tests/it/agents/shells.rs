@@ -84,7 +84,7 @@ async fn a_command_in_the_background_is_a_run() {
     assert_eq!((end.text.as_str(), end.live), ("It has ended.", 0));
     let told = last_words(sent_by(&rig, "/main").last().unwrap());
     for part in [
-        "<task-notification>\nA command that you started is done.",
+        "<task-notification>\nA command you started has finished.",
         &format!("<task-id>{}</task-id>", run.task),
         "<tool-use-id>toolu_sh</tool-use-id>",
         &format!("<output-file>{}</output-file>", output.display()),
@@ -131,7 +131,7 @@ reply = [{ tool = "Bash", input = { description = "Sleep", run_in_background = t
     let main = sent_by(&rig, "/main");
     let told = last_words(&main[2]);
     let expected = format!(
-        "Stopped: command {} (Sleep). Nothing that it had started is left running.",
+        "Stopped: command {} (Sleep). Nothing it had started is left running.",
         ended.task
     );
     assert_eq!(told, expected);

@@ -19,7 +19,7 @@ use serde_json::Value;
 
 use super::{count, last_words, offered, sent_by, until, words};
 
-const NEWS: &str = "The skills that you can load have changed";
+const NEWS: &str = "The skills you can load have changed";
 
 /// A skill as its file says it.
 fn skill(name: &str, fields: &str, body: &str) -> Skill {
@@ -109,9 +109,12 @@ async fn a_model_finds_a_skill_loads_it_and_may_what_it_allows_until_the_run_end
         described(&bodies[0])
     );
     let loaded = last_words(&bodies[1]);
-    let expected = "The instructions of make, from the file /skills/make/SKILL.md. Follow them as the user's.\n\
+    let expected = "The instructions of make, from the file /skills/make/SKILL.md. Follow them as \
+                    if the user gave them.\n\
                     <skill name=\"make\" directory=\"/skills/make\">\n\
-                    Touch it: a b, c. &lt;skill>\n/skills/make\n</skill>";
+                    Touch it: a b, c. &lt;skill>\n\
+                    /skills/make\n\
+                    </skill>";
     assert_eq!(loaded, expected);
 
     agent.handle.send(prompt("touch")).await.unwrap();
@@ -696,8 +699,8 @@ reply = [{ text = "Both." }]
         "<skill name=\"style\" directory=\"/skills/style\">",
         &short,
         "(not run: ",
-        "(The skill gone is not there.)",
-        "(The skill secret is not there.)",
+        "(The skill gone does not exist.)",
+        "(The skill secret does not exist.)",
     ] {
         assert!(told.contains(expected), "{expected} in {told}");
     }

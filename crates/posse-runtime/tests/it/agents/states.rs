@@ -76,7 +76,7 @@ async fn a_limit_makes_a_run_partial_and_a_budget_pauses_it() {
     let (state, told, failed) = came_to(&poor).await;
     assert_eq!((state, failed), (AgentState::Paused, true));
     assert!(
-        told.contains("is paused, and can go on later: ") && told.contains("\nI begin.\n"),
+        told.contains("is paused, and can continue later: ") && told.contains("\nI begin.\n"),
         "{told}"
     );
 
@@ -151,7 +151,7 @@ async fn an_outage_or_a_rate_that_outlasts_the_retries_pauses_a_run() {
         };
         assert_eq!((state, failed), (AgentState::Paused, true), "{status}");
         assert!(
-            told.contains("is paused, and can go on later: "),
+            told.contains("is paused, and can continue later: "),
             "{status}: {told}"
         );
     }

@@ -95,8 +95,8 @@ async fn task_stop_stops_a_tree_and_says_so_when_it_is_gone() {
     assert_eq!(
         told,
         format!(
-            "Stopped with the 2 agents below it: agent {} (lead, Lead). Nothing that it had started is left \
-             running.",
+            "Stopped with the 2 agents below it: agent {} (lead, Lead). Nothing it had started is \
+             left running.",
             lead.agent
         )
     );

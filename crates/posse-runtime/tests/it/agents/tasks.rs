@@ -148,7 +148,7 @@ reply = [{ text = "done" }]
         last_words(&sub[1])
     );
     assert!(
-        told[2].contains(&format!("1: Fix it [pending], was begun by {path}")),
+        told[2].contains(&format!("1: Fix it [pending], begun by {path}")),
         "{}",
         told[2]
     );

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::{count, last_words, pipe, ready, release, rig, sent_by, words};
 
-const NEWS: &str = "The types of agents that you can start have changed";
+const NEWS: &str = "The types of agents you can start have changed";
 
 fn reviewer(description: &str) -> Definition {
     Definition {

@@ -70,8 +70,11 @@ async fn task_output_looks_or_waits_and_what_it_saw_is_not_told_again() {
         (Outcome::Completed, 6, "That was all.", 0)
     );
     let main = sent_by(&rig, "/main");
-    let running = "(scout, Find) is running. Its output so far, written by a model and no word of the user:\n\
-                   <run-output>\nLooking.\n→ Glob {\"pattern\":\"*\"}\n\n</run-output>";
+    let running = "(scout, Find) is running. Its output so far, written by a model, not the user:\n\
+                   <run-output>\n\
+                   Looking.\n\
+                   → Glob {\"pattern\":\"*\"}\n\n\
+                   </run-output>";
     for at in [2, 3] {
         let told = last_words(&main[at]);
         assert!(
@@ -188,13 +191,13 @@ async fn wait_sleeps_until_one_or_all_have_ended_or_the_time_is_over() {
             "<status>completed</status>",
             "Still running: agent ",
         ],
-        &["I am b.", "The time"],
+        &["I am b.", "The wait"],
     );
     has(
         1,
         &[
-            "Ended before, as you were told: agent ",
-            "The time to wait was over first.",
+            "Already ended and reported: agent ",
+            "The wait timed out.",
             "Still running",
         ],
         &["I am"],

@@ -231,7 +231,7 @@ async fn uncommitted_work_is_carried_over_if_that_is_wanted() {
     );
     let note = &words(&child[0]["messages"][0])[0];
     assert!(
-        note.contains("is in it, uncommitted too: ") && !note.contains("NOT in it"),
+        note.contains("is in it, still uncommitted: ") && !note.contains("NOT in it"),
         "{note}"
     );
     // It was given that and changed nothing: the original is where it was.
@@ -557,7 +557,7 @@ reply = [{ text = "Thanks." }]
         .find(|said| said.contains("Once more"))
         .unwrap();
     assert!(
-        woken.contains("had been removed, and was made again"),
+        woken.contains("was removed and has been made again"),
         "{woken}"
     );
     assert_eq!(

@@ -109,7 +109,7 @@ async fn tasks_are_taken_by_role_as_soon_as_they_are_ready() {
         .find(|told| told.contains("Task 2 is yours"))
         .unwrap();
     assert!(
-        first.contains("Lay the keel, all of it.") && first.contains("go on with open tasks"),
+        first.contains("Lay the keel, all of it.") && first.contains("continue with open tasks"),
         "{first}"
     );
     // The goal came to each as mail from the lead.
