@@ -105,8 +105,8 @@ pub fn built_in() -> Vec<Definition> {
     let general = Definition {
         name: GENERAL_PURPOSE.to_owned(),
         description:
-            "Work of several steps that needs no other type: finding out, changing, checking. \
-                      Has all your tools."
+            "Multi-step work that fits no other type: investigating, changing, checking. Has all \
+                      your tools."
                 .to_owned(),
         prompt: concat!(
             include_str!("../prompt/types/every.md"),
@@ -118,8 +118,8 @@ pub fn built_in() -> Vec<Definition> {
     let explore = Definition {
         name: "Explore".to_owned(),
         description:
-            "Fast search of a code base or of documentation: where something is, who uses it, how \
-                      it hangs together. Changes nothing. Say how thorough it should be."
+            "Fast search of a code base or documentation: where something is, what uses it, how it \
+                      fits together. Changes nothing. Say how thorough it should be."
                 .to_owned(),
         prompt: concat!(
             include_str!("../prompt/types/every.md"),
@@ -132,7 +132,7 @@ pub fn built_in() -> Vec<Definition> {
     let plan = Definition {
         name: "Plan".to_owned(),
         description:
-            "Reads the code and hands in a plan for a change: approach, steps, tests, risks. \
+            "Reads the code and returns a plan for a change: approach, steps, tests, risks. \
                       Changes nothing."
                 .to_owned(),
         prompt: concat!(
@@ -145,10 +145,14 @@ pub fn built_in() -> Vec<Definition> {
     let bash = Definition {
         name: "Bash".to_owned(),
         description:
-            "Runs commands and tells in brief what came of them: builds, tests, git. Has a shell and \
+            "Runs commands and reports the results in brief: builds, tests, git. Has a shell and \
                       nothing else."
                 .to_owned(),
-        prompt: concat!(include_str!("../prompt/types/every.md"), include_str!("../prompt/types/bash.md")).to_owned(),
+        prompt: concat!(
+            include_str!("../prompt/types/every.md"),
+            include_str!("../prompt/types/bash.md")
+        )
+        .to_owned(),
         tools: Some(vec!["Bash".to_owned()]),
         ..Definition::default()
     };

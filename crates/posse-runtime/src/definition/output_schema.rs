@@ -51,22 +51,19 @@ impl Contract {
     /// takes bounded time and space.
     pub fn new(schema: &Value) -> Result<Self, String> {
         if !schema.is_object() && !schema.is_boolean() {
-            return Err("the schema is no object".to_owned());
+            return Err("the schema is not an object".to_owned());
         }
         let bytes = schema.to_string().len();
         if bytes > MOST_BYTES {
             return Err(format!(
-                "the schema has {bytes} bytes; {MOST_BYTES} are the most"
+                "the schema has {bytes} bytes; at most {MOST_BYTES} are allowed"
             ));
         }
         if matches!(
             Draft::default().detect(schema),
             Draft::Draft4 | Draft::Unknown
         ) {
-            return Err(
-                "$schema: not a draft that posse knows; there are 2020-12, 2019-09, 7 and 6"
-                    .to_owned(),
-            );
+            return Err("$schema: unknown draft; use 2020-12, 2019-09, 7 or 6".to_owned());
         }
         bounds::check(schema)?;
         // An engine without backtracking: no pattern makes an answer's check slow.
@@ -89,7 +86,7 @@ impl Contract {
     pub fn check(&self, text: &str) -> Result<RawJson, String> {
         let text = without_fence(text.trim());
         if text.is_empty() {
-            return Err("there is no text, so there is no JSON value".to_owned());
+            return Err("there is no text, and so no JSON value".to_owned());
         }
         let value: Value = serde_json::from_str(text)
             .map_err(|error| format!("the text is not one JSON value: {error}"))?;
@@ -98,7 +95,7 @@ impl Contract {
             let value = RawJson::from(&value);
             return match value.get().len() {
                 long if long > MOST_VALUE => Err(format!(
-                    "it has {long} bytes, and {MOST_VALUE} are the most"
+                    "it has {long} bytes; at most {MOST_VALUE} are allowed"
                 )),
                 _ => Ok(value),
             };
@@ -113,8 +110,10 @@ impl Contract {
     /// What the agent is told with its first message.
     pub fn asked(&self) -> String {
         format!(
-            "Your result is read by a program. Your last message must be one JSON value that fits the schema \
-             below, and nothing else: no words before or after it, no code fence.\n\nJSON Schema:\n{}",
+            "A program reads your result. Your last message must be one JSON value that matches \
+             the schema below, and nothing else: no text before or after it, no code fence.\n\n\
+             JSON Schema:\n\
+             {}",
             neutral(&self.0.schema.to_string())
         )
     }
@@ -122,8 +121,10 @@ impl Contract {
     /// What it is told, once, if its answer does not fit.
     pub fn repair(&self, wrong: &str) -> String {
         format!(
-            "Your last message is not the JSON value that was asked for:\n{wrong}\nAnswer again with the whole \
-             value alone, put right. It is taken as your result, and there is no other try."
+            "Your last message is not the required JSON value:\n\
+             {wrong}\n\
+             Answer again with the whole corrected value and nothing else. It is taken as your \
+             result; this is the last try."
         )
     }
 }

@@ -34,7 +34,7 @@ impl Exceeded {
     fn words(&self) -> String {
         let whose = self.whose;
         let under_way = if self.may_pass() {
-            " together with the calls that are under way"
+            " together with the calls in progress"
         } else {
             ""
         };
@@ -42,24 +42,27 @@ impl Exceeded {
             Short::Tokens {
                 budget, used, need, ..
             } => format!(
-                "{whose} is limited to {budget} tokens; {used} are used, and the next call could use {need}, which{under_way} is more than what is left"
+                "{whose} is limited to {budget} tokens; {used} are used, and the next call could \
+                 use {need}, which{under_way} is more than is left"
             ),
             Short::Cost {
                 budget, used, need, ..
             } => format!(
-                "{whose} is limited to {budget}; {used} is spent, and the next call could cost {need}, which{under_way} is more than what is left"
+                "{whose} is limited to {budget}; {used} is spent, and the next call could cost \
+                 {need}, which{under_way} is more than is left"
             ),
             Short::Price { budget } => {
                 format!(
-                    "{whose} is limited to {budget}, and what a call costs is not known: its model has no price"
+                    "{whose} is limited to {budget}, and the cost of a call is unknown: its model \
+                     has no price"
                 )
             }
             Short::Turns { budget, .. } => {
-                format!("{whose} is limited to {budget} model calls, and they are made")
+                format!("{whose} is limited to {budget} model calls, and all are used")
             }
             Short::Time { budget } => {
                 format!(
-                    "{whose} is limited to {} seconds, and they are over",
+                    "{whose} is limited to {} seconds, and they have passed",
                     budget.as_secs_f64()
                 )
             }

@@ -21,7 +21,7 @@ pub(super) fn check(schema: &Value) -> Result<(), String> {
     let size = walk.size(schema)?;
     if size.levels > MOST_LEVELS {
         return Err(format!(
-            "the schema is {} levels deep, references followed; {MOST_LEVELS} are the most",
+            "the schema is {} levels deep, references followed; at most {MOST_LEVELS} are allowed",
             size.levels
         ));
     }
@@ -90,7 +90,10 @@ impl<'a> Walk<'a> {
             None => {}
         }
         let place = to.strip_prefix('#').ok_or_else(|| {
-            format!("$ref: {to} is another document, and nothing is fetched; put it into $defs and refer to `#/$defs/…`")
+            format!(
+                "$ref: {to} is another document, which is not fetched; put it into $defs and \
+                     refer to `#/$defs/…`"
+            )
         })?;
         if place.is_empty() {
             return Err(itself(to));
@@ -109,7 +112,7 @@ impl<'a> Walk<'a> {
     fn stays(&self, part: &Value, map: &Map<String, Value>) -> Result<(), String> {
         let said = |word: &str| map.get(word).is_some_and(Value::is_string);
         if let Some(word) = MOVING.into_iter().find(|word| said(word)) {
-            return Err(format!("{word}: only `$ref` to a place `#/…` is followed"));
+            return Err(format!("{word}: only a `$ref` to `#/…` is followed"));
         }
         let whole = std::ptr::eq(part, self.root);
         match ["$id", "$schema"]
@@ -123,5 +126,5 @@ impl<'a> Walk<'a> {
 }
 
 fn itself(to: &str) -> String {
-    format!("$ref: what {to} stands for contains itself; write out the levels that are needed")
+    format!("$ref: {to} contains itself; write out the levels you need")
 }

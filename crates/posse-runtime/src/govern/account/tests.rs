@@ -283,7 +283,8 @@ fn a_refusal_is_said_in_words() {
                 held: cost(0),
                 need: cost(2),
             },
-            "the session is limited to $5.00; $4.00 is spent, and the next call could cost $2.00, which is more than what is left",
+            "the session is limited to $5.00; $4.00 is spent, and the next call could cost $2.00, \
+             which is more than is left",
         ),
         (
             Whose::Above(2),
@@ -293,24 +294,28 @@ fn a_refusal_is_said_in_words() {
                 held: 5,
                 need: 4,
             },
-            "the agent's ancestor 2 levels up with all it started is limited to 10 tokens; 3 are used, and the next call could use 4, which together with the calls that are under way is more than what is left",
+            "the agent's ancestor 2 levels up with all it started is limited to 10 tokens; 3 are \
+             used, and the next call could use 4, which together with the calls in progress is \
+             more than is left",
         ),
         (
             Whose::Subtree,
             Short::Price { budget: cost(1) },
-            "the agent with all it started is limited to $1.00, and what a call costs is not known: its model has no price",
+            "the agent with all it started is limited to $1.00, and the cost of a call is unknown: \
+             its model has no price",
         ),
         (
             Whose::Alone,
             Short::Turns { budget: 3, used: 3 },
-            "the agent itself is limited to 3 model calls, and they are made",
+            "the agent itself is limited to 3 model calls, and all are used",
         ),
         (
             Whose::Above(1),
             Short::Time {
                 budget: Duration::from_millis(1_500),
             },
-            "the agent's parent with all it started is limited to 1.5 seconds, and they are over",
+            "the agent's parent with all it started is limited to 1.5 seconds, and they have \
+             passed",
         ),
     ];
     for (whose, short, words) in cases {

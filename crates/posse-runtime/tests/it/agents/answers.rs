@@ -164,7 +164,7 @@ async fn a_value_too_long_for_a_message_is_asked_for_once_more_and_an_end_is_tol
         end.error
             .as_ref()
             .unwrap()
-            .contains("bytes, and 65536 are the most"),
+            .contains("bytes; at most 65536 are allowed"),
         "{:?}",
         end.error
     );
