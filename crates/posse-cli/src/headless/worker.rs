@@ -236,7 +236,7 @@ impl WorkerContext<'_> {
         session: AgentId,
         cwd: PathBuf,
     ) -> anyhow::Result<(AgentId, Hosted, [WatchGuard; 2])> {
-        anyhow::ensure!(cwd.is_dir(), "{} is not here", cwd.display());
+        anyhow::ensure!(cwd.is_dir(), "{} does not exist here", cwd.display());
         let SessionParts {
             setup,
             live,

@@ -172,7 +172,7 @@ fn what_cannot_be_asked_is_said() {
     let local = ["--provider", "openai", "--base-url", "http://127.0.0.1:9"];
     check(
         &[&["ask", &id, "why?"], &local[..]].concat(),
-        "held with the anthropic API",
+        "recorded with the anthropic API",
         "--provider",
     );
     for wrong in [

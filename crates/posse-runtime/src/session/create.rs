@@ -353,7 +353,7 @@ pub(crate) async fn create_teammate(
         name,
         teammate,
     };
-    let gone = || "nothing is started any more: the agent is being stopped".to_owned();
+    let gone = || "nothing more can be started: the agent is being stopped".to_owned();
     let (mut actor, commands) =
         assemble::assemble_sub(factory, parts, Seed::default(), below).ok_or_else(gone)?;
     sub_agent::set_worktree(&mut actor, lease.take());
@@ -382,7 +382,7 @@ async fn join(
         ..
     }) = plan.joins.as_deref()
     else {
-        return Err("it joins no team".into());
+        return Err("it does not join a team".into());
     };
     let cwd = plan.standing.workspace().cwd.clone();
     let backend = plan.quarters().name().to_owned();
@@ -455,7 +455,7 @@ async fn join(
             let _ = factory.ports.store.commit(step).await;
             Err(refusal.to_string())
         }
-        _ => Err("the store did not say whether it joined".into()),
+        _ => Err("the store did not report whether it joined".into()),
     }
 }
 

@@ -29,33 +29,34 @@ pub fn check(now: &Situation, spawning: &Spawning) -> Result<(), String> {
     let most = spawning.running.saturating_mul(LIVE_FOR_EACH_PLACE);
     if now.frozen {
         return Err(
-            "No agent was started: this agent is being stopped, and may start nothing more.".into(),
+            "No agent was started: this agent is being stopped and may not start anything.".into(),
         );
     }
     if now.depth > spawning.depth {
         return Err(format!(
-            "No agent was started: it would be at depth {}, and agents may be started down to depth {} only. \
-             Do the work yourself, or hand it back to whoever started you.",
+            "No agent was started: it would be at depth {}, and the limit is {}. Do the work \
+             yourself, or hand it back to the agent that started you.",
             now.depth, spawning.depth
         ));
     }
     if let Some(what) = &now.exhausted {
         return Err(format!(
-            "No agent was started: {what}. It could not make a single model call; finish with what there is."
+            "No agent was started: {what}. It could not make a single model call; finish with what \
+             you have."
         ));
     }
     if let Some(left) = now.memory.filter(|left| *left < spawning.least_memory) {
         return Err(format!(
-            "No agent was started: the machine has {} MiB of memory left, and {} MiB must stay free. Wait for \
-             agents to end, or stop some, and try again.",
+            "No agent was started: the machine has {} MiB of free memory, and {} MiB must stay \
+             free. Wait for agents to end, or stop some, and try again.",
             left >> 20,
             spawning.least_memory >> 20
         ));
     }
     if now.live >= most {
         return Err(format!(
-            "No agent was started: {} agents of this session are live, and there may be {most}. Wait for some \
-             to end, or stop some, and try again.",
+            "No agent was started: {} agents of this session are live, and the limit is {most}. \
+             Wait for some to end, or stop some, and try again.",
             now.live
         ));
     }
@@ -128,7 +129,7 @@ mod tests {
                     depth: 4,
                     ..fine.clone()
                 },
-                Some("at depth 4, and agents may be started down to depth 3"),
+                Some("at depth 4, and the limit is 3"),
             ),
             (
                 Situation {
@@ -149,7 +150,7 @@ mod tests {
                     memory: Some((256 << 20) - 1),
                     ..fine.clone()
                 },
-                Some("255 MiB of memory left, and 256 MiB must stay free"),
+                Some("255 MiB of free memory, and 256 MiB must stay free"),
             ),
             (
                 Situation {
@@ -163,7 +164,7 @@ mod tests {
                     live: 64,
                     ..fine.clone()
                 },
-                Some("64 agents of this session are live, and there may be 64"),
+                Some("64 agents of this session are live, and the limit is 64"),
             ),
         ];
         for (now, expected) in table {

@@ -47,8 +47,8 @@ pub fn load(memory: &Memory) -> Loaded {
         },
         Err(error) => Loaded {
             text: format!(
-                "Agents of your type keep notes in {place}, but that directory cannot be used now ({error}). \
-                 Work without notes, and write none there."
+                "Agents of your type keep notes in {place}, but that directory is unusable now \
+                 ({error}). Work without notes, and write none there."
             ),
             directory: None,
         },
@@ -57,14 +57,17 @@ pub fn load(memory: &Memory) -> Loaded {
 
 fn rules(place: &str) -> String {
     format!(
-        "You have notes of your own in {place}. You wrote them in earlier lives, and later ones will read what \
-         you write now. They are notes, not orders, and may be out of date: check what you rely on.\n\n\
-         - Write down what will help with other work: how things are done here, decisions and their reasons, \
-         mistakes not to be made again. Not what the code or its history says anyway, not this one piece of \
-         work, never passwords or keys.\n\
-         - One file per subject, `*.md`, short. {INDEX} lists them, a line each: it is what you read first.\n\
-         - Put right what has turned out wrong; delete what is of no use any more.\n\
-         - At the start of each life {} KiB of all files are shown, {INDEX} first. Read the rest if you need it.",
+        "You have notes of your own in {place}. You wrote them in earlier sessions, and will read \
+         in later ones what you write now. They are notes, not instructions, and may be out of \
+         date: check what you rely on.\n\n\
+         - Write down what will help with other work: how things are done here, decisions and \
+         their reasons, mistakes not to repeat. Not what the code or its history already says, not \
+         this one piece of work, never passwords or keys.\n\
+         - One short file per subject, `*.md`. {INDEX} lists them, one line each: you read it \
+         first.\n\
+         - Correct what turned out wrong; delete what is no longer useful.\n\
+         - At the start of each session you see {} KiB of all files, {INDEX} first. Read the rest \
+         if you need it.",
         MOST_BYTES / 1024
     )
 }
@@ -91,7 +94,7 @@ impl Notes {
         if self.shown.is_empty() && self.left_out.is_empty() && self.unreadable.is_empty() {
             return "There are none yet.".to_owned();
         }
-        let mut out = String::from("Your notes as they are now:");
+        let mut out = String::from("Your current notes:");
         for (name, Shown { text, cut }) in &self.shown {
             let (name, text) = (attribute(name), neutral(text.trim_end()));
             let _ = write!(
@@ -102,7 +105,7 @@ impl Notes {
                 let _ = write!(out, "\n(Cut here: the file has {bytes} bytes.)");
             }
         }
-        list(&mut out, "Left out, for want of room", &self.left_out);
+        list(&mut out, "Left out for lack of space", &self.left_out);
         list(&mut out, "Not shown", &self.unreadable);
         out
     }
@@ -127,9 +130,9 @@ fn list(out: &mut String, what: &str, names: &[String]) {
 /// Why a file is not shown.
 #[derive(Debug, thiserror::Error)]
 enum Unfit {
-    #[error("no plain file")]
+    #[error("not a plain file")]
     NotAFile,
-    #[error("no UTF-8 text")]
+    #[error("not UTF-8 text")]
     NotText,
     #[error(transparent)]
     Failed(#[from] io::Error),

@@ -67,7 +67,7 @@ async fn settle_dead_command(actor: &mut Actor, run: BackgroundRun) -> Result<()
         tool.abandon(marker(agent, run.call)).await;
     }
     let facts = shell_facts(run.id, agent, run.description, String::new(), run.output);
-    let summary = "posse ended while it ran, and it was ended too".to_owned();
+    let summary = "posse ended while it ran, and ended it too".to_owned();
     let report = RunReport {
         status: RunStatus::Killed,
         summary,
@@ -105,7 +105,7 @@ async fn children_of(
                 .is_some_and(|origin| origin.call == call.key)
         };
         let told = match children.iter().find(made) {
-            None => failure("Not started: posse ended before the sub-agent was there."),
+            None => failure("Not started: posse ended before the sub-agent existed."),
             Some(child) => child_outcome(actor, child, &mates),
         };
         known.insert(call.key, told);
@@ -176,7 +176,7 @@ fn child_outcome(actor: &Actor, child: &Session, mates: &HashMap<AgentId, String
         _ => {
             let told = prompt::launched(&facts, "", reader);
             let why =
-                "posse ended while this was waited for; the same run goes on in the background.";
+                "posse ended while you waited for this; the same run continues in the background.";
             outcome(Ok(ToolOutput::text(format!("{why}\n{told}"))))
         }
     }

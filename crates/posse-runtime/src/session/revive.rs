@@ -195,7 +195,7 @@ pub(crate) async fn adopt(
             Err(StartError::Store(StoreError::Held { .. })) => {}
             // One that is damaged keeps nobody from the rest.
             Err(error) => {
-                let what = format!("sub-agent {} could not be taken up: {error}", session.agent);
+                let what = format!("sub-agent {} could not be resumed: {error}", session.agent);
                 let event = Event {
                     agent: tree.root,
                     kind: EventKind::Unheard(what),
@@ -333,7 +333,11 @@ async fn give_up(
         Uuid::now_v7(),
         true,
     );
-    let mut end = ending::broken(&run.facts, run.id, format!("it could not go on: {error}"));
+    let mut end = ending::broken(
+        &run.facts,
+        run.id,
+        format!("it could not continue: {error}"),
+    );
     end.worktree = session
         .ended
         .as_ref()
@@ -454,7 +458,7 @@ async fn rebuild(
         teammate: card.map(|card| Teammate::new(card, MemberChange::TakenOver)),
     };
     let seed = Seed::of(&taken)?;
-    let frozen = || StoreError::BadStep("nothing is started any more".into());
+    let frozen = || StoreError::BadStep("nothing more can be started".into());
     let mut assembled = assemble::assemble_sub(factory, parts, seed, below).ok_or_else(frozen)?;
     let settled = match recover::recover(factory, &mut assembled.0, taken).await {
         Ok(settle) => assembled.0.settle(settle).await.map_err(StartError::from),
@@ -488,7 +492,7 @@ pub(crate) async fn take_member(
         .ok_or(StoreError::NotFound { agent })?;
     if !is_mate(&session) || !belongs(factory, &session).await? {
         return Err(StartError::Place(format!(
-            "agent {agent} is in no team of the session"
+            "agent {agent} is not in a team of this session"
         )));
     }
     let starter = session

@@ -79,7 +79,7 @@ pub fn route(
     if wanted == FORK {
         if input.team_name.is_some() || input.mode.is_some() {
             return Err(
-                "team_name, mode: a fork is no teammate; leave them out, or start another type"
+                "team_name, mode: a fork is not a teammate; omit them, or start another type"
                     .into(),
             );
         }
@@ -98,7 +98,7 @@ pub fn route(
     let isolation = isolation(input)?.or(definition.isolation);
     if input.cwd.is_some() && isolation.is_some() {
         return Err(format!(
-            "cwd: {} works in a checkout of its own, which excludes a directory that the call names; leave cwd out",
+            "cwd: {} works in a checkout of its own, so the call cannot name a directory; omit cwd",
             definition.name
         ));
     }
@@ -142,8 +142,8 @@ fn fork(input: &AgentInput, background: Background, forking: Forking) -> Result<
     ];
     if let Some((what, _)) = chosen.iter().find(|(_, given)| *given) {
         return Err(format!(
-            "{what}: a fork has yours, or it could not go on from where you are; leave it out, or start another \
-             type"
+            "{what}: a fork has yours, because it continues from where you are; omit it, or start \
+             another type"
         ));
     }
     let schema = input.output_schema.as_ref();
@@ -172,28 +172,26 @@ fn fork(input: &AgentInput, background: Background, forking: Forking) -> Result<
 fn refuse(input: &AgentInput, background: Background) -> Result<(), String> {
     let wrong = |what: &str| Err(what.to_owned());
     if input.description.trim().is_empty() {
-        return wrong("description is empty: say in three to five words what the agent is to do");
+        return wrong("description is empty: say in three to five words what the agent should do");
     }
     if input.prompt.trim().is_empty() {
-        return wrong("prompt is empty: it is all that the agent is told");
+        return wrong("prompt is empty: it is all the agent is told");
     }
     if let Some(name) = input
         .name
         .as_ref()
         .filter(|name| name.is_reserved() || name.as_str() == MAIN)
     {
-        return Err(format!(
-            "name: {name} means somebody already; choose another"
-        ));
+        return Err(format!("name: {name} is reserved; choose another name"));
     }
     if input.run_in_background.is_some() && background == Background::Off {
         return wrong(
-            "run_in_background: background work is switched off; leave it out and the call waits",
+            "run_in_background: background work is switched off; omit it, and the call waits",
         );
     }
     if input.cwd.is_some() && input.isolation.is_some() {
         return wrong(
-            "cwd and isolation exclude each other: an isolated agent has a directory of its own",
+            "cwd and isolation cannot be combined: an isolated agent has a directory of its own",
         );
     }
     Ok(())
@@ -206,7 +204,7 @@ fn teamwork(input: &AgentInput, teams: &Teams) -> Result<Option<Teamwork>, Strin
         .as_deref()
         .is_some_and(|kind| kind.eq_ignore_ascii_case(FORK));
     let known = || match teams.of.as_slice() {
-        [] => "you are in no team; make one with TeamCreate".to_owned(),
+        [] => "you are not in a team; create one with TeamCreate".to_owned(),
         of => format!(
             "you are in {}",
             of.iter().map(Name::as_str).collect::<Vec<_>>().join(", ")
@@ -215,8 +213,8 @@ fn teamwork(input: &AgentInput, teams: &Teams) -> Result<Option<Teamwork>, Strin
     let team = match (&input.team_name, &input.name) {
         (Some(_), _) if teams.mate => {
             return Err(
-                "team_name: a teammate starts no teammates; without it a plain sub-agent is started, and a \
-                        name registers it"
+                "team_name: a teammate cannot start teammates; omit it to start a plain sub-agent, \
+                        which may have a name"
                     .into(),
             );
         }
@@ -229,7 +227,7 @@ fn teamwork(input: &AgentInput, teams: &Teams) -> Result<Option<Teamwork>, Strin
             Some(team) => Some(team),
             None => {
                 return Err(format!(
-                    "team_name: you are in no team {wanted}; {}",
+                    "team_name: you are not in a team {wanted}; {}",
                     known()
                 ));
             }
@@ -244,12 +242,12 @@ fn teamwork(input: &AgentInput, teams: &Teams) -> Result<Option<Teamwork>, Strin
     let plan = match (input.mode.as_deref(), team) {
         (None, _) => false,
         (Some(_), None) => {
-            return Err("mode acts on teammates only; a sub-agent's type sets its mode".into());
+            return Err("mode is for teammates only; a sub-agent's type sets its mode".into());
         }
         (Some("plan"), Some(_)) => true,
         (Some(mode), Some(_)) => {
             return Err(format!(
-                "mode: there is no {mode} for teammates; there is plan"
+                "mode: {mode} is not available for teammates; use plan"
             ));
         }
     };
@@ -257,10 +255,10 @@ fn teamwork(input: &AgentInput, teams: &Teams) -> Result<Option<Teamwork>, Strin
         return Ok(None);
     };
     if input.output_schema.is_some() {
-        return Err("output_schema: a teammate answers by mail; leave it out".into());
+        return Err("output_schema: a teammate answers by mail; omit it".into());
     }
     if input.run_in_background.is_some() {
-        return Err("run_in_background: a teammate always works beside you; leave it out".into());
+        return Err("run_in_background: a teammate always runs in the background; omit it".into());
     }
     Ok(Some(Teamwork {
         team: team.clone(),
@@ -274,16 +272,16 @@ fn isolation(input: &AgentInput) -> Result<Option<Isolation>, String> {
         None => Ok(None),
         Some("worktree") => Ok(Some(Isolation::Worktree)),
         Some("remote") => {
-            Err("isolation: remote agents are not there yet; there is worktree".into())
+            Err("isolation: remote agents are not supported yet; use worktree".into())
         }
-        Some(what) => Err(format!("isolation: there is no {what}; there is worktree")),
+        Some(what) => Err(format!("isolation: {what} does not exist; use worktree")),
     }
 }
 
 fn unknown(wanted: &str, types: &[Arc<Definition>]) -> String {
     let known: Vec<_> = types.iter().map(|kind| kind.name.as_str()).collect();
     match known.as_slice() {
-        [] => format!("subagent_type: there is no {wanted}, and no other type that you may start"),
+        [] => format!("subagent_type: there is no {wanted}, and no other type you may start"),
         known => format!(
             "subagent_type: there is no {wanted}; there are {}",
             known.join(", ")
@@ -510,7 +508,7 @@ mod tests {
     fn a_mode_is_refused_and_not_ignored() {
         for mode in ["plan", "default"] {
             assert!(
-                refused(json!({ "mode": mode })).starts_with("mode acts on teammates only"),
+                refused(json!({ "mode": mode })).starts_with("mode is for teammates only"),
                 "{mode}"
             );
         }
@@ -522,7 +520,7 @@ mod tests {
         );
         assert_eq!(
             with("default"),
-            Err("mode: there is no default for teammates; there is plan".into())
+            Err("mode: default is not available for teammates; use plan".into())
         );
     }
 
@@ -579,17 +577,17 @@ mod tests {
             (
                 json!({"name": "a", "team_name": "crew"}),
                 &mate,
-                Err("team_name: a teammate starts no teammates;"),
+                Err("team_name: a teammate cannot start teammates;"),
             ),
             (
                 json!({"name": "a", "team_name": "x"}),
                 &one,
-                Err("team_name: you are in no team x; you are in crew"),
+                Err("team_name: you are not in a team x; you are in crew"),
             ),
             (
                 json!({"name": "a", "team_name": "x"}),
                 &none,
-                Err("team_name: you are in no team x; you are in no team"),
+                Err("team_name: you are not in a team x; you are not in a team"),
             ),
             (
                 json!({"team_name": "crew"}),
@@ -599,7 +597,7 @@ mod tests {
             (
                 json!({"name": "a", "team_name": "crew", "subagent_type": "fork"}),
                 &one,
-                Err("team_name, mode: a fork is no teammate"),
+                Err("team_name, mode: a fork is not a teammate"),
             ),
             (
                 json!({"name": "a", "run_in_background": true}),
@@ -627,7 +625,7 @@ mod tests {
     #[test]
     fn cwd_and_isolation_exclude_each_other() {
         let both = json!({"cwd": "/w", "isolation": "worktree"});
-        assert!(refused(both).starts_with("cwd and isolation exclude each other"));
+        assert!(refused(both).starts_with("cwd and isolation cannot be combined"));
     }
 
     #[test]
@@ -635,11 +633,11 @@ mod tests {
         let table = [
             (
                 json!({"isolation": "remote"}),
-                "isolation: remote agents are not there yet",
+                "isolation: remote agents are not supported yet",
             ),
             (
                 json!({"isolation": "moon"}),
-                "isolation: there is no moon; there is worktree",
+                "isolation: moon does not exist; use worktree",
             ),
             (
                 json!({"output_schema": {"type": "thing"}}),
@@ -648,15 +646,12 @@ mod tests {
             (json!({"team_name": "a"}), "name: a teammate needs one"),
             (
                 json!({"team_name": "a", "name": "b"}),
-                "team_name: you are in no team a; you are in no team; make one",
+                "team_name: you are not in a team a; you are not in a team; create one",
             ),
             (json!({"description": " "}), "description is empty"),
             (json!({"prompt": "\n"}), "prompt is empty"),
-            (json!({"name": "main"}), "name: main means somebody already"),
-            (
-                json!({"name": "team-lead"}),
-                "name: team-lead means somebody already",
-            ),
+            (json!({"name": "main"}), "name: main is reserved"),
+            (json!({"name": "team-lead"}), "name: team-lead is reserved"),
             (json!({"name": "No Name"}), "`No Name` is no name"),
             (
                 json!({"effort": "most"}),

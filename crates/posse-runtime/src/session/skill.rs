@@ -31,7 +31,7 @@ async fn start(
     let parent = factory
         .registry
         .resident(by)
-        .ok_or("whoever starts it has ended")?;
+        .ok_or("the agent that starts it has ended")?;
     let background = match parent.tree.setup.spawning.background {
         Background::Off => None,
         _ => Some(fork.background),
@@ -98,7 +98,7 @@ pub(crate) async fn delegate(
         None => SkillOutcome {
             status: RunStatus::Running,
             text: format!(
-                "{} goes on in the background as {}",
+                "{} continues in the background as {}",
                 run.facts.description, run.facts.task
             ),
             told: Ok(ToolOutput::text(launched(&run.facts, "", reader))),

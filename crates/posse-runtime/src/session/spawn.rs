@@ -33,8 +33,7 @@ use crate::session::workspace::workspace;
 use crate::session::{create, limits, memory};
 
 /// What a fork is told that wants to start somebody.
-const NO_FORKS: &str =
-    "You are a fork: forks start no agents, they do what they are told themselves.";
+const NO_FORKS: &str = "You are a fork: forks cannot start agents; do the work yourself.";
 
 /// A call that wants an agent.
 pub(crate) struct Wish {
@@ -91,7 +90,7 @@ pub(crate) async fn spawn(factory: &Arc<Factory>, wish: Wish) -> Result<Leash, S
     let parent = factory
         .registry
         .resident(by)
-        .ok_or("whoever starts it has ended")?;
+        .ok_or("the agent that starts it has ended")?;
     let (plan, lease, situation) = plan(factory, wish, &parent).await?;
     let (registry, one_shot) = (Arc::clone(&factory.registry), plan.terms.one_shot);
     // Others may have been started while its checkout was made.
@@ -114,7 +113,7 @@ pub(crate) async fn spawn(factory: &Arc<Factory>, wish: Wish) -> Result<Leash, S
         });
     }
     let run = create::create_sub_agent(factory, plan, lease)
-        .ok_or("nothing is started any more: the agent is being stopped")?;
+        .ok_or("nothing more can be started: the agent is being stopped")?;
     let leash = Leash {
         registry,
         run: Arc::clone(&run),
@@ -179,7 +178,7 @@ async fn plan(
     let lease = lease(factory, agent, parent, route.isolation).await?;
     let mut terms = match &branch {
         Some(branch) => branch.terms(),
-        None if route.fork => return Err("the reply that asks for the fork is over".into()),
+        None if route.fork => return Err("the reply that asked for the fork has ended".into()),
         None => Terms::of(&route.definition),
     };
     terms.effort = route.effort.or(parent.effort);
@@ -331,7 +330,7 @@ async fn name_is_free(
         .map_err(|error| error.to_string())?;
     if let Some(other) = found {
         return Err(format!(
-            "name: {name} is agent {} of this session, and stays so; write to it with SendMessage, or \
+            "name: {name} belongs to agent {} of this session; write to it with SendMessage, or \
              choose another name",
             other.agent
         ));
@@ -341,7 +340,7 @@ async fn name_is_free(
         .map_err(|error| error.to_string())?;
     match teams.iter().find(|team| has_or_had(team, name)) {
         Some(team) => Err(format!(
-            "name: {name} is or was a member of team {}, and stays so; choose another name",
+            "name: {name} is or was a member of team {}, and cannot be reused; choose another name",
             team.name
         )),
         None => Ok(()),

@@ -10,7 +10,7 @@ pub enum StartError {
     #[error(transparent)]
     Store(#[from] StoreError),
     /// This runtime has it already.
-    #[error("agent {agent} is at work in this process already")]
+    #[error("agent {agent} is already running in this process")]
     AlreadyHere {
         /// The agent.
         agent: AgentId,
@@ -19,7 +19,7 @@ pub enum StartError {
     #[error("{0}")]
     Place(String),
     /// The session was held in another provider's words.
-    #[error("the session was held with the {stored} API, which is spelt otherwise than {asked}'s")]
+    #[error("this session was recorded with the {stored} API and cannot be resumed with {asked}")]
     OtherDialect {
         /// What it was held in.
         stored: String,

@@ -63,7 +63,7 @@ pub(crate) fn workspace_again(
             let found = found
                 .flatten()
                 .find(within)
-                .ok_or("its worktree is of another repository")?;
+                .ok_or("its worktree belongs to another repository")?;
             let workspace = Workspace {
                 cwd: session.cwd.clone(),
                 ..found
@@ -89,14 +89,14 @@ fn make_room(workspace: &Workspace, top: &Path) -> Result<(), String> {
     for directory in workspace.roots.iter().chain([&workspace.cwd]) {
         let inside = directory
             .strip_prefix(top)
-            .map_err(|_| "it lies outside its worktree".to_owned())?;
+            .map_err(|_| "it is outside its worktree".to_owned())?;
         let mut at = top.to_owned();
         for part in inside {
             at.push(part);
             let failed = |error: std::io::Error| format!("{}: {error}", at.display());
             match at.symlink_metadata() {
                 Ok(found) if found.is_dir() => {}
-                Ok(_) => return Err(format!("{} is no directory there", at.display())),
+                Ok(_) => return Err(format!("{} is not a directory there", at.display())),
                 Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
                     std::fs::create_dir(&at).map_err(failed)?;
                 }
@@ -111,7 +111,7 @@ fn make_room(workspace: &Workspace, top: &Path) -> Result<(), String> {
 fn resolved(path: std::path::PathBuf) -> Result<std::path::PathBuf, String> {
     match path.canonicalize() {
         Ok(path) if path.is_dir() => Ok(path),
-        Ok(path) => Err(format!("cwd: {} is no directory", path.display())),
+        Ok(path) => Err(format!("cwd: {} is not a directory", path.display())),
         Err(error) => Err(format!("cwd: {}: {error}", path.display())),
     }
 }

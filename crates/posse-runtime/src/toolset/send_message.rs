@@ -29,18 +29,18 @@ const NAMED: usize = 1000;
 /// Writes to agents.
 pub(super) struct SendMessage(pub(super) Caller);
 
-/// What SendMessage is asked.
+/// Input of SendMessage.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct SendMessageInput {
-    /// Who gets it: an agent's name or id; `main` is the main agent, `team-lead` whoever leads your team,
-    /// `name@team` a member of a team, `*` all others of your team.
+    /// The recipient: an agent's name or id; `main` is the main agent, `team-lead` the lead of your
+    /// team, `name@team` a member of a team, `*` everyone else in your team.
     to: String,
-    /// What it is about, in a few words for people who look on; the first line if absent.
+    /// The subject in a few words, for people who watch; the first line if absent.
     summary: Option<String>,
-    /// The text; or between members of a team an object: {"type": "shutdown_request"} asks a teammate to end,
-    /// shutdown_response and plan_approval_response answer a request by its request_id, with approve, and a reason
-    /// or feedback if that is no.
+    /// The text; or between members of a team an object: {"type": "shutdown_request"} asks a
+    /// teammate to stop; shutdown_response and plan_approval_response answer a request by its
+    /// request_id, with approve, and a reason or feedback if that is false.
     #[schemars(schema_with = "control::schema")]
     message: Value,
 }
@@ -51,9 +51,10 @@ impl TypedTool for SendMessage {
     const NAME: &'static str = "SendMessage";
 
     fn description(&self) -> Cow<'static, str> {
-        "Writes to another agent of this session. One that is at work reads it after the tools it is using; an idle \
-         teammate wakes for it; a sub-agent that has ended goes on with it in the background, and you are notified \
-         when it ends again. Nobody reads what you write anywhere else."
+        "Writes to another agent of this session. A working agent reads it after its current tool \
+         calls; an idle teammate wakes up; a sub-agent that has ended continues with it in the \
+         background, and you are notified when it ends again. Other agents read nothing else you \
+         write."
             .into()
     }
 
@@ -86,7 +87,7 @@ impl TypedTool for SendMessage {
             }
             Message::Control(_) if input.to == "*" => {
                 return Err(tell(
-                    "Nothing was sent: a control message goes to one, only text goes to *.",
+                    "Nothing was sent: a control message goes to one agent; only text can go to *.",
                 ));
             }
             Message::Control(Control::Shutdown { reason }) => {
@@ -123,13 +124,13 @@ impl TypedTool for SendMessage {
             match result {
                 Ok(Done::Sent(receipts)) => told.extend(receipts.iter().map(|to| self.told(to))),
                 Ok(Done::Requested { request, receipt }) => told.push(format!(
-                    "Asked {} to shut down (request_id {request}). The answer comes as mail; if there is none for long, \
-                     TaskStop ends it.",
+                    "Asked {} to shut down (request_id {request}). The answer comes as mail; if \
+                     none comes for a long time, end it with TaskStop.",
                     text::line(&receipt.name)
                 )),
                 Ok(Done::Responded(receipt)) => told.push(format!(
-                    "Your answer is with {}, and the request is closed. If it was your own shutdown that you approved, \
-                     end your turn now.",
+                    "Answered {}; the request is closed. If you approved your own shutdown, end \
+                     your turn now.",
                     text::line(&receipt.name)
                 )),
                 Ok(_) => {}
@@ -186,7 +187,8 @@ impl SendMessage {
         match (found, mate) {
             (Some(found), Some((team, member))) if found.agent != member.agent => {
                 Err(unsent(format!(
-                    "{to} is a member of team {} and another agent besides; write {to}@{} or the id {}",
+                    "{to} is both a member of team {} and another agent; write {to}@{} or the id \
+                     {}",
                     team.name, team.name, found.agent
                 )))
             }
@@ -226,11 +228,12 @@ impl SendMessage {
                 name: mate.name,
             }),
             Some((team, _)) => Err(tell(format!(
-                "Nothing was sent: only the lead of team {} asks its members to shut down. Write to team-lead.",
+                "Nothing was sent: only the lead of team {} may ask its members to shut down. \
+                 Write to team-lead.",
                 team.name
             ))),
             None => Err(tell(format!(
-                "Nothing was sent: {} is no teammate of yours. TaskStop stops a sub-agent.",
+                "Nothing was sent: {} is not a teammate of yours. TaskStop stops a sub-agent.",
                 text::line(to)
             ))),
         }
@@ -272,7 +275,7 @@ fn others(mine: &[Membership]) -> Result<Address, ToolError> {
             team: only.team.clone(),
         }),
         [] => Err(tell(
-            "Nothing was sent: * means all others of your team, and you are in none.",
+            "Nothing was sent: * means everyone else in your team, and you are not in a team.",
         )),
         _ => Err(tell(
             "Nothing was sent: you are in several teams; write to name@team.",

@@ -22,13 +22,13 @@ use posse_port::tool::{
     Intent, Subject, Tool, ToolContext, ToolError, ToolOutput, Toolbox, Workspace,
 };
 
-/// What the Skill tool is asked.
+/// Input of Skill.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct SkillInput {
     /// The skill's name.
     skill: String,
-    /// What it is to be applied to, if it takes anything: words as after a command.
+    /// Its arguments, if it takes any: words as after a command.
     args: Option<String>,
 }
 
@@ -54,8 +54,8 @@ impl SkillTool {
             listing.as_str()
         };
         let description = format!(
-            "Loads a skill: instructions of the user's for a kind of work, from a file. Load it before you do \
-             such work, once; then follow it. The user calls one as /name. Skills:{listing}"
+            "Loads a skill: the user's instructions for a kind of work, from a file. Load it once \
+             before you do such work; then follow it. The user calls one as /name. Skills:{listing}"
         );
         let input_schema = RawJson::from(schema.as_value());
         let (shell, starts) = (tools.get(SHELL).cloned(), tools.get(AGENT).is_some());
@@ -100,7 +100,7 @@ impl Tool for SkillTool {
         let skill = find(&self.skills(), &input.skill).map_err(ToolError::Tell)?;
         if skill.fork.is_some() && !self.starts {
             let why = format!(
-                "an agent of its own follows {}, and you can start none",
+                "{} runs in a separate agent, and you cannot start agents",
                 skill.name
             );
             return Err(ToolError::Tell(why));

@@ -322,7 +322,7 @@ reply = [
     let requests = rig.server.requests();
     let last = json(requests.last().unwrap()).to_string();
     assert!(
-        last.matches("You are a fork: forks start no agents")
+        last.matches("You are a fork: forks cannot start agents")
             .count()
             >= 3,
         "refused by its history"

@@ -159,7 +159,7 @@ async fn who_works_reads_its_mail_after_its_tools_and_in_order() {
         "no agent is named nobody. Known names: scout;",
         "has no transcript to continue from",
         "crew",
-        "you are in none",
+        "you are not in a team",
         "is empty",
         "from",
     ];
@@ -362,7 +362,7 @@ async fn a_name_is_given_once_and_stays() {
             if let EventKind::Entry(entry) = agent.events.recv().await.unwrap().kind {
                 let text = format!("{:?}", entry.message);
                 refusals += text
-                    .matches(&format!("name: scout is agent {scout}"))
+                    .matches(&format!("name: scout belongs to agent {scout}"))
                     .count();
             }
         }

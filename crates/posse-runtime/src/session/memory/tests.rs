@@ -36,9 +36,7 @@ impl Place {
     /// What is told of the notes, after the rules.
     fn told(&self) -> String {
         let told = load(&self.memory).text;
-        let (rules, notes) = told
-            .rsplit_once("\n\nYour notes as they are now:\n")
-            .unwrap();
+        let (rules, notes) = told.rsplit_once("\n\nYour current notes:\n").unwrap();
         assert!(rules.starts_with(&format!(
             "You have notes of your own in {}.",
             self.memory.directory.display()
@@ -107,10 +105,14 @@ fn what_is_too_long_is_cut_and_said() {
     assert_eq!(
         place.told(),
         format!(
-            "<agent-notes file=\"MEMORY.md\">\n{first}\n</agent-notes>\n\
-             <agent-notes file=\"a.md\">\nx{}\n</agent-notes>\n\
+            "<agent-notes file=\"MEMORY.md\">\n\
+             {first}\n\
+             </agent-notes>\n\
+             <agent-notes file=\"a.md\">\n\
+             x{}\n\
+             </agent-notes>\n\
              (Cut here: the file has 201 bytes.)\n\
-             Left out, for want of room: b.md, c.md.",
+             Left out for lack of space: b.md, c.md.",
             "é".repeat(9)
         )
     );
@@ -144,9 +146,12 @@ fn what_cannot_be_shown_is_named() {
     rustix::fs::mknodat(CWD, place.path("pipe.md"), FileType::Fifo, Mode::RWXU, 0).unwrap();
     assert_eq!(
         place.told(),
-        "<agent-notes file=\"ok.md\">\nfine\n</agent-notes>\n\
-         Not shown: bytes.md (no UTF-8 text), dir.md (no plain file), half.md (no UTF-8 text), \
-         inner.md (no plain file), link.md (no plain file), pipe.md (no plain file)."
+        "<agent-notes file=\"ok.md\">\n\
+         fine\n\
+         </agent-notes>\n\
+         Not shown: bytes.md (not UTF-8 text), dir.md (not a plain file), half.md (not UTF-8 \
+         text), inner.md (not a plain file), link.md (not a plain file), pipe.md (not a plain \
+         file)."
     );
 }
 
@@ -194,7 +199,7 @@ fn a_directory_that_leads_elsewhere_is_not_used() {
             );
             assert_eq!(directory.is_some(), followed);
             assert_eq!(
-                told.contains("cannot be used now"),
+                told.contains("is unusable now"),
                 !followed,
                 "{scope:?} {link:?}: {told}"
             );
@@ -208,7 +213,7 @@ fn without_a_directory_the_agent_is_told_so() {
     fs::write(place.root.path().join(".posse"), "a file").unwrap();
     let told = load(&place.memory).text;
     assert!(
-        told.contains("cannot be used now (") && told.ends_with("write none there."),
+        told.contains("is unusable now (") && told.ends_with("write none there."),
         "{told}"
     );
 }

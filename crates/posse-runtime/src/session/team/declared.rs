@@ -80,11 +80,7 @@ async fn start_member(
         .get(GOAL)
         .and_then(Value::as_str)
         .unwrap_or_default();
-    let prompt = [
-        declared.prompt.trim(),
-        "What all of this is for:",
-        goal.trim(),
-    ];
+    let prompt = [declared.prompt.trim(), "The goal of the team:", goal.trim()];
     let prompt = prompt
         .into_iter()
         .filter(|part| !part.is_empty())

@@ -127,7 +127,7 @@ async fn porter(
         if factory.registry.pass_on(agent, command).is_err()
             && let Some(tree) = tree.upgrade()
         {
-            let what = format!("{agent} is not here to be told anything");
+            let what = format!("{agent} is not in this process");
             let _ = tree.events.try_send(Event {
                 agent,
                 kind: EventKind::Unheard(what),

@@ -29,7 +29,7 @@ pub(crate) async fn give_pane(
     // Whoever fences it now has it already.
     let _ = factory.ports.store.release(agent, Epoch(1)).await;
     if let Err(why) = panes.open(pane).await {
-        let what = format!("{title} has no pane, and lives in this process: {why}");
+        let what = format!("{title} has no pane and runs in this process: {why}");
         // A front end that does not read holds up whoever starts somebody, as elsewhere.
         let _ = tree
             .events

@@ -114,9 +114,9 @@ pub(crate) async fn is_fit_for(
         let dialect = factory.ports.store.read(session.agent).await?.dialect;
         let asked = factory.ports.model.dialect();
         (dialect != asked)
-            .then(|| format!("it is held with {dialect}, and this process speaks {asked}"))
+            .then(|| format!("it was started with {dialect}, and this process uses {asked}"))
     } else {
-        Some(format!("{} is not here", place.display()))
+        Some(format!("{} does not exist here", place.display()))
     };
     let Some(why) = why else { return Ok(true) };
     if factory
@@ -125,7 +125,7 @@ pub(crate) async fn is_fit_for(
         .unwrap_or_else(PoisonError::into_inner)
         .insert(session.agent)
     {
-        let what = format!("a member is left to other workers: {why}");
+        let what = format!("left a member to other workers: {why}");
         let _ = tree.events.try_send(Event {
             agent: session.agent,
             kind: EventKind::Unheard(what),

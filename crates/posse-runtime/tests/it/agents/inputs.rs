@@ -89,22 +89,22 @@ async fn what_cannot_be_done_is_refused_and_nobody_is_started() {
             r#", subagent_type = "reviewer""#,
             "there is no reviewer; there are general-purpose, Explore, Plan, Bash",
         ),
-        (r#", mode = "plan""#, "mode acts on teammates only"),
+        (r#", mode = "plan""#, "mode is for teammates only"),
         (
             r#", team_name = "red", name = "a""#,
-            "you are in no team red",
+            "you are not in a team red",
         ),
         (
             r#", isolation = "remote""#,
-            "isolation: remote agents are not there yet",
+            "isolation: remote agents are not supported yet",
         ),
         (
             r#", isolation = "moon""#,
-            "isolation: there is no moon; there is worktree",
+            "isolation: moon does not exist; use worktree",
         ),
         (
             r#", isolation = "worktree", cwd = ".""#,
-            "cwd and isolation exclude each other",
+            "cwd and isolation cannot be combined",
         ),
         (r#", cwd = "/""#, "lies outside the directories"),
         (r#", cwd = "nowhere""#, "cwd: "),

@@ -589,7 +589,7 @@ reply = [{ text = "Done." }]
     );
     assert_eq!(
         last_words(&sent[1]),
-        "an agent of its own follows look, and you can start none"
+        "look runs in a separate agent, and you cannot start agents"
     );
     assert!(described(&sent_by(&rig, "/main")[0]).contains("- look: "));
     farewell(agent).await;
@@ -608,7 +608,8 @@ async fn a_skill_in_the_background_and_one_that_cannot_be_followed() {
     let (mut agent, end) = called(&rig, "look", "lexer").await;
     assert_eq!((end.outcome, end.live), (Outcome::Completed, 1));
     assert!(
-        end.text.starts_with("/look goes on in the background as "),
+        end.text
+            .starts_with("/look continues in the background as "),
         "{}",
         end.text
     );

@@ -386,11 +386,11 @@ async fn a_calls_isolation_beats_the_types_and_excludes_a_directory() {
     for (more, why) in [
         (
             r#", isolation = "worktree", cwd = ".""#,
-            "cwd and isolation exclude each other",
+            "cwd and isolation cannot be combined",
         ),
         (
             r#", cwd = ".""#,
-            "works in a checkout of its own, which excludes a directory",
+            "works in a checkout of its own, so the call cannot name a directory",
         ),
         (r#", tools = ["Bash"]"#, "tools"),
         (r#", hooks = {}"#, "hooks"),
@@ -398,7 +398,7 @@ async fn a_calls_isolation_beats_the_types_and_excludes_a_directory() {
         (r#", mcpServers = ["a"]"#, "mcpServers"),
         (
             r#", isolation = "remote""#,
-            "remote agents are not there yet",
+            "remote agents are not supported yet",
         ),
     ] {
         let mut rig = repository(&isolated("pwd", more));
@@ -659,7 +659,7 @@ reply = [{ text = "Thanks." }]
     }
     let end = told_ends(&rig, agent.id, agent.id).await.remove(0);
     assert_eq!(end.status, RunStatus::Failed);
-    assert!(end.error.unwrap().contains("it could not go on: "));
+    assert!(end.error.unwrap().contains("it could not continue: "));
     assert_eq!(
         super::row(&rig, agent.id, "Work").await.state,
         AgentState::Failed
