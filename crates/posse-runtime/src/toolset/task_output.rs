@@ -27,13 +27,13 @@ const TAIL: usize = 30_000;
 /// Looks at runs.
 pub(super) struct TaskOutput(pub(super) Caller);
 
-/// What TaskOutput is asked.
+/// Input of TaskOutput.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct TaskOutputInput {
     /// The id of the sub-agent or background command, or the sub-agent's name.
     task_id: String,
-    /// Whether to wait until it has ended; true if absent.
+    /// Whether to wait until it ends; true if absent.
     block: Option<bool>,
     /// How long to wait, in milliseconds: at most 600000; 30000 if absent.
     timeout: Option<u64>,
@@ -45,9 +45,9 @@ impl TypedTool for TaskOutput {
     const NAME: &'static str = "TaskOutput";
 
     fn description(&self) -> Cow<'static, str> {
-        "Tells how far a sub-agent or background command is and what it has written so far, or waits for its \
-         end. To look at the output, reading the output file is better; to wait for several, use Wait. You \
-         are notified of the end anyway."
+        "Reports the status and the output so far of a sub-agent or background command, or waits \
+         for it to end. To look at output, prefer reading the output file; to wait for several, \
+         use Wait. You are notified of the end anyway."
             .into()
     }
 

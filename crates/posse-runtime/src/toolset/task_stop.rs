@@ -22,7 +22,7 @@ use posse_port::tool::{
 /// Stops runs.
 pub(super) struct TaskStop(pub(super) Caller);
 
-/// What TaskStop is asked.
+/// Input of TaskStop.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct TaskStopInput {
@@ -37,9 +37,9 @@ impl TypedTool for TaskStop {
     const NAME: &'static str = "TaskStop";
 
     fn description(&self) -> Cow<'static, str> {
-        "Stops a sub-agent, with every agent and command that it has started, or a background command. It \
-         returns when they are gone. What you stop sends no notification. A teammate is interrupted, and becomes \
-         idle; one that has not answered your shutdown request in time is ended."
+        "Stops a background command, or a sub-agent with every agent and command it has started. \
+         Returns when they are gone; they send no notification. A teammate is interrupted and \
+         becomes idle; if it has not answered your shutdown request in time, it is ended."
             .into()
     }
 
@@ -68,7 +68,7 @@ impl TypedTool for TaskStop {
                 status: RunStatus::Running,
             } => {
                 let what = format!(
-                    "{} is at work in another process; it can be stopped there",
+                    "{} runs in another process and can only be stopped there",
                     facts.task
                 );
                 return Err(tell(what));
@@ -80,7 +80,7 @@ impl TypedTool for TaskStop {
         let (factory, me) = (&self.0.factory, self.0.agent);
         if !factory.registry.may_stop(me, &run) {
             return Err(tell(format!(
-                "{} is none of yours: only what comes from you can be stopped",
+                "{} is not yours: you can stop only what you started",
                 run.facts.task
             )));
         }
@@ -110,7 +110,7 @@ impl TaskStop {
     ) -> Result<ToolOutput, ToolError> {
         let caller = &self.0;
         if team.lead != caller.agent {
-            let what = format!("{} is not yours to stop: write to team-lead", mate.name);
+            let what = format!("you may not stop {}: write to team-lead", mate.name);
             return Err(tell(what));
         }
         let requests = caller
@@ -135,7 +135,7 @@ impl TaskStop {
         });
         let (kind, summary) = match late {
             true => (MailKind::Dismissal, "end at once"),
-            false => (MailKind::Interruption, "stop what you do"),
+            false => (MailKind::Interruption, "stop what you are doing"),
         };
         let op = Op::Send {
             id: MailId::from(Uuid::now_v7()),
@@ -166,12 +166,13 @@ fn halted(results: &[OpResult]) -> Result<ToolOutput, ToolError> {
     Ok(ToolOutput::text(
         match receipts.next().map(|receipt| receipt.kind) {
             Some(MailKind::Dismissal) => {
-                "It did not answer your shutdown request in time, and is ended at once. What it was doing may be half \
-             done; its tasks can be taken again."
+                "It did not answer your shutdown request in time, and is ended now. Its work may \
+             be half done; its tasks can be claimed again."
             }
             _ => {
-                "Interrupted: it stops what it does and becomes idle, and is still there. To end it, ask it with \
-             SendMessage, message {\"type\": \"shutdown_request\"}; if it does not answer in time, stop it again."
+                "Interrupted: it stops its work and becomes idle, but stays in the team. To end \
+             it, ask it with SendMessage, message {\"type\": \"shutdown_request\"}; if it does not \
+             answer in time, stop it again."
             }
         },
     ))
@@ -206,7 +207,7 @@ mod tests {
                 held: true,
             }]))
         };
-        assert!(told(sent(MailKind::Dismissal)).contains("is ended at once"));
+        assert!(told(sent(MailKind::Dismissal)).contains("is ended now"));
         assert!(told(sent(MailKind::Interruption)).starts_with("Interrupted: "));
         let refused = told(Err(Refusal::NotYours {
             name: "scout".into(),

@@ -19,12 +19,12 @@ use posse_port::tool::{
 /// Waits for runs.
 pub(super) struct Wait(pub(super) Caller);
 
-/// What Wait is asked.
+/// Input of Wait.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct WaitInput {
-    /// The ids of sub-agents and background commands, or the sub-agents' names; if absent, all that you
-    /// have started and that have not ended.
+    /// The ids of sub-agents and background commands, or the sub-agents' names; if absent, all you
+    /// have started that have not ended.
     ids: Option<Vec<String>>,
     /// `any`: until one has ended; `all`: until all have. `all` if absent.
     #[serde(default)]
@@ -50,8 +50,8 @@ impl TypedTool for Wait {
     const NAME: &'static str = "Wait";
 
     fn description(&self) -> Cow<'static, str> {
-        "Sleeps until one or all of your sub-agents and background commands have ended, and tells what they came \
-         to. Use it when you can do nothing useful before."
+        "Sleeps until one or all of your sub-agents and background commands have ended, and \
+         returns their results. Use it when you can do nothing useful meanwhile."
             .into()
     }
 

@@ -79,11 +79,14 @@ pub(super) fn read(message: Value) -> Result<Message, String> {
         _ => return Err("message: write text, or a control message as an object".into()),
     };
     let written = written.map_err(|error| {
-        format!("message: {error}. There are shutdown_request, shutdown_response and plan_approval_response; or write text")
+        format!(
+            "message: {error}. Use shutdown_request, shutdown_response or \
+                 plan_approval_response; or write text"
+        )
     })?;
     let why = |approve: bool, text: Option<String>, field: &str| match text.unwrap_or_default() {
         text if !approve && text.trim().is_empty() => {
-            Err(format!("message: who does not approve gives {field}"))
+            Err(format!("message: a rejection needs {field}"))
         }
         text => Ok(text),
     };
@@ -163,11 +166,11 @@ mod tests {
             ),
             (
                 json!({"type": "shutdown_response", "request_id": id, "approve": false}),
-                Err("message: who does not approve gives a reason"),
+                Err("message: a rejection needs a reason"),
             ),
             (
                 json!({"type": "plan_approval_response", "request_id": id, "approve": false, "feedback": " "}),
-                Err("message: who does not approve gives feedback"),
+                Err("message: a rejection needs feedback"),
             ),
             (
                 json!({"type": "shutdown_response", "request_id": "x", "approve": true}),

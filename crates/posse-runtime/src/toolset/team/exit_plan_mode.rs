@@ -16,11 +16,11 @@ use posse_port::tool::{Intent, Then, ToolContext, ToolError, ToolOutput, TypedTo
 /// Hands plans in.
 pub(super) struct ExitPlanMode(pub(super) Caller);
 
-/// What ExitPlanMode is asked.
+/// Input of ExitPlanMode.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ExitPlanModeInput {
-    /// The plan: what you will change, where and in which order, and how you will know that it is right.
+    /// The plan: what you will change, where and in which order, and how you will verify it.
     plan: String,
 }
 
@@ -30,13 +30,13 @@ impl TypedTool for ExitPlanMode {
     const NAME: &'static str = "ExitPlanMode";
 
     fn description(&self) -> Cow<'static, str> {
-        "Hands your plan in to the lead of your team. You change nothing before it is approved; the answer comes as \
-         mail, and if it is no, with what should be different."
+        "Submits your plan to the lead of your team. Change nothing until it is approved; the \
+         answer comes as mail, and a rejection says what to change."
             .into()
     }
 
     fn intent(&self, _: &ExitPlanModeInput, _: &Workspace) -> Result<Intent, ToolError> {
-        Ok(changes("hand in a plan"))
+        Ok(changes("submit a plan"))
     }
 
     async fn run(&self, input: ExitPlanModeInput, _: ToolContext) -> Result<ToolOutput, ToolError> {
@@ -46,7 +46,8 @@ impl TypedTool for ExitPlanMode {
         let here = self.0.here()?;
         if here.standing.mode() != PermissionMode::Plan {
             return Err(tell(
-                "Nothing was handed in: you do not work by plan any more. Carry out what was approved.",
+                "Nothing was submitted: you are no longer in plan mode. Carry out what was \
+                 approved.",
             ));
         }
         let team = self.0.team(None).await?;
@@ -63,8 +64,8 @@ impl TypedTool for ExitPlanMode {
             .find(|request| request.kind == RequestKind::Plan && request.to != self.0.agent);
         if let Some(waits) = waits {
             return Err(tell(format!(
-                "Nothing was handed in: a plan of yours waits for its answer already (request_id {}). End your turn; \
-                 the answer comes as mail.",
+                "Nothing was submitted: a plan of yours already awaits its answer (request_id {}). \
+                 End your turn; the answer comes as mail.",
                 waits.id
             )));
         }
@@ -86,11 +87,11 @@ impl TypedTool for ExitPlanMode {
     fn operated(&self, results: &[OpResult]) -> Result<ToolOutput, ToolError> {
         match results.first() {
             Some(Ok(Done::Requested { request, .. })) => Ok(ToolOutput::text(format!(
-                "Your plan is with the lead (request_id {request}). Change nothing before it is approved. The answer comes \
-                 as mail and wakes you: you may end your turn."
+                "The lead has your plan (request_id {request}). Change nothing until it is \
+                 approved. The answer comes as mail and wakes you: you may end your turn."
             ))),
-            Some(Err(refusal)) => Err(tell(format!("Nothing was handed in: {refusal}."))),
-            _ => Err(tell("Nothing was handed in.")),
+            Some(Err(refusal)) => Err(tell(format!("Nothing was submitted: {refusal}."))),
+            _ => Err(tell("Nothing was submitted.")),
         }
     }
 }

@@ -44,7 +44,7 @@ pub(crate) fn mate<'a>(
         [] if myself => Err("that is you".into()),
         [] => match asked().find(|team| team.former.iter().any(|former| former.as_str() == name)) {
             Some(team) => Err(format!(
-                "{name} has left team {}, and nobody else is meant by that name",
+                "{name} has left team {}, and no one else has that name",
                 team.name
             )),
             None => Ok(None),
@@ -57,7 +57,7 @@ pub(crate) fn mate<'a>(
                 .collect();
             names.sort_unstable();
             Err(format!(
-                "several of your teams have a {name}; write {}",
+                "several of your teams have a member {name}; write {}",
                 names.join(" or ")
             ))
         }
@@ -101,7 +101,7 @@ mod tests {
                 &both,
                 1,
                 "scout",
-                Err("several of your teams have a scout; write scout@crew or scout@ops"),
+                Err("several of your teams have a member scout; write scout@crew or scout@ops"),
             ),
             (&both, 1, "scout@ops", Ok(Some(("ops", "scout")))),
             (&both, 1, "dev", Ok(Some(("crew", "dev")))),
@@ -110,13 +110,13 @@ mod tests {
                 &one,
                 1,
                 "gone",
-                Err("gone has left team crew, and nobody else is meant by that name"),
+                Err("gone has left team crew, and no one else has that name"),
             ),
             (
                 &one,
                 1,
                 "gone@crew",
-                Err("gone has left team crew, and nobody else is meant by that name"),
+                Err("gone has left team crew, and no one else has that name"),
             ),
             (&one, 1, "dev@ops", Ok(None)),
             (&one, 1, "nobody", Ok(None)),

@@ -15,11 +15,11 @@ use posse_port::tool::{Intent, ToolContext, ToolError, ToolOutput, TypedTool, Wo
 /// Shows notes.
 pub(super) struct NoteRead(pub(super) Caller);
 
-/// What NoteRead is asked.
+/// Input of NoteRead.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct NoteReadInput {
-    /// The note; if absent, all are listed.
+    /// The note's name; if absent, all are listed.
     name: Option<String>,
     /// The team, if you are in several.
     team_name: Option<String>,
@@ -31,7 +31,7 @@ impl TypedTool for NoteRead {
     const NAME: &'static str = "NoteRead";
 
     fn description(&self) -> Cow<'static, str> {
-        "Shows a note of your team with its author and version; without a name, lists the notes that there are."
+        "Shows a note of your team with its author and version; without a name, lists all notes."
             .into()
     }
 

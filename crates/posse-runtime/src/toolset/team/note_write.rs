@@ -15,15 +15,15 @@ use posse_port::tool::{Intent, Then, ToolContext, ToolError, ToolOutput, TypedTo
 /// Writes notes.
 pub(super) struct NoteWrite(pub(super) Caller);
 
-/// What NoteWrite is asked.
+/// Input of NoteWrite.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct NoteWriteInput {
     /// The note's name: lower-case letters, digits and hyphens.
     name: String,
-    /// All of its text from now on.
+    /// Its whole new text.
     text: String,
-    /// The version that you have read and write anew; leave it out for a new note.
+    /// The version you have read; omit it for a new note.
     version: Option<u64>,
     /// The team, if you are in several.
     team_name: Option<String>,
@@ -35,9 +35,9 @@ impl TypedTool for NoteWrite {
     const NAME: &'static str = "NoteWrite";
 
     fn description(&self) -> Cow<'static, str> {
-        "Writes a note that all members of your team can read: what was found out or agreed, and holds for \
-         everybody. To add to a note, read it and write all of it anew with the version that you have read; if \
-         somebody else was faster nothing is written, and you are told."
+        "Writes a note that all members of your team can read: findings and agreements that \
+         concern everyone. To add to a note, read it and write its whole text with the version you \
+         read; if someone else has changed it, nothing is written and you are told."
             .into()
     }
 
@@ -72,11 +72,11 @@ impl TypedTool for NoteWrite {
                 Ok(ToolOutput::text(format!("Written, as version {version}.")))
             }
             Some(Err(Refusal::Changed { version: 0 })) => Err(tell(
-                "Nothing was written: there is no such note yet. Leave version out to make it.",
+                "Nothing was written: there is no such note yet. Omit version to create it.",
             )),
             Some(Err(Refusal::Changed { version })) => Err(tell(format!(
-                "Nothing was written: the note is there in version {version}. Read it with NoteRead, and write all of it \
-                 anew with that version."
+                "Nothing was written: the note is at version {version}. Read it with NoteRead, and \
+                 write its whole text with that version."
             ))),
             Some(Err(refusal)) => Err(tell(format!("Nothing was written: {refusal}."))),
             _ => Err(tell("Nothing was written.")),

@@ -62,7 +62,7 @@ impl Caller {
     /// The one of the caller's teams that a call means.
     pub(super) async fn team(&self, named: Option<&str>) -> Result<Name, ToolError> {
         let chosen = choose(self.memberships().await?, named).map_err(tell)?;
-        let none = || tell("You belong to no team. TeamCreate makes one, if you have it.");
+        let none = || tell("You are not in a team. TeamCreate makes one, if you have it.");
         chosen.map(|membership| membership.team).ok_or_else(none)
     }
 
@@ -85,7 +85,7 @@ impl Caller {
         let chosen = choose(led, named).map_err(tell)?;
         chosen
             .map(|membership| membership.team)
-            .ok_or_else(|| tell("You lead no team."))
+            .ok_or_else(|| tell("You do not lead a team."))
     }
 
     /// The list that a call means: of the team that the caller belongs to, or whoever is nearest above it and
@@ -127,17 +127,17 @@ fn choose(mut teams: Vec<Membership>, named: Option<&str>) -> Result<Option<Memb
             let name: Name = named.parse().map_err(|bad| format!("team_name: {bad}"))?;
             match teams.iter().position(|it| it.team == name) {
                 Some(at) => Ok(Some(teams.swap_remove(at))),
-                None if teams.is_empty() => Err(format!(
-                    "team_name: there is no team {name} of yours; leave it out"
-                )),
+                None if teams.is_empty() => {
+                    Err(format!("team_name: you have no team {name}; omit it"))
+                }
                 None => Err(format!(
-                    "team_name: there is no team {name} of yours; there is {}",
+                    "team_name: you have no team {name}; you have {}",
                     known()
                 )),
             }
         }
         None if teams.len() > 1 => Err(format!(
-            "There are several teams of yours: say in team_name which: {}",
+            "You have several teams; choose one with team_name: {}",
             known()
         )),
         None => Ok(teams.pop()),
@@ -178,18 +178,18 @@ mod tests {
             (
                 &["b", "a"],
                 None,
-                Err("There are several teams of yours: say in team_name which: a, b"),
+                Err("You have several teams; choose one with team_name: a, b"),
             ),
             (&["b", "a"], Some("b"), Ok(Some("b"))),
             (
                 &["a"],
                 Some("c"),
-                Err("team_name: there is no team c of yours; there is a"),
+                Err("team_name: you have no team c; you have a"),
             ),
             (
                 &[],
                 Some("c"),
-                Err("team_name: there is no team c of yours; leave it out"),
+                Err("team_name: you have no team c; omit it"),
             ),
             (
                 &["a"],

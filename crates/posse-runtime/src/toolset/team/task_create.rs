@@ -16,24 +16,24 @@ use posse_port::tool::{Intent, Then, ToolContext, ToolError, ToolOutput, TypedTo
 /// Makes tasks.
 pub(super) struct TaskCreate(pub(super) Caller);
 
-/// What TaskCreate is asked.
+/// Input of TaskCreate.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub(super) struct TaskCreateInput {
-    /// What is to be done, in a line.
+    /// What to do, in one line.
     subject: String,
-    /// All that whoever does it must know.
+    /// Everything needed to do it.
     description: Option<String>,
     /// The subject while it is being done: `Fixing the parser`.
     active_form: Option<String>,
     /// Tasks that must be done first.
     #[serde(default)]
     blocked_by: Vec<TaskNumber>,
-    /// Only teammates of this role or type take it by themselves; anybody if absent.
+    /// Only teammates of this role or type claim it by themselves; anyone if absent.
     role: Option<String>,
-    /// A command that must succeed before the task counts as completed.
+    /// A command that must succeed before the task can be completed.
     check: Option<String>,
-    /// Whatever else is to be kept with it.
+    /// Other data to keep with it.
     #[serde(default)]
     metadata: Map<String, Value>,
     /// The team, if you are in several.
@@ -47,9 +47,9 @@ impl TypedTool for TaskCreate {
     const NAME: &'static str = "TaskCreate";
 
     fn description(&self) -> Cow<'static, str> {
-        "Puts a task on the list that your team shares; without a team, on the session's own. Teammates take open \
-         tasks by themselves. Use it for work of several steps or several hands, one task for each piece that can \
-         be done and checked apart."
+        "Adds a task to your team's shared list; without a team, to the session's own. Teammates \
+         claim open tasks by themselves. Use it for work with several steps or workers, one task \
+         for each piece that can be done and checked separately."
             .into()
     }
 
@@ -62,7 +62,7 @@ impl TypedTool for TaskCreate {
 
     async fn run(&self, input: TaskCreateInput, _: ToolContext) -> Result<ToolOutput, ToolError> {
         if input.subject.trim().is_empty() {
-            return Err(tell("subject is empty: say in a line what is to be done"));
+            return Err(tell("subject is empty: say in one line what to do"));
         }
         let list = self.0.list(input.team_name.as_deref()).await?;
         let given = |text: Option<String>| text.filter(|text| !text.trim().is_empty());
@@ -90,8 +90,8 @@ impl TypedTool for TaskCreate {
             Some(Ok(Done::TaskCreated(id))) => {
                 Ok(ToolOutput::text(format!("Task {id} is on the list.")))
             }
-            Some(Err(refusal)) => Err(tell(format!("No task was made: {refusal}."))),
-            _ => Err(tell("No task was made.")),
+            Some(Err(refusal)) => Err(tell(format!("No task was created: {refusal}."))),
+            _ => Err(tell("No task was created.")),
         }
     }
 }

@@ -16,7 +16,7 @@ use posse_port::tool::{Intent, ToolContext, ToolError, ToolOutput, TypedTool, Wo
 /// Shows a task.
 pub(super) struct TaskGet(pub(super) Caller);
 
-/// What TaskGet is asked.
+/// Input of TaskGet.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct TaskGetInput {
@@ -33,7 +33,7 @@ impl TypedTool for TaskGet {
     const NAME: &'static str = "TaskGet";
 
     fn description(&self) -> Cow<'static, str> {
-        "Shows all of a task: its description, who has it, what it waits for and what waits for it."
+        "Shows a task in full: its description, its owner, what it waits for and what waits for it."
             .into()
     }
 
@@ -58,7 +58,7 @@ impl TypedTool for TaskGet {
             }
             Some(task) => Ok(ToolOutput::text(prompt::team::details(&task))),
             None => Err(tell(format!(
-                "There is no task {id}. TaskList shows those that there are."
+                "There is no task {id}. TaskList shows all tasks."
             ))),
         }
     }

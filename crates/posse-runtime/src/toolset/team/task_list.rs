@@ -18,11 +18,11 @@ const TASKS: usize = 100;
 /// Lists tasks.
 pub(super) struct TaskList(pub(super) Caller);
 
-/// What TaskList is asked.
+/// Input of TaskList.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct TaskListInput {
-    /// Only tasks with a higher number, to see more than are shown at once.
+    /// Only tasks with a higher number, to see the next ones.
     after: Option<u64>,
     /// The team, if you are in several.
     team_name: Option<String>,
@@ -34,8 +34,9 @@ impl TypedTool for TaskList {
     const NAME: &'static str = "TaskList";
 
     fn description(&self) -> Cow<'static, str> {
-        "Lists the tasks of your team, or of the session if you are in none: number, subject, status, who has it, \
-         and what it still waits for. A task can be taken that is pending, nobody's and not blocked."
+        "Lists the tasks of your team, or of the session if you are in none: number, subject, \
+         status, owner, and what it still waits for. You can claim a task that is pending, has no \
+         owner and is not blocked."
             .into()
     }
 

@@ -19,7 +19,7 @@ impl<'de> Deserialize<'de> for TaskNumber {
             _ => None,
         };
         let number =
-            number.ok_or_else(|| D::Error::custom(format!("{value} is no number of a task")))?;
+            number.ok_or_else(|| D::Error::custom(format!("{value} is not a task number")))?;
         Ok(Self(TaskId(number)))
     }
 }

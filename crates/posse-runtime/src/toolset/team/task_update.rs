@@ -31,37 +31,37 @@ pub(super) struct TaskUpdate {
     pub(super) runs_checks: bool,
 }
 
-/// What TaskUpdate is asked.
+/// Input of TaskUpdate.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub(super) struct TaskUpdateInput {
     /// The task's number.
     pub(super) task_id: TaskNumber,
-    /// in_progress makes it yours; completed when it is done; deleted if it is not to be done.
+    /// in_progress makes it yours; completed when it is done; deleted if it is no longer needed.
     #[schemars(with = "Option<String>", extend("enum" = ["pending", "in_progress", "completed", "deleted"]))]
     pub(super) status: Option<TaskStatus>,
-    /// `me` to take it; empty to give it back. The lead can name a member, who is told by mail.
+    /// `me` to claim it; empty to release it. The lead can name a member, who is notified by mail.
     pub(super) owner: Option<String>,
-    /// What is to be done, in a line.
+    /// What to do, in one line.
     pub(super) subject: Option<String>,
-    /// The same at length.
+    /// The full description.
     pub(super) description: Option<String>,
     /// The subject while it is being done; empty for none.
     pub(super) active_form: Option<String>,
     /// Tasks that must be done first.
     #[serde(default)]
     pub(super) add_blocked_by: Vec<TaskNumber>,
-    /// Tasks that need not be done first any more.
+    /// Tasks that no longer have to be done first.
     #[serde(default)]
     pub(super) remove_blocked_by: Vec<TaskNumber>,
-    /// Tasks that wait for this one from now on.
+    /// Tasks that must wait for this one.
     #[serde(default)]
     pub(super) add_blocks: Vec<TaskNumber>,
-    /// Who takes it without being told; empty for anybody.
+    /// The role or type that may claim it; empty for anyone.
     pub(super) role: Option<String>,
-    /// A command that must succeed before it counts as completed; empty for none.
+    /// A command that must succeed before it can be completed; empty for none.
     pub(super) check: Option<String>,
-    /// What is kept with it besides; null removes a key.
+    /// Other data to keep with it; null removes a key.
     #[serde(default)]
     pub(super) metadata: Map<String, Value>,
     /// The team, if you are in several.
@@ -75,9 +75,10 @@ impl TypedTool for TaskUpdate {
     const NAME: &'static str = "TaskUpdate";
 
     fn description(&self) -> Cow<'static, str> {
-        "Changes a task: take it before you begin it (owner `me`; of several who try exactly one gets it), mark it \
-         completed when it is done and no sooner, give it back if you cannot do it (owner empty). A task with a \
-         check is completed only if that command succeeds: it is run for you, as if you had called Bash."
+        "Changes a task: claim it before you start (owner `me`; if several try, exactly one gets \
+         it), mark it completed only when it is done, release it if you cannot do it (owner \
+         empty). A task with a check is completed only if that command succeeds: posse runs it for \
+         you, as if you had called Bash."
             .into()
     }
 
@@ -106,17 +107,14 @@ impl TypedTool for TaskUpdate {
             .await
             .map_err(failed)?;
         let task = task.filter(|task| task.status != TaskStatus::Deleted);
-        let task = task.ok_or_else(|| {
-            tell(format!(
-                "There is no task {id}. TaskList shows those that there are."
-            ))
-        })?;
+        let task =
+            task.ok_or_else(|| tell(format!("There is no task {id}. TaskList shows all tasks.")))?;
         let check = must_pass(&input, &task).map_err(tell)?;
         match (&check, &context.first) {
             (Some(check), None) if !self.runs_checks => {
                 return Err(tell(format!(
-                    "Task {id} is not completed: its check must pass first ({}), and you cannot run commands. Ask \
-                     somebody who can to complete it.",
+                    "Task {id} is not completed: its check must pass first ({}), and you cannot \
+                     run commands. Ask a member who can to complete it.",
                     line(check)
                 )));
             }
@@ -171,8 +169,11 @@ fn failed_check(task: &str, check: &str, outcome: &CallOutcome) -> String {
     });
     let output = texts.collect::<Vec<_>>().join("\n");
     format!(
-        "{task} does not count as completed: its check did not pass ({}). It came to this:\n<run-output>\n{}\n</run-output>\n\
-         Put right what it finds, and mark the task completed again.",
+        "{task} is not completed: its check failed ({}). Its output:\n\
+         <run-output>\n\
+         {}\n\
+         </run-output>\n\
+         Fix what it found, and mark the task completed again.",
         line(check),
         neutral(&cut(&output, OUTPUT_CHARACTERS, None))
     )
@@ -193,7 +194,7 @@ fn told(results: &[OpResult]) -> Result<ToolOutput, ToolError> {
             Ok(Done::TaskUpdated { version, freed }) => {
                 let freed = match freed.as_slice() {
                     [] => String::new(),
-                    freed => format!(" Can be taken now: {}.", prompt::team::numbers(freed)),
+                    freed => format!(" Can be claimed now: {}.", prompt::team::numbers(freed)),
                 };
                 done.push(format!("Updated, to version {version}.{freed}"));
             }
@@ -201,15 +202,15 @@ fn told(results: &[OpResult]) -> Result<ToolOutput, ToolError> {
                 done.extend(
                     receipts
                         .iter()
-                        .map(|receipt| format!("{} has been told by mail.", line(&receipt.name))),
+                        .map(|receipt| format!("{} was notified by mail.", line(&receipt.name))),
                 );
             }
             Ok(_) => {}
             Err(refusal @ Refusal::AlreadyClaimed { .. }) => {
-                refused.push(format!("{refusal}; take another, or write to them"));
+                refused.push(format!("{refusal}; claim another, or write to them"));
             }
             Err(refusal @ Refusal::Blocked { .. }) => {
-                refused.push(format!("{refusal}; take another until then"))
+                refused.push(format!("{refusal}; claim another until then"))
             }
             Err(refusal) => refused.push(refusal.to_string()),
         }
@@ -264,18 +265,18 @@ mod tests {
             (vec![Ok(updated(&[]))], Ok("Updated, to version 2.")),
             (
                 vec![Ok(updated(&[4, 5]))],
-                Ok("Updated, to version 2. Can be taken now: 4, 5."),
+                Ok("Updated, to version 2. Can be claimed now: 4, 5."),
             ),
             (
                 vec![Ok(updated(&[])), Ok(sent)],
-                Ok("Updated, to version 2.\nscout has been told by mail."),
+                Ok("Updated, to version 2.\nscout was notified by mail."),
             ),
             (
                 vec![Err(Refusal::AlreadyClaimed {
                     id,
                     by: "scout".into(),
                 })],
-                Err("Refused: task 3 is scout's; take another, or write to them."),
+                Err("Refused: task 3 is scout's; claim another, or write to them."),
             ),
             (
                 vec![Err(Refusal::AlreadyCompleted { id })],
@@ -286,7 +287,7 @@ mod tests {
                     id,
                     by: vec![TaskId(1)],
                 })],
-                Err("Refused: task 3 waits for 1; take another until then."),
+                Err("Refused: task 3 waits for 1; claim another until then."),
             ),
             (
                 vec![Ok(updated(&[])), Err(Refusal::NoSuchTask { id: TaskId(9) })],
@@ -317,9 +318,7 @@ mod tests {
         };
         let told = failed_check("Task 3", "cargo test", &outcome);
         assert!(
-            told.starts_with(
-                "Task 3 does not count as completed: its check did not pass (cargo test)."
-            ),
+            told.starts_with("Task 3 is not completed: its check failed (cargo test)."),
             "{told}"
         );
         assert!(

@@ -17,11 +17,11 @@ use posse_port::tool::{Intent, Then, ToolContext, ToolError, ToolOutput, TypedTo
 /// Makes teams.
 pub(super) struct TeamCreate(pub(super) Caller);
 
-/// What TeamCreate is asked.
+/// Input of TeamCreate.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct TeamCreateInput {
-    /// What it is called: up to 64 lower-case letters, digits and hyphens.
+    /// Its name: up to 64 lower-case letters, digits and hyphens.
     team_name: String,
     /// What it is for.
     description: String,
@@ -33,9 +33,10 @@ impl TypedTool for TeamCreate {
     const NAME: &'static str = "TeamCreate";
 
     fn description(&self) -> Cow<'static, str> {
-        "Makes a team that you lead: agents that live on between pieces of work, write to each other, and share a \
-         task list and notes. Then start its teammates with Agent, giving name and team_name. Use it for work with \
-         several parts that depend on each other; for one answer a sub-agent is enough."
+        "Creates a team that you lead: agents that stay alive between pieces of work, write to \
+         each other, and share a task list and notes. Then start its teammates with Agent, giving \
+         name and team_name. Use it for work with several interdependent parts; for one answer a \
+         sub-agent is enough."
             .into()
     }
 
@@ -53,13 +54,13 @@ impl TypedTool for TeamCreate {
             .map_err(|bad| tell(format!("team_name: {bad}")))?;
         if team.is_reserved() {
             return Err(tell(format!(
-                "team_name: {team} means somebody already; choose another"
+                "team_name: {team} is reserved; choose another"
             )));
         }
         let here = self.0.here()?;
         if here.parent.is_some() {
             // A fork of a main agent has its tools.
-            return Err(tell("Only the main agent makes teams."));
+            return Err(tell("Only the main agent creates teams."));
         }
         let lead = Joining {
             agent: self.0.agent,
@@ -91,9 +92,10 @@ impl TypedTool for TeamCreate {
     fn operated(&self, results: &[OpResult]) -> Result<ToolOutput, ToolError> {
         done(
             results,
-            "The team is there, and you lead it: its members write to you as team-lead. Start them with Agent (name and \
-             team_name), and put work on its list with TaskCreate: they take open tasks by themselves.",
-            "No team was made",
+            "The team is created, and you lead it: its members write to you as team-lead. Start \
+             them with Agent (name and team_name), and add work to its list with TaskCreate: they \
+             claim open tasks by themselves.",
+            "No team was created",
         )
     }
 }

@@ -13,7 +13,7 @@ use posse_port::tool::{Intent, Then, ToolContext, ToolError, ToolOutput, TypedTo
 /// Removes teams.
 pub(super) struct TeamDelete(pub(super) Caller);
 
-/// What TeamDelete is asked.
+/// Input of TeamDelete.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct TeamDeleteInput {
@@ -27,8 +27,8 @@ impl TypedTool for TeamDelete {
     const NAME: &'static str = "TeamDelete";
 
     fn description(&self) -> Cow<'static, str> {
-        "Removes a team that you lead, with its tasks, notes and inboxes. Its members must have ended: ask each by \
-         SendMessage with message {\"type\": \"shutdown_request\"}."
+        "Removes a team that you lead, with its tasks, notes and inboxes. Its members must have \
+         ended: ask each with SendMessage, message {\"type\": \"shutdown_request\"}."
             .into()
     }
 
@@ -47,14 +47,15 @@ impl TypedTool for TeamDelete {
     fn operated(&self, results: &[OpResult]) -> Result<ToolOutput, ToolError> {
         if let Some(Err(Refusal::MembersLive { names })) = results.first() {
             return Err(tell(format!(
-                "Nothing was removed: these members still live: {}. Ask each to shut down (SendMessage, message \
-                 {{\"type\": \"shutdown_request\"}}), and remove the team when they have left.",
+                "Nothing was removed: these members are still alive: {}. Ask each to shut down \
+                 (SendMessage, message {{\"type\": \"shutdown_request\"}}), and remove the team \
+                 when they have left.",
                 names.join(", ")
             )));
         }
         done(
             results,
-            "The team is gone, with its tasks, notes and inboxes.",
+            "The team was removed with its tasks, notes and inboxes.",
             "Nothing was removed",
         )
     }

@@ -16,7 +16,7 @@ use posse_port::tool::{Intent, Then, ToolContext, ToolError, ToolOutput, TypedTo
 /// Hands the lead over.
 pub(super) struct TeamHandOver(pub(super) Caller);
 
-/// What TeamHandOver is asked.
+/// Input of TeamHandOver.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct TeamHandOverInput {
@@ -32,8 +32,8 @@ impl TypedTool for TeamHandOver {
     const NAME: &'static str = "TeamHandOver";
 
     fn description(&self) -> Cow<'static, str> {
-        "Makes another member the lead of a team that you lead. You stay in it; mail to team-lead, idle reports and \
-         plans that wait for approval are the new lead's from then on."
+        "Makes another member the lead of a team that you lead. You stay in it; the new lead gets \
+         mail to team-lead, idle reports and plans that await approval."
             .into()
     }
 
@@ -60,7 +60,7 @@ impl TypedTool for TeamHandOver {
             .collect();
         if !others.contains(&to.as_str()) {
             return Err(tell(format!(
-                "to: {to} is no other member of team {team}; there are: {}",
+                "to: {to} is not another member of team {team}; there are: {}",
                 if others.is_empty() {
                     "none".to_owned()
                 } else {
@@ -77,8 +77,8 @@ impl TypedTool for TeamHandOver {
             kind: MailKind::Text,
             summary: format!("You lead team {team} now"),
             body: format!(
-                "You lead team {team} from now on: I have handed it over to you. Mail to team-lead reaches you, and so \
-                 does word of idle members and of plans that wait for approval."
+                "You lead team {team} from now on: I have handed it over to you. You get mail to \
+                 team-lead, idle reports and plans that await approval."
             ),
         };
         let ops = vec![Op::HandOver { team, to }, tell_them];
@@ -91,8 +91,8 @@ impl TypedTool for TeamHandOver {
     fn operated(&self, results: &[OpResult]) -> Result<ToolOutput, ToolError> {
         done(
             results,
-            "Handed over. You stay a member; the new lead has been told, and team-lead means it from now on.",
-            "Not all of it was done",
+            "Handed over. You stay a member; the new lead was notified and is now team-lead.",
+            "Not everything was done",
         )
     }
 }

@@ -68,12 +68,12 @@ async fn an_agent_without_a_team_works_on_the_list_of_the_session() {
             "Task 1 is on the list.",
             "Task 2 is on the list.",
             "Task 3 is on the list.",
-            "No task was made: there is no task 9."
+            "No task was created: there is no task 9."
         ]
     );
     let changed = &told[1];
     assert!(
-        changed.contains("Refused: task 2 waits for 1; take another until then."),
+        changed.contains("Refused: task 2 waits for 1; claim another until then."),
         "{changed}"
     );
     assert!(changed.contains("would wait for each other"), "{changed}");
@@ -95,7 +95,7 @@ async fn an_agent_without_a_team_works_on_the_list_of_the_session() {
         seen.contains("activeForm: Fixing\nblocks: 2\nmetadata: {\"pr\":7}\n"),
         "{seen}"
     );
-    assert!(told[3].contains("Can be taken now: 2."), "{}", told[3]);
+    assert!(told[3].contains("Can be claimed now: 2."), "{}", told[3]);
     assert_eq!(
         told[4],
         "1: Fix it [completed], owner /main\n2: Test it [pending]"
@@ -183,7 +183,7 @@ async fn a_task_is_completed_when_its_check_passes() {
     let rig = rig(&turns(&CHECKED));
     let (realm, told) = told(&rig).await;
     assert!(
-        told[1].starts_with("Task 1 does not count as completed: its check did not pass"),
+        told[1].starts_with("Task 1 is not completed: its check failed"),
         "{}",
         told[1]
     );
@@ -212,10 +212,7 @@ async fn a_check_is_judged_like_any_command() {
     rig.character.mode = PermissionMode::AcceptEdits;
     let (realm, told) = told(&rig).await;
     for answer in [&told[1], &told[3]] {
-        assert!(
-            answer.starts_with("Task 1 does not count as completed"),
-            "{answer}"
-        );
+        assert!(answer.starts_with("Task 1 is not completed"), "{answer}");
         assert!(
             answer.contains("Denied: the rule `Bash(echo looked *)`"),
             "{answer}"

@@ -203,7 +203,7 @@ async fn who_is_late_is_sent_the_dismissal_alone() {
         .map(last_words)
         .collect::<Vec<_>>();
     assert!(
-        said.iter().any(|said| said.contains("is ended at once")),
+        said.iter().any(|said| said.contains("is ended now")),
         "{said:?}"
     );
     farewell(agent).await;

@@ -131,7 +131,7 @@ pub(super) fn decide(
         ops.extend(told(input, task, team, name));
     }
     if ops.is_empty() {
-        return Err("Say what is to change: status, owner, or anything else of the task.".into());
+        return Err("Nothing to change: give status, owner, or another field of the task.".into());
     }
     Ok(ops)
 }
@@ -158,12 +158,15 @@ fn owner<'a>(
         || me.is_some_and(|me| me.name.as_str() == given)
         || (given == Name::LEAD && at.team.is_some_and(|team| team.lead == at.agent));
     match (given, input.status) {
-        ("", Some(TaskStatus::InProgress)) => Err("owner: what is in progress is somebody's".into()),
-        ("", _) => Ok(Owner::Plain(Some(None))),
-        (_, Some(TaskStatus::Pending)) if mine => {
-            Err("owner: taking a task makes it in_progress; leave status out, or owner empty to give it back"
-                .into())
+        ("", Some(TaskStatus::InProgress)) => {
+            Err("owner: a task in progress must have an owner".into())
         }
+        ("", _) => Ok(Owner::Plain(Some(None))),
+        (_, Some(TaskStatus::Pending)) if mine => Err(
+            "owner: claiming a task makes it in_progress; omit status, or leave owner empty to \
+                 release it"
+                .into(),
+        ),
         // Who completes its own says nothing new.
         (_, Some(TaskStatus::Completed | TaskStatus::Deleted)) if mine && is_mine(task, at) => {
             Ok(Owner::Plain(None))
@@ -177,11 +180,12 @@ fn owner<'a>(
 /// Another member, whom the lead gives a task.
 fn another<'a>(given: &str, at: &Situation<'a>) -> Result<Owner<'a>, String> {
     let Some(team) = at.team else {
-        return Err("owner: without a team a task is taken with `me`, or left to `user`".into());
+        return Err("owner: without a team the owner is `me` or `user`".into());
     };
     if team.lead != at.agent {
         return Err(format!(
-            "owner: only the lead gives tasks to others; take it yourself with `me`, or write to {}",
+            "owner: only the lead assigns tasks to others; claim it yourself with `me`, or write \
+             to {}",
             summary(given)
         ));
     }
@@ -198,7 +202,7 @@ fn another<'a>(given: &str, at: &Situation<'a>) -> Result<Owner<'a>, String> {
                 .map(|member| member.name.as_str())
                 .collect();
             Err(format!(
-                "owner: nobody in team {} is called {}; there are {}",
+                "owner: no member of team {} is named {}; there are {}",
                 team.name,
                 summary(given),
                 names.join(", ")
@@ -224,7 +228,7 @@ fn may_claim(task: &Task, at: &Situation<'_>) -> Result<(), String> {
     match task.status {
         TaskStatus::Completed => Err(format!("Refused: task {} is completed.", task.id)),
         TaskStatus::Pending if !waits.is_empty() => Err(format!(
-            "Refused: task {} waits for {waits}; take another until then.",
+            "Refused: task {} waits for {waits}; claim another until then.",
             task.id
         )),
         TaskStatus::Pending if task.owner.is_some() && !is_mine(task, at) => {
@@ -233,7 +237,7 @@ fn may_claim(task: &Task, at: &Situation<'_>) -> Result<(), String> {
                 .as_ref()
                 .map_or_else(String::new, |owner| summary(&owner.name));
             Err(format!(
-                "Refused: task {} is {by}'s; take another, or write to them.",
+                "Refused: task {} is {by}'s; claim another, or write to them.",
                 task.id
             ))
         }

@@ -203,38 +203,38 @@ fn who_is_named_as_owner() {
             3,
             json!({"owner": "scout"}),
             open(),
-            Err("owner: only the lead gives tasks to others;"),
+            Err("owner: only the lead assigns tasks to others;"),
         ),
         (
             1,
             json!({"owner": "nobody"}),
             open(),
-            Err("owner: nobody in team crew is called nobody; there are team-lead, scout, dev"),
+            Err("owner: no member of team crew is named nobody; there are team-lead, scout, dev"),
         ),
         (
             2,
             json!({"owner": "me", "status": "pending"}),
             open(),
-            Err("owner: taking a task makes it in_progress"),
+            Err("owner: claiming a task makes it in_progress"),
         ),
         (
             2,
             json!({"owner": "", "status": "in_progress"}),
             open(),
-            Err("owner: what is in progress is somebody's"),
+            Err("owner: a task in progress must have an owner"),
         ),
         // What is known not to be claimable is not even tried.
         (
             3,
             json!({"owner": "me"}),
             of(2, "scout", TaskStatus::Pending),
-            Err("Refused: task 3 is scout's; take another"),
+            Err("Refused: task 3 is scout's; claim another"),
         ),
         (
             3,
             json!({"owner": "me"}),
             task(3),
-            Err("Refused: task 3 waits for 2; take another until then."),
+            Err("Refused: task 3 waits for 2; claim another until then."),
         ),
         (
             3,
@@ -244,7 +244,7 @@ fn who_is_named_as_owner() {
         ),
         // Whether scout's process lives is for the store to say.
         (3, json!({"owner": "me"}), mine, Ok(&["claim 3"])),
-        (2, json!({}), open(), Err("Say what is to change")),
+        (2, json!({}), open(), Err("Nothing to change")),
         (
             2,
             json!({"addBlockedBy": [1]}),
