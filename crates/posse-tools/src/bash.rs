@@ -26,20 +26,21 @@ const MOST: u64 = 600_000;
 const TITLE: usize = 80;
 
 /// What is to be known of commands, and of those in the background.
-const ABOUT: &str = "Runs a command with bash in the working directory and tells what it prints (standard \
-                     output and error together) and how it ended. Each call is a new shell: directory and \
-                     variables do not carry over. There is no input and no terminal. When the command ends, \
-                     whatever it left running is ended. Long output is cut in the middle; all of it is then \
-                     in a file that is named. To read, find, search and edit files, use the tools made for it.";
-const ABOUT_BACKGROUND: &str = " With run_in_background the answer comes at once: read the file it names \
-                                while the command goes on; you are told when it has ended.";
+const ABOUT: &str = "Runs a command with bash in the working directory and returns its output \
+                     (standard output and error together) and exit status. Each call is a new \
+                     shell: directory and variables do not carry over. There is no input and no \
+                     terminal. When the command ends, processes it left running are ended. Long \
+                     output is cut in the middle; the answer then names a file with all of it. To \
+                     read, find, search and edit files, use the tools made for that.";
+const ABOUT_BACKGROUND: &str = " With run_in_background the answer comes at once: read the file it \
+                                names while the command runs; you are notified when it ends.";
 
 /// Runs commands.
 pub struct Bash {
     guardian: Option<Guardian>,
 }
 
-/// What Bash is asked.
+/// Input of Bash.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct BashInput {
@@ -48,9 +49,9 @@ pub struct BashInput {
     /// How long it may take, in milliseconds: at most 600000. If absent, 120000; in the background, as long
     /// as it takes.
     pub timeout: Option<u64>,
-    /// What it does, in five to ten words, for people who look on.
+    /// What it does, in five to ten words, for people who watch.
     pub description: Option<String>,
-    /// Whether to go on without waiting for its end.
+    /// Whether to continue without waiting for it to end.
     pub run_in_background: Option<bool>,
 }
 

@@ -20,7 +20,7 @@ const LINE_BYTES: usize = 200;
 /// Changes parts of files.
 pub struct Edit;
 
-/// What Edit is asked.
+/// Input of Edit.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct EditInput {
@@ -28,9 +28,9 @@ pub struct EditInput {
     pub file_path: String,
     /// The text to replace, exactly as in the file: without line numbers, with its indentation.
     pub old_string: String,
-    /// What comes in its place.
+    /// The replacement.
     pub new_string: String,
-    /// Replaces every occurrence instead of the only one.
+    /// Whether to replace every occurrence.
     #[serde(default)]
     pub replace_all: bool,
 }
@@ -41,9 +41,9 @@ impl TypedTool for Edit {
     const NAME: &'static str = "Edit";
 
     fn description(&self) -> Cow<'static, str> {
-        "Replaces a text in a file. The file must have been read and not have changed since. old_string must \
-         occur exactly once: take in as many lines around it as that needs, or set replace_all to change \
-         every occurrence. To write a new file, use Write."
+        "Replaces text in a file. You must have read the file, and it must not have changed since. \
+         old_string must occur exactly once: include enough surrounding lines, or set replace_all \
+         to change every occurrence. To write a new file, use Write."
             .into()
     }
 

@@ -19,11 +19,12 @@ const MOST_PATHS: usize = 100;
 /// Finds files by name.
 pub struct Glob;
 
-/// What Glob is asked.
+/// Input of Glob.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct GlobInput {
-    /// The pattern, such as `src/**/*.rs` or `*.{ts,tsx}`; one without `/` fits names in every directory.
+    /// The pattern, such as `src/**/*.rs` or `*.{ts,tsx}`; one without `/` matches names in every
+    /// directory.
     pub pattern: String,
     /// The directory to search; the working directory if absent.
     pub path: Option<String>,
@@ -35,8 +36,8 @@ impl TypedTool for Glob {
     const NAME: &'static str = "Glob";
 
     fn description(&self) -> Cow<'static, str> {
-        "Finds files whose path fits a pattern, those changed last first, at most 100. What .gitignore names \
-         is left out; links are not followed. To search in files, use Grep."
+        "Finds files whose path matches a pattern, most recently changed first, at most 100. Skips \
+         files ignored by .gitignore; does not follow links. To search in files, use Grep."
             .into()
     }
 
@@ -104,7 +105,7 @@ fn matcher(pattern: &str, place: &Place) -> Result<GlobMatcher, ToolError> {
 
 fn told(found: &[((i64, i64), PathBuf)], workspace: &Workspace) -> String {
     if found.is_empty() {
-        return "no file fits".into();
+        return "no file matches".into();
     }
     let mut lines: Vec<_> = found
         .iter()

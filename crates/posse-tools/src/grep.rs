@@ -27,7 +27,7 @@ const MOST_HELD: usize = 64 << 20;
 /// Finds files by content.
 pub struct Grep;
 
-/// What Grep is asked.
+/// Input of Grep.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct GrepInput {
@@ -35,34 +35,34 @@ pub struct GrepInput {
     pub pattern: String,
     /// The file or directory to search; the working directory if absent.
     pub path: Option<String>,
-    /// Only files that fit this pattern, such as `*.rs`; `!` before it means all others.
+    /// Only files that match this pattern, such as `*.rs`; `!` before it means all others.
     pub glob: Option<String>,
     /// Only files of this type, such as `rust`, `py` or `js`.
     pub r#type: Option<String>,
-    /// What to tell; `files_with_matches` if absent.
+    /// What to return; `files_with_matches` if absent.
     pub output_mode: Option<OutputMode>,
-    /// How many lines after each match to show, in content mode.
+    /// Number of lines to show after each match, in content mode.
     #[serde(rename = "-A")]
     pub after: Option<usize>,
-    /// How many lines before each match to show, in content mode.
+    /// Number of lines to show before each match, in content mode.
     #[serde(rename = "-B")]
     pub before: Option<usize>,
-    /// How many lines on both sides to show, in content mode.
+    /// Number of lines to show on both sides, in content mode.
     #[serde(rename = "-C")]
     pub around: Option<usize>,
     /// Whether to show line numbers in content mode; true if absent.
     #[serde(rename = "-n")]
     pub numbers: Option<bool>,
-    /// Whether upper and lower case are the same.
+    /// Whether to ignore case.
     #[serde(rename = "-i")]
     pub ignore_case: Option<bool>,
-    /// Whether a match may span lines; `.` then fits line ends, too.
+    /// Whether a match may span lines; `.` then also matches line ends.
     pub multiline: Option<bool>,
-    /// At most so many lines of answer; 250 if absent.
+    /// Maximum number of lines to return; 250 if absent.
     pub head_limit: Option<usize>,
 }
 
-/// What Grep tells.
+/// What Grep returns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum OutputMode {
@@ -81,9 +81,9 @@ impl TypedTool for Grep {
     const NAME: &'static str = "Grep";
 
     fn description(&self) -> Cow<'static, str> {
-        "Searches files for a regular expression. Tells the paths of files with a match, their lines, or \
-         counts (output_mode). What .gitignore names and binary files are left out; links are not followed. \
-         Prefer it to grep or rg in Bash."
+        "Searches files for a regular expression. Returns the paths of matching files, their \
+         lines, or counts (output_mode). Skips binary files and those ignored by .gitignore; does \
+         not follow links. Prefer it to grep or rg in Bash."
             .into()
     }
 

@@ -27,15 +27,15 @@ const IMAGE_BYTES: u64 = 5 << 20;
 /// Reads files.
 pub struct Read;
 
-/// What Read is asked.
+/// Input of Read.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ReadInput {
     /// The file, absolute or from the working directory.
     pub file_path: String,
-    /// The line to begin with, counted from 1.
+    /// The first line to read, counted from 1.
     pub offset: Option<usize>,
-    /// How many lines; 2000 if absent.
+    /// Number of lines; 2000 if absent.
     pub limit: Option<usize>,
 }
 
@@ -45,9 +45,9 @@ impl TypedTool for Read {
     const NAME: &'static str = "Read";
 
     fn description(&self) -> Cow<'static, str> {
-        "Reads a file. Text comes with line numbers and a tab before each line; these are not part of the \
-         file. Images (PNG, JPEG, GIF, WebP) are shown. For a long file, give offset and limit; for a \
-         directory, use Glob. A file must have been read before it can be edited or overwritten."
+        "Reads a file. Each line of text comes with its number and a tab, which are not part of \
+         the file. Images (PNG, JPEG, GIF, WebP) are shown. For a long file, give offset and \
+         limit; for a directory, use Glob. Read a file before you edit or overwrite it."
             .into()
     }
 
@@ -171,13 +171,13 @@ fn numbered(content: &[u8], offset: usize, limit: usize) -> Result<String, ToolE
     let next = first + told;
     if next <= total {
         let why = if full {
-            "this is as much as can be told at once; "
+            "this is as much as fits at once; "
         } else {
             ""
         };
         let _ = writeln!(
             text,
-            "({why}lines {first} to {} of {total}; go on with offset {next})",
+            "({why}lines {first} to {} of {total}; continue with offset {next})",
             next - 1
         );
     }
@@ -212,7 +212,7 @@ mod tests {
             b"a\nb\nc\n",
             2,
             1,
-            "     2\tb\n(lines 2 to 2 of 3; go on with offset 3)\n",
+            "     2\tb\n(lines 2 to 2 of 3; continue with offset 3)\n",
         );
         check(
             b"a\r\nb\r\n",
@@ -251,7 +251,7 @@ mod tests {
         let note = told.lines().last().unwrap();
         assert_eq!(
             note,
-            "(this is as much as can be told at once; lines 1 to 260 of 1000; go on with offset 261)"
+            "(this is as much as fits at once; lines 1 to 260 of 1000; continue with offset 261)"
         );
     }
 

@@ -13,13 +13,13 @@ use crate::replace::Replacement;
 /// Writes whole files.
 pub struct Write;
 
-/// What Write is asked.
+/// Input of Write.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct WriteInput {
-    /// The file, absolute or from the working directory. Missing directories are made.
+    /// The file, absolute or from the working directory. Missing directories are created.
     pub file_path: String,
-    /// All that shall be in it.
+    /// Its whole content.
     pub content: String,
 }
 
@@ -29,8 +29,8 @@ impl TypedTool for Write {
     const NAME: &'static str = "Write";
 
     fn description(&self) -> Cow<'static, str> {
-        "Writes a whole file. A new one may be written at once; one that exists must have been read and not \
-         have changed since. To change a part of a file, use Edit."
+        "Writes a whole file. You must have read an existing file first, and it must not have \
+         changed since. To change part of a file, use Edit."
             .into()
     }
 

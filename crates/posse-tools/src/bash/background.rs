@@ -31,8 +31,8 @@ impl Bash {
             .map_err(|error| cannot("make", &output, error))?;
         let shell = self.start(&input.command, &context)?;
         let told = format!(
-            "It runs in the background; its id is {id}. What it prints is in {} while it runs. You are told \
-             when it has ended.",
+            "It runs in the background; its id is {id}. Its output goes to {} while it runs. You \
+             are notified when it ends.",
             output.display()
         );
         let clock = Arc::clone(&context.clock);

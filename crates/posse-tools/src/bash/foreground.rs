@@ -11,7 +11,7 @@ use super::{ABOUT, Bash, BashInput};
 /// Runs commands, and waits for each.
 pub struct ForegroundBash(pub Bash);
 
-/// What [`ForegroundBash`] is asked.
+/// Input of [`ForegroundBash`].
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ForegroundBashInput {
@@ -19,7 +19,7 @@ pub struct ForegroundBashInput {
     pub command: String,
     /// How long it may take, in milliseconds: at most 600000; 120000 if absent.
     pub timeout: Option<u64>,
-    /// What it does, in five to ten words, for people who look on.
+    /// What it does, in five to ten words, for people who watch.
     pub description: Option<String>,
 }
 

@@ -46,7 +46,7 @@ async fn glob_tells_the_newest_first_and_leaves_out_what_git_ignores() {
     );
     assert_eq!(glob("src/*.rs").await, "src/b.rs");
     assert_eq!(glob("src/**/{b,c}.rs").await, "src/b.rs\nsrc/deep/c.rs");
-    assert_eq!(glob("*.py").await, "no file fits");
+    assert_eq!(glob("*.py").await, "no file matches");
     let absolute = world.path("w/src/*.rs");
     assert_eq!(glob(absolute.to_str().unwrap()).await, "src/b.rs");
     let within = world
@@ -187,7 +187,7 @@ async fn what_rules_deny_is_neither_searched_nor_named() {
         let told = world.ok("Glob", json!({"pattern": pattern})).await;
         assert!(
             told.lines()
-                .all(|line| seen.contains(&line) || line == "no file fits"),
+                .all(|line| seen.contains(&line) || line == "no file matches"),
             "{pattern}: {told}"
         );
     }
