@@ -17,10 +17,7 @@ impl From<&ModelError> for Fault {
         };
         let mut message = in_a_line(error);
         if let Some(wait) = error.retry_after() {
-            message.push_str(&format!(
-                "; it asks to be left alone for {} s",
-                wait.as_secs_f64().ceil()
-            ));
+            message.push_str(&format!("; retry after {} s", wait.as_secs_f64().ceil()));
         }
         Self {
             class,

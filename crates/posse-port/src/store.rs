@@ -218,7 +218,7 @@ pub enum StoreError {
     },
     /// The file was written by a newer posse.
     #[error(
-        "{place} was written by a newer posse (version {found} of its tables; this one knows {known})"
+        "{place} was written by a newer posse (schema version {found}; this posse supports {known})"
     )]
     TooNew {
         /// The file.
@@ -230,7 +230,7 @@ pub enum StoreError {
     },
     /// Another agent of the realm is registered under the name, or is or was a member of a team under it; nothing
     /// of the step is there.
-    #[error("the name {name} is taken{}; each name is given once", by_agent(.by))]
+    #[error("the name {name} is taken{}; a name cannot be reused", by_agent(.by))]
     NameTaken {
         /// The name.
         name: Name,

@@ -249,7 +249,7 @@ impl Toolbox {
                 let look = AssertUnwindSafe(|| tool.intent(input, workspace));
                 let crashed = |_| {
                     Err(ToolError::Tell(
-                        "the tool crashed at the sight of this input".into(),
+                        "the tool panicked while reading this input".into(),
                     ))
                 };
                 catch_unwind(look).unwrap_or_else(crashed)

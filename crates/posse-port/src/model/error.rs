@@ -53,7 +53,7 @@ pub enum ModelError {
         after: Duration,
     },
     /// What came is not a reply.
-    #[error("the model's reply makes no sense: {what}")]
+    #[error("the model's reply is invalid: {what}")]
     Garbled {
         /// What was wrong.
         what: String,

@@ -402,7 +402,7 @@ pub struct Receipt {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 pub enum Refusal {
     /// Nobody has that address.
-    #[error("there is nobody called {to}")]
+    #[error("no agent is named {to}")]
     NoSuchRecipient {
         /// What was written.
         to: String,
@@ -422,7 +422,7 @@ pub enum Refusal {
         waiting: u64,
     },
     /// A text is too long.
-    #[error("{bytes} bytes are too many: at most {most} are kept")]
+    #[error("{bytes} bytes are too many: the limit is {most}")]
     TooLong {
         /// How long.
         bytes: usize,
@@ -430,7 +430,7 @@ pub enum Refusal {
         most: usize,
     },
     /// Metadata nest too deep.
-    #[error("the metadata nest deeper than {most} levels")]
+    #[error("the metadata is nested deeper than {most} levels")]
     TooDeep {
         /// How deep they may.
         most: usize,
@@ -445,7 +445,7 @@ pub enum Refusal {
         team: Name,
     },
     /// There is such a team already.
-    #[error("there is a team {team} already")]
+    #[error("team {team} already exists")]
     TeamExists {
         /// The name.
         team: Name,
@@ -469,7 +469,7 @@ pub enum Refusal {
         team: Name,
     },
     /// Only whoever leads or made it may.
-    #[error("only its lead may do that to {name}")]
+    #[error("only the team lead may do that to {name}")]
     NotYours {
         /// Who was meant.
         name: String,
@@ -515,7 +515,7 @@ pub enum Refusal {
         by: Vec<TaskId>,
     },
     /// The task's check has not passed.
-    #[error("task {id} counts as completed only when its check passes: {check}")]
+    #[error("task {id} can be completed only when its check passes: {check}")]
     Unchecked {
         /// The task.
         id: TaskId,
@@ -524,7 +524,8 @@ pub enum Refusal {
     },
     /// Only some may change the check of the task.
     #[error(
-        "the check of task {id} stands: only the lead changes it, without a team the main agent"
+        "the check of task {id} can be changed only by the lead or, without a team, by the main \
+         agent"
     )]
     CheckStands {
         /// The task.
@@ -535,7 +536,7 @@ pub enum Refusal {
     #[error("there is nothing to claim")]
     NothingToClaim,
     /// Somebody else has changed it since.
-    #[error("it was changed meanwhile; it is at version {version}")]
+    #[error("it has changed in the meantime; it is at version {version}")]
     Changed {
         /// The version now; 0 if there is none.
         version: u64,

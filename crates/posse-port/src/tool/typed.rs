@@ -111,6 +111,6 @@ pub fn read<I: DeserializeOwned>(name: &str, input: &RawJson) -> Result<I, ToolE
         // Where in the text is of no use to a model; what is wrong is.
         let what = error.to_string();
         let what = what.split(" at line ").next().unwrap_or(&what);
-        ToolError::Tell(format!("the input does not fit {name}: {what}"))
+        ToolError::Tell(format!("invalid input for {name}: {what}"))
     })
 }

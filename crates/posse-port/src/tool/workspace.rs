@@ -47,7 +47,7 @@ pub struct Notes {
 
 /// A worktree was to be made of a checkout in which the agent does not work.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{cwd} does not lie in the checkout {checkout}", cwd = .cwd.display(), checkout = .checkout.display())]
+#[error("{cwd} is not inside the checkout {checkout}", cwd = .cwd.display(), checkout = .checkout.display())]
 pub struct Elsewhere {
     /// Where it works.
     pub cwd: PathBuf,
@@ -372,7 +372,7 @@ mod tests {
         let wrong = workspace("/other", &["/other"]).in_worktree(Path::new("/t"), Path::new("/w"));
         assert_eq!(
             wrong.unwrap_err().to_string(),
-            "/other does not lie in the checkout /w"
+            "/other is not inside the checkout /w"
         );
     }
 }

@@ -38,7 +38,7 @@ fn fits(file: &str, bytes: usize, most: usize) -> Result<(), ArchiveError> {
     }
     Err(ArchiveError::new(
         file,
-        format!("{bytes} bytes are too many: at most {most} are kept"),
+        format!("{bytes} bytes are too many: the limit is {most}"),
     ))
 }
 
