@@ -65,13 +65,13 @@ impl Auth {
 #[derive(Debug, thiserror::Error)]
 pub enum SetupError {
     /// The base URL is not one.
-    #[error("`{url}` is not a URL that a model can be reached at")]
+    #[error("`{url}` is not a valid base URL")]
     BadUrl {
         /// As given.
         url: String,
     },
     /// The credential cannot be put in a header.
-    #[error("the API key has characters that no key has")]
+    #[error("the API key contains invalid characters")]
     BadKey,
     /// The HTTP client did not start.
     #[error("the HTTP client did not start")]

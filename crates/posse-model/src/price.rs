@@ -19,7 +19,7 @@ pub enum PriceError {
     #[error(transparent)]
     Toml(#[from] toml::de::Error),
     /// A figure that nothing can cost.
-    #[error("{value} is no price (model {id})")]
+    #[error("{value} is not a price (model {id})")]
     NoPrice {
         /// The model.
         id: String,
@@ -237,7 +237,7 @@ mod tests {
                 .overridden_by(&user)
                 .unwrap_err();
             assert!(
-                error.to_string().contains("is no price (model x)"),
+                error.to_string().contains("is not a price (model x)"),
                 "{error}"
             );
         }

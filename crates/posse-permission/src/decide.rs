@@ -53,7 +53,7 @@ pub fn decide(
         // Nobody is there to be asked.
         return doubted.map_or(Verdict::Allow, |rule| {
             Verdict::Deny(format!(
-                "the rule {rule} could be about what the wildcards stand for; name the files"
+                "the rule {rule} may apply to what the wildcards match; name the files"
             ))
         });
     }
@@ -62,17 +62,17 @@ pub fn decide(
     }
     if mode == PermissionMode::Plan && !intent.read_only {
         return Verdict::Deny(format!(
-            "plan mode is on: only what changes nothing runs, and {tool} may change something; hand in the \
-             plan, or leave plan mode with another --permission-mode"
+            "plan mode is on: only calls that change nothing run, and {tool} may change something; \
+             submit the plan, or leave plan mode with another --permission-mode"
         ));
     }
     let why = match (
         call.ruled(&policy.ask),
         doubted.or_else(|| call.perhaps_ruled(&policy.ask)),
     ) {
-        (Some(rule), _) => format!("the rule {rule} wants a person to be asked"),
+        (Some(rule), _) => format!("the rule {rule} requires a person's approval"),
         (None, Some(rule)) => {
-            format!("the rule {rule} could be about what the wildcards stand for")
+            format!("the rule {rule} may apply to what the wildcards match")
         }
         (None, None) => match call.allowed() {
             Ok(()) => return Verdict::Allow,
@@ -80,7 +80,7 @@ pub fn decide(
         },
     };
     match mode {
-        PermissionMode::DontAsk => Verdict::Deny(format!("{why} (mode dontAsk: nobody is asked)")),
+        PermissionMode::DontAsk => Verdict::Deny(format!("{why} (mode dontAsk: no one is asked)")),
         _ => Verdict::Ask(why),
     }
 }
@@ -141,7 +141,7 @@ impl Call<'_> {
         let beyond = !paths.iter().all(|path| self.workspace.notes_hold(path));
         beyond.then(|| {
             let notes = notes.directory.display();
-            format!("an agent of this type may edit its notes only; they are in {notes}")
+            format!("an agent of this type may edit only its notes, in {notes}")
         })
     }
 
@@ -152,10 +152,10 @@ impl Call<'_> {
             Subject::Edits(paths) | Subject::Reads(paths)
                 if paths.iter().any(|path| strange(&path.to_string_lossy())) =>
             {
-                Some("the path has control characters".into())
+                Some("the path contains control characters".into())
             }
             Subject::Fetches { host } if strange(host) => {
-                Some("the host's name has control characters".into())
+                Some("the host name contains control characters".into())
             }
             Subject::Edits(paths) => paths
                 .iter()
@@ -169,8 +169,8 @@ impl Call<'_> {
     fn allowed(&self) -> Result<(), String> {
         if let Some(path) = self.original() {
             return Err(format!(
-                "{} lies outside the workspace, in the checkout that this worktree was made from; work in \
-                 the worktree",
+                "{} is outside the workspace, in the checkout that this worktree was made from; \
+                 work in the worktree",
                 path.display()
             ));
         }
@@ -264,8 +264,8 @@ pub(super) fn forbidden_edit(path: &Path, workspace: &Workspace) -> Option<Strin
 /// How a person is told so.
 pub(super) fn is_protected(path: &Path, name: &str) -> String {
     format!(
-        "{} is protected: what lies in {name} can run later or widen what may run; edit it yourself, or use \
-         --permission-mode bypassPermissions",
+        "{} is protected: files in {name} can run later or widen permissions; edit it yourself, or \
+         use --permission-mode bypassPermissions",
         path.display()
     )
 }
@@ -273,7 +273,7 @@ pub(super) fn is_protected(path: &Path, name: &str) -> String {
 /// How a person is told what would allow a call.
 pub(super) fn unallowed(rule: &str) -> String {
     let quoted = rule.replace('\'', r"'\''");
-    format!("{rule} is not allowed by a rule; allow it with --allowedTools '{quoted}'")
+    format!("no rule allows {rule}; allow it with --allowedTools '{quoted}'")
 }
 
 #[cfg(test)]

@@ -38,10 +38,10 @@ impl PathPattern {
     /// A gitignore line that holds beneath `base`.
     pub(super) fn new(base: &Path, line: &str) -> Result<Self, String> {
         if line.trim_matches('/').is_empty() {
-            return Err("it names no path".into());
+            return Err("it does not name a path".into());
         }
         if line.starts_with('!') {
-            return Err("a pattern cannot begin with `!`; write a rule of the other list".into());
+            return Err("a pattern cannot begin with `!`; add a rule to the opposite list".into());
         }
         let named = line.trim_end_matches("/**").trim_end_matches('/');
         let literal = (!named.contains(['*', '?', '[', '\\', '{'])).then(|| {

@@ -44,7 +44,7 @@ pub struct RuleList {
 
 /// A rule that is none.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{rule}` is no permission rule: {why} ({place})")]
+#[error("`{rule}` is not a permission rule: {why} ({place})")]
 pub struct RuleError {
     /// The text.
     pub rule: String,
@@ -344,7 +344,7 @@ mod tests {
         let error = policy.add(&source(), &wrong).unwrap_err();
         let text = error.to_string();
         assert!(
-            text.starts_with("`Bsh(ls)` is no permission rule: ") && text.ends_with("(a test)"),
+            text.starts_with("`Bsh(ls)` is not a permission rule: ") && text.ends_with("(a test)"),
             "{text}"
         );
         assert!(policy.deny.is_empty(), "nothing of a wrong list is added");

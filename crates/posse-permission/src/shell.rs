@@ -195,7 +195,8 @@ impl<'a> Line<'a> {
         };
         self.written().find_map(forbidden).or_else(|| {
             self.script.commands.iter().any(|command| self.removes_all(command)).then(|| {
-                "this would remove the whole workspace, the home directory or more; name what should go"
+                "this would remove the whole workspace, the home directory or more; name what to \
+                 remove"
                     .into()
             })
         })
@@ -222,18 +223,18 @@ impl<'a> Line<'a> {
             return Ok(());
         }
         let beyond =
-            |why: &str| format!("no rule allows this command, since {why}; use plain commands");
+            |why: &str| format!("no rule can allow this command because {why}; use plain commands");
         if self.command.len() > LONGEST {
             return Err(beyond("it is longer than 10 kB"));
         }
         if self.command.chars().any(is_invisible) {
-            return Err(beyond("it has characters that cannot be seen"));
+            return Err(beyond("it contains invisible characters"));
         }
         if let Some(why) = self.script.opaque {
             return Err(beyond(why));
         }
         if self.lost {
-            return Err(beyond("it is about too many directories"));
+            return Err(beyond("it involves too many directories"));
         }
         self.script
             .files
@@ -264,7 +265,7 @@ impl<'a> Line<'a> {
             .find(|(name, known)| !known || !harmless(name))
         {
             return Err(format!(
-                "no rule allows setting {name} for a command; leave it out"
+                "no rule can allow setting {name} for a command; omit it"
             ));
         }
         let text = command
@@ -288,7 +289,7 @@ impl<'a> Line<'a> {
             return beyond(format!("`{option}` can run or write something else"));
         }
         if self.places.len() > 1 && within::name(words) == "git" {
-            return beyond("git in another directory obeys that directory's settings".into());
+            return beyond("git in another directory uses that directory's settings".into());
         }
         let hides = policy
             .deny
@@ -304,7 +305,7 @@ impl<'a> Line<'a> {
             ));
         }
         match self.outside(words) {
-            Some(path) => beyond(format!("{} lies outside the workspace", path.display())),
+            Some(path) => beyond(format!("{} is outside the workspace", path.display())),
             None => Ok(()),
         }
     }
@@ -335,7 +336,7 @@ impl<'a> Line<'a> {
                 Err(format!("the command {verb} {name}: {}", unallowed(&rule)))
             }
             false => Err(format!(
-                "the command {verb} {name}, which cannot be judged or lies outside"
+                "the command {verb} {name}, which cannot be checked or is outside the workspace"
             )),
         }
     }
@@ -465,7 +466,7 @@ fn fitting<'w, 'p>(
     let mut words = words;
     loop {
         if words.first().is_none_or(|first| first.glob) {
-            return Err("no rule allows a command whose name is not plain".into());
+            return Err("no rule can allow a command whose name is not plain".into());
         }
         let texts: Vec<_> = words.iter().map(|word| word.text.as_str()).collect();
         let mut fitting: Vec<_> = allowing

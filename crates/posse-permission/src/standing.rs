@@ -30,7 +30,7 @@ struct Link {
 
 /// An agent was to work where the one that starts it may not.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{cwd} lies outside the directories that may be worked in: {roots}", cwd = .cwd.display(), roots = list(.roots))]
+#[error("{cwd} is outside the allowed directories: {roots}", cwd = .cwd.display(), roots = list(.roots))]
 pub struct Outside {
     /// Where.
     pub cwd: PathBuf,
@@ -238,7 +238,7 @@ fn weight(verdict: &Verdict) -> u8 {
 
 /// Says whose right is missing.
 fn above(verdict: Verdict) -> Verdict {
-    let held = |why| format!("{why} (so it is for an agent above this one, which may do no more)");
+    let held = |why| format!("{why} (this limit comes from an agent above this one)");
     match verdict {
         Verdict::Allow => Verdict::Allow,
         Verdict::Ask(why) => Verdict::Ask(held(why)),

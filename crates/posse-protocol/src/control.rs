@@ -54,7 +54,7 @@ impl RequestKind {
     pub fn answered(self, approve: bool) -> &'static str {
         match (self, approve) {
             (Self::Shutdown, true) => "shuts down",
-            (Self::Shutdown, false) => "does not shut down",
+            (Self::Shutdown, false) => "declines to shut down",
             (Self::Plan, true) => "the plan is approved",
             (Self::Plan, false) => "the plan is rejected",
         }

@@ -68,7 +68,7 @@ pub struct UnknownMode(pub String);
 impl fmt::Display for UnknownMode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let all = PermissionMode::ALL.map(PermissionMode::as_str).join(", ");
-        write!(f, "`{}` is no permission mode; there are {all}", self.0)
+        write!(f, "`{}` is not a permission mode; use one of {all}", self.0)
     }
 }
 

@@ -95,7 +95,7 @@ impl fmt::Display for BadName {
             .collect();
         write!(
             f,
-            "`{shown}` is no name: 1 to 64 of a-z, 0-9 and -, not beginning with -"
+            "`{shown}` is not a valid name: use 1 to 64 of a-z, 0-9 and -, not beginning with -"
         )
     }
 }

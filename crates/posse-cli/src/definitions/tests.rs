@@ -156,7 +156,7 @@ fn what_is_broken_is_told_and_the_others_load() {
     let said = said(&disk, &loaded);
     let expected = [
         ("b.md:3", "there is a FIRST in a.md already"),
-        ("c.md:4", "`maxTurns` is a whole number"),
+        ("c.md:4", "`maxTurns` must be a whole number"),
         ("d.md:", ""),
         ("e.md:3", "it is not all UTF-8"),
     ];
@@ -420,7 +420,7 @@ fn a_broken_flag_says_which_entry_and_why() {
         ("[]".to_owned(), "--agents is an object: {"),
         (
             r#"{"a": 1}"#.to_owned(),
-            "--agents: `a`: a definition is an object",
+            "--agents: `a`: a definition must be an object",
         ),
         (
             format!(r#"{{"a": {good}, "b": {{"prompt": "x"}}}}"#),
@@ -428,7 +428,7 @@ fn a_broken_flag_says_which_entry_and_why() {
         ),
         (
             format!(r#"{{"a b": {good}}}"#),
-            "--agents: `a b`: the name `a b` has white space",
+            "--agents: `a b`: the name `a b` contains white space",
         ),
         (
             format!(r#"{{"a": {good}, "A": {good}}}"#),

@@ -371,7 +371,7 @@ mod tests {
             ),
             (
                 json!({"subtype": "set_permission_mode", "mode": "yolo"}),
-                "no permission mode",
+                "not a permission mode",
             ),
             (json!({"subtype": "dance"}), "not supported: dance"),
             (json!({}), "missing"),

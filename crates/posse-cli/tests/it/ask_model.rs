@@ -106,7 +106,7 @@ fn errors_say_what_to_do() {
     );
     check(
         &["ask-model", "--base-url", "nowhere", "x"],
-        "`nowhere` is not a URL",
+        "`nowhere` is not a valid base URL",
         "hint: a base URL looks like",
     );
     check(

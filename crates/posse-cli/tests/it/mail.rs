@@ -119,7 +119,11 @@ fn who_cannot_have_mail_is_said() {
         &["nobody called bob in team parser", "alice"],
     );
     send(&["--team", "other", "alice", "x"], 1, &["no team other"]);
-    send(&["alice@../x", "x"], 1, &["is no name", "name@team"]);
+    send(
+        &["alice@../x", "x"],
+        1,
+        &["is not a valid name", "name@team"],
+    );
     send(&["--team", "parser", "alice", " "], 1, &["nothing to send"]);
     send(
         &["alice", "x"],

@@ -411,7 +411,7 @@ fn what_cannot_be_imported_is_named() {
     with(
         "config.json",
         r#"{"name": "../x", "members": []}"#,
-        &["config.json: `../x` is no name"],
+        &["config.json: `../x` is not a valid name"],
     );
     with(
         "inboxes/alice.json",
@@ -459,7 +459,7 @@ fn who_is_not_there_is_said() {
         &project,
         &["team", "show", "../x"],
         2,
-        &["`../x` is no name"],
+        &["`../x` is not a valid name"],
     );
     refused(
         &project,

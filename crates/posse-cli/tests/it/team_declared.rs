@@ -192,7 +192,7 @@ fn whoever_is_meant_is_told_from_the_others() {
         &project,
         &["team", "attach", "../x@y/z"],
         1,
-        &["is no name"],
+        &["is not a valid name"],
     );
     let told = succeed(&project, &["team", "interrupt", "alice@parser"]);
     assert!(

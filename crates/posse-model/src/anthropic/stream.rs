@@ -76,7 +76,7 @@ impl dialect::Assembly for Assembly {
     fn finish(&mut self, limits: RateLimits) -> Result<Reply, ModelError> {
         let (Some(id), Some(stop), true) = (self.id.clone(), self.stop.clone(), self.complete)
         else {
-            return Err(garbled("it ended without saying why"));
+            return Err(garbled("it ended without a stop reason"));
         };
         if let Some(why) = &self.half_call
             && !matches!(stop, StopReason::MaxTokens | StopReason::ContextFull)
@@ -225,7 +225,7 @@ impl Assembly {
                 "text_delta" | "thinking_delta" | "signature_delta" | "input_json_delta"
             ) => {}
             (_, kind, ..) => {
-                return Err(garbled(format!("a `{kind}` that does not fit its block")));
+                return Err(garbled(format!("a `{kind}` that does not match its block")));
             }
         }
         Ok(())
@@ -296,7 +296,7 @@ impl Assembly {
 
     fn message_stop(&mut self, _: &Kind<'_>) -> Result<(), ModelError> {
         if self.stop.is_none() || self.open.is_some() {
-            return Err(garbled("it ended without saying why"));
+            return Err(garbled("it ended without a stop reason"));
         }
         self.complete = true;
         Ok(())

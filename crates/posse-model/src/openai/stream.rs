@@ -103,7 +103,7 @@ impl dialect::Assembly for Assembly {
             return if self.finish.is_some() {
                 Ok(())
             } else {
-                Err(garbled("it ended without saying why"))
+                Err(garbled("it ended without a stop reason"))
             };
         }
         let chunk: Chunk =
@@ -136,7 +136,7 @@ impl dialect::Assembly for Assembly {
 
     fn finish(&mut self, limits: RateLimits) -> Result<Reply, ModelError> {
         let Some(mut stop) = self.finish.clone() else {
-            return Err(garbled("it ended without saying why"));
+            return Err(garbled("it ended without a stop reason"));
         };
         let content = self.content(stop == StopReason::MaxTokens)?;
         // Some servers say `stop` after tool calls; what counts is that calls wait for results.

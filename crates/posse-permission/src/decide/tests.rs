@@ -189,10 +189,12 @@ fn texts_say_who_decided_and_what_would_help() {
     let mode = PermissionMode::Default;
     let table = [
         ("Bash curl x", Verdict::Deny("the rule `Bash(curl *)` (test) denies this".into())),
-        ("Bash git push", Verdict::Ask("the rule `Bash(git push *)` (test) wants a person to be asked".into())),
+        ("Bash git push", Verdict::Ask("the rule `Bash(git push *)` (test) requires a person's \
+                                        approval".into())),
         (
             "Bash npm test",
-            Verdict::Ask("Bash(npm test) is not allowed by a rule; allow it with --allowedTools 'Bash(npm test)'".into()),
+            Verdict::Ask("no rule allows Bash(npm test); allow it with --allowedTools 'Bash(npm \
+                          test)'".into()),
         ),
         (
             "Bash find . -delete",
@@ -203,7 +205,7 @@ fn texts_say_who_decided_and_what_would_help() {
         ),
         (
             "Edit /w/a",
-            Verdict::Ask("Edit(//w/a) is not allowed by a rule; allow it with --allowedTools 'Edit(//w/a)'".into()),
+            Verdict::Ask("no rule allows Edit(//w/a); allow it with --allowedTools 'Edit(//w/a)'".into()),
         ),
     ];
     for (text, expected) in table {

@@ -51,7 +51,7 @@ const FOREIGN: &[&str] = &[
 pub(super) fn read(text: &str, source: &Source, allows: bool) -> Result<About, String> {
     let text = text.trim();
     if text.contains(|c: char| c.is_control() && c != '\n' && c != '\t') {
-        return Err("it has characters that cannot be seen".into());
+        return Err("it contains invisible characters".into());
     }
     let (tool, specifier) = match text.split_once('(') {
         None => (text, None),
@@ -60,17 +60,15 @@ pub(super) fn read(text: &str, source: &Source, allows: bool) -> Result<About, S
                 .strip_suffix(')')
                 .ok_or("the parenthesis is not closed at the end")?;
             if inner.trim().is_empty() {
-                return Err("there is nothing in the parentheses; leave them out".into());
+                return Err("the parentheses are empty; omit them".into());
             }
             (tool, Some(inner.trim()))
         }
     };
     match (tool, specifier) {
-        ("", _) => Err("it names no tool".into()),
+        ("", _) => Err("it does not name a tool".into()),
         ("*", None) if !allows => Ok(About::Tools(Glob::new("*"))),
-        ("*", None) => {
-            Err("everything cannot be allowed by a rule; there are permission modes".into())
-        }
+        ("*", None) => Err("a rule cannot allow everything; use a permission mode".into()),
         (tool, specifier) if tool.starts_with("mcp__") => mcp(tool, specifier, allows),
         ("Bash", None) => Ok(About::Command(CommandPattern::new("*"))),
         ("Bash", Some(command)) => Ok(About::Command(CommandPattern::new(command))),
@@ -82,7 +80,7 @@ pub(super) fn read(text: &str, source: &Source, allows: bool) -> Result<About, S
         ("WebFetch", Some(specifier)) => {
             let domain = specifier.strip_prefix("domain:").and_then(Domain::new);
             Ok(About::Host(domain.ok_or(
-                "it wants `domain:` and a host, `domain:docs.rs` for one",
+                "it needs `domain:` and a host, such as `domain:docs.rs`",
             )?))
         }
         // The older name is still met in settings.
@@ -91,9 +89,9 @@ pub(super) fn read(text: &str, source: &Source, allows: bool) -> Result<About, S
         ("Agent" | "Task", Some(name)) => Ok(About::Agent(Glob::new(&name.to_lowercase()))),
         ("Skill", None) => Ok(About::Skill(Glob::new("*"))),
         ("Skill", Some(name)) => Ok(About::Skill(Glob::new(&name.to_lowercase()))),
-        ("Write" | "Grep" | "Glob", Some(_)) => Err(format!(
-            "paths are ruled by Read(…) and Edit(…), for {tool} too"
-        )),
+        ("Write" | "Grep" | "Glob", Some(_)) => {
+            Err(format!("use Read(…) and Edit(…) for paths, for {tool} too"))
+        }
         (tool, None) if PLAIN.contains(&tool) => Ok(About::Tools(Glob::new(tool))),
         (tool, Some(_)) if PLAIN.contains(&tool) => Err(format!("{tool} takes no specifier")),
         (tool, _) if FOREIGN.contains(&tool) => Ok(About::Elsewhere),
@@ -113,7 +111,7 @@ fn mcp(tool: &str, specifier: Option<&str>, allows: bool) -> Result<About, Strin
         .split_once("__")
         .map_or((rest, None), |(server, name)| (server, Some(name)));
     if server.is_empty() || (allows && server.contains('*')) {
-        return Err("to allow, the server must be named in full".into());
+        return Err("an allow rule must name the server in full".into());
     }
     let whole = name.is_none() && !server.contains('*');
     Ok(About::Tools(Glob::new(&if whole {
@@ -131,7 +129,7 @@ fn paths(pattern: &str, source: &Source) -> Result<PathPattern, String> {
         let home = source
             .home
             .as_deref()
-            .ok_or("nobody knows where the home directory is")?;
+            .ok_or("the home directory is unknown")?;
         return PathPattern::new(home, &format!("/{rest}"));
     }
     if pattern.starts_with('/') {
@@ -140,7 +138,7 @@ fn paths(pattern: &str, source: &Source) -> Result<PathPattern, String> {
     match pattern.strip_prefix("./") {
         Some(rest) => PathPattern::new(&source.cwd, &format!("/{rest}")),
         None if pattern.split('/').any(|part| part == "..") => {
-            Err("`..` is not understood; write //absolute or /from/the/root".into())
+            Err("`..` is not supported; write //absolute or /from/the/root".into())
         }
         None => PathPattern::new(&source.cwd, pattern),
     }
@@ -159,14 +157,14 @@ mod tests {
             home: None,
         };
         let table = [
-            ("", true, "names no tool"),
+            ("", true, "does not name a tool"),
             ("bash", true, "no tool `bash`"),
             ("Bash(ls", true, "not closed"),
-            ("Bash()", true, "nothing in the parentheses"),
-            ("*", true, "permission modes"),
-            ("mcp__*", true, "named in full"),
-            ("mcp__sr*__get", true, "named in full"),
-            ("mcp__", false, "named in full"),
+            ("Bash()", true, "the parentheses are empty"),
+            ("*", true, "a permission mode"),
+            ("mcp__*", true, "name the server in full"),
+            ("mcp__sr*__get", true, "name the server in full"),
+            ("mcp__", false, "name the server in full"),
             ("mcp__srv(x)", false, "mcp__server"),
             ("WebFetch(docs.rs)", true, "domain:"),
             ("WebFetch(domain:a b)", true, "domain:"),
@@ -175,8 +173,8 @@ mod tests {
             ("Read(!a)", false, "`!`"),
             ("Read(~/a)", false, "home"),
             ("Read(../a)", false, "`..`"),
-            ("Read(/)", false, "no path"),
-            ("Bash(ls\u{7})", true, "cannot be seen"),
+            ("Read(/)", false, "not name a path"),
+            ("Bash(ls\u{7})", true, "invisible characters"),
         ];
         for (rule, allows, expected) in table {
             let why = read(rule, &source, allows).unwrap_err();

@@ -105,7 +105,7 @@ impl Walk<'_> {
             return self.unparsed(text);
         };
         if trust == Trust::Both {
-            self.opaque("bash could read it in another way");
+            self.opaque("bash may parse it differently");
             self.unparsed(text);
         }
         for list in &program.complete_commands {
@@ -280,7 +280,7 @@ impl Walk<'_> {
         let input = std::mem::take(&mut self.input);
         if within::reads_scripts(&command) {
             for script in input {
-                self.inner(&script, "it hands a script to a shell");
+                self.inner(&script, "it passes a script to a shell");
             }
         }
         self.command(command);
@@ -317,7 +317,7 @@ impl Walk<'_> {
                 command.words.push(word);
             }
             CommandPrefixOrSuffixItem::ProcessSubstitution(_, shell) => {
-                self.opaque("it runs a command within");
+                self.opaque("it runs a nested command");
                 self.list(&shell.list);
             }
         }
@@ -344,7 +344,7 @@ impl Walk<'_> {
             .flat_map(within::scripts)
             .collect::<BTreeSet<_>>()
         {
-            self.inner(&script, "it hands a script to a shell");
+            self.inner(&script, "it passes a script to a shell");
         }
         self.script.commands.extend(inner);
         self.script.commands.push(command);
@@ -371,7 +371,7 @@ impl Walk<'_> {
                     }
                 }
                 IoFileRedirectTarget::ProcessSubstitution(_, shell) => {
-                    self.opaque("it runs a command within");
+                    self.opaque("it runs a nested command");
                     self.list(&shell.list);
                 }
             },
@@ -437,10 +437,10 @@ impl Walk<'_> {
 
     fn read(&mut self, read: word::Read) -> Word {
         for script in &read.scripts {
-            self.inner(script, "it runs a command within");
+            self.inner(script, "it runs a nested command");
         }
         if !read.word.literal {
-            self.opaque("parts of it are known only when it runs");
+            self.opaque("parts of it are known only at run time");
         }
         read.word
     }

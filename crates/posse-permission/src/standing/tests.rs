@@ -249,7 +249,7 @@ fn roots_lie_in_those_above() {
     let wrong = child.child(None, workspace("/w", &["/w"])).unwrap_err();
     assert_eq!(
         wrong.to_string(),
-        "/w lies outside the directories that may be worked in: /w/a"
+        "/w is outside the allowed directories: /w/a"
     );
     assert!(
         root.child(None, workspace("/etc", &["/w", "/etc"]))
@@ -312,11 +312,11 @@ fn the_words_are_the_agents_own_if_it_may_not_itself() {
         panic!("plan mode above denies it")
     };
     assert!(
-        why.starts_with("plan mode is on") && why.ends_with("may do no more)"),
+        why.starts_with("plan mode is on") && why.ends_with("an agent above this one)"),
         "{why}"
     );
     root.set_mode(AcceptEdits);
-    let own = "the rule `Bash(git push *)` (test) wants a person to be asked";
+    let own = "the rule `Bash(git push *)` (test) requires a person's approval";
     assert_eq!(child.verdict(tool, &push), Verdict::Ask(own.into()));
 }
 

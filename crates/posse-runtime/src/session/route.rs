@@ -652,7 +652,7 @@ mod tests {
             (json!({"prompt": "\n"}), "prompt is empty"),
             (json!({"name": "main"}), "name: main is reserved"),
             (json!({"name": "team-lead"}), "name: team-lead is reserved"),
-            (json!({"name": "No Name"}), "`No Name` is no name"),
+            (json!({"name": "No Name"}), "`No Name` is not a valid name"),
             (
                 json!({"effort": "most"}),
                 "effort: there is no most; there are low, medium, high, xhigh, max",

@@ -306,7 +306,7 @@ fn what_is_wrong_is_told_with_its_file() {
         (r#"{"permissions": {"deny": ["Bsh"]}}"#, "no tool `Bsh`"),
         (
             r#"{"permissions": {"defaultMode": "yolo"}}"#,
-            "`yolo` is no permission mode",
+            "`yolo` is not a permission mode",
         ),
         (
             r#"{"permissions": {"disableBypassPermissionsMode": 1}}"#,

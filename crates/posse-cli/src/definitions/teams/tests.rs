@@ -126,7 +126,7 @@ fn what_is_wrong_is_told_with_its_line() {
             "`roles` of the file is a table, not a integer",
         ),
         ("[roles.dev\n", Some(1), ""),
-        ("\n[roles.Dev]\n", Some(2), "`Dev` is no name"),
+        ("\n[roles.Dev]\n", Some(2), "`Dev` is not a valid name"),
         ("[roles.team-lead]\n", Some(1), "means somebody already"),
         ("roles.dev = 1\n", Some(1), "a role is a table"),
         ("[roles.dev]\ncuont = 2\n", Some(2), "did you mean `count`?"),
@@ -161,7 +161,7 @@ fn what_is_wrong_is_told_with_its_line() {
         (
             "[roles.dev]\npermission_mode = \"yolo\"\n",
             Some(2),
-            "`yolo` is no permission mode",
+            "`yolo` is not a permission mode",
         ),
         (
             "[roles.dev]\nworktree = \"yes\"\n",

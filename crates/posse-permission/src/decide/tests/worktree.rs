@@ -180,11 +180,10 @@ fn people_are_told_the_rule_that_lasts() {
     let none = Policy::default();
     let told = |text: &str| verdict_in(&nested(), &none, Default, text);
     let expected =
-        "Edit(//w/a) is not allowed by a rule; allow it with --allowedTools 'Edit(//w/a)'"
-            .to_owned();
+        "no rule allows Edit(//w/a); allow it with --allowedTools 'Edit(//w/a)'".to_owned();
     assert_eq!(told(&format!("Edit {DEEPER}/a")), Verdict::Ask(expected));
-    let outside = "/w/a lies outside the workspace, in the checkout that this worktree was made from; work in \
-                   the worktree";
+    let outside = "/w/a is outside the workspace, in the checkout that this worktree was made \
+                   from; work in the worktree";
     assert_eq!(told("Edit /w/a"), Verdict::Ask(outside.into()));
 }
 
@@ -283,10 +282,10 @@ fn notes_are_written_without_asking() {
         }
     }
     let Verdict::Deny(why) = verdict_in(&with_notes(true), &rules, AcceptEdits, "Edit /w/a") else {
-        panic!("it may edit its notes only")
+        panic!("it may edit only its notes")
     };
     assert!(
-        why.starts_with("an agent of this type may edit its notes only"),
+        why.starts_with("an agent of this type may edit only its notes"),
         "{why}"
     );
 }

@@ -49,7 +49,7 @@ pub fn read(text: &str) -> Result<Option<Read>, Problem> {
     match field::missing(&read.definition) {
         Some("prompt") => Err(Problem::new(
             page.closing,
-            "there is no prompt: what the agent is told stands below this line",
+            "the prompt is missing: write it below this line",
         )),
         Some(key) => Err(Problem::new(page.opening, format!("`{key}` is missing"))),
         None => Ok(Some(read)),
@@ -62,7 +62,7 @@ pub fn from_json(name: &str, entry: &Value) -> Result<Read, String> {
     check_name(name)?;
     let Value::Object(fields) = entry else {
         return Err(format!(
-            "a definition is an object, not {}",
+            "a definition must be an object, not {}",
             value::kind(entry)
         ));
     };
@@ -70,7 +70,7 @@ pub fn from_json(name: &str, entry: &Value) -> Result<Read, String> {
     let mut odd = Vec::new();
     for (key, value) in fields {
         match key.as_str() {
-            "name" => odd.push("`name` is not heeded: the entry has the name already".to_owned()),
+            "name" => odd.push("`name` is ignored: the entry already has its name".to_owned()),
             "prompt" => read.definition.prompt = value::text(key, value.clone())?,
             _ => field::take(&mut read, key, value.clone(), &mut odd)?,
         }

@@ -41,7 +41,7 @@ pub(super) fn fields(yaml: &str, broken: Broken, keys: &Keys) -> Result<Fields, 
         if !seen.insert(block.key) {
             return Err(Problem::new(
                 block.line,
-                format!("`{}` is there already", quoted(block.key)),
+                format!("`{}` is given twice", quoted(block.key)),
             ));
         }
         match yaml::fields(&block.lines.join("\n"), keys) {

@@ -56,14 +56,14 @@ pub(crate) fn unknown(
         .find(|(name, _)| *name == letters.to_lowercase())
         .map(|(_, field)| *field);
     match otherwise.or_else(|| closest(&letters, known)) {
-        Some(meant) => format!("`{}` is not known; did you mean `{meant}`?", quoted(key)),
-        None => format!("`{}` is not known, and not heeded", quoted(key)),
+        Some(meant) => format!("unknown field `{}`; did you mean `{meant}`?", quoted(key)),
+        None => format!("unknown field `{}` is ignored", quoted(key)),
     }
 }
 
 /// What is said of a field that nothing comes of.
 pub(crate) fn idle(key: &str) -> String {
-    format!("`{key}` is kept, but this posse does not act on it yet")
+    format!("`{key}` is kept, but has no effect yet")
 }
 
 /// One of some words.
@@ -80,13 +80,13 @@ pub(crate) fn one_of<T: Copy>(key: &str, value: &Value, words: &[(&str, T)]) -> 
         Some((last, others)) => format!("{} or {last}", others.join(", ")),
         None => String::new(),
     };
-    Err(format!("`{key}` is {known}, not {}", kind(value)))
+    Err(format!("`{key}` must be {known}, not {}", kind(value)))
 }
 
 /// How hard a model tries.
 pub(crate) fn effort(value: &Value, notes: &mut Vec<String>) -> Result<Option<Effort>, String> {
     if value.is_u64() {
-        notes.push("`effort` as a number is not heeded; it is a word here".to_owned());
+        notes.push("`effort` as a number is ignored; use a word".to_owned());
         return Ok(None);
     }
     one_of(
@@ -100,8 +100,11 @@ pub(crate) fn effort(value: &Value, notes: &mut Vec<String>) -> Result<Option<Ef
 /// Yes or no.
 pub(crate) fn truth(key: &str, value: &Value) -> Result<bool, String> {
     value.as_bool().ok_or_else(|| match value {
-        Value::String(_) => format!("`{key}` is true or false, not the text {}", kind(value)),
-        _ => format!("`{key}` is true or false, not {}", kind(value)),
+        Value::String(_) => format!(
+            "`{key}` must be true or false, not the text {}",
+            kind(value)
+        ),
+        _ => format!("`{key}` must be true or false, not {}", kind(value)),
     })
 }
 
@@ -118,12 +121,12 @@ pub(crate) fn names(key: &str, value: Value) -> Result<Vec<String>, String> {
             .into_iter()
             .map(|item| match item {
                 Value::String(name) if !name.trim().is_empty() => Ok(name.trim().to_owned()),
-                Value::String(_) => Err(format!("`{key}` has an empty name in it")),
-                other => Err(format!("`{key}` lists names, not {}", kind(&other))),
+                Value::String(_) => Err(format!("`{key}` contains an empty name")),
+                other => Err(format!("`{key}` must list names, not {}", kind(&other))),
             })
             .collect(),
         other => Err(format!(
-            "`{key}` is a list of names, or names with commas, not {}",
+            "`{key}` must be a list of names, or names with commas, not {}",
             kind(&other)
         )),
     }
@@ -133,7 +136,7 @@ pub(crate) fn names(key: &str, value: Value) -> Result<Vec<String>, String> {
 pub(crate) fn joined(key: &str, value: &Value) -> Result<String, String> {
     let wrong = |value: &Value| {
         format!(
-            "`{key}` is a list of names, or names with commas, not {}",
+            "`{key}` must be a list of names, or names with commas, not {}",
             kind(value)
         )
     };
@@ -142,8 +145,8 @@ pub(crate) fn joined(key: &str, value: &Value) -> Result<String, String> {
         Value::Array(items) => {
             let text = |item: &Value| match item.as_str() {
                 Some(name) if !name.trim().is_empty() => Ok(name.to_owned()),
-                Some(_) => Err(format!("`{key}` has an empty name in it")),
-                None => Err(format!("`{key}` lists names, not {}", kind(item))),
+                Some(_) => Err(format!("`{key}` contains an empty name")),
+                None => Err(format!("`{key}` must list names, not {}", kind(item))),
             };
             Ok(items
                 .iter()
@@ -159,6 +162,6 @@ pub(crate) fn joined(key: &str, value: &Value) -> Result<String, String> {
 pub(crate) fn mapping(key: &str, value: Value) -> Result<Map<String, Value>, String> {
     match value {
         Value::Object(map) => Ok(map),
-        other => Err(format!("`{key}` is a mapping, not {}", kind(&other))),
+        other => Err(format!("`{key}` must be a mapping, not {}", kind(&other))),
     }
 }

@@ -28,7 +28,7 @@ pub(super) fn fields(yaml: &str, keys: &Keys) -> Result<Fields, Broken> {
         let line = lines.get(field.line.checked_sub(1)?)?;
         is_cut(field, line, keys).then(|| {
             let reason = format!(
-                "`{}` ends before ` #`, where a comment begins; put it in quotes if that belongs to it",
+                "`{}` ends before ` #`, where a comment begins; put it in quotes to keep the rest",
                 field.key
             );
             Problem::new(field.line, reason)
@@ -80,20 +80,20 @@ fn broken(error: &Error) -> Broken {
         | Error::AliasExpansionLimitExceeded { .. }
         | Error::AliasReplayStackDepthExceeded { .. } => (
             true,
-            "this is too much: too long, too deep or repeated too often".to_owned(),
+            "this is too long, too deep or repeated too often".to_owned(),
         ),
         Error::DuplicateMappingKey { key: Some(key), .. } => {
-            (false, format!("`{}` is there already", quoted(key)))
+            (false, format!("`{}` is given twice", quoted(key)))
         }
         Error::Unexpected { .. } => (
             false,
-            "front matter is lines of `key: value`; this is none".to_owned(),
+            "front matter consists of lines `key: value`; this is not one".to_owned(),
         ),
         cause => {
             let said = UserMessageFormatter.format_message(cause);
             (
                 false,
-                format!("this is no YAML: {}", said.replace(char::is_control, " ")),
+                format!("invalid YAML: {}", said.replace(char::is_control, " ")),
             )
         }
     };
@@ -125,7 +125,7 @@ impl<'de> Deserialize<'de> for Pairs {
             type Value = Pairs;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("lines of `key: value`")
+                f.write_str("lines `key: value`")
             }
 
             fn visit_unit<E>(self) -> Result<Pairs, E> {

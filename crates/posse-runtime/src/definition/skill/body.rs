@@ -14,7 +14,7 @@ const LONGEST: usize = 1024 * 1024;
 
 /// With everything put in, a body is longer than anybody could follow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("with its arguments it is longer than 1 MiB")]
+#[error("it is longer than 1 MiB with its arguments")]
 pub struct TooLong;
 
 /// Instructions, taken apart.

@@ -51,14 +51,13 @@ pub fn read(text: &str, name: &str, path: &Path, kind: Kind) -> Result<Read, Pro
         );
     }
     if page.body.is_empty() {
-        let reason = "there are no instructions: what is to be done stands below this line";
+        let reason = "the instructions are missing: write them below this line";
         return Err(Problem::new(page.closing, reason));
     }
     let description = match fields.description.take() {
         Some(description) => description,
         None => {
-            let reason =
-                "`description` is missing: the first line of the instructions is taken for it";
+            let reason = "`description` is missing: the first line of the instructions is used";
             notes.extend((kind == Kind::Skill).then(|| Problem::new(page.opening, reason)));
             first_line(&page.body)
         }
@@ -72,8 +71,8 @@ pub fn read(text: &str, name: &str, path: &Path, kind: Kind) -> Result<Read, Pro
             .map(|reason| Problem::new(page.opening, reason)),
     );
     if !fields.for_model && !fields.for_user {
-        let reason =
-            "neither a model nor a person may call it; agents that name it in `skills` have it";
+        let reason = "neither a model nor a person may call it; only agents that name it in `skills` have \
+             it";
         notes.push(Problem::new(page.opening, reason));
     }
     notes.sort_by_key(|note| note.line);

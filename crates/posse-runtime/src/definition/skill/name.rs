@@ -21,7 +21,7 @@ pub fn check_name(name: &str) -> Result<(), String> {
         ));
     }
     if RESERVED.contains(&name.to_lowercase().as_str()) {
-        return Err(format!("the name `{shown}` is taken by posse itself"));
+        return Err(format!("the name `{shown}` is reserved"));
     }
     if !name.starts_with(|c: char| c.is_ascii_alphanumeric()) {
         return Err(format!(
@@ -34,10 +34,10 @@ pub fn check_name(name: &str) -> Result<(), String> {
     {
         None => Ok(()),
         Some(bad) if bad.is_whitespace() || bad.is_control() => Err(format!(
-            "the name `{shown}` has white space in it, and so it could not be called"
+            "the name `{shown}` contains white space, and so it could not be called"
         )),
         Some(bad) => Err(format!(
-            "the name `{shown}` has `{bad}` in it; letters a to z, digits, `-` and `_` may be"
+            "the name `{shown}` contains `{bad}`; use letters a to z, digits, `-` and `_`"
         )),
     }
 }
@@ -55,12 +55,12 @@ mod tests {
         for (name, why) in [
             ("", "is empty"),
             (&format!("{long}x"), "more than 64"),
-            ("Compact", "taken by posse"),
+            ("Compact", "is reserved"),
             ("-x", "does not begin"),
             (":x", "does not begin"),
             ("a b", "white space"),
-            ("a/b", "has `/` in it"),
-            ("größe", "has `ö` in it"),
+            ("a/b", "contains `/`"),
+            ("größe", "contains `ö`"),
         ] {
             let told = check_name(name).unwrap_err();
             assert!(told.contains(why), "{name}: {told}");

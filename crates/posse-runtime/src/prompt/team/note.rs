@@ -120,7 +120,8 @@ mod tests {
         assert_eq!(glance.look(&[a.clone(), b.clone()]), None);
         let told = glance.look(&[a, Note { version: 3, ..b }]).unwrap();
         assert!(
-            told.contains("rewritten:\n- b: version 3") && told.contains("Unchanged:\n- a: version 1"),
+            told.contains("rewritten:\n- b: version 3")
+                && told.contains("Unchanged:\n- a: version 1"),
             "{told}"
         );
     }

@@ -195,7 +195,8 @@ mod tests {
                 &["a"],
                 Some("../a"),
                 Err(
-                    "team_name: `../a` is no name: 1 to 64 of a-z, 0-9 and -, not beginning with -",
+                    "team_name: `../a` is not a valid name: use 1 to 64 of a-z, 0-9 and -, not \
+                     beginning with -",
                 ),
             ),
         ];

@@ -106,9 +106,9 @@ async fn what_cannot_be_done_is_refused_and_nobody_is_started() {
             r#", isolation = "worktree", cwd = ".""#,
             "cwd and isolation cannot be combined",
         ),
-        (r#", cwd = "/""#, "lies outside the directories"),
+        (r#", cwd = "/""#, "is outside the allowed directories"),
         (r#", cwd = "nowhere""#, "cwd: "),
-        (r#", name = "main""#, "main means somebody already"),
+        (r#", name = "main""#, "main is reserved"),
         (
             r#", effort = "much""#,
             "effort: there is no much; there are low",

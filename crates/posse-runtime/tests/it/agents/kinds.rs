@@ -228,7 +228,7 @@ async fn notes_are_in_the_system_prompt_and_may_be_written() {
     );
     let told = last_words(&sent[1]);
     assert!(
-        told.contains("may edit its notes only"),
+        told.contains("may edit only its notes"),
         "its type may edit nothing else: {told}"
     );
     assert!(!rig.work().join("other.rs").exists());

@@ -208,7 +208,7 @@ fn what_is_wrong_is_named_with_its_file() {
     check(
         "config.json",
         r#"{"name": "../x", "members": []}"#,
-        "`../x` is no name",
+        "`../x` is not a valid name",
     );
     check(
         "config.json",
@@ -217,7 +217,11 @@ fn what_is_wrong_is_named_with_its_file() {
     );
     let members =
         |list: &str| format!(r#"{{"name": "x", "members": [{{"name": "team-lead"}}, {list}]}}"#);
-    check("config.json", &members(r#"{"name": "a/b"}"#), "is no name");
+    check(
+        "config.json",
+        &members(r#"{"name": "a/b"}"#),
+        "is not a valid name",
+    );
     check(
         "config.json",
         &members(r#"{"name": "user"}"#),

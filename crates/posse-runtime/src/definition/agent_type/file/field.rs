@@ -68,9 +68,7 @@ pub(super) fn take(
     let definition = &mut read.definition;
     if value.is_null() && FIELDS.contains(&key) && !matches!(key, "name" | "description" | "tools")
     {
-        notes.push(format!(
-            "`{key}` has no value; it is as if it were not there"
-        ));
+        notes.push(format!("`{key}` has no value and is ignored"));
         return Ok(());
     }
     match key {
@@ -102,8 +100,9 @@ pub(super) fn take(
         }
         "initialPrompt" => definition.initial_prompt = Some(text(key, value)?),
         "outputSchema" => definition.output_schema = Some(schema(key, value)?),
-        "prompt" => notes
-            .push("`prompt` is not heeded: the text below the front matter is the prompt".into()),
+        "prompt" => {
+            notes.push("`prompt` is ignored: the text below the front matter is the prompt".into())
+        }
         other => notes.push(unknown(other, FIELDS, &OTHERWISE)),
     }
     Ok(())
@@ -142,7 +141,9 @@ fn mode(value: &Value) -> Result<PermissionMode, String> {
 
 fn isolation(value: &Value) -> Result<Isolation, String> {
     match value.as_str().map(str::trim) {
-        Some("remote") => Err("`isolation: remote` is not there yet; `worktree` is".to_owned()),
+        Some("remote") => {
+            Err("`isolation: remote` is not supported yet; use `worktree`".to_owned())
+        }
         _ => one_of("isolation", value, &[("worktree", Isolation::Worktree)]),
     }
 }
@@ -163,11 +164,11 @@ fn turns(value: &Value) -> Result<u32, String> {
         .filter(|number| *number > 0);
     number.ok_or_else(|| match value {
         Value::String(_) => format!(
-            "`maxTurns` is a whole number from 1 on, not the text {}",
+            "`maxTurns` must be a whole number of at least 1, not the text {}",
             kind(value)
         ),
         _ => format!(
-            "`maxTurns` is a whole number from 1 on, not {}",
+            "`maxTurns` must be a whole number of at least 1, not {}",
             kind(value)
         ),
     })
@@ -177,7 +178,7 @@ fn colour(value: Value, notes: &mut Vec<String>) -> Result<String, String> {
     let colour = text("color", value)?;
     if !COLOURS.contains(&colour.as_str()) {
         notes.push(format!(
-            "`{}` is none of the colours {}",
+            "unknown colour `{}`; use {}",
             quoted(&colour),
             COLOURS.join(", ")
         ));
@@ -194,7 +195,7 @@ fn servers(value: Value) -> Result<Vec<Value>, String> {
             };
             match items.iter().find(|item| !fits(item)) {
                 Some(odd) => Err(format!(
-                    "`mcpServers` lists names and servers, not {}",
+                    "`mcpServers` must list names and servers, not {}",
                     kind(odd)
                 )),
                 None => Ok(items),
@@ -205,7 +206,7 @@ fn servers(value: Value) -> Result<Vec<Value>, String> {
             .map(|(name, server)| Value::Object(Map::from_iter([(name, server)])))
             .collect()),
         other => Err(format!(
-            "`mcpServers` is a list or a mapping, not {}",
+            "`mcpServers` must be a list or a mapping, not {}",
             kind(&other)
         )),
     }

@@ -18,7 +18,7 @@ pub fn check_name(name: &str) -> Result<(), String> {
         ));
     }
     if RESERVED.contains(&name.to_lowercase().as_str()) {
-        return Err(format!("the name `{shown}` is taken by posse itself"));
+        return Err(format!("the name `{shown}` is reserved"));
     }
     if name.starts_with('-') {
         return Err(format!("the name `{shown}` begins with `-`"));
@@ -33,7 +33,7 @@ pub fn check_name(name: &str) -> Result<(), String> {
         let joined = name.split_whitespace().collect::<Vec<_>>().join("-");
         if check_name(&joined).is_ok() {
             return Err(format!(
-                "the name `{shown}` has white space in it; call it `{joined}`"
+                "the name `{shown}` contains white space; use `{joined}`"
             ));
         }
     }
@@ -43,6 +43,6 @@ pub fn check_name(name: &str) -> Result<(), String> {
         format!("`{bad}`")
     };
     Err(format!(
-        "the name `{shown}` has {what} in it; letters, digits, `-` and `_` may be"
+        "the name `{shown}` contains {what}; use letters, digits, `-` and `_`"
     ))
 }

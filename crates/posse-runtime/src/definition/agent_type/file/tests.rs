@@ -183,7 +183,7 @@ fn names() {
     ] {
         assert_eq!(check_name(name), Ok(()), "{name}");
     }
-    let letters = "letters, digits, `-` and `_` may be";
+    let letters = "use letters, digits, `-` and `_`";
     for (name, reason) in [
         ("", "the name is empty".to_owned()),
         (
@@ -191,28 +191,22 @@ fn names() {
             format!("the name `{}…` has more than 64 characters", "x".repeat(60)),
         ),
         ("-x", "the name `-x` begins with `-`".to_owned()),
-        (
-            "FORK",
-            "the name `FORK` is taken by posse itself".to_owned(),
-        ),
-        (
-            "Main",
-            "the name `Main` is taken by posse itself".to_owned(),
-        ),
-        ("a:b", format!("the name `a:b` has `:` in it; {letters}")),
-        ("../a", format!("the name `../a` has `.` in it; {letters}")),
+        ("FORK", "the name `FORK` is reserved".to_owned()),
+        ("Main", "the name `Main` is reserved".to_owned()),
+        ("a:b", format!("the name `a:b` contains `:`; {letters}")),
+        ("../a", format!("the name `../a` contains `.`; {letters}")),
         (
             "a\u{7}",
-            format!("the name `a ` has U+0007 in it; {letters}"),
+            format!("the name `a ` contains U+0007; {letters}"),
         ),
-        ("🙂", format!("the name `🙂` has `🙂` in it; {letters}")),
+        ("🙂", format!("the name `🙂` contains `🙂`; {letters}")),
         (
             "My  Agent",
-            "the name `My  Agent` has white space in it; call it `My-Agent`".to_owned(),
+            "the name `My  Agent` contains white space; use `My-Agent`".to_owned(),
         ),
         (
             "my agent!",
-            format!("the name `my agent!` has U+0020 in it; {letters}"),
+            format!("the name `my agent!` contains U+0020; {letters}"),
         ),
     ] {
         assert_eq!(check_name(name), Err(reason), "{name}");
@@ -234,9 +228,9 @@ turns: 3
 memory: Local
 schema: {\"type\":\"object\"}
 prompt: \"Review.\"
-note 1: `(git *)` is not heeded, the agent gets all of `Bash`; permission rules can forbid a part of it
-note 1: `name` is not heeded: the entry has the name already
-note 1: `max_turn` is not known; did you mean `maxTurns`?
+note 1: `(git *)` is ignored, and the agent gets all of `Bash`; permission rules can forbid a part of it
+note 1: `name` is ignored: the entry already has its name
+note 1: unknown field `max_turn`; did you mean `maxTurns`?
 ";
     assert_eq!(shown(&read), expected);
 
@@ -244,9 +238,9 @@ note 1: `max_turn` is not known; did you mean `maxTurns`?
         (
             "a b",
             json!({}),
-            "the name `a b` has white space in it; call it `a-b`",
+            "the name `a b` contains white space; use `a-b`",
         ),
-        ("a", json!("x"), "a definition is an object, not `x`"),
+        ("a", json!("x"), "a definition must be an object, not `x`"),
         ("a", json!({"prompt": "x"}), "`description` is missing"),
         ("a", json!({"description": "x"}), "`prompt` is missing"),
         (
@@ -257,12 +251,12 @@ note 1: `max_turn` is not known; did you mean `maxTurns`?
         (
             "a",
             json!({"description": "x", "prompt": "y", "background": 1}),
-            "`background` is true or false, not `1`",
+            "`background` must be true or false, not `1`",
         ),
         (
             "a",
             json!({"description": "x", "prompt": "y", "maxTurns": 0}),
-            "`maxTurns` is a whole number from 1 on, not `0`",
+            "`maxTurns` must be a whole number of at least 1, not `0`",
         ),
     ] {
         assert_eq!(from_json(name, &entry).unwrap_err(), reason);

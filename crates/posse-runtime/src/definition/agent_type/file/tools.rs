@@ -31,13 +31,12 @@ pub(super) fn granted(
     notes: &mut Vec<String>,
 ) -> Result<Option<Vec<String>>, String> {
     if value.is_null() || value.as_str().is_some_and(|text| text.trim().is_empty()) {
-        return Err(
-            "`tools` has no value: leave it out for all tools, write `[]` for none".to_owned(),
-        );
+        return Err("`tools` has no value: omit it for all tools, write `[]` for none".to_owned());
     }
     let names = names("tools", value, notes, |tool, part| {
         format!(
-            "`({part})` is not heeded, the agent gets all of `{tool}`; permission rules can forbid a part of it"
+            "`({part})` is ignored, and the agent gets all of `{tool}`; permission rules can \
+             forbid a part of it"
         )
     })?;
     Ok((!names.iter().any(|name| name == "*")).then_some(names))
@@ -47,12 +46,13 @@ pub(super) fn granted(
 pub(super) fn denied(value: &Value, notes: &mut Vec<String>) -> Result<Vec<String>, String> {
     let names = names("disallowedTools", value, notes, |tool, part| {
         format!(
-            "`({part})` is not heeded, the agent has no `{tool}` at all; permission rules can forbid a part of it"
+            "`({part})` is ignored, and the agent has no `{tool}` at all; permission rules can \
+             forbid a part of it"
         )
     })?;
     if names.iter().any(|name| name == "*") {
         return Err(
-            "`disallowedTools` takes names; an agent without tools has `tools: []`".to_owned(),
+            "`disallowedTools` takes names; use `tools: []` for an agent without tools".to_owned(),
         );
     }
     Ok(names)
@@ -99,7 +99,7 @@ fn cut(written: &str) -> Result<(&str, Option<&str>), String> {
             let part = rest.strip_suffix(')');
             let open = || {
                 format!(
-                    "`{}` has a parenthesis that is not closed at its end",
+                    "`{}` has an unclosed parenthesis at its end",
                     quoted(written)
                 )
             };
@@ -109,7 +109,7 @@ fn cut(written: &str) -> Result<(&str, Option<&str>), String> {
     };
     if name.is_empty() || name.contains(|c: char| c.is_whitespace() || c == ')') {
         return Err(format!(
-            "`{}` is no name of a tool; names have commas between them",
+            "`{}` is not a tool name; separate names with commas",
             quoted(written)
         ));
     }

@@ -111,9 +111,7 @@ impl Fields {
         notes: &mut Vec<String>,
     ) -> Result<(), String> {
         if value.is_null() && FIELDS.contains(&key) {
-            notes.push(format!(
-                "`{key}` has no value; it is as if it were not there"
-            ));
+            notes.push(format!("`{key}` has no value and is ignored"));
             return Ok(());
         }
         match key {
@@ -134,7 +132,7 @@ impl Fields {
             "license" | "compatibility" => drop(text(key, value)?),
             "metadata" => drop(mapping(key, value)?),
             "hooks" | "paths" | "shell" => {
-                notes.push(format!("`{key}` is read, but posse does not act on it yet"))
+                notes.push(format!("`{key}` is read, but has no effect yet"))
             }
             other => notes.push(unknown(other, FIELDS, &OTHERWISE)),
         }
@@ -143,7 +141,7 @@ impl Fields {
             && told(&self.description) + told(&self.when_to_use) > TOLD
         {
             notes.push(format!(
-                "a model is told {TOLD} characters of what it is for, and this is more"
+                "models see only {TOLD} characters of the description, and this is longer"
             ));
         }
         Ok(())
@@ -156,7 +154,7 @@ impl Fields {
             .as_deref()
             .filter(|name| key == "name" && !name.eq_ignore_ascii_case(place))?;
         Some(format!(
-            "`{}` is not heeded: by its place it is called `{place}`",
+            "`{}` is ignored: its place names it `{place}`",
             quoted(name)
         ))
     }
@@ -186,7 +184,7 @@ impl Fields {
         (
             None,
             alone
-                .map(|(key, _)| format!("`{key}` acts with `context: fork` only"))
+                .map(|(key, _)| format!("`{key}` has an effect only with `context: fork`"))
                 .collect(),
         )
     }
@@ -198,7 +196,7 @@ fn agent(key: &str, value: Value) -> Result<String, String> {
     if agent.eq_ignore_ascii_case(FORK) {
         // Its instructions come without any history, whoever calls it.
         return Err(format!(
-            "`{key}` names a type of agents; `{FORK}` is none, and `context: fork` is enough"
+            "`{key}` must name an agent type; `{FORK}` is not one, and `context: fork` is enough"
         ));
     }
     Ok(agent)
@@ -230,11 +228,8 @@ fn arguments(key: &str, value: Value) -> Result<Vec<String>, String> {
             || !name.chars().all(|c| c.is_alphanumeric() || c == '_')
     };
     if let Some(odd) = names.iter().find(odd) {
-        let why = "letters, digits and `_` may be, a digit not first";
-        return Err(format!(
-            "`{}` is no name of an argument; {why}",
-            quoted(odd)
-        ));
+        let why = "use letters, digits and `_`, not beginning with a digit";
+        return Err(format!("`{}` is not an argument name; {why}", quoted(odd)));
     }
     Ok(names)
 }
@@ -250,7 +245,7 @@ fn allowed(key: &str, value: &Value, notes: &mut Vec<String>) -> Result<Vec<Stri
         notes.extend(
             wrong
                 .as_ref()
-                .map(|why| format!("`{}` is not heeded: {why}", quoted(rule))),
+                .map(|why| format!("`{}` is ignored: {why}", quoted(rule))),
         );
         wrong.is_none()
     });
@@ -265,7 +260,7 @@ fn disallowed(key: &str, value: &Value) -> Result<Vec<String>, String> {
             deny: vec![rule.clone()],
             ..RuleList::default()
         }) {
-            return Err(format!("`{key}`: `{}` is no rule: {why}", quoted(rule)));
+            return Err(format!("`{key}`: `{}` is not a rule: {why}", quoted(rule)));
         }
     }
     Ok(rules)
@@ -291,7 +286,7 @@ fn wrong(rules: RuleList) -> Option<String> {
 fn rules(key: &str, value: &Value) -> Result<Vec<String>, String> {
     if !value.is_string() && !value.is_array() {
         return Err(format!(
-            "`{key}` is a list of rules, or rules with spaces, not {}",
+            "`{key}` must be a list of rules, or rules with spaces, not {}",
             kind(value)
         ));
     }

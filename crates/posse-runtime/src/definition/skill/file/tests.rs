@@ -105,7 +105,7 @@ fn the_place_gives_the_name() {
         got.notes,
         [Problem::new(
             2,
-            "`other` is not heeded: by its place it is called `this`"
+            "`other` is ignored: its place names it `this`"
         )]
     );
     let wrong = read(text, "a b", Path::new("/s/a b/SKILL.md"), Kind::Skill).unwrap_err();
