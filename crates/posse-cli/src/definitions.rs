@@ -241,7 +241,7 @@ impl DefinitionSet {
             };
             let Some(path) = known.path else { continue };
             let file = first.origin(&directory.path);
-            let reason = format!("there is a {} in {file} already", known.definition.name);
+            let reason = format!("{file} already defines a {}", known.definition.name);
             let line = Some(scan::line_of_name(&text));
             self.remarks.push(Remark {
                 weight: Severity::Error,
@@ -397,7 +397,7 @@ impl AgentSources {
                     None if loaded.remarks.len() > before => {}
                     None => loaded.remarks.push(error(
                         Some(1),
-                        "it is no definition: that begins with a line `---` and fields".into(),
+                        "it is not a definition: one begins with a line `---` and fields".into(),
                     )),
                 },
                 Err((line, reason)) => loaded.remarks.push(error(line, reason)),

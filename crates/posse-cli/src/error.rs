@@ -90,7 +90,7 @@ fn what(error: &anyhow::Error) -> String {
         Some(store @ StoreError::Engine { place, .. })
             if trouble(store) == Some(Trouble::Foreign) =>
         {
-            format!("{place} is a database, but none of posse's")
+            format!("{place} is a database, but not a posse store")
         }
         _ => in_a_line(error.as_ref()),
     }
@@ -114,29 +114,35 @@ pub(crate) fn tell(what: &str, hint: Option<&str>) {
 /// Returns what to do about a fault of this class.
 pub(crate) fn for_class(class: FaultClass) -> Option<&'static str> {
     Some(match class {
-        FaultClass::Unreachable => "is something listening there? `posse doctor` checks the way",
+        FaultClass::Unreachable => {
+            "is something listening there? `posse doctor` checks the \
+                                    connection"
+        }
         FaultClass::Connection => {
-            "the connection to the provider is bad; try again, and check proxies in between"
+            "the connection to the provider is bad; try again, and check any proxies"
         }
-        FaultClass::Authentication => "the key was refused; `posse doctor` shows which one is used",
+        FaultClass::Authentication => {
+            "the API key was refused; `posse doctor` shows which key is \
+                                       used"
+        }
         FaultClass::Billing => "the account cannot pay for this; see the provider's console",
-        FaultClass::Permission => "this key may not do that; ask whoever issued it",
+        FaultClass::Permission => "this key may not do that; ask the person who issued it",
         FaultClass::NotFound => {
-            "no such model (--model), or no such place: an OpenAI base URL ends in /v1, an Anthropic one does \
-             not"
+            "no such model (--model) or address: an OpenAI base URL ends in /v1, an Anthropic one \
+             does not"
         }
-        FaultClass::TooLarge => "send less: the request is larger than the provider takes",
+        FaultClass::TooLarge => "send less: the request is larger than the provider accepts",
         FaultClass::Busy => "the provider is busy; try again in a few minutes",
         FaultClass::Provider => "the provider failed; try again",
         FaultClass::Store => {
             "check the disk under posse's home (`posse doctor`); nothing that was acknowledged is lost"
         }
-        FaultClass::Fenced => "another process has taken the session over; go on there",
+        FaultClass::Fenced => "another process has taken over the session; continue there",
         FaultClass::Budget => {
-            "a larger budget lets it go on: --max-budget-usd, --max-budget-tokens, --max-time"
+            "raise the budget to continue: --max-budget-usd, --max-budget-tokens, --max-time"
         }
         FaultClass::Internal => {
-            "this is a bug of posse, please report it; the session can be resumed"
+            "this is a bug in posse, please report it; the session can be resumed"
         }
         FaultClass::InvalidRequest | FaultClass::Tool | FaultClass::Answer => return None,
     })
@@ -154,11 +160,11 @@ pub(crate) fn hint(error: &anyhow::Error) -> Option<String> {
         Some(StartError::Store(error)) => return for_store(error),
         Some(StartError::OtherDialect { stored, .. }) => {
             return Some(format!(
-                "choose the API it was held with ({stored}): --provider"
+                "choose the API it was recorded with ({stored}): --provider"
             ));
         }
         Some(StartError::AlreadyHere { .. }) => {
-            return Some("this is a bug of posse; please report it".into());
+            return Some("this is a bug in posse; please report it".into());
         }
         // Only sub-agents have a place of their own, and what becomes of them is told as theirs.
         Some(StartError::Place(_)) | None => {}
@@ -183,15 +189,20 @@ pub(crate) fn hint(error: &anyhow::Error) -> Option<String> {
 fn for_store(error: &StoreError) -> Option<String> {
     Some(match error {
         StoreError::Held { holder, .. } => {
-            format!("stop the other process ({holder}), or use --fork-session to go on in a copy")
+            format!(
+                "stop the other process ({holder}), or use --fork-session to continue in a \
+                     copy"
+            )
         }
         StoreError::Fenced { .. } => for_class(FaultClass::Fenced)?.to_owned(),
-        StoreError::NotFound { .. } => "`posse sessions list --all` shows what there is".into(),
+        StoreError::NotFound { .. } => "`posse sessions list --all` shows all sessions".into(),
         StoreError::Full { .. } => "free some space; nothing that was acknowledged is lost".into(),
-        StoreError::TooNew { .. } => "upgrade posse, or name another store: --store sqlite:PATH".into(),
+        StoreError::TooNew { .. } => {
+            "upgrade posse, or name another store: --store sqlite:PATH".into()
+        }
         StoreError::Damaged { .. } => {
-            "the disk or another program changed it; `posse store check` lists all that is wrong, `posse \
-             sessions export` gives what can be read"
+            "the disk or another program changed it; `posse store check` lists the damage, `posse \
+             sessions export` saves what can be read"
                 .into()
         }
         StoreError::Engine { .. } => match (trouble(error), server_trouble(error)) {
@@ -200,23 +211,21 @@ fn for_store(error: &StoreError) -> Option<String> {
             (None, None) => for_class(FaultClass::Store)?.to_owned(),
         },
         StoreError::NameTaken { .. } => "choose another name".into(),
-        StoreError::BadStep(_) => "this is a bug of posse; please report it".into(),
+        StoreError::BadStep(_) => "this is a bug in posse; please report it".into(),
     })
 }
 
 fn for_trouble(trouble: Trouble) -> Option<&'static str> {
     Some(match trouble {
-        Trouble::Foreign => "it stays as it is; name another file: --store sqlite:PATH",
+        Trouble::Foreign => "it is left unchanged; name another file: --store sqlite:PATH",
         Trouble::NoDatabase => "name another file (--store sqlite:PATH), or move this one away",
         Trouble::Damaged => {
-            "`posse store check` lists what is wrong; go back to a backup, or take what can be read: `posse \
-             sessions export`, `posse team export`"
+            "`posse store check` lists the damage; restore a backup, or save what can be read: \
+             `posse sessions export`, `posse team export`"
         }
-        Trouble::ReadOnly => {
-            "posse must be able to write to the file and to its directory; make them writable"
-        }
+        Trouble::ReadOnly => "make the file and its directory writable for posse",
         Trouble::Denied => {
-            "look whose it and its directory are (ls -l), or name another: --store sqlite:PATH"
+            "check who owns it and its directory (ls -l), or name another: --store sqlite:PATH"
         }
         // Its text says what to do.
         Trouble::HeldUp => return None,
@@ -226,24 +235,26 @@ fn for_trouble(trouble: Trouble) -> Option<&'static str> {
 fn for_server(trouble: ServerTrouble) -> Option<&'static str> {
     Some(match trouble {
         ServerTrouble::Unreachable => {
-            "is a server running there, and does it listen on that port? `pg_isready -h HOST -p PORT` asks it"
+            "is a server running there, and does it listen on that port? `pg_isready -h HOST -p \
+             PORT` checks it"
         }
-        ServerTrouble::UnknownHost => "look at the name of the host in the address",
+        ServerTrouble::UnknownHost => "check the host name in the address",
         ServerTrouble::Password => {
-            "look at the user's name in the address; the password is said by PGPASSWORD, or there (POSSE_STORE, \"store\" in posse's settings.json)"
+            "check the user name in the address; give the password in PGPASSWORD, or there \
+             (POSSE_STORE, \"store\" in posse's settings.json)"
         }
         ServerTrouble::NoDatabase => {
-            "make it first (createdb NAME), or name another in the address"
+            "create it first (createdb NAME), or name another in the address"
         }
         ServerTrouble::Tls => {
-            "what is not on this machine is encrypted: sslrootcert=FILE trusts a certificate, sslmode=disable goes \
-             without where you trust the network"
+            "connections to other machines are encrypted: sslrootcert=FILE trusts a certificate, \
+             sslmode=disable turns encryption off on a trusted network"
         }
         ServerTrouble::Forbidden => {
-            "the database's owner may allow it: GRANT CREATE ON DATABASE … TO …; or run `posse store migrate` as \
-             the owner first"
+            "ask the database's owner to allow it: GRANT CREATE ON DATABASE … TO …; or run `posse \
+             store migrate` as the owner first"
         }
-        ServerTrouble::Address => "mend the address: postgres://USER@HOST/DATABASE",
+        ServerTrouble::Address => "correct the address: postgres://USER@HOST/DATABASE",
         ServerTrouble::Other => "the server's log says more; nothing that was acknowledged is lost",
         // Its text says what to do.
         ServerTrouble::Older => return None,
@@ -254,40 +265,46 @@ fn for_refusal(refusal: &Refusal) -> String {
     match refusal {
         Refusal::NoSuchRecipient { .. } => "`posse team show NAME` lists its members".into(),
         Refusal::NoSuchAgent { .. } => {
-            "`posse sessions list` and `posse agents ps` show what there is".into()
+            "`posse sessions list` and `posse agents ps` list them".into()
         }
         Refusal::InboxFull { .. } => {
-            "nobody got it. It is read when the agent works again: `posse -p --resume ID` of its session"
+            "it was not sent. The agent reads its inbox when it works again: `posse -p --resume \
+             ID` of its session"
                 .into()
         }
-        Refusal::TooLong { .. } => "say it shorter, or put it into a file and name that".into(),
-        Refusal::TooDeep { .. } => "put it into a file and name that".into(),
+        Refusal::TooLong { .. } => "shorten it, or put it into a file and name the file".into(),
+        Refusal::TooDeep { .. } => "put it into a file and name the file".into(),
         Refusal::NotForAll => "name one recipient".into(),
-        Refusal::NoSuchTeam { .. } => "`posse team list` shows what there is".into(),
+        Refusal::NoSuchTeam { .. } => "`posse team list` shows all teams".into(),
         Refusal::TeamExists { .. } => "choose another name".into(),
         Refusal::IsLead { .. } => "`posse team delete NAME` removes the whole team".into(),
         Refusal::MembersLive { .. } => {
-            "`posse team stop MEMBER` ends one; `posse team show NAME` tells which process has whom".into()
+            "`posse team stop MEMBER` ends one; `posse team show NAME` shows which process hosts \
+             each"
+                .into()
         }
         Refusal::NoSuchTask { .. } => {
-            "`posse task list` shows what there is; --team and --session choose the list".into()
+            "`posse task list` shows all tasks; --team and --session choose the list".into()
         }
         Refusal::NotRunning { .. } => {
-            "leave it pending: as long as it has an owner, nobody else claims it".into()
+            "leave it pending: while it has an owner, no one else claims it".into()
         }
-        Refusal::AlreadyClaimed { id, .. } => format!("`posse task update {id} --no-owner` takes it away"),
+        Refusal::AlreadyClaimed { id, .. } => format!(
+            "`posse task update {id} --no-owner` removes \
+                                                       the owner"
+        ),
         Refusal::AlreadyCompleted { id } => {
             format!("`posse task update {id} --status pending` opens it again")
         }
         Refusal::Blocked { .. } => "finish those first, or use --not-blocked-by".into(),
         Refusal::NotLead { .. } | Refusal::NotYours { .. } => {
-            "`posse team show NAME` tells who leads the team".into()
+            "`posse team show NAME` shows who leads the team".into()
         }
-        Refusal::NotOpen { .. } => "`posse team requests` lists what is asked and not answered".into(),
+        Refusal::NotOpen { .. } => "`posse team requests` lists open requests".into(),
         // Only agents are refused so.
-        Refusal::Unchecked { .. } => "a person can complete it all the same".into(),
-        Refusal::CheckStands { .. } => "a person can change it all the same".into(),
-        Refusal::NothingToClaim => "`posse task list` shows what there is".into(),
+        Refusal::Unchecked { .. } => "a person can complete it anyway".into(),
+        Refusal::CheckStands { .. } => "a person can change it anyway".into(),
+        Refusal::NothingToClaim => "`posse task list` shows all tasks".into(),
         Refusal::Changed { version } => {
             format!("look at it again (`posse task show`), then try with --if-version {version}")
         }
@@ -298,10 +315,10 @@ fn for_refusal(refusal: &Refusal) -> String {
 fn for_settings(error: &SettingsError) -> &'static str {
     match error {
         SettingsError::Unreadable { .. } => "make the file readable, or remove it",
-        SettingsError::Wrong { .. } => "mend the file, or remove it",
+        SettingsError::Wrong { .. } => "fix the file, or remove it",
         SettingsError::Rule(_) => "a rule looks like `Edit` or `Bash(git diff *)`",
         SettingsError::BypassDisabled { .. } => {
-            "choose another --permission-mode, acceptEdits for one"
+            "choose another --permission-mode, such as acceptEdits"
         }
     }
 }

@@ -62,7 +62,7 @@ pub(crate) fn width() -> Option<usize> {
 
 /// Returns an amount of money, or that it is not known.
 pub(crate) fn in_words(cost: Option<Cost>) -> String {
-    cost.map_or_else(|| "price not known".to_owned(), |cost| cost.to_string())
+    cost.map_or_else(|| "price unknown".to_owned(), |cost| cost.to_string())
 }
 
 /// Returns a value on a line of its own. What a terminal would act on is escaped, which JSON allows

@@ -153,7 +153,7 @@ fn directory(text: &str) -> Result<PathBuf, DirectoryError> {
 enum DirectoryError {
     #[error("it does not exist")]
     Missing,
-    #[error("it is no directory")]
+    #[error("it is not a directory")]
     NotADirectory,
     #[error(transparent)]
     Unreadable(#[from] std::io::Error),

@@ -50,7 +50,7 @@ fn sweep(spill: &Path, kept: Duration) {
 fn home() -> anyhow::Result<PathBuf> {
     Ok(posse_home().ok_or_else(|| Advised {
         what: "there is no home directory".into(),
-        advice: "set POSSE_HOME to a directory of yours".into(),
+        advice: "set POSSE_HOME to a directory you own".into(),
     })?)
 }
 

@@ -36,15 +36,14 @@ const HUSHED: [&str; 8] = [
 pub(crate) fn launch(config: &RunConfig) -> anyhow::Result<Launch> {
     if config.limits.budget.tokens.is_some() {
         anyhow::bail!(Advised {
-            what: "a budget in tokens counts in one process, and teammates are to run in their own"
+            what: "a budget in tokens works only in one process, and teammates run in their own"
                 .into(),
-            advice:
-                "say --max-budget-usd, and give roles budgets; or say --team-backend in-process"
-                    .into(),
+            advice: "use --max-budget-usd and give roles budgets; or use --team-backend in-process"
+                .into(),
         });
     }
     // Not by its name: another version may be first on the PATH of the pane.
-    let posse = std::env::current_exe().context("cannot find the program that runs")?;
+    let posse = std::env::current_exe().context("cannot find the running program")?;
     let mut command = vec![posse.into_os_string(), "team".into(), "join".into()];
     command.extend(flags(config)?);
     let found = |name: &&str, secret| {

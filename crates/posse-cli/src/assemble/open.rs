@@ -338,8 +338,8 @@ async fn find_session(
 ) -> anyhow::Result<Session> {
     if config.system_prompt.is_some() || config.append_system_prompt.is_some() {
         anyhow::bail!(Advised {
-            what: "a session keeps the system prompt it began with".into(),
-            advice: "leave --system-prompt and --append-system-prompt away, or start a new session"
+            what: "a session keeps the system prompt it started with".into(),
+            advice: "omit --system-prompt and --append-system-prompt, or start a new session"
                 .into(),
         });
     }
@@ -350,10 +350,10 @@ async fn find_session(
     if !session.cwd.is_dir() {
         anyhow::bail!(Advised {
             what: format!(
-                "the session's directory {} is not there any more",
+                "the session's directory {} no longer exists",
                 session.cwd.display()
             ),
-            advice: "bring it back, or start a new session".into(),
+            advice: "restore it, or start a new session".into(),
         });
     }
     Ok(session)
@@ -365,9 +365,9 @@ fn changed_mode(was: PermissionMode, now: PermissionMode) -> Option<String> {
         return None;
     }
     let rest = if was == BYPASS {
-        "add --permission-mode bypassPermissions to go on so".to_owned()
+        "add --permission-mode bypassPermissions to continue in it".to_owned()
     } else {
-        format!("settings say {now}")
+        format!("the settings say {now}")
     };
     Some(format!("the session was in {was}; {rest}"))
 }
@@ -377,7 +377,7 @@ fn affordable(prices: &dyn Prices, model: &str, budgets: &[Budget]) -> anyhow::R
     let wanted = budgets.iter().any(|budget| budget.cost.is_some());
     if wanted && prices.cost(model, &Usage::default()).is_none() {
         anyhow::bail!(Advised {
-            what: format!("the price of {model} is not known, so a budget cannot be kept"),
+            what: format!("the price of {model} is unknown, so a budget cannot be enforced"),
             advice:
                 "add it to prices.toml in posse's home (docs/models.md), or limit turns or tokens instead"
                     .into(),
@@ -494,7 +494,7 @@ fn warn<S: WatchedSources>(live: &LiveDefinitions<S>) {
     {
         let word = S::WORD;
         say(&format!(
-            "warning: and {more} more about {word}: `posse {word} check` tells all"
+            "warning: and {more} more about {word}: `posse {word} check` lists all"
         ));
     }
 }

@@ -70,10 +70,10 @@ fn decide(
     match (teams.backend, inside, &teams.pane_command) {
         (Backend::InProcess, _, _) => Ok(PaneChoice::InProcess),
         (Backend::Worker, _, _) => Err(Advised {
-            what: "a budget in tokens counts in one process, and teammates are to run in workers"
+            what: "a budget in tokens works only in one process, and teammates run in workers"
                 .into(),
             advice: format!(
-                "say --max-budget-usd, and give roles budgets; {}",
+                "use --max-budget-usd and give roles budgets; {}",
                 otherwise(teams)
             ),
         }),
@@ -81,16 +81,13 @@ fn decide(
         // Who has it in the settings works outside tmux at times.
         (Backend::Tmux, None, _) if teams.forced.is_none() || in_vain => Ok(PaneChoice::InProcess),
         (Backend::Tmux, None, _) => Err(Advised {
-            what: "teammates are to run in panes of tmux, and posse was not started inside tmux"
-                .into(),
+            what: "teammates run in tmux panes, but posse was not started inside tmux".into(),
             advice: format!("start tmux and posse in it, {}", otherwise(teams)),
         }),
         (Backend::Command, _, Some(template)) => Ok(PaneChoice::Command(template.clone())),
         (Backend::Command, _, None) if in_vain => Ok(PaneChoice::InProcess),
         (Backend::Command, _, None) => Err(Advised {
-            what:
-                "teammates are to run in what teams.paneCommand opens, and no such command is set"
-                    .into(),
+            what: "teammates run in panes opened by teams.paneCommand, but it is not set".into(),
             advice: format!(
                 "set it in settings.json of posse's home (docs/teams.md), {}",
                 otherwise(teams)
@@ -105,7 +102,7 @@ fn otherwise(teams: &TeamSettings) -> String {
         Some(ForcedBy::File(path)) => {
             format!("or have teams.backend changed in {}", path.display())
         }
-        Some(ForcedBy::Flag) | None => "or say --team-backend in-process".into(),
+        Some(ForcedBy::Flag) | None => "or use --team-backend in-process".into(),
     }
 }
 

@@ -35,7 +35,7 @@ pub(crate) struct ProviderArgs {
 
 fn name(text: &str) -> Result<String, &'static str> {
     if text.trim().is_empty() {
-        Err("a model has a name")
+        Err("the model name is empty")
     } else {
         Ok(text.to_owned())
     }
@@ -103,7 +103,7 @@ impl ProviderArgs {
             (None, Some("openai")) => Provider::Openai,
             (None, Some(other)) => {
                 anyhow::bail!(Advised {
-                    what: format!("POSSE_PROVIDER is `{other}`, which is no provider"),
+                    what: format!("POSSE_PROVIDER is `{other}`, which is not a provider"),
                     advice: "set it to anthropic or openai".into(),
                 })
             }
@@ -143,7 +143,7 @@ impl ProviderArgs {
                 None | Some("2026-10-21") => ApiVersion::V2026,
                 Some("2023-06-01") => ApiVersion::V2023,
                 Some(other) => anyhow::bail!(Advised {
-                    what: format!("POSSE_ANTHROPIC_VERSION is `{other}`, which is no version"),
+                    what: format!("POSSE_ANTHROPIC_VERSION is `{other}`, which is not a version"),
                     advice: "set it to 2026-10-21 or 2023-06-01".into(),
                 }),
             },
@@ -208,8 +208,8 @@ impl ProviderArgs {
             (None, ModelFallback::Session(name)) => Some(name),
             (Some(asked), ModelFallback::Session(name)) if *asked != name => {
                 anyhow::bail!(Advised {
-                    what: format!("the session is held with {name}, not with {asked}"),
-                    advice: "a session keeps its model: leave --model away, or start a new session"
+                    what: format!("the session uses {name}, not {asked}"),
+                    advice: "a session keeps its model: omit --model, or start a new session"
                         .into(),
                 })
             }

@@ -5,11 +5,11 @@ use posse_permission::{Policy, RuleError, RuleList, Source};
 /// Why a text is not a list of rules.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum RuleListError {
-    #[error("`{0}` closes a parenthesis too many")]
+    #[error("`{0}` has one closing parenthesis too many")]
     Closed(String),
     #[error("`{0}` leaves a parenthesis open")]
     Open(String),
-    #[error("`{}` is no permission rule: {}", .0.rule, .0.why)]
+    #[error("`{}` is not a permission rule: {}", .0.rule, .0.why)]
     Rule(RuleError),
 }
 
@@ -100,7 +100,7 @@ mod tests {
             denying("Read Bsh")
                 .unwrap_err()
                 .to_string()
-                .starts_with("`Bsh` is no permission rule: ")
+                .starts_with("`Bsh` is not a permission rule: ")
         );
     }
 }

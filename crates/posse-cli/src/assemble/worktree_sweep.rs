@@ -30,9 +30,9 @@ pub(crate) fn start(worktrees: GitWorktrees, home: &Path) -> oneshot::Receiver<S
 fn line(swept: &[Swept]) -> Option<String> {
     let kept = swept.iter().filter(|swept| !swept.removed).count();
     let hold = if kept == 1 {
-        "of an agent that is gone holds"
+        "of an agent that has ended holds"
     } else {
-        "of agents that are gone hold"
+        "of agents that have ended hold"
     };
     (kept > 0).then(|| {
         format!(
@@ -55,9 +55,9 @@ mod tests {
         };
         assert_eq!(line(&[]), None);
         assert_eq!(line(&[swept(true)]), None);
-        let one = "1 worktree of an agent that is gone holds work: posse worktrees list";
+        let one = "1 worktree of an agent that has ended holds work: posse worktrees list";
         assert_eq!(line(&[swept(true), swept(false)]).as_deref(), Some(one));
-        let two = "2 worktrees of agents that are gone hold work: posse worktrees list";
+        let two = "2 worktrees of agents that have ended hold work: posse worktrees list";
         assert_eq!(line(&[swept(false), swept(false)]).as_deref(), Some(two));
     }
 }

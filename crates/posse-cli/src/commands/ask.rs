@@ -178,7 +178,7 @@ impl AskCommand {
         }
         if let Some(why) = unbooked {
             say(&format!(
-                "warning: what it cost is not booked in the session: {}",
+                "warning: its cost is not recorded in the session: {}",
                 tame(&why)
             ));
         }
@@ -202,7 +202,7 @@ fn told(error: AsideError) -> anyhow::Error {
         AsideError::Cancelled => ModelError::Cancelled.into(),
         AsideError::Refused(_) | AsideError::Tools | AsideError::Silent => Advised {
             what,
-            advice: "ask again, or in other words".into(),
+            advice: "ask again, or rephrase the question".into(),
         }
         .into(),
     }

@@ -61,7 +61,8 @@ impl AskModelCommand {
                 if !failure.spent.is_empty() {
                     let cost = in_words(cost);
                     say_to_person(&format!(
-                        "what came is void; it cost {cost} as far as the provider said"
+                        "the partial reply is discarded; it cost {cost} as far as the provider \
+                         reported"
                     ));
                 }
                 if AnswerForm::of(self.json) == AnswerForm::Json {

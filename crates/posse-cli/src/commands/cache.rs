@@ -105,7 +105,7 @@ fn alone<'a>(prefix: &str, lines: &[AgentCost<'a>]) -> Result<&'a Session, Advis
         (Some(only), None) => Ok(only),
         (None, _) => Err(wrong(format!("the session has no agent {}", tame(prefix)))),
         (Some(_), Some(_)) => Err(wrong(format!(
-            "`{}` begins the ids of several of its agents",
+            "several of its agents have ids that begin with `{}`",
             tame(prefix)
         ))),
     }
@@ -227,7 +227,7 @@ impl<'a> CacheReport<'a> {
         };
         let tokens = total(&self.missed);
         shown.push_str(&match tokens {
-            0 => format!("\n{requests}: whatever had been in the cache was found there\n"),
+            0 => format!("\n{requests}: everything that had been in the cache was found there\n"),
             _ => format!(
                 "\n{requests}: {tokens} tokens had been in the cache and were not found there: {}\n",
                 in_words(&self.missed)

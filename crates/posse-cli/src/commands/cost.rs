@@ -186,7 +186,8 @@ impl<'a> Bill<'a> {
         }
         for (model, _) in self.models.iter().filter(|(_, tally)| tally.cost.is_none()) {
             shown.push_str(&format!(
-                "what {} cost is not known (?), nor is any sum that it is part of: there was no price for it\n",
+                "the cost of {} is unknown (?), and so is every sum that includes it: it has no \
+                 price\n",
                 tame(model)
             ));
         }

@@ -74,17 +74,17 @@ impl RunCommand {
     fn check(&self) -> Result<(), UsageError> {
         let wrong = |kind, what: &str| Err(UsageError::new(&[], kind, what));
         if !self.print {
-            let what = "posse has no screen of its own yet: add -p to have the result printed";
+            let what = "there is no interactive mode yet; use -p to print the result";
             return wrong(ErrorKind::MissingRequiredArgument, what);
         }
         if let (Some(prompt), [next, ..]) = (&self.prompt, &self.rest[..]) {
-            let what = format!("the prompt is one argument: quote it, \"{prompt} {next} …\"");
+            let what = format!("the prompt must be one argument: quote it, \"{prompt} {next} …\"");
             return wrong(ErrorKind::TooManyValues, &what);
         }
         if self.options.by_lines() && self.prompt.is_some() {
             return wrong(
                 ErrorKind::ArgumentConflict,
-                "with --input-format stream-json prompts come by standard input only",
+                "with --input-format stream-json, prompts come from standard input only",
             );
         }
         if self.fork_session && self.which().is_none() {

@@ -72,8 +72,9 @@ impl ScriptedModelCommand {
         };
         let server = Server::start(options).map_err(|error| Advised {
             what: format!("cannot listen on 127.0.0.1:{}: {error}", self.port),
-            advice: "another server may run there; choose another port with --port, 0 for any"
-                .into(),
+            advice: "another server may be running there; choose another port with --port, 0 for \
+                     any"
+            .into(),
         })?;
         let url = server.url();
         if self.json {

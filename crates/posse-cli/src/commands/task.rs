@@ -83,8 +83,9 @@ impl TaskListArgs {
         let session = found.map_err(|error| match self.session {
             Some(_) => error,
             None => error.context(Advised {
-                what: "no list of tasks is named".into(),
-                advice: "--team NAME for a team's, --session ID for a session's own".into(),
+                what: "no task list given".into(),
+                advice: "use --team NAME for a team's list, --session ID for a session's own"
+                    .into(),
             }),
         })?;
         Ok(ListId {
@@ -102,7 +103,7 @@ async fn task(store: &dyn Store, list: &ListId, id: TaskId) -> anyhow::Result<Ta
 
 /// A text that is not the number of a task.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{}` is no task number", tame(.0))]
+#[error("`{}` is not a task number", tame(.0))]
 struct TaskIdError(String);
 
 /// Reads the number of a task as people write it: `3`, or `#3`.
@@ -131,7 +132,7 @@ mod tests {
         for wrong in ["abc", "0", "-1", "", "# 3", "3.5"] {
             assert_eq!(
                 id(wrong).map_err(|error| error.to_string()),
-                Err(format!("`{wrong}` is no task number"))
+                Err(format!("`{wrong}` is not a task number"))
             );
         }
     }

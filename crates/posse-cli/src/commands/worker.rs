@@ -36,8 +36,8 @@ impl WorkerCommand {
         let given = self.terms.given(&["worker"])?;
         if self.terms.names_model() {
             anyhow::bail!(Advised {
-                what: "a member keeps the model that it was started with".into(),
-                advice: "leave --model away".into(),
+                what: "a member keeps the model it was started with".into(),
+                advice: "omit --model".into(),
             });
         }
         let config = self.terms.run_config(None, self.store, given);

@@ -30,8 +30,8 @@ pub(crate) fn working_directory() -> anyhow::Result<PathBuf> {
     let found = std::env::current_dir().and_then(|path| path.canonicalize());
     found.map_err(|error| match error.kind() {
         ErrorKind::NotFound => anyhow::Error::new(Advised {
-            what: "the working directory is not there any more".into(),
-            advice: "cd to one that is; `cd .` is enough if it was made anew".into(),
+            what: "the working directory no longer exists".into(),
+            advice: "cd to an existing one; `cd .` is enough if it was created again".into(),
         }),
         _ => anyhow::Error::new(error).context("cannot use the working directory"),
     })

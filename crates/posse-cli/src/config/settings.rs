@@ -166,7 +166,7 @@ impl Settings {
         for (part, keys) in &layer.content.unknown {
             let (keys, file) = (keys.join(", "), layer.path.display());
             self.warnings
-                .push(format!("not known: {keys} in the {part} of {file}"));
+                .push(format!("unknown: {keys} in the {part} of {file}"));
         }
         if layer.trust == LayerAuthor::Repository {
             let (summary, details) = loosened(layer, self);
@@ -391,7 +391,8 @@ fn loosened(layer: &Layer, holds: &Settings) -> (Option<String>, Vec<String>) {
         counts.push(format!("{} {name}", left_out.len()));
         details.push(format!("ignored: {name} {} in {file}", left_out.join(", ")));
     }
-    let why = "a repository may only tighten; --verbose tells what, your own settings may say it";
+    let why = "a repository may only tighten permissions; --verbose shows what was ignored, and \
+               your own settings may allow it";
     let summary =
         (!counts.is_empty()).then(|| format!("ignored: {} in {file}: {why}", counts.join(", ")));
     (summary, details)

@@ -73,14 +73,14 @@ impl TypedValueParser for StoreParser {
 /// Why a text does not name a store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum LocationError {
-    #[error("a store is a file: what is only in memory is gone when the command ends")]
+    #[error("a store must be a file: one in memory is lost when the command ends")]
     InMemory,
-    #[error("a store is sqlite:PATH, without options and without a `?` in its path")]
+    #[error("a store is sqlite:PATH, without options or a `?` in its path")]
     Options,
     #[error(transparent)]
     Server(#[from] AddressError),
     #[error(
-        "a store is sqlite:PATH, sqlite:/home/me/posse.db for one, or postgres://USER@HOST/DATABASE"
+        "a store is sqlite:PATH, such as sqlite:/home/me/posse.db, or postgres://USER@HOST/DATABASE"
     )]
     Unknown,
 }

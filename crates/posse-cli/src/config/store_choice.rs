@@ -29,7 +29,7 @@ fn place(flag: Option<&StoreLocation>, places: &SearchPaths) -> anyhow::Result<S
     if let Some(text) = variable("POSSE_STORE") {
         return Ok(named(parse(&text).map_err(|why| Advised {
             what: format!("POSSE_STORE is `{}`: {why}", hushed(&text)),
-            advice: "set it right, or unset it".into(),
+            advice: "correct it, or unset it".into(),
         })?));
     }
     if let Some(place) = chosen_store(places)? {
@@ -37,7 +37,7 @@ fn place(flag: Option<&StoreLocation>, places: &SearchPaths) -> anyhow::Result<S
     }
     let home = places.posse_home.as_ref().ok_or_else(|| Advised {
         what: "there is no home directory".into(),
-        advice: "set POSSE_HOME to a directory of yours".into(),
+        advice: "set POSSE_HOME to a directory you own".into(),
     })?;
     Ok(StoreChoice {
         place: StoreLocation::File(home.join("posse.db")),
@@ -74,7 +74,7 @@ pub(crate) fn there(place: StoreLocation) -> Result<StoreLocation, Advised> {
     };
     Err(Advised {
         what: format!("there is no store {} yet", path.display()),
-        advice: "--store sqlite:PATH names another; `posse -p` and `posse team import` make one"
+        advice: "--store sqlite:PATH names another; `posse -p` and `posse team import` create one"
             .into(),
     })
 }

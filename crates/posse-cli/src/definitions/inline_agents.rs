@@ -23,9 +23,9 @@ pub(crate) struct InlineAgents {
 pub(crate) enum InlineAgentsError {
     #[error("--agents: `{name}`: {why}")]
     Entry { name: String, why: String },
-    #[error("--agents is no JSON: {0}")]
+    #[error("--agents is not JSON: {0}")]
     Json(serde_json::Error),
-    #[error(r#"--agents is an object: {{"NAME": {{"description": "…", "prompt": "…"}}}}"#)]
+    #[error(r#"--agents must be an object: {{"NAME": {{"description": "…", "prompt": "…"}}}}"#)]
     NotAnObject,
     #[error("--agents: {path}: {why}")]
     Unreadable { path: String, why: String },
@@ -57,10 +57,7 @@ impl InlineAgents {
             let read = file::from_json(name, entry).map_err(wrong)?;
             let taken = |other: &&Read| same(&other.definition.name, name);
             if let Some(other) = given.iter().find(taken) {
-                return Err(wrong(format!(
-                    "there is a `{}` already",
-                    other.definition.name
-                )));
+                return Err(wrong(format!("`{}` is given twice", other.definition.name)));
             }
             given.push(read);
         }

@@ -57,7 +57,8 @@ pub(crate) fn render(instructions: &[Instruction]) -> Option<String> {
         return None;
     }
     let mut block = String::from(
-        "Instructions that people wrote for agents working here. Where they disagree, the later one holds.\n",
+        "Instructions that people wrote for agents working here. Where they disagree, the later \
+         one applies.\n",
     );
     for Instruction { path, text } in instructions {
         let path = path.display();

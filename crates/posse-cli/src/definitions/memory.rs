@@ -22,7 +22,8 @@ pub(super) fn resolve(
     let (scope, warning) = match scope {
         MemoryScope::User if of_project => {
             // What one repository writes down must not be read in another.
-            let why = "a repository's agent keeps its notes in the project: `memory: user` is taken for `local`";
+            let why = "a repository's agent keeps its notes in the project: `memory: user` is \
+                       treated as `local`";
             (MemoryScope::Local, Some(why.to_owned()))
         }
         scope => (scope, None),
@@ -40,12 +41,12 @@ pub(super) fn resolve(
     let Some(base) = base else {
         return (
             None,
-            Some("there is no home directory to keep its notes in: it keeps none".into()),
+            Some("there is no home directory for its notes: it keeps none".into()),
         );
     };
     let directory = base.join(directory(scope)).join(name);
     if scope != MemoryScope::User && leads_out(&directory, places.project()) {
-        let why = "a link leads the directory of its notes out of the project: it keeps none";
+        let why = "a link takes its notes directory out of the project: it keeps no notes";
         return (None, Some(why.into()));
     }
     (Some(Memory { scope, directory }), warning)

@@ -116,7 +116,7 @@ pub(super) fn read(path: &Path, bounds: Option<&Path>) -> Result<String, ReadFai
     }
     // To read a pipe would be to wait.
     if !fs::metadata(&real).map_err(unread)?.is_file() {
-        return Err((None, "it is no file".into()));
+        return Err((None, "it is not a file".into()));
     }
     let mut bytes = Vec::new();
     let file = fs::File::open(&real).map_err(unread)?;
@@ -185,7 +185,7 @@ impl Scanner<'_> {
         };
         self.found.directories.insert(directory.to_owned());
         if more {
-            let reason = format!("not all of it is looked at: it has more than {NAMES} entries");
+            let reason = format!("only part of it is read: it has more than {NAMES} entries");
             self.remark(Severity::Error, directory, None, reason);
         }
         for path in names {
@@ -224,11 +224,11 @@ impl Scanner<'_> {
                 return;
             }
             if self.look.depth == 0 {
-                let reason = "not looked into: only files right in the directory count";
+                let reason = "not read: only files directly in the directory are used";
                 return self.remark(Severity::Note, path, None, reason.into());
             }
             let reason = format!(
-                "not looked into: it lies deeper than {} directories",
+                "not read: it is deeper than {} directories",
                 self.look.depth
             );
             return self.remark(Severity::Error, path, None, reason);
@@ -250,7 +250,7 @@ impl Scanner<'_> {
             Ok(text) if text.len() > *self.left => {
                 (*self.left, self.full) = (0, true);
                 let reason =
-                    "not taken, nor what follows: all files together are longer than 16 MiB";
+                    "not used, nor any that follow: all files together are larger than 16 MiB";
                 self.remark(Severity::Error, path, None, reason.into());
             }
             Ok(text) => {
@@ -267,8 +267,7 @@ impl Scanner<'_> {
     fn room(&mut self, path: &Path) -> bool {
         self.full = self.seen.len() + self.found.directories.len() > MOST;
         if self.full {
-            let reason =
-                format!("not looked at, nor what follows: there are more than {MOST} files");
+            let reason = format!("not read, nor any that follow: there are more than {MOST} files");
             self.remark(Severity::Error, path, None, reason);
         }
         !self.full
@@ -302,7 +301,7 @@ fn leads_out(bounds: Option<&Path>) -> String {
     let bounds = bounds
         .map(|bounds| bounds.display().to_string())
         .unwrap_or_default();
-    format!("it is a link that leads out of {bounds}")
+    format!("it is a link to a place outside {bounds}")
 }
 
 fn is_absence(error: &std::io::Error) -> bool {

@@ -151,7 +151,7 @@ fn read(loaded: &mut DefinitionSet<Skill>, directory: &Directory) {
         }
         if directory.kind == SKILLS && path.parent() == Some(&directory.path) {
             let reason =
-                "a skill is a directory with a SKILL.md; this one lies beside them".to_owned();
+                "a skill is a directory with a SKILL.md; this file is beside them".to_owned();
             loaded.remarks.push(Remark {
                 weight: Severity::Error,
                 path,
@@ -198,8 +198,8 @@ fn take(
     if directory.source == DefinitionSource::Project && !skill.allowed.is_empty() {
         // Whoever wrote the repository would else decide what need not be asked about.
         skill.allowed.clear();
-        let reason = "ignored: `allowed-tools` of a repository's skill: a repository may only tighten; your own \
-                      settings or --allowedTools may say it";
+        let reason = "ignored: `allowed-tools` of a repository's skill: a repository may only \
+                      tighten permissions; your own settings or --allowedTools may allow it";
         say(
             Severity::Warning,
             Some(scan::line_of(text, "allowed-tools")),

@@ -23,7 +23,7 @@ pub(crate) struct SlashCommands {
 /// Why words that look like a command are not one.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum SlashError {
-    #[error("/{0} is a skill that only models load")]
+    #[error("only models can load the skill /{0}")]
     ModelOnly(String),
     #[error("there is no command /{name}{}", suggestion(.meant.as_deref()))]
     Unknown { name: String, meant: Option<String> },
@@ -73,7 +73,7 @@ impl SlashCommands {
     /// Returns what there is to call, for programs.
     pub(crate) fn list(&self) -> Value {
         let compact = json!({
-            "name": COMPACT, "description": "Put a summary in place of the history",
+            "name": COMPACT, "description": "Replace the history with a summary",
             "argumentHint": "[what to keep above all]",
         });
         let callable = self.callable();
@@ -202,7 +202,7 @@ mod tests {
             ),
             ("/dance", "there is no command /dance"),
             ("/secre", "there is no command /secre"),
-            ("/style", "/style is a skill that only models load"),
+            ("/style", "only models can load the skill /style"),
         ] {
             assert_eq!(read(wrong), Err(why.to_owned()));
         }

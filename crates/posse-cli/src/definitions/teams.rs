@@ -108,7 +108,7 @@ impl TeamSources {
                 remark.weight = Severity::Note;
                 remark
                     .reason
-                    .push_str(" (it does not count: another file of this name does)");
+                    .push_str(" (not used: another file of this name takes precedence)");
             }
         }
         loaded
@@ -134,7 +134,7 @@ impl TeamSources {
                 None => here.push(known),
                 Some(first) => {
                     let reason = format!(
-                        "there is a {} already: {}",
+                        "{} already exists: {}",
                         known.definition.name,
                         first.origin(self.cwd())
                     );
@@ -170,7 +170,7 @@ impl TeamSources {
             Err(error) => {
                 lines.whole(
                     Severity::Error,
-                    format!("a file is called like its team, and {error}"),
+                    format!("a file is named after its team, and {error}"),
                 );
                 None
             }

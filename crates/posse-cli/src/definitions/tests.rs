@@ -155,7 +155,7 @@ fn what_is_broken_is_told_and_the_others_load() {
     assert_eq!(counts(&loaded), [("first", "a"), ("last", "z")]);
     let said = said(&disk, &loaded);
     let expected = [
-        ("b.md:3", "there is a FIRST in a.md already"),
+        ("b.md:3", "a.md already defines a FIRST"),
         ("c.md:4", "`maxTurns` must be a whole number"),
         ("d.md:", ""),
         ("e.md:3", "it is not all UTF-8"),
@@ -234,7 +234,7 @@ fn links_lead_nowhere_else() {
         "the link stands before what it leads to"
     );
     let out = format!(
-        "it is a link that leads out of {}",
+        "it is a link to a place outside {}",
         disk.path("repo").display()
     );
     let mut told = said(&disk, &loaded);
@@ -282,9 +282,9 @@ fn there_are_bounds() {
     assert_eq!(
         said(&disk, &loaded),
         [
-            format!("error: {deep}: not looked into: it lies deeper than 8 directories"),
+            format!("error: {deep}: not read: it is deeper than 8 directories"),
             format!("{agents}/long.md: it is longer than 256 KiB"),
-            format!("{agents}/pipe.md: it is no file"),
+            format!("{agents}/pipe.md: it is not a file"),
         ]
     );
     fs::remove_dir_all(disk.path("repo/.posse")).unwrap();
@@ -296,7 +296,7 @@ fn there_are_bounds() {
     }
     let loaded = load(&disk);
     assert_eq!(counts(&loaded).len(), 1_000);
-    let more = "not looked at, nor what follows: there are more than 1000 files";
+    let more = "not read, nor any that follow: there are more than 1000 files";
     assert_eq!(said(&disk, &loaded), [format!("{agents}/1000.md: {more}")]);
 }
 
@@ -401,9 +401,7 @@ fn notes_have_their_places_and_a_repository_gets_none_of_the_users() {
     .unwrap();
     let loaded = load(&disk);
     assert_eq!(loaded.find("x").unwrap().definition.memory, None);
-    assert!(
-        said(&disk, &loaded)[0].contains("x.md:4: a link leads the directory of its notes out")
-    );
+    assert!(said(&disk, &loaded)[0].contains("x.md:4: a link takes its notes directory out"));
     let given =
         InlineAgents::read(r#"{"x": {"description": "x", "prompt": "x", "memory": "user"}}"#)
             .unwrap();
@@ -416,8 +414,8 @@ fn notes_have_their_places_and_a_repository_gets_none_of_the_users() {
 fn a_broken_flag_says_which_entry_and_why() {
     let good = r#"{"description": "x", "prompt": "x"}"#;
     for (value, why) in [
-        ("{".to_owned(), "--agents is no JSON: EOF"),
-        ("[]".to_owned(), "--agents is an object: {"),
+        ("{".to_owned(), "--agents is not JSON: EOF"),
+        ("[]".to_owned(), "--agents must be an object: {"),
         (
             r#"{"a": 1}"#.to_owned(),
             "--agents: `a`: a definition must be an object",
@@ -477,7 +475,8 @@ fn one_can_look_at_some_only() {
     assert_eq!(
         said(&disk, &loaded),
         [
-            "error: repo/drafts/README.md:1: it is no definition: that begins with a line `---` and fields",
+            "error: repo/drafts/README.md:1: it is not a definition: one begins with a line `---` \
+             and fields",
             "error: repo/nowhere: cannot be read: No such file or directory (os error 2)",
         ]
     );

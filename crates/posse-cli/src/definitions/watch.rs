@@ -93,7 +93,7 @@ impl Drop for WatchGuard {
 }
 
 fn unwatched(what: &str, why: &dyn std::fmt::Display) {
-    let what = format!("warning: {what}: not watched, changes count from the next run on: {why}");
+    let what = format!("warning: {what}: not watched; changes apply from the next run: {why}");
     say(&tame(&what));
 }
 
@@ -267,7 +267,7 @@ fn difference<T: HasName>(
     parts.extend(new.iter().take(TOLD).map(|remark| remark.in_a_line(cwd)));
     if new.len() > TOLD {
         parts.push(format!(
-            "and {} more: `posse {word} check` tells all",
+            "and {} more: `posse {word} check` lists all",
             new.len() - TOLD
         ));
     }

@@ -78,7 +78,7 @@ pub(crate) fn no_such_command(command: &mut Command, arguments: &[String]) -> Op
     }
     let meant = closest(word, &names).map_or_else(
         || "; a prompt wants -p".to_owned(),
-        |name| format!(" (did you mean `{name}`? a prompt wants -p)"),
+        |name| format!(" (did you mean `{name}`? a prompt needs -p)"),
     );
     Some(command.error(
         ErrorKind::InvalidSubcommand,

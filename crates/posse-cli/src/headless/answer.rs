@@ -38,7 +38,7 @@ pub(crate) fn question(text: Option<&str>, example: &str) -> anyhow::Result<Stri
         Some(text) if text != "-" => text.to_owned(),
         _ => {
             if io::stdin().is_terminal() {
-                say_to_person("reading the question from the terminal; end with Ctrl-D");
+                say_to_person("reading the question from the terminal; finish with Ctrl-D");
             }
             let mut text = String::new();
             io::stdin()
@@ -108,7 +108,7 @@ impl AnswerWriter {
             } => {
                 self.end_line();
                 let void = if std::mem::take(&mut self.anything) {
-                    ", and what it had said is void"
+                    ", and its partial reply is discarded"
                 } else {
                     ""
                 };

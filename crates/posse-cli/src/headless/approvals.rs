@@ -109,7 +109,7 @@ pub(crate) fn unanswered(agent: AgentId, call: String) -> Command {
     Command::Answer {
         agent,
         call,
-        answer: deny("nobody is there to answer".into()),
+        answer: deny("no one is available to answer".into()),
     }
 }
 

@@ -206,7 +206,7 @@ impl Controller {
     pub(crate) fn gone(&mut self) -> Vec<OutputItem> {
         self.live = 0;
         if self.is_busy() && !self.ending.is_interrupted() {
-            let message = "the agent ended without a word".to_owned();
+            let message = "the agent ended without a result".to_owned();
             // An agent always says how a run ended, so this is posse's own mistake.
             let fault = Fault {
                 class: FaultClass::Internal,
@@ -242,7 +242,7 @@ impl Controller {
         }
         self.stop_runs();
         let mut items = vec![OutputItem::Aside(
-            "stopping; once more to leave at once".into(),
+            "stopping; press Ctrl-C again to exit now".into(),
         )];
         self.settle(&mut items);
         items
@@ -261,7 +261,7 @@ impl Controller {
         let (live, seconds) = (self.waited_for(), self.plan.patience.as_secs());
         let mut items = match live {
             0 => self.renderer.note(format!(
-                "nothing was heard of the team for {seconds} s; it is left as it is"
+                "no sign of the team for {seconds} s; leaving it as it is"
             )),
             live => self.renderer.left_running(live, &self.ending.left, seconds),
         };
@@ -365,7 +365,7 @@ impl Controller {
                         Vec::new()
                     }
                     Err(UnknownApproval) => {
-                        self.not_understood(&format!("nothing is asked under the id {id}"))
+                        self.not_understood(&format!("no question has the id {id}"))
                     }
                 }
             }

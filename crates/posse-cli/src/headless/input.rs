@@ -51,9 +51,9 @@ pub(crate) struct PeerError(pub(crate) String);
 /// Why a request is not granted.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum RequestError {
-    #[error("`agent_id` is no id of an agent")]
+    #[error("`agent_id` is not an agent id")]
     AgentId,
-    #[error("bypassPermissions must be asked for when posse is started")]
+    #[error("bypassPermissions must be chosen when posse starts")]
     Bypass,
     #[error("`{0}` is missing")]
     Missing(&'static str),
@@ -61,7 +61,7 @@ pub(crate) enum RequestError {
     Mode(String),
     #[error("not supported: a session keeps the model it began with")]
     SetModel,
-    #[error("`{0}` is no id of a task")]
+    #[error("`{0}` is not a task id")]
     TaskId(String),
     #[error("not supported: {0}")]
     Unsupported(String),
@@ -70,7 +70,7 @@ pub(crate) enum RequestError {
 /// Why a user message is not a prompt.
 #[derive(Debug, thiserror::Error)]
 enum PromptError {
-    #[error("a user message without words")]
+    #[error("a user message without text")]
     Empty,
     #[error("an image that is not base64")]
     Image,
@@ -138,8 +138,8 @@ pub(crate) fn read(line: &str) -> Result<StdinMessage, InputError> {
     if line.trim().is_empty() {
         return Ok(StdinMessage::Nothing);
     }
-    let line: InputObject = serde_json::from_str(line)
-        .map_err(|error| not(format!("no line that posse knows: {error}")))?;
+    let line: InputObject =
+        serde_json::from_str(line).map_err(|error| not(format!("unknown line: {error}")))?;
     match line {
         InputObject::User {
             message,
@@ -358,12 +358,12 @@ mod tests {
         for (wrong, what) in [
             (
                 json!({"subtype": "stop_task", "task_id": "7"}),
-                "no id of a task",
+                "not a task id",
             ),
             (json!({"subtype": "stop_task"}), "`task_id` is missing"),
             (
                 json!({"subtype": "interrupt", "agent_id": "dev"}),
-                "no id of an agent",
+                "not an agent id",
             ),
             (
                 json!({"subtype": "set_model", "model": "x"}),

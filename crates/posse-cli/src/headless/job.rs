@@ -58,7 +58,7 @@ impl FirstInput {
             None => Err(Advised {
                 what: format!("session {} has nothing left to do", started.facts.session),
                 advice: format!(
-                    "tell it something: {} \"and now the tests\"",
+                    "give it a prompt: {} \"and now the tests\"",
                     started.facts.again
                 ),
             }),
@@ -148,17 +148,15 @@ async fn work(options: &RunOptions, job: RunJob) -> anyhow::Result<ExitCode> {
     }
     let ending = ending?;
     if team.is_some() && ending.is_interrupted() {
-        say(&format!(
-            "the team keeps what it has done; go on with: {again}"
-        ));
+        say(&format!("the team's work is kept; continue with: {again}"));
     }
     Ok(finish(&ending, &again))
 }
 
 /// Returns the error for a prompt that looks like a command and is not one.
 fn no_command(error: SlashError) -> Advised {
-    let advice =
-        "`posse skills list` tells what can be called; a word before the slash makes it a prompt";
+    let advice = "`posse skills list` shows what can be called; put a word before the slash to make it a \
+         prompt";
     Advised {
         what: error.to_string(),
         advice: advice.into(),

@@ -48,7 +48,7 @@ pub(crate) async fn join(config: RunConfig, target: JoinTarget) -> anyhow::Resul
     .await?;
     let Some(session) = context.found.clone() else {
         anyhow::bail!(Advised {
-            what: "no session is named".into(),
+            what: "no session given".into(),
             advice: "`posse team list` shows the sessions of teams".into(),
         })
     };
@@ -120,9 +120,9 @@ async fn team_of(
         JoinTarget::Team(name) => team.name == *name,
     };
     Ok(teams.into_iter().find(is_meant).ok_or_else(|| Advised {
-        what: "the session has no such team or member any more".into(),
+        what: "the session no longer has this team or member".into(),
         advice: format!(
-            "`posse team show --session {}` shows what it has",
+            "`posse team show --session {}` shows its teams",
             short(session.agent)
         ),
     })?)

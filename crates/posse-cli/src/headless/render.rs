@@ -199,7 +199,7 @@ impl Renderer {
         let long = if seconds == 0 {
             String::new()
         } else {
-            format!(" none of it ended for {seconds} s;")
+            format!(" none ended within {seconds} s;")
         };
         let what = format!(
             "left running:{long} {} will be stopped{}",

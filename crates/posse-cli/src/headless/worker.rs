@@ -70,7 +70,7 @@ pub(crate) async fn serve(config: RunConfig, worker: &WorkerConfig) -> anyhow::R
         // Who was taken for dead can write nothing any more: it begins anew, as another host.
         match work(&config, worker, &OpenStore::at(&place)?, &mut report).await? {
             WorkerExit::Told => return Ok(ExitCode::SUCCESS),
-            WorkerExit::Fenced => report.note("this worker was taken for dead; it begins anew")?,
+            WorkerExit::Fenced => report.note("this worker was presumed dead; it starts again")?,
         }
     }
 }

@@ -31,14 +31,12 @@ pub(crate) fn in_words(missed: &[Missed]) -> String {
 /// Returns what a reason means.
 pub(crate) fn plain(why: &str) -> String {
     match why {
-        "expired" => "nobody used them for longer than they are kept".into(),
-        "model_changed" => "another model was asked".into(),
-        "tools_changed" => "the tools were others".into(),
-        "system_changed" => "the system prompt was another".into(),
-        "messages_changed" => "an earlier message was another".into(),
-        "unknown" | "unavailable" | "previous_message_not_found" => {
-            "something that nobody tells".into()
-        }
+        "expired" => "they expired unused".into(),
+        "model_changed" => "the model changed".into(),
+        "tools_changed" => "the tools changed".into(),
+        "system_changed" => "the system prompt changed".into(),
+        "messages_changed" => "an earlier message changed".into(),
+        "unknown" | "unavailable" | "previous_message_not_found" => "the reason is unknown".into(),
         "other" => "something else".into(),
         word => format!("the provider says {}", tame(word)),
     }
@@ -54,13 +52,10 @@ mod tests {
             tokens,
             why: why.into(),
         };
-        assert_eq!(
-            in_words(&[miss(1, "tools_changed")]),
-            "the tools were others"
-        );
+        assert_eq!(in_words(&[miss(1, "tools_changed")]), "the tools changed");
         assert_eq!(
             in_words(&[miss(7, "expired"), miss(5, "odd\u{1b}")]),
-            "nobody used them for longer than they are kept (7), the provider says odd\\u{1b} (5)"
+            "they expired unused (7), the provider says odd\\u{1b} (5)"
         );
         assert_eq!(
             of_reasons(&[miss(7, "expired"), miss(5, "odd")]).to_string(),

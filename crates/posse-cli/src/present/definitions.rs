@@ -31,7 +31,7 @@ pub(crate) fn tell_of_trouble<T: HasName>(set: &DefinitionSet<T>, word: &str) {
     let trouble = set.trouble().count();
     if trouble > 0 {
         say_to_person(&format!(
-            "{trouble} not in order: `posse {word} check` tells"
+            "{trouble} with problems: `posse {word} check` lists them"
         ));
     }
 }
@@ -57,12 +57,12 @@ pub(crate) fn unknown<T: HasName>(
         format!("there are {}", names.join(", "))
     };
     let broken = if set.trouble().next().is_some() {
-        format!("; `posse {word} check` tells what is broken")
+        format!("; `posse {word} check` lists what is broken")
     } else {
         String::new()
     };
     Advised {
-        what: format!("there is no {kind} called {name}"),
+        what: format!("there is no {kind} named {name}"),
         advice: format!("{meant}{there}{broken}"),
     }
 }
@@ -103,7 +103,7 @@ pub(crate) fn report<T: HasName>(
                 counted(errors, "error")
             ));
             told["hint"] =
-                json!("`remarks` tells where; what is broken is not loaded, the rest is");
+                json!("`remarks` says where; broken definitions are not loaded, the rest are");
         }
         print(json_line(&told).as_bytes())?;
     } else {
@@ -128,7 +128,7 @@ fn remarks<T: HasName>(loaded: &DefinitionSet<T>, cwd: &Path) -> Vec<Remark> {
     let shadowed = loaded.shadowed.iter().filter_map(|known| {
         let (path, name) = (known.path.clone()?, known.definition.name());
         let winner = loaded.find(name)?.origin(cwd);
-        let reason = format!("does not count: {winner} stands before it as {name}");
+        let reason = format!("not used: {winner} takes precedence as {name}");
         Some(Remark {
             weight: Severity::Note,
             path,

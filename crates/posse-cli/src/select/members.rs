@@ -130,7 +130,7 @@ pub(crate) fn called(team: Team, name: &str) -> Result<ChosenMember, Advised> {
     let has_left = team.former.iter().any(|former| former.as_str() == name);
     let what = match has_left {
         true => format!("{} has left team {}", tame(name), team.name),
-        false => format!("no agent is named {} in team {}", tame(name), team.name),
+        false => format!("there is no member {} in team {}", tame(name), team.name),
     };
     let near = closest(name, &names).filter(|_| !has_left);
     let advice = match near {

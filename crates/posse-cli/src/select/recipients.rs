@@ -86,8 +86,9 @@ impl Recipients {
             .map_err(|error| match place.session {
                 Some(_) => error,
                 None => error.context(Advised {
-                    what: "neither a team nor a session is named".into(),
-                    advice: "--team NAME for a team's, --session ID for that of a session's agents"
+                    what: "no team or session given".into(),
+                    advice: "use --team NAME for a team's mail, --session ID for that of a \
+                             session's agents"
                         .into(),
                 }),
             })?
@@ -126,7 +127,7 @@ impl Recipients {
             (ALL, Some(_)) => Ok(self.all.clone()),
             (ALL, None) => Err(Advised {
                 what: "`*` means all of a team".into(),
-                advice: "say which: --team NAME, or '*@NAME'".into(),
+                advice: "choose one: --team NAME, or '*@NAME'".into(),
             }),
             (name, _) => self.called(name).cloned().map(|one| vec![one]),
         }
@@ -158,9 +159,9 @@ impl Recipients {
             None => "in the session".into(),
         };
         let what = if found.is_empty() {
-            "there is nobody called"
+            "there is no agent named"
         } else {
-            "there are several called"
+            "there are several agents named"
         };
         Err(Advised {
             what: format!("{what} {} {who}", tame(name)),

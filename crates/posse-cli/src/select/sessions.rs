@@ -46,9 +46,9 @@ pub(crate) async fn newest_to_continue(store: &dyn Store, cwd: &Path) -> anyhow:
     }
     let newest = newest(store, cwd).await?;
     anyhow::bail!(Advised {
-        what: format!("no session of {} has got a reply", cwd.display()),
+        what: format!("no session of {} has a reply yet", cwd.display()),
         advice: format!(
-            "start a new one, or go on with the last all the same: --resume {}",
+            "start a new one, or continue the last one anyway: --resume {}",
             newest.agent
         ),
     })
@@ -103,7 +103,7 @@ pub(crate) async fn by_prefix(store: &dyn Store, prefix: &str) -> anyhow::Result
                 team.name
             ),
             advice: format!(
-                "use --team {0}, with `posse task` for one; `posse team show {0}` shows it",
+                "use --team {0}, for example with `posse task`; `posse team show {0}` shows it",
                 team.name
             ),
         });
@@ -137,7 +137,7 @@ fn only(prefix: &str, mut found: Vec<Session>) -> Result<Session, Advised> {
         1 => Ok(found.remove(0)),
         0 => Err(Advised {
             what: format!("there is no session {}", tame(prefix)),
-            advice: "`posse sessions list --all` shows what there is".into(),
+            advice: "`posse sessions list --all` shows all sessions".into(),
         }),
         count => {
             let candidates = found.iter().take(NAMED).map(|session| {
@@ -150,7 +150,7 @@ fn only(prefix: &str, mut found: Vec<Session>) -> Result<Session, Advised> {
             });
             let more = if count > NAMED { "\n  and more" } else { "" };
             Err(Advised {
-                what: format!("`{}` begins the ids of several sessions", tame(prefix)),
+                what: format!("several session ids begin with `{}`", tame(prefix)),
                 advice: format!(
                     "give more of the id:{}{more}",
                     candidates.collect::<String>()

@@ -25,6 +25,6 @@ pub(crate) async fn operate(store: &dyn Store, realm: RealmId, op: Op) -> anyhow
     match results.into_iter().next() {
         Some(result) => Ok(result?),
         // A store answers each operation, so this is a mistake of its engine.
-        None => anyhow::bail!("the store did not say what came of it"),
+        None => anyhow::bail!("the store did not report the result"),
     }
 }

@@ -84,22 +84,31 @@ pub(crate) fn only(teams: Vec<Team>, name: Option<&Name>) -> Result<Team, Advise
         (0, Some(name)) => {
             let names: Vec<&str> = names.iter().map(String::as_str).collect();
             let advice = match closest(name.as_str(), &names) {
-                Some(near) => format!("did you mean {near}? `posse team list` shows what there is"),
-                None => "`posse team list` shows what there is".into(),
+                Some(near) => format!("did you mean {near}? `posse team list` shows all teams"),
+                None => "`posse team list` shows all teams".into(),
             };
-            Err(Advised { what: format!("there is no team {name}"), advice })
+            Err(Advised {
+                what: format!("there is no team {name}"),
+                advice,
+            })
         }
         (0, None) => Err(Advised {
             what: "there is no team".into(),
             advice:
-                "`posse team run NAME` raises one that is declared, `posse team import DIR` brings one in"
+                "`posse team run NAME` starts a declared team, `posse team import DIR` imports one"
                     .into(),
         }),
         (count, name) => {
             let now = now_ms();
             let rows = found.iter().take(NAMED).map(|team| {
-                let place = place(team).map(|place| place.display().to_string()).unwrap_or_default();
-                let state = if is_held(team) { "at work" } else { "not running" };
+                let place = place(team)
+                    .map(|place| place.display().to_string())
+                    .unwrap_or_default();
+                let state = if is_held(team) {
+                    "at work"
+                } else {
+                    "not running"
+                };
                 format!(
                     "\n  {}  {}  {}  {state}  {}  {}",
                     team.session(),
@@ -111,10 +120,20 @@ pub(crate) fn only(teams: Vec<Team>, name: Option<&Name>) -> Result<Team, Advise
             });
             let more = if count > NAMED { "\n  and more" } else { "" };
             let (what, how) = match name {
-                Some(name) => (format!("several sessions have a team {name}"), "choose with --session"),
-                None => ("there are several teams".into(), "name one, and if need be its session"),
+                Some(name) => (
+                    format!("several sessions have a team {name}"),
+                    "choose with --session",
+                ),
+                None => (
+                    "there are several teams".into(),
+                    "name one, and its session if \
+                                                            necessary",
+                ),
             };
-            Err(Advised { what, advice: format!("{how}:{}{more}", rows.collect::<String>()) })
+            Err(Advised {
+                what,
+                advice: format!("{how}:{}{more}", rows.collect::<String>()),
+            })
         }
     }
 }

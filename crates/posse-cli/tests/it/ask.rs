@@ -161,13 +161,13 @@ fn what_cannot_be_asked_is_said() {
     );
     check(
         &["ask", &id, "why?", "--model", "other"],
-        "held with claude-opus-5-5",
+        "uses claude-opus-5-5",
         "keeps its model",
     );
     check(
         &["ask", &id, "nothing to say"],
         "answered nothing",
-        "other words",
+        "rephrase the question",
     );
     let local = ["--provider", "openai", "--base-url", "http://127.0.0.1:9"];
     check(

@@ -254,8 +254,8 @@ fn what_expired_is_told_as_that() {
         "bytes",
     ];
     assert!(rows.contains(&miss.to_vec()), "{shown}");
-    let last = "3 requests: 30000 tokens had been in the cache and were not found there: nobody used them for \
-                longer than they are kept\n";
+    let last = "3 requests: 30000 tokens had been in the cache and were not found there: they \
+                expired unused\n";
     assert!(shown.ends_with(last), "{shown}");
 }
 
@@ -357,7 +357,7 @@ fn what_forks_and_others_share_is_told_and_where_they_differ() {
         "{shown}"
     );
     assert!(
-        shown.ends_with("\n5 requests: whatever had been in the cache was found there\n"),
+        shown.ends_with("\n5 requests: everything that had been in the cache was found there\n"),
         "{shown}"
     );
     let shown = succeed(&project, &["cache", &main.agent.to_string(), "--all"]);
@@ -537,7 +537,7 @@ fn what_cannot_be_meant_is_refused() {
     let id = main.agent.to_string();
     let shown = succeed(&project, &["cache", &id]);
     assert!(
-        shown.ends_with("\n0 requests: whatever had been in the cache was found there\n"),
+        shown.ends_with("\n0 requests: everything that had been in the cache was found there\n"),
         "{shown}"
     );
     refused(&project, &["cache", "abc"], 1, &["no session abc"]);
@@ -552,7 +552,7 @@ fn what_cannot_be_meant_is_refused() {
         &project,
         &["cache", &id, "--agent", &id[..3]],
         1,
-        &["begins the ids of several of its agents"],
+        &["several of its agents have ids that begin with"],
     );
     let garbled = live(&project, None, "{}", &[]).agent.to_string();
     refused(

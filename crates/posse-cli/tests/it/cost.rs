@@ -434,11 +434,11 @@ fn a_bill_can_be_read() {
         "{shown}"
     );
     assert!(
-        shown.contains("total price not known · ") && shown.contains(" out · 3 agents\n"),
+        shown.contains("total price unknown · ") && shown.contains(" out · 3 agents\n"),
         "{shown}"
     );
     assert!(
-        shown.ends_with("there was no price for it\n") && shown.contains("what odd\\u{1b} cost"),
+        shown.ends_with("it has no price\n") && shown.contains("what odd\\u{1b} cost"),
         "{shown}"
     );
     assert_eq!(bill(&project, &main)["cost_usd"], Value::Null);

@@ -165,7 +165,7 @@ fn a_type_is_shown_with_all_that_it_has() {
     let output = project.run(&["agents", "show", "reviwer", "--json"]);
     assert_eq!(code(&output), Some(1));
     let told = result(&output);
-    assert_eq!(told["error"], "there is no type of agents called reviwer");
+    assert_eq!(told["error"], "there is no agent type named reviwer");
     let hint = told["hint"].as_str().unwrap();
     assert!(
         hint.starts_with("did you mean reviewer? there are general-purpose, "),
@@ -210,7 +210,8 @@ fn what_is_broken_is_told_by_file_and_line() {
     assert_eq!(
         told[2..],
         [
-            ".claude/agents/c.md: note: does not count: .posse/agents/reviewer.md stands before it as reviewer",
+            ".claude/agents/c.md: note: not used: .posse/agents/reviewer.md takes precedence as \
+             reviewer",
             "3 definitions: 1 error, 0 warnings, 2 notes",
         ]
     );
@@ -254,7 +255,7 @@ fn what_is_broken_is_told_by_file_and_line() {
         );
     }
     let said = stderr(&project.run(&["-p", "review", "--allowedTools", "Agent"]));
-    let last = "warning: and 2 more about agents: `posse agents check` tells all";
+    let last = "warning: and 2 more about agents: `posse agents check` lists all";
     assert_eq!(
         (said.lines().count(), said.lines().last()),
         (6, Some(last)),
@@ -291,7 +292,7 @@ fn a_new_definition_is_one_to_begin_with() {
     }
     let output = project.run(&["agents", "new", "explore", "--user"]);
     assert!(
-        stdout(&output).contains("It stands before built-in from now on."),
+        stdout(&output).contains("It now takes precedence over built-in."),
         "{}",
         stdout(&output)
     );
@@ -318,7 +319,7 @@ fn a_new_definition_is_one_to_begin_with() {
     let told = result(&output);
     assert_eq!(
         (&told["error"], code(&output)),
-        (&json!(format!("{FILE} is there already")), Some(1))
+        (&json!(format!("{FILE} already exists")), Some(1))
     );
     assert_eq!(std::fs::read(project.file(FILE)).unwrap(), before);
     for bad in ["", "a/b", "../x", "two words", "fork", "a:b"] {
@@ -386,7 +387,7 @@ fn the_command_line_defines_types_and_beats_files() {
         told[0]
     );
     for (value, why) in [
-        ("nonsense", "--agents is no JSON"),
+        ("nonsense", "--agents is not JSON"),
         ("@nowhere", "--agents: nowhere: cannot be read"),
         (
             r#"{"a": {"description": "x", "prompt": "x"}, "b\u001b": {}}"#,

@@ -116,7 +116,7 @@ fn who_cannot_have_mail_is_said() {
     send(
         &["--team", "parser", "bob", "x"],
         1,
-        &["nobody called bob in team parser", "alice"],
+        &["no agent named bob in team parser", "alice"],
     );
     send(&["--team", "other", "alice", "x"], 1, &["no team other"]);
     send(
@@ -128,7 +128,7 @@ fn who_cannot_have_mail_is_said() {
     send(
         &["alice", "x"],
         1,
-        &["neither a team nor a session", "--team NAME"],
+        &["no team or session given", "--team NAME"],
     );
     send(&["--team", "parser", "alice"], 2, &["<TEXT>"]);
     let (text, summary) = ("x".repeat(100_000), "y".repeat(100_000));
@@ -143,14 +143,14 @@ fn who_cannot_have_mail_is_said() {
     std::io::Write::write_all(&mut child.stdin.take().unwrap(), &vec![b'x'; 262_143]).unwrap();
     let said = crate::binary::stderr(&child.wait_with_output().unwrap());
     assert!(
-        said.contains("text and summary have 262145 bytes together; at most 262144 are kept"),
+        said.contains("text and summary have 262145 bytes together; the limit is 262144"),
         "{said}"
     );
     refused(
         &project,
         &["mail", "list", "--team", "parser", "--to", "bob"],
         1,
-        &["nobody called bob"],
+        &["no agent named bob"],
     );
 }
 
@@ -196,7 +196,7 @@ fn who_runs_is_listed_with_its_process() {
         &project,
         &["mail", "send", "/other", "x"],
         1,
-        &["nobody called /other in the session", "/main"],
+        &["no agent named /other in the session", "/main"],
     );
     assert_eq!(
         succeed(&project, &["mail", "send", "/main", "x"]),

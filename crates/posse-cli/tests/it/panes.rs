@@ -386,7 +386,7 @@ fn who_loses_its_pane_goes_on_with_the_lead() {
     scene.until("the lead has it", |scene| {
         scene
             .screen("%1")
-            .contains("two@parser goes on in this process")
+            .contains("two@parser continues in this process")
             && scene.pane_of("two").is_none()
     });
     assert_eq!(scene.pid_of("two"), scene.pid_of("team-lead"));
@@ -489,7 +489,7 @@ fn a_person_in_a_pane_answers_speaks_and_leaves() {
         scene.screen(&other).matches("y or n").count() == 2
     });
     interrupts();
-    shows("interrupting; once more");
+    shows("interrupting; press Ctrl-C again");
     shows("one@parser is idle");
     types(&pane, "and now?");
     shows("I heard you.");
@@ -497,12 +497,12 @@ fn a_person_in_a_pane_answers_speaks_and_leaves() {
         scene.screen(&pane).matches("one@parser is idle").count() == 2
     });
     interrupts();
-    shows("once more to leave;");
+    shows("press Ctrl-C again to leave;");
     interrupts();
     scene.until("the lead has it", |scene| {
         scene
             .screen("%1")
-            .contains("one@parser goes on in this process")
+            .contains("one@parser continues in this process")
     });
     scene.until("its pane is gone", |scene| scene.pane_of("one").is_none());
     types(&other, "y");

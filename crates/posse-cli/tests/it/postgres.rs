@@ -96,7 +96,7 @@ fn what_is_wrong_with_a_server_is_said_soon_and_without_the_password() {
         (
             "postgres://me:s3cret@no.such.host.invalid/db".to_owned(),
             "lookup",
-            "name of the host",
+            "the host name",
         ),
         (
             format!("postgres://postgres:s3cret@{server}/no_such_db"),

@@ -118,10 +118,10 @@ fn a_directory_that_is_gone_is_said() {
             .unwrap();
         let said = stdout(&output) + &stderr(&output);
         assert!(
-            said.contains("the working directory is not there any more"),
+            said.contains("the working directory no longer exists"),
             "{command}: {said}"
         );
-        assert!(said.contains("cd to one that is"), "{command}: {said}");
+        assert!(said.contains("cd to an existing one"), "{command}: {said}");
         assert_eq!(output.status.code(), Some(1), "{command}");
     }
 }
@@ -291,7 +291,7 @@ fn limits_and_faults_are_no_success() {
         "{told}"
     );
     assert!(
-        stderr(&output).contains("hint: the key was refused"),
+        stderr(&output).contains("hint: the API key was refused"),
         "{}",
         stderr(&output)
     );

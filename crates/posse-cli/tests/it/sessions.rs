@@ -96,16 +96,16 @@ fn what_cannot_go_on_is_said() {
     check(
         &["-p", "--resume", &id],
         "nothing left to do",
-        "tell it something",
+        "give it a prompt",
     );
     check(
         &["-p", "--resume", &id, "--model", "other", "x"],
-        "held with claude-opus-5-5",
+        "uses claude-opus-5-5",
         "keeps its model",
     );
     check(
         &["-p", "--resume", &id, "--system-prompt", "y", "x"],
-        "system prompt it began with",
+        "system prompt it started with",
         "new session",
     );
     check(
@@ -134,7 +134,8 @@ fn a_session_keeps_its_mode_but_no_bypass() {
     told(&project, &[&["-p", "run it"], &bypass[..]].concat());
     assert_eq!(ran(), 1);
     let output = project.run(&["-p", "--continue", "run it"]);
-    let note = "the session was in bypassPermissions; add --permission-mode bypassPermissions to go on so\n";
+    let note = "the session was in bypassPermissions; add --permission-mode bypassPermissions to \
+                continue in it\n";
     assert!(stderr(&output).starts_with(note), "{}", stderr(&output));
     assert_eq!(ran(), 1, "it was denied");
     let again = project.run(&["-p", "--continue", "run it"]);
@@ -187,7 +188,7 @@ fn what_came_to_nothing_is_not_continued() {
     assert_eq!(failed["is_error"], true);
     let output = project.run(&["-p", "--continue", "x"]);
     assert!(
-        stderr(&output).contains("has got a reply"),
+        stderr(&output).contains("has a reply yet"),
         "{}",
         stderr(&output)
     );

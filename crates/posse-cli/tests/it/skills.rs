@@ -58,7 +58,7 @@ fn skills_are_listed_shown_and_checked() {
     let output = project.run(&["skills", "show", "revew", "--json"]);
     assert_eq!(
         (code(&output), &result(&output)["error"]),
-        (Some(1), &json!("there is no skill called revew"))
+        (Some(1), &json!("there is no skill named revew"))
     );
 
     write(
@@ -76,7 +76,7 @@ fn skills_are_listed_shown_and_checked() {
     let told: Vec<&str> = told.lines().collect();
     assert_eq!(code(&output), Some(1));
     assert!(
-        told[0].contains("/home/skills/review/SKILL.md: note: does not count: "),
+        told[0].contains("/home/skills/review/SKILL.md: note: not used: "),
         "{told:#?}"
     );
     assert_eq!(

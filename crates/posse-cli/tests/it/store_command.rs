@@ -51,7 +51,7 @@ fn a_flipped_bit_is_found() {
         stdout(&output)
     );
     assert!(
-        stderr(&output).contains("hint: keep a copy"),
+        stderr(&output).contains("hint: make a copy first"),
         "{}",
         stderr(&output)
     );
@@ -116,7 +116,7 @@ fn a_copy_is_a_store() {
         &project,
         &["store", "backup", "copy.db"],
         1,
-        &["is there already", "new file"],
+        &["already exists", "new file"],
     );
     refused(
         &project,
@@ -128,7 +128,7 @@ fn a_copy_is_a_store() {
         &project,
         &["store", "backup", "no/where.db"],
         1,
-        &["no directory no", "make it first"],
+        &["no directory no", "create it first"],
     );
 }
 
@@ -331,7 +331,7 @@ fn what_is_wrong_with_the_file_is_said_with_what_to_do() {
     assert!(another.unwrap().success());
     let before = std::fs::read(project.file("x.db")).unwrap();
     let words = [
-        "x.db is a database, but none of posse's",
+        "x.db is a database, but not a posse store",
         "name another file",
     ];
     refused(&project, &at, 1, &words);

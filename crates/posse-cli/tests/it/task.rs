@@ -121,7 +121,7 @@ fn a_task_is_added_and_changed() {
     let completed = ["update", "#2", "--status", "completed"];
     assert_eq!(
         run(&completed),
-        "task 2: completed (version 2)\nfree to begin now: 4, 5\n"
+        "task 2: completed (version 2)\nready to start now: 4, 5\n"
     );
     assert_eq!(run(&completed), "task 2: nothing changed\n");
     run(&[
@@ -188,7 +188,7 @@ fn what_is_refused_is_told_with_what_to_do() {
         1,
         &["there is no task 9", "posse task list"],
     );
-    check(&["show", "x"], 2, &["`x` is no task number"]);
+    check(&["show", "x"], 2, &["`x` is not a task number"]);
     check(
         &["update", "2"],
         2,
@@ -200,7 +200,7 @@ fn what_is_refused_is_told_with_what_to_do() {
     check(
         &["update", "2", "--owner", "bob"],
         1,
-        &["nobody called bob", "posse team show"],
+        &["no agent is named bob", "posse team show"],
     );
     check(
         &["update", "2", "--subject", "x", "--if-version", "7"],
@@ -258,7 +258,7 @@ fn without_a_team_it_is_the_list_of_the_session() {
         &project,
         &["task", "list"],
         1,
-        &["no list of tasks is named", "--team NAME"],
+        &["no task list given", "--team NAME"],
     );
     succeed(&project, &["-p", "hello"]);
     assert_eq!(

@@ -192,7 +192,7 @@ fn an_export_imported_elsewhere_exports_the_same_bytes() {
     let said = succeed(&project, &["team", "import", "one"]);
     let (_, hint) = said.split_once("look at it: posse ").unwrap();
     assert!(
-        said.contains("there is another team parser; this one is of session "),
+        said.contains("there is another team parser; this one belongs to session "),
         "{said}"
     );
     succeed(&project, &hint.split_whitespace().collect::<Vec<_>>());
@@ -227,7 +227,7 @@ fn an_export_that_was_broken_off_goes_on() {
     let config = std::str::from_utf8(&whole["config.json"]).unwrap();
     let missing = [
         "cannot be imported:",
-        "tasks/1.json: it is not there, and config.json lists it",
+        "tasks/1.json: it does not exist, but config.json lists it",
     ];
     refused(
         &project,
@@ -245,7 +245,7 @@ fn an_export_that_was_broken_off_goes_on() {
         &project,
         &["team", "import", "out"],
         1,
-        &["config.json: the export was broken off; export"],
+        &["config.json: the export is incomplete; export"],
     );
     let said = succeed(&project, &["team", "export", "out"]);
     assert!(said.ends_with(" to out; 5 files written\n"), "{said}");
@@ -344,7 +344,10 @@ fn a_later_export_removes_only_what_an_earlier_one_wrote() {
     write(&project.file("out"), &mine);
     let output = project.run(&["team", "export", "out"]);
     assert!(output.status.success(), "{}", stderr(&output));
-    assert!(stderr(&output).contains("tasks/99.json is not of this team; an import would read it"));
+    assert!(stderr(&output).contains(
+        "tasks/99.json does not belong to this team; an import would \
+                                      read it"
+    ));
     let files = content(&project.file("out"));
     assert!(!files.contains_key("notes/old.md"));
     for kept in ["notes/mine.md", "tasks/99.json", "README.md"] {
@@ -366,13 +369,13 @@ fn a_later_export_removes_only_what_an_earlier_one_wrote() {
         &project,
         &["team", "export", "."],
         1,
-        &["is not empty, and no export", "new directory"],
+        &["is not empty, and not an export", "new directory"],
     );
     refused(
         &project,
         &["team", "export", "parser"],
         1,
-        &["is not empty, and no export"],
+        &["is not empty, and not an export"],
     );
     let other = config.replace("\"name\": \"parser\"", "\"name\": \"other\"");
     write(&project.file("out"), &[("config.json", &other)]);
@@ -437,7 +440,7 @@ fn what_cannot_be_imported_is_named() {
         .arg(project.file("parser/inboxes/alice.json"))
         .status();
     assert!(made.unwrap().success());
-    import(&["inboxes/alice.json: it is no file"]);
+    import(&["inboxes/alice.json: it is not a file"]);
     std::fs::remove_file(project.file("parser/inboxes/alice.json")).unwrap();
     std::fs::File::create(project.file("parser/tasks/2.json"))
         .unwrap()

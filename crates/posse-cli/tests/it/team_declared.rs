@@ -45,11 +45,11 @@ fn what_is_declared_is_listed_and_checked() {
     let told = stdout(&output);
     assert_eq!(output.status.code(), Some(1), "{told}");
     assert!(
-        told.contains(".posse/teams/docs.toml:2: error: there is no type of agents `nobody`"),
+        told.contains(".posse/teams/docs.toml:2: error: there is no agent type `nobody`"),
         "{told}"
     );
     assert!(
-        told.contains(".posse/teams/docs.toml:3: error: nobody takes task 1"),
+        told.contains(".posse/teams/docs.toml:3: error: no role takes task 1"),
         "{told}"
     );
     assert!(succeed(&project, &["team", "check", "parser"]).starts_with("1 definition: 0 errors"));
@@ -77,7 +77,7 @@ fn a_team_that_cannot_be_raised_is_not_begun() {
         &project,
         &["team", "run", "broken", goal],
         1,
-        &["broken.toml:2: `owns`", "not built yet"],
+        &["broken.toml:2: `owns`", "cannot own files yet"],
     );
     refused(
         &project,
@@ -146,7 +146,10 @@ fn a_broken_file_that_does_not_count_is_in_nobodys_way() {
     let long = format!("[roles.{}]\ncount = 12\n", "a".repeat(62));
     declare(&project, "long", &long);
     let told = stdout(&project.run(&["team", "check", "long"]));
-    assert!(told.contains("error: the last of role aaa"), "{told}");
+    assert!(
+        told.contains("error: the last member of role aaa"),
+        "{told}"
+    );
 }
 
 #[test]
@@ -180,7 +183,7 @@ fn whoever_is_meant_is_told_from_the_others() {
         &project,
         &["team", "interrupt", "alise"],
         1,
-        &["nobody called alise in team parser", "did you mean alice?"],
+        &["no member alise in team parser", "did you mean alice?"],
     );
     refused(
         &project,
@@ -196,7 +199,7 @@ fn whoever_is_meant_is_told_from_the_others() {
     );
     let told = succeed(&project, &["team", "interrupt", "alice@parser"]);
     assert!(
-        told.starts_with("alice@parser is told to stop what it does; no process runs it"),
+        told.starts_with("alice@parser is told to stop what it is doing; no process runs it"),
         "{told}"
     );
     assert!(told.contains("posse team run parser --resume "), "{told}");
@@ -217,7 +220,7 @@ fn whoever_is_meant_is_told_from_the_others() {
         &project,
         &["team", "stop", "alice", "--reason", " "],
         1,
-        &["no words"],
+        &["the reason is empty"],
     );
     let kinds: Vec<Value> = lines(
         &project,
@@ -263,7 +266,7 @@ fn a_member_is_asked_to_end_and_only_it_can_answer() {
         &project,
         &["team", "reject", id],
         1,
-        &["a no needs a reason"],
+        &["a rejection needs a reason"],
     );
     refused(
         &project,
@@ -275,7 +278,7 @@ fn a_member_is_asked_to_end_and_only_it_can_answer() {
         &project,
         &["team", "approve", &id[..18]],
         1,
-        &["a member says itself", "--force"],
+        &["only the member itself answers", "--force"],
     );
 }
 

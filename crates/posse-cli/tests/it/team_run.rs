@@ -321,7 +321,8 @@ fn a_finished_team_whose_members_have_left_has_its_lead_alone() {
     let told = stderr(&output);
     assert_eq!(output.status.code(), Some(0), "{told}");
     assert!(
-        told.contains("have left, only its lead goes on") && told.contains("raises a new team"),
+        told.contains("have left, and only its lead continues")
+            && told.contains("starts a new team"),
         "{told}"
     );
     let shown = succeed(&project, &["team", "show"]);

@@ -185,7 +185,7 @@ fn those_of_this_repository_can_be_listed_from_any_of_its_checkouts() {
     let outside = here(Path::new("/"));
     assert_eq!(outside.status.code(), Some(1));
     assert!(
-        stderr(&outside).contains("/ lies in no git repository"),
+        stderr(&outside).contains("/ is not in a git repository"),
         "{}",
         stderr(&outside)
     );
@@ -236,10 +236,10 @@ fn named_ones_are_removed_only_if_nothing_is_lost() {
     );
     clean(
         &["0197f0aa"],
-        &["begins the ids of several", IDS[0], IDS[1], IDS[2]],
+        &["several ids begin with", IDS[0], IDS[1], IDS[2]],
     );
-    clean(&[IDS[2]], &["an agent at work", "posse agents ps"]);
-    clean(&[IDS[2], "--discard"], &["an agent at work"]);
+    clean(&[IDS[2]], &["a running agent", "posse agents ps"]);
+    clean(&[IDS[2], "--discard"], &["a running agent"]);
     // None is removed if one of them may not be.
     clean(
         &["0197f0aa-0002", "0197f0aa-0001"],
@@ -359,7 +359,7 @@ fn a_start_removes_what_the_dead_left_clean_and_tells_of_the_others() {
     let told = said.into_iter().find(|line| line.contains("worktree"));
     assert_eq!(
         told.unwrap(),
-        "1 worktree of an agent that is gone holds work: posse worktrees list"
+        "1 worktree of an agent that has ended holds work: posse worktrees list"
     );
     assert!(!clean.path.exists() && dirty.path.join("new.txt").exists() && live.path.is_dir());
     drop(posse.stdin.take());

@@ -44,15 +44,15 @@ impl NewAgent {
         );
         if let Err(problem) = file::read(&text) {
             anyhow::bail!(Advised {
-                what: format!("such a definition would not load: {}", problem.reason),
-                advice: "leave --description and --tools away, and write them into the file".into(),
+                what: format!("this definition would not load: {}", problem.reason),
+                advice: "omit --description and --tools, and write them into the file".into(),
             });
         }
         let path = sources
             .place_for(&self.name, self.user)
             .ok_or_else(|| Advised {
                 what: "there is no home directory".into(),
-                advice: "set POSSE_HOME to a directory of yours".into(),
+                advice: "set POSSE_HOME to a directory you own".into(),
             })?;
         let before = sources
             .load()
@@ -71,11 +71,11 @@ impl NewAgent {
         let mut out = format!("{}\n", shown(&path, sources.cwd()));
         match before {
             Some(before) if counts => {
-                out.push_str(&format!("\nIt stands before {before} from now on.\n"))
+                out.push_str(&format!("\nIt now takes precedence over {before}.\n"))
             }
-            Some(before) => out.push_str(&format!(
-                "\nIt does not count: {before} stands before it.\n"
-            )),
+            Some(before) => {
+                out.push_str(&format!("\nIt is not used: {before} takes precedence.\n"))
+            }
             None => {}
         }
         out.push_str(&next(&self.name));
@@ -123,7 +123,7 @@ fn write(path: &Path, text: &str, cwd: &Path) -> anyhow::Result<()> {
         .open(path);
     match made.and_then(|mut file| file.write_all(text.as_bytes())) {
         Err(error) if error.kind() == ErrorKind::AlreadyExists => anyhow::bail!(Advised {
-            what: format!("{} is there already", shown(path, cwd)),
+            what: format!("{} already exists", shown(path, cwd)),
             advice: "choose another name, or edit the file".into(),
         }),
         written => written.with_context(|| format!("cannot write {}", shown(path, cwd))),

@@ -64,7 +64,7 @@ impl ListLiveAgents {
                 print(json_line(&object(agent, roots.of_agent(agent))).as_bytes())?;
             }
         } else if agents.is_empty() {
-            say_to_person("no live process holds an agent");
+            say_to_person("no agents are running");
         } else {
             print(readable(&agents, now_ms(), width()).as_bytes())?;
         }

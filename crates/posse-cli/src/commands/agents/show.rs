@@ -27,7 +27,7 @@ impl ShowAgent {
             anyhow::bail!(definitions::unknown(
                 &loaded,
                 "agents",
-                "type of agents",
+                "agent type",
                 &self.name
             ))
         };

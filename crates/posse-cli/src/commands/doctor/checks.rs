@@ -44,11 +44,11 @@ fn not(
 pub(super) fn key(settled: &ProviderSettings) -> Finding {
     match &settled.key {
         Some(key) => good("key", format!("from {}", key.source)),
-        None if settled.is_local() => good("key", "none, and none is needed on this machine"),
+        None if settled.is_local() => good("key", "none, and none needed on this machine"),
         None => {
             let name = settled.key_name();
             let advice =
-                format!("export {name}=…, or use `posse scripted-model`, which needs none");
+                format!("export {name}=…, or use `posse scripted-model`, which needs no key");
             not("key", Grade::Bad, format!("{name} is not set"), advice)
         }
     }
@@ -69,7 +69,7 @@ pub(super) async fn endpoint(settled: &ProviderSettings) -> Finding {
                 WHAT,
                 Grade::Bad,
                 error.to_string(),
-                "this is a bug of posse; please report it",
+                "this is a bug in posse; please report it",
             );
         }
     };
@@ -92,8 +92,8 @@ pub(super) async fn endpoint(settled: &ProviderSettings) -> Finding {
             200 | 401 | 403 => good(WHAT, format!("{url} answers")),
             404 => {
                 let found = format!("{url} answers, but has no {path}");
-                let advice = "an OpenAI base URL ends in /v1, an Anthropic one does not; some servers list no \
-                              models and work all the same";
+                let advice = "an OpenAI base URL ends in /v1, an Anthropic one does not; some \
+                              servers list no models but work anyway";
                 not(WHAT, Grade::Lacking, found, advice)
             }
             200..500 => good(WHAT, format!("{url} answers")),
@@ -103,7 +103,7 @@ pub(super) async fn endpoint(settled: &ProviderSettings) -> Finding {
                     WHAT,
                     Grade::Lacking,
                     found,
-                    "the provider has trouble; try again later",
+                    "the provider is failing; try again later",
                 )
             }
         },
@@ -151,7 +151,7 @@ pub(super) fn git() -> Finding {
 
 pub(super) fn tmux() -> Finding {
     // The first that reads commands from standard input, where what is secret is told.
-    let advice = "install tmux 3.2 or later to see teammates in panes; all else works";
+    let advice = "install tmux 3.2 or later to see teammates in panes; everything else works";
     match version_of("tmux", &["-V"]) {
         None => not("tmux", Grade::Lacking, "not found", advice),
         Some(found) if has_panes(&found) => good("tmux", found),
@@ -181,7 +181,7 @@ pub(super) fn sandbox() -> Finding {
             WHAT,
             Grade::Lacking,
             "not checked on this system",
-            "shell commands are asked about",
+            "posse asks before it runs shell commands",
         );
     }
     let inside = [
@@ -207,7 +207,7 @@ pub(super) fn sandbox() -> Finding {
                 .lines()
                 .any(|line| line == "CapEff:\t0000000000000000") =>
         {
-            good(WHAT, format!("{version}, and it confines"))
+            good(WHAT, format!("{version}, and it can confine commands"))
         }
         _ => {
             let advice =
@@ -215,7 +215,7 @@ pub(super) fn sandbox() -> Finding {
             not(
                 WHAT,
                 Grade::Lacking,
-                format!("{version}, but it does not confine"),
+                format!("{version}, but it cannot confine commands"),
                 advice,
             )
         }
@@ -287,14 +287,14 @@ pub(super) fn place() -> Finding {
         Err(error) => return not(WHAT, Grade::Bad, error.to_string(), advice_for(&error)),
     };
     match access(&here, Access::WRITE_OK | Access::EXEC_OK) {
-        Ok(()) => good(WHAT, format!("{} can be worked in", here.display())),
+        Ok(()) => good(WHAT, format!("{} is usable", here.display())),
         Err(error) => {
             let found = format!("{} cannot be written: {error}", here.display());
             not(
                 WHAT,
                 Grade::Lacking,
                 found,
-                "an agent can only look here; make it writable to let it edit",
+                "an agent can only read here; make it writable to let it edit",
             )
         }
     }
@@ -316,7 +316,8 @@ pub(super) fn settings() -> Vec<Finding> {
             vec![good(WHAT, format!("mode {}", settings.mode))]
         }
         Ok(settings) => {
-            let advice = "posse works, without what is ignored; docs/permissions.md says what may stand where";
+            let advice = "posse works without the ignored settings; docs/permissions.md says what \
+                          is allowed where";
             settings
                 .warnings
                 .iter()

@@ -60,7 +60,7 @@ impl SendMail {
                 },
                 _ => Address::Agent(found.agent),
             },
-            _ => anyhow::bail!("nobody is meant"),
+            _ => anyhow::bail!("there is no recipient"),
         };
         let summary = self.summary.unwrap_or_else(|| first_line(&body));
         let id = uuid::Uuid::now_v7().into();
@@ -111,8 +111,8 @@ fn readable(receipt: &Receipt) -> String {
 fn explained(error: anyhow::Error) -> anyhow::Error {
     match error.downcast_ref() {
         Some(Refusal::TooLong { bytes, most }) => anyhow::Error::new(Advised {
-            what: format!("text and summary have {bytes} bytes together; at most {most} are kept"),
-            advice: "say it shorter, or put it into a file and name that".into(),
+            what: format!("text and summary have {bytes} bytes together; the limit is {most}"),
+            advice: "shorten it, or put it into a file and name the file".into(),
         }),
         _ => error,
     }

@@ -40,7 +40,7 @@ pub(crate) async fn run(url: &str, model: &str, as_json: bool) -> anyhow::Result
         let (place, word, detail) = match &verdict {
             CaseOutcome::Passed => (0, "pass", ""),
             CaseOutcome::Failed(why) => (1, "FAIL", why.as_str()),
-            CaseOutcome::Skipped => (2, "skip", "the earlier reply had no thinking in it"),
+            CaseOutcome::Skipped => (2, "skip", "the earlier reply had no thinking"),
         };
         counts[place] += 1;
         let line = if as_json {

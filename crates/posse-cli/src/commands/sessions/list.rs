@@ -61,7 +61,7 @@ impl ListSessions {
             let elsewhere = if self.all {
                 ""
             } else {
-                " of this directory; --all shows those of others"
+                " in this directory; --all shows those of others"
             };
             say_to_person(&format!("there is no session{elsewhere}"));
         } else {

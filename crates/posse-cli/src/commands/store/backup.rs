@@ -37,14 +37,14 @@ impl BackUpStore {
             .and_then(|file| file.strip_prefix("sqlite:"))
         {
             anyhow::bail!(Advised {
-                what: format!("{} is no file", self.file.display()),
-                advice: format!("a copy is named by its path alone: posse store backup {file}"),
+                what: format!("{} is not a file", self.file.display()),
+                advice: format!("give the path of the copy alone: posse store backup {file}"),
             });
         }
         if std::fs::symlink_metadata(&self.file).is_ok() {
             anyhow::bail!(Advised {
-                what: format!("{} is there already", self.file.display()),
-                advice: "name a new file; nothing is ever overwritten".into(),
+                what: format!("{} already exists", self.file.display()),
+                advice: "name a new file; backups never overwrite".into(),
             });
         }
         let parent = self
@@ -54,7 +54,7 @@ impl BackUpStore {
         if let Some(parent) = parent.filter(|parent| !parent.is_dir()) {
             anyhow::bail!(Advised {
                 what: format!("there is no directory {}", parent.display()),
-                advice: "make it first, or name a file elsewhere".into(),
+                advice: "create it first, or name a file elsewhere".into(),
             });
         }
         let runtime = crate::config::runtime()?;
@@ -90,7 +90,7 @@ impl BackUpStore {
         if let StoreLocation::Server(_) = place {
             let file = tame(&self.file.to_string_lossy());
             say_to_person(&format!(
-                "into an empty database it goes by: pg_restore --no-owner -d NAME {file}"
+                "restore it into an empty database with: pg_restore --no-owner -d NAME {file}"
             ));
         }
         Ok(ExitCode::SUCCESS)

@@ -25,11 +25,11 @@ pub(super) struct CheckStore {
 
 impl CheckStore {
     pub(super) fn run(self, place: &StoreLocation) -> anyhow::Result<ExitCode> {
-        let mut told = |what: &str| say_to_person(&format!("looking at {what}"));
+        let mut told = |what: &str| say_to_person(&format!("checking {what}"));
         let health = maintenance::check(place, &mut told)?;
-        let wrong = format!("{} is not what it should be", place.shown());
-        let advice = "keep a copy (`posse store backup FILE`) before anything else; what can be read of a session, \
-                      `posse sessions export` gives";
+        let wrong = format!("{} is damaged", place.shown());
+        let advice = "make a copy first (`posse store backup FILE`); `posse sessions export` saves \
+                      what can be read of a session";
         if self.json {
             let mut object = json!({
                 "store": place.shown(), "agents": health.agents, "entries": health.entries,

@@ -74,7 +74,7 @@ fn start(server: &DatabaseServer, to: File) -> anyhow::Result<Child> {
     }
     command.spawn().map_err(|error| match error.kind() {
         io::ErrorKind::NotFound => anyhow::Error::new(Advised {
-            what: "pg_dump is not there, which copies what a server has".into(),
+            what: "pg_dump is not installed, which copies a server's store".into(),
             advice:
                 "install PostgreSQL's client programs (Debian: postgresql-client), not older than the server"
                     .into(),
@@ -99,7 +99,7 @@ fn refused(said: &str, server: &DatabaseServer) -> Advised {
         return Advised {
             what: format!("pg_dump is older than the server: {versions}"),
             advice:
-                "install the client programs of the server's version, and have them first in PATH"
+                "install the client programs of the server's version, and put them first in PATH"
                     .into(),
         };
     }
@@ -109,7 +109,7 @@ fn refused(said: &str, server: &DatabaseServer) -> Advised {
             server.shown(),
             lines.join("; ")
         ),
-        advice: "nothing was copied; `posse store check` says whether posse itself gets there"
+        advice: "nothing was copied; `posse store check` shows whether posse itself can connect"
             .into(),
     }
 }

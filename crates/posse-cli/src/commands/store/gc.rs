@@ -51,8 +51,8 @@ impl CollectGarbage {
             };
             let gone = maintenance::collect(place, before, &mut told)?;
             let freed = match place {
-                StoreLocation::File(_) => "of the file are free to be used again",
-                StoreLocation::Server(_) => "of transcripts; the server uses their place again",
+                StoreLocation::File(_) => "of the file can be reused",
+                StoreLocation::Server(_) => "of transcripts; the server reuses their space",
             };
             match (self.json, gone == Collected::default()) {
                 (true, _) => json_line(&json!({
@@ -128,7 +128,7 @@ fn listed(unused: &[Unused], now: i64) -> String {
         }
         what.extend(it.teams.iter().map(|team| format!("team {}", tame(team))));
         if what.is_empty() {
-            what.push("what an earlier removal has left".into());
+            what.push("remains of an earlier removal".into());
         }
         let place = it.cwd.as_ref().map_or_else(String::new, |cwd| {
             format!(", in {}", tame(&cwd.to_string_lossy()))

@@ -30,7 +30,8 @@ impl MigrateStore {
         let done = match place {
             StoreLocation::File(_) if self.contract => anyhow::bail!(Advised {
                 what: "a file has nothing to contract".into(),
-                advice: "leave --contract away: a file is always for the newest posse that has opened it"
+                advice: "omit --contract: a file always belongs to the newest posse that has \
+                         opened it"
                     .into(),
             }),
             StoreLocation::File(path) => maintenance::migrate_file(path)?,
@@ -47,7 +48,10 @@ impl MigrateStore {
             (false, Some(from)) if from == to => {
                 format!("{} is up to date: version {to}\n", shown(place))
             }
-            (false, Some(from)) => format!("{} went from version {from} to {to}\n", shown(place)),
+            (false, Some(from)) => format!(
+                "{} was migrated from version {from} to {to}\n",
+                shown(place)
+            ),
         };
         print(line.as_bytes())?;
         Ok(ExitCode::SUCCESS)

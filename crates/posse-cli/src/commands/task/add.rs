@@ -76,10 +76,10 @@ const SUBJECT: usize = 500;
 pub(super) enum SubjectError {
     #[error("a task needs a subject")]
     Empty,
-    #[error("a subject is one line; --description takes the rest")]
+    #[error("a subject must be one line; use --description for the rest")]
     SeveralLines,
     #[error(
-        "a subject has at most {limit} characters, not {length}; --description takes the rest",
+        "a subject has at most {limit} characters, not {length}; use --description for the rest",
         limit = SUBJECT
     )]
     TooLong { length: usize },

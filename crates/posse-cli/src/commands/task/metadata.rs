@@ -5,9 +5,9 @@ use serde_json::{Map, Value};
 /// Why a text is not metadata of a task.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum MetadataError {
-    #[error("metadata is KEY=JSON, effort=3 for one")]
+    #[error("metadata is KEY=JSON, such as effort=3")]
     Form,
-    #[error("`{value}` is no JSON; a text is quoted twice: {key}='\"text\"'")]
+    #[error("`{value}` is not JSON; quote a text twice: {key}='\"text\"'")]
     Json { key: String, value: String },
 }
 

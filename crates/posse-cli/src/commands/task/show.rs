@@ -57,7 +57,7 @@ fn readable(task: &Task) -> String {
         }
     }
     if let Some(doing) = &task.active_form {
-        out.push_str(&format!("while it is done: {}\n", tame(doing)));
+        out.push_str(&format!("while in progress: {}\n", tame(doing)));
     }
     if let Some(role) = &task.role {
         out.push_str(&format!("for {}\n", tame(role)));

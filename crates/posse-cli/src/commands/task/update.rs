@@ -83,7 +83,7 @@ impl UpdateTask {
             metadata: metadata::map(self.metadata),
         };
         if change == TaskChange::default() {
-            let what = "nothing to change: say what, --status completed for one";
+            let what = "nothing to change: give an option, such as --status completed";
             anyhow::bail!(UsageError::new(
                 &["task", "update"],
                 ErrorKind::MissingRequiredArgument,
@@ -119,7 +119,7 @@ impl UpdateTask {
             false => format!("task {id}: {} (version {version})\n", after.status),
         };
         if !self.json && !freed.is_empty() {
-            line.push_str(&format!("free to begin now: {}\n", numbers(&freed)));
+            line.push_str(&format!("ready to start now: {}\n", numbers(&freed)));
         }
         print(line.as_bytes())?;
         Ok(ExitCode::SUCCESS)

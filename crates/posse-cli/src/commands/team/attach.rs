@@ -114,9 +114,7 @@ impl AttachedView<'_> {
 
     /// Follows it until the person leaves.
     async fn stay(&mut self) -> anyhow::Result<()> {
-        say_to_person(
-            "type to talk to it; /interrupt, /stop, /approve, /reject; Ctrl-D leaves it as it is",
-        );
+        say_to_person("type to talk to it; /interrupt, /stop, /approve, /reject; Ctrl-D detaches");
         let (clock, mut lines, mut signals) =
             (SystemClock::default(), stdin::lines(), Signals::new()?);
         while !self.gone {
@@ -300,7 +298,7 @@ impl AttachedView<'_> {
             }
             AttachInput::Interrupt => {
                 signal::interrupt(store, &self.meant).await?;
-                Ok("told to stop what it does")
+                Ok("told to stop what it is doing")
             }
             AttachInput::Stop => {
                 signal::dismiss(store, &self.meant).await?;
@@ -323,7 +321,7 @@ impl AttachedView<'_> {
                 let request = requests::plan(&open, named)?;
                 if !approve && text.is_empty() {
                     anyhow::bail!(Advised {
-                        what: "a no needs a reason".into(),
+                        what: "a rejection needs a reason".into(),
                         advice: "/reject leave the lexer as it is".into(),
                     });
                 }

@@ -41,7 +41,8 @@ impl CheckTeams {
                 anyhow::bail!(Advised {
                     what: format!("no team {name} is declared here"),
                     advice: format!(
-                        "`posse team list --declared` shows what there is; .posse/teams/{name}.toml declares one"
+                        "`posse team list --declared` shows all; .posse/teams/{name}.toml declares \
+                         one"
                     ),
                 });
             }

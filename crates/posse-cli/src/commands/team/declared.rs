@@ -37,7 +37,9 @@ pub(super) fn list(json: bool) -> anyhow::Result<ExitCode> {
     }
     match loaded.trouble().count() {
         0 => {}
-        trouble => say_to_person(&format!("{trouble} not in order: `posse team check` tells")),
+        trouble => say_to_person(&format!(
+            "{trouble} with problems: `posse team check` lists them"
+        )),
     }
     Ok(ExitCode::SUCCESS)
 }

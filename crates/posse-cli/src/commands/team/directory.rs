@@ -23,7 +23,7 @@ const PLACES: [(&str, &str); 3] = [("inboxes", "json"), ("tasks", "json"), ("not
 pub(super) fn read(directory: &Path) -> anyhow::Result<ArchiveFiles> {
     if !directory.is_dir() {
         let what = if directory.exists() {
-            "is no directory"
+            "is not a directory"
         } else {
             "does not exist"
         };
@@ -64,12 +64,12 @@ fn refused(directory: &Path, name: &str, error: &io::Error) -> Advised {
     let path = directory.join(name);
     match error.kind() {
         io::ErrorKind::NotFound => Advised {
-            what: format!("{} is not there", path.display()),
-            advice: "an exported team has one; name the directory that holds it".into(),
+            what: format!("{} does not exist", path.display()),
+            advice: "an exported team has one; name the directory that contains it".into(),
         },
         _ => Advised {
             what: format!("cannot read {}: {error}", path.display()),
-            advice: "nothing was imported; mend the file, or remove it".into(),
+            advice: "nothing was imported; fix the file, or remove it".into(),
         },
     }
 }
@@ -82,10 +82,8 @@ fn names(directory: &Path) -> anyhow::Result<Vec<String>> {
             let found = found.with_context(|| format!("cannot read {}", directory.display()))?;
             if !found.is_dir() {
                 anyhow::bail!(Advised {
-                    what: format!("{} is no directory", directory.display()),
-                    advice:
-                        "links and other things are not followed; put the files themselves there"
-                            .into(),
+                    what: format!("{} is not a directory", directory.display()),
+                    advice: "links are not followed; put the files themselves there".into(),
                 });
             }
         }
@@ -116,7 +114,7 @@ fn read_file(path: &Path) -> io::Result<String> {
         .custom_flags(flags.cast_signed())
         .open(path)?;
     if !file.metadata()?.is_file() {
-        return Err(io::Error::other("it is no file"));
+        return Err(io::Error::other("it is not a file"));
     }
     let mut bytes = Vec::new();
     file.take(LARGEST + 1).read_to_end(&mut bytes)?;
@@ -227,7 +225,7 @@ fn make_directory(path: &Path) -> anyhow::Result<()> {
     match fs::symlink_metadata(path) {
         Ok(found) if found.is_dir() => Ok(()),
         Ok(_) => anyhow::bail!(Advised {
-            what: format!("{} is no directory", path.display()),
+            what: format!("{} is not a directory", path.display()),
             advice: "remove it, or export into another directory".into(),
         }),
         Err(_) => fs::create_dir(path).map_err(|error| unwritten(path, error)),
@@ -276,7 +274,7 @@ fn earlier(directory: &Path, team: &str) -> anyhow::Result<Option<PreviousExport
             "holds an export of another team, {}",
             previous.team
         )),
-        None => refuse("is not empty, and no export of posse".into()),
+        None => refuse("is not empty, and not an export of posse".into()),
     }
 }
 

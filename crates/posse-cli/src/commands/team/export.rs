@@ -47,7 +47,7 @@ impl ExportTeam {
         }
         for strange in &done.strange {
             say(&format!(
-                "warning: {} is not of this team; an import would read it",
+                "warning: {} does not belong to this team; an import would read it",
                 tame(strange)
             ));
         }

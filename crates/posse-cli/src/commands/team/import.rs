@@ -56,7 +56,7 @@ impl ImportTeam {
             .map_err(|error| match error {
                 StoreError::BadStep(why) => anyhow::Error::new(Advised {
                     what: format!("{} cannot be imported: {why}", self.directory.display()),
-                    advice: "nothing was imported; mend the files".into(),
+                    advice: "nothing was imported; fix the files".into(),
                 }),
                 other => other.into(),
             })?;
@@ -89,15 +89,15 @@ fn readable(archive: &Archive, only: bool) -> String {
         .count();
     match begun {
         0 => {}
-        1 => said.push_str("1 task was being done, and is pending now\n"),
+        1 => said.push_str("1 task was in progress and is now pending\n"),
         _ => said.push_str(&format!(
-            "{begun} tasks were being done, and are pending now\n"
+            "{begun} tasks were in progress and are now pending\n"
         )),
     }
     match only {
         true => said.push_str(&format!("look at it: posse team show {name}\n")),
         false => said.push_str(&format!(
-            "there is another team {name}; this one is of session {session}\n\
+            "there is another team {name}; this one belongs to session {session}\n\
              look at it: posse team show {name} --session {session}\n"
         )),
     }
@@ -108,7 +108,7 @@ fn wrong_files(directory: &Path, wrong: &[ArchiveError]) -> Advised {
     if let [wrong] = wrong {
         return Advised {
             what: format!("{}: {}", directory.join(&wrong.file).display(), wrong.why),
-            advice: "nothing was imported; mend the file and try again".into(),
+            advice: "nothing was imported; fix the file and try again".into(),
         };
     }
     let lines = wrong
@@ -126,7 +126,7 @@ fn wrong_files(directory: &Path, wrong: &[ArchiveError]) -> Advised {
             directory.display(),
             lines.collect::<String>()
         ),
-        advice: "nothing was imported; mend the files and try again".into(),
+        advice: "nothing was imported; fix the files and try again".into(),
     }
 }
 

@@ -61,7 +61,7 @@ impl ListTeams {
             return Ok(ExitCode::SUCCESS);
         }
         if rows.is_empty() {
-            say_to_person("there is no team; `posse team run NAME` raises one that is declared");
+            say_to_person("there is no team; `posse team run NAME` starts a declared one");
         } else {
             print(readable(&rows, now_ms(), width()).as_bytes())?;
         }

@@ -107,7 +107,7 @@ impl RejectRequest {
             .is_none_or(|text| text.trim().is_empty())
         {
             anyhow::bail!(Advised {
-                what: "a no needs a reason".into(),
+                what: "a rejection needs a reason".into(),
                 advice: format!(
                     "posse team reject {} \"leave the lexer as it is\"",
                     tame(&self.answer.id)
@@ -163,7 +163,7 @@ pub(super) fn plan<'a>(
     match request.kind {
         RequestKind::Plan => Ok(request),
         RequestKind::Shutdown => Err(Advised {
-            what: "whether it ends a member says itself".into(),
+            what: "only the member itself answers a shutdown request".into(),
             advice: "`posse team stop MEMBER --force` does not ask".into(),
         }),
     }
@@ -183,15 +183,13 @@ fn only<'a>(open: &'a [OpenRequest], id: Option<&str>) -> Result<&'a OpenRequest
         (true, None) => "nothing waits for an answer".to_owned(),
         (true, Some(_)) => format!("no request {} is open", tame(&begins)),
         (false, None) => "several requests are open".to_owned(),
-        (false, Some(_)) => format!("`{}` begins the ids of several requests", tame(&begins)),
+        (false, Some(_)) => format!("several request ids begin with `{}`", tame(&begins)),
     };
     let list = open
         .iter()
         .map(|it| format!("\n  {}  {} of {}", it.id, it.kind.as_str(), asker(it)));
     let advice = match open.is_empty() {
-        true => {
-            "`posse team requests` shows what is open; who was answered is not asked twice".into()
-        }
+        true => "`posse team requests` shows open requests; a request is answered once".into(),
         false => format!("give more of the id:{}", list.collect::<String>()),
     };
     Err(Advised { what, advice })
@@ -222,8 +220,8 @@ pub(super) async fn respond(
 /// Returns a request, in a line.
 pub(super) fn in_a_line(request: &OpenRequest) -> String {
     let what = match request.kind {
-        RequestKind::Plan => "wants its plan approved",
-        RequestKind::Shutdown => "asks it to end",
+        RequestKind::Plan => "requests approval of its plan",
+        RequestKind::Shutdown => "asks it to stop",
     };
     format!("{} {what} (request {})", asker(request), short(request))
 }

@@ -65,8 +65,8 @@ impl RunTeam {
                 if alone && goal.is_some() {
                     let name = &self.name;
                     say(&format!(
-                        "the members of {name} have left, only its lead goes on; `posse team run {name} \"…\"` \
-                         raises a new team"
+                        "the members of {name} have left, and only its lead continues; `posse team \
+                         run {name} \"…\"` starts a new team"
                     ));
                 }
                 let first = if goal.is_none() && left {
@@ -79,7 +79,7 @@ impl RunTeam {
             None => {
                 let words = goal.ok_or_else(|| Advised {
                     what: "there is no goal".into(),
-                    advice: format!("posse team run {} \"mend the failing tests\"", self.name),
+                    advice: format!("posse team run {} \"fix the failing tests\"", self.name),
                 })?;
                 let known = self.declared(given.clone())?;
                 let lead = self.lead(&known, &given)?;
@@ -107,7 +107,7 @@ impl RunTeam {
         if let Some(id) = id.filter(|id| !is_id(id.trim())) {
             let (name, id) = (&self.name, tame(id));
             anyhow::bail!(Advised {
-                what: format!("`{id}` is no id of a session"),
+                what: format!("`{id}` is not a session id"),
                 advice: format!(
                     "a goal needs an id before it: posse team run {name} --resume ID \"{id}\""
                 ),
@@ -132,7 +132,7 @@ impl RunTeam {
             anyhow::bail!(Advised {
                 what: first.in_a_line(cwd),
                 advice: format!(
-                    "mend the file; `posse team check {}` tells all that is wrong",
+                    "fix the file; `posse team check {}` lists all problems",
                     self.name
                 ),
             });
@@ -151,7 +151,7 @@ impl RunTeam {
             anyhow::bail!(Advised {
                 what: format!("no team {} is declared here", self.name),
                 advice: format!(
-                    "{}`posse team list --declared` shows what there is; .posse/teams/{}.toml declares one",
+                    "{}`posse team list --declared` shows all; .posse/teams/{}.toml declares one",
                     meant.unwrap_or_default(),
                     self.name
                 ),
@@ -193,7 +193,7 @@ impl RunTeam {
                 "team {} was imported: none of its members has ever worked here",
                 self.name
             ),
-            advice: format!("posse team run {} \"…\" raises a new one", self.name),
+            advice: format!("posse team run {} \"…\" starts a new one", self.name),
         })?;
         let tasks = store
             .tasks(list_of(&team), TaskFilter::default(), usize::MAX)
@@ -307,6 +307,6 @@ async fn newest(
     }
     anyhow::bail!(Advised {
         what: format!("no session of {} has a team {name}", cwd.display()),
-        advice: "`posse team list` shows what there is; name its session with --resume ID".into(),
+        advice: "`posse team list` shows all teams; name its session with --resume ID".into(),
     })
 }

@@ -46,7 +46,7 @@ impl InterruptMember {
         let meant = self.who.meant(store).await?;
         interrupt(store, &meant).await?;
         let text = format!(
-            "{} is told to stop what it does{}\n",
+            "{} is told to stop what it is doing{}\n",
             meant.shown(),
             later(&meant)
         );
@@ -82,14 +82,14 @@ impl StopMember {
             .is_some_and(|reason| reason.trim().is_empty())
         {
             let (what, advice) = (
-                "the reason has no words".into(),
-                "leave --reason away, or say why".into(),
+                "the reason is empty".into(),
+                "omit --reason, or give one".into(),
             );
             anyhow::bail!(Advised { what, advice });
         }
         let text = self
             .reason
-            .unwrap_or_else(|| "The user wants you to end.".into());
+            .unwrap_or_else(|| "The user asks you to shut down.".into());
         let id = Uuid::now_v7().into();
         let op = Op::Request {
             id,
@@ -101,8 +101,10 @@ impl StopMember {
             anyhow::bail!("the store did something else");
         };
         let later = later(&meant);
-        let words =
-            format!("{shown} is asked to end: request {request}; --force does not ask{later}\n");
+        let words = format!(
+            "{shown} is asked to shut down: request {request}; --force does not \
+                     ask{later}\n"
+        );
         told(
             self.json,
             json!({"member": shown, "request_id": request}),
@@ -127,7 +129,7 @@ fn not_the_lead(meant: &ChosenMember) -> Result<(), Advised> {
         return Ok(());
     }
     Err(Advised {
-        what: format!("{} leads the team, and is not stopped by others", meant.shown()),
+        what: format!("{} leads the team and cannot be stopped this way", meant.shown()),
         advice: "Ctrl-C in its terminal stops it; `posse team delete NAME` removes a team that has ended"
             .into(),
     })
@@ -143,7 +145,8 @@ fn later(meant: &ChosenMember) -> String {
         crate::present::sessions::short(meant.team.session()),
     );
     format!(
-        "; no process runs it, so it takes effect when somebody resumes: posse team run {team} --resume {session}"
+        "; no process runs it, so this takes effect on resume: posse team run {team} --resume \
+         {session}"
     )
 }
 

@@ -107,17 +107,18 @@ fn allowed(found: &Found, discard: bool) -> Result<(), Advised> {
     let id = short(found.agent);
     if found.live {
         return Err(Advised {
-            what: format!("{} is that of an agent at work", place(found)),
-            advice: "stop the process that has it (`posse agents ps` tells which), then try again"
-                .into(),
+            what: format!("{} belongs to a running agent", place(found)),
+            advice:
+                "stop the process that hosts it (`posse agents ps` shows which), then try again"
+                    .into(),
         });
     }
     match &found.keeps {
         Some(_) if !discard => Err(Advised {
             what: format!("{} would be lost with {}", holds(found), place(found)),
             advice: format!(
-                "`posse worktrees list` says how to bring it back; `posse worktrees clean {id} --discard` throws \
-                 it away"
+                "`posse worktrees list` says how to save it; `posse worktrees clean {id} \
+                 --discard` deletes it"
             ),
         }),
         _ => Ok(()),
@@ -128,8 +129,7 @@ fn allowed(found: &Found, discard: bool) -> Result<(), Advised> {
 fn stuck(found: &Found, why: &str) -> Advised {
     Advised {
         what: format!("{} cannot be removed: {}", place(found), tame(why)),
-        advice: "put that right and try again; `posse worktrees list` shows what there is now"
-            .into(),
+        advice: "fix that and try again; `posse worktrees list` shows the current state".into(),
     }
 }
 
@@ -146,7 +146,7 @@ fn meant(all: &[Found], ids: &[String]) -> Result<Vec<Found>, Advised> {
             [] => {
                 return Err(Advised {
                     what: format!("there is no worktree of an agent {}", tame(&prefix)),
-                    advice: "`posse worktrees list` shows what there is".into(),
+                    advice: "`posse worktrees list` shows all worktrees".into(),
                 });
             }
             [..] => {
@@ -160,7 +160,7 @@ fn meant(all: &[Found], ids: &[String]) -> Result<Vec<Found>, Advised> {
                     ""
                 };
                 return Err(Advised {
-                    what: format!("`{}` begins the ids of several", tame(&prefix)),
+                    what: format!("several ids begin with `{}`", tame(&prefix)),
                     advice: format!("give more of the id:{}{more}", named.collect::<String>()),
                 });
             }
@@ -193,7 +193,7 @@ fn gone(found: &Found, commits: &[String]) -> String {
     let mut told = format!("threw away {}: {}\n", place(found), holds(found));
     for commit in commits {
         told.push_str(&format!(
-            "  what was committed is there until git clears it away: git branch NAME {commit}\n"
+            "  its commits stay until git prunes them: git branch NAME {commit}\n"
         ));
     }
     told
@@ -253,7 +253,7 @@ mod tests {
             allowed(&live, true)
                 .unwrap_err()
                 .what
-                .contains("an agent at work")
+                .contains("a running agent")
         );
     }
 }

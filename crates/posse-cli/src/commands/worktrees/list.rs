@@ -20,8 +20,11 @@ const COLUMNS: [Column; 4] = [
 ];
 
 /// What the list does not say.
-const ADVICE: &str = "\nto bring work back, commit it in its directory, then, in the repository: git merge posse/ID\n\
-                      to remove what holds nothing: posse worktrees clean; another: posse worktrees clean ID --discard\n";
+const ADVICE: &str = "\n\
+                      to keep work, commit it in its directory, then, in the repository: git merge \
+                      posse/ID\n\
+                      to remove empty worktrees: posse worktrees clean; others: posse worktrees \
+                      clean ID --discard\n";
 
 /// List the worktrees of agents, the newest last.
 ///
@@ -62,8 +65,8 @@ impl ListWorktrees {
 fn here() -> anyhow::Result<PathBuf> {
     let directory = working_directory()?;
     Ok(repository::around(&directory).ok_or_else(|| Advised {
-        what: format!("{} lies in no git repository", directory.display()),
-        advice: "without --here all worktrees are listed".into(),
+        what: format!("{} is not in a git repository", directory.display()),
+        advice: "omit --here to list all worktrees".into(),
     })?)
 }
 

@@ -290,7 +290,7 @@ fn seconds(seconds: NonZeroU32) -> Duration {
 pub(crate) enum BudgetError {
     #[error("not a number")]
     NotANumber,
-    #[error("a budget is more than nothing and at most a million")]
+    #[error("a budget must be more than zero and at most a million")]
     OutOfRange,
 }
 
@@ -317,7 +317,7 @@ fn background<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Background>, 
         "default" => Ok(Background::Default),
         "always" => Ok(Background::Always),
         _ => Err(serde::de::Error::custom(
-            "`background` is off, asked, default or always",
+            "`background` must be off, asked, default or always",
         )),
     };
     word.map(read).transpose()

@@ -69,7 +69,7 @@ pub(super) struct Permissions {
 pub(super) fn read(path: &Path) -> Result<Option<SettingsFile>, SettingsError> {
     let text = match std::fs::metadata(path) {
         // To read a pipe would be to wait.
-        Ok(found) if !found.is_file() => Err(std::io::Error::other("it is no file")),
+        Ok(found) if !found.is_file() => Err(std::io::Error::other("it is not a file")),
         Ok(_) => std::fs::read_to_string(path),
         Err(error) => Err(error),
     };
@@ -160,7 +160,7 @@ fn switch<'de, D: Deserializer<'de>>(from: D) -> Result<bool, D::Error> {
         Ok(Switch::Plain(on)) => Ok(on),
         Ok(Switch::Word(word)) if word == "disable" => Ok(true),
         _ => Err(serde::de::Error::custom(
-            "disableBypassPermissionsMode is true, false or \"disable\"",
+            "disableBypassPermissionsMode must be true, false or \"disable\"",
         )),
     }
 }

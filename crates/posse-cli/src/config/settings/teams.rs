@@ -123,7 +123,7 @@ fn place<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Place>, D::Error> 
     let read = |word: String| match word.as_str() {
         "split" => Ok(Place::Split),
         "window" => Ok(Place::Window),
-        _ => Err(serde::de::Error::custom("`tmux` is split or window")),
+        _ => Err(serde::de::Error::custom("`tmux` must be split or window")),
     };
     word.map(read).transpose()
 }

@@ -613,10 +613,7 @@ fn what_is_wrong_about_agents_is_told() {
             "off, asked, default or always",
         ),
         (r#"{"agents": {"maxRunning": 0}}"#, "nonzero"),
-        (
-            r#"{"agents": {"budget": {"usd": -1}}}"#,
-            "more than nothing",
-        ),
+        (r#"{"agents": {"budget": {"usd": -1}}}"#, "more than zero"),
         (r#"{"agents": 7}"#, "invalid type"),
     ] {
         let disk = Disk::new();
@@ -635,7 +632,7 @@ fn what_is_wrong_about_agents_is_told() {
     let settings = disk.load(FlagSettings::default()).unwrap();
     let said = settings.warnings.join("\n");
     assert!(
-        said.contains("not known: `maxDept` (did you mean `maxDepth`?) in the agents of "),
+        said.contains("unknown: `maxDept` (did you mean `maxDepth`?) in the agents of "),
         "{said}"
     );
     assert!(said.contains("`eur` in the budget of "), "{said}");

@@ -3,8 +3,7 @@
 use std::fmt;
 
 /// How an address looks.
-const FORM: &str =
-    "a server is postgres://USER@HOST/DATABASE, several hosts with commas between them";
+const FORM: &str = "a server is postgres://USER@HOST/DATABASE; separate several hosts with commas";
 
 /// What parameters begin with that only posse knows.
 const OWN: &str = "posse_";

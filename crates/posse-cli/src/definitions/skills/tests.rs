@@ -72,7 +72,7 @@ fn names_are_those_of_their_places() {
     disk.write("repo/.claude/skills/pdf/SKILL.md", &text("reads"));
     disk.write("repo/.claude/skills/pdf/reference/more.md", "no skill\n");
     disk.write("repo/.claude/skills/pdf/deep/SKILL.md", "no skill either\n");
-    disk.write("repo/.claude/skills/SKILL.md", &text("lies beside"));
+    disk.write("repo/.claude/skills/SKILL.md", &text("is beside"));
     disk.write("repo/.claude/skills/notes.md", "no skill\n");
     let loaded = load(&disk);
     assert_eq!(
@@ -137,7 +137,7 @@ fn links_to_skills_are_followed_within_the_repository() {
         [("mine", "secret"), ("pdf", "kept elsewhere")]
     );
     let out = format!(
-        "it is a link that leads out of {}",
+        "it is a link to a place outside {}",
         disk.path("repo").display()
     );
     assert_eq!(
@@ -201,7 +201,7 @@ fn all_skills_together_have_a_longest_length_and_a_repositorys_come_last() {
         disk.write(&format!("repo/.posse/skills/s{number}/SKILL.md"), &long);
     }
     let loaded = load(&disk);
-    let end = "not taken, nor what follows: all files together are longer than 16 MiB";
+    let end = "not used, nor any that follow: all files together are larger than 16 MiB";
     let ends: Vec<String> = said(&disk, &loaded)
         .into_iter()
         .filter(|line| line.ends_with(end))

@@ -138,10 +138,7 @@ impl<'a> TeamFileReader<'a> {
             let (word, at) = (key.get_ref().as_ref(), key.span().start);
             let name = match word.parse::<Name>() {
                 Ok(name) if name.is_reserved() => {
-                    self.error(
-                        at,
-                        format!("nobody can be called {name}: that means somebody already"),
-                    );
+                    self.error(at, format!("the name {name} is reserved"));
                     continue;
                 }
                 Ok(name) => name,
@@ -151,7 +148,7 @@ impl<'a> TeamFileReader<'a> {
                 }
             };
             let DeValue::Table(table) = value.get_ref() else {
-                self.error(at, format!("a role is a table: `[roles.{name}]`"));
+                self.error(at, format!("a role must be a table: `[roles.{name}]`"));
                 continue;
             };
             let role = self.role(&self.part_of(table, format!("[roles.{name}]"), at), types);
@@ -167,7 +164,7 @@ impl<'a> TeamFileReader<'a> {
         let effort = self.text(part, "effort");
         if let Some(word) = effort.as_deref().filter(|word| !efforts.contains(word)) {
             let (at, all) = (self.at(part, "effort"), efforts.join(", "));
-            self.error(at, format!("`{word}` is no effort; there are {all}"));
+            self.error(at, format!("`{word}` is not an effort; use one of {all}"));
         }
         let takes = self.words(part, "takes");
         if takes
@@ -175,7 +172,7 @@ impl<'a> TeamFileReader<'a> {
             .is_some_and(|takes| takes.iter().any(|word| word.trim().is_empty()))
         {
             let at = self.at(part, "takes");
-            self.error(at, "`takes` holds an empty word".into());
+            self.error(at, "`takes` contains an empty word".into());
         }
         TeamRole {
             agent: self.agent(part, types),
@@ -196,14 +193,14 @@ impl<'a> TeamFileReader<'a> {
             if let Err(error) = format!("{name}-{}", role.count).parse::<Name>() {
                 self.error(
                     at,
-                    format!("the last of role {name} could not be called so: {error}"),
+                    format!("the last member of role {name} would have an invalid name: {error}"),
                 );
             }
             let numbered = (1..=role.count).map(|number| format!("{name}-{number}"));
             for other in numbered.filter_map(|name| name.parse::<Name>().ok()) {
                 if roles.get(&other).is_some_and(|role| role.count == 1) {
                     let what = format!(
-                        "role {other} is called like one of the {} of {name}",
+                        "role {other} has the name of one of the {} of {name}",
                         role.count
                     );
                     self.error(at, format!("{what}: rename it"));
@@ -217,7 +214,10 @@ impl<'a> TeamFileReader<'a> {
             return Vec::new();
         };
         let DeValue::Array(array) = value.get_ref() else {
-            self.error(*at, "tasks are tables: `[[tasks]]` before each".into());
+            self.error(
+                *at,
+                "tasks must be tables: write `[[tasks]]` before each".into(),
+            );
             return Vec::new();
         };
         let mut tasks = Vec::new();
@@ -226,7 +226,7 @@ impl<'a> TeamFileReader<'a> {
             let DeValue::Table(table) = value.get_ref() else {
                 self.error(
                     value.span().start,
-                    "tasks are tables: `[[tasks]]` before each".into(),
+                    "tasks must be tables: write `[[tasks]]` before each".into(),
                 );
                 continue;
             };
@@ -249,7 +249,7 @@ impl<'a> TeamFileReader<'a> {
         {
             self.error(
                 part.at,
-                format!("task {number} has no `subject`: what is to be done, in a line"),
+                format!("task {number} has no `subject`: say what to do, in one line"),
             );
         }
         let blocked_by = self.numbers(part, "blocked_by");
@@ -258,10 +258,13 @@ impl<'a> TeamFileReader<'a> {
             if *other == number {
                 self.error(at, format!("task {number} waits for itself"));
             } else if *other == 0 || *other > number {
-                let what = format!("task {number} waits for task {other}, which is not before it");
+                let what = format!(
+                    "task {number} waits for task {other}, which does not come \
+                                    before it"
+                );
                 self.error(
                     at,
-                    format!("{what}: tasks are numbered from 1 as they stand here"),
+                    format!("{what}: tasks are numbered from 1 in the order of this file"),
                 );
             }
         }
@@ -307,13 +310,13 @@ impl<'a> TeamFileReader<'a> {
                     );
                     self.error(
                         at,
-                        format!("nobody takes task {number}: its role is `{role}`; {meant}"),
+                        format!("no role takes task {number}: its role is `{role}`; {meant}"),
                     );
                 }
                 None if !takes_all => {
-                    let why = "every role has a `takes`, so none takes what has no `role`";
+                    let why = "every role has a `takes`, so none takes a task without a `role`";
                     let what = format!(
-                        "nobody takes task {number} by itself: {why}; the lead must give it"
+                        "no member claims task {number} by itself: {why}; the lead must assign it"
                     );
                     let line = Some(self.line(at));
                     self.remarks.push((Severity::Warning, line, what));
@@ -329,9 +332,8 @@ impl<'a> TeamFileReader<'a> {
             let known: Vec<&str> = types.iter().map(String::as_str).collect();
             let meant = closest(&agent, &known).map(|meant| format!(" did you mean {meant}?"));
             let meant = meant.unwrap_or_default();
-            let what = format!(
-                "there is no type of agents `{agent}`;{meant} `posse agents list` shows them"
-            );
+            let what =
+                format!("there is no agent type `{agent}`;{meant} `posse agents list` shows them");
             let at = self.at(part, "agent");
             self.error(at, what);
         }
@@ -345,8 +347,8 @@ impl<'a> TeamFileReader<'a> {
         );
         match word.parse() {
             Ok(PermissionMode::BypassPermissions) if self.source == DefinitionSource::Project => {
-                let why =
-                    "a repository may only tighten; --permission-mode bypassPermissions may say it";
+                let why = "a repository may only tighten permissions; --permission-mode \
+                     bypassPermissions may allow it";
                 let line = Some(self.line(at));
                 self.remarks.push((
                     Severity::Warning,
@@ -371,7 +373,10 @@ impl<'a> TeamFileReader<'a> {
             Some(count @ 1..=MOST) => count as u32,
             _ => {
                 let at = self.at(part, "count");
-                self.error(at, format!("`count` is a whole number from 1 to {MOST}"));
+                self.error(
+                    at,
+                    format!("`count` must be a whole number from 1 to {MOST}"),
+                );
                 1
             }
         }
@@ -387,7 +392,7 @@ impl<'a> TeamFileReader<'a> {
         let why = match amount.map(crate::config::settings::agents::dollars) {
             Some(Ok(cost)) => return Some(cost),
             Some(Err(why)) => why.to_string(),
-            None => "an amount in dollars, 2.5 for one".to_owned(),
+            None => "an amount in dollars, such as 2.5".to_owned(),
         };
         self.error(self.at(part, key), format!("`{key}`: {why}"));
         None
@@ -416,7 +421,7 @@ impl<'a> TeamFileReader<'a> {
                 .collect::<Option<Vec<_>>>()
         });
         if words.is_none() {
-            self.unlike::<()>(part, key, "a list of words, [\"docs\"] for one", value);
+            self.unlike::<()>(part, key, "a list of words, such as [\"docs\"]", value);
         }
         words
     }
@@ -432,12 +437,7 @@ impl<'a> TeamFileReader<'a> {
                 .collect::<Option<Vec<_>>>()
         });
         if numbers.is_none() {
-            self.unlike::<()>(
-                part,
-                key,
-                "a list of numbers of tasks, [1, 2] for one",
-                value,
-            );
+            self.unlike::<()>(part, key, "a list of task numbers, such as [1, 2]", value);
         }
         numbers.unwrap_or_default()
     }
@@ -453,7 +453,7 @@ impl<'a> TeamFileReader<'a> {
         self.error(
             at,
             format!(
-                "`{key}` of {} is {wanted}, not a {}",
+                "`{key}` of {} must be {wanted}, not a {}",
                 part.what,
                 found.type_str()
             ),
@@ -508,13 +508,13 @@ impl<'a> TeamFileReader<'a> {
             let reason = if OWNERSHIP.contains(key) {
                 let instead = "`worktree = true` keeps those who write apart";
                 format!(
-                    "`{key}`: that files belong to a role is not built yet, so nothing would hold it; {instead}"
+                    "`{key}`: roles cannot own files yet, so this would have no effect; {instead}"
                 )
             } else {
                 let meant = closest(key, known).map(|meant| format!("did you mean `{meant}`?"));
                 let all = || format!("there are {}", known.join(", "));
                 format!(
-                    "{} knows no `{key}`: {}",
+                    "{} has no field `{key}`: {}",
                     part.what,
                     meant.unwrap_or_else(all)
                 )

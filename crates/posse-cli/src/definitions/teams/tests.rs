@@ -123,12 +123,12 @@ fn what_is_wrong_is_told_with_its_line() {
         (
             "roles = 3\n",
             Some(1),
-            "`roles` of the file is a table, not a integer",
+            "`roles` of the file must be a table, not a integer",
         ),
         ("[roles.dev\n", Some(1), ""),
         ("\n[roles.Dev]\n", Some(2), "`Dev` is not a valid name"),
-        ("[roles.team-lead]\n", Some(1), "means somebody already"),
-        ("roles.dev = 1\n", Some(1), "a role is a table"),
+        ("[roles.team-lead]\n", Some(1), "is reserved"),
+        ("roles.dev = 1\n", Some(1), "a role must be a table"),
         ("[roles.dev]\ncuont = 2\n", Some(2), "did you mean `count`?"),
         (
             "discription = \"x\"\n[roles.dev]\n",
@@ -140,7 +140,11 @@ fn what_is_wrong_is_told_with_its_line() {
             Some(2),
             "[roles.dev] knows no `foo`: there are agent, prompt",
         ),
-        ("[roles.dev]\nowns = [\"src\"]\n", Some(2), "not built yet"),
+        (
+            "[roles.dev]\nowns = [\"src\"]\n",
+            Some(2),
+            "cannot own files yet",
+        ),
         ("[roles.dev]\ncount = 0\n", Some(2), "from 1 to 1000"),
         ("[roles.dev]\ncount = \"2\"\n", Some(2), "from 1 to 1000"),
         (
@@ -151,12 +155,12 @@ fn what_is_wrong_is_told_with_its_line() {
         (
             "[lead]\nagent = \"x\"\n[roles.dev]\n",
             Some(2),
-            "there is no type of agents `x`",
+            "there is no agent type `x`",
         ),
         (
             "[roles.dev]\neffort = \"much\"\n",
             Some(2),
-            "`much` is no effort",
+            "`much` is not an effort",
         ),
         (
             "[roles.dev]\npermission_mode = \"yolo\"\n",
@@ -171,7 +175,7 @@ fn what_is_wrong_is_told_with_its_line() {
         (
             "[roles.dev]\nbudget_usd = -1\n",
             Some(2),
-            "`budget_usd`: a budget is more than nothing",
+            "`budget_usd`: a budget must be more than zero",
         ),
         (
             "[roles.dev]\nbudget_usd = true\n",
@@ -188,7 +192,7 @@ fn what_is_wrong_is_told_with_its_line() {
         (
             "[roles.dev]\ncount = 2\n[roles.dev-2]\n",
             Some(1),
-            "role dev-2 is called like one of the 2 of dev",
+            "role dev-2 has the name of one of the 2 of dev",
         ),
     ] {
         check(text, line, what);
@@ -205,17 +209,17 @@ fn what_is_wrong_is_told_with_its_line() {
         (
             "[[tasks]]\nsubject = \"x\"\nblocked_by = [2]\n",
             4,
-            "task 2, which is not before it",
+            "task 2, which does not come before it",
         ),
         (
             "[[tasks]]\nsubject = \"x\"\nblocked_by = [0]\n",
             4,
-            "task 0, which is not before it",
+            "task 0, which does not come before it",
         ),
         (
             "[[tasks]]\nsubject = \"x\"\nblocked_by = 1\n",
             4,
-            "a list of numbers",
+            "a list of task numbers",
         ),
         (
             "[[tasks]]\nsubject = \"x\"\nrole = \"dve\"\n",
@@ -266,7 +270,7 @@ fn what_nobody_takes_by_itself_is_a_warning() {
     let [(Severity::Warning, Some(3), why)] = &said[..] else {
         panic!("{said:?}")
     };
-    assert!(why.contains("the lead must give it"), "{why}");
+    assert!(why.contains("the lead must assign it"), "{why}");
 }
 
 #[test]

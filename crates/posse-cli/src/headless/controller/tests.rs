@@ -318,7 +318,7 @@ fn what_reached_nobody_is_told_on_both_ways() {
     let said = controller().event(mine(EventKind::Unheard("too late\x1b[2J".into())));
     assert_eq!(
         said[0],
-        OutputItem::Note("not heard: too late\\u{1b}[2J".into())
+        OutputItem::Note("warning: too late\\u{1b}[2J".into())
     );
     let told = values(said);
     assert_eq!(
@@ -401,7 +401,8 @@ fn text_has_the_last_runs_reply_only_and_lines_have_all() {
 fn what_does_not_end_is_told_and_stopped() {
     let mut controller = single(Renderer::Json(facts()));
     controller.event(ended_with(1));
-    let note = "left running: none of it ended for 600 s; 1 background run will be stopped: Explore (find callers)";
+    let note = "left running: none ended within 600 s; 1 background run will be stopped: Explore \
+                (find callers)";
     assert_eq!(controller.waited(), [OutputItem::Note(note.into())]);
     assert_eq!(controller.next_command(), Some(Command::StopRuns));
     assert_eq!(controller.waits(), None);
@@ -459,7 +460,7 @@ fn a_signal_while_it_waits_stops_background_runs_and_a_second_one_leaves() {
     assert_eq!(
         controller.signal(),
         [OutputItem::Aside(
-            "stopping; once more to leave at once".into()
+            "stopping; press Ctrl-C again to exit now".into()
         )]
     );
     assert_eq!(controller.next_command(), Some(Command::StopRuns));

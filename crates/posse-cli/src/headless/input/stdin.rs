@@ -74,7 +74,7 @@ pub(crate) fn prompt(
     let stdin = io::stdin();
     let read = if stdin.is_terminal() {
         if given.is_none() && ask_terminal {
-            say_to_person("reading the prompt from the terminal; end with Ctrl-D");
+            say_to_person("reading the prompt from the terminal; finish with Ctrl-D");
         }
         given.is_none() && ask_terminal
     } else {
@@ -100,13 +100,13 @@ pub(crate) fn prompt(
         if piped.len() > LONGEST {
             anyhow::bail!(Advised {
                 what: "standard input is longer than 32 MiB".into(),
-                advice: "name the file in the prompt; the agent can read it by parts".into(),
+                advice: "name the file in the prompt; the agent can read it in parts".into(),
             });
         }
     }
     let piped = String::from_utf8_lossy(&piped);
     if let Cow::Owned(_) = piped {
-        say("standard input is not all UTF-8: what is not was replaced by \u{fffd}");
+        say("standard input is not all UTF-8: invalid bytes were replaced by \u{fffd}");
     }
     Ok(joined(given, &piped))
 }
@@ -137,7 +137,7 @@ pub(crate) fn text(given: String) -> anyhow::Result<String> {
         return Ok(given);
     }
     if std::io::stdin().is_terminal() {
-        crate::output::say_to_person("type the text; Ctrl-D on a line of its own ends it");
+        crate::output::say_to_person("type the text; finish with Ctrl-D on a line of its own");
     }
     let mut text = String::new();
     std::io::stdin()

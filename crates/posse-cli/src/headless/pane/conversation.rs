@@ -133,14 +133,13 @@ impl PaneConversation {
         items.push(OutputItem::Note(
             match (self.hosted.is_empty(), self.only) {
                 (true, _) => format!(
-                    "nobody of {} is free; who becomes so is hosted here",
+                    "no member of {} is free; this process hosts the next one that is",
                     self.team.name
                 ),
                 (false, Some(_)) => {
-                    "what you type goes to it; Ctrl-C interrupts it, twice leaves it to the lead"
-                        .into()
+                    "type to talk to it; Ctrl-C interrupts it, twice leaves it to the lead".into()
                 }
-                (false, None) => "Ctrl-C twice gives them back".into(),
+                (false, None) => "Ctrl-C twice releases them".into(),
             },
         ));
         items
@@ -238,7 +237,7 @@ impl PaneConversation {
             // That is what this process is for.
             MemberChange::TakenOver if self.only == Some(agent) => Vec::new(),
             MemberChange::TakenOver => {
-                let items = note("is hosted here from now on");
+                let items = note("is now hosted here");
                 self.host(agent);
                 items
             }
@@ -303,7 +302,7 @@ impl PaneConversation {
         let words = match came {
             None => return Vec::new(),
             Some(StdinLine::Unreadable(what)) => {
-                return vec![OutputItem::Note(format!("not heard: {what}"))];
+                return vec![OutputItem::Note(format!("warning: {what}"))];
             }
             Some(StdinLine::Text(words)) => words.trim().to_owned(),
         };
@@ -319,7 +318,7 @@ impl PaneConversation {
             }
             (false, None) => {
                 let how = format!(
-                    "speak with one of them by `posse team attach MEMBER@{}`",
+                    "talk to one of them with `posse team attach MEMBER@{}`",
                     self.team.name
                 );
                 vec![OutputItem::Note(how)]
@@ -336,7 +335,7 @@ impl PaneConversation {
             },
             _ => {
                 return vec![OutputItem::Note(
-                    "answer y or n first; that was told to nobody".into(),
+                    "answer y or n first; that line was not sent".into(),
                 )];
             }
         };
@@ -369,11 +368,11 @@ impl PaneConversation {
         if let Some(agent) = busy {
             self.tell(agent, Command::Interrupt);
             return vec![OutputItem::Note(
-                "interrupting; once more to leave it to the lead".into(),
+                "interrupting; press Ctrl-C again to leave it to the lead".into(),
             )];
         }
         vec![OutputItem::Note(
-            "once more to leave; the lead's process goes on with who is here".into(),
+            "press Ctrl-C again to leave; the lead's process takes over the members here".into(),
         )]
     }
 
@@ -400,11 +399,12 @@ impl PaneConversation {
         let (team, again) = (&self.team.name, &self.facts.again);
         match self.over {
             Some(ConversationEnd::Left) => {
-                format!("left; the process of the lead goes on with it, or {again} does")
+                format!("left; the lead's process takes it over, or {again} does")
             }
             Some(ConversationEnd::Abandoned) => {
                 format!(
-                    "the process that leads {team} is gone, and there is nothing to do; go on with: {again}"
+                    "the process that leads {team} is gone, and there is nothing to do; continue \
+                     with: {again}"
                 )
             }
             Some(ConversationEnd::Ended) | None => format!("done for {team}"),

@@ -30,7 +30,9 @@ pub(crate) fn note(news: &MemberNews) -> Option<String> {
         }
         MemberChange::Running => return None,
         MemberChange::Idle(report) => idle(report),
-        MemberChange::TakenOver => "goes on in this process: the one that had it is gone".into(),
+        MemberChange::TakenOver => {
+            "continues in this process: the one that hosted it is gone".into()
+        }
         MemberChange::Left => "has left".into(),
     };
     let who = painted(&format!("● {}", address(news)), &news.color);
@@ -51,7 +53,7 @@ fn idle(report: &IdleReport) -> String {
         (IdleReason::Failed, error) => {
             format!(
                 "failed: {}",
-                shortened(error.as_deref().unwrap_or("nobody knows why"), LONGEST)
+                shortened(error.as_deref().unwrap_or("reason unknown"), LONGEST)
             )
         }
         (IdleReason::Interrupted, _) => "was interrupted".to_owned(),
@@ -172,7 +174,7 @@ mod tests {
             ),
             (
                 MemberChange::TakenOver,
-                Some("● dev@parser goes on in this process: the one that had it is gone"),
+                Some("● dev@parser continues in this process: the one that hosted it is gone"),
             ),
             (MemberChange::Left, Some("● dev@parser has left")),
         ] {

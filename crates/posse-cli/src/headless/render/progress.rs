@@ -28,7 +28,7 @@ impl Progress {
         let indent = "  ".repeat(facts.depth.saturating_sub(1).min(8) as usize);
         let line = match &news.what {
             RunChange::Started { background, .. } => started(facts, *background),
-            RunChange::Detached => format!("⇢ {} goes on in the background", described(facts)),
+            RunChange::Detached => format!("⇢ {} continues in the background", described(facts)),
             RunChange::Progress {
                 usage,
                 last_tool,
@@ -143,7 +143,7 @@ mod tests {
             (progress(run(1), 3), Some("· find callers: Grep step")),
             (
                 detached(run(1)),
-                Some("⇢ find callers goes on in the background"),
+                Some("⇢ find callers continues in the background"),
             ),
             (
                 run_ended(run(1)),

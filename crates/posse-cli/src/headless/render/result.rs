@@ -59,13 +59,13 @@ pub(crate) fn exit_code(outcome: &Outcome) -> u8 {
 pub(crate) fn complaint(outcome: &Outcome) -> Option<String> {
     Some(match outcome {
         Outcome::Completed => return None,
-        Outcome::Partial(Limit::Turns) => "the run reached its number of turns".into(),
+        Outcome::Partial(Limit::Turns) => "the run reached its limit of turns".into(),
         Outcome::Partial(Limit::Budget) => "the budget does not allow another call".into(),
-        Outcome::Partial(Limit::Output) => "the reply was cut at its longest".into(),
+        Outcome::Partial(Limit::Output) => "the reply was cut at its length limit".into(),
         Outcome::Partial(Limit::Context) => {
             "the conversation fills the model's context window".into()
         }
-        Outcome::Refused => "the model declined to go on".into(),
+        Outcome::Refused => "the model declined to continue".into(),
         Outcome::Interrupted => "interrupted".into(),
         Outcome::Paused(fault) => format!("paused: {}", fault.message),
         Outcome::Failed(fault) => fault.message.clone(),
@@ -77,17 +77,18 @@ pub(crate) fn advice(outcome: &Outcome, again: &str) -> Option<String> {
     let go_on = format!("`{again}`");
     Some(match outcome {
         Outcome::Completed | Outcome::Refused | Outcome::Interrupted => return None,
-        Outcome::Partial(Limit::Turns) => format!("--max-turns raises it; {go_on} goes on"),
+        Outcome::Partial(Limit::Turns) => format!("--max-turns raises it; continue with {go_on}"),
         Outcome::Partial(Limit::Budget) => {
             format!(
-                "--max-budget-usd, --max-budget-tokens and --max-time say how much there is; {go_on} goes on"
+                "--max-budget-usd, --max-budget-tokens and --max-time raise it; continue with \
+                 {go_on}"
             )
         }
-        Outcome::Partial(Limit::Output) => format!("--max-tokens raises it; {go_on} goes on"),
+        Outcome::Partial(Limit::Output) => format!("--max-tokens raises it; continue with {go_on}"),
         Outcome::Partial(Limit::Context) => "start a new session with a shorter task".into(),
         Outcome::Paused(fault) => match error::for_class(fault.class) {
-            Some(hint) => format!("{hint}; then {go_on} goes on"),
-            None => format!("{go_on} goes on"),
+            Some(hint) => format!("{hint}; then continue with {go_on}"),
+            None => format!("continue with {go_on}"),
         },
         Outcome::Failed(fault) if fault.class == FaultClass::Fenced => {
             format!("the other process has it now; --fork-session with {go_on} makes a copy")
@@ -142,7 +143,8 @@ pub(crate) fn missed(misses: &Misses) -> Option<String> {
     };
     let (tokens, why) = (grouped(misses.tokens()), in_words(&misses.missed));
     Some(format!(
-        "{tokens} tokens were not found in the prompt cache any more and paid for anew, by {who}: {why}"
+        "{tokens} tokens were no longer in the prompt cache and were paid for again, by {who}: \
+         {why}"
     ))
 }
 
@@ -381,8 +383,8 @@ mod tests {
         assert_eq!(
             missed(&one(45_000)).as_deref(),
             Some(
-                "45,000 tokens were not found in the prompt cache any more and paid for anew, by /main: nobody \
-                 used them for longer than they are kept"
+                "45,000 tokens were no longer in the prompt cache and were paid for again, by \
+                 /main: they expired unused"
             )
         );
         let mut many = one(20_000);

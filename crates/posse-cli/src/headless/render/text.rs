@@ -73,7 +73,7 @@ impl TextRenderer {
                     .as_mut()
                     .is_some_and(|live| std::mem::take(&mut live.anything));
                 let void = if shown {
-                    ", and what it had said is void"
+                    ", and its partial reply is discarded"
                 } else {
                     ""
                 };
@@ -157,7 +157,7 @@ impl TextRenderer {
         let go_on = if broken_off {
             String::new()
         } else {
-            format!(" · go on with: {again} …")
+            format!(" · continue with: {again} …")
         };
         self.note(
             &mut items,
@@ -249,7 +249,7 @@ pub(crate) fn denied(denial: &Denial, whose: Option<&str>) -> String {
 
 /// Returns what is said of something that reached nobody.
 pub(crate) fn unheard(what: &str) -> String {
-    one_line(&format!("not heard: {what}"))
+    one_line(&format!("warning: {what}"))
 }
 
 #[cfg(test)]
@@ -348,7 +348,8 @@ mod tests {
         assert_eq!(
             told[..5],
             [
-                "attempt 1 failed, and what it had said is void: busy\\u{1b}[2J; next in 0.5 s",
+                "attempt 1 failed, and its partial reply is discarded: busy\\u{1b}[2J; next in 0.5 \
+                 s",
                 "→ Read a b",
                 "✗ Read a b",
                 "✗ Bash denied: a rule says so",
@@ -398,7 +399,7 @@ mod tests {
         let paused = end.replace("callers", "callers · its budget\\u{1b}[2J is spent");
         let trouble = [
             format!("⇠ paused {paused}"),
-            "not heard: an answer to nothing".into(),
+            "warning: an answer to nothing".into(),
         ];
         assert_eq!(
             notes[..3],
@@ -433,7 +434,7 @@ mod tests {
         };
         assert_eq!(told(19_999), [""; 0]);
         assert!(
-            told(20_000)[0].starts_with("20,000 tokens were not found in the prompt cache"),
+            told(20_000)[0].starts_with("20,000 tokens were no longer in the prompt cache"),
             "{:?}",
             told(20_000)
         );

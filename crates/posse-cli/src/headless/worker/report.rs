@@ -41,7 +41,7 @@ impl WorkerReport {
         } else {
             names.join(", ")
         };
-        let line = format!("waits for members of {whose} ({})", one_line(&store));
+        let line = format!("waiting for members of {whose} ({})", one_line(&store));
         self.tell(
             &line,
             json!({"event": "ready", "store": store, "teams": names, "max": serving.most}),
@@ -56,7 +56,7 @@ impl WorkerReport {
     /// Tells that a session is left to other workers.
     pub(super) fn left(&self, session: AgentId, why: &str) -> anyhow::Result<()> {
         let line = format!(
-            "session {} is left to other workers: {}",
+            "left session {} to other workers: {}",
             short(session),
             one_line(why)
         );
@@ -68,7 +68,7 @@ impl WorkerReport {
 
     /// It ends.
     pub(super) fn ended(&self, given_back: usize) -> anyhow::Result<()> {
-        let line = format!("ended; {} given back", count(given_back, "member"));
+        let line = format!("ended; {} released", count(given_back, "member"));
         self.tell(&line, json!({"event": "ended", "given_back": given_back}))
     }
 

@@ -48,9 +48,9 @@ fn members(archive: &Archive) -> Result<(), ArchiveError> {
         let name = &member.name;
         let leads = member.agent == archive.team.lead && name.as_str() == Name::LEAD;
         let fault = if name.is_reserved() && !leads {
-            format!("a member cannot be called {name}")
+            format!("a member cannot be named {name}")
         } else if !names.insert(name) {
-            format!("two members are called {name}")
+            format!("two members are named {name}")
         } else {
             continue;
         };
@@ -59,7 +59,7 @@ fn members(archive: &Archive) -> Result<(), ArchiveError> {
     match archive.team.former.iter().find(|name| name.is_reserved()) {
         Some(name) => Err(ArchiveError::new(
             CONFIG,
-            format!("nobody can have been called {name}"),
+            format!("no member can have been named {name}"),
         )),
         None => Ok(()),
     }
@@ -77,8 +77,10 @@ fn mail(archive: &Archive, wrong: &mut Vec<ArchiveError>) {
             }
         }
         if waiting > INBOX_MAILS || bytes > INBOX_BYTES {
-            let why =
-                format!("{waiting} messages of {bytes} bytes wait; an inbox has no room for that");
+            let why = format!(
+                "{waiting} messages of {bytes} bytes are waiting; an inbox cannot hold \
+                         that"
+            );
             wrong.push(ArchiveError::new(file, why));
         }
     }
@@ -104,7 +106,7 @@ fn tasks(tasks: &mut [Task], wrong: &mut Vec<ArchiveError>) {
             if !needs.contains_key(other) {
                 wrong.push(ArchiveError::new(
                     file(task.id),
-                    format!("it {how} {other}, which is not there"),
+                    format!("it {how} {other}, which does not exist"),
                 ));
             } else if let Some(needs) = needs.get_mut(&after) {
                 needs.insert(before);
@@ -125,7 +127,7 @@ fn tasks(tasks: &mut [Task], wrong: &mut Vec<ArchiveError>) {
             _ => {
                 let names: Vec<String> = circle.iter().map(TaskId::to_string).collect();
                 format!(
-                    "these wait for each other in a circle: {}",
+                    "these tasks wait for each other in a cycle: {}",
                     names.join(", ")
                 )
             }

@@ -63,7 +63,7 @@ impl FromStr for Numbers {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let wrong = || format!("`{text}` are no numbers of tasks: 1-5,7 is how they are written");
+        let wrong = || format!("`{text}` is not a list of task numbers: write 1-5,7");
         let mut ranges = Vec::new();
         for part in text
             .split(',')

@@ -159,11 +159,11 @@ impl<'de> Deserialize<'de> for ArchiveTime {
         };
         let time = number.or_else(text).ok_or_else(|| {
             serde::de::Error::custom(format!(
-                "{value} is no time: milliseconds, or a text like \"2026-11-15T08:30:00Z\""
+                "{value} is not a time: use milliseconds, or a text like \"2026-11-15T08:30:00Z\""
             ))
         })?;
         if !POSSIBLE.contains(&time) {
-            let why = format!("{value} is no time: it is before 1970 or after 9999");
+            let why = format!("{value} is not a valid time: it is before 1970 or after 9999");
             return Err(serde::de::Error::custom(why));
         }
         Ok(Self(time))
@@ -181,7 +181,7 @@ impl<'de> Deserialize<'de> for ArchiveTaskId {
         // No larger than any program that reads JSON can keep.
         let number = number.filter(|number| (1..1 << 53).contains(number));
         number.map(|number| Self(TaskId(number))).ok_or_else(|| {
-            serde::de::Error::custom(format!("{value} is no task: tasks are numbered from 1"))
+            serde::de::Error::custom(format!("{value} is not a task: tasks are numbered from 1"))
         })
     }
 }
@@ -193,10 +193,10 @@ pub(in super::super) fn parse(
 ) -> Result<ParsedArchive, Vec<ArchiveError>> {
     let text = files
         .get(CONFIG)
-        .ok_or_else(|| vec![ArchiveError::new(CONFIG, "it is not there")])?;
+        .ok_or_else(|| vec![ArchiveError::new(CONFIG, "it does not exist")])?;
     let mut config: TeamFile = read(CONFIG, text).map_err(|wrong| vec![wrong])?;
     if config.posse.unfinished {
-        let why = "the export was broken off; export the team again";
+        let why = "the export is incomplete; export the team again";
         return Err(vec![ArchiveError::new(CONFIG, why)]);
     }
     let mut wrong = missing(&config, files);
@@ -281,7 +281,7 @@ fn missing(config: &TeamFile, files: &ArchiveFiles) -> Vec<ArchiveError> {
     }
     listed
         .into_iter()
-        .map(|file| ArchiveError::new(file, "it is not there, and config.json lists it"))
+        .map(|file| ArchiveError::new(file, "it does not exist, but config.json lists it"))
         .collect()
 }
 
@@ -313,7 +313,7 @@ impl ArchiveReader {
         let why = match directory {
             "tasks" => match number(file) {
                 Some(number) => return self.task(file, text, TaskId(number)),
-                None => "tasks are called 1.json, 2.json and so on",
+                None => "tasks are named 1.json, 2.json and so on",
             },
             "inboxes" => match self
                 .archive
@@ -327,7 +327,7 @@ impl ArchiveReader {
                     self.archive.mail[at] = inbox(file, text, to, &mut self.people, self.now_ms)?;
                     return Ok(());
                 }
-                None => "no member is called so",
+                None => "no member has this name",
             },
             _ => match stem.parse::<Name>() {
                 Ok(name) => {
@@ -336,7 +336,7 @@ impl ArchiveReader {
                         .push(note(name, text, &self.known, self.now_ms));
                     return Ok(());
                 }
-                Err(_) => "a note cannot be called so",
+                Err(_) => "a note cannot have this name",
             },
         };
         self.warnings.push(format!("{file} is left out: {why}"));
@@ -346,7 +346,7 @@ impl ArchiveReader {
     fn task(&mut self, file: &str, text: &str, id: TaskId) -> Result<(), ArchiveError> {
         let (task, stranger) = task(file, text, id, &self.people, self.now_ms)?;
         let warning =
-            |name| format!("{file}: it has no owner now: {name} is no member of the team");
+            |name| format!("{file}: its owner was removed: {name} is not a member of the team");
         self.warnings.extend(stranger.map(warning));
         self.archive.tasks.push(task);
         Ok(())
@@ -393,7 +393,7 @@ fn team(config: TeamFile, now_ms: i64) -> Result<Team, ArchiveError> {
     }
     let lead = lead
         .or(called_so)
-        .ok_or_else(|| ArchiveError::new(CONFIG, "no member is called team-lead"))?;
+        .ok_or_else(|| ArchiveError::new(CONFIG, "no member is named team-lead"))?;
     let agent = members[lead].agent;
     if members[lead].name.as_str() == Name::LEAD {
         // Who never handed over was there first; the others keep their order.

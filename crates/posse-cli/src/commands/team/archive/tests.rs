@@ -48,9 +48,9 @@ fn what_others_wrote_is_understood() {
     assert_eq!(
         warnings,
         [
-            "inboxes/gone.json is left out: no member is called so",
-            "tasks/.highwatermark is left out: tasks are called 1.json, 2.json and so on",
-            "tasks/10.json: it has no owner now: zoe is no member of the team",
+            "inboxes/gone.json is left out: no member has this name",
+            "tasks/.highwatermark is left out: tasks are named 1.json, 2.json and so on",
+            "tasks/10.json: its owner was removed: zoe is not a member of the team",
         ]
     );
     let names: Vec<&str> = archive
@@ -174,7 +174,7 @@ fn what_was_written_is_read_without_loss() {
     assert!(
         parse(&broken, 99).unwrap_err()[0]
             .why
-            .contains("broken off")
+            .contains("is incomplete")
     );
     assert_eq!(previous(CONFIG_TEXT), None, "another program's");
 }
@@ -213,7 +213,7 @@ fn what_is_wrong_is_named_with_its_file() {
     check(
         "config.json",
         r#"{"name": "x", "members": []}"#,
-        "no member is called team-lead",
+        "no member is named team-lead",
     );
     let members =
         |list: &str| format!(r#"{{"name": "x", "members": [{{"name": "team-lead"}}, {list}]}}"#);
@@ -225,7 +225,7 @@ fn what_is_wrong_is_named_with_its_file() {
     check(
         "config.json",
         &members(r#"{"name": "user"}"#),
-        "cannot be called user",
+        "cannot be named user",
     );
     check(
         "config.json",
@@ -233,9 +233,9 @@ fn what_is_wrong_is_named_with_its_file() {
         "two members",
     );
     let former = members(r#"{"name": "a"}], "posse": {"formerNames": ["user"]}, "x": [1"#);
-    check("config.json", &former, "nobody can have been called user");
+    check("config.json", &former, "no member can have been named user");
     let two = members(r#"{"name": "a", "agentId": "a@x"}], "leadAgentId": "a@x", "x": [1"#);
-    check("config.json", &two, "cannot be called team-lead");
+    check("config.json", &two, "cannot be named team-lead");
     check(
         "tasks/1.json",
         r#"{"id": "2", "subject": "a"}"#,
@@ -317,13 +317,13 @@ fn all_that_is_wrong_is_named_and_so_is_a_circle() {
     let wrong = circle.unwrap_err();
     assert_eq!(
         wrong[0],
-        ArchiveError::new("tasks/3.json", "it waits for 9, which is not there")
+        ArchiveError::new("tasks/3.json", "it waits for 9, which does not exist")
     );
     assert_eq!(
         wrong[1],
         ArchiveError::new(
             "tasks/2.json",
-            "these wait for each other in a circle: 2, 4"
+            "these tasks wait for each other in a cycle: 2, 4"
         )
     );
 }

@@ -41,8 +41,8 @@ pub(super) fn read(line: &str) -> Result<AttachInput, Advised> {
         ("interrupt", "") => Ok(AttachInput::Interrupt),
         ("stop", "") => Ok(AttachInput::Stop),
         ("interrupt" | "stop", _) => Err(Advised {
-            what: format!("/{name} takes no words"),
-            advice: "send them first, on a line of their own".into(),
+            what: format!("/{name} takes no text"),
+            advice: "send it first, on a line of its own".into(),
         }),
         ("approve" | "reject", rest) => {
             let (first, text) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
@@ -59,7 +59,7 @@ pub(super) fn read(line: &str) -> Result<AttachInput, Advised> {
             Err(Advised {
                 what: format!("there is no /{}", tame(other)),
                 advice: format!(
-                    "{}there are {all}; a blank before the slash sends it as words",
+                    "{}there are {all}; a space before the slash sends it as text",
                     meant.unwrap_or_default()
                 ),
             })
@@ -103,12 +103,7 @@ mod tests {
                 .advice
                 .contains("did you mean /interrupt?")
         );
-        assert!(
-            read("/stop it")
-                .unwrap_err()
-                .what
-                .contains("takes no words")
-        );
+        assert!(read("/stop it").unwrap_err().what.contains("takes no text"));
         let ids = [
             "0197f0aa",
             "0197F0AA-31c4",
