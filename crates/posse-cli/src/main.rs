@@ -19,7 +19,7 @@ use crate::error::usage::{self, UsageError};
 
 /// posse runs teams of coding agents.
 ///
-/// `posse -p "fix the failing test"` has an agent work in this directory and prints what it says.
+/// `posse -p "fix the failing test"` runs an agent in this directory and prints its answer.
 #[derive(Parser)]
 #[command(
     name = "posse",

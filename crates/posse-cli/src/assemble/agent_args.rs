@@ -24,43 +24,44 @@ use crate::output::tame;
 pub(crate) struct AgentArgs {
     #[command(flatten)]
     pub(crate) provider: ProviderArgs,
-    /// How far the agent may go by itself
+    /// What the agent may do without asking
     #[arg(long, value_name = "MODE", value_parser = modes())]
     pub(crate) permission_mode: Option<PermissionMode>,
-    /// Calls that need not be asked about, `Bash(git diff *),Edit` for one; can be repeated
+    /// Tool calls to allow without asking, such as `Bash(git diff *),Edit`; can be repeated
     #[arg(long, visible_alias = "allowedTools", value_name = "RULES", value_parser = rules::allowing)]
     pub(crate) allowed_tools: Vec<Vec<String>>,
-    /// Calls that are never made; can be repeated
+    /// Tool calls to deny; can be repeated
     #[arg(long, visible_alias = "disallowedTools", value_name = "RULES", value_parser = rules::denying)]
     pub(crate) disallowed_tools: Vec<Vec<String>>,
-    /// Another directory that file tools may reach; can be repeated
+    /// Additional directory that file tools may use; can be repeated
     #[arg(long, value_name = "DIR", value_parser = directory)]
     pub(crate) add_dir: Vec<PathBuf>,
-    /// Make no call that could bring the session over so many dollars from now on, sub-agents included
+    /// Maximum cost in dollars from now on, including sub-agents; calls that could exceed it are
+    /// not made
     #[arg(long, value_name = "X", value_parser = dollars)]
     pub(crate) max_budget_usd: Option<Cost>,
-    /// The same in tokens, in and out
+    /// Maximum number of tokens, in and out
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) max_budget_tokens: Option<u64>,
-    /// Make no more calls after so many seconds
+    /// Maximum time in seconds; no calls are made after it
     #[arg(long, value_name = "SECONDS", value_parser = seconds(1))]
     pub(crate) max_time: Option<u64>,
-    /// The longest reply, in tokens [default: 32000]
+    /// Maximum length of a reply, in tokens [default: 32000]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) max_tokens: Option<u32>,
-    /// More types of agents that can be started, {"NAME": {"description": …, "prompt": …}}; or @FILE
+    /// Additional agent types, {"NAME": {"description": …, "prompt": …}}; or @FILE
     #[arg(long, value_name = "JSON")]
     pub(crate) agents: Option<String>,
-    /// Let so many agents work at once; more wait [default: 64]
+    /// Maximum number of agents that work at once; others wait [default: 64]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) max_agents: Option<u32>,
-    /// Let agents start agents so deep; 0: none [default: 3]
+    /// Maximum depth of agents that start agents; 0 for none [default: 3]
     #[arg(long, value_name = "N")]
     pub(crate) max_depth: Option<u32>,
-    /// Nothing goes on in the background: every sub-agent is waited for
+    /// Run nothing in the background: wait for every sub-agent
     #[arg(long, conflicts_with = "auto_background")]
     pub(crate) no_background: bool,
-    /// A sub-agent that is waited for moves to the background after so many seconds
+    /// Move a sub-agent to the background after waiting this many seconds
     #[arg(long, value_name = "SECONDS", value_parser = seconds(1))]
     pub(crate) auto_background: Option<u64>,
 }

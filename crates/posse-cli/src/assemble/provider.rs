@@ -19,16 +19,16 @@ pub(crate) use posse_model::http_client;
 /// How a model is chosen, the same for every command that calls one.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct ProviderArgs {
-    /// The API to speak [env: POSSE_PROVIDER] [default: anthropic]
+    /// API to use [env: POSSE_PROVIDER] [default: anthropic]
     #[arg(long, value_enum)]
     provider: Option<Provider>,
-    /// The model [env: POSSE_MODEL] [default: claude-opus-5-5; none for openai]
+    /// Model to use [env: POSSE_MODEL] [default: claude-opus-5-5; none for openai]
     #[arg(long, value_parser = name)]
     model: Option<String>,
-    /// Where the API is [env: ANTHROPIC_BASE_URL or OPENAI_BASE_URL]
+    /// Base URL of the API [env: ANTHROPIC_BASE_URL or OPENAI_BASE_URL]
     #[arg(long, value_name = "URL")]
     base_url: Option<String>,
-    /// Version of the Anthropic API; older gateways want 2023-06-01 [env: POSSE_ANTHROPIC_VERSION]
+    /// Version of the Anthropic API; older gateways need 2023-06-01 [env: POSSE_ANTHROPIC_VERSION]
     #[arg(long, value_name = "DATE", value_parser = ["2023-06-01", "2026-10-21"])]
     anthropic_version: Option<String>,
 }

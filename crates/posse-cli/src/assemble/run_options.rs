@@ -16,34 +16,34 @@ use crate::error::usage::UsageError;
 /// How agents work, and how that is told.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct RunOptions {
-    /// How the result is given [default: text]
+    /// Format of the output [default: text]
     #[arg(long, value_enum, value_name = "FORMAT")]
     pub(crate) output_format: Option<OutputFormat>,
-    /// How prompts come; stream-json: one JSON object per line, answered while it goes on [default: text]
+    /// Format of the input; stream-json: one JSON object per line, answered during the run
+    /// [default: text]
     #[arg(long, value_enum, value_name = "FORMAT")]
     pub(crate) input_format: Option<InputFormat>,
-    /// With stream-json: also show replies while they arrive
+    /// With stream-json: also print replies as they arrive
     #[arg(long)]
     pub(crate) include_partial_messages: bool,
     #[command(flatten)]
     pub(crate) terms: AgentArgs,
-    /// Call the model so many times at most
+    /// Maximum number of model calls
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) max_turns: Option<u32>,
-    /// Wait for what goes on in the background until none of it has ended for so many seconds, then stop it
-    /// [default: 600]
+    /// Stop background work when none of it has ended for this many seconds [default: 600]
     #[arg(long, value_name = "SECONDS", value_parser = seconds(0), conflicts_with = "no_background")]
     pub(crate) background_wait: Option<u64>,
     /// Where teammates run [default: in-process]
     #[arg(long, value_enum, value_name = "WHERE")]
     team_backend: Option<Backend>,
-    /// A system prompt in place of posse's own
+    /// System prompt to use instead of posse's own
     #[arg(long, value_name = "TEXT")]
     pub(crate) system_prompt: Option<String>,
-    /// More for the system prompt
+    /// Text to append to the system prompt
     #[arg(long, value_name = "TEXT")]
     pub(crate) append_system_prompt: Option<String>,
-    /// Tell on stderr what happens, also where no person looks on
+    /// Report progress on stderr even if it is not a terminal
     #[arg(long)]
     pub(crate) verbose: bool,
 }
@@ -55,7 +55,7 @@ pub(crate) enum OutputFormat {
     Text,
     /// One object at the end.
     Json,
-    /// One object per line, while it goes on.
+    /// One object per line, during the run.
     StreamJson,
 }
 

@@ -13,7 +13,7 @@ use crate::config::environment;
 use crate::config::store::StoreArgs;
 use crate::definitions::{AgentSources, InlineAgents};
 
-/// Look at agents, and at the types of them that are defined here.
+/// Show running agents and the agent types defined here.
 #[derive(clap::Args)]
 #[command(arg_required_else_help = true)]
 pub(crate) struct AgentsCommand {

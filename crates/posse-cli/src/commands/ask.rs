@@ -30,20 +30,21 @@ const MAX_TOKENS: u32 = 32_000;
 
 /// Ask an agent something on the side, without disturbing its work.
 ///
-/// The agent answers from what it knows: no tools, nothing of it in its conversation, whether it is at
-/// work just now or not. What it has read already comes from the prompt cache. Without QUESTION, or with
-/// `-`, the question is read from standard input. (To ask a model that knows nothing yet: `posse ask-model`.)
+/// The agent answers from what it knows, whether it is working or not: it uses no tools, and
+/// nothing is added to its conversation. What it has already read comes from the prompt cache.
+/// Without QUESTION, or with `-`, the question is read from standard input. (To ask a model without
+/// any context, use `posse ask-model`.)
 #[derive(clap::Args)]
 pub(crate) struct AskCommand {
-    /// The session, or one of its sub-agents; the beginning of the id will do
+    /// Session, or one of its sub-agents; a unique prefix of the ID is enough
     session: String,
-    /// The question
+    /// Question
     #[arg(conflicts_with_all = ["progress", "remember"])]
     question: Option<String>,
-    /// Ask where its work stands, in a line or two
+    /// Ask how far its work is, in a line or two
     #[arg(long, conflicts_with = "remember")]
     progress: bool,
-    /// Ask what is worth remembering; an agent that keeps notes brings them up to date
+    /// Ask what is worth remembering; an agent that keeps notes updates them
     #[arg(long)]
     remember: bool,
     #[command(flatten)]

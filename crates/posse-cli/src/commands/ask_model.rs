@@ -14,20 +14,20 @@ use crate::assemble::provider::{self, ChosenModel, ProviderArgs};
 use crate::headless::answer::{self, AnswerForm, AnswerWriter};
 use crate::output::{in_words, print, say, say_to_person, tame};
 
-/// Ask a model one thing and see the reply as it is written.
+/// Ask a model one question and stream the reply.
 ///
 /// No tools, no history, no agent: the shortest way from a question to a model. Without TEXT, or
 /// with `-`, the question is read from standard input.
 #[derive(clap::Args)]
 pub(crate) struct AskModelCommand {
-    /// The question
+    /// Question
     text: Option<String>,
     #[command(flatten)]
     provider: ProviderArgs,
-    /// A system prompt
+    /// System prompt
     #[arg(long, value_name = "TEXT")]
     system: Option<String>,
-    /// The longest reply, in tokens
+    /// Maximum length of the reply, in tokens
     #[arg(long, value_name = "N", default_value_t = 8192, value_parser = clap::value_parser!(u32).range(1..))]
     max_tokens: u32,
     /// Print one JSON object at the end, whatever happens

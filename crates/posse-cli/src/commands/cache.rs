@@ -43,23 +43,23 @@ const REQUESTS: [Column; 7] = [
 /// So many first requests of agents that one agent started are kept to compare others with.
 const ELDERS: usize = 8;
 
-/// Show what a session took from the prompt cache, and why it missed what it missed.
+/// Show what a session read from the prompt cache, and why it missed the rest.
 ///
-/// Of each agent: the size of its first request, how much of its parent's request before it that one begins
-/// with, and how much of it was the same for an elder sibling; and the block at which it first differs from
-/// its parent's. Then each request that missed something that had been in the cache: when, how much, why,
-/// and the block at which it differs from the agent's request before, if it does.
+/// For each agent: the size of its first request, how much of it repeats its parent's previous
+/// request, how much it shares with an earlier sibling, and the block where it first differs from
+/// its parent's. Then each request that missed something that had been in the cache: when, how
+/// much, why, and the block where it differs from the agent's previous request, if it does.
 #[derive(clap::Args)]
 pub(crate) struct CacheCommand {
-    /// The session; the beginning of its id will do [default: the one of this directory used last]
+    /// Session; a unique prefix of its ID is enough [default: the last one used in this directory]
     session: Option<String>,
-    /// Only this agent; the beginning of its id will do
+    /// Show only this agent; a unique prefix of its ID is enough
     #[arg(long, value_name = "ID")]
     agent: Option<String>,
-    /// All requests, not only those that missed something
+    /// Show all requests, not only those that missed something
     #[arg(long)]
     all: bool,
-    /// One JSON object
+    /// Print one JSON object
     #[arg(long)]
     json: bool,
     #[command(flatten)]

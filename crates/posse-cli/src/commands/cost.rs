@@ -49,14 +49,15 @@ const PURPOSES: [Column; 4] = [
 
 /// Show what a session has cost.
 ///
-/// Each agent by itself and with all below it, each model, and everything together. Tokens in are the
-/// whole of what was sent, cached or not; a second table says how much of it was read from the prompt
-/// cache, written to it, and missed there, by each agent alone and, as ALL, with all below it.
+/// Lists each agent alone and with all agents below it, each model, and the total. Input tokens are
+/// everything that was sent, cached or not; a second table shows how much of it was read from the
+/// prompt cache, written to it, and missed there, by each agent alone and, as ALL, with all below
+/// it.
 #[derive(clap::Args)]
 pub(crate) struct CostCommand {
-    /// The session; the beginning of its id will do [default: the one of this directory used last]
+    /// Session; a unique prefix of its ID is enough [default: the last one used in this directory]
     session: Option<String>,
-    /// One JSON object, with exact sums
+    /// Print one JSON object, with exact sums
     #[arg(long)]
     json: bool,
     #[command(flatten)]

@@ -10,14 +10,14 @@ use crate::assemble::provider::ProviderArgs;
 use crate::error::FAILED;
 use crate::output::{print, tame};
 
-/// Check what posse needs on this machine, and say what to do where something is missing.
+/// Check what posse needs on this machine, and say how to fix what is missing.
 ///
-/// Exits with 1 if something that posse cannot work without is missing.
+/// Exits with 1 if something essential is missing.
 #[derive(clap::Args)]
 pub(crate) struct DoctorCommand {
     #[command(flatten)]
     provider: ProviderArgs,
-    /// One JSON object per check
+    /// Print one JSON object per check
     #[arg(long)]
     json: bool,
 }

@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use crate::config::store::StoreArgs;
 use crate::select::recipients::RecipientArgs;
 
-/// Look at what agents have been sent, and send them something.
+/// List mail of agents, and send them mail.
 #[derive(clap::Args)]
 #[command(arg_required_else_help = true)]
 pub(crate) struct MailCommand {

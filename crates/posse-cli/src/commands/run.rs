@@ -13,31 +13,32 @@ use crate::error::usage::UsageError;
 use crate::headless::input::stdin;
 use crate::headless::job::{self, FirstInput, RunJob};
 
-/// An agent that works on what it is told and then ends: `posse -p "fix the failing test"`.
+/// Run an agent on a prompt until it is done: `posse -p "fix the failing test"`.
 #[derive(Clone, Debug, clap::Args)]
 #[command(next_help_heading = "Run an agent")]
 pub(crate) struct RunCommand {
-    /// What to do; without it, or with `-`, it is read from standard input. What is piped in beside it
-    /// follows it
+    /// What to do; without it, or with `-`, it is read from standard input. With a prompt, piped
+    /// input is appended to it
     prompt: Option<String>,
-    /// Words after the prompt, which are a mistake
+    /// Extra words after the prompt, which are an error
     #[arg(hide = true)]
     rest: Vec<String>,
-    /// Work without a screen: print the result and end
+    /// Run without interaction: print the result and exit
     #[arg(short, long)]
     print: bool,
     #[command(flatten)]
     pub(crate) options: RunOptions,
-    /// Go on with the newest session of this directory
+    /// Continue the newest session of this directory
     #[arg(short, long = "continue")]
     continue_newest: bool,
-    /// Go on with a session; the beginning of its id will do
+    /// Continue a session; a unique prefix of its ID is enough
     #[arg(short, long, value_name = "ID", conflicts_with = "continue_newest")]
     resume: Option<String>,
-    /// With --continue or --resume: leave that session as it is and go on in a copy
+    /// With --continue or --resume: leave that session unchanged and continue in a copy
     #[arg(long)]
     fork_session: bool,
-    /// Where everything is kept, sqlite:PATH or postgres://USER@HOST/DATABASE [default: posse.db in posse's home]
+    /// Store to use, sqlite:PATH or postgres://USER@HOST/DATABASE [default: posse.db in posse's
+    /// home]
     #[arg(long, value_name = "STORE", value_parser = crate::config::store::StoreParser)]
     pub(crate) store: Option<crate::config::store::StoreLocation>,
 }

@@ -15,25 +15,25 @@ use crate::output::{print, say};
 /// Run a model server whose replies come from a script: no key, no network, no cost.
 ///
 /// It listens on 127.0.0.1 and speaks the Anthropic Messages API and OpenAI Chat Completions, as
-/// strictly as the real ones. Without SCRIPT it greets and echoes. docs/scripted-model.md is the
-/// manual of scripts.
+/// strictly as the real ones. Without SCRIPT it greets and echoes. See docs/scripted-model.md for
+/// the script format.
 #[derive(clap::Args)]
 pub(crate) struct ScriptedModelCommand {
-    /// The script, a TOML file
+    /// Script, a TOML file
     script: Option<PathBuf>,
-    /// The port; 0 takes any that is free
+    /// Port; 0 picks any free one
     #[arg(long, value_name = "N", default_value_t = 4141)]
     port: u16,
-    /// Take any request, hash its body and answer `ok`: for measuring clients
+    /// Accept any request, hash its body and answer `ok`: for benchmarking clients
     #[arg(long, conflicts_with = "script")]
     sink: bool,
     /// Instead of serving, send the conformance requests to URL and compare the answers
     #[arg(long, value_name = "URL", conflicts_with_all = ["script", "sink"])]
     conformance: Option<String>,
-    /// The model that conformance requests name
+    /// Model named in conformance requests
     #[arg(long, default_value = "claude-opus-5-5", requires = "conformance")]
     model: String,
-    /// One JSON line at the start (the URL), or one per conformance request
+    /// Print one JSON line at the start (the URL), or one per conformance request
     #[arg(long)]
     json: bool,
 }

@@ -8,7 +8,7 @@ use std::process::ExitCode;
 
 use crate::config::store::StoreArgs;
 
-/// Look at the sessions that posse has kept.
+/// Show stored sessions.
 #[derive(clap::Args)]
 #[command(arg_required_else_help = true)]
 pub(crate) struct SessionsCommand {

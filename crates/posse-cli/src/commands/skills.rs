@@ -9,7 +9,7 @@ use std::process::ExitCode;
 use crate::config::environment;
 use crate::definitions::skills::SkillSources;
 
-/// Look at the skills and commands that can be called here.
+/// Show the skills and commands that can be called here.
 #[derive(clap::Args)]
 #[command(arg_required_else_help = true)]
 pub(crate) struct SkillsCommand {

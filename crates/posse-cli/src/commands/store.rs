@@ -13,7 +13,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use crate::config::store::{StoreArgs, StoreLocation};
 use crate::config::store_choice::{meant_store, there};
 
-/// Look after the store in which everything is kept.
+/// Maintain the store.
 #[derive(clap::Args)]
 #[command(arg_required_else_help = true)]
 pub(crate) struct StoreCommand {

@@ -18,7 +18,7 @@ use crate::select::sessions;
 use crate::select::tasks::list_of;
 use crate::select::{team_choice, teams};
 
-/// Look at what is to be done, and change it.
+/// Show and change tasks.
 #[derive(clap::Args)]
 #[command(arg_required_else_help = true)]
 pub(crate) struct TaskCommand {
@@ -41,11 +41,12 @@ enum TaskSubcommand {
 /// Which list of tasks.
 #[derive(Clone, Debug, clap::Args)]
 struct TaskListArgs {
-    /// The list of this team [default: the session's own]
-    #[arg(long, global = true, value_name = "NAME", help_heading = "Which list")]
+    /// Use the list of this team [default: the session's own]
+    #[arg(long, global = true, value_name = "NAME", help_heading = "Task list")]
     team: Option<Name>,
-    /// Of this session; the beginning of its id will do [default: the one of this directory used last]
-    #[arg(long, global = true, value_name = "ID", help_heading = "Which list")]
+    /// Session to use; a unique prefix of its ID is enough [default: the last one used in this
+    /// directory]
+    #[arg(long, global = true, value_name = "ID", help_heading = "Task list")]
     session: Option<String>,
 }
 

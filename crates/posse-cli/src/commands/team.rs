@@ -19,7 +19,7 @@ use std::process::ExitCode;
 
 use crate::config::store::StoreArgs;
 
-/// Have teams work, look at them, talk to their members, and take them elsewhere.
+/// Run teams, show them, talk to their members, and export and import them.
 #[derive(clap::Args)]
 #[command(arg_required_else_help = true)]
 pub(crate) struct TeamCommand {

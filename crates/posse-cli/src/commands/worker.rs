@@ -9,20 +9,21 @@ use crate::config::store::StoreArgs;
 use crate::error::Advised;
 use crate::headless::worker::{WorkerConfig, serve};
 
-/// Have members of teams work here that other processes lead, on this machine or on others.
+/// Host members of teams that other processes lead, on this machine or on others.
 ///
-/// `--team-backend worker` raises members for workers. A worker takes whoever nobody has, and goes on with whom
-/// another had that has died. What they work on must be here as it is where the lead is. Ctrl-C or SIGTERM ends it:
-/// what it has is given back, and others go on with it.
+/// `--team-backend worker` leaves members to workers. A worker takes members that no process hosts,
+/// and continues those of a process that has died. The files they work on must be here as they are
+/// where the lead is. Ctrl-C or SIGTERM ends the worker: it releases its members, and others
+/// continue them.
 #[derive(clap::Args)]
 pub(crate) struct WorkerCommand {
-    /// Only members of this team; can be said several times [default: any team of the store]
+    /// Host only members of this team; can be repeated [default: any team of the store]
     #[arg(long, value_name = "NAME")]
     team: Vec<Name>,
-    /// Have no more than so many members at once
+    /// Maximum number of members at once
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     max: Option<u32>,
-    /// One JSON object per line
+    /// Print one JSON object per line
     #[arg(long)]
     json: bool,
     #[command(flatten)]

@@ -10,7 +10,7 @@ use std::process::ExitCode;
 use posse_tools::{Found, GitWorktrees};
 use serde_json::{Value, json};
 
-/// Look at the git worktrees of agents, and remove them.
+/// List and remove git worktrees of agents.
 #[derive(clap::Args)]
 #[command(arg_required_else_help = true)]
 pub(crate) struct WorktreesCommand {

@@ -13,7 +13,8 @@ pub(crate) use self::server::{AddressError, DatabaseServer};
 /// The flag of every command that opens a store.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub(crate) struct StoreArgs {
-    /// Where everything is kept, sqlite:PATH or postgres://USER@HOST/DATABASE [default: posse.db in posse's home]
+    /// Store to use, sqlite:PATH or postgres://USER@HOST/DATABASE [default: posse.db in posse's
+    /// home]
     #[arg(long, global = true, value_name = "STORE", value_parser = StoreParser, help_heading = "Store")]
     pub(crate) store: Option<StoreLocation>,
 }

@@ -13,7 +13,7 @@ use crate::output::tame;
 /// A member, as people name one.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct MemberArgs {
-    /// The member: its name, or name@team
+    /// Member, as name or name@team
     #[arg(value_name = "MEMBER")]
     pub(crate) member: String,
     #[command(flatten)]
@@ -23,7 +23,7 @@ pub(crate) struct MemberArgs {
 /// A team, if there is more than one.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct TeamArgs {
-    /// The team it belongs to [default: the only one]
+    /// Team it belongs to [default: the only one]
     #[arg(long, value_name = "NAME")]
     pub(crate) team: Option<Name>,
     #[command(flatten)]

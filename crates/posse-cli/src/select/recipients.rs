@@ -10,11 +10,12 @@ use crate::output::tame;
 /// Among whom names are looked for.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct RecipientArgs {
-    /// The members of this team
-    #[arg(long, global = true, value_name = "NAME", help_heading = "Among whom")]
+    /// Look among the members of this team
+    #[arg(long, global = true, value_name = "NAME", help_heading = "Recipients")]
     pub(crate) team: Option<Name>,
-    /// Of this session; the beginning of its id will do [default: the one of this directory used last]
-    #[arg(long, global = true, value_name = "ID", help_heading = "Among whom")]
+    /// Session to look in; a unique prefix of its ID is enough [default: the last one used in this
+    /// directory]
+    #[arg(long, global = true, value_name = "ID", help_heading = "Recipients")]
     pub(crate) session: Option<String>,
 }
 

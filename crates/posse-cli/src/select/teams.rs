@@ -9,7 +9,7 @@ use super::team_choice::{is_called, is_led, nearest, only};
 /// Which session's team, where several have one of that name.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub(crate) struct SessionArg {
-    /// The session it belongs to; the beginning of its id will do
+    /// Session it belongs to; a unique prefix of its ID is enough
     #[arg(long, value_name = "ID")]
     pub(crate) session: Option<String>,
 }

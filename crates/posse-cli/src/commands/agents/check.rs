@@ -6,15 +6,15 @@ use std::process::ExitCode;
 use crate::definitions::AgentSources;
 use crate::present::definitions;
 
-/// Check definitions of agents: `file:line: error: reason`, a line each.
+/// Check agent definitions: `file:line: error: reason`, one per line.
 ///
-/// An error keeps a definition from being loaded, a warning changes what it means, a note is good to know.
-/// Exits with 1 if there are errors.
+/// An error prevents a definition from loading, a warning changes what it means, a note is for
+/// information. Exits with 1 if there are errors.
 #[derive(clap::Args)]
 pub(super) struct CheckAgents {
-    /// Files and directories; without any, all that are looked at here
+    /// Files and directories to check [default: all that posse reads here]
     paths: Vec<PathBuf>,
-    /// One JSON object
+    /// Print one JSON object
     #[arg(long)]
     json: bool,
 }

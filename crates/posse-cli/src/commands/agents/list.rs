@@ -22,13 +22,13 @@ const COLUMNS: [Column; 5] = [
 /// What is shown before the description if what does not count is shown as well.
 const SHADOWED: Column = needed("SHADOWED BY");
 
-/// List the types of agents that can be started here.
+/// List the agent types that can be started here.
 #[derive(clap::Args)]
 pub(super) struct ListAgents {
-    /// Also those that another of the same name stands before
+    /// Include those overridden by another of the same name
     #[arg(long)]
     all: bool,
-    /// One JSON object per type
+    /// Print one JSON object per type
     #[arg(long)]
     json: bool,
 }

@@ -15,22 +15,22 @@ use crate::output::{json_line, print};
 const TEMPLATE: &str = include_str!("new.md");
 const DESCRIPTION: &str = "Say here when to use it, and what to tell it.";
 
-/// Write a definition of agents to begin with.
+/// Write an initial agent definition.
 #[derive(clap::Args)]
 pub(super) struct NewAgent {
-    /// What the type is called
+    /// Name of the type
     #[arg(value_parser = name)]
     name: String,
     /// When to use it
     #[arg(long, value_name = "TEXT")]
     description: Option<String>,
-    /// For all your projects, not for this one
+    /// Write it for all your projects, not only this one
     #[arg(long)]
     user: bool,
-    /// The only tools it has, `Read,Grep` for one; without it, all
+    /// Tools it may use, such as `Read,Grep` [default: all]
     #[arg(long, value_name = "TOOLS", value_delimiter = ',')]
     tools: Vec<String>,
-    /// One JSON object
+    /// Print one JSON object
     #[arg(long)]
     json: bool,
 }

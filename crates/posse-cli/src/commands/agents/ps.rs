@@ -28,16 +28,17 @@ const COLUMNS: [Column; 8] = [
 /// What is shown of sub-agents, after the path.
 const OF_SUB_AGENTS: [Column; 2] = [spare("TYPE", 4), spare("NAME", 3)];
 
-/// List the agents that live processes hold now.
+/// List running agents.
 #[derive(clap::Args)]
 pub(super) struct ListLiveAgents {
-    /// Every agent of a session, held or not; without --session that of this directory used last
+    /// Include every agent of the session, running or not; without --session, of the last one used
+    /// in this directory
     #[arg(long)]
     all: bool,
-    /// Only those of this session; the beginning of its id will do
+    /// Show only agents of this session; a unique prefix of its ID is enough
     #[arg(long, value_name = "ID")]
     session: Option<String>,
-    /// One JSON object per agent
+    /// Print one JSON object per agent
     #[arg(long)]
     json: bool,
 }

@@ -10,12 +10,12 @@ use crate::definitions::{AgentSources, DefinitionEntry};
 use crate::output::{json_line, print, tame};
 use crate::present::definitions;
 
-/// Show a type of agents: where it is from, what it may, its prompt.
+/// Show an agent type: its source, its permissions and its prompt.
 #[derive(clap::Args)]
 pub(super) struct ShowAgent {
-    /// Its name; case does not matter
+    /// Its name, in upper or lower case
     name: String,
-    /// One JSON object
+    /// Print one JSON object
     #[arg(long)]
     json: bool,
 }

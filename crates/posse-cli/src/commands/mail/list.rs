@@ -28,24 +28,26 @@ const COLUMNS: [Column; 6] = [
     needed("SUMMARY"),
 ];
 
-/// List mail, the newest last: a team's, or that of a session's agents.
+/// List mail, newest last: a team's, or that of a session's agents.
 ///
-/// Mail waits until its agent has been shown it. Looking changes nothing. Each is in the colour of its sender.
+/// Mail waits until its agent has read it. Listing changes nothing. Each message has the colour of
+/// its sender.
 #[derive(clap::Args)]
 pub(super) struct ListMail {
-    /// Only what this one got: a name, name@team, the beginning of an agent's id, or a path like /main
+    /// List only mail to this recipient: a name, name@team, a prefix of an agent's ID, or a path
+    /// like /main
     #[arg(long, value_name = "NAME")]
     to: Option<String>,
-    /// Only what has not been shown yet
+    /// List only unread mail
     #[arg(long)]
     waiting: bool,
-    /// At most so many, the newest [default: 20; with --json all]
+    /// Maximum number to list, the newest [default: 20; with --json all]
     #[arg(short = 'n', long, value_name = "N")]
     limit: Option<usize>,
-    /// With the texts
+    /// Show the texts
     #[arg(short, long)]
     verbose: bool,
-    /// One JSON object per message, with its text
+    /// Print one JSON object per message, with its text
     #[arg(long)]
     json: bool,
 }

@@ -17,20 +17,21 @@ use crate::select::tasks::operate;
 /// The longest summary that is made from a text.
 const SUMMARY: usize = 80;
 
-/// Send agents something, from you.
+/// Send mail to agents, from you.
 ///
-/// Who works reads it between two tool calls; for others it waits until their session goes on.
+/// A working agent reads it between two tool calls; for others it waits until their session
+/// continues.
 #[derive(clap::Args)]
 pub(super) struct SendMail {
-    /// Who gets it: the name of a member or a sub-agent, name@team, the beginning of an agent's id, a path like /main, or '*' for
-    /// all of a team
+    /// Recipient: the name of a member or a sub-agent, name@team, a prefix of an agent's ID, a path
+    /// like /main, or '*' for a whole team
     to: String,
-    /// What to say; `-` reads it from standard input
+    /// Text; `-` reads it from standard input
     text: String,
-    /// In a few words, for lists [default: its first line]
+    /// Summary in a few words, for lists [default: its first line]
     #[arg(long, value_name = "TEXT")]
     summary: Option<String>,
-    /// One JSON object per recipient
+    /// Print one JSON object per recipient
     #[arg(long)]
     json: bool,
 }

@@ -13,10 +13,10 @@ use crate::select::sessions;
 
 /// Write a session as JSON, one line per entry.
 ///
-/// Messages are given as they were sent to the model, byte for byte.
+/// Messages are written as they were sent to the model, byte for byte.
 #[derive(clap::Args)]
 pub(super) struct ExportSession {
-    /// The session; the beginning of its id will do [default: the one of this directory used last]
+    /// Session; a unique prefix of its ID is enough [default: the last one used in this directory]
     id: Option<String>,
     /// Write to a file instead of standard output
     #[arg(short, long, value_name = "FILE")]

@@ -16,16 +16,16 @@ const SHOWN: usize = 20;
 /// How wide a terminal must be to show entries and cost.
 const WITH_FIGURES: usize = 64;
 
-/// List sessions, the one used last first.
+/// List sessions, the last used first.
 #[derive(clap::Args)]
 pub(super) struct ListSessions {
-    /// Those of all directories, not only of this one
+    /// List sessions of all directories, not only of this one
     #[arg(long)]
     all: bool,
-    /// At most so many [default: 20; with --json all]
+    /// Maximum number to list [default: 20; with --json all]
     #[arg(short, value_name = "N")]
     number: Option<usize>,
-    /// One JSON object per session
+    /// Print one JSON object per session
     #[arg(long)]
     json: bool,
 }

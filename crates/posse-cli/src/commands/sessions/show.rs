@@ -12,14 +12,14 @@ use crate::present::entries;
 use crate::present::sessions::{cost, object, state};
 use crate::select::sessions;
 
-/// Show what was said and done in a session.
+/// Show the transcript of a session.
 ///
-/// Long inputs and answers are shortened; `posse sessions export` gives everything.
+/// Long inputs and answers are shortened; `posse sessions export` writes everything.
 #[derive(clap::Args)]
 pub(super) struct ShowSession {
-    /// The session; the beginning of its id will do [default: the one of this directory used last]
+    /// Session; a unique prefix of its ID is enough [default: the last one used in this directory]
     id: Option<String>,
-    /// One JSON object, with everything
+    /// Print one JSON object, with everything
     #[arg(long)]
     json: bool,
 }

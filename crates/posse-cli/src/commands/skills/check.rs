@@ -6,15 +6,15 @@ use std::process::ExitCode;
 use crate::definitions::skills::SkillSources;
 use crate::present::definitions;
 
-/// Check skills and commands: `file:line: error: reason`, a line each.
+/// Check skills and commands: `file:line: error: reason`, one per line.
 ///
-/// An error keeps a skill from being loaded, a warning changes what it means, a note is good to know. Exits with 1
-/// if there are errors.
+/// An error prevents a skill from loading, a warning changes what it means, a note is for
+/// information. Exits with 1 if there are errors.
 #[derive(clap::Args)]
 pub(super) struct CheckSkills {
-    /// Files and directories; without any, all that are looked at here
+    /// Files and directories to check [default: all that posse reads here]
     paths: Vec<PathBuf>,
-    /// One JSON object
+    /// Print one JSON object
     #[arg(long)]
     json: bool,
 }

@@ -23,10 +23,10 @@ const COLUMNS: [Column; 4] = [
 /// List the skills and commands that can be called here.
 #[derive(clap::Args)]
 pub(super) struct ListSkills {
-    /// Also those that another of the same name stands before
+    /// Include those overridden by another of the same name
     #[arg(long)]
     all: bool,
-    /// One JSON object per skill
+    /// Print one JSON object per skill
     #[arg(long)]
     json: bool,
 }

@@ -11,12 +11,12 @@ use crate::definitions::skills::SkillSources;
 use crate::output::{json_line, print, tame};
 use crate::present::definitions;
 
-/// Show a skill: where it is from, what it may, its instructions.
+/// Show a skill: its source, its permissions and its instructions.
 #[derive(clap::Args)]
 pub(super) struct ShowSkill {
-    /// Its name; case does not matter
+    /// Its name, in upper or lower case
     name: String,
-    /// One JSON object
+    /// Print one JSON object
     #[arg(long)]
     json: bool,
 }

@@ -16,15 +16,15 @@ use crate::output::{json_line, print, say, say_to_person, tame};
 /// How often a copy that is to be given up is told so.
 const AGAIN: Duration = Duration::from_millis(20);
 
-/// Copy the store into a new file, as it is at one moment, while others work.
+/// Copy the store into a new file, as it is at one moment, while others use it.
 ///
-/// The copy of a file is a store itself: `--store sqlite:FILE` looks into it. A server is copied by PostgreSQL's
-/// own pg_dump, and `pg_restore` makes it anew.
+/// The copy of a file is itself a store: open it with `--store sqlite:FILE`. A server is copied
+/// with PostgreSQL's own pg_dump; `pg_restore` restores it.
 #[derive(clap::Args)]
 pub(super) struct BackUpStore {
-    /// The copy; it must not be there yet
+    /// File to create; it must not exist
     file: PathBuf,
-    /// One JSON object
+    /// Print one JSON object
     #[arg(long)]
     json: bool,
 }

@@ -10,15 +10,15 @@ use crate::config::store::StoreLocation;
 use crate::error::FAILED;
 use crate::output::{json_line, print, say_to_person, tame};
 
-/// Check that everything is what was written.
+/// Check the store for damage.
 ///
-/// A file: all that SQLite itself can verify. Transcripts: every entry against the chain of checksums it
-/// was written with, and what agents have in common against its hash. The rest has no checksums: of agents,
-/// forks, mail, tasks and teams it is checked that what is counted and named is there. Others can work
-/// meanwhile. Exits with 1 if something is wrong, and lists it, a line each.
+/// A file: all that SQLite itself can verify. Transcripts: every entry against its chain of
+/// checksums, and what agents share against its hash. The rest has no checksums: for agents, forks,
+/// mail, tasks and teams, counts and references are checked. Others can use the store meanwhile. If
+/// something is wrong, lists it, one problem per line, and exits with 1.
 #[derive(clap::Args)]
 pub(super) struct CheckStore {
-    /// One JSON object
+    /// Print one JSON object
     #[arg(long)]
     json: bool,
 }

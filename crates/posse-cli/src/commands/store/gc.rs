@@ -11,19 +11,20 @@ use crate::output::count;
 use crate::output::time::{age, moment, now_ms};
 use crate::output::{json_line, print, say_to_person, tame};
 
-/// Remove sessions and teams that nobody has used for long.
+/// Remove sessions and teams that have not been used for a long time.
 ///
-/// A session goes with all of its agents, forks and teams, and only if none of them was used since and no
-/// live process holds one. Others can work meanwhile. A file does not shrink; what is free is used again.
+/// A session is removed with all its agents, forks and teams, but only if none of them was used
+/// since and no process hosts one. Others can use the store meanwhile. A file does not shrink; free
+/// space is reused.
 #[derive(clap::Args)]
 pub(super) struct CollectGarbage {
-    /// Not used for so long, in seconds, minutes, hours, days or weeks: 90m, 12h, 30d, 8w
+    /// Time since last use, in seconds, minutes, hours, days or weeks: 90m, 12h, 30d, 8w
     #[arg(long, value_name = "AGE", default_value = "30d", value_parser = milliseconds)]
     older_than: i64,
-    /// Remove nothing, and list what would go
+    /// Remove nothing, and list what would be removed
     #[arg(long)]
     dry_run: bool,
-    /// One JSON object
+    /// Print one JSON object
     #[arg(long)]
     json: bool,
 }

@@ -12,15 +12,15 @@ use crate::output::{json_line, print};
 
 /// Bring an older store up to date.
 ///
-/// A file is brought up to date by every command that opens it; this one says from which version to which. On a server
-/// only this command does it, since others may use it with an older posse: they can go on. `--contract` ends that. A
-/// newer store is never changed.
+/// Every command that opens a file updates it; this one reports the versions. On a server only this
+/// command updates the store, because others may use it with an older posse, which continues to
+/// work. `--contract` ends that. A newer store is never changed.
 #[derive(clap::Args)]
 pub(super) struct MigrateStore {
     /// On a server: also remove what only older versions of posse need. They cannot use it after that
     #[arg(long)]
     contract: bool,
-    /// One JSON object
+    /// Print one JSON object
     #[arg(long)]
     json: bool,
 }

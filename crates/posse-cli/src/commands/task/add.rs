@@ -15,28 +15,28 @@ use crate::select::tasks::operate;
 /// Add a task to the end of the list.
 #[derive(clap::Args)]
 pub(super) struct AddTask {
-    /// What is to be done, in a line
+    /// What to do, in one line
     #[arg(value_parser = subject)]
     subject: String,
-    /// The same at length; `-` reads it from standard input
+    /// Full description; `-` reads it from standard input
     #[arg(long, value_name = "TEXT")]
     description: Option<String>,
-    /// The subject while it is being done: "Fixing the parser"
+    /// Subject while it is in progress: "Fixing the parser"
     #[arg(long, value_name = "TEXT")]
     active_form: Option<String>,
-    /// What must be done before it: 1,2
+    /// Tasks that must be done first: 1,2
     #[arg(long, value_name = "IDS", value_delimiter = ',', value_parser = super::id)]
     blocked_by: Vec<TaskId>,
-    /// Who takes it by themselves: members whose role takes this word [default: anybody]
+    /// Role that may claim it: members whose role takes this word [default: anyone]
     #[arg(long, value_name = "WORD")]
     role: Option<String>,
-    /// A command that must pass before an agent can complete it: "cargo test"
+    /// Command that must pass before an agent can complete it: "cargo test"
     #[arg(long, value_name = "COMMAND")]
     check: Option<String>,
-    /// Something to keep with it, effort=3 for one; can be repeated
+    /// Data to keep with it, such as effort=3; can be repeated
     #[arg(long, value_name = "KEY=JSON", value_parser = metadata::pair)]
     metadata: Vec<(String, Value)>,
-    /// One JSON object: the task
+    /// Print one JSON object: the task
     #[arg(long)]
     json: bool,
 }

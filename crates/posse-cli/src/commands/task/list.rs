@@ -8,13 +8,13 @@ use posse_protocol::{ListId, TaskStatus};
 use crate::output::{json_line, print, say_to_person, width};
 use crate::present::tasks::{object, rows};
 
-/// List tasks by their numbers, without those that were deleted.
+/// List tasks by number, without deleted ones.
 #[derive(clap::Args)]
 pub(super) struct ListTasks {
-    /// Only those of this status
+    /// List only tasks with this status
     #[arg(long, value_name = "STATUS", value_parser = super::update::listed_status())]
     status: Option<TaskStatus>,
-    /// One JSON object per task
+    /// Print one JSON object per task
     #[arg(long)]
     json: bool,
 }

@@ -9,13 +9,13 @@ use crate::output::time::minute;
 use crate::output::{json_line, print, tame};
 use crate::present::tasks::{numbers, object};
 
-/// Show a task, also one that was deleted.
+/// Show a task, even a deleted one.
 #[derive(clap::Args)]
 pub(super) struct ShowTask {
     /// Its number
     #[arg(value_parser = super::id)]
     id: TaskId,
-    /// One JSON object
+    /// Print one JSON object
     #[arg(long)]
     json: bool,
 }

@@ -16,49 +16,49 @@ use crate::output::{json_line, print};
 use crate::present::tasks::{numbers, object};
 use crate::select::tasks::operate;
 
-/// Change a task. What is not named stays.
+/// Change a task. Fields that are not given stay as they are.
 #[derive(clap::Args)]
 pub(super) struct UpdateTask {
     /// Its number
     #[arg(value_parser = super::id)]
     id: TaskId,
-    /// What is to be done, in a line
+    /// What to do, in one line
     #[arg(long, value_name = "TEXT", value_parser = super::add::subject)]
     subject: Option<String>,
-    /// The same at length; `-` reads it from standard input
+    /// Full description; `-` reads it from standard input
     #[arg(long, value_name = "TEXT")]
     description: Option<String>,
-    /// The subject while it is being done; an empty one is none
+    /// Subject while it is in progress; empty for none
     #[arg(long, value_name = "TEXT")]
     active_form: Option<String>,
-    /// How far it is
+    /// Status
     #[arg(long, value_name = "STATUS", value_parser = any_status())]
     status: Option<TaskStatus>,
-    /// Who is to do it; in a team one of its members
+    /// Owner; in a team one of its members
     #[arg(long, value_name = "NAME")]
     owner: Option<String>,
-    /// Nobody is to do it; it is pending again if it was being done
+    /// Remove the owner; a task in progress becomes pending
     #[arg(long, conflicts_with = "owner")]
     no_owner: bool,
-    /// What it must wait for besides: 1,2
+    /// More tasks it must wait for: 1,2
     #[arg(long, value_name = "IDS", value_delimiter = ',', value_parser = super::id)]
     blocked_by: Vec<TaskId>,
-    /// What it need not wait for any more
+    /// Tasks it no longer has to wait for
     #[arg(long, value_name = "IDS", value_delimiter = ',', value_parser = super::id)]
     not_blocked_by: Vec<TaskId>,
-    /// Who takes it by themselves: members whose role takes this word; an empty one is anybody
+    /// Role that may claim it: members whose role takes this word; empty for anyone
     #[arg(long, value_name = "WORD")]
     role: Option<String>,
-    /// A command that must pass before an agent can complete it; an empty one is none
+    /// Command that must pass before an agent can complete it; empty for none
     #[arg(long, value_name = "COMMAND")]
     check: Option<String>,
-    /// Something to keep with it; null removes the key; can be repeated
+    /// Data to keep with it; null removes the key; can be repeated
     #[arg(long, value_name = "KEY=JSON", value_parser = metadata::pair)]
     metadata: Vec<(String, Value)>,
-    /// Only if it is still at this version; `posse task show` tells it
+    /// Change it only if it is still at this version; `posse task show` shows it
     #[arg(long, value_name = "N")]
     if_version: Option<u64>,
-    /// One JSON object: the task as it is then
+    /// Print one JSON object: the changed task
     #[arg(long)]
     json: bool,
 }

@@ -30,20 +30,20 @@ const OFTEN: Duration = Duration::from_millis(250);
 /// How many entries are shown at first.
 const TAIL: usize = 12;
 
-/// Look on while a member works, and talk to it.
+/// Watch a member work, and talk to it.
 ///
-/// Shows the end of what it has said and done, and what follows, from any terminal and whichever process runs it: the
-/// store is looked into four times a second. Lines that you type go to it as your own words. `/interrupt`, `/stop`,
-/// `/approve [REQUEST] [TEXT]` and `/reject [REQUEST] TEXT` do what the commands of these names do. Ctrl-D or Ctrl-C
-/// leaves, and changes nothing.
+/// Shows the end of its transcript and follows it, from any terminal and whatever process hosts it:
+/// the store is polled four times a second. Lines you type go to it as messages from you.
+/// `/interrupt`, `/stop`, `/approve [REQUEST] [TEXT]` and `/reject [REQUEST] TEXT` work like the
+/// commands of these names. Ctrl-D or Ctrl-C detaches and changes nothing.
 #[derive(clap::Args)]
 pub(super) struct AttachMember {
     #[command(flatten)]
     who: MemberArgs,
-    /// Show what there is and end; so it is where no person types
+    /// Show the transcript so far and exit; the default without a terminal
     #[arg(long)]
     once: bool,
-    /// One JSON object per entry
+    /// Print one JSON object per entry
     #[arg(long)]
     json: bool,
 }

@@ -10,14 +10,15 @@ use crate::definitions::teams::about;
 use crate::error::Advised;
 use crate::present::definitions::report;
 
-/// Check declarations of teams: `file:line: error: reason`, a line each.
+/// Check team declarations: `file:line: error: reason`, one per line.
 ///
-/// An error keeps a team from being run, a warning changes what it means. Exits with 1 if there are errors.
+/// An error prevents a team from running, a warning changes what it means. Exits with 1 if there
+/// are errors.
 #[derive(clap::Args)]
 pub(super) struct CheckTeams {
-    /// The team; without one, all that are declared here
+    /// Team to check [default: all that are declared here]
     name: Option<Name>,
-    /// One JSON object
+    /// Print one JSON object
     #[arg(long)]
     json: bool,
 }

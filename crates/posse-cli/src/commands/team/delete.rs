@@ -10,16 +10,16 @@ use super::signal::told;
 use crate::select::tasks::operate;
 use crate::select::teams;
 
-/// Remove a team with its mail, its tasks and its notes. What its members have said and done stays, as sessions.
+/// Remove a team with its mail, tasks and notes. The transcripts of its members stay, as sessions.
 ///
-/// Refused while a process has a member of it.
+/// Refused while a process hosts one of its members.
 #[derive(clap::Args)]
 pub(super) struct DeleteTeam {
-    /// The team
+    /// Team to remove
     name: Name,
     #[command(flatten)]
     session: teams::SessionArg,
-    /// One JSON object
+    /// Print one JSON object
     #[arg(long)]
     json: bool,
 }

@@ -13,21 +13,21 @@ use crate::select::teams;
 
 /// Write a team as files that can be read, compared and imported again.
 ///
-/// config.json tells who belongs to it, tasks/N.json what is to be done, inboxes/NAME.json what each was
-/// sent, notes/NAME.md what was noted. Two exports of the same state are the same to the byte. A directory
-/// that holds an earlier export is brought up to date, also one that was broken off; anything else in it is
-/// left alone. Inboxes are for your eyes only (mode 0600).
+/// config.json lists the members, tasks/N.json has the tasks, inboxes/NAME.json the mail of each
+/// member, notes/NAME.md the notes. Two exports of the same state are identical byte for byte. An
+/// earlier export in the directory, even an incomplete one, is updated; other files in it are left
+/// alone. Only you can read the inboxes (mode 0600).
 #[derive(clap::Args)]
 pub(super) struct ExportTeam {
-    /// Where to; it is made if it is missing
+    /// Directory to write to; created if missing
     #[arg(value_name = "DIR")]
     directory: PathBuf,
-    /// The team [default: the only one]
+    /// Team to export [default: the only one]
     #[arg(long, value_name = "NAME")]
     team: Option<Name>,
     #[command(flatten)]
     session: teams::SessionArg,
-    /// One JSON object: what was written
+    /// Print one JSON object: what was written
     #[arg(long)]
     json: bool,
 }

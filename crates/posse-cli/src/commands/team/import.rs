@@ -16,17 +16,17 @@ use crate::error::Advised;
 use crate::output::time::now_ms;
 use crate::output::{count, json_line, print, say, say_to_person, tame};
 
-/// Bring in a team from files: an export of posse, or a team's directory with its config.json, inboxes and
-/// tasks.
+/// Import a team from files: an export of posse, or a team's directory with its config.json,
+/// inboxes and tasks.
 ///
-/// All of it is checked before anything is written. Tasks that were being done are pending. Members have no
-/// transcripts, and do not run.
+/// Everything is checked before anything is written. Tasks in progress become pending. Members have
+/// no transcripts and do not run.
 #[derive(clap::Args)]
 pub(super) struct ImportTeam {
-    /// The directory with config.json
+    /// Directory with config.json
     #[arg(value_name = "DIR")]
     directory: PathBuf,
-    /// One JSON object: what was imported
+    /// Print one JSON object: what was imported
     #[arg(long)]
     json: bool,
 }

@@ -10,17 +10,17 @@ use crate::config::store::StoreArgs;
 use crate::headless::pane::{JoinTarget, join};
 use crate::select::teams::{self, SessionArg};
 
-/// Have members of a team work in this process: one, or all that no other process has.
+/// Host members of a team in this process: one, or all that no other process hosts.
 ///
-/// What they do is shown; what is typed goes to the member if there is but one. When this process ends the
-/// process of the lead goes on with them.
+/// Shows what they do; if there is only one member, the lines you type go to it. When this process
+/// ends, the lead's process continues them.
 #[derive(clap::Args)]
 pub(crate) struct JoinTeam {
-    /// The team whose free members are hosted
+    /// Team whose free members to host
     team: Option<Name>,
     #[command(flatten)]
     session: SessionArg,
-    /// Only this member
+    /// Host only this member
     #[arg(long, value_name = "ID", requires = "session", conflicts_with = "team")]
     member: Option<AgentId>,
     #[command(flatten)]

@@ -24,16 +24,16 @@ const COLUMNS: [Column; 6] = [
     spare("DESCRIPTION", 1),
 ];
 
-/// List teams, the newest first.
+/// List teams, newest first.
 #[derive(clap::Args)]
 pub(super) struct ListTeams {
-    /// At most so many [default: 20; with --json all]
+    /// Maximum number to list [default: 20; with --json all]
     #[arg(short, value_name = "N")]
     number: Option<usize>,
-    /// Those that can be run here: what is declared in .posse/teams
+    /// List the teams declared in .posse/teams, which can be run here
     #[arg(long, conflicts_with = "number")]
     declared: bool,
-    /// One JSON object per team
+    /// Print one JSON object per team
     #[arg(long)]
     json: bool,
 }

@@ -25,29 +25,30 @@ const COLUMNS: [Column; 6] = [
     needed("TEXT"),
 ];
 
-/// List what waits for a yes or no in a team: plans, and shutdowns.
+/// List open requests of a team: plans and shutdowns.
 #[derive(clap::Args)]
 pub(super) struct ListRequests {
     #[command(flatten)]
     place: TeamArgs,
-    /// With the texts, plans for one
+    /// Show the texts, such as plans
     #[arg(short, long)]
     verbose: bool,
-    /// One JSON object per request
+    /// Print one JSON object per request
     #[arg(long)]
     json: bool,
 }
 
-/// Say yes to a plan: it is carried out.
+/// Approve a plan: the member carries it out.
 ///
-/// Whether it ends a member says itself; `posse team stop MEMBER --force` does not ask.
+/// Only the member itself answers a shutdown request; `posse team stop MEMBER --force` does not
+/// ask.
 #[derive(clap::Args)]
 pub(super) struct ApproveRequest {
     #[command(flatten)]
     answer: AnswerArgs,
 }
 
-/// Say no to a plan, and what should be different.
+/// Reject a plan, and say what to change.
 #[derive(clap::Args)]
 pub(super) struct RejectRequest {
     #[command(flatten)]
@@ -56,14 +57,14 @@ pub(super) struct RejectRequest {
 
 #[derive(clap::Args)]
 struct AnswerArgs {
-    /// The request; the beginning of its id will do
+    /// Request; a unique prefix of its ID is enough
     #[arg(value_name = "REQUEST")]
     id: String,
-    /// Why, or what should be different
+    /// Reason, or what to change
     text: Option<String>,
     #[command(flatten)]
     place: TeamArgs,
-    /// One JSON object
+    /// Print one JSON object
     #[arg(long)]
     json: bool,
 }

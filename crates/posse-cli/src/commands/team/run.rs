@@ -22,16 +22,18 @@ use posse_port::closest;
 /// The command, for complaints.
 const PATH: [&str; 2] = ["team", "run"];
 
-/// Have a declared team work towards a goal, and print what its lead says at last.
+/// Run a declared team towards a goal, and print its lead's last answer.
 ///
-/// `.posse/teams/NAME.toml` says who is in it and what it begins with. While it works, stderr tells who does what.
+/// `.posse/teams/NAME.toml` declares its members and its first tasks. While it works, stderr shows
+/// who does what.
 #[derive(clap::Args)]
 pub(super) struct RunTeam {
-    /// The team
+    /// Team to run
     name: Name,
-    /// What it is to reach; without it, or with `-`, it is read from standard input
+    /// Goal of the team; without it, or with `-`, it is read from standard input
     goal: Option<String>,
-    /// Go on with the team of a session, whose id may be shortened [default: the newest of this directory]
+    /// Continue the team of a session; a unique prefix of its ID is enough [default: the newest of
+    /// this directory]
     #[arg(short, long, value_name = "ID", num_args = 0..=1)]
     resume: Option<Option<String>>,
     #[command(flatten)]

@@ -28,17 +28,17 @@ const COLUMNS: [Column; 8] = [
     spare("TASK", 1),
 ];
 
-/// Show a team: its members, what is to be done, what waits for a yes or no, its notes.
+/// Show a team: its members, tasks, open requests and notes.
 #[derive(clap::Args)]
 pub(super) struct ShowTeam {
-    /// The team [default: the only one]
+    /// Team to show [default: the only one]
     name: Option<Name>,
     #[command(flatten)]
     session: teams::SessionArg,
-    /// With the texts of its notes
+    /// Show the texts of its notes
     #[arg(short, long)]
     verbose: bool,
-    /// One JSON object, with everything
+    /// Print one JSON object, with everything
     #[arg(long)]
     json: bool,
 }

@@ -12,31 +12,31 @@ use crate::output::{json_line, print};
 use crate::select::members::{ChosenMember, MemberArgs};
 use crate::select::tasks::operate;
 
-/// Have a member stop what it does; it stays in the team, and waits for more.
+/// Interrupt a member; it stays in the team and waits for more work.
 #[derive(clap::Args)]
 pub(super) struct InterruptMember {
     #[command(flatten)]
     who: MemberArgs,
-    /// One JSON object
+    /// Print one JSON object
     #[arg(long)]
     json: bool,
 }
 
-/// Ask a member to end; with --force it ends at once.
+/// Ask a member to shut down; with --force it ends at once.
 ///
-/// It is asked as its lead would ask it: it says yes, and leaves the team, or no and why. `posse team requests` shows
-/// whether it has answered.
+/// The member is asked as its lead would ask it: it agrees and leaves the team, or declines and
+/// says why. `posse team requests` shows whether it has answered.
 #[derive(clap::Args)]
 pub(super) struct StopMember {
     #[command(flatten)]
     who: MemberArgs,
-    /// Why, for the member
+    /// Reason to give to the member
     #[arg(long, value_name = "TEXT", conflicts_with = "force")]
     reason: Option<String>,
-    /// Do not ask: what it does is broken off, and its tasks are open again
+    /// Do not ask: its work is aborted, and its tasks are open again
     #[arg(long)]
     force: bool,
-    /// One JSON object
+    /// Print one JSON object
     #[arg(long)]
     json: bool,
 }

@@ -13,19 +13,19 @@ use crate::present::sessions::short;
 /// How many candidates are named.
 const NAMED: usize = 8;
 
-/// Remove worktrees whose agents are gone.
+/// Remove worktrees whose agents have ended.
 ///
-/// Without ids: all that hold nothing; of the others it is told what they hold. With ids: those, unless
-/// something would be lost. The worktree of an agent at work stays in any case.
+/// Without IDs, removes all that hold no work and reports what the others hold. With IDs, removes
+/// those unless work would be lost. The worktree of a running agent is never removed.
 #[derive(clap::Args)]
 pub(super) struct CleanWorktrees {
-    /// Which; the beginnings of their agents' ids will do
+    /// Worktrees to remove; a unique prefix of each agent's ID is enough
     #[arg(value_name = "ID")]
     ids: Vec<String>,
-    /// With all that is in them, committed or not
+    /// Discard all work in them, committed or not
     #[arg(long, requires = "ids")]
     discard: bool,
-    /// One JSON object per worktree
+    /// Print one JSON object per worktree
     #[arg(long)]
     json: bool,
 }

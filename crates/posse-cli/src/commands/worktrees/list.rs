@@ -26,17 +26,17 @@ const ADVICE: &str = "\n\
                       to remove empty worktrees: posse worktrees clean; others: posse worktrees \
                       clean ID --discard\n";
 
-/// List the worktrees of agents, the newest last.
+/// List the worktrees of agents, newest last.
 ///
-/// One is live while a process has its agent at work in it. When that has ended it is removed if nothing
-/// would be lost, else kept. One that is left holds nothing, and its process died: it will be removed when
-/// posse starts next.
+/// A worktree is live while its agent runs in it. When the agent ends, the worktree is removed if
+/// nothing would be lost, and kept otherwise. A worktree that is left holds nothing, and its
+/// process died: posse removes it at the next start.
 #[derive(clap::Args)]
 pub(super) struct ListWorktrees {
-    /// Only those of the repository that this directory lies in
+    /// List only worktrees of this directory's repository
     #[arg(long)]
     here: bool,
-    /// One JSON object per worktree
+    /// Print one JSON object per worktree
     #[arg(long)]
     json: bool,
 }

@@ -20,11 +20,11 @@ pub(crate) enum Backend {
     /// In the process that starts them.
     #[default]
     InProcess,
-    /// Each in a pane of the tmux that posse is started in.
+    /// Each in a pane of the tmux that posse runs in.
     Tmux,
-    /// Each in what `teams.paneCommand` opens.
+    /// Each in a pane opened by `teams.paneCommand`.
     Command,
-    /// In whichever `posse worker` takes them.
+    /// In any `posse worker` that takes them.
     Worker,
 }
 
