@@ -77,7 +77,7 @@ pub(crate) fn no_such_command(command: &mut Command, arguments: &[String]) -> Op
         return None;
     }
     let meant = closest(word, &names).map_or_else(
-        || "; a prompt wants -p".to_owned(),
+        || "; a prompt needs -p".to_owned(),
         |name| format!(" (did you mean `{name}`? a prompt needs -p)"),
     );
     Some(command.error(
@@ -111,7 +111,7 @@ mod tests {
         assert!(
             complaint("posse|frobnicate")
                 .unwrap()
-                .contains("a prompt wants -p")
+                .contains("a prompt needs -p")
         );
         for line in [
             "posse",

@@ -105,7 +105,7 @@ pub(crate) fn only(teams: Vec<Team>, name: Option<&Name>) -> Result<Team, Advise
                     .map(|place| place.display().to_string())
                     .unwrap_or_default();
                 let state = if is_held(team) {
-                    "at work"
+                    "running"
                 } else {
                     "not running"
                 };

@@ -135,7 +135,7 @@ fn a_type_is_shown_with_all_that_it_has() {
     let shown = stdout(&output);
     for part in [
         "reviewer\nlooks\n\nfrom                project: .posse/agents/reviewer.md\n",
-        "stands before       /",
+        "shadows             /",
         "tools               Read, Grep\n",
         "isolation           worktree\n",
         "maxTurns            7\n",

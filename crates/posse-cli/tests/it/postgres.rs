@@ -37,7 +37,7 @@ fn sessions_are_kept_on_a_server_and_looked_after() {
     let id = session["session_id"].as_str().unwrap();
     succeed(&project, url, &["-p", "and more", "--resume", id]);
     assert!(succeed(&project, url, &["sessions", "show", id]).contains("and more"));
-    assert!(succeed(&project, url, &["store", "check"]).contains("is whole: 1 agent"));
+    assert!(succeed(&project, url, &["store", "check"]).contains("is intact: 1 agent"));
     assert!(succeed(&project, url, &["store", "migrate"]).contains("is up to date"));
     assert!(succeed(&project, url, &["doctor"]).contains("answers"));
     // A copy, made anew in another database, is the same.
@@ -57,7 +57,7 @@ fn sessions_are_kept_on_a_server_and_looked_after() {
         succeed(&project, other.url(), &["sessions", "show", id, "--json"]),
         succeed(&project, url, &["sessions", "show", id, "--json"])
     );
-    assert!(succeed(&project, other.url(), &["store", "check"]).contains("is whole"));
+    assert!(succeed(&project, other.url(), &["store", "check"]).contains("is intact"));
     succeed(&project, url, &["store", "gc", "--older-than", "0s"]);
     assert_eq!(succeed(&project, url, &["sessions", "list", "--json"]), "");
 }

@@ -11,7 +11,7 @@ fn a_whole_store_is_said_to_be_whole() {
     succeed(&project, &["-p", "hello"]);
     let said = succeed(&project, &["store", "check"]);
     assert!(
-        said.ends_with("is whole: 1 agent, 2 entries, 1 team, 3 tasks, 1 message\n"),
+        said.ends_with("is intact: 1 agent, 2 entries, 1 team, 3 tasks, 1 message\n"),
         "{said}"
     );
     let [told] = &lines(&project, &["store", "check", "--json"])[..] else {
@@ -181,7 +181,7 @@ fn what_nobody_uses_goes_and_the_rest_stays() {
     );
     assert_eq!(lines(&project, &["sessions", "list", "--json"]).len(), 0);
     assert_eq!(lines(&project, &["team", "list", "--json"]).len(), 0);
-    assert!(succeed(&project, &["store", "check"]).contains("is whole: 0 agents, 0 entries, "));
+    assert!(succeed(&project, &["store", "check"]).contains("is intact: 0 agents, 0 entries, "));
     refused(
         &project,
         &["store", "gc", "--older-than", "30"],

@@ -209,7 +209,7 @@ fn an_export_imported_elsewhere_exports_the_same_bytes() {
         );
         succeed(&project, &["team", "show", "parser", "--session", id]);
     }
-    assert!(succeed(&project, &["store", "check"]).contains("is whole"));
+    assert!(succeed(&project, &["store", "check"]).contains("is intact"));
 }
 
 #[test]

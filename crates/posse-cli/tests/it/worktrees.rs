@@ -262,7 +262,7 @@ fn what_was_thrown_away_can_be_got_back_if_it_was_committed() {
     let tip = git(&worktree.path, &["rev-parse", "HEAD"]);
     let said = succeed(&project, &["worktrees", "clean", IDS[0], "--discard"]);
     assert!(
-        said.starts_with(&format!("threw away {}: ", worktree.path.display())),
+        said.starts_with(&format!("discarded {}: ", worktree.path.display())),
         "{said}"
     );
     assert!(

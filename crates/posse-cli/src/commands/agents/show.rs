@@ -62,7 +62,7 @@ fn readable(known: &DefinitionEntry, shadows: &[&DefinitionEntry], cwd: &Path) -
     };
     line("from", &from);
     for other in shadows {
-        line("stands before", &other.origin(cwd));
+        line("shadows", &other.origin(cwd));
     }
     for (name, value) in describe::fields(it) {
         line(name, &tame(&value));

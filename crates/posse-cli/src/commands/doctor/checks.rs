@@ -328,7 +328,7 @@ pub(super) fn settings() -> Vec<Finding> {
 }
 
 fn advice_for(error: &anyhow::Error) -> String {
-    error::hint(error).unwrap_or_else(|| "mend it".into())
+    error::hint(error).unwrap_or_else(|| "fix it".into())
 }
 
 fn version_of(program: &str, arguments: &[&str]) -> Option<String> {

@@ -96,7 +96,7 @@ fn readable(
         &format!("{}: {}", known.source.as_str(), known.origin(cwd)),
     );
     for other in shadows {
-        line("stands before", &other.origin(cwd));
+        line("shadows", &other.origin(cwd));
     }
     let list = |words: &[String]| (!words.is_empty()).then(|| words.join(", "));
     let fork = it.fork.as_ref();

@@ -41,7 +41,7 @@ impl CheckStore {
             }
             print(json_line(&object).as_bytes())?;
         } else if health.faults.is_empty() {
-            print(format!("{} is whole: {}\n", shown(place), in_words(&health)).as_bytes())?;
+            print(format!("{} is intact: {}\n", shown(place), in_words(&health)).as_bytes())?;
         } else {
             for fault in &health.faults {
                 print(format!("{}\n", tame(fault)).as_bytes())?;

@@ -164,7 +164,7 @@ impl TeamView {
         let widest = columns.unwrap_or(usize::MAX);
         let mut out = format!("\x1b[1mteam {}\x1b[0m\n", team.name);
         out.push_str(&format!(
-            "session {}\nmade {}\n",
+            "session {}\ncreated {}\n",
             team.session(),
             minute(team.created_ms)
         ));

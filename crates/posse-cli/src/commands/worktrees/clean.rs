@@ -190,7 +190,7 @@ fn done(found: &Found, removed: bool, commits: &[String]) -> Value {
 
 /// Returns what was thrown away, and how what was committed can be got back.
 fn gone(found: &Found, commits: &[String]) -> String {
-    let mut told = format!("threw away {}: {}\n", place(found), holds(found));
+    let mut told = format!("discarded {}: {}\n", place(found), holds(found));
     for commit in commits {
         told.push_str(&format!(
             "  its commits stay until git prunes them: git branch NAME {commit}\n"

@@ -42,7 +42,7 @@ impl TypedTool for TeamCreate {
 
     fn intent(&self, input: &TeamCreateInput, _: &Workspace) -> Result<Intent, ToolError> {
         Ok(changes(format!(
-            "make team {}",
+            "create team {}",
             text::summary(&input.team_name)
         )))
     }
