@@ -54,7 +54,7 @@ impl InlineAgents {
                 name: name.clone(),
                 why,
             };
-            let read = file::from_json(name, entry).map_err(wrong)?;
+            let read = file::from_json(name, entry).map_err(|error| wrong(error.to_string()))?;
             let taken = |other: &&Read| same(&other.definition.name, name);
             if let Some(other) = given.iter().find(taken) {
                 return Err(wrong(format!("`{}` is given twice", other.definition.name)));

@@ -1,6 +1,7 @@
 //! Markdown with YAML in front: what definitions of agents, skills and commands are written in. Which keys
 //! there are is the business of whoever reads them.
 
+pub(crate) mod error;
 mod fence;
 mod plain;
 pub(crate) mod value;
@@ -23,10 +24,10 @@ pub struct Problem {
 }
 
 impl Problem {
-    pub(crate) fn new(line: usize, reason: impl Into<String>) -> Self {
+    pub(crate) fn new(line: usize, reason: impl std::fmt::Display) -> Self {
         Self {
             line,
-            reason: reason.into(),
+            reason: reason.to_string(),
         }
     }
 }

@@ -1,6 +1,7 @@
 //! The JSON Schema that an answer must fit, and what an agent is told about it. Pure.
 
 mod bounds;
+mod error;
 #[cfg(test)]
 mod tests;
 
@@ -12,10 +13,15 @@ use jsonschema::{Draft, PatternOptions, ValidationError, Validator};
 use posse_protocol::RawJson;
 use serde_json::Value;
 
+pub use crate::definition::output_schema::error::SchemaError;
 use posse_port::text::{neutral, plain_line};
 
 /// How long a schema may be.
 const MOST_BYTES: usize = 64 * 1024;
+/// How deep a schema may be nested, references followed.
+const MOST_LEVELS: usize = 128;
+/// How many objects and lists it may consist of, references followed.
+const MOST_PARTS: usize = 20_000;
 /// How much is told of what is wrong.
 const MOST_LINES: usize = 10;
 /// A longer value is none to hand on: it travels in a message.
@@ -49,28 +55,28 @@ impl Contract {
     ///
     /// It stands for itself: nothing is fetched, and it does not refer to itself, so that judging any answer
     /// takes bounded time and space.
-    pub fn new(schema: &Value) -> Result<Self, String> {
+    pub fn new(schema: &Value) -> Result<Self, SchemaError> {
         if !schema.is_object() && !schema.is_boolean() {
-            return Err("the schema is not an object".to_owned());
+            return Err(SchemaError::NotAnObject);
         }
         let bytes = schema.to_string().len();
         if bytes > MOST_BYTES {
-            return Err(format!(
-                "the schema has {bytes} bytes; at most {MOST_BYTES} are allowed"
-            ));
+            return Err(SchemaError::TooLong(bytes));
         }
         if matches!(
             Draft::default().detect(schema),
             Draft::Draft4 | Draft::Unknown
         ) {
-            return Err("$schema: unknown draft; use 2020-12, 2019-09, 7 or 6".to_owned());
+            return Err(SchemaError::UnknownDraft);
         }
         bounds::check(schema)?;
         // An engine without backtracking: no pattern makes an answer's check slow.
         let options = jsonschema::options()
             .offline()
             .with_pattern_options(PatternOptions::regex());
-        let validator = options.build(schema).map_err(|error| tell(&error))?;
+        let validator = options
+            .build(schema)
+            .map_err(|error| SchemaError::Invalid(tell(&error)))?;
         Ok(Self(Arc::new(Inner {
             schema: schema.clone(),
             validator,

@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::definition::agent_type::Definition;
 use crate::definition::skill;
 use crate::definition::teammate::MateTerms;
-use posse_permission::{RuleList, Standing};
+use posse_permission::{RuleError, RuleList, Standing};
 use posse_port::model::Effort;
 use posse_port::store::Origin;
 use posse_port::tool::Notes;
@@ -137,8 +137,8 @@ impl Terms {
     }
 
     /// The same to be kept; not if a path is no text.
-    pub(crate) fn to_keep(&self) -> Result<String, String> {
-        serde_json::to_string(self).map_err(|error| error.to_string())
+    pub(crate) fn to_keep(&self) -> Result<String, serde_json::Error> {
+        serde_json::to_string(self)
     }
 
     /// Whether it has a tool, if its parent has.
@@ -163,7 +163,7 @@ impl Terms {
     }
 
     /// Lets what is granted hold.
-    pub(crate) fn give(&self, standing: &Standing) -> Result<(), String> {
+    pub(crate) fn give(&self, standing: &Standing) -> Result<(), RuleError> {
         let Granted { file, allow, deny } = self.granted.clone();
         let rules = skill::rules(
             &file,
@@ -174,10 +174,7 @@ impl Terms {
             },
             standing.workspace(),
         );
-        rules
-            .map_err(|error| error.to_string())?
-            .into_iter()
-            .for_each(|rules| standing.grant(rules));
+        rules?.into_iter().for_each(|rules| standing.grant(rules));
         Ok(())
     }
 

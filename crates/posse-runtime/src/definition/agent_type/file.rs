@@ -9,6 +9,7 @@ mod tools;
 use serde_json::Value;
 
 use crate::definition::agent_type::{Definition, MemoryScope};
+use crate::definition::front::error::FieldError;
 use crate::definition::front::{Page, value};
 
 pub use crate::definition::agent_type::file::name::check_name;
@@ -58,13 +59,10 @@ pub fn read(text: &str) -> Result<Option<Read>, Problem> {
 
 /// Reads one entry of `--agents`: the fields of front matter, and `prompt`. It has no lines; all notes
 /// have the first.
-pub fn from_json(name: &str, entry: &Value) -> Result<Read, String> {
+pub fn from_json(name: &str, entry: &Value) -> Result<Read, FieldError> {
     check_name(name)?;
     let Value::Object(fields) = entry else {
-        return Err(format!(
-            "a definition must be an object, not {}",
-            value::kind(entry)
-        ));
+        return Err(FieldError::NotAnObject(value::kind(entry)));
     };
     let mut read = Read::default();
     let mut odd = Vec::new();
@@ -77,7 +75,7 @@ pub fn from_json(name: &str, entry: &Value) -> Result<Read, String> {
     }
     name.clone_into(&mut read.definition.name);
     if let Some(key) = field::missing(&read.definition) {
-        return Err(format!("`{key}` is missing"));
+        return Err(FieldError::Missing(key));
     }
     read.notes = odd
         .into_iter()

@@ -2,18 +2,22 @@
 
 use serde_json::{Map, Value};
 
+use crate::definition::front::error::FieldError;
 use posse_port::closest;
 use posse_port::model::Effort;
 
+/// What a list of names is called.
+const NAMES: &str = "a list of names, or names with commas";
+
 /// A text that is not empty, without white space around it.
-pub(crate) fn text(key: &str, value: Value) -> Result<String, String> {
+pub(crate) fn text(key: &str, value: Value) -> Result<String, FieldError> {
     match value {
         Value::String(text) if !text.trim().is_empty() => Ok(text.trim().to_owned()),
-        Value::String(_) | Value::Null => Err(format!("`{key}` is empty")),
-        other => Err(format!(
-            "`{key}` is a text, not {}; put it in quotes",
-            kind(&other)
-        )),
+        Value::String(_) | Value::Null => Err(FieldError::Empty(key.to_owned())),
+        other => Err(FieldError::NotText {
+            key: key.to_owned(),
+            found: kind(&other),
+        }),
     }
 }
 
@@ -67,7 +71,11 @@ pub(crate) fn idle(key: &str) -> String {
 }
 
 /// One of some words.
-pub(crate) fn one_of<T: Copy>(key: &str, value: &Value, words: &[(&str, T)]) -> Result<T, String> {
+pub(crate) fn one_of<T: Copy>(
+    key: &str,
+    value: &Value,
+    words: &[(&str, T)],
+) -> Result<T, FieldError> {
     if let Some((_, meant)) = value
         .as_str()
         .and_then(|word| words.iter().find(|(name, _)| *name == word.trim()))
@@ -80,11 +88,11 @@ pub(crate) fn one_of<T: Copy>(key: &str, value: &Value, words: &[(&str, T)]) -> 
         Some((last, others)) => format!("{} or {last}", others.join(", ")),
         None => String::new(),
     };
-    Err(format!("`{key}` must be {known}, not {}", kind(value)))
+    Err(unexpected(key, known, value))
 }
 
 /// How hard a model tries.
-pub(crate) fn effort(value: &Value, notes: &mut Vec<String>) -> Result<Option<Effort>, String> {
+pub(crate) fn effort(value: &Value, notes: &mut Vec<String>) -> Result<Option<Effort>, FieldError> {
     if value.is_u64() {
         notes.push("`effort` as a number is ignored; use a word".to_owned());
         return Ok(None);
@@ -98,18 +106,14 @@ pub(crate) fn effort(value: &Value, notes: &mut Vec<String>) -> Result<Option<Ef
 }
 
 /// Yes or no.
-pub(crate) fn truth(key: &str, value: &Value) -> Result<bool, String> {
-    value.as_bool().ok_or_else(|| match value {
-        Value::String(_) => format!(
-            "`{key}` must be true or false, not the text {}",
-            kind(value)
-        ),
-        _ => format!("`{key}` must be true or false, not {}", kind(value)),
-    })
+pub(crate) fn truth(key: &str, value: &Value) -> Result<bool, FieldError> {
+    value
+        .as_bool()
+        .ok_or_else(|| unexpected_text(key, "true or false", value))
 }
 
 /// Names in a list, or in a text with commas.
-pub(crate) fn names(key: &str, value: Value) -> Result<Vec<String>, String> {
+pub(crate) fn names(key: &str, value: Value) -> Result<Vec<String>, FieldError> {
     match value {
         Value::String(names) => Ok(names
             .split(',')
@@ -121,32 +125,23 @@ pub(crate) fn names(key: &str, value: Value) -> Result<Vec<String>, String> {
             .into_iter()
             .map(|item| match item {
                 Value::String(name) if !name.trim().is_empty() => Ok(name.trim().to_owned()),
-                Value::String(_) => Err(format!("`{key}` contains an empty name")),
-                other => Err(format!("`{key}` must list names, not {}", kind(&other))),
+                Value::String(_) => Err(FieldError::EmptyName(key.to_owned())),
+                other => Err(unlisted(key, "names", &other)),
             })
             .collect(),
-        other => Err(format!(
-            "`{key}` must be a list of names, or names with commas, not {}",
-            kind(&other)
-        )),
+        other => Err(unexpected(key, NAMES, &other)),
     }
 }
 
 /// All names as one text: a list in YAML is cut at commas in parentheses too.
-pub(crate) fn joined(key: &str, value: &Value) -> Result<String, String> {
-    let wrong = |value: &Value| {
-        format!(
-            "`{key}` must be a list of names, or names with commas, not {}",
-            kind(value)
-        )
-    };
+pub(crate) fn joined(key: &str, value: &Value) -> Result<String, FieldError> {
     match value {
         Value::String(names) => Ok(names.clone()),
         Value::Array(items) => {
             let text = |item: &Value| match item.as_str() {
                 Some(name) if !name.trim().is_empty() => Ok(name.to_owned()),
-                Some(_) => Err(format!("`{key}` contains an empty name")),
-                None => Err(format!("`{key}` must list names, not {}", kind(item))),
+                Some(_) => Err(FieldError::EmptyName(key.to_owned())),
+                None => Err(unlisted(key, "names", item)),
             };
             Ok(items
                 .iter()
@@ -154,14 +149,42 @@ pub(crate) fn joined(key: &str, value: &Value) -> Result<String, String> {
                 .collect::<Result<Vec<_>, _>>()?
                 .join(", "))
         }
-        other => Err(wrong(other)),
+        other => Err(unexpected(key, NAMES, other)),
     }
 }
 
 /// Values by name.
-pub(crate) fn mapping(key: &str, value: Value) -> Result<Map<String, Value>, String> {
+pub(crate) fn mapping(key: &str, value: Value) -> Result<Map<String, Value>, FieldError> {
     match value {
         Value::Object(map) => Ok(map),
-        other => Err(format!("`{key}` must be a mapping, not {}", kind(&other))),
+        other => Err(unexpected(key, "a mapping", &other)),
+    }
+}
+
+/// The error for a value of another kind than `expected`.
+pub(crate) fn unexpected(key: &str, expected: impl Into<String>, found: &Value) -> FieldError {
+    FieldError::Expected {
+        key: key.to_owned(),
+        expected: expected.into(),
+        found: kind(found),
+    }
+}
+
+/// The same, where a text may look like what is expected.
+pub(crate) fn unexpected_text(key: &str, expected: &str, found: &Value) -> FieldError {
+    let text = if found.is_string() { "the text " } else { "" };
+    FieldError::Expected {
+        key: key.to_owned(),
+        expected: expected.to_owned(),
+        found: format!("{text}{}", kind(found)),
+    }
+}
+
+/// The error for a list with something else in it.
+pub(crate) fn unlisted(key: &str, expected: &'static str, found: &Value) -> FieldError {
+    FieldError::Listed {
+        key: key.to_owned(),
+        expected,
+        found: kind(found),
     }
 }

@@ -5,30 +5,24 @@ use std::collections::HashMap;
 
 use serde_json::{Map, Value};
 
-/// How deep a schema may be nested, references followed.
-const MOST_LEVELS: usize = 128;
-/// How many objects and lists it may consist of, references followed.
-const MOST_PARTS: usize = 20_000;
+use crate::definition::output_schema::error::SchemaError;
+use crate::definition::output_schema::{MOST_LEVELS, MOST_PARTS};
+
 /// What would make a reference mean another place than the one it names.
 const MOVING: [&str; 4] = ["$dynamicRef", "$recursiveRef", "$anchor", "$dynamicAnchor"];
 
 /// Refuses a schema that is not bounded.
-pub(super) fn check(schema: &Value) -> Result<(), String> {
+pub(super) fn check(schema: &Value) -> Result<(), SchemaError> {
     let mut walk = Walk {
         root: schema,
         known: HashMap::new(),
     };
     let size = walk.size(schema)?;
     if size.levels > MOST_LEVELS {
-        return Err(format!(
-            "the schema is {} levels deep, references followed; at most {MOST_LEVELS} are allowed",
-            size.levels
-        ));
+        return Err(SchemaError::TooDeep(size.levels));
     }
     if size.parts > MOST_PARTS {
-        return Err(format!(
-            "the schema has more than {MOST_PARTS} parts, references followed"
-        ));
+        return Err(SchemaError::TooLarge);
     }
     Ok(())
 }
@@ -56,7 +50,7 @@ struct Walk<'a> {
 }
 
 impl<'a> Walk<'a> {
-    fn size(&mut self, part: &'a Value) -> Result<Size, String> {
+    fn size(&mut self, part: &'a Value) -> Result<Size, SchemaError> {
         let mut size = Size::default();
         match part {
             Value::Object(map) => {
@@ -80,28 +74,25 @@ impl<'a> Walk<'a> {
     }
 
     /// What a reference stands for.
-    fn referred(&mut self, key: &str, value: &'a Value) -> Result<Size, String> {
+    fn referred(&mut self, key: &str, value: &'a Value) -> Result<Size, SchemaError> {
         let ("$ref", Value::String(to)) = (key, value) else {
             return Ok(Size::default());
         };
         match self.known.get(to.as_str()) {
             Some(Some(size)) => return Ok(*size),
-            Some(None) => return Err(itself(to)),
+            Some(None) => return Err(SchemaError::Recursive(to.clone())),
             None => {}
         }
-        let place = to.strip_prefix('#').ok_or_else(|| {
-            format!(
-                "$ref: {to} is another document, which is not fetched; put it into $defs and \
-                     refer to `#/$defs/…`"
-            )
-        })?;
+        let place = to
+            .strip_prefix('#')
+            .ok_or_else(|| SchemaError::OtherDocument(to.clone()))?;
         if place.is_empty() {
-            return Err(itself(to));
+            return Err(SchemaError::Recursive(to.clone()));
         }
         // A percent sign would be read in two ways.
         let target = Some(place).filter(|place| place.starts_with('/') && !place.contains('%'));
         let target = target.and_then(|place| self.root.pointer(place));
-        let target = target.ok_or_else(|| format!("$ref: there is nothing at {to}"))?;
+        let target = target.ok_or_else(|| SchemaError::Dangling(to.clone()))?;
         self.known.insert(to, None);
         let size = self.size(target)?;
         self.known.insert(to, Some(size));
@@ -109,22 +100,18 @@ impl<'a> Walk<'a> {
     }
 
     /// Refuses words by which references lead elsewhere.
-    fn stays(&self, part: &Value, map: &Map<String, Value>) -> Result<(), String> {
+    fn stays(&self, part: &Value, map: &Map<String, Value>) -> Result<(), SchemaError> {
         let said = |word: &str| map.get(word).is_some_and(Value::is_string);
         if let Some(word) = MOVING.into_iter().find(|word| said(word)) {
-            return Err(format!("{word}: only a `$ref` to `#/…` is followed"));
+            return Err(SchemaError::OtherReference(word));
         }
         let whole = std::ptr::eq(part, self.root);
         match ["$id", "$schema"]
             .into_iter()
             .find(|word| !whole && said(word))
         {
-            Some(word) => Err(format!("{word}: only the whole schema may have one")),
+            Some(word) => Err(SchemaError::Inner(word)),
             None => Ok(()),
         }
     }
-}
-
-fn itself(to: &str) -> String {
-    format!("$ref: {to} contains itself; write out the levels you need")
 }

@@ -1,5 +1,6 @@
 //! What a skill may be called.
 
+use crate::definition::front::error::NameError;
 use crate::definition::front::value::quoted;
 
 /// Letters of a name.
@@ -10,35 +11,34 @@ const RESERVED: [&str; 1] = ["compact"];
 
 /// Whether a name can be given to a skill; else why not. In a command's name `:` stands between the
 /// directories that its file is in.
-pub fn check_name(name: &str) -> Result<(), String> {
+pub fn check_name(name: &str) -> Result<(), NameError> {
     let shown = quoted(name);
     if name.is_empty() {
-        return Err("the name is empty".to_owned());
+        return Err(NameError::Empty);
     }
     if name.chars().count() > LONGEST {
-        return Err(format!(
-            "the name `{shown}` has more than {LONGEST} characters"
-        ));
+        return Err(NameError::TooLong {
+            name: shown,
+            most: LONGEST,
+        });
     }
     if RESERVED.contains(&name.to_lowercase().as_str()) {
-        return Err(format!("the name `{shown}` is reserved"));
+        return Err(NameError::Reserved(shown));
     }
     if !name.starts_with(|c: char| c.is_ascii_alphanumeric()) {
-        return Err(format!(
-            "the name `{shown}` does not begin with a letter or a digit"
-        ));
+        return Err(NameError::Beginning(shown));
     }
     match name
         .chars()
         .find(|c| !(c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | ':')))
     {
         None => Ok(()),
-        Some(bad) if bad.is_whitespace() || bad.is_control() => Err(format!(
-            "the name `{shown}` contains white space, and so it could not be called"
-        )),
-        Some(bad) => Err(format!(
-            "the name `{shown}` contains `{bad}`; use letters a to z, digits, `-` and `_`"
-        )),
+        Some(bad) if bad.is_whitespace() || bad.is_control() => Err(NameError::WhiteSpace(shown)),
+        Some(bad) => Err(NameError::Character {
+            name: shown,
+            what: format!("`{bad}`"),
+            allowed: "letters a to z, digits, `-` and `_`",
+        }),
     }
 }
 
@@ -62,7 +62,7 @@ mod tests {
             ("a/b", "contains `/`"),
             ("größe", "contains `ö`"),
         ] {
-            let told = check_name(name).unwrap_err();
+            let told = check_name(name).unwrap_err().to_string();
             assert!(told.contains(why), "{name}: {told}");
         }
     }

@@ -9,8 +9,10 @@ use crate::definition::agent_type::Definition;
 use crate::definition::agent_type::file::{Read, check_name, tools};
 use crate::definition::agent_type::{Isolation, MemoryScope};
 use crate::definition::front::Keys;
+use crate::definition::front::error::FieldError;
 use crate::definition::front::value::{
-    effort, idle, kind, mapping, names, one_of, quoted, text, truth, unknown,
+    effort, idle, mapping, names, one_of, quoted, text, truth, unexpected, unexpected_text,
+    unknown, unlisted,
 };
 use crate::definition::output_schema::Contract;
 
@@ -64,7 +66,7 @@ pub(super) fn take(
     key: &str,
     value: Value,
     notes: &mut Vec<String>,
-) -> Result<(), String> {
+) -> Result<(), FieldError> {
     let definition = &mut read.definition;
     if value.is_null() && FIELDS.contains(&key) && !matches!(key, "name" | "description" | "tools")
     {
@@ -127,7 +129,7 @@ pub(super) fn missing(definition: &Definition) -> Option<&'static str> {
         .map(|(key, _)| key)
 }
 
-fn mode(value: &Value) -> Result<PermissionMode, String> {
+fn mode(value: &Value) -> Result<PermissionMode, FieldError> {
     match value.as_str().map(str::trim) {
         // What other programs call it.
         Some("manual") => Ok(PermissionMode::Default),
@@ -139,16 +141,14 @@ fn mode(value: &Value) -> Result<PermissionMode, String> {
     }
 }
 
-fn isolation(value: &Value) -> Result<Isolation, String> {
+fn isolation(value: &Value) -> Result<Isolation, FieldError> {
     match value.as_str().map(str::trim) {
-        Some("remote") => {
-            Err("`isolation: remote` is not supported yet; use `worktree`".to_owned())
-        }
+        Some("remote") => Err(FieldError::RemoteIsolation),
         _ => one_of("isolation", value, &[("worktree", Isolation::Worktree)]),
     }
 }
 
-fn memory(value: &Value) -> Result<MemoryScope, String> {
+fn memory(value: &Value) -> Result<MemoryScope, FieldError> {
     let scopes = [
         ("user", MemoryScope::User),
         ("project", MemoryScope::Project),
@@ -157,24 +157,15 @@ fn memory(value: &Value) -> Result<MemoryScope, String> {
     one_of("memory", value, &scopes)
 }
 
-fn turns(value: &Value) -> Result<u32, String> {
+fn turns(value: &Value) -> Result<u32, FieldError> {
     let number = value
         .as_u64()
         .and_then(|number| u32::try_from(number).ok())
         .filter(|number| *number > 0);
-    number.ok_or_else(|| match value {
-        Value::String(_) => format!(
-            "`maxTurns` must be a whole number of at least 1, not the text {}",
-            kind(value)
-        ),
-        _ => format!(
-            "`maxTurns` must be a whole number of at least 1, not {}",
-            kind(value)
-        ),
-    })
+    number.ok_or_else(|| unexpected_text("maxTurns", "a whole number of at least 1", value))
 }
 
-fn colour(value: Value, notes: &mut Vec<String>) -> Result<String, String> {
+fn colour(value: Value, notes: &mut Vec<String>) -> Result<String, FieldError> {
     let colour = text("color", value)?;
     if !COLOURS.contains(&colour.as_str()) {
         notes.push(format!(
@@ -187,17 +178,14 @@ fn colour(value: Value, notes: &mut Vec<String>) -> Result<String, String> {
 }
 
 /// MCP servers: names and servers in a list, or servers by name.
-fn servers(value: Value) -> Result<Vec<Value>, String> {
+fn servers(value: Value) -> Result<Vec<Value>, FieldError> {
     match value {
         Value::Array(items) => {
             let fits = |item: &Value| {
                 item.is_object() || item.as_str().is_some_and(|name| !name.trim().is_empty())
             };
             match items.iter().find(|item| !fits(item)) {
-                Some(odd) => Err(format!(
-                    "`mcpServers` must list names and servers, not {}",
-                    kind(odd)
-                )),
+                Some(odd) => Err(unlisted("mcpServers", "names and servers", odd)),
                 None => Ok(items),
             }
         }
@@ -205,16 +193,16 @@ fn servers(value: Value) -> Result<Vec<Value>, String> {
             .into_iter()
             .map(|(name, server)| Value::Object(Map::from_iter([(name, server)])))
             .collect()),
-        other => Err(format!(
-            "`mcpServers` must be a list or a mapping, not {}",
-            kind(&other)
-        )),
+        other => Err(unexpected("mcpServers", "a list or a mapping", &other)),
     }
 }
 
 /// A schema that answers can be held against.
-fn schema(key: &str, value: Value) -> Result<Arc<Value>, String> {
+fn schema(key: &str, value: Value) -> Result<Arc<Value>, FieldError> {
     let schema = Value::Object(mapping(key, value)?);
-    Contract::new(&schema).map_err(|reason| format!("`{key}` cannot be used: {reason}"))?;
+    Contract::new(&schema).map_err(|reason| FieldError::Schema {
+        key: key.to_owned(),
+        reason,
+    })?;
     Ok(Arc::new(schema))
 }

@@ -1,5 +1,7 @@
 //! What a type may be called.
 
+use crate::definition::front::error::NameError;
+
 /// Letters of a name.
 const LONGEST: usize = 64;
 
@@ -7,21 +9,22 @@ const LONGEST: usize = 64;
 const RESERVED: [&str; 2] = ["fork", "main"];
 
 /// Whether a name may be given to a type; else why not.
-pub fn check_name(name: &str) -> Result<(), String> {
+pub fn check_name(name: &str) -> Result<(), NameError> {
     let shown = crate::definition::front::value::quoted(name);
     if name.is_empty() {
-        return Err("the name is empty".to_owned());
+        return Err(NameError::Empty);
     }
     if name.chars().count() > LONGEST {
-        return Err(format!(
-            "the name `{shown}` has more than {LONGEST} characters"
-        ));
+        return Err(NameError::TooLong {
+            name: shown,
+            most: LONGEST,
+        });
     }
     if RESERVED.contains(&name.to_lowercase().as_str()) {
-        return Err(format!("the name `{shown}` is reserved"));
+        return Err(NameError::Reserved(shown));
     }
     if name.starts_with('-') {
-        return Err(format!("the name `{shown}` begins with `-`"));
+        return Err(NameError::BeginsWithDash(shown));
     }
     let Some(bad) = name
         .chars()
@@ -32,9 +35,10 @@ pub fn check_name(name: &str) -> Result<(), String> {
     if bad.is_whitespace() {
         let joined = name.split_whitespace().collect::<Vec<_>>().join("-");
         if check_name(&joined).is_ok() {
-            return Err(format!(
-                "the name `{shown}` contains white space; use `{joined}`"
-            ));
+            return Err(NameError::Spaced {
+                name: shown,
+                joined,
+            });
         }
     }
     let what = if bad.is_control() || bad.is_whitespace() {
@@ -42,7 +46,9 @@ pub fn check_name(name: &str) -> Result<(), String> {
     } else {
         format!("`{bad}`")
     };
-    Err(format!(
-        "the name `{shown}` contains {what}; use letters, digits, `-` and `_`"
-    ))
+    Err(NameError::Character {
+        name: shown,
+        what,
+        allowed: "letters, digits, `-` and `_`",
+    })
 }

@@ -209,7 +209,11 @@ fn names() {
             format!("the name `my agent!` contains U+0020; {letters}"),
         ),
     ] {
-        assert_eq!(check_name(name), Err(reason), "{name}");
+        assert_eq!(
+            check_name(name).map_err(|error| error.to_string()),
+            Err(reason),
+            "{name}"
+        );
     }
 }
 
@@ -259,7 +263,7 @@ note 1: unknown field `max_turn`; did you mean `maxTurns`?
             "`maxTurns` must be a whole number of at least 1, not `0`",
         ),
     ] {
-        assert_eq!(from_json(name, &entry).unwrap_err(), reason);
+        assert_eq!(from_json(name, &entry).unwrap_err().to_string(), reason);
     }
 }
 

@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use crate::definition::front::error::FieldError;
 use crate::definition::front::value::{joined, quoted};
 use posse_port::closest;
 
@@ -29,9 +30,9 @@ const MOST: usize = 500;
 pub(super) fn granted(
     value: &Value,
     notes: &mut Vec<String>,
-) -> Result<Option<Vec<String>>, String> {
+) -> Result<Option<Vec<String>>, FieldError> {
     if value.is_null() || value.as_str().is_some_and(|text| text.trim().is_empty()) {
-        return Err("`tools` has no value: omit it for all tools, write `[]` for none".to_owned());
+        return Err(FieldError::ToolsWithoutValue);
     }
     let names = names("tools", value, notes, |tool, part| {
         format!(
@@ -43,7 +44,7 @@ pub(super) fn granted(
 }
 
 /// The tools that `disallowedTools` names.
-pub(super) fn denied(value: &Value, notes: &mut Vec<String>) -> Result<Vec<String>, String> {
+pub(super) fn denied(value: &Value, notes: &mut Vec<String>) -> Result<Vec<String>, FieldError> {
     let names = names("disallowedTools", value, notes, |tool, part| {
         format!(
             "`({part})` is ignored, and the agent has no `{tool}` at all; permission rules can \
@@ -51,9 +52,7 @@ pub(super) fn denied(value: &Value, notes: &mut Vec<String>) -> Result<Vec<Strin
         )
     })?;
     if names.iter().any(|name| name == "*") {
-        return Err(
-            "`disallowedTools` takes names; use `tools: []` for an agent without tools".to_owned(),
-        );
+        return Err(FieldError::AllDisallowed);
     }
     Ok(names)
 }
@@ -63,12 +62,16 @@ fn names(
     value: &Value,
     notes: &mut Vec<String>,
     partly: impl Fn(&str, &str) -> String,
-) -> Result<Vec<String>, String> {
+) -> Result<Vec<String>, FieldError> {
     let mut names: Vec<String> = Vec::new();
     let text = joined(key, value)?;
     let parts = split(&text);
     if parts.len() > MOST {
-        return Err(format!("`{key}` has more than {MOST} names"));
+        return Err(FieldError::TooMany {
+            key: key.to_owned(),
+            most: MOST,
+            what: "names",
+        });
     }
     for written in parts {
         let (name, part) = cut(written)?;
@@ -93,25 +96,17 @@ fn names(
 }
 
 /// A tool's name, and what is in parentheses behind it.
-fn cut(written: &str) -> Result<(&str, Option<&str>), String> {
+fn cut(written: &str) -> Result<(&str, Option<&str>), FieldError> {
     let (name, part) = match written.split_once('(') {
         Some((name, rest)) => {
             let part = rest.strip_suffix(')');
-            let open = || {
-                format!(
-                    "`{}` has an unclosed parenthesis at its end",
-                    quoted(written)
-                )
-            };
+            let open = || FieldError::Unclosed(quoted(written));
             (name.trim_end(), Some(part.ok_or_else(open)?))
         }
         None => (written, None),
     };
     if name.is_empty() || name.contains(|c: char| c.is_whitespace() || c == ')') {
-        return Err(format!(
-            "`{}` is not a tool name; separate names with commas",
-            quoted(written)
-        ));
+        return Err(FieldError::NotATool(quoted(written)));
     }
     Ok((name, part))
 }

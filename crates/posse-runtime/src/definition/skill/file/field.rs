@@ -4,8 +4,9 @@ use serde_json::Value;
 
 use crate::definition::agent_type::FORK;
 use crate::definition::front::Keys;
+use crate::definition::front::error::FieldError;
 use crate::definition::front::value::{
-    effort, joined, kind, mapping, names, one_of, quoted, text, truth, unknown,
+    effort, joined, mapping, names, one_of, quoted, text, truth, unexpected, unknown,
 };
 use crate::definition::skill::Fork;
 use crate::definition::skill::file::TOLD;
@@ -109,7 +110,7 @@ impl Fields {
         key: &str,
         value: Value,
         notes: &mut Vec<String>,
-    ) -> Result<(), String> {
+    ) -> Result<(), FieldError> {
         if value.is_null() && FIELDS.contains(&key) {
             notes.push(format!("`{key}` has no value and is ignored"));
             return Ok(());
@@ -191,19 +192,17 @@ impl Fields {
 }
 
 /// The type of the agent that follows it.
-fn agent(key: &str, value: Value) -> Result<String, String> {
+fn agent(key: &str, value: Value) -> Result<String, FieldError> {
     let agent = text(key, value)?;
     if agent.eq_ignore_ascii_case(FORK) {
         // Its instructions come without any history, whoever calls it.
-        return Err(format!(
-            "`{key}` must name an agent type; `{FORK}` is not one, and `context: fork` is enough"
-        ));
+        return Err(FieldError::ForkAsAgent(key.to_owned()));
     }
     Ok(agent)
 }
 
 /// What is written after the name, for people. Brackets make it a list in YAML.
-fn hint(key: &str, value: Value) -> Result<String, String> {
+fn hint(key: &str, value: Value) -> Result<String, FieldError> {
     match value {
         Value::Array(items) if items.iter().all(Value::is_string) => {
             let items: Vec<&str> = items.iter().filter_map(Value::as_str).collect();
@@ -214,7 +213,7 @@ fn hint(key: &str, value: Value) -> Result<String, String> {
 }
 
 /// Names of arguments, with spaces or commas between them, or in a list.
-fn arguments(key: &str, value: Value) -> Result<Vec<String>, String> {
+fn arguments(key: &str, value: Value) -> Result<Vec<String>, FieldError> {
     let value = match value {
         Value::String(names) => {
             Value::String(names.split_whitespace().collect::<Vec<_>>().join(","))
@@ -228,14 +227,13 @@ fn arguments(key: &str, value: Value) -> Result<Vec<String>, String> {
             || !name.chars().all(|c| c.is_alphanumeric() || c == '_')
     };
     if let Some(odd) = names.iter().find(odd) {
-        let why = "use letters, digits and `_`, not beginning with a digit";
-        return Err(format!("`{}` is not an argument name; {why}", quoted(odd)));
+        return Err(FieldError::NotAnArgument(quoted(odd)));
     }
     Ok(names)
 }
 
 /// Rules that allow something. One that is none allows nothing: that is no reason to refuse the rest.
-fn allowed(key: &str, value: &Value, notes: &mut Vec<String>) -> Result<Vec<String>, String> {
+fn allowed(key: &str, value: &Value, notes: &mut Vec<String>) -> Result<Vec<String>, FieldError> {
     let mut rules = rules(key, value)?;
     rules.retain(|rule| {
         let wrong = wrong(RuleList {
@@ -253,14 +251,18 @@ fn allowed(key: &str, value: &Value, notes: &mut Vec<String>) -> Result<Vec<Stri
 }
 
 /// Rules that forbid something. One that is none would forbid less than was meant.
-fn disallowed(key: &str, value: &Value) -> Result<Vec<String>, String> {
+fn disallowed(key: &str, value: &Value) -> Result<Vec<String>, FieldError> {
     let rules = rules(key, value)?;
     for rule in &rules {
         if let Some(why) = wrong(RuleList {
             deny: vec![rule.clone()],
             ..RuleList::default()
         }) {
-            return Err(format!("`{key}`: `{}` is not a rule: {why}", quoted(rule)));
+            return Err(FieldError::NotARule {
+                key: key.to_owned(),
+                rule: quoted(rule),
+                why,
+            });
         }
     }
     Ok(rules)
@@ -283,11 +285,12 @@ fn wrong(rules: RuleList) -> Option<String> {
 
 /// The rules in a list, or in a text with spaces or commas between them; those in parentheses belong to a
 /// rule.
-fn rules(key: &str, value: &Value) -> Result<Vec<String>, String> {
+fn rules(key: &str, value: &Value) -> Result<Vec<String>, FieldError> {
     if !value.is_string() && !value.is_array() {
-        return Err(format!(
-            "`{key}` must be a list of rules, or rules with spaces, not {}",
-            kind(value)
+        return Err(unexpected(
+            key,
+            "a list of rules, or rules with spaces",
+            value,
         ));
     }
     let text = joined(key, value)?;
@@ -305,7 +308,11 @@ fn rules(key: &str, value: &Value) -> Result<Vec<String>, String> {
         .map(str::to_owned)
         .collect();
     if rules.len() > MOST {
-        return Err(format!("`{key}` has more than {MOST} rules"));
+        return Err(FieldError::TooMany {
+            key: key.to_owned(),
+            most: MOST,
+            what: "rules",
+        });
     }
     Ok(rules)
 }
