@@ -3,6 +3,7 @@
 pub(crate) mod assemble;
 pub(crate) mod create;
 pub(crate) mod dispatch;
+pub(crate) mod error;
 pub(crate) mod factory;
 pub(crate) mod lease;
 pub(crate) mod lifecycle;

@@ -33,6 +33,7 @@ use crate::prompt;
 use crate::prompt::advertised::Offer;
 use crate::session::assemble;
 use crate::session::assemble::{AgentParts, Below, Seed};
+use crate::session::error::SpawnError;
 use crate::session::factory::{Factory, ToolsOf};
 use crate::session::lease::Lease;
 use crate::session::team::{panes, workers};
@@ -246,7 +247,7 @@ pub(crate) async fn create_teammate(
     factory: &Arc<Factory>,
     plan: Plan,
     lease: Lease,
-) -> Result<(Arc<Run>, Arc<Card>), String> {
+) -> Result<(Arc<Run>, Arc<Card>), SpawnError> {
     let (agent, depth, mode) = (plan.agent, plan.depth, plan.standing.mode());
     let types = startable_at(depth, &plan.tree.setup, &plan.terms);
     let tools = factory.tools.for_agent(
@@ -353,14 +354,13 @@ pub(crate) async fn create_teammate(
         name,
         teammate,
     };
-    let gone = || "nothing more can be started: the agent is being stopped".to_owned();
-    let (mut actor, commands) =
-        assemble::assemble_sub(factory, parts, Seed::default(), below).ok_or_else(gone)?;
+    let (mut actor, commands) = assemble::assemble_sub(factory, parts, Seed::default(), below)
+        .ok_or(SpawnError::Stopped)?;
     sub_agent::set_worktree(&mut actor, lease.take());
     actor.spending.warmth = warmth;
     if let Err(error) = teammate::welcome(&mut actor).await {
         depart::give_back(actor).await;
-        return Err(error.to_string());
+        return Err(error.into());
     }
     actor.expect_mail();
     assemble::start(factory, (actor, commands));
@@ -373,7 +373,7 @@ async fn join(
     plan: &Plan,
     preamble: posse_port::model::Piece,
     told: Option<u64>,
-) -> Result<Card, String> {
+) -> Result<Card, SpawnError> {
     let Some(Joins {
         team,
         name,
@@ -382,7 +382,7 @@ async fn join(
         ..
     }) = plan.joins.as_deref()
     else {
-        return Err("it does not join a team".into());
+        return Err(SpawnError::NoTeam);
     };
     let cwd = plan.standing.workspace().cwd.clone();
     let backend = plan.quarters().name().to_owned();
@@ -432,12 +432,7 @@ async fn join(
         types: told,
         ..Step::new(plan.tree.realm, plan.agent, Epoch(1), at_ms)
     };
-    let committed = factory
-        .ports
-        .store
-        .commit(step)
-        .await
-        .map_err(|error| error.to_string())?;
+    let committed = factory.ports.store.commit(step).await?;
     match committed.results.into_iter().next() {
         Some(Ok(Done::Joined { name, color })) => Ok(Card {
             team: team.clone(),
@@ -453,9 +448,9 @@ async fn join(
                 ..Step::new(plan.tree.realm, plan.agent, Epoch(1), at_ms)
             };
             let _ = factory.ports.store.commit(step).await;
-            Err(refusal.to_string())
+            Err(SpawnError::Refused(refusal))
         }
-        _ => Err("the store did not report whether it joined".into()),
+        _ => Err(SpawnError::Unreported),
     }
 }
 

@@ -29,6 +29,10 @@ impl Lifecycle for Factory {
         delegation: Delegation,
         cancel: CancellationToken,
     ) -> BoxFuture<'static, Result<SkillOutcome, String>> {
-        Box::pin(async move { skill::delegate(&self, (by, reader), delegation, &cancel).await })
+        Box::pin(async move {
+            skill::delegate(&self, (by, reader), delegation, &cancel)
+                .await
+                .map_err(|error| error.to_string())
+        })
     }
 }

@@ -24,41 +24,59 @@ pub struct Situation {
     pub live: usize,
 }
 
-/// Whether an agent may be started now; else what the model is told.
-pub fn check(now: &Situation, spawning: &Spawning) -> Result<(), String> {
+/// Why no agent may be started now; told to the model.
+#[expect(missing_docs, reason = "each message says what its variant means")]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum LimitError {
+    #[error("No agent was started: this agent is being stopped and may not start anything.")]
+    Frozen,
+    #[error(
+        "No agent was started: it would be at depth {depth}, and the limit is {most}. Do the work yourself, or hand \
+         it back to the agent that started you."
+    )]
+    Depth { depth: u32, most: u32 },
+    #[error(
+        "No agent was started: {0}. It could not make a single model call; finish with what you have."
+    )]
+    Exhausted(String),
+    #[error(
+        "No agent was started: the machine has {left} MiB of free memory, and {least} MiB must stay free. Wait for \
+         agents to end, or stop some, and try again."
+    )]
+    Memory { left: u64, least: u64 },
+    #[error(
+        "No agent was started: {live} agents of this session are live, and the limit is {most}. Wait for some to end, \
+         or stop some, and try again."
+    )]
+    Live { live: usize, most: usize },
+}
+
+/// Checks whether an agent may be started now.
+pub fn check(now: &Situation, spawning: &Spawning) -> Result<(), LimitError> {
     let most = spawning.running.saturating_mul(LIVE_FOR_EACH_PLACE);
     if now.frozen {
-        return Err(
-            "No agent was started: this agent is being stopped and may not start anything.".into(),
-        );
+        return Err(LimitError::Frozen);
     }
     if now.depth > spawning.depth {
-        return Err(format!(
-            "No agent was started: it would be at depth {}, and the limit is {}. Do the work \
-             yourself, or hand it back to the agent that started you.",
-            now.depth, spawning.depth
-        ));
+        return Err(LimitError::Depth {
+            depth: now.depth,
+            most: spawning.depth,
+        });
     }
     if let Some(what) = &now.exhausted {
-        return Err(format!(
-            "No agent was started: {what}. It could not make a single model call; finish with what \
-             you have."
-        ));
+        return Err(LimitError::Exhausted(what.clone()));
     }
     if let Some(left) = now.memory.filter(|left| *left < spawning.least_memory) {
-        return Err(format!(
-            "No agent was started: the machine has {} MiB of free memory, and {} MiB must stay \
-             free. Wait for agents to end, or stop some, and try again.",
-            left >> 20,
-            spawning.least_memory >> 20
-        ));
+        return Err(LimitError::Memory {
+            left: left >> 20,
+            least: spawning.least_memory >> 20,
+        });
     }
     if now.live >= most {
-        return Err(format!(
-            "No agent was started: {} agents of this session are live, and the limit is {most}. \
-             Wait for some to end, or stop some, and try again.",
-            now.live
-        ));
+        return Err(LimitError::Live {
+            live: now.live,
+            most,
+        });
     }
     Ok(())
 }
@@ -170,7 +188,8 @@ mod tests {
         for (now, expected) in table {
             match (check(&now, &spawning()), expected) {
                 (Ok(()), None) => {}
-                (Err(told), Some(part)) => {
+                (Err(error), Some(part)) => {
+                    let told = error.to_string();
                     assert!(
                         told.starts_with("No agent was started: ") && told.contains(part),
                         "{told}"
@@ -193,6 +212,7 @@ mod tests {
         assert!(
             check(&worst, &spawning())
                 .unwrap_err()
+                .to_string()
                 .contains("is being stopped")
         );
     }

@@ -303,7 +303,7 @@ async fn in_its_place(
         .worktrees
         .reclaim(&worktree)
         .await
-        .map_err(StartError::Place)?;
+        .map_err(|why| StartError::Place(why.to_string()))?;
     match rebuild(factory, taken, tree, starter, terms).await {
         Ok((mut assembled, unanswered)) => {
             if remade {
@@ -406,11 +406,14 @@ async fn rebuild(
         Some(above) => (above.standing.clone(), above.account.clone()),
         None => (tree.standing.clone(), tree.account.clone()),
     };
-    let workspace = workspace_again(&above, &session, &terms).map_err(StartError::Place)?;
+    let workspace = workspace_again(&above, &session, &terms)
+        .map_err(|why| StartError::Place(why.to_string()))?;
     let standing = above
         .child(mode, workspace)
         .map_err(|outside| StartError::Place(outside.to_string()))?;
-    terms.give(&standing).map_err(StartError::Place)?;
+    terms
+        .give(&standing)
+        .map_err(|why| StartError::Place(why.to_string()))?;
     let parts = AgentParts {
         effort: terms.effort,
         terms: Some(Box::new(terms.clone())),

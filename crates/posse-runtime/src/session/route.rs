@@ -1,5 +1,7 @@
 //! What a call of the Agent tool asks for, and which agent comes of it. Pure.
 
+mod error;
+
 use std::sync::Arc;
 
 use posse_port::model::Effort;
@@ -9,6 +11,7 @@ use crate::definition::agent_type::{Definition, FORK, GENERAL_PURPOSE, Isolation
 use crate::definition::output_schema::Contract;
 use crate::definition::spawning::Background;
 use crate::prompt::agent_tool::{AgentInput, Forking};
+pub use crate::session::route::error::RouteError;
 
 /// Which agent is to be started, and how.
 #[derive(Clone, Debug)]
@@ -72,16 +75,13 @@ pub fn route(
     background: Background,
     forking: Forking,
     teams: &Teams,
-) -> Result<Route, String> {
+) -> Result<Route, RouteError> {
     refuse(input, background)?;
     let team = teamwork(input, teams)?;
     let wanted = wanted(input, forking);
     if wanted == FORK {
         if input.team_name.is_some() || input.mode.is_some() {
-            return Err(
-                "team_name, mode: a fork is not a teammate; omit them, or start another type"
-                    .into(),
-            );
+            return Err(RouteError::ForkAsTeammate);
         }
         return fork(input, background, forking);
     }
@@ -89,18 +89,14 @@ pub fn route(
         .cloned()
         .ok_or_else(|| unknown(wanted, types))?;
     if !definition.required_mcp_servers.is_empty() {
-        return Err(format!(
-            "subagent_type: {} needs MCP servers that are not connected: {}",
-            definition.name,
-            definition.required_mcp_servers.join(", ")
-        ));
+        return Err(RouteError::ServersMissing {
+            name: definition.name.clone(),
+            servers: definition.required_mcp_servers.join(", "),
+        });
     }
     let isolation = isolation(input)?.or(definition.isolation);
     if input.cwd.is_some() && isolation.is_some() {
-        return Err(format!(
-            "cwd: {} works in a checkout of its own, so the call cannot name a directory; omit cwd",
-            definition.name
-        ));
+        return Err(RouteError::CwdOfIsolated(definition.name.clone()));
     }
     // A teammate's answer is what it writes to others.
     let schema = input
@@ -108,10 +104,7 @@ pub fn route(
         .as_ref()
         .or(definition.output_schema.as_deref())
         .filter(|_| team.is_none());
-    let contract = schema
-        .map(Contract::new)
-        .transpose()
-        .map_err(|why| format!("output_schema: {why}"))?;
+    let contract = schema.map(Contract::new).transpose()?;
     let effort = input
         .effort
         .as_deref()
@@ -131,9 +124,9 @@ pub fn route(
 }
 
 /// A fork: it has all that its starter has, so there is little to choose.
-fn fork(input: &AgentInput, background: Background, forking: Forking) -> Result<Route, String> {
+fn fork(input: &AgentInput, background: Background, forking: Forking) -> Result<Route, RouteError> {
     if forking == Forking::Denied {
-        return Err("subagent_type: forks are denied by a permission rule".into());
+        return Err(RouteError::ForksDenied);
     }
     let chosen = [
         ("model", input.model.is_some()),
@@ -141,16 +134,10 @@ fn fork(input: &AgentInput, background: Background, forking: Forking) -> Result<
         ("cwd", input.cwd.is_some()),
     ];
     if let Some((what, _)) = chosen.iter().find(|(_, given)| *given) {
-        return Err(format!(
-            "{what}: a fork has yours, because it continues from where you are; omit it, or start \
-             another type"
-        ));
+        return Err(RouteError::ChosenForFork(what));
     }
     let schema = input.output_schema.as_ref();
-    let contract = schema
-        .map(Contract::new)
-        .transpose()
-        .map_err(|why| format!("output_schema: {why}"))?;
+    let contract = schema.map(Contract::new).transpose()?;
     let definition = Arc::new(Definition {
         name: FORK.to_owned(),
         ..Definition::default()
@@ -169,36 +156,31 @@ fn fork(input: &AgentInput, background: Background, forking: Forking) -> Result<
 }
 
 /// Refuses what nobody could do.
-fn refuse(input: &AgentInput, background: Background) -> Result<(), String> {
-    let wrong = |what: &str| Err(what.to_owned());
+fn refuse(input: &AgentInput, background: Background) -> Result<(), RouteError> {
     if input.description.trim().is_empty() {
-        return wrong("description is empty: say in three to five words what the agent should do");
+        return Err(RouteError::NoDescription);
     }
     if input.prompt.trim().is_empty() {
-        return wrong("prompt is empty: it is all the agent is told");
+        return Err(RouteError::NoPrompt);
     }
     if let Some(name) = input
         .name
         .as_ref()
         .filter(|name| name.is_reserved() || name.as_str() == MAIN)
     {
-        return Err(format!("name: {name} is reserved; choose another name"));
+        return Err(RouteError::ReservedName(name.clone()));
     }
     if input.run_in_background.is_some() && background == Background::Off {
-        return wrong(
-            "run_in_background: background work is switched off; omit it, and the call waits",
-        );
+        return Err(RouteError::NoBackground);
     }
     if input.cwd.is_some() && input.isolation.is_some() {
-        return wrong(
-            "cwd and isolation cannot be combined: an isolated agent has a directory of its own",
-        );
+        return Err(RouteError::CwdAndIsolation);
     }
     Ok(())
 }
 
 /// The team that an agent is to join; none for a plain sub-agent.
-fn teamwork(input: &AgentInput, teams: &Teams) -> Result<Option<Teamwork>, String> {
+fn teamwork(input: &AgentInput, teams: &Teams) -> Result<Option<Teamwork>, RouteError> {
     let fork = input
         .subagent_type
         .as_deref()
@@ -212,13 +194,9 @@ fn teamwork(input: &AgentInput, teams: &Teams) -> Result<Option<Teamwork>, Strin
     };
     let team = match (&input.team_name, &input.name) {
         (Some(_), _) if teams.mate => {
-            return Err(
-                "team_name: a teammate cannot start teammates; omit it to start a plain sub-agent, \
-                        which may have a name"
-                    .into(),
-            );
+            return Err(RouteError::TeammateOfTeammate);
         }
-        (Some(_), None) => return Err("name: a teammate needs one".into()),
+        (Some(_), None) => return Err(RouteError::NamelessTeammate),
         (Some(wanted), Some(_)) => match teams
             .of
             .iter()
@@ -226,39 +204,37 @@ fn teamwork(input: &AgentInput, teams: &Teams) -> Result<Option<Teamwork>, Strin
         {
             Some(team) => Some(team),
             None => {
-                return Err(format!(
-                    "team_name: you are not in a team {wanted}; {}",
-                    known()
-                ));
+                return Err(RouteError::OtherTeam {
+                    wanted: wanted.clone(),
+                    known: known(),
+                });
             }
         },
         (None, Some(_)) if !teams.mate && !fork => match teams.of.as_slice() {
             [] => None,
             [team] => Some(team),
-            _ => return Err(format!("team_name: say which team it joins; {}", known())),
+            _ => return Err(RouteError::SeveralTeams(known())),
         },
         (None, _) => None,
     };
     let plan = match (input.mode.as_deref(), team) {
         (None, _) => false,
         (Some(_), None) => {
-            return Err("mode is for teammates only; a sub-agent's type sets its mode".into());
+            return Err(RouteError::ModeOfSubAgent);
         }
         (Some("plan"), Some(_)) => true,
         (Some(mode), Some(_)) => {
-            return Err(format!(
-                "mode: {mode} is not available for teammates; use plan"
-            ));
+            return Err(RouteError::UnknownMode(mode.to_owned()));
         }
     };
     let Some((team, name)) = team.zip(input.name.as_ref()) else {
         return Ok(None);
     };
     if input.output_schema.is_some() {
-        return Err("output_schema: a teammate answers by mail; omit it".into());
+        return Err(RouteError::SchemaOfTeammate);
     }
     if input.run_in_background.is_some() {
-        return Err("run_in_background: a teammate always runs in the background; omit it".into());
+        return Err(RouteError::BackgroundOfTeammate);
     }
     Ok(Some(Teamwork {
         team: team.clone(),
@@ -267,37 +243,34 @@ fn teamwork(input: &AgentInput, teams: &Teams) -> Result<Option<Teamwork>, Strin
     }))
 }
 
-fn isolation(input: &AgentInput) -> Result<Option<Isolation>, String> {
+fn isolation(input: &AgentInput) -> Result<Option<Isolation>, RouteError> {
     match input.isolation.as_deref() {
         None => Ok(None),
         Some("worktree") => Ok(Some(Isolation::Worktree)),
-        Some("remote") => {
-            Err("isolation: remote agents are not supported yet; use worktree".into())
-        }
-        Some(what) => Err(format!("isolation: {what} does not exist; use worktree")),
+        Some("remote") => Err(RouteError::RemoteIsolation),
+        Some(what) => Err(RouteError::UnknownIsolation(what.to_owned())),
     }
 }
 
-fn unknown(wanted: &str, types: &[Arc<Definition>]) -> String {
+fn unknown(wanted: &str, types: &[Arc<Definition>]) -> RouteError {
+    let wanted = wanted.to_owned();
     let known: Vec<_> = types.iter().map(|kind| kind.name.as_str()).collect();
     match known.as_slice() {
-        [] => format!("subagent_type: there is no {wanted}, and no other type you may start"),
-        known => format!(
-            "subagent_type: there is no {wanted}; there are {}",
-            known.join(", ")
-        ),
+        [] => RouteError::NoTypes(wanted),
+        known => RouteError::UnknownType {
+            wanted,
+            known: known.join(", "),
+        },
     }
 }
 
-fn effort(word: &str) -> Result<Effort, String> {
+fn effort(word: &str) -> Result<Effort, RouteError> {
     let found = Effort::ALL
         .into_iter()
         .find(|effort| effort.as_str() == word);
-    found.ok_or_else(|| {
-        format!(
-            "effort: there is no {word}; there are {}",
-            Effort::ALL.map(Effort::as_str).join(", ")
-        )
+    found.ok_or_else(|| RouteError::UnknownEffort {
+        word: word.to_owned(),
+        known: Effort::ALL.map(Effort::as_str).join(", "),
     })
 }
 
@@ -341,6 +314,7 @@ mod tests {
             Forking::Asked,
             &Teams::default(),
         )
+        .map_err(|error| error.to_string())
     }
 
     #[test]
@@ -422,7 +396,10 @@ mod tests {
             &Teams::default(),
         )
         .unwrap_err();
-        assert_eq!(told, "subagent_type: forks are denied by a permission rule");
+        assert_eq!(
+            told.to_string(),
+            "subagent_type: forks are denied by a permission rule"
+        );
         assert!(
             built_in()
                 .iter()
@@ -493,7 +470,8 @@ mod tests {
             Background::Asked,
             Forking::Asked,
             teams,
-        )?;
+        )
+        .map_err(|error| error.to_string())?;
         Ok(route.team.map(|team| {
             let plan = if team.plan { " by plan" } else { "" };
             format!(

@@ -13,6 +13,7 @@ use crate::definition::spawning::Background;
 use crate::definition::terms::Granted;
 use crate::prompt::agent_tool::AgentInput;
 use crate::prompt::{Reader, Returned, launched, result};
+use crate::session::error::SpawnError;
 use crate::session::factory::Factory;
 use crate::session::spawn::{self, Leash, Wish};
 
@@ -21,7 +22,7 @@ async fn start(
     factory: &Arc<Factory>,
     by: AgentId,
     delegation: Delegation,
-) -> Result<Leash, String> {
+) -> Result<Leash, SpawnError> {
     let Delegation {
         key,
         call,
@@ -31,7 +32,7 @@ async fn start(
     let parent = factory
         .registry
         .resident(by)
-        .ok_or("the agent that starts it has ended")?;
+        .ok_or(SpawnError::StarterEnded)?;
     let background = match parent.tree.setup.spawning.background {
         Background::Off => None,
         _ => Some(fork.background),
@@ -76,7 +77,7 @@ pub(crate) async fn delegate(
     (by, reader): (AgentId, Reader),
     delegation: Delegation,
     cancel: &CancellationToken,
-) -> Result<SkillOutcome, String> {
+) -> Result<SkillOutcome, SpawnError> {
     let leash = start(factory, by, delegation).await?;
     let (run, one_shot) = (Arc::clone(&leash.run), leash.one_shot);
     let end = spawn::follow(factory, by, leash, cancel).await;

@@ -24,6 +24,7 @@ use crate::live::{lookup, roster, setup, stop};
 use crate::prompt;
 use crate::prompt::agent_tool::AgentInput;
 use crate::session::create::{Joins, Plan};
+use crate::session::error::SpawnError;
 use crate::session::factory::Factory;
 use crate::session::lease::Lease;
 use crate::session::limits::Situation;
@@ -31,9 +32,6 @@ use crate::session::memory::Loaded;
 use crate::session::route::{Teams, Teamwork, route};
 use crate::session::workspace::workspace;
 use crate::session::{create, limits, memory};
-
-/// What a fork is told that wants to start somebody.
-const NO_FORKS: &str = "You are a fork: forks cannot start agents; do the work yourself.";
 
 /// A call that wants an agent.
 pub(crate) struct Wish {
@@ -85,12 +83,12 @@ impl Drop for Leash {
 }
 
 /// Starts an agent, or says why not. When this returns, the agent is durable.
-pub(crate) async fn spawn(factory: &Arc<Factory>, wish: Wish) -> Result<Leash, String> {
+pub(crate) async fn spawn(factory: &Arc<Factory>, wish: Wish) -> Result<Leash, SpawnError> {
     let by = wish.by;
     let parent = factory
         .registry
         .resident(by)
-        .ok_or("the agent that starts it has ended")?;
+        .ok_or(SpawnError::StarterEnded)?;
     let (plan, lease, situation) = plan(factory, wish, &parent).await?;
     let (registry, one_shot) = (Arc::clone(&factory.registry), plan.terms.one_shot);
     // Others may have been started while its checkout was made.
@@ -112,8 +110,7 @@ pub(crate) async fn spawn(factory: &Arc<Factory>, wish: Wish) -> Result<Leash, S
             held: false,
         });
     }
-    let run = create::create_sub_agent(factory, plan, lease)
-        .ok_or("nothing more can be started: the agent is being stopped")?;
+    let run = create::create_sub_agent(factory, plan, lease).ok_or(SpawnError::Stopped)?;
     let leash = Leash {
         registry,
         run: Arc::clone(&run),
@@ -123,7 +120,7 @@ pub(crate) async fn spawn(factory: &Arc<Factory>, wish: Wish) -> Result<Leash, S
         by,
         held: true,
     };
-    run.is_born().await?;
+    run.is_born().await.map_err(SpawnError::Unborn)?;
     Ok(leash)
 }
 
@@ -132,7 +129,7 @@ async fn plan(
     factory: &Arc<Factory>,
     wish: Wish,
     parent: &Resident,
-) -> Result<(Plan, Lease, Situation), String> {
+) -> Result<(Plan, Lease, Situation), SpawnError> {
     let Wish {
         by,
         key,
@@ -143,7 +140,7 @@ async fn plan(
     } = wish;
     let (tree, spawning) = (Arc::clone(&parent.tree), &parent.tree.setup.spawning);
     if parent.fork {
-        return Err(NO_FORKS.into());
+        return Err(SpawnError::Fork);
     }
     let types = setup::startable(&tree.setup);
     let teams = teams_for(factory, parent, by, &input).await?;
@@ -156,7 +153,7 @@ async fn plan(
     )?;
     let branch = factory.registry.branch(by).filter(|_| route.fork);
     if branch.as_ref().is_some_and(|branch| branch.is_fork()) {
-        return Err(NO_FORKS.into());
+        return Err(SpawnError::Fork);
     }
     let depth = parent.depth + 1;
     let account = parent.account.open(
@@ -178,7 +175,7 @@ async fn plan(
     let lease = lease(factory, agent, parent, route.isolation).await?;
     let mut terms = match &branch {
         Some(branch) => branch.terms(),
-        None if route.fork => return Err("the reply that asked for the fork has ended".into()),
+        None if route.fork => return Err(SpawnError::ReplyEnded),
         None => Terms::of(&route.definition),
     };
     terms.effort = route.effort.or(parent.effort);
@@ -197,7 +194,7 @@ async fn plan(
     let standing = parent
         .standing
         .child(terms.mode, workspace)
-        .map_err(|outside| format!("cwd: {outside}"))?;
+        .map_err(|outside| SpawnError::Outside(outside.to_string()))?;
     terms.give(&standing)?;
     let wishes = Wishes {
         forced: spawning.forced_model.as_deref(),
@@ -258,7 +255,7 @@ async fn teams_for(
     parent: &Resident,
     by: AgentId,
     input: &AgentInput,
-) -> Result<Teams, String> {
+) -> Result<Teams, SpawnError> {
     let mate = parent.mate.is_some();
     if input.name.is_none() && input.team_name.is_none() && input.mode.is_none() {
         return Ok(Teams {
@@ -266,8 +263,11 @@ async fn teams_for(
             mate,
         });
     }
-    let mine = factory.ports.store.membership(parent.tree.realm, by).await;
-    let mine = mine.map_err(|error| error.to_string())?;
+    let mine = factory
+        .ports
+        .store
+        .membership(parent.tree.realm, by)
+        .await?;
     let mut of: Vec<Name> = mine.into_iter().map(|membership| membership.team).collect();
     of.dedup();
     Ok(Teams { of, mate })
@@ -279,7 +279,7 @@ async fn lease(
     agent: AgentId,
     parent: &Resident,
     isolation: Option<Isolation>,
-) -> Result<Lease, String> {
+) -> Result<Lease, SpawnError> {
     let made = match isolation {
         None => None,
         Some(Isolation::Worktree) => {
@@ -295,7 +295,7 @@ async fn lease(
                     dirty,
                 })
                 .await;
-            Some(made.map_err(|why| format!("isolation: {why}"))?)
+            Some(made.map_err(|why| SpawnError::Worktree(why.to_string()))?)
         }
     };
     Ok(Lease {
@@ -324,25 +324,20 @@ async fn name_is_free(
     factory: &Arc<Factory>,
     parent: &Resident,
     name: &Name,
-) -> Result<(), String> {
-    let found = lookup::named(&*factory.ports.store, parent.tree.realm, name)
-        .await
-        .map_err(|error| error.to_string())?;
+) -> Result<(), SpawnError> {
+    let found = lookup::named(&*factory.ports.store, parent.tree.realm, name).await?;
     if let Some(other) = found {
-        return Err(format!(
-            "name: {name} belongs to agent {} of this session; write to it with SendMessage, or \
-             choose another name",
-            other.agent
-        ));
+        return Err(SpawnError::NameOfAgent {
+            name: name.clone(),
+            agent: other.agent,
+        });
     }
-    let teams = roster::teams(&*factory.ports.store, parent.tree.realm)
-        .await
-        .map_err(|error| error.to_string())?;
+    let teams = roster::teams(&*factory.ports.store, parent.tree.realm).await?;
     match teams.iter().find(|team| has_or_had(team, name)) {
-        Some(team) => Err(format!(
-            "name: {name} is or was a member of team {}, and cannot be reused; choose another name",
-            team.name
-        )),
+        Some(team) => Err(SpawnError::NameOfMember {
+            name: name.clone(),
+            team: team.name.clone(),
+        }),
         None => Ok(()),
     }
 }

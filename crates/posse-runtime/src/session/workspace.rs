@@ -1,6 +1,7 @@
 //! Where agents work: in their parent's directory, in another, or in a worktree of their own.
 
-use std::path::Path;
+use std::io;
+use std::path::{Path, PathBuf};
 
 use posse_permission::Standing;
 use posse_port::store::Session;
@@ -11,20 +12,42 @@ use crate::definition::terms::Terms;
 use crate::live::registry::Resident;
 use crate::session::lease::Lease;
 
+/// Why an agent cannot work where it should.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum WorkspaceError {
+    #[error("isolation: {0}")]
+    Isolation(String),
+    #[error("its worktree belongs to another repository")]
+    OtherRepository,
+    #[error("it worked in the worktree of an agent that has ended")]
+    OwnerEnded,
+    #[error("it is outside its worktree")]
+    OutsideWorktree,
+    #[error("{path}: {error}")]
+    Io { path: PathBuf, error: io::Error },
+    #[error("{0} is not a directory there")]
+    NotADirectoryThere(PathBuf),
+    #[error("cwd: {0} is not a directory")]
+    NotADirectory(PathBuf),
+    #[error("cwd: {path}: {error}")]
+    Cwd { path: PathBuf, error: io::Error },
+}
+
 /// Where an agent works that `parent` starts.
 pub(crate) fn workspace(
     parent: &Resident,
     cwd: Option<&Path>,
     lease: &Lease,
     terms: &mut Terms,
-) -> Result<Workspace, String> {
+) -> Result<Workspace, WorkspaceError> {
     let above = parent.standing.workspace();
     let mut workspace = match (&lease.made, cwd) {
         (Some(Made { worktree, .. }), _) => {
             let within = above.in_worktree(&worktree.path, &worktree.origin);
-            let workspace = within.map_err(|why| format!("isolation: {why}"))?;
+            let workspace = within.map_err(|why| WorkspaceError::Isolation(why.to_string()))?;
             terms.worktree = Some(worktree.clone());
-            make_room(&workspace, &worktree.path).map_err(|why| format!("isolation: {why}"))?;
+            make_room(&workspace, &worktree.path)
+                .map_err(|why| WorkspaceError::Isolation(why.to_string()))?;
             workspace
         }
         (None, Some(cwd)) => above.below(resolved(above.cwd.join(cwd))?),
@@ -45,7 +68,7 @@ pub(crate) fn workspace_again(
     above: &Standing,
     session: &Session,
     terms: &Terms,
-) -> Result<Workspace, String> {
+) -> Result<Workspace, WorkspaceError> {
     let here = above.workspace();
     let shared = here
         .mirror
@@ -63,7 +86,7 @@ pub(crate) fn workspace_again(
             let found = found
                 .flatten()
                 .find(within)
-                .ok_or("its worktree belongs to another repository")?;
+                .ok_or(WorkspaceError::OtherRepository)?;
             let workspace = Workspace {
                 cwd: session.cwd.clone(),
                 ..found
@@ -72,7 +95,7 @@ pub(crate) fn workspace_again(
             workspace
         }
         None if !terms.copies.is_empty() && !shared => {
-            return Err("it worked in the worktree of an agent that has ended".into());
+            return Err(WorkspaceError::OwnerEnded);
         }
         None if here.roots.iter().any(|root| session.cwd.starts_with(root)) => {
             here.below(session.cwd.clone())
@@ -85,19 +108,22 @@ pub(crate) fn workspace_again(
 
 /// Makes the directories of a worktree that an agent works in: what is not tracked is not there. No link is
 /// followed, which could lead out of it.
-fn make_room(workspace: &Workspace, top: &Path) -> Result<(), String> {
+fn make_room(workspace: &Workspace, top: &Path) -> Result<(), WorkspaceError> {
     for directory in workspace.roots.iter().chain([&workspace.cwd]) {
         let inside = directory
             .strip_prefix(top)
-            .map_err(|_| "it is outside its worktree".to_owned())?;
+            .map_err(|_| WorkspaceError::OutsideWorktree)?;
         let mut at = top.to_owned();
         for part in inside {
             at.push(part);
-            let failed = |error: std::io::Error| format!("{}: {error}", at.display());
+            let failed = |error| WorkspaceError::Io {
+                path: at.clone(),
+                error,
+            };
             match at.symlink_metadata() {
                 Ok(found) if found.is_dir() => {}
-                Ok(_) => return Err(format!("{} is not a directory there", at.display())),
-                Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                Ok(_) => return Err(WorkspaceError::NotADirectoryThere(at)),
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {
                     std::fs::create_dir(&at).map_err(failed)?;
                 }
                 Err(error) => return Err(failed(error)),
@@ -108,10 +134,10 @@ fn make_room(workspace: &Workspace, top: &Path) -> Result<(), String> {
 }
 
 /// A directory without links in its path.
-fn resolved(path: std::path::PathBuf) -> Result<std::path::PathBuf, String> {
+fn resolved(path: PathBuf) -> Result<PathBuf, WorkspaceError> {
     match path.canonicalize() {
         Ok(path) if path.is_dir() => Ok(path),
-        Ok(path) => Err(format!("cwd: {} is not a directory", path.display())),
-        Err(error) => Err(format!("cwd: {}: {error}", path.display())),
+        Ok(path) => Err(WorkspaceError::NotADirectory(path)),
+        Err(error) => Err(WorkspaceError::Cwd { path, error }),
     }
 }

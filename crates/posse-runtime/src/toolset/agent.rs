@@ -113,7 +113,7 @@ async fn run(
     };
     let leash = spawn::spawn(&caller.factory, wish)
         .await
-        .map_err(ToolError::Tell)?;
+        .map_err(|error| ToolError::Tell(error.to_string()))?;
     if let Some(card) = leash.mate.clone() {
         let (run, plan) = (Arc::clone(&leash.run), leash.plan);
         leash.off();

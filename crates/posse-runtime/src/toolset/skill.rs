@@ -182,7 +182,7 @@ async fn run(
             &cancel,
         )
         .await
-        .map_err(ToolError::Tell)?
+        .map_err(|error| ToolError::Tell(error.to_string()))?
         .told;
     }
     if let (Some(rules), Some(who)) = (&ready.rules, caller.factory.registry.resident(caller.agent))

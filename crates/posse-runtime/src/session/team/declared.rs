@@ -16,6 +16,7 @@ use crate::live::roster::has;
 use crate::live::session::Tree;
 use crate::prompt::agent_tool::AgentInput;
 use crate::prompt::reminder;
+use crate::session::error::SpawnError;
 use crate::session::factory::Factory;
 use crate::session::spawn;
 use crate::session::spawn::{RoleWish, Wish};
@@ -127,7 +128,7 @@ async fn start_member(
 }
 
 /// A member could not be started: people and the lead are told.
-async fn not_started(tree: &Tree, name: &Name, why: &str) {
+async fn not_started(tree: &Tree, name: &Name, why: &SpawnError) {
     let what = format!("{name} could not be started: {why}");
     let event = Event {
         agent: tree.root,

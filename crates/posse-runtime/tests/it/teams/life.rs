@@ -347,7 +347,8 @@ async fn a_teammate_starts_sub_agents_but_no_teammates() {
         .collect();
     let told: Vec<String> = own.iter().map(|body| last_words(body)).collect();
     assert!(
-        told.iter().any(|told| told.contains("cannot start teammates")),
+        told.iter()
+            .any(|told| told.contains("cannot start teammates")),
         "{told:?}"
     );
     assert!(
