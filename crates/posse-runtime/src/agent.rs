@@ -10,4 +10,4 @@ pub mod side_query;
 pub(crate) mod skill;
 pub(crate) mod step;
 
-pub use crate::agent::side_query::{AsideError, Hear};
+pub use crate::agent::side_query::{Hear, SideQueryError};

@@ -247,13 +247,13 @@ impl History {
 
     /// The same but for the end of this one: what others have left is read, and nothing is left.
     pub(crate) fn marks_before(&self, ttl: Ttl) -> Vec<Mark> {
-        let mut places: Vec<usize> = [self.shared.checked_sub(1), self.request_end]
+        let mut slots: Vec<usize> = [self.shared.checked_sub(1), self.request_end]
             .into_iter()
             .flatten()
             .collect();
-        places.sort_unstable();
-        places.dedup();
-        let entries = places.into_iter().map(Place::Entry);
+        slots.sort_unstable();
+        slots.dedup();
+        let entries = slots.into_iter().map(Place::Entry);
         [Place::Preamble]
             .into_iter()
             .chain(entries)

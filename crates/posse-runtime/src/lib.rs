@@ -19,6 +19,6 @@ pub use crate::definition::spawning::{Background, Spawning};
 pub use crate::session::team::host::{Hosted, Hosting, Members};
 pub use govern::{Budget, Budgets};
 pub use live::handle::{Agent, AgentHandle};
-pub use live::setup::{Asker, Character, Limits, Setup};
+pub use live::setup::{AgentProfile, Approver, Limits, Setup};
 pub use runtime::Runtime;
 pub use session::start_error::StartError;

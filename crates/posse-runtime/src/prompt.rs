@@ -16,7 +16,7 @@ pub use answer::{
     Delivery, Reader, Returned, Tail, Waited, launched, nobody, not_running, output, result, sent,
     stopped, stopped_by_user, unknown_run, without_transcript,
 };
-pub use compacted::{List, Standing, compacted, verbatim};
+pub use compacted::{List, Restated, compacted, verbatim};
 pub(crate) use fork::FORK_TAG;
 pub use fork::{directive, fork_rules, moved};
 pub use frame::{arrivals, mail, notification};

@@ -9,7 +9,7 @@ use crate::session::factory::Factory;
 use crate::session::factory::ToolsOf;
 use crate::session::recover;
 use crate::session::revive;
-use crate::session::side_query::{self, Desk, Findings, Inquiry};
+use crate::session::side_query::{self, NoteTools, SideAnswer, SideQuestion};
 use crate::session::team::declared;
 use crate::session::team::host::{self, Hosted, Hosting};
 use crate::session::team::workers;
@@ -17,11 +17,11 @@ use posse_protocol::{AgentId, PermissionMode, RealmId};
 use uuid::Uuid;
 
 use crate::agent::actor::{Actor, Identity};
-use crate::history::cache_ttl::Reuse;
+use crate::history::cache_ttl::CacheTtl;
 use crate::live::setup::{loadable, startable};
 use crate::prompt::advertised::Offer;
 use crate::session::assemble::{AgentParts, Seed};
-use crate::supervise::Living;
+use crate::supervise::AliveGuard;
 use crate::toolset::Toolset;
 use posse_port::Ports;
 use posse_port::model::Preamble;
@@ -31,7 +31,7 @@ use posse_port::tool::Toolbox;
 use crate::agent::actor::depart;
 use crate::history::restore::{last_reply, restore, waits};
 use crate::live::handle::Agent;
-use crate::live::setup::{Character, Setup};
+use crate::live::setup::{AgentProfile, Setup};
 pub(crate) use crate::session::start_error::StartError;
 
 /// Runs agents. One for each open store: it is the one that hears what the store wakes it for.
@@ -49,14 +49,14 @@ impl Runtime {
     }
 
     /// A new root agent, in a realm of its own. It is in the store from its first prompt on.
-    pub fn start(&self, character: &Character, setup: Setup) -> Agent {
-        let Character {
+    pub fn start(&self, profile: &AgentProfile, setup: Setup) -> Agent {
+        let AgentProfile {
             model,
             system,
             thinking,
             effort,
             mode,
-        } = character.clone();
+        } = profile.clone();
         let id = AgentId::from(Uuid::now_v7());
         let identity = Identity {
             realm: RealmId::from(id.uuid()),
@@ -106,12 +106,12 @@ impl Runtime {
         mode: Option<PermissionMode>,
         setup: Setup,
     ) -> Result<Agent, StartError> {
-        let Some(living) = self.factory.supervisor.room_for(id) else {
+        let Some(alive) = self.factory.supervisor.room_for(id) else {
             return Err(StartError::AlreadyHere { agent: id });
         };
         let taken = self.factory.ports.store.take(id).await?;
         let epoch = taken.epoch;
-        match self.go_on(taken, living, mode, setup).await {
+        match self.go_on(taken, alive, mode, setup).await {
             Ok(agent) => Ok(agent),
             Err(error) => {
                 self.factory.registry.leave(id);
@@ -125,7 +125,7 @@ impl Runtime {
     async fn go_on(
         &self,
         taken: Taken,
-        living: Living,
+        alive: AliveGuard,
         mode: Option<PermissionMode>,
         setup: Setup,
     ) -> Result<Agent, StartError> {
@@ -133,7 +133,7 @@ impl Runtime {
         let session = taken.transcript.session.clone();
         let parts = AgentParts {
             mode: mode.unwrap_or(session.mode),
-            ..AgentParts::taken(&taken, Some(living))
+            ..AgentParts::taken(&taken, Some(alive))
         };
         let tools = self.main_tools(session.agent, &setup);
         dispatch::start(&self.factory);
@@ -206,7 +206,7 @@ impl Runtime {
         let seed = Seed {
             previous_reply: last_reply(&transcript),
             unanswered: waits(&transcript),
-            reuse: Reuse::of(&transcript),
+            cache_ttl: CacheTtl::of(&transcript),
             history,
             ..Seed::default()
         };
@@ -246,7 +246,7 @@ impl Runtime {
 
     /// Returns the number of members of a session's teams that live here.
     pub fn members_here(&self, session: AgentId) -> usize {
-        self.factory.registry.mates(session)
+        self.factory.registry.teammates(session)
     }
 
     /// Asks an agent something on the side: it answers from what it knows, and its conversation and
@@ -255,13 +255,17 @@ impl Runtime {
         &self,
         agent: AgentId,
         question: &str,
-        inquiry: Inquiry,
-    ) -> Result<Findings, StartError> {
+        inquiry: SideQuestion,
+    ) -> Result<SideAnswer, StartError> {
         side_query::ask(&self.factory, agent, question, inquiry).await
     }
 
     /// Asks where an agent's work stands, in a line or two.
-    pub async fn progress(&self, agent: AgentId, inquiry: Inquiry) -> Result<Findings, StartError> {
+    pub async fn progress(
+        &self,
+        agent: AgentId,
+        inquiry: SideQuestion,
+    ) -> Result<SideAnswer, StartError> {
         side_query::progress(&self.factory, agent, inquiry).await
     }
 
@@ -270,9 +274,9 @@ impl Runtime {
     pub async fn remember(
         &self,
         agent: AgentId,
-        desk: Desk,
-        inquiry: Inquiry,
-    ) -> Result<Findings, StartError> {
+        desk: NoteTools,
+        inquiry: SideQuestion,
+    ) -> Result<SideAnswer, StartError> {
         side_query::remember(&self.factory, agent, desk, inquiry).await
     }
 

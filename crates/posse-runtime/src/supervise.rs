@@ -17,16 +17,16 @@ use tokio_util::task::TaskTracker;
 pub(crate) struct Supervisor {
     agents: TaskTracker,
     stop: CancellationToken,
-    living: Arc<Mutex<HashSet<AgentId>>>,
+    alive: Arc<Mutex<HashSet<AgentId>>>,
 }
 
 /// That an agent lives here, until this is dropped.
-pub(crate) struct Living {
+pub(crate) struct AliveGuard {
     agent: AgentId,
     all: Arc<Mutex<HashSet<AgentId>>>,
 }
 
-impl Drop for Living {
+impl Drop for AliveGuard {
     fn drop(&mut self) {
         self.all
             .lock()
@@ -43,11 +43,11 @@ impl Supervisor {
 
     /// The right to bring an agent to life; none while it lives. The store cannot tell: to it the two
     /// would be one host, and the second would take the first's work for a dead process's.
-    pub(crate) fn room_for(&self, agent: AgentId) -> Option<Living> {
-        let mut living = self.living.lock().unwrap_or_else(PoisonError::into_inner);
-        living.insert(agent).then(|| Living {
+    pub(crate) fn room_for(&self, agent: AgentId) -> Option<AliveGuard> {
+        let mut alive = self.alive.lock().unwrap_or_else(PoisonError::into_inner);
+        alive.insert(agent).then(|| AliveGuard {
             agent,
-            all: Arc::clone(&self.living),
+            all: Arc::clone(&self.alive),
         })
     }
 

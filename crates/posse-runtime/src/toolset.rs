@@ -106,9 +106,11 @@ fn tools_of_sub(
     }
     let mut tools = setup.tools.clone();
     let holder = terms
-        .mate
+        .teammate
         .as_ref()
-        .map_or(Holder::Sub, |mate| Holder::Mate { plan: mate.plan });
+        .map_or(Holder::Sub, |teammate| Holder::Mate {
+            plan: teammate.plan,
+        });
     let withheld = |name: &str| {
         WITHHELD.contains(&name)
             && !(name == "ExitPlanMode" && holder == Holder::Mate { plan: true })

@@ -18,7 +18,7 @@ use posse_runtime::definition::agent_type::built_in;
 use posse_runtime::definition::spawning::{Background, Spawning};
 use posse_runtime::govern::budget::Budget;
 use posse_runtime::live::handle::Agent;
-use posse_runtime::live::setup::{Asker, Character, Limits, Setup};
+use posse_runtime::live::setup::{AgentProfile, Approver, Limits, Setup};
 use posse_runtime::runtime::Runtime;
 use posse_tools::{Guardian, Means, Reach};
 
@@ -132,7 +132,7 @@ impl House {
                 max_tokens: 64_000,
                 compact_at: None,
             },
-            asker: Asker::Nobody,
+            approver: Approver::Nobody,
             spawning: Spawning {
                 implicit_fork: false,
                 types: Arc::new(built_in().into()),
@@ -176,14 +176,14 @@ impl House {
 
     /// The same in another mode.
     pub fn session_in(&self, mode: PermissionMode) -> Session {
-        let character = Character {
+        let profile = AgentProfile {
             model: "claude-opus-5".into(),
             system: vec!["You work on code. ".repeat(200)],
             thinking: Thinking::Default,
             effort: None,
             mode,
         };
-        Session(self.runtime.start(&character, self.setup.clone()))
+        Session(self.runtime.start(&profile, self.setup.clone()))
     }
 }
 

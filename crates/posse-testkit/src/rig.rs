@@ -20,7 +20,7 @@ use posse_runtime::definition::agent_type::built_in;
 use posse_runtime::definition::spawning::{Background, Spawning};
 use posse_runtime::govern::budget::{Budget, Budgets};
 use posse_runtime::live::handle::Agent;
-use posse_runtime::live::setup::{Asker, Character, Limits, Setup};
+use posse_runtime::live::setup::{AgentProfile, Approver, Limits, Setup};
 use posse_runtime::runtime::Runtime;
 use posse_scripted::Server;
 use tempfile::TempDir;
@@ -37,7 +37,7 @@ pub struct Rig {
     /// What agents are given.
     pub setup: Setup,
     /// What agents are.
-    pub character: Character,
+    pub profile: AgentProfile,
     clock: Arc<dyn Clock>,
     policy: RetryPolicy,
     runtime: OnceLock<Runtime>,
@@ -82,11 +82,11 @@ impl Rig {
                 max_tokens: 4096,
                 compact_at: None,
             },
-            asker: Asker::Nobody,
+            approver: Approver::Nobody,
             spawning: spawning(),
             joins: false,
         };
-        let character = Character {
+        let profile = AgentProfile {
             model: "claude-opus-5".into(),
             system: vec!["You work on code. ".repeat(200)],
             thinking: Thinking::Default,
@@ -103,7 +103,7 @@ impl Rig {
             server,
             store,
             setup,
-            character,
+            profile,
             clock,
             policy,
             runtime: OnceLock::new(),
@@ -197,7 +197,7 @@ impl Rig {
 
     /// A new agent that has been told `text`.
     pub async fn prompted(&self, text: &str) -> Result<Agent, SetupError> {
-        let agent = self.runtime()?.start(&self.character, self.setup.clone());
+        let agent = self.runtime()?.start(&self.profile, self.setup.clone());
         agent.handle.send(prompt(text)).await?;
         Ok(agent)
     }

@@ -7,7 +7,7 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::error::ErrorKind;
 use posse_protocol::{Cost, PermissionMode};
 use posse_runtime::govern::budget::Budget;
-use posse_runtime::live::setup::{Asker, Limits};
+use posse_runtime::live::setup::{Approver, Limits};
 
 use super::provider::ProviderArgs;
 use super::rules;
@@ -119,7 +119,7 @@ impl AgentArgs {
             system_prompt: None,
             append_system_prompt: None,
             // A pane has a person in front of it; whatever has nobody there says so itself.
-            asker: Asker::FrontEnd,
+            approver: Approver::FrontEnd,
             backend: None,
             is_host: false,
             store,

@@ -15,10 +15,10 @@ use posse_port::store::{Session, Store};
 use posse_port::tool::Workspace;
 use posse_protocol::{AgentId, PermissionMode, Usage};
 use posse_runtime::definition::spawning::Spawning;
-use posse_runtime::definition::spawning::{Quarters, Teaming};
+use posse_runtime::definition::spawning::{TeamBackend, Teaming};
 use posse_runtime::govern::budget::Budget;
 use posse_runtime::live::handle::Agent;
-use posse_runtime::live::setup::{Character, Limits, Setup};
+use posse_runtime::live::setup::{AgentProfile, Limits, Setup};
 use posse_runtime::runtime::Runtime;
 use posse_tools::GitWorktrees;
 use tokio::sync::oneshot;
@@ -411,12 +411,12 @@ fn setup(
         leads,
         counts_tokens: config.limits.budget.tokens.is_some(),
     };
-    let quarters = match config.is_host {
-        true => Quarters::Here,
+    let team_backend = match config.is_host {
+        true => TeamBackend::Here,
         false => panes::choose(&settings.teams, pane_context, || launch::launch(config))?,
     };
     spawning.teams = Teaming {
-        quarters,
+        team_backend,
         deadline: settings.teams.deadline,
     };
     let workspace = Workspace {
@@ -440,7 +440,7 @@ fn setup(
             compact_at: settings.compact_at,
             ..config.limits
         },
-        asker: config.asker,
+        approver: config.approver,
         spawning,
         // Who sends several prompts waits for as many results.
         joins: false,
@@ -503,7 +503,7 @@ fn today() -> String {
     jiff::Timestamp::now().strftime("%Y-%m-%d").to_string()
 }
 
-fn character(config: &RunConfig, model: &str, mode: PermissionMode, cwd: &Path) -> Character {
+fn character(config: &RunConfig, model: &str, mode: PermissionMode, cwd: &Path) -> AgentProfile {
     let of_lead = config
         .lead
         .iter()
@@ -520,7 +520,7 @@ fn character(config: &RunConfig, model: &str, mode: PermissionMode, cwd: &Path) 
         day: &today(),
     });
     let effort = config.lead.as_ref().and_then(|lead| lead.effort);
-    Character {
+    AgentProfile {
         model: model.to_owned(),
         system,
         thinking: Thinking::Default,

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use posse_runtime::definition::spawning::Quarters;
+use posse_runtime::definition::spawning::TeamBackend;
 use posse_tools::{CommandPanes, Inside, Launch, TmuxPanes};
 
 use crate::config::environment::variable;
@@ -26,17 +26,17 @@ pub(crate) fn choose(
     teams: &TeamSettings,
     context: PaneContext,
     launch: impl FnOnce() -> anyhow::Result<Launch>,
-) -> anyhow::Result<Quarters> {
+) -> anyhow::Result<TeamBackend> {
     let inside = || Inside::read(&variable("TMUX")?, &variable("TMUX_PANE")?);
     Ok(match decide(teams, context, inside())? {
-        PaneChoice::InProcess => Quarters::Here,
+        PaneChoice::InProcess => TeamBackend::Here,
         PaneChoice::Tmux(inside) => {
-            Quarters::Panes(Arc::new(TmuxPanes::new(inside, teams.place, launch()?)))
+            TeamBackend::Panes(Arc::new(TmuxPanes::new(inside, teams.place, launch()?)))
         }
         PaneChoice::Command(template) => {
-            Quarters::Panes(Arc::new(CommandPanes::new(template, launch()?)))
+            TeamBackend::Panes(Arc::new(CommandPanes::new(template, launch()?)))
         }
-        PaneChoice::Workers => Quarters::Workers,
+        PaneChoice::Workers => TeamBackend::Workers,
     })
 }
 

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use posse_port::model::Effort;
 use posse_protocol::{Name, PermissionMode};
-use posse_runtime::live::setup::{Asker, Limits};
+use posse_runtime::live::setup::{Approver, Limits};
 
 use super::provider::ProviderArgs;
 use crate::config::settings::agents::AgentFlags;
@@ -40,7 +40,7 @@ pub(crate) struct RunConfig {
     pub(crate) given: InlineAgents,
     pub(crate) system_prompt: Option<String>,
     pub(crate) append_system_prompt: Option<String>,
-    pub(crate) asker: Asker,
+    pub(crate) approver: Approver,
     /// `--team-backend`.
     pub(crate) backend: Option<Backend>,
     /// Whether it only hosts members that others have started.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use clap::ValueEnum;
 use clap::error::ErrorKind;
-use posse_runtime::live::setup::{Asker, Limits};
+use posse_runtime::live::setup::{Approver, Limits};
 
 use super::agent_args::{AgentArgs, seconds};
 use super::run_config::{RunConfig, SessionChoice};
@@ -104,10 +104,10 @@ impl RunOptions {
             system_prompt: self.system_prompt.clone(),
             append_system_prompt: self.append_system_prompt.clone(),
             // Only a program that sends lines can answer a question.
-            asker: if self.by_lines() {
-                Asker::FrontEnd
+            approver: if self.by_lines() {
+                Approver::FrontEnd
             } else {
-                Asker::Nobody
+                Approver::Nobody
             },
             verbose: self.verbose,
             ..config

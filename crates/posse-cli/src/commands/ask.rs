@@ -7,9 +7,9 @@ use posse_port::in_a_line;
 use posse_port::model::{ModelError, ModelEvent};
 use posse_port::store::Session;
 use posse_protocol::{Cost, Purpose, Usage};
-use posse_runtime::agent::AsideError;
+use posse_runtime::agent::SideQueryError;
 use posse_runtime::runtime::Runtime;
-use posse_runtime::session::side_query::{Desk, Findings, Inquiry};
+use posse_runtime::session::side_query::{NoteTools, SideAnswer, SideQuestion};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
@@ -60,7 +60,7 @@ pub(crate) struct AskCommand {
 enum AskKind {
     Question(String),
     Progress,
-    Memory(Box<Desk>),
+    Memory(Box<NoteTools>),
 }
 
 impl AskKind {
@@ -107,7 +107,7 @@ impl AskCommand {
         }
         if self.remember {
             let settings = Settings::at(&session.cwd, FlagSettings::default())?;
-            return Ok(AskKind::Memory(Box::new(Desk {
+            return Ok(AskKind::Memory(Box::new(NoteTools {
                 tools: tools::tools(&settings.policy),
                 policy: Arc::new(settings.policy),
                 spill: directories::spill()?,
@@ -126,9 +126,9 @@ impl AskCommand {
         &self,
         session: &Session,
         purpose: Purpose,
-        findings: Findings,
+        findings: SideAnswer,
     ) -> anyhow::Result<ExitCode> {
-        let Findings {
+        let SideAnswer {
             answer,
             facts,
             charges,
@@ -196,12 +196,12 @@ impl AskCommand {
 }
 
 /// Returns what is told of a question that has no answer.
-fn told(error: AsideError) -> anyhow::Error {
+fn told(error: SideQueryError) -> anyhow::Error {
     let what = error.to_string();
     match error {
-        AsideError::Model(error) => error.into(),
-        AsideError::Cancelled => ModelError::Cancelled.into(),
-        AsideError::Refused(_) | AsideError::Tools | AsideError::Silent => Advised {
+        SideQueryError::Model(error) => error.into(),
+        SideQueryError::Cancelled => ModelError::Cancelled.into(),
+        SideQueryError::Refused(_) | SideQueryError::Tools | SideQueryError::Silent => Advised {
             what,
             advice: "ask again, or rephrase the question".into(),
         }
@@ -216,11 +216,11 @@ async fn ask(
     asked: AskKind,
     // Shared with the listener, which the runtime owns as long as it asks; what it wrote counts afterwards.
     shown: &Arc<Mutex<AnswerWriter>>,
-) -> anyhow::Result<Findings> {
+) -> anyhow::Result<SideAnswer> {
     let (cancel, shows) = (CancellationToken::new(), Arc::clone(shown));
     let token = cancel.clone();
     let hear = Box::new(move |event: ModelEvent<'_>| held(&shows).event(event, &token));
-    let inquiry = Inquiry {
+    let inquiry = SideQuestion {
         max_tokens: MAX_TOKENS,
         cancel: cancel.clone(),
         hear: Some(hear),

@@ -241,7 +241,7 @@ impl Controller {
             self.pending.push_back(Command::Interrupt);
         }
         self.stop_runs();
-        let mut items = vec![OutputItem::Aside(
+        let mut items = vec![OutputItem::TerminalNote(
             "stopping; press Ctrl-C again to exit now".into(),
         )];
         self.settle(&mut items);

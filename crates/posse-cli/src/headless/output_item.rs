@@ -13,7 +13,7 @@ pub(crate) enum OutputItem {
     /// On stderr, a line.
     Note(String),
     /// On stderr, a line that is nothing for programs.
-    Aside(String),
+    TerminalNote(String),
     /// At the foot of a terminal, in place of the one before.
     Panel(Box<Panel>),
 }

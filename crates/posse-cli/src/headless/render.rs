@@ -184,7 +184,7 @@ impl Renderer {
         let note = one_line(&what);
         match self {
             Self::Text(text) => text.waiting(note),
-            Self::Json(_) | Self::Lines(_) => vec![OutputItem::Aside(note)],
+            Self::Json(_) | Self::Lines(_) => vec![OutputItem::TerminalNote(note)],
         }
     }
 

@@ -25,11 +25,11 @@ impl Screen {
         let mut written = Ok(());
         match item {
             OutputItem::Note(note) => text.push_str(&format!("\x1b[2m{note}\x1b[0m\n")),
-            OutputItem::Aside(note) if io::stderr().is_terminal() => {
+            OutputItem::TerminalNote(note) if io::stderr().is_terminal() => {
                 text.push_str(&format!("\x1b[2m{note}\x1b[0m\n"));
             }
             // It helps only who can act on it now, which is a person.
-            OutputItem::Aside(_) => {}
+            OutputItem::TerminalNote(_) => {}
             OutputItem::Out(words) => {
                 // That goes another way, in between.
                 show(&std::mem::take(&mut text));

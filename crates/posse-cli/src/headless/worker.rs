@@ -13,7 +13,7 @@ use posse_port::store::{AgentFilter, Store, StoreError};
 use posse_protocol::{AgentId, Event, MemberState, Name, Team};
 use posse_runtime::definition::spawning::WORKER;
 use posse_runtime::live::handle::AgentHandle;
-use posse_runtime::live::setup::Asker;
+use posse_runtime::live::setup::Approver;
 use posse_runtime::runtime::Runtime;
 use posse_runtime::session::team::host::{Hosted, Hosting, Members};
 use tokio::sync::mpsc;
@@ -60,7 +60,7 @@ enum WorkerExit {
 pub(crate) async fn serve(config: RunConfig, worker: &WorkerConfig) -> anyhow::Result<ExitCode> {
     let config = RunConfig {
         is_host: true,
-        asker: Asker::Nobody,
+        approver: Approver::Nobody,
         ..config
     };
     let place = store_choice::meant_store(&config.store)?.place;

@@ -31,24 +31,24 @@ use posse_port::tool::{Intent, Seen, Then, ToolError, ToolOutput};
 use posse_protocol::{AgentId, Command, Name, RawJson, RealmId, TaskId};
 use tokio::sync::mpsc;
 
-pub(crate) use crate::agent::actor::offer::Known;
+pub(crate) use crate::agent::actor::offer::Advertised;
 pub(crate) use crate::agent::actor::sub_agent::{SubAgent, last_resort};
 pub(crate) use crate::agent::actor::teammate::Teammate;
 use crate::agent::actor::work::{Next, Ran, Work};
-use crate::agent::events::Outlet;
+use crate::agent::events::EventSink;
 use crate::agent::lifecycle::Lifecycle;
 use crate::agent::step::{Answered, Consequence, Decision, Input, Machine};
 use crate::definition::terms::Terms;
-use crate::govern::{Account, Place, Warmth};
+use crate::govern::{Account, CacheWarmup, RunPermit};
 use crate::history::History;
-use crate::history::cache_ttl::Reuse;
-use crate::history::fork_point::Branch;
-use crate::history::request_size::Paid;
+use crate::history::cache_ttl::CacheTtl;
+use crate::history::fork_point::ForkPoint;
+use crate::history::request_size::RequestSize;
 use crate::live::registry::{Registry, Stop};
 use crate::live::session::Tree;
 use crate::live::setup::Setup;
-use crate::live::wakeup::{About, Nudge, Nudged};
-use crate::supervise::{Living, Supervisor};
+use crate::live::wakeup::{WakeReason, WakeReasons, Wakeup};
+use crate::supervise::{AliveGuard, Supervisor};
 
 /// How long tools have to end when they are told to; then they are given up.
 const GRACE: Duration = Duration::from_millis(900);
@@ -68,7 +68,7 @@ pub(crate) struct Identity {
 /// One agent.
 pub(crate) struct Actor {
     /// The first to go: whoever sees the agent's events end may bring it to life again.
-    pub(crate) living: Option<Living>,
+    pub(crate) alive: Option<AliveGuard>,
     pub(crate) ports: Ports,
     pub(crate) supervisor: Supervisor,
     pub(crate) registry: Arc<Registry>,
@@ -86,10 +86,10 @@ pub(crate) struct Actor {
     pub(crate) inbox: Inbox,
     pub(crate) machine: Machine,
     pub(crate) seen: Seen,
-    pub(crate) known: Known,
+    pub(crate) known: Advertised,
     /// Tasks that it has had, by list.
     pub(crate) tasks: BTreeSet<(Option<Name>, TaskId)>,
-    pub(crate) outlet: Outlet,
+    pub(crate) sink: EventSink,
     pub(crate) stop: Stop,
 }
 
@@ -146,14 +146,14 @@ pub(crate) struct Prefix {
     pub(crate) segments: Vec<Segment>,
     pub(crate) history: History,
     pub(crate) previous_reply: Option<String>,
-    pub(crate) reuse: Reuse,
-    pub(crate) paid: Paid,
+    pub(crate) cache_ttl: CacheTtl,
+    pub(crate) last_request: RequestSize,
     /// Whether the last compaction failed: the next one is not tried before another reply.
-    pub(crate) unsqueezed: bool,
+    pub(crate) compaction_failed: bool,
     /// Where it stands, once a call of its last reply has asked for a fork.
-    pub(crate) branch: Option<Arc<Branch>>,
+    pub(crate) branch: Option<Arc<ForkPoint>>,
     /// Where its parent stands that it is a fork of, until its own first entry.
-    pub(crate) opening: Option<Arc<Branch>>,
+    pub(crate) opening: Option<Arc<ForkPoint>>,
 }
 
 /// What an agent needs before it may call the model.
@@ -162,16 +162,16 @@ pub(crate) struct Spending {
     /// The model's name, for charges of calls that nobody answered.
     pub(crate) model: String,
     /// While it works.
-    pub(crate) place: Option<Place>,
+    pub(crate) place: Option<RunPermit>,
     /// Set while what it shares with its siblings may not be cached yet: its first call waits for that.
-    pub(crate) warmth: Option<Arc<Warmth>>,
+    pub(crate) warmup: Option<Arc<CacheWarmup>>,
     /// Whether the store was told that it waits for a place.
     pub(crate) told_queued: bool,
 }
 
 /// The agent's mail, and what wakes it.
 pub(crate) struct Inbox {
-    pub(crate) nudge: Arc<Nudge>,
+    pub(crate) wakeup: Arc<Wakeup>,
     /// The number of the newest mail that it has looked at.
     pub(crate) last: u64,
     /// Whether mail waited when its last run ended.
@@ -250,7 +250,7 @@ impl Actor {
         tokio::select! {
             command = commands.recv(), if work.open => Next::Command(command),
             () = self.stop.token.cancelled(), if !work.stopping => Next::Stop,
-            nudged = self.inbox.nudge.raised() => Next::Nudged(nudged),
+            reasons = self.inbox.wakeup.raised() => Next::WakeReasons(reasons),
             next = work.model.next() => next,
             Some((key, result)) = work.calls.next(), if !work.calls.is_empty() => Next::CallDone(key, result),
             Some((id, report)) = work.shells.next(), if !work.shells.is_empty() => Next::ShellDone(id, report),
@@ -286,13 +286,13 @@ impl Actor {
                 shells::stop_all(self);
                 Some(Input::Interrupt)
             }
-            Next::Nudged(nudged) => self.nudged(nudged, work).await?,
+            Next::WakeReasons(reasons) => self.reasons(reasons, work).await?,
             Next::Admitted(admission) => {
                 call::on_admitted(self, admission, work).await?;
                 None
             }
             Next::Called(called) => Some(call::on_reply(self, *called, work)),
-            Next::Squeezed(squeezed) => Some(compact::on_compacted(self, *squeezed).await?),
+            Next::Compacted(squeezed) => Some(compact::on_compacted(self, *squeezed).await?),
             Next::CallDone(key, result) => Some(self.call_done(key, result, work)),
             Next::ShellDone(id, report) => {
                 shells::on_done(self, id, report).await?;
@@ -341,25 +341,25 @@ impl Actor {
             .unwrap_or_default()
     }
 
-    async fn nudged(
+    async fn reasons(
         &mut self,
-        nudged: Nudged,
+        reasons: WakeReasons,
         work: &mut Work,
     ) -> Result<Option<Input>, StoreError> {
-        if nudged.about(About::Unattended) {
+        if reasons.about(WakeReason::Unattended) {
             work.inputs.push_back(Input::Unattended);
         }
-        if nudged.about(About::Mail) {
+        if reasons.about(WakeReason::Mail) {
             let mail = self.fetch_mail().await?;
             work.inputs.push_back(mail);
         }
-        if nudged.about(About::Settle) {
+        if reasons.about(WakeReason::Settle) {
             work.inputs.push_back(Input::Settle);
             if work.heal.is_some() {
                 lead::check_teams(self, work).await?;
             }
         }
-        if nudged.about(About::Tasks) {
+        if reasons.about(WakeReason::Tasks) {
             work.inputs.extend(tasks::on_hint(self));
         }
         Ok(work.inputs.pop_front())
@@ -376,7 +376,7 @@ impl Actor {
         self.inbox.last = mail.last().map_or(self.inbox.last, |mail| mail.number);
         if mail.len() == MAIL {
             // There may be more.
-            self.inbox.nudge.raise(About::Mail);
+            self.inbox.wakeup.raise(WakeReason::Mail);
         }
         teammate::handle_dismissal(self, &mut mail);
         Ok(Input::Mail(mail))
@@ -384,7 +384,7 @@ impl Actor {
 
     /// Has it look into its inbox when it begins to live.
     pub(crate) fn expect_mail(&self) {
-        self.inbox.nudge.raise(About::Mail);
+        self.inbox.wakeup.raise(WakeReason::Mail);
     }
 
     pub(crate) fn agent(&self) -> AgentId {

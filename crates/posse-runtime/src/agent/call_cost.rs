@@ -82,13 +82,13 @@ pub(crate) fn charges(
 }
 
 /// What is set aside for a call that is under way.
-pub(crate) struct Fare {
+pub(crate) struct CallReservation {
     reservation: Reservation,
     broke: bool,
     cancel: CancellationToken,
 }
 
-impl Fare {
+impl CallReservation {
     /// `cancel` ends the call if another attempt cannot be paid for.
     pub(crate) fn new(reservation: Reservation, cancel: CancellationToken) -> Self {
         Self {

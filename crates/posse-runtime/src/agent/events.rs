@@ -11,8 +11,8 @@ use tokio::sync::mpsc;
 use tokio::sync::mpsc::error::TrySendError;
 use tokio_util::sync::CancellationToken;
 
-use crate::agent::call_cost::Fare;
-use crate::govern::{Lead, Warmth};
+use crate::agent::call_cost::CallReservation;
+use crate::govern::{CacheWarmup, WarmupLead};
 use posse_port::model::{Attribution, Body, Call, Failure, Model, ModelEvent, Reply};
 
 /// Events that may wait for the front end.
@@ -20,7 +20,7 @@ pub(crate) const EVENTS: usize = 256;
 
 /// Where an agent's events go.
 #[derive(Clone)]
-pub(crate) struct Outlet {
+pub(crate) struct EventSink {
     pub(crate) agent: AgentId,
     pub(crate) events: mpsc::Sender<Event>,
     /// Fires when everything must stop: then nobody is waited for.
@@ -29,7 +29,7 @@ pub(crate) struct Outlet {
     pub(crate) below: bool,
 }
 
-impl Outlet {
+impl EventSink {
     /// Tells of something, once there is room. With nobody listening it is told to nobody.
     pub(crate) async fn emit(&self, kind: EventKind) {
         if self.below && !concerns_others(&kind) {
@@ -60,27 +60,31 @@ fn concerns_others(kind: &EventKind) -> bool {
 }
 
 /// A reply that is arriving.
-pub(crate) struct Arriving {
-    outlet: Outlet,
-    fare: Fare,
-    warming: Warming,
+pub(crate) struct ReplyStream {
+    sink: EventSink,
+    call_reservation: CallReservation,
+    warming: WarmupOutcome,
     /// What there was no room for yet.
     waiting: VecDeque<EventKind>,
 }
 
-impl Arriving {
-    pub(crate) fn new(outlet: Outlet, fare: Fare, warming: Warming) -> Self {
+impl ReplyStream {
+    pub(crate) fn new(
+        sink: EventSink,
+        call_reservation: CallReservation,
+        warming: WarmupOutcome,
+    ) -> Self {
         Self {
-            outlet,
-            fare,
+            sink,
+            call_reservation,
             warming,
             waiting: VecDeque::new(),
         }
     }
 
     /// What is set aside for it.
-    pub(crate) fn fare(self) -> Fare {
-        self.fare
+    pub(crate) fn call_reservation(self) -> CallReservation {
+        self.call_reservation
     }
 
     /// Makes a call and tells of what arrives: what comes together is told together.
@@ -118,11 +122,11 @@ impl Arriving {
     /// Takes what the model port tells.
     fn on(&mut self, event: ModelEvent<'_>) {
         self.warming.on(event);
-        if self.outlet.below && !matches!(event, ModelEvent::Retry { .. }) {
+        if self.sink.below && !matches!(event, ModelEvent::Retry { .. }) {
             return;
         }
         if let ModelEvent::Retry { .. } = event {
-            self.fare.retried();
+            self.call_reservation.retried();
             // What the failed attempt said is void; whoever has not heard of it need not.
             self.waiting
                 .retain(|kind| matches!(kind, EventKind::Retry(_)));
@@ -140,10 +144,10 @@ impl Arriving {
     /// Tells as much as there is room for. Never blocks.
     fn tell(&mut self) {
         while let Some(kind) = self.waiting.pop_front() {
-            match self.outlet.events.try_reserve() {
-                Ok(_) if self.outlet.below => {}
+            match self.sink.events.try_reserve() {
+                Ok(_) if self.sink.below => {}
                 Ok(room) => room.send(Event {
-                    agent: self.outlet.agent,
+                    agent: self.sink.agent,
                     kind,
                 }),
                 Err(TrySendError::Full(())) => return self.waiting.push_front(kind),
@@ -156,25 +160,25 @@ impl Arriving {
     /// Tells the rest.
     async fn finish(&mut self) {
         for kind in std::mem::take(&mut self.waiting) {
-            self.outlet.emit(kind).await;
+            self.sink.emit(kind).await;
         }
     }
 }
 
 /// Siblings whose requests begin like the one that is being answered.
-pub(crate) struct Warming {
-    pub(crate) warmth: Option<Arc<Warmth>>,
+pub(crate) struct WarmupOutcome {
+    pub(crate) warmup: Option<Arc<CacheWarmup>>,
     /// If they wait for this very reply.
-    pub(crate) lead: Option<Lead>,
+    pub(crate) lead: Option<WarmupLead>,
     /// When the request was sent: so long ago the cache was used, at most.
     pub(crate) sent: Duration,
 }
 
-impl Warming {
+impl WarmupOutcome {
     /// They go on when the reply begins; if the attempt fails, another of them tries it meanwhile.
     fn on(&mut self, event: ModelEvent<'_>) {
-        match (event, &self.warmth) {
-            (ModelEvent::Started { .. }, Some(warmth)) => warmth.begun(self.sent),
+        match (event, &self.warmup) {
+            (ModelEvent::Started { .. }, Some(warmup)) => warmup.begun(self.sent),
             (ModelEvent::Retry { .. }, _) => {}
             _ => return,
         }

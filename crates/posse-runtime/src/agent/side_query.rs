@@ -1,7 +1,7 @@
 //! Asides: requests on an agent's exact prefix that leave no trace in its conversation. What is said in
 //! one is known to whoever asked, and paid for under a purpose of its own; nothing of it is kept.
 
-mod hands;
+mod side_tools;
 
 use std::sync::Arc;
 
@@ -9,18 +9,18 @@ use posse_protocol::{ContentBlock, Message, Missed, Purpose, ReplyFacts, Role, S
 use tokio_util::sync::CancellationToken;
 
 use crate::agent::call_cost;
-use crate::agent::call_cost::Fare;
+use crate::agent::call_cost::CallReservation;
 use crate::govern::{Account, Reservation};
 use crate::history::History;
 use crate::history::request_size;
-use crate::history::request_size::Paid;
+use crate::history::request_size::RequestSize;
 use posse_port::Ports;
 use posse_port::model::{
     Attribution, Call, Failure, Mark, ModelError, ModelEvent, Piece, Place, Reply, Request, Ttl,
 };
 use posse_port::store::Charge;
 
-pub(crate) use crate::agent::side_query::hands::Hands;
+pub(crate) use crate::agent::side_query::side_tools::SideTools;
 use crate::prompt::side_query::{Words, placeholders};
 
 /// Somebody who is told of what arrives, while it arrives. Must not block. What was said before a retry, or
@@ -28,7 +28,7 @@ use crate::prompt::side_query::{Words, placeholders};
 pub type Hear = Box<dyn FnMut(ModelEvent<'_>) + Send>;
 
 /// A request on an agent's prefix, before it is known what is asked.
-pub(crate) struct Aside {
+pub(crate) struct SideQuery {
     pub(crate) ports: Ports,
     pub(crate) preamble: Piece,
     /// All of it; a clone shares the bytes.
@@ -43,7 +43,7 @@ pub(crate) struct Aside {
     /// Who pays.
     pub(crate) account: Account,
     /// How large the agent's last request was.
-    pub(crate) paid: Paid,
+    pub(crate) last_request: RequestSize,
     pub(crate) max_tokens: u32,
     /// How long the cache keeps what this reads.
     pub(crate) ttl: Ttl,
@@ -58,12 +58,12 @@ pub(crate) struct Answer {
     /// About the last reply, if there was one.
     pub(crate) facts: Option<ReplyFacts>,
     /// What the model said last.
-    pub(crate) text: Result<String, AsideError>,
+    pub(crate) text: Result<String, SideQueryError>,
 }
 
 /// Why an aside has no answer.
 #[derive(Debug, thiserror::Error)]
-pub enum AsideError {
+pub enum SideQueryError {
     /// The model could not be asked.
     #[error(transparent)]
     Model(ModelError),
@@ -90,7 +90,7 @@ struct Talk {
 }
 
 impl Talk {
-    fn ended(self, text: Result<String, AsideError>) -> Answer {
+    fn ended(self, text: Result<String, SideQueryError>) -> Answer {
         Answer {
             charges: self.charges,
             facts: self.facts,
@@ -99,9 +99,9 @@ impl Talk {
     }
 }
 
-impl Aside {
+impl SideQuery {
     /// Asks, and follows the talk to its end. Tools that `hands` does not hold are answered with a refusal.
-    pub(crate) async fn ask(mut self, words: &Words, hands: Hands) -> Answer {
+    pub(crate) async fn ask(mut self, words: &Words, hands: SideTools) -> Answer {
         let mut talk = Talk {
             pieces: self.history.pieces().to_vec(),
             marks: self.history.marks_before(self.ttl),
@@ -137,7 +137,7 @@ impl Aside {
             if results.is_empty() && stop != StopReason::PauseTurn {
                 let text = text(&content);
                 let answer = if text.trim().is_empty() {
-                    Err(AsideError::Silent)
+                    Err(SideQueryError::Silent)
                 } else {
                     Ok(text)
                 };
@@ -154,7 +154,7 @@ impl Aside {
                 );
             }
         }
-        talk.ended(Err(AsideError::Tools))
+        talk.ended(Err(SideQueryError::Tools))
     }
 
     fn say(&self, talk: &mut Talk, message: Message) {
@@ -171,7 +171,7 @@ impl Aside {
     }
 
     /// One call, and what it took.
-    async fn call(&mut self, talk: &mut Talk, purpose: Purpose) -> Result<Reply, AsideError> {
+    async fn call(&mut self, talk: &mut Talk, purpose: Purpose) -> Result<Reply, SideQueryError> {
         let size = request_size::size(&self.preamble, &talk.pieces);
         let reservation = self.pay(size).await?;
         let cancel = self.cancel.child_token();
@@ -182,11 +182,11 @@ impl Aside {
             max_tokens: reservation.output,
             previous: self.previous.as_deref(),
         });
-        let mut fare = Fare::new(reservation, cancel.clone());
+        let mut call_reservation = CallReservation::new(reservation, cancel.clone());
         let hear = &mut self.hear;
         let mut on = |event: ModelEvent<'_>| {
             if let ModelEvent::Retry { .. } = event {
-                fare.retried();
+                call_reservation.retried();
             }
             if let Some(hear) = hear {
                 hear(event);
@@ -203,15 +203,15 @@ impl Aside {
             .await;
         let mut charges = call_cost::charges(&*self.ports.prices, &self.model, purpose, &result);
         if let Some(missed) = result.as_ref().ok().and_then(missed) {
-            fare.miss(&self.attribution, &missed, &mut charges);
+            call_reservation.miss(&self.attribution, &missed, &mut charges);
         }
-        let broke = fare.broke();
-        fare.settle(&charges);
+        let broke = call_reservation.broke();
+        call_reservation.settle(&charges);
         talk.charges.extend(charges);
         match (result, broke) {
             (Ok(reply), _) => {
                 let tokens = reply.usage.prompt().saturating_add(reply.usage.output);
-                self.paid = Paid {
+                self.last_request = RequestSize {
                     tokens,
                     bytes: size,
                     begun: true,
@@ -219,23 +219,23 @@ impl Aside {
                 self.previous = Some(reply.id.clone()).filter(|id| !id.is_empty());
                 Ok(reply)
             }
-            (Err(_), Some(why)) => Err(AsideError::Refused(why)),
+            (Err(_), Some(why)) => Err(SideQueryError::Refused(why)),
             (
                 Err(Failure {
                     error: ModelError::Cancelled,
                     ..
                 }),
                 None,
-            ) => Err(AsideError::Cancelled),
-            (Err(failure), None) => Err(AsideError::Model(failure.error)),
+            ) => Err(SideQueryError::Cancelled),
+            (Err(failure), None) => Err(SideQueryError::Model(failure.error)),
         }
     }
 
     /// Sets aside what a request of this size could take, once there is enough.
-    async fn pay(&mut self, size: usize) -> Result<Reservation, AsideError> {
+    async fn pay(&mut self, size: usize) -> Result<Reservation, SideQueryError> {
         loop {
             let freed = self.account.freed();
-            let input = self.paid.input(size);
+            let input = self.last_request.input(size);
             match call_cost::reserve(
                 &self.ports,
                 &self.account,
@@ -246,9 +246,9 @@ impl Aside {
                 Ok(reservation) => return Ok(reservation),
                 Err(exceeded) if exceeded.may_pass() => tokio::select! {
                     () = freed => {}
-                    () = self.cancel.cancelled() => return Err(AsideError::Cancelled),
+                    () = self.cancel.cancelled() => return Err(SideQueryError::Cancelled),
                 },
-                Err(exceeded) => return Err(AsideError::Refused(exceeded.to_string())),
+                Err(exceeded) => return Err(SideQueryError::Refused(exceeded.to_string())),
             }
         }
     }

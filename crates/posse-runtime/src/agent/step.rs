@@ -25,11 +25,11 @@ use std::collections::HashMap;
 use posse_protocol::{EntryKind, Fault, FaultClass, Message, Outcome, Role};
 
 pub(crate) use crate::agent::step::decision::{
-    Answered, Closing, Commit, Consequence, Decision, Delegated, Draft, Effect, Ended, Input,
-    Resting, Squeeze,
+    Answered, Closing, Commit, CompactionRequest, Consequence, Decision, Delegated, Draft, Effect,
+    Ended, Input, Resting,
 };
 use crate::agent::step::machine::Attention;
-pub(crate) use crate::agent::step::machine::{Life, Machine, Rights};
+pub(crate) use crate::agent::step::machine::{Authority, Life, Machine};
 pub(crate) use crate::agent::step::open_calls::{OpenCalls, failure};
 pub(crate) use crate::agent::step::queue::PROMPTS;
 pub(crate) use crate::agent::step::run::Run;

@@ -11,7 +11,7 @@ pub(crate) const SMALL: &str = "small";
 
 /// Who wants which model. The first that says something is heard.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Wishes<'a> {
+pub struct ModelPreference<'a> {
     /// For every sub-agent, whatever the others say.
     pub forced: Option<&'a str>,
     /// The call that starts it.
@@ -27,26 +27,26 @@ pub struct Wishes<'a> {
 /// Where it is of the same family as the parent's it is the parent's, to the letter: a tree does not mix
 /// versions, and what a gateway adds to an id is kept.
 pub fn resolve(
-    wishes: &Wishes<'_>,
+    preference: &ModelPreference<'_>,
     parent: &str,
     mode: PermissionMode,
     names: &dyn Names,
 ) -> String {
-    let Wishes {
+    let ModelPreference {
         forced,
         call,
         definition,
         usual,
-    } = *wishes;
-    let said = |wish: &Option<&str>| wish.is_some_and(|wish| !wish.trim().is_empty());
-    let wish = [forced, call, definition, usual]
+    } = *preference;
+    let said = |request: &Option<&str>| request.is_some_and(|request| !request.trim().is_empty());
+    let request = [forced, call, definition, usual]
         .into_iter()
         .find(said)
         .flatten();
-    let Some(wish) = wish.map(str::trim) else {
+    let Some(request) = request.map(str::trim) else {
         return parent.to_owned();
     };
-    let lower = wish.to_lowercase();
+    let lower = request.to_lowercase();
     let short = match lower.as_str() {
         "inherit" => return parent.to_owned(),
         "opusplan" if mode == PermissionMode::Plan => "opus",
@@ -58,7 +58,7 @@ pub fn resolve(
         Some(found) if short == SMALL && !spelt_alike(&found, parent) => parent.to_owned(),
         Some(found) => found,
         None if SHORT.contains(&short) => parent.to_owned(),
-        None => wish.to_owned(),
+        None => request.to_owned(),
     }
 }
 
@@ -108,11 +108,11 @@ mod tests {
 
     impl Names for Other {}
 
-    fn by_call(wish: &str, parent: &str, mode: PermissionMode) -> String {
+    fn by_call(request: &str, parent: &str, mode: PermissionMode) -> String {
         resolve(
-            &Wishes {
-                call: Some(wish),
-                ..Wishes::default()
+            &ModelPreference {
+                call: Some(request),
+                ..ModelPreference::default()
             },
             parent,
             mode,
@@ -125,35 +125,36 @@ mod tests {
     fn the_first_who_says_something_is_heard() {
         let all = ["forced", "call", "definition", "usual"];
         for said in 0..16 {
-            let wish = |at: usize| (said >> at & 1 == 1).then_some(all[at]);
-            let (forced, call, definition, usual) = (wish(0), wish(1), wish(2), wish(3));
-            let expected = (0..4).find_map(wish).unwrap_or("claude-opus-5");
-            let wishes = Wishes {
+            let request = |at: usize| (said >> at & 1 == 1).then_some(all[at]);
+            let (forced, call, definition, usual) =
+                (request(0), request(1), request(2), request(3));
+            let expected = (0..4).find_map(request).unwrap_or("claude-opus-5");
+            let preference = ModelPreference {
                 forced,
                 call,
                 definition,
                 usual,
             };
             assert_eq!(
-                resolve(&wishes, "claude-opus-5", Usual, &Two),
+                resolve(&preference, "claude-opus-5", Usual, &Two),
                 expected,
-                "{wishes:?}"
+                "{preference:?}"
             );
         }
         // `inherit` is something; nothing at all is not.
-        let wishes = Wishes {
+        let preference = ModelPreference {
             forced: Some("inherit"),
             call: Some("m"),
-            ..Wishes::default()
+            ..ModelPreference::default()
         };
-        assert_eq!(resolve(&wishes, "parent", Usual, &Two), "parent");
-        let wishes = Wishes {
+        assert_eq!(resolve(&preference, "parent", Usual, &Two), "parent");
+        let preference = ModelPreference {
             forced: Some(" "),
             call: Some(""),
             definition: Some("m"),
             usual: None,
         };
-        assert_eq!(resolve(&wishes, "parent", Usual, &Two), "m");
+        assert_eq!(resolve(&preference, "parent", Usual, &Two), "m");
     }
 
     // proves AD-06 (part: families)
@@ -163,7 +164,7 @@ mod tests {
             "claude-opus-5-20260101",
             "eu.anthropic.claude-sonnet-5-v1:0",
         );
-        for (wish, parent, mode, expected) in [
+        for (request, parent, mode, expected) in [
             ("inherit", old, Usual, old),
             ("INHERIT", gateway, Plan, gateway),
             // A family, of the parent's and of another.
@@ -195,34 +196,38 @@ mod tests {
             ("My/Model:1", old, Usual, "My/Model:1"),
             (" spaced ", old, Usual, "spaced"),
         ] {
-            assert_eq!(by_call(wish, parent, mode), expected, "{wish} of {parent}");
+            assert_eq!(
+                by_call(request, parent, mode),
+                expected,
+                "{request} of {parent}"
+            );
         }
     }
 
     #[test]
     fn without_short_names_agents_have_their_parents_model() {
-        for wish in SHORT.into_iter().chain(["inherit", "opusplan"]) {
-            for wishes in [
-                Wishes {
-                    forced: Some(wish),
-                    ..Wishes::default()
+        for request in SHORT.into_iter().chain(["inherit", "opusplan"]) {
+            for preference in [
+                ModelPreference {
+                    forced: Some(request),
+                    ..ModelPreference::default()
                 },
-                Wishes {
-                    usual: Some(wish),
-                    ..Wishes::default()
+                ModelPreference {
+                    usual: Some(request),
+                    ..ModelPreference::default()
                 },
             ] {
                 assert_eq!(
-                    resolve(&wishes, "gpt-9", Plan, &Other),
+                    resolve(&preference, "gpt-9", Plan, &Other),
                     "gpt-9",
-                    "{wishes:?}"
+                    "{preference:?}"
                 );
             }
         }
-        let wishes = Wishes {
+        let preference = ModelPreference {
             definition: Some("gpt-9-mini"),
-            ..Wishes::default()
+            ..ModelPreference::default()
         };
-        assert_eq!(resolve(&wishes, "gpt-9", Usual, &Other), "gpt-9-mini");
+        assert_eq!(resolve(&preference, "gpt-9", Usual, &Other), "gpt-9-mini");
     }
 }

@@ -35,14 +35,14 @@ const VALUE_CHARACTERS: usize = 80;
 
 /// What an answer must be.
 #[derive(Clone)]
-pub struct Contract(Arc<Inner>);
+pub struct OutputSchema(Arc<Inner>);
 
 struct Inner {
     schema: Value,
     validator: Validator,
 }
 
-impl fmt::Debug for Contract {
+impl fmt::Debug for OutputSchema {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Contract")
             .field(&format_args!("{}", self.0.schema))
@@ -50,7 +50,7 @@ impl fmt::Debug for Contract {
     }
 }
 
-impl Contract {
+impl OutputSchema {
     /// Takes a schema if answers can be held to it; else why not, for whoever wrote it.
     ///
     /// It stands for itself: nothing is fetched, and it does not refer to itself, so that judging any answer

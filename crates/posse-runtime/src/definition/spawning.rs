@@ -50,7 +50,7 @@ pub struct Spawning {
 #[derive(Clone, Debug)]
 pub struct Teaming {
     /// Where teammates run that are started.
-    pub quarters: Quarters,
+    pub team_backend: TeamBackend,
     /// How long a teammate has to answer whether it ends; after that it can be forced to.
     pub deadline: Duration,
 }
@@ -58,7 +58,7 @@ pub struct Teaming {
 impl Default for Teaming {
     fn default() -> Self {
         Self {
-            quarters: Quarters::Here,
+            team_backend: TeamBackend::Here,
             deadline: Duration::from_secs(60),
         }
     }
@@ -66,7 +66,7 @@ impl Default for Teaming {
 
 /// Where teammates run.
 #[derive(Clone, Debug, Default)]
-pub enum Quarters {
+pub enum TeamBackend {
     /// In the process that starts them.
     #[default]
     Here,
@@ -76,7 +76,7 @@ pub enum Quarters {
     Workers,
 }
 
-impl Quarters {
+impl TeamBackend {
     /// What they are called in rosters.
     pub(crate) fn name(&self) -> &str {
         match self {

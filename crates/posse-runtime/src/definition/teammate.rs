@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 /// What is agreed with a teammate.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct MateTerms {
+pub(crate) struct TeammateTerms {
     /// Its team.
     pub(crate) team: Name,
     /// Whether it hands in a plan before it changes anything.
@@ -19,7 +19,7 @@ pub(crate) struct MateTerms {
 
 /// Who somebody is in its team.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Card {
+pub(crate) struct TeamIdentity {
     pub(crate) team: Name,
     pub(crate) name: Name,
     pub(crate) color: String,
@@ -29,7 +29,7 @@ pub(crate) struct Card {
     pub(crate) backend: String,
 }
 
-impl Card {
+impl TeamIdentity {
     /// What people and other teams call it.
     pub(crate) fn address(&self) -> String {
         format!("{}@{}", self.name, self.team)

@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::definition::agent_type::Definition;
 use crate::definition::skill;
-use crate::definition::teammate::MateTerms;
+use crate::definition::teammate::TeammateTerms;
 use posse_permission::{RuleError, RuleList, Standing};
 use posse_port::model::Effort;
 use posse_port::store::Origin;
@@ -64,7 +64,8 @@ pub(crate) struct Terms {
     /// That it is a fork, and of whom.
     pub(crate) fork: Option<ForkOf>,
     /// That it is a teammate. A fork of one has its terms for the tools' sake, and is none.
-    pub(crate) mate: Option<MateTerms>,
+    #[serde(rename = "mate")]
+    pub(crate) teammate: Option<TeammateTerms>,
 }
 
 /// Rules of a skill's file.
@@ -108,7 +109,7 @@ impl Terms {
             disallowed: terms.disallowed.clone(),
             notes: terms.notes.clone(),
             granted: terms.granted.clone(),
-            mate: terms.mate.clone(),
+            teammate: terms.teammate.clone(),
             ..Self::default()
         });
         let fork = Some(if parent.is_some() {
@@ -146,7 +147,7 @@ impl Terms {
         let named = |names: &[String]| names.iter().any(|name| name == tool);
         let listed = self.tools.as_deref().is_none_or(named);
         let notes = self.notes.is_some() && NOTING.contains(&tool);
-        let team = self.mate.is_some() && TEAMWORK.contains(&tool);
+        let team = self.teammate.is_some() && TEAMWORK.contains(&tool);
         (listed || notes || team) && !named(&self.disallowed)
     }
 
@@ -244,7 +245,7 @@ mod tests {
     #[test]
     fn a_teammate_can_be_heard_whatever_its_type_lists() {
         let team: posse_protocol::Name = "crew".parse().unwrap();
-        let mate = Some(MateTerms {
+        let teammate = Some(TeammateTerms {
             team,
             plan: false,
             then: None,
@@ -252,7 +253,7 @@ mod tests {
         });
         let terms = Terms {
             tools: Some(names(&["Read"])),
-            mate,
+            teammate,
             ..Terms::default()
         };
         let all = |terms: &Terms| {
@@ -266,7 +267,7 @@ mod tests {
         assert_eq!(all(&less), [true, true, false, false]);
         assert_eq!(
             all(&Terms {
-                mate: None,
+                teammate: None,
                 ..terms
             }),
             [true, false, false, false]

@@ -19,7 +19,7 @@ use posse_protocol::{AgentId, Cost, Missed, Misses, Spent};
 use tokio::sync::Notify;
 
 use crate::govern::below::{Below, Miss, Recent};
-use crate::govern::purse::{Hold, Left, Purse};
+use crate::govern::ledger::{BudgetLedger, Held, Remaining};
 use crate::govern::{Budgets, Exceeded, Short, Whose};
 use posse_port::store::Charge;
 
@@ -38,8 +38,8 @@ struct Node {
 
 #[derive(Debug)]
 struct Sums {
-    alone: Purse,
-    subtree: Purse,
+    alone: BudgetLedger,
+    subtree: BudgetLedger,
     /// What the agent used, and missed in the cache, since the root was told last.
     recent: Recent,
     /// Of the root only: what was booked below it and is not told yet.
@@ -88,7 +88,10 @@ impl Account {
     }
 
     fn new(parent: Option<Arc<Node>>, budgets: Budgets, now: Duration, freed: Arc<Notify>) -> Self {
-        let (alone, subtree) = (Purse::new(budgets.alone), Purse::new(budgets.subtree));
+        let (alone, subtree) = (
+            BudgetLedger::new(budgets.alone),
+            BudgetLedger::new(budgets.subtree),
+        );
         let sums = Mutex::new(Sums {
             alone,
             subtree,
@@ -109,12 +112,12 @@ impl Account {
         let mut chain = self.lock();
         let ages = self.nodes().map(|node| now.saturating_sub(node.opened));
         let ages: Vec<_> = ages.collect();
-        each(&chain, |level, purse| purse.open(ages[level]))?;
+        each(&chain, |level, ledger| ledger.open(ages[level]))?;
         let least = ask.least.min(ask.output);
         let left = room(&chain, ask.tokens(least), (ask.price)(ask.input, least))?;
         let output = ask.highest(least, left);
         let (tokens, cost) = (ask.tokens(output), (ask.price)(ask.input, output));
-        let held = Hold {
+        let held = Held {
             tokens,
             cost: cost.unwrap_or_default(),
             turns: 1,
@@ -171,7 +174,7 @@ impl Ask<'_> {
     }
 
     /// The highest cap that `left` has room for. `least` is known to fit.
-    fn highest(&self, least: u32, left: Left) -> u32 {
+    fn highest(&self, least: u32, left: Remaining) -> u32 {
         let fits = |output: u32| {
             left.tokens.is_none_or(|left| self.tokens(output) <= left)
                 && left.cost.is_none_or(|left| {
@@ -205,7 +208,7 @@ pub struct Reservation {
     tokens: u64,
     cost: Option<Cost>,
     /// What is set aside for all attempts.
-    held: Hold,
+    held: Held,
     miss: Option<Miss>,
 }
 
@@ -217,7 +220,7 @@ impl Reservation {
         if room(&chain, self.tokens, self.cost).is_err() {
             return false;
         }
-        let more = Hold {
+        let more = Held {
             tokens: self.tokens,
             cost: self.cost.unwrap_or_default(),
             turns: 0,
@@ -244,10 +247,10 @@ impl Reservation {
     fn close(&mut self, charges: Option<&[Charge]>) {
         let held = take(&mut self.held);
         let mut chain = self.account.lock();
-        each_mut(&mut chain, |purse| {
-            purse.held.subtract(held);
+        each_mut(&mut chain, |ledger| {
+            ledger.held.subtract(held);
             if let Some(charges) = charges {
-                purse.book(charges);
+                ledger.book(charges);
             }
         });
         // The first is the agent's, the last is the root's.
@@ -261,7 +264,7 @@ impl Reservation {
 
 impl Drop for Reservation {
     fn drop(&mut self) {
-        if self.held != Hold::default() {
+        if self.held != Held::default() {
             self.close(None);
         }
     }
@@ -276,23 +279,23 @@ fn sums(node: &Node) -> MutexGuard<'_, Sums> {
 }
 
 /// What every budget that encloses a call has room for; or which of them has too little.
-fn room(chain: &Chain<'_>, tokens: u64, cost: Option<Cost>) -> Result<Left, Exceeded> {
-    let mut all = Left::default();
-    each(chain, |_, purse| {
-        all = all.and(purse.left(tokens, cost)?);
+fn room(chain: &Chain<'_>, tokens: u64, cost: Option<Cost>) -> Result<Remaining, Exceeded> {
+    let mut all = Remaining::default();
+    each(chain, |_, ledger| {
+        all = all.and(ledger.left(tokens, cost)?);
         Ok(())
     })?;
     Ok(all)
 }
 
-fn hold(chain: &mut Chain<'_>, more: Hold) {
-    each_mut(chain, |purse| purse.held.add(more));
+fn hold(chain: &mut Chain<'_>, more: Held) {
+    each_mut(chain, |ledger| ledger.held.add(more));
 }
 
 /// Looks at every budget that encloses a call, from the agent's own up to the session's.
 fn each(
     chain: &Chain<'_>,
-    mut look: impl FnMut(usize, &Purse) -> Result<(), Short>,
+    mut look: impl FnMut(usize, &BudgetLedger) -> Result<(), Short>,
 ) -> Result<(), Exceeded> {
     let exceeded = |whose| move |short| Exceeded { whose, short };
     for (level, sums) in chain.iter().enumerate() {
@@ -310,7 +313,7 @@ fn each(
 }
 
 /// The same, to change it.
-fn each_mut(chain: &mut Chain<'_>, mut change: impl FnMut(&mut Purse)) {
+fn each_mut(chain: &mut Chain<'_>, mut change: impl FnMut(&mut BudgetLedger)) {
     for (level, sums) in chain.iter_mut().enumerate() {
         if level == 0 {
             change(&mut sums.alone);

@@ -4,7 +4,7 @@ use std::mem::take;
 
 use posse_protocol::{AgentId, AgentMisses, Missed, Misses, Spent, Usage, misses};
 
-use crate::govern::purse::add;
+use crate::govern::ledger::add;
 use posse_port::store::Charge;
 
 /// What an agent used, and missed in the cache, since the root was told last.

@@ -22,8 +22,8 @@ const SMALL_PART: u64 = 100;
 
 /// What is known of an agent's calls. A fork begins with its parent's: that is what it can read.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Reuse {
-    left: Option<Left>,
+pub(crate) struct CacheTtl {
+    left: Option<TimeLeft>,
     /// What all prompts so far would have cost with marks of either length.
     five_minutes: u64,
     one_hour: u64,
@@ -31,7 +31,7 @@ pub(crate) struct Reuse {
 
 /// What the last call left in the cache.
 #[derive(Clone, Copy, Debug)]
-struct Left {
+struct TimeLeft {
     /// When it was last used, in milliseconds of Unix time.
     at_ms: i64,
     /// How much the provider said that it has read or written.
@@ -42,19 +42,19 @@ struct Left {
     ttl: Ttl,
 }
 
-impl Reuse {
+impl CacheTtl {
     /// The same from what a store has. When a reply was kept stands there, not when it was asked for: a gap
     /// may seem shorter than it was, by as long as the reply took.
     pub(crate) fn of(transcript: &Transcript) -> Self {
-        let mut reuse = Self::default();
+        let mut cache_ttl = Self::default();
         for stored in &transcript.entries {
             match (stored.entry.kind, &stored.entry.reply) {
-                (EntryKind::Compaction, _) => reuse.compacted(),
-                (_, Some(facts)) => drop(reuse.called(stored.at_ms, &facts.usage, None)),
+                (EntryKind::Compaction, _) => cache_ttl.compacted(),
+                (_, Some(facts)) => drop(cache_ttl.called(stored.at_ms, &facts.usage, None)),
                 (_, None) => {}
             }
         }
-        reuse
+        cache_ttl
     }
 
     /// A summary has taken the place of what was left.
@@ -98,7 +98,7 @@ impl Reuse {
             .cache_read
             .saturating_add(usage.cache_write_5m)
             .saturating_add(usage.cache_write_1h);
-        self.left = Some(Left {
+        self.left = Some(TimeLeft {
             at_ms,
             tokens,
             prompt,

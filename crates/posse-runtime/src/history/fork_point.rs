@@ -3,16 +3,16 @@
 use std::sync::Arc;
 
 use crate::definition::terms::Terms;
-use crate::govern::Warmth;
+use crate::govern::CacheWarmup;
 use crate::history::History;
-use crate::history::cache_ttl::Reuse;
-use crate::history::request_size::Paid;
+use crate::history::cache_ttl::CacheTtl;
+use crate::history::request_size::RequestSize;
 use posse_port::model::Piece;
 use posse_port::store::Segment;
 use posse_port::tool::Seen;
 
 /// What forks of one reply have in common: nothing of it is copied for any of them.
-pub(crate) struct Branch {
+pub(crate) struct ForkPoint {
     /// The reply that asks for them.
     pub(crate) seq: u64,
     pub(crate) preamble: Piece,
@@ -24,11 +24,11 @@ pub(crate) struct Branch {
     /// every call, and how forks work.
     pub(crate) head: Piece,
     pub(crate) previous_reply: Option<String>,
-    pub(crate) paid: Paid,
+    pub(crate) last_request: RequestSize,
     /// What the parent can read from the cache, and so can a fork.
-    pub(crate) reuse: Reuse,
+    pub(crate) cache_ttl: CacheTtl,
     /// Whether what the forks share can be read yet.
-    pub(crate) warmth: Arc<Warmth>,
+    pub(crate) warmup: Arc<CacheWarmup>,
     pub(crate) seen: Seen,
     /// The types of agents that the parent's model was told of.
     pub(crate) told: Option<u64>,
@@ -36,15 +36,15 @@ pub(crate) struct Branch {
     pub(crate) terms: Option<Terms>,
 }
 
-impl Branch {
+impl ForkPoint {
     /// Whether the history says that it is itself a fork's.
     pub(crate) fn is_fork(&self) -> bool {
         self.history.is_tagged()
     }
 
     /// The gate that its forks pass before their first calls.
-    pub(crate) fn warmth(&self) -> Arc<Warmth> {
-        Arc::clone(&self.warmth)
+    pub(crate) fn warmup(&self) -> Arc<CacheWarmup> {
+        Arc::clone(&self.warmup)
     }
 
     /// What the parent's terms make of a fork's: it has what its parent has, for as long as forks live.

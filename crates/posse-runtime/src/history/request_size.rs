@@ -10,7 +10,7 @@ const AROUND: usize = 1024;
 
 /// How large requests are, as far as it was paid for.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Paid {
+pub(crate) struct RequestSize {
     /// Tokens of the last request and its reply.
     pub(crate) tokens: u64,
     /// Bytes of the last request.
@@ -19,7 +19,7 @@ pub(crate) struct Paid {
     pub(crate) begun: bool,
 }
 
-impl Paid {
+impl RequestSize {
     /// What is known of the first request of a fork.
     pub(crate) fn of_parent(self) -> Self {
         Self {
@@ -46,7 +46,7 @@ pub(crate) fn size<'a>(preamble: &Piece, pieces: impl IntoIterator<Item = &'a Pi
 }
 
 /// How large the last request was, as far as its reply tells.
-pub(crate) fn paid(transcript: &Transcript) -> Paid {
+pub(crate) fn last_request(transcript: &Transcript) -> RequestSize {
     let entries = transcript.entries.iter().map(|stored| &stored.entry);
     let summary = transcript
         .entries
@@ -64,12 +64,12 @@ pub(crate) fn paid(transcript: &Transcript) -> Paid {
         .rev()
         .find_map(|(at, entry)| Some((at, whole(entry)?)));
     let Some((at, usage)) = last else {
-        return Paid::default();
+        return RequestSize::default();
     };
     let sent = entries[..at]
         .iter()
         .flat_map(|entry| entry.head.iter().chain([&entry.piece]));
-    Paid {
+    RequestSize {
         tokens: usage.prompt().saturating_add(usage.output),
         bytes: size(&transcript.preamble, sent),
         begun: true,

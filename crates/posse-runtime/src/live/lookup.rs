@@ -55,7 +55,7 @@ pub(crate) fn is_mate(session: &Session) -> bool {
     let origin = session.origin.as_deref();
     origin
         .and_then(Terms::kept)
-        .is_some_and(|terms| terms.mate.is_some())
+        .is_some_and(|terms| terms.teammate.is_some())
 }
 
 /// What holds for a stored sub-agent.

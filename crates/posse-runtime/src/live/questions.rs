@@ -8,7 +8,7 @@ use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
 use crate::live::session::Tree;
-use crate::live::setup::Asker;
+use crate::live::setup::Approver;
 
 /// What is asked and not answered yet.
 #[derive(Default)]
@@ -61,7 +61,7 @@ impl Questions {
             },
         );
         // Whoever could answer may have left just before.
-        let attended = tree.asker() == Asker::FrontEnd;
+        let attended = tree.approver() == Approver::FrontEnd;
         let heard = async {
             tree.events
                 .send(Event {

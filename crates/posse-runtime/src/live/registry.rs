@@ -10,13 +10,13 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use crate::definition::teammate::Card;
+use crate::definition::teammate::TeamIdentity;
 use crate::govern::Account;
-use crate::history::fork_point::Branch;
+use crate::history::fork_point::ForkPoint;
 use crate::live::questions::Questions;
 use crate::live::run::Run;
 use crate::live::session::Tree;
-use crate::live::wakeup::{About, Nudge};
+use crate::live::wakeup::{WakeReason, Wakeup};
 use posse_permission::Standing;
 use posse_port::model::Effort;
 
@@ -26,14 +26,14 @@ use posse_port::model::Effort;
 /// can slip in.
 #[derive(Default)]
 pub(crate) struct Registry {
-    residents: Mutex<HashMap<AgentId, Lodging>>,
+    residents: Mutex<HashMap<AgentId, RegistryEntry>>,
     /// Sessions that live elsewhere, and whose free members are taken up here.
     hosted: Mutex<Vec<Weak<Tree>>>,
     pub(crate) questions: Questions,
 }
 
 /// An agent that lives in this process.
-pub(crate) struct Resident {
+pub(crate) struct LiveAgent {
     pub(crate) tree: Arc<Tree>,
     pub(crate) parent: Option<AgentId>,
     pub(crate) path: String,
@@ -50,13 +50,13 @@ pub(crate) struct Resident {
     /// Whether it is a fork.
     pub(crate) fork: bool,
     /// Who it is in its team.
-    pub(crate) mate: Option<Arc<Card>>,
+    pub(crate) teammate: Option<Arc<TeamIdentity>>,
 }
 
 /// A resident, and what changes about it.
-pub(super) struct Lodging {
-    pub(super) who: Arc<Resident>,
-    pub(super) nudge: Arc<Nudge>,
+pub(super) struct RegistryEntry {
+    pub(super) who: Arc<LiveAgent>,
+    pub(super) wakeup: Arc<Wakeup>,
     /// Whether it may start nothing any more.
     pub(super) frozen: bool,
     /// Runs that it has started, that nobody waits for, and that are not over.
@@ -64,7 +64,7 @@ pub(super) struct Lodging {
     /// Its background commands.
     pub(super) shells: HashMap<Uuid, Shell>,
     /// Where it stands while its calls may make forks.
-    pub(super) branch: Option<Arc<Branch>>,
+    pub(super) branch: Option<Arc<ForkPoint>>,
     /// Whether it is a teammate that would take a task.
     pub(super) seeks: bool,
 }
@@ -137,8 +137,8 @@ impl Stop {
 impl Registry {
     /// Lets an agent live here, and gives the nudge by which it hears of things. None if the one who
     /// starts it may start nothing any more.
-    pub(crate) fn enter(&self, agent: AgentId, who: Resident) -> Option<Arc<Nudge>> {
-        let nudge = Arc::new(Nudge::default());
+    pub(crate) fn enter(&self, agent: AgentId, who: LiveAgent) -> Option<Arc<Wakeup>> {
+        let wakeup = Arc::new(Wakeup::default());
         let mut residents = self.residents();
         if who
             .parent
@@ -150,7 +150,7 @@ impl Registry {
         if let Some(run) = who
             .run
             .as_ref()
-            .filter(|run| run.is_background() && who.mate.is_none())
+            .filter(|run| run.is_background() && who.teammate.is_none())
         {
             for one in [Some(run.starter()), host(&residents, &who)]
                 .into_iter()
@@ -163,13 +163,13 @@ impl Registry {
         }
         let (live, shells) = (HashSet::new(), HashMap::new());
         // Until it has looked for itself, a teammate may find something to do.
-        let seeks = who.mate.is_some();
-        let (who, nudged) = (Arc::new(who), Arc::clone(&nudge));
+        let seeks = who.teammate.is_some();
+        let (who, reasons) = (Arc::new(who), Arc::clone(&wakeup));
         residents.insert(
             agent,
-            Lodging {
+            RegistryEntry {
                 who,
-                nudge: nudged,
+                wakeup: reasons,
                 frozen: false,
                 live,
                 shells,
@@ -177,7 +177,7 @@ impl Registry {
                 seeks,
             },
         );
-        Some(nudge)
+        Some(wakeup)
     }
 
     /// The agent lives here no more; whoever has started it hears of it. Whether mail has come that it
@@ -193,25 +193,25 @@ impl Registry {
                 settle(it, agent.uuid());
             }
         }
-        left.nudge.is_raised(About::Mail) && !left.who.stop.token.is_cancelled()
+        left.wakeup.is_raised(WakeReason::Mail) && !left.who.stop.token.is_cancelled()
     }
 
     /// Who lives here under this id.
-    pub(crate) fn resident(&self, agent: AgentId) -> Option<Arc<Resident>> {
+    pub(crate) fn resident(&self, agent: AgentId) -> Option<Arc<LiveAgent>> {
         self.residents()
             .get(&agent)
             .map(|lodging| Arc::clone(&lodging.who))
     }
 
     /// Where an agent stands from now on, while its calls may make forks; none when they are answered.
-    pub(crate) fn stands(&self, agent: AgentId, branch: Option<Arc<Branch>>) {
+    pub(crate) fn stands(&self, agent: AgentId, branch: Option<Arc<ForkPoint>>) {
         if let Some(resident) = self.residents().get_mut(&agent) {
             resident.branch = branch;
         }
     }
 
     /// Where an agent stands whose calls may make forks.
-    pub(crate) fn branch(&self, agent: AgentId) -> Option<Arc<Branch>> {
+    pub(crate) fn branch(&self, agent: AgentId) -> Option<Arc<ForkPoint>> {
         self.residents()
             .get(&agent)
             .and_then(|resident| resident.branch.clone())
@@ -230,11 +230,12 @@ impl Registry {
     }
 
     /// Teammates of a list that would take a task.
-    pub(crate) fn seekers(&self, list: &ListId) -> Vec<(AgentId, Arc<Card>)> {
-        let seeks = |(agent, it): (&AgentId, &Lodging)| {
-            let card = it.who.mate.as_ref().filter(|_| it.seeks)?;
-            let theirs = it.who.tree.realm == list.realm && list.team.as_ref() == Some(&card.team);
-            theirs.then(|| (*agent, Arc::clone(card)))
+    pub(crate) fn seekers(&self, list: &ListId) -> Vec<(AgentId, Arc<TeamIdentity>)> {
+        let seeks = |(agent, it): (&AgentId, &RegistryEntry)| {
+            let team_identity = it.who.teammate.as_ref().filter(|_| it.seeks)?;
+            let theirs =
+                it.who.tree.realm == list.realm && list.team.as_ref() == Some(&team_identity.team);
+            theirs.then(|| (*agent, Arc::clone(team_identity)))
         };
         let mut seekers: Vec<_> = self.residents().iter().filter_map(seeks).collect();
         seekers.sort_unstable_by_key(|(agent, _)| *agent);
@@ -278,19 +279,19 @@ impl Registry {
     pub(crate) fn has_room(&self, tree: &Arc<Tree>) -> bool {
         let residents = self.residents();
         // A worker counts all that it has.
-        let counts = |it: &&Lodging| tree.is_worker || Arc::ptr_eq(&it.who.tree, tree);
-        let mates = residents
+        let counts = |it: &&RegistryEntry| tree.is_worker || Arc::ptr_eq(&it.who.tree, tree);
+        let teammates = residents
             .values()
-            .filter(|it| it.who.mate.is_some())
+            .filter(|it| it.who.teammate.is_some())
             .filter(counts);
-        mates.count() < tree.takes_over
+        teammates.count() < tree.takes_over
     }
 
     /// How many members of a session's teams live here.
-    pub(crate) fn mates(&self, root: AgentId) -> usize {
+    pub(crate) fn teammates(&self, root: AgentId) -> usize {
         self.residents()
             .values()
-            .filter(|it| it.who.mate.is_some() && it.who.tree.root == root)
+            .filter(|it| it.who.teammate.is_some() && it.who.tree.root == root)
             .count()
     }
 
@@ -413,27 +414,27 @@ impl Registry {
     }
 
     /// Nudges an agent, if it lives here.
-    pub(crate) fn nudge(&self, agent: AgentId, about: About) -> bool {
-        let nudge = self
+    pub(crate) fn wakeup(&self, agent: AgentId, about: WakeReason) -> bool {
+        let wakeup = self
             .residents()
             .get(&agent)
-            .map(|resident| Arc::clone(&resident.nudge));
-        nudge.map(|nudge| nudge.raise(about)).is_some()
+            .map(|resident| Arc::clone(&resident.wakeup));
+        wakeup.map(|wakeup| wakeup.raise(about)).is_some()
     }
 
     /// Nobody can answer questions of this session any more.
     pub(crate) fn unattended(&self, tree: &Tree) {
         tree.attended.store(false, Ordering::Release);
         self.questions.forget(tree.root);
-        let below = |it: &&Lodging| it.who.tree.root == tree.root && it.who.parent.is_some();
+        let below = |it: &&RegistryEntry| it.who.tree.root == tree.root && it.who.parent.is_some();
         for resident in self.residents().values().filter(below) {
-            resident.nudge.raise(About::Unattended);
+            resident.wakeup.raise(WakeReason::Unattended);
         }
     }
 
     /// Waits no longer for sub-agents of this session: they go on in the background.
     pub(crate) fn detach_all(&self, root: AgentId) {
-        let of_tree = |it: &&Lodging| it.who.tree.root == root;
+        let of_tree = |it: &&RegistryEntry| it.who.tree.root == root;
         let runs: Vec<_> = self
             .residents()
             .values()
@@ -482,7 +483,7 @@ impl Registry {
         }
     }
 
-    pub(super) fn residents(&self) -> MutexGuard<'_, HashMap<AgentId, Lodging>> {
+    pub(super) fn residents(&self) -> MutexGuard<'_, HashMap<AgentId, RegistryEntry>> {
         self.residents
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
@@ -490,16 +491,16 @@ impl Registry {
 }
 
 /// One of the agent's runs is over.
-fn settle(starter: &mut Lodging, task: Uuid) {
+fn settle(starter: &mut RegistryEntry, task: Uuid) {
     if starter.live.remove(&task) {
-        starter.nudge.raise(About::Settle);
+        starter.wakeup.raise(WakeReason::Settle);
     }
 }
 
 /// The agent above whose worktree this one works in: it must not end before.
-fn host(residents: &HashMap<AgentId, Lodging>, who: &Resident) -> Option<AgentId> {
+fn host(residents: &HashMap<AgentId, RegistryEntry>, who: &LiveAgent) -> Option<AgentId> {
     let parent = who.parent?;
-    let here = |who: &Resident| {
+    let here = |who: &LiveAgent| {
         who.standing
             .workspace()
             .mirror

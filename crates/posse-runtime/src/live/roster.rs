@@ -6,9 +6,9 @@ use posse_protocol::{
     AgentId, ListId, Member, MemberState, RealmId, Takes, Task, TaskStatus, Team,
 };
 
-use crate::definition::teammate::Card;
+use crate::definition::teammate::TeamIdentity;
 use crate::live::registry::Registry;
-use crate::live::wakeup::About;
+use crate::live::wakeup::WakeReason;
 use crate::prompt;
 use posse_port::store::{Membership, Ready, Store, StoreError, TaskFilter};
 
@@ -30,11 +30,11 @@ pub(crate) async fn teams(store: &dyn Store, realm: RealmId) -> Result<Vec<Team>
 }
 
 /// Who an agent is in its team; none if it is in none, or has left it.
-pub(crate) async fn card(
+pub(crate) async fn team_identity(
     store: &dyn Store,
     realm: RealmId,
     agent: AgentId,
-) -> Result<Option<Card>, StoreError> {
+) -> Result<Option<TeamIdentity>, StoreError> {
     let mut found = store.membership(realm, agent).await?.into_iter();
     Ok(found.next().map(|Membership { team, member, .. }| {
         let Member {
@@ -44,7 +44,7 @@ pub(crate) async fn card(
             backend,
             ..
         } = member;
-        Card {
+        TeamIdentity {
             team,
             name,
             color,
@@ -140,8 +140,8 @@ pub(crate) async fn tasks_for(
         }
     }
     let mut alike: BTreeMap<&Takes, Vec<AgentId>> = BTreeMap::new();
-    for (agent, card) in seekers.iter().filter(|(agent, _)| !told.contains(agent)) {
-        alike.entry(&card.takes).or_default().push(*agent);
+    for (agent, team_identity) in seekers.iter().filter(|(agent, _)| !told.contains(agent)) {
+        alike.entry(&team_identity.takes).or_default().push(*agent);
     }
     for (takes, agents) in alike {
         let ready = Ready {
@@ -156,7 +156,7 @@ pub(crate) async fn tasks_for(
         told.extend(agents.into_iter().take(free.len()));
     }
     for agent in told {
-        registry.nudge(agent, About::Tasks);
+        registry.wakeup(agent, WakeReason::Tasks);
     }
     Ok(())
 }

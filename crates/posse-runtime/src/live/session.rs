@@ -9,9 +9,9 @@ use posse_protocol::{AgentId, Event, RealmId};
 use tokio::sync::mpsc;
 
 use crate::definition::agent_type::Definition;
-use crate::definition::spawning::Quarters;
-use crate::govern::{Account, Places, Warmth};
-use crate::live::setup::{Asker, Setup};
+use crate::definition::spawning::TeamBackend;
+use crate::govern::{Account, CacheWarmup, RunSlots};
+use crate::live::setup::{Approver, Setup};
 use posse_permission::Standing;
 use posse_port::model::Piece;
 
@@ -26,7 +26,7 @@ const WORTH_WAITING: usize = 4 << 10;
 pub(crate) struct Common {
     pub(crate) piece: Piece,
     /// Whether it can be read from the cache, if it is large enough to be there.
-    pub(crate) warmth: Option<Arc<Warmth>>,
+    pub(crate) warmup: Option<Arc<CacheWarmup>>,
 }
 
 /// A session: its main agent and all that comes from it.
@@ -40,7 +40,7 @@ pub(crate) struct Tree {
     pub(crate) account: Account,
     /// The main agent's rights: nobody below has more.
     pub(crate) standing: Standing,
-    pub(crate) places: Places,
+    pub(crate) slots: RunSlots,
     /// Preambles of sub-agents by what they are made from: siblings share their bytes.
     pub(crate) preambles: Mutex<HashMap<String, Common>>,
     /// Whether somebody can still answer.
@@ -62,7 +62,7 @@ pub(crate) struct Tree {
 impl Tree {
     /// Returns true if its teammates are left to workers.
     pub(crate) fn leaves_to_workers(&self) -> bool {
-        matches!(self.setup.spawning.teams.quarters, Quarters::Workers)
+        matches!(self.setup.spawning.teams.team_backend, TeamBackend::Workers)
     }
 
     /// Where the output of an agent's runs goes.
@@ -87,11 +87,11 @@ impl Tree {
     }
 
     /// Who answers when a rule says ask.
-    pub(crate) fn asker(&self) -> Asker {
+    pub(crate) fn approver(&self) -> Approver {
         if self.attended.load(Ordering::Acquire) {
-            self.setup.asker
+            self.setup.approver
         } else {
-            Asker::Nobody
+            Approver::Nobody
         }
     }
 
@@ -118,8 +118,8 @@ impl Tree {
         }
         let common = || {
             let piece = make();
-            let warmth = (piece.bytes.len() >= WORTH_WAITING).then(Arc::default);
-            Common { piece, warmth }
+            let warmup = (piece.bytes.len() >= WORTH_WAITING).then(Arc::default);
+            Common { piece, warmup }
         };
         preambles.entry(key).or_insert_with(common).clone()
     }

@@ -17,7 +17,7 @@ use posse_port::tool::{Toolbox, Workspace};
 
 /// What an agent is for its whole life; kept in the store.
 #[derive(Clone, Debug)]
-pub struct Character {
+pub struct AgentProfile {
     /// The model's name.
     pub model: String,
     /// The system prompt, block by block.
@@ -42,7 +42,7 @@ pub struct Setup {
     /// How far a run may go.
     pub limits: Limits,
     /// Who answers when a rule says ask.
-    pub asker: Asker,
+    pub approver: Approver,
     /// How it may start others.
     pub spawning: Spawning,
     /// Whether words that come while it works join its run at the next tool boundary. If not, each gets
@@ -66,7 +66,7 @@ pub struct Limits {
 
 /// Who answers when a rule says ask.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Asker {
+pub enum Approver {
     /// Nobody: what would be asked is denied, and the model is told why.
     Nobody,
     /// The front end, by [`Command::Answer`](posse_protocol::Command::Answer).

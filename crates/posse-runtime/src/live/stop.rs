@@ -6,7 +6,7 @@ use std::sync::Arc;
 use posse_protocol::{AgentId, Command, Notification};
 use uuid::Uuid;
 
-use crate::live::registry::{By, Lodging, Registry, Resident};
+use crate::live::registry::{By, LiveAgent, Registry, RegistryEntry};
 use crate::live::run::Run;
 use crate::live::session::Tree;
 
@@ -24,7 +24,7 @@ pub(crate) async fn stop_all(registry: &Registry, root: AgentId, by: By) {
         .iter()
         .filter(|(_, it)| it.who.tree.root == root)
     {
-        if let (Some(way), Some(_)) = (&it.who.commands, &it.who.mate) {
+        if let (Some(way), Some(_)) = (&it.who.commands, &it.who.teammate) {
             // A teammate stays what it is, and stops what it does.
             let _ = way.try_send(Command::Interrupt);
         }
@@ -32,7 +32,7 @@ pub(crate) async fn stop_all(registry: &Registry, root: AgentId, by: By) {
             .who
             .run
             .iter()
-            .filter(|run| run.is_background() && it.who.mate.is_none());
+            .filter(|run| run.is_background() && it.who.teammate.is_none());
         found.extend(own.map(|run| (it.who.depth, it.who.parent.unwrap_or(root), Arc::clone(run))));
         found.extend(
             it.shells
@@ -133,7 +133,7 @@ fn freeze(registry: &Registry, top: AgentId) -> Vec<Frozen> {
 
 /// Gives up the teammates of a session that live here.
 pub(crate) fn give_up_mates(registry: &Registry, tree: &Arc<Tree>) {
-    let ours = |it: &&Lodging| it.who.mate.is_some() && Arc::ptr_eq(&it.who.tree, tree);
+    let ours = |it: &&RegistryEntry| it.who.teammate.is_some() && Arc::ptr_eq(&it.who.tree, tree);
     for resident in registry.residents().values().filter(ours) {
         resident.who.stop.stop(By::Shutdown);
     }
@@ -152,5 +152,5 @@ pub(crate) fn give_up_tree(registry: &Registry, tree: &Arc<Tree>, by: By) {
 
 struct Frozen {
     agent: AgentId,
-    who: Arc<Resident>,
+    who: Arc<LiveAgent>,
 }

@@ -22,7 +22,7 @@ const REQUEST_CHARACTERS: usize = 4_000;
 
 /// What an agent must still know when its history is gone.
 #[derive(Clone, Debug, Default)]
-pub struct Standing {
+pub struct Restated {
     /// The files whose content it has read or written.
     pub files: Vec<PathBuf>,
     /// What it has started that goes on.
@@ -50,7 +50,7 @@ pub struct List {
 
 /// The texts of the entry that takes the place of a history: the summary, what posse knows besides, and of
 /// what was too large to be summarised the beginning.
-pub fn compacted(summary: &str, cut_off: Option<&str>, known: &Standing) -> Vec<String> {
+pub fn compacted(summary: &str, cut_off: Option<&str>, known: &Restated) -> Vec<String> {
     let mut texts = vec![format!(
         "<conversation-summary>\n\
          This summary, which you wrote, replaces the conversation up to here:\n\n\
@@ -76,7 +76,7 @@ pub fn verbatim(text: &str) -> String {
     cut(text, SAID_CHARACTERS, None).into_owned()
 }
 
-fn restated(known: &Standing) -> String {
+fn restated(known: &Restated) -> String {
     let mut text = "The current state, whatever the summary says:\n".to_owned();
     text.push_str(&files(&known.files));
     text.push_str(&runs(&known.runs));
@@ -216,7 +216,7 @@ fn tasks(list: &List, me: Option<AgentId>) -> String {
     text
 }
 
-fn requests(known: &Standing) -> String {
+fn requests(known: &Restated) -> String {
     if known.requests.is_empty() {
         return String::new();
     }
@@ -316,11 +316,11 @@ mod tests {
             tasks: vec![task, waits],
         }];
         let agent = Some(AgentId::from(Uuid::from_u128(agent)));
-        restated(&Standing {
+        restated(&Restated {
             agent,
             lists,
             requests,
-            ..Standing::default()
+            ..Restated::default()
         })
     }
 

@@ -10,27 +10,27 @@ use posse_protocol::{AgentId, Command, PermissionMode};
 use tokio::sync::mpsc;
 
 use crate::agent::actor::{
-    Actor, Identity, Inbox, Known, Prefix, Role, Spending, SubAgent, Teammate, depart,
+    Actor, Advertised, Identity, Inbox, Prefix, Role, Spending, SubAgent, Teammate, depart,
 };
-use crate::agent::events::{EVENTS, Outlet};
+use crate::agent::events::{EVENTS, EventSink};
 use crate::agent::lifecycle::Lifecycle;
-pub(crate) use crate::agent::step::{Life, Machine, Rights};
-use crate::definition::output_schema::Contract;
+pub(crate) use crate::agent::step::{Authority, Life, Machine};
+use crate::definition::output_schema::OutputSchema;
 use crate::definition::terms::Terms;
-use crate::govern::{Account, Budgets, Places};
+use crate::govern::{Account, Budgets, RunSlots};
 use crate::history::History;
-use crate::history::cache_ttl::Reuse;
-use crate::history::fork_point::Branch;
-use crate::history::request_size::{Paid, paid};
+use crate::history::cache_ttl::CacheTtl;
+use crate::history::fork_point::ForkPoint;
+use crate::history::request_size::{RequestSize, last_request};
 use crate::history::restore::{last_reply, restore, waits};
 use crate::live::handle::{Agent, AgentHandle, COMMANDS};
-use crate::live::registry::{Resident, Stop};
+use crate::live::registry::{LiveAgent, Stop};
 use crate::live::session::Tree;
 use crate::live::setup::Setup;
-use crate::live::wakeup::Nudge;
+use crate::live::wakeup::Wakeup;
 use crate::session::factory::Factory;
 use crate::session::start_error::StartError;
-use crate::supervise::Living;
+use crate::supervise::AliveGuard;
 
 /// What every agent is put together from.
 pub(crate) struct AgentParts {
@@ -40,7 +40,7 @@ pub(crate) struct AgentParts {
     /// How hard it tries, if that is known.
     pub(crate) effort: Option<Effort>,
     pub(crate) path: String,
-    pub(crate) living: Option<Living>,
+    pub(crate) alive: Option<AliveGuard>,
     pub(crate) preamble: Piece,
     /// The histories of others that its own begins with.
     pub(crate) segments: Vec<Segment>,
@@ -53,14 +53,14 @@ pub(crate) struct AgentParts {
 
 impl AgentParts {
     /// The parts of an agent that the store does not have yet.
-    pub(crate) fn born(identity: Identity, birth: Birth, living: Option<Living>) -> Self {
+    pub(crate) fn born(identity: Identity, birth: Birth, alive: Option<AliveGuard>) -> Self {
         Self {
             identity,
             model: birth.model.clone(),
             mode: birth.mode,
             effort: None,
             path: birth.path.clone(),
-            living,
+            alive,
             preamble: birth.preamble.clone(),
             segments: birth.segments.clone(),
             birth: Some(Box::new(birth)),
@@ -70,7 +70,7 @@ impl AgentParts {
     }
 
     /// The parts of an agent as the store has it.
-    pub(crate) fn taken(taken: &Taken, living: Option<Living>) -> Self {
+    pub(crate) fn taken(taken: &Taken, alive: Option<AliveGuard>) -> Self {
         let Transcript {
             session,
             preamble,
@@ -87,7 +87,7 @@ impl AgentParts {
             mode: session.mode,
             effort: None,
             path: session.path.clone(),
-            living,
+            alive,
             preamble: preamble.clone(),
             segments: segments.clone(),
             birth: None,
@@ -104,11 +104,11 @@ pub(crate) struct Seed {
     pub(crate) seen: Seen,
     pub(crate) unanswered: bool,
     pub(crate) previous_reply: Option<String>,
-    pub(crate) paid: Paid,
+    pub(crate) last_request: RequestSize,
     /// What it can read from the cache.
-    pub(crate) reuse: Reuse,
+    pub(crate) cache_ttl: CacheTtl,
     /// Where its parent stands, if it goes on from there.
-    pub(crate) opening: Option<Arc<Branch>>,
+    pub(crate) opening: Option<Arc<ForkPoint>>,
 }
 
 impl Seed {
@@ -122,17 +122,17 @@ impl Seed {
             seen: Seen::remembered(seen.clone()),
             unanswered: waits(transcript),
             previous_reply: last_reply(transcript),
-            paid: Paid {
+            last_request: RequestSize {
                 begun: false,
-                ..paid(transcript)
+                ..last_request(transcript)
             },
-            reuse: Reuse::of(transcript),
+            cache_ttl: CacheTtl::of(transcript),
             opening: None,
         })
     }
 
     /// What a fork goes on from. Whoever works `elsewhere` knows no file there.
-    pub(crate) fn grown(branch: Arc<Branch>, elsewhere: bool) -> Self {
+    pub(crate) fn grown(branch: Arc<ForkPoint>, elsewhere: bool) -> Self {
         Self {
             history: branch.history.clone(),
             seen: if elsewhere {
@@ -142,8 +142,8 @@ impl Seed {
             },
             unanswered: false,
             previous_reply: branch.previous_reply.clone(),
-            paid: branch.paid,
-            reuse: branch.reuse,
+            last_request: branch.last_request,
+            cache_ttl: branch.cache_ttl,
             opening: Some(branch),
         }
     }
@@ -158,7 +158,7 @@ pub(crate) struct Below {
     pub(crate) account: Account,
     pub(crate) tools: Toolbox,
     pub(crate) turns: Option<u32>,
-    pub(crate) contract: Option<Contract>,
+    pub(crate) output_schema: Option<OutputSchema>,
     /// What a person calls it.
     pub(crate) name: String,
     /// Who it is in its team.
@@ -175,9 +175,9 @@ struct Kind {
     standing: Standing,
     account: Account,
     stop: Stop,
-    nudge: Arc<Nudge>,
+    wakeup: Arc<Wakeup>,
     role: Role,
-    contract: Option<Contract>,
+    output_schema: Option<OutputSchema>,
     name: Option<String>,
 }
 
@@ -221,7 +221,7 @@ pub(crate) fn assemble_root(
         standing: standing.clone(),
         root: id,
         realm,
-        places: Places::new(setup.spawning.running),
+        slots: RunSlots::new(setup.spawning.running),
         account: account.clone(),
         setup: setup.clone(),
         events: events.clone(),
@@ -235,7 +235,7 @@ pub(crate) fn assemble_root(
         expects: false.into(),
     });
     let stop = Stop::new(factory.supervisor.branch());
-    let who = Resident {
+    let who = LiveAgent {
         tree: Arc::clone(&tree),
         parent: None,
         path: parts.path.clone(),
@@ -248,10 +248,10 @@ pub(crate) fn assemble_root(
         stop: stop.clone(),
         run: None,
         fork: false,
-        mate: None,
+        teammate: None,
     };
     // Nobody is above a root who could be frozen.
-    let nudge = factory.registry.enter(id, who).unwrap_or_default();
+    let wakeup = factory.registry.enter(id, who).unwrap_or_default();
     let life = Life::Root { joins: setup.joins };
     let names = tools.names().into_iter().map(str::to_owned).collect();
     let setup = Setup {
@@ -259,16 +259,16 @@ pub(crate) fn assemble_root(
         workspace,
         ..setup
     };
-    let (role, contract, name) = (Role::Main, None, None);
+    let (role, output_schema, name) = (Role::Main, None, None);
     let kind = Kind {
         tree,
         life,
         standing,
         account,
         stop,
-        nudge,
+        wakeup,
         role,
-        contract,
+        output_schema,
         name,
     };
     let actor = assemble(factory, parts, seed, setup, kind);
@@ -299,14 +299,14 @@ pub(crate) fn assemble_sub(
         account,
         tools,
         turns,
-        contract,
+        output_schema,
         name,
         teammate,
     } = below;
     let id = parts.identity.agent;
     let (commands, told) = mpsc::channel(COMMANDS);
     let stop = Stop::new(factory.supervisor.branch());
-    let who = Resident {
+    let who = LiveAgent {
         tree: Arc::clone(&tree),
         parent: Some(sub.parent),
         path: parts.path.clone(),
@@ -322,20 +322,20 @@ pub(crate) fn assemble_sub(
             .terms
             .as_ref()
             .is_some_and(|terms| terms.fork.is_some()),
-        mate: teammate.as_ref().map(|it| Arc::clone(&it.card)),
+        teammate: teammate.as_ref().map(|it| Arc::clone(&it.team_identity)),
     };
-    let nudge = factory.registry.enter(id, who)?;
+    let wakeup = factory.registry.enter(id, who)?;
     let mut setup = Setup {
         tools,
         workspace: Arc::clone(standing.workspace()),
         ..tree.setup.clone()
     };
     setup.limits.turns = turns;
-    setup.asker = tree.asker();
+    setup.approver = tree.approver();
     let then = parts
         .terms
         .as_ref()
-        .and_then(|terms| terms.mate.as_ref()?.then);
+        .and_then(|terms| terms.teammate.as_ref()?.then);
     let (life, role) = match teammate {
         Some(teammate) => (
             Life::Mate { then },
@@ -350,9 +350,9 @@ pub(crate) fn assemble_sub(
         standing,
         account,
         stop,
-        nudge,
+        wakeup,
         role,
-        contract,
+        output_schema,
         name,
     };
     Some((assemble(factory, parts, seed, setup, kind), told))
@@ -369,7 +369,7 @@ fn assemble(
         identity,
         model,
         path,
-        living,
+        alive,
         preamble,
         segments,
         birth,
@@ -383,19 +383,19 @@ fn assemble(
         standing,
         account,
         stop,
-        nudge,
+        wakeup,
         role,
-        contract,
+        output_schema,
         name,
     } = kind;
-    let rights = Rights {
+    let rights = Authority {
         standing,
-        asker: setup.asker,
+        approver: setup.approver,
         name,
         limits: setup.limits,
     };
     let mut machine = Machine::new(rights, life, seed.history.next_seq(), seed.unanswered);
-    machine.bind(contract);
+    machine.bind(output_schema);
     machine.inherits(!seed.history.pieces().is_empty());
     let attribution = Attribution {
         session: tree.root.to_string(),
@@ -403,14 +403,14 @@ fn assemble(
         parent: role.sub_agent().map(|sub| sub.parent.to_string()),
         path,
     };
-    let outlet = Outlet {
+    let sink = EventSink {
         agent: identity.agent,
         events: tree.events.clone(),
         stop: stop.token.clone(),
         below: !role.is_main() && tree.shown != Some(identity.agent),
     };
     Actor {
-        living,
+        alive,
         ports: factory.ports.clone(),
         supervisor: factory.supervisor.clone(),
         registry: Arc::clone(&factory.registry),
@@ -426,9 +426,9 @@ fn assemble(
             segments,
             history: seed.history,
             previous_reply: seed.previous_reply,
-            reuse: seed.reuse,
-            paid: seed.paid,
-            unsqueezed: false,
+            cache_ttl: seed.cache_ttl,
+            last_request: seed.last_request,
+            compaction_failed: false,
             branch: None,
             opening: seed.opening,
         },
@@ -436,19 +436,19 @@ fn assemble(
             account,
             model,
             place: None,
-            warmth: None,
+            warmup: None,
             told_queued: false,
         },
         inbox: Inbox {
-            nudge,
+            wakeup,
             last: 0,
             waits: false,
         },
         machine,
         seen: seed.seen,
-        known: Known::told(told),
+        known: Advertised::told(told),
         tasks: std::collections::BTreeSet::new(),
-        outlet,
+        sink,
         stop,
         tree,
     }

@@ -19,13 +19,13 @@ use uuid::Uuid;
 use crate::agent::actor::{Identity, SubAgent, Teammate, depart, sub_agent, teammate, wall_ms};
 use crate::agent::output::Output;
 use crate::definition::agent_type::{Definition, GENERAL_PURPOSE};
-use crate::definition::output_schema::Contract;
+use crate::definition::output_schema::OutputSchema;
 use crate::definition::skill::{Skill, Values};
-use crate::definition::spawning::Quarters;
-use crate::definition::teammate::Card;
+use crate::definition::spawning::TeamBackend;
+use crate::definition::teammate::TeamIdentity;
 use crate::definition::terms::Terms;
 use crate::govern::Account;
-use crate::history::fork_point::Branch;
+use crate::history::fork_point::ForkPoint;
 use crate::live::run::Run;
 use crate::live::session::{Common, Tree};
 use crate::live::setup::{loadable, startable_at};
@@ -35,8 +35,8 @@ use crate::session::assemble;
 use crate::session::assemble::{AgentParts, Below, Seed};
 use crate::session::error::SpawnError;
 use crate::session::factory::{Factory, ToolsOf};
-use crate::session::lease::Lease;
 use crate::session::team::{panes, workers};
+use crate::session::worktree_guard::WorktreeGuard;
 
 /// A sub-agent that is to be born.
 pub(crate) struct Plan {
@@ -45,7 +45,7 @@ pub(crate) struct Plan {
     pub(crate) origin: Origin,
     pub(crate) definition: Arc<Definition>,
     /// Where its parent stands, if it goes on from there.
-    pub(crate) branch: Option<Arc<Branch>>,
+    pub(crate) branch: Option<Arc<ForkPoint>>,
     pub(crate) terms: Terms,
     pub(crate) path: String,
     pub(crate) depth: u32,
@@ -57,7 +57,7 @@ pub(crate) struct Plan {
     /// What it has written down in earlier lives.
     pub(crate) notes: Option<String>,
     pub(crate) prompt: String,
-    pub(crate) contract: Option<Contract>,
+    pub(crate) output_schema: Option<OutputSchema>,
     pub(crate) background: bool,
     /// As whom it joins which team.
     pub(crate) joins: Option<Box<Joins>>,
@@ -90,12 +90,12 @@ impl Plan {
 
     /// Where a teammate runs. What it spends counts for its session here alone: one without a budget of its own
     /// lives here if the session has one.
-    fn quarters(&self) -> Quarters {
-        let quarters = &self.tree.setup.spawning.teams.quarters;
+    fn team_backend(&self) -> TeamBackend {
+        let team_backend = &self.tree.setup.spawning.teams.team_backend;
         let budgeted = self.tree.setup.limits.budget.cost.is_some();
-        match quarters {
-            Quarters::Workers if budgeted && self.budget().is_none() => Quarters::Here,
-            quarters => quarters.clone(),
+        match team_backend {
+            TeamBackend::Workers if budgeted && self.budget().is_none() => TeamBackend::Here,
+            team_backend => team_backend.clone(),
         }
     }
 
@@ -105,12 +105,12 @@ impl Plan {
     }
 
     /// The pane for a teammate.
-    fn pane(&self, card: &Card) -> NewPane {
+    fn pane(&self, team_identity: &TeamIdentity) -> NewPane {
         NewPane {
             session: self.tree.root,
             member: self.agent,
-            title: card.address(),
-            color: card.color.clone(),
+            title: team_identity.address(),
+            color: team_identity.color.clone(),
             cwd: self.standing.workspace().cwd.clone(),
             budget: self.budget(),
         }
@@ -143,7 +143,7 @@ impl Plan {
 pub(crate) fn create_sub_agent(
     factory: &Arc<Factory>,
     plan: Plan,
-    lease: Lease,
+    worktree_guard: WorktreeGuard,
 ) -> Option<Arc<Run>> {
     let (agent, depth, mode) = (plan.agent, plan.depth, plan.standing.mode());
     let types = startable_at(depth, &plan.tree.setup, &plan.terms);
@@ -156,10 +156,10 @@ pub(crate) fn create_sub_agent(
             types: types.as_deref(),
         },
     );
-    let (preamble, warmth, told, segments) = match &plan.branch {
+    let (preamble, warmup, told, segments) = match &plan.branch {
         Some(branch) => (
             branch.preamble.clone(),
-            Some(branch.warmth()),
+            Some(branch.warmup()),
             branch.told,
             branch.segments.clone(),
         ),
@@ -169,8 +169,8 @@ pub(crate) fn create_sub_agent(
                 loadable(&plan.tree.setup),
             );
             let told = Offer::of(&tools, types, &skills).fingerprint();
-            let Common { piece, warmth } = preamble(factory, &plan, &tools, told);
-            (piece, warmth, told, Vec::new())
+            let Common { piece, warmup } = preamble(factory, &plan, &tools, told);
+            (piece, warmup, told, Vec::new())
         }
     };
     let run = Arc::new(Run::new(plan.facts(), Uuid::now_v7(), plan.background));
@@ -185,7 +185,7 @@ pub(crate) fn create_sub_agent(
         standing,
         account,
         prompt,
-        contract,
+        output_schema,
         ..
     } = plan;
     let name = origin
@@ -228,13 +228,13 @@ pub(crate) fn create_sub_agent(
         account,
         tools,
         turns,
-        contract,
+        output_schema,
         name,
         teammate: None,
     };
     let (mut actor, commands) = assemble::assemble_sub(factory, parts, seed, below)?;
-    sub_agent::set_worktree(&mut actor, lease.take());
-    actor.spending.warmth = warmth;
+    sub_agent::set_worktree(&mut actor, worktree_guard.take());
+    actor.spending.warmup = warmup;
     // Nobody else knows it yet, so there is room.
     let _ = factory.registry.pass_on(agent, first);
     assemble::start(factory, (actor, commands));
@@ -246,8 +246,8 @@ pub(crate) fn create_sub_agent(
 pub(crate) async fn create_teammate(
     factory: &Arc<Factory>,
     plan: Plan,
-    lease: Lease,
-) -> Result<(Arc<Run>, Arc<Card>), SpawnError> {
+    worktree_guard: WorktreeGuard,
+) -> Result<(Arc<Run>, Arc<TeamIdentity>), SpawnError> {
     let (agent, depth, mode) = (plan.agent, plan.depth, plan.standing.mode());
     let types = startable_at(depth, &plan.tree.setup, &plan.terms);
     let tools = factory.tools.for_agent(
@@ -266,15 +266,15 @@ pub(crate) async fn create_teammate(
     let told = Offer::of(&tools, known, &skills).fingerprint();
     let Common {
         piece: preamble,
-        warmth,
+        warmup,
     } = preamble(factory, &plan, &tools, told);
     // Mail is the first thing that it gets: nobody else may bring it to life because of it.
-    let living = factory.supervisor.room_for(agent);
-    let quarters = plan.quarters();
-    let card = Arc::new(join(factory, &plan, preamble.clone(), told).await?);
+    let alive = factory.supervisor.room_for(agent);
+    let team_backend = plan.team_backend();
+    let team_identity = Arc::new(join(factory, &plan, preamble.clone(), told).await?);
     let run = Arc::new(Run::new(
         RunFacts {
-            name: Some(card.name.clone()),
+            name: Some(team_identity.name.clone()),
             ..plan.facts()
         },
         Uuid::now_v7(),
@@ -283,35 +283,35 @@ pub(crate) async fn create_teammate(
     let arrival = MemberChange::Joined {
         agent_type: plan.origin.agent_type.clone(),
         model: plan.model.clone(),
-        backend: card.backend.clone(),
+        backend: team_identity.backend.clone(),
     };
     let identity = Identity {
         realm: plan.tree.realm,
         agent,
         epoch: Epoch(1),
     };
-    if !matches!(quarters, Quarters::Here) {
+    if !matches!(team_backend, TeamBackend::Here) {
         run.born();
-        lease.keep();
+        worktree_guard.keep();
         let event = Event {
             agent,
-            kind: EventKind::Member(card.news(arrival)),
+            kind: EventKind::Member(team_identity.news(arrival)),
         };
         // A front end that does not read holds up whoever starts somebody, as elsewhere.
         let _ = plan.tree.events.send(event).await;
-        match &quarters {
-            Quarters::Panes(panes) => {
+        match &team_backend {
+            TeamBackend::Panes(panes) => {
                 panes::give_pane(
                     factory,
-                    (plan.pane(&card), panes.as_ref()),
+                    (plan.pane(&team_identity), panes.as_ref()),
                     &plan.tree,
-                    living,
+                    alive,
                 )
                 .await;
             }
             _ => workers::leave_to_workers(factory, agent, &plan.tree).await,
         }
-        return Ok((run, card));
+        return Ok((run, team_identity));
     }
     let Plan {
         tree,
@@ -331,7 +331,7 @@ pub(crate) async fn create_teammate(
         mode,
         effort: terms.effort,
         path,
-        living,
+        alive,
         preamble,
         segments: Vec::new(),
         birth: None,
@@ -340,8 +340,8 @@ pub(crate) async fn create_teammate(
     };
     let output = Output::new(run.facts.output_file.clone());
     let sub = SubAgent::new(Arc::clone(&run), origin.parent, output, prompt);
-    let teammate = Some(Teammate::new(Arc::clone(&card), arrival));
-    let (name, contract) = (card.address(), None);
+    let teammate = Some(Teammate::new(Arc::clone(&team_identity), arrival));
+    let (name, output_schema) = (team_identity.address(), None);
     let below = Below {
         tree,
         sub,
@@ -350,21 +350,21 @@ pub(crate) async fn create_teammate(
         account,
         tools,
         turns,
-        contract,
+        output_schema,
         name,
         teammate,
     };
     let (mut actor, commands) = assemble::assemble_sub(factory, parts, Seed::default(), below)
         .ok_or(SpawnError::Stopped)?;
-    sub_agent::set_worktree(&mut actor, lease.take());
-    actor.spending.warmth = warmth;
+    sub_agent::set_worktree(&mut actor, worktree_guard.take());
+    actor.spending.warmup = warmup;
     if let Err(error) = teammate::welcome(&mut actor).await {
         depart::give_back(actor).await;
         return Err(error.into());
     }
     actor.expect_mail();
     assemble::start(factory, (actor, commands));
-    Ok((run, card))
+    Ok((run, team_identity))
 }
 
 /// A teammate's birth: it is in the store, in the roster, and its prompt in its inbox, or nothing of it is.
@@ -373,7 +373,7 @@ async fn join(
     plan: &Plan,
     preamble: posse_port::model::Piece,
     told: Option<u64>,
-) -> Result<Card, SpawnError> {
+) -> Result<TeamIdentity, SpawnError> {
     let Some(Joins {
         team,
         name,
@@ -385,7 +385,7 @@ async fn join(
         return Err(SpawnError::NoTeam);
     };
     let cwd = plan.standing.workspace().cwd.clone();
-    let backend = plan.quarters().name().to_owned();
+    let backend = plan.team_backend().name().to_owned();
     let member = Joining {
         agent: plan.agent,
         agent_type: plan.origin.agent_type.clone(),
@@ -434,7 +434,7 @@ async fn join(
     };
     let committed = factory.ports.store.commit(step).await?;
     match committed.results.into_iter().next() {
-        Some(Ok(Done::Joined { name, color })) => Ok(Card {
+        Some(Ok(Done::Joined { name, color })) => Ok(TeamIdentity {
             team: team.clone(),
             name,
             color,

@@ -9,7 +9,7 @@ use posse_protocol::AgentId;
 use tokio_util::sync::CancellationToken;
 
 use crate::live::roster;
-use crate::live::wakeup::About;
+use crate::live::wakeup::WakeReason;
 use crate::session::factory::Factory;
 use crate::session::revive;
 
@@ -64,7 +64,7 @@ async fn dispatch(factory: Weak<Factory>, ended: CancellationToken) {
 
 /// Mail waits for an agent.
 pub(crate) fn mail_for(factory: &Arc<Factory>, agent: AgentId) {
-    if !factory.registry.nudge(agent, About::Mail) {
+    if !factory.registry.wakeup(agent, WakeReason::Mail) {
         let there = Arc::clone(factory);
         factory
             .supervisor

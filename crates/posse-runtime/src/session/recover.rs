@@ -96,7 +96,7 @@ async fn children_of(
         ..AgentFilter::default()
     };
     let children = factory.ports.store.agents(filter, CHILDREN).await?;
-    let mates = spawned(factory, actor.identity.realm).await?;
+    let teammates = spawned(factory, actor.identity.realm).await?;
     for call in calls {
         let made = |child: &&Session| {
             child
@@ -106,7 +106,7 @@ async fn children_of(
         };
         let told = match children.iter().find(made) {
             None => failure("Not started: posse ended before the sub-agent existed."),
-            Some(child) => child_outcome(actor, child, &mates),
+            Some(child) => child_outcome(actor, child, &teammates),
         };
         known.insert(call.key, told);
     }
@@ -144,8 +144,12 @@ async fn spawned(
     Ok(told)
 }
 
-fn child_outcome(actor: &Actor, child: &Session, mates: &HashMap<AgentId, String>) -> CallOutcome {
-    if let Some(told) = mates.get(&child.agent) {
+fn child_outcome(
+    actor: &Actor,
+    child: &Session,
+    teammates: &HashMap<AgentId, String>,
+) -> CallOutcome {
+    if let Some(told) = teammates.get(&child.agent) {
         return outcome(Ok(ToolOutput::text(told.clone())));
     }
     let facts = facts(child, actor.identity.agent, actor.tree.output(child.agent));

@@ -16,14 +16,14 @@ use crate::agent::actor::{
 };
 use crate::agent::ending;
 use crate::agent::output::Output;
-use crate::definition::output_schema::Contract;
+use crate::definition::output_schema::OutputSchema;
 use crate::definition::spawning::IN_PROCESS;
 use crate::definition::terms::Terms;
 use crate::live::lookup::{is_mate, terms};
 use crate::live::run::Run;
 use crate::live::session::Tree;
 use crate::live::setup::startable_at;
-use crate::live::wakeup::About as Nudging;
+use crate::live::wakeup::WakeReason as Nudging;
 use crate::live::{lookup, roster};
 use crate::prompt;
 use crate::session::assemble::{AgentParts, Assembled, Below, Seed};
@@ -33,7 +33,7 @@ use crate::session::start_error::StartError;
 use crate::session::team::workers;
 use crate::session::workspace::workspace_again;
 use crate::session::{assemble, limits, recover};
-use crate::supervise::Living;
+use crate::supervise::AliveGuard;
 
 /// More unfinished agents than this are not taken up at once.
 const UNFINISHED: usize = 10_000;
@@ -65,7 +65,7 @@ pub(crate) async fn revive(factory: &Arc<Factory>, agent: AgentId) {
 
 async fn try_revive(factory: &Arc<Factory>, agent: AgentId) -> Result<(), StartError> {
     // Whoever is being brought back looks into its inbox when it is here: no hint is lost.
-    let Some(living) = factory.supervisor.room_for(agent) else {
+    let Some(alive) = factory.supervisor.room_for(agent) else {
         return Ok(());
     };
     let Some(session) = lookup::row(&*factory.ports.store, agent).await? else {
@@ -80,15 +80,18 @@ async fn try_revive(factory: &Arc<Factory>, agent: AgentId) -> Result<(), StartE
     };
     if is_mate(&session) {
         // Who has a pane is waited for there; if its process dies, it is taken up then.
-        let card = roster::card(&*factory.ports.store, session.realm, agent).await?;
-        if card.is_none_or(|card| card.backend != IN_PROCESS) || !factory.registry.has_room(&tree) {
+        let team_identity =
+            roster::team_identity(&*factory.ports.store, session.realm, agent).await?;
+        if team_identity.is_none_or(|team_identity| team_identity.backend != IN_PROCESS)
+            || !factory.registry.has_room(&tree)
+        {
             return Ok(());
         }
     }
     let (newest, starter) = (waiting.newest, waiting.starter(&session));
     let brought = async {
         let taken = factory.ports.store.take(agent).await?;
-        bring_back(factory, taken, living, &tree, starter).await
+        bring_back(factory, taken, alive, &tree, starter).await
     };
     match brought.await {
         Ok((assembled, unanswered)) => {
@@ -209,7 +212,7 @@ pub(crate) async fn adopt(
             factory.registry.count(&sub.run);
         }
         // What it waited for may be over by now.
-        factory.registry.nudge(actor.agent(), Nudging::Settle);
+        factory.registry.wakeup(actor.agent(), Nudging::Settle);
     }
     Ok(adopted)
 }
@@ -246,11 +249,11 @@ async fn take_up(
     {
         return Ok(None);
     }
-    let Some(living) = factory.supervisor.room_for(session.agent) else {
+    let Some(alive) = factory.supervisor.room_for(session.agent) else {
         return Ok(None);
     };
     let taken = factory.ports.store.take(session.agent).await?;
-    let (assembled, unanswered) = bring_back(factory, taken, living, tree, starter).await?;
+    let (assembled, unanswered) = bring_back(factory, taken, alive, tree, starter).await?;
     if unanswered {
         // There is room: nobody else knows it yet.
         let _ = factory.registry.pass_on(session.agent, Command::Continue);
@@ -265,14 +268,14 @@ async fn take_up(
 async fn bring_back(
     factory: &Arc<Factory>,
     taken: Taken,
-    living: Living,
+    alive: AliveGuard,
     tree: &Arc<Tree>,
     starter: AgentId,
 ) -> Result<(Assembled, bool), StartError> {
     let (session, epoch) = (taken.transcript.session.clone(), taken.epoch);
     match in_its_place(factory, taken, tree, starter).await {
         Ok((mut assembled, unanswered)) => {
-            assembled.0.living = Some(living);
+            assembled.0.alive = Some(alive);
             Ok((assembled, unanswered))
         }
         Err(error) => {
@@ -280,7 +283,7 @@ async fn bring_back(
                 give_up(factory, &session, epoch, tree, starter, &error).await;
             }
             // Only now may others try.
-            drop(living);
+            drop(alive);
             Err(error)
         }
     }
@@ -382,13 +385,16 @@ async fn rebuild(
         .origin
         .as_ref()
         .map_or(tree.root, |origin| origin.parent);
-    let card = match &terms.mate {
-        Some(_) => roster::card(&*factory.ports.store, session.realm, agent)
+    let team_identity = match &terms.teammate {
+        Some(_) => roster::team_identity(&*factory.ports.store, session.realm, agent)
             .await?
             .map(Arc::new),
         None => None,
     };
-    facts.name = card.as_ref().map(|card| card.name.clone()).or(facts.name);
+    facts.name = team_identity
+        .as_ref()
+        .map(|team_identity| team_identity.name.clone())
+        .or(facts.name);
     let depth = depth(&session.path);
     let (parent_here, root_here) = (
         factory.registry.resident(parent),
@@ -396,7 +402,11 @@ async fn rebuild(
     );
     // Whoever follows the mode of one who has gone keeps the last that was known.
     // And a teammate may have come out of its plan.
-    let follows = parent_here.is_some() && terms.mate.as_ref().is_none_or(|mate| !mate.plan);
+    let follows = parent_here.is_some()
+        && terms
+            .teammate
+            .as_ref()
+            .is_none_or(|teammate| !teammate.plan);
     let mode = if follows {
         terms.mode
     } else {
@@ -419,8 +429,8 @@ async fn rebuild(
         terms: Some(Box::new(terms.clone())),
         ..AgentParts::taken(&taken, None)
     };
-    let name = match &card {
-        Some(card) => card.address(),
+    let name = match &team_identity {
+        Some(team_identity) => team_identity.address(),
         None => facts
             .name
             .as_ref()
@@ -436,7 +446,7 @@ async fn rebuild(
         account: account.reopen(
             limits::budgets(
                 &tree.setup.spawning,
-                terms.mate.as_ref().and_then(|mate| mate.budget),
+                terms.teammate.as_ref().and_then(|teammate| teammate.budget),
             ),
             factory.ports.clock.now(),
             &session.charges,
@@ -452,13 +462,14 @@ async fn rebuild(
         ),
         turns: terms.turns,
         // What could be checked once can be checked again.
-        contract: terms
+        output_schema: terms
             .schema
             .as_deref()
-            .and_then(|schema| Contract::new(schema).ok()),
+            .and_then(|schema| OutputSchema::new(schema).ok()),
         standing,
         name,
-        teammate: card.map(|card| Teammate::new(card, MemberChange::TakenOver)),
+        teammate: team_identity
+            .map(|team_identity| Teammate::new(team_identity, MemberChange::TakenOver)),
     };
     let seed = Seed::of(&taken)?;
     let frozen = || StoreError::BadStep("nothing more can be started".into());
@@ -487,7 +498,7 @@ pub(crate) async fn take_member(
     agent: AgentId,
     tree: &Arc<Tree>,
 ) -> Result<Assembled, StartError> {
-    let Some(living) = factory.supervisor.room_for(agent) else {
+    let Some(alive) = factory.supervisor.room_for(agent) else {
         return Err(StartError::AlreadyHere { agent });
     };
     let session = lookup::row(&*factory.ports.store, agent)
@@ -503,7 +514,7 @@ pub(crate) async fn take_member(
         .as_ref()
         .map_or(tree.root, |origin| origin.parent);
     let taken = factory.ports.store.take(agent).await?;
-    let (assembled, unanswered) = bring_back(factory, taken, living, tree, starter).await?;
+    let (assembled, unanswered) = bring_back(factory, taken, alive, tree, starter).await?;
     if unanswered {
         // There is room: nobody else knows it yet.
         let _ = factory.registry.pass_on(agent, Command::Continue);
@@ -534,7 +545,7 @@ async fn members_of(factory: &Arc<Factory>, tree: &Tree) -> Result<Vec<Session>,
 /// Whether an agent is what it was: a teammate that has left its team is brought back by nothing.
 async fn belongs(factory: &Arc<Factory>, session: &Session) -> Result<bool, StoreError> {
     Ok(!is_mate(session)
-        || roster::card(&*factory.ports.store, session.realm, session.agent)
+        || roster::team_identity(&*factory.ports.store, session.realm, session.agent)
             .await?
             .is_some())
 }

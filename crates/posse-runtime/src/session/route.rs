@@ -8,7 +8,7 @@ use posse_port::model::Effort;
 use posse_protocol::Name;
 
 use crate::definition::agent_type::{Definition, FORK, GENERAL_PURPOSE, Isolation, MAIN};
-use crate::definition::output_schema::Contract;
+use crate::definition::output_schema::OutputSchema;
 use crate::definition::spawning::Background;
 use crate::prompt::agent_tool::{AgentInput, Forking};
 pub use crate::session::route::error::RouteError;
@@ -23,7 +23,7 @@ pub struct Route {
     /// What it works in: as the call says, else its type.
     pub isolation: Option<Isolation>,
     /// What its answer must fit: as the call says, else its type.
-    pub contract: Option<Contract>,
+    pub output_schema: Option<OutputSchema>,
     /// How hard it tries: as the call says, else its type; none for its starter's.
     pub effort: Option<Effort>,
     /// Whether nobody waits for it.
@@ -49,7 +49,7 @@ pub struct Teams {
     /// Those that it belongs to.
     pub of: Vec<Name>,
     /// Whether it is a teammate itself.
-    pub mate: bool,
+    pub teammate: bool,
 }
 
 /// Which type a call asks for.
@@ -104,7 +104,7 @@ pub fn route(
         .as_ref()
         .or(definition.output_schema.as_deref())
         .filter(|_| team.is_none());
-    let contract = schema.map(Contract::new).transpose()?;
+    let output_schema = schema.map(OutputSchema::new).transpose()?;
     let effort = input
         .effort
         .as_deref()
@@ -116,7 +116,7 @@ pub fn route(
         definition,
         fork: false,
         isolation,
-        contract,
+        output_schema,
         effort,
         background,
         team,
@@ -137,7 +137,7 @@ fn fork(input: &AgentInput, background: Background, forking: Forking) -> Result<
         return Err(RouteError::ChosenForFork(what));
     }
     let schema = input.output_schema.as_ref();
-    let contract = schema.map(Contract::new).transpose()?;
+    let output_schema = schema.map(OutputSchema::new).transpose()?;
     let definition = Arc::new(Definition {
         name: FORK.to_owned(),
         ..Definition::default()
@@ -148,7 +148,7 @@ fn fork(input: &AgentInput, background: Background, forking: Forking) -> Result<
         definition,
         fork: true,
         isolation,
-        contract,
+        output_schema,
         effort: None,
         background,
         team: None,
@@ -193,7 +193,7 @@ fn teamwork(input: &AgentInput, teams: &Teams) -> Result<Option<Teamwork>, Route
         ),
     };
     let team = match (&input.team_name, &input.name) {
-        (Some(_), _) if teams.mate => {
+        (Some(_), _) if teams.teammate => {
             return Err(RouteError::TeammateOfTeammate);
         }
         (Some(_), None) => return Err(RouteError::NamelessTeammate),
@@ -210,7 +210,7 @@ fn teamwork(input: &AgentInput, teams: &Teams) -> Result<Option<Teamwork>, Route
                 });
             }
         },
-        (None, Some(_)) if !teams.mate && !fork => match teams.of.as_slice() {
+        (None, Some(_)) if !teams.teammate && !fork => match teams.of.as_slice() {
             [] => None,
             [team] => Some(team),
             _ => return Err(RouteError::SeveralTeams(known())),
@@ -456,10 +456,10 @@ mod tests {
         assert!(schema(Forking::Asked).contains("general-purpose if absent"));
     }
 
-    fn teams(of: &[&str], mate: bool) -> Teams {
+    fn teams(of: &[&str], teammate: bool) -> Teams {
         Teams {
             of: of.iter().map(|name| name.parse().unwrap()).collect(),
-            mate,
+            teammate,
         }
     }
 
@@ -511,7 +511,7 @@ mod tests {
             teams(&["crew"], false),
             teams(&["crew", "ops"], false),
         );
-        let mate = teams(&["crew"], true);
+        let teammate = teams(&["crew"], true);
         type Case<'a> = (Value, &'a Teams, Result<Option<&'a str>, &'a str>);
         let table: [Case<'_>; 17] = [
             (
@@ -536,7 +536,7 @@ mod tests {
             ),
             (json!({}), &one, Ok(None)),
             (json!({"name": "a"}), &none, Ok(None)),
-            (json!({"name": "a"}), &mate, Ok(None)),
+            (json!({"name": "a"}), &teammate, Ok(None)),
             (
                 json!({"name": "a", "subagent_type": "fork"}),
                 &one,
@@ -554,7 +554,7 @@ mod tests {
             ),
             (
                 json!({"name": "a", "team_name": "crew"}),
-                &mate,
+                &teammate,
                 Err("team_name: a teammate cannot start teammates;"),
             ),
             (

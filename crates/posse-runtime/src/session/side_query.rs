@@ -12,10 +12,10 @@ use posse_protocol::{AgentId, PermissionMode, ReplyFacts};
 use tokio_util::sync::CancellationToken;
 
 use crate::agent::actor::wall_ms;
-pub(crate) use crate::agent::side_query::{Answer, Aside, AsideError, Hands, Hear};
+pub(crate) use crate::agent::side_query::{Answer, Hear, SideQuery, SideQueryError, SideTools};
 use crate::definition::terms::{NOTING, Terms};
 use crate::govern::{Account, Budgets};
-use crate::history::request_size::paid;
+use crate::history::request_size::last_request;
 use crate::history::restore::{last_reply, restore};
 use crate::live::lookup;
 use crate::prompt::side_query::Words;
@@ -24,7 +24,7 @@ use crate::session::factory::Factory;
 use crate::session::start_error::StartError;
 
 /// How somebody asks.
-pub struct Inquiry {
+pub struct SideQuestion {
     /// The longest reply, in tokens.
     pub max_tokens: u32,
     /// Ends it.
@@ -34,7 +34,7 @@ pub struct Inquiry {
 }
 
 /// What notes are kept with.
-pub struct Desk {
+pub struct NoteTools {
     /// Of these, the agent uses those that files are read and written by.
     pub tools: Toolbox,
     /// What it denies is denied here too; what it allows counts for nothing.
@@ -47,9 +47,9 @@ pub struct Desk {
 
 /// What came of an inquiry.
 #[derive(Debug)]
-pub struct Findings {
+pub struct SideAnswer {
     /// The answer.
-    pub answer: Result<String, AsideError>,
+    pub answer: Result<String, SideQueryError>,
     /// About the last reply, if there was one.
     pub facts: Option<ReplyFacts>,
     /// What it took, also when it failed.
@@ -64,14 +64,14 @@ pub(crate) async fn ask(
     factory: &Arc<Factory>,
     agent: AgentId,
     question: &str,
-    inquiry: Inquiry,
-) -> Result<Findings, StartError> {
+    inquiry: SideQuestion,
+) -> Result<SideAnswer, StartError> {
     let transcript = factory.ports.store.read(agent).await?;
     inquire(
         factory,
         &transcript,
         &Words::Question(question.to_owned()),
-        Hands::Tied,
+        SideTools::Tied,
         inquiry,
     )
     .await
@@ -81,10 +81,17 @@ pub(crate) async fn ask(
 pub(crate) async fn progress(
     factory: &Arc<Factory>,
     agent: AgentId,
-    inquiry: Inquiry,
-) -> Result<Findings, StartError> {
+    inquiry: SideQuestion,
+) -> Result<SideAnswer, StartError> {
     let transcript = factory.ports.store.read(agent).await?;
-    inquire(factory, &transcript, &Words::Progress, Hands::Tied, inquiry).await
+    inquire(
+        factory,
+        &transcript,
+        &Words::Progress,
+        SideTools::Tied,
+        inquiry,
+    )
+    .await
 }
 
 /// What of an agent's work is worth remembering. One that keeps notes brings them up to date; of any
@@ -92,9 +99,9 @@ pub(crate) async fn progress(
 pub(crate) async fn remember(
     factory: &Arc<Factory>,
     agent: AgentId,
-    desk: Desk,
-    inquiry: Inquiry,
-) -> Result<Findings, StartError> {
+    desk: NoteTools,
+    inquiry: SideQuestion,
+) -> Result<SideAnswer, StartError> {
     let transcript = factory.ports.store.read(agent).await?;
     let session = &transcript.session;
     let terms = session.origin.as_deref().and_then(Terms::kept);
@@ -104,7 +111,7 @@ pub(crate) async fn remember(
             Some(directory.clone()),
             at_desk(desk, session, &terms, directory),
         ),
-        None => (None, Hands::Tied),
+        None => (None, SideTools::Tied),
     };
     inquire(
         factory,
@@ -120,13 +127,13 @@ async fn inquire(
     factory: &Arc<Factory>,
     transcript: &Transcript,
     words: &Words,
-    hands: Hands,
-    inquiry: Inquiry,
-) -> Result<Findings, StartError> {
+    hands: SideTools,
+    inquiry: SideQuestion,
+) -> Result<SideAnswer, StartError> {
     assemble::same_dialect(factory, transcript)?;
     let (
         session,
-        Inquiry {
+        SideQuestion {
             max_tokens,
             cancel,
             hear,
@@ -139,7 +146,7 @@ async fn inquire(
         .map(|resident| resident.account.clone());
     let account =
         account.unwrap_or_else(|| Account::session(Budgets::default(), factory.ports.clock.now()));
-    let aside = Aside {
+    let query = SideQuery {
         ports: factory.ports.clone(),
         preamble: transcript.preamble.clone(),
         history: restore(transcript)?,
@@ -152,7 +159,7 @@ async fn inquire(
         model: session.model.clone(),
         previous: last_reply(transcript),
         account,
-        paid: paid(transcript),
+        last_request: last_request(transcript),
         max_tokens,
         ttl: Ttl::FiveMinutes,
         cancel,
@@ -162,9 +169,9 @@ async fn inquire(
         charges,
         facts,
         text,
-    } = aside.ask(words, hands).await;
+    } = query.ask(words, hands).await;
     let unbooked = book(factory, session, &charges).await;
-    Ok(Findings {
+    Ok(SideAnswer {
         answer: text,
         facts,
         charges,
@@ -221,8 +228,8 @@ async fn book(factory: &Arc<Factory>, session: &Session, charges: &[Charge]) -> 
 }
 
 /// Tools that reach an agent's notes and nothing else.
-fn at_desk(desk: Desk, session: &Session, terms: &Terms, directory: PathBuf) -> Hands {
-    let Desk {
+fn at_desk(desk: NoteTools, session: &Session, terms: &Terms, directory: PathBuf) -> SideTools {
+    let NoteTools {
         mut tools,
         policy,
         spill,
@@ -246,7 +253,7 @@ fn at_desk(desk: Desk, session: &Session, terms: &Terms, directory: PathBuf) -> 
         _ => PermissionMode::Default,
     };
     let standing = Standing::root(mode, Arc::new(policy.strict()), Arc::new(workspace));
-    Hands::Free {
+    SideTools::Free {
         tools,
         standing,
         seen: Seen::default(),

@@ -15,14 +15,14 @@ use crate::prompt::agent_tool::AgentInput;
 use crate::prompt::{Reader, Returned, launched, result};
 use crate::session::error::SpawnError;
 use crate::session::factory::Factory;
-use crate::session::spawn::{self, Leash, Wish};
+use crate::session::spawn::{self, RunGuard, SpawnRequest};
 
 /// Starts the agent that follows a skill.
 async fn start(
     factory: &Arc<Factory>,
     by: AgentId,
     delegation: Delegation,
-) -> Result<Leash, SpawnError> {
+) -> Result<RunGuard, SpawnError> {
     let Delegation {
         key,
         call,
@@ -59,7 +59,7 @@ async fn start(
     };
     spawn::spawn(
         factory,
-        Wish {
+        SpawnRequest {
             by,
             key,
             call,
@@ -78,9 +78,9 @@ pub(crate) async fn delegate(
     delegation: Delegation,
     cancel: &CancellationToken,
 ) -> Result<SkillOutcome, SpawnError> {
-    let leash = start(factory, by, delegation).await?;
-    let (run, one_shot) = (Arc::clone(&leash.run), leash.one_shot);
-    let end = spawn::follow(factory, by, leash, cancel).await;
+    let guard = start(factory, by, delegation).await?;
+    let (run, one_shot) = (Arc::clone(&guard.run), guard.one_shot);
+    let end = spawn::follow(factory, by, guard, cancel).await;
     let told = |end: &Notification| {
         let of = Returned {
             agent_type: &run.facts.agent_type,

@@ -11,13 +11,13 @@ use uuid::Uuid;
 
 use crate::definition::agent_type::{Definition, Isolation};
 use crate::definition::model_choice as model;
-use crate::definition::model_choice::Wishes;
-use crate::definition::output_schema::Contract;
+use crate::definition::model_choice::ModelPreference;
+use crate::definition::output_schema::OutputSchema;
 use crate::definition::spawning::Spawning;
-use crate::definition::teammate::{Card, MateTerms};
+use crate::definition::teammate::{TeamIdentity, TeammateTerms};
 use crate::definition::terms::{Granted, Terms};
 use crate::govern::{Account, Ask};
-use crate::live::registry::{By, Registry, Resident};
+use crate::live::registry::{By, LiveAgent, Registry};
 use crate::live::run::Run;
 use crate::live::session::Tree;
 use crate::live::{lookup, roster, setup, stop};
@@ -26,15 +26,15 @@ use crate::prompt::agent_tool::AgentInput;
 use crate::session::create::{Joins, Plan};
 use crate::session::error::SpawnError;
 use crate::session::factory::Factory;
-use crate::session::lease::Lease;
 use crate::session::limits::Situation;
 use crate::session::memory::Loaded;
 use crate::session::route::{Teams, Teamwork, route};
 use crate::session::workspace::workspace;
+use crate::session::worktree_guard::WorktreeGuard;
 use crate::session::{create, limits, memory};
 
 /// A call that wants an agent.
-pub(crate) struct Wish {
+pub(crate) struct SpawnRequest {
     pub(crate) by: AgentId,
     pub(crate) key: CallKey,
     pub(crate) call: String,
@@ -42,11 +42,11 @@ pub(crate) struct Wish {
     /// What it may and may not besides, by a skill.
     pub(crate) granted: Granted,
     /// What is declared of a teammate.
-    pub(crate) role: Option<RoleWish>,
+    pub(crate) role: Option<RoleOptions>,
 }
 
 /// What is declared of a teammate beside what a call can say.
-pub(crate) struct RoleWish {
+pub(crate) struct RoleOptions {
     pub(crate) role: String,
     pub(crate) takes: Option<Vec<String>>,
     pub(crate) mode: Option<PermissionMode>,
@@ -54,27 +54,27 @@ pub(crate) struct RoleWish {
 }
 
 /// A run that somebody waits for: dropped while it is held, the run is told to end.
-pub(crate) struct Leash {
+pub(crate) struct RunGuard {
     registry: Arc<Registry>,
     pub(crate) run: Arc<Run>,
     /// Whether nobody writes to it later.
     pub(crate) one_shot: bool,
     /// Who it is in its team.
-    pub(crate) mate: Option<Arc<Card>>,
+    pub(crate) teammate: Option<Arc<TeamIdentity>>,
     /// Whether it hands in a plan first.
     pub(crate) plan: bool,
     by: AgentId,
     held: bool,
 }
 
-impl Leash {
+impl RunGuard {
     /// The run goes its own way, or is over.
     pub(crate) fn off(mut self) {
         self.held = false;
     }
 }
 
-impl Drop for Leash {
+impl Drop for RunGuard {
     fn drop(&mut self) {
         if self.held {
             stop::abandon(&self.registry, &self.run, self.by);
@@ -83,13 +83,16 @@ impl Drop for Leash {
 }
 
 /// Starts an agent, or says why not. When this returns, the agent is durable.
-pub(crate) async fn spawn(factory: &Arc<Factory>, wish: Wish) -> Result<Leash, SpawnError> {
-    let by = wish.by;
+pub(crate) async fn spawn(
+    factory: &Arc<Factory>,
+    request: SpawnRequest,
+) -> Result<RunGuard, SpawnError> {
+    let by = request.by;
     let parent = factory
         .registry
         .resident(by)
         .ok_or(SpawnError::StarterEnded)?;
-    let (plan, lease, situation) = plan(factory, wish, &parent).await?;
+    let (plan, worktree_guard, situation) = plan(factory, request, &parent).await?;
     let (registry, one_shot) = (Arc::clone(&factory.registry), plan.terms.one_shot);
     // Others may have been started while its checkout was made.
     let live = factory.registry.population(plan.tree.root);
@@ -98,46 +101,50 @@ pub(crate) async fn spawn(factory: &Arc<Factory>, wish: Wish) -> Result<Leash, S
         &parent.tree.setup.spawning,
     )?;
     if plan.joins.is_some() {
-        let plans = plan.terms.mate.as_ref().is_some_and(|mate| mate.plan);
-        let (run, card) = create::create_teammate(factory, plan, lease).await?;
-        return Ok(Leash {
+        let plans = plan
+            .terms
+            .teammate
+            .as_ref()
+            .is_some_and(|teammate| teammate.plan);
+        let (run, team_identity) = create::create_teammate(factory, plan, worktree_guard).await?;
+        return Ok(RunGuard {
             registry,
             run,
             one_shot,
-            mate: Some(card),
+            teammate: Some(team_identity),
             plan: plans,
             by,
             held: false,
         });
     }
-    let run = create::create_sub_agent(factory, plan, lease).ok_or(SpawnError::Stopped)?;
-    let leash = Leash {
+    let run = create::create_sub_agent(factory, plan, worktree_guard).ok_or(SpawnError::Stopped)?;
+    let guard = RunGuard {
         registry,
         run: Arc::clone(&run),
         one_shot,
-        mate: None,
+        teammate: None,
         plan: false,
         by,
         held: true,
     };
     run.is_born().await.map_err(SpawnError::Unborn)?;
-    Ok(leash)
+    Ok(guard)
 }
 
 /// What comes of a wish, if the limits allow it.
 async fn plan(
     factory: &Arc<Factory>,
-    wish: Wish,
-    parent: &Resident,
-) -> Result<(Plan, Lease, Situation), SpawnError> {
-    let Wish {
+    request: SpawnRequest,
+    parent: &LiveAgent,
+) -> Result<(Plan, WorktreeGuard, Situation), SpawnError> {
+    let SpawnRequest {
         by,
         key,
         call,
         input,
         granted,
         role,
-    } = wish;
+    } = request;
     let (tree, spawning) = (Arc::clone(&parent.tree), &parent.tree.setup.spawning);
     if parent.fork {
         return Err(SpawnError::Fork);
@@ -172,7 +179,7 @@ async fn plan(
         name_is_free(factory, parent, name).await?;
     }
     let agent = AgentId::from(Uuid::now_v7());
-    let lease = lease(factory, agent, parent, route.isolation).await?;
+    let worktree_guard = worktree_guard(factory, agent, parent, route.isolation).await?;
     let mut terms = match &branch {
         Some(branch) => branch.terms(),
         None if route.fork => return Err(SpawnError::ReplyEnded),
@@ -184,19 +191,19 @@ async fn plan(
         .map(|work| teammate(work, &mut terms, &route.definition, role));
     terms.grant(granted);
     terms.schema = route
-        .contract
+        .output_schema
         .as_ref()
-        .map(|contract| Arc::new(contract.schema().clone()));
+        .map(|output_schema| Arc::new(output_schema.schema().clone()));
     let notes = remembered(&route.definition, &mut terms).await;
-    let workspace = workspace(parent, input.cwd.as_deref(), &lease, &mut terms)?;
-    let place = place(&tree, &lease, &workspace, route.fork);
-    let asked = route.contract.as_ref().map(Contract::asked);
+    let workspace = workspace(parent, input.cwd.as_deref(), &worktree_guard, &mut terms)?;
+    let place = place(&tree, &worktree_guard, &workspace, route.fork);
+    let asked = route.output_schema.as_ref().map(OutputSchema::asked);
     let standing = parent
         .standing
         .child(terms.mode, workspace)
         .map_err(|outside| SpawnError::Outside(outside.to_string()))?;
     terms.give(&standing)?;
-    let wishes = Wishes {
+    let preference = ModelPreference {
         forced: spawning.forced_model.as_deref(),
         call: input.model.as_deref(),
         definition: route.definition.model.as_deref(),
@@ -205,7 +212,7 @@ async fn plan(
     let model = match &branch {
         Some(_) => parent.model.clone(),
         None => model::resolve(
-            &wishes,
+            &preference,
             &parent.model,
             standing.mode(),
             &*factory.ports.model,
@@ -233,7 +240,7 @@ async fn plan(
             .flatten()
             .collect(),
         notes,
-        contract: route.contract,
+        output_schema: route.output_schema,
         definition: route.definition,
         branch,
         background: route.background,
@@ -246,21 +253,21 @@ async fn plan(
         terms,
         joins: joins.map(Box::new),
     };
-    Ok((plan, lease, situation))
+    Ok((plan, worktree_guard, situation))
 }
 
 /// The teams of whoever starts somebody under a name.
 async fn teams_for(
     factory: &Arc<Factory>,
-    parent: &Resident,
+    parent: &LiveAgent,
     by: AgentId,
     input: &AgentInput,
 ) -> Result<Teams, SpawnError> {
-    let mate = parent.mate.is_some();
+    let teammate = parent.teammate.is_some();
     if input.name.is_none() && input.team_name.is_none() && input.mode.is_none() {
         return Ok(Teams {
             of: Vec::new(),
-            mate,
+            teammate,
         });
     }
     let mine = factory
@@ -270,16 +277,16 @@ async fn teams_for(
         .await?;
     let mut of: Vec<Name> = mine.into_iter().map(|membership| membership.team).collect();
     of.dedup();
-    Ok(Teams { of, mate })
+    Ok(Teams { of, teammate })
 }
 
 /// A checkout for an agent that is to have one.
-async fn lease(
+async fn worktree_guard(
     factory: &Arc<Factory>,
     agent: AgentId,
-    parent: &Resident,
+    parent: &LiveAgent,
     isolation: Option<Isolation>,
-) -> Result<Lease, SpawnError> {
+) -> Result<WorktreeGuard, SpawnError> {
     let made = match isolation {
         None => None,
         Some(Isolation::Worktree) => {
@@ -298,7 +305,7 @@ async fn lease(
             Some(made.map_err(|why| SpawnError::Worktree(why.to_string()))?)
         }
     };
-    Ok(Lease {
+    Ok(WorktreeGuard {
         factory: Arc::clone(factory),
         made,
     })
@@ -322,7 +329,7 @@ fn exhausted(factory: &Arc<Factory>, account: &Account) -> Option<String> {
 
 async fn name_is_free(
     factory: &Arc<Factory>,
-    parent: &Resident,
+    parent: &LiveAgent,
     name: &Name,
 ) -> Result<(), SpawnError> {
     let found = lookup::named(&*factory.ports.store, parent.tree.realm, name).await?;
@@ -348,14 +355,19 @@ fn has_or_had(team: &Team, name: &Name) -> bool {
 }
 
 /// As whom a teammate joins; its terms say so too.
-fn teammate(work: Teamwork, terms: &mut Terms, kind: &Definition, role: Option<RoleWish>) -> Joins {
+fn teammate(
+    work: Teamwork,
+    terms: &mut Terms,
+    kind: &Definition,
+    role: Option<RoleOptions>,
+) -> Joins {
     let declared = role.as_ref().and_then(|role| role.mode);
     let Teamwork { team, name, plan } = work;
     let then = declared
         .or(terms.mode)
         .filter(|mode| *mode != PermissionMode::Plan);
     let budget = role.as_ref().and_then(|role| role.budget);
-    terms.mate = Some(MateTerms {
+    terms.teammate = Some(TeammateTerms {
         team: team.clone(),
         plan,
         then,
@@ -404,8 +416,13 @@ async fn remembered(kind: &Definition, terms: &mut Terms) -> Option<String> {
 
 /// What an agent is told of where it works, if that is not where the session does. A fork knows what its
 /// parent knows.
-fn place(tree: &Tree, lease: &Lease, workspace: &Workspace, fork: bool) -> Option<String> {
-    match &lease.made {
+fn place(
+    tree: &Tree,
+    worktree_guard: &WorktreeGuard,
+    workspace: &Workspace,
+    fork: bool,
+) -> Option<String> {
+    match &worktree_guard.made {
         Some(made) if fork => Some(prompt::moved(made, &workspace.cwd)),
         None if fork => None,
         Some(made) => Some(prompt::worktree(made, &workspace.cwd)),
@@ -428,12 +445,12 @@ fn path(above: &str, label: &str, key: CallKey) -> String {
 pub(crate) async fn follow(
     factory: &Arc<Factory>,
     by: AgentId,
-    leash: Leash,
+    guard: RunGuard,
     cancel: &CancellationToken,
 ) -> Option<Arc<Notification>> {
-    let run = Arc::clone(&leash.run);
+    let run = Arc::clone(&guard.run);
     if run.is_background() {
-        leash.off();
+        guard.off();
         return None;
     }
     let parent = factory.registry.resident(by);
@@ -457,6 +474,6 @@ pub(crate) async fn follow(
             run.let_go().await
         }
     };
-    leash.off();
+    guard.off();
     end
 }

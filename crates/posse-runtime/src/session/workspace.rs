@@ -9,8 +9,8 @@ use posse_port::tool::Workspace;
 use posse_port::worktree::Made;
 
 use crate::definition::terms::Terms;
-use crate::live::registry::Resident;
-use crate::session::lease::Lease;
+use crate::live::registry::LiveAgent;
+use crate::session::worktree_guard::WorktreeGuard;
 
 /// Why an agent cannot work where it should.
 #[derive(Debug, thiserror::Error)]
@@ -35,13 +35,13 @@ pub(crate) enum WorkspaceError {
 
 /// Where an agent works that `parent` starts.
 pub(crate) fn workspace(
-    parent: &Resident,
+    parent: &LiveAgent,
     cwd: Option<&Path>,
-    lease: &Lease,
+    worktree_guard: &WorktreeGuard,
     terms: &mut Terms,
 ) -> Result<Workspace, WorkspaceError> {
     let above = parent.standing.workspace();
-    let mut workspace = match (&lease.made, cwd) {
+    let mut workspace = match (&worktree_guard.made, cwd) {
         (Some(Made { worktree, .. }), _) => {
             let within = above.in_worktree(&worktree.path, &worktree.origin);
             let workspace = within.map_err(|why| WorkspaceError::Isolation(why.to_string()))?;

@@ -7,7 +7,7 @@ use posse_protocol::{AgentId, RawJson, ToolSpec};
 
 use crate::definition::agent_type::Definition;
 use crate::definition::spawning::Background;
-use crate::definition::teammate::Card;
+use crate::definition::teammate::TeamIdentity;
 use crate::definition::terms::Granted;
 use crate::definition::tool_name::AGENT;
 use crate::live::setup::startable;
@@ -16,7 +16,7 @@ use crate::prompt::Returned;
 use crate::prompt::agent_tool::{AgentInput, Forking, spec};
 use crate::prompt::team::Spawned;
 use crate::session::route::{named, wanted};
-use crate::session::spawn::Wish;
+use crate::session::spawn::SpawnRequest;
 use crate::toolset::Caller;
 use posse_port::BoxFuture;
 use posse_port::text;
@@ -103,7 +103,7 @@ async fn run(
     let prompt = input.prompt.clone();
     let granted = Granted::default();
     let wished = input.name.clone();
-    let wish = Wish {
+    let request = SpawnRequest {
         by: caller.agent,
         key: context.key,
         call: context.call,
@@ -111,16 +111,16 @@ async fn run(
         granted,
         role: None,
     };
-    let leash = spawn::spawn(&caller.factory, wish)
+    let guard = spawn::spawn(&caller.factory, request)
         .await
         .map_err(|error| ToolError::Tell(error.to_string()))?;
-    if let Some(card) = leash.mate.clone() {
-        let (run, plan) = (Arc::clone(&leash.run), leash.plan);
-        leash.off();
+    if let Some(team_identity) = guard.teammate.clone() {
+        let (run, plan) = (Arc::clone(&guard.run), guard.plan);
+        guard.off();
         let (agent, agent_type) = (AgentId::from(run.facts.task), run.facts.agent_type.as_str());
-        let Card {
+        let TeamIdentity {
             name, team, color, ..
-        } = &*card;
+        } = &*team_identity;
         let wished = wished.as_ref().unwrap_or(name);
         let spawned = Spawned {
             agent,
@@ -133,8 +133,8 @@ async fn run(
         };
         return Ok(ToolOutput::text(prompt::team::spawned(&spawned)));
     }
-    let (run, one_shot) = (Arc::clone(&leash.run), leash.one_shot);
-    match spawn::follow(&caller.factory, caller.agent, leash, &context.cancel).await {
+    let (run, one_shot) = (Arc::clone(&guard.run), guard.one_shot);
+    match spawn::follow(&caller.factory, caller.agent, guard, &context.cancel).await {
         Some(end) => {
             let of = Returned {
                 agent_type: &run.facts.agent_type,

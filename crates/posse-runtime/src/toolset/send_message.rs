@@ -15,7 +15,7 @@ use crate::prompt;
 use crate::prompt::Delivery;
 use crate::toolset::Caller;
 use crate::toolset::send_message::control::{Control, Message, read};
-use crate::toolset::team::mate;
+use crate::toolset::team::teammate;
 use crate::toolset::watch::tell;
 use posse_port::store::{Address, AgentFilter, Done, Membership, Op, OpResult, Receipt, Session};
 use posse_port::text;
@@ -179,12 +179,12 @@ impl SendMessage {
         }
         let teams = caller.teams().await?;
         let unsent = |why: String| tell(format!("Nothing was sent: {why}."));
-        let mate = mate(&teams, to, caller.agent).map_err(unsent)?;
-        if to.contains('@') || (to == Name::LEAD && mate.is_some()) {
-            return member(to, mate.map(|(team, _)| team));
+        let teammate = teammate(&teams, to, caller.agent).map_err(unsent)?;
+        if to.contains('@') || (to == Name::LEAD && teammate.is_some()) {
+            return member(to, teammate.map(|(team, _)| team));
         }
         let found = caller.stored(here.tree.realm, to).await?;
-        match (found, mate) {
+        match (found, teammate) {
             (Some(found), Some((team, member))) if found.agent != member.agent => {
                 Err(unsent(format!(
                     "{to} is both a member of team {} and another agent; write {to}@{} or the id \
@@ -192,9 +192,9 @@ impl SendMessage {
                     team.name, team.name, found.agent
                 )))
             }
-            (_, Some((team, mate))) => Ok(Address::Member {
+            (_, Some((team, teammate))) => Ok(Address::Member {
                 team: team.name.clone(),
-                name: mate.name.clone(),
+                name: teammate.name.clone(),
             }),
             (Some(found), None) => self.agent(to, &found),
             (None, None) if to.parse::<posse_protocol::AgentId>().is_ok() => {
@@ -222,10 +222,10 @@ impl SendMessage {
 
     /// A teammate that the caller leads.
     async fn led(&self, to: &str) -> Result<Address, ToolError> {
-        match self.0.mate(to).await? {
-            Some((team, mate)) if team.lead == self.0.agent => Ok(Address::Member {
+        match self.0.teammate(to).await? {
+            Some((team, teammate)) if team.lead == self.0.agent => Ok(Address::Member {
                 team: team.name,
-                name: mate.name,
+                name: teammate.name,
             }),
             Some((team, _)) => Err(tell(format!(
                 "Nothing was sent: only the lead of team {} may ask its members to shut down. \

@@ -58,8 +58,8 @@ impl TypedTool for TaskStop {
         input: TaskStopInput,
         context: ToolContext,
     ) -> Result<ToolOutput, ToolError> {
-        if let Some((team, mate)) = self.0.mate(&input.task_id).await? {
-            return self.halt(&team, mate, &context).await;
+        if let Some((team, teammate)) = self.0.teammate(&input.task_id).await? {
+            return self.halt(&team, teammate, &context).await;
         }
         let run = match self.0.find(&input.task_id).await? {
             Found::Live(run) => run,
@@ -105,24 +105,24 @@ impl TaskStop {
     async fn halt(
         &self,
         team: &Team,
-        mate: Member,
+        teammate: Member,
         context: &ToolContext,
     ) -> Result<ToolOutput, ToolError> {
         let caller = &self.0;
         if team.lead != caller.agent {
-            let what = format!("you may not stop {}: write to team-lead", mate.name);
+            let what = format!("you may not stop {}: write to team-lead", teammate.name);
             return Err(tell(what));
         }
         let requests = caller
             .factory
             .ports
             .store
-            .requests(team.realm, Some(mate.agent))
+            .requests(team.realm, Some(teammate.agent))
             .await;
         let requests = requests.map_err(|error| tell(error.to_string()))?;
         let asked = requests
             .iter()
-            .filter(|it| it.kind == RequestKind::Shutdown && it.to == mate.agent);
+            .filter(|it| it.kind == RequestKind::Shutdown && it.to == teammate.agent);
         let deadline = caller.here()?.tree.setup.spawning.teams.deadline;
         let now = context
             .clock
@@ -141,7 +141,7 @@ impl TaskStop {
             id: MailId::from(Uuid::now_v7()),
             to: Address::Member {
                 team: team.name.clone(),
-                name: mate.name,
+                name: teammate.name,
             },
             kind,
             summary: summary.to_owned(),

@@ -1,7 +1,6 @@
 //! The tools by which agents make teams, share tasks and notes, and hand in plans.
 
 mod exit_plan_mode;
-mod mate;
 mod note_read;
 mod note_write;
 mod place;
@@ -13,11 +12,11 @@ mod task_update;
 mod team_create;
 mod team_delete;
 mod team_hand_over;
+mod teammate;
 
 use std::sync::Arc;
 
 use crate::toolset::team::exit_plan_mode::ExitPlanMode;
-pub(crate) use crate::toolset::team::mate::mate;
 use crate::toolset::team::note_read::NoteRead;
 use crate::toolset::team::note_write::NoteWrite;
 use crate::toolset::team::task_create::TaskCreate;
@@ -27,6 +26,7 @@ use crate::toolset::team::task_update::TaskUpdate;
 use crate::toolset::team::team_create::TeamCreate;
 use crate::toolset::team::team_delete::TeamDelete;
 use crate::toolset::team::team_hand_over::TeamHandOver;
+pub(crate) use crate::toolset::team::teammate::teammate;
 use crate::toolset::{Caller, tell};
 use posse_port::store::OpResult;
 use posse_port::tool::{Intent, Subject, Tool, ToolError, ToolOutput, Toolbox, typed};

@@ -50,9 +50,9 @@ impl Caller {
         }
         let stored = match self.stored(here.tree.realm, given).await? {
             Some(stored) => Some(stored),
-            None => match self.mate(given).await? {
-                Some((_, mate)) => {
-                    self.stored(here.tree.realm, &mate.agent.to_string())
+            None => match self.teammate(given).await? {
+                Some((_, teammate)) => {
+                    self.stored(here.tree.realm, &teammate.agent.to_string())
                         .await?
                 }
                 None => None,

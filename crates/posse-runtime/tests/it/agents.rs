@@ -43,7 +43,7 @@ const SECOND: Duration = Duration::from_secs(1);
 /// A rig with sub-agents that may do everything.
 pub(crate) fn rig(script: &str) -> Rig {
     let mut rig = Rig::playing(script).unwrap().agents();
-    rig.character.mode = PermissionMode::BypassPermissions;
+    rig.profile.mode = PermissionMode::BypassPermissions;
     rig
 }
 
@@ -54,7 +54,7 @@ pub(crate) fn paced(script: &str) -> (Rig, TestClock) {
     let mut rig = Rig::with(server, Arc::new(SystemClock::default()))
         .unwrap()
         .agents();
-    rig.character.mode = PermissionMode::BypassPermissions;
+    rig.profile.mode = PermissionMode::BypassPermissions;
     (rig, clock)
 }
 
@@ -63,7 +63,7 @@ fn timed(script: &str) -> (Rig, TestClock) {
     let clock = TestClock::default();
     let server = play_on(&clock, script).unwrap();
     let mut rig = Rig::with(server, Arc::new(clock.clone())).unwrap().agents();
-    rig.character.mode = PermissionMode::BypassPermissions;
+    rig.profile.mode = PermissionMode::BypassPermissions;
     (rig, clock)
 }
 

@@ -6,7 +6,7 @@ mod stops;
 
 use posse_protocol::{AgentId, EventKind, Outcome, Usage};
 use posse_runtime::live::handle::Agent;
-use posse_runtime::session::side_query::{Desk, Findings, Inquiry};
+use posse_runtime::session::side_query::{NoteTools, SideAnswer, SideQuestion};
 use posse_testkit::Rig;
 use posse_testkit::rig::{prompt, until_end};
 use serde_json::Value;
@@ -16,17 +16,17 @@ use tokio_util::sync::CancellationToken;
 /// What every question on the side has in it, and nothing else.
 const ASIDE: &str = "A question on the side";
 
-fn inquiry() -> Inquiry {
-    Inquiry {
+fn inquiry() -> SideQuestion {
+    SideQuestion {
         max_tokens: 4096,
         cancel: CancellationToken::new(),
         hear: None,
     }
 }
 
-fn desk(rig: &Rig) -> Desk {
+fn desk(rig: &Rig) -> NoteTools {
     let (tools, policy) = (rig.setup.tools.clone(), Arc::clone(&rig.setup.policy));
-    Desk {
+    NoteTools {
         tools,
         policy,
         spill: rig.setup.workspace.spill.clone(),
@@ -35,7 +35,7 @@ fn desk(rig: &Rig) -> Desk {
 }
 
 /// Asks as another process would: the agent is not here.
-async fn ask(rig: &Rig, agent: AgentId, question: &str) -> Findings {
+async fn ask(rig: &Rig, agent: AgentId, question: &str) -> SideAnswer {
     rig.another()
         .unwrap()
         .ask(agent, question, inquiry())

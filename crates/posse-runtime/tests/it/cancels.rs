@@ -102,7 +102,7 @@ async fn during_a_command_that_forked_children() {
          [[rule]]\nreply = [{{ tool = \"Bash\", input = {{ command = \"{command}\" }} }}]\n"
     );
     let mut rig = Rig::playing(&script).unwrap();
-    rig.character.mode = PermissionMode::BypassPermissions;
+    rig.profile.mode = PermissionMode::BypassPermissions;
     let ready = rig.work().join("ready");
     nix::unistd::mkfifo(&ready, nix::sys::stat::Mode::S_IRWXU).unwrap();
     let agent = rig.prompted("go").await.unwrap();
@@ -169,7 +169,7 @@ async fn a_reader_that_reads_nothing_does_not_hinder_the_end() {
         .collect();
     let rig = Rig::playing(&format!("[[rule]]\nreply = [{words}]\n")).unwrap();
     let runtime = rig.runtime().unwrap();
-    let agent = runtime.start(&rig.character, rig.setup.clone());
+    let agent = runtime.start(&rig.profile, rig.setup.clone());
     agent.handle.send(prompt("go")).await.unwrap();
     rig.server.wait_for_requests(1).await;
     runtime.shut_down().await;
@@ -180,11 +180,11 @@ async fn a_reader_that_reads_nothing_does_not_hinder_the_end() {
 async fn a_runtime_that_shuts_down_leaves_nothing_behind() {
     let script = "[[rule]]\nreply = [{ tool = \"Bash\", input = { command = \"echo up > ready; sleep 1000\" } }]\n";
     let mut rig = Rig::playing(script).unwrap();
-    rig.character.mode = PermissionMode::BypassPermissions;
+    rig.profile.mode = PermissionMode::BypassPermissions;
     let ready = rig.work().join("ready");
     nix::unistd::mkfifo(&ready, nix::sys::stat::Mode::S_IRWXU).unwrap();
     let runtime = rig.runtime().unwrap();
-    let agent = runtime.start(&rig.character, rig.setup.clone());
+    let agent = runtime.start(&rig.profile, rig.setup.clone());
     agent.handle.send(prompt("go")).await.unwrap();
     tokio::task::spawn_blocking(move || std::fs::read(ready))
         .await

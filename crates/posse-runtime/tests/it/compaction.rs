@@ -10,7 +10,7 @@ use serde_json::Value;
 
 fn rig(script: &str) -> Rig {
     let mut rig = Rig::playing(script).unwrap().agents();
-    rig.character.mode = PermissionMode::BypassPermissions;
+    rig.profile.mode = PermissionMode::BypassPermissions;
     rig
 }
 

@@ -6,7 +6,7 @@ use posse_port::store::{AgentFilter, AgentState, Session};
 use posse_protocol::{EventKind, Outcome, PermissionMode, Usage};
 use posse_runtime::definition::spawning::Background;
 use posse_runtime::live::handle::Agent;
-use posse_runtime::live::setup::Asker;
+use posse_runtime::live::setup::Approver;
 use posse_scripted::Recorded;
 use posse_testkit::Rig;
 use posse_testkit::rig::{farewell, prompt, until_end};
@@ -19,7 +19,7 @@ const MARK: &str = r#","cache_control":{"type":"ephemeral"}"#;
 /// A rig with sub-agents that may do everything.
 fn rig(script: &str) -> Rig {
     let mut rig = Rig::playing(script).unwrap().agents();
-    rig.character.mode = PermissionMode::BypassPermissions;
+    rig.profile.mode = PermissionMode::BypassPermissions;
     rig
 }
 
@@ -335,8 +335,8 @@ reply = [
 async fn a_forks_questions_go_to_whoever_answers_its_parent() {
     let mut rig = rig(&script(&[fork("Look.", "")]));
     long_file(&rig);
-    rig.character.mode = PermissionMode::Default;
-    rig.setup.asker = Asker::FrontEnd;
+    rig.profile.mode = PermissionMode::Default;
+    rig.setup.approver = Approver::FrontEnd;
     rig.setup.policy = Rig::playing("")
         .unwrap()
         .rules(&["Agent", "Read"], &[])

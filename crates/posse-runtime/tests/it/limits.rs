@@ -69,7 +69,7 @@ async fn a_sub_agent_passes_three_gates() {
         .agents()
         .rules(&[], &["Agent(plan)"])
         .unwrap();
-    rig.character.mode = PermissionMode::Default;
+    rig.profile.mode = PermissionMode::Default;
     let mut agent = rig.prompted("go").await.unwrap();
     let (_, end) = until_end(&mut agent).await;
     assert_eq!(end.outcome, Outcome::Completed);
@@ -137,7 +137,7 @@ async fn a_sub_agent_has_the_mode_of_its_parent() {
     ];
     for (mode, edits) in table {
         let mut rig = Rig::playing(EDITING).unwrap().agents();
-        rig.character.mode = mode;
+        rig.profile.mode = mode;
         let mut agent = rig.prompted("go").await.unwrap();
         let (_, end) = until_end(&mut agent).await;
         assert_eq!(end.outcome, Outcome::Completed, "{mode:?}");

@@ -17,7 +17,7 @@ use uuid::Uuid;
 
 fn rig(script: &str) -> Rig {
     let mut rig = Rig::playing(script).unwrap().agents();
-    rig.character.mode = PermissionMode::BypassPermissions;
+    rig.profile.mode = PermissionMode::BypassPermissions;
     rig
 }
 
@@ -295,7 +295,7 @@ async fn ask(rig: &Rig, agent: &mut Agent) -> Vec<String> {
 async fn who_has_ended_goes_on_from_its_transcript_also_in_another_session() {
     let rig = rig(ASKS);
     let runtime = rig.another().unwrap();
-    let mut agent = runtime.start(&rig.character, rig.setup.clone());
+    let mut agent = runtime.start(&rig.profile, rig.setup.clone());
     agent.handle.send(prompt("begin")).await.unwrap();
     assert_eq!(until_end(&mut agent).await.1.text, "Seven.");
     let (root, scout) = (agent.id, named(&rig, agent.id, "scout").await);
@@ -348,7 +348,7 @@ async fn who_has_ended_goes_on_from_its_transcript_also_in_another_session() {
 async fn a_name_is_given_once_and_stays() {
     let rig = rig(ASKS);
     let runtime = rig.another().unwrap();
-    let mut agent = runtime.start(&rig.character, rig.setup.clone());
+    let mut agent = runtime.start(&rig.profile, rig.setup.clone());
     agent.handle.send(prompt("begin")).await.unwrap();
     until_end(&mut agent).await;
     let (root, scout) = (agent.id, named(&rig, agent.id, "scout").await.agent);
@@ -419,7 +419,7 @@ reply = [{ text = "I see." }]
 async fn who_was_stopped_by_a_person_stays_so() {
     let rig = rig(STOPPED);
     let runtime = rig.another().unwrap();
-    let mut agent = runtime.start(&rig.character, rig.setup.clone());
+    let mut agent = runtime.start(&rig.profile, rig.setup.clone());
     agent.handle.send(prompt("begin")).await.unwrap();
     until_end(&mut agent).await;
     rig.server.wait_for_requests(3).await;
@@ -536,7 +536,7 @@ async fn cut_off(moment: Moment, included: bool) {
         ..Faulty::new(Arc::clone(&real))
     });
     let runtime = rig.another().unwrap();
-    let agent = runtime.start(&rig.character, rig.setup.clone());
+    let agent = runtime.start(&rig.profile, rig.setup.clone());
     let root = agent.id;
     agent.handle.send(prompt("begin")).await.unwrap();
     let Agent {
@@ -631,7 +631,7 @@ reply = [{ text = "{{tool}}" }]
 #[tokio::test]
 async fn mail_says_who_wrote_it_and_allows_nothing() {
     let mut rig = rig(FORGED).rules(&["Agent"], &[]).unwrap();
-    rig.character.mode = PermissionMode::Default;
+    rig.profile.mode = PermissionMode::Default;
     let mut agent = rig.prompted("go").await.unwrap();
     let end = until_quiet(&mut agent).await;
     assert!(

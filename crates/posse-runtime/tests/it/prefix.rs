@@ -364,7 +364,7 @@ async fn play(agent: &mut Agent, rounds: &[Round]) {
 
 async fn check(story: Story) -> Result<(), TestCaseError> {
     let mut rig = Rig::playing(&story.script()).unwrap().agents();
-    rig.character.mode = PermissionMode::BypassPermissions;
+    rig.profile.mode = PermissionMode::BypassPermissions;
     rig.setup.limits.max_tokens = 60_000;
     rig.setup.tools.extend([Arc::new(Echo) as Arc<dyn Tool>]);
     let split = Round {
@@ -374,7 +374,7 @@ async fn check(story: Story) -> Result<(), TestCaseError> {
     let mut agent = rig
         .runtime()
         .unwrap()
-        .start(&rig.character, rig.setup.clone());
+        .start(&rig.profile, rig.setup.clone());
     play(&mut agent, &story.before).await;
     let before = rig.server.requests().len();
     play(&mut agent, &[split]).await;

@@ -79,7 +79,7 @@ reply = [{ text = "I looked: {{tool}}" }]
 reply = [{ tool = "Bash", input = { command = "echo once >> times" } }, { tool = "Bash", input = { command = "echo twice >> times" } }]
 "#;
     let mut rig = Rig::playing(script).unwrap();
-    rig.character.mode = PermissionMode::BypassPermissions;
+    rig.profile.mode = PermissionMode::BypassPermissions;
     let real = Arc::clone(&rig.store);
     // The store never hears of the first call's end: what a kill -9 looks like to it.
     let dead = |step: &Step| {
@@ -145,7 +145,7 @@ async fn an_agent_that_was_taken_over_stops_and_changes_nothing() {
 async fn an_agent_that_lives_is_not_brought_to_life_twice() {
     let rig = Rig::playing("[[rule]]\nreply = [{ text = \"turn {{turn}}\" }]").unwrap();
     let runtime = rig.runtime().unwrap();
-    let mut first = runtime.start(&rig.character, rig.setup.clone());
+    let mut first = runtime.start(&rig.profile, rig.setup.clone());
     first.handle.send(prompt("one")).await.unwrap();
     until_end(&mut first).await;
     let refused = runtime

@@ -16,7 +16,7 @@ fn rig(script: &str) -> (Rig, TestClock) {
     let clock = TestClock::default();
     let server = scripted::play_on(&clock, script).unwrap();
     let mut rig = Rig::with(server, Arc::new(clock.clone())).unwrap();
-    rig.character.mode = PermissionMode::BypassPermissions;
+    rig.profile.mode = PermissionMode::BypassPermissions;
     (rig, clock)
 }
 

@@ -12,7 +12,7 @@ use posse_protocol::{
     RawJson, ToolSpec,
 };
 use posse_runtime::govern::budget::Budget;
-use posse_runtime::live::setup::{Asker, Limits};
+use posse_runtime::live::setup::{Approver, Limits};
 use posse_testkit::rig::{farewell, prompt, until_end};
 use posse_testkit::{Faulty, Rig};
 use serde_json::Value;
@@ -286,7 +286,7 @@ async fn a_resumed_agent_keeps_the_model_and_tools_that_its_thinking_is_bound_to
     let id = agent.id;
     farewell(agent).await;
     // Whoever resumes it would have another model and fewer tools.
-    rig.character.model = "claude-haiku-5-5".into();
+    rig.profile.model = "claude-haiku-5-5".into();
     rig.setup.tools.retain(|name| name == "Read");
     let mut agent = rig.resumed(id).await.unwrap();
     agent.handle.send(prompt("thanks")).await.unwrap();
@@ -387,7 +387,7 @@ reply = [{ tool = "Bash", input = { command = "touch made" } }]
         .unwrap()
         .rules(&[], &["Bash(touch *)"])
         .unwrap();
-    rig.character.mode = PermissionMode::BypassPermissions;
+    rig.profile.mode = PermissionMode::BypassPermissions;
     let mut agent = rig.prompted("go").await.unwrap();
     let (_, end) = until_end(&mut agent).await;
     assert_eq!((end.text.as_str(), end.denials.len()), ("I may not.", 1));
@@ -430,7 +430,7 @@ reply = [{ tool = "Bash", input = { command = "echo hello" } }]
             .unwrap()
             .rules(&[], &["Bash(curl *)"])
             .unwrap();
-        rig.setup.asker = Asker::FrontEnd;
+        rig.setup.approver = Approver::FrontEnd;
         let mut agent = rig.prompted("go").await.unwrap();
         let call = loop {
             if let EventKind::Asked(question) = agent.events.recv().await.unwrap().kind {
@@ -508,7 +508,7 @@ reply = [{ text = "I am the copy" }]
 reply = [{ tool = "Bash", input = { command = "echo up > ready; cat hold" } }]
 "#;
     let mut rig = Rig::playing(script).unwrap();
-    rig.character.mode = PermissionMode::BypassPermissions;
+    rig.profile.mode = PermissionMode::BypassPermissions;
     let at = |name: &str| rig.work().join(name);
     for name in ["ready", "hold"] {
         nix::unistd::mkfifo(&at(name), nix::sys::stat::Mode::S_IRWXU).unwrap();
@@ -581,7 +581,7 @@ reply = [{ text = "Tools said: {{tool}}" }]
 reply = [{ tool = "Bash", input = { command = "echo ~99999999999999999999" } }]
 "#;
     let mut rig = Rig::playing(script).unwrap();
-    rig.character.mode = PermissionMode::BypassPermissions;
+    rig.profile.mode = PermissionMode::BypassPermissions;
     let mut agent = rig.prompted("go").await.unwrap();
     let (_, end) = until_end(&mut agent).await;
     assert_eq!(end.outcome, Outcome::Completed);
@@ -674,7 +674,7 @@ async fn blocks_of_a_prompt_reach_the_model_as_they_are() {
     let agent = rig
         .runtime()
         .unwrap()
-        .start(&rig.character, rig.setup.clone());
+        .start(&rig.profile, rig.setup.clone());
     let image = ContentBlock::Image {
         media_type: "image/png".into(),
         data: "AAAA".into(),

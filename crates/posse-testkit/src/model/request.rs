@@ -22,7 +22,7 @@ pub(super) struct Open {
 }
 
 impl Open {
-    fn asker(&self) -> Option<AgentId> {
+    fn approver(&self) -> Option<AgentId> {
         match &self.shown.0.from {
             Sender::Agent { id, .. } => Some(*id),
             Sender::User => None,
@@ -39,7 +39,7 @@ impl Model {
             .filter(|((of, _), _)| *of == realm)
             .map(|(_, open)| open);
         let concerned = |open: &&Open| match agent {
-            Some(agent) => open.shown.0.to == agent || open.asker() == Some(agent),
+            Some(agent) => open.shown.0.to == agent || open.approver() == Some(agent),
             None => true,
         };
         let mut found: Vec<_> = here
@@ -181,20 +181,20 @@ impl Model {
         letter.fits()?;
         let open = self.requests.get(&(realm, request)).filter(|open| {
             let asked =
-                doer == Doer::Agent(open.shown.0.to) && open.asker() != Some(open.shown.0.to);
+                doer == Doer::Agent(open.shown.0.to) && open.approver() != Some(open.shown.0.to);
             let mine = (doer == Doer::User && kind == RequestKind::Plan) || asked;
             open.shown.0.kind == kind && mine
         });
         let open = open.ok_or(Refusal::NotOpen { request })?.clone();
-        let asker = match open.asker() {
-            Some(asker) => asker,
+        let approver = match open.approver() {
+            Some(approver) => approver,
             None => self.team(realm, &open.team)?.lead,
         };
-        let name = self.name_in(realm, asker, &open.team);
-        let name = name.unwrap_or_else(|| self.name_of(realm, asker));
-        self.must_have_room(realm, (asker, &name), &letter, 1)?;
+        let name = self.name_in(realm, approver, &open.team);
+        let name = name.unwrap_or_else(|| self.name_of(realm, approver));
+        self.must_have_room(realm, (approver, &name), &letter, 1)?;
         let from = self.sender(doer, realm, Some(&open.team));
-        let receipt = self.put(realm, (asker, name), &from, &letter);
+        let receipt = self.put(realm, (approver, name), &from, &letter);
         self.requests.remove(&(realm, request));
         if kind == RequestKind::Shutdown
             && response.approve
@@ -226,7 +226,7 @@ impl Model {
             let Some(open) = self.requests.get(&key).filter(|open| open.team == *team) else {
                 continue;
             };
-            if plan.kind != RequestKind::Plan || plan.to != from || open.asker() == Some(next) {
+            if plan.kind != RequestKind::Plan || plan.to != from || open.approver() == Some(next) {
                 continue;
             }
             let body = json(&Request {
@@ -251,7 +251,7 @@ impl Model {
     /// Forgets what one that leaves a team was asked there, and has asked.
     pub(super) fn drop_requests(&mut self, realm: RealmId, team: &Name, agent: Option<AgentId>) {
         let concerned = |open: &Open| {
-            agent.is_none_or(|agent| open.shown.0.to == agent || open.asker() == Some(agent))
+            agent.is_none_or(|agent| open.shown.0.to == agent || open.approver() == Some(agent))
         };
         self.requests
             .retain(|(of, _), open| *of != realm || open.team != *team || !concerned(open));
@@ -267,7 +267,9 @@ impl Model {
         }
         let about = |open: &Open| match open.shown.0.kind {
             RequestKind::Shutdown => open.shown.0.to == step.agent,
-            RequestKind::Plan => open.asker() == Some(step.agent) && open.shown.0.to != step.agent,
+            RequestKind::Plan => {
+                open.approver() == Some(step.agent) && open.shown.0.to != step.agent
+            }
         };
         self.requests
             .retain(|(of, _), open| *of != step.realm || !about(open));

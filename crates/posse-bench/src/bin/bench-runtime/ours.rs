@@ -18,7 +18,7 @@ use posse_protocol::{
 };
 use posse_runtime::govern::budget::Budget;
 use posse_runtime::live::handle::Agent;
-use posse_runtime::live::setup::{Asker, Character, Limits, Setup};
+use posse_runtime::live::setup::{AgentProfile, Approver, Limits, Setup};
 use posse_runtime::runtime::Runtime;
 use posse_store::Sqlite;
 use posse_testkit::rig::spawning;
@@ -52,7 +52,7 @@ pub(crate) fn start(runtime: &Runtime, directory: &Path) -> Agent {
         mirror: None,
         notes: None,
     };
-    let character = Character {
+    let profile = AgentProfile {
         model: "claude-opus-5".into(),
         system: vec![SYSTEM.repeat(100)],
         thinking: Thinking::Default,
@@ -69,11 +69,11 @@ pub(crate) fn start(runtime: &Runtime, directory: &Path) -> Agent {
             max_tokens: 4096,
             compact_at: None,
         },
-        asker: Asker::Nobody,
+        approver: Approver::Nobody,
         spawning: spawning(),
         joins: false,
     };
-    runtime.start(&character, setup)
+    runtime.start(&profile, setup)
 }
 
 /// Tells the agent something and waits for the end of its run.

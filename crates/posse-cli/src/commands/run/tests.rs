@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::{CommandFactory, Parser};
 use posse_protocol::Cost;
 use posse_runtime::govern::budget::Budget;
-use posse_runtime::live::setup::Asker;
+use posse_runtime::live::setup::Approver;
 
 use super::*;
 
@@ -177,15 +177,15 @@ fn what_does_not_go_together_is_a_usage_error() {
     ])
     .unwrap();
     assert_eq!(
-        run.run_config(InlineAgents::default()).asker,
-        Asker::FrontEnd
+        run.run_config(InlineAgents::default()).approver,
+        Approver::FrontEnd
     );
     assert_eq!(
         parsed(&["-p", "x"])
             .unwrap()
             .run_config(InlineAgents::default())
-            .asker,
-        Asker::Nobody
+            .approver,
+        Approver::Nobody
     );
     assert_eq!(
         parsed(&["-p", "-r", "0197"]).unwrap().which(),

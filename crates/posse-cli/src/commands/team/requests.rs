@@ -133,7 +133,7 @@ impl AnswerArgs {
         )
         .await?;
         let (who, word) = (
-            asker(request),
+            requester(request),
             if approve { "approved" } else { "rejected" },
         );
         let line = format!("{word}: the {} of {who}\n", request.kind.as_str());
@@ -188,7 +188,7 @@ fn only<'a>(open: &'a [OpenRequest], id: Option<&str>) -> Result<&'a OpenRequest
     };
     let list = open
         .iter()
-        .map(|it| format!("\n  {}  {} of {}", it.id, it.kind.as_str(), asker(it)));
+        .map(|it| format!("\n  {}  {} of {}", it.id, it.kind.as_str(), requester(it)));
     let advice = match open.is_empty() {
         true => "`posse team requests` shows open requests; a request is answered once".into(),
         false => format!("give more of the id:{}", list.collect::<String>()),
@@ -224,7 +224,7 @@ pub(super) fn in_a_line(request: &OpenRequest) -> String {
         RequestKind::Plan => "requests approval of its plan",
         RequestKind::Shutdown => "asks it to stop",
     };
-    format!("{} {what} (request {})", asker(request), short(request))
+    format!("{} {what} (request {})", requester(request), short(request))
 }
 
 /// As much of its id as tells it from any other.
@@ -234,7 +234,7 @@ fn short(request: &OpenRequest) -> String {
 }
 
 /// Returns who asks.
-fn asker(request: &OpenRequest) -> String {
+fn requester(request: &OpenRequest) -> String {
     tame(request.from.name())
 }
 
@@ -254,7 +254,7 @@ pub(super) fn rows(team: &Team, open: &[OpenRequest], columns: Option<usize>) ->
         vec![
             short(request),
             request.kind.as_str().to_owned(),
-            asker(request),
+            requester(request),
             name(team, request),
             age(now.saturating_sub(request.asked_ms)),
             tame(request.text.lines().next().unwrap_or_default()),
@@ -275,7 +275,7 @@ fn at_length(team: &Team, request: &OpenRequest) -> String {
     let head = format!(
         "{} {} → {}",
         request.kind.as_str(),
-        asker(request),
+        requester(request),
         name(team, request)
     );
     let text = tame(request.text.trim_end()).replace('\n', "\n  ");

@@ -34,7 +34,7 @@ fn tell(controller: &mut Controller, line: Value) -> Vec<Value> {
 fn values(said: Vec<OutputItem>) -> Vec<Value> {
     let out = said.into_iter().filter_map(|said| match said {
         OutputItem::Out(text) => Some(serde_json::from_str(&text).unwrap()),
-        OutputItem::Note(_) | OutputItem::Aside(_) | OutputItem::Panel(_) => None,
+        OutputItem::Note(_) | OutputItem::TerminalNote(_) | OutputItem::Panel(_) => None,
     });
     out.collect()
 }
@@ -346,7 +346,7 @@ fn while_background_runs_go_on_the_last_word_is_not_said() {
     assert_eq!(controller.waits(), None, "the main agent works");
     let said = controller.event(ended_with(1));
     let waiting = "waiting for 1 background run: Explore (find callers); Ctrl-C stops";
-    assert_eq!(said, [OutputItem::Aside(waiting.into())]);
+    assert_eq!(said, [OutputItem::TerminalNote(waiting.into())]);
     let (first, patience) = controller.waits().unwrap();
     assert_eq!(patience, Duration::from_secs(600));
     assert!(!controller.is_done() && !controller.must_leave());
@@ -459,7 +459,7 @@ fn a_signal_while_it_waits_stops_background_runs_and_a_second_one_leaves() {
     controller.event(ended_with(1));
     assert_eq!(
         controller.signal(),
-        [OutputItem::Aside(
+        [OutputItem::TerminalNote(
             "stopping; press Ctrl-C again to exit now".into()
         )]
     );

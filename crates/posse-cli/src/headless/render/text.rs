@@ -309,7 +309,7 @@ mod tests {
         for items in items {
             match items {
                 OutputItem::Out(text) => out.push_str(&text),
-                OutputItem::Note(note) | OutputItem::Aside(note) => told.push(note),
+                OutputItem::Note(note) | OutputItem::TerminalNote(note) => told.push(note),
                 OutputItem::Panel(_) => {}
             }
         }

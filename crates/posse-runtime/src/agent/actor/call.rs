@@ -12,12 +12,12 @@ use tokio_util::sync::CancellationToken;
 use crate::agent::actor::work::{Admission, Called, ModelWork, Work};
 use crate::agent::actor::{Actor, compact, wall_ms};
 use crate::agent::call_cost;
-use crate::agent::call_cost::Fare;
-use crate::agent::events::{Arriving, Warming};
-use crate::agent::step::{Input, Squeeze};
-use crate::govern::{Coming, Entry, Lead};
+use crate::agent::call_cost::CallReservation;
+use crate::agent::events::{ReplyStream, WarmupOutcome};
+use crate::agent::step::{CompactionRequest, Input};
+use crate::govern::{Priority, Ticket, WarmupLead};
 use crate::history::request_size;
-use crate::history::request_size::Paid;
+use crate::history::request_size::RequestSize;
 
 /// How long an agent waits for its sibling's reply to begin: one that hangs must not hold up all others.
 const PATIENCE: Duration = Duration::from_secs(15);
@@ -26,44 +26,44 @@ const PATIENCE: Duration = Duration::from_secs(15);
 pub(super) fn try_take_place(actor: &mut Actor, work: &mut Work) {
     let entry = enter(actor);
     actor.spending.place = match entry {
-        Entry::Go(_) => actor.tree.places.try_take(),
-        Entry::Wait(_) => None,
+        Ticket::Go(_) => actor.tree.slots.try_take(),
+        Ticket::Wait(_) => None,
     };
     work.entry = Some(entry);
 }
 
 /// Asks whether what it shares with its siblings can be read: before its first call only, which writes
 /// it if not.
-pub(super) fn enter(actor: &Actor) -> Entry {
+pub(super) fn enter(actor: &Actor) -> Ticket {
     match actor
         .spending
-        .warmth
+        .warmup
         .as_ref()
-        .filter(|_| !actor.prefix.paid.begun)
+        .filter(|_| !actor.prefix.last_request.begun)
     {
-        Some(warmth) => warmth.enter(actor.ports.clock.now()),
-        None => Entry::Go(None),
+        Some(warmup) => warmup.enter(actor.ports.clock.now()),
+        None => Ticket::Go(None),
     }
 }
 
 /// Calls the model as soon as there is a place to do so from.
 pub(super) async fn admit(actor: &mut Actor, work: &mut Work) {
-    match work.entry.take().unwrap_or(Entry::Go(None)) {
-        Entry::Go(lead) if !wants_place(actor) => call_model(actor, lead, work).await,
+    match work.entry.take().unwrap_or(Ticket::Go(None)) {
+        Ticket::Go(lead) if !wants_place(actor) => call_model(actor, lead, work).await,
         entry => line_up(actor, entry, work),
     }
 }
 
 /// Waits for its siblings without a place, and then for a place.
-pub(super) fn line_up(actor: &mut Actor, entry: Entry, work: &mut Work) {
+pub(super) fn line_up(actor: &mut Actor, entry: Ticket, work: &mut Work) {
     actor.spending.place = None;
     let parent = actor.role.sub_agent().map(|sub| sub.parent);
-    let coming = if actor.prefix.paid.begun {
-        Coming::Back
+    let coming = if actor.prefix.last_request.begun {
+        Priority::Resuming
     } else {
-        Coming::Anew
+        Priority::New
     };
-    let (places, patience) = (actor.tree.places.clone(), actor.ports.clock.sleep(PATIENCE));
+    let (slots, patience) = (actor.tree.slots.clone(), actor.ports.clock.sleep(PATIENCE));
     work.model = ModelWork::Queued(Box::pin(async move {
         let (lead, impatient) = tokio::select! {
             biased;
@@ -71,7 +71,7 @@ pub(super) fn line_up(actor: &mut Actor, entry: Entry, work: &mut Work) {
             () = patience => (None, true),
         };
         let place = match parent {
-            Some(parent) => Some(places.take(parent, coming).await),
+            Some(parent) => Some(slots.take(parent, coming).await),
             None => None,
         };
         Admission {
@@ -100,12 +100,12 @@ pub(super) async fn on_admitted(
     } = admission;
     actor.spending.place = place;
     let entry = if lead.is_some() || impatient {
-        Entry::Go(lead)
+        Ticket::Go(lead)
     } else {
         enter(actor)
     };
     let lead = match entry {
-        Entry::Go(lead) => lead,
+        Ticket::Go(lead) => lead,
         // It waited for so long that the cache has forgotten, and another is writing already.
         entry => {
             line_up(actor, entry, work);
@@ -121,22 +121,22 @@ pub(super) async fn on_admitted(
 
 /// The state in which it waits for a place.
 pub(super) fn queued_state(actor: &Actor) -> AgentState {
-    if !actor.prefix.paid.begun {
+    if !actor.prefix.last_request.begun {
         AgentState::Created
     } else {
         AgentState::Waiting
     }
 }
 
-pub(super) async fn call_model(actor: &mut Actor, lead: Option<Lead>, work: &mut Work) {
+pub(super) async fn call_model(actor: &mut Actor, lead: Option<WarmupLead>, work: &mut Work) {
     let crowded = || {
-        compact::is_crowded(actor).then(|| Squeeze {
+        compact::is_crowded(actor).then(|| CompactionRequest {
             auto: true,
-            ..Squeeze::default()
+            ..CompactionRequest::default()
         })
     };
-    if let Some(squeeze) = work.squeeze.take().or_else(crowded) {
-        return compact::start(actor, squeeze, work).await;
+    if let Some(compaction_request) = work.compaction_request.take().or_else(crowded) {
+        return compact::start(actor, compaction_request, work).await;
     }
     let max_tokens = actor.setup.limits.max_tokens;
     let size = request_size::size(&actor.prefix.preamble, actor.prefix.history.pieces());
@@ -144,8 +144,8 @@ pub(super) async fn call_model(actor: &mut Actor, lead: Option<Lead>, work: &mut
     let at_ms = wall_ms(&*actor.ports.clock);
     let (ports, input, ttl) = (
         &actor.ports,
-        actor.prefix.paid.input(size),
-        actor.prefix.reuse.ttl(at_ms),
+        actor.prefix.last_request.input(size),
+        actor.prefix.cache_ttl.ttl(at_ms),
     );
     let reservation = match call_cost::reserve(
         ports,
@@ -176,20 +176,20 @@ pub(super) async fn call_model(actor: &mut Actor, lead: Option<Lead>, work: &mut
     };
     work.cancel_model = CancellationToken::new();
     let body = request(actor, reservation.output, ttl);
-    actor.prefix.paid.begun = true;
+    actor.prefix.last_request.begun = true;
     let Ports { model, clock, .. } = actor.ports.clone();
     let (attribution, cancel) = (
         Arc::clone(&actor.prefix.attribution),
         work.cancel_model.clone(),
     );
-    let warming = Warming {
-        warmth: actor.spending.warmth.clone(),
+    let warming = WarmupOutcome {
+        warmup: actor.spending.warmup.clone(),
         lead,
         sent: clock.now(),
     };
-    let mut arriving = Arriving::new(
-        actor.outlet.clone(),
-        Fare::new(reservation, cancel.clone()),
+    let mut arriving = ReplyStream::new(
+        actor.sink.clone(),
+        CallReservation::new(reservation, cancel.clone()),
         warming,
     );
     work.model = ModelWork::Calling(Box::pin(async move {
@@ -200,7 +200,7 @@ pub(super) async fn call_model(actor: &mut Actor, lead: Option<Lead>, work: &mut
             at_ms,
             size,
             took: clock.now().saturating_sub(start),
-            fare: arriving.fare(),
+            call_reservation: arriving.call_reservation(),
         }
     }));
 }
@@ -218,7 +218,7 @@ pub(super) fn request(actor: &Actor, max_tokens: u32, ttl: Ttl) -> posse_port::m
 /// Ends the call, or the waiting for it.
 pub(super) fn abort(_actor: &mut Actor, work: &mut Work) {
     work.cancel_model.cancel();
-    work.squeeze = None;
+    work.compaction_request = None;
     if work.model.leave_queue() {
         let (error, finished, spent) = (ModelError::Cancelled, Vec::new(), Vec::new());
         let failure = Box::new(Failure {
@@ -240,7 +240,7 @@ pub(super) fn on_reply(actor: &mut Actor, called: Called, work: &mut Work) -> In
         at_ms,
         size,
         took,
-        mut fare,
+        mut call_reservation,
     } = called;
     work.api += took;
     let mut charges = call_cost::charges(
@@ -252,24 +252,27 @@ pub(super) fn on_reply(actor: &mut Actor, called: Called, work: &mut Work) -> In
     let miss = |reply: &Reply| {
         actor
             .prefix
-            .reuse
+            .cache_ttl
             .called(at_ms, &reply.usage, reply.cache_miss.as_ref())
     };
     let missed = result.as_ref().ok().and_then(miss);
     if let Some(missed) = &missed {
-        fare.miss(&actor.prefix.attribution, missed, &mut charges);
+        call_reservation.miss(&actor.prefix.attribution, missed, &mut charges);
     }
-    let (capped, broke) = (fare.output() < actor.setup.limits.max_tokens, fare.broke());
-    fare.settle(&charges);
+    let (capped, broke) = (
+        call_reservation.output() < actor.setup.limits.max_tokens,
+        call_reservation.broke(),
+    );
+    call_reservation.settle(&charges);
     match result {
         Ok(reply) => {
             let tokens = reply.usage.prompt().saturating_add(reply.usage.output);
-            actor.prefix.paid = Paid {
+            actor.prefix.last_request = RequestSize {
                 tokens,
                 bytes: size,
                 begun: true,
             };
-            actor.prefix.unsqueezed = false;
+            actor.prefix.compaction_failed = false;
             let intents = reply.content.iter().filter_map(|block| match block {
                 ContentBlock::ToolUse { name, input, .. } => Some(actor.intent(name, input)),
                 _ => None,

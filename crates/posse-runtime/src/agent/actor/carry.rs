@@ -101,16 +101,16 @@ impl Actor {
             }
             Effect::Raise => Arc::clone(&self.lifecycle).start_declared_members(&self.tree),
             Effect::SetMode(mode) => self.machine.set_mode(mode),
-            Effect::Emit(kind) => self.outlet.emit(kind).await,
+            Effect::Emit(kind) => self.sink.emit(kind).await,
             Effect::Begin => {
                 work.heal = None;
                 (work.began, work.api) = (self.ports.clock.now(), Duration::ZERO);
-                self.outlet.emit(EventKind::Started).await;
+                self.sink.emit(EventKind::Started).await;
                 teammate::on_run_started(self).await;
             }
             Effect::CallModel => call::admit(self, work).await,
-            Effect::Compact(squeeze) => {
-                work.squeeze = Some(squeeze);
+            Effect::Compact(compaction_request) => {
+                work.compaction_request = Some(compaction_request);
                 call::admit(self, work).await;
             }
             Effect::AbortModel => call::abort(self, work),
@@ -153,14 +153,14 @@ impl Actor {
                 work.completed = ended.outcome == Outcome::Completed;
                 work.heal = (busy > 0).then(|| self.ports.clock.sleep(HEAL));
                 let event = report::run_ended(self, *ended, work, busy);
-                self.outlet.emit(event).await;
+                self.sink.emit(event).await;
             }
             Effect::Refuse(outcome) => {
                 let end = RunEnd {
                     live: report::going_on(self),
                     ..RunEnd::of(outcome)
                 };
-                self.outlet.emit(EventKind::Ended(Box::new(end))).await;
+                self.sink.emit(EventKind::Ended(Box::new(end))).await;
             }
         }
         Ok(())
@@ -288,7 +288,7 @@ impl Actor {
             let (seq, kind) = (entry.seq, entry.kind);
             self.prefix.history.push(&entry);
             if kind == EntryKind::Compaction {
-                self.prefix.reuse.compacted();
+                self.prefix.cache_ttl.compacted();
             }
             let told = Entry {
                 seq,
@@ -297,7 +297,7 @@ impl Actor {
                 reply: entry.reply,
             };
             sub_agent::note_entry(self, &told, began);
-            self.outlet.emit(EventKind::Entry(Box::new(told))).await;
+            self.sink.emit(EventKind::Entry(Box::new(told))).await;
         }
         Ok(committed)
     }

@@ -67,11 +67,11 @@ pub(super) fn on_command(actor: &mut Actor, command: Command, work: &mut Work) -
         }
         Command::Compact { keep } => Some(Input::Compact { keep }),
         Command::StopRun(task) => {
-            let (registry, outlet) = (Arc::clone(&actor.registry), actor.outlet.clone());
+            let (registry, sink) = (Arc::clone(&actor.registry), actor.sink.clone());
             actor.supervisor.start_errand(async move {
                 if stop::stop(&registry, task, By::Person).await.is_none() {
                     let what = format!("{task} cannot be stopped: nothing runs under that id");
-                    outlet.emit(EventKind::Unheard(what)).await;
+                    sink.emit(EventKind::Unheard(what)).await;
                 }
             });
             None
@@ -94,10 +94,10 @@ pub(super) fn on_command(actor: &mut Actor, command: Command, work: &mut Work) -
             let passed = actor.registry.pass_on(agent, *command);
             if passed.is_err() {
                 let what = format!("{agent} is not here to be told anything");
-                let outlet = actor.outlet.clone();
+                let sink = actor.sink.clone();
                 actor
                     .supervisor
-                    .start_errand(async move { outlet.emit(EventKind::Unheard(what)).await });
+                    .start_errand(async move { sink.emit(EventKind::Unheard(what)).await });
             }
             None
         }

@@ -7,12 +7,12 @@ use posse_port::store::StoreError;
 use posse_protocol::{ContentBlock, EventKind, StopReason};
 use tokio_util::sync::CancellationToken;
 
-use crate::agent::actor::work::{ModelWork, Squeezed, Work};
+use crate::agent::actor::work::{Compacted, ModelWork, Work};
 use crate::agent::actor::{Actor, wall_ms};
-use crate::agent::side_query::{Answer, Aside, AsideError, Hands};
-use crate::agent::step::{Input, Squeeze};
+use crate::agent::side_query::{Answer, SideQuery, SideQueryError, SideTools};
+use crate::agent::step::{CompactionRequest, Input};
 use crate::history::request_size;
-use crate::history::request_size::Paid;
+use crate::history::request_size::RequestSize;
 use crate::live::roster;
 use crate::live::setup::{loadable, startable};
 use crate::prompt;
@@ -50,12 +50,12 @@ pub(super) fn is_crowded(actor: &Actor) -> bool {
         return false;
     };
     let size = request_size::size(&actor.prefix.preamble, actor.prefix.history.pieces());
-    let grown = (size.saturating_sub(actor.prefix.paid.bytes) / TOKEN_BYTES) as u64;
+    let grown = (size.saturating_sub(actor.prefix.last_request.bytes) / TOKEN_BYTES) as u64;
     // Bytes say little of tokens where there are pictures: what the model has not read yet counts for a
     // part of the whole at most. If it is more after all, the model says so.
     let tokens = actor
         .prefix
-        .paid
+        .last_request
         .tokens
         .saturating_add(grown.min(most / 10));
     // A summary that is long itself is not made shorter by another: there must be something new.
@@ -63,21 +63,28 @@ pub(super) fn is_crowded(actor: &Actor) -> bool {
         let base = (actor.prefix.preamble.bytes.len() + summary) / TOKEN_BYTES;
         tokens.saturating_sub(base as u64) >= most / 4
     });
-    actor.prefix.history.has_replied() && !actor.prefix.unsqueezed && is_new && tokens >= most
+    actor.prefix.history.has_replied()
+        && !actor.prefix.compaction_failed
+        && is_new
+        && tokens >= most
 }
 
 /// Asks for a summary, on the very history that it replaces.
-pub(super) async fn start(actor: &mut Actor, squeeze: Squeeze, work: &mut Work) {
-    let tokens = actor.prefix.paid.tokens;
+pub(super) async fn start(
+    actor: &mut Actor,
+    compaction_request: CompactionRequest,
+    work: &mut Work,
+) {
+    let tokens = actor.prefix.last_request.tokens;
     actor
-        .outlet
+        .sink
         .emit(EventKind::Compacting {
-            auto: squeeze.auto,
+            auto: compaction_request.auto,
             tokens,
         })
         .await;
     work.cancel_model = CancellationToken::new();
-    let history = if squeeze.overfull {
+    let history = if compaction_request.overfull {
         actor.prefix.history.before_last_reply()
     } else {
         actor.prefix.history.clone()
@@ -89,7 +96,7 @@ pub(super) async fn start(actor: &mut Actor, squeeze: Squeeze, work: &mut Work) 
         );
         return work.inputs.push_back(Input::NotCompacted { why, charges });
     }
-    let aside = Aside {
+    let query = SideQuery {
         ports: actor.ports.clone(),
         preamble: actor.prefix.preamble.clone(),
         history,
@@ -98,33 +105,36 @@ pub(super) async fn start(actor: &mut Actor, squeeze: Squeeze, work: &mut Work) 
         model: actor.spending.model.clone(),
         previous: actor.prefix.previous_reply.clone(),
         account: actor.spending.account.clone(),
-        paid: actor.prefix.paid,
+        last_request: actor.prefix.last_request,
         max_tokens: actor.setup.limits.max_tokens.min(SUMMARY_TOKENS),
-        ttl: actor.prefix.reuse.ttl(wall_ms(&*actor.ports.clock)),
+        ttl: actor.prefix.cache_ttl.ttl(wall_ms(&*actor.ports.clock)),
         cancel: work.cancel_model.clone(),
         hear: None,
     };
     let words = Words::Compaction {
-        keep: squeeze.keep.clone(),
+        keep: compaction_request.keep.clone(),
     };
     work.model = ModelWork::Compacting(Box::pin(async move {
-        let answer = aside.ask(&words, Hands::Tied).await;
-        Squeezed { answer, squeeze }
+        let answer = query.ask(&words, SideTools::Tied).await;
+        Compacted {
+            answer,
+            compaction_request,
+        }
     }));
 }
 
 /// What is to be decided about it.
 pub(super) async fn on_compacted(
     actor: &mut Actor,
-    squeezed: Squeezed,
+    squeezed: Compacted,
 ) -> Result<Input, StoreError> {
-    let Squeezed {
+    let Compacted {
         answer: Answer {
             charges,
             facts,
             text,
         },
-        squeeze,
+        compaction_request,
     } = squeezed;
     let failed = |error| {
         Box::new(Failure {
@@ -137,7 +147,7 @@ pub(super) async fn on_compacted(
     let stop = facts.as_ref().and_then(|facts| facts.stop.clone());
     Ok(match text {
         Ok(summary) if !is_whole(&summary, stop.as_ref()) => {
-            actor.prefix.unsqueezed = true;
+            actor.prefix.compaction_failed = true;
             Input::NotCompacted {
                 why: "the model did not finish the summary".into(),
                 charges,
@@ -147,7 +157,7 @@ pub(super) async fn on_compacted(
             if stop == Some(StopReason::MaxTokens) {
                 summary.push_str("\n[The summary was too long, and ends here.]");
             }
-            let cut = squeeze
+            let cut = compaction_request
                 .overfull
                 .then(|| actor.prefix.history.after_last_request());
             let known = restated(actor).await?;
@@ -160,11 +170,11 @@ pub(super) async fn on_compacted(
                 content.insert(0, prompt::fork_rules());
             }
             // What is sent from now on is another prompt, of which nothing is known yet.
-            (actor.prefix.previous_reply, actor.prefix.paid) = (
+            (actor.prefix.previous_reply, actor.prefix.last_request) = (
                 None,
-                Paid {
+                RequestSize {
                     begun: true,
-                    ..Paid::default()
+                    ..RequestSize::default()
                 },
             );
             let content = content.into_iter().map(ContentBlock::text).collect();
@@ -174,17 +184,17 @@ pub(super) async fn on_compacted(
                 charges,
             }
         }
-        Err(AsideError::Model(error)) => Input::Failed {
+        Err(SideQueryError::Model(error)) => Input::Failed {
             failure: failed(error),
             charges,
         },
-        Err(AsideError::Cancelled) => Input::Failed {
+        Err(SideQueryError::Cancelled) => Input::Failed {
             failure: failed(ModelError::Cancelled),
             charges,
         },
-        Err(AsideError::Refused(why)) => Input::Refused { why, charges },
-        Err(error @ (AsideError::Tools | AsideError::Silent)) => {
-            actor.prefix.unsqueezed = true;
+        Err(SideQueryError::Refused(why)) => Input::Refused { why, charges },
+        Err(error @ (SideQueryError::Tools | SideQueryError::Silent)) => {
+            actor.prefix.compaction_failed = true;
             Input::NotCompacted {
                 why: error.to_string(),
                 charges,
@@ -194,7 +204,7 @@ pub(super) async fn on_compacted(
 }
 
 /// What the agent must still know, as it is now.
-pub(super) async fn restated(actor: &Actor) -> Result<prompt::Standing, StoreError> {
+pub(super) async fn restated(actor: &Actor) -> Result<prompt::Restated, StoreError> {
     let (realm, agent) = (actor.identity.realm, actor.identity.agent);
     let runs = actor
         .registry
@@ -205,7 +215,7 @@ pub(super) async fn restated(actor: &Actor) -> Result<prompt::Standing, StoreErr
     let setup = &actor.tree.setup;
     let Offer { types, skills } =
         Offer::of(&actor.setup.tools, &startable(setup), &loadable(setup));
-    Ok(prompt::Standing {
+    Ok(prompt::Restated {
         files: actor.seen.paths(),
         runs,
         types,

@@ -25,7 +25,7 @@ pub(super) async fn depart(mut actor: Actor, lost: Option<EventKind>) -> bool {
         .sub_agent_mut()
         .and_then(|sub| sub.worktree.take());
     // From here on it can be brought to life again, unless what it works in must be given back first.
-    let living = actor.living.take().filter(|_| worktree.is_some());
+    let alive = actor.alive.take().filter(|_| worktree.is_some());
     let unread = actor.machine.left_mail() && !actor.stop.token.is_cancelled();
     let (sub, teammate) = match actor.role {
         Role::Main => (None, None),
@@ -35,17 +35,19 @@ pub(super) async fn depart(mut actor: Actor, lost: Option<EventKind>) -> bool {
     let Some(sub) = sub else {
         actor.registry.leave(agent);
         if let Some(event) = lost {
-            actor.outlet.emit(event).await;
+            actor.sink.emit(event).await;
         }
         // If it fails, others find out by themselves that this process has ended.
         let _ = actor.ports.store.release(agent, actor.identity.epoch).await;
         return false;
     };
-    if let Some(mate) = teammate.filter(|_| lost.is_none()) {
+    if let Some(teammate) = teammate.filter(|_| lost.is_none()) {
         match sub.end {
             Some(_) => {
-                let left = mate.card.news(posse_protocol::MemberChange::Left);
-                actor.outlet.emit(EventKind::Member(left)).await;
+                let left = teammate
+                    .team_identity
+                    .news(posse_protocol::MemberChange::Left);
+                actor.sink.emit(EventKind::Member(left)).await;
             }
             None => {
                 // It goes on another time, or elsewhere.
@@ -85,7 +87,7 @@ pub(super) async fn depart(mut actor: Actor, lost: Option<EventKind>) -> bool {
             run: sub.run.facts.clone(),
             what: News::Ended(Box::new(end)),
         };
-        actor.outlet.emit(EventKind::Run(Box::new(news))).await;
+        actor.sink.emit(EventKind::Run(Box::new(news))).await;
     }
     let Some(worktree) = worktree else {
         return mail;
@@ -101,9 +103,9 @@ pub(super) async fn depart(mut actor: Actor, lost: Option<EventKind>) -> bool {
             "the worktree {} is kept after all: {kept}",
             worktree.path.display()
         );
-        actor.outlet.emit(EventKind::Unheard(what)).await;
+        actor.sink.emit(EventKind::Unheard(what)).await;
     }
-    drop(living);
+    drop(alive);
     // Mail that has come meanwhile could not bring it back. Where the store fails it would fail again.
     mail || lost.is_none()
 }
@@ -128,7 +130,7 @@ pub(crate) async fn give_back(mut actor: Actor) {
 
 /// What is done in its place if it panics: whoever waits must not wait for an end that never comes.
 pub(crate) fn crashed(actor: &Actor) -> impl Future<Output = ()> + Send + 'static {
-    let (outlet, ports, identity) = (actor.outlet.clone(), actor.ports.clone(), actor.identity);
+    let (sink, ports, identity) = (actor.sink.clone(), actor.ports.clone(), actor.identity);
     let registry = Arc::clone(&actor.registry);
     let run = actor.role.sub_agent().map(|sub| Arc::clone(&sub.run));
     let worktree = actor.role.sub_agent().and_then(|sub| sub.worktree.clone());
@@ -157,11 +159,10 @@ pub(crate) fn crashed(actor: &Actor) -> impl Future<Output = ()> + Send + 'stati
                     status: None,
                     message,
                 };
-                outlet
-                    .emit(EventKind::Ended(Box::new(RunEnd::of(Outcome::Failed(
-                        fault,
-                    )))))
-                    .await;
+                sink.emit(EventKind::Ended(Box::new(RunEnd::of(Outcome::Failed(
+                    fault,
+                )))))
+                .await;
             }
         }
         // If it fails, others find out by themselves that this process has ended.

@@ -6,12 +6,12 @@ use posse_protocol::ContentBlock;
 
 use crate::agent::actor::Actor;
 use crate::agent::step::OpenCalls;
-use crate::history::fork_point::Branch;
+use crate::history::fork_point::ForkPoint;
 use crate::prompt;
 use crate::prompt::side_query::placeholders;
 
 /// Where the agent stands with the calls of its last reply open; made once for all of them.
-pub(super) fn fork_point(actor: &mut Actor) -> Arc<Branch> {
+pub(super) fn fork_point(actor: &mut Actor) -> Arc<ForkPoint> {
     // It ends with the reply whose calls are open.
     let seq = actor.prefix.history.next_seq().saturating_sub(1);
     if let Some(branch) = actor
@@ -26,7 +26,7 @@ pub(super) fn fork_point(actor: &mut Actor) -> Arc<Branch> {
     let calls: Vec<String> = open.into_iter().flat_map(OpenCalls::call_ids).collect();
     let mut answers = placeholders(&calls);
     answers.push(ContentBlock::text(prompt::fork_rules()));
-    let branch = Arc::new(Branch {
+    let branch = Arc::new(ForkPoint {
         seq,
         preamble: actor.prefix.preamble.clone(),
         history: actor.prefix.history.forked(),
@@ -36,9 +36,9 @@ pub(super) fn fork_point(actor: &mut Actor) -> Arc<Branch> {
             .segments(actor.identity.agent, actor.prefix.segments.clone()),
         head: actor.ports.model.opening(&answers),
         previous_reply: actor.prefix.previous_reply.clone(),
-        paid: actor.prefix.paid.of_parent(),
-        reuse: actor.prefix.reuse,
-        warmth: Arc::default(),
+        last_request: actor.prefix.last_request.of_parent(),
+        cache_ttl: actor.prefix.cache_ttl,
+        warmup: Arc::default(),
         seen: actor.seen.fork(),
         told: actor.known.told,
         terms: actor.terms.as_deref().cloned(),

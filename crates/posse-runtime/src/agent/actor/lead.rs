@@ -13,7 +13,7 @@ use crate::agent::step::Input;
 use crate::definition::team_plan;
 use crate::live::registry::By;
 use crate::live::roster::has;
-use crate::live::wakeup::About;
+use crate::live::wakeup::WakeReason;
 use crate::live::{roster, stop};
 use crate::prompt;
 use crate::prompt::team::Raised;
@@ -47,7 +47,7 @@ pub(super) async fn check_teams(actor: &mut Actor, work: &mut Work) -> Result<()
         return Ok(());
     }
     match busy + report::going_on(actor) {
-        0 => actor.outlet.emit(EventKind::Quiet).await,
+        0 => actor.sink.emit(EventKind::Quiet).await,
         _ => work.heal = Some(actor.ports.clock.sleep(HEAL)),
     }
     Ok(())
@@ -155,5 +155,5 @@ pub(super) async fn dismiss_idle(actor: &mut Actor) {
 
 /// A teammate does nothing though no mail says so: the main agent may wait for that.
 pub(super) fn wake_main(actor: &Actor) {
-    actor.registry.nudge(actor.tree.root, About::Settle);
+    actor.registry.wakeup(actor.tree.root, WakeReason::Settle);
 }

@@ -11,7 +11,7 @@ use crate::prompt::advertised::Offer;
 
 /// What the model knows.
 #[derive(Default)]
-pub(crate) struct Known {
+pub(crate) struct Advertised {
     /// A fingerprint of what it was told last; none if it is offered nothing, or nobody remembers.
     pub(crate) told: Option<u64>,
     /// The same in words, if this process knows.
@@ -22,7 +22,7 @@ pub(crate) struct Known {
     looked: Option<(Types, Option<Listed<Skill>>)>,
 }
 
-impl Known {
+impl Advertised {
     pub(crate) fn told(told: Option<u64>) -> Self {
         Self {
             told,

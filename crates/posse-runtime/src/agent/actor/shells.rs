@@ -25,7 +25,7 @@ pub(super) fn start(actor: &mut Actor, id: Uuid, work: &mut Work) {
     let run = Arc::new(Run::new(facts, id, true));
     run.born();
     tell(
-        &actor.outlet,
+        &actor.sink,
         &run.facts,
         News::Started {
             prompt: String::new(),
@@ -84,7 +84,7 @@ pub(super) async fn on_done(
         run: shell.run.facts.clone(),
         what: News::Ended(Box::new(end)),
     };
-    actor.outlet.emit(EventKind::Run(Box::new(news))).await;
+    actor.sink.emit(EventKind::Run(Box::new(news))).await;
     Ok(())
 }
 

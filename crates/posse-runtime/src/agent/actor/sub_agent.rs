@@ -154,13 +154,13 @@ pub(crate) fn notification(end: &Notification, to: AgentId) -> Operation {
 }
 
 /// Tells those who look on. Who does not read does not hold up anybody: there will be more to see.
-pub(super) fn tell(outlet: &crate::agent::events::Outlet, run: &RunFacts, what: News) {
+pub(super) fn tell(sink: &crate::agent::events::EventSink, run: &RunFacts, what: News) {
     let news = RunNews {
         run: run.clone(),
         what,
     };
-    let _ = outlet.events.try_send(Event {
-        agent: outlet.agent,
+    let _ = sink.events.try_send(Event {
+        agent: sink.agent,
         kind: EventKind::Run(Box::new(news)),
     });
 }
@@ -317,7 +317,7 @@ pub(super) async fn on_committed(actor: &mut Actor, mail_waits: bool) {
             run: sub.run.facts.clone(),
             what: News::Started { prompt, background },
         };
-        actor.outlet.emit(EventKind::Run(Box::new(news))).await;
+        actor.sink.emit(EventKind::Run(Box::new(news))).await;
     }
 }
 
@@ -350,7 +350,7 @@ pub(super) fn note_entry(actor: &mut Actor, entry: &Entry, began: Duration) {
     let usage = used(tally, actor.ports.clock.now().saturating_sub(began));
     let last_tool = sub.last_tool.clone();
     tell(
-        &actor.outlet,
+        &actor.sink,
         &sub.run.facts,
         News::Progress {
             usage,

@@ -51,12 +51,16 @@ impl OwnTasks {
 
 /// A teammate that was given up while it did tasks has them again, unless somebody else has.
 pub(super) async fn reclaim(actor: &mut Actor) -> Result<(), StoreError> {
-    let Some(card) = actor.role.teammate().map(|mate| Arc::clone(&mate.card)) else {
+    let Some(team_identity) = actor
+        .role
+        .teammate()
+        .map(|teammate| Arc::clone(&teammate.team_identity))
+    else {
         return Ok(());
     };
-    let team = Some(card.team.clone());
+    let team = Some(team_identity.team.clone());
     let filter = TaskFilter {
-        lost_by: Some(card.name.to_string()),
+        lost_by: Some(team_identity.name.to_string()),
         ..TaskFilter::default()
     };
     let lost = actor
@@ -113,7 +117,10 @@ pub(super) fn on_hint(actor: &Actor) -> Option<Input> {
     }
     let list = list(
         actor,
-        actor.role.teammate().map(|mate| mate.card.team.clone()),
+        actor
+            .role
+            .teammate()
+            .map(|teammate| teammate.team_identity.team.clone()),
     );
     let (registry, store) = (Arc::clone(&actor.registry), Arc::clone(&actor.ports.store));
     actor
@@ -151,7 +158,7 @@ pub(super) async fn check_tasks(actor: &mut Actor, claim: bool) -> Result<Input,
         actor
             .role
             .teammate()
-            .map(|mate| Some(mate.card.team.clone())),
+            .map(|teammate| Some(teammate.team_identity.team.clone())),
     );
     lists.sort_unstable();
     lists.dedup();
@@ -165,14 +172,20 @@ pub(super) async fn check_tasks(actor: &mut Actor, claim: bool) -> Result<Input,
         };
         open.extend(store.tasks(list(actor, team), filter, OWN).await?);
     }
-    let card = actor.role.teammate().map(|mate| Arc::clone(&mate.card));
-    let (Some(card), true) = (card, claim && open.is_empty()) else {
+    let team_identity = actor
+        .role
+        .teammate()
+        .map(|teammate| Arc::clone(&teammate.team_identity));
+    let (Some(team_identity), true) = (team_identity, claim && open.is_empty()) else {
         return Ok(Input::Found {
             open,
             claimed: None,
         });
     };
-    let (team, takes) = (Some(card.team.clone()), card.takes.clone());
+    let (team, takes) = (
+        Some(team_identity.team.clone()),
+        team_identity.takes.clone(),
+    );
     let ready = Some(Ready {
         agent: Some(agent),
         takes: takes.clone(),

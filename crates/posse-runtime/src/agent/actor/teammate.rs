@@ -14,9 +14,9 @@ use uuid::Uuid;
 use crate::agent::actor::sub_agent::judged;
 use crate::agent::actor::{Actor, Identity, tasks};
 use crate::agent::step::{Input, Resting};
-use crate::definition::teammate::Card;
+use crate::definition::teammate::TeamIdentity;
 use crate::live::registry::By;
-use crate::live::wakeup::About;
+use crate::live::wakeup::WakeReason;
 use crate::live::{lookup, roster};
 use crate::prompt;
 use crate::prompt::team::{Glance, Welcome};
@@ -26,7 +26,7 @@ const ANSWER: usize = 8_000;
 
 /// What makes an agent a teammate.
 pub(crate) struct Teammate {
-    pub(crate) card: Arc<Card>,
+    pub(crate) team_identity: Arc<TeamIdentity>,
     /// What the front ends are told of it when it begins to live here.
     pub(crate) arrival: Option<MemberChange>,
     /// What it tells its lead when it is idle.
@@ -36,9 +36,9 @@ pub(crate) struct Teammate {
 }
 
 impl Teammate {
-    pub(crate) fn new(card: Arc<Card>, arrival: MemberChange) -> Self {
+    pub(crate) fn new(team_identity: Arc<TeamIdentity>, arrival: MemberChange) -> Self {
         Self {
-            card,
+            team_identity,
             arrival: Some(arrival),
             report: None,
             glance: Glance::default(),
@@ -48,38 +48,38 @@ impl Teammate {
 
 /// Tells the front ends that a teammate is here.
 pub(super) async fn announce(actor: &mut Actor) {
-    let Some(mate) = actor.role.teammate_mut() else {
+    let Some(teammate) = actor.role.teammate_mut() else {
         return;
     };
-    if let Some(arrival) = mate.arrival.take() {
-        let news = mate.card.news(arrival);
-        actor.outlet.emit(EventKind::Member(news)).await;
+    if let Some(arrival) = teammate.arrival.take() {
+        let news = teammate.team_identity.news(arrival);
+        actor.sink.emit(EventKind::Member(news)).await;
     }
 }
 
 /// Tells a teammate that has done nothing yet who it is.
 pub(crate) async fn welcome(actor: &mut Actor) -> Result<(), StoreError> {
-    let Some(mate) = actor.role.teammate_mut() else {
+    let Some(teammate) = actor.role.teammate_mut() else {
         return Ok(());
     };
-    let card = &mate.card;
+    let team_identity = &teammate.team_identity;
     let notes = actor
         .ports
         .store
-        .notes(actor.identity.realm, card.team.clone())
+        .notes(actor.identity.realm, team_identity.team.clone())
         .await?;
     // Those it need not be told of when it wakes.
-    mate.glance.look(&notes);
+    teammate.glance.look(&notes);
     let teams = roster::teams(&*actor.ports.store, actor.identity.realm).await?;
-    if let Some(team) = teams.iter().find(|team| team.name == card.team) {
+    if let Some(team) = teams.iter().find(|team| team.name == team_identity.team) {
         let plan = actor
             .terms
             .as_ref()
-            .and_then(|terms| terms.mate.as_ref())
-            .is_some_and(|mate| mate.plan);
+            .and_then(|terms| terms.teammate.as_ref())
+            .is_some_and(|teammate| teammate.plan);
         actor.machine.tell(prompt::team::welcome(Welcome {
             team,
-            me: &card.name,
+            me: &team_identity.name,
             plan,
             notes: &notes,
         }));
@@ -97,7 +97,7 @@ pub(super) async fn check_notes(actor: &mut Actor, input: &Input) -> Result<(), 
         } => true,
         _ => false,
     };
-    let Some(mate) = actor
+    let Some(teammate) = actor
         .role
         .teammate_mut()
         .filter(|_| wakes && actor.machine.rests())
@@ -107,9 +107,10 @@ pub(super) async fn check_notes(actor: &mut Actor, input: &Input) -> Result<(), 
     let notes = actor
         .ports
         .store
-        .notes(actor.identity.realm, mate.card.team.clone())
+        .notes(actor.identity.realm, teammate.team_identity.team.clone())
         .await?;
-    mate.glance
+    teammate
+        .glance
         .look(&notes)
         .into_iter()
         .for_each(|told| actor.machine.tell(told));
@@ -129,18 +130,20 @@ pub(crate) async fn on_revived(actor: &mut Actor, new: bool) -> Result<(), Store
         welcome(actor).await?;
     }
     // What it would have done next may be anything: it looks.
-    actor.inbox.nudge.raise(About::Settle);
-    actor.inbox.nudge.raise(About::Tasks);
+    actor.inbox.wakeup.raise(WakeReason::Settle);
+    actor.inbox.wakeup.raise(WakeReason::Tasks);
     Ok(())
 }
 
 /// A run begins.
 pub(super) async fn on_run_started(actor: &Actor) {
-    if let Some(mate) = actor.role.teammate() {
+    if let Some(teammate) = actor.role.teammate() {
         follow_mode_of_main(actor).await;
         actor
-            .outlet
-            .emit(EventKind::Member(mate.card.news(MemberChange::Running)))
+            .sink
+            .emit(EventKind::Member(
+                teammate.team_identity.news(MemberChange::Running),
+            ))
             .await;
     }
 }
@@ -196,7 +199,11 @@ pub(super) async fn idle_report(
     } else {
         StateChange::To(state)
     };
-    let Some(card) = actor.role.teammate().map(|mate| Arc::clone(&mate.card)) else {
+    let Some(team_identity) = actor
+        .role
+        .teammate()
+        .map(|teammate| Arc::clone(&teammate.team_identity))
+    else {
         return Ok((state, None));
     };
     let mut tasks = Vec::new();
@@ -226,7 +233,7 @@ pub(super) async fn idle_report(
         .map(|it| it.branch.clone());
     let answer = text::cut(&resting.text, ANSWER, None).into_owned();
     let report = IdleReport {
-        team: card.team.clone(),
+        team: team_identity.team.clone(),
         reason,
         error,
         answer,
@@ -240,17 +247,17 @@ pub(super) async fn idle_report(
     let leads = actor.ports.store.membership(realm, agent).await?;
     let leads = leads
         .iter()
-        .any(|mine| mine.team == card.team && mine.lead == agent);
+        .any(|mine| mine.team == team_identity.team && mine.lead == agent);
     // A lead that is a teammate itself tells the main agent.
     let to = match leads {
         true => Address::Agent(actor.tree.root),
         false => Address::Member {
-            team: card.team.clone(),
+            team: team_identity.team.clone(),
             name: Name::lead(),
         },
     };
-    if let Some(mate) = actor.role.teammate_mut() {
-        mate.report = Some(report);
+    if let Some(teammate) = actor.role.teammate_mut() {
+        teammate.report = Some(report);
     }
     let id = MailId::from(Uuid::now_v7());
     let op = Op::Send {
@@ -266,18 +273,20 @@ pub(super) async fn idle_report(
 /// A teammate is idle now.
 pub(super) async fn on_idle(actor: &mut Actor) {
     actor.tasks.clear();
-    let Some(mate) = actor.role.teammate_mut() else {
+    let Some(teammate) = actor.role.teammate_mut() else {
         return;
     };
-    if let Some(report) = mate.report.take() {
-        let news = mate.card.news(MemberChange::Idle(Box::new(report)));
-        actor.outlet.emit(EventKind::Member(news)).await;
+    if let Some(report) = teammate.report.take() {
+        let news = teammate
+            .team_identity
+            .news(MemberChange::Idle(Box::new(report)));
+        actor.sink.emit(EventKind::Member(news)).await;
     }
 }
 
 /// What a teammate that ends does last.
 pub(super) fn leave_op(actor: &Actor) -> Option<Operation> {
-    let Card { team, name, .. } = (*actor.role.teammate()?.card).clone();
+    let TeamIdentity { team, name, .. } = (*actor.role.teammate()?.team_identity).clone();
     Some(Operation {
         call: None,
         op: Op::Leave { team, name },

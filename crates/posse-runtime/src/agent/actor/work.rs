@@ -12,11 +12,11 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use crate::agent::actor::skill_queue::{SkillDone, SkillQueue};
-use crate::agent::call_cost::Fare;
+use crate::agent::call_cost::CallReservation;
 use crate::agent::side_query::Answer;
-use crate::agent::step::{Input, Squeeze};
-use crate::govern::{Entry, Lead, Place};
-use crate::live::wakeup::Nudged;
+use crate::agent::step::{CompactionRequest, Input};
+use crate::govern::{RunPermit, Ticket, WarmupLead};
+use crate::live::wakeup::WakeReasons;
 use crate::supervise::Calls;
 
 pub(super) type Ran = Result<ToolOutput, ToolError>;
@@ -26,10 +26,10 @@ pub(super) struct Work {
     /// What is to be looked at before anything else.
     pub(super) inputs: VecDeque<Input>,
     /// Whether it may call at once, as far as its siblings are concerned; from before a commit until after it.
-    pub(super) entry: Option<Entry>,
+    pub(super) entry: Option<Ticket>,
     pub(super) model: ModelWork,
     /// How the history is to be compacted before the next call.
-    pub(super) squeeze: Option<Squeeze>,
+    pub(super) compaction_request: Option<CompactionRequest>,
     pub(super) cancel_model: CancellationToken,
     pub(super) calls: Calls<CallKey, Ran>,
     /// What calls have begun and nobody follows yet, with the model's ids of the calls.
@@ -55,7 +55,7 @@ impl Work {
             inputs: VecDeque::new(),
             entry: None,
             model: ModelWork::None,
-            squeeze: None,
+            compaction_request: None,
             cancel_model: CancellationToken::new(),
             calls: Calls::new(),
             begun: HashMap::new(),
@@ -75,8 +75,8 @@ impl Work {
 /// What it has waited for.
 pub(super) struct Admission {
     /// None for a root.
-    pub(super) place: Option<Place>,
-    pub(super) lead: Option<Lead>,
+    pub(super) place: Option<RunPermit>,
+    pub(super) lead: Option<WarmupLead>,
     /// Whether it has waited for its siblings long enough.
     pub(super) impatient: bool,
 }
@@ -89,13 +89,13 @@ pub(super) struct Called {
     /// How many bytes were sent.
     pub(super) size: usize,
     pub(super) took: Duration,
-    pub(super) fare: Fare,
+    pub(super) call_reservation: CallReservation,
 }
 
 /// What came of a compaction.
-pub(super) struct Squeezed {
+pub(super) struct Compacted {
     pub(super) answer: Answer,
-    pub(super) squeeze: Squeeze,
+    pub(super) compaction_request: CompactionRequest,
 }
 
 /// The one thing that goes on about the model.
@@ -104,7 +104,7 @@ pub(super) enum ModelWork {
     /// Waits until it may call.
     Queued(BoxFuture<'static, Admission>),
     Calling(BoxFuture<'static, Called>),
-    Compacting(BoxFuture<'static, Squeezed>),
+    Compacting(BoxFuture<'static, Compacted>),
 }
 
 impl ModelWork {
@@ -114,7 +114,7 @@ impl ModelWork {
             Self::None => std::future::pending().await,
             Self::Queued(waiting) => Next::Admitted(waiting.await),
             Self::Calling(calling) => Next::Called(Box::new(calling.await)),
-            Self::Compacting(compacting) => Next::Squeezed(Box::new(compacting.await)),
+            Self::Compacting(compacting) => Next::Compacted(Box::new(compacting.await)),
         };
         *self = Self::None;
         next
@@ -134,10 +134,10 @@ impl ModelWork {
 pub(super) enum Next {
     Command(Option<Command>),
     Stop,
-    Nudged(Nudged),
+    WakeReasons(WakeReasons),
     Admitted(Admission),
     Called(Box<Called>),
-    Squeezed(Box<Squeezed>),
+    Compacted(Box<Compacted>),
     CallDone(CallKey, Option<Ran>),
     ShellDone(Uuid, Option<RunReport>),
     SkillDone(SkillDone),

@@ -8,8 +8,8 @@ use serde_json::json;
 
 use crate::definition::skill::{Fork, Part, Skill};
 use crate::definition::tool_name::AGENT;
-use crate::live::registry::{Registry, Resident};
-use crate::live::setup::Asker;
+use crate::live::registry::{LiveAgent, Registry};
+use crate::live::setup::Approver;
 use crate::prompt;
 use posse_permission::{Policy, Standing, Verdict};
 use posse_port::text::neutral;
@@ -131,7 +131,7 @@ impl Gate {
         match who.standing.verdict(AGENT, &intent) {
             Verdict::Allow => Ok(()),
             Verdict::Deny(why) => Err(self.denied(&who, call, why).await),
-            Verdict::Ask(why) if who.tree.asker() == Asker::Nobody => {
+            Verdict::Ask(why) if who.tree.approver() == Approver::Nobody => {
                 let why = format!("nobody is there to be asked: {why}");
                 Err(self.denied(&who, call, why).await)
             }
@@ -171,7 +171,7 @@ impl Gate {
         match judge.verdict(SHELL, &intent) {
             Verdict::Allow => Ok(Cleared { input, intent }),
             Verdict::Deny(why) => Err(self.denied(&who, call(input), why).await),
-            Verdict::Ask(why) if who.tree.asker() == Asker::Nobody => {
+            Verdict::Ask(why) if who.tree.approver() == Approver::Nobody => {
                 let why = format!("nobody is there to be asked: {why}");
                 Err(self.denied(&who, call(input), why).await)
             }
@@ -190,7 +190,7 @@ impl Gate {
         }
     }
 
-    async fn ask(&self, who: &Resident, about: &Asking, why: String) -> Option<Answer> {
+    async fn ask(&self, who: &LiveAgent, about: &Asking, why: String) -> Option<Answer> {
         let from = who.run.as_ref().map(|run| {
             let name = run.facts.name.as_ref();
             name.map_or_else(|| who.path.clone(), ToString::to_string)
@@ -213,7 +213,7 @@ impl Gate {
             .await
     }
 
-    async fn denied(&self, who: &Resident, about: Asking, why: String) -> Held {
+    async fn denied(&self, who: &LiveAgent, about: Asking, why: String) -> Held {
         let Asking { tool, call, input } = about;
         let denial = Denial {
             tool: tool.to_owned(),

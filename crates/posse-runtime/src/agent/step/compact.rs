@@ -6,16 +6,16 @@ use posse_protocol::{
     Role, StopReason,
 };
 
-use crate::agent::step::{Decision, Effect, Machine, Run, Squeeze, State, turn};
+use crate::agent::step::{CompactionRequest, Decision, Effect, Machine, Run, State, turn};
 
 /// A person wants it: at once if nothing is under way, else before the next call.
 pub(super) fn on_compact(machine: &mut Machine, decision: &mut Decision, keep: Option<String>) {
-    let squeeze = Squeeze {
+    let compaction_request = CompactionRequest {
         keep,
-        ..Squeeze::default()
+        ..CompactionRequest::default()
     };
     if !matches!(machine.state, State::Idle) {
-        machine.compaction.wanted = Some(squeeze);
+        machine.compaction.wanted = Some(compaction_request);
         return;
     }
     if machine.next_seq == 0 && !machine.compaction.inherits {
@@ -28,7 +28,7 @@ pub(super) fn on_compact(machine: &mut Machine, decision: &mut Decision, keep: O
     machine.state = State::Calling { cancelled: false };
     decision
         .after
-        .extend([Effect::Begin, Effect::Compact(squeeze)]);
+        .extend([Effect::Begin, Effect::Compact(compaction_request)]);
 }
 
 /// The model cannot take the history any more: it is compacted without what came last. Once; a summary
@@ -38,12 +38,12 @@ pub(super) fn on_overfull(machine: &mut Machine, decision: &mut Decision) {
         return turn::end_run(machine, decision, Outcome::Partial(Limit::Context));
     }
     machine.state = State::Calling { cancelled: false };
-    let squeeze = Squeeze {
+    let compaction_request = CompactionRequest {
         keep: None,
         auto: true,
         overfull: true,
     };
-    decision.after.push(Effect::Compact(squeeze));
+    decision.after.push(Effect::Compact(compaction_request));
 }
 
 pub(super) fn on_compacted(

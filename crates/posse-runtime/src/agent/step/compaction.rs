@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use posse_protocol::{ContentBlock, EntryKind, Message};
 
-use crate::agent::step::{Draft, Squeeze};
+use crate::agent::step::{CompactionRequest, Draft};
 use crate::prompt;
 
 /// What stands before words that are repeated.
@@ -17,7 +17,7 @@ const SAID_BYTES: usize = 256 * 1024;
 #[derive(Default)]
 pub(super) struct Compaction {
     /// One is wanted before the next call.
-    pub(super) wanted: Option<Squeeze>,
+    pub(super) wanted: Option<CompactionRequest>,
     /// One is under way that no run waits for.
     pub(super) alone: bool,
     /// The model could not take the history, and has not answered since.
@@ -32,7 +32,7 @@ pub(super) struct Compaction {
 
 impl Compaction {
     /// How the history is to be compacted before the next call, if it is.
-    pub(super) fn due(&mut self) -> Option<Squeeze> {
+    pub(super) fn due(&mut self) -> Option<CompactionRequest> {
         self.wanted.take()
     }
 

@@ -258,7 +258,7 @@ pub(crate) enum Effect {
     /// Start the members of the team that was made.
     Raise,
     /// Ask the model for a summary of the history instead.
-    Compact(Squeeze),
+    Compact(CompactionRequest),
     /// End the call.
     AbortModel,
     /// Run a tool.
@@ -292,7 +292,7 @@ pub(crate) enum Effect {
 
 /// How a history is to be compacted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Squeeze {
+pub(crate) struct CompactionRequest {
     /// What a person wants to be kept above all.
     pub(crate) keep: Option<String>,
     /// Whether posse does it by itself.

@@ -62,18 +62,18 @@ pub(super) fn conclude(machine: &mut Machine, decision: &mut Decision) {
 
 /// The answer as a value, if it must be one.
 fn check_answer(machine: &Machine) -> Result<Option<RawJson>, Wrong> {
-    let Some(contract) = &machine.contract else {
+    let Some(output_schema) = &machine.output_schema else {
         return Ok(None);
     };
     if machine.run.turns == 0 {
         // It had answered when posse was ended, and what it said is not known here.
         let again = "posse was started anew before it could be handed on";
-        return Err(Wrong::Repairable(contract.repair(again)));
+        return Err(Wrong::Repairable(output_schema.repair(again)));
     }
-    match contract.check(&machine.run.text) {
+    match output_schema.check(&machine.run.text) {
         Ok(value) => Ok(Some(value)),
         Err(wrong) if machine.run.repaired => Err(Wrong::Again(wrong)),
-        Err(wrong) => Err(Wrong::Repairable(contract.repair(&wrong))),
+        Err(wrong) => Err(Wrong::Repairable(output_schema.repair(&wrong))),
     }
 }
 

@@ -8,15 +8,15 @@ use posse_protocol::PermissionMode;
 use crate::agent::step::compaction::Compaction;
 use crate::agent::step::open_calls::OpenCalls;
 use crate::agent::step::queue::Queue;
-use crate::agent::step::{Input, Run, Squeeze, State};
-use crate::definition::output_schema::Contract;
-use crate::live::setup::{Asker, Limits};
+use crate::agent::step::{CompactionRequest, Input, Run, State};
+use crate::definition::output_schema::OutputSchema;
+use crate::live::setup::{Approver, Limits};
 
 /// What an agent is allowed, and by whom.
 #[derive(Clone)]
-pub(crate) struct Rights {
+pub(crate) struct Authority {
     pub(crate) standing: Standing,
-    pub(crate) asker: Asker,
+    pub(crate) approver: Approver,
     /// What a person calls the agent that asks; none for the main one.
     pub(crate) name: Option<String>,
     pub(crate) limits: Limits,
@@ -58,7 +58,7 @@ pub(super) enum Departure {
 /// One agent's state, as far as decisions need it.
 pub(crate) struct Machine {
     pub(super) state: State,
-    pub(super) rights: Rights,
+    pub(super) rights: Authority,
     pub(super) life: Life,
     pub(super) queue: Queue,
     pub(super) run: Run,
@@ -71,7 +71,7 @@ pub(crate) struct Machine {
     /// How the history is compacted, and when.
     pub(super) compaction: Compaction,
     /// What its answer must fit.
-    pub(super) contract: Option<Contract>,
+    pub(super) output_schema: Option<OutputSchema>,
     /// How many runs it has started that are not over.
     pub(super) live: usize,
     /// What begins a run.
@@ -89,7 +89,7 @@ pub(crate) struct Machine {
 }
 
 impl Machine {
-    pub(crate) fn new(rights: Rights, life: Life, next_seq: u64, unanswered: bool) -> Self {
+    pub(crate) fn new(rights: Authority, life: Life, next_seq: u64, unanswered: bool) -> Self {
         Self {
             state: State::Idle,
             rights,
@@ -100,7 +100,7 @@ impl Machine {
             notices: Vec::new(),
             offer: None,
             compaction: Compaction::default(),
-            contract: None,
+            output_schema: None,
             live: 0,
             attention: Attention::Awake,
             departure: Departure::Stays,
@@ -117,8 +117,8 @@ impl Machine {
     }
 
     /// Its answer must fit this.
-    pub(crate) fn bind(&mut self, contract: Option<Contract>) {
-        self.contract = contract;
+    pub(crate) fn bind(&mut self, output_schema: Option<OutputSchema>) {
+        self.output_schema = output_schema;
     }
 
     /// Posse itself has something to tell the model; it is shown with the next entry.
@@ -257,7 +257,7 @@ impl Machine {
         if self.preparing || !matches!(self.state, State::Idle) {
             return None;
         }
-        if let Some(Squeeze { keep, .. }) = self.compaction.due() {
+        if let Some(CompactionRequest { keep, .. }) = self.compaction.due() {
             // It was wanted while the run before was ending.
             return Some(Input::Compact { keep });
         }

@@ -1,6 +1,6 @@
 //! Decisions on inputs, without anything outside.
 
-mod mate;
+mod teammate;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -14,21 +14,21 @@ use posse_protocol::{
     RawJson, ReplyFacts, StopReason, ToolContent, Usage,
 };
 
-use crate::agent::step::{Answered, Decision, Delegated, Effect, Input, Life, Machine, Rights};
-use crate::definition::output_schema::Contract;
+use crate::agent::step::{Answered, Authority, Decision, Delegated, Effect, Input, Life, Machine};
+use crate::definition::output_schema::OutputSchema;
 use crate::govern::Budget;
-use crate::live::setup::{Asker, Limits};
+use crate::live::setup::{Approver, Limits};
 
-fn machine(asker: Asker, limits: Limits) -> Machine {
-    living(
+fn machine(approver: Approver, limits: Limits) -> Machine {
+    alive(
         Life::Root { joins: false },
         PermissionMode::Default,
-        asker,
+        approver,
         limits,
     )
 }
 
-fn living(life: Life, mode: PermissionMode, asker: Asker, limits: Limits) -> Machine {
+fn alive(life: Life, mode: PermissionMode, approver: Approver, limits: Limits) -> Machine {
     let workspace = Workspace {
         cwd: "/w".into(),
         roots: vec!["/w".into()],
@@ -39,9 +39,9 @@ fn living(life: Life, mode: PermissionMode, asker: Asker, limits: Limits) -> Mac
     };
     let policy = Arc::new(Policy::default());
     let standing = Standing::root(mode, policy, Arc::new(workspace));
-    let rights = Rights {
+    let rights = Authority {
         standing,
-        asker,
+        approver,
         name: None,
         limits,
     };
@@ -61,8 +61,8 @@ const FREE: Limits = Limits {
     compact_at: None,
 };
 
-fn started(asker: Asker, limits: Limits) -> Machine {
-    let mut machine = machine(asker, limits);
+fn started(approver: Approver, limits: Limits) -> Machine {
+    let mut machine = machine(approver, limits);
     let decision = machine.step(Input::Prompt(vec![ContentBlock::text("go")]));
     assert_eq!(decision.after, [Effect::Begin, Effect::CallModel]);
     assert_eq!(decision.commit.state, Some(AgentState::Running));
@@ -179,9 +179,13 @@ fn told(decision: &Decision) -> String {
             Effect::Emit(EventKind::Withdrawn { call }) => parts.push(format!("withdraw {call}")),
             Effect::Emit(_) | Effect::SetMode(_) | Effect::Begin => {}
             Effect::CallModel => parts.push("call".into()),
-            Effect::Compact(squeeze) => parts.push(format!(
+            Effect::Compact(compaction_request) => parts.push(format!(
                 "compact{}",
-                if squeeze.overfull { " overfull" } else { "" }
+                if compaction_request.overfull {
+                    " overfull"
+                } else {
+                    ""
+                }
             )),
             Effect::Look { claim } => {
                 parts.push(format!("look{}", if *claim { " and claim" } else { "" }))
@@ -201,7 +205,7 @@ fn told(decision: &Decision) -> String {
 
 #[test]
 fn an_agent_follows_a_skill_and_its_answer_is_the_runs() {
-    let mut machine = machine(Asker::Nobody, FREE);
+    let mut machine = machine(Approver::Nobody, FREE);
     let words = || Input::Delegate(vec![ContentBlock::text("/look")]);
     let done = |outcome| {
         Input::Delegated(Box::new(Delegated {
@@ -240,7 +244,7 @@ fn an_agent_follows_a_skill_and_its_answer_is_the_runs() {
     let refused = told(&machine.step(words()));
     assert!(refused.starts_with("refuse Failed"), "{refused}");
 
-    let mut machine = self::machine(Asker::Nobody, FREE);
+    let mut machine = self::machine(Approver::Nobody, FREE);
     machine.step(words());
     assert_eq!(told(&machine.step(Input::Interrupt)), "abort delegate");
     assert_eq!(
@@ -255,7 +259,7 @@ fn an_agent_follows_a_skill_and_its_answer_is_the_runs() {
 
 #[test]
 fn neighbours_that_may_run_together_and_the_rest_one_after_another() {
-    let mut machine = started(Asker::FrontEnd, FREE);
+    let mut machine = started(Approver::FrontEnd, FREE);
     let step = |machine: &mut Machine, input| told(&machine.step(input));
     assert_eq!(
         step(&mut machine, reply("rrfxrr", StopReason::ToolUse)),
@@ -287,7 +291,7 @@ fn neighbours_that_may_run_together_and_the_rest_one_after_another() {
 
 #[test]
 fn a_reply_is_committed_before_its_tools_run_and_results_before_the_next_call() {
-    let mut machine = started(Asker::Nobody, FREE);
+    let mut machine = started(Approver::Nobody, FREE);
     let decision = machine.step(reply("r", StopReason::ToolUse));
     assert_eq!(decision.commit.entries.len(), 1);
     assert!(matches!(
@@ -309,10 +313,10 @@ fn a_reply_is_committed_before_its_tools_run_and_results_before_the_next_call() 
 
 #[test]
 fn what_nobody_can_be_asked_about_is_denied_and_the_model_told() {
-    let mut machine = started(Asker::Nobody, FREE);
+    let mut machine = started(Approver::Nobody, FREE);
     let decision = machine.step(reply("f", StopReason::ToolUse));
     assert_eq!(told(&decision), "t0!Denied, since, call");
-    let mut machine = started(Asker::FrontEnd, FREE);
+    let mut machine = started(Approver::FrontEnd, FREE);
     machine.step(reply("fr", StopReason::ToolUse));
     let answer = Answer::Deny {
         message: "No way".into(),
@@ -331,7 +335,7 @@ fn what_nobody_can_be_asked_about_is_denied_and_the_model_told() {
 #[test]
 fn a_tool_fails_in_two_ways_and_a_crash_is_the_first() {
     let fails = |result| {
-        let mut machine = started(Asker::Nobody, FREE);
+        let mut machine = started(Approver::Nobody, FREE);
         machine.step(reply("r", StopReason::ToolUse));
         told(&machine.step(Input::CallDone {
             key: CallKey { seq: 1, ordinal: 0 },
@@ -353,7 +357,7 @@ fn a_tool_fails_in_two_ways_and_a_crash_is_the_first() {
 #[test]
 fn an_interrupt_leaves_every_call_with_a_result() {
     let step = |machine: &mut Machine, input| told(&machine.step(input));
-    let mut machine = started(Asker::FrontEnd, FREE);
+    let mut machine = started(Approver::FrontEnd, FREE);
     step(&mut machine, reply("rrf", StopReason::ToolUse));
     step(&mut machine, done(1, 0, "zero"));
     assert_eq!(step(&mut machine, Input::Interrupt), "abort calls");
@@ -367,14 +371,14 @@ fn an_interrupt_leaves_every_call_with_a_result() {
     );
     assert!(machine.unfinished());
 
-    let mut machine = started(Asker::FrontEnd, FREE);
+    let mut machine = started(Approver::FrontEnd, FREE);
     step(&mut machine, reply("f", StopReason::ToolUse));
     assert_eq!(
         step(&mut machine, Input::Interrupt),
         "t0!Not run, withdraw t0, end Interrupted"
     );
 
-    let mut machine = started(Asker::FrontEnd, FREE);
+    let mut machine = started(Approver::FrontEnd, FREE);
     assert_eq!(step(&mut machine, Input::Interrupt), "abort model");
     assert_eq!(
         step(&mut machine, reply("r", StopReason::ToolUse)),
@@ -382,7 +386,7 @@ fn an_interrupt_leaves_every_call_with_a_result() {
         "it was quicker"
     );
 
-    let mut machine = started(Asker::FrontEnd, FREE);
+    let mut machine = started(Approver::FrontEnd, FREE);
     step(&mut machine, Input::Interrupt);
     let Input::Reply {
         reply: cut,
@@ -409,7 +413,7 @@ fn an_interrupt_leaves_every_call_with_a_result() {
 #[test]
 fn limits_refuse_the_next_call() {
     let mut machine = started(
-        Asker::Nobody,
+        Approver::Nobody,
         Limits {
             turns: Some(1),
             ..FREE
@@ -428,7 +432,7 @@ fn limits_refuse_the_next_call() {
         "a new run has new limits"
     );
 
-    let mut machine = started(Asker::Nobody, FREE);
+    let mut machine = started(Approver::Nobody, FREE);
     let refused = Input::Refused {
         why: "nothing left".into(),
         charges: Vec::new(),
@@ -443,13 +447,13 @@ fn limits_refuse_the_next_call() {
         (StopReason::Refusal, Outcome::Refused),
         (StopReason::Other("new".into()), Outcome::Completed),
     ] {
-        let mut machine = started(Asker::Nobody, FREE);
+        let mut machine = started(Approver::Nobody, FREE);
         assert_eq!(
             told(&machine.step(reply("", stop))),
             format!("end {outcome:?}")
         );
     }
-    let mut machine = started(Asker::Nobody, FREE);
+    let mut machine = started(Approver::Nobody, FREE);
     assert_eq!(
         told(&machine.step(reply("", StopReason::PauseTurn))),
         "call"
@@ -494,7 +498,7 @@ fn compacted() -> Input {
 
 #[test]
 fn a_context_that_is_full_is_compacted_once_and_what_was_asked_stays_word_for_word() {
-    let mut machine = started(Asker::Nobody, FREE);
+    let mut machine = started(Approver::Nobody, FREE);
     assert_eq!(
         told(&machine.step(reply("", StopReason::ContextFull))),
         "compact overfull"
@@ -519,7 +523,7 @@ fn a_context_that_is_full_is_compacted_once_and_what_was_asked_stays_word_for_wo
         "a summary that is too long"
     );
 
-    let mut machine = started(Asker::Nobody, FREE);
+    let mut machine = started(Approver::Nobody, FREE);
     assert_eq!(
         told(&machine.step(api(ApiErrorKind::ContextFull))),
         "compact overfull"
@@ -542,7 +546,7 @@ fn a_context_that_is_full_is_compacted_once_and_what_was_asked_stays_word_for_wo
 #[test]
 fn what_nobody_has_answered_outlives_a_compaction() {
     // Paused, then compacted: the prompt waits on.
-    let mut machine = started(Asker::Nobody, FREE);
+    let mut machine = started(Approver::Nobody, FREE);
     assert!(told(&machine.step(api(ApiErrorKind::Overloaded))).starts_with("end Paused"));
     assert_eq!(
         told(&machine.step(Input::Compact { keep: None })),
@@ -560,7 +564,7 @@ fn what_nobody_has_answered_outlives_a_compaction() {
     assert_eq!(told(&machine.step(Input::Continue)), "call");
 
     // Words that joined at a tool boundary are no tool's answer.
-    let mut machine = self::machine(Asker::Nobody, FREE);
+    let mut machine = self::machine(Approver::Nobody, FREE);
     machine.life = Life::Root { joins: true };
     machine.step(Input::Prompt(vec![ContentBlock::text("go")]));
     machine.step(reply("r", StopReason::ToolUse));
@@ -583,14 +587,14 @@ fn what_nobody_has_answered_outlives_a_compaction() {
     );
 
     // An interrupt is not swallowed by a context that is full.
-    let mut machine = started(Asker::Nobody, FREE);
+    let mut machine = started(Approver::Nobody, FREE);
     machine.step(Input::Interrupt);
     assert_eq!(
         told(&machine.step(api(ApiErrorKind::ContextFull))),
         "end Interrupted"
     );
     // A reply that fills the context once more ends it, and a later run may try again.
-    let mut machine = started(Asker::Nobody, FREE);
+    let mut machine = started(Approver::Nobody, FREE);
     assert_eq!(
         told(&machine.step(reply("", StopReason::ContextFull))),
         "compact overfull"
@@ -604,7 +608,7 @@ fn what_nobody_has_answered_outlives_a_compaction() {
         "compact overfull"
     );
     // Without a summary the run goes on while there is room.
-    let mut machine = started(Asker::Nobody, FREE);
+    let mut machine = started(Approver::Nobody, FREE);
     machine.step(reply("r", StopReason::ToolUse));
     machine.step(Input::Compact { keep: None });
     assert_eq!(told(&machine.step(done(1, 0, "ok"))), "t0=ok, compact");
@@ -617,18 +621,18 @@ fn what_nobody_has_answered_outlives_a_compaction() {
 
 #[test]
 fn a_person_compacts_at_once_or_before_the_next_call() {
-    let wish = || Input::Compact {
+    let request = || Input::Compact {
         keep: Some("it".into()),
     };
-    let mut machine = self::machine(Asker::Nobody, FREE);
+    let mut machine = self::machine(Approver::Nobody, FREE);
     assert_eq!(
-        told(&machine.step(wish())),
+        told(&machine.step(request())),
         "end Completed",
         "there is nothing to compact"
     );
-    let mut machine = started(Asker::Nobody, FREE);
+    let mut machine = started(Approver::Nobody, FREE);
     machine.step(reply("", StopReason::EndTurn));
-    assert_eq!(told(&machine.step(wish())), "compact");
+    assert_eq!(told(&machine.step(request())), "compact");
     let decision = machine.step(compacted());
     assert_eq!(told(&decision), "end Completed");
     assert_eq!(
@@ -642,9 +646,9 @@ fn a_person_compacts_at_once_or_before_the_next_call() {
         "nothing is being asked"
     );
 
-    let mut machine = started(Asker::Nobody, FREE);
+    let mut machine = started(Approver::Nobody, FREE);
     machine.step(reply("r", StopReason::ToolUse));
-    assert_eq!(told(&machine.step(wish())), "");
+    assert_eq!(told(&machine.step(request())), "");
     assert_eq!(told(&machine.step(done(1, 0, "ok"))), "t0=ok, compact");
     assert_eq!(told(&machine.step(Input::Interrupt)), "abort model");
     let (error, finished, spent) = (ModelError::Cancelled, Vec::new(), Vec::new());
@@ -672,7 +676,7 @@ fn a_person_compacts_at_once_or_before_the_next_call() {
 #[test]
 fn a_fault_that_may_pass_pauses_and_another_fails() {
     let failed = |kind| {
-        let mut machine = started(Asker::Nobody, FREE);
+        let mut machine = started(Approver::Nobody, FREE);
         let error = ApiError {
             kind,
             status: 500,
@@ -714,7 +718,7 @@ fn a_fault_that_may_pass_pauses_and_another_fails() {
 
 #[test]
 fn what_a_dead_process_left_open_is_settled_and_never_run() {
-    let mut machine = machine(Asker::Nobody, FREE);
+    let mut machine = machine(Approver::Nobody, FREE);
     let open = |ordinal, begun, outcome| OpenCall {
         key: CallKey { seq: 1, ordinal },
         id: format!("t{ordinal}"),
@@ -752,7 +756,7 @@ fn what_a_dead_process_left_open_is_settled_and_never_run() {
 
 #[test]
 fn interrupts_that_come_again_change_nothing() {
-    let mut machine = started(Asker::FrontEnd, FREE);
+    let mut machine = started(Approver::FrontEnd, FREE);
     machine.step(reply("rr", StopReason::ToolUse));
     assert_eq!(told(&machine.step(Input::Interrupt)), "abort calls");
     assert_eq!(
@@ -764,7 +768,7 @@ fn interrupts_that_come_again_change_nothing() {
 
 #[test]
 fn when_everybody_has_left_nothing_waits_for_an_answer() {
-    let mut machine = started(Asker::FrontEnd, FREE);
+    let mut machine = started(Approver::FrontEnd, FREE);
     assert_eq!(
         told(&machine.step(reply("f", StopReason::ToolUse))),
         "ask t0"
@@ -778,7 +782,7 @@ fn when_everybody_has_left_nothing_waits_for_an_answer() {
 
 #[test]
 fn thoughts_that_led_to_nothing_are_not_an_entry() {
-    let mut machine = started(Asker::Nobody, FREE);
+    let mut machine = started(Approver::Nobody, FREE);
     machine.step(Input::Interrupt);
     let finished = vec![ContentBlock::Thinking {
         thinking: "hm".into(),
@@ -803,7 +807,7 @@ fn thoughts_that_led_to_nothing_are_not_an_entry() {
 #[test]
 fn a_turn_that_the_provider_paused_is_not_finished() {
     let mut machine = started(
-        Asker::Nobody,
+        Approver::Nobody,
         Limits {
             turns: Some(1),
             ..FREE
@@ -815,7 +819,7 @@ fn a_turn_that_the_provider_paused_is_not_finished() {
 
 #[test]
 fn prompts_wait_their_turn_and_the_queue_has_an_end() {
-    let mut machine = started(Asker::Nobody, FREE);
+    let mut machine = started(Approver::Nobody, FREE);
     let prompt = |text: &str| Input::Prompt(vec![ContentBlock::text(text)]);
     for _ in 0..crate::agent::step::PROMPTS {
         assert_eq!(machine.step(prompt("later")), Decision::default());
@@ -834,7 +838,7 @@ fn prompts_wait_their_turn_and_the_queue_has_an_end() {
 
 #[test]
 fn calls_that_end_together_are_one_step() {
-    let mut machine = started(Asker::Nobody, FREE);
+    let mut machine = started(Approver::Nobody, FREE);
     machine.step(reply("rrr", StopReason::ToolUse));
     let mut decision = machine.step(done(1, 1, "b"));
     assert_eq!(told(&decision), "stored 1");
@@ -848,10 +852,10 @@ fn calls_that_end_together_are_one_step() {
 
 /// A sub-agent whose answer must be an integer, and what it says.
 fn bound() -> Machine {
-    let Machine { rights, .. } = machine(Asker::Nobody, FREE);
+    let Machine { rights, .. } = machine(Approver::Nobody, FREE);
     let mut machine = Machine::new(rights, Life::Sub, 0, false);
     machine.bind(Some(
-        Contract::new(&serde_json::json!({"type": "integer"})).unwrap(),
+        OutputSchema::new(&serde_json::json!({"type": "integer"})).unwrap(),
     ));
     machine.step(Input::Prompt(vec![ContentBlock::text("go")]));
     machine

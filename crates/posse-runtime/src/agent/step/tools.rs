@@ -13,7 +13,7 @@ use posse_protocol::{
 
 use crate::agent::step::open_calls::{CRASHED, Call, INTERRUPTED, NOT_RUN, Phase, failure, result};
 use crate::agent::step::{Answered, Consequence, Decision, Effect, Life, Machine, State, turn};
-use crate::live::setup::Asker;
+use crate::live::setup::Approver;
 
 /// Starts what may start now; when every call is answered, goes on to the model.
 pub(super) fn advance(machine: &mut Machine, decision: &mut Decision) {
@@ -63,7 +63,7 @@ pub(super) fn judge(machine: &mut Machine, decision: &mut Decision, index: usize
     };
     match rights.standing.verdict(&call.tool, intent) {
         Verdict::Allow => call.run(decision),
-        Verdict::Ask(why) if rights.asker == Asker::FrontEnd => {
+        Verdict::Ask(why) if rights.approver == Approver::FrontEnd => {
             call.phase = Phase::Asked;
             let (tool, input) = (call.tool.clone(), call.input.clone());
             let question = Question {
@@ -164,7 +164,7 @@ pub(super) fn on_answer(
 
 /// Whoever could answer has left: what was asked is denied, and nothing is asked any more.
 pub(super) fn on_unattended(machine: &mut Machine, decision: &mut Decision) {
-    machine.rights.asker = Asker::Nobody;
+    machine.rights.approver = Approver::Nobody;
     let State::Acting(acting) = &machine.state else {
         return;
     };

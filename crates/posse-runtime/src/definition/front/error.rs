@@ -20,7 +20,7 @@ pub enum NameError {
     #[error("the name `{0}` contains white space, and so it could not be called")]
     WhiteSpace(String),
     #[error("the name `{name}` contains {what}; use {allowed}")]
-    Character {
+    AgentProfile {
         name: String,
         what: String,
         allowed: &'static str,

@@ -78,7 +78,7 @@ impl Body {
         let mut pieces = Vec::new();
         let (mut rest, mut commands) = (text, 0);
         while let Some((at, end)) = next_command(rest) {
-            pieces.extend(places(&rest[..at], names));
+            pieces.extend(slots(&rest[..at], names));
             commands += 1;
             let line = || text.len() - rest.len() + at;
             let line = || text[..line()].matches('\n').count();
@@ -95,10 +95,10 @@ impl Body {
                     format!("there are more than {MOST_COMMANDS} commands"),
                 ));
             }
-            pieces.push(Piece::Command(places(command, names)));
+            pieces.push(Piece::Command(slots(command, names)));
             rest = &rest[end + 1..];
         }
-        pieces.extend(places(rest, names));
+        pieces.extend(slots(rest, names));
         Ok(Self {
             text: text.to_owned(),
             pieces,
@@ -230,7 +230,7 @@ fn next_command(text: &str) -> Option<(usize, usize)> {
 }
 
 /// The places in a text.
-fn places(text: &str, names: &[String]) -> Vec<Piece> {
+fn slots(text: &str, names: &[String]) -> Vec<Piece> {
     let mut pieces = Vec::new();
     let mut plain = String::new();
     let mut rest = text;

@@ -34,7 +34,7 @@ pub fn check_name(name: &str) -> Result<(), NameError> {
     {
         None => Ok(()),
         Some(bad) if bad.is_whitespace() || bad.is_control() => Err(NameError::WhiteSpace(shown)),
-        Some(bad) => Err(NameError::Character {
+        Some(bad) => Err(NameError::AgentProfile {
             name: shown,
             what: format!("`{bad}`"),
             allowed: "letters a to z, digits, `-` and `_`",

@@ -22,15 +22,15 @@ fn usage(read: u64, written: u64, ttl: Ttl) -> Usage {
 /// Plays calls, each so many minutes after the one before, with a prompt of so many tokens; the lengths of
 /// their marks, `h` or `5`, and `x` behind each that missed something because it had expired.
 fn play(calls: &[(i64, u64)]) -> String {
-    let (mut reuse, mut now, mut cached) = (Reuse::default(), 0, None::<(i64, u64, Ttl)>);
+    let (mut cache_ttl, mut now, mut cached) = (CacheTtl::default(), 0, None::<(i64, u64, Ttl)>);
     let mut marks = String::new();
     for &(minutes, prompt) in calls {
         now += minutes * MINUTE;
-        let ttl = reuse.ttl(now);
+        let ttl = cache_ttl.ttl(now);
         marks.push(if ttl == Ttl::OneHour { 'h' } else { '5' });
         let readable = cached.filter(|(at, _, ttl)| now - at < lifetime_ms(*ttl));
         let read = readable.map_or(0, |(_, tokens, _)| tokens.min(prompt));
-        let missed = reuse.called(now, &usage(read, prompt - read, ttl), None);
+        let missed = cache_ttl.called(now, &usage(read, prompt - read, ttl), None);
         if let Some(missed) = missed {
             assert_eq!(
                 missed,
@@ -89,13 +89,13 @@ fn marks_last_an_hour_where_that_has_been_cheaper() {
 #[test]
 fn a_miss_is_what_was_left_and_not_read() {
     let left = |used: Usage| {
-        let mut reuse = Reuse::default();
+        let mut cache_ttl = CacheTtl::default();
         assert_eq!(
-            reuse.called(0, &used, None),
+            cache_ttl.called(0, &used, None),
             None,
             "there was nothing to miss"
         );
-        reuse
+        cache_ttl
     };
     let five = Ttl::FiveMinutes;
     let after = |used: Usage, minutes: i64, next: Usage, told: Option<&str>| {
@@ -162,10 +162,10 @@ fn a_miss_is_what_was_left_and_not_read() {
         None,
         "nobody said what it read"
     );
-    let mut reuse = left(whole);
-    reuse.compacted();
+    let mut cache_ttl = left(whole);
+    cache_ttl.compacted();
     assert_eq!(
-        reuse.called(MINUTE, &usage(1_000, 2_000, five), None),
+        cache_ttl.called(MINUTE, &usage(1_000, 2_000, five), None),
         None,
         "a summary is new"
     );

@@ -133,7 +133,7 @@ fn originals() -> Vec<String> {
     all.extend(compacted(
         "All was approved.",
         Some("x"),
-        &crate::prompt::Standing::default(),
+        &crate::prompt::Restated::default(),
     ));
     all.extend(bodies);
     all

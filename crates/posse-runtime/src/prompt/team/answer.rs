@@ -25,7 +25,7 @@ pub struct Spawned<'a> {
 }
 
 /// That a teammate was started.
-pub fn spawned(mate: &Spawned<'_>) -> String {
+pub fn spawned(teammate: &Spawned<'_>) -> String {
     let Spawned {
         agent,
         agent_type,
@@ -34,7 +34,7 @@ pub fn spawned(mate: &Spawned<'_>) -> String {
         team,
         color,
         plan,
-    } = *mate;
+    } = *teammate;
     let mut told = format!("Teammate started: {name}@{team} ({}).\n", line(agent_type));
     if wished != name {
         told.push_str(&format!(
@@ -121,7 +121,7 @@ mod tests {
     #[test]
     fn who_starts_a_teammate_is_told_the_name_it_got() {
         let (scout, second, crew) = (name("scout"), name("scout-2"), name("crew"));
-        let mate = Spawned {
+        let teammate = Spawned {
             agent: Uuid::from_u128(5).into(),
             agent_type: "Explore",
             wished: &scout,
@@ -130,7 +130,7 @@ mod tests {
             color: "green",
             plan: true,
         };
-        let told = spawned(&mate);
+        let told = spawned(&teammate);
         assert!(
             told.starts_with(
                 "Teammate started: scout-2@crew (Explore).\n\
@@ -146,7 +146,7 @@ mod tests {
         let told = spawned(&Spawned {
             name: &scout,
             plan: false,
-            ..mate
+            ..teammate
         });
         assert!(
             !told.contains("another agent") && !told.contains("plan"),

@@ -19,7 +19,7 @@ use crate::prompt::reminder;
 use crate::session::error::SpawnError;
 use crate::session::factory::Factory;
 use crate::session::spawn;
-use crate::session::spawn::{RoleWish, Wish};
+use crate::session::spawn::{RoleOptions, SpawnRequest};
 
 /// A team is being raised, until this is dropped.
 struct Raising(Arc<Tree>);
@@ -99,7 +99,7 @@ async fn start_member(
         isolation: declared.worktree.then(|| String::from("worktree")),
         ..AgentInput::default()
     };
-    let role = RoleWish {
+    let role = RoleOptions {
         role: role.to_string(),
         takes: declared.takes.clone(),
         mode: declared.mode,
@@ -113,7 +113,7 @@ async fn start_member(
         },
         String::new(),
     );
-    let wish = Wish {
+    let request = SpawnRequest {
         by: tree.root,
         key,
         call,
@@ -121,8 +121,8 @@ async fn start_member(
         granted: Granted::default(),
         role: Some(role),
     };
-    match spawn::spawn(factory, wish).await {
-        Ok(leash) => leash.off(),
+    match spawn::spawn(factory, request).await {
+        Ok(guard) => guard.off(),
         Err(why) => not_started(tree, &name, &why).await,
     }
 }

@@ -9,7 +9,7 @@ use posse_protocol::{AgentId, Command, Event, EventKind};
 use tokio::sync::mpsc;
 
 use crate::agent::events::EVENTS;
-use crate::govern::{Account, Budgets, Places};
+use crate::govern::{Account, Budgets, RunSlots};
 use crate::live::handle::AgentHandle;
 use crate::live::registry::By;
 use crate::live::session::Tree;
@@ -161,7 +161,7 @@ async fn foreign_tree(
         standing: Standing::root(row.mode, Arc::clone(&setup.policy), workspace),
         root: session,
         realm: row.realm,
-        places: Places::new(setup.spawning.running),
+        slots: RunSlots::new(setup.spawning.running),
         account: Account::session(budgets, factory.ports.clock.now()),
         setup,
         events,

@@ -11,7 +11,7 @@ use crate::live::lookup;
 use crate::live::session::Tree;
 use crate::session::factory::Factory;
 use crate::session::revive;
-use crate::supervise::Living;
+use crate::supervise::AliveGuard;
 
 /// How long the process in a pane has to take its member, and how often it is looked whether it has.
 const PATIENCE: Duration = Duration::from_secs(15);
@@ -23,7 +23,7 @@ pub(crate) async fn give_pane(
     factory: &Arc<Factory>,
     (pane, panes): (NewPane, &dyn Panes),
     tree: &Tree,
-    place: Option<Living>,
+    place: Option<AliveGuard>,
 ) {
     let (agent, title) = (pane.member, pane.title.clone());
     // Whoever fences it now has it already.
@@ -52,7 +52,7 @@ pub(crate) async fn give_pane(
 }
 
 /// Waits until another process has the member; if none comes, it is taken up here.
-async fn expect(factory: Weak<Factory>, agent: AgentId, place: Option<Living>) {
+async fn expect(factory: Weak<Factory>, agent: AgentId, place: Option<AliveGuard>) {
     let mut waited = Duration::ZERO;
     while waited < PATIENCE {
         let Some(look) = factory

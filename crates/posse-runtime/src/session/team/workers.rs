@@ -88,9 +88,9 @@ pub(crate) async fn is_for(
     if at.agent != session.agent && factory.registry.resident(at.agent).is_some() {
         return Ok(true);
     }
-    let raised = roster::card(&*factory.ports.store, at.realm, at.agent)
+    let raised = roster::team_identity(&*factory.ports.store, at.realm, at.agent)
         .await?
-        .is_some_and(|card| card.backend == WORKER);
+        .is_some_and(|team_identity| team_identity.backend == WORKER);
     // What a member has started comes with it, or stays.
     Ok(raised == tree.is_worker && (at.agent == session.agent || !tree.is_worker))
 }

@@ -6,14 +6,14 @@ use crate::live::lookup;
 use crate::live::roster;
 use posse_protocol::{AgentId, ListId, Name, Team};
 
-use crate::live::registry::Resident;
+use crate::live::registry::LiveAgent;
 use crate::toolset::{Caller, tell};
 use posse_port::store::{Membership, StoreError};
 use posse_port::tool::ToolError;
 
 impl Caller {
     /// The caller as it lives here.
-    pub(crate) fn here(&self) -> Result<Arc<Resident>, ToolError> {
+    pub(crate) fn here(&self) -> Result<Arc<LiveAgent>, ToolError> {
         self.factory
             .registry
             .resident(self.agent)

@@ -208,7 +208,7 @@ async fn notes_are_in_the_system_prompt_and_may_be_written() {
     };
     let mut rig = having(kind, &starting("tester", "", &write));
     // Nobody is there to be asked, and it is no mode that accepts edits.
-    rig.character.mode = PermissionMode::Default;
+    rig.profile.mode = PermissionMode::Default;
     let sent = worked(&rig, "/main/tester-1").await;
     let mut tools = offered(&sent[0]);
     tools.sort_unstable();

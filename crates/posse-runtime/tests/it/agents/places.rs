@@ -2,7 +2,7 @@
 
 use posse_port::store::AgentState;
 use posse_protocol::{Answer, Command, EventKind, Outcome, PermissionMode};
-use posse_runtime::live::setup::Asker;
+use posse_runtime::live::setup::Approver;
 use posse_testkit::rig::{prompt, until_end};
 
 use super::{SECOND, count, inbox, over, paced, paths, rig, row, rows, sent_by, until_over};
@@ -190,8 +190,8 @@ reply = [{ text = "I see." }]
 async fn who_waits_for_a_person_takes_no_place() {
     let mut rig = rig(ASKS);
     rig.setup.spawning.running = 1;
-    rig.character.mode = PermissionMode::Default;
-    rig.setup.asker = Asker::FrontEnd;
+    rig.profile.mode = PermissionMode::Default;
+    rig.setup.approver = Approver::FrontEnd;
     let mut agent = rig.prompted("go").await.unwrap();
     let (mut asked, mut worked) = (None, false);
     while asked.is_none() || !worked {

@@ -3,7 +3,7 @@
 use posse_port::store::AgentState;
 use posse_protocol::{AgentId, Answer, Command, Event, EventKind, PermissionMode, Question};
 use posse_runtime::live::handle::Agent;
-use posse_runtime::live::setup::Asker;
+use posse_runtime::live::setup::Approver;
 use posse_testkit::Rig;
 use posse_testkit::rig::until_end;
 
@@ -46,8 +46,8 @@ async fn asked(rig: &Rig) -> (Agent, AgentId, Question) {
 
 fn attended(script: &str) -> (Rig, posse_testkit::TestClock) {
     let (mut rig, clock) = paced(script);
-    rig.character.mode = PermissionMode::Default;
-    rig.setup.asker = Asker::FrontEnd;
+    rig.profile.mode = PermissionMode::Default;
+    rig.setup.approver = Approver::FrontEnd;
     (rig, clock)
 }
 

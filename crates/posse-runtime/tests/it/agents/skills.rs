@@ -12,7 +12,7 @@ use posse_runtime::definition::agent_type::built_in;
 use posse_runtime::definition::skill::file::{Kind, read};
 use posse_runtime::definition::skill::{Skill, Skills};
 use posse_runtime::live::handle::Agent;
-use posse_runtime::live::setup::Asker;
+use posse_runtime::live::setup::Approver;
 use posse_testkit::Rig;
 use posse_testkit::rig::{farewell, prompt, until_end};
 use serde_json::Value;
@@ -33,7 +33,7 @@ fn skill(name: &str, fields: &str, body: &str) -> Skill {
 /// A rig that asks about what is not allowed, with these skills.
 fn rig(script: &str, skills: Vec<Skill>) -> Rig {
     let mut rig = super::rig(script);
-    rig.character.mode = PermissionMode::Default;
+    rig.profile.mode = PermissionMode::Default;
     rig.setup.spawning.skills = Some(Arc::new(Skills::from(skills)));
     rig
 }
@@ -52,7 +52,7 @@ async fn called(rig: &Rig, name: &str, arguments: &str) -> (Agent, RunEnd) {
     let mut agent = rig
         .runtime()
         .unwrap()
-        .start(&rig.character, rig.setup.clone());
+        .start(&rig.profile, rig.setup.clone());
     agent.handle.send(call(name, arguments)).await.unwrap();
     let end = until_end(&mut agent).await.1;
     (agent, end)
@@ -270,7 +270,7 @@ async fn commands_in_a_skill_pass_the_gate_and_never_vanish() {
     let mut agent = rig
         .runtime()
         .unwrap()
-        .start(&rig.character, rig.setup.clone());
+        .start(&rig.profile, rig.setup.clone());
     agent.handle.send(call("status", "made")).await.unwrap();
     let (events, end) = until_end(&mut agent).await;
     assert_eq!(end.outcome, Outcome::Completed);
@@ -293,11 +293,11 @@ async fn commands_in_a_skill_pass_the_gate_and_never_vanish() {
 async fn a_person_is_asked_about_a_command_of_a_skill() {
     let body = "!`touch one` !`touch two`";
     let mut rig = rig(PLAIN, vec![skill("make", "", body)]);
-    rig.setup.asker = Asker::FrontEnd;
+    rig.setup.approver = Approver::FrontEnd;
     let mut agent = rig
         .runtime()
         .unwrap()
-        .start(&rig.character, rig.setup.clone());
+        .start(&rig.profile, rig.setup.clone());
     agent.handle.send(call("make", "")).await.unwrap();
     let answers = [
         Answer::Allow { input: None },
@@ -524,11 +524,11 @@ async fn a_person_is_asked_about_the_agent_of_a_skill() {
     );
     farewell(agent).await;
 
-    rig.setup.asker = Asker::FrontEnd;
+    rig.setup.approver = Approver::FrontEnd;
     let mut agent = rig
         .runtime()
         .unwrap()
-        .start(&rig.character, rig.setup.clone());
+        .start(&rig.profile, rig.setup.clone());
     agent.handle.send(call("look", "lexer")).await.unwrap();
     let events = until(&mut agent, |event| {
         matches!(event.kind, EventKind::Asked(_))
@@ -635,7 +635,7 @@ async fn a_person_stops_an_agent_that_follows_a_skill() {
     let mut agent = rig
         .runtime()
         .unwrap()
-        .start(&rig.character, rig.setup.clone());
+        .start(&rig.profile, rig.setup.clone());
     agent.handle.send(call("look", "lexer")).await.unwrap();
     super::until_started(&mut agent, 1).await;
     agent.handle.send(Command::Interrupt).await.unwrap();

@@ -233,7 +233,7 @@ async fn an_agent_is_rebuilt_with_its_model_mode_and_directory() {
     });
     rig.setup.spawning.types = std::sync::Arc::new(kinds.collect());
     let first = rig.another().unwrap();
-    let mut agent = first.start(&rig.character, rig.setup.clone());
+    let mut agent = first.start(&rig.profile, rig.setup.clone());
     agent.handle.send(prompt("go")).await.unwrap();
     until_over(&mut agent, "Work").await;
     until_end(&mut agent).await;

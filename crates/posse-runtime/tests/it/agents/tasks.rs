@@ -209,7 +209,7 @@ async fn a_check_is_judged_like_any_command() {
     let mut rig = rig(&turns(&CHECKED))
         .rules(&["Write"], &["Bash(echo looked *)"])
         .unwrap();
-    rig.character.mode = PermissionMode::AcceptEdits;
+    rig.profile.mode = PermissionMode::AcceptEdits;
     let (realm, told) = told(&rig).await;
     for answer in [&told[1], &told[3]] {
         assert!(answer.starts_with("Task 1 is not completed"), "{answer}");

@@ -499,7 +499,7 @@ async fn nobody_waits_for_the_clean_up_of_a_worktree() {
             gate: Arc::clone(&gate),
         }),
     });
-    let mut agent = runtime.start(&rig.character, rig.setup.clone());
+    let mut agent = runtime.start(&rig.profile, rig.setup.clone());
     agent.handle.send(prompt("go")).await.unwrap();
     let (_, over) = until_over(&mut agent, "Work").await;
     let (_, end) = until_end(&mut agent).await;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use posse_port::store::AgentFilter;
 use posse_protocol::{AgentId, PermissionMode, RealmId};
-use posse_runtime::agent::AsideError;
+use posse_runtime::agent::SideQueryError;
 use posse_runtime::definition::agent_type::Definition;
 use posse_runtime::definition::agent_type::{Memory, MemoryScope};
 use posse_testkit::Rig;
@@ -54,7 +54,7 @@ async fn a_tool_that_nobody_allows_is_refused_and_the_question_asked_again() {
 
     let stubborn = ask(&rig, agent.id, "how").await;
     assert!(
-        matches!(stubborn.answer, Err(AsideError::Tools)),
+        matches!(stubborn.answer, Err(SideQueryError::Tools)),
         "{:?}",
         stubborn.answer
     );
@@ -110,7 +110,7 @@ fn noting(home: &tempfile::TempDir) -> (Rig, PathBuf) {
     };
     rig.setup.spawning.types = Arc::new(vec![kind].into());
     // Whatever the agent itself may do.
-    rig.character.mode = PermissionMode::BypassPermissions;
+    rig.profile.mode = PermissionMode::BypassPermissions;
     (rig, directory)
 }
 

@@ -193,7 +193,7 @@ reply = [
 #[tokio::test]
 async fn an_agent_in_the_middle_of_its_calls_can_be_asked() {
     let mut rig = Rig::playing(AT_WORK).unwrap();
-    rig.character.mode = posse_protocol::PermissionMode::BypassPermissions;
+    rig.profile.mode = posse_protocol::PermissionMode::BypassPermissions;
     rig.file("a.txt", "a").unwrap();
     let mut agent = rig.prompted(&"words ".repeat(500)).await.unwrap();
     rig.server.wait_for_requests(1).await;

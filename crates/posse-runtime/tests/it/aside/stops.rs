@@ -4,9 +4,9 @@ use std::time::{Duration, Instant};
 
 use posse_port::model::ModelEvent;
 use posse_protocol::Purpose;
-use posse_runtime::agent::AsideError;
+use posse_runtime::agent::SideQueryError;
 use posse_runtime::govern::budget::Budget;
-use posse_runtime::session::side_query::Inquiry;
+use posse_runtime::session::side_query::SideQuestion;
 use posse_testkit::Rig;
 use posse_testkit::rig::farewell;
 use tokio_util::sync::CancellationToken;
@@ -41,7 +41,7 @@ async fn it_ends_at_once_when_it_is_told_to_and_is_paid_for() {
     let asking = runtime.ask(
         agent.id,
         "why?",
-        Inquiry {
+        SideQuestion {
             cancel,
             hear: Some(hear),
             ..inquiry()
@@ -60,7 +60,7 @@ async fn it_ends_at_once_when_it_is_told_to_and_is_paid_for() {
         at.unwrap().elapsed()
     );
     assert!(
-        matches!(findings.answer, Err(AsideError::Cancelled)),
+        matches!(findings.answer, Err(SideQueryError::Cancelled)),
         "{:?}",
         findings.answer
     );
@@ -86,7 +86,7 @@ async fn a_budget_holds_for_asides_too() {
         .ask(agent.id, "why?", inquiry())
         .await
         .unwrap();
-    let Err(AsideError::Refused(why)) = findings.answer else {
+    let Err(SideQueryError::Refused(why)) = findings.answer else {
         panic!("{:?}", findings.answer)
     };
     assert!(why.contains("limited to 1 model calls"), "{why}");
@@ -115,7 +115,7 @@ async fn a_fault_of_the_model_is_told_as_such() {
     run(&mut agent).await;
     let findings = ask(&rig, agent.id, "why?").await;
     assert!(
-        matches!(findings.answer, Err(AsideError::Model(_))),
+        matches!(findings.answer, Err(SideQueryError::Model(_))),
         "{:?}",
         findings.answer
     );

@@ -86,7 +86,7 @@ async fn while_time_stands_still_idle_teammates_hear_of_mail_and_of_tasks() {
     let clock = TestClock::default();
     let server = play_on(&clock, WORKERS).unwrap();
     let mut rig = Rig::with(server, Arc::new(clock.clone())).unwrap().agents();
-    rig.character.mode = PermissionMode::BypassPermissions;
+    rig.profile.mode = PermissionMode::BypassPermissions;
     let mut agent = raised(&rig, plan(&["cook", "dev"], Vec::new())).await;
     let root = agent.id;
     until_idle(&mut agent, "cook").await;

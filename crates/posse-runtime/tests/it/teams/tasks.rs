@@ -33,7 +33,7 @@ pub(super) async fn raised(rig: &Rig, plan: TeamPlan) -> Agent {
     let agent = rig
         .runtime()
         .unwrap()
-        .start(&rig.character, rig.setup.clone());
+        .start(&rig.profile, rig.setup.clone());
     let words = vec![ContentBlock::text("Build the boat.")];
     let command = Command::Team {
         name: "crew".parse().unwrap(),

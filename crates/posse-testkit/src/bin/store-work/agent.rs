@@ -13,7 +13,7 @@ use posse_port::model::Thinking;
 use posse_port::tool::Workspace;
 use posse_protocol::{EventKind, Outcome, PermissionMode};
 use posse_runtime::govern::budget::Budget;
-use posse_runtime::live::setup::{Asker, Character, Limits, Setup};
+use posse_runtime::live::setup::{AgentProfile, Approver, Limits, Setup};
 use posse_runtime::runtime::Runtime;
 use posse_store::Timing;
 use posse_testkit::place::Place;
@@ -47,14 +47,14 @@ pub(crate) async fn run(
         memory: Arc::new(SystemMemory),
         worktrees: Arc::new(posse_tools::GitWorktrees::new(directory.join("worktrees"))),
     });
-    let character = Character {
+    let profile = AgentProfile {
         model: "claude-opus-5".into(),
         system: vec!["You work on code.".into()],
         thinking: Thinking::Default,
         effort: None,
         mode: PermissionMode::BypassPermissions,
     };
-    let mut agent = runtime.start(&character, setup(directory));
+    let mut agent = runtime.start(&profile, setup(directory));
     say(&agent.id.to_string())?;
     agent.handle.send(prompt("go")).await?;
     while let Some(event) = agent.events.recv().await {
@@ -93,7 +93,7 @@ fn setup(directory: &Path) -> Setup {
             max_tokens: 4096,
             compact_at: None,
         },
-        asker: Asker::Nobody,
+        approver: Approver::Nobody,
         spawning: spawning(),
         joins: false,
     }

@@ -44,7 +44,7 @@ fn event(conversation: &mut PaneConversation, number: u128, kind: EventKind) -> 
 fn written(said: Vec<OutputItem>) -> String {
     let line = |said: OutputItem| match said {
         OutputItem::Out(text) => text,
-        OutputItem::Note(note) | OutputItem::Aside(note) => format!("{note}\n"),
+        OutputItem::Note(note) | OutputItem::TerminalNote(note) => format!("{note}\n"),
         _ => String::new(),
     };
     said.into_iter().map(line).collect()

@@ -14,7 +14,7 @@ use crate::definition::front::value::{
     effort, idle, mapping, names, one_of, quoted, text, truth, unexpected, unexpected_text,
     unknown, unlisted,
 };
-use crate::definition::output_schema::Contract;
+use crate::definition::output_schema::OutputSchema;
 
 /// Every key of front matter.
 pub(super) const FIELDS: &[&str] = &[
@@ -200,7 +200,7 @@ fn servers(value: Value) -> Result<Vec<Value>, FieldError> {
 /// A schema that answers can be held against.
 fn schema(key: &str, value: Value) -> Result<Arc<Value>, FieldError> {
     let schema = Value::Object(mapping(key, value)?);
-    Contract::new(&schema).map_err(|reason| FieldError::Schema {
+    OutputSchema::new(&schema).map_err(|reason| FieldError::Schema {
         key: key.to_owned(),
         reason,
     })?;

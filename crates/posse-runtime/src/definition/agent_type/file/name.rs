@@ -46,7 +46,7 @@ pub fn check_name(name: &str) -> Result<(), NameError> {
     } else {
         format!("`{bad}`")
     };
-    Err(NameError::Character {
+    Err(NameError::AgentProfile {
         name: shown,
         what,
         allowed: "letters, digits, `-` and `_`",

@@ -7,7 +7,7 @@ use posse_protocol::{ContentBlock, RawJson, ToolContent};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use crate::agent::side_query::AsideError;
+use crate::agent::side_query::SideQueryError;
 use crate::supervise::Calls;
 use posse_permission::{Standing, Verdict};
 use posse_port::clock::Clock;
@@ -26,7 +26,7 @@ const NO_TOOLS: &str = "Not run: this is asked on the side, and no tools are use
 const CRASHED: &str = "The tool crashed. Part of it may have taken effect.";
 
 /// The tools that the model may use in an aside.
-pub(crate) enum Hands {
+pub(crate) enum SideTools {
     /// None.
     Tied,
     /// These, as far as the rights go. Nobody is asked.
@@ -42,7 +42,7 @@ pub(crate) enum Hands {
 
 type Ran = Result<ToolOutput, ToolError>;
 
-impl Hands {
+impl SideTools {
     /// So many replies there may be.
     pub(super) fn turns(&self) -> usize {
         match self {
@@ -57,7 +57,7 @@ impl Hands {
         content: &[ContentBlock],
         clock: &Arc<dyn Clock>,
         cancel: &CancellationToken,
-    ) -> Result<Vec<ContentBlock>, AsideError> {
+    ) -> Result<Vec<ContentBlock>, SideQueryError> {
         let mut results = Vec::new();
         for block in content {
             let ContentBlock::ToolUse { id, name, input } = block else {
@@ -123,7 +123,7 @@ async fn run(
     name: &str,
     input: RawJson,
     context: ToolContext,
-) -> Result<Ran, AsideError> {
+) -> Result<Ran, SideQueryError> {
     let Some(tool) = tools.get(name).cloned() else {
         return Ok(Err(ToolError::Tell(NO_TOOLS.into())));
     };
@@ -137,7 +137,7 @@ async fn run(
                 _ = calls.next() => {}
                 () = clock.sleep(GRACE) => calls.give_up(),
             }
-            return Err(AsideError::Cancelled);
+            return Err(SideQueryError::Cancelled);
         }
     };
     let crashed = || Err(ToolError::Tell(CRASHED.into()));

@@ -13,7 +13,7 @@ fn agent(number: u128) -> AgentId {
     AgentId::from(Uuid::from_u128(number))
 }
 
-fn poll(waiting: &mut Waiting) -> Option<Place> {
+fn poll(waiting: &mut Waiting) -> Option<RunPermit> {
     match Pin::new(waiting).poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(place) => Some(place),
         Poll::Pending => None,
@@ -21,7 +21,7 @@ fn poll(waiting: &mut Waiting) -> Option<Place> {
 }
 
 /// What happened in which order: gives one place up after the other, and says who got each.
-fn order(place: Place, mut waiting: Vec<(&'static str, Waiting)>) -> Vec<&'static str> {
+fn order(place: RunPermit, mut waiting: Vec<(&'static str, Waiting)>) -> Vec<&'static str> {
     let mut order = Vec::new();
     let mut held = Some(place);
     while held.take().is_some() {
@@ -39,37 +39,37 @@ fn order(place: Place, mut waiting: Vec<(&'static str, Waiting)>) -> Vec<&'stati
 // proves LI-03 (part: a fair queue)
 #[test]
 fn those_who_wait_are_served_in_turns_and_those_who_come_back_first() {
-    let places = Places::new(1);
-    let place = places.try_take().unwrap();
-    assert!(places.try_take().is_none());
-    let of = |name: &'static str, whose: u128, coming| (name, places.take(agent(whose), coming));
+    let slots = RunSlots::new(1);
+    let place = slots.try_take().unwrap();
+    assert!(slots.try_take().is_none());
+    let of = |name: &'static str, whose: u128, coming| (name, slots.take(agent(whose), coming));
     let waiting = vec![
-        of("a1", 1, Coming::Anew),
-        of("a2", 1, Coming::Anew),
-        of("a3", 1, Coming::Anew),
-        of("b1", 2, Coming::Anew),
-        of("c1", 3, Coming::Anew),
-        of("b2", 2, Coming::Anew),
-        of("back 1", 9, Coming::Back),
-        of("back 2", 1, Coming::Back),
+        of("a1", 1, Priority::New),
+        of("a2", 1, Priority::New),
+        of("a3", 1, Priority::New),
+        of("b1", 2, Priority::New),
+        of("c1", 3, Priority::New),
+        of("b2", 2, Priority::New),
+        of("back 1", 9, Priority::Resuming),
+        of("back 2", 1, Priority::Resuming),
     ];
     let served = ["back 1", "back 2", "a1", "b1", "c1", "a2", "b2", "a3"];
     assert_eq!(order(place, waiting), served);
     assert!(
-        places.try_take().is_some(),
+        slots.try_take().is_some(),
         "the place is free when all are done"
     );
 }
 
 #[test]
 fn whoever_leaves_loses_no_place() {
-    let places = Places::new(1);
-    let place = places.try_take().unwrap();
+    let slots = RunSlots::new(1);
+    let place = slots.try_take().unwrap();
     let (first, second) = (
-        places.take(agent(1), Coming::Anew),
-        places.take(agent(1), Coming::Back),
+        slots.take(agent(1), Priority::New),
+        slots.take(agent(1), Priority::Resuming),
     );
-    let mut third = places.take(agent(2), Coming::Anew);
+    let mut third = slots.take(agent(2), Priority::New);
     drop(first);
     drop(place);
     assert!(
@@ -78,17 +78,17 @@ fn whoever_leaves_loses_no_place() {
     );
     drop(second);
     let place = poll(&mut third).unwrap();
-    assert!(places.try_take().is_none());
+    assert!(slots.try_take().is_none());
     drop((place, third));
-    drop(places.take(agent(1), Coming::Anew));
-    assert!(places.try_take().is_some());
-    assert!(places.room().anew.is_empty());
+    drop(slots.take(agent(1), Priority::New));
+    assert!(slots.try_take().is_some());
+    assert!(slots.room().anew.is_empty());
 }
 
 /// What can happen to places.
 #[derive(Clone, Debug)]
 enum Deed {
-    Take { whose: u128, coming: Coming },
+    Take { whose: u128, coming: Priority },
     TryTake,
     Poll { waiting: Index },
     Leave { waiting: Index },
@@ -97,7 +97,7 @@ enum Deed {
 
 fn deed() -> impl Strategy<Value = Deed> {
     let index = any::<Index>;
-    let coming = prop_oneof![3 => Just(Coming::Anew), 1 => Just(Coming::Back)];
+    let coming = prop_oneof![3 => Just(Priority::New), 1 => Just(Priority::Resuming)];
     prop_oneof![
         5 => (0..4_u128, coming).prop_map(|(whose, coming)| Deed::Take { whose, coming }),
         1 => Just(Deed::TryTake),
@@ -112,14 +112,14 @@ fn deed() -> impl Strategy<Value = Deed> {
 struct Plain {
     free: usize,
     /// Who waits, in the order of arrival: a number, whose child, how it came.
-    waiting: Vec<(usize, u128, Coming)>,
+    waiting: Vec<(usize, u128, Priority)>,
     /// Who was given a place and has not heard of it yet.
     given: Vec<usize>,
     turns: Vec<u128>,
 }
 
 impl Plain {
-    fn take(&mut self, number: usize, whose: u128, coming: Coming) {
+    fn take(&mut self, number: usize, whose: u128, coming: Priority) {
         if self.free > 0 {
             self.free -= 1;
             self.given.push(number);
@@ -130,11 +130,12 @@ impl Plain {
     }
 
     fn give(&mut self) {
-        let first =
-            |wanted: &dyn Fn(&(usize, u128, Coming)) -> bool| self.waiting.iter().position(wanted);
-        let back = first(&|(_, _, coming)| *coming == Coming::Back);
+        let first = |wanted: &dyn Fn(&(usize, u128, Priority)) -> bool| {
+            self.waiting.iter().position(wanted)
+        };
+        let back = first(&|(_, _, coming)| *coming == Priority::Resuming);
         let turn = self.turns.first().copied();
-        let anew = || first(&|(_, whose, coming)| *coming == Coming::Anew && Some(*whose) == turn);
+        let anew = || first(&|(_, whose, coming)| *coming == Priority::New && Some(*whose) == turn);
         let Some(at) = back.or_else(anew) else {
             self.free += 1;
             return;
@@ -160,7 +161,7 @@ impl Plain {
         let anew = self
             .waiting
             .iter()
-            .filter(|(_, _, coming)| *coming == Coming::Anew);
+            .filter(|(_, _, coming)| *coming == Priority::New);
         let whose: Vec<_> = anew.map(|(_, whose, _)| *whose).collect();
         self.turns.retain(|turn| whose.contains(turn));
         for whose in whose {
@@ -173,21 +174,21 @@ impl Plain {
 
 /// The same deeds done to both, who must agree after each.
 fn agree(limit: usize, deeds: Vec<Deed>) {
-    let places = Places::new(limit);
+    let slots = RunSlots::new(limit);
     let mut plain = Plain {
         free: limit,
         ..Plain::default()
     };
     let mut waiting: Vec<(usize, Waiting)> = Vec::new();
-    let mut held: Vec<Place> = Vec::new();
+    let mut held: Vec<RunPermit> = Vec::new();
     for (number, deed) in deeds.into_iter().enumerate() {
         match deed {
             Deed::Take { whose, coming } => {
                 plain.take(number, whose, coming);
-                waiting.push((number, places.take(agent(whose), coming)));
+                waiting.push((number, slots.take(agent(whose), coming)));
             }
             Deed::TryTake => {
-                let place = places.try_take();
+                let place = slots.try_take();
                 assert_eq!(place.is_some(), plain.free > 0);
                 plain.free -= usize::from(place.is_some());
                 held.extend(place);
@@ -214,7 +215,7 @@ fn agree(limit: usize, deeds: Vec<Deed>) {
             }
             Deed::Poll { .. } | Deed::Leave { .. } | Deed::GiveBack { .. } => {}
         }
-        assert_eq!(places.room().free, plain.free);
+        assert_eq!(slots.room().free, plain.free);
         assert_eq!(
             held.len() + plain.given.len() + plain.free,
             limit,
@@ -222,7 +223,7 @@ fn agree(limit: usize, deeds: Vec<Deed>) {
         );
     }
     drop((waiting, held));
-    let room = places.room();
+    let room = slots.room();
     assert_eq!(
         (room.free, room.back.len(), room.anew.len()),
         (limit, 0, 0),
@@ -242,7 +243,7 @@ proptest! {
 #[test]
 fn many_threads_never_have_more_places_than_there_are() {
     const LIMIT: usize = 3;
-    let places = Places::new(LIMIT);
+    let slots = RunSlots::new(LIMIT);
     let (working, most) = (AtomicUsize::new(0), AtomicUsize::new(0));
     let work = |thread: usize| {
         let runtime = tokio::runtime::Builder::new_current_thread()
@@ -250,11 +251,11 @@ fn many_threads_never_have_more_places_than_there_are() {
             .unwrap();
         for round in 0..2_000 {
             let coming = if round % 5 == 0 {
-                Coming::Back
+                Priority::Resuming
             } else {
-                Coming::Anew
+                Priority::New
             };
-            let mut waiting = places.take(agent(thread as u128 % 3), coming);
+            let mut waiting = slots.take(agent(thread as u128 % 3), coming);
             // Some look and go away, maybe just as they are given one.
             if round % 3 == thread % 3 && poll(&mut waiting).is_none() {
                 continue;
@@ -274,7 +275,7 @@ fn many_threads_never_have_more_places_than_there_are() {
             scope.spawn(move || work(thread));
         }
     });
-    assert_eq!(places.room().free, LIMIT);
-    assert!(places.room().anew.is_empty() && places.room().back.is_empty());
+    assert_eq!(slots.room().free, LIMIT);
+    assert!(slots.room().anew.is_empty() && slots.room().back.is_empty());
     assert!((1..=LIMIT).contains(&most.into_inner()));
 }

@@ -9,22 +9,22 @@ use posse_port::store::Charge;
 
 /// A budget with what is spent of it and what is set aside.
 #[derive(Debug, Default)]
-pub(super) struct Purse {
+pub(super) struct BudgetLedger {
     pub(super) budget: Budget,
     pub(super) spent: Vec<Spent>,
     pub(super) turns: u32,
-    pub(super) held: Hold,
+    pub(super) held: Held,
 }
 
 /// What is set aside.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Hold {
+pub(super) struct Held {
     pub(super) tokens: u64,
     pub(super) cost: Cost,
     pub(super) turns: u32,
 }
 
-impl Hold {
+impl Held {
     pub(super) fn add(&mut self, more: Self) {
         self.tokens = self.tokens.saturating_add(more.tokens);
         self.cost += more.cost;
@@ -40,12 +40,12 @@ impl Hold {
 
 /// What there is for one more call. None is no limit.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Left {
+pub(super) struct Remaining {
     pub(super) tokens: Option<u64>,
     pub(super) cost: Option<Cost>,
 }
 
-impl Left {
+impl Remaining {
     /// What there is in both of two purses.
     pub(super) fn and(self, other: Self) -> Self {
         Self {
@@ -55,7 +55,7 @@ impl Left {
     }
 }
 
-impl Purse {
+impl BudgetLedger {
     pub(super) fn new(budget: Budget) -> Self {
         Self {
             budget,
@@ -81,8 +81,8 @@ impl Purse {
 
     /// What is left after all that is set aside; or why there is no room for `tokens` that cost `cost`.
     /// A cost of none is not known.
-    pub(super) fn left(&self, tokens: u64, cost: Option<Cost>) -> Result<Left, Short> {
-        Ok(Left {
+    pub(super) fn left(&self, tokens: u64, cost: Option<Cost>) -> Result<Remaining, Short> {
+        Ok(Remaining {
             tokens: self.tokens_left(tokens)?,
             cost: self.cost_left(cost)?,
         })

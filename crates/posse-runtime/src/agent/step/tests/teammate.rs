@@ -6,11 +6,11 @@ use uuid::Uuid;
 use super::*;
 use crate::agent::step::{Consequence, Resting};
 
-fn mate() -> Machine {
-    living(
+fn teammate() -> Machine {
+    alive(
         Life::Mate { then: None },
         PermissionMode::Default,
-        Asker::Nobody,
+        Approver::Nobody,
         FREE,
     )
 }
@@ -96,7 +96,7 @@ fn texts(decision: &Decision) -> String {
 // proves TE-03 (part: the loop)
 #[test]
 fn it_handles_rests_waits_and_wakes() {
-    let mut machine = mate();
+    let mut machine = teammate();
     assert_eq!(told(&machine.step(letter(1))), "call");
     assert_eq!(
         told(&machine.step(reply("", StopReason::EndTurn))),
@@ -117,7 +117,7 @@ fn it_handles_rests_waits_and_wakes() {
 
 #[test]
 fn mail_that_came_with_its_last_breath_is_read_first() {
-    let mut machine = mate();
+    let mut machine = teammate();
     machine.step(letter(1));
     machine.step(reply("", StopReason::EndTurn));
     machine.step(found(&[], None));
@@ -131,7 +131,7 @@ fn mail_that_came_with_its_last_breath_is_read_first() {
 
 #[test]
 fn a_task_that_it_takes_begins_a_run_of_its_own() {
-    let mut machine = mate();
+    let mut machine = teammate();
     machine.step(letter(1));
     machine.step(reply("", StopReason::EndTurn));
     let decision = machine.step(found(&[], Some(3)));
@@ -142,7 +142,7 @@ fn a_task_that_it_takes_begins_a_run_of_its_own() {
         texts(&decision)
     );
     // It does nothing, and a task becomes ready.
-    let mut idle = mate();
+    let mut idle = teammate();
     assert_eq!(told(&idle.step(Input::Look)), "look and claim");
     assert_eq!(told(&idle.step(found(&[], None))), "");
     assert_eq!(told(&idle.step(Input::Look)), "look and claim");
@@ -153,7 +153,7 @@ fn a_task_that_it_takes_begins_a_run_of_its_own() {
 // proves TK-09 (part: reminded)
 #[test]
 fn of_a_task_that_it_left_undone_it_is_reminded_once() {
-    let mut machine = mate();
+    let mut machine = teammate();
     machine.step(letter(1));
     machine.step(reply("", StopReason::EndTurn));
     let reminded = machine.step(found(&[5], None));
@@ -169,7 +169,7 @@ fn of_a_task_that_it_left_undone_it_is_reminded_once() {
         Some((&Outcome::Completed, true))
     );
     // Others are reminded too, if they have tasks, and take none by themselves.
-    let mut root = started(Asker::Nobody, FREE);
+    let mut root = started(Approver::Nobody, FREE);
     root.set_owning(true);
     assert_eq!(told(&root.step(reply("", StopReason::EndTurn))), "look");
     assert_eq!(told(&root.step(found(&[1], None))), "call");
@@ -183,7 +183,7 @@ fn of_a_task_that_it_left_undone_it_is_reminded_once() {
 #[test]
 fn an_interruption_makes_it_idle_and_only_a_new_word_wakes_it() {
     let interruption = |number| mail(number, "user", MailKind::Interruption, "");
-    let mut machine = mate();
+    let mut machine = teammate();
     machine.step(letter(1));
     assert_eq!(
         told(&machine.step(Input::Mail(vec![interruption(2)]))),
@@ -226,9 +226,9 @@ fn an_interruption_makes_it_idle_and_only_a_new_word_wakes_it() {
         interruption(5),
         mail(6, "user", MailKind::Text, "rather this"),
     ];
-    let mut idle = mate();
+    let mut idle = teammate();
     assert_eq!(told(&idle.step(Input::Mail(both.clone()))), "call");
-    let mut busy = mate();
+    let mut busy = teammate();
     busy.step(letter(1));
     assert_eq!(told(&busy.step(Input::Mail(both))), "abort model");
     let failure = Failure {
@@ -251,7 +251,7 @@ fn an_interruption_makes_it_idle_and_only_a_new_word_wakes_it() {
 
 #[test]
 fn who_could_not_go_on_waits_to_be_told_more() {
-    let mut machine = mate();
+    let mut machine = teammate();
     machine.step(letter(1));
     let decision = machine.step(Input::Refused {
         why: "no money".into(),
@@ -291,7 +291,7 @@ fn an_approved_plan_changes_the_mode_with_the_entry_that_says_so() {
         let life = Life::Mate {
             then: Some(PermissionMode::AcceptEdits),
         };
-        let mut machine = living(life, PermissionMode::Plan, Asker::Nobody, FREE);
+        let mut machine = alive(life, PermissionMode::Plan, Approver::Nobody, FREE);
         let decision = machine.step(answer(approve, kind));
         assert_eq!(
             (decision.commit.mode, decision.commit.entries.len()),
@@ -312,7 +312,7 @@ fn an_approved_plan_changes_the_mode_with_the_entry_that_says_so() {
 
 #[test]
 fn who_agreed_to_end_finishes_its_calls_and_ends() {
-    let mut machine = mate();
+    let mut machine = teammate();
     machine.step(letter(1));
     machine.step(reply("rr", StopReason::ToolUse));
     machine.leave();
@@ -325,14 +325,14 @@ fn who_agreed_to_end_finishes_its_calls_and_ends() {
         (&Outcome::Completed, false)
     );
     // One that does nothing ends at once.
-    let mut idle = mate();
+    let mut idle = teammate();
     idle.leave();
     assert!(idle.step(Input::Interrupt).commit.closing.is_some());
 }
 
 #[test]
 fn who_is_given_up_with_its_process_neither_rests_nor_ends() {
-    let mut machine = mate();
+    let mut machine = teammate();
     machine.step(letter(1));
     machine.suspend();
     machine.forget_waiting();
@@ -377,7 +377,7 @@ fn a_tool_that_another_wants_first_is_judged_and_its_answer_handed_on() {
         waits: false,
         title: command.into(),
     };
-    let mut machine = started(Asker::FrontEnd, FREE);
+    let mut machine = started(Approver::FrontEnd, FREE);
     machine.step(reply("r", StopReason::ToolUse));
     assert_eq!(told(&machine.step(first(Ok(runs("make check"))))), "ask t0");
     let allowed = Input::Answer {
@@ -401,7 +401,7 @@ fn a_tool_that_another_wants_first_is_judged_and_its_answer_handed_on() {
         "t0=completed, call"
     );
     // With nobody there to be asked, the one that wanted it is told that it is denied.
-    let mut machine = started(Asker::Nobody, FREE);
+    let mut machine = started(Approver::Nobody, FREE);
     machine.step(reply("r", StopReason::ToolUse));
     let denied = machine.step(first(Ok(runs("make check"))));
     let Some(Effect::Run {

@@ -7,15 +7,15 @@ use posse_port::tool::ToolError;
 
 impl Caller {
     /// The teammate of the caller that a name, `name@team` or an id means.
-    pub(crate) async fn mate(&self, given: &str) -> Result<Option<(Team, Member)>, ToolError> {
+    pub(crate) async fn teammate(&self, given: &str) -> Result<Option<(Team, Member)>, ToolError> {
         let teams = self.teams().await?;
-        let found = mate(&teams, given, self.agent).map_err(tell)?;
+        let found = teammate(&teams, given, self.agent).map_err(tell)?;
         Ok(found.map(|(team, member)| (team.clone(), member.clone())))
     }
 }
 
 /// The other member that is meant; none if that is nobody of these teams. Else why it cannot be said who is.
-pub(crate) fn mate<'a>(
+pub(crate) fn teammate<'a>(
     teams: &'a [Team],
     given: &str,
     me: AgentId,
@@ -124,7 +124,7 @@ mod tests {
             (&one, 1, "", Ok(None)),
         ];
         for (teams, me, given, expected) in table {
-            let found = mate(teams, given, member("me", me).agent);
+            let found = teammate(teams, given, member("me", me).agent);
             let found = found.map(|found| {
                 found.map(|(team, member)| (team.name.as_str(), member.name.as_str()))
             });

@@ -18,23 +18,23 @@ use tokio::sync::oneshot;
 
 /// All places of a session. Cheap to clone; all clones are the same places.
 #[derive(Clone, Debug)]
-pub struct Places(Arc<Mutex<Room>>);
+pub struct RunSlots(Arc<Mutex<Room>>);
 
 /// A place. Dropped, it is the next one's.
 #[must_use]
 #[derive(Debug)]
-pub struct Place(Places);
+pub struct RunPermit(RunSlots);
 
 /// How somebody comes to ask for a place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Coming {
+pub enum Priority {
     /// For the first time in this run.
-    Anew,
+    New,
     /// It had a place, waited for a child or a person, and goes on.
-    Back,
+    Resuming,
 }
 
-impl Places {
+impl RunSlots {
     /// So many places, at least one.
     pub fn new(limit: usize) -> Self {
         Self(Arc::new(Mutex::new(Room {
@@ -44,10 +44,10 @@ impl Places {
     }
 
     /// Waits for a place. `whose` is whose child asks: children of one agent share a queue.
-    pub fn take(&self, whose: AgentId, coming: Coming) -> Waiting {
+    pub fn take(&self, whose: AgentId, coming: Priority) -> Waiting {
         let mut room = self.room();
         let state = if room.take() {
-            State::Given(Place(self.clone()))
+            State::Given(RunPermit(self.clone()))
         } else {
             let (tell, told) = oneshot::channel();
             let line = Line { whose, coming };
@@ -58,14 +58,14 @@ impl Places {
             }
         };
         Waiting {
-            places: self.clone(),
+            slots: self.clone(),
             state,
         }
     }
 
     /// A place, if one is free.
-    pub fn try_take(&self) -> Option<Place> {
-        self.room().take().then(|| Place(self.clone()))
+    pub fn try_take(&self) -> Option<RunPermit> {
+        self.room().take().then(|| RunPermit(self.clone()))
     }
 
     fn room(&self) -> MutexGuard<'_, Room> {
@@ -85,7 +85,7 @@ impl Places {
     }
 }
 
-impl Drop for Place {
+impl Drop for RunPermit {
     fn drop(&mut self) {
         self.0.give();
     }
@@ -95,13 +95,13 @@ impl Drop for Place {
 #[must_use]
 #[derive(Debug)]
 pub struct Waiting {
-    places: Places,
+    slots: RunSlots,
     state: State,
 }
 
 #[derive(Debug)]
 enum State {
-    Given(Place),
+    Given(RunPermit),
     Queued {
         line: Line,
         number: u64,
@@ -111,9 +111,9 @@ enum State {
 }
 
 impl Future for Waiting {
-    type Output = Place;
+    type Output = RunPermit;
 
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Place> {
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<RunPermit> {
         match replace(&mut self.state, State::Over) {
             State::Given(place) => Poll::Ready(place),
             State::Queued {
@@ -121,7 +121,7 @@ impl Future for Waiting {
                 number,
                 mut told,
             } => match Pin::new(&mut told).poll(cx) {
-                Poll::Ready(Ok(())) => Poll::Ready(Place(self.places.clone())),
+                Poll::Ready(Ok(())) => Poll::Ready(RunPermit(self.slots.clone())),
                 // A queue that somebody waits in is never dropped, so this is not there to be told.
                 Poll::Ready(Err(_)) | Poll::Pending => {
                     self.state = State::Queued { line, number, told };
@@ -138,12 +138,12 @@ impl Drop for Waiting {
         let State::Queued { line, number, told } = &mut self.state else {
             return;
         };
-        let queued = self.places.room().leave(*line, *number);
+        let queued = self.slots.room().leave(*line, *number);
         // Whoever is not in the queue any more was chosen. From here on nobody can tell it so; if
         // somebody has, the place is the next one's.
         told.close();
         if !queued && told.try_recv().is_ok() {
-            self.places.give();
+            self.slots.give();
         }
     }
 }
@@ -152,7 +152,7 @@ impl Drop for Waiting {
 #[derive(Clone, Copy, Debug)]
 struct Line {
     whose: AgentId,
-    coming: Coming,
+    coming: Priority,
 }
 
 type Queue = BTreeMap<u64, oneshot::Sender<()>>;
@@ -179,9 +179,9 @@ impl Room {
         self.arrivals += 1;
         let number = self.arrivals;
         match (line.coming, self.siblings(line.whose)) {
-            (Coming::Back, _) => _ = self.back.insert(number, tell),
-            (Coming::Anew, Some(at)) => _ = self.anew[at].1.insert(number, tell),
-            (Coming::Anew, None) => self
+            (Priority::Resuming, _) => _ = self.back.insert(number, tell),
+            (Priority::New, Some(at)) => _ = self.anew[at].1.insert(number, tell),
+            (Priority::New, None) => self
                 .anew
                 .push_back((line.whose, Queue::from([(number, tell)]))),
         }
@@ -208,7 +208,7 @@ impl Room {
 
     /// Whether it was still waiting.
     fn leave(&mut self, line: Line, number: u64) -> bool {
-        if line.coming == Coming::Back {
+        if line.coming == Priority::Resuming {
             return self.back.remove(&number).is_some();
         }
         let Some(at) = self.siblings(line.whose) else {

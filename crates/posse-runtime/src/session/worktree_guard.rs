@@ -7,12 +7,12 @@ use posse_port::worktree::{Made, Worktree};
 use crate::session::factory::Factory;
 
 /// A worktree that no agent has yet: given back unless one takes it.
-pub(crate) struct Lease {
+pub(crate) struct WorktreeGuard {
     pub(crate) factory: Arc<Factory>,
     pub(crate) made: Option<Made>,
 }
 
-impl Lease {
+impl WorktreeGuard {
     /// An agent of another process has it from now on.
     pub(crate) fn keep(mut self) {
         self.made = None;
@@ -24,7 +24,7 @@ impl Lease {
     }
 }
 
-impl Drop for Lease {
+impl Drop for WorktreeGuard {
     fn drop(&mut self) {
         let Some(made) = self.made.take() else { return };
         let worktrees = Arc::clone(&self.factory.ports.worktrees);

@@ -10,31 +10,31 @@ use super::*;
 
 const SECOND: Duration = Duration::from_secs(1);
 
-fn lead(entry: Entry) -> Lead {
+fn lead(entry: Ticket) -> WarmupLead {
     match entry {
-        Entry::Go(Some(lead)) => lead,
+        Ticket::Go(Some(lead)) => lead,
         other => panic!("does not lead: {other:?}"),
     }
 }
 
-fn waiting(entry: Entry) -> Waiting {
+fn waiting(entry: Ticket) -> Waiting {
     match entry {
-        Entry::Wait(waiting) => waiting,
+        Ticket::Wait(waiting) => waiting,
         other => panic!("does not wait: {other:?}"),
     }
 }
 
-fn poll(waiting: &mut Waiting) -> Poll<Option<Lead>> {
+fn poll(waiting: &mut Waiting) -> Poll<Option<WarmupLead>> {
     Pin::new(waiting).poll(&mut Context::from_waker(Waker::noop()))
 }
 
 #[test]
 fn one_goes_and_the_others_follow_when_its_reply_begins() {
-    let warmth = Arc::new(Warmth::default());
-    let first = lead(warmth.enter(SECOND));
-    let mut others: Vec<Waiting> = (0..1_000).map(|_| waiting(warmth.enter(SECOND))).collect();
+    let warmup = Arc::new(CacheWarmup::default());
+    let first = lead(warmup.enter(SECOND));
+    let mut others: Vec<Waiting> = (0..1_000).map(|_| waiting(warmup.enter(SECOND))).collect();
     assert!(others.iter_mut().all(|other| poll(other).is_pending()));
-    warmth.begun(2 * SECOND);
+    warmup.begun(2 * SECOND);
     drop(first);
     assert!(
         others
@@ -42,19 +42,19 @@ fn one_goes_and_the_others_follow_when_its_reply_begins() {
             .all(|other| matches!(poll(other), Poll::Ready(None)))
     );
     assert!(
-        matches!(warmth.enter(301 * SECOND), Entry::Go(None)),
+        matches!(warmup.enter(301 * SECOND), Ticket::Go(None)),
         "it can be read"
     );
-    let _again = lead(warmth.enter(302 * SECOND));
-    let _waits = waiting(warmth.enter(302 * SECOND));
-    assert!(warmth.room().queue.len() == 1);
+    let _again = lead(warmup.enter(302 * SECOND));
+    let _waits = waiting(warmup.enter(302 * SECOND));
+    assert!(warmup.room().queue.len() == 1);
 }
 
 #[test]
 fn whoever_is_next_leads_when_the_leader_fails() {
-    let warmth = Arc::new(Warmth::default());
-    let first = lead(warmth.enter(SECOND));
-    let [mut second, third, mut fourth] = [0; 3].map(|_| waiting(warmth.enter(SECOND)));
+    let warmup = Arc::new(CacheWarmup::default());
+    let first = lead(warmup.enter(SECOND));
+    let [mut second, third, mut fourth] = [0; 3].map(|_| waiting(warmup.enter(SECOND)));
     drop(third);
     drop(first);
     assert!(poll(&mut fourth).is_pending());
@@ -66,14 +66,14 @@ fn whoever_is_next_leads_when_the_leader_fails() {
         panic!("the fourth does not lead")
     };
     drop(last);
-    drop(lead(warmth.enter(SECOND)));
+    drop(lead(warmup.enter(SECOND)));
 }
 
 #[test]
 fn a_lead_that_was_not_heard_of_is_the_next_ones() {
-    let warmth = Arc::new(Warmth::default());
-    let first = lead(warmth.enter(SECOND));
-    let (second, mut third) = (waiting(warmth.enter(SECOND)), waiting(warmth.enter(SECOND)));
+    let warmup = Arc::new(CacheWarmup::default());
+    let first = lead(warmup.enter(SECOND));
+    let (second, mut third) = (waiting(warmup.enter(SECOND)), waiting(warmup.enter(SECOND)));
     drop(first);
     drop(second);
     assert!(matches!(poll(&mut third), Poll::Ready(Some(_))));
@@ -81,14 +81,14 @@ fn a_lead_that_was_not_heard_of_is_the_next_ones() {
 
 #[test]
 fn any_reply_of_a_sibling_lets_the_others_go() {
-    let warmth = Arc::new(Warmth::default());
-    let slow = lead(warmth.enter(SECOND));
-    let mut other = waiting(warmth.enter(SECOND));
-    warmth.begun(2 * SECOND);
+    let warmup = Arc::new(CacheWarmup::default());
+    let slow = lead(warmup.enter(SECOND));
+    let mut other = waiting(warmup.enter(SECOND));
+    warmup.begun(2 * SECOND);
     assert!(matches!(poll(&mut other), Poll::Ready(None)));
     drop(slow);
     assert!(
-        matches!(warmth.enter(3 * SECOND), Entry::Go(None)),
+        matches!(warmup.enter(3 * SECOND), Ticket::Go(None)),
         "what was written stays"
     );
 }
@@ -150,8 +150,8 @@ impl Plain {
 /// The real thing, with whatever everybody holds.
 #[derive(Default)]
 struct Real {
-    warmth: Arc<Warmth>,
-    calling: Vec<(usize, Option<Lead>)>,
+    warmup: Arc<CacheWarmup>,
+    calling: Vec<(usize, Option<WarmupLead>)>,
     waiting: Vec<(usize, Waiting)>,
 }
 
@@ -174,9 +174,9 @@ fn play(deeds: &[Deed]) -> Result<(), TestCaseError> {
         match deed {
             Deed::Enter => {
                 plain.enter(name);
-                match real.warmth.enter(now) {
-                    Entry::Go(lead) => real.calling.push((name, lead)),
-                    Entry::Wait(waiting) => real.waiting.push((name, waiting)),
+                match real.warmup.enter(now) {
+                    Ticket::Go(lead) => real.calling.push((name, lead)),
+                    Ticket::Wait(waiting) => real.waiting.push((name, waiting)),
                 }
             }
             Deed::Begin { who } | Deed::Fail { who } if !plain.calling.is_empty() => {
@@ -186,7 +186,7 @@ fn play(deeds: &[Deed]) -> Result<(), TestCaseError> {
                 let (_, lead) = real.calling.remove(at.unwrap());
                 if matches!(deed, Deed::Begin { .. }) {
                     plain.begin();
-                    real.warmth.begun(now);
+                    real.warmup.begun(now);
                 }
                 drop(lead);
                 plain.gone(led);
@@ -231,11 +231,11 @@ proptest! {
 #[test]
 fn nobody_is_stuck_whatever_threads_do() {
     for round in 0..50_usize {
-        let (warmth, passed) = (Arc::new(Warmth::default()), AtomicUsize::new(0));
+        let (warmup, passed) = (Arc::new(CacheWarmup::default()), AtomicUsize::new(0));
         let one = |number: usize| {
-            let (warmth, passed) = (&warmth, &passed);
+            let (warmup, passed) = (&warmup, &passed);
             async move {
-                let mut entry = Box::pin(warmth.enter(SECOND).passed());
+                let mut entry = Box::pin(warmup.enter(SECOND).passed());
                 if number.is_multiple_of(3) {
                     // Looks once, and leaves.
                     drop(std::future::poll_fn(|cx| Poll::Ready(entry.as_mut().poll(cx))).await);
@@ -245,7 +245,7 @@ fn nobody_is_stuck_whatever_threads_do() {
                 passed.fetch_add(1, Ordering::Relaxed);
                 tokio::task::yield_now().await;
                 if lead.is_some() && number > round {
-                    warmth.begun(SECOND);
+                    warmup.begun(SECOND);
                 }
                 drop(lead);
             }

@@ -20,37 +20,37 @@ const KEPT: Duration = Duration::from_secs(300);
 
 /// What is known of the bytes that some siblings share.
 #[derive(Debug, Default)]
-pub struct Warmth(Mutex<Room>);
+pub struct CacheWarmup(Mutex<Room>);
 
 /// What one who makes its first call is to do.
 #[derive(Debug)]
-pub enum Entry {
+pub enum Ticket {
     /// Call at once; with a lead, the others wait for what comes of it.
-    Go(Option<Lead>),
+    Go(Option<WarmupLead>),
     /// Wait for the one who leads.
     Wait(Waiting),
 }
 
-impl Warmth {
+impl CacheWarmup {
     /// Somebody is about to make its first call.
-    pub fn enter(self: &Arc<Self>, now: Duration) -> Entry {
+    pub fn enter(self: &Arc<Self>, now: Duration) -> Ticket {
         let mut room = self.room();
         if room
             .used
             .is_some_and(|used| now.saturating_sub(used) < KEPT)
         {
-            return Entry::Go(None);
+            return Ticket::Go(None);
         }
         if !room.led {
             room.led = true;
-            return Entry::Go(Some(Lead(Some(Arc::clone(self)))));
+            return Ticket::Go(Some(WarmupLead(Some(Arc::clone(self)))));
         }
         let (tell, told) = oneshot::channel();
         let number = room.arrivals;
         room.arrivals += 1;
         room.queue.insert(number, tell);
-        Entry::Wait(Waiting {
-            warmth: Arc::clone(self),
+        Ticket::Wait(Waiting {
+            warmup: Arc::clone(self),
             number,
             told,
         })
@@ -81,7 +81,7 @@ impl Warmth {
             room.led = next.is_some();
             drop(room);
             let Some((_, tell)) = next else { return };
-            match tell.send(Some(Lead(Some(Arc::clone(self))))) {
+            match tell.send(Some(WarmupLead(Some(Arc::clone(self))))) {
                 Err(Some(mut lead)) => drop(lead.0.take()),
                 Err(None) | Ok(()) => return,
             }
@@ -89,9 +89,9 @@ impl Warmth {
     }
 }
 
-impl Entry {
+impl Ticket {
     /// Ends when it may call; with a lead, the others wait for what comes of it.
-    pub async fn passed(self) -> Option<Lead> {
+    pub async fn passed(self) -> Option<WarmupLead> {
         match self {
             Self::Go(lead) => lead,
             Self::Wait(waiting) => waiting.await,
@@ -99,16 +99,16 @@ impl Entry {
     }
 }
 
-/// The lead: the others wait for whoever has it, until [`Warmth::begun`]. Dropped before that, it is the
+/// The lead: the others wait for whoever has it, until [`CacheWarmup::begun`]. Dropped before that, it is the
 /// next one's.
 #[must_use]
 #[derive(Debug)]
-pub struct Lead(Option<Arc<Warmth>>);
+pub struct WarmupLead(Option<Arc<CacheWarmup>>);
 
-impl Drop for Lead {
+impl Drop for WarmupLead {
     fn drop(&mut self) {
-        if let Some(warmth) = self.0.take() {
-            warmth.pass_on();
+        if let Some(warmup) = self.0.take() {
+            warmup.pass_on();
         }
     }
 }
@@ -117,16 +117,16 @@ impl Drop for Lead {
 #[must_use]
 #[derive(Debug)]
 pub struct Waiting {
-    warmth: Arc<Warmth>,
+    warmup: Arc<CacheWarmup>,
     number: u64,
     /// A lead that was sent and not heard of is dropped with this, and so the next one's.
-    told: oneshot::Receiver<Option<Lead>>,
+    told: oneshot::Receiver<Option<WarmupLead>>,
 }
 
 impl Future for Waiting {
-    type Output = Option<Lead>;
+    type Output = Option<WarmupLead>;
 
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Lead>> {
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<WarmupLead>> {
         // A queue that somebody waits in is never dropped; if it were, there would be nobody to wait for.
         Pin::new(&mut self.told)
             .poll(cx)
@@ -136,7 +136,7 @@ impl Future for Waiting {
 
 impl Drop for Waiting {
     fn drop(&mut self) {
-        self.warmth.room().queue.remove(&self.number);
+        self.warmup.room().queue.remove(&self.number);
     }
 }
 
@@ -148,5 +148,5 @@ struct Room {
     led: bool,
     arrivals: u64,
     /// Who waits, by the number of their arrival.
-    queue: BTreeMap<u64, oneshot::Sender<Option<Lead>>>,
+    queue: BTreeMap<u64, oneshot::Sender<Option<WarmupLead>>>,
 }
