@@ -11,18 +11,16 @@ mod note;
 mod request;
 mod send;
 mod team;
+mod transaction;
 
 use posse_port::store::{
     Charge, Done, METADATA_DEPTH, Op, OpResult, Order, Refusal, TEXT_BYTES, depth,
 };
-use posse_protocol::{AgentId, Name, Owner, RealmId, Response};
-use rusqlite::{Connection, OptionalExtension, params};
+use posse_protocol::{AgentId, Response};
+use rusqlite::Connection;
 use serde_json::{Map, Value};
-use uuid::Uuid;
 
 use super::error::Failure;
-use super::free;
-use super::list::List;
 use super::news::News;
 use super::place::Place;
 use super::{charge, column};
@@ -32,6 +30,7 @@ pub(super) use claim::DOES;
 pub(super) use import::import;
 #[cfg(test)]
 pub(super) use team::HIGHEST;
+pub(super) use transaction::WriteTransaction;
 
 /// What the person is called.
 const USER: &str = "user";
@@ -44,7 +43,7 @@ pub(super) fn order(
     news: &mut News,
 ) -> Result<Vec<OpResult>, Failure> {
     let (realm, at_ms) = (order.realm, order.at_ms);
-    let mut acting = Acting {
+    let mut acting = WriteTransaction {
         place,
         connection,
         realm,
@@ -55,24 +54,13 @@ pub(super) fn order(
     order.ops.iter().map(|op| acting.perform(op)).collect()
 }
 
-/// Who does something, where and when.
-pub(super) struct Acting<'a> {
-    pub(super) place: &'a Place,
-    pub(super) connection: &'a Connection,
-    pub(super) realm: RealmId,
-    /// The agent; none for a person.
-    pub(super) actor: Option<AgentId>,
-    pub(super) at_ms: i64,
-    pub(super) news: &'a mut News,
-}
-
 /// Why an operation stops.
 enum Stop {
     Refused(Refusal),
     Failed(Failure),
 }
 
-impl Acting<'_> {
+impl WriteTransaction<'_> {
     /// Does one thing, or says why not.
     pub(super) fn perform(&mut self, op: &Op) -> Result<OpResult, Failure> {
         let done = match op {
@@ -162,129 +150,6 @@ impl Acting<'_> {
             self.at_ms,
         )?;
         Ok(Done::Charged)
-    }
-
-    fn realm_key(&self) -> [u8; 16] {
-        self.realm.uuid().into_bytes()
-    }
-
-    /// The list of a team, which must be there, or of the session.
-    fn list<'t>(&self, team: Option<&'t Name>) -> Result<List<'t>, Stop>
-    where
-        Self: 't,
-    {
-        if let Some(team) = team {
-            self.must_exist(team)?;
-        }
-        Ok(List::new(self.connection, self.realm, team))
-    }
-
-    fn must_exist(&self, team: &Name) -> Result<(), Stop> {
-        match self.exists(team)? {
-            true => Ok(()),
-            false => Err(Stop::Refused(Refusal::NoSuchTeam { team: team.clone() })),
-        }
-    }
-
-    fn exists(&self, team: &Name) -> Result<bool, Failure> {
-        let sql = "SELECT 1 FROM team WHERE realm = ?1 AND name = ?2";
-        Ok(self
-            .connection
-            .prepare_cached(sql)?
-            .exists(params![self.realm_key(), team.as_str()])?)
-    }
-
-    /// The agent that leads a team, if that is there.
-    fn lead(&self, team: &str) -> Result<Option<AgentId>, Failure> {
-        let sql = "SELECT lead FROM team WHERE realm = ?1 AND name = ?2";
-        let mut statement = self.connection.prepare_cached(sql)?;
-        let found = statement.query_row(params![self.realm_key(), team], |row| column::id(row, 0));
-        Ok(found.optional()?.map(AgentId::from))
-    }
-
-    /// The agent that has a name in a team; `team-lead` is whoever leads it.
-    fn member(&self, team: &str, name: &str) -> Result<Option<AgentId>, Failure> {
-        if name == Name::LEAD {
-            return self.lead(team);
-        }
-        let sql = "SELECT agent FROM member WHERE realm = ?1 AND team = ?2 AND name = ?3";
-        let mut statement = self.connection.prepare_cached(sql)?;
-        let key = params![self.realm_key(), team, name];
-        Ok(statement
-            .query_row(key, |row| column::id(row, 0))
-            .optional()?
-            .map(AgentId::from))
-    }
-
-    /// What an agent is called in a team, if it belongs to it.
-    fn name_in(&self, team: &str, agent: AgentId) -> Result<Option<String>, Failure> {
-        let sql = "SELECT name FROM member INDEXED BY member_agent WHERE realm = ?1 AND agent = ?2 AND team = ?3 ORDER BY nth LIMIT 1";
-        let mut statement = self.connection.prepare_cached(sql)?;
-        let key = params![self.realm_key(), agent.uuid().into_bytes(), team];
-        Ok(statement.query_row(key, |row| row.get(0)).optional()?)
-    }
-
-    /// What an agent is called in the first team that it belongs to, if there is one.
-    fn name_in_any(&self, agent: AgentId) -> Result<Option<String>, Failure> {
-        let sql = "SELECT name FROM member INDEXED BY member_agent WHERE realm = ?1 AND agent = ?2 ORDER BY team, nth LIMIT 1";
-        let mut statement = self.connection.prepare_cached(sql)?;
-        let key = params![self.realm_key(), agent.uuid().into_bytes()];
-        Ok(statement.query_row(key, |row| row.get(0)).optional()?)
-    }
-
-    /// What an agent is called outside teams, if it is in the store: what it is registered under, else its
-    /// path.
-    fn registered(&self, agent: AgentId) -> Result<Option<String>, Failure> {
-        let sql = "SELECT coalesce(name, path) FROM agent WHERE realm = ?1 AND id = ?2";
-        let mut statement = self.connection.prepare_cached(sql)?;
-        let key = params![self.realm_key(), agent.uuid().into_bytes()];
-        Ok(statement.query_row(key, |row| row.get(0)).optional()?)
-    }
-
-    /// An agent's path, if it is in the store.
-    fn path(&self, agent: AgentId) -> Result<Option<String>, Failure> {
-        let sql = "SELECT path FROM agent WHERE realm = ?1 AND id = ?2";
-        let mut statement = self.connection.prepare_cached(sql)?;
-        let key = params![self.realm_key(), agent.uuid().into_bytes()];
-        Ok(statement.query_row(key, |row| row.get(0)).optional()?)
-    }
-
-    /// The host that holds an agent.
-    fn host(&self, agent: AgentId) -> Result<Option<Uuid>, Failure> {
-        let sql = "SELECT host FROM agent WHERE realm = ?1 AND id = ?2";
-        let mut statement = self.connection.prepare_cached(sql)?;
-        let key = params![self.realm_key(), agent.uuid().into_bytes()];
-        Ok(statement
-            .query_row(key, |row| column::maybe_id(row, 0))
-            .optional()?
-            .flatten())
-    }
-
-    /// Whether a host is dead or stalled. The actor's own goes on, whatever it has missed.
-    fn gone(&self, host: Uuid) -> Result<bool, Failure> {
-        let mine = match self.actor {
-            Some(agent) => self.host(agent)?,
-            None => None,
-        };
-        Ok(mine != Some(host) && free::gone(self.place, host))
-    }
-
-    /// The actor as one who does tasks of a list and writes notes.
-    fn me(&self, team: &str) -> Result<Owner, Failure> {
-        let Some(agent) = self.actor else {
-            return Ok(Owner {
-                agent: None,
-                name: USER.into(),
-            });
-        };
-        let name = match self.name_in(team, agent)? {
-            Some(name) => name,
-            None => self.path(agent)?.unwrap_or_else(|| agent.to_string()),
-        };
-        Ok(Owner {
-            agent: Some(agent),
-            name,
-        })
     }
 }
 

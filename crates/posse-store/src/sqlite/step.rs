@@ -21,7 +21,7 @@ use uuid::Uuid;
 use super::error::Failure;
 use super::free;
 use super::news::News;
-use super::operation::Acting;
+use super::operation::WriteTransaction;
 use super::place::Place;
 use super::{charge, column, content};
 
@@ -98,7 +98,7 @@ pub(super) fn write(
         let (realm, actor, at_ms) = (step.realm, Some(step.agent), step.at_ms);
         committed = writing.operate(
             step,
-            Acting {
+            WriteTransaction {
                 place,
                 connection,
                 realm,
@@ -114,7 +114,7 @@ pub(super) fn write(
     {
         writing.close_requests()?;
         let (realm, actor, at_ms) = (step.realm, Some(step.agent), step.at_ms);
-        Acting {
+        WriteTransaction {
             place,
             connection,
             realm,
@@ -267,10 +267,14 @@ impl Writing<'_> {
     }
 
     /// Does the step's operations, and keeps what came of them: with their calls, and with the step.
-    fn operate(&self, step: &Step, mut acting: Acting<'_>) -> Result<Committed, Failure> {
+    fn operate(
+        &self,
+        step: &Step,
+        mut transaction: WriteTransaction<'_>,
+    ) -> Result<Committed, Failure> {
         let mut committed = Committed::default();
         for operation in &step.operations {
-            committed.results.push(acting.perform(&operation.op)?);
+            committed.results.push(transaction.perform(&operation.op)?);
         }
         let mut calls: BTreeMap<CallKey, Vec<&OpResult>> = BTreeMap::new();
         for (operation, result) in step.operations.iter().zip(&committed.results) {

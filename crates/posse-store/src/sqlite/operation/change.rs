@@ -7,11 +7,11 @@ use posse_protocol::{AgentId, Name, Owner, Task, TaskId, TaskStatus};
 use rusqlite::{OptionalExtension, params};
 use serde_json::Value;
 
-use super::{Acting, Failure, Outcome, Stop, USER, column, fits_task};
+use super::{Failure, Outcome, Stop, USER, WriteTransaction, column, fits_task};
 use crate::sqlite::free;
 use crate::sqlite::list::{List, number};
 
-impl Acting<'_> {
+impl WriteTransaction<'_> {
     pub(super) fn update_task(
         &mut self,
         team: Option<&Name>,

@@ -5,7 +5,7 @@ use posse_protocol::{Name, Owner, Takes, Task, TaskId, TaskStatus};
 use rusqlite::params;
 use uuid::Uuid;
 
-use super::{Acting, Failure, Outcome, column};
+use super::{Failure, Outcome, WriteTransaction, column};
 use crate::sqlite::list::{List, Whose};
 use crate::sqlite::{batch, free};
 
@@ -15,7 +15,7 @@ pub(in crate::sqlite) const DOES: &str = "SELECT 1
     WHERE agent.host = ?1 AND agent.realm = ?2 AND task.realm = agent.realm AND owner_agent = agent.id
         AND status = 1 AND task.team = ?3";
 
-impl Acting<'_> {
+impl WriteTransaction<'_> {
     pub(super) fn claim(&mut self, team: Option<&Name>, id: TaskId) -> Outcome {
         let list = self.list(team)?;
         let me = self.me(list.team)?;

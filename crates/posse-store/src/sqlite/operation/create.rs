@@ -6,10 +6,10 @@ use posse_port::store::{Done, NewTask, Refusal};
 use posse_protocol::{Name, TaskId};
 use rusqlite::params;
 
-use super::{Acting, Outcome, column, fits_task};
+use super::{Outcome, WriteTransaction, column, fits_task};
 use crate::sqlite::free;
 
-impl Acting<'_> {
+impl WriteTransaction<'_> {
     pub(super) fn create_task(&mut self, team: Option<&Name>, task: &NewTask) -> Outcome {
         let list = self.list(team)?;
         let metadata = column::json(&task.metadata)?;

@@ -4,9 +4,9 @@ use posse_port::store::{Done, Refusal};
 use posse_protocol::Name;
 use rusqlite::{OptionalExtension, params};
 
-use super::{Acting, Outcome, column, fits};
+use super::{Outcome, WriteTransaction, column, fits};
 
-impl Acting<'_> {
+impl WriteTransaction<'_> {
     pub(super) fn write_note(
         &mut self,
         team: &Name,

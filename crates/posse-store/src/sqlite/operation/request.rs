@@ -5,7 +5,7 @@ use posse_protocol::{AgentId, MailId, MailKind, Name, Request, RequestKind, Resp
 use rusqlite::{OptionalExtension, params};
 
 use super::send::{From, Letter, Recipient};
-use super::{Acting, Failure, Outcome, Stop, column};
+use super::{Failure, Outcome, Stop, WriteTransaction, column};
 
 /// A request that is open.
 struct Open {
@@ -14,7 +14,7 @@ struct Open {
     team: String,
 }
 
-impl Acting<'_> {
+impl WriteTransaction<'_> {
     pub(super) fn request(
         &mut self,
         id: MailId,

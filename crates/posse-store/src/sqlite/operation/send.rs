@@ -5,7 +5,7 @@ use posse_protocol::{AgentId, MailId, MailKind, Name};
 use rusqlite::{OptionalExtension, params};
 use uuid::Uuid;
 
-use super::{Acting, Failure, Outcome, Stop, USER, column};
+use super::{Failure, Outcome, Stop, USER, WriteTransaction, column};
 
 /// What is sent.
 pub(super) struct Letter<'a> {
@@ -57,7 +57,7 @@ pub(super) struct From<'a> {
     pub(super) name: &'a str,
 }
 
-impl Acting<'_> {
+impl WriteTransaction<'_> {
     pub(super) fn send(&mut self, to: &Address, letter: &Letter<'_>) -> Outcome {
         letter.must_fit()?;
         let recipients = match to {

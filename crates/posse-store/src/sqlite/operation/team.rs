@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use uuid::Uuid;
 
 use super::send::{From, Letter, Recipient};
-use super::{Acting, Failure, Outcome, Stop, column};
+use super::{Failure, Outcome, Stop, WriteTransaction, column};
 use crate::sqlite::free;
 
 /// A number behind a name has at most so many digits.
@@ -29,7 +29,7 @@ struct Follower {
     ended: bool,
 }
 
-impl Acting<'_> {
+impl WriteTransaction<'_> {
     pub(super) fn create_team(
         &mut self,
         team: &Name,
