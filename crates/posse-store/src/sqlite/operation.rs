@@ -119,16 +119,16 @@ impl WriteTransaction<'_> {
                 name,
                 text,
                 expect,
-            } => self.write_note(team, name, text, *expect),
-            Op::CreateTask { team, task } => self.create_task(team.as_ref(), task),
+            } => note::write_note(self, team, name, text, *expect),
+            Op::CreateTask { team, task } => create::create_task(self, team.as_ref(), task),
             Op::UpdateTask {
                 team,
                 id,
                 expect,
                 change,
             } => self.update_task(team.as_ref(), *id, *expect, change),
-            Op::Claim { team, id } => self.claim(team.as_ref(), *id),
-            Op::ClaimNext { team, takes } => self.claim_next(team.as_ref(), takes),
+            Op::Claim { team, id } => claim::claim(self, team.as_ref(), *id),
+            Op::ClaimNext { team, takes } => claim::claim_next(self, team.as_ref(), takes),
         };
         match done {
             Ok(done) => Ok(Ok(done)),

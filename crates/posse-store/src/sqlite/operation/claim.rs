@@ -15,105 +15,102 @@ pub(in crate::sqlite) const DOES: &str = "SELECT 1
     WHERE agent.host = ?1 AND agent.realm = ?2 AND task.realm = agent.realm AND owner_agent = agent.id
         AND status = 1 AND task.team = ?3";
 
-impl WriteTransaction<'_> {
-    pub(super) fn claim(&mut self, team: Option<&Name>, id: TaskId) -> Outcome {
-        let list = self.list(team)?;
-        let me = self.me(list.team)?;
-        let find = || {
-            list.task(id)
-                .map(|found| found.filter(|task| task.status != TaskStatus::Deleted))
-        };
-        let mut task = find()?.ok_or(Refusal::NoSuchTask { id })?;
-        if task.status == TaskStatus::Completed {
-            return Err(Refusal::AlreadyCompleted { id }.into());
-        }
-        if let Some(host) = self.doer(&task, &me)?
-            && self.gone(host)?
-        {
-            free::host(self.connection, host, self.news)?;
-            task = find()?.ok_or(Refusal::NoSuchTask { id })?;
-        }
-        match &task.owner {
-            Some(owner) if !same(owner, &me) => Err(Refusal::AlreadyClaimed {
-                id,
-                by: owner.name.clone(),
-            }
-            .into()),
-            Some(_) if task.status == TaskStatus::InProgress => Ok(Done::Claimed(Box::new(task))),
-            _ if !task.waits_for.is_empty() => Err(Refusal::Blocked {
-                id,
-                by: task.waits_for,
-            }
-            .into()),
-            _ => self.grant(&list, task, me),
-        }
+pub(super) fn claim(tx: &mut WriteTransaction<'_>, team: Option<&Name>, id: TaskId) -> Outcome {
+    let list = tx.list(team)?;
+    let me = tx.me(list.team)?;
+    let find = || {
+        list.task(id)
+            .map(|found| found.filter(|task| task.status != TaskStatus::Deleted))
+    };
+    let mut task = find()?.ok_or(Refusal::NoSuchTask { id })?;
+    if task.status == TaskStatus::Completed {
+        return Err(Refusal::AlreadyCompleted { id }.into());
     }
+    if let Some(host) = doer(tx, &task, &me)?
+        && tx.gone(host)?
+    {
+        free::host(tx.connection, host, tx.news)?;
+        task = find()?.ok_or(Refusal::NoSuchTask { id })?;
+    }
+    match &task.owner {
+        Some(owner) if !same(owner, &me) => Err(Refusal::AlreadyClaimed {
+            id,
+            by: owner.name.clone(),
+        }
+        .into()),
+        Some(_) if task.status == TaskStatus::InProgress => Ok(Done::Claimed(Box::new(task))),
+        _ if !task.waits_for.is_empty() => Err(Refusal::Blocked {
+            id,
+            by: task.waits_for,
+        }
+        .into()),
+        _ => grant(tx, &list, task, me),
+    }
+}
 
-    pub(super) fn claim_next(&mut self, team: Option<&Name>, takes: &Takes) -> Outcome {
-        let list = self.list(team)?;
-        let me = self.actor.map_or(Whose::Person, Whose::Agent);
-        let next = || {
-            list.ready(me, takes, (0, 1))
-                .map(|ids| ids.first().copied())
-        };
-        let id = match next()? {
-            Some(id) => Some(id),
-            None if self.free_doers(&list)? => next()?,
-            None => None,
-        };
-        let task = match id {
-            Some(id) => list.task(id)?,
-            None => None,
-        };
-        let task = task.ok_or(Refusal::NothingToClaim)?;
-        let me = self.me(list.team)?;
-        self.grant(&list, task, me)
-    }
+pub(super) fn claim_next(
+    tx: &mut WriteTransaction<'_>,
+    team: Option<&Name>,
+    takes: &Takes,
+) -> Outcome {
+    let list = tx.list(team)?;
+    let me = tx.actor.map_or(Whose::Person, Whose::Agent);
+    let next = || {
+        list.ready(me, takes, (0, 1))
+            .map(|ids| ids.first().copied())
+    };
+    let id = match next()? {
+        Some(id) => Some(id),
+        None if free_doers(tx, &list)? => next()?,
+        None => None,
+    };
+    let task = match id {
+        Some(id) => list.task(id)?,
+        None => None,
+    };
+    let task = task.ok_or(Refusal::NothingToClaim)?;
+    let me = tx.me(list.team)?;
+    grant(tx, &list, task, me)
+}
 
-    /// Makes a task the claimer's.
-    fn grant(&self, list: &List<'_>, mut task: Task, me: Owner) -> Outcome {
-        let sql = "UPDATE task SET status = 1, owner = ?4, owner_agent = ?5, lost_by = NULL,
-                       version = version + 1, updated_ms = ?6
-                   WHERE realm = ?1 AND team = ?2 AND id = ?3";
-        let agent = me.agent.map(|agent| agent.uuid().into_bytes());
-        let (id, mut statement) = (
-            column::bits(task.id.0),
-            self.connection.prepare_cached(sql)?,
-        );
-        statement.execute(params![
-            list.realm, list.team, id, me.name, agent, self.at_ms
-        ])?;
-        (task.status, task.owner, task.lost_by) = (TaskStatus::InProgress, Some(me), None);
-        (task.version, task.updated_ms) = (task.version + 1, self.at_ms);
-        Ok(Done::Claimed(Box::new(task)))
-    }
+/// Makes a task the claimer's.
+fn grant(tx: &WriteTransaction<'_>, list: &List<'_>, mut task: Task, me: Owner) -> Outcome {
+    let sql = "UPDATE task SET status = 1, owner = ?4, owner_agent = ?5, lost_by = NULL,
+                   version = version + 1, updated_ms = ?6
+               WHERE realm = ?1 AND team = ?2 AND id = ?3";
+    let agent = me.agent.map(|agent| agent.uuid().into_bytes());
+    let (id, mut statement) = (column::bits(task.id.0), tx.connection.prepare_cached(sql)?);
+    statement.execute(params![list.realm, list.team, id, me.name, agent, tx.at_ms])?;
+    (task.status, task.owner, task.lost_by) = (TaskStatus::InProgress, Some(me), None);
+    (task.version, task.updated_ms) = (task.version + 1, tx.at_ms);
+    Ok(Done::Claimed(Box::new(task)))
+}
 
-    /// The host of another agent that is doing the task.
-    fn doer(&self, task: &Task, me: &Owner) -> Result<Option<Uuid>, Failure> {
-        let doing = task.status == TaskStatus::InProgress;
-        let owner = task
-            .owner
-            .as_ref()
-            .filter(|owner| doing && !same(owner, me));
-        match owner.and_then(|owner| owner.agent) {
-            Some(agent) => self.host(agent),
-            None => Ok(None),
+/// The host of another agent that is doing the task.
+fn doer(tx: &WriteTransaction<'_>, task: &Task, me: &Owner) -> Result<Option<Uuid>, Failure> {
+    let doing = task.status == TaskStatus::InProgress;
+    let owner = task
+        .owner
+        .as_ref()
+        .filter(|owner| doing && !same(owner, me));
+    match owner.and_then(|owner| owner.agent) {
+        Some(agent) => tx.host(agent),
+        None => Ok(None),
+    }
+}
+
+/// Sets free what hosts that are gone had of a list; says whether there was any. Hosts are few, and
+/// those that are gone are rare.
+fn free_doers(tx: &mut WriteTransaction<'_>, list: &List<'_>) -> Result<bool, Failure> {
+    let mut any = false;
+    for host in batch::hosts(tx.connection)? {
+        let key = params![host.as_bytes(), list.realm, list.team];
+        if tx.connection.prepare_cached(DOES)?.exists(key)? && tx.gone(host)? {
+            free::host(tx.connection, host, tx.news)?;
+            any = true;
         }
     }
-
-    /// Sets free what hosts that are gone had of a list; says whether there was any. Hosts are few, and
-    /// those that are gone are rare.
-    fn free_doers(&mut self, list: &List<'_>) -> Result<bool, Failure> {
-        let mut any = false;
-        for host in batch::hosts(self.connection)? {
-            let key = params![host.as_bytes(), list.realm, list.team];
-            if self.connection.prepare_cached(DOES)?.exists(key)? && self.gone(host)? {
-                free::host(self.connection, host, self.news)?;
-                any = true;
-            }
-        }
-        Ok(any)
-    }
+    Ok(any)
 }
 
 /// Whether two are one: an agent by its id, a person by its name.

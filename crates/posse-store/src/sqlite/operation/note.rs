@@ -6,41 +6,38 @@ use rusqlite::{OptionalExtension, params};
 
 use super::{Outcome, WriteTransaction, column, fits};
 
-impl WriteTransaction<'_> {
-    pub(super) fn write_note(
-        &mut self,
-        team: &Name,
-        name: &Name,
-        text: &str,
-        expect: Option<u64>,
-    ) -> Outcome {
-        self.must_exist(team)?;
-        let (realm, team, name) = (self.realm_key(), team.as_str(), name.as_str());
-        let sql = "SELECT version FROM note WHERE realm = ?1 AND team = ?2 AND name = ?3";
-        let mut statement = self.connection.prepare_cached(sql)?;
-        let found = statement
-            .query_row(params![realm, team, name], |row| row.get(0))
-            .optional()?;
-        let version = found.map_or(0, column::from_bits);
-        if expect.is_some_and(|expect| expect != version) {
-            return Err(Refusal::Changed { version }.into());
-        }
-        fits(text.len())?;
-        let version = version + 1;
-        let sql =
-            "INSERT OR REPLACE INTO note (realm, team, name, version, author, written_ms, text)
-                   VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
-        let author = self.me(team)?.name;
-        let mut statement = self.connection.prepare_cached(sql)?;
-        statement.execute(params![
-            realm,
-            team,
-            name,
-            column::bits(version),
-            author,
-            self.at_ms,
-            text
-        ])?;
-        Ok(Done::Noted { version })
+pub(super) fn write_note(
+    tx: &mut WriteTransaction<'_>,
+    team: &Name,
+    name: &Name,
+    text: &str,
+    expect: Option<u64>,
+) -> Outcome {
+    tx.must_exist(team)?;
+    let (realm, team, name) = (tx.realm_key(), team.as_str(), name.as_str());
+    let sql = "SELECT version FROM note WHERE realm = ?1 AND team = ?2 AND name = ?3";
+    let mut statement = tx.connection.prepare_cached(sql)?;
+    let found = statement
+        .query_row(params![realm, team, name], |row| row.get(0))
+        .optional()?;
+    let version = found.map_or(0, column::from_bits);
+    if expect.is_some_and(|expect| expect != version) {
+        return Err(Refusal::Changed { version }.into());
     }
+    fits(text.len())?;
+    let version = version + 1;
+    let sql = "INSERT OR REPLACE INTO note (realm, team, name, version, author, written_ms, text)
+               VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
+    let author = tx.me(team)?.name;
+    let mut statement = tx.connection.prepare_cached(sql)?;
+    statement.execute(params![
+        realm,
+        team,
+        name,
+        column::bits(version),
+        author,
+        tx.at_ms,
+        text
+    ])?;
+    Ok(Done::Noted { version })
 }
