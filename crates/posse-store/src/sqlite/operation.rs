@@ -126,7 +126,7 @@ impl WriteTransaction<'_> {
                 id,
                 expect,
                 change,
-            } => self.update_task(team.as_ref(), *id, *expect, change),
+            } => change::update_task(self, team.as_ref(), *id, *expect, change),
             Op::Claim { team, id } => claim::claim(self, team.as_ref(), *id),
             Op::ClaimNext { team, takes } => claim::claim_next(self, team.as_ref(), takes),
         };

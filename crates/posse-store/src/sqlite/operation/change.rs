@@ -11,259 +11,269 @@ use super::{Failure, Outcome, Stop, USER, WriteTransaction, column, fits_task};
 use crate::sqlite::free;
 use crate::sqlite::list::{List, number};
 
-impl WriteTransaction<'_> {
-    pub(super) fn update_task(
-        &mut self,
-        team: Option<&Name>,
-        id: TaskId,
-        expect: Option<u64>,
-        change: &TaskChange,
-    ) -> Outcome {
-        let list = self.list(team)?;
-        let before = list
-            .task(id)?
-            .filter(|task| task.status != TaskStatus::Deleted);
-        let before = before.ok_or(Refusal::NoSuchTask { id })?;
-        let version = before.version;
-        if expect.is_some_and(|expect| expect != version) {
-            return Err(Refusal::Changed { version }.into());
-        }
-        let after = self.changed(&list, &before, change)?;
-        if after == before {
-            return Ok(Done::TaskUpdated {
-                version,
-                freed: Vec::new(),
-            });
-        }
-        self.rewrite(&list, &before, &after)?;
-        let (mut freed, told) = dependants(&list, &before, &after)?;
-        if is_claimable(&after) && !is_claimable(&before) {
-            freed.insert(id);
-        }
-        let for_others = before.owner != after.owner || before.role != after.role;
-        let ready = is_ready(&after) && (!is_ready(&before) || for_others);
-        if ready || told {
-            free::claimable(self.connection, self.realm, team.cloned(), self.news)?;
-        }
-        Ok(Done::TaskUpdated {
-            version: version + 1,
-            freed: freed.into_iter().collect(),
-        })
+pub(super) fn update_task(
+    tx: &mut WriteTransaction<'_>,
+    team: Option<&Name>,
+    id: TaskId,
+    expect: Option<u64>,
+    change: &TaskChange,
+) -> Outcome {
+    let list = tx.list(team)?;
+    let before = list
+        .task(id)?
+        .filter(|task| task.status != TaskStatus::Deleted);
+    let before = before.ok_or(Refusal::NoSuchTask { id })?;
+    let version = before.version;
+    if expect.is_some_and(|expect| expect != version) {
+        return Err(Refusal::Changed { version }.into());
     }
-
-    /// The task as it is to be, but for its version and time.
-    fn changed(&self, list: &List<'_>, before: &Task, change: &TaskChange) -> Result<Task, Stop> {
-        let touched =
-            change.owner.is_some() || change.status.is_some_and(|status| status != before.status);
-        if touched && before.status == TaskStatus::InProgress {
-            self.must_be_in_charge(list, before)?;
-        }
-        let check = before.check.as_deref().unwrap_or_default();
-        if change.check.as_ref().is_some_and(|new| new != check) {
-            self.may_change_check(list, before)?;
-        }
-        let mut after = before.clone();
-        match &change.owner {
-            None => {}
-            Some(None) => after.owner = None,
-            Some(Some(name)) => after.owner = Some(self.owner(list, name)?),
-        }
-        if after.owner.is_some() && after.owner != before.owner {
-            after.lost_by = None;
-        }
-        after.status = match change.status {
-            Some(status) => status,
-            None if after.owner.is_none() && before.status == TaskStatus::InProgress => {
-                TaskStatus::Pending
-            }
-            None => before.status,
-        };
-        if after.status == TaskStatus::InProgress && after.owner.is_none() {
-            after.owner = Some(self.me(list.team)?);
-        }
-        if after.status != TaskStatus::Pending && before.status == TaskStatus::Pending {
-            after.lost_by = None;
-        }
-        depend(list, &mut after, change)?;
-        let begun = before.status != TaskStatus::InProgress || after.owner != before.owner;
-        if begun && after.status == TaskStatus::InProgress {
-            self.must_be_doable(&after)?;
-        }
-        describe(&mut after, change);
-        if after.status == TaskStatus::Completed && before.status != TaskStatus::Completed {
-            self.must_have_passed([before, &after], change)?;
-        }
-        let texts = [&after.active_form, &after.role, &after.check].map(Option::as_deref);
-        let texts = texts
-            .into_iter()
-            .chain([Some(&*after.subject), Some(&*after.description)]);
-        fits_task(texts, &after.metadata)?;
-        Ok(after)
+    let after = changed(tx, &list, &before, change)?;
+    if after == before {
+        return Ok(Done::TaskUpdated {
+            version,
+            freed: Vec::new(),
+        });
     }
-
-    /// Refuses an agent that has not seen the task's check pass, nor the one that it puts in its place.
-    fn must_have_passed(&self, versions: [&Task; 2], change: &TaskChange) -> Result<(), Stop> {
-        for task in versions.into_iter().filter(|_| self.actor.is_some()) {
-            if let Some(check) = task
-                .check
-                .clone()
-                .filter(|check| change.passed.as_ref() != Some(check))
-            {
-                return Err(Refusal::Unchecked { id: task.id, check }.into());
-            }
-        }
-        Ok(())
+    rewrite(tx, &list, &before, &after)?;
+    let (mut freed, told) = dependants(&list, &before, &after)?;
+    if is_claimable(&after) && !is_claimable(&before) {
+        freed.insert(id);
     }
-
-    /// Refuses what could not be claimed: a task that waits, or whose owner is an agent not at work.
-    fn must_be_doable(&self, task: &Task) -> Result<(), Stop> {
-        if !task.waits_for.is_empty() {
-            return Err(Refusal::Blocked {
-                id: task.id,
-                by: task.waits_for.clone(),
-            }
-            .into());
-        }
-        let Some(Owner {
-            agent: Some(agent),
-            name,
-        }) = &task.owner
-        else {
-            return Ok(());
-        };
-        match self.host(*agent)? {
-            Some(host) if !self.gone(host)? => Ok(()),
-            _ => Err(Refusal::NotRunning { name: name.clone() }.into()),
-        }
+    let for_others = before.owner != after.owner || before.role != after.role;
+    let ready = is_ready(&after) && (!is_ready(&before) || for_others);
+    if ready || told {
+        free::claimable(tx.connection, tx.realm, team.cloned(), tx.news)?;
     }
+    Ok(Done::TaskUpdated {
+        version: version + 1,
+        freed: freed.into_iter().collect(),
+    })
+}
 
-    /// Who is called so: the person, a member of the team, or an agent by its path (of several the
-    /// youngest).
-    fn owner(&self, list: &List<'_>, name: &str) -> Result<Owner, Stop> {
-        if name == USER {
-            return Ok(Owner {
-                agent: None,
-                name: USER.into(),
-            });
-        }
-        let agent = if list.team.is_empty() {
-            let sql =
-                "SELECT id FROM agent WHERE realm = ?1 AND path = ?2 ORDER BY id DESC LIMIT 1";
-            let mut statement = self.connection.prepare_cached(sql)?;
-            let found = statement.query_row(params![list.realm, name], |row| column::id(row, 0));
-            found.optional()?.map(AgentId::from)
-        } else {
-            self.member(list.team, name)?
-        };
-        let agent = agent.ok_or_else(|| Refusal::NoSuchRecipient {
-            to: name.to_owned(),
-        })?;
-        // Whoever leads has a name of its own as well.
-        let name = match name == Name::LEAD {
-            true => self
-                .name_in(list.team, agent)?
-                .unwrap_or_else(|| name.to_owned()),
-            false => name.to_owned(),
-        };
-        Ok(Owner {
-            agent: Some(agent),
-            name,
-        })
+/// The task as it is to be, but for its version and time.
+fn changed(
+    tx: &WriteTransaction<'_>,
+    list: &List<'_>,
+    before: &Task,
+    change: &TaskChange,
+) -> Result<Task, Stop> {
+    let touched =
+        change.owner.is_some() || change.status.is_some_and(|status| status != before.status);
+    if touched && before.status == TaskStatus::InProgress {
+        must_be_in_charge(tx, list, before)?;
     }
-
-    /// Refuses an agent that neither does the task nor leads the team.
-    fn must_be_in_charge(&self, list: &List<'_>, task: &Task) -> Result<(), Stop> {
-        let (Some(me), Some(owner)) = (self.actor, &task.owner) else {
-            return Ok(());
-        };
-        if owner.agent == Some(me) {
-            return Ok(());
-        }
-        match self.lead(list.team)? == Some(me) {
-            true => Ok(()),
-            false => Err(Refusal::AlreadyClaimed {
-                id: task.id,
-                by: owner.name.clone(),
-            }
-            .into()),
-        }
+    let check = before.check.as_deref().unwrap_or_default();
+    if change.check.as_ref().is_some_and(|new| new != check) {
+        may_change_check(tx, list, before)?;
     }
-
-    /// Refuses an agent that neither leads the team nor is the session's first, unless it adds a check to a task
-    /// that nobody has begun.
-    fn may_change_check(&self, list: &List<'_>, task: &Task) -> Result<(), Stop> {
-        let Some(me) = self.actor else { return Ok(()) };
-        if task.check.is_none() && task.status == TaskStatus::Pending {
-            return Ok(());
-        }
-        let decides = match list.team {
-            "" => {
-                let sql = "SELECT 1 FROM agent WHERE realm = ?1 AND id = ?2 AND parent IS NULL";
-                self.connection
-                    .prepare_cached(sql)?
-                    .exists([list.realm, me.uuid().into_bytes()])?
-            }
-            team => self.lead(team)? == Some(me),
-        };
-        if decides {
-            Ok(())
-        } else {
-            Err(Refusal::CheckStands { id: task.id }.into())
-        }
+    let mut after = before.clone();
+    match &change.owner {
+        None => {}
+        Some(None) => after.owner = None,
+        Some(Some(name)) => after.owner = Some(owner(tx, list, name)?),
     }
+    if after.owner.is_some() && after.owner != before.owner {
+        after.lost_by = None;
+    }
+    after.status = match change.status {
+        Some(status) => status,
+        None if after.owner.is_none() && before.status == TaskStatus::InProgress => {
+            TaskStatus::Pending
+        }
+        None => before.status,
+    };
+    if after.status == TaskStatus::InProgress && after.owner.is_none() {
+        after.owner = Some(tx.me(list.team)?);
+    }
+    if after.status != TaskStatus::Pending && before.status == TaskStatus::Pending {
+        after.lost_by = None;
+    }
+    depend(list, &mut after, change)?;
+    let begun = before.status != TaskStatus::InProgress || after.owner != before.owner;
+    if begun && after.status == TaskStatus::InProgress {
+        must_be_doable(tx, &after)?;
+    }
+    describe(&mut after, change);
+    if after.status == TaskStatus::Completed && before.status != TaskStatus::Completed {
+        must_have_passed(tx, [before, &after], change)?;
+    }
+    let texts = [&after.active_form, &after.role, &after.check].map(Option::as_deref);
+    let texts = texts
+        .into_iter()
+        .chain([Some(&*after.subject), Some(&*after.description)]);
+    fits_task(texts, &after.metadata)?;
+    Ok(after)
+}
 
-    /// Writes a task's own record, and its dependencies.
-    fn rewrite(&self, list: &List<'_>, before: &Task, after: &Task) -> Result<(), Failure> {
-        let id = column::bits(after.id.0);
-        let sql =
-            "UPDATE task SET status = ?4, waits = ?5, owner = ?6, owner_agent = ?7, lost_by = ?8,
-                       version = version + 1, updated_ms = ?9, subject = ?10, active_form = ?11,
-                       metadata = ?12, description = ?13, role = ?14, check_command = ?15
-                   WHERE realm = ?1 AND team = ?2 AND id = ?3";
-        let agent = after.owner.as_ref().and_then(|owner| owner.agent);
-        self.connection.prepare_cached(sql)?.execute(params![
-            list.realm,
-            list.team,
-            id,
-            column::status(after.status),
-            after.waits_for.len() as i64,
-            after.owner.as_ref().map(|owner| &owner.name),
-            agent.map(|agent| agent.uuid().into_bytes()),
-            after.lost_by,
-            self.at_ms,
-            after.subject,
-            after.active_form,
-            column::json(&after.metadata)?,
-            after.description,
-            after.role,
-            after.check,
-        ])?;
-        let run = |sql, needs: &TaskId| {
-            let key = params![list.realm, list.team, id, column::bits(needs.0)];
-            self.connection.prepare_cached(sql)?.execute(key)
-        };
-        for needs in before
-            .blocked_by
-            .iter()
-            .filter(|it| !after.blocked_by.contains(it))
+/// Refuses an agent that has not seen the task's check pass, nor the one that it puts in its place.
+fn must_have_passed(
+    tx: &WriteTransaction<'_>,
+    versions: [&Task; 2],
+    change: &TaskChange,
+) -> Result<(), Stop> {
+    for task in versions.into_iter().filter(|_| tx.actor.is_some()) {
+        if let Some(check) = task
+            .check
+            .clone()
+            .filter(|check| change.passed.as_ref() != Some(check))
         {
-            run(
-                "DELETE FROM dependency WHERE realm = ?1 AND team = ?2 AND task = ?3 AND needs = ?4",
-                needs,
-            )?;
+            return Err(Refusal::Unchecked { id: task.id, check }.into());
         }
-        for needs in after
-            .blocked_by
-            .iter()
-            .filter(|it| !before.blocked_by.contains(it))
-        {
-            run(
-                "INSERT INTO dependency (realm, team, task, needs) VALUES (?1, ?2, ?3, ?4)",
-                needs,
-            )?;
-        }
-        Ok(())
     }
+    Ok(())
+}
+
+/// Refuses what could not be claimed: a task that waits, or whose owner is an agent not at work.
+fn must_be_doable(tx: &WriteTransaction<'_>, task: &Task) -> Result<(), Stop> {
+    if !task.waits_for.is_empty() {
+        return Err(Refusal::Blocked {
+            id: task.id,
+            by: task.waits_for.clone(),
+        }
+        .into());
+    }
+    let Some(Owner {
+        agent: Some(agent),
+        name,
+    }) = &task.owner
+    else {
+        return Ok(());
+    };
+    match tx.host(*agent)? {
+        Some(host) if !tx.gone(host)? => Ok(()),
+        _ => Err(Refusal::NotRunning { name: name.clone() }.into()),
+    }
+}
+
+/// Who is called so: the person, a member of the team, or an agent by its path (of several the
+/// youngest).
+fn owner(tx: &WriteTransaction<'_>, list: &List<'_>, name: &str) -> Result<Owner, Stop> {
+    if name == USER {
+        return Ok(Owner {
+            agent: None,
+            name: USER.into(),
+        });
+    }
+    let agent = if list.team.is_empty() {
+        let sql = "SELECT id FROM agent WHERE realm = ?1 AND path = ?2 ORDER BY id DESC LIMIT 1";
+        let mut statement = tx.connection.prepare_cached(sql)?;
+        let found = statement.query_row(params![list.realm, name], |row| column::id(row, 0));
+        found.optional()?.map(AgentId::from)
+    } else {
+        tx.member(list.team, name)?
+    };
+    let agent = agent.ok_or_else(|| Refusal::NoSuchRecipient {
+        to: name.to_owned(),
+    })?;
+    // Whoever leads has a name of its own as well.
+    let name = match name == Name::LEAD {
+        true => tx
+            .name_in(list.team, agent)?
+            .unwrap_or_else(|| name.to_owned()),
+        false => name.to_owned(),
+    };
+    Ok(Owner {
+        agent: Some(agent),
+        name,
+    })
+}
+
+/// Refuses an agent that neither does the task nor leads the team.
+fn must_be_in_charge(tx: &WriteTransaction<'_>, list: &List<'_>, task: &Task) -> Result<(), Stop> {
+    let (Some(me), Some(owner)) = (tx.actor, &task.owner) else {
+        return Ok(());
+    };
+    if owner.agent == Some(me) {
+        return Ok(());
+    }
+    match tx.lead(list.team)? == Some(me) {
+        true => Ok(()),
+        false => Err(Refusal::AlreadyClaimed {
+            id: task.id,
+            by: owner.name.clone(),
+        }
+        .into()),
+    }
+}
+
+/// Refuses an agent that neither leads the team nor is the session's first, unless it adds a check to a task
+/// that nobody has begun.
+fn may_change_check(tx: &WriteTransaction<'_>, list: &List<'_>, task: &Task) -> Result<(), Stop> {
+    let Some(me) = tx.actor else { return Ok(()) };
+    if task.check.is_none() && task.status == TaskStatus::Pending {
+        return Ok(());
+    }
+    let decides = match list.team {
+        "" => {
+            let sql = "SELECT 1 FROM agent WHERE realm = ?1 AND id = ?2 AND parent IS NULL";
+            tx.connection
+                .prepare_cached(sql)?
+                .exists([list.realm, me.uuid().into_bytes()])?
+        }
+        team => tx.lead(team)? == Some(me),
+    };
+    if decides {
+        Ok(())
+    } else {
+        Err(Refusal::CheckStands { id: task.id }.into())
+    }
+}
+
+/// Writes a task's own record, and its dependencies.
+fn rewrite(
+    tx: &WriteTransaction<'_>,
+    list: &List<'_>,
+    before: &Task,
+    after: &Task,
+) -> Result<(), Failure> {
+    let id = column::bits(after.id.0);
+    let sql = "UPDATE task SET status = ?4, waits = ?5, owner = ?6, owner_agent = ?7, lost_by = ?8,
+                   version = version + 1, updated_ms = ?9, subject = ?10, active_form = ?11,
+                   metadata = ?12, description = ?13, role = ?14, check_command = ?15
+               WHERE realm = ?1 AND team = ?2 AND id = ?3";
+    let agent = after.owner.as_ref().and_then(|owner| owner.agent);
+    tx.connection.prepare_cached(sql)?.execute(params![
+        list.realm,
+        list.team,
+        id,
+        column::status(after.status),
+        after.waits_for.len() as i64,
+        after.owner.as_ref().map(|owner| &owner.name),
+        agent.map(|agent| agent.uuid().into_bytes()),
+        after.lost_by,
+        tx.at_ms,
+        after.subject,
+        after.active_form,
+        column::json(&after.metadata)?,
+        after.description,
+        after.role,
+        after.check,
+    ])?;
+    let run = |sql, needs: &TaskId| {
+        let key = params![list.realm, list.team, id, column::bits(needs.0)];
+        tx.connection.prepare_cached(sql)?.execute(key)
+    };
+    for needs in before
+        .blocked_by
+        .iter()
+        .filter(|it| !after.blocked_by.contains(it))
+    {
+        run(
+            "DELETE FROM dependency WHERE realm = ?1 AND team = ?2 AND task = ?3 AND needs = ?4",
+            needs,
+        )?;
+    }
+    for needs in after
+        .blocked_by
+        .iter()
+        .filter(|it| !before.blocked_by.contains(it))
+    {
+        run(
+            "INSERT INTO dependency (realm, team, task, needs) VALUES (?1, ?2, ?3, ?4)",
+            needs,
+        )?;
+    }
+    Ok(())
 }
 
 /// Whether somebody could begin it: its owner, or anybody if it has none.
