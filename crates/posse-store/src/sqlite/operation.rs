@@ -72,7 +72,8 @@ impl WriteTransaction<'_> {
                 body,
             } => {
                 let always = send::always_fits(*kind);
-                self.send(
+                send::send(
+                    self,
                     to,
                     &send::Letter {
                         id: *id,

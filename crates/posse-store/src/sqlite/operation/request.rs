@@ -5,7 +5,7 @@ use posse_protocol::{AgentId, MailId, MailKind, Name, Request, RequestKind, Resp
 use rusqlite::{OptionalExtension, params};
 
 use super::send::{From, Letter, Recipient};
-use super::{Failure, Outcome, Stop, WriteTransaction, column};
+use super::{Failure, Outcome, Stop, WriteTransaction, column, send};
 
 /// A request that is open.
 struct Open {
@@ -34,8 +34,8 @@ impl WriteTransaction<'_> {
             always: false,
         };
         letter.must_fit()?;
-        let mut recipient = self.recipient(to)?;
-        self.must_be_there(&recipient)?;
+        let mut recipient = send::recipient(self, to)?;
+        send::must_be_there(self, &recipient)?;
         let team = self.about(&recipient, to, kind)?;
         if kind == RequestKind::Plan && self.actor == Some(recipient.agent) {
             // Who leads is asked by nobody what it would do but by who led first.
@@ -48,7 +48,7 @@ impl WriteTransaction<'_> {
             .into());
         }
         if kind == RequestKind::Shutdown {
-            self.must_be_above(&recipient)?;
+            send::must_be_above(self, &recipient)?;
             if let Some(asked) = self.asked_already(&recipient)? {
                 return Ok(asked);
             }
@@ -59,13 +59,13 @@ impl WriteTransaction<'_> {
             }
             .into());
         }
-        let name = self.sender_name(Some(team.as_str()))?;
+        let name = send::sender_name(self, Some(team.as_str()))?;
         let from = From {
             agent: self.actor,
             name: &name,
         };
         let asked = recipient.agent;
-        let receipt = self.deliver(recipient, from, &letter)?;
+        let receipt = send::deliver(self, recipient, from, &letter)?;
         let sql = "INSERT OR REPLACE INTO request (realm, id, team, kind, asker, asker_name, asked, number,
                        asked_ms, text)
                    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)";
@@ -174,14 +174,14 @@ impl WriteTransaction<'_> {
         let agent = asker.ok_or(Refusal::NotOpen { request })?;
         let name = match self.name_in(&team, agent)? {
             Some(name) => name,
-            None => self.known_as(agent)?,
+            None => send::known_as(self, agent)?,
         };
-        let sender = self.sender_name(Some(&team))?;
+        let sender = send::sender_name(self, Some(&team))?;
         let from = From {
             agent: self.actor,
             name: &sender,
         };
-        let receipt = self.deliver(Recipient { agent, name }, from, &letter)?;
+        let receipt = send::deliver(self, Recipient { agent, name }, from, &letter)?;
         let sql = "DELETE FROM request WHERE realm = ?1 AND id = ?2";
         self.connection
             .prepare_cached(sql)?
@@ -259,7 +259,7 @@ impl WriteTransaction<'_> {
                 body: &body,
                 always: true,
             };
-            let receipt = self.deliver(to.clone(), From { agent, name: &name }, &letter)?;
+            let receipt = send::deliver(self, to.clone(), From { agent, name: &name }, &letter)?;
             let sql = "UPDATE request SET asked = ?3, number = ?4 WHERE realm = ?1 AND id = ?2";
             let (id, number) = (id.uuid().into_bytes(), column::bits(receipt.number));
             let key = params![self.realm_key(), id, to.agent.uuid().into_bytes(), number];

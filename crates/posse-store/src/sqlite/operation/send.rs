@@ -57,291 +57,293 @@ pub(super) struct From<'a> {
     pub(super) name: &'a str,
 }
 
-impl WriteTransaction<'_> {
-    pub(super) fn send(&mut self, to: &Address, letter: &Letter<'_>) -> Outcome {
-        letter.must_fit()?;
-        let recipients = match to {
-            Address::Others { .. } if letter.kind != MailKind::Text => {
-                return Err(Refusal::NotForAll.into());
-            }
-            Address::Others { team } => self.others(team)?,
-            one => vec![self.recipient(one)?],
-        };
-        if let [recipient] = &recipients[..] {
-            self.may_send(letter.kind, recipient)?;
-        } else {
-            for (at, recipient) in recipients.iter().enumerate() {
-                // An agent may have several names in a team.
-                let before = recipients[..at]
-                    .iter()
-                    .filter(|other| other.agent == recipient.agent)
-                    .count();
-                self.must_have_room(recipient, before as u64, letter.bytes() as u64)?;
-            }
+pub(super) fn send(tx: &mut WriteTransaction<'_>, to: &Address, letter: &Letter<'_>) -> Outcome {
+    letter.must_fit()?;
+    let recipients = match to {
+        Address::Others { .. } if letter.kind != MailKind::Text => {
+            return Err(Refusal::NotForAll.into());
         }
-        let team = match to {
-            Address::Agent(_) => None,
-            Address::Member { team, .. } | Address::Others { team } => Some(team.as_str()),
-        };
-        let name = self.sender_name(team)?;
-        let from = From {
-            agent: self.actor,
-            name: &name,
-        };
-        let receipts = recipients
-            .into_iter()
-            .map(|recipient| self.deliver(recipient, from, letter));
-        Ok(Done::Sent(receipts.collect::<Result<_, _>>()?))
-    }
-
-    /// Refuses what is sent in other ways, and signals of one who is not above the recipient.
-    fn may_send(&self, kind: MailKind, to: &Recipient) -> Result<(), Stop> {
-        match kind {
-            MailKind::Text | MailKind::Idle | MailKind::Notification => Ok(()),
-            MailKind::Interruption | MailKind::Dismissal => {
-                self.must_be_there(to)?;
-                self.must_be_above(to)
-            }
-            MailKind::ShutdownRequest
-            | MailKind::ShutdownResponse
-            | MailKind::PlanApprovalRequest
-            | MailKind::PlanApprovalResponse => {
-                self.must_be_there(to)?;
-                Err(Refusal::NotYours {
-                    name: to.name.clone(),
-                }
-                .into())
-            }
+        Address::Others { team } => others(tx, team)?,
+        one => vec![recipient(tx, one)?],
+    };
+    if let [recipient] = &recipients[..] {
+        may_send(tx, letter.kind, recipient)?;
+    } else {
+        for (at, recipient) in recipients.iter().enumerate() {
+            // An agent may have several names in a team.
+            let before = recipients[..at]
+                .iter()
+                .filter(|other| other.agent == recipient.agent)
+                .count();
+            must_have_room(tx, recipient, before as u64, letter.bytes() as u64)?;
         }
     }
+    let team = match to {
+        Address::Agent(_) => None,
+        Address::Member { team, .. } | Address::Others { team } => Some(team.as_str()),
+    };
+    let name = sender_name(tx, team)?;
+    let from = From {
+        agent: tx.actor,
+        name: &name,
+    };
+    let receipts = recipients
+        .into_iter()
+        .map(|recipient| deliver(tx, recipient, from, letter));
+    Ok(Done::Sent(receipts.collect::<Result<_, _>>()?))
+}
 
-    /// Refuses one that has no inbox and could get none. Plain words need not ask: counting them finds out.
-    pub(super) fn must_be_there(&self, to: &Recipient) -> Result<(), Stop> {
-        let sql = "SELECT 1 FROM inbox WHERE realm = ?1 AND agent = ?2";
-        let mut statement = self.connection.prepare_cached(sql)?;
-        let key = params![self.realm_key(), to.agent.uuid().into_bytes()];
-        match statement.exists(key)? || self.path(to.agent)?.is_some() {
-            true => Ok(()),
-            false => Err(Refusal::NoSuchRecipient {
-                to: to.name.clone(),
-            }
-            .into()),
+/// Refuses what is sent in other ways, and signals of one who is not above the recipient.
+fn may_send(tx: &WriteTransaction<'_>, kind: MailKind, to: &Recipient) -> Result<(), Stop> {
+    match kind {
+        MailKind::Text | MailKind::Idle | MailKind::Notification => Ok(()),
+        MailKind::Interruption | MailKind::Dismissal => {
+            must_be_there(tx, to)?;
+            must_be_above(tx, to)
         }
-    }
-
-    /// Refuses an agent that neither leads a team of another nor made it.
-    pub(super) fn must_be_above(&self, to: &Recipient) -> Result<(), Stop> {
-        let Some(me) = self.actor else { return Ok(()) };
-        let sql = "SELECT 1 WHERE EXISTS (SELECT 1 FROM agent WHERE realm = ?1 AND id = ?2 AND parent = ?3)
-                       OR EXISTS (SELECT 1 FROM member INDEXED BY member_agent CROSS JOIN team
-                                  WHERE member.realm = ?1 AND agent = ?2 AND team.realm = ?1
-                                      AND team.name = member.team AND lead = ?3)";
-        let mut statement = self.connection.prepare_cached(sql)?;
-        match statement.exists(params![
-            self.realm_key(),
-            to.agent.uuid().as_bytes(),
-            me.uuid().as_bytes()
-        ])? {
-            true => Ok(()),
-            false => Err(Refusal::NotYours {
+        MailKind::ShutdownRequest
+        | MailKind::ShutdownResponse
+        | MailKind::PlanApprovalRequest
+        | MailKind::PlanApprovalResponse => {
+            must_be_there(tx, to)?;
+            Err(Refusal::NotYours {
                 name: to.name.clone(),
             }
-            .into()),
+            .into())
         }
     }
+}
 
-    /// Puts a message into one inbox, and has its host told.
-    pub(super) fn deliver(
-        &mut self,
-        to: Recipient,
-        from: From<'_>,
-        letter: &Letter<'_>,
-    ) -> Result<Receipt, Stop> {
-        let (number, host) = self.count(&to, letter)?;
-        self.put(to.agent, number, from, letter)?;
-        if let Some(host) = host {
-            self.news.mail(host, to.agent);
+/// Refuses one that has no inbox and could get none. Plain words need not ask: counting them finds out.
+pub(super) fn must_be_there(tx: &WriteTransaction<'_>, to: &Recipient) -> Result<(), Stop> {
+    let sql = "SELECT 1 FROM inbox WHERE realm = ?1 AND agent = ?2";
+    let mut statement = tx.connection.prepare_cached(sql)?;
+    let key = params![tx.realm_key(), to.agent.uuid().into_bytes()];
+    match statement.exists(key)? || tx.path(to.agent)?.is_some() {
+        true => Ok(()),
+        false => Err(Refusal::NoSuchRecipient {
+            to: to.name.clone(),
         }
-        let (number, held) = (column::from_bits(number), host.is_some());
-        Ok(Receipt {
-            to: to.agent,
-            name: to.name,
-            kind: letter.kind,
-            number,
-            held,
-        })
+        .into()),
     }
+}
 
-    /// The one who gets it.
-    pub(super) fn recipient(&self, to: &Address) -> Result<Recipient, Stop> {
-        match to {
-            Address::Agent(agent) => Ok(Recipient {
-                agent: *agent,
-                name: self.known_as(*agent)?,
+/// Refuses an agent that neither leads a team of another nor made it.
+pub(super) fn must_be_above(tx: &WriteTransaction<'_>, to: &Recipient) -> Result<(), Stop> {
+    let Some(me) = tx.actor else { return Ok(()) };
+    let sql =
+        "SELECT 1 WHERE EXISTS (SELECT 1 FROM agent WHERE realm = ?1 AND id = ?2 AND parent = ?3)
+                   OR EXISTS (SELECT 1 FROM member INDEXED BY member_agent CROSS JOIN team
+                              WHERE member.realm = ?1 AND agent = ?2 AND team.realm = ?1
+                                  AND team.name = member.team AND lead = ?3)";
+    let mut statement = tx.connection.prepare_cached(sql)?;
+    match statement.exists(params![
+        tx.realm_key(),
+        to.agent.uuid().as_bytes(),
+        me.uuid().as_bytes()
+    ])? {
+        true => Ok(()),
+        false => Err(Refusal::NotYours {
+            name: to.name.clone(),
+        }
+        .into()),
+    }
+}
+
+/// Puts a message into one inbox, and has its host told.
+pub(super) fn deliver(
+    tx: &mut WriteTransaction<'_>,
+    to: Recipient,
+    from: From<'_>,
+    letter: &Letter<'_>,
+) -> Result<Receipt, Stop> {
+    let (number, host) = count(tx, &to, letter)?;
+    put(tx, to.agent, number, from, letter)?;
+    if let Some(host) = host {
+        tx.news.mail(host, to.agent);
+    }
+    let (number, held) = (column::from_bits(number), host.is_some());
+    Ok(Receipt {
+        to: to.agent,
+        name: to.name,
+        kind: letter.kind,
+        number,
+        held,
+    })
+}
+
+/// The one who gets it.
+pub(super) fn recipient(tx: &WriteTransaction<'_>, to: &Address) -> Result<Recipient, Stop> {
+    match to {
+        Address::Agent(agent) => Ok(Recipient {
+            agent: *agent,
+            name: known_as(tx, *agent)?,
+        }),
+        Address::Member { team, name } => match tx.member(team.as_str(), name.as_str())? {
+            Some(agent) => Ok(Recipient {
+                agent,
+                name: name.to_string(),
             }),
-            Address::Member { team, name } => match self.member(team.as_str(), name.as_str())? {
-                Some(agent) => Ok(Recipient {
-                    agent,
-                    name: name.to_string(),
-                }),
-                None => {
-                    self.must_exist(team)?;
-                    Err(Refusal::NoSuchRecipient {
-                        to: name.to_string(),
-                    }
-                    .into())
-                }
-            },
-            Address::Others { .. } => Err(Refusal::NotForAll.into()),
-        }
-    }
-
-    /// What an agent is called outside any one team.
-    pub(super) fn known_as(&self, agent: AgentId) -> Result<String, Failure> {
-        match self.name_in_any(agent)? {
-            Some(name) => Ok(name),
-            None => Ok(self.registered(agent)?.unwrap_or_else(|| agent.to_string())),
-        }
-    }
-
-    fn others(&self, team: &Name) -> Result<Vec<Recipient>, Stop> {
-        self.must_exist(team)?;
-        let sql = "SELECT name, agent FROM member WHERE realm = ?1 AND team = ?2 ORDER BY name";
-        let mut statement = self.connection.prepare_cached(sql)?;
-        let members = statement.query_map(params![self.realm_key(), team.as_str()], |row| {
-            Ok(Recipient {
-                name: row.get(0)?,
-                agent: column::id(row, 1)?.into(),
-            })
-        })?;
-        let mut others: Vec<Recipient> = members.collect::<Result<_, _>>()?;
-        others.retain(|member| self.actor != Some(member.agent));
-        Ok(others)
-    }
-
-    /// What the sender is called by those who read it. Who leads the team is called so.
-    pub(super) fn sender_name(&self, team: Option<&str>) -> Result<String, Failure> {
-        let Some(agent) = self.actor else {
-            return Ok(USER.into());
-        };
-        let within = match team {
-            Some(team) if self.name_in(team, agent)?.is_some() => Some(team.to_owned()),
-            _ => self.first_team(agent)?,
-        };
-        match within {
-            Some(team) if self.lead(&team)? == Some(agent) => Ok(Name::LEAD.into()),
-            Some(team) => Ok(self
-                .name_in(&team, agent)?
-                .unwrap_or_else(|| agent.to_string())),
-            None => self.known_as(agent),
-        }
-    }
-
-    /// The first team that an agent belongs to.
-    fn first_team(&self, agent: AgentId) -> Result<Option<String>, Failure> {
-        let sql = "SELECT team FROM member INDEXED BY member_agent WHERE realm = ?1 AND agent = ?2
-                   ORDER BY team LIMIT 1";
-        let mut statement = self.connection.prepare_cached(sql)?;
-        let key = params![self.realm_key(), agent.uuid().into_bytes()];
-        Ok(statement.query_row(key, |row| row.get(0)).optional()?)
-    }
-
-    /// Refuses one who cannot get a message of so many bytes, after some others of the same length.
-    pub(super) fn must_have_room(
-        &self,
-        to: &Recipient,
-        before: u64,
-        bytes: u64,
-    ) -> Result<(), Stop> {
-        let sql = "SELECT waiting, bytes FROM inbox WHERE realm = ?1 AND agent = ?2";
-        let mut statement = self.connection.prepare_cached(sql)?;
-        let found = statement
-            .query_row(
-                params![self.realm_key(), to.agent.uuid().as_bytes()],
-                |row| {
-                    Ok((
-                        column::from_bits(row.get(0)?),
-                        column::from_bits(row.get(1)?),
-                    ))
-                },
-            )
-            .optional()?;
-        match found {
-            Some((waiting, used))
-                if waiting + before >= INBOX_MAILS || used + (before + 1) * bytes > INBOX_BYTES =>
-            {
-                Err(Refusal::InboxFull {
-                    name: to.name.clone(),
-                    waiting,
+            None => {
+                tx.must_exist(team)?;
+                Err(Refusal::NoSuchRecipient {
+                    to: name.to_string(),
                 }
                 .into())
             }
-            None if self.path(to.agent)?.is_none() => Err(Refusal::NoSuchRecipient {
-                to: to.name.clone(),
+        },
+        Address::Others { .. } => Err(Refusal::NotForAll.into()),
+    }
+}
+
+/// What an agent is called outside any one team.
+pub(super) fn known_as(tx: &WriteTransaction<'_>, agent: AgentId) -> Result<String, Failure> {
+    match tx.name_in_any(agent)? {
+        Some(name) => Ok(name),
+        None => Ok(tx.registered(agent)?.unwrap_or_else(|| agent.to_string())),
+    }
+}
+
+fn others(tx: &WriteTransaction<'_>, team: &Name) -> Result<Vec<Recipient>, Stop> {
+    tx.must_exist(team)?;
+    let sql = "SELECT name, agent FROM member WHERE realm = ?1 AND team = ?2 ORDER BY name";
+    let mut statement = tx.connection.prepare_cached(sql)?;
+    let members = statement.query_map(params![tx.realm_key(), team.as_str()], |row| {
+        Ok(Recipient {
+            name: row.get(0)?,
+            agent: column::id(row, 1)?.into(),
+        })
+    })?;
+    let mut others: Vec<Recipient> = members.collect::<Result<_, _>>()?;
+    others.retain(|member| tx.actor != Some(member.agent));
+    Ok(others)
+}
+
+/// What the sender is called by those who read it. Who leads the team is called so.
+pub(super) fn sender_name(
+    tx: &WriteTransaction<'_>,
+    team: Option<&str>,
+) -> Result<String, Failure> {
+    let Some(agent) = tx.actor else {
+        return Ok(USER.into());
+    };
+    let within = match team {
+        Some(team) if tx.name_in(team, agent)?.is_some() => Some(team.to_owned()),
+        _ => first_team(tx, agent)?,
+    };
+    match within {
+        Some(team) if tx.lead(&team)? == Some(agent) => Ok(Name::LEAD.into()),
+        Some(team) => Ok(tx
+            .name_in(&team, agent)?
+            .unwrap_or_else(|| agent.to_string())),
+        None => known_as(tx, agent),
+    }
+}
+
+/// The first team that an agent belongs to.
+fn first_team(tx: &WriteTransaction<'_>, agent: AgentId) -> Result<Option<String>, Failure> {
+    let sql = "SELECT team FROM member INDEXED BY member_agent WHERE realm = ?1 AND agent = ?2
+               ORDER BY team LIMIT 1";
+    let mut statement = tx.connection.prepare_cached(sql)?;
+    let key = params![tx.realm_key(), agent.uuid().into_bytes()];
+    Ok(statement.query_row(key, |row| row.get(0)).optional()?)
+}
+
+/// Refuses one who cannot get a message of so many bytes, after some others of the same length.
+pub(super) fn must_have_room(
+    tx: &WriteTransaction<'_>,
+    to: &Recipient,
+    before: u64,
+    bytes: u64,
+) -> Result<(), Stop> {
+    let sql = "SELECT waiting, bytes FROM inbox WHERE realm = ?1 AND agent = ?2";
+    let mut statement = tx.connection.prepare_cached(sql)?;
+    let found = statement
+        .query_row(params![tx.realm_key(), to.agent.uuid().as_bytes()], |row| {
+            Ok((
+                column::from_bits(row.get(0)?),
+                column::from_bits(row.get(1)?),
+            ))
+        })
+        .optional()?;
+    match found {
+        Some((waiting, used))
+            if waiting + before >= INBOX_MAILS || used + (before + 1) * bytes > INBOX_BYTES =>
+        {
+            Err(Refusal::InboxFull {
+                name: to.name.clone(),
+                waiting,
             }
-            .into()),
-            _ => Ok(()),
+            .into())
         }
+        None if tx.path(to.agent)?.is_none() => Err(Refusal::NoSuchRecipient {
+            to: to.name.clone(),
+        }
+        .into()),
+        _ => Ok(()),
     }
+}
 
-    /// Counts a message into an inbox, and gives its number there and the host to be told. An agent's
-    /// inbox is made with the first one.
-    fn count(&self, to: &Recipient, letter: &Letter<'_>) -> Result<(i64, Option<Uuid>), Stop> {
-        let (realm, agent, more) = (
-            self.realm_key(),
-            to.agent.uuid().into_bytes(),
-            letter.bytes() as i64,
-        );
-        let sql = "UPDATE inbox SET last = last + 1, waiting = waiting + 1, bytes = bytes + ?3
-                   WHERE realm = ?1 AND agent = ?2 AND waiting < ?4 AND bytes + ?3 <= ?5
-                   RETURNING last, host";
-        let (mails, space) = match letter.always {
-            true => (i64::MAX, i64::MAX),
-            false => (column::bits(INBOX_MAILS), column::bits(INBOX_BYTES)),
-        };
-        let counted = self
-            .connection
-            .prepare_cached(sql)?
-            .query_row(params![realm, agent, more, mails, space], |row| {
-                Ok((row.get(0)?, column::maybe_id(row, 1)?))
-            })
-            .optional()?;
-        if let Some(counted) = counted {
-            return Ok(counted);
-        }
-        self.must_have_room(to, 0, letter.bytes() as u64)?;
-        let sql = "INSERT INTO inbox (realm, agent, last, waiting, bytes, host)
-                   SELECT realm, id, 1, 1, ?3, host FROM agent WHERE realm = ?1 AND id = ?2
-                   RETURNING last, host";
-        let mut statement = self.connection.prepare_cached(sql)?;
-        Ok(statement.query_row(params![realm, agent, more], |row| {
+/// Counts a message into an inbox, and gives its number there and the host to be told. An agent's
+/// inbox is made with the first one.
+fn count(
+    tx: &WriteTransaction<'_>,
+    to: &Recipient,
+    letter: &Letter<'_>,
+) -> Result<(i64, Option<Uuid>), Stop> {
+    let (realm, agent, more) = (
+        tx.realm_key(),
+        to.agent.uuid().into_bytes(),
+        letter.bytes() as i64,
+    );
+    let sql = "UPDATE inbox SET last = last + 1, waiting = waiting + 1, bytes = bytes + ?3
+               WHERE realm = ?1 AND agent = ?2 AND waiting < ?4 AND bytes + ?3 <= ?5
+               RETURNING last, host";
+    let (mails, space) = match letter.always {
+        true => (i64::MAX, i64::MAX),
+        false => (column::bits(INBOX_MAILS), column::bits(INBOX_BYTES)),
+    };
+    let counted = tx
+        .connection
+        .prepare_cached(sql)?
+        .query_row(params![realm, agent, more, mails, space], |row| {
             Ok((row.get(0)?, column::maybe_id(row, 1)?))
-        })?)
+        })
+        .optional()?;
+    if let Some(counted) = counted {
+        return Ok(counted);
     }
+    must_have_room(tx, to, 0, letter.bytes() as u64)?;
+    let sql = "INSERT INTO inbox (realm, agent, last, waiting, bytes, host)
+               SELECT realm, id, 1, 1, ?3, host FROM agent WHERE realm = ?1 AND id = ?2
+               RETURNING last, host";
+    let mut statement = tx.connection.prepare_cached(sql)?;
+    Ok(statement.query_row(params![realm, agent, more], |row| {
+        Ok((row.get(0)?, column::maybe_id(row, 1)?))
+    })?)
+}
 
-    fn put(
-        &self,
-        to: AgentId,
-        number: i64,
-        from: From<'_>,
-        letter: &Letter<'_>,
-    ) -> Result<(), Failure> {
-        let sql =
-            "INSERT INTO mail (realm, recipient, number, id, sender, sender_name, kind, sent_ms,
-                       summary, body)
-                   VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)";
-        self.connection.prepare_cached(sql)?.execute(params![
-            self.realm_key(),
-            to.uuid().as_bytes(),
-            number,
-            letter.id.uuid().as_bytes(),
-            from.agent.map(|agent| agent.uuid().into_bytes()),
-            from.name,
-            letter.kind.as_str(),
-            self.at_ms,
-            letter.summary,
-            letter.body,
-        ])?;
-        Ok(())
-    }
+fn put(
+    tx: &WriteTransaction<'_>,
+    to: AgentId,
+    number: i64,
+    from: From<'_>,
+    letter: &Letter<'_>,
+) -> Result<(), Failure> {
+    let sql = "INSERT INTO mail (realm, recipient, number, id, sender, sender_name, kind, sent_ms,
+                   summary, body)
+               VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)";
+    tx.connection.prepare_cached(sql)?.execute(params![
+        tx.realm_key(),
+        to.uuid().as_bytes(),
+        number,
+        letter.id.uuid().as_bytes(),
+        from.agent.map(|agent| agent.uuid().into_bytes()),
+        from.name,
+        letter.kind.as_str(),
+        tx.at_ms,
+        letter.summary,
+        letter.body,
+    ])?;
+    Ok(())
 }

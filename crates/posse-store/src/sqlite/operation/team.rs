@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use uuid::Uuid;
 
 use super::send::{From, Letter, Recipient};
-use super::{Failure, Outcome, Stop, WriteTransaction, column};
+use super::{Failure, Outcome, Stop, WriteTransaction, column, send};
 use crate::sqlite::free;
 
 /// A number behind a name has at most so many digits.
@@ -80,7 +80,8 @@ impl WriteTransaction<'_> {
         }
         let color = self.add(team, &name, member)?;
         if let (Some(letter), Some(lead)) = (&letter, self.lead(team.as_str())?) {
-            self.deliver(
+            send::deliver(
+                self,
                 to,
                 From {
                     agent: Some(lead),
@@ -94,7 +95,7 @@ impl WriteTransaction<'_> {
 
     /// Refuses to greet one whose inbox has no room. Who has none yet gets one.
     fn may_be_greeted(&self, to: &Recipient, letter: &Letter<'_>) -> Result<(), Stop> {
-        match self.must_have_room(to, 0, letter.bytes() as u64) {
+        match send::must_have_room(self, to, 0, letter.bytes() as u64) {
             Err(Stop::Refused(Refusal::NoSuchRecipient { .. })) => Ok(()),
             room => room,
         }
