@@ -100,7 +100,7 @@ impl WriteTransaction<'_> {
             } => self.join(team, name, member, greeting.as_ref()),
             Op::HandOver { team, to } => self.hand_over(team, to),
             Op::Leave { team, name } => self.leave(team, name),
-            Op::Request { id, to, kind, text } => self.request(*id, to, *kind, text),
+            Op::Request { id, to, kind, text } => request::request(self, *id, to, *kind, text),
             Op::Respond {
                 id,
                 request,
@@ -113,7 +113,7 @@ impl WriteTransaction<'_> {
                     approve: *approve,
                     text: text.clone(),
                 };
-                self.respond(*id, *kind, &response)
+                request::respond(self, *id, *kind, &response)
             }
             Op::WriteNote {
                 team,

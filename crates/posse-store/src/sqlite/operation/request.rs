@@ -14,257 +14,264 @@ struct Open {
     team: String,
 }
 
-impl WriteTransaction<'_> {
-    pub(super) fn request(
-        &mut self,
-        id: MailId,
-        to: &Address,
-        kind: RequestKind,
-        text: &str,
-    ) -> Outcome {
+pub(super) fn request(
+    tx: &mut WriteTransaction<'_>,
+    id: MailId,
+    to: &Address,
+    kind: RequestKind,
+    text: &str,
+) -> Outcome {
+    let body = column::json(&Request {
+        request_id: id,
+        text: text.to_owned(),
+    })?;
+    let letter = Letter {
+        id,
+        kind: kind.asking(),
+        summary: kind.asked(),
+        body: &body,
+        always: false,
+    };
+    letter.must_fit()?;
+    let mut recipient = send::recipient(tx, to)?;
+    send::must_be_there(tx, &recipient)?;
+    let team = about(tx, &recipient, to, kind)?;
+    if kind == RequestKind::Plan && tx.actor == Some(recipient.agent) {
+        // Who leads is asked by nobody what it would do but by who led first.
+        recipient = tx.first_member(&team)?.unwrap_or(recipient);
+    }
+    if tx.actor == Some(recipient.agent) {
+        return Err(Refusal::NotYours {
+            name: recipient.name,
+        }
+        .into());
+    }
+    if kind == RequestKind::Shutdown {
+        send::must_be_above(tx, &recipient)?;
+        if let Some(asked) = asked_already(tx, &recipient)? {
+            return Ok(asked);
+        }
+    } else if tx.actor.is_none() {
+        // A person has no plans to be approved.
+        return Err(Refusal::NotYours {
+            name: recipient.name,
+        }
+        .into());
+    }
+    let name = send::sender_name(tx, Some(team.as_str()))?;
+    let from = From {
+        agent: tx.actor,
+        name: &name,
+    };
+    let asked = recipient.agent;
+    let receipt = send::deliver(tx, recipient, from, &letter)?;
+    let sql =
+        "INSERT OR REPLACE INTO request (realm, id, team, kind, asker, asker_name, asked, number,
+                   asked_ms, text)
+               VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)";
+    tx.connection.prepare_cached(sql)?.execute(params![
+        tx.realm_key(),
+        id.uuid().as_bytes(),
+        team,
+        kind.as_str(),
+        tx.actor.map(|agent| agent.uuid().into_bytes()),
+        name,
+        asked.uuid().as_bytes(),
+        column::bits(receipt.number),
+        tx.at_ms,
+        text,
+    ])?;
+    Ok(Done::Requested {
+        request: id,
+        receipt,
+    })
+}
+
+/// The team that a request is about: a member of it is asked to end, or its lead for approval.
+fn about(
+    tx: &WriteTransaction<'_>,
+    to: &Recipient,
+    address: &Address,
+    kind: RequestKind,
+) -> Result<String, Stop> {
+    let is_lead = |team: &str| Ok::<_, Failure>(tx.lead(team)? == Some(to.agent));
+    if let Address::Member { team, name } = address {
+        return match (is_lead(team.as_str())?, kind) {
+            (true, RequestKind::Plan) | (false, RequestKind::Shutdown) => Ok(team.to_string()),
+            (true, RequestKind::Shutdown) => Err(Refusal::IsLead { name: name.clone() }.into()),
+            (false, RequestKind::Plan) => Err(Refusal::NotLead { team: team.clone() }.into()),
+        };
+    }
+    let sql = "SELECT DISTINCT team FROM member INDEXED BY member_agent
+               WHERE realm = ?1 AND agent = ?2 ORDER BY team";
+    let mut statement = tx.connection.prepare_cached(sql)?;
+    let mut rows = statement.query(params![tx.realm_key(), to.agent.uuid().as_bytes()])?;
+    while let Some(row) = rows.next()? {
+        let team: String = row.get(0)?;
+        if is_lead(&team)? == (kind == RequestKind::Plan) {
+            return Ok(team);
+        }
+    }
+    Err(Refusal::NotYours {
+        name: to.name.clone(),
+    }
+    .into())
+}
+
+/// Whether one is asked to end already.
+fn asked_already(tx: &WriteTransaction<'_>, to: &Recipient) -> Result<Option<Done>, Failure> {
+    let sql = "SELECT id, number FROM request INDEXED BY request_asked
+               WHERE realm = ?1 AND asked = ?2 AND kind = ?3 LIMIT 1";
+    let mut statement = tx.connection.prepare_cached(sql)?;
+    let key = params![
+        tx.realm_key(),
+        to.agent.uuid().into_bytes(),
+        RequestKind::Shutdown.as_str()
+    ];
+    let found = statement
+        .query_row(key, |row| Ok((column::id(row, 0)?, row.get(1)?)))
+        .optional()?;
+    let Some((request, number)) = found else {
+        return Ok(None);
+    };
+    let held = tx.host(to.agent)?.is_some();
+    let receipt = Receipt {
+        to: to.agent,
+        name: to.name.clone(),
+        kind: MailKind::ShutdownRequest,
+        number: column::from_bits(number),
+        held,
+    };
+    Ok(Some(Done::Requested {
+        request: request.into(),
+        receipt,
+    }))
+}
+
+pub(super) fn respond(
+    tx: &mut WriteTransaction<'_>,
+    id: MailId,
+    kind: RequestKind,
+    response: &Response,
+) -> Outcome {
+    let request = response.request_id;
+    let body = column::json(response)?;
+    let summary = kind.answered(response.approve);
+    let letter = Letter {
+        id,
+        kind: kind.answering(),
+        summary,
+        body: &body,
+        always: false,
+    };
+    letter.must_fit()?;
+    let open = open(tx, request, kind)?;
+    // A person may answer in place of a lead, but whether a teammate is ready to end only that one knows.
+    let person = kind == RequestKind::Plan;
+    let mine = |me, open: &Open| me == open.asked && open.asker != Some(me);
+    let open = open.filter(|open| tx.actor.map_or(person, |me| mine(me, open)));
+    let Open { asker, asked, team } = open.ok_or(Refusal::NotOpen { request })?;
+    let asker = match asker {
+        Some(asker) => Some(asker),
+        // A person has no inbox; who leads must know as well.
+        None => tx.lead(&team)?,
+    };
+    let agent = asker.ok_or(Refusal::NotOpen { request })?;
+    let name = match tx.name_in(&team, agent)? {
+        Some(name) => name,
+        None => send::known_as(tx, agent)?,
+    };
+    let sender = send::sender_name(tx, Some(&team))?;
+    let from = From {
+        agent: tx.actor,
+        name: &sender,
+    };
+    let receipt = send::deliver(tx, Recipient { agent, name }, from, &letter)?;
+    let sql = "DELETE FROM request WHERE realm = ?1 AND id = ?2";
+    tx.connection
+        .prepare_cached(sql)?
+        .execute([tx.realm_key(), request.uuid().into_bytes()])?;
+    if kind == RequestKind::Shutdown && response.approve {
+        resign(tx, &team, asked)?;
+    }
+    Ok(Done::Responded(receipt))
+}
+
+/// One that agreed to end belongs to the team no more.
+fn resign(tx: &mut WriteTransaction<'_>, team: &str, agent: AgentId) -> Result<(), Stop> {
+    let name = tx
+        .name_in(team, agent)?
+        .and_then(|name| name.parse::<Name>().ok());
+    if let (Ok(team), Some(name)) = (team.parse::<Name>(), name) {
+        tx.leave(&team, &name)?;
+    }
+    Ok(())
+}
+
+fn open(
+    tx: &WriteTransaction<'_>,
+    request: MailId,
+    kind: RequestKind,
+) -> Result<Option<Open>, Failure> {
+    let sql = "SELECT asker, asked, team FROM request WHERE realm = ?1 AND id = ?2 AND kind = ?3";
+    let mut statement = tx.connection.prepare_cached(sql)?;
+    let key = params![tx.realm_key(), request.uuid().into_bytes(), kind.as_str()];
+    let found = statement.query_row(key, |row| {
+        let asker = column::maybe_id(row, 0)?.map(AgentId::from);
+        Ok(Open {
+            asker,
+            asked: column::id(row, 1)?.into(),
+            team: row.get(2)?,
+        })
+    });
+    Ok(found.optional()?)
+}
+
+/// Has plans that wait for the approval of one wait for that of another, but for the other's own.
+pub(super) fn pass_on(
+    tx: &mut WriteTransaction<'_>,
+    team: &Name,
+    from: AgentId,
+    to: &Recipient,
+) -> Result<(), Stop> {
+    let sql = "SELECT id, asker, asker_name, text FROM request INDEXED BY request_asked
+               WHERE realm = ?1 AND asked = ?2 AND team = ?3 AND kind = ?4 ORDER BY asked_ms, id";
+    let key = params![
+        tx.realm_key(),
+        from.uuid().into_bytes(),
+        team.as_str(),
+        RequestKind::Plan.as_str()
+    ];
+    type Plan = (MailId, Option<AgentId>, String, String);
+    let plans: Vec<Plan> = tx
+        .connection
+        .prepare_cached(sql)?
+        .query_map(key, |row| {
+            let asker = column::maybe_id(row, 1)?.map(AgentId::from);
+            Ok((column::id(row, 0)?.into(), asker, row.get(2)?, row.get(3)?))
+        })?
+        .collect::<Result<_, _>>()?;
+    for (id, agent, name, text) in plans
+        .into_iter()
+        .filter(|(_, asker, ..)| *asker != Some(to.agent))
+    {
         let body = column::json(&Request {
             request_id: id,
-            text: text.to_owned(),
+            text,
         })?;
+        let kind = RequestKind::Plan;
         let letter = Letter {
             id,
             kind: kind.asking(),
             summary: kind.asked(),
             body: &body,
-            always: false,
+            always: true,
         };
-        letter.must_fit()?;
-        let mut recipient = send::recipient(self, to)?;
-        send::must_be_there(self, &recipient)?;
-        let team = self.about(&recipient, to, kind)?;
-        if kind == RequestKind::Plan && self.actor == Some(recipient.agent) {
-            // Who leads is asked by nobody what it would do but by who led first.
-            recipient = self.first_member(&team)?.unwrap_or(recipient);
-        }
-        if self.actor == Some(recipient.agent) {
-            return Err(Refusal::NotYours {
-                name: recipient.name,
-            }
-            .into());
-        }
-        if kind == RequestKind::Shutdown {
-            send::must_be_above(self, &recipient)?;
-            if let Some(asked) = self.asked_already(&recipient)? {
-                return Ok(asked);
-            }
-        } else if self.actor.is_none() {
-            // A person has no plans to be approved.
-            return Err(Refusal::NotYours {
-                name: recipient.name,
-            }
-            .into());
-        }
-        let name = send::sender_name(self, Some(team.as_str()))?;
-        let from = From {
-            agent: self.actor,
-            name: &name,
-        };
-        let asked = recipient.agent;
-        let receipt = send::deliver(self, recipient, from, &letter)?;
-        let sql = "INSERT OR REPLACE INTO request (realm, id, team, kind, asker, asker_name, asked, number,
-                       asked_ms, text)
-                   VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)";
-        self.connection.prepare_cached(sql)?.execute(params![
-            self.realm_key(),
-            id.uuid().as_bytes(),
-            team,
-            kind.as_str(),
-            self.actor.map(|agent| agent.uuid().into_bytes()),
-            name,
-            asked.uuid().as_bytes(),
-            column::bits(receipt.number),
-            self.at_ms,
-            text,
-        ])?;
-        Ok(Done::Requested {
-            request: id,
-            receipt,
-        })
+        let receipt = send::deliver(tx, to.clone(), From { agent, name: &name }, &letter)?;
+        let sql = "UPDATE request SET asked = ?3, number = ?4 WHERE realm = ?1 AND id = ?2";
+        let (id, number) = (id.uuid().into_bytes(), column::bits(receipt.number));
+        let key = params![tx.realm_key(), id, to.agent.uuid().into_bytes(), number];
+        tx.connection.prepare_cached(sql)?.execute(key)?;
     }
-
-    /// The team that a request is about: a member of it is asked to end, or its lead for approval.
-    fn about(&self, to: &Recipient, address: &Address, kind: RequestKind) -> Result<String, Stop> {
-        let is_lead = |team: &str| Ok::<_, Failure>(self.lead(team)? == Some(to.agent));
-        if let Address::Member { team, name } = address {
-            return match (is_lead(team.as_str())?, kind) {
-                (true, RequestKind::Plan) | (false, RequestKind::Shutdown) => Ok(team.to_string()),
-                (true, RequestKind::Shutdown) => Err(Refusal::IsLead { name: name.clone() }.into()),
-                (false, RequestKind::Plan) => Err(Refusal::NotLead { team: team.clone() }.into()),
-            };
-        }
-        let sql = "SELECT DISTINCT team FROM member INDEXED BY member_agent
-                   WHERE realm = ?1 AND agent = ?2 ORDER BY team";
-        let mut statement = self.connection.prepare_cached(sql)?;
-        let mut rows = statement.query(params![self.realm_key(), to.agent.uuid().as_bytes()])?;
-        while let Some(row) = rows.next()? {
-            let team: String = row.get(0)?;
-            if is_lead(&team)? == (kind == RequestKind::Plan) {
-                return Ok(team);
-            }
-        }
-        Err(Refusal::NotYours {
-            name: to.name.clone(),
-        }
-        .into())
-    }
-
-    /// Whether one is asked to end already.
-    fn asked_already(&self, to: &Recipient) -> Result<Option<Done>, Failure> {
-        let sql = "SELECT id, number FROM request INDEXED BY request_asked
-                   WHERE realm = ?1 AND asked = ?2 AND kind = ?3 LIMIT 1";
-        let mut statement = self.connection.prepare_cached(sql)?;
-        let key = params![
-            self.realm_key(),
-            to.agent.uuid().into_bytes(),
-            RequestKind::Shutdown.as_str()
-        ];
-        let found = statement
-            .query_row(key, |row| Ok((column::id(row, 0)?, row.get(1)?)))
-            .optional()?;
-        let Some((request, number)) = found else {
-            return Ok(None);
-        };
-        let held = self.host(to.agent)?.is_some();
-        let receipt = Receipt {
-            to: to.agent,
-            name: to.name.clone(),
-            kind: MailKind::ShutdownRequest,
-            number: column::from_bits(number),
-            held,
-        };
-        Ok(Some(Done::Requested {
-            request: request.into(),
-            receipt,
-        }))
-    }
-
-    pub(super) fn respond(
-        &mut self,
-        id: MailId,
-        kind: RequestKind,
-        response: &Response,
-    ) -> Outcome {
-        let request = response.request_id;
-        let body = column::json(response)?;
-        let summary = kind.answered(response.approve);
-        let letter = Letter {
-            id,
-            kind: kind.answering(),
-            summary,
-            body: &body,
-            always: false,
-        };
-        letter.must_fit()?;
-        let open = self.open(request, kind)?;
-        // A person may answer in place of a lead, but whether a teammate is ready to end only that one knows.
-        let person = kind == RequestKind::Plan;
-        let mine = |me, open: &Open| me == open.asked && open.asker != Some(me);
-        let open = open.filter(|open| self.actor.map_or(person, |me| mine(me, open)));
-        let Open { asker, asked, team } = open.ok_or(Refusal::NotOpen { request })?;
-        let asker = match asker {
-            Some(asker) => Some(asker),
-            // A person has no inbox; who leads must know as well.
-            None => self.lead(&team)?,
-        };
-        let agent = asker.ok_or(Refusal::NotOpen { request })?;
-        let name = match self.name_in(&team, agent)? {
-            Some(name) => name,
-            None => send::known_as(self, agent)?,
-        };
-        let sender = send::sender_name(self, Some(&team))?;
-        let from = From {
-            agent: self.actor,
-            name: &sender,
-        };
-        let receipt = send::deliver(self, Recipient { agent, name }, from, &letter)?;
-        let sql = "DELETE FROM request WHERE realm = ?1 AND id = ?2";
-        self.connection
-            .prepare_cached(sql)?
-            .execute([self.realm_key(), request.uuid().into_bytes()])?;
-        if kind == RequestKind::Shutdown && response.approve {
-            self.resign(&team, asked)?;
-        }
-        Ok(Done::Responded(receipt))
-    }
-
-    /// One that agreed to end belongs to the team no more.
-    fn resign(&mut self, team: &str, agent: AgentId) -> Result<(), Stop> {
-        let name = self
-            .name_in(team, agent)?
-            .and_then(|name| name.parse::<Name>().ok());
-        if let (Ok(team), Some(name)) = (team.parse::<Name>(), name) {
-            self.leave(&team, &name)?;
-        }
-        Ok(())
-    }
-
-    fn open(&self, request: MailId, kind: RequestKind) -> Result<Option<Open>, Failure> {
-        let sql =
-            "SELECT asker, asked, team FROM request WHERE realm = ?1 AND id = ?2 AND kind = ?3";
-        let mut statement = self.connection.prepare_cached(sql)?;
-        let key = params![self.realm_key(), request.uuid().into_bytes(), kind.as_str()];
-        let found = statement.query_row(key, |row| {
-            let asker = column::maybe_id(row, 0)?.map(AgentId::from);
-            Ok(Open {
-                asker,
-                asked: column::id(row, 1)?.into(),
-                team: row.get(2)?,
-            })
-        });
-        Ok(found.optional()?)
-    }
-
-    /// Has plans that wait for the approval of one wait for that of another, but for the other's own.
-    pub(super) fn pass_on(
-        &mut self,
-        team: &Name,
-        from: AgentId,
-        to: &Recipient,
-    ) -> Result<(), Stop> {
-        let sql = "SELECT id, asker, asker_name, text FROM request INDEXED BY request_asked
-                   WHERE realm = ?1 AND asked = ?2 AND team = ?3 AND kind = ?4 ORDER BY asked_ms, id";
-        let key = params![
-            self.realm_key(),
-            from.uuid().into_bytes(),
-            team.as_str(),
-            RequestKind::Plan.as_str()
-        ];
-        type Plan = (MailId, Option<AgentId>, String, String);
-        let plans: Vec<Plan> = self
-            .connection
-            .prepare_cached(sql)?
-            .query_map(key, |row| {
-                let asker = column::maybe_id(row, 1)?.map(AgentId::from);
-                Ok((column::id(row, 0)?.into(), asker, row.get(2)?, row.get(3)?))
-            })?
-            .collect::<Result<_, _>>()?;
-        for (id, agent, name, text) in plans
-            .into_iter()
-            .filter(|(_, asker, ..)| *asker != Some(to.agent))
-        {
-            let body = column::json(&Request {
-                request_id: id,
-                text,
-            })?;
-            let kind = RequestKind::Plan;
-            let letter = Letter {
-                id,
-                kind: kind.asking(),
-                summary: kind.asked(),
-                body: &body,
-                always: true,
-            };
-            let receipt = send::deliver(self, to.clone(), From { agent, name: &name }, &letter)?;
-            let sql = "UPDATE request SET asked = ?3, number = ?4 WHERE realm = ?1 AND id = ?2";
-            let (id, number) = (id.uuid().into_bytes(), column::bits(receipt.number));
-            let key = params![self.realm_key(), id, to.agent.uuid().into_bytes(), number];
-            self.connection.prepare_cached(sql)?.execute(key)?;
-        }
-        Ok(())
-    }
+    Ok(())
 }

@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use uuid::Uuid;
 
 use super::send::{From, Letter, Recipient};
-use super::{Failure, Outcome, Stop, WriteTransaction, column, send};
+use super::{Failure, Outcome, Stop, WriteTransaction, column, request, send};
 use crate::sqlite::free;
 
 /// A number behind a name has at most so many digits.
@@ -202,7 +202,7 @@ impl WriteTransaction<'_> {
         let sql = "DELETE FROM request WHERE realm = ?1 AND asked = ?2 AND team = ?3 AND kind = ?4";
         let key = params![realm, next, team.as_str(), RequestKind::Shutdown.as_str()];
         self.connection.prepare_cached(sql)?.execute(key)?;
-        self.pass_on(team, from, to)
+        request::pass_on(self, team, from, to)
     }
 
     /// The member that has been there longest: the one who led first, if it still is there.
