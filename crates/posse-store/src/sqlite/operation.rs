@@ -30,6 +30,7 @@ pub(super) use claim::DOES;
 pub(super) use import::import;
 #[cfg(test)]
 pub(super) use team::HIGHEST;
+pub(super) use team::stop_leading;
 pub(super) use transaction::WriteTransaction;
 
 /// What the person is called.
@@ -43,7 +44,7 @@ pub(super) fn order(
     news: &mut News,
 ) -> Result<Vec<OpResult>, Failure> {
     let (realm, at_ms) = (order.realm, order.at_ms);
-    let mut acting = WriteTransaction {
+    let mut transaction = WriteTransaction {
         place,
         connection,
         realm,
@@ -51,7 +52,11 @@ pub(super) fn order(
         at_ms,
         news,
     };
-    order.ops.iter().map(|op| acting.perform(op)).collect()
+    order
+        .ops
+        .iter()
+        .map(|op| perform(&mut transaction, op))
+        .collect()
 }
 
 /// Why an operation stops.
@@ -60,98 +65,96 @@ enum Stop {
     Failed(Failure),
 }
 
-impl WriteTransaction<'_> {
-    /// Does one thing, or says why not.
-    pub(super) fn perform(&mut self, op: &Op) -> Result<OpResult, Failure> {
-        let done = match op {
-            Op::Send {
-                id,
+/// Does one thing, or says why not.
+pub(super) fn perform(tx: &mut WriteTransaction<'_>, op: &Op) -> Result<OpResult, Failure> {
+    let done = match op {
+        Op::Send {
+            id,
+            to,
+            kind,
+            summary,
+            body,
+        } => {
+            let always = send::always_fits(*kind);
+            send::send(
+                tx,
                 to,
-                kind,
-                summary,
-                body,
-            } => {
-                let always = send::always_fits(*kind);
-                send::send(
-                    self,
-                    to,
-                    &send::Letter {
-                        id: *id,
-                        kind: *kind,
-                        summary,
-                        body,
-                        always,
-                    },
-                )
-            }
-            Op::Charge { agent, charge } => self.charge(*agent, charge),
-            Op::CreateTeam {
-                team,
-                description,
-                settings,
-                lead,
-            } => self.create_team(team, description, settings, lead),
-            Op::DeleteTeam { team } => self.delete_team(team),
-            Op::Join {
-                team,
-                name,
-                member,
-                greeting,
-            } => self.join(team, name, member, greeting.as_ref()),
-            Op::HandOver { team, to } => self.hand_over(team, to),
-            Op::Leave { team, name } => self.leave(team, name),
-            Op::Request { id, to, kind, text } => request::request(self, *id, to, *kind, text),
-            Op::Respond {
-                id,
-                request,
-                kind,
-                approve,
-                text,
-            } => {
-                let response = Response {
-                    request_id: *request,
-                    approve: *approve,
-                    text: text.clone(),
-                };
-                request::respond(self, *id, *kind, &response)
-            }
-            Op::WriteNote {
-                team,
-                name,
-                text,
-                expect,
-            } => note::write_note(self, team, name, text, *expect),
-            Op::CreateTask { team, task } => create::create_task(self, team.as_ref(), task),
-            Op::UpdateTask {
-                team,
-                id,
-                expect,
-                change,
-            } => change::update_task(self, team.as_ref(), *id, *expect, change),
-            Op::Claim { team, id } => claim::claim(self, team.as_ref(), *id),
-            Op::ClaimNext { team, takes } => claim::claim_next(self, team.as_ref(), takes),
-        };
-        match done {
-            Ok(done) => Ok(Ok(done)),
-            Err(Stop::Refused(refusal)) => Ok(Err(refusal)),
-            Err(Stop::Failed(failure)) => Err(failure),
+                &send::Letter {
+                    id: *id,
+                    kind: *kind,
+                    summary,
+                    body,
+                    always,
+                },
+            )
         }
+        Op::Charge { agent, charge } => book_charge(tx, *agent, charge),
+        Op::CreateTeam {
+            team,
+            description,
+            settings,
+            lead,
+        } => team::create_team(tx, team, description, settings, lead),
+        Op::DeleteTeam { team } => team::delete_team(tx, team),
+        Op::Join {
+            team,
+            name,
+            member,
+            greeting,
+        } => team::join(tx, team, name, member, greeting.as_ref()),
+        Op::HandOver { team, to } => team::hand_over(tx, team, to),
+        Op::Leave { team, name } => team::leave(tx, team, name),
+        Op::Request { id, to, kind, text } => request::request(tx, *id, to, *kind, text),
+        Op::Respond {
+            id,
+            request,
+            kind,
+            approve,
+            text,
+        } => {
+            let response = Response {
+                request_id: *request,
+                approve: *approve,
+                text: text.clone(),
+            };
+            request::respond(tx, *id, *kind, &response)
+        }
+        Op::WriteNote {
+            team,
+            name,
+            text,
+            expect,
+        } => note::write_note(tx, team, name, text, *expect),
+        Op::CreateTask { team, task } => create::create_task(tx, team.as_ref(), task),
+        Op::UpdateTask {
+            team,
+            id,
+            expect,
+            change,
+        } => change::update_task(tx, team.as_ref(), *id, *expect, change),
+        Op::Claim { team, id } => claim::claim(tx, team.as_ref(), *id),
+        Op::ClaimNext { team, takes } => claim::claim_next(tx, team.as_ref(), takes),
+    };
+    match done {
+        Ok(done) => Ok(Ok(done)),
+        Err(Stop::Refused(refusal)) => Ok(Err(refusal)),
+        Err(Stop::Failed(failure)) => Err(failure),
     }
+}
 
-    /// Books what a call took that was made about an agent. It is no sign that somebody uses the agent.
-    fn charge(&self, agent: AgentId, charge: &Charge) -> Outcome {
-        if self.path(agent)?.is_none() {
-            return Err(Stop::Refused(Refusal::NoSuchAgent { agent }));
-        }
-        charge::book(
-            self.connection,
-            &self.realm_key(),
-            agent.uuid().as_bytes(),
-            charge,
-            self.at_ms,
-        )?;
-        Ok(Done::Charged)
+/// Books what a call took that was made about an agent. It is no sign that somebody uses the agent.
+fn book_charge(tx: &WriteTransaction<'_>, agent: AgentId, charge: &Charge) -> Outcome {
+    if tx.path(agent)?.is_none() {
+        return Err(Stop::Refused(Refusal::NoSuchAgent { agent }));
     }
+    charge::book(
+        tx.connection,
+        &tx.realm_key(),
+        agent.uuid().as_bytes(),
+        charge,
+        tx.at_ms,
+    )?;
+    Ok(Done::Charged)
 }
 
 /// Refuses a text that is longer than what is kept of tasks and notes.

@@ -21,7 +21,7 @@ use uuid::Uuid;
 use super::error::Failure;
 use super::free;
 use super::news::News;
-use super::operation::WriteTransaction;
+use super::operation::{self, WriteTransaction};
 use super::place::Place;
 use super::{charge, column, content};
 
@@ -114,15 +114,15 @@ pub(super) fn write(
     {
         writing.close_requests()?;
         let (realm, actor, at_ms) = (step.realm, Some(step.agent), step.at_ms);
-        WriteTransaction {
+        let mut transaction = WriteTransaction {
             place,
             connection,
             realm,
             actor,
             at_ms,
             news,
-        }
-        .stop_leading(step.agent)?;
+        };
+        operation::stop_leading(&mut transaction, step.agent)?;
         free::tasks(connection, realm, step.agent, None, news)?;
         free::unassign(connection, realm, step.agent, None, news)?;
     }
@@ -274,7 +274,9 @@ impl Writing<'_> {
     ) -> Result<Committed, Failure> {
         let mut committed = Committed::default();
         for operation in &step.operations {
-            committed.results.push(transaction.perform(&operation.op)?);
+            committed
+                .results
+                .push(operation::perform(&mut transaction, &operation.op)?);
         }
         let mut calls: BTreeMap<CallKey, Vec<&OpResult>> = BTreeMap::new();
         for (operation, result) in step.operations.iter().zip(&committed.results) {

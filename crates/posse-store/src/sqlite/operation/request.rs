@@ -5,7 +5,7 @@ use posse_protocol::{AgentId, MailId, MailKind, Name, Request, RequestKind, Resp
 use rusqlite::{OptionalExtension, params};
 
 use super::send::{From, Letter, Recipient};
-use super::{Failure, Outcome, Stop, WriteTransaction, column, send};
+use super::{Failure, Outcome, Stop, WriteTransaction, column, send, team};
 
 /// A request that is open.
 struct Open {
@@ -38,7 +38,7 @@ pub(super) fn request(
     let team = about(tx, &recipient, to, kind)?;
     if kind == RequestKind::Plan && tx.actor == Some(recipient.agent) {
         // Who leads is asked by nobody what it would do but by who led first.
-        recipient = tx.first_member(&team)?.unwrap_or(recipient);
+        recipient = team::first_member(tx, &team)?.unwrap_or(recipient);
     }
     if tx.actor == Some(recipient.agent) {
         return Err(Refusal::NotYours {
@@ -203,7 +203,7 @@ fn resign(tx: &mut WriteTransaction<'_>, team: &str, agent: AgentId) -> Result<(
         .name_in(team, agent)?
         .and_then(|name| name.parse::<Name>().ok());
     if let (Ok(team), Some(name)) = (team.parse::<Name>(), name) {
-        tx.leave(&team, &name)?;
+        team::leave(tx, &team, &name)?;
     }
     Ok(())
 }
