@@ -7,6 +7,8 @@ mod change;
 mod claim;
 mod create;
 mod import;
+mod lead;
+mod name;
 mod note;
 mod request;
 mod send;
@@ -28,9 +30,9 @@ use super::{charge, column};
 #[cfg(test)]
 pub(super) use claim::DOES;
 pub(super) use import::import;
+pub(super) use lead::stop_leading;
 #[cfg(test)]
-pub(super) use team::HIGHEST;
-pub(super) use team::stop_leading;
+pub(super) use name::HIGHEST;
 pub(super) use transaction::WriteTransaction;
 
 /// What the person is called.
@@ -102,7 +104,7 @@ pub(super) fn perform(tx: &mut WriteTransaction<'_>, op: &Op) -> Result<OpResult
             member,
             greeting,
         } => team::join(tx, team, name, member, greeting.as_ref()),
-        Op::HandOver { team, to } => team::hand_over(tx, team, to),
+        Op::HandOver { team, to } => lead::hand_over(tx, team, to),
         Op::Leave { team, name } => team::leave(tx, team, name),
         Op::Request { id, to, kind, text } => request::request(tx, *id, to, *kind, text),
         Op::Respond {

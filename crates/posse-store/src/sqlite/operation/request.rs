@@ -5,7 +5,7 @@ use posse_protocol::{AgentId, MailId, MailKind, Name, Request, RequestKind, Resp
 use rusqlite::{OptionalExtension, params};
 
 use super::send::{From, Letter, Recipient};
-use super::{Failure, Outcome, Stop, WriteTransaction, column, send, team};
+use super::{Failure, Outcome, Stop, WriteTransaction, column, lead, send, team};
 
 /// A request that is open.
 struct Open {
@@ -38,7 +38,7 @@ pub(super) fn request(
     let team = about(tx, &recipient, to, kind)?;
     if kind == RequestKind::Plan && tx.actor == Some(recipient.agent) {
         // Who leads is asked by nobody what it would do but by who led first.
-        recipient = team::first_member(tx, &team)?.unwrap_or(recipient);
+        recipient = lead::first_member(tx, &team)?.unwrap_or(recipient);
     }
     if tx.actor == Some(recipient.agent) {
         return Err(Refusal::NotYours {
@@ -225,53 +225,4 @@ fn open(
         })
     });
     Ok(found.optional()?)
-}
-
-/// Has plans that wait for the approval of one wait for that of another, but for the other's own.
-pub(super) fn pass_on(
-    tx: &mut WriteTransaction<'_>,
-    team: &Name,
-    from: AgentId,
-    to: &Recipient,
-) -> Result<(), Stop> {
-    let sql = "SELECT id, asker, asker_name, text FROM request INDEXED BY request_asked
-               WHERE realm = ?1 AND asked = ?2 AND team = ?3 AND kind = ?4 ORDER BY asked_ms, id";
-    let key = params![
-        tx.realm_key(),
-        from.uuid().into_bytes(),
-        team.as_str(),
-        RequestKind::Plan.as_str()
-    ];
-    type Plan = (MailId, Option<AgentId>, String, String);
-    let plans: Vec<Plan> = tx
-        .connection
-        .prepare_cached(sql)?
-        .query_map(key, |row| {
-            let asker = column::maybe_id(row, 1)?.map(AgentId::from);
-            Ok((column::id(row, 0)?.into(), asker, row.get(2)?, row.get(3)?))
-        })?
-        .collect::<Result<_, _>>()?;
-    for (id, agent, name, text) in plans
-        .into_iter()
-        .filter(|(_, asker, ..)| *asker != Some(to.agent))
-    {
-        let body = column::json(&Request {
-            request_id: id,
-            text,
-        })?;
-        let kind = RequestKind::Plan;
-        let letter = Letter {
-            id,
-            kind: kind.asking(),
-            summary: kind.asked(),
-            body: &body,
-            always: true,
-        };
-        let receipt = send::deliver(tx, to.clone(), From { agent, name: &name }, &letter)?;
-        let sql = "UPDATE request SET asked = ?3, number = ?4 WHERE realm = ?1 AND id = ?2";
-        let (id, number) = (id.uuid().into_bytes(), column::bits(receipt.number));
-        let key = params![tx.realm_key(), id, to.agent.uuid().into_bytes(), number];
-        tx.connection.prepare_cached(sql)?.execute(key)?;
-    }
-    Ok(())
 }
