@@ -1,7 +1,7 @@
 //! Operations on mail, tasks and teams, in the open transaction.
 //!
-//! An operation looks first, and writes when nothing can refuse it any more: what is refused has changed
-//! nothing, and needs no savepoint.
+//! An operation checks everything before it writes: one that is refused has changed nothing, and
+//! needs no savepoint.
 
 mod change;
 mod claim;
@@ -35,10 +35,10 @@ pub(super) use lead::stop_leading;
 pub(super) use name::HIGHEST;
 pub(super) use transaction::WriteTransaction;
 
-/// What the person is called.
+/// The name of the person in mail and tasks.
 const USER: &str = "user";
 
-/// Does what a person asks for.
+/// Performs the operations that a person asked for. Returns their results.
 pub(super) fn order(
     place: &Place,
     connection: &Connection,
@@ -67,7 +67,7 @@ enum Stop {
     Failed(Failure),
 }
 
-/// Does one thing, or says why not.
+/// Performs one operation. Returns what it did, or why it was refused.
 pub(super) fn perform(tx: &mut WriteTransaction<'_>, op: &Op) -> Result<OpResult, Failure> {
     let done = match op {
         Op::Send {
@@ -144,7 +144,7 @@ pub(super) fn perform(tx: &mut WriteTransaction<'_>, op: &Op) -> Result<OpResult
     }
 }
 
-/// Books what a call took that was made about an agent. It is no sign that somebody uses the agent.
+/// Books the cost of a model call made about an agent. Does not count as use of the agent.
 fn book_charge(tx: &WriteTransaction<'_>, agent: AgentId, charge: &Charge) -> Outcome {
     if tx.path(agent)?.is_none() {
         return Err(Stop::Refused(Refusal::NoSuchAgent { agent }));
@@ -159,7 +159,7 @@ fn book_charge(tx: &WriteTransaction<'_>, agent: AgentId, charge: &Charge) -> Ou
     Ok(Done::Charged)
 }
 
-/// Refuses a text that is longer than what is kept of tasks and notes.
+/// Refuses a text that is longer than a task or a note may be.
 fn fits(bytes: usize) -> Result<(), Stop> {
     match bytes > TEXT_BYTES {
         true => Err(Stop::Refused(Refusal::TooLong {
@@ -170,7 +170,7 @@ fn fits(bytes: usize) -> Result<(), Stop> {
     }
 }
 
-/// Refuses a task whose text is too long, or whose metadata nest too deep.
+/// Refuses a task whose texts are too long, or whose metadata nest too deeply.
 fn fits_task<'a>(
     texts: impl IntoIterator<Item = Option<&'a str>>,
     metadata: &Map<String, Value>,

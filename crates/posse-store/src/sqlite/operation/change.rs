@@ -11,6 +11,7 @@ use super::{Failure, Outcome, Stop, USER, WriteTransaction, column, fits_task};
 use crate::sqlite::free;
 use crate::sqlite::list::{List, number};
 
+/// Changes a task. Returns its new version and the tasks that became claimable.
 pub(super) fn update_task(
     tx: &mut WriteTransaction<'_>,
     team: Option<&Name>,
@@ -50,7 +51,7 @@ pub(super) fn update_task(
     })
 }
 
-/// The task as it is to be, but for its version and time.
+/// Returns the task as it is to be, with its version and time unchanged.
 fn changed(
     tx: &WriteTransaction<'_>,
     list: &List<'_>,
@@ -105,7 +106,8 @@ fn changed(
     Ok(after)
 }
 
-/// Refuses an agent that has not seen the task's check pass, nor the one that it puts in its place.
+/// Refuses an agent that has not seen both checks pass: the task's, and the one it replaces that
+/// with.
 fn must_have_passed(
     tx: &WriteTransaction<'_>,
     versions: [&Task; 2],
@@ -123,7 +125,8 @@ fn must_have_passed(
     Ok(())
 }
 
-/// Refuses what could not be claimed: a task that waits, or whose owner is an agent not at work.
+/// Refuses a task that could not be claimed: it is blocked, or its owner is an agent that is not
+/// running.
 fn must_be_doable(tx: &WriteTransaction<'_>, task: &Task) -> Result<(), Stop> {
     if !task.waits_for.is_empty() {
         return Err(Refusal::Blocked {
@@ -145,8 +148,8 @@ fn must_be_doable(tx: &WriteTransaction<'_>, task: &Task) -> Result<(), Stop> {
     }
 }
 
-/// Who is called so: the person, a member of the team, or an agent by its path (of several the
-/// youngest).
+/// Returns the owner with this name: the person, a member of the team, or an agent by its path (the
+/// youngest of several).
 fn owner(tx: &WriteTransaction<'_>, list: &List<'_>, name: &str) -> Result<Owner, Stop> {
     if name == USER {
         return Ok(Owner {
@@ -165,7 +168,7 @@ fn owner(tx: &WriteTransaction<'_>, list: &List<'_>, name: &str) -> Result<Owner
     let agent = agent.ok_or_else(|| Refusal::NoSuchRecipient {
         to: name.to_owned(),
     })?;
-    // Whoever leads has a name of its own as well.
+    // The lead has a name of its own as well.
     let name = match name == Name::LEAD {
         true => tx
             .name_in(list.team, agent)?
@@ -178,7 +181,7 @@ fn owner(tx: &WriteTransaction<'_>, list: &List<'_>, name: &str) -> Result<Owner
     })
 }
 
-/// Refuses an agent that neither does the task nor leads the team.
+/// Refuses an agent that neither owns the task nor leads the team.
 fn must_be_in_charge(tx: &WriteTransaction<'_>, list: &List<'_>, task: &Task) -> Result<(), Stop> {
     let (Some(me), Some(owner)) = (tx.actor, &task.owner) else {
         return Ok(());
@@ -196,8 +199,8 @@ fn must_be_in_charge(tx: &WriteTransaction<'_>, list: &List<'_>, task: &Task) ->
     }
 }
 
-/// Refuses an agent that neither leads the team nor is the session's first, unless it adds a check to a task
-/// that nobody has begun.
+/// Refuses an agent that neither leads the team nor is the session's first agent, unless it adds a
+/// check to a task that has not been started.
 fn may_change_check(tx: &WriteTransaction<'_>, list: &List<'_>, task: &Task) -> Result<(), Stop> {
     let Some(me) = tx.actor else { return Ok(()) };
     if task.check.is_none() && task.status == TaskStatus::Pending {
@@ -276,11 +279,12 @@ fn rewrite(
     Ok(())
 }
 
-/// Whether somebody could begin it: its owner, or anybody if it has none.
+/// Returns true if the task can be started: by its owner, or by anyone if it has none.
 fn is_ready(task: &Task) -> bool {
     task.status == TaskStatus::Pending && task.waits_for.is_empty()
 }
 
+/// Returns true if anyone can claim the task.
 fn is_claimable(task: &Task) -> bool {
     is_ready(task) && task.owner.is_none()
 }
@@ -310,7 +314,7 @@ fn describe(task: &mut Task, change: &TaskChange) {
     }
 }
 
-/// Changes what a task waits for. What is named on both sides is not waited for.
+/// Changes the dependencies of a task. A task named both to add and to remove is removed.
 fn depend(list: &List<'_>, task: &mut Task, change: &TaskChange) -> Result<(), Stop> {
     let mut needs: BTreeSet<TaskId> = task.blocked_by.iter().copied().collect();
     let mut open: BTreeSet<TaskId> = task.waits_for.iter().copied().collect();
@@ -322,7 +326,7 @@ fn depend(list: &List<'_>, task: &mut Task, change: &TaskChange) -> Result<(), S
     }
     let mut seen = BTreeSet::new();
     for id in &change.block_on {
-        if let Some(mut through) = way(list, *id, task.id, &mut seen)? {
+        if let Some(mut through) = chain(list, *id, task.id, &mut seen)? {
             through.insert(0, task.id);
             return Err(Refusal::Cycle { through }.into());
         }
@@ -335,9 +339,9 @@ fn depend(list: &List<'_>, task: &mut Task, change: &TaskChange) -> Result<(), S
     Ok(())
 }
 
-/// The tasks from `from` on, each of which needs the next, up to the one that needs `to`. What was `seen`
-/// leads nowhere.
-fn way(
+/// Returns the chain of tasks that starts at `from` and ends with a task that needs `to`, if there
+/// is one. Tasks in `seen` are known not to lead there.
+fn chain(
     list: &List<'_>,
     from: TaskId,
     to: TaskId,
@@ -346,7 +350,7 @@ fn way(
     if from == to {
         return Ok(Some(Vec::new()));
     }
-    // On a stack of its own: a chain may be as long as the list.
+    // An explicit stack, since a chain may be as long as the list.
     let mut way = Vec::new();
     if seen.insert(from) {
         way.push((from, list.needs(from)?.into_iter()));
@@ -364,8 +368,8 @@ fn way(
     Ok(None)
 }
 
-/// Counts for those that wait for a task whether they still do; gives those that have become claimable, and
-/// whether somebody can begin one now.
+/// Updates the tasks that depend on this one. Returns those that became claimable, and true if any
+/// of them can be started.
 fn dependants(
     list: &List<'_>,
     before: &Task,

@@ -1,4 +1,5 @@
-//! Claims a task: of any number of claimers one gets it, because one writer at a time is in the file.
+//! Claims a task: exactly one of several claimers gets it, because the file has one writer at a
+//! time.
 
 use posse_port::store::{Done, Refusal};
 use posse_protocol::{Name, Owner, Takes, Task, TaskId, TaskStatus};
@@ -9,12 +10,13 @@ use super::{Failure, Outcome, WriteTransaction, column};
 use crate::sqlite::list::{List, Whose};
 use crate::sqlite::{batch, free};
 
-/// Whether an agent of a host does a task of a list.
+/// Finds a task of a list that an agent of a host is doing.
 pub(in crate::sqlite) const DOES: &str = "SELECT 1
     FROM agent INDEXED BY agent_host CROSS JOIN task INDEXED BY task_owner
     WHERE agent.host = ?1 AND agent.realm = ?2 AND task.realm = agent.realm AND owner_agent = agent.id
         AND status = 1 AND task.team = ?3";
 
+/// Claims one task for the actor. Returns the task.
 pub(super) fn claim(tx: &mut WriteTransaction<'_>, team: Option<&Name>, id: TaskId) -> Outcome {
     let list = tx.list(team)?;
     let me = tx.me(list.team)?;
@@ -48,6 +50,7 @@ pub(super) fn claim(tx: &mut WriteTransaction<'_>, team: Option<&Name>, id: Task
     }
 }
 
+/// Claims the next task that the actor may take. Returns the task.
 pub(super) fn claim_next(
     tx: &mut WriteTransaction<'_>,
     team: Option<&Name>,
@@ -73,7 +76,7 @@ pub(super) fn claim_next(
     grant(tx, &list, task, me)
 }
 
-/// Makes a task the claimer's.
+/// Makes the claimer the owner of a task. Returns the task.
 fn grant(tx: &WriteTransaction<'_>, list: &List<'_>, mut task: Task, me: Owner) -> Outcome {
     let sql = "UPDATE task SET status = 1, owner = ?4, owner_agent = ?5, lost_by = NULL,
                    version = version + 1, updated_ms = ?6
@@ -86,7 +89,7 @@ fn grant(tx: &WriteTransaction<'_>, list: &List<'_>, mut task: Task, me: Owner) 
     Ok(Done::Claimed(Box::new(task)))
 }
 
-/// The host of another agent that is doing the task.
+/// Returns the host of another agent that is doing the task.
 fn doer(tx: &WriteTransaction<'_>, task: &Task, me: &Owner) -> Result<Option<Uuid>, Failure> {
     let doing = task.status == TaskStatus::InProgress;
     let owner = task
@@ -99,8 +102,8 @@ fn doer(tx: &WriteTransaction<'_>, task: &Task, me: &Owner) -> Result<Option<Uui
     }
 }
 
-/// Sets free what hosts that are gone had of a list; says whether there was any. Hosts are few, and
-/// those that are gone are rare.
+/// Releases the tasks of a list that hosts which are gone had. Returns true if there were any.
+/// Asking every host is cheap: there are few, and one that is gone is rare.
 fn free_doers(tx: &mut WriteTransaction<'_>, list: &List<'_>) -> Result<bool, Failure> {
     let mut any = false;
     for host in batch::hosts(tx.connection)? {
@@ -113,7 +116,7 @@ fn free_doers(tx: &mut WriteTransaction<'_>, list: &List<'_>) -> Result<bool, Fa
     Ok(any)
 }
 
-/// Whether two are one: an agent by its id, a person by its name.
+/// Returns true if both are the same owner: agents are compared by id, people by name.
 fn same(a: &Owner, b: &Owner) -> bool {
     a.agent == b.agent && (a.agent.is_some() || a.name == b.name)
 }

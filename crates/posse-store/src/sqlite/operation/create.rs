@@ -1,4 +1,4 @@
-//! Makes a task.
+//! Creates a task.
 
 use std::collections::BTreeSet;
 
@@ -9,6 +9,7 @@ use rusqlite::params;
 use super::{Outcome, WriteTransaction, column, fits_task};
 use crate::sqlite::free;
 
+/// Creates a task. Returns its number.
 pub(super) fn create_task(
     tx: &mut WriteTransaction<'_>,
     team: Option<&Name>,

@@ -1,4 +1,5 @@
-//! Makes a team of an archive. What contradicts itself is refused before, or by the tables' own keys.
+//! Makes a team of an archive. What contradicts itself is refused before, or by the tables' own
+//! keys.
 
 use std::collections::BTreeSet;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -121,7 +122,8 @@ impl Importing<'_> {
         Ok(())
     }
 
-    /// Makes an inbox. One that is there already keeps what it has, and gets only what it never had.
+    /// Makes an inbox. One that is there already keeps what it has, and gets only what it never
+    /// had.
     fn inbox(&self, agent: AgentId, mail: &[Mail], news: &mut News) -> Result<(), Failure> {
         let id = agent.uuid().into_bytes();
         let sql = "INSERT OR IGNORE INTO inbox (realm, agent, last, waiting, bytes, host)

@@ -1,12 +1,13 @@
-//! Who leads a team, and what passes on with the lead.
+//! Who leads a team, and what passes to the next lead.
 
 use posse_port::store::{AgentState, Done, Refusal};
 use posse_protocol::{AgentId, MailId, MemberState, Name, Request, RequestKind};
 use rusqlite::{OptionalExtension, params};
 
-use super::send::{From, Letter, Recipient};
+use super::send::{Letter, LetterFrom, Recipient};
 use super::{Failure, Outcome, Stop, WriteTransaction, column, name, send};
 
+/// Makes another member the lead, on behalf of the lead or a person.
 pub(super) fn hand_over(tx: &mut WriteTransaction<'_>, team: &Name, to: &Name) -> Outcome {
     tx.must_exist(team)?;
     let lead = tx.lead(team.as_str())?;
@@ -38,6 +39,7 @@ pub(super) fn hand_over(tx: &mut WriteTransaction<'_>, team: &Name, to: &Name) -
     Ok(Done::HandedOver)
 }
 
+/// Returns true if an agent has shut down.
 fn has_ended(tx: &WriteTransaction<'_>, agent: AgentId) -> Result<bool, Failure> {
     let sql = "SELECT state FROM agent WHERE realm = ?1 AND id = ?2";
     let mut statement = tx.connection.prepare_cached(sql)?;
@@ -49,7 +51,7 @@ fn has_ended(tx: &WriteTransaction<'_>, agent: AgentId) -> Result<bool, Failure>
         == Some(MemberState::ShutDown))
 }
 
-/// Makes another the lead of a team that one has led.
+/// Makes `to` the lead of a team that `from` has led.
 fn make_lead(
     tx: &mut WriteTransaction<'_>,
     team: &Name,
@@ -62,14 +64,14 @@ fn make_lead(
         .prepare_cached(sql)?
         .execute(params![realm, team.as_str(), next])?;
     rename_lead(tx, team)?;
-    // Who leads cannot be asked to end.
+    // A lead cannot be asked to shut down.
     let sql = "DELETE FROM request WHERE realm = ?1 AND asked = ?2 AND team = ?3 AND kind = ?4";
     let key = params![realm, next, team.as_str(), RequestKind::Shutdown.as_str()];
     tx.connection.prepare_cached(sql)?.execute(key)?;
     pass_on(tx, team, from, to)
 }
 
-/// The member that has been there longest: the one who led first, if it still is there.
+/// Returns the member that joined first: the team's first lead, if that is still a member.
 pub(super) fn first_member(
     tx: &WriteTransaction<'_>,
     team: &str,
@@ -85,7 +87,8 @@ pub(super) fn first_member(
     Ok(found.optional()?)
 }
 
-/// Has the first member lead a team that one has led; says whether that is another.
+/// Makes the first member the lead of a team that `from` has led. Returns false if `from` is the
+/// first member.
 pub(super) fn fall_back(
     tx: &mut WriteTransaction<'_>,
     team: &Name,
@@ -97,7 +100,7 @@ pub(super) fn fall_back(
     }
 }
 
-/// Has the first members lead the teams that one led who has ended.
+/// Gives up the lead of every team that an agent leads: their first members take over.
 pub(in crate::sqlite) fn stop_leading(
     tx: &mut WriteTransaction<'_>,
     agent: AgentId,
@@ -112,7 +115,7 @@ pub(in crate::sqlite) fn stop_leading(
         .collect::<Result<_, _>>()?;
     for team in teams {
         match fall_back(tx, &team, agent) {
-            // Nothing of it can be refused: members have inboxes, and such mail always fits.
+            // A refusal is impossible: members have inboxes, and such mail always fits.
             Ok(_) | Err(Stop::Refused(_)) => {}
             Err(Stop::Failed(failure)) => return Err(failure),
         }
@@ -120,7 +123,7 @@ pub(in crate::sqlite) fn stop_leading(
     Ok(())
 }
 
-/// Gives the member that is called after what it was a name of its own, in the tasks that it has as well.
+/// Gives the former lead a name of its own, in the tasks that it owns as well.
 fn rename_lead(tx: &WriteTransaction<'_>, team: &Name) -> Result<(), Failure> {
     let realm = tx.realm_key();
     let name = name::free_name(tx, team, &Name::main())?;
@@ -147,7 +150,7 @@ fn rename_lead(tx: &WriteTransaction<'_>, team: &Name) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Has plans that wait for the approval of one wait for that of another, but for the other's own.
+/// Sends the plans that await the approval of `from` to `to`, except the plans of `to` itself.
 fn pass_on(
     tx: &mut WriteTransaction<'_>,
     team: &Name,
@@ -187,7 +190,7 @@ fn pass_on(
             body: &body,
             always: true,
         };
-        let receipt = send::deliver(tx, to.clone(), From { agent, name: &name }, &letter)?;
+        let receipt = send::deliver(tx, to.clone(), LetterFrom { agent, name: &name }, &letter)?;
         let sql = "UPDATE request SET asked = ?3, number = ?4 WHERE realm = ?1 AND id = ?2";
         let (id, number) = (id.uuid().into_bytes(), column::bits(receipt.number));
         let key = params![tx.realm_key(), id, to.agent.uuid().into_bytes(), number];

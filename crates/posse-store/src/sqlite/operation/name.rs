@@ -1,4 +1,4 @@
-//! Names in a team: none is given twice.
+//! Names in a team: no name is given twice.
 
 use std::collections::BTreeSet;
 
@@ -7,17 +7,17 @@ use rusqlite::{OptionalExtension, params};
 
 use super::{Failure, WriteTransaction};
 
-/// A number behind a name has at most so many digits.
+/// The most digits that a number behind a name has.
 const DIGITS: u32 = 9;
 
-/// The name with the highest number behind some words.
+/// Finds the name with the highest number behind a stem.
 pub(in crate::sqlite) const HIGHEST: &str = "SELECT name FROM used_name INDEXED BY used_name_number
     WHERE realm = ?1 AND team = ?2 AND rtrim(name, '0123456789') = ?3
         AND length(name) > length(?3) AND length(name) <= length(?3) + ?4 AND substr(name, length(?3) + 1, 1) <> '0'
     ORDER BY length(name) DESC, name DESC LIMIT 1";
 
-/// A name as it was wished, or with the number after the highest that it has in the team, or the first after
-/// that which makes it free.
+/// Returns the name that was asked for, or that name with the first free number after the highest
+/// it has in the team.
 pub(super) fn free_name(
     tx: &WriteTransaction<'_>,
     team: &Name,
@@ -35,7 +35,8 @@ pub(super) fn free_name(
     Ok(name)
 }
 
-/// Whether nobody of the team has or had a name, nor an agent of the realm is registered under it.
+/// Returns true if no member has or had this name, and no agent of the realm is registered under
+/// it.
 fn is_free(tx: &WriteTransaction<'_>, team: &Name, name: &Name) -> Result<bool, Failure> {
     let sql = "SELECT 1 FROM used_name WHERE realm = ?1 AND team = ?2 AND name = ?3
                UNION ALL SELECT 1 FROM agent WHERE realm = ?1 AND name = ?3";
@@ -44,9 +45,10 @@ fn is_free(tx: &WriteTransaction<'_>, team: &Name, name: &Name) -> Result<bool, 
     Ok(!name.is_reserved() && !statement.exists(key)?)
 }
 
-/// The highest number that a name has in the team; 1 if it has none.
+/// Returns the highest number that a name has in the team; 1 if it has none.
 fn highest(tx: &WriteTransaction<'_>, team: &Name, wished: &Name) -> Result<u32, Failure> {
-    // A long name is shortened for its number, by as much as that has digits.
+    // A long name is cut by as many characters as its number has digits, so each count has its own
+    // stem.
     let stems: BTreeSet<String> = (0..DIGITS)
         .map(|zeros| wished.numbered(10_u32.pow(zeros)).to_string())
         .map(|name| {
@@ -68,7 +70,7 @@ fn highest(tx: &WriteTransaction<'_>, team: &Name, wished: &Name) -> Result<u32,
     Ok(highest)
 }
 
-/// Notes that a name is not to be given again.
+/// Records a name, so that it is not given again.
 pub(super) fn use_up(tx: &WriteTransaction<'_>, team: &Name, name: &Name) -> Result<(), Failure> {
     let sql = "INSERT OR IGNORE INTO used_name (realm, team, name) VALUES (?1, ?2, ?3)";
     let mut statement = tx.connection.prepare_cached(sql)?;

@@ -6,6 +6,7 @@ use rusqlite::{OptionalExtension, params};
 
 use super::{Outcome, WriteTransaction, column, fits};
 
+/// Writes a note. Returns its new version.
 pub(super) fn write_note(
     tx: &mut WriteTransaction<'_>,
     team: &Name,

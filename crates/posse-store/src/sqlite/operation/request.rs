@@ -1,19 +1,20 @@
-//! Requests for a yes or no: asked by mail, open until they are answered by mail.
+//! Requests for approval: sent by mail, and open until they are answered by mail.
 
 use posse_port::store::{Address, Done, Receipt, Refusal};
 use posse_protocol::{AgentId, MailId, MailKind, Name, Request, RequestKind, Response};
 use rusqlite::{OptionalExtension, params};
 
-use super::send::{From, Letter, Recipient};
+use super::send::{Letter, LetterFrom, Recipient};
 use super::{Failure, Outcome, Stop, WriteTransaction, column, lead, send, team};
 
 /// A request that is open.
-struct Open {
+struct OpenRequest {
     asker: Option<AgentId>,
     asked: AgentId,
     team: String,
 }
 
+/// Asks a member to shut down, or a lead to approve a plan. Returns the receipt of the mail.
 pub(super) fn request(
     tx: &mut WriteTransaction<'_>,
     id: MailId,
@@ -37,7 +38,7 @@ pub(super) fn request(
     send::must_be_there(tx, &recipient)?;
     let team = about(tx, &recipient, to, kind)?;
     if kind == RequestKind::Plan && tx.actor == Some(recipient.agent) {
-        // Who leads is asked by nobody what it would do but by who led first.
+        // Only the team's first lead can approve a plan of the lead.
         recipient = lead::first_member(tx, &team)?.unwrap_or(recipient);
     }
     if tx.actor == Some(recipient.agent) {
@@ -52,14 +53,14 @@ pub(super) fn request(
             return Ok(asked);
         }
     } else if tx.actor.is_none() {
-        // A person has no plans to be approved.
+        // A person does not ask for approval of a plan.
         return Err(Refusal::NotYours {
             name: recipient.name,
         }
         .into());
     }
     let name = send::sender_name(tx, Some(team.as_str()))?;
-    let from = From {
+    let from = LetterFrom {
         agent: tx.actor,
         name: &name,
     };
@@ -87,7 +88,8 @@ pub(super) fn request(
     })
 }
 
-/// The team that a request is about: a member of it is asked to end, or its lead for approval.
+/// Returns the team that a request is about: the team of a member that is asked to shut down, or of
+/// the lead that is asked for approval.
 fn about(
     tx: &WriteTransaction<'_>,
     to: &Recipient,
@@ -118,7 +120,7 @@ fn about(
     .into())
 }
 
-/// Whether one is asked to end already.
+/// Returns the open request to shut down that the recipient has, if any.
 fn asked_already(tx: &WriteTransaction<'_>, to: &Recipient) -> Result<Option<Done>, Failure> {
     let sql = "SELECT id, number FROM request INDEXED BY request_asked
                WHERE realm = ?1 AND asked = ?2 AND kind = ?3 LIMIT 1";
@@ -148,6 +150,7 @@ fn asked_already(tx: &WriteTransaction<'_>, to: &Recipient) -> Result<Option<Don
     }))
 }
 
+/// Answers an open request. Returns the receipt of the answer.
 pub(super) fn respond(
     tx: &mut WriteTransaction<'_>,
     id: MailId,
@@ -166,14 +169,15 @@ pub(super) fn respond(
     };
     letter.must_fit()?;
     let open = open(tx, request, kind)?;
-    // A person may answer in place of a lead, but whether a teammate is ready to end only that one knows.
+    // A person may answer in place of a lead, but only a teammate knows whether it is ready to shut
+    // down.
     let person = kind == RequestKind::Plan;
-    let mine = |me, open: &Open| me == open.asked && open.asker != Some(me);
+    let mine = |me, open: &OpenRequest| me == open.asked && open.asker != Some(me);
     let open = open.filter(|open| tx.actor.map_or(person, |me| mine(me, open)));
-    let Open { asker, asked, team } = open.ok_or(Refusal::NotOpen { request })?;
+    let OpenRequest { asker, asked, team } = open.ok_or(Refusal::NotOpen { request })?;
     let asker = match asker {
         Some(asker) => Some(asker),
-        // A person has no inbox; who leads must know as well.
+        // A person has no inbox; the lead gets the answer instead.
         None => tx.lead(&team)?,
     };
     let agent = asker.ok_or(Refusal::NotOpen { request })?;
@@ -182,7 +186,7 @@ pub(super) fn respond(
         None => send::known_as(tx, agent)?,
     };
     let sender = send::sender_name(tx, Some(&team))?;
-    let from = From {
+    let from = LetterFrom {
         agent: tx.actor,
         name: &sender,
     };
@@ -197,7 +201,7 @@ pub(super) fn respond(
     Ok(Done::Responded(receipt))
 }
 
-/// One that agreed to end belongs to the team no more.
+/// Removes a member that agreed to shut down from its team.
 fn resign(tx: &mut WriteTransaction<'_>, team: &str, agent: AgentId) -> Result<(), Stop> {
     let name = tx
         .name_in(team, agent)?
@@ -208,17 +212,18 @@ fn resign(tx: &mut WriteTransaction<'_>, team: &str, agent: AgentId) -> Result<(
     Ok(())
 }
 
+/// Returns a request that is open.
 fn open(
     tx: &WriteTransaction<'_>,
     request: MailId,
     kind: RequestKind,
-) -> Result<Option<Open>, Failure> {
+) -> Result<Option<OpenRequest>, Failure> {
     let sql = "SELECT asker, asked, team FROM request WHERE realm = ?1 AND id = ?2 AND kind = ?3";
     let mut statement = tx.connection.prepare_cached(sql)?;
     let key = params![tx.realm_key(), request.uuid().into_bytes(), kind.as_str()];
     let found = statement.query_row(key, |row| {
         let asker = column::maybe_id(row, 0)?.map(AgentId::from);
-        Ok(Open {
+        Ok(OpenRequest {
             asker,
             asked: column::id(row, 1)?.into(),
             team: row.get(2)?,

@@ -7,22 +7,23 @@ use uuid::Uuid;
 
 use super::{Failure, Outcome, Stop, USER, WriteTransaction, column};
 
-/// What is sent.
+/// A message to be sent.
 pub(super) struct Letter<'a> {
     pub(super) id: MailId,
     pub(super) kind: MailKind,
     pub(super) summary: &'a str,
     pub(super) body: &'a str,
-    /// Whether it has room in any inbox.
+    /// True if it fits into any inbox, however full.
     pub(super) always: bool,
 }
 
 impl Letter<'_> {
+    /// Returns the bytes that it takes of an inbox.
     pub(super) fn bytes(&self) -> usize {
         self.summary.len() + self.body.len()
     }
 
-    /// Refuses one that is too long.
+    /// Refuses a message that is too long.
     pub(super) fn must_fit(&self) -> Result<(), Stop> {
         match self.bytes() {
             bytes if bytes > MAIL_BYTES => Err(Refusal::TooLong {
@@ -35,28 +36,30 @@ impl Letter<'_> {
     }
 }
 
-/// Whether mail of a kind has room in any inbox: there are no more notifications and idle reports than runs that
-/// were started, and who must stop or end cannot be saved from it by its peers' mail.
+/// Returns true if mail of this kind fits into any inbox. Notifications and idle reports are
+/// bounded by the runs that were started; interruptions and dismissals must arrive even if peers
+/// have filled the inbox.
 pub(super) fn always_fits(kind: MailKind) -> bool {
     use MailKind::{Dismissal, Idle, Interruption, Notification};
     matches!(kind, Notification | Idle | Interruption | Dismissal)
 }
 
-/// One who is to get it.
+/// An agent that is to receive a message.
 #[derive(Clone)]
 pub(super) struct Recipient {
     pub(super) agent: AgentId,
     pub(super) name: String,
 }
 
-/// Whom it is from.
+/// The sender of a message.
 #[derive(Clone, Copy)]
-pub(super) struct From<'a> {
-    /// None for the person.
+pub(super) struct LetterFrom<'a> {
+    /// None for a person.
     pub(super) agent: Option<AgentId>,
     pub(super) name: &'a str,
 }
 
+/// Sends a message to one agent or to all other members of a team. Returns the receipts.
 pub(super) fn send(tx: &mut WriteTransaction<'_>, to: &Address, letter: &Letter<'_>) -> Outcome {
     letter.must_fit()?;
     let recipients = match to {
@@ -83,7 +86,7 @@ pub(super) fn send(tx: &mut WriteTransaction<'_>, to: &Address, letter: &Letter<
         Address::Member { team, .. } | Address::Others { team } => Some(team.as_str()),
     };
     let name = sender_name(tx, team)?;
-    let from = From {
+    let from = LetterFrom {
         agent: tx.actor,
         name: &name,
     };
@@ -93,7 +96,8 @@ pub(super) fn send(tx: &mut WriteTransaction<'_>, to: &Address, letter: &Letter<
     Ok(Done::Sent(receipts.collect::<Result<_, _>>()?))
 }
 
-/// Refuses what is sent in other ways, and signals of one who is not above the recipient.
+/// Refuses kinds that have operations of their own, and signals from an agent that is not above the
+/// recipient.
 fn may_send(tx: &WriteTransaction<'_>, kind: MailKind, to: &Recipient) -> Result<(), Stop> {
     match kind {
         MailKind::Text | MailKind::Idle | MailKind::Notification => Ok(()),
@@ -114,7 +118,8 @@ fn may_send(tx: &WriteTransaction<'_>, kind: MailKind, to: &Recipient) -> Result
     }
 }
 
-/// Refuses one that has no inbox and could get none. Plain words need not ask: counting them finds out.
+/// Refuses a recipient that has no inbox and is not in the store. Plain messages need not ask:
+/// [`count`] finds out.
 pub(super) fn must_be_there(tx: &WriteTransaction<'_>, to: &Recipient) -> Result<(), Stop> {
     let sql = "SELECT 1 FROM inbox WHERE realm = ?1 AND agent = ?2";
     let mut statement = tx.connection.prepare_cached(sql)?;
@@ -128,7 +133,7 @@ pub(super) fn must_be_there(tx: &WriteTransaction<'_>, to: &Recipient) -> Result
     }
 }
 
-/// Refuses an agent that neither leads a team of another nor made it.
+/// Refuses an agent that neither leads a team of the recipient nor created it.
 pub(super) fn must_be_above(tx: &WriteTransaction<'_>, to: &Recipient) -> Result<(), Stop> {
     let Some(me) = tx.actor else { return Ok(()) };
     let sql =
@@ -150,11 +155,11 @@ pub(super) fn must_be_above(tx: &WriteTransaction<'_>, to: &Recipient) -> Result
     }
 }
 
-/// Puts a message into one inbox, and has its host told.
+/// Puts a message into one inbox, and has the recipient's host notified. Returns the receipt.
 pub(super) fn deliver(
     tx: &mut WriteTransaction<'_>,
     to: Recipient,
-    from: From<'_>,
+    from: LetterFrom<'_>,
     letter: &Letter<'_>,
 ) -> Result<Receipt, Stop> {
     let (number, host) = count(tx, &to, letter)?;
@@ -172,7 +177,7 @@ pub(super) fn deliver(
     })
 }
 
-/// The one who gets it.
+/// Returns the recipient at an address of one agent.
 pub(super) fn recipient(tx: &WriteTransaction<'_>, to: &Address) -> Result<Recipient, Stop> {
     match to {
         Address::Agent(agent) => Ok(Recipient {
@@ -196,7 +201,8 @@ pub(super) fn recipient(tx: &WriteTransaction<'_>, to: &Address) -> Result<Recip
     }
 }
 
-/// What an agent is called outside any one team.
+/// Returns the name of an agent if no team is given: in its first team, else outside teams, else
+/// its id.
 pub(super) fn known_as(tx: &WriteTransaction<'_>, agent: AgentId) -> Result<String, Failure> {
     match tx.name_in_any(agent)? {
         Some(name) => Ok(name),
@@ -204,6 +210,7 @@ pub(super) fn known_as(tx: &WriteTransaction<'_>, agent: AgentId) -> Result<Stri
     }
 }
 
+/// Returns the members of a team except the actor.
 fn others(tx: &WriteTransaction<'_>, team: &Name) -> Result<Vec<Recipient>, Stop> {
     tx.must_exist(team)?;
     let sql = "SELECT name, agent FROM member WHERE realm = ?1 AND team = ?2 ORDER BY name";
@@ -219,7 +226,7 @@ fn others(tx: &WriteTransaction<'_>, team: &Name) -> Result<Vec<Recipient>, Stop
     Ok(others)
 }
 
-/// What the sender is called by those who read it. Who leads the team is called so.
+/// Returns the name of the sender as readers see it. A lead is called `team-lead`.
 pub(super) fn sender_name(
     tx: &WriteTransaction<'_>,
     team: Option<&str>,
@@ -240,7 +247,7 @@ pub(super) fn sender_name(
     }
 }
 
-/// The first team that an agent belongs to.
+/// Returns the first team that an agent is a member of.
 fn first_team(tx: &WriteTransaction<'_>, agent: AgentId) -> Result<Option<String>, Failure> {
     let sql = "SELECT team FROM member INDEXED BY member_agent WHERE realm = ?1 AND agent = ?2
                ORDER BY team LIMIT 1";
@@ -249,7 +256,8 @@ fn first_team(tx: &WriteTransaction<'_>, agent: AgentId) -> Result<Option<String
     Ok(statement.query_row(key, |row| row.get(0)).optional()?)
 }
 
-/// Refuses one who cannot get a message of so many bytes, after some others of the same length.
+/// Refuses a recipient whose inbox has no room for a message of `bytes` bytes after `before` others
+/// of the same length.
 pub(super) fn must_have_room(
     tx: &WriteTransaction<'_>,
     to: &Recipient,
@@ -284,8 +292,8 @@ pub(super) fn must_have_room(
     }
 }
 
-/// Counts a message into an inbox, and gives its number there and the host to be told. An agent's
-/// inbox is made with the first one.
+/// Counts a message into an inbox, which is created for the first one. Returns its number there,
+/// and the host to notify.
 fn count(
     tx: &WriteTransaction<'_>,
     to: &Recipient,
@@ -323,11 +331,12 @@ fn count(
     })?)
 }
 
+/// Writes a message that was counted.
 fn put(
     tx: &WriteTransaction<'_>,
     to: AgentId,
     number: i64,
-    from: From<'_>,
+    from: LetterFrom<'_>,
     letter: &Letter<'_>,
 ) -> Result<(), Failure> {
     let sql = "INSERT INTO mail (realm, recipient, number, id, sender, sender_name, kind, sent_ms,

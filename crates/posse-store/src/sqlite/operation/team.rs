@@ -1,4 +1,4 @@
-//! Makes and removes teams, and who belongs to them.
+//! Creates and deletes teams, and changes their members.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,7 @@ use rusqlite::params;
 use serde_json::{Map, Value};
 use uuid::Uuid;
 
-use super::send::{From, Letter, Recipient};
+use super::send::{Letter, LetterFrom, Recipient};
 use super::{Failure, Outcome, Stop, WriteTransaction, column, lead, name, send};
 use crate::sqlite::free;
 
@@ -20,6 +20,7 @@ struct Follower {
     ended: bool,
 }
 
+/// Creates a team with its lead.
 pub(super) fn create_team(
     tx: &mut WriteTransaction<'_>,
     team: &Name,
@@ -44,6 +45,7 @@ pub(super) fn create_team(
     Ok(Done::TeamCreated)
 }
 
+/// Adds a member, and sends it the greeting. Returns the name and colour that it got.
 pub(super) fn join(
     tx: &mut WriteTransaction<'_>,
     team: &Name,
@@ -73,7 +75,7 @@ pub(super) fn join(
         send::deliver(
             tx,
             to,
-            From {
+            LetterFrom {
                 agent: Some(lead),
                 name: Name::LEAD,
             },
@@ -83,7 +85,8 @@ pub(super) fn join(
     Ok(Done::Joined { name, color })
 }
 
-/// Refuses to greet one whose inbox has no room. Who has none yet gets one.
+/// Refuses a greeting if the recipient has an inbox without room for it. An inbox that is missing
+/// is created.
 fn may_be_greeted(
     tx: &WriteTransaction<'_>,
     to: &Recipient,
@@ -95,6 +98,7 @@ fn may_be_greeted(
     }
 }
 
+/// Removes a member: its tasks become free, and its requests are closed.
 pub(super) fn leave(tx: &mut WriteTransaction<'_>, team: &Name, name: &Name) -> Outcome {
     tx.must_exist(team)?;
     let nobody = || Refusal::NoSuchRecipient {
@@ -103,7 +107,7 @@ pub(super) fn leave(tx: &mut WriteTransaction<'_>, team: &Name, name: &Name) -> 
     let agent = tx
         .member(team.as_str(), name.as_str())?
         .ok_or_else(nobody)?;
-    // Whoever leads need not be among the members of an archive.
+    // In a team that was imported, the lead need not be among the members.
     tx.name_in(team.as_str(), agent)?.ok_or_else(nobody)?;
     let lead = tx.lead(team.as_str())?;
     if let Some(me) = tx.actor
@@ -134,7 +138,7 @@ pub(super) fn leave(tx: &mut WriteTransaction<'_>, team: &Name, name: &Name) -> 
     Ok(Done::Left)
 }
 
-/// Whether one has made another.
+/// Returns true if `parent` created `agent`.
 fn made(tx: &WriteTransaction<'_>, parent: AgentId, agent: AgentId) -> Result<bool, Failure> {
     let sql = "SELECT 1 FROM agent WHERE realm = ?1 AND id = ?2 AND parent = ?3";
     let key = [
@@ -145,6 +149,7 @@ fn made(tx: &WriteTransaction<'_>, parent: AgentId, agent: AgentId) -> Result<bo
     Ok(tx.connection.prepare_cached(sql)?.exists(key)?)
 }
 
+/// Deletes a team that has no running members besides its lead.
 pub(super) fn delete_team(tx: &mut WriteTransaction<'_>, team: &Name) -> Outcome {
     tx.must_exist(team)?;
     let members = followers(tx, team)?;
@@ -164,7 +169,7 @@ pub(super) fn delete_team(tx: &mut WriteTransaction<'_>, team: &Name) -> Outcome
     }
     let hosts: BTreeSet<Uuid> = members.iter().filter_map(|member| member.host).collect();
     for host in hosts {
-        // Who has ended may be held by one that lives.
+        // A member that has shut down may be held by a host that is alive.
         if tx.gone(host)? {
             free::host(tx.connection, host, tx.news)?;
         }
@@ -185,7 +190,7 @@ pub(super) fn delete_team(tx: &mut WriteTransaction<'_>, team: &Name) -> Outcome
                 .execute(params![realm, agent.uuid().as_bytes()])?;
         }
     }
-    // The list stays: a team of the same name goes on with its numbers.
+    // The list stays: a later team of the same name continues its numbers.
     for sql in [
         "DELETE FROM team WHERE realm = ?1 AND name = ?2",
         "DELETE FROM member WHERE realm = ?1 AND team = ?2",
@@ -202,7 +207,7 @@ pub(super) fn delete_team(tx: &mut WriteTransaction<'_>, team: &Name) -> Outcome
     Ok(Done::TeamDeleted)
 }
 
-/// Members other than the lead, with the hosts that hold them.
+/// Returns the members except the lead, with the hosts that hold them.
 fn followers(tx: &WriteTransaction<'_>, team: &Name) -> Result<Vec<Follower>, Stop> {
     let sql = "SELECT m.name, m.agent, a.host, a.state FROM member m
                LEFT JOIN agent a ON a.realm = m.realm AND a.id = m.agent
@@ -225,7 +230,7 @@ fn followers(tx: &WriteTransaction<'_>, team: &Name) -> Result<Vec<Follower>, St
     Ok(rows.collect::<Result<_, _>>()?)
 }
 
-/// The colour that was wished, or the first that no member has.
+/// Returns the colour that was asked for, if it is free, else the first that no member has.
 fn free_color(
     tx: &WriteTransaction<'_>,
     team: &Name,
@@ -239,7 +244,7 @@ fn free_color(
     Ok(wished.map_or_else(|| posse_protocol::team::free_color(&taken), str::to_owned))
 }
 
-/// Adds a member as the last, and makes its inbox if it has none; gives its colour.
+/// Adds a member behind the others, and creates its inbox if it has none. Returns its colour.
 fn add(
     tx: &WriteTransaction<'_>,
     team: &Name,
