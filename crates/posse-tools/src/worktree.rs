@@ -92,7 +92,7 @@ impl GitWorktrees {
     /// Removes a worktree with all that is in it, and its branch: somebody has said so. Refused while its
     /// agent lives. Blocks.
     pub fn discard(&self, found: &Found) -> Result<(), String> {
-        self.discard_now(found)
+        end::discard(self, found)
     }
 
     /// This process, which settles when it is first needed.
@@ -154,7 +154,7 @@ impl Worktrees for GitWorktrees {
         let worktrees = self.clone();
         Box::pin(async move {
             let made = spawn_blocking(move || {
-                let made = worktrees.make_now(&wanted)?;
+                let made = make::make(&worktrees, &wanted)?;
                 Ok(Handed {
                     worktrees,
                     made: Some(made),
@@ -169,7 +169,7 @@ impl Worktrees for GitWorktrees {
     fn changes(&self, worktree: &Worktree) -> BoxFuture<'static, Option<String>> {
         let (worktrees, worktree) = (self.clone(), worktree.clone());
         Box::pin(async move {
-            let looked = spawn_blocking(move || worktrees.changes_now(&worktree)).await;
+            let looked = spawn_blocking(move || end::changes(&worktrees, &worktree)).await;
             looked.unwrap_or_else(|error| Some(look::unseen(&broke_off(&error))))
         })
     }
@@ -177,7 +177,7 @@ impl Worktrees for GitWorktrees {
     fn release(&self, worktree: &Worktree) -> BoxFuture<'static, Option<String>> {
         let (worktrees, worktree) = (self.clone(), worktree.clone());
         Box::pin(async move {
-            let released = spawn_blocking(move || worktrees.release_now(&worktree)).await;
+            let released = spawn_blocking(move || end::release(&worktrees, &worktree)).await;
             released.unwrap_or_else(|error| Some(look::unseen(&broke_off(&error))))
         })
     }
@@ -185,7 +185,7 @@ impl Worktrees for GitWorktrees {
     fn reclaim(&self, worktree: &Worktree) -> BoxFuture<'static, Result<bool, String>> {
         let (worktrees, worktree) = (self.clone(), worktree.clone());
         Box::pin(async move {
-            let reclaimed = spawn_blocking(move || worktrees.reclaim_now(&worktree)).await;
+            let reclaimed = spawn_blocking(move || reclaim::reclaim(&worktrees, &worktree)).await;
             reclaimed.unwrap_or_else(|error| Err(broke_off(&error)))
         })
     }
@@ -214,7 +214,7 @@ impl Drop for Handed {
         if let Some(made) = self.made.take() {
             let worktrees = self.worktrees.clone();
             // Whoever drops it must not wait. If the process ends first, the sweep does it.
-            thread::spawn(move || worktrees.release_now(&made.worktree));
+            thread::spawn(move || end::release(&worktrees, &made.worktree));
         }
     }
 }

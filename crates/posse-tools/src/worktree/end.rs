@@ -11,75 +11,77 @@ use super::plot::Plot;
 use super::registration::{Lock, gone_is_fine};
 use super::{Found, GitWorktrees, branch_of, host, look};
 
-impl GitWorktrees {
-    pub(super) fn changes_now(&self, worktree: &Worktree) -> Option<String> {
-        match self.whose(worktree) {
-            Ok((plot, agent)) => look::keeps(&plot, agent, worktree),
-            Err(told) => Some(look::unseen(&told)),
-        }
+/// Returns what would be lost with a worktree, if anything.
+pub(super) fn changes(worktrees: &GitWorktrees, worktree: &Worktree) -> Option<String> {
+    match worktrees.whose(worktree) {
+        Ok((plot, agent)) => look::keeps(&plot, agent, worktree),
+        Err(told) => Some(look::unseen(&told)),
     }
+}
 
-    pub(super) fn release_now(&self, worktree: &Worktree) -> Option<String> {
-        let (plot, agent) = match self.whose(worktree) {
-            Ok(found) => found,
-            Err(told) => return Some(look::unseen(&told)),
-        };
-        let lock = match plot.lock() {
-            Ok(lock) => lock,
-            Err(error) => return Some(look::unseen(&error.to_string())),
-        };
-        let registration = plot.registration(agent);
-        match registration.lock() {
-            Lock::Host(host) if !self.is_own(host) && host::lives(&self.home, host) => {
-                return Some("another posse works in it".to_owned());
-            }
-            Lock::Stranger(reason) => return Some(format!("somebody has locked it: {reason}")),
-            Lock::Host(_) | Lock::Nobody => {}
+/// Removes a worktree and its branch if nothing would be lost with it, else unlocks it. Returns what is
+/// kept.
+pub(super) fn release(worktrees: &GitWorktrees, worktree: &Worktree) -> Option<String> {
+    let (plot, agent) = match worktrees.whose(worktree) {
+        Ok(found) => found,
+        Err(told) => return Some(look::unseen(&told)),
+    };
+    let lock = match plot.lock() {
+        Ok(lock) => lock,
+        Err(error) => return Some(look::unseen(&error.to_string())),
+    };
+    let registration = plot.registration(agent);
+    match registration.lock() {
+        Lock::Host(host) if !worktrees.is_own(host) && host::lives(&worktrees.home, host) => {
+            return Some("another posse works in it".to_owned());
         }
-        if let Some(kept) = look::keeps(&plot, agent, worktree) {
-            // It is kept with or without its lock.
+        Lock::Stranger(reason) => return Some(format!("somebody has locked it: {reason}")),
+        Lock::Host(_) | Lock::Nobody => {}
+    }
+    if let Some(kept) = look::keeps(&plot, agent, worktree) {
+        // It is kept with or without its lock.
+        let _ = registration.unlock();
+        return Some(kept);
+    }
+    let cleared = clear_if_clean(&plot, agent, worktree);
+    drop(lock);
+    match cleared {
+        Ok(Some(kept)) => {
             let _ = registration.unlock();
-            return Some(kept);
+            Some(kept)
         }
-        let cleared = clear_if_clean(&plot, agent, worktree);
-        drop(lock);
-        match cleared {
-            Ok(Some(kept)) => {
-                let _ = registration.unlock();
-                Some(kept)
-            }
-            // What takes longest holds up nobody.
-            Ok(None) => sink(&plot, agent)
-                .err()
-                .map(|why| format!("it cannot be removed: {why}")),
-            Err(why) => Some(format!("it cannot be removed: {why}")),
-        }
+        // What takes longest holds up nobody.
+        Ok(None) => sink(&plot, agent)
+            .err()
+            .map(|why| format!("it cannot be removed: {why}")),
+        Err(why) => Some(format!("it cannot be removed: {why}")),
     }
+}
 
-    pub(super) fn discard_now(&self, found: &Found) -> Result<(), String> {
-        let directory = found.path.parent().ok_or("it has no directory")?;
-        let plot = Plot::at(directory).map_err(|error| error.to_string())?;
-        if found.path != plot.path(found.agent) {
-            return Err("it is no worktree of posse".to_owned());
-        }
-        let _lock = plot.lock().map_err(|error| error.to_string())?;
-        if self.lives(&plot, found.agent) {
-            return Err("an agent works in it".to_owned());
-        }
-        if let Lock::Stranger(reason) = plot.registration(found.agent).lock() {
-            return Err(format!("somebody has locked it: {reason}"));
-        }
-        raze(&plot, found.agent, None)?;
-        let reference = format!("refs/heads/{}", branch_of(found.agent));
-        if plot.common.is_dir() && tip(&plot, &reference)?.is_some() {
-            // Git refuses if it is checked out elsewhere.
-            let git = Git::change(&plot.directory).directory(&plot.common);
-            git.words(["branch", "-q", "-D", &branch_of(found.agent)])
-                .run()
-                .map_err(|failed| failed.to_string())?;
-        }
-        Ok(())
+/// Removes a worktree with everything in it, and its branch.
+pub(super) fn discard(worktrees: &GitWorktrees, found: &Found) -> Result<(), String> {
+    let directory = found.path.parent().ok_or("it has no directory")?;
+    let plot = Plot::at(directory).map_err(|error| error.to_string())?;
+    if found.path != plot.path(found.agent) {
+        return Err("it is no worktree of posse".to_owned());
     }
+    let _lock = plot.lock().map_err(|error| error.to_string())?;
+    if worktrees.lives(&plot, found.agent) {
+        return Err("an agent works in it".to_owned());
+    }
+    if let Lock::Stranger(reason) = plot.registration(found.agent).lock() {
+        return Err(format!("somebody has locked it: {reason}"));
+    }
+    raze(&plot, found.agent, None)?;
+    let reference = format!("refs/heads/{}", branch_of(found.agent));
+    if plot.common.is_dir() && tip(&plot, &reference)?.is_some() {
+        // Git refuses if it is checked out elsewhere.
+        let git = Git::change(&plot.directory).directory(&plot.common);
+        git.words(["branch", "-q", "-D", &branch_of(found.agent)])
+            .run()
+            .map_err(|failed| failed.to_string())?;
+    }
+    Ok(())
 }
 
 /// Removes a worktree with all that is in it, and its branch if that is at `base`.

@@ -31,64 +31,63 @@ pub(super) struct Making<'a> {
 const HALF_MADE: &str = "/commondir: ";
 const MOST_TRIES: u32 = 20;
 
-impl GitWorktrees {
-    pub(super) fn make_now(&self, wanted: &Wanted) -> Result<Made, String> {
-        let parent = Parent::ask(&wanted.from, wanted.base)?;
-        let host = self.host().map_err(|error| no_place(&error))?;
-        let plot = Plot::claim(&host.home, &parent.common).map_err(|error| no_place(&error))?;
-        let worktree = Worktree {
-            path: plot.path(wanted.agent),
-            origin: parent.top.clone(),
-            branch: branch_of(wanted.agent),
-            base: parent.base.clone(),
-            carried: None,
-        };
-        let note = Note {
-            worktree,
-            branch: true,
-        };
-        let making = Making {
-            plot: &plot,
-            agent: wanted.agent,
-            host: host.id,
-            note,
-        };
-        let mut tries = 0;
-        loop {
-            tries += 1;
-            match self.try_to_make(wanted, &parent, &making) {
-                Err(told) if tries < MOST_TRIES && told.contains(HALF_MADE) => {}
-                made => return made,
-            }
+/// Makes a worktree. If that fails, nothing is left of it.
+pub(super) fn make(worktrees: &GitWorktrees, wanted: &Wanted) -> Result<Made, String> {
+    let parent = Parent::ask(&wanted.from, wanted.base)?;
+    let host = worktrees.host().map_err(|error| no_place(&error))?;
+    let plot = Plot::claim(&host.home, &parent.common).map_err(|error| no_place(&error))?;
+    let worktree = Worktree {
+        path: plot.path(wanted.agent),
+        origin: parent.top.clone(),
+        branch: branch_of(wanted.agent),
+        base: parent.base.clone(),
+        carried: None,
+    };
+    let note = Note {
+        worktree,
+        branch: true,
+    };
+    let making = Making {
+        plot: &plot,
+        agent: wanted.agent,
+        host: host.id,
+        note,
+    };
+    let mut tries = 0;
+    loop {
+        tries += 1;
+        match try_to_make(worktrees, wanted, &parent, &making) {
+            Err(told) if tries < MOST_TRIES && told.contains(HALF_MADE) => {}
+            made => return made,
         }
     }
+}
 
-    /// If it comes to nothing, nothing is left of it.
-    fn try_to_make(
-        &self,
-        wanted: &Wanted,
-        parent: &Parent,
-        making: &Making<'_>,
-    ) -> Result<Made, String> {
-        making.begin()?;
-        let made = thread::scope(|scope| {
-            // What is changed is changed from the parent's HEAD: it fits nothing else.
-            let dirty = if parent.base == parent.head {
-                wanted.dirty
-            } else {
-                Dirty::Tell
-            };
-            let look =
-                (dirty == Dirty::Tell).then(|| scope.spawn(|| self.looks.uncommitted(parent)));
-            let made = making.fill(parent, dirty);
-            let missing = look.and_then(|look| look.join().unwrap_or(None));
-            made.map(|made| Made {
-                missing: missing.or(made.missing),
-                ..made
-            })
-        });
-        made.map_err(|told| making.undo(told))
-    }
+/// Makes it once. If that fails, nothing is left of it.
+fn try_to_make(
+    worktrees: &GitWorktrees,
+    wanted: &Wanted,
+    parent: &Parent,
+    making: &Making<'_>,
+) -> Result<Made, String> {
+    making.begin()?;
+    let made = thread::scope(|scope| {
+        // What is changed is changed from the parent's HEAD: it fits nothing else.
+        let dirty = if parent.base == parent.head {
+            wanted.dirty
+        } else {
+            Dirty::Tell
+        };
+        let look =
+            (dirty == Dirty::Tell).then(|| scope.spawn(|| worktrees.looks.uncommitted(parent)));
+        let made = making.fill(parent, dirty);
+        let missing = look.and_then(|look| look.join().unwrap_or(None));
+        made.map(|made| Made {
+            missing: missing.or(made.missing),
+            ..made
+        })
+    });
+    made.map_err(|told| making.undo(told))
 }
 
 impl Making<'_> {

@@ -19,49 +19,49 @@ use super::plot::{Note, Plot};
 use super::registration::{Lock, Marked};
 use super::words::name;
 
-impl GitWorktrees {
-    pub(super) fn reclaim_now(&self, worktree: &Worktree) -> Result<bool, String> {
-        let host = self.host().map_err(|error| no_place(&error))?;
-        let (plot, agent) = match self.whose(worktree) {
-            Ok(found) => found,
-            // Somebody has removed the whole plot; the checkout knows its repository.
-            Err(_) => self.plot_again(worktree)?,
-        };
-        let _lock = plot.lock().map_err(|error| no_place(&error))?;
-        let registration = plot.registration(agent);
-        let lock = registration.lock();
-        match &lock {
-            Lock::Host(other) if *other != host.id && host::lives(&host.home, *other) => {
-                return Err(format!(
-                    "another posse works in the worktree {}",
-                    name(&worktree.path)
-                ));
-            }
-            _ => {}
+/// Locks a worktree again, and makes it again if it is gone. Returns true if it had to be made.
+pub(super) fn reclaim(worktrees: &GitWorktrees, worktree: &Worktree) -> Result<bool, String> {
+    let host = worktrees.host().map_err(|error| no_place(&error))?;
+    let (plot, agent) = match worktrees.whose(worktree) {
+        Ok(found) => found,
+        // Somebody has removed the whole plot; the checkout knows its repository.
+        Err(_) => plot_again(worktrees, worktree)?,
+    };
+    let _lock = plot.lock().map_err(|error| no_place(&error))?;
+    let registration = plot.registration(agent);
+    let lock = registration.lock();
+    match &lock {
+        Lock::Host(other) if *other != host.id && host::lives(&host.home, *other) => {
+            return Err(format!(
+                "another posse works in the worktree {}",
+                name(&worktree.path)
+            ));
         }
-        for (made, other, note) in plot.making() {
-            if made == agent && !host::lives(&host.home, other) {
-                settle(&plot, agent, other, note)?;
-            }
-        }
-        if registration.leads_to(&worktree.path) && registration.is_known_at(&worktree.path) {
-            // Somebody else's lock keeps it as well as ours would.
-            if !matches!(lock, Lock::Stranger(_)) {
-                registration
-                    .set_lock(host.id)
-                    .map_err(|error| no_place(&error))?;
-            }
-            return Ok(false);
-        }
-        again(&plot, agent, host.id, worktree).map(|()| true)
+        _ => {}
     }
+    for (made, other, note) in plot.making() {
+        if made == agent && !host::lives(&host.home, other) {
+            settle(&plot, agent, other, note)?;
+        }
+    }
+    if registration.leads_to(&worktree.path) && registration.is_known_at(&worktree.path) {
+        // Somebody else's lock keeps it as well as ours would.
+        if !matches!(lock, Lock::Stranger(_)) {
+            registration
+                .set_lock(host.id)
+                .map_err(|error| no_place(&error))?;
+        }
+        return Ok(false);
+    }
+    again(&plot, agent, host.id, worktree).map(|()| true)
+}
 
-    fn plot_again(&self, worktree: &Worktree) -> Result<(Plot, AgentId), String> {
-        let parent = Parent::ask(&worktree.origin, Base::Head)?;
-        let host = self.host().map_err(|error| no_place(&error))?;
-        Plot::claim(&host.home, &parent.common).map_err(|error| no_place(&error))?;
-        self.whose(worktree)
-    }
+/// Returns the plot of a repository, made again, and the agent of a worktree in it.
+fn plot_again(worktrees: &GitWorktrees, worktree: &Worktree) -> Result<(Plot, AgentId), String> {
+    let parent = Parent::ask(&worktree.origin, Base::Head)?;
+    let host = worktrees.host().map_err(|error| no_place(&error))?;
+    Plot::claim(&host.home, &parent.common).map_err(|error| no_place(&error))?;
+    worktrees.whose(worktree)
 }
 
 /// Somebody who is dead was making it: either it was handed out, or nothing of it counts.
