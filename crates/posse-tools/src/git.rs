@@ -2,7 +2,6 @@
 //! otherwise (another directory, hooks, questions, files left out of a look) is ruled out here.
 
 use std::ffi::{OsStr, OsString};
-use std::fmt;
 use std::io;
 use std::path::Path;
 use std::process::{Command, ExitStatus};
@@ -72,41 +71,31 @@ pub(crate) struct Git {
 }
 
 /// Why a call came to nothing.
-#[derive(Debug)]
-pub(crate) enum Failed {
+#[derive(Debug, thiserror::Error)]
+pub enum GitError {
     /// There is no git.
+    #[error("there is no git on this machine, or it is not in the PATH")]
     Missing,
     /// It could not be started, or not be heard.
-    Io(io::Error),
+    #[error("git cannot be run: {0}")]
+    Io(#[from] io::Error),
     /// It took too long, and was ended.
+    #[error("git had not finished after {} s", .0.as_secs())]
     Late(Duration),
     /// It printed more than anybody can read.
+    #[error("git printed more than can be read")]
     TooMuch,
-    /// It said no. What it had printed until then, and why.
-    Refused { printed: Vec<u8>, said: String },
+    /// It said no.
+    #[error("git said: {said}")]
+    Refused {
+        /// What it had printed until then.
+        printed: Vec<u8>,
+        /// Why, in its own words.
+        said: String,
+    },
 }
 
-impl fmt::Display for Failed {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Missing => {
-                f.write_str("there is no git on this machine, or it is not in the PATH")
-            }
-            Self::Io(error) => write!(f, "git cannot be run: {error}"),
-            Self::Late(limit) => write!(f, "git had not finished after {} s", limit.as_secs()),
-            Self::TooMuch => f.write_str("git printed more than can be read"),
-            Self::Refused { said, .. } => write!(f, "git said: {said}"),
-        }
-    }
-}
-
-impl From<io::Error> for Failed {
-    fn from(error: io::Error) -> Self {
-        Self::Io(error)
-    }
-}
-
-impl From<Unheard> for Failed {
+impl From<Unheard> for GitError {
     fn from(unheard: Unheard) -> Self {
         match unheard {
             Unheard::Missing => Self::Missing,
@@ -190,7 +179,7 @@ impl Git {
     }
 
     /// Runs it; what it printed.
-    pub(crate) fn run(self) -> Result<Vec<u8>, Failed> {
+    pub(crate) fn run(self) -> Result<Vec<u8>, GitError> {
         let Heard {
             printed,
             said,
@@ -199,7 +188,7 @@ impl Git {
         if status.success() && !is_blind(&said) {
             Ok(printed)
         } else {
-            Err(Failed::Refused {
+            Err(GitError::Refused {
                 printed,
                 said: words(&said, status),
             })
@@ -207,7 +196,7 @@ impl Git {
     }
 
     /// Runs it; what it printed, without the end of the last line.
-    pub(crate) fn line(self) -> Result<String, Failed> {
+    pub(crate) fn line(self) -> Result<String, GitError> {
         let printed = self.run()?;
         Ok(String::from_utf8_lossy(&printed)
             .trim_end_matches('\n')
@@ -302,7 +291,7 @@ mod tests {
             .words(["-c", "alias.wait=!sleep 1000", "wait"])
             .run()
             .unwrap_err();
-        assert!(matches!(late, Failed::Late(_)), "{late}");
+        assert!(matches!(late, GitError::Late(_)), "{late}");
         assert!(begun.elapsed() < child::GRACE, "{:?}", begun.elapsed());
     }
 }

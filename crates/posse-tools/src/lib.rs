@@ -42,7 +42,7 @@ pub use panes::{
 };
 pub use read::{Read, ReadInput};
 pub use web_fetch::{WebFetch, WebFetchInput};
-pub use worktree::{Found, GitWorktrees, Swept};
+pub use worktree::{Found, GitWorktrees, Swept, WorktreeError};
 pub use write::{Write, WriteInput};
 
 /// What the tools of a process are to be like.

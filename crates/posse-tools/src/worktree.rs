@@ -6,6 +6,7 @@
 
 mod carry;
 mod end;
+mod error;
 mod host;
 mod look;
 mod make;
@@ -30,6 +31,8 @@ use posse_port::worktree::{Made, Wanted, Worktree, Worktrees};
 use posse_protocol::AgentId;
 use tokio::task::spawn_blocking;
 use uuid::Uuid;
+
+pub use error::WorktreeError;
 
 use host::Host;
 use parent::Looks;
@@ -91,7 +94,7 @@ impl GitWorktrees {
 
     /// Removes a worktree with all that is in it, and its branch: somebody has said so. Refused while its
     /// agent lives. Blocks.
-    pub fn discard(&self, found: &Found) -> Result<(), String> {
+    pub fn discard(&self, found: &Found) -> Result<(), WorktreeError> {
         end::discard(self, found)
     }
 
@@ -122,12 +125,9 @@ impl GitWorktrees {
     }
 
     /// Where a worktree lies, and whose it is.
-    fn whose(&self, worktree: &Worktree) -> Result<(Plot, AgentId), String> {
-        let unknown = || {
-            format!(
-                "{} is no worktree of this posse",
-                words::name(&worktree.path)
-            )
+    fn whose(&self, worktree: &Worktree) -> Result<(Plot, AgentId), WorktreeError> {
+        let unknown = || WorktreeError::NotOfThisPosse {
+            path: worktree.path.clone(),
         };
         let agent = worktree
             .path
@@ -160,9 +160,10 @@ impl Worktrees for GitWorktrees {
                     made: Some(made),
                 })
             });
-            let made: Result<Handed, String> =
-                made.await.unwrap_or_else(|error| Err(broke_off(&error)));
-            made?.taken()
+            made.await
+                .unwrap_or_else(|error| Err(WorktreeError::BrokeOff(error)))
+                .and_then(Handed::taken)
+                .map_err(|error| error.to_string())
         })
     }
 
@@ -170,7 +171,7 @@ impl Worktrees for GitWorktrees {
         let (worktrees, worktree) = (self.clone(), worktree.clone());
         Box::pin(async move {
             let looked = spawn_blocking(move || end::changes(&worktrees, &worktree)).await;
-            looked.unwrap_or_else(|error| Some(look::unseen(&broke_off(&error))))
+            looked.unwrap_or_else(|error| Some(look::unseen(WorktreeError::BrokeOff(error))))
         })
     }
 
@@ -178,7 +179,7 @@ impl Worktrees for GitWorktrees {
         let (worktrees, worktree) = (self.clone(), worktree.clone());
         Box::pin(async move {
             let released = spawn_blocking(move || end::release(&worktrees, &worktree)).await;
-            released.unwrap_or_else(|error| Some(look::unseen(&broke_off(&error))))
+            released.unwrap_or_else(|error| Some(look::unseen(WorktreeError::BrokeOff(error))))
         })
     }
 
@@ -186,13 +187,11 @@ impl Worktrees for GitWorktrees {
         let (worktrees, worktree) = (self.clone(), worktree.clone());
         Box::pin(async move {
             let reclaimed = spawn_blocking(move || reclaim::reclaim(&worktrees, &worktree)).await;
-            reclaimed.unwrap_or_else(|error| Err(broke_off(&error)))
+            reclaimed
+                .unwrap_or_else(|error| Err(WorktreeError::BrokeOff(error)))
+                .map_err(|error| error.to_string())
         })
     }
-}
-
-fn broke_off(error: &tokio::task::JoinError) -> String {
-    format!("posse broke off: {error}")
 }
 
 /// A worktree on its way to whoever wanted it. If nobody takes it any more, it is released.
@@ -202,10 +201,8 @@ struct Handed {
 }
 
 impl Handed {
-    fn taken(mut self) -> Result<Made, String> {
-        self.made
-            .take()
-            .ok_or_else(|| "the worktree was given away twice".to_owned())
+    fn taken(mut self) -> Result<Made, WorktreeError> {
+        self.made.take().ok_or(WorktreeError::TakenTwice)
     }
 }
 

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use uuid::Uuid;
 
-use crate::git::{Failed, Git};
+use crate::git::{Git, GitError};
 
 use super::parent::{Parent, uncommitted};
 use super::status::{Entry, Kind};
@@ -44,7 +44,7 @@ impl Drop for Draft {
 }
 
 /// Makes a tree of all that is in the parent's checkout. `drafts` is where its index may be copied to.
-pub(super) fn gather(parent: &Parent, drafts: &Path) -> Result<Carried, Failed> {
+pub(super) fn gather(parent: &Parent, drafts: &Path) -> Result<Carried, GitError> {
     let status = parent.each_change()?;
     let (goes, stays): (Vec<&Entry>, Vec<&Entry>) =
         status.entries.iter().partition(|entry| can_go(entry));
@@ -102,7 +102,7 @@ fn can_go(entry: &Entry) -> bool {
 }
 
 /// Makes a worktree that is at its base look like `tree`.
-pub(super) fn unpack(worktree: &Path, tree: &str) -> Result<(), Failed> {
+pub(super) fn unpack(worktree: &Path, tree: &str) -> Result<(), GitError> {
     Git::change(worktree)
         .words(["read-tree", "-m", "-u", "HEAD", tree])
         .run()?;

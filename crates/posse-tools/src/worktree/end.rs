@@ -1,21 +1,22 @@
 //! The end of a worktree: looked at, then removed or kept.
 
 use std::fs;
+use std::io;
 
 use posse_port::worktree::Worktree;
 use posse_protocol::AgentId;
 
-use crate::git::Git;
+use crate::git::{Git, GitError};
 
 use super::plot::Plot;
 use super::registration::{Lock, gone_is_fine};
-use super::{Found, GitWorktrees, branch_of, host, look};
+use super::{Found, GitWorktrees, WorktreeError, branch_of, host, look};
 
 /// Returns what would be lost with a worktree, if anything.
 pub(super) fn changes(worktrees: &GitWorktrees, worktree: &Worktree) -> Option<String> {
     match worktrees.whose(worktree) {
         Ok((plot, agent)) => look::keeps(&plot, agent, worktree),
-        Err(told) => Some(look::unseen(&told)),
+        Err(told) => Some(look::unseen(told)),
     }
 }
 
@@ -24,11 +25,11 @@ pub(super) fn changes(worktrees: &GitWorktrees, worktree: &Worktree) -> Option<S
 pub(super) fn release(worktrees: &GitWorktrees, worktree: &Worktree) -> Option<String> {
     let (plot, agent) = match worktrees.whose(worktree) {
         Ok(found) => found,
-        Err(told) => return Some(look::unseen(&told)),
+        Err(told) => return Some(look::unseen(told)),
     };
     let lock = match plot.lock() {
         Ok(lock) => lock,
-        Err(error) => return Some(look::unseen(&error.to_string())),
+        Err(error) => return Some(look::unseen(error)),
     };
     let registration = plot.registration(agent);
     match registration.lock() {
@@ -59,18 +60,18 @@ pub(super) fn release(worktrees: &GitWorktrees, worktree: &Worktree) -> Option<S
 }
 
 /// Removes a worktree with everything in it, and its branch.
-pub(super) fn discard(worktrees: &GitWorktrees, found: &Found) -> Result<(), String> {
-    let directory = found.path.parent().ok_or("it has no directory")?;
-    let plot = Plot::at(directory).map_err(|error| error.to_string())?;
+pub(super) fn discard(worktrees: &GitWorktrees, found: &Found) -> Result<(), WorktreeError> {
+    let directory = found.path.parent().ok_or(WorktreeError::NoDirectory)?;
+    let plot = Plot::at(directory)?;
     if found.path != plot.path(found.agent) {
-        return Err("it is no worktree of posse".to_owned());
+        return Err(WorktreeError::NotOfPosse);
     }
-    let _lock = plot.lock().map_err(|error| error.to_string())?;
+    let _lock = plot.lock()?;
     if worktrees.lives(&plot, found.agent) {
-        return Err("an agent works in it".to_owned());
+        return Err(WorktreeError::InUse);
     }
     if let Lock::Stranger(reason) = plot.registration(found.agent).lock() {
-        return Err(format!("somebody has locked it: {reason}"));
+        return Err(WorktreeError::Locked { reason });
     }
     raze(&plot, found.agent, None)?;
     let reference = format!("refs/heads/{}", branch_of(found.agent));
@@ -78,21 +79,20 @@ pub(super) fn discard(worktrees: &GitWorktrees, found: &Found) -> Result<(), Str
         // Git refuses if it is checked out elsewhere.
         let git = Git::change(&plot.directory).directory(&plot.common);
         git.words(["branch", "-q", "-D", &branch_of(found.agent)])
-            .run()
-            .map_err(|failed| failed.to_string())?;
+            .run()?;
     }
     Ok(())
 }
 
 /// Removes a worktree with all that is in it, and its branch if that is at `base`.
-pub(super) fn raze(plot: &Plot, agent: AgentId, base: Option<&str>) -> Result<(), String> {
+pub(super) fn raze(plot: &Plot, agent: AgentId, base: Option<&str>) -> Result<(), WorktreeError> {
     clear(plot, agent, base)?;
-    sink(plot, agent)
+    Ok(sink(plot, agent)?)
 }
 
 /// First it is out of the way, in one step: whoever finds it so knows that nothing is lost with it, and goes
 /// on from there.
-fn clear(plot: &Plot, agent: AgentId, base: Option<&str>) -> Result<(), String> {
+fn clear(plot: &Plot, agent: AgentId, base: Option<&str>) -> Result<(), WorktreeError> {
     put_aside(plot, agent)?;
     forget(plot, agent, base)
 }
@@ -103,11 +103,11 @@ pub(super) fn clear_if_clean(
     plot: &Plot,
     agent: AgentId,
     worktree: &Worktree,
-) -> Result<Option<String>, String> {
+) -> Result<Option<String>, WorktreeError> {
     if put_aside(plot, agent)?
         && let Some(late) = look::files_at(plot, agent, worktree, plot.gone(agent))
     {
-        fs::rename(plot.gone(agent), plot.path(agent)).map_err(|error| error.to_string())?;
+        fs::rename(plot.gone(agent), plot.path(agent))?;
         return Ok(Some(late));
     }
     forget(plot, agent, Some(&worktree.base))?;
@@ -115,25 +115,25 @@ pub(super) fn clear_if_clean(
 }
 
 /// Whether there was a directory.
-fn put_aside(plot: &Plot, agent: AgentId) -> Result<bool, String> {
+fn put_aside(plot: &Plot, agent: AgentId) -> io::Result<bool> {
     let path = plot.path(agent);
     // A link is nothing of ours.
     let there = path.symlink_metadata().is_ok_and(|there| there.is_dir());
     if there {
         sink(plot, agent)?;
-        fs::rename(&path, plot.gone(agent)).map_err(|error| error.to_string())?;
+        fs::rename(&path, plot.gone(agent))?;
     }
     Ok(there)
 }
 
 /// Goes on with one that is out of the way.
-pub(super) fn finish(plot: &Plot, agent: AgentId, base: Option<&str>) -> Result<(), String> {
+pub(super) fn finish(plot: &Plot, agent: AgentId, base: Option<&str>) -> Result<(), WorktreeError> {
     forget(plot, agent, base)?;
-    sink(plot, agent)
+    Ok(sink(plot, agent)?)
 }
 
 /// The branch first: of what git knows, the base is a part.
-fn forget(plot: &Plot, agent: AgentId, base: Option<&str>) -> Result<(), String> {
+fn forget(plot: &Plot, agent: AgentId, base: Option<&str>) -> Result<(), WorktreeError> {
     let registration = plot.registration(agent);
     if registration.leads_elsewhere(&plot.path(agent)) {
         // It was moved by somebody, and is theirs, with its branch.
@@ -142,14 +142,14 @@ fn forget(plot: &Plot, agent: AgentId, base: Option<&str>) -> Result<(), String>
     if let Some(base) = base {
         drop_branch(plot, agent, base)?;
     }
-    registration.remove().map_err(|error| error.to_string())
+    Ok(registration.remove()?)
 }
 
-pub(super) fn sink(plot: &Plot, agent: AgentId) -> Result<(), String> {
-    gone_is_fine(fs::remove_dir_all(plot.gone(agent))).map_err(|error| error.to_string())
+pub(super) fn sink(plot: &Plot, agent: AgentId) -> io::Result<()> {
+    gone_is_fine(fs::remove_dir_all(plot.gone(agent)))
 }
 
-fn drop_branch(plot: &Plot, agent: AgentId, base: &str) -> Result<(), String> {
+fn drop_branch(plot: &Plot, agent: AgentId, base: &str) -> Result<(), GitError> {
     let reference = format!("refs/heads/{}", branch_of(agent));
     if !plot.common.is_dir() || tip(plot, &reference)?.as_deref() != Some(base) {
         return Ok(());
@@ -164,16 +164,15 @@ fn drop_branch(plot: &Plot, agent: AgentId, base: &str) -> Result<(), String> {
         Err(_) if fs::remove_file(stale).is_ok() => delete(),
         deleted => deleted,
     };
-    deleted.map(drop).map_err(|failed| failed.to_string())
+    deleted.map(drop)
 }
 
 /// The commit that a reference leads to.
-pub(super) fn tip(plot: &Plot, reference: &str) -> Result<Option<String>, String> {
+pub(super) fn tip(plot: &Plot, reference: &str) -> Result<Option<String>, GitError> {
     let git = Git::look(&plot.directory).directory(&plot.common);
     // Where there is none, this is an empty list, not an error.
     let told = git
         .words(["for-each-ref", "--format=%(objectname)", reference])
-        .line();
-    let told = told.map_err(|failed| failed.to_string())?;
+        .line()?;
     Ok((!told.is_empty()).then_some(told))
 }

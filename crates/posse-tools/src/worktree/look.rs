@@ -3,13 +3,15 @@
 mod ignored;
 
 use std::collections::BTreeSet;
+use std::fmt::Display;
+use std::io;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
 use posse_port::worktree::Worktree;
 use posse_protocol::AgentId;
 
-use crate::git::{Failed, Git};
+use crate::git::{Git, GitError};
 
 use super::carry::Draft;
 use super::end::tip;
@@ -51,11 +53,30 @@ pub(super) fn keeps(plot: &Plot, agent: AgentId, worktree: &Worktree) -> Option<
     )
 }
 
+/// Why a worktree could not be looked at.
+#[derive(Debug, thiserror::Error)]
+enum LookError {
+    #[error("its repository is gone")]
+    RepositoryGone,
+    #[error("git does not know it any more")]
+    Unregistered,
+    #[error("its .git file was removed or replaced")]
+    GitFileReplaced,
+    #[error("git's answer cannot be read")]
+    Unreadable,
+    #[error("the record of where HEAD was cannot be read")]
+    UnreadableRecord,
+    #[error(transparent)]
+    Git(#[from] GitError),
+    #[error(transparent)]
+    Io(#[from] io::Error),
+}
+
 /// What was found, in a line. What cannot be found out is something.
-fn told(found: Result<Vec<String>, String>) -> Option<String> {
+fn told(found: Result<Vec<String>, LookError>) -> Option<String> {
     match found {
         Ok(found) => (!found.is_empty()).then(|| found.join(", ")),
-        Err(why) => Some(unseen(&why)),
+        Err(why) => Some(unseen(why)),
     }
 }
 
@@ -96,7 +117,7 @@ pub(super) fn only_registered(plot: &Plot, agent: AgentId, worktree: &Worktree) 
 }
 
 /// What is told of a worktree that cannot be looked at.
-pub(super) fn unseen(why: &str) -> String {
+pub(super) fn unseen(why: impl Display) -> String {
     format!("could not be looked at: {why}")
 }
 
@@ -107,13 +128,13 @@ struct Look<'a> {
 }
 
 impl Look<'_> {
-    fn all(&self) -> Result<Vec<String>, String> {
+    fn all(&self) -> Result<Vec<String>, LookError> {
         let path = &self.worktree.path;
         let there = path.symlink_metadata().is_ok();
         if !self.plot.common.is_dir() {
             // Without the repository, commits are lost already.
             return if there {
-                Err("its repository is gone".to_owned())
+                Err(LookError::RepositoryGone)
             } else {
                 Ok(Vec::new())
             };
@@ -126,11 +147,11 @@ impl Look<'_> {
             return if nothing {
                 self.without_directory()
             } else {
-                Err("git does not know it any more".to_owned())
+                Err(LookError::Unregistered)
             };
         }
         if !self.registration.is_known_at(path) {
-            return Err("its .git file was removed or replaced".to_owned());
+            return Err(LookError::GitFileReplaced);
         }
         let status = self.status(None)?;
         let mut found = self.commits(&status)?;
@@ -141,7 +162,7 @@ impl Look<'_> {
     }
 
     /// Only what was committed can be lost then.
-    fn without_directory(&self) -> Result<Vec<String>, String> {
+    fn without_directory(&self) -> Result<Vec<String>, LookError> {
         let tip = self.tip()?;
         let tips: Vec<&str> = tip
             .as_deref()
@@ -158,7 +179,7 @@ impl Look<'_> {
     }
 
     /// What only git's notes on this worktree lead to.
-    fn registered(&self, tips: &[&str]) -> Result<Vec<String>, String> {
+    fn registered(&self, tips: &[&str]) -> Result<Vec<String>, LookError> {
         if !self.registration.exists() {
             return Ok(Vec::new());
         }
@@ -175,7 +196,7 @@ impl Look<'_> {
             .checkout(path)
     }
 
-    fn status(&self, index: Option<&Path>) -> Result<Status, String> {
+    fn status(&self, index: Option<&Path>) -> Result<Status, LookError> {
         let git = self
             .git()
             .words(["status", "--porcelain=v2", "-z", "--branch", "--no-renames"]);
@@ -189,16 +210,19 @@ impl Look<'_> {
         } else {
             git
         };
-        let printed = git.run().map_err(|failed| failed.to_string())?;
-        status::parse(&printed).ok_or_else(|| "git's answer cannot be read".to_owned())
+        let printed = git.run()?;
+        status::parse(&printed).ok_or(LookError::Unreadable)
     }
 
-    fn tip(&self) -> Result<Option<String>, String> {
-        tip(self.plot, &format!("refs/heads/{}", self.worktree.branch))
+    fn tip(&self) -> Result<Option<String>, LookError> {
+        Ok(tip(
+            self.plot,
+            &format!("refs/heads/{}", self.worktree.branch),
+        )?)
     }
 
     /// Whether anything was committed, or HEAD or the branch moved otherwise.
-    fn commits(&self, status: &Status) -> Result<Vec<String>, String> {
+    fn commits(&self, status: &Status) -> Result<Vec<String>, LookError> {
         let (base, head) = (&self.worktree.base, &status.head);
         let on_branch = status.branch.as_ref() == Some(&self.worktree.branch);
         let branch = if on_branch { head.clone() } else { self.tip()? };
@@ -226,7 +250,7 @@ impl Look<'_> {
     }
 
     /// How many commits `tips` have that the base has not.
-    fn ahead(&self, tips: &[&str]) -> Result<String, String> {
+    fn ahead(&self, tips: &[&str]) -> Result<String, LookError> {
         let not_base = format!("^{}", self.worktree.base);
         let git = Git::look(&self.plot.directory).directory(&self.plot.common);
         let told = git
@@ -242,7 +266,7 @@ impl Look<'_> {
     }
 
     /// Commits that were made here, and that nothing leads to but the record of where HEAD was.
-    fn without_branch(&self, tips: &[&str]) -> Result<Option<String>, String> {
+    fn without_branch(&self, tips: &[&str]) -> Result<Option<String>, LookError> {
         let mut once = self.record()?;
         once.remove(&self.worktree.base);
         for tip in tips {
@@ -269,27 +293,27 @@ impl Look<'_> {
     }
 
     /// Where HEAD was.
-    fn record(&self) -> Result<BTreeSet<String>, String> {
+    fn record(&self) -> Result<BTreeSet<String>, LookError> {
         let lines = match read_small(&self.registration.directory.join("logs/HEAD"), MOST_RECORD) {
             Ok(lines) => String::from_utf8_lossy(&lines).into_owned(),
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                return Err(error.to_string());
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                return Err(error.into());
             }
             // It may be kept in another way.
             Err(_) => {
                 let git = Git::look(&self.plot.directory).directory(&self.registration.directory);
                 let git = git.words(["reflog", "show", "--format=- %H", "HEAD", "--"]);
-                git.line().map_err(|failed| failed.to_string())?
+                git.line()?
             }
         };
         let commit = |line: &str| match line.split(' ').nth(1) {
             Some(commit) if is_object(commit) => Ok(commit.to_owned()),
-            _ => Err("the record of where HEAD was cannot be read".to_owned()),
+            _ => Err(LookError::UnreadableRecord),
         };
         lines.lines().map(commit).collect()
     }
 
-    fn under_way(&self) -> Result<Vec<String>, String> {
+    fn under_way(&self) -> Result<Vec<String>, LookError> {
         let directory = &self.registration.directory;
         let begun = UNDER_WAY
             .iter()
@@ -309,7 +333,7 @@ impl Look<'_> {
                     "refs/rewritten",
                 ])
                 .line();
-            !told.map_err(|failed| failed.to_string())?.is_empty()
+            !told?.is_empty()
         } else {
             holds_files(&directory.join("refs"))
         };
@@ -320,7 +344,7 @@ impl Look<'_> {
     }
 
     /// Files that are not as they were given.
-    fn files(&self, status: Status) -> Result<Vec<String>, String> {
+    fn files(&self, status: Status) -> Result<Vec<String>, LookError> {
         let staged = |status: &Status| {
             paths(status, |kind| {
                 matches!(kind, Kind::Known { staged: true, .. })
@@ -350,28 +374,26 @@ impl Look<'_> {
     }
 
     /// How it differs from the tree that it was given.
-    fn compared(&self, tree: &str) -> Result<Status, String> {
+    fn compared(&self, tree: &str) -> Result<Status, LookError> {
         let directory = &self.registration.directory;
-        let draft =
-            Draft::copy(&directory.join("index"), directory).map_err(|error| error.to_string())?;
+        let draft = Draft::copy(&directory.join("index"), directory)?;
         self.git()
             .index(&draft.0)
             .words(["read-tree", "--reset", "-i", tree])
-            .run()
-            .map_err(|failed| failed.to_string())?;
+            .run()?;
         self.status(Some(&draft.0))
     }
 
     /// What git was told not to look at, and what it does not look into.
-    fn hidden(&self) -> Result<Vec<String>, String> {
+    fn hidden(&self) -> Result<Vec<String>, LookError> {
         let git = self.git().words(["ls-files", "-v", "--stage", "-z"]);
-        let printed = git.run().map_err(|failed| failed.to_string())?;
+        let printed = git.run()?;
         let (mut hidden, mut submodules) = (Vec::new(), Vec::new());
         for record in printed
             .split(|byte| *byte == 0)
             .filter(|record| !record.is_empty())
         {
-            let tab = memchr::memchr(b'\t', record).ok_or("git's answer cannot be read")?;
+            let tab = memchr::memchr(b'\t', record).ok_or(LookError::Unreadable)?;
             let (about, path) = (
                 &record[..tab],
                 Path::new(std::ffi::OsStr::from_bytes(&record[tab + 1..])),
@@ -407,8 +429,6 @@ fn paths(status: &Status, which: impl Fn(Kind) -> bool) -> BTreeSet<PathBuf> {
         .collect()
 }
 
-fn number(told: Result<String, Failed>) -> Result<usize, String> {
-    let told = told.map_err(|failed| failed.to_string())?;
-    told.parse()
-        .map_err(|_| "git's answer cannot be read".to_owned())
+fn number(told: Result<String, GitError>) -> Result<usize, LookError> {
+    told?.parse().map_err(|_| LookError::Unreadable)
 }

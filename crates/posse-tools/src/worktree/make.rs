@@ -1,7 +1,6 @@
 //! Making a worktree, and taking back one that was not finished.
 
 use std::fs::DirBuilder;
-use std::io;
 use std::path::Path;
 use std::thread;
 
@@ -9,14 +8,14 @@ use posse_port::worktree::{Dirty, Made, Wanted, Worktree};
 use posse_protocol::AgentId;
 use uuid::Uuid;
 
-use crate::git::{Failed, Git};
+use crate::git::{Git, GitError};
 
 use super::carry::{self, Carried};
 use super::end;
 use super::parent::Parent;
 use super::plot::{Note, Plot};
 use super::words::name;
-use super::{GitWorktrees, branch_of};
+use super::{GitWorktrees, WorktreeError, branch_of};
 
 /// A worktree that is being made by this process.
 pub(super) struct Making<'a> {
@@ -26,16 +25,14 @@ pub(super) struct Making<'a> {
     pub(super) note: Note,
 }
 
-/// Git gives up if it meets a worktree that another git is just about to note (its `commondir` is there, but
-/// empty). A moment later it is not so any more.
-const HALF_MADE: &str = "/commondir: ";
+/// How often it is tried while git meets worktrees that other gits are about to register.
 const MOST_TRIES: u32 = 20;
 
 /// Makes a worktree. If that fails, nothing is left of it.
-pub(super) fn make(worktrees: &GitWorktrees, wanted: &Wanted) -> Result<Made, String> {
+pub(super) fn make(worktrees: &GitWorktrees, wanted: &Wanted) -> Result<Made, WorktreeError> {
     let parent = Parent::ask(&wanted.from, wanted.base)?;
-    let host = worktrees.host().map_err(|error| no_place(&error))?;
-    let plot = Plot::claim(&host.home, &parent.common).map_err(|error| no_place(&error))?;
+    let host = worktrees.host().map_err(WorktreeError::NoPlace)?;
+    let plot = Plot::claim(&host.home, &parent.common).map_err(WorktreeError::NoPlace)?;
     let worktree = Worktree {
         path: plot.path(wanted.agent),
         origin: parent.top.clone(),
@@ -57,7 +54,7 @@ pub(super) fn make(worktrees: &GitWorktrees, wanted: &Wanted) -> Result<Made, St
     loop {
         tries += 1;
         match try_to_make(worktrees, wanted, &parent, &making) {
-            Err(told) if tries < MOST_TRIES && told.contains(HALF_MADE) => {}
+            Err(error) if tries < MOST_TRIES && error.is_half_made() => {}
             made => return made,
         }
     }
@@ -69,7 +66,7 @@ fn try_to_make(
     wanted: &Wanted,
     parent: &Parent,
     making: &Making<'_>,
-) -> Result<Made, String> {
+) -> Result<Made, WorktreeError> {
     making.begin()?;
     let made = thread::scope(|scope| {
         // What is changed is changed from the parent's HEAD: it fits nothing else.
@@ -87,31 +84,26 @@ fn try_to_make(
             ..made
         })
     });
-    made.map_err(|told| making.undo(told))
+    made.map_err(|error| making.undo(error))
 }
 
 impl Making<'_> {
     /// Notes it, and makes its directory, which nobody may have made before.
-    pub(super) fn begin(&self) -> Result<(), String> {
+    pub(super) fn begin(&self) -> Result<(), WorktreeError> {
         let path = &self.note.worktree.path;
         if path.symlink_metadata().is_ok() {
-            return Err(format!(
-                "there is something at {} already, where the worktree would be. Move it away, or leave \
-                 isolation out",
-                name(path)
-            ));
+            return Err(WorktreeError::Occupied { path: path.clone() });
         }
         self.plot
             .begin(self.agent, self.host, &self.note)
-            .map_err(|error| no_place(&error))?;
+            .map_err(WorktreeError::NoPlace)?;
         DirBuilder::new().create(path).map_err(|error| {
-            let told = no_place(&error);
             let _ = self.plot.finish(self.agent, self.host);
-            told
+            WorktreeError::NoPlace(error)
         })
     }
 
-    fn fill(&self, parent: &Parent, dirty: Dirty) -> Result<Made, String> {
+    fn fill(&self, parent: &Parent, dirty: Dirty) -> Result<Made, WorktreeError> {
         let worktree = &self.note.worktree;
         let printed = self.add(
             Git::change(&parent.top),
@@ -137,7 +129,12 @@ impl Making<'_> {
 
     /// Has git make it, locked; what it printed. It is noted and filled in two calls, as git does itself in
     /// one: only the first must be made by one at a time.
-    pub(super) fn add(&self, git: Git, branch: &[&str], start: &str) -> Result<String, String> {
+    pub(super) fn add(
+        &self,
+        git: Git,
+        branch: &[&str],
+        start: &str,
+    ) -> Result<String, WorktreeError> {
         let worktree = &self.note.worktree;
         let registration = self.plot.registration(self.agent);
         let reason = registration.reason(self.host);
@@ -150,14 +147,14 @@ impl Making<'_> {
             &reason,
         ]);
         {
-            let _noting = self.plot.lock_notes().map_err(|error| no_place(&error))?;
+            let _noting = self.plot.lock_notes().map_err(WorktreeError::NoPlace)?;
             let noted = git.words(branch).word(&worktree.path).word(start).run();
-            noted.map_err(|failed| cannot_make(&failed))?;
+            noted.map_err(WorktreeError::NotMade)?;
         }
         let filled = Git::change(&worktree.path)
             .words(["reset", "--hard", "--no-recurse-submodules"])
             .line();
-        let printed = filled.map_err(|failed| cannot_make(&failed))?;
+        let printed = filled.map_err(WorktreeError::NotMade)?;
         let ours =
             registration.leads_to(&worktree.path) && registration.is_known_at(&worktree.path);
         let real = worktree
@@ -167,20 +164,16 @@ impl Making<'_> {
         if ours && real {
             Ok(printed)
         } else {
-            Err(format!(
-                "{} is not where git made the worktree. Leave isolation out",
-                name(&worktree.path)
-            ))
+            Err(WorktreeError::Misplaced {
+                path: worktree.path.clone(),
+            })
         }
     }
 
-    fn carry(&self, parent: &Parent) -> Result<Carried, String> {
-        let failed = |failed: Failed| {
-            format!(
-                "the uncommitted work in {} cannot be carried over: {failed}. Commit it first, or leave out \
-                 what carries it",
-                name(&parent.top)
-            )
+    fn carry(&self, parent: &Parent) -> Result<Carried, WorktreeError> {
+        let failed = |source: GitError| WorktreeError::NotCarried {
+            top: parent.top.clone(),
+            source,
         };
         let carried =
             carry::gather(parent, &self.plot.registration(self.agent).directory).map_err(failed)?;
@@ -191,23 +184,26 @@ impl Making<'_> {
     }
 
     /// All is done: from now on somebody may work in it.
-    pub(super) fn hand_out(&self, worktree: &Worktree) -> Result<(), String> {
+    pub(super) fn hand_out(&self, worktree: &Worktree) -> Result<(), WorktreeError> {
         // No sync: a file system that forgets this after a power cut has forgotten as well what was made
         // in the worktree later.
         self.plot
             .registration(self.agent)
             .mark(worktree)
-            .map_err(|error| no_place(&error))?;
+            .map_err(WorktreeError::NoPlace)?;
         self.plot
             .finish(self.agent, self.host)
-            .map_err(|error| no_place(&error))
+            .map_err(WorktreeError::NoPlace)
     }
 
-    /// It came to nothing: nothing is left of it. Adds to what is told if that is not so.
-    pub(super) fn undo(&self, told: String) -> String {
+    /// Removes what was begun. Returns why it could not be made, and why something is left if that is so.
+    pub(super) fn undo(&self, why: WorktreeError) -> WorktreeError {
         match take_back(self.plot, self.agent, self.host, &self.note) {
-            Ok(()) => told,
-            Err(left) => format!("{told}. What was begun could not be removed yet: {left}"),
+            Ok(()) => why,
+            Err(left) => WorktreeError::LeftBehind {
+                why: why.into(),
+                left: left.into(),
+            },
         }
     }
 }
@@ -218,7 +214,7 @@ pub(super) fn take_back(
     agent: AgentId,
     host: Uuid,
     note: &Note,
-) -> Result<(), String> {
+) -> Result<(), WorktreeError> {
     let base = note.branch.then_some(note.worktree.base.as_str());
     if note.branch {
         // A git that was killed leaves this; nobody else has to do with this branch.
@@ -228,7 +224,7 @@ pub(super) fn take_back(
         let _ = std::fs::remove_file(lock);
     }
     end::raze(plot, agent, base)?;
-    plot.finish(agent, host).map_err(|error| error.to_string())
+    Ok(plot.finish(agent, host)?)
 }
 
 /// `main, 3f2a91c "Fix the parser"`.
@@ -248,31 +244,4 @@ fn base_in_words(parent: &Parent, printed: &str) -> String {
         format!("{}, ", name(Path::new(branch)))
     });
     format!("{branch}{short} \"{subject}\"")
-}
-
-fn cannot_make(failed: &Failed) -> String {
-    let next = match failed {
-        Failed::Refused { said, .. }
-            if said.contains("No space left") || said.contains("unable to write") =>
-        {
-            FULL
-        }
-        Failed::Refused { said, .. } if said.contains("Permission denied") => NOT_ALLOWED,
-        _ => "Put that right, or leave isolation out",
-    };
-    format!("the worktree could not be made: {failed}. {next}")
-}
-
-const FULL: &str = "The disk seems to be full: make room (`posse worktrees list` shows what others take), or \
-                    leave isolation out";
-const NOT_ALLOWED: &str = "Let posse write there, or leave isolation out";
-
-/// Why there is no place for a worktree.
-pub(super) fn no_place(error: &io::Error) -> String {
-    let next = match error.kind() {
-        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => FULL,
-        io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => NOT_ALLOWED,
-        _ => "Put that right, or leave isolation out",
-    };
-    format!("the worktree could not be made: {error}. {next}")
 }

@@ -4,13 +4,13 @@ use crate::git::Git;
 
 use super::end::tip;
 use super::plot::Plot;
-use super::{Found, GitWorktrees, Swept, branch_of};
+use super::{Found, GitWorktrees, Swept, WorktreeError, branch_of};
 
 impl GitWorktrees {
     /// Removes it if nothing is lost with it, as the sweep does; else it is told as it is now. Blocks.
-    pub fn clean(&self, found: &Found) -> Result<Swept, String> {
+    pub fn clean(&self, found: &Found) -> Result<Swept, WorktreeError> {
         let plot = plot(found)?;
-        let _lock = plot.lock().map_err(|error| error.to_string())?;
+        let _lock = plot.lock()?;
         if self.lives(&plot, found.agent) {
             return Ok(Swept {
                 found: self.found(&plot, found.agent),
@@ -47,7 +47,7 @@ impl GitWorktrees {
     }
 }
 
-fn plot(found: &Found) -> Result<Plot, String> {
-    let directory = found.path.parent().ok_or("it has no directory")?;
-    Plot::at(directory).map_err(|error| error.to_string())
+fn plot(found: &Found) -> Result<Plot, WorktreeError> {
+    let directory = found.path.parent().ok_or(WorktreeError::NoDirectory)?;
+    Ok(Plot::at(directory)?)
 }

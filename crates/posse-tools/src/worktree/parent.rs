@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use posse_port::worktree::Base;
 
-use crate::git::{Failed, Git};
+use crate::git::{Git, GitError};
 
 use super::status::{self, Entry, Kind, Status};
 use super::words::{count, name, names};
@@ -31,12 +31,11 @@ pub(super) struct Parent {
 
 impl Parent {
     /// Asks git about the checkout around `from`.
-    pub(super) fn ask(from: &Path, base: Base) -> Result<Self, String> {
+    pub(super) fn ask(from: &Path, base: Base) -> Result<Self, ParentError> {
         if !from.is_dir() {
-            return Err(format!(
-                "there is no directory {}, so no worktree can be made of it",
-                name(from)
-            ));
+            return Err(ParentError::Missing {
+                directory: from.to_owned(),
+            });
         }
         let git = Git::look(from).words([
             "rev-parse",
@@ -50,22 +49,25 @@ impl Parent {
                 .word(format!("{REMOTE}^{{commit}}"))
                 .words(["--abbrev-ref", REMOTE]),
         };
+        let odd_path = || ParentError::OddPath {
+            directory: from.to_owned(),
+        };
         let (printed, refused) = match git.run() {
             Ok(printed) => (printed, None),
-            Err(Failed::Refused { printed, said }) => (printed, Some(said)),
-            Err(failed) => return Err(without_git(&failed)),
+            Err(GitError::Refused { printed, said }) => (printed, Some(said)),
+            Err(failed) => return Err(ParentError::Git(failed)),
         };
-        let printed = String::from_utf8(printed).map_err(|_| odd_path(from))?;
+        let printed = String::from_utf8(printed).map_err(|_| odd_path())?;
         let lines: Vec<&str> = printed.lines().collect();
         if let Some(said) = refused {
-            return Err(refusal(from, base, &lines, &said));
+            return Err(refusal(from, base, &lines, said));
         }
         let (common, top, head, base, branch) = match lines[..] {
             [_, common, top, head, branch] => (common, top, head, head, branch),
             [_, common, top, head, base, branch] => (common, top, head, base, branch),
-            _ => return Err(odd_path(from)),
+            _ => return Err(odd_path()),
         };
-        let whole = |path: &str| Path::new(path).canonicalize().map_err(|_| odd_path(from));
+        let whole = |path: &str| Path::new(path).canonicalize().map_err(|_| odd_path());
         Ok(Self {
             top: whole(top)?,
             common: whole(common)?,
@@ -76,11 +78,11 @@ impl Parent {
     }
 
     /// What is not committed in it, apart from what is ignored; every file by itself.
-    pub(super) fn each_change(&self) -> Result<Status, Failed> {
+    pub(super) fn each_change(&self) -> Result<Status, GitError> {
         self.status("--untracked-files=all")
     }
 
-    fn status(&self, untracked: &str) -> Result<Status, Failed> {
+    fn status(&self, untracked: &str) -> Result<Status, GitError> {
         let git = Git::look(&self.top).words([
             "status",
             "--porcelain=v2",
@@ -90,54 +92,107 @@ impl Parent {
         ]);
         let printed = git.word("--ignore-submodules=none").run()?;
         status::parse(&printed)
-            .ok_or_else(|| Failed::Io(std::io::Error::other("git's answer cannot be read")))
+            .ok_or_else(|| GitError::Io(std::io::Error::other("git's answer cannot be read")))
     }
 }
 
-/// Why git would not say all: how far it came tells.
-fn refusal(from: &Path, base: Base, lines: &[&str], said: &str) -> String {
-    let from = name(from);
-    let leave_out = "or leave isolation out";
-    match lines {
-        [] if said.contains("not a git repository") => format!(
-            "{from} is not in a git repository, so no worktree can be made. Leave isolation out; or run \
-             `git init` there and make a first commit"
-        ),
-        ["true", ..] => format!(
-            "{from} is in a bare repository, which has no checkout that a worktree could be made from. \
-             Work in a checkout of it, {leave_out}"
-        ),
-        ["false", _] => format!(
-            "{from} is inside of a git directory, not of a checkout. Work in the checkout, {leave_out}"
-        ),
-        ["false", _, _] | ["false", _, _, "HEAD"] => format!(
-            "the repository of {from} has no commit yet, so there is nothing that a worktree could begin \
-             with. Make a first commit, {leave_out}"
-        ),
-        ["false", _, _, _, ..] if base == Base::Fresh => format!(
-            "a fresh worktree begins with the remote's default branch, and {REMOTE} does not say which that \
-             is. Fetch, and run `git remote set-head origin --auto`; or begin with the parent's HEAD"
-        ),
-        _ => format!(
-            "no worktree can be made of {from}: git said: {said}. Put that right, {leave_out}"
-        ),
-    }
-}
-
-fn without_git(failed: &Failed) -> String {
-    match failed {
-        Failed::Missing => {
-            format!("no worktree can be made: {failed}. Install git, or leave isolation out")
-        }
-        _ => format!("no worktree can be made: {failed}. Try again, or leave isolation out"),
-    }
-}
-
-fn odd_path(from: &Path) -> String {
-    format!(
+/// Why no worktree can be made from a checkout.
+#[derive(Debug, thiserror::Error)]
+pub enum ParentError {
+    /// There is no such directory.
+    #[error("there is no directory {}, so no worktree can be made of it", name(.directory))]
+    Missing {
+        /// Where the parent works.
+        directory: PathBuf,
+    },
+    /// Git did not answer.
+    #[error("no worktree can be made: {0}. {advice}, or leave isolation out", advice = advice(.0))]
+    Git(#[source] GitError),
+    /// Git does not print the path as it is.
+    #[error(
         "no worktree can be made of {}: its path has characters that git does not tell",
-        name(from)
-    )
+        name(.directory)
+    )]
+    OddPath {
+        /// Where the parent works.
+        directory: PathBuf,
+    },
+    /// It is not in a repository.
+    #[error(
+        "{} is not in a git repository, so no worktree can be made. Leave isolation out; or run \
+         `git init` there and make a first commit",
+        name(.directory)
+    )]
+    NoRepository {
+        /// Where the parent works.
+        directory: PathBuf,
+    },
+    /// The repository has no checkout.
+    #[error(
+        "{} is in a bare repository, which has no checkout that a worktree could be made from. \
+         Work in a checkout of it, or leave isolation out",
+        name(.directory)
+    )]
+    Bare {
+        /// Where the parent works.
+        directory: PathBuf,
+    },
+    /// It is a git directory, or lies in one.
+    #[error(
+        "{} is inside of a git directory, not of a checkout. Work in the checkout, or leave isolation out",
+        name(.directory)
+    )]
+    NotACheckout {
+        /// Where the parent works.
+        directory: PathBuf,
+    },
+    /// Nothing is committed.
+    #[error(
+        "the repository of {} has no commit yet, so there is nothing that a worktree could begin \
+         with. Make a first commit, or leave isolation out",
+        name(.directory)
+    )]
+    NoCommit {
+        /// Where the parent works.
+        directory: PathBuf,
+    },
+    /// The remote's default branch is not known.
+    #[error(
+        "a fresh worktree begins with the remote's default branch, and {REMOTE} does not say which that \
+         is. Fetch, and run `git remote set-head origin --auto`; or begin with the parent's HEAD"
+    )]
+    NoRemoteDefault,
+    /// Git refused for another reason.
+    #[error(
+        "no worktree can be made of {}: git said: {said}. Put that right, or leave isolation out",
+        name(.directory)
+    )]
+    Refused {
+        /// Where the parent works.
+        directory: PathBuf,
+        /// Why, in git's own words.
+        said: String,
+    },
+}
+
+fn advice(error: &GitError) -> &'static str {
+    match error {
+        GitError::Missing => "Install git",
+        _ => "Try again",
+    }
+}
+
+/// Returns why git did not answer everything: how far it came tells.
+fn refusal(from: &Path, base: Base, lines: &[&str], said: String) -> ParentError {
+    let directory = from.to_owned();
+    match lines {
+        [] if said.contains("not a git repository") => ParentError::NoRepository { directory },
+        ["true", ..] => ParentError::Bare { directory },
+        ["false", _] => ParentError::NotACheckout { directory },
+        ["false", _, _] | ["false", _, _, "HEAD"] => ParentError::NoCommit { directory },
+        ["false", _, _, _, ..] if base == Base::Fresh => ParentError::NoRemoteDefault,
+        _ => ParentError::Refused { directory, said },
+    }
 }
 
 /// Looks at parents, shared by those who ask at the same moment: a look that begins after they have asked

@@ -8,34 +8,35 @@ use uuid::Uuid;
 
 use crate::git::Git;
 
-use super::GitWorktrees;
 use super::carry;
 use super::end::{finish, tip};
 use super::host;
 use super::look;
-use super::make::{Making, no_place, take_back};
+use super::make::{Making, take_back};
 use super::parent::Parent;
 use super::plot::{Note, Plot};
 use super::registration::{Lock, Marked};
-use super::words::name;
+use super::{GitWorktrees, WorktreeError};
 
 /// Locks a worktree again, and makes it again if it is gone. Returns true if it had to be made.
-pub(super) fn reclaim(worktrees: &GitWorktrees, worktree: &Worktree) -> Result<bool, String> {
-    let host = worktrees.host().map_err(|error| no_place(&error))?;
+pub(super) fn reclaim(
+    worktrees: &GitWorktrees,
+    worktree: &Worktree,
+) -> Result<bool, WorktreeError> {
+    let host = worktrees.host().map_err(WorktreeError::NoPlace)?;
     let (plot, agent) = match worktrees.whose(worktree) {
         Ok(found) => found,
         // Somebody has removed the whole plot; the checkout knows its repository.
         Err(_) => plot_again(worktrees, worktree)?,
     };
-    let _lock = plot.lock().map_err(|error| no_place(&error))?;
+    let _lock = plot.lock().map_err(WorktreeError::NoPlace)?;
     let registration = plot.registration(agent);
     let lock = registration.lock();
     match &lock {
         Lock::Host(other) if *other != host.id && host::lives(&host.home, *other) => {
-            return Err(format!(
-                "another posse works in the worktree {}",
-                name(&worktree.path)
-            ));
+            return Err(WorktreeError::Taken {
+                path: worktree.path.clone(),
+            });
         }
         _ => {}
     }
@@ -49,7 +50,7 @@ pub(super) fn reclaim(worktrees: &GitWorktrees, worktree: &Worktree) -> Result<b
         if !matches!(lock, Lock::Stranger(_)) {
             registration
                 .set_lock(host.id)
-                .map_err(|error| no_place(&error))?;
+                .map_err(WorktreeError::NoPlace)?;
         }
         return Ok(false);
     }
@@ -57,10 +58,13 @@ pub(super) fn reclaim(worktrees: &GitWorktrees, worktree: &Worktree) -> Result<b
 }
 
 /// Returns the plot of a repository, made again, and the agent of a worktree in it.
-fn plot_again(worktrees: &GitWorktrees, worktree: &Worktree) -> Result<(Plot, AgentId), String> {
+fn plot_again(
+    worktrees: &GitWorktrees,
+    worktree: &Worktree,
+) -> Result<(Plot, AgentId), WorktreeError> {
     let parent = Parent::ask(&worktree.origin, Base::Head)?;
-    let host = worktrees.host().map_err(|error| no_place(&error))?;
-    Plot::claim(&host.home, &parent.common).map_err(|error| no_place(&error))?;
+    let host = worktrees.host().map_err(WorktreeError::NoPlace)?;
+    Plot::claim(&host.home, &parent.common).map_err(WorktreeError::NoPlace)?;
     worktrees.whose(worktree)
 }
 
@@ -70,12 +74,12 @@ pub(super) fn settle(
     agent: AgentId,
     host: Uuid,
     note: Option<Note>,
-) -> Result<(), String> {
+) -> Result<(), WorktreeError> {
     match note {
         Some(note) if plot.registration(agent).marked() == Marked::No => {
             take_back(plot, agent, host, &note)
         }
-        Some(_) => plot.finish(agent, host).map_err(|error| no_place(&error)),
+        Some(_) => plot.finish(agent, host).map_err(WorktreeError::NoPlace),
         None => {
             plot.drop_notes(agent, host);
             Ok(())
@@ -84,23 +88,24 @@ pub(super) fn settle(
 }
 
 /// Makes it again, as it was when its agent got it, with the commits that are on its branch.
-fn again(plot: &Plot, agent: AgentId, host: Uuid, worktree: &Worktree) -> Result<(), String> {
+fn again(
+    plot: &Plot,
+    agent: AgentId,
+    host: Uuid,
+    worktree: &Worktree,
+) -> Result<(), WorktreeError> {
     let path = &worktree.path;
     // If it is empty, nothing is lost with it.
     if path.symlink_metadata().is_ok() && fs::remove_dir(path).is_err() {
-        return Err(format!(
-            "git does not know the worktree {} any more, and there are files in it. Move them away first",
-            name(path)
-        ));
+        return Err(WorktreeError::Unregistered { path: path.clone() });
     }
     // Of one that was on its way out, the branch goes too; else it may have commits.
     let leaving = plot.gone(agent).exists().then_some(worktree.base.as_str());
     if let Some(lost) = look::only_registered(plot, agent, worktree).filter(|_| leaving.is_none()) {
-        return Err(format!(
-            "the directory of the worktree {} is gone, and git alone still has this of it: {lost}. Bring the \
-             directory back, or save that first",
-            name(path)
-        ));
+        return Err(WorktreeError::OnlyRegistered {
+            path: path.clone(),
+            lost,
+        });
     }
     finish(plot, agent, leaving)?;
     let tip = tip(plot, &format!("refs/heads/{}", worktree.branch))?;
@@ -122,13 +127,11 @@ fn again(plot: &Plot, agent: AgentId, host: Uuid, worktree: &Worktree) -> Result
     };
     let filled = added.and_then(|_| match &worktree.carried {
         Some(tree) if tip.as_ref().is_none_or(|tip| *tip == worktree.base) => {
-            carry::unpack(path, tree).map_err(|failed| {
-                format!("the work that was carried over cannot be had again: {failed}")
-            })
+            carry::unpack(path, tree).map_err(WorktreeError::NotCarriedAgain)
         }
         _ => Ok(()),
     });
     filled
         .and_then(|()| making.hand_out(worktree))
-        .map_err(|told| making.undo(told))
+        .map_err(|error| making.undo(error))
 }

@@ -61,7 +61,9 @@ impl CleanWorktrees {
     }
 
     fn remove(&self, worktrees: &GitWorktrees, found: &Found) -> anyhow::Result<()> {
-        let swept = worktrees.clean(found).map_err(|why| stuck(found, &why))?;
+        let swept = worktrees
+            .clean(found)
+            .map_err(|why| stuck(found, &why.to_string()))?;
         if !swept.removed {
             // Somebody has worked in it since it was looked at.
             allowed(&swept.found, false)?;
@@ -72,7 +74,9 @@ impl CleanWorktrees {
 
     fn discard(&self, worktrees: &GitWorktrees, found: &Found) -> anyhow::Result<()> {
         let commits = worktrees.commits(found);
-        worktrees.discard(found).map_err(|why| stuck(found, &why))?;
+        worktrees
+            .discard(found)
+            .map_err(|why| stuck(found, &why.to_string()))?;
         print(
             if self.json {
                 json_line(&done(found, true, &commits))

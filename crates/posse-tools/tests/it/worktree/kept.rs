@@ -357,6 +357,7 @@ async fn somebody_elses_lock_is_heeded() {
             .other()
             .discard(&swept[0].found)
             .unwrap_err()
+            .to_string()
             .contains("on a stick")
     );
     assert!(worktree.path.exists());

@@ -60,6 +60,7 @@ async fn the_dead_are_swept_and_the_living_are_not() {
             .trees
             .discard(&list[1])
             .unwrap_err()
+            .to_string()
             .contains("an agent works in it")
     );
     ground.trees.discard(found).unwrap();
