@@ -1,8 +1,9 @@
 //! Panes by a command of the user's own: for terminals and multiplexers that posse does not know.
 
 use std::ffi::{OsStr, OsString};
+use std::io;
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
-use std::process::Command;
+use std::process::{Command, ExitStatus};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,7 +11,7 @@ use posse_port::BoxFuture;
 use posse_port::panes::{NewPane, Panes};
 use tokio::task::spawn_blocking;
 
-use super::launch::Launch;
+use super::launch::{Launch, NoBudget};
 use crate::child::{self, Unheard};
 
 /// How long the command may take until the pane is there.
@@ -160,6 +161,42 @@ fn quoted(words: &[OsString]) -> OsString {
 #[derive(Clone, Debug)]
 pub struct CommandPanes(Arc<Inner>);
 
+/// Why the command opened no pane.
+#[derive(Debug, thiserror::Error)]
+enum CommandError {
+    #[error(transparent)]
+    NoBudget(#[from] NoBudget),
+    #[error("teams.paneCommand is empty")]
+    Empty,
+    #[error(
+        "no pane for {title}: {program} {why}; teams.paneCommand in your settings says how panes are opened"
+    )]
+    NoPane {
+        title: String,
+        program: String,
+        why: ProgramError,
+    },
+}
+
+/// What became of the program instead; follows its name.
+#[derive(Debug, thiserror::Error)]
+enum ProgramError {
+    #[error("failed ({status}): {said}")]
+    Failed { status: ExitStatus, said: String },
+    #[error("is not on this machine, or not in the PATH")]
+    Missing,
+    #[error(
+        "had not returned after {} s, and was ended; it should return when the pane is there \
+         (`setsid -f` before it makes it do so)",
+        .0.as_secs()
+    )]
+    Late(Duration),
+    #[error("cannot be run: {0}")]
+    Io(#[source] io::Error),
+    #[error("printed more than can be read")]
+    TooMuch,
+}
+
 #[derive(Debug)]
 struct Inner {
     template: Template,
@@ -181,16 +218,16 @@ impl Panes for CommandPanes {
     fn open(&self, pane: NewPane) -> BoxFuture<'_, Result<(), String>> {
         let inner = self.0.clone();
         Box::pin(async move {
-            spawn_blocking(move || inner.open(&pane))
-                .await
-                .map_err(|error| error.to_string())?
+            let opened = spawn_blocking(move || inner.open(&pane)).await;
+            let opened = opened.map_err(|error| error.to_string())?;
+            opened.map_err(|error| error.to_string())
         })
     }
 }
 
 impl Inner {
-    /// What runs in the pane. The terminal's environment is not ours; what is secret cannot be said here.
-    fn words(&self, pane: &NewPane) -> Result<Vec<OsString>, String> {
+    /// Returns what runs in the pane. The terminal's environment is not ours; what is secret cannot be said here.
+    fn words(&self, pane: &NewPane) -> Result<Vec<OsString>, NoBudget> {
         let told = self
             .launch
             .environment
@@ -208,9 +245,9 @@ impl Inner {
         clippy::disallowed_methods,
         reason = "this is where the user's pane command is started"
     )]
-    fn open(&self, pane: &NewPane) -> Result<(), String> {
+    fn open(&self, pane: &NewPane) -> Result<(), CommandError> {
         let line = self.template.filled(pane, &self.words(pane)?);
-        let (program, arguments) = line.split_first().ok_or("teams.paneCommand is empty")?;
+        let (program, arguments) = line.split_first().ok_or(CommandError::Empty)?;
         let named = program.to_string_lossy().into_owned();
         let mut command = Command::new(program);
         command.args(arguments).current_dir(&pane.cwd);
@@ -219,21 +256,21 @@ impl Inner {
             Ok(heard) => {
                 let said = String::from_utf8_lossy(&heard.said).replace('\n', " ");
                 let said: String = said.trim().chars().take(LONGEST).collect();
-                format!("{named} failed ({}): {said}", heard.status)
+                ProgramError::Failed {
+                    status: heard.status,
+                    said,
+                }
             }
-            Err(Unheard::Missing) => format!("{named} is not on this machine, or not in the PATH"),
-            Err(Unheard::Late(limit)) => format!(
-                "{named} had not returned after {} s, and was ended; it should return when the pane is there \
-                 (`setsid -f` before it makes it do so)",
-                limit.as_secs()
-            ),
-            Err(Unheard::Io(error)) => format!("{named} cannot be run: {error}"),
-            Err(Unheard::TooMuch) => format!("{named} printed more than can be read"),
+            Err(Unheard::Missing) => ProgramError::Missing,
+            Err(Unheard::Late(limit)) => ProgramError::Late(limit),
+            Err(Unheard::Io(error)) => ProgramError::Io(error),
+            Err(Unheard::TooMuch) => ProgramError::TooMuch,
         };
-        Err(format!(
-            "no pane for {}: {why}; teams.paneCommand in your settings says how panes are opened",
-            pane.title
-        ))
+        Err(CommandError::NoPane {
+            title: pane.title.clone(),
+            program: named,
+            why,
+        })
     }
 }
 

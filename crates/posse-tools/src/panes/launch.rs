@@ -28,6 +28,16 @@ pub struct Variable {
     pub secret: bool,
 }
 
+/// A member of a session with a budget has none of its own.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "{title} has no budget of its own, and a process of its own could not keep the session's: give its role a \
+     budget, or let it run in this process (--team-backend in-process)"
+)]
+pub(super) struct NoBudget {
+    title: String,
+}
+
 impl fmt::Debug for Variable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}=…", self.name)
@@ -45,14 +55,12 @@ impl Variable {
 }
 
 impl Launch {
-    /// The command line for one member; why it can have none, for people.
-    pub(super) fn command_line(&self, pane: &NewPane) -> Result<Vec<OsString>, String> {
+    /// Returns the command line for one member.
+    pub(super) fn command_line(&self, pane: &NewPane) -> Result<Vec<OsString>, NoBudget> {
         if self.budgeted && pane.budget.is_none() {
-            return Err(format!(
-                "{} has no budget of its own, and a process of its own could not keep the session's: give its role a \
-                 budget, or let it run in this process (--team-backend in-process)",
-                pane.title
-            ));
+            return Err(NoBudget {
+                title: pane.title.clone(),
+            });
         }
         let mut line = self.command.clone();
         let mut option = |name: &str, value: &str| {
@@ -102,7 +110,7 @@ pub(super) mod tests {
 
     #[test]
     fn a_member_of_a_session_with_a_budget_needs_one_of_its_own() {
-        let refused = launch(true).command_line(&pane()).unwrap_err();
+        let refused = launch(true).command_line(&pane()).unwrap_err().to_string();
         assert!(
             refused.contains("dev@parser has no budget") && refused.contains("in-process"),
             "{refused}"

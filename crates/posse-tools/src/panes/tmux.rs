@@ -2,6 +2,7 @@
 //! secret stands in no command line, and nothing is ever typed into a pane.
 
 use std::ffi::{OsStr, OsString};
+use std::io;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::PathBuf;
 use std::process::Command;
@@ -13,7 +14,7 @@ use posse_port::panes::{NewPane, Panes};
 use tokio::task::spawn_blocking;
 
 use super::color::Color;
-use super::launch::Launch;
+use super::launch::{Launch, NoBudget};
 use super::spot::{self, Seen, Spot};
 use crate::child::{self, Unheard};
 
@@ -69,6 +70,37 @@ struct Inner {
     turn: Mutex<()>,
 }
 
+/// What to do without tmux.
+const INSTEAD: &str = "--team-backend in-process does without";
+
+/// Why there is no pane.
+#[derive(Debug, thiserror::Error)]
+enum TmuxError {
+    #[error(transparent)]
+    NoBudget(#[from] NoBudget),
+    #[error("the pane that posse runs in is gone; --team-backend in-process needs none")]
+    LeadGone,
+    #[error("its process ended at once; `posse doctor` may know why")]
+    EndedAtOnce,
+    #[error("tmux said: {said}; tmux 3.2 or later is needed, {INSTEAD}")]
+    Refused { said: String },
+    #[error("there is no tmux in the PATH; {INSTEAD}")]
+    Missing,
+    #[error("tmux had not answered after {} s; {INSTEAD}", .0.as_secs())]
+    Late(Duration),
+    #[error("tmux cannot be run: {0}; {INSTEAD}")]
+    Io(#[source] io::Error),
+    #[error("tmux printed more than can be read; {INSTEAD}")]
+    TooMuch,
+}
+
+impl TmuxError {
+    /// Returns true if tmux refused, and its complaint has these words.
+    fn is_about(&self, words: &str) -> bool {
+        matches!(self, Self::Refused { said } if said.contains(words))
+    }
+}
+
 impl TmuxPanes {
     /// Panes next to where posse runs, in which this runs.
     pub fn new(inside: Inside, place: Place, launch: Launch) -> Self {
@@ -101,24 +133,21 @@ impl Panes for TmuxPanes {
 }
 
 impl Inner {
-    fn open(&self, pane: &NewPane) -> Result<(), String> {
+    fn open(&self, pane: &NewPane) -> Result<(), TmuxError> {
         let line = self.launch.command_line(pane)?;
         let marked = pane.session.to_string();
         // Whoever had it before has left nothing half done that matters here.
         let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
         let seen = self.look(&marked)?;
         self.close_dead(&seen)?;
-        let gone = || {
-            "the pane that posse runs in is gone; --team-backend in-process needs none".to_owned()
-        };
-        let spot =
-            spot::next(&seen, &self.inside.pane, self.place == Place::Window).ok_or_else(gone)?;
+        let spot = spot::next(&seen, &self.inside.pane, self.place == Place::Window)
+            .ok_or(TmuxError::LeadGone)?;
         let opened = match self.make(&spot, pane, &line) {
-            Err(why) if why.contains(FULL) => {
+            Err(error) if error.is_about(FULL) => {
                 let lead = seen
                     .iter()
                     .find(|other| other.id == self.inside.pane)
-                    .ok_or_else(gone)?;
+                    .ok_or(TmuxError::LeadGone)?;
                 let window = Spot::Window {
                     session: lead.session.clone(),
                 };
@@ -129,7 +158,7 @@ impl Inner {
         self.dress(&opened.0, &opened.1, pane)
     }
 
-    fn look(&self, marked: &str) -> Result<Vec<Seen>, String> {
+    fn look(&self, marked: &str) -> Result<Vec<Seen>, TmuxError> {
         let said =
             self.tmux(
                 Script::default()
@@ -143,7 +172,7 @@ impl Inner {
     }
 
     /// A pane that tmux keeps after its process has ended is of no use any more.
-    fn close_dead(&self, seen: &[Seen]) -> Result<(), String> {
+    fn close_dead(&self, seen: &[Seen]) -> Result<(), TmuxError> {
         for pane in seen.iter().filter(|pane| pane.ours && pane.dead) {
             self.tmux(
                 Script::default()
@@ -154,8 +183,8 @@ impl Inner {
         Ok(())
     }
 
-    /// Opens it; which pane it is.
-    fn make(&self, spot: &Spot, pane: &NewPane, line: &[OsString]) -> Result<String, String> {
+    /// Opens it. Returns the id of the pane.
+    fn make(&self, spot: &Spot, pane: &NewPane, line: &[OsString]) -> Result<String, TmuxError> {
         let (_, team) = pane.title.rsplit_once('@').unwrap_or(("", &pane.title));
         let mut script = match spot {
             Spot::Split {
@@ -190,7 +219,7 @@ impl Inner {
     }
 
     /// Gives it what belongs to it alone: its title, its colour, and that it goes when its process ends.
-    fn dress(&self, id: &str, spot: &Spot, pane: &NewPane) -> Result<(), String> {
+    fn dress(&self, id: &str, spot: &Spot, pane: &NewPane) -> Result<(), TmuxError> {
         let on =
             |script: Script, name: &str| script.command("set-option").words(["-p", "-t", id, name]);
         let mut script = on(Script::default(), "remain-on-exit").word("off");
@@ -221,25 +250,24 @@ impl Inner {
         script = script
             .command("if-shell")
             .words(["-F", "-t", id, "#{pane_dead}", &close]);
-        let gone = "its process ended at once; `posse doctor` may know why";
-        self.tmux(script).map(drop).map_err(|why| {
-            if why.contains(id) {
-                gone.to_owned()
+        // Only a pane that is gone already makes tmux complain of its id.
+        self.tmux(script).map(drop).map_err(|error| {
+            if error.is_about(id) {
+                TmuxError::EndedAtOnce
             } else {
-                why
+                error
             }
         })
     }
 
-    /// Runs commands in the server; what they print.
+    /// Runs commands in the server. Returns what they print.
     #[expect(clippy::disallowed_methods, reason = "this is where tmux is started")]
-    fn tmux(&self, script: Script) -> Result<String, String> {
+    fn tmux(&self, script: Script) -> Result<String, TmuxError> {
         let mut command = Command::new("tmux");
         command
             .arg("-S")
             .arg(&self.inside.socket)
             .args(["source-file", "-"]);
-        let instead = "--team-backend in-process does without";
         match child::run(command, Some(&script.0), LIMIT) {
             Ok(heard) if heard.status.success() => {
                 Ok(String::from_utf8_lossy(&heard.printed).into_owned())
@@ -247,17 +275,12 @@ impl Inner {
             Ok(heard) => {
                 let said = String::from_utf8_lossy(&heard.said);
                 let said = said.trim().replace('\n', "; ");
-                Err(format!(
-                    "tmux said: {said}; tmux 3.2 or later is needed, {instead}"
-                ))
+                Err(TmuxError::Refused { said })
             }
-            Err(Unheard::Missing) => Err(format!("there is no tmux in the PATH; {instead}")),
-            Err(Unheard::Late(limit)) => Err(format!(
-                "tmux had not answered after {} s; {instead}",
-                limit.as_secs()
-            )),
-            Err(Unheard::Io(error)) => Err(format!("tmux cannot be run: {error}; {instead}")),
-            Err(Unheard::TooMuch) => Err(format!("tmux printed more than can be read; {instead}")),
+            Err(Unheard::Missing) => Err(TmuxError::Missing),
+            Err(Unheard::Late(limit)) => Err(TmuxError::Late(limit)),
+            Err(Unheard::Io(error)) => Err(TmuxError::Io(error)),
+            Err(Unheard::TooMuch) => Err(TmuxError::TooMuch),
         }
     }
 }
