@@ -4,7 +4,7 @@
 mod color;
 mod command;
 mod launch;
-mod spot;
+mod pane_layout;
 mod tmux;
 
 pub use color::Color;

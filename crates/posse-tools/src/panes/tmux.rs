@@ -15,7 +15,7 @@ use tokio::task::spawn_blocking;
 
 use super::color::Color;
 use super::launch::{Launch, NoBudget};
-use super::spot::{self, Seen, Spot};
+use super::pane_layout::{self, Seen, Spot};
 use crate::child::{self, Unheard};
 
 /// How long tmux may take for anything.
@@ -140,7 +140,7 @@ impl Inner {
         let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
         let seen = self.look(&marked)?;
         self.close_dead(&seen)?;
-        let spot = spot::next(&seen, &self.inside.pane, self.place == Place::Window)
+        let spot = pane_layout::next(&seen, &self.inside.pane, self.place == Place::Window)
             .ok_or(TmuxError::LeadGone)?;
         let opened = match self.make(&spot, pane, &line) {
             Err(error) if error.is_about(FULL) => {
@@ -159,15 +159,14 @@ impl Inner {
     }
 
     fn look(&self, marked: &str) -> Result<Vec<Seen>, TmuxError> {
-        let said =
-            self.tmux(
-                Script::default()
-                    .command("list-panes")
-                    .words(["-a", "-F", spot::FORMAT]),
-            )?;
+        let said = self.tmux(Script::default().command("list-panes").words([
+            "-a",
+            "-F",
+            pane_layout::FORMAT,
+        ]))?;
         Ok(said
             .lines()
-            .filter_map(|line| spot::read(line, marked))
+            .filter_map(|line| pane_layout::read(line, marked))
             .collect())
     }
 
