@@ -4,13 +4,13 @@
 pub(super) const FORMAT: &str = "#{pane_id} #{window_id} #{session_id} #{pane_width} #{pane_height} \
                                  #{pane_dead} #{window_zoomed_flag} #{@posse} #{@posse-window}";
 
-/// A pane that is smaller in one of these is no use to anybody.
+/// A pane that is smaller in one of these is of no use.
 const NARROWEST: u32 = 40;
 const LOWEST: u32 = 6;
 
 /// A pane of the user's tmux.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Seen {
+pub(super) struct TmuxPane {
     pub(super) id: String,
     pub(super) window: String,
     pub(super) session: String,
@@ -18,21 +18,26 @@ pub(super) struct Seen {
     height: u32,
     pub(super) dead: bool,
     zoomed: bool,
-    /// Whether posse opened it, for this session of posse.
-    pub(super) ours: bool,
-    /// Whether its window is one that posse opened for that session.
-    in_our_window: bool,
+    pub(super) marks: PosseMarks,
 }
 
-/// Where to open the next one.
+/// What this session of posse opened: a pane and its window are marked apart, since the user may split
+/// a window of posse's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct PosseMarks {
+    pub(super) pane: bool,
+    window: bool,
+}
+
+/// Where to open the next pane.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Spot {
+pub(super) enum PanePosition {
     /// By dividing this pane.
     Split {
         pane: String,
         /// Beside what is there, not below it.
         beside: bool,
-        /// A pane fills the whole window for now, and shall go on to.
+        /// A pane fills the whole window, and shall continue to.
         zoomed: bool,
         /// The window is posse's own: all panes in it get the same room.
         tiled: bool,
@@ -41,15 +46,18 @@ pub(super) enum Spot {
     Window { session: String },
 }
 
-/// Reads a line of what tmux was asked.
-pub(super) fn read(line: &str, marked: &str) -> Option<Seen> {
+/// Reads a line of tmux's answer to [`FORMAT`]. Returns none if it is not as expected.
+pub(super) fn read(line: &str, marked: &str) -> Option<TmuxPane> {
     let mut words = line.split(' ');
     let mut next = || words.next();
     let (id, window, session) = (next()?.to_owned(), next()?.to_owned(), next()?.to_owned());
     let (width, height) = (next()?.parse().ok()?, next()?.parse().ok()?);
     let (dead, zoomed) = (next()? == "1", next()? == "1");
-    let (ours, in_our_window) = (next()? == marked, next()? == marked);
-    Some(Seen {
+    let marks = PosseMarks {
+        pane: next()? == marked,
+        window: next()? == marked,
+    };
+    Some(TmuxPane {
         id,
         window,
         session,
@@ -57,17 +65,16 @@ pub(super) fn read(line: &str, marked: &str) -> Option<Seen> {
         height,
         dead,
         zoomed,
-        ours,
-        in_our_window,
+        marks,
     })
 }
 
-/// The spot: in the window of `lead` as long as there is room, else in a window of posse's own. None if the
+/// The position: in the window of `lead` as long as there is room, else in a window of posse's own. None if the
 /// lead's pane is gone.
-pub(super) fn next(panes: &[Seen], lead: &str, own_window: bool) -> Option<Spot> {
+pub(super) fn next(panes: &[TmuxPane], lead: &str, own_window: bool) -> Option<PanePosition> {
     let lead = panes.iter().find(|pane| pane.id == lead)?;
     let live = || panes.iter().filter(|pane| !pane.dead);
-    let split = |pane: &Seen, beside, tiled| Spot::Split {
+    let split = |pane: &TmuxPane, beside, tiled| PanePosition::Split {
         pane: pane.id.clone(),
         beside,
         zoomed: pane.zoomed,
@@ -75,7 +82,7 @@ pub(super) fn next(panes: &[Seen], lead: &str, own_window: bool) -> Option<Spot>
     };
     if !own_window {
         let column = live()
-            .filter(|pane| pane.ours && pane.window == lead.window)
+            .filter(|pane| pane.marks.pane && pane.window == lead.window)
             .max_by_key(|pane| pane.height);
         match column {
             Some(pane) if pane.height > 2 * LOWEST => return Some(split(pane, false, false)),
@@ -84,12 +91,12 @@ pub(super) fn next(panes: &[Seen], lead: &str, own_window: bool) -> Option<Spot>
             _ => {}
         }
     }
-    let own = live().filter(|pane| pane.in_our_window && pane.session == lead.session);
+    let own = live().filter(|pane| pane.marks.window && pane.session == lead.session);
     let largest = own.max_by_key(|pane| u64::from(pane.width) * u64::from(pane.height));
     Some(match largest {
         Some(pane) if pane.height > 2 * LOWEST => split(pane, false, true),
         Some(pane) if pane.width > 2 * NARROWEST => split(pane, true, true),
-        _ => Spot::Window {
+        _ => PanePosition::Window {
             session: lead.session.clone(),
         },
     })
@@ -99,12 +106,12 @@ pub(super) fn next(panes: &[Seen], lead: &str, own_window: bool) -> Option<Spot>
 mod tests {
     use super::*;
 
-    fn panes(lines: &[&str]) -> Vec<Seen> {
+    fn panes(lines: &[&str]) -> Vec<TmuxPane> {
         lines.iter().map(|line| read(line, "s").unwrap()).collect()
     }
 
-    fn split(pane: &str, beside: bool, tiled: bool) -> Option<Spot> {
-        Some(Spot::Split {
+    fn split(pane: &str, beside: bool, tiled: bool) -> Option<PanePosition> {
+        Some(PanePosition::Split {
             pane: pane.into(),
             beside,
             zoomed: false,
@@ -143,7 +150,7 @@ mod tests {
 
     #[test]
     fn where_there_is_no_room_a_window_is_opened_and_filled() {
-        let window = Some(Spot::Window {
+        let window = Some(PanePosition::Window {
             session: "$3".into(),
         });
         assert_eq!(next(&panes(&["%0 @0 $3 70 10 0 0  "]), "%0", false), window);

@@ -15,7 +15,7 @@ use tokio::task::spawn_blocking;
 
 use super::color::Color;
 use super::launch::{Launch, NoBudget};
-use super::pane_layout::{self, Seen, Spot};
+use super::pane_layout::{self, PanePosition, TmuxPane};
 use crate::child::{self, Unheard};
 
 /// How long tmux may take for anything.
@@ -140,25 +140,25 @@ impl Inner {
         let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
         let seen = self.look(&marked)?;
         self.close_dead(&seen)?;
-        let spot = pane_layout::next(&seen, &self.inside.pane, self.place == Place::Window)
+        let position = pane_layout::next(&seen, &self.inside.pane, self.place == Place::Window)
             .ok_or(TmuxError::LeadGone)?;
-        let opened = match self.make(&spot, pane, &line) {
+        let opened = match self.make(&position, pane, &line) {
             Err(error) if error.is_about(FULL) => {
                 let lead = seen
                     .iter()
                     .find(|other| other.id == self.inside.pane)
                     .ok_or(TmuxError::LeadGone)?;
-                let window = Spot::Window {
+                let window = PanePosition::Window {
                     session: lead.session.clone(),
                 };
                 (self.make(&window, pane, &line)?, window)
             }
-            made => (made?, spot),
+            made => (made?, position),
         };
         self.dress(&opened.0, &opened.1, pane)
     }
 
-    fn look(&self, marked: &str) -> Result<Vec<Seen>, TmuxError> {
+    fn look(&self, marked: &str) -> Result<Vec<TmuxPane>, TmuxError> {
         let said = self.tmux(Script::default().command("list-panes").words([
             "-a",
             "-F",
@@ -171,8 +171,8 @@ impl Inner {
     }
 
     /// A pane that tmux keeps after its process has ended is of no use any more.
-    fn close_dead(&self, seen: &[Seen]) -> Result<(), TmuxError> {
-        for pane in seen.iter().filter(|pane| pane.ours && pane.dead) {
+    fn close_dead(&self, seen: &[TmuxPane]) -> Result<(), TmuxError> {
+        for pane in seen.iter().filter(|pane| pane.marks.pane && pane.dead) {
             self.tmux(
                 Script::default()
                     .command("kill-pane")
@@ -183,10 +183,15 @@ impl Inner {
     }
 
     /// Opens it. Returns the id of the pane.
-    fn make(&self, spot: &Spot, pane: &NewPane, line: &[OsString]) -> Result<String, TmuxError> {
+    fn make(
+        &self,
+        position: &PanePosition,
+        pane: &NewPane,
+        line: &[OsString],
+    ) -> Result<String, TmuxError> {
         let (_, team) = pane.title.rsplit_once('@').unwrap_or(("", &pane.title));
-        let mut script = match spot {
-            Spot::Split {
+        let mut script = match position {
+            PanePosition::Split {
                 pane: divided,
                 beside,
                 zoomed,
@@ -200,7 +205,7 @@ impl Inner {
                 let script = if *zoomed { script.word("-Z") } else { script };
                 script.words(["-t", divided])
             }
-            Spot::Window { session } => {
+            PanePosition::Window { session } => {
                 let script = Script::default()
                     .command("new-window")
                     .words(["-t", &format!("{session}:")]);
@@ -218,7 +223,7 @@ impl Inner {
     }
 
     /// Gives it what belongs to it alone: its title, its colour, and that it goes when its process ends.
-    fn dress(&self, id: &str, spot: &Spot, pane: &NewPane) -> Result<(), TmuxError> {
+    fn dress(&self, id: &str, position: &PanePosition, pane: &NewPane) -> Result<(), TmuxError> {
         let on =
             |script: Script, name: &str| script.command("set-option").words(["-p", "-t", id, name]);
         let mut script = on(Script::default(), "remain-on-exit").word("off");
@@ -234,15 +239,15 @@ impl Inner {
         }
         let window =
             |script: Script, name: &str| script.command("set-option").words(["-w", "-t", id, name]);
-        match spot {
-            Spot::Window { .. } => {
+        match position {
+            PanePosition::Window { .. } => {
                 script = window(script, "@posse-window").word(pane.session.to_string());
                 script = window(script, "pane-border-status").word("top");
             }
-            Spot::Split { tiled: true, .. } => {
+            PanePosition::Split { tiled: true, .. } => {
                 script = script.command("select-layout").words(["-t", id, "tiled"]);
             }
-            Spot::Split { .. } => {}
+            PanePosition::Split { .. } => {}
         }
         // It may have ended before it was told to vanish then.
         let close = format!("kill-pane -t {id}");
