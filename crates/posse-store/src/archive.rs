@@ -4,13 +4,45 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use posse_port::store::{Archive, METADATA_DEPTH, depth};
-use posse_protocol::{Member, Name, Task, TaskId, TaskStatus};
+use posse_protocol::{AgentId, Member, Name, Task, TaskId, TaskStatus};
 
-/// From here one can count on for ever, and every program can read it.
+/// The highest number that is imported: from here one can count on forever, and JSON readers that
+/// use doubles still read it exactly.
 const MOST: u64 = 1 << 53;
 
-/// Says what contradicts itself in an archive.
-pub(crate) fn check(archive: &Archive) -> Result<(), String> {
+/// A contradiction in an archive.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ArchiveError {
+    #[error("the lead of team {team} is no member of it")]
+    LeadNotAMember { team: Name },
+    #[error("a member is called {name}")]
+    ReservedName { name: Name },
+    #[error("a member was called {name}")]
+    ReservedFormerName { name: Name },
+    #[error("{inboxes} inboxes for {members} members")]
+    InboxCount { inboxes: usize, members: usize },
+    #[error("message {number} of {member} is out of order")]
+    MailOrder { number: u64, member: Name },
+    #[error("message {number} of {member} is for {to}")]
+    MailOfAnother {
+        number: u64,
+        member: Name,
+        to: AgentId,
+    },
+    #[error("a number of a task or of a version is too high to count on from")]
+    TooHigh,
+    #[error("the metadata of task {task} nest deeper than {METADATA_DEPTH} levels")]
+    TooDeep { task: TaskId },
+    #[error("task {task} is out of order")]
+    TaskOrder { task: TaskId },
+    #[error("task {task} waits for {needs}, which is missing")]
+    MissingTask { task: TaskId, needs: TaskId },
+    #[error("task {task} waits for itself in a circle")]
+    Cycle { task: TaskId },
+}
+
+/// Refuses an archive that contradicts itself.
+pub(crate) fn check(archive: &Archive) -> Result<(), ArchiveError> {
     let Archive {
         team,
         tasks,
@@ -19,7 +51,9 @@ pub(crate) fn check(archive: &Archive) -> Result<(), String> {
         ..
     } = archive;
     if !team.members.iter().any(|member| member.agent == team.lead) {
-        return Err(format!("the lead of team {} is no member of it", team.name));
+        return Err(ArchiveError::LeadNotAMember {
+            team: team.name.clone(),
+        });
     }
     let leads = |member: &Member| member.name.as_str() == Name::LEAD && member.agent == team.lead;
     if let Some(member) = team
@@ -27,37 +61,39 @@ pub(crate) fn check(archive: &Archive) -> Result<(), String> {
         .iter()
         .find(|member| member.name.is_reserved() && !leads(member))
     {
-        return Err(format!("a member is called {}", member.name));
+        return Err(ArchiveError::ReservedName {
+            name: member.name.clone(),
+        });
     }
     if let Some(name) = team.former.iter().find(|name| name.is_reserved()) {
-        return Err(format!("a member was called {name}"));
+        return Err(ArchiveError::ReservedFormerName { name: name.clone() });
     }
     if mail.len() != team.members.len() {
-        return Err(format!(
-            "{} inboxes for {} members",
-            mail.len(),
-            team.members.len()
-        ));
+        return Err(ArchiveError::InboxCount {
+            inboxes: mail.len(),
+            members: team.members.len(),
+        });
     }
     for (member, mail) in team.members.iter().zip(mail) {
         if let Some((_, mail)) = (1..)
             .zip(mail)
             .find(|(number, mail)| mail.number != *number)
         {
-            return Err(format!(
-                "message {} of {} is out of order",
-                mail.number, member.name
-            ));
+            return Err(ArchiveError::MailOrder {
+                number: mail.number,
+                member: member.name.clone(),
+            });
         }
         if let Some(mail) = mail.iter().find(|mail| mail.to != member.agent) {
-            return Err(format!(
-                "message {} of {} is for {}",
-                mail.number, member.name, mail.to
-            ));
+            return Err(ArchiveError::MailOfAnother {
+                number: mail.number,
+                member: member.name.clone(),
+                to: mail.to,
+            });
         }
     }
     if *last_task > MOST || tasks.iter().any(|task| task.version > MOST) {
-        return Err("a number of a task or of a version is too high to count on from".into());
+        return Err(ArchiveError::TooHigh);
     }
     let deep = |task: &&Task| {
         task.metadata
@@ -65,23 +101,20 @@ pub(crate) fn check(archive: &Archive) -> Result<(), String> {
             .any(|value| depth(value) > METADATA_DEPTH)
     };
     if let Some(task) = tasks.iter().find(deep) {
-        return Err(format!(
-            "the metadata of task {} nest deeper than {METADATA_DEPTH} levels",
-            task.id
-        ));
+        return Err(ArchiveError::TooDeep { task: task.id });
     }
     let mut before = 0;
     for task in tasks {
         if task.id.0 <= before || task.id.0 > *last_task {
-            return Err(format!("task {} is out of order", task.id));
+            return Err(ArchiveError::TaskOrder { task: task.id });
         }
         before = task.id.0;
     }
     check_dependencies(tasks)
 }
 
-/// Says which tasks wait for what is not there, or for each other.
-fn check_dependencies(tasks: &[Task]) -> Result<(), String> {
+/// Refuses tasks that wait for one that is missing, or for each other.
+fn check_dependencies(tasks: &[Task]) -> Result<(), ArchiveError> {
     let mut open: BTreeMap<TaskId, usize> = tasks
         .iter()
         .map(|task| (task.id, task.blocked_by.len()))
@@ -90,10 +123,10 @@ fn check_dependencies(tasks: &[Task]) -> Result<(), String> {
     for task in tasks {
         for needs in &task.blocked_by {
             if !open.contains_key(needs) {
-                return Err(format!(
-                    "task {} waits for {needs}, which is missing",
-                    task.id
-                ));
+                return Err(ArchiveError::MissingTask {
+                    task: task.id,
+                    needs: *needs,
+                });
             }
             blocks.entry(*needs).or_default().push(task.id);
         }
@@ -115,13 +148,13 @@ fn check_dependencies(tasks: &[Task]) -> Result<(), String> {
         }
     }
     match open.keys().next() {
-        Some(id) => Err(format!("task {id} waits for itself in a circle")),
+        Some(id) => Err(ArchiveError::Cycle { task: *id }),
         None => Ok(()),
     }
 }
 
-/// Its tasks as they come in, and for how many others each waits. One that was being done is pending, as if its
-/// doer's host had died.
+/// Returns its tasks as they are imported, and for how many others each waits. A task in progress
+/// becomes pending, as if the host of its owner had died.
 pub(crate) fn tasks(archive: &Archive) -> impl Iterator<Item = (Cow<'_, Task>, usize)> {
     let settled: BTreeSet<TaskId> = archive
         .tasks

@@ -80,7 +80,7 @@ pub(super) fn order(order: &Order) -> Result<Encoded, StoreError> {
 
 /// An archive, if it does not contradict itself.
 pub(super) fn import(archive: &Archive) -> Result<Encoded, StoreError> {
-    archive::check(archive).map_err(StoreError::BadStep)?;
+    archive::check(archive).map_err(|error| StoreError::BadStep(error.to_string()))?;
     let team = &archive.team;
     let members = team.members.iter().zip(&archive.mail).map(|(it, inbox)| {
         Ok(json!({

@@ -19,7 +19,7 @@ pub(in crate::sqlite) fn import(
     archive: &Archive,
     news: &mut News,
 ) -> Result<(), Failure> {
-    archive::check(archive).map_err(Failure::bad_step)?;
+    archive::check(archive).map_err(|error| Failure::bad_step(error.to_string()))?;
     let team = &archive.team;
     let into = Importing {
         connection,
