@@ -41,6 +41,18 @@ pub struct Expected {
     pub kind: Option<String>,
 }
 
+/// An answer that is not the expected one.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("expected {expected}, got {got} {words}")]
+pub struct Mismatch {
+    /// What was expected.
+    pub expected: Expected,
+    /// What came.
+    pub got: Expected,
+    /// What the answer says in words.
+    pub words: String,
+}
+
 fn messages() -> String {
     "/v1/messages".to_owned()
 }
@@ -86,15 +98,19 @@ impl Case {
         Some(body.to_string().into_bytes())
     }
 
-    /// What was wrong with the answer, if anything.
-    pub fn judge(&self, status: u16, answer: &Value) -> Result<(), String> {
+    /// Compares an answer with what is expected.
+    pub fn judge(&self, status: u16, answer: &Value) -> Result<(), Mismatch> {
         let kind = answer["error"]["type"].as_str().map(str::to_owned);
         let got = Expected { status, kind };
         if got == self.expect {
             return Ok(());
         }
         let words = answer["error"]["message"].as_str().unwrap_or_default();
-        Err(format!("expected {}, got {} {words}", self.expect, got))
+        Err(Mismatch {
+            expected: self.expect.clone(),
+            got,
+            words: words.to_owned(),
+        })
     }
 }
 

@@ -29,5 +29,6 @@ mod tokens;
 
 pub use pace::{Pace, SystemPace};
 pub use record::{Outcome, Recorded};
-pub use script::{Script, ScriptError};
+pub use script::{RuleError, Script, ScriptError};
 pub use server::{Mode, Server, ServerOptions};
+pub use template::TemplateError;

@@ -6,8 +6,19 @@ use jsonschema::error::ValidationErrorKind as Kind;
 use jsonschema::{ValidationError, Validator};
 use serde_json::{Value, json};
 
+use crate::api_error::Refusal;
+
 /// A closed schema, compiled when it is first needed.
-pub(crate) struct Schema(LazyLock<Result<Validator, String>>);
+pub(crate) struct Schema(LazyLock<Result<Validator, SchemaError>>);
+
+/// Why a schema of ours cannot be used.
+#[derive(Debug, thiserror::Error)]
+enum SchemaError {
+    #[error(transparent)]
+    Json(#[from] serde_json::Error),
+    #[error(transparent)]
+    Schema(#[from] ValidationError<'static>),
+}
 
 /// `POST /v1/messages`.
 pub(crate) static MESSAGES: Schema = Schema(LazyLock::new(|| compile(STABLE, messages)));
@@ -81,16 +92,19 @@ fn require(schema: &mut Value, keep: impl Fn(&str) -> bool) {
     }
 }
 
-fn compile(text: &str, adapt: fn(&mut Value)) -> Result<Validator, String> {
-    let mut schema = serde_json::from_str(text).map_err(|error| error.to_string())?;
+fn compile(text: &str, adapt: fn(&mut Value)) -> Result<Validator, SchemaError> {
+    let mut schema = serde_json::from_str(text)?;
     adapt(&mut schema);
-    jsonschema::draft202012::new(&schema).map_err(|error| error.to_string())
+    Ok(jsonschema::draft202012::new(&schema)?)
 }
 
 impl Schema {
-    /// The most telling thing that is wrong with `request`, if anything is.
-    pub(crate) fn check(&self, request: &Value) -> Result<(), String> {
-        let validator = self.0.as_ref().map_err(Clone::clone)?;
+    /// Refuses a request that does not fit, with the most telling thing that is wrong with it.
+    pub(crate) fn check(&self, request: &Value) -> Result<(), Refusal> {
+        let validator = self
+            .0
+            .as_ref()
+            .map_err(|error| Refusal::invalid(error.to_string()))?;
         if validator.is_valid(request) {
             return Ok(());
         }
@@ -100,10 +114,10 @@ impl Schema {
             .collect();
         // An extra field is what the real API names first.
         errors.sort_by_key(|error| !error.ends_with(EXTRA));
-        Err(errors
-            .into_iter()
-            .next()
-            .unwrap_or_else(|| "the request is not valid".to_owned()))
+        let worst = errors.into_iter().next();
+        Err(Refusal::invalid(
+            worst.unwrap_or_else(|| "the request is not valid".to_owned()),
+        ))
     }
 }
 
@@ -173,7 +187,7 @@ mod tests {
             if !extra.is_empty() {
                 request[extra] = json!(1);
             }
-            MESSAGES.check(&request)
+            MESSAGES.check(&request).map_err(|refusal| refusal.message)
         };
         let text = json!({"type": "text", "text": "x"});
         assert_eq!(request("", text.clone()), Ok(()));

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use regex::Regex;
 use serde::Deserialize;
 
-use crate::template::Template;
+use crate::template::{Template, TemplateError};
 
 /// Why a script cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -22,8 +22,43 @@ pub enum ScriptError {
         /// The rule's name, or its number.
         rule: String,
         /// What is wrong.
-        what: String,
+        what: RuleError,
     },
+}
+
+/// What is wrong with a rule.
+#[derive(Debug, thiserror::Error)]
+pub enum RuleError {
+    /// A pattern is not a regular expression.
+    #[error(transparent)]
+    Pattern(#[from] regex::Error),
+    /// A text is not a template.
+    #[error(transparent)]
+    Template(#[from] TemplateError),
+    /// It has neither a reply nor a fault.
+    #[error("it neither replies nor fails; give it `reply` or `fault`")]
+    Silent,
+    /// A rate makes no sense.
+    #[error("a rate is between 0.001 and a billion per second")]
+    Rate,
+    /// A fault has the status of a success.
+    #[error("{status} is not the status of an error")]
+    Status {
+        /// The status.
+        status: u16,
+    },
+    /// A block of the reply is nothing, or several things.
+    #[error("a block of a reply is one of `text`, `thinking`, `redacted_thinking`, `tool`")]
+    Block,
+    /// A block has fields of a tool call and is not one.
+    #[error("`input`, `json` and `id` belong to `tool`")]
+    OnlyWithTool,
+    /// The input of a call is given twice.
+    #[error("a call has `input` or `json`, not both")]
+    InputAndJson,
+    /// The input of a call is not an object.
+    #[error("`json` is not an object")]
+    JsonNotAnObject,
 }
 
 /// A script: rules, tried in order; the first that fits a request answers it.
@@ -148,11 +183,9 @@ pub(crate) enum Pattern {
 }
 
 impl Pattern {
-    fn parse(text: &str) -> Result<Self, String> {
+    fn parse(text: &str) -> Result<Self, regex::Error> {
         match text.strip_prefix("re:") {
-            Some(expression) => Regex::new(expression)
-                .map(Self::Regex)
-                .map_err(|error| error.to_string()),
+            Some(expression) => Regex::new(expression).map(Self::Regex),
             None => Ok(Self::Contains(text.to_owned())),
         }
     }
@@ -232,13 +265,13 @@ pub(crate) enum Fault {
 impl Rule {
     fn check(number: usize, raw: RawRule, pace: &RawPace) -> Result<Self, ScriptError> {
         let name = raw.name.unwrap_or_else(|| format!("{}", number + 1));
-        let wrong = |what: String| ScriptError::Rule {
+        let wrong = |what: RuleError| ScriptError::Rule {
             rule: name.clone(),
             what,
         };
         let pattern = |text: Option<String>| text.map(|text| Pattern::parse(&text)).transpose();
         let when = (|| {
-            Ok(When {
+            Ok::<_, regex::Error>(When {
                 agent: pattern(raw.when.agent)?,
                 model: pattern(raw.when.model)?,
                 marker: pattern(raw.when.marker)?,
@@ -248,11 +281,9 @@ impl Rule {
                 state: raw.when.state,
             })
         })()
-        .map_err(wrong)?;
+        .map_err(|error| wrong(error.into()))?;
         if raw.reply.is_empty() && raw.fault.is_none() {
-            return Err(wrong(
-                "it neither replies nor fails; give it `reply` or `fault`".into(),
-            ));
+            return Err(wrong(RuleError::Silent));
         }
         let reply = raw
             .reply
@@ -267,14 +298,12 @@ impl Rule {
         };
         let rates = [raw.tokens_per_s, pace.tokens_per_s, dripping];
         if rates.into_iter().flatten().any(|rate| !sane(rate)) {
-            return Err(wrong(
-                "a rate is between 0.001 and a billion per second".into(),
-            ));
+            return Err(wrong(RuleError::Rate));
         }
         if let Some(Fault::Status { status, .. }) = raw.fault
             && !(400..600).contains(&status)
         {
-            return Err(wrong(format!("{status} is not the status of an error")));
+            return Err(wrong(RuleError::Status { status }));
         }
         let set = raw
             .set
@@ -283,7 +312,7 @@ impl Rule {
         Ok(Self {
             when,
             times: raw.times,
-            set: set.collect::<Result<_, String>>().map_err(wrong)?,
+            set: set.collect::<Result<_, RuleError>>().map_err(wrong)?,
             reply,
             stop: raw.stop,
             delay_ms: raw.delay_ms.or(pace.delay_ms).unwrap_or(0),
@@ -295,7 +324,7 @@ impl Rule {
 }
 
 impl Say {
-    fn check(raw: RawSay) -> Result<Self, String> {
+    fn check(raw: RawSay) -> Result<Self, RuleError> {
         let only_with_tool =
             raw.tool.is_none() && (raw.input.is_some() || raw.json.is_some() || raw.id.is_some());
         let say = match (raw.text, raw.thinking, raw.redacted_thinking, raw.tool) {
@@ -311,14 +340,11 @@ impl Say {
                 }
             }
             _ => {
-                return Err(
-                    "a block of a reply is one of `text`, `thinking`, `redacted_thinking`, `tool`"
-                        .into(),
-                );
+                return Err(RuleError::Block);
             }
         };
         if only_with_tool {
-            Err("`input`, `json` and `id` belong to `tool`".into())
+            Err(RuleError::OnlyWithTool)
         } else {
             Ok(say)
         }
@@ -326,7 +352,7 @@ impl Say {
 }
 
 impl Input {
-    fn check(fields: Option<toml::Table>, typed: Option<String>) -> Result<Self, String> {
+    fn check(fields: Option<toml::Table>, typed: Option<String>) -> Result<Self, RuleError> {
         let Some(typed) = typed else {
             let fields: Vec<(String, toml::Value)> =
                 fields.unwrap_or_default().into_iter().collect();
@@ -339,10 +365,8 @@ impl Input {
             Ok(value @ serde_json::Value::Object(_)) if fields.is_none() => {
                 Ok(Self::Typed(typed, value))
             }
-            Ok(serde_json::Value::Object(_)) => {
-                Err("a call has `input` or `json`, not both".into())
-            }
-            _ => Err("`json` is not an object".into()),
+            Ok(serde_json::Value::Object(_)) => Err(RuleError::InputAndJson),
+            _ => Err(RuleError::JsonNotAnObject),
         }
     }
 }

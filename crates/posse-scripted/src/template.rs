@@ -17,6 +17,20 @@ pub(crate) struct Values {
     pub(crate) state: BTreeMap<String, String>,
 }
 
+/// Why a text is not a template.
+#[derive(Debug, thiserror::Error)]
+pub enum TemplateError {
+    /// A hole has no end.
+    #[error("`{{{{` without `}}}}`")]
+    Unclosed,
+    /// There is nothing of this name.
+    #[error("a template cannot speak of `{name}`")]
+    Unknown {
+        /// What stands in the hole.
+        name: String,
+    },
+}
+
 /// A text with holes.
 #[derive(Debug)]
 pub(crate) struct Template(Vec<Part>);
@@ -40,11 +54,11 @@ enum Hole {
 }
 
 impl Template {
-    pub(crate) fn parse(text: &str) -> Result<Self, String> {
+    pub(crate) fn parse(text: &str) -> Result<Self, TemplateError> {
         let mut parts = Vec::new();
         let mut rest = text;
         while let Some((before, after)) = rest.split_once("{{") {
-            let (name, after) = after.split_once("}}").ok_or("`{{` without `}}`")?;
+            let (name, after) = after.split_once("}}").ok_or(TemplateError::Unclosed)?;
             parts.push(Part::Text(before.to_owned()));
             parts.push(Part::Hole(Hole::parse(name.trim())?));
             rest = after;
@@ -74,8 +88,8 @@ impl Template {
         out
     }
 
-    /// Whether every text inside `value` is a template.
-    pub(crate) fn check_value(value: &toml::Value) -> Result<(), String> {
+    /// Checks that every text inside `value` is a template.
+    pub(crate) fn check_value(value: &toml::Value) -> Result<(), TemplateError> {
         match value {
             toml::Value::String(text) => Self::parse(text).map(drop),
             toml::Value::Array(items) => items.iter().try_for_each(Self::check_value),
@@ -84,7 +98,7 @@ impl Template {
         }
     }
 
-    /// `value` as JSON, every text inside it rendered.
+    /// Returns `value` as JSON, with every text inside it rendered.
     pub(crate) fn render_value(value: &toml::Value, values: &Values) -> Value {
         match value {
             toml::Value::String(text) => Self::parse(text).map_or_else(
@@ -108,8 +122,10 @@ impl Template {
 }
 
 impl Hole {
-    fn parse(name: &str) -> Result<Self, String> {
-        let unknown = || format!("a template cannot speak of `{name}`");
+    fn parse(name: &str) -> Result<Self, TemplateError> {
+        let unknown = || TemplateError::Unknown {
+            name: name.to_owned(),
+        };
         Ok(match name.split_once('.') {
             None => match name {
                 "user" => Self::User,

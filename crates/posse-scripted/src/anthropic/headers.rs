@@ -111,6 +111,6 @@ impl Asked {
             }
         }
         let schema = if self.betas.is_empty() { stable } else { beta };
-        schema.check(body).map_err(Refusal::invalid)
+        schema.check(body)
     }
 }

@@ -21,7 +21,7 @@ impl Request {
         check_key(headers)?;
         let body: Value = serde_json::from_slice(body)
             .map_err(|_| Refusal::invalid("We could not parse the JSON body of your request."))?;
-        schema::CHAT.check(&body).map_err(Refusal::invalid)?;
+        schema::CHAT.check(&body)?;
         check_pairing(&body["messages"])?;
         if !body["stream_options"].is_null() && body["stream"] != true {
             return Err(Refusal::invalid(

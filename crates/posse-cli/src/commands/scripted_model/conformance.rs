@@ -32,7 +32,7 @@ pub(crate) async fn run(url: &str, model: &str, as_json: bool) -> anyhow::Result
                 let verdict = case.judge(status, &answer);
                 answers.insert(case.name.clone(), answer);
                 verdict.map_or_else(
-                    |why| CaseOutcome::Failed(tame(&why)),
+                    |why| CaseOutcome::Failed(tame(&why.to_string())),
                     |()| CaseOutcome::Passed,
                 )
             }
