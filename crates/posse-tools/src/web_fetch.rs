@@ -30,7 +30,7 @@ const ERROR_BYTES: usize = 2000;
 pub struct WebFetch {
     reach: Reach,
     /// Built at the first fetch: most runs need none, and loading certificates takes time.
-    client: OnceLock<Result<Client, String>>,
+    client: OnceLock<Result<Client, reqwest::Error>>,
 }
 
 /// Input of WebFetch.
@@ -53,10 +53,8 @@ impl WebFetch {
     }
 
     fn client(&self) -> Result<&Client, ToolError> {
-        let client = self
-            .client
-            .get_or_init(|| build(self.reach).map_err(|error| error.to_string()));
-        client
+        self.client
+            .get_or_init(|| build(self.reach))
             .as_ref()
             .map_err(|error| tell(format!("the HTTP client did not start: {error}")))
     }
