@@ -1,9 +1,9 @@
 //! The turnstile: how writers of several processes take turns.
 //!
 //! SQLite's own lock has no queue, so that a busy process starves the others. Here a writer waits its
-//! turn: it locks `next`, then `writer`, and leaves `next` to whoever
-//! follows. The kernel frees the locks of a process that dies; one that is stopped keeps them, and so
-//! nobody waits for ever: a thread of its own, the doorman, stands in the queue.
+//! turn: it locks `next`, then `writer`, and leaves `next` to the process that
+//! follows. The kernel frees the locks of a process that dies. One that is stopped keeps them, so no writer
+//! may wait without a limit: a thread of its own, the doorman, stands in the queue.
 
 mod holder;
 
@@ -16,28 +16,37 @@ use std::thread;
 use std::time::Duration;
 
 /// The two lock files beside a database.
-pub(super) struct Turnstile(Arc<Door>);
+pub(super) struct Turnstile(Arc<TurnstileLocks>);
 
-struct Door {
+struct TurnstileLocks {
     next: File,
     writer: File,
-    queue: Mutex<Queue>,
+    queue: Mutex<DoormanQueue>,
     changed: Condvar,
 }
 
-/// What the doorman and the one it stands in for know of each other.
+/// What the doorman and the writer that it stands in for know of each other.
 #[derive(Default)]
-struct Queue {
-    /// There is a doorman.
-    staffed: bool,
-    /// The doorman is in the queue, or about to be.
-    queued: bool,
-    /// Somebody waits for the turn.
+struct DoormanQueue {
+    doorman: Doorman,
+    /// A writer waits for the turn.
     wanted: bool,
-    /// What came of queueing, for the one who waits.
+    /// The result of queueing, for the writer that waits.
     turn: Option<io::Result<()>>,
-    /// Nobody will come any more.
+    /// No writer will come any more.
     closed: bool,
+}
+
+/// Where the doorman is.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+enum Doorman {
+    /// Its thread was not needed yet.
+    #[default]
+    Absent,
+    /// It waits until it is wanted.
+    Idle,
+    /// It is in the queue, or about to be.
+    Queued,
 }
 
 /// The right to write, until it is dropped.
@@ -56,7 +65,7 @@ impl Turnstile {
                 .open(path)
         };
         let (next, writer) = (open("next")?, open("writer")?);
-        Ok(Self(Arc::new(Door {
+        Ok(Self(Arc::new(TurnstileLocks {
             next,
             writer,
             queue: Mutex::default(),
@@ -64,40 +73,39 @@ impl Turnstile {
         })))
     }
 
-    /// Waits for its turn, at most so long. Who could not wait keeps its place in the queue for the
-    /// next call.
+    /// Waits for its turn, at most for `patience`. A call that times out keeps its place in the queue for
+    /// the next one.
     pub(super) fn enter(&self, patience: Duration) -> io::Result<Pass<'_>> {
-        let door = &self.0;
-        let mut queue = door.queue();
+        let locks = &self.0;
+        let mut queue = locks.queue();
         // While the doorman is out there, its handles are ours: to try them would be to meddle.
-        if !queue.queued {
-            if door.is_free()? {
-                return Ok(Pass(&door.writer));
+        if queue.doorman != Doorman::Queued {
+            if locks.is_free()? {
+                return Ok(Pass(&locks.writer));
             }
-            if !queue.staffed {
-                let (name, minded) = ("posse-doorman".into(), Arc::clone(door));
+            if queue.doorman == Doorman::Absent {
+                let (name, minded) = ("posse-doorman".into(), Arc::clone(locks));
                 let started = thread::Builder::new()
                     .name(name)
                     .spawn(move || minded.mind());
-                started.inspect_err(|_| drop(door.next.unlock()))?;
-                queue.staffed = true;
+                started.inspect_err(|_| drop(locks.next.unlock()))?;
             }
-            queue.queued = true;
-            door.changed.notify_all();
+            queue.doorman = Doorman::Queued;
+            locks.changed.notify_all();
         }
         queue.wanted = true;
-        let waits = |queue: &mut Queue| queue.turn.is_none();
-        let waited = door.changed.wait_timeout_while(queue, patience, waits);
+        let waits = |queue: &mut DoormanQueue| queue.turn.is_none();
+        let waited = locks.changed.wait_timeout_while(queue, patience, waits);
         let (mut queue, _) = waited.unwrap_or_else(PoisonError::into_inner);
         queue.wanted = false;
         let turn = queue.turn.take();
-        // Who is to blame is looked up without holding up the doorman.
+        // Unlocked first: looking up the holder must not hold up the doorman.
         drop(queue);
         match turn {
-            Some(turn) => turn.map(|()| Pass(&door.writer)),
+            Some(turn) => turn.map(|()| Pass(&locks.writer)),
             None => Err(io::Error::new(
                 io::ErrorKind::TimedOut,
-                holder::blame(&door.next, &door.writer),
+                holder::blame(&locks.next, &locks.writer),
             )),
         }
     }
@@ -111,9 +119,9 @@ impl Drop for Turnstile {
     }
 }
 
-impl Door {
-    /// Takes the turn if nobody has it and nobody waits for it. If only the turn is taken, `next` is
-    /// ours afterwards: the place right behind.
+impl TurnstileLocks {
+    /// Takes the turn if it is free and no process waits for it; returns false if not. If only the turn is
+    /// taken, `next` is ours afterwards: the place right behind.
     fn is_free(&self) -> io::Result<bool> {
         if !try_lock(&self.next)? {
             return Ok(false);
@@ -125,27 +133,27 @@ impl Door {
         turn
     }
 
-    /// Stands in the queue whenever somebody wants it.
+    /// Stands in the queue whenever a writer wants a turn.
     fn mind(&self) {
         let mut queue = self.queue();
         loop {
-            let idle = |queue: &mut Queue| !queue.queued && !queue.closed;
+            let idle = |queue: &mut DoormanQueue| queue.doorman == Doorman::Idle && !queue.closed;
             queue = self
                 .changed
                 .wait_while(queue, idle)
                 .unwrap_or_else(PoisonError::into_inner);
-            if !queue.queued {
+            if queue.doorman == Doorman::Idle {
                 return;
             }
             drop(queue);
             let turn = self.stand();
             queue = self.queue();
-            queue.queued = false;
+            queue.doorman = Doorman::Idle;
             if queue.wanted {
                 queue.turn = Some(turn);
                 self.changed.notify_all();
             } else if turn.is_ok() {
-                // Whoever wanted it has gone, and others wait.
+                // The writer that wanted it has given up, and other processes wait.
                 let _ = self.writer.unlock();
             }
         }
@@ -158,7 +166,7 @@ impl Door {
         locked
     }
 
-    fn queue(&self) -> MutexGuard<'_, Queue> {
+    fn queue(&self) -> MutexGuard<'_, DoormanQueue> {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
