@@ -356,7 +356,7 @@ impl Store for Postgres {
     fn task(&self, list: ListId, id: TaskId) -> BoxFuture<'_, Result<Option<Task>, StoreError>> {
         self.look(move |reader| {
             let list = list.clone();
-            Box::pin(async move { reader.task(&list, id).await })
+            Box::pin(async move { read::task(reader, &list, id).await })
         })
     }
 
@@ -368,7 +368,7 @@ impl Store for Postgres {
     ) -> BoxFuture<'_, Result<Vec<Task>, StoreError>> {
         self.look(move |reader| {
             let (list, filter) = (list.clone(), filter.clone());
-            Box::pin(async move { reader.tasks(&list, &filter, limit).await })
+            Box::pin(async move { read::tasks(reader, &list, &filter, limit).await })
         })
     }
 

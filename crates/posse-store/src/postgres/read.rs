@@ -26,6 +26,8 @@ use super::error::Failure;
 use super::{column, nul};
 use crate::spelling;
 
+pub(super) use task::{task, tasks};
+
 /// Looks through one connection.
 pub(super) struct Reader<'a> {
     client: &'a ClientWrapper,

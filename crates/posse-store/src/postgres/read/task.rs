@@ -44,7 +44,7 @@ const ASKED: [Type; 8] = [
     Type::UUID,
 ];
 
-/// The query for the tasks that a filter means; none if there can be none.
+/// Returns the query for the tasks that a filter means; none if there can be none.
 fn chosen(filter: &TaskFilter) -> Option<String> {
     // Each is a range of an index, or several. The first is followed, the others are looked at on the way.
     let mut narrow = Vec::new();
@@ -93,8 +93,8 @@ fn chosen(filter: &TaskFilter) -> Option<String> {
     ))
 }
 
-/// What somebody could claim now, of one owner only if that is given: its own, and unowned ones that it takes. None
-/// if there can be nothing.
+/// Returns the conditions of what an agent could claim now: its own tasks, and unowned ones that it takes; only
+/// those of `owner` if that is given. None if there can be none.
 fn ready_for(ready: &Ready, owner: Option<AgentId>) -> Option<Vec<String>> {
     if owner.is_some() {
         return (owner == ready.agent).then(|| vec![OWN.to_owned()]);
@@ -110,66 +110,63 @@ fn ready_for(ready: &Ready, owner: Option<AgentId>) -> Option<Vec<String>> {
     (!ranges.is_empty()).then_some(ranges)
 }
 
-impl Reader<'_> {
-    /// A task, also a deleted one.
-    pub(in super::super) async fn task(
-        &self,
-        list: &ListId,
-        id: TaskId,
-    ) -> Result<Option<Task>, Failure> {
-        // No list has counted as far as this.
-        let Ok(id) = i64::try_from(id.0) else {
-            return Ok(None);
-        };
-        let rows = self
-            .rows(ONE, &[&list.realm.uuid(), &team(list), &id])
-            .await?;
-        rows.first()
-            .map_or(Ok(None), |row| column::maybe_json(row, 0))
-    }
-
-    /// Tasks by their numbers.
-    pub(in super::super) async fn tasks(
-        &self,
-        list: &ListId,
-        filter: &TaskFilter,
-        limit: usize,
-    ) -> Result<Vec<Task>, Failure> {
-        let Some(sql) = chosen(filter) else {
-            return Ok(Vec::new());
-        };
-        let (after, limit) = (column::most(filter.after), column::most(limit));
-        let (owner, agent) = (
-            filter.owner,
-            filter.ready.as_ref().and_then(|ready| ready.agent),
-        );
-        let (owner, agent) = (owner.map(AgentId::uuid), agent.map(AgentId::uuid));
-        let takes = filter.ready.as_ref().map(|ready| &ready.takes);
-        let roles = match takes {
-            Some(Takes::Only { roles, .. }) => {
-                roles.iter().map(|role| nul::hide_text(role)).collect()
-            }
-            _ => Vec::new(),
-        };
-        let lost_by = filter.lost_by.as_deref().map(nul::hide_text);
-        let (realm, team) = (list.realm.uuid(), team(list));
-        let about: &Values<'_> = &[
-            &realm, &team, &after, &limit, &owner, &roles, &lost_by, &agent,
-        ];
-        self.typed_rows(&sql, &ASKED, about)
-            .await?
-            .iter()
-            .map(task)
-            .collect()
-    }
+/// Returns a task, also a deleted one.
+pub(in super::super) async fn task(
+    reader: &Reader<'_>,
+    list: &ListId,
+    id: TaskId,
+) -> Result<Option<Task>, Failure> {
+    // No list has counted as far as this.
+    let Ok(id) = i64::try_from(id.0) else {
+        return Ok(None);
+    };
+    let rows = reader
+        .rows(ONE, &[&list.realm.uuid(), &team(list), &id])
+        .await?;
+    rows.first()
+        .map_or(Ok(None), |row| column::maybe_json(row, 0))
 }
 
-/// The team's part of a list's key; empty for the session's own.
+/// Returns the tasks that a filter means, in the order of their numbers.
+pub(in super::super) async fn tasks(
+    reader: &Reader<'_>,
+    list: &ListId,
+    filter: &TaskFilter,
+    limit: usize,
+) -> Result<Vec<Task>, Failure> {
+    let Some(sql) = chosen(filter) else {
+        return Ok(Vec::new());
+    };
+    let (after, limit) = (column::most(filter.after), column::most(limit));
+    let (owner, agent) = (
+        filter.owner,
+        filter.ready.as_ref().and_then(|ready| ready.agent),
+    );
+    let (owner, agent) = (owner.map(AgentId::uuid), agent.map(AgentId::uuid));
+    let takes = filter.ready.as_ref().map(|ready| &ready.takes);
+    let roles = match takes {
+        Some(Takes::Only { roles, .. }) => roles.iter().map(|role| nul::hide_text(role)).collect(),
+        _ => Vec::new(),
+    };
+    let lost_by = filter.lost_by.as_deref().map(nul::hide_text);
+    let (realm, team) = (list.realm.uuid(), team(list));
+    let about: &Values<'_> = &[
+        &realm, &team, &after, &limit, &owner, &roles, &lost_by, &agent,
+    ];
+    reader
+        .typed_rows(&sql, &ASKED, about)
+        .await?
+        .iter()
+        .map(row_to_task)
+        .collect()
+}
+
+/// Returns the team's part of a list's key; empty for the session's own list.
 fn team(list: &ListId) -> &str {
     list.team.as_ref().map_or("", Name::as_str)
 }
 
-/// A task.
-pub(super) fn task(row: &Row) -> Result<Task, Failure> {
+/// Returns the task of a row.
+pub(super) fn row_to_task(row: &Row) -> Result<Task, Failure> {
     column::maybe_json(row, 0)?.ok_or_else(|| column::senseless(0))
 }

@@ -203,7 +203,10 @@ impl Reader<'_> {
             mail: team.members.iter().map(inbox).collect(),
             team,
             notes: notes.iter().map(note).collect::<Result<_, _>>()?,
-            tasks: tasks.iter().map(task::task).collect::<Result<_, _>>()?,
+            tasks: tasks
+                .iter()
+                .map(task::row_to_task)
+                .collect::<Result<_, _>>()?,
             last_task: last.first().map_or(Ok(0), |row| column::bits(row, 0))?,
         }))
     }
