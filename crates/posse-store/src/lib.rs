@@ -3,9 +3,9 @@
 //! [`Sqlite`] is one file on one machine, shared by any number of processes; [`Postgres`] a server for many machines.
 
 mod archive;
+mod columns;
 pub mod maintain;
 mod postgres;
-mod spelling;
 mod sqlite;
 mod wake;
 

@@ -5,18 +5,18 @@
 //! live on a thread of their own: so it can be used from any runtime, and can finish when it is dropped.
 
 mod column;
-mod ear;
+mod compress;
+mod connection;
+mod diagnosis;
 mod encode;
 mod error;
 mod host;
 mod job;
-mod link;
+mod listener;
 pub(crate) mod maintain;
 mod nul;
-mod pack;
 mod read;
 mod schema;
-mod trouble;
 mod writer;
 
 use std::io;
@@ -35,15 +35,15 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
 
 use crate::Timing;
+use connection::Link;
 use encode::Encoded;
 use error::Failure;
 use host::{Host, Patience};
 use job::{Answer, Job, Kind, Outcome};
-use link::Link;
 use read::Reader;
 
+pub use diagnosis::{ServerTrouble, server_trouble};
 pub use schema::Migrated;
-pub use trouble::{ServerTrouble, server_trouble};
 
 /// A store on a PostgreSQL server.
 ///
@@ -211,14 +211,14 @@ async fn serve(
     }
     let _ = ready.send(Ok(Handle::current()));
     let mut listening = JoinSet::new();
-    listening.spawn(ear::listen(Arc::clone(&host)));
+    listening.spawn(listener::listen(Arc::clone(&host)));
     writer::write(Arc::clone(&host), queue).await;
     listening.shutdown().await;
     // What it could not set free itself is free when its lease has run out.
     if host.leave().await.is_ok()
         && let Ok(client) = host.link.client().await
     {
-        let _ = ear::tell(&host, &client).await;
+        let _ = listener::tell(&host, &client).await;
     }
 }
 

@@ -11,7 +11,6 @@ mod column;
 mod content;
 mod error;
 mod free;
-mod gate;
 mod host;
 mod job;
 mod list;
@@ -28,6 +27,7 @@ mod step;
 mod tell;
 mod timing;
 mod turnstile;
+mod write_gate;
 mod writer;
 
 use std::mem;
@@ -51,8 +51,8 @@ use place::Place;
 use shared::Shared;
 
 pub use error::{Trouble, trouble};
-pub use gate::Still;
 pub use timing::Timing;
+pub use write_gate::Still;
 
 /// Steps that may wait for the writer; whoever comes when it is full waits for a place.
 const QUEUE: usize = 4096;

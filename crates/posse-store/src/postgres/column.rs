@@ -12,7 +12,7 @@ use tokio_postgres::Row;
 use tokio_postgres::types::FromSql;
 
 use super::error::Failure;
-use super::{nul, pack};
+use super::{compress, nul};
 
 /// What column `at` holds.
 pub(super) fn get<'a, T: FromSql<'a>>(row: &'a Row, at: usize) -> Result<T, Failure> {
@@ -97,7 +97,7 @@ pub(super) fn path(row: &Row, at: usize) -> Result<PathBuf, Failure> {
 
 /// Bytes in column `at + 1`, of which column `at` says whether they are packed.
 pub(super) fn bytes(row: &Row, at: usize) -> Result<Bytes, Failure> {
-    pack::unpack(get(row, at + 1)?, get(row, at)?).map_err(Failure::senseless)
+    compress::unpack(get(row, at + 1)?, get(row, at)?).map_err(Failure::senseless)
 }
 
 /// A mark, whether the bytes are packed, and the bytes, in columns from `at` on.

@@ -21,8 +21,8 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
-use super::pack;
-use crate::{archive, spelling};
+use super::compress;
+use crate::{archive, columns};
 
 /// A job with the bytes that it names by their places, from 1.
 #[derive(Debug, Default)]
@@ -36,14 +36,14 @@ pub(super) struct Encoded {
 impl Encoded {
     /// Adds bytes, and gives their place and whether they are packed.
     fn blob(&mut self, bytes: &Bytes) -> (usize, bool) {
-        let (bytes, packed) = pack::pack(bytes);
+        let (bytes, packed) = compress::pack(bytes);
         self.blobs.push(bytes);
         (self.blobs.len(), packed)
     }
 
     /// Bytes that are kept by content. Those that are `known` to be there are left out.
     fn shared(&mut self, piece: &Piece, known: bool) -> Value {
-        let hash = Uuid::from_bytes(spelling::content_name(&piece.bytes, piece.mark_at));
+        let hash = Uuid::from_bytes(columns::content_name(&piece.bytes, piece.mark_at));
         match known {
             true => json!({"hash": hash}),
             false => {
@@ -126,7 +126,7 @@ fn mail(mail: &Mail) -> Value {
 fn task(task: &Task, waits: usize) -> Result<Value, StoreError> {
     let owner = task.owner.as_ref();
     Ok(json!({
-        "id": task.id, "status": spelling::status(task.status), "waits": waits,
+        "id": task.id, "status": columns::status(task.status), "waits": waits,
         "owner": owner.map(|owner| &owner.name), "owner_agent": owner.and_then(|owner| owner.agent),
         "lost_by": task.lost_by, "version": task.version, "created_ms": task.created_ms,
         "updated_ms": task.updated_ms, "subject": task.subject, "active_form": task.active_form,
@@ -190,7 +190,7 @@ pub(super) fn step(step: &Step, known: impl Fn(&Piece) -> bool) -> Result<Encode
         put("runs", step.runs.iter().map(run).collect());
     }
     if let Some(StateChange::To(state) | StateChange::UnlessMail(state)) = step.state {
-        put("state", json!(spelling::state(state)));
+        put("state", json!(columns::state(state)));
         put("open", json!(state.is_open()));
         put(
             "shut",
@@ -291,7 +291,7 @@ fn entry(
 ) -> Result<Value, StoreError> {
     let (blob, packed) = encoded.blob(&entry.piece.bytes);
     let mut json = json!({
-        "seq": entry.seq, "kind": spelling::kind(entry.kind), "checksum": entry.checksum.cast_signed(),
+        "seq": entry.seq, "kind": columns::kind(entry.kind), "checksum": entry.checksum.cast_signed(),
         "mark": entry.piece.mark_at, "blob": blob, "packed": packed,
     });
     if let Some(reply) = &entry.reply {
@@ -329,7 +329,7 @@ fn call(
 fn charge(charge: &Charge) -> Value {
     let usage = &charge.usage;
     json!({
-        "model": charge.model, "purpose": spelling::purpose(charge.purpose),
+        "model": charge.model, "purpose": columns::purpose(charge.purpose),
         "input": usage.input.cast_signed(), "cache_read": usage.cache_read.cast_signed(),
         "cache_write_5m": usage.cache_write_5m.cast_signed(),
         "cache_write_1h": usage.cache_write_1h.cast_signed(),
@@ -349,7 +349,7 @@ fn run(RunChange { id, change }: &RunChange) -> Value {
             "seq": call.seq.cast_signed(), "ordinal": call.ordinal.cast_signed(), "kind": kind.as_str(), "description": description,
             "output": path(output),
         }}),
-        RunChangeKind::Ended(status) => json!({"id": id, "ended": spelling::run(*status)}),
+        RunChangeKind::Ended(status) => json!({"id": id, "ended": columns::run(*status)}),
     }
 }
 
@@ -503,7 +503,7 @@ fn new_task(task: &NewTask) -> Result<Value, StoreError> {
 fn task_change(change: &TaskChange) -> Result<Value, StoreError> {
     let mut json = json!({
         "subject": change.subject, "description": change.description, "active_form": change.active_form,
-        "status": change.status.map(spelling::status), "block_on": change.block_on,
+        "status": change.status.map(columns::status), "block_on": change.block_on,
         "unblock_from": change.unblock_from, "role": change.role, "check": change.check, "passed": change.passed,
         "metadata": inner(&change.metadata)?, "deep": is_deep(&change.metadata),
     });

@@ -16,11 +16,11 @@ use tokio::time::{Instant, timeout};
 use tokio_postgres::types::ToSql;
 use uuid::Uuid;
 
+use super::connection::Link;
 use super::error::{Cause, Failure, Remedy};
 use super::job::{self, Answer, Job, Kind, News, Written};
-use super::link::Link;
 use super::{encode, nul};
-use crate::spelling::{self, Hash};
+use crate::columns::{self, Hash};
 use crate::wake::Waker;
 
 /// What a server that was away is given before it is asked again: doubled each time, up to the second.
@@ -105,7 +105,7 @@ impl Host {
 
     /// Whether the server has a content, as far as this host remembers.
     pub(super) fn knows(&self, realm: RealmId, piece: &Piece) -> bool {
-        let name = spelling::content_name(&piece.bytes, piece.mark_at);
+        let name = columns::content_name(&piece.bytes, piece.mark_at);
         self.known
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
@@ -124,7 +124,7 @@ impl Host {
             }
             known.insert((
                 step.realm,
-                spelling::content_name(&piece.bytes, piece.mark_at),
+                columns::content_name(&piece.bytes, piece.mark_at),
             ));
         }
     }

@@ -9,8 +9,8 @@ mod rules;
 use posse_port::store::StoreError;
 use tokio::runtime::Builder;
 
+use super::connection::Link;
 use super::error::Failure;
-use super::link::Link;
 use super::{column, schema};
 
 pub use check::check;

@@ -24,7 +24,7 @@ use uuid::Uuid;
 
 use super::error::Failure;
 use super::{column, nul};
-use crate::spelling;
+use crate::columns;
 
 pub(super) use task::{task, tasks};
 
@@ -328,7 +328,7 @@ fn entry(row: &Row, agent: AgentId, heads: &Heads) -> Result<StoredEntry, Failur
         at_ms: column::get(row, 2)?,
         entry: NewEntry {
             seq: column::bits(row, 0)?,
-            kind: column::one_of(row, 1, kinds, spelling::kind)?,
+            kind: column::one_of(row, 1, kinds, columns::kind)?,
             head,
             piece: column::piece(row, 6)?,
             checksum: column::bits(row, 3)?,

@@ -7,8 +7,8 @@
 
 use posse_port::store::StoreError;
 
+use super::connection::Link;
 use super::error::Failure;
-use super::link::Link;
 
 /// A version of the tables.
 struct Version {

@@ -1,4 +1,4 @@
-//! A host's ear: one thread that sleeps until its bell is rung, another host dies, or it is time to show
+//! The listener of a host: one thread that sleeps until its bell is rung, another host dies, or it is time to show
 //! that this one lives.
 //!
 //! It arms its watch, looks, and only then sleeps: a ring between looking and sleeping is heard. What it

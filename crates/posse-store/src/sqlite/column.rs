@@ -14,7 +14,7 @@ use serde::de::DeserializeOwned;
 use uuid::Uuid;
 
 use super::error::Failure;
-pub(super) use crate::spelling::{kind, kind_from, purpose, run, state, state_from, status};
+pub(super) use crate::columns::{kind, kind_from, purpose, run, state, state_from, status};
 
 /// A purpose in column `at`.
 pub(super) fn purpose_from(row: &Row<'_>, at: usize) -> rusqlite::Result<Purpose> {

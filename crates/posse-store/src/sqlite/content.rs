@@ -7,7 +7,7 @@ use rusqlite::{Connection, OptionalExtension, params};
 use super::column;
 use super::error::Failure;
 
-pub(super) use crate::spelling::{Hash, content_name as name};
+pub(super) use crate::columns::{Hash, content_name as name};
 
 /// Keeps a piece, and gives its name.
 pub(super) fn keep(connection: &Connection, realm: &[u8], piece: &Piece) -> Result<Hash, Failure> {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use super::gate::Gate;
+use super::write_gate::Gate;
 use crate::wake::Waker;
 
 #[derive(Default)]

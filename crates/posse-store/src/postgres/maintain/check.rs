@@ -13,8 +13,8 @@ use uuid::Uuid;
 
 use super::rules::{COUNTED, OWNED, RULES};
 use super::{Failure, at, column};
+use crate::columns;
 use crate::maintain::{Health, NAMED};
-use crate::spelling;
 
 /// Realms that are looked at in one moment.
 const REALMS: i64 = 64;
@@ -150,7 +150,7 @@ impl Look {
             for row in &rows {
                 let piece = column::piece(row, 2).ok();
                 let named = piece.map(|piece| {
-                    Uuid::from_bytes(spelling::content_name(&piece.bytes, piece.mark_at))
+                    Uuid::from_bytes(columns::content_name(&piece.bytes, piece.mark_at))
                 });
                 if named != Some(column::get(row, 1)?) {
                     let realm: Uuid = column::get(row, 0)?;
@@ -256,7 +256,7 @@ impl Heads<'_> {
             EntryKind::Compaction,
         ];
         // What means nothing, or cannot be unpacked, is damaged as well.
-        let kind = column::one_of(row, 3, kinds, spelling::kind);
+        let kind = column::one_of(row, 3, kinds, columns::kind);
         let (Ok(kind), Ok(bytes)) = (kind, column::bytes(row, 6)) else {
             return Ok(Link::Broken);
         };

@@ -10,7 +10,7 @@ use tokio_postgres::types::Type;
 use uuid::Uuid;
 
 use super::{Failure, Reader, Values, column, nul};
-use crate::spelling;
+use crate::columns;
 
 /// An agent's row.
 pub(super) struct Agent {
@@ -119,7 +119,7 @@ impl Reader<'_> {
         limit: usize,
     ) -> Result<Vec<Session>, Failure> {
         let prefix = filter.id_prefix.as_deref().unwrap_or_default();
-        let Some((first, last)) = spelling::ids_with(prefix) else {
+        let Some((first, last)) = columns::ids_with(prefix) else {
             return Ok(Vec::new());
         };
         let (cwd, limit) = (
@@ -178,7 +178,7 @@ pub(super) fn agent(row: &Row, node: &str) -> Result<Agent, Failure> {
             .parse()
             .map_err(|_| column::senseless(5))?,
         cwd: column::path(row, 6)?,
-        state: column::one_of(row, 7, AgentState::ALL, spelling::state)?,
+        state: column::one_of(row, 7, AgentState::ALL, columns::state)?,
         ended: column::maybe_json(row, 16)?,
         holder: pid.zip(on).map(|(pid, on)| holder(pid, on, node)),
         created_ms: column::get(row, 8)?,
@@ -258,7 +258,7 @@ fn charges(json: Option<&str>) -> Result<Vec<Charge>, Failure> {
     ): Total| {
         let purpose = Purpose::ALL
             .into_iter()
-            .find(|it| spelling::purpose(*it) == purpose);
+            .find(|it| columns::purpose(*it) == purpose);
         Ok(Charge {
             model,
             usage: Usage {

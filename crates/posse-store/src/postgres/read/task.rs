@@ -8,7 +8,7 @@ use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 
 use super::{Failure, Reader, Values, column, nul};
-use crate::spelling;
+use crate::columns;
 
 /// All of a list, deleted ones too.
 pub(super) const ALL: &str = "SELECT task_json($1, $2, id)::text
@@ -65,7 +65,7 @@ fn chosen(filter: &TaskFilter) -> Option<String> {
         // Spelt out, so that an index of those in progress is found.
         let status = filter
             .status
-            .map(|status| format!("status <> 3 AND status = {}", spelling::status(status)));
+            .map(|status| format!("status <> 3 AND status = {}", columns::status(status)));
         vec![status.unwrap_or_else(|| "status <> 3".into())]
     });
     let mut rest: String = narrow

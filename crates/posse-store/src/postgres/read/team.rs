@@ -8,7 +8,7 @@ use tokio_postgres::Row;
 use uuid::Uuid;
 
 use super::{Failure, Reader, Values, column, mail, task};
-use crate::spelling;
+use crate::columns;
 
 /// A member's columns, in the order of [`member`].
 const MEMBER: &str =
@@ -230,7 +230,7 @@ fn member(row: &Row) -> Result<Member, Failure> {
     // One without an agent has nothing to do.
     let state = match column::get::<Option<i16>>(row, 11)? {
         None => MemberState::Idle,
-        Some(_) => column::one_of(row, 11, AgentState::ALL, spelling::state)?.of_member(),
+        Some(_) => column::one_of(row, 11, AgentState::ALL, columns::state)?.of_member(),
     };
     Ok(Member {
         name: column::name(row, 0)?,

@@ -9,7 +9,7 @@ use rusqlite::{OptionalExtension, Row, params};
 use uuid::Uuid;
 
 use super::{Failure, Hash, Reader, column};
-use crate::spelling::ids_with;
+use crate::columns::ids_with;
 
 /// An agent's row.
 pub(super) struct Agent {

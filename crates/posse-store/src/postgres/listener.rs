@@ -18,10 +18,10 @@ use tokio::time::{MissedTickBehavior, interval, timeout};
 use tokio_postgres::{AsyncMessage, Client};
 use uuid::Uuid;
 
+use super::connection::Line;
 use super::error::{Cause, Failure, Remedy};
 use super::host::{Host, Standing, channel, heard, pause};
 use super::job;
-use super::link::Line;
 
 /// Notifications that may wait to be read; what comes beyond them is looked for.
 const UNREAD: usize = 1024;
