@@ -35,12 +35,12 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
 
 use crate::Timing;
-use connection::Link;
+use connection::ServerConnection;
 use encode::Encoded;
-use error::Failure;
-use host::{Host, Patience};
-use job::{Answer, Job, Kind, Outcome};
-use read::Reader;
+use error::PgFailure;
+use host::{Patience, PgHost};
+use job::{Answer, JobKind, Outcome, PgJob};
+use read::PgReader;
 
 pub use diagnosis::{ServerTrouble, server_trouble};
 pub use schema::Migrated;
@@ -52,10 +52,10 @@ pub use schema::Migrated;
 pub struct Postgres {
     url: String,
     timing: Option<Timing>,
-    host: Arc<Host>,
+    host: Arc<PgHost>,
     handle: Handle,
     /// None only while dropping: the thread ends when it is gone.
-    jobs: Option<mpsc::Sender<Job>>,
+    jobs: Option<mpsc::Sender<PgJob>>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -76,9 +76,9 @@ impl Postgres {
     }
 
     fn at(url: &str, timing: Option<Timing>) -> Result<Self, StoreError> {
-        let link = Link::new(url, timing)?;
+        let link = ServerConnection::new(url, timing)?;
         let (jobs, queue) = mpsc::channel(writer::QUEUE);
-        let host = Arc::new(Host::new(link, jobs.downgrade()));
+        let host = Arc::new(PgHost::new(link, jobs.downgrade()));
         let (ready, opened) = waiting::sync_channel(1);
         let serving = Arc::clone(&host);
         let thread = thread::Builder::new()
@@ -86,10 +86,10 @@ impl Postgres {
             .spawn(
                 move || match Builder::new_current_thread().enable_all().build() {
                     Ok(runtime) => runtime.block_on(serve(serving, queue, ready)),
-                    Err(error) => drop(ready.send(Err(Failure::from(error)))),
+                    Err(error) => drop(ready.send(Err(PgFailure::from(error)))),
                 },
             );
-        let failed = |error: io::Error| Failure::from(error).at(host.link.place());
+        let failed = |error: io::Error| PgFailure::from(error).at(host.link.place());
         let thread = thread.map_err(failed)?;
         let gone = |_| failed(io::Error::other("the store's thread has ended"));
         let handle = opened
@@ -109,8 +109,8 @@ impl Postgres {
 
     /// Has jobs written. They are queued before this returns, so that an agent's steps keep the order of the calls; only
     /// when the queue is full does the order become that of waiting.
-    fn write(&self, work: Result<Work, StoreError>) -> BoxFuture<'_, Result<Answer, StoreError>> {
-        let Work {
+    fn write(&self, work: Result<PgWork, StoreError>) -> BoxFuture<'_, Result<Answer, StoreError>> {
+        let PgWork {
             agent,
             realm,
             encoded,
@@ -121,7 +121,7 @@ impl Postgres {
             Err(error) => return Box::pin(std::future::ready(Err(error))),
         };
         let (answer, answered) = oneshot::channel::<Outcome>();
-        let job = Job {
+        let job = PgJob {
             agent,
             realm,
             encoded,
@@ -144,7 +144,7 @@ impl Postgres {
     /// Looks through a connection of the pool, again if it was cut meanwhile.
     fn look<T: Send + 'static>(
         &self,
-        look: impl for<'a> Fn(&'a Reader<'a>) -> BoxFuture<'a, Result<T, Failure>>
+        look: impl for<'a> Fn(&'a PgReader<'a>) -> BoxFuture<'a, Result<T, PgFailure>>
         + Send
         + Sync
         + 'static,
@@ -154,7 +154,7 @@ impl Postgres {
             let mut patience = Patience::new(&host);
             loop {
                 let looked = match host.link.client().await {
-                    Ok(client) => look(&Reader::new(&client, &host.node)).await,
+                    Ok(client) => look(&PgReader::new(&client, &host.node)).await,
                     Err(failure) => Err(failure),
                 };
                 match looked {
@@ -172,15 +172,15 @@ impl Postgres {
     }
 
     fn has_ended(&self) -> StoreError {
-        Failure::from(io::Error::other("the store's thread has ended")).at(self.host.link.place())
+        PgFailure::from(io::Error::other("the store's thread has ended")).at(self.host.link.place())
     }
 }
 
 /// Brings the tables of a server up to date; with `contract` also removes what only older versions of posse needed, which
 /// cannot use it any more after that.
 pub fn migrate(url: &str, contract: bool) -> Result<Migrated, StoreError> {
-    let link = Link::new(url, None)?;
-    let failed = |failure: Failure| failure.at(link.place());
+    let link = ServerConnection::new(url, None)?;
+    let failed = |failure: PgFailure| failure.at(link.place());
     let runtime = Builder::new_current_thread()
         .enable_all()
         .build()
@@ -191,19 +191,19 @@ pub fn migrate(url: &str, contract: bool) -> Result<Migrated, StoreError> {
 }
 
 /// Something to be written.
-struct Work {
+struct PgWork {
     agent: Option<AgentId>,
     realm: Option<RealmId>,
     encoded: Encoded,
     step: Option<Arc<Step>>,
-    kind: Kind,
+    kind: JobKind,
 }
 
 /// All that the store's thread does, to the end.
 async fn serve(
-    host: Arc<Host>,
-    queue: mpsc::Receiver<Job>,
-    ready: waiting::SyncSender<Result<Handle, Failure>>,
+    host: Arc<PgHost>,
+    queue: mpsc::Receiver<PgJob>,
+    ready: waiting::SyncSender<Result<Handle, PgFailure>>,
 ) {
     if let Err(failure) = schema::ready(&host.link).await {
         let _ = ready.send(Err(failure));
@@ -225,13 +225,13 @@ async fn serve(
 impl Store for Postgres {
     fn commit(&self, step: Step) -> BoxFuture<'_, Result<Committed, StoreError>> {
         let kind = if step.birth.is_some() {
-            Kind::Holds
+            JobKind::Holds
         } else {
-            Kind::Neither
+            JobKind::Neither
         };
         let work = encode::step(&step, |piece| self.host.knows(step.realm, piece)).map(|encoded| {
             let (agent, realm) = (Some(step.agent), Some(step.realm));
-            Work {
+            PgWork {
                 agent,
                 realm,
                 encoded,
@@ -245,12 +245,12 @@ impl Store for Postgres {
 
     fn operate(&self, order: Order) -> BoxFuture<'_, Result<Vec<OpResult>, StoreError>> {
         let realm = Some(order.realm);
-        let work = encode::order(&order).map(|encoded| Work {
+        let work = encode::order(&order).map(|encoded| PgWork {
             agent: None,
             realm,
             encoded,
             step: None,
-            kind: Kind::Neither,
+            kind: JobKind::Neither,
         });
         let done = self.write(work);
         Box::pin(async { Ok(done.await?.committed.results) })
@@ -258,12 +258,12 @@ impl Store for Postgres {
 
     fn take(&self, agent: AgentId) -> BoxFuture<'_, Result<Taken, StoreError>> {
         let encoded = encode::take(agent);
-        let taken = self.write(Ok(Work {
+        let taken = self.write(Ok(PgWork {
             agent: Some(agent),
             realm: None,
             encoded,
             step: None,
-            kind: Kind::Holds,
+            kind: JobKind::Holds,
         }));
         Box::pin(async move {
             let epoch = taken.await?.epoch;
@@ -280,12 +280,12 @@ impl Store for Postgres {
 
     fn release(&self, agent: AgentId, epoch: Epoch) -> BoxFuture<'_, Result<(), StoreError>> {
         let encoded = encode::release(agent, epoch);
-        let done = self.write(Ok(Work {
+        let done = self.write(Ok(PgWork {
             agent: Some(agent),
             realm: None,
             encoded,
             step: None,
-            kind: Kind::Releases,
+            kind: JobKind::Releases,
         }));
         Box::pin(async { done.await.map(drop) })
     }
@@ -393,12 +393,12 @@ impl Store for Postgres {
 
     fn import(&self, archive: Archive) -> BoxFuture<'_, Result<(), StoreError>> {
         let realm = Some(archive.team.realm);
-        let work = encode::import(&archive).map(|encoded| Work {
+        let work = encode::import(&archive).map(|encoded| PgWork {
             agent: None,
             realm,
             encoded,
             step: None,
-            kind: Kind::Neither,
+            kind: JobKind::Neither,
         });
         let done = self.write(work);
         Box::pin(async { done.await.map(drop) })

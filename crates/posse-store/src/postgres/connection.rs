@@ -18,7 +18,7 @@ use tokio_postgres::tls::MakeTlsConnect;
 use tokio_postgres::{Client, Config, Connection, Socket};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
-use super::error::Failure;
+use super::error::PgFailure;
 use crate::Timing;
 
 /// Connections of a host, beside the one by which it listens.
@@ -30,7 +30,7 @@ const UNHEARD: Duration = Duration::from_secs(10);
 
 /// A server and how to get there.
 #[derive(Clone)]
-pub(super) struct Link {
+pub(super) struct ServerConnection {
     config: Config,
     tls: MakeRustlsConnect,
     pub(super) pool: Pool,
@@ -39,12 +39,13 @@ pub(super) struct Link {
 }
 
 /// What a line of the own kind carries beside answers.
-pub(super) type Line = Connection<Socket, <MakeRustlsConnect as MakeTlsConnect<Socket>>::Stream>;
+pub(super) type DriverConnection =
+    Connection<Socket, <MakeRustlsConnect as MakeTlsConnect<Socket>>::Stream>;
 
-impl Link {
+impl ServerConnection {
     /// Reads a URL; nothing is connected yet.
     pub(super) fn new(url: &str, timing: Option<Timing>) -> Result<Self, StoreError> {
-        let Asked {
+        let UrlOptions {
             rest,
             root,
             lease,
@@ -108,7 +109,7 @@ impl Link {
     }
 
     /// A connection of the pool; the place is free again when it is dropped.
-    pub(super) async fn client(&self) -> Result<Object, Failure> {
+    pub(super) async fn client(&self) -> Result<Object, PgFailure> {
         Ok(self.pool.get().await?)
     }
 
@@ -118,7 +119,7 @@ impl Link {
     }
 
     /// A connection of its own, with what carries it.
-    pub(super) async fn line(&self) -> Result<(Client, Line), Failure> {
+    pub(super) async fn line(&self) -> Result<(Client, DriverConnection), PgFailure> {
         Ok(self.config.connect(self.tls.clone()).await?)
     }
 
@@ -129,7 +130,7 @@ impl Link {
 }
 
 /// What a URL asks for, of which the driver knows nothing.
-struct Asked {
+struct UrlOptions {
     /// The URL without it.
     rest: String,
     /// Whom to trust, other than those whom the system trusts.
@@ -139,9 +140,9 @@ struct Asked {
     plain: Option<bool>,
 }
 
-fn asked(url: &str) -> Result<Asked, StoreError> {
+fn asked(url: &str) -> Result<UrlOptions, StoreError> {
     let (base, query) = url.split_once('?').unwrap_or((url, ""));
-    let mut asked = Asked {
+    let mut asked = UrlOptions {
         rest: String::new(),
         root: None,
         lease: None,
@@ -305,14 +306,18 @@ mod tests {
 
     #[test]
     fn a_url_says_where_and_how() {
-        let link = Link::new("postgres://me:secret@one:1,two:2/db?posse_lease=2s", None).unwrap();
+        let link =
+            ServerConnection::new("postgres://me:secret@one:1,two:2/db?posse_lease=2s", None)
+                .unwrap();
         assert_eq!(link.place(), "postgres://me@one:1,two:2/db");
         assert_eq!(link.timing.lease, Duration::from_secs(2));
         assert_eq!(link.config.get_ssl_mode(), SslMode::Require);
-        let near = Link::new("postgresql://me@127.0.0.1:5/db?application_name=x", None).unwrap();
+        let near = ServerConnection::new("postgresql://me@127.0.0.1:5/db?application_name=x", None)
+            .unwrap();
         assert_eq!(near.config.get_ssl_mode(), SslMode::Disable);
         assert_eq!(near.config.get_application_name(), Some("x"));
-        let told = Link::new("postgres://me@localhost/db?sslmode=verify-full", None).unwrap();
+        let told =
+            ServerConnection::new("postgres://me@localhost/db?sslmode=verify-full", None).unwrap();
         assert_eq!(told.config.get_ssl_mode(), SslMode::Require);
     }
 
@@ -333,7 +338,7 @@ mod tests {
                 "/no/such file",
             ),
         ] {
-            let error = Link::new(url, None).err().unwrap();
+            let error = ServerConnection::new(url, None).err().unwrap();
             let source = std::error::Error::source(&error).unwrap().to_string();
             assert!(source.contains(what), "{source}");
             assert!(

@@ -6,7 +6,7 @@ use std::io;
 use posse_port::store::StoreError;
 use tokio_postgres::error::SqlState;
 
-use super::error::Cause;
+use super::error::PgCause;
 
 /// Why a server cannot be used, where that is known: each wants something else to be done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,7 +39,7 @@ pub fn server_trouble(error: &StoreError) -> Option<ServerTrouble> {
     if !place.starts_with("postgres") {
         return None;
     }
-    if let Some(cause) = source.downcast_ref::<Cause>() {
+    if let Some(cause) = source.downcast_ref::<PgCause>() {
         return Some(cause.driver().map_or(ServerTrouble::Other, said));
     }
     match source.downcast_ref::<io::Error>() {

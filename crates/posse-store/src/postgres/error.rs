@@ -11,14 +11,14 @@ use tokio_postgres::error::SqlState;
 
 /// Why something was not done.
 #[derive(Debug)]
-pub(super) enum Failure {
+pub(super) enum PgFailure {
     /// A refusal: it concerns one caller.
     Refused(StoreError),
     /// The server, or the way to it: it concerns everybody in the transaction.
-    Broken(Cause),
+    Broken(PgCause),
 }
 
-impl Failure {
+impl PgFailure {
     /// A step that breaks a rule of the port.
     pub(super) fn bad_step(what: impl Into<String>) -> Self {
         Self::Refused(StoreError::BadStep(what.into()))
@@ -108,11 +108,11 @@ fn remedy_of_way(error: &tokio_postgres::Error) -> Remedy {
     }
 }
 
-impl From<tokio_postgres::Error> for Failure {
+impl From<tokio_postgres::Error> for PgFailure {
     fn from(error: tokio_postgres::Error) -> Self {
         let Some(state) = error.code() else {
             let remedy = remedy_of_way(&error);
-            return Self::Broken(Cause {
+            return Self::Broken(PgCause {
                 error: Arc::new(error),
                 remedy,
                 full: false,
@@ -126,7 +126,7 @@ impl From<tokio_postgres::Error> for Failure {
             );
         }
         let (remedy, full) = (remedy(state), *state == SqlState::DISK_FULL);
-        Self::Broken(Cause {
+        Self::Broken(PgCause {
             error: Arc::new(error),
             remedy,
             full,
@@ -141,32 +141,32 @@ fn of_the_step(state: &SqlState) -> bool {
         .any(|class| state.code().starts_with(class))
 }
 
-impl From<io::Error> for Failure {
+impl From<io::Error> for PgFailure {
     fn from(error: io::Error) -> Self {
-        Self::Broken(Cause::new(error, Remedy::None))
+        Self::Broken(PgCause::new(error, Remedy::None))
     }
 }
 
-impl From<PoolError> for Failure {
+impl From<PoolError> for PgFailure {
     fn from(error: PoolError) -> Self {
         match error {
             PoolError::Backend(error) => error.into(),
-            PoolError::Timeout(_) => Self::Broken(Cause::new(error, Remedy::Again)),
-            error => Self::Broken(Cause::new(error, Remedy::None)),
+            PoolError::Timeout(_) => Self::Broken(PgCause::new(error, Remedy::Again)),
+            error => Self::Broken(PgCause::new(error, Remedy::None)),
         }
     }
 }
 
 /// What broke. Everybody whose job was in the same batch gets a copy.
 #[derive(Clone, Debug)]
-pub(super) struct Cause {
+pub(super) struct PgCause {
     error: Arc<dyn Error + Send + Sync>,
     remedy: Remedy,
     /// There is no space left on the server.
     full: bool,
 }
 
-impl Cause {
+impl PgCause {
     pub(super) fn new(error: impl Into<Box<dyn Error + Send + Sync>>, remedy: Remedy) -> Self {
         Self {
             error: error.into().into(),
@@ -189,7 +189,7 @@ impl Cause {
     }
 }
 
-impl fmt::Display for Cause {
+impl fmt::Display for PgCause {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // "db error" says nothing; its source has what the server said.
         match self
@@ -203,7 +203,7 @@ impl fmt::Display for Cause {
     }
 }
 
-impl Error for Cause {
+impl Error for PgCause {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         let cause = self.error.source()?;
         if cause.is::<tokio_postgres::error::DbError>() {
@@ -262,7 +262,7 @@ mod tests {
         let refused = connect(format!("host=127.0.0.1 port={free} user=a"))
             .err()
             .unwrap();
-        let failure = Failure::from(refused);
+        let failure = PgFailure::from(refused);
         assert_eq!(failure.remedy(), Remedy::Reconnect);
         let StoreError::Engine { place, source } = failure.at("postgres://somewhere") else {
             panic!()
@@ -276,7 +276,7 @@ mod tests {
             "{source:?}"
         );
         assert_eq!(
-            Failure::from(connect("host=".into()).err().unwrap()).remedy(),
+            PgFailure::from(connect("host=".into()).err().unwrap()).remedy(),
             Remedy::None
         );
     }

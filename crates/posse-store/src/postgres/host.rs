@@ -16,9 +16,9 @@ use tokio::time::{Instant, timeout};
 use tokio_postgres::types::ToSql;
 use uuid::Uuid;
 
-use super::connection::Link;
-use super::error::{Cause, Failure, Remedy};
-use super::job::{self, Answer, Job, Kind, News, Written};
+use super::connection::ServerConnection;
+use super::error::{PgCause, PgFailure, Remedy};
+use super::job::{self, Answer, JobKind, PgJob, WakesByHost, WriteResult};
 use super::{encode, nul};
 use crate::columns::{self, Hash};
 use crate::wake::Waker;
@@ -33,15 +33,15 @@ const TOGETHER: usize = 2;
 /// The most bytes that a notification carries.
 const NOTICE: usize = 7900;
 
-pub(super) struct Host {
-    pub(super) link: Link,
+pub(super) struct PgHost {
+    pub(super) link: ServerConnection,
     pub(super) id: Uuid,
     /// This machine, for people elsewhere.
     pub(super) node: String,
     standing: AtomicU8,
     pub(super) waker: Waker,
     /// What others are to be told, until it is on its way.
-    untold: Mutex<News>,
+    untold: Mutex<WakesByHost>,
     /// Something is to be told, or this host has settled.
     pub(super) stir: Notify,
     known: Mutex<HashSet<(RealmId, Hash)>>,
@@ -50,7 +50,7 @@ pub(super) struct Host {
     last: Mutex<HashMap<AgentId, (Epoch, StepId)>>,
     /// Whether it is to end: nothing is waited for any longer than it takes.
     closing: AtomicBool,
-    jobs: mpsc::WeakSender<Job>,
+    jobs: mpsc::WeakSender<PgJob>,
 }
 
 /// What a host is in the eyes of others.
@@ -63,8 +63,8 @@ pub(super) enum Standing {
     Lost = 2,
 }
 
-impl Host {
-    pub(super) fn new(link: Link, jobs: mpsc::WeakSender<Job>) -> Self {
+impl PgHost {
+    pub(super) fn new(link: ServerConnection, jobs: mpsc::WeakSender<PgJob>) -> Self {
         Self {
             link,
             id: Uuid::now_v7(),
@@ -145,7 +145,7 @@ impl Host {
     }
 
     /// Forgets which step was the last of agents that it gives up, or of whom it does not know.
-    fn forget(&self, jobs: &[Job]) {
+    fn forget(&self, jobs: &[PgJob]) {
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         for agent in jobs.iter().filter_map(|job| job.agent) {
             last.remove(&agent);
@@ -153,22 +153,22 @@ impl Host {
     }
 
     /// Writes jobs in one transaction, and answers each. What is refused is refused alone.
-    pub(super) async fn write(&self, jobs: Vec<Job>) {
+    pub(super) async fn write(&self, jobs: Vec<PgJob>) {
         // Halves of what was refused, the first on top.
         let mut parts = vec![jobs];
         while let Some(mut jobs) = parts.pop() {
             match self.persist(&jobs).await {
                 Ok(written) => self.answer(jobs, written),
-                Err(Failure::Refused(_)) if jobs.len() > 1 => {
+                Err(PgFailure::Refused(_)) if jobs.len() > 1 => {
                     parts.push(jobs.split_off(jobs.len() / 2));
                     parts.push(jobs);
                 }
-                Err(Failure::Refused(error)) => {
+                Err(PgFailure::Refused(error)) => {
                     if let Some(job) = jobs.pop() {
                         let _ = job.answer.send(Err(error));
                     }
                 }
-                Err(Failure::Broken(cause)) => {
+                Err(PgFailure::Broken(cause)) => {
                     self.forget(&jobs);
                     for job in jobs {
                         let _ = job.answer.send(Err(cause.clone().at(self.link.place())));
@@ -179,7 +179,7 @@ impl Host {
     }
 
     /// Answers jobs that are durable, and tells whom it concerns.
-    fn answer(&self, jobs: Vec<Job>, written: Written) {
+    fn answer(&self, jobs: Vec<PgJob>, written: WriteResult) {
         self.tell(job::sorted(written.news));
         for (job, done) in jobs.into_iter().zip(written.done) {
             match (&job.step, job.agent, job::taken(&done)) {
@@ -189,7 +189,7 @@ impl Host {
             }
             let unheard = job.answer.send(job::answer(done));
             // Whoever has stopped waiting needs no answer; but an agent that nobody knows of is held by nobody.
-            if let (Some(agent), Kind::Holds, None, Err(Ok(Answer { epoch, .. }))) =
+            if let (Some(agent), JobKind::Holds, None, Err(Ok(Answer { epoch, .. }))) =
                 (job.agent, job.kind, job.step, unheard)
                 && let Some(jobs) = self.jobs.upgrade()
             {
@@ -197,12 +197,12 @@ impl Host {
                     encode::release(agent, epoch),
                     tokio::sync::oneshot::channel().0,
                 );
-                let release = Job {
+                let release = PgJob {
                     agent: Some(agent),
                     realm: None,
                     encoded,
                     step: None,
-                    kind: Kind::Releases,
+                    kind: JobKind::Releases,
                     answer,
                 };
                 let _ = jobs.try_send(release);
@@ -212,8 +212,8 @@ impl Host {
 
     /// Has the server do jobs, however often that must be tried. A job that was done already is known by its id, so
     /// that after a lost answer nothing is guessed.
-    async fn persist(&self, jobs: &[Job]) -> Result<Written, Failure> {
-        let holds = jobs.iter().any(|job| job.kind == Kind::Holds);
+    async fn persist(&self, jobs: &[PgJob]) -> Result<WriteResult, PgFailure> {
+        let holds = jobs.iter().any(|job| job.kind == JobKind::Holds);
         let (mut whole, mut overtaken) = (false, false);
         let mut asking = self.asking(jobs, None)?;
         let mut patience = Patience::new(self);
@@ -231,31 +231,31 @@ impl Host {
                     }
                     return Ok(written);
                 }
-                Err(Asked::Unknown) if !whole => {
+                Err(SendError::Unknown) if !whole => {
                     whole = true;
                     asking = self.asking(jobs, Some(&|step| encode::step(step, |_| false)))?;
                 }
-                Err(Asked::Unknown) => return Err(Failure::bad_step("a content is missing")),
-                Err(Asked::Overtaken) if !overtaken => {
+                Err(SendError::Unknown) => return Err(PgFailure::bad_step("a content is missing")),
+                Err(SendError::Overtaken) if !overtaken => {
                     overtaken = true;
                     self.forget(jobs);
                     asking = self.asking(jobs, None)?;
                 }
-                Err(Asked::Overtaken) => {
-                    return Err(Failure::bad_step("it goes on from no step that is there"));
+                Err(SendError::Overtaken) => {
+                    return Err(PgFailure::bad_step("it goes on from no step that is there"));
                 }
-                Err(Asked::Failed(failure)) => patience.with(failure).await?,
+                Err(SendError::Failed(failure)) => patience.with(failure).await?,
             }
         }
     }
 
     /// Puts jobs together; with `anew` steps are told anew.
-    fn asking(&self, jobs: &[Job], anew: Option<Anew<'_>>) -> Result<Asking, Failure> {
+    fn asking(&self, jobs: &[PgJob], anew: Option<Anew<'_>>) -> Result<EncodedJobs, PgFailure> {
         let (mut told, mut blobs) = (Vec::with_capacity(jobs.len()), Vec::new());
         let together = jobs.iter().filter(|job| job.encoded.plain).count() >= TOGETHER;
         for job in jobs {
             let again = match (anew, &job.step) {
-                (Some(anew), Some(step)) => Some(anew(step).map_err(Failure::Refused)?),
+                (Some(anew), Some(step)) => Some(anew(step).map_err(PgFailure::Refused)?),
                 _ => None,
             };
             let encoded = again.as_ref().unwrap_or(&job.encoded);
@@ -273,20 +273,20 @@ impl Host {
             blobs.extend(encoded.blobs.iter().cloned());
         }
         let jobs =
-            serde_json::to_string(&told).map_err(|error| Failure::bad_step(error.to_string()))?;
-        Ok(Asking {
+            serde_json::to_string(&told).map_err(|error| PgFailure::bad_step(error.to_string()))?;
+        Ok(EncodedJobs {
             jobs: nul::hide(&jobs).into_owned(),
             blobs,
         })
     }
 
-    async fn ask(&self, me: Option<&str>, asking: &Asking) -> Result<Written, Asked> {
-        let client = self.link.client().await.map_err(Asked::Failed)?;
+    async fn ask(&self, me: Option<&str>, asking: &EncodedJobs) -> Result<WriteResult, SendError> {
+        let client = self.link.client().await.map_err(SendError::Failed)?;
         let sql = "SELECT write($1::text::jsonb, $2::text::jsonb, $3::bytea[])::text";
         let statement = client
             .prepare_cached(sql)
             .await
-            .map_err(|error| Asked::Failed(error.into()))?;
+            .map_err(|error| SendError::Failed(error.into()))?;
         let blobs: Vec<&[u8]> = asking.blobs.iter().map(|blob| &blob[..]).collect();
         let asked: [&(dyn ToSql + Sync); 3] = [&me, &asking.jobs, &blobs];
         let Ok(row) = timeout(
@@ -297,22 +297,22 @@ impl Host {
         else {
             // What it is still doing must not be in anybody's way.
             drop(Object::take(client));
-            let late = Cause::new(
+            let late = PgCause::new(
                 "the server has not answered for too long",
                 Remedy::Reconnect,
             );
-            return Err(Asked::Failed(Failure::Broken(late)));
+            return Err(SendError::Failed(PgFailure::Broken(late)));
         };
         let row = row.map_err(|error| self.told(error))?;
         let text: String = row
             .try_get(0)
-            .map_err(|error| Asked::Failed(error.into()))?;
+            .map_err(|error| SendError::Failed(error.into()))?;
         serde_json::from_str(&nul::show(&text))
-            .map_err(|error| Asked::Failed(Failure::senseless(error)))
+            .map_err(|error| SendError::Failed(PgFailure::senseless(error)))
     }
 
     /// What the functions say of jobs that they do not do.
-    fn told(&self, error: tokio_postgres::Error) -> Asked {
+    fn told(&self, error: tokio_postgres::Error) -> SendError {
         let said = error.as_db_error();
         match said.map(|said| said.code().code()) {
             Some("PO001") => {
@@ -321,13 +321,13 @@ impl Host {
                     self.lose();
                 }
                 match job::refusal(detail, &self.node) {
-                    Some(refusal) => Asked::Failed(Failure::Refused(refusal)),
-                    None => Asked::Failed(Failure::senseless(detail.to_owned())),
+                    Some(refusal) => SendError::Failed(PgFailure::Refused(refusal)),
+                    None => SendError::Failed(PgFailure::senseless(detail.to_owned())),
                 }
             }
-            Some("PO002") => Asked::Unknown,
-            Some("PO003") => Asked::Overtaken,
-            _ => Asked::Failed(error.into()),
+            Some("PO002") => SendError::Unknown,
+            Some("PO003") => SendError::Overtaken,
+            _ => SendError::Failed(error.into()),
         }
     }
 
@@ -340,7 +340,7 @@ impl Host {
     }
 
     /// Tells this host what concerns it, and has the others told.
-    pub(super) fn tell(&self, mut news: News) {
+    pub(super) fn tell(&self, mut news: WakesByHost) {
         if let Some(mine) = news.remove(&self.id) {
             if mine.contains(&Wake::Fenced) {
                 self.lose();
@@ -369,7 +369,7 @@ impl Host {
     }
 
     /// Sets free what this host still holds.
-    pub(super) async fn leave(&self) -> Result<(), Failure> {
+    pub(super) async fn leave(&self) -> Result<(), PgFailure> {
         if self.standing() != Standing::Settled {
             return Ok(());
         }
@@ -383,13 +383,13 @@ impl Host {
         }
     }
 
-    async fn leave_some(&self) -> Result<bool, Failure> {
+    async fn leave_some(&self) -> Result<bool, PgFailure> {
         let client = self.link.client().await?;
         let row = client
             .query_one("SELECT leave($1)::text", &[&self.id])
             .await?;
         let text: String = row.try_get(0)?;
-        let left: Written = serde_json::from_str(&text).map_err(Failure::senseless)?;
+        let left: WriteResult = serde_json::from_str(&text).map_err(PgFailure::senseless)?;
         let mut news = job::sorted(left.news);
         // It must not take its own leaving for a loss.
         news.remove(&self.id);
@@ -426,33 +426,33 @@ fn notice(wakes: &BTreeSet<Wake>) -> String {
 pub(super) fn heard(notice: &str) -> Option<Vec<Wake>> {
     #[derive(serde::Deserialize)]
     #[serde(rename_all = "lowercase")]
-    enum Said {
+    enum Notice {
         Mail(posse_protocol::AgentId),
         List(posse_protocol::ListId),
         Died(posse_protocol::HostId),
         Fenced,
     }
-    let said: Vec<Said> = serde_json::from_str(notice).ok()?;
+    let said: Vec<Notice> = serde_json::from_str(notice).ok()?;
     let wakes = said.into_iter().map(|said| match said {
-        Said::Mail(agent) => Wake::Mail(agent),
-        Said::List(list) => Wake::Tasks(list),
-        Said::Died(host) => Wake::Died(host),
-        Said::Fenced => Wake::Fenced,
+        Notice::Mail(agent) => Wake::Mail(agent),
+        Notice::List(list) => Wake::Tasks(list),
+        Notice::Died(host) => Wake::Died(host),
+        Notice::Fenced => Wake::Fenced,
     });
     Some(wakes.collect())
 }
 
 /// Why jobs were not done.
-enum Asked {
+enum SendError {
     /// A content was left out that the server does not have.
     Unknown,
     /// The last step of an agent is another one than this host remembers: somebody else wrote with its epoch.
     Overtaken,
-    Failed(Failure),
+    Failed(PgFailure),
 }
 
 /// Jobs as they are sent.
-struct Asking {
+struct EncodedJobs {
     jobs: String,
     blobs: Vec<Bytes>,
 }
@@ -461,13 +461,13 @@ type Anew<'a> = &'a (dyn Fn(&Step) -> Result<encode::Encoded, StoreError> + Sync
 
 /// How long a server that is away is waited for.
 pub(super) struct Patience<'a> {
-    host: &'a Host,
+    host: &'a PgHost,
     end: Instant,
     pause: Duration,
 }
 
 impl<'a> Patience<'a> {
-    pub(super) fn new(host: &'a Host) -> Self {
+    pub(super) fn new(host: &'a PgHost) -> Self {
         Self {
             host,
             end: Instant::now() + host.link.timing.patience,
@@ -476,7 +476,7 @@ impl<'a> Patience<'a> {
     }
 
     /// Waits until it makes sense to try again; a failure that nothing helps against is given back.
-    pub(super) async fn with(&mut self, failure: Failure) -> Result<(), Failure> {
+    pub(super) async fn with(&mut self, failure: PgFailure) -> Result<(), PgFailure> {
         let over = Instant::now() >= self.end || self.host.closing.load(Ordering::SeqCst);
         if failure.remedy() == Remedy::None || over {
             return Err(failure);

@@ -14,7 +14,7 @@ use super::encode::Encoded;
 use super::nul;
 
 /// Work, and who waits for it.
-pub(super) struct Job {
+pub(super) struct PgJob {
     /// The agent whose step it is; none of an order or an import.
     pub(super) agent: Option<AgentId>,
     /// Where it is done; none if only the server knows.
@@ -22,13 +22,13 @@ pub(super) struct Job {
     pub(super) encoded: Encoded,
     /// For a step that has to be told anew, with all it leaves out when it is told first.
     pub(super) step: Option<Arc<Step>>,
-    pub(super) kind: Kind,
+    pub(super) kind: JobKind,
     pub(super) answer: oneshot::Sender<Outcome>,
 }
 
 /// What a job means for this host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum JobKind {
     /// It holds the agent from then on.
     Holds,
     /// It gives the agent up.
@@ -49,7 +49,7 @@ pub(super) type Outcome = Result<Answer, StoreError>;
 
 /// What `write` and `leave` give.
 #[derive(Deserialize)]
-pub(super) struct Written {
+pub(super) struct WriteResult {
     #[serde(default)]
     pub(super) done: Vec<Value>,
     pub(super) news: Vec<Novelty>,
@@ -67,11 +67,11 @@ pub(super) enum Novelty {
 }
 
 /// What hosts should know, by host.
-pub(super) type News = BTreeMap<Uuid, BTreeSet<Wake>>;
+pub(super) type WakesByHost = BTreeMap<Uuid, BTreeSet<Wake>>;
 
 /// Sorts news by whom they concern.
-pub(super) fn sorted(novelties: Vec<Novelty>) -> News {
-    let mut news = News::new();
+pub(super) fn sorted(novelties: Vec<Novelty>) -> WakesByHost {
+    let mut news = WakesByHost::new();
     for novelty in novelties {
         match novelty {
             Novelty::Mail(host, agent) => {

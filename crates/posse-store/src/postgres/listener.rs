@@ -18,9 +18,9 @@ use tokio::time::{MissedTickBehavior, interval, timeout};
 use tokio_postgres::{AsyncMessage, Client};
 use uuid::Uuid;
 
-use super::connection::Line;
-use super::error::{Cause, Failure, Remedy};
-use super::host::{Host, Standing, channel, heard, pause};
+use super::connection::DriverConnection;
+use super::error::{PgCause, PgFailure, Remedy};
+use super::host::{PgHost, Standing, channel, heard, pause};
 use super::job;
 
 /// Notifications that may wait to be read; what comes beyond them is looked for.
@@ -32,7 +32,7 @@ const TIDY: u32 = 60;
 
 /// What a look finds.
 #[derive(Deserialize)]
-struct Found {
+struct LookResult {
     #[serde(default)]
     fenced: bool,
     #[serde(default)]
@@ -47,7 +47,7 @@ struct Found {
 
 /// What this host has seen so far.
 #[derive(Default)]
-struct Seen {
+struct SeenChanges {
     /// Where the next look begins.
     cursor: i64,
     /// Changes from there on that were told already.
@@ -58,9 +58,9 @@ struct Seen {
 }
 
 /// Listens and tells until it is dropped. Whoever only looks needs it not: it begins with the first thing to do.
-pub(super) async fn listen(host: Arc<Host>) {
+pub(super) async fn listen(host: Arc<PgHost>) {
     host.stir.notified().await;
-    let mut seen = Seen::default();
+    let mut seen = SeenChanges::default();
     loop {
         // Whatever broke it: a server that is away, or another one now.
         let _ = converse(&host, &mut seen).await;
@@ -69,7 +69,7 @@ pub(super) async fn listen(host: Arc<Host>) {
 }
 
 /// Tells others what they should know.
-pub(super) async fn tell(host: &Host, client: &Client) -> Result<(), Failure> {
+pub(super) async fn tell(host: &PgHost, client: &Client) -> Result<(), PgFailure> {
     let (channels, notices): (Vec<_>, Vec<_>) = host.notices().into_iter().unzip();
     if !channels.is_empty() {
         let sql = "SELECT pg_notify(channel, notice) FROM unnest($1::text[], $2::text[]) AS told(channel, notice)";
@@ -78,15 +78,20 @@ pub(super) async fn tell(host: &Host, client: &Client) -> Result<(), Failure> {
     Ok(())
 }
 
-async fn converse(host: &Host, seen: &mut Seen) -> Result<(), Failure> {
+async fn converse(host: &PgHost, seen: &mut SeenChanges) -> Result<(), PgFailure> {
     let (client, line) = host.link.line().await?;
     let (said, mut hear) = mpsc::channel(UNREAD);
     let mut carried = JoinSet::new();
     carried.spawn(carry(line, said));
     // Who is cut off finds out before its lease has run out.
     let most = host.link.timing.lease.max(Duration::from_secs(1)) / 2;
-    let in_time = async |work: &mut (dyn Future<Output = Result<(), Failure>> + Send + Unpin)| {
-        let late = |_| Failure::Broken(Cause::new("the server does not answer", Remedy::Reconnect));
+    let in_time = async |work: &mut (dyn Future<Output = Result<(), PgFailure>> + Send + Unpin)| {
+        let late = |_| {
+            PgFailure::Broken(PgCause::new(
+                "the server does not answer",
+                Remedy::Reconnect,
+            ))
+        };
         timeout(most, work).await.map_err(late)?
     };
     let listen = format!("SET synchronous_commit = off; LISTEN {}", channel(host.id));
@@ -120,7 +125,7 @@ async fn converse(host: &Host, seen: &mut Seen) -> Result<(), Failure> {
 
 /// Keeps a line going, and passes on what is said on it. What finds no place is an empty notice, by which all is
 /// looked for.
-async fn carry(mut line: Line, said: mpsc::Sender<String>) {
+async fn carry(mut line: DriverConnection, said: mpsc::Sender<String>) {
     while let Some(Ok(message)) = poll_fn(|context| line.poll_message(context)).await {
         if let AsyncMessage::Notification(notification) = message {
             let _ = said.try_send(notification.payload().to_owned());
@@ -129,14 +134,14 @@ async fn carry(mut line: Line, said: mpsc::Sender<String>) {
 }
 
 /// Renews the lease, and finds what is new.
-async fn look(host: &Host, client: &Client, seen: &mut Seen) -> Result<(), Failure> {
+async fn look(host: &PgHost, client: &Client, seen: &mut SeenChanges) -> Result<(), PgFailure> {
     if host.standing() != Standing::Settled {
         return Ok(());
     }
     let row = client
         .query_one("SELECT look($1, $2)::text", &[&host.id, &seen.cursor])
         .await?;
-    let found: Found = serde_json::from_str(row.try_get(0)?).map_err(Failure::senseless)?;
+    let found: LookResult = serde_json::from_str(row.try_get(0)?).map_err(PgFailure::senseless)?;
     if found.fenced {
         host.lose();
         return Ok(());

@@ -9,17 +9,20 @@ mod rules;
 use posse_port::store::StoreError;
 use tokio::runtime::Builder;
 
-use super::connection::Link;
-use super::error::Failure;
+use super::connection::ServerConnection;
+use super::error::PgFailure;
 use super::{column, schema};
 
 pub use check::check;
 pub use collect::{collect, unused};
 
 /// Does something with the data at a URL, and waits for it.
-fn at<T>(url: &str, work: impl AsyncFnOnce(&Link) -> Result<T, Failure>) -> Result<T, StoreError> {
-    let link = Link::new(url, None)?;
-    let failed = |failure: Failure| failure.at(link.place());
+fn at<T>(
+    url: &str,
+    work: impl AsyncFnOnce(&ServerConnection) -> Result<T, PgFailure>,
+) -> Result<T, StoreError> {
+    let link = ServerConnection::new(url, None)?;
+    let failed = |failure: PgFailure| failure.at(link.place());
     let runtime = Builder::new_current_thread()
         .enable_all()
         .build()

@@ -22,24 +22,24 @@ use tokio_postgres::Row;
 use tokio_postgres::types::{ToSql, Type};
 use uuid::Uuid;
 
-use super::error::Failure;
+use super::error::PgFailure;
 use super::{column, nul};
 use crate::columns;
 
 pub(super) use task::{task, tasks};
 
 /// Looks through one connection.
-pub(super) struct Reader<'a> {
+pub(super) struct PgReader<'a> {
     client: &'a ClientWrapper,
     /// What this machine is called.
     node: &'a str,
 }
 
 /// What a query is about.
-type Values<'a> = [&'a (dyn ToSql + Sync)];
+type QueryValues<'a> = [&'a (dyn ToSql + Sync)];
 
 /// What entries of one read begin with: those that begin the same way share it in memory too.
-type Heads = HashMap<Uuid, Piece>;
+type PgHeads = HashMap<Uuid, Piece>;
 
 /// How much of a history is wanted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -101,13 +101,13 @@ struct Parts {
     calls: Vec<Row>,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> PgReader<'a> {
     pub(super) fn new(client: &'a ClientWrapper, node: &'a str) -> Self {
         Self { client, node }
     }
 
     /// An agent and what belongs to it.
-    pub(super) async fn transcript(&self, agent: AgentId) -> Result<Transcript, Failure> {
+    pub(super) async fn transcript(&self, agent: AgentId) -> Result<Transcript, PgFailure> {
         self.prepare_parts().await?;
         let (begun, parts, ended) =
             tokio::join!(biased; self.begin(), self.parts(agent, Extent::All), self.end());
@@ -118,11 +118,11 @@ impl<'a> Reader<'a> {
     }
 
     /// What whoever has just taken the agent goes on from.
-    pub(super) async fn taken(&self, agent: AgentId, epoch: Epoch) -> Result<Taken, Failure> {
+    pub(super) async fn taken(&self, agent: AgentId, epoch: Epoch) -> Result<Taken, PgFailure> {
         self.prepare_parts().await?;
         self.prepare(&[SEEN, mail::COUNT, mail::RUNS]).await?;
         let id = agent.uuid();
-        let key: &Values<'_> = &[&id];
+        let key: &QueryValues<'_> = &[&id];
         let (begun, parts, seen, mail, runs, ended) = tokio::join!(
             biased;
             self.begin(),
@@ -145,7 +145,7 @@ impl<'a> Reader<'a> {
     }
 
     /// All rows of a query.
-    async fn rows(&self, sql: &str, about: &Values<'_>) -> Result<Vec<Row>, Failure> {
+    async fn rows(&self, sql: &str, about: &QueryValues<'_>) -> Result<Vec<Row>, PgFailure> {
         let statement = self.client.prepare_cached(sql).await?;
         Ok(self.client.query(&statement, about).await?)
     }
@@ -155,15 +155,15 @@ impl<'a> Reader<'a> {
         &self,
         sql: &str,
         types: &[Type],
-        about: &Values<'_>,
-    ) -> Result<Vec<Row>, Failure> {
+        about: &QueryValues<'_>,
+    ) -> Result<Vec<Row>, PgFailure> {
         let statement = self.client.prepare_typed_cached(sql, types).await?;
         Ok(self.client.query(&statement, about).await?)
     }
 
-    /// Makes queries known to the server: once that is done, [`Reader::rows`] sends what it sends when it is first
+    /// Makes queries known to the server: once that is done, [`PgReader::rows`] sends what it sends when it is first
     /// polled, so that what is joined goes out in its order.
-    async fn prepare(&self, queries: &[&str]) -> Result<(), Failure> {
+    async fn prepare(&self, queries: &[&str]) -> Result<(), PgFailure> {
         for sql in queries {
             self.client.prepare_cached(sql).await?;
         }
@@ -171,25 +171,25 @@ impl<'a> Reader<'a> {
     }
 
     /// All until the end is seen at one moment.
-    async fn begin(&self) -> Result<(), Failure> {
+    async fn begin(&self) -> Result<(), PgFailure> {
         Ok(self
             .client
             .batch_execute("BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY")
             .await?)
     }
 
-    async fn end(&self) -> Result<(), Failure> {
+    async fn end(&self) -> Result<(), PgFailure> {
         Ok(self.client.batch_execute("COMMIT").await?)
     }
 
-    async fn prepare_parts(&self) -> Result<(), Failure> {
+    async fn prepare_parts(&self) -> Result<(), PgFailure> {
         self.prepare(&[&sessions::one(), PREAMBLE, SEGMENTS, INHERITED, OWN, CALLS])
             .await
     }
 
-    async fn parts(&self, agent: AgentId, extent: Extent) -> Result<Parts, Failure> {
+    async fn parts(&self, agent: AgentId, extent: Extent) -> Result<Parts, PgFailure> {
         let (id, sent, one) = (agent.uuid(), extent == Extent::Sent, sessions::one());
-        let (key, cut): (&Values<'_>, &Values<'_>) = (&[&id], &[&id, &sent]);
+        let (key, cut): (&QueryValues<'_>, &QueryValues<'_>) = (&[&id], &[&id, &sent]);
         let (agent, preamble, segments, inherited, own, calls) = tokio::join!(
             biased;
             self.rows(&one, key),
@@ -212,11 +212,11 @@ impl<'a> Reader<'a> {
     }
 
     /// The transcript that rows make.
-    async fn assembled(&self, agent: AgentId, parts: &Parts) -> Result<Transcript, Failure> {
+    async fn assembled(&self, agent: AgentId, parts: &Parts) -> Result<Transcript, PgFailure> {
         let found = parts
             .agent
             .first()
-            .ok_or(Failure::Refused(StoreError::NotFound { agent }))?;
+            .ok_or(PgFailure::Refused(StoreError::NotFound { agent }))?;
         let found = sessions::agent(found, self.node)?;
         let heads = self
             .heads(
@@ -248,7 +248,7 @@ impl<'a> Reader<'a> {
         let preamble = parts
             .preamble
             .first()
-            .ok_or_else(|| Failure::senseless("a preamble is missing"))?;
+            .ok_or_else(|| PgFailure::senseless("a preamble is missing"))?;
         Ok(Transcript {
             session: found.session,
             dialect: found.dialect,
@@ -266,12 +266,12 @@ impl<'a> Reader<'a> {
         &self,
         realm: RealmId,
         entries: impl Iterator<Item = &Row>,
-    ) -> Result<Heads, Failure> {
+    ) -> Result<PgHeads, PgFailure> {
         let hashes: BTreeSet<Uuid> = entries
             .filter_map(|row| column::get::<Option<Uuid>>(row, 5).transpose())
             .collect::<Result<_, _>>()?;
         if hashes.is_empty() {
-            return Ok(Heads::new());
+            return Ok(PgHeads::new());
         }
         let (realm, hashes) = (realm.uuid(), Vec::from_iter(hashes));
         let rows = self.rows(HEADS, &[&realm, &hashes]).await?;
@@ -287,11 +287,11 @@ impl<'a> Reader<'a> {
 fn entries_of<'a>(
     segment: Segment,
     rows: &mut impl Iterator<Item = &'a Row>,
-    heads: &Heads,
+    heads: &PgHeads,
     into: &mut Vec<StoredEntry>,
-) -> Result<(), Failure> {
+) -> Result<(), PgFailure> {
     let damaged = |seq| {
-        Failure::Refused(StoreError::Damaged {
+        PgFailure::Refused(StoreError::Damaged {
             agent: segment.agent,
             seq,
         })
@@ -307,7 +307,7 @@ fn entries_of<'a>(
     Ok(())
 }
 
-fn entry(row: &Row, agent: AgentId, heads: &Heads) -> Result<StoredEntry, Failure> {
+fn entry(row: &Row, agent: AgentId, heads: &PgHeads) -> Result<StoredEntry, PgFailure> {
     let kinds = [
         EntryKind::Prompt,
         EntryKind::Reply,
@@ -337,7 +337,7 @@ fn entry(row: &Row, agent: AgentId, heads: &Heads) -> Result<StoredEntry, Failur
     })
 }
 
-fn segment(row: &Row) -> Result<Segment, Failure> {
+fn segment(row: &Row) -> Result<Segment, PgFailure> {
     let (from, to) = (column::bits(row, 1)?, column::bits(row, 2)?);
     Ok(Segment {
         agent: column::get::<Uuid>(row, 0)?.into(),
@@ -346,7 +346,7 @@ fn segment(row: &Row) -> Result<Segment, Failure> {
     })
 }
 
-fn call(row: &Row) -> Result<OpenCall, Failure> {
+fn call(row: &Row) -> Result<OpenCall, PgFailure> {
     Ok(OpenCall {
         key: CallKey {
             seq: column::bits(row, 0)?,
@@ -360,19 +360,19 @@ fn call(row: &Row) -> Result<OpenCall, Failure> {
     })
 }
 
-fn outcome(row: &Row) -> Result<Option<CallOutcome>, Failure> {
+fn outcome(row: &Row) -> Result<Option<CallOutcome>, PgFailure> {
     let Some(is_error) = column::get::<Option<bool>>(row, 5)? else {
         return Ok(None);
     };
     let content: Vec<_> =
-        serde_json::from_slice(&column::bytes(row, 7)?).map_err(Failure::senseless)?;
+        serde_json::from_slice(&column::bytes(row, 7)?).map_err(PgFailure::senseless)?;
     Ok(Some(CallOutcome {
         content: Arc::from(content),
         is_error,
     }))
 }
 
-fn seen_file(row: &Row) -> Result<SeenFile, Failure> {
+fn seen_file(row: &Row) -> Result<SeenFile, PgFailure> {
     Ok(SeenFile {
         path: column::path(row, 0)?,
         version: column::bits(row, 1)?,

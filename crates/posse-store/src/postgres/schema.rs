@@ -7,8 +7,8 @@
 
 use posse_port::store::StoreError;
 
-use super::connection::Link;
-use super::error::Failure;
+use super::connection::ServerConnection;
+use super::error::PgFailure;
 
 /// A version of the tables.
 struct Version {
@@ -53,7 +53,7 @@ pub struct Migrated {
 /// The versions that are there: of the tables, and the oldest that must be known.
 async fn found(
     client: &impl deadpool_postgres::GenericClient,
-) -> Result<Option<(u32, u32)>, Failure> {
+) -> Result<Option<(u32, u32)>, PgFailure> {
     let there = client
         .query_one("SELECT to_regclass('posse.version') IS NOT NULL", &[])
         .await?;
@@ -69,7 +69,7 @@ async fn found(
 }
 
 /// Makes sure that the tables can be used; an empty database gets them.
-pub(super) async fn ready(link: &Link) -> Result<(), Failure> {
+pub(super) async fn ready(link: &ServerConnection) -> Result<(), PgFailure> {
     let known = VERSIONS.len() as u32;
     let client = link.client().await?;
     let found = found(&client).await?;
@@ -78,7 +78,7 @@ pub(super) async fn ready(link: &Link) -> Result<(), Failure> {
         None => change(link, VERSIONS, false).await.map(drop),
         Some((_, oldest)) if oldest > known => {
             let place = link.place().to_owned();
-            Err(Failure::Refused(StoreError::TooNew {
+            Err(PgFailure::Refused(StoreError::TooNew {
                 place,
                 found: oldest,
                 known,
@@ -88,7 +88,7 @@ pub(super) async fn ready(link: &Link) -> Result<(), Failure> {
             let source = format!(
                 "its tables are of version {number}, this posse needs {known}: run `posse store migrate`"
             );
-            Err(Failure::Refused(StoreError::Engine {
+            Err(PgFailure::Refused(StoreError::Engine {
                 place: link.place().to_owned(),
                 source: source.into(),
             }))
@@ -98,11 +98,18 @@ pub(super) async fn ready(link: &Link) -> Result<(), Failure> {
 }
 
 /// Brings the tables up to date; with `contract` also removes what only older versions needed.
-pub(super) async fn migrate(link: &Link, contract: bool) -> Result<Migrated, Failure> {
+pub(super) async fn migrate(
+    link: &ServerConnection,
+    contract: bool,
+) -> Result<Migrated, PgFailure> {
     change(link, VERSIONS, contract).await
 }
 
-async fn change(link: &Link, versions: &[Version], contract: bool) -> Result<Migrated, Failure> {
+async fn change(
+    link: &ServerConnection,
+    versions: &[Version],
+    contract: bool,
+) -> Result<Migrated, PgFailure> {
     let mut client = link.client().await?;
     let transaction = client.transaction().await?;
     // One at a time; the others find it done.
@@ -114,7 +121,7 @@ async fn change(link: &Link, versions: &[Version], contract: bool) -> Result<Mig
     let (number, mut oldest) = before.unwrap_or((0, 0));
     if oldest > known {
         let place = link.place().to_owned();
-        return Err(Failure::Refused(StoreError::TooNew {
+        return Err(PgFailure::Refused(StoreError::TooNew {
             place,
             found: oldest,
             known,

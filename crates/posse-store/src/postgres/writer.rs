@@ -13,8 +13,8 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use uuid::Uuid;
 
-use super::host::Host;
-use super::job::{Job, Kind};
+use super::host::PgHost;
+use super::job::{JobKind, PgJob};
 
 /// Jobs that may wait.
 pub(super) const QUEUE: usize = 4096;
@@ -38,15 +38,15 @@ struct Lanes {
 
 #[derive(Default)]
 struct Lane {
-    waiting: VecDeque<Job>,
+    waiting: VecDeque<PgJob>,
     busy: bool,
 }
 
 impl Lanes {
-    fn put(&mut self, job: Job) {
+    fn put(&mut self, job: PgJob) {
         let home = job.realm.or_else(|| self.homes.get(&job.agent?).copied());
         match (job.agent, job.realm, job.kind) {
-            (Some(agent), _, Kind::Releases) => drop(self.homes.remove(&agent)),
+            (Some(agent), _, JobKind::Releases) => drop(self.homes.remove(&agent)),
             (Some(agent), Some(realm), _) => drop(self.homes.insert(agent, realm)),
             _ => {}
         }
@@ -63,7 +63,7 @@ impl Lanes {
     }
 
     /// What goes next: a share of the lanes that are ready, or all if the others have nothing to do.
-    fn batch(&mut self, writers: usize) -> (Vec<Uuid>, Vec<Job>) {
+    fn batch(&mut self, writers: usize) -> (Vec<Uuid>, Vec<PgJob>) {
         let (mut keys, mut jobs, mut bytes) = (Vec::new(), Vec::new(), 0);
         for _ in 0..self.ready.len().div_ceil(writers.max(1)) {
             if jobs.len() >= JOBS || bytes >= BYTES {
@@ -115,7 +115,7 @@ impl Lanes {
 }
 
 /// Writes until nobody can send jobs any more and all are done.
-pub(super) async fn write(host: Arc<Host>, mut queue: mpsc::Receiver<Job>) {
+pub(super) async fn write(host: Arc<PgHost>, mut queue: mpsc::Receiver<PgJob>) {
     let mut lanes = Lanes::default();
     let mut writing: JoinSet<Vec<Uuid>> = JoinSet::new();
     let mut open = true;
@@ -153,18 +153,18 @@ mod tests {
     use super::*;
     use crate::postgres::encode::Encoded;
 
-    fn job(realm: u128, agent: u128) -> Job {
-        Job {
+    fn job(realm: u128, agent: u128) -> PgJob {
+        PgJob {
             agent: Some(Uuid::from_u128(agent).into()),
             realm: Some(Uuid::from_u128(realm).into()),
             encoded: Encoded::default(),
             step: None,
-            kind: Kind::Neither,
+            kind: JobKind::Neither,
             answer: tokio::sync::oneshot::channel().0,
         }
     }
 
-    fn agents(jobs: &[Job]) -> Vec<u128> {
+    fn agents(jobs: &[PgJob]) -> Vec<u128> {
         jobs.iter()
             .map(|job| job.agent.unwrap().uuid().as_u128())
             .collect()
@@ -206,18 +206,18 @@ mod tests {
     fn a_job_without_a_realm_goes_where_its_agent_lives() {
         let mut lanes = Lanes::default();
         lanes.put(job(9, 1));
-        lanes.put(Job {
+        lanes.put(PgJob {
             realm: None,
             ..job(9, 1)
         });
-        lanes.put(Job {
+        lanes.put(PgJob {
             realm: None,
-            kind: Kind::Releases,
+            kind: JobKind::Releases,
             ..job(9, 1)
         });
         assert_eq!(lanes.lanes.len(), 1);
         assert!(lanes.homes.is_empty());
-        lanes.put(Job {
+        lanes.put(PgJob {
             realm: None,
             ..job(9, 1)
         });

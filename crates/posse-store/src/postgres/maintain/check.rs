@@ -12,7 +12,7 @@ use tokio_postgres::{IsolationLevel, Row};
 use uuid::Uuid;
 
 use super::rules::{COUNTED, OWNED, RULES};
-use super::{Failure, at, column};
+use super::{PgFailure, at, column};
 use crate::columns;
 use crate::maintain::{Health, NAMED};
 
@@ -38,7 +38,7 @@ const HEAD: &str = "SELECT mark_at, packed, bytes FROM preamble WHERE realm = $1
 pub fn check(url: &str, told: &mut dyn FnMut(&str)) -> Result<Health, StoreError> {
     at(url, async |link| {
         let mut client = link.client().await?;
-        let mut look = Look {
+        let mut look = SnapshotCheck {
             health: Health::default(),
             found: vec![0; rules().count()],
         };
@@ -94,20 +94,20 @@ fn rules() -> impl Iterator<Item = (String, String)> {
 }
 
 /// What was found so far.
-struct Look {
+struct SnapshotCheck {
     health: Health,
     /// How many faults against each rule.
     found: Vec<usize>,
 }
 
-impl Look {
+impl SnapshotCheck {
     /// Looks at the realms after one up to another.
     async fn share(
         &mut self,
         moment: &Transaction<'_>,
         after: Uuid,
         last: Uuid,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), PgFailure> {
         let health = &mut self.health;
         let counted = moment.query_one(COUNTED, &[&after, &last]).await?;
         let into = [
@@ -141,7 +141,7 @@ impl Look {
         moment: &Transaction<'_>,
         after: Uuid,
         last: Uuid,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), PgFailure> {
         let portal = moment
             .bind(&moment.prepare_cached(CONTENTS).await?, &[&after, &last])
             .await?;
@@ -171,11 +171,11 @@ impl Look {
         moment: &Transaction<'_>,
         after: Uuid,
         last: Uuid,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), PgFailure> {
         let portal = moment
             .bind(&moment.prepare_cached(ENTRIES).await?, &[&after, &last])
             .await?;
-        let mut heads = Heads { moment, last: None };
+        let mut heads = CheckedHeads { moment, last: None };
         let (mut current, mut chain, mut next, mut broken) = (None, 0, 0, false);
         loop {
             let rows = moment.query_portal(&portal, ROWS).await?;
@@ -189,9 +189,9 @@ impl Look {
                     continue;
                 }
                 match heads.link(row, chain, next).await? {
-                    Link::Whole(checksum) => (chain, next) = (checksum, next + 1),
+                    PgEntryLink::Whole(checksum) => (chain, next) = (checksum, next + 1),
                     link => {
-                        let why = if link == Link::Headless {
+                        let why = if link == PgEntryLink::Headless {
                             ": what it begins with is missing"
                         } else {
                             ""
@@ -224,7 +224,7 @@ impl Look {
 
 /// What an entry is to the one before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Link {
+enum PgEntryLink {
     /// The next one, as it was written, with this checksum.
     Whole(u64),
     /// What it begins with is not there.
@@ -234,18 +234,18 @@ enum Link {
 }
 
 /// What entries begin with. The last one is kept: siblings that share it are often next to each other.
-struct Heads<'a> {
+struct CheckedHeads<'a> {
     moment: &'a Transaction<'a>,
     last: Option<(Uuid, Uuid, Piece)>,
 }
 
-impl Heads<'_> {
+impl CheckedHeads<'_> {
     /// Looks at an entry that should be the next one of a chain.
-    async fn link(&mut self, row: &Row, chain: u64, next: u64) -> Result<Link, Failure> {
+    async fn link(&mut self, row: &Row, chain: u64, next: u64) -> Result<PgEntryLink, PgFailure> {
         let head = match column::get::<Option<Uuid>>(row, 5)? {
             None => None,
             Some(hash) => match self.find(column::get(row, 0)?, hash).await? {
-                None => return Ok(Link::Headless),
+                None => return Ok(PgEntryLink::Headless),
                 Some(head) => Some(head),
             },
         };
@@ -258,18 +258,18 @@ impl Heads<'_> {
         // What means nothing, or cannot be unpacked, is damaged as well.
         let kind = column::one_of(row, 3, kinds, columns::kind);
         let (Ok(kind), Ok(bytes)) = (kind, column::bytes(row, 6)) else {
-            return Ok(Link::Broken);
+            return Ok(PgEntryLink::Broken);
         };
         let (seq, stored) = (column::bits(row, 2)?, column::bits(row, 4)?);
         let expected = checksum(chain, seq, kind, head.map(AsRef::as_ref), &bytes);
         Ok(if seq == next && expected == stored {
-            Link::Whole(stored)
+            PgEntryLink::Whole(stored)
         } else {
-            Link::Broken
+            PgEntryLink::Broken
         })
     }
 
-    async fn find(&mut self, realm: Uuid, hash: Uuid) -> Result<Option<&Piece>, Failure> {
+    async fn find(&mut self, realm: Uuid, hash: Uuid) -> Result<Option<&Piece>, PgFailure> {
         if self
             .last
             .as_ref()
@@ -286,7 +286,7 @@ impl Heads<'_> {
 
 /// Who breaks a rule and where: the columns and their names. Nothing is said of what is empty, as the team of a
 /// session's own list is.
-fn words(row: &Row) -> Result<String, Failure> {
+fn words(row: &Row) -> Result<String, PgFailure> {
     let mut words = Vec::new();
     for (at, column) in row.columns().iter().enumerate() {
         let word = match *column.type_() {

@@ -4,7 +4,7 @@ use posse_port::store::StoreError;
 use tokio_postgres::Row;
 use uuid::Uuid;
 
-use super::{Failure, at, column};
+use super::{PgFailure, at, column};
 use crate::maintain::{Collected, Unused};
 
 /// Rows that are removed in one transaction.
@@ -94,7 +94,7 @@ pub fn collect(
 }
 
 /// A realm that may go.
-fn described(row: &Row) -> Result<Option<Unused>, Failure> {
+fn described(row: &Row) -> Result<Option<Unused>, PgFailure> {
     if column::get::<Option<bool>>(row, 1)?.is_none() {
         return Ok(None);
     }

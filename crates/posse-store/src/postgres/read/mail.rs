@@ -5,7 +5,7 @@ use posse_protocol::{AgentId, Mail, MailKind, RealmId, RequestKind, RunKind, Sen
 use tokio_postgres::Row;
 use uuid::Uuid;
 
-use super::{Failure, Reader, column};
+use super::{PgFailure, PgReader, column};
 
 /// A message's columns, in the order of [`message`].
 pub(super) const MAIL: &str =
@@ -23,7 +23,7 @@ pub(super) const RUNS: &str =
     "SELECT id, kind, description, output, began_ms, call_seq, call_ordinal FROM run
     WHERE realm = (SELECT realm FROM agent WHERE id = $1) AND agent = $1 AND state = 0 ORDER BY began_ms, id";
 
-impl Reader<'_> {
+impl PgReader<'_> {
     /// An agent's mail, in the order of its inbox.
     pub(in super::super) async fn mail(
         &self,
@@ -31,7 +31,7 @@ impl Reader<'_> {
         agent: AgentId,
         filter: MailFilter,
         limit: usize,
-    ) -> Result<Vec<Mail>, Failure> {
+    ) -> Result<Vec<Mail>, PgFailure> {
         let which = if filter.waiting {
             "AND entry IS NULL"
         } else {
@@ -52,7 +52,7 @@ impl Reader<'_> {
         &self,
         realm: RealmId,
         agent: Option<AgentId>,
-    ) -> Result<Vec<OpenRequest>, Failure> {
+    ) -> Result<Vec<OpenRequest>, PgFailure> {
         let which = match agent {
             Some(_) => "(asked = $2 OR asker = $2)",
             None => "$2::uuid IS NULL",
@@ -76,7 +76,7 @@ impl Reader<'_> {
 }
 
 /// A background command.
-pub(super) fn run(row: &Row) -> Result<BackgroundRun, Failure> {
+pub(super) fn run(row: &Row) -> Result<BackgroundRun, PgFailure> {
     Ok(BackgroundRun {
         id: column::get(row, 0)?,
         call: CallKey {
@@ -90,7 +90,7 @@ pub(super) fn run(row: &Row) -> Result<BackgroundRun, Failure> {
     })
 }
 
-pub(super) fn message(row: &Row) -> Result<Mail, Failure> {
+pub(super) fn message(row: &Row) -> Result<Mail, PgFailure> {
     Ok(Mail {
         id: column::get::<Uuid>(row, 2)?.into(),
         number: column::bits(row, 1)?,
@@ -105,7 +105,7 @@ pub(super) fn message(row: &Row) -> Result<Mail, Failure> {
 }
 
 /// A sender by its id and its name, in columns from `at` on.
-fn sender(row: &Row, at: usize) -> Result<Sender, Failure> {
+fn sender(row: &Row, at: usize) -> Result<Sender, PgFailure> {
     Ok(match column::get::<Option<Uuid>>(row, at)? {
         Some(id) => Sender::Agent {
             id: id.into(),

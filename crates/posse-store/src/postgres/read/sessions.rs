@@ -9,11 +9,11 @@ use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 use uuid::Uuid;
 
-use super::{Failure, Reader, Values, column, nul};
+use super::{PgFailure, PgReader, QueryValues, column, nul};
 use crate::columns;
 
 /// An agent's row.
-pub(super) struct Agent {
+pub(super) struct PgAgentRow {
     pub(super) session: Session,
     pub(super) dialect: String,
     /// How many entries are its own.
@@ -111,13 +111,13 @@ fn chosen(filter: &AgentFilter) -> String {
     )
 }
 
-impl Reader<'_> {
+impl PgReader<'_> {
     /// Root agents, the one used last first.
     pub(in super::super) async fn sessions(
         &self,
         filter: &SessionFilter,
         limit: usize,
-    ) -> Result<Vec<Session>, Failure> {
+    ) -> Result<Vec<Session>, PgFailure> {
         let prefix = filter.id_prefix.as_deref().unwrap_or_default();
         let Some((first, last)) = columns::ids_with(prefix) else {
             return Ok(Vec::new());
@@ -138,7 +138,7 @@ impl Reader<'_> {
         &self,
         filter: &AgentFilter,
         limit: usize,
-    ) -> Result<Vec<Session>, Failure> {
+    ) -> Result<Vec<Session>, PgFailure> {
         let (realm, parent) = (
             filter.realm.map(RealmId::uuid),
             filter.parent.map(AgentId::uuid),
@@ -148,12 +148,12 @@ impl Reader<'_> {
             filter.id.map(AgentId::uuid),
         );
         let types = [Type::UUID, Type::UUID, Type::TEXT, Type::INT8, Type::UUID];
-        let about: &Values<'_> = &[&realm, &parent, &name, &column::most(limit), &id];
+        let about: &QueryValues<'_> = &[&realm, &parent, &name, &column::most(limit), &id];
         let rows = self.typed_rows(&chosen(filter), &types, about).await?;
         self.listed(&rows)
     }
 
-    fn listed(&self, rows: &[Row]) -> Result<Vec<Session>, Failure> {
+    fn listed(&self, rows: &[Row]) -> Result<Vec<Session>, PgFailure> {
         rows.iter()
             .map(|row| Ok(agent(row, self.node)?.session))
             .collect()
@@ -161,7 +161,7 @@ impl Reader<'_> {
 }
 
 /// An agent, as it looks from the machine `node`.
-pub(super) fn agent(row: &Row, node: &str) -> Result<Agent, Failure> {
+pub(super) fn agent(row: &Row, node: &str) -> Result<PgAgentRow, PgFailure> {
     let (own, inherited) = (column::bits(row, 10)?, column::bits(row, 11)?);
     let (pid, on) = (
         column::get::<Option<i32>>(row, 24)?,
@@ -188,7 +188,7 @@ pub(super) fn agent(row: &Row, node: &str) -> Result<Agent, Failure> {
         charges: charges(column::get(row, 30)?)?,
         types: column::maybe_bits(row, 14)?,
     };
-    Ok(Agent {
+    Ok(PgAgentRow {
         session,
         dialect: column::text(row, 12)?,
         own,
@@ -205,7 +205,7 @@ pub(in super::super) fn holder(pid: i32, node: &str, here: &str) -> String {
     }
 }
 
-fn origin(row: &Row) -> Result<Option<Box<Origin>>, Failure> {
+fn origin(row: &Row) -> Result<Option<Box<Origin>>, PgFailure> {
     let Some(parent) = column::get::<Option<Uuid>>(row, 2)? else {
         return Ok(None);
     };
@@ -224,7 +224,7 @@ fn origin(row: &Row) -> Result<Option<Box<Origin>>, Failure> {
 }
 
 /// The bytes of the first prompt, as sent.
-fn first_prompt(row: &Row) -> Result<Option<Bytes>, Failure> {
+fn first_prompt(row: &Row) -> Result<Option<Bytes>, PgFailure> {
     if column::get::<Option<bool>>(row, 26)?.is_none() {
         return Ok(None);
     }
@@ -238,12 +238,13 @@ fn first_prompt(row: &Row) -> Result<Option<Bytes>, Failure> {
 }
 
 /// What was charged, from the array that the query makes of it.
-fn charges(json: Option<&str>) -> Result<Vec<Charge>, Failure> {
+fn charges(json: Option<&str>) -> Result<Vec<Charge>, PgFailure> {
     type Total = (String, i64, i64, i64, i64, i64, i64, i64, Option<i64>, i64);
     let Some(json) = json else {
         return Ok(Vec::new());
     };
-    let totals: Vec<Total> = serde_json::from_str(&nul::show(json)).map_err(Failure::senseless)?;
+    let totals: Vec<Total> =
+        serde_json::from_str(&nul::show(json)).map_err(PgFailure::senseless)?;
     let charge = |(
         model,
         purpose,
@@ -271,7 +272,7 @@ fn charges(json: Option<&str>) -> Result<Vec<Charge>, Failure> {
             },
             cost: cost.map(|pico| Cost::from_pico_usd(pico.cast_unsigned())),
             purpose: purpose
-                .ok_or_else(|| Failure::senseless("a charge for a purpose that is unknown"))?,
+                .ok_or_else(|| PgFailure::senseless("a charge for a purpose that is unknown"))?,
             missed: missed.cast_unsigned(),
         })
     };

@@ -7,7 +7,7 @@ use posse_protocol::{AgentId, ListId, Name, Takes, Task, TaskId, TaskStatus};
 use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 
-use super::{Failure, Reader, Values, column, nul};
+use super::{PgFailure, PgReader, QueryValues, column, nul};
 use crate::columns;
 
 /// All of a list, deleted ones too.
@@ -112,10 +112,10 @@ fn ready_for(ready: &Ready, owner: Option<AgentId>) -> Option<Vec<String>> {
 
 /// Returns a task, also a deleted one.
 pub(in super::super) async fn task(
-    reader: &Reader<'_>,
+    reader: &PgReader<'_>,
     list: &ListId,
     id: TaskId,
-) -> Result<Option<Task>, Failure> {
+) -> Result<Option<Task>, PgFailure> {
     // No list has counted as far as this.
     let Ok(id) = i64::try_from(id.0) else {
         return Ok(None);
@@ -129,11 +129,11 @@ pub(in super::super) async fn task(
 
 /// Returns the tasks that a filter means, in the order of their numbers.
 pub(in super::super) async fn tasks(
-    reader: &Reader<'_>,
+    reader: &PgReader<'_>,
     list: &ListId,
     filter: &TaskFilter,
     limit: usize,
-) -> Result<Vec<Task>, Failure> {
+) -> Result<Vec<Task>, PgFailure> {
     let Some(sql) = chosen(filter) else {
         return Ok(Vec::new());
     };
@@ -150,7 +150,7 @@ pub(in super::super) async fn tasks(
     };
     let lost_by = filter.lost_by.as_deref().map(nul::hide_text);
     let (realm, team) = (list.realm.uuid(), team(list));
-    let about: &Values<'_> = &[
+    let about: &QueryValues<'_> = &[
         &realm, &team, &after, &limit, &owner, &roles, &lost_by, &agent,
     ];
     reader
@@ -167,6 +167,6 @@ fn team(list: &ListId) -> &str {
 }
 
 /// Returns the task of a row.
-pub(super) fn row_to_task(row: &Row) -> Result<Task, Failure> {
+pub(super) fn row_to_task(row: &Row) -> Result<Task, PgFailure> {
     column::maybe_json(row, 0)?.ok_or_else(|| column::senseless(0))
 }

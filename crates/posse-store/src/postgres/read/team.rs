@@ -7,7 +7,7 @@ use posse_protocol::{AgentId, Mail, Member, MemberState, Name, Note, RealmId, Te
 use tokio_postgres::Row;
 use uuid::Uuid;
 
-use super::{Failure, Reader, Values, column, mail, task};
+use super::{PgFailure, PgReader, QueryValues, column, mail, task};
 use crate::columns;
 
 /// A member's columns, in the order of [`member`].
@@ -25,13 +25,13 @@ const NOTES: &str = "SELECT name, version, author, text, written_ms FROM note WH
 const LAST: &str = "SELECT last FROM list WHERE realm = $1 AND team = $2";
 
 /// What is asked of some teams: themselves, their members, and the names of those who have left.
-struct Teams {
+struct TeamQueries {
     teams: String,
     members: String,
     former: String,
 }
 
-impl Teams {
+impl TeamQueries {
     /// Of the teams that a condition and an order choose.
     fn chosen(which: &str) -> Self {
         let chosen = format!("(SELECT * FROM team WHERE {which}) t");
@@ -58,13 +58,17 @@ impl Teams {
         Self::chosen("realm = $1 AND name = $2")
     }
 
-    async fn prepare(&self, reader: &Reader<'_>) -> Result<(), Failure> {
+    async fn prepare(&self, reader: &PgReader<'_>) -> Result<(), PgFailure> {
         reader
             .prepare(&[&self.teams, &self.members, &self.former])
             .await
     }
 
-    async fn read(&self, reader: &Reader<'_>, about: &Values<'_>) -> Result<Vec<Team>, Failure> {
+    async fn read(
+        &self,
+        reader: &PgReader<'_>,
+        about: &QueryValues<'_>,
+    ) -> Result<Vec<Team>, PgFailure> {
         let (teams, members, former) = tokio::join!(
             biased;
             reader.rows(&self.teams, about),
@@ -97,24 +101,24 @@ impl Teams {
     }
 }
 
-impl Reader<'_> {
+impl PgReader<'_> {
     /// Teams, the newest first.
     pub(in super::super) async fn teams(
         &self,
         realm: Option<RealmId>,
         limit: usize,
-    ) -> Result<Vec<Team>, Failure> {
+    ) -> Result<Vec<Team>, PgFailure> {
         let which = if realm.is_some() {
             "realm = $1"
         } else {
             "$1::uuid IS NULL"
         };
-        let teams = Teams::chosen(&format!(
+        let teams = TeamQueries::chosen(&format!(
             "{which} ORDER BY created_ms DESC, realm, name LIMIT $2"
         ));
         teams.prepare(self).await?;
         let (realm, limit) = (realm.map(RealmId::uuid), column::most(limit));
-        let about: &Values<'_> = &[&realm, &limit];
+        let about: &QueryValues<'_> = &[&realm, &limit];
         let (begun, read, ended) =
             tokio::join!(biased; self.begin(), teams.read(self, about), self.end());
         begun?;
@@ -128,7 +132,7 @@ impl Reader<'_> {
         &self,
         realm: RealmId,
         agent: AgentId,
-    ) -> Result<Vec<Membership>, Failure> {
+    ) -> Result<Vec<Membership>, PgFailure> {
         let sql = format!(
             "SELECT {MEMBER}, m.team, t.lead
              FROM (SELECT * FROM member WHERE realm = $1 AND agent = $2 OFFSET 0) m
@@ -152,7 +156,7 @@ impl Reader<'_> {
         &self,
         realm: RealmId,
         team: &Name,
-    ) -> Result<Vec<Note>, Failure> {
+    ) -> Result<Vec<Note>, PgFailure> {
         let rows = self.rows(NOTES, &[&realm.uuid(), &team.as_str()]).await?;
         rows.iter().map(note).collect()
     }
@@ -162,8 +166,8 @@ impl Reader<'_> {
         &self,
         realm: RealmId,
         name: &Name,
-    ) -> Result<Option<Archive>, Failure> {
-        let teams = Teams::one();
+    ) -> Result<Option<Archive>, PgFailure> {
+        let teams = TeamQueries::one();
         // Who is a member under several names has one inbox.
         let mails = format!(
             "{} JOIN (SELECT DISTINCT realm, agent FROM member WHERE realm = $1 AND team = $2) a
@@ -173,7 +177,7 @@ impl Reader<'_> {
         teams.prepare(self).await?;
         self.prepare(&[NOTES, task::ALL, LAST, &mails]).await?;
         let (realm, name) = (realm.uuid(), name.as_str());
-        let about: &Values<'_> = &[&realm, &name];
+        let about: &QueryValues<'_> = &[&realm, &name];
         let (begun, team, notes, tasks, last, mails, ended) = tokio::join!(
             biased;
             self.begin(),
@@ -213,7 +217,7 @@ impl Reader<'_> {
 }
 
 /// A team without its members.
-fn team(row: &Row) -> Result<Team, Failure> {
+fn team(row: &Row) -> Result<Team, PgFailure> {
     Ok(Team {
         realm: column::get::<Uuid>(row, 0)?.into(),
         name: column::name(row, 1)?,
@@ -226,7 +230,7 @@ fn team(row: &Row) -> Result<Team, Failure> {
     })
 }
 
-fn member(row: &Row) -> Result<Member, Failure> {
+fn member(row: &Row) -> Result<Member, PgFailure> {
     // One without an agent has nothing to do.
     let state = match column::get::<Option<i16>>(row, 11)? {
         None => MemberState::Idle,
@@ -250,7 +254,7 @@ fn member(row: &Row) -> Result<Member, Failure> {
     })
 }
 
-fn note(row: &Row) -> Result<Note, Failure> {
+fn note(row: &Row) -> Result<Note, PgFailure> {
     Ok(Note {
         name: column::name(row, 0)?,
         version: column::bits(row, 1)?,
