@@ -4,10 +4,13 @@
 
 mod archive;
 mod columns;
+mod extent;
+mod host_status;
 pub mod maintain;
 mod postgres;
 mod sqlite;
 mod wake;
+mod write_outcome;
 
 pub use postgres::{Migrated, Postgres, ServerTrouble, migrate, server_trouble};
 pub use sqlite::{Sqlite, Still, Timing, Trouble, trouble};

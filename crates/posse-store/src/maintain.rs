@@ -3,8 +3,10 @@
 //! These work beside processes that use the store, and hold none of them up for long. Those of this room are for a
 //! file, those of [`postgres`] for a server.
 
+mod entry_link;
 mod report;
 
+pub(crate) use self::entry_link::EntryLink;
 pub(crate) use self::report::NAMED;
 pub use self::report::{Collected, Health, Unused};
 pub use crate::sqlite::maintain::{Stop, Versions, back_up, check, collect, unused, versions};

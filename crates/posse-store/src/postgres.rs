@@ -35,11 +35,12 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
 
 use crate::Timing;
+use crate::write_outcome::{WriteAnswer, WriteOutcome};
 use connection::ServerConnection;
 use encode::Encoded;
 use error::PgFailure;
 use host::{Patience, PgHost};
-use job::{Answer, JobKind, Outcome, PgJob};
+use job::{JobKind, PgJob};
 use read::PgReader;
 
 pub use diagnosis::{ServerTrouble, server_trouble};
@@ -109,7 +110,10 @@ impl Postgres {
 
     /// Has jobs written. They are queued before this returns, so that an agent's steps keep the order of the calls; only
     /// when the queue is full does the order become that of waiting.
-    fn write(&self, work: Result<PgWork, StoreError>) -> BoxFuture<'_, Result<Answer, StoreError>> {
+    fn write(
+        &self,
+        work: Result<PgWork, StoreError>,
+    ) -> BoxFuture<'_, Result<WriteAnswer, StoreError>> {
         let PgWork {
             agent,
             realm,
@@ -120,7 +124,7 @@ impl Postgres {
             Ok(work) => work,
             Err(error) => return Box::pin(std::future::ready(Err(error))),
         };
-        let (answer, answered) = oneshot::channel::<Outcome>();
+        let (answer, answered) = oneshot::channel::<WriteOutcome>();
         let job = PgJob {
             agent,
             realm,

@@ -45,8 +45,10 @@ use posse_protocol::{AgentId, ListId, Mail, Name, Note, RealmId, Task, TaskId, T
 use rusqlite::Connection;
 use tokio::sync::{mpsc, oneshot};
 
+use crate::extent::Extent;
+use crate::write_outcome::{WriteAnswer, WriteOutcome};
 use error::Failure;
-use job::{Answer, Job, Outcome, Work};
+use job::{Job, Work};
 use place::Place;
 use shared::Shared;
 
@@ -74,7 +76,7 @@ pub struct Sqlite {
     writer: Option<JoinHandle<()>>,
     /// What dead hosts left is being set free. Whoever looks first waits for it: a task is not to be
     /// seen in progress that nobody does.
-    clearing: Mutex<Vec<oneshot::Receiver<Outcome>>>,
+    clearing: Mutex<Vec<oneshot::Receiver<WriteOutcome>>>,
 }
 
 impl Sqlite {
@@ -142,7 +144,7 @@ impl Sqlite {
 
     /// Has the writer do `work`. It is queued before this returns, so that an agent's steps keep the
     /// order of the calls; only when the queue is full does the order become that of waiting.
-    fn write(&self, work: Work) -> BoxFuture<'_, Result<Answer, StoreError>> {
+    fn write(&self, work: Work) -> BoxFuture<'_, Result<WriteAnswer, StoreError>> {
         let (answer, answered) = oneshot::channel();
         let queued = match &self.jobs {
             Some(jobs) => jobs.try_send(Job { work, answer }),
@@ -231,7 +233,7 @@ impl Store for Sqlite {
     }
 
     fn read(&self, agent: AgentId) -> BoxFuture<'_, Result<Transcript, StoreError>> {
-        Box::pin(self.look(move |reader| reader.transcript(agent, read::Extent::All)))
+        Box::pin(self.look(move |reader| reader.transcript(agent, Extent::All)))
     }
 
     fn sessions(

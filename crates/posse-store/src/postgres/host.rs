@@ -18,10 +18,12 @@ use uuid::Uuid;
 
 use super::connection::ServerConnection;
 use super::error::{PgCause, PgFailure, Remedy};
-use super::job::{self, Answer, JobKind, PgJob, WakesByHost, WriteResult};
+use super::job::{self, JobKind, PgJob, WakesByHost, WriteResult};
 use super::{encode, nul};
 use crate::columns::{self, Hash};
+use crate::host_status::HostStatus;
 use crate::wake::Waker;
+use crate::write_outcome::WriteAnswer;
 
 /// What a server that was away is given before it is asked again: doubled each time, up to the second.
 const FIRST_PAUSE: Duration = Duration::from_millis(20);
@@ -53,16 +55,6 @@ pub(super) struct PgHost {
     jobs: mpsc::WeakSender<PgJob>,
 }
 
-/// What a host is in the eyes of others.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Standing {
-    /// It has no row yet.
-    Stranger = 0,
-    Settled = 1,
-    /// It was taken for dead.
-    Lost = 2,
-}
-
 impl PgHost {
     pub(super) fn new(link: ServerConnection, jobs: mpsc::WeakSender<PgJob>) -> Self {
         Self {
@@ -72,7 +64,7 @@ impl PgHost {
                 .nodename()
                 .to_string_lossy()
                 .into_owned(),
-            standing: AtomicU8::new(Standing::Stranger as u8),
+            standing: AtomicU8::new(HostStatus::Stranger as u8),
             waker: Waker::default(),
             untold: Mutex::default(),
             stir: Notify::new(),
@@ -83,17 +75,17 @@ impl PgHost {
         }
     }
 
-    pub(super) fn standing(&self) -> Standing {
+    pub(super) fn standing(&self) -> HostStatus {
         match self.standing.load(Ordering::SeqCst) {
-            0 => Standing::Stranger,
-            1 => Standing::Settled,
-            _ => Standing::Lost,
+            0 => HostStatus::Stranger,
+            1 => HostStatus::Settled,
+            _ => HostStatus::Lost,
         }
     }
 
     /// It was taken for dead; told once.
     pub(super) fn lose(&self) {
-        if self.standing.swap(Standing::Lost as u8, Ordering::SeqCst) != Standing::Lost as u8 {
+        if self.standing.swap(HostStatus::Lost as u8, Ordering::SeqCst) != HostStatus::Lost as u8 {
             self.waker.wake([Wake::Fenced]);
         }
     }
@@ -189,7 +181,7 @@ impl PgHost {
             }
             let unheard = job.answer.send(job::answer(done));
             // Whoever has stopped waiting needs no answer; but an agent that nobody knows of is held by nobody.
-            if let (Some(agent), JobKind::Holds, None, Err(Ok(Answer { epoch, .. }))) =
+            if let (Some(agent), JobKind::Holds, None, Err(Ok(WriteAnswer { epoch, .. }))) =
                 (job.agent, job.kind, job.step, unheard)
                 && let Some(jobs) = self.jobs.upgrade()
             {
@@ -219,14 +211,14 @@ impl PgHost {
         let mut patience = Patience::new(self);
         loop {
             let standing = self.standing();
-            let me = (holds || standing != Standing::Stranger).then(|| {
-                let (settled, pid) = (standing != Standing::Stranger, std::process::id());
+            let me = (holds || standing != HostStatus::Stranger).then(|| {
+                let (settled, pid) = (standing != HostStatus::Stranger, std::process::id());
                 json!({"id": self.id, "pid": pid, "node": self.node, "settled": settled})
                     .to_string()
             });
             match self.ask(me.as_deref(), &asking).await {
                 Ok(written) => {
-                    if holds && standing == Standing::Stranger {
+                    if holds && standing == HostStatus::Stranger {
                         self.settle();
                     }
                     return Ok(written);
@@ -332,7 +324,7 @@ impl PgHost {
     }
 
     fn settle(&self) {
-        let (from, to) = (Standing::Stranger as u8, Standing::Settled as u8);
+        let (from, to) = (HostStatus::Stranger as u8, HostStatus::Settled as u8);
         let _ = self
             .standing
             .compare_exchange(from, to, Ordering::SeqCst, Ordering::SeqCst);
@@ -370,7 +362,7 @@ impl PgHost {
 
     /// Sets free what this host still holds.
     pub(super) async fn leave(&self) -> Result<(), PgFailure> {
-        if self.standing() != Standing::Settled {
+        if self.standing() != HostStatus::Settled {
             return Ok(());
         }
         let mut patience = Patience::new(self);

@@ -12,6 +12,7 @@ use uuid::Uuid;
 
 use super::encode::Encoded;
 use super::nul;
+use crate::write_outcome::{WriteAnswer, WriteOutcome};
 
 /// Work, and who waits for it.
 pub(super) struct PgJob {
@@ -23,7 +24,7 @@ pub(super) struct PgJob {
     /// For a step that has to be told anew, with all it leaves out when it is told first.
     pub(super) step: Option<Arc<Step>>,
     pub(super) kind: JobKind,
-    pub(super) answer: oneshot::Sender<Outcome>,
+    pub(super) answer: oneshot::Sender<WriteOutcome>,
 }
 
 /// What a job means for this host.
@@ -35,17 +36,6 @@ pub(super) enum JobKind {
     Releases,
     Neither,
 }
-
-/// What came of work.
-#[derive(Debug, Default)]
-pub(super) struct Answer {
-    /// Of a take.
-    pub(super) epoch: Epoch,
-    /// Of a step; of an order the results alone.
-    pub(super) committed: Committed,
-}
-
-pub(super) type Outcome = Result<Answer, StoreError>;
 
 /// What `write` and `leave` give.
 #[derive(Deserialize)]
@@ -108,20 +98,20 @@ pub(super) fn taken(done: &Value) -> Option<(Epoch, StepId)> {
 }
 
 /// What came of one job.
-pub(super) fn answer(done: Value) -> Outcome {
+pub(super) fn answer(done: Value) -> WriteOutcome {
     if let Some(epoch) = done.get("epoch").and_then(Value::as_i64) {
-        return Ok(Answer {
+        return Ok(WriteAnswer {
             epoch: Epoch(epoch.cast_unsigned()),
-            ..Answer::default()
+            ..WriteAnswer::default()
         });
     }
     if done.is_null() {
-        return Ok(Answer::default());
+        return Ok(WriteAnswer::default());
     }
     let committed: Committed = serde_json::from_value(done).map_err(senseless)?;
-    Ok(Answer {
+    Ok(WriteAnswer {
         committed,
-        ..Answer::default()
+        ..WriteAnswer::default()
     })
 }
 

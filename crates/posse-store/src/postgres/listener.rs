@@ -20,8 +20,9 @@ use uuid::Uuid;
 
 use super::connection::DriverConnection;
 use super::error::{PgCause, PgFailure, Remedy};
-use super::host::{PgHost, Standing, channel, heard, pause};
+use super::host::{PgHost, channel, heard, pause};
 use super::job;
+use crate::host_status::HostStatus;
 
 /// Notifications that may wait to be read; what comes beyond them is looked for.
 const UNREAD: usize = 1024;
@@ -135,7 +136,7 @@ async fn carry(mut line: DriverConnection, said: mpsc::Sender<String>) {
 
 /// Renews the lease, and finds what is new.
 async fn look(host: &PgHost, client: &Client, seen: &mut SeenChanges) -> Result<(), PgFailure> {
-    if host.standing() != Standing::Settled {
+    if host.standing() != HostStatus::Settled {
         return Ok(());
     }
     let row = client

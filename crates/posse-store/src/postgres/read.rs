@@ -25,6 +25,7 @@ use uuid::Uuid;
 use super::error::PgFailure;
 use super::{column, nul};
 use crate::columns;
+use crate::extent::Extent;
 
 pub(super) use task::{task, tasks};
 
@@ -40,15 +41,6 @@ type QueryValues<'a> = [&'a (dyn ToSql + Sync)];
 
 /// What entries of one read begin with: those that begin the same way share it in memory too.
 type PgHeads = HashMap<Uuid, Piece>;
-
-/// How much of a history is wanted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Extent {
-    /// All there is.
-    All,
-    /// What is still sent: from the last own compaction on, if there is one.
-    Sent,
-}
 
 /// An agent's own entries, in the order of [`entry`]; parameter 2 says whether only what is still sent.
 const OWN: &str =

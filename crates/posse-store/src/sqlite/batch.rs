@@ -13,20 +13,12 @@ use uuid::Uuid;
 
 use super::error::{Cause, Failure};
 use super::host::Life;
-use super::job::{Answer, Job, Outcome, Work};
+use super::job::{Job, Work};
 use super::news::News;
 use super::place::Place;
 use super::{claim, column, free, operation, step};
-
-/// What a host is in the eyes of others.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Standing {
-    /// It has no row yet.
-    Stranger,
-    Settled,
-    /// Its row is gone: it was taken for dead.
-    Lost,
-}
+use crate::host_status::HostStatus;
+use crate::write_outcome::{WriteAnswer, WriteOutcome};
 
 /// What a host knows when it settles; it hears of all that changes after it.
 #[derive(Clone)]
@@ -42,7 +34,7 @@ pub(super) struct Batch<'a> {
     connection: &'a Connection,
     /// This host, if a job needs one.
     me: Option<Uuid>,
-    pub(super) standing: Standing,
+    pub(super) status: HostStatus,
     /// What others should know when this is durable.
     pub(super) news: News,
     /// If this host has settled in this batch.
@@ -54,13 +46,13 @@ impl<'a> Batch<'a> {
         place: &'a Place,
         connection: &'a Connection,
         me: Option<Uuid>,
-        standing: Standing,
+        status: HostStatus,
     ) -> Self {
         Self {
             place,
             connection,
             me,
-            standing,
+            status,
             news: News::default(),
             start: None,
         }
@@ -70,7 +62,11 @@ impl<'a> Batch<'a> {
     ///
     /// A savepoint around each job costs a fifth of the work, and refusals are rare: they are looked for
     /// first without, and only a batch that has one is undone and done again with savepoints.
-    pub(super) fn run(&mut self, jobs: &[Job], outcomes: &mut Vec<Outcome>) -> Result<bool, Cause> {
+    pub(super) fn run(
+        &mut self,
+        jobs: &[Job],
+        outcomes: &mut Vec<WriteOutcome>,
+    ) -> Result<bool, Cause> {
         self.begin()?;
         for job in jobs {
             let outcome = refused_or_done(self.perform(&job.work))?;
@@ -90,7 +86,7 @@ impl<'a> Batch<'a> {
     }
 
     /// The same with a savepoint around each job.
-    fn run_apart(&mut self, jobs: &[Job], outcomes: &mut Vec<Outcome>) -> Result<bool, Cause> {
+    fn run_apart(&mut self, jobs: &[Job], outcomes: &mut Vec<WriteOutcome>) -> Result<bool, Cause> {
         self.begin()?;
         for job in jobs {
             let before = self.news.clone();
@@ -113,21 +109,21 @@ impl<'a> Batch<'a> {
         self.news = News::default();
         self.start = None;
         let Some(me) = self.me else { return Ok(()) };
-        match self.standing {
-            Standing::Stranger => {
+        match self.status {
+            HostStatus::Stranger => {
                 self.start = Some(refused_or_done(self.settle(me))?.map_err(io::Error::other)?);
             }
-            Standing::Settled => {
+            HostStatus::Settled => {
                 let sql = "SELECT 1 FROM host WHERE id = ?1";
                 if !self
                     .connection
                     .prepare_cached(sql)?
                     .exists([me.as_bytes()])?
                 {
-                    self.standing = Standing::Lost;
+                    self.status = HostStatus::Lost;
                 }
             }
-            Standing::Lost => {}
+            HostStatus::Lost => {}
         }
         Ok(())
     }
@@ -154,7 +150,7 @@ impl<'a> Batch<'a> {
         Ok(Start { cursor, others })
     }
 
-    fn perform(&mut self, work: &Work) -> Result<Answer, Failure> {
+    fn perform(&mut self, work: &Work) -> Result<WriteAnswer, Failure> {
         let (place, connection) = (self.place, self.connection);
         match work {
             Work::Commit(step) => {
@@ -163,43 +159,43 @@ impl<'a> Batch<'a> {
                     None => None,
                 };
                 let committed = step::write(place, connection, step, holder, &mut self.news)?;
-                Ok(Answer {
+                Ok(WriteAnswer {
                     committed,
                     epoch: step.epoch,
                 })
             }
             Work::Operate(order) => {
                 let results = operation::order(place, connection, order, &mut self.news)?;
-                Ok(Answer {
+                Ok(WriteAnswer {
                     committed: Committed {
                         results,
                         mail_waits: false,
                     },
-                    ..Answer::default()
+                    ..WriteAnswer::default()
                 })
             }
             Work::Import(archive) => {
                 operation::import(connection, archive, &mut self.news)?;
-                Ok(Answer::default())
+                Ok(WriteAnswer::default())
             }
             Work::Take(agent) => {
                 let me = self.holder(*agent)?;
                 let epoch = claim::take(connection, *agent, me, place, &mut self.news)?;
-                Ok(Answer {
+                Ok(WriteAnswer {
                     epoch,
-                    ..Answer::default()
+                    ..WriteAnswer::default()
                 })
             }
             Work::Release(agent, epoch) => {
                 claim::release(connection, *agent, *epoch, &mut self.news)?;
-                Ok(Answer::default())
+                Ok(WriteAnswer::default())
             }
             Work::Free(host) => {
                 // Others may have been faster.
                 if hosts(connection)?.contains(host) {
                     self.free_dead(*host)?;
                 }
-                Ok(Answer::default())
+                Ok(WriteAnswer::default())
             }
         }
     }
@@ -220,7 +216,7 @@ impl<'a> Batch<'a> {
     fn holder(&self, agent: AgentId) -> Result<Uuid, Failure> {
         let fenced = Failure::Refused(StoreError::Fenced { agent });
         self.me
-            .filter(|_| self.standing != Standing::Lost)
+            .filter(|_| self.status != HostStatus::Lost)
             .ok_or(fenced)
     }
 

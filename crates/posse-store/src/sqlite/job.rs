@@ -1,9 +1,11 @@
 //! What the writer is asked to do, and what it answers.
 
-use posse_port::store::{Archive, Committed, Epoch, Order, Step, StoreError};
+use posse_port::store::{Archive, Epoch, Order, Step};
 use posse_protocol::AgentId;
 use tokio::sync::oneshot;
 use uuid::Uuid;
+
+use crate::write_outcome::WriteOutcome;
 
 /// Something to be written.
 pub(super) enum Work {
@@ -30,16 +32,5 @@ impl Work {
 /// Work, and who waits for it.
 pub(super) struct Job {
     pub(super) work: Work,
-    pub(super) answer: oneshot::Sender<Outcome>,
+    pub(super) answer: oneshot::Sender<WriteOutcome>,
 }
-
-/// What came of work.
-#[derive(Debug, Default)]
-pub(super) struct Answer {
-    /// Of a take.
-    pub(super) epoch: Epoch,
-    /// Of a step; of an order the results alone.
-    pub(super) committed: Committed,
-}
-
-pub(super) type Outcome = Result<Answer, StoreError>;

@@ -62,7 +62,7 @@ pub(super) fn order(
 }
 
 /// Why an operation stops.
-enum Stop {
+enum OperationError {
     Refused(Refusal),
     Failed(Failure),
 }
@@ -139,15 +139,15 @@ pub(super) fn perform(tx: &mut WriteTransaction<'_>, op: &Op) -> Result<OpResult
     };
     match done {
         Ok(done) => Ok(Ok(done)),
-        Err(Stop::Refused(refusal)) => Ok(Err(refusal)),
-        Err(Stop::Failed(failure)) => Err(failure),
+        Err(OperationError::Refused(refusal)) => Ok(Err(refusal)),
+        Err(OperationError::Failed(failure)) => Err(failure),
     }
 }
 
 /// Books the cost of a model call made about an agent. Does not count as use of the agent.
-fn book_charge(tx: &WriteTransaction<'_>, agent: AgentId, charge: &Charge) -> Outcome {
+fn book_charge(tx: &WriteTransaction<'_>, agent: AgentId, charge: &Charge) -> OperationResult {
     if tx.path(agent)?.is_none() {
-        return Err(Stop::Refused(Refusal::NoSuchAgent { agent }));
+        return Err(OperationError::Refused(Refusal::NoSuchAgent { agent }));
     }
     charge::book(
         tx.connection,
@@ -160,9 +160,9 @@ fn book_charge(tx: &WriteTransaction<'_>, agent: AgentId, charge: &Charge) -> Ou
 }
 
 /// Refuses a text that is longer than a task or a note may be.
-fn fits(bytes: usize) -> Result<(), Stop> {
+fn fits(bytes: usize) -> Result<(), OperationError> {
     match bytes > TEXT_BYTES {
-        true => Err(Stop::Refused(Refusal::TooLong {
+        true => Err(OperationError::Refused(Refusal::TooLong {
             bytes,
             most: TEXT_BYTES,
         })),
@@ -174,7 +174,7 @@ fn fits(bytes: usize) -> Result<(), Stop> {
 fn fits_task<'a>(
     texts: impl IntoIterator<Item = Option<&'a str>>,
     metadata: &Map<String, Value>,
-) -> Result<(), Stop> {
+) -> Result<(), OperationError> {
     let texts: usize = texts.into_iter().flatten().map(str::len).sum();
     let more = if metadata.is_empty() {
         0
@@ -183,29 +183,29 @@ fn fits_task<'a>(
     };
     fits(texts + more)?;
     if metadata.values().any(|value| depth(value) > METADATA_DEPTH) {
-        return Err(Stop::Refused(Refusal::TooDeep {
+        return Err(OperationError::Refused(Refusal::TooDeep {
             most: METADATA_DEPTH,
         }));
     }
     Ok(())
 }
 
-impl From<Refusal> for Stop {
+impl From<Refusal> for OperationError {
     fn from(refusal: Refusal) -> Self {
         Self::Refused(refusal)
     }
 }
 
-impl From<Failure> for Stop {
+impl From<Failure> for OperationError {
     fn from(failure: Failure) -> Self {
         Self::Failed(failure)
     }
 }
 
-impl From<rusqlite::Error> for Stop {
+impl From<rusqlite::Error> for OperationError {
     fn from(error: rusqlite::Error) -> Self {
         Self::Failed(error.into())
     }
 }
 
-type Outcome = Result<Done, Stop>;
+type OperationResult = Result<Done, OperationError>;

@@ -20,6 +20,7 @@ use super::content::Hash;
 use super::error::Failure;
 use super::place::Place;
 use super::{column, content};
+use crate::extent::Extent;
 
 #[cfg(test)]
 pub(super) use mail::{RUNS, WAITING};
@@ -32,15 +33,6 @@ pub(super) use team::MEMBERSHIP;
 pub(super) struct Reader<'a> {
     place: &'a Place,
     snapshot: Transaction<'a>,
-}
-
-/// How much of a history is wanted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Extent {
-    /// All there is.
-    All,
-    /// What is still sent: from the last own compaction on, if there is one.
-    Sent,
 }
 
 /// What entries of one read begin with: those that begin the same way share it in memory too.

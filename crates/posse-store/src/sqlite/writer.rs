@@ -15,17 +15,19 @@ use rusqlite::{Connection, Transaction, TransactionBehavior};
 use tokio::sync::{mpsc, oneshot};
 use uuid::Uuid;
 
-use super::batch::{Batch, Standing, Start};
+use super::batch::{Batch, Start};
 use super::bell::Bell;
 use super::error::{Cause, Failure};
 use super::free;
 use super::host::Host;
-use super::job::{Answer, Job, Outcome, Work};
+use super::job::{Job, Work};
 use super::news::News;
 use super::place::Place;
 use super::shared::Shared;
 use super::tell::Teller;
 use super::turnstile::{Pass, Turnstile};
+use crate::host_status::HostStatus;
+use crate::write_outcome::{WriteAnswer, WriteOutcome};
 
 /// Jobs in one transaction; what waits beyond them has the next.
 const BATCH: usize = 512;
@@ -60,7 +62,7 @@ struct Writer {
     door: Option<Door>,
     /// Made when it is about to hold an agent: looking leaves no traces.
     host: Option<Host>,
-    standing: Standing,
+    status: HostStatus,
     /// What the bell is to start from, until it has been started.
     start: Option<Start>,
     bell: Option<Bell>,
@@ -75,14 +77,14 @@ struct Door {
 
 impl Writer {
     fn new(place: Place, shared: Arc<Shared>, jobs: mpsc::WeakSender<Job>) -> Self {
-        let (teller, standing) = (Teller::new(place.hosts()), Standing::Stranger);
+        let (teller, status) = (Teller::new(place.hosts()), HostStatus::Stranger);
         Self {
             place,
             shared,
             jobs,
             door: None,
             host: None,
-            standing,
+            status,
             start: None,
             bell: None,
             teller,
@@ -90,7 +92,7 @@ impl Writer {
     }
 
     /// Commits a batch. `outcomes` gets one for each job, true only if this returns `Ok`.
-    fn write(&mut self, jobs: &[Job], outcomes: &mut Vec<Outcome>) -> Result<(), Cause> {
+    fn write(&mut self, jobs: &[Job], outcomes: &mut Vec<WriteOutcome>) -> Result<(), Cause> {
         let shared = Arc::clone(&self.shared);
         let _writing = shared.gate.write();
         let me = match jobs.iter().any(|job| job.work.needs_host()) {
@@ -112,14 +114,14 @@ impl Writer {
             // It may have waited for its turn, or been refused before: it must not settle as stalled.
             host.beat();
         }
-        let mut batch = Batch::new(&self.place, &door.connection, me, self.standing);
+        let mut batch = Batch::new(&self.place, &door.connection, me, self.status);
         let done = batch.run(jobs, outcomes);
         let open = done.is_err() && !door.connection.is_autocommit();
         // What broke the transaction may break this too; then closing ends it, and frees SQLite's lock.
         let stuck = open && door.connection.execute_batch("ROLLBACK").is_err();
         drop(pass);
         let Batch {
-            standing,
+            status,
             news,
             start,
             ..
@@ -130,8 +132,8 @@ impl Writer {
         if done? {
             self.tell(news, start);
         }
-        if standing == Standing::Lost && self.standing != standing {
-            self.standing = standing;
+        if status == HostStatus::Lost && self.status != status {
+            self.status = status;
             shared.waker.wake([Wake::Fenced]);
         }
         self.listen();
@@ -150,7 +152,7 @@ impl Writer {
     /// Tells what is durable now to whom it concerns.
     fn tell(&mut self, news: News, start: Option<Start>) {
         if let Some(start) = start {
-            self.standing = Standing::Settled;
+            self.status = HostStatus::Settled;
             // They watch over each other.
             for other in &start.others {
                 self.teller.ring(*other, BTreeSet::new());
@@ -176,8 +178,13 @@ impl Writer {
         }
     }
 
-    fn answer(&self, jobs: &mut Vec<Job>, outcomes: &mut Vec<Outcome>, written: Result<(), Cause>) {
-        outcomes.resize_with(jobs.len(), || Ok(Answer::default()));
+    fn answer(
+        &self,
+        jobs: &mut Vec<Job>,
+        outcomes: &mut Vec<WriteOutcome>,
+        written: Result<(), Cause>,
+    ) {
+        outcomes.resize_with(jobs.len(), || Ok(WriteAnswer::default()));
         for (job, outcome) in jobs.drain(..).zip(outcomes.drain(..)) {
             let outcome = match &written {
                 Ok(()) => outcome,
@@ -205,7 +212,7 @@ impl Writer {
         let (Some(host), Some(door)) = (self.host.take(), &self.door) else {
             return Ok(());
         };
-        if self.standing != Standing::Settled {
+        if self.status != HostStatus::Settled {
             return Ok(());
         }
         let _writing = self.shared.gate.write();
@@ -246,7 +253,7 @@ mod tests {
     use super::*;
 
     /// A birth with an entry of 100 kB.
-    fn heavy() -> (Job, oneshot::Receiver<Outcome>) {
+    fn heavy() -> (Job, oneshot::Receiver<WriteOutcome>) {
         let (answer, answered) = oneshot::channel();
         let piece = |length| Piece {
             bytes: vec![b'x'; length].into(),

@@ -14,7 +14,7 @@ use uuid::Uuid;
 use super::rules::{COUNTED, OWNED, RULES};
 use super::{PgFailure, at, column};
 use crate::columns;
-use crate::maintain::{Health, NAMED};
+use crate::maintain::{EntryLink, Health, NAMED};
 
 /// Realms that are looked at in one moment.
 const REALMS: i64 = 64;
@@ -189,9 +189,9 @@ impl SnapshotCheck {
                     continue;
                 }
                 match heads.link(row, chain, next).await? {
-                    PgEntryLink::Whole(checksum) => (chain, next) = (checksum, next + 1),
+                    EntryLink::Whole(checksum) => (chain, next) = (checksum, next + 1),
                     link => {
-                        let why = if link == PgEntryLink::Headless {
+                        let why = if link == EntryLink::Headless {
                             ": what it begins with is missing"
                         } else {
                             ""
@@ -222,17 +222,6 @@ impl SnapshotCheck {
     }
 }
 
-/// What an entry is to the one before it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum PgEntryLink {
-    /// The next one, as it was written, with this checksum.
-    Whole(u64),
-    /// What it begins with is not there.
-    Headless,
-    /// Another one, or changed.
-    Broken,
-}
-
 /// What entries begin with. The last one is kept: siblings that share it are often next to each other.
 struct CheckedHeads<'a> {
     moment: &'a Transaction<'a>,
@@ -241,11 +230,11 @@ struct CheckedHeads<'a> {
 
 impl CheckedHeads<'_> {
     /// Looks at an entry that should be the next one of a chain.
-    async fn link(&mut self, row: &Row, chain: u64, next: u64) -> Result<PgEntryLink, PgFailure> {
+    async fn link(&mut self, row: &Row, chain: u64, next: u64) -> Result<EntryLink, PgFailure> {
         let head = match column::get::<Option<Uuid>>(row, 5)? {
             None => None,
             Some(hash) => match self.find(column::get(row, 0)?, hash).await? {
-                None => return Ok(PgEntryLink::Headless),
+                None => return Ok(EntryLink::Headless),
                 Some(head) => Some(head),
             },
         };
@@ -258,14 +247,14 @@ impl CheckedHeads<'_> {
         // What means nothing, or cannot be unpacked, is damaged as well.
         let kind = column::one_of(row, 3, kinds, columns::kind);
         let (Ok(kind), Ok(bytes)) = (kind, column::bytes(row, 6)) else {
-            return Ok(PgEntryLink::Broken);
+            return Ok(EntryLink::Broken);
         };
         let (seq, stored) = (column::bits(row, 2)?, column::bits(row, 4)?);
         let expected = checksum(chain, seq, kind, head.map(AsRef::as_ref), &bytes);
         Ok(if seq == next && expected == stored {
-            PgEntryLink::Whole(stored)
+            EntryLink::Whole(stored)
         } else {
-            PgEntryLink::Broken
+            EntryLink::Broken
         })
     }
 

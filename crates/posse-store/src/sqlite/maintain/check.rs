@@ -12,7 +12,7 @@ use super::super::column;
 use super::super::content::{self, Hash};
 use super::super::error::Failure;
 use super::{TABLES, open};
-use crate::maintain::{Health, NAMED};
+use crate::maintain::{EntryLink, Health, NAMED};
 
 /// Checks the file, the checksums of every transcript, and what must hold between rows. `told` is called
 /// with what is being looked at. Nobody waits for it.
@@ -148,12 +148,12 @@ fn transcripts(
             continue;
         }
         // What has columns that mean nothing is damaged as well.
-        match heads.link(row, chain, next).unwrap_or(Link::Broken) {
-            Link::Whole(checksum) if agent.is_some() => (chain, next) = (checksum, next + 1),
+        match heads.link(row, chain, next).unwrap_or(EntryLink::Broken) {
+            EntryLink::Whole(checksum) if agent.is_some() => (chain, next) = (checksum, next + 1),
             link => {
                 let agent =
                     agent.map_or_else(|| "an agent without an id".into(), |id| id.to_string());
-                let why = if link == Link::Headless {
+                let why = if link == EntryLink::Headless {
                     ": what it begins with is missing"
                 } else {
                     ""
@@ -168,17 +168,6 @@ fn transcripts(
     Ok(())
 }
 
-/// What an entry is to the one before it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Link {
-    /// The next one, as it was written, with this checksum.
-    Whole(u64),
-    /// What it begins with is not there.
-    Headless,
-    /// Another one, or changed.
-    Broken,
-}
-
 /// What entries begin with. The last one is kept: siblings that share it are often next to each other.
 struct Heads<'a> {
     snapshot: &'a Transaction<'a>,
@@ -187,27 +176,27 @@ struct Heads<'a> {
 
 impl Heads<'_> {
     /// Looks at an entry that should be the next one of a chain.
-    fn link(&mut self, row: &Row<'_>, chain: u64, next: u64) -> rusqlite::Result<Link> {
+    fn link(&mut self, row: &Row<'_>, chain: u64, next: u64) -> rusqlite::Result<EntryLink> {
         let (seq, stored) = (
             column::from_bits(row.get(1)?),
             column::from_bits(row.get(3)?),
         );
         let Some(kind) = column::kind_from(row.get(2)?) else {
-            return Ok(Link::Broken);
+            return Ok(EntryLink::Broken);
         };
         let head = match row.get(6)? {
             None => None,
             Some(hash) => match self.find(column::id(row, 5)?, hash)? {
-                None => return Ok(Link::Headless),
+                None => return Ok(EntryLink::Headless),
                 Some(head) => Some(head),
             },
         };
         let head = head.map(AsRef::as_ref);
         let expected = checksum(chain, seq, kind, head, row.get_ref(4)?.as_blob()?);
         Ok(if seq == next && expected == stored {
-            Link::Whole(stored)
+            EntryLink::Whole(stored)
         } else {
-            Link::Broken
+            EntryLink::Broken
         })
     }
 

@@ -7,7 +7,7 @@ use posse_protocol::{AgentId, Name, Owner, Task, TaskId, TaskStatus};
 use rusqlite::{OptionalExtension, params};
 use serde_json::Value;
 
-use super::{Failure, Outcome, Stop, USER, WriteTransaction, column, fits_task};
+use super::{Failure, OperationError, OperationResult, USER, WriteTransaction, column, fits_task};
 use crate::sqlite::free;
 use crate::sqlite::list::{List, number};
 
@@ -18,7 +18,7 @@ pub(super) fn update_task(
     id: TaskId,
     expect: Option<u64>,
     change: &TaskChange,
-) -> Outcome {
+) -> OperationResult {
     let list = tx.list(team)?;
     let before = list
         .task(id)?
@@ -57,7 +57,7 @@ fn changed(
     list: &List<'_>,
     before: &Task,
     change: &TaskChange,
-) -> Result<Task, Stop> {
+) -> Result<Task, OperationError> {
     let touched =
         change.owner.is_some() || change.status.is_some_and(|status| status != before.status);
     if touched && before.status == TaskStatus::InProgress {
@@ -112,7 +112,7 @@ fn must_have_passed(
     tx: &WriteTransaction<'_>,
     versions: [&Task; 2],
     change: &TaskChange,
-) -> Result<(), Stop> {
+) -> Result<(), OperationError> {
     for task in versions.into_iter().filter(|_| tx.actor.is_some()) {
         if let Some(check) = task
             .check
@@ -127,7 +127,7 @@ fn must_have_passed(
 
 /// Refuses a task that could not be claimed: it is blocked, or its owner is an agent that is not
 /// running.
-fn must_be_doable(tx: &WriteTransaction<'_>, task: &Task) -> Result<(), Stop> {
+fn must_be_doable(tx: &WriteTransaction<'_>, task: &Task) -> Result<(), OperationError> {
     if !task.waits_for.is_empty() {
         return Err(Refusal::Blocked {
             id: task.id,
@@ -150,7 +150,7 @@ fn must_be_doable(tx: &WriteTransaction<'_>, task: &Task) -> Result<(), Stop> {
 
 /// Returns the owner with this name: the person, a member of the team, or an agent by its path (the
 /// youngest of several).
-fn owner(tx: &WriteTransaction<'_>, list: &List<'_>, name: &str) -> Result<Owner, Stop> {
+fn owner(tx: &WriteTransaction<'_>, list: &List<'_>, name: &str) -> Result<Owner, OperationError> {
     if name == USER {
         return Ok(Owner {
             agent: None,
@@ -182,7 +182,11 @@ fn owner(tx: &WriteTransaction<'_>, list: &List<'_>, name: &str) -> Result<Owner
 }
 
 /// Refuses an agent that neither owns the task nor leads the team.
-fn must_be_in_charge(tx: &WriteTransaction<'_>, list: &List<'_>, task: &Task) -> Result<(), Stop> {
+fn must_be_in_charge(
+    tx: &WriteTransaction<'_>,
+    list: &List<'_>,
+    task: &Task,
+) -> Result<(), OperationError> {
     let (Some(me), Some(owner)) = (tx.actor, &task.owner) else {
         return Ok(());
     };
@@ -201,7 +205,11 @@ fn must_be_in_charge(tx: &WriteTransaction<'_>, list: &List<'_>, task: &Task) ->
 
 /// Refuses an agent that neither leads the team nor is the session's first agent, unless it adds a
 /// check to a task that has not been started.
-fn may_change_check(tx: &WriteTransaction<'_>, list: &List<'_>, task: &Task) -> Result<(), Stop> {
+fn may_change_check(
+    tx: &WriteTransaction<'_>,
+    list: &List<'_>,
+    task: &Task,
+) -> Result<(), OperationError> {
     let Some(me) = tx.actor else { return Ok(()) };
     if task.check.is_none() && task.status == TaskStatus::Pending {
         return Ok(());
@@ -315,7 +323,7 @@ fn describe(task: &mut Task, change: &TaskChange) {
 }
 
 /// Changes the dependencies of a task. A task named both to add and to remove is removed.
-fn depend(list: &List<'_>, task: &mut Task, change: &TaskChange) -> Result<(), Stop> {
+fn depend(list: &List<'_>, task: &mut Task, change: &TaskChange) -> Result<(), OperationError> {
     let mut needs: BTreeSet<TaskId> = task.blocked_by.iter().copied().collect();
     let mut open: BTreeSet<TaskId> = task.waits_for.iter().copied().collect();
     for id in &change.block_on {

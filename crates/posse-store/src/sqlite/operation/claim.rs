@@ -6,7 +6,7 @@ use posse_protocol::{Name, Owner, Takes, Task, TaskId, TaskStatus};
 use rusqlite::params;
 use uuid::Uuid;
 
-use super::{Failure, Outcome, WriteTransaction, column};
+use super::{Failure, OperationResult, WriteTransaction, column};
 use crate::sqlite::list::{List, Whose};
 use crate::sqlite::{batch, free};
 
@@ -17,7 +17,11 @@ pub(in crate::sqlite) const DOES: &str = "SELECT 1
         AND status = 1 AND task.team = ?3";
 
 /// Claims one task for the actor. Returns the task.
-pub(super) fn claim(tx: &mut WriteTransaction<'_>, team: Option<&Name>, id: TaskId) -> Outcome {
+pub(super) fn claim(
+    tx: &mut WriteTransaction<'_>,
+    team: Option<&Name>,
+    id: TaskId,
+) -> OperationResult {
     let list = tx.list(team)?;
     let me = tx.me(list.team)?;
     let find = || {
@@ -55,7 +59,7 @@ pub(super) fn claim_next(
     tx: &mut WriteTransaction<'_>,
     team: Option<&Name>,
     takes: &Takes,
-) -> Outcome {
+) -> OperationResult {
     let list = tx.list(team)?;
     let me = tx.actor.map_or(Whose::Person, Whose::Agent);
     let next = || {
@@ -77,7 +81,7 @@ pub(super) fn claim_next(
 }
 
 /// Makes the claimer the owner of a task. Returns the task.
-fn grant(tx: &WriteTransaction<'_>, list: &List<'_>, mut task: Task, me: Owner) -> Outcome {
+fn grant(tx: &WriteTransaction<'_>, list: &List<'_>, mut task: Task, me: Owner) -> OperationResult {
     let sql = "UPDATE task SET status = 1, owner = ?4, owner_agent = ?5, lost_by = NULL,
                    version = version + 1, updated_ms = ?6
                WHERE realm = ?1 AND team = ?2 AND id = ?3";

@@ -6,7 +6,7 @@ use posse_port::store::{Done, NewTask, Refusal};
 use posse_protocol::{Name, TaskId};
 use rusqlite::params;
 
-use super::{Outcome, WriteTransaction, column, fits_task};
+use super::{OperationResult, WriteTransaction, column, fits_task};
 use crate::sqlite::free;
 
 /// Creates a task. Returns its number.
@@ -14,7 +14,7 @@ pub(super) fn create_task(
     tx: &mut WriteTransaction<'_>,
     team: Option<&Name>,
     task: &NewTask,
-) -> Outcome {
+) -> OperationResult {
     let list = tx.list(team)?;
     let metadata = column::json(&task.metadata)?;
     let [role, check] =

@@ -5,10 +5,10 @@ use posse_protocol::{AgentId, MailId, MemberState, Name, Request, RequestKind};
 use rusqlite::{OptionalExtension, params};
 
 use super::send::{Letter, LetterFrom, Recipient};
-use super::{Failure, Outcome, Stop, WriteTransaction, column, name, send};
+use super::{Failure, OperationError, OperationResult, WriteTransaction, column, name, send};
 
 /// Makes another member the lead, on behalf of the lead or a person.
-pub(super) fn hand_over(tx: &mut WriteTransaction<'_>, team: &Name, to: &Name) -> Outcome {
+pub(super) fn hand_over(tx: &mut WriteTransaction<'_>, team: &Name, to: &Name) -> OperationResult {
     tx.must_exist(team)?;
     let lead = tx.lead(team.as_str())?;
     if tx.actor.is_some() && tx.actor != lead {
@@ -57,7 +57,7 @@ fn make_lead(
     team: &Name,
     from: AgentId,
     to: &Recipient,
-) -> Result<(), Stop> {
+) -> Result<(), OperationError> {
     let (realm, next) = (tx.realm_key(), to.agent.uuid().into_bytes());
     let sql = "UPDATE team SET lead = ?3 WHERE realm = ?1 AND name = ?2";
     tx.connection
@@ -93,7 +93,7 @@ pub(super) fn fall_back(
     tx: &mut WriteTransaction<'_>,
     team: &Name,
     from: AgentId,
-) -> Result<bool, Stop> {
+) -> Result<bool, OperationError> {
     match first_member(tx, team.as_str())?.filter(|first| first.agent != from) {
         Some(first) => make_lead(tx, team, from, &first).map(|()| true),
         None => Ok(false),
@@ -116,8 +116,8 @@ pub(in crate::sqlite) fn stop_leading(
     for team in teams {
         match fall_back(tx, &team, agent) {
             // A refusal is impossible: members have inboxes, and such mail always fits.
-            Ok(_) | Err(Stop::Refused(_)) => {}
-            Err(Stop::Failed(failure)) => return Err(failure),
+            Ok(_) | Err(OperationError::Refused(_)) => {}
+            Err(OperationError::Failed(failure)) => return Err(failure),
         }
     }
     Ok(())
@@ -156,7 +156,7 @@ fn pass_on(
     team: &Name,
     from: AgentId,
     to: &Recipient,
-) -> Result<(), Stop> {
+) -> Result<(), OperationError> {
     let sql = "SELECT id, asker, asker_name, text FROM request INDEXED BY request_asked
                WHERE realm = ?1 AND asked = ?2 AND team = ?3 AND kind = ?4 ORDER BY asked_ms, id";
     let key = params![

@@ -4,7 +4,7 @@ use posse_port::store::{Done, Refusal};
 use posse_protocol::Name;
 use rusqlite::{OptionalExtension, params};
 
-use super::{Outcome, WriteTransaction, column, fits};
+use super::{OperationResult, WriteTransaction, column, fits};
 
 /// Writes a note. Returns its new version.
 pub(super) fn write_note(
@@ -13,7 +13,7 @@ pub(super) fn write_note(
     name: &Name,
     text: &str,
     expect: Option<u64>,
-) -> Outcome {
+) -> OperationResult {
     tx.must_exist(team)?;
     let (realm, team, name) = (tx.realm_key(), team.as_str(), name.as_str());
     let sql = "SELECT version FROM note WHERE realm = ?1 AND team = ?2 AND name = ?3";

@@ -5,7 +5,7 @@ use posse_protocol::{AgentId, MailId, MailKind, Name, Request, RequestKind, Resp
 use rusqlite::{OptionalExtension, params};
 
 use super::send::{Letter, LetterFrom, Recipient};
-use super::{Failure, Outcome, Stop, WriteTransaction, column, lead, send, team};
+use super::{Failure, OperationError, OperationResult, WriteTransaction, column, lead, send, team};
 
 /// A request that is open.
 struct OpenRequest {
@@ -21,7 +21,7 @@ pub(super) fn request(
     to: &Address,
     kind: RequestKind,
     text: &str,
-) -> Outcome {
+) -> OperationResult {
     let body = column::json(&Request {
         request_id: id,
         text: text.to_owned(),
@@ -95,7 +95,7 @@ fn about(
     to: &Recipient,
     address: &Address,
     kind: RequestKind,
-) -> Result<String, Stop> {
+) -> Result<String, OperationError> {
     let is_lead = |team: &str| Ok::<_, Failure>(tx.lead(team)? == Some(to.agent));
     if let Address::Member { team, name } = address {
         return match (is_lead(team.as_str())?, kind) {
@@ -156,7 +156,7 @@ pub(super) fn respond(
     id: MailId,
     kind: RequestKind,
     response: &Response,
-) -> Outcome {
+) -> OperationResult {
     let request = response.request_id;
     let body = column::json(response)?;
     let summary = kind.answered(response.approve);
@@ -202,7 +202,7 @@ pub(super) fn respond(
 }
 
 /// Removes a member that agreed to shut down from its team.
-fn resign(tx: &mut WriteTransaction<'_>, team: &str, agent: AgentId) -> Result<(), Stop> {
+fn resign(tx: &mut WriteTransaction<'_>, team: &str, agent: AgentId) -> Result<(), OperationError> {
     let name = tx
         .name_in(team, agent)?
         .and_then(|name| name.parse::<Name>().ok());

@@ -5,7 +5,7 @@ use posse_protocol::{AgentId, MailId, MailKind, Name};
 use rusqlite::{OptionalExtension, params};
 use uuid::Uuid;
 
-use super::{Failure, Outcome, Stop, USER, WriteTransaction, column};
+use super::{Failure, OperationError, OperationResult, USER, WriteTransaction, column};
 
 /// A message to be sent.
 pub(super) struct Letter<'a> {
@@ -24,7 +24,7 @@ impl Letter<'_> {
     }
 
     /// Refuses a message that is too long.
-    pub(super) fn must_fit(&self) -> Result<(), Stop> {
+    pub(super) fn must_fit(&self) -> Result<(), OperationError> {
         match self.bytes() {
             bytes if bytes > MAIL_BYTES => Err(Refusal::TooLong {
                 bytes,
@@ -60,7 +60,11 @@ pub(super) struct LetterFrom<'a> {
 }
 
 /// Sends a message to one agent or to all other members of a team. Returns the receipts.
-pub(super) fn send(tx: &mut WriteTransaction<'_>, to: &Address, letter: &Letter<'_>) -> Outcome {
+pub(super) fn send(
+    tx: &mut WriteTransaction<'_>,
+    to: &Address,
+    letter: &Letter<'_>,
+) -> OperationResult {
     letter.must_fit()?;
     let recipients = match to {
         Address::Others { .. } if letter.kind != MailKind::Text => {
@@ -98,7 +102,11 @@ pub(super) fn send(tx: &mut WriteTransaction<'_>, to: &Address, letter: &Letter<
 
 /// Refuses kinds that have operations of their own, and signals from an agent that is not above the
 /// recipient.
-fn may_send(tx: &WriteTransaction<'_>, kind: MailKind, to: &Recipient) -> Result<(), Stop> {
+fn may_send(
+    tx: &WriteTransaction<'_>,
+    kind: MailKind,
+    to: &Recipient,
+) -> Result<(), OperationError> {
     match kind {
         MailKind::Text | MailKind::Idle | MailKind::Notification => Ok(()),
         MailKind::Interruption | MailKind::Dismissal => {
@@ -120,7 +128,10 @@ fn may_send(tx: &WriteTransaction<'_>, kind: MailKind, to: &Recipient) -> Result
 
 /// Refuses a recipient that has no inbox and is not in the store. Plain messages need not ask:
 /// [`count`] finds out.
-pub(super) fn must_be_there(tx: &WriteTransaction<'_>, to: &Recipient) -> Result<(), Stop> {
+pub(super) fn must_be_there(
+    tx: &WriteTransaction<'_>,
+    to: &Recipient,
+) -> Result<(), OperationError> {
     let sql = "SELECT 1 FROM inbox WHERE realm = ?1 AND agent = ?2";
     let mut statement = tx.connection.prepare_cached(sql)?;
     let key = params![tx.realm_key(), to.agent.uuid().into_bytes()];
@@ -134,7 +145,10 @@ pub(super) fn must_be_there(tx: &WriteTransaction<'_>, to: &Recipient) -> Result
 }
 
 /// Refuses an agent that neither leads a team of the recipient nor created it.
-pub(super) fn must_be_above(tx: &WriteTransaction<'_>, to: &Recipient) -> Result<(), Stop> {
+pub(super) fn must_be_above(
+    tx: &WriteTransaction<'_>,
+    to: &Recipient,
+) -> Result<(), OperationError> {
     let Some(me) = tx.actor else { return Ok(()) };
     let sql =
         "SELECT 1 WHERE EXISTS (SELECT 1 FROM agent WHERE realm = ?1 AND id = ?2 AND parent = ?3)
@@ -161,7 +175,7 @@ pub(super) fn deliver(
     to: Recipient,
     from: LetterFrom<'_>,
     letter: &Letter<'_>,
-) -> Result<Receipt, Stop> {
+) -> Result<Receipt, OperationError> {
     let (number, host) = count(tx, &to, letter)?;
     put(tx, to.agent, number, from, letter)?;
     if let Some(host) = host {
@@ -178,7 +192,10 @@ pub(super) fn deliver(
 }
 
 /// Returns the recipient at an address of one agent.
-pub(super) fn recipient(tx: &WriteTransaction<'_>, to: &Address) -> Result<Recipient, Stop> {
+pub(super) fn recipient(
+    tx: &WriteTransaction<'_>,
+    to: &Address,
+) -> Result<Recipient, OperationError> {
     match to {
         Address::Agent(agent) => Ok(Recipient {
             agent: *agent,
@@ -211,7 +228,7 @@ pub(super) fn known_as(tx: &WriteTransaction<'_>, agent: AgentId) -> Result<Stri
 }
 
 /// Returns the members of a team except the actor.
-fn others(tx: &WriteTransaction<'_>, team: &Name) -> Result<Vec<Recipient>, Stop> {
+fn others(tx: &WriteTransaction<'_>, team: &Name) -> Result<Vec<Recipient>, OperationError> {
     tx.must_exist(team)?;
     let sql = "SELECT name, agent FROM member WHERE realm = ?1 AND team = ?2 ORDER BY name";
     let mut statement = tx.connection.prepare_cached(sql)?;
@@ -263,7 +280,7 @@ pub(super) fn must_have_room(
     to: &Recipient,
     before: u64,
     bytes: u64,
-) -> Result<(), Stop> {
+) -> Result<(), OperationError> {
     let sql = "SELECT waiting, bytes FROM inbox WHERE realm = ?1 AND agent = ?2";
     let mut statement = tx.connection.prepare_cached(sql)?;
     let found = statement
@@ -298,7 +315,7 @@ fn count(
     tx: &WriteTransaction<'_>,
     to: &Recipient,
     letter: &Letter<'_>,
-) -> Result<(i64, Option<Uuid>), Stop> {
+) -> Result<(i64, Option<Uuid>), OperationError> {
     let (realm, agent, more) = (
         tx.realm_key(),
         to.agent.uuid().into_bytes(),

@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use uuid::Uuid;
 
 use super::send::{Letter, LetterFrom, Recipient};
-use super::{Failure, Outcome, Stop, WriteTransaction, column, lead, name, send};
+use super::{Failure, OperationError, OperationResult, WriteTransaction, column, lead, name, send};
 use crate::sqlite::free;
 
 /// A member that does not lead.
@@ -27,7 +27,7 @@ pub(super) fn create_team(
     description: &str,
     settings: &Map<String, Value>,
     lead: &Joining,
-) -> Outcome {
+) -> OperationResult {
     if tx.exists(team)? {
         return Err(Refusal::TeamExists { team: team.clone() }.into());
     }
@@ -52,7 +52,7 @@ pub(super) fn join(
     name: &Name,
     member: &Joining,
     greeting: Option<&Greeting>,
-) -> Outcome {
+) -> OperationResult {
     tx.must_exist(team)?;
     let name = name::free_name(tx, team, name)?;
     let to = Recipient {
@@ -91,15 +91,15 @@ fn may_be_greeted(
     tx: &WriteTransaction<'_>,
     to: &Recipient,
     letter: &Letter<'_>,
-) -> Result<(), Stop> {
+) -> Result<(), OperationError> {
     match send::must_have_room(tx, to, 0, letter.bytes() as u64) {
-        Err(Stop::Refused(Refusal::NoSuchRecipient { .. })) => Ok(()),
+        Err(OperationError::Refused(Refusal::NoSuchRecipient { .. })) => Ok(()),
         room => room,
     }
 }
 
 /// Removes a member: its tasks become free, and its requests are closed.
-pub(super) fn leave(tx: &mut WriteTransaction<'_>, team: &Name, name: &Name) -> Outcome {
+pub(super) fn leave(tx: &mut WriteTransaction<'_>, team: &Name, name: &Name) -> OperationResult {
     tx.must_exist(team)?;
     let nobody = || Refusal::NoSuchRecipient {
         to: name.to_string(),
@@ -150,7 +150,7 @@ fn made(tx: &WriteTransaction<'_>, parent: AgentId, agent: AgentId) -> Result<bo
 }
 
 /// Deletes a team that has no running members besides its lead.
-pub(super) fn delete_team(tx: &mut WriteTransaction<'_>, team: &Name) -> Outcome {
+pub(super) fn delete_team(tx: &mut WriteTransaction<'_>, team: &Name) -> OperationResult {
     tx.must_exist(team)?;
     let members = followers(tx, team)?;
     let mut names = Vec::new();
@@ -208,7 +208,7 @@ pub(super) fn delete_team(tx: &mut WriteTransaction<'_>, team: &Name) -> Outcome
 }
 
 /// Returns the members except the lead, with the hosts that hold them.
-fn followers(tx: &WriteTransaction<'_>, team: &Name) -> Result<Vec<Follower>, Stop> {
+fn followers(tx: &WriteTransaction<'_>, team: &Name) -> Result<Vec<Follower>, OperationError> {
     let sql = "SELECT m.name, m.agent, a.host, a.state FROM member m
                LEFT JOIN agent a ON a.realm = m.realm AND a.id = m.agent
                WHERE m.realm = ?1 AND m.team = ?2

@@ -5,7 +5,7 @@ use posse_protocol::{AgentId, Name, Owner, RealmId};
 use rusqlite::{Connection, OptionalExtension, params};
 use uuid::Uuid;
 
-use super::{Failure, News, Place, Stop, USER, column};
+use super::{Failure, News, OperationError, Place, USER, column};
 use crate::sqlite::free;
 use crate::sqlite::list::List;
 
@@ -27,7 +27,7 @@ impl WriteTransaction<'_> {
     }
 
     /// Returns the task list of a team, or of the session. Refuses a team that does not exist.
-    pub(super) fn list<'t>(&self, team: Option<&'t Name>) -> Result<List<'t>, Stop>
+    pub(super) fn list<'t>(&self, team: Option<&'t Name>) -> Result<List<'t>, OperationError>
     where
         Self: 't,
     {
@@ -38,10 +38,12 @@ impl WriteTransaction<'_> {
     }
 
     /// Refuses a team that does not exist.
-    pub(super) fn must_exist(&self, team: &Name) -> Result<(), Stop> {
+    pub(super) fn must_exist(&self, team: &Name) -> Result<(), OperationError> {
         match self.exists(team)? {
             true => Ok(()),
-            false => Err(Stop::Refused(Refusal::NoSuchTeam { team: team.clone() })),
+            false => Err(OperationError::Refused(Refusal::NoSuchTeam {
+                team: team.clone(),
+            })),
         }
     }
 
