@@ -13,4 +13,4 @@ mod wake;
 mod write_outcome;
 
 pub use postgres::{Migrated, Postgres, ServerTrouble, migrate, server_trouble};
-pub use sqlite::{Sqlite, Still, Timing, Trouble, trouble};
+pub use sqlite::{Sqlite, Timing, Trouble, WritePause, trouble};

@@ -5,6 +5,7 @@
 
 mod batch;
 mod bell;
+mod changes;
 mod charge;
 mod claim;
 mod column;
@@ -15,7 +16,7 @@ mod host;
 mod job;
 mod list;
 pub(crate) mod maintain;
-mod news;
+mod notify;
 mod operation;
 mod place;
 #[cfg(test)]
@@ -24,7 +25,6 @@ mod read;
 mod schema;
 mod shared;
 mod step;
-mod tell;
 mod timing;
 mod turnstile;
 mod write_gate;
@@ -47,14 +47,14 @@ use tokio::sync::{mpsc, oneshot};
 
 use crate::extent::Extent;
 use crate::write_outcome::{WriteAnswer, WriteOutcome};
-use error::Failure;
-use job::{Job, Work};
+use error::SqliteFailure;
+use job::{SqliteJob, WriteRequest};
 use place::Place;
-use shared::Shared;
+use shared::SharedState;
 
 pub use error::{Trouble, trouble};
 pub use timing::Timing;
-pub use write_gate::Still;
+pub use write_gate::WritePause;
 
 /// Steps that may wait for the writer; whoever comes when it is full waits for a place.
 const QUEUE: usize = 4096;
@@ -68,11 +68,11 @@ const READERS: usize = 2;
 /// process and in any other.
 pub struct Sqlite {
     place: Place,
-    shared: Arc<Shared>,
+    shared: Arc<SharedState>,
     /// Connections that nobody is looking through.
     readers: Arc<Mutex<Vec<Connection>>>,
     /// None only while dropping: the writer ends when it is gone.
-    jobs: Option<mpsc::Sender<Job>>,
+    jobs: Option<mpsc::Sender<SqliteJob>>,
     writer: Option<JoinHandle<()>>,
     /// What dead hosts left is being set free. Whoever looks first waits for it: a task is not to be
     /// seen in progress that nobody does.
@@ -106,14 +106,14 @@ impl Sqlite {
         let reader = place.connect().map_err(|error| place.failed(error))?;
         schema::bring_up_to_date(&place, &reader)?;
         let (jobs, queue) = mpsc::channel(QUEUE);
-        let shared = Arc::<Shared>::default();
+        let shared = Arc::<SharedState>::default();
         let writer = writer::start(place.clone(), Arc::clone(&shared), jobs.downgrade(), queue)
             .map_err(|error| place.failed(error))?;
         let dead = batch::dead_hosts(&place, &reader).map_err(|error| place.failed(error))?;
         let clearing = dead.into_iter().filter_map(|host| {
             let (answer, answered) = oneshot::channel();
-            jobs.try_send(Job {
-                work: Work::Free(host),
+            jobs.try_send(SqliteJob {
+                work: WriteRequest::Free(host),
                 answer,
             })
             .ok()
@@ -138,16 +138,16 @@ impl Sqlite {
 
     /// Finishes what is being written, and lets nothing else be written until the guard is dropped. For
     /// a process that is about to be stopped: stopped while it writes, it would hold up all others.
-    pub fn still(&self) -> Still<'_> {
+    pub fn still(&self) -> WritePause<'_> {
         self.shared.gate.still()
     }
 
     /// Has the writer do `work`. It is queued before this returns, so that an agent's steps keep the
     /// order of the calls; only when the queue is full does the order become that of waiting.
-    fn write(&self, work: Work) -> BoxFuture<'_, Result<WriteAnswer, StoreError>> {
+    fn write(&self, work: WriteRequest) -> BoxFuture<'_, Result<WriteAnswer, StoreError>> {
         let (answer, answered) = oneshot::channel();
         let queued = match &self.jobs {
-            Some(jobs) => jobs.try_send(Job { work, answer }),
+            Some(jobs) => jobs.try_send(SqliteJob { work, answer }),
             None => Ok(()),
         };
         Box::pin(async move {
@@ -163,7 +163,7 @@ impl Sqlite {
     /// Looks through a connection of its own, where blocking is allowed.
     async fn look<T: Send + 'static>(
         &self,
-        look: impl FnOnce(&read::Reader<'_>) -> Result<T, Failure> + Send + 'static,
+        look: impl FnOnce(&read::SqliteReader<'_>) -> Result<T, SqliteFailure> + Send + 'static,
     ) -> Result<T, StoreError> {
         let clearing =
             mem::take(&mut *self.clearing.lock().unwrap_or_else(PoisonError::into_inner));
@@ -179,7 +179,7 @@ impl Sqlite {
                 None => place.connect().map_err(|error| place.failed(error))?,
             };
             let found =
-                read::Reader::snapshot(&place, &connection).and_then(|reader| look(&reader));
+                read::SqliteReader::snapshot(&place, &connection).and_then(|reader| look(&reader));
             let mut idle = readers.lock().unwrap_or_else(PoisonError::into_inner);
             if idle.len() < READERS {
                 idle.push(connection);
@@ -199,17 +199,17 @@ impl Sqlite {
 
 impl Store for Sqlite {
     fn commit(&self, step: Step) -> BoxFuture<'_, Result<Committed, StoreError>> {
-        let done = self.write(Work::Commit(Box::new(step)));
+        let done = self.write(WriteRequest::Commit(Box::new(step)));
         Box::pin(async { Ok(done.await?.committed) })
     }
 
     fn operate(&self, order: Order) -> BoxFuture<'_, Result<Vec<OpResult>, StoreError>> {
-        let done = self.write(Work::Operate(Box::new(order)));
+        let done = self.write(WriteRequest::Operate(Box::new(order)));
         Box::pin(async { Ok(done.await?.committed.results) })
     }
 
     fn take(&self, agent: AgentId) -> BoxFuture<'_, Result<Taken, StoreError>> {
-        let taken = self.write(Work::Take(agent));
+        let taken = self.write(WriteRequest::Take(agent));
         Box::pin(async move {
             let epoch = taken.await?.epoch;
             // Read after the commit: from now on nobody else writes, and a long history read inside
@@ -224,7 +224,7 @@ impl Store for Sqlite {
     }
 
     fn release(&self, agent: AgentId, epoch: Epoch) -> BoxFuture<'_, Result<(), StoreError>> {
-        let done = self.write(Work::Release(agent, epoch));
+        let done = self.write(WriteRequest::Release(agent, epoch));
         Box::pin(async { done.await.map(drop) })
     }
 
@@ -312,7 +312,7 @@ impl Store for Sqlite {
     }
 
     fn import(&self, archive: Archive) -> BoxFuture<'_, Result<(), StoreError>> {
-        let done = self.write(Work::Import(Box::new(archive)));
+        let done = self.write(WriteRequest::Import(Box::new(archive)));
         Box::pin(async { done.await.map(drop) })
     }
 }

@@ -11,10 +11,10 @@ use posse_protocol::AgentId;
 use rusqlite::Connection;
 use uuid::Uuid;
 
-use super::error::{Cause, Failure};
-use super::host::Life;
-use super::job::{Job, Work};
-use super::news::News;
+use super::changes::Changes;
+use super::error::{SqliteCause, SqliteFailure};
+use super::host::HostLiveness;
+use super::job::{SqliteJob, WriteRequest};
 use super::place::Place;
 use super::{claim, column, free, operation, step};
 use crate::host_status::HostStatus;
@@ -36,7 +36,7 @@ pub(super) struct Batch<'a> {
     me: Option<Uuid>,
     pub(super) status: HostStatus,
     /// What others should know when this is durable.
-    pub(super) news: News,
+    pub(super) changes: Changes,
     /// If this host has settled in this batch.
     pub(super) start: Option<Start>,
 }
@@ -53,7 +53,7 @@ impl<'a> Batch<'a> {
             connection,
             me,
             status,
-            news: News::default(),
+            changes: Changes::default(),
             start: None,
         }
     }
@@ -64,9 +64,9 @@ impl<'a> Batch<'a> {
     /// first without, and only a batch that has one is undone and done again with savepoints.
     pub(super) fn run(
         &mut self,
-        jobs: &[Job],
+        jobs: &[SqliteJob],
         outcomes: &mut Vec<WriteOutcome>,
-    ) -> Result<bool, Cause> {
+    ) -> Result<bool, SqliteCause> {
         self.begin()?;
         for job in jobs {
             let outcome = refused_or_done(self.perform(&job.work))?;
@@ -86,15 +86,19 @@ impl<'a> Batch<'a> {
     }
 
     /// The same with a savepoint around each job.
-    fn run_apart(&mut self, jobs: &[Job], outcomes: &mut Vec<WriteOutcome>) -> Result<bool, Cause> {
+    fn run_apart(
+        &mut self,
+        jobs: &[SqliteJob],
+        outcomes: &mut Vec<WriteOutcome>,
+    ) -> Result<bool, SqliteCause> {
         self.begin()?;
         for job in jobs {
-            let before = self.news.clone();
+            let before = self.changes.clone();
             self.execute("SAVEPOINT job")?;
             let outcome = refused_or_done(self.perform(&job.work))?;
             if outcome.is_err() {
                 self.execute("ROLLBACK TO job")?;
-                self.news = before;
+                self.changes = before;
             }
             self.execute("RELEASE job")?;
             outcomes.push(outcome);
@@ -104,9 +108,9 @@ impl<'a> Batch<'a> {
     }
 
     /// Begins the transaction, in which this host is settled if it is needed.
-    fn begin(&mut self) -> Result<(), Cause> {
+    fn begin(&mut self) -> Result<(), SqliteCause> {
         self.execute("BEGIN IMMEDIATE")?;
-        self.news = News::default();
+        self.changes = Changes::default();
         self.start = None;
         let Some(me) = self.me else { return Ok(()) };
         match self.status {
@@ -129,7 +133,7 @@ impl<'a> Batch<'a> {
     }
 
     /// Makes the host's row, and sets free what those left who died while nobody was there.
-    fn settle(&mut self, me: Uuid) -> Result<Start, Failure> {
+    fn settle(&mut self, me: Uuid) -> Result<Start, SqliteFailure> {
         let mut others = hosts(self.connection)?;
         others.remove(&me);
         for other in others.clone() {
@@ -150,22 +154,22 @@ impl<'a> Batch<'a> {
         Ok(Start { cursor, others })
     }
 
-    fn perform(&mut self, work: &Work) -> Result<WriteAnswer, Failure> {
+    fn perform(&mut self, work: &WriteRequest) -> Result<WriteAnswer, SqliteFailure> {
         let (place, connection) = (self.place, self.connection);
         match work {
-            Work::Commit(step) => {
+            WriteRequest::Commit(step) => {
                 let holder = match &step.birth {
                     Some(_) => Some(self.holder(step.agent)?),
                     None => None,
                 };
-                let committed = step::write(place, connection, step, holder, &mut self.news)?;
+                let committed = step::write(place, connection, step, holder, &mut self.changes)?;
                 Ok(WriteAnswer {
                     committed,
                     epoch: step.epoch,
                 })
             }
-            Work::Operate(order) => {
-                let results = operation::order(place, connection, order, &mut self.news)?;
+            WriteRequest::Operate(order) => {
+                let results = operation::order(place, connection, order, &mut self.changes)?;
                 Ok(WriteAnswer {
                     committed: Committed {
                         results,
@@ -174,23 +178,23 @@ impl<'a> Batch<'a> {
                     ..WriteAnswer::default()
                 })
             }
-            Work::Import(archive) => {
-                operation::import(connection, archive, &mut self.news)?;
+            WriteRequest::Import(archive) => {
+                operation::import(connection, archive, &mut self.changes)?;
                 Ok(WriteAnswer::default())
             }
-            Work::Take(agent) => {
+            WriteRequest::Take(agent) => {
                 let me = self.holder(*agent)?;
-                let epoch = claim::take(connection, *agent, me, place, &mut self.news)?;
+                let epoch = claim::take(connection, *agent, me, place, &mut self.changes)?;
                 Ok(WriteAnswer {
                     epoch,
                     ..WriteAnswer::default()
                 })
             }
-            Work::Release(agent, epoch) => {
-                claim::release(connection, *agent, *epoch, &mut self.news)?;
+            WriteRequest::Release(agent, epoch) => {
+                claim::release(connection, *agent, *epoch, &mut self.changes)?;
                 Ok(WriteAnswer::default())
             }
-            Work::Free(host) => {
+            WriteRequest::Free(host) => {
                 // Others may have been faster.
                 if hosts(connection)?.contains(host) {
                     self.free_dead(*host)?;
@@ -202,19 +206,19 @@ impl<'a> Batch<'a> {
 
     /// Sets free what a host held if it is dead, and says whether it was. One of which that cannot be
     /// found out is left to another time.
-    fn free_dead(&mut self, host: Uuid) -> Result<bool, Failure> {
+    fn free_dead(&mut self, host: Uuid) -> Result<bool, SqliteFailure> {
         let hosts = self.place.hosts();
-        let dead = matches!(hosts.look(host), Ok(Life::Dead));
+        let dead = matches!(hosts.look(host), Ok(HostLiveness::Dead));
         if dead {
-            free::host(self.connection, host, &mut self.news)?;
+            free::host(self.connection, host, &mut self.changes)?;
             hosts.bury(host);
         }
         Ok(dead)
     }
 
     /// This host, about to hold an agent.
-    fn holder(&self, agent: AgentId) -> Result<Uuid, Failure> {
-        let fenced = Failure::Refused(StoreError::Fenced { agent });
+    fn holder(&self, agent: AgentId) -> Result<Uuid, SqliteFailure> {
+        let fenced = SqliteFailure::Refused(StoreError::Fenced { agent });
         self.me
             .filter(|_| self.status != HostStatus::Lost)
             .ok_or(fenced)
@@ -237,15 +241,17 @@ pub(super) fn dead_hosts(place: &Place, connection: &Connection) -> rusqlite::Re
     let look = place.hosts();
     Ok(all
         .into_iter()
-        .filter(|host| matches!(look.look(*host), Ok(Life::Dead)))
+        .filter(|host| matches!(look.look(*host), Ok(HostLiveness::Dead)))
         .collect())
 }
 
 /// Tells what concerns one job from what concerns all.
-fn refused_or_done<T>(done: Result<T, Failure>) -> Result<Result<T, StoreError>, Cause> {
+fn refused_or_done<T>(
+    done: Result<T, SqliteFailure>,
+) -> Result<Result<T, StoreError>, SqliteCause> {
     match done {
         Ok(answer) => Ok(Ok(answer)),
-        Err(Failure::Refused(error)) => Ok(Err(error)),
-        Err(Failure::Broken(cause)) => Err(cause),
+        Err(SqliteFailure::Refused(error)) => Ok(Err(error)),
+        Err(SqliteFailure::Broken(cause)) => Err(cause),
     }
 }

@@ -24,10 +24,10 @@ use tokio::sync::mpsc;
 use uuid::Uuid;
 
 use super::batch::Start;
-use super::host::{Heart, Host, Hosts, NO_LINK};
-use super::job::Job;
+use super::host::{Heart, Hosts, NO_LINK, SqliteHost};
+use super::job::SqliteJob;
 use super::place::Place;
-use super::shared::Shared;
+use super::shared::SharedState;
 use super::timing::Timing;
 
 /// The thread; it ends when this is dropped.
@@ -36,7 +36,7 @@ pub(super) struct Bell {
     thread: Option<JoinHandle<()>>,
 }
 
-struct Listener {
+struct BellListener {
     me: Uuid,
     hosts: Hosts,
     timing: Timing,
@@ -46,9 +46,9 @@ struct Listener {
     /// None where the system has no watches left: then the sweep finds what there is.
     rings: Option<OwnedFd>,
     stop: Arc<OwnedFd>,
-    shared: Arc<Shared>,
+    shared: Arc<SharedState>,
     /// Weak: the writer ends when nobody else can send it anything.
-    jobs: mpsc::WeakSender<Job>,
+    jobs: mpsc::WeakSender<SqliteJob>,
     /// The last change of a list that was seen.
     cursor: i64,
     /// The other hosts, as of the last look.
@@ -67,9 +67,9 @@ impl Bell {
     /// Starts listening. None in memory, where hosts are told directly.
     pub(super) fn start(
         place: &Place,
-        host: &Host,
-        shared: &Arc<Shared>,
-        jobs: &mpsc::WeakSender<Job>,
+        host: &SqliteHost,
+        shared: &Arc<SharedState>,
+        jobs: &mpsc::WeakSender<SqliteJob>,
         Start { cursor, others }: Start,
     ) -> io::Result<Option<Self>> {
         let hosts = place.hosts();
@@ -77,7 +77,7 @@ impl Bell {
             return Ok(None);
         };
         let stop = Arc::new(eventfd(0, EventfdFlags::CLOEXEC)?);
-        let listener = Listener {
+        let listener = BellListener {
             me: host.id,
             hosts,
             timing: place.timing,
@@ -113,7 +113,7 @@ impl Drop for Bell {
     }
 }
 
-impl Listener {
+impl BellListener {
     fn listen(mut self) {
         let mut due = Instant::now();
         loop {

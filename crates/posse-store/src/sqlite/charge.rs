@@ -4,7 +4,7 @@ use posse_port::store::Charge;
 use rusqlite::{Connection, params};
 
 use super::column;
-use super::error::Failure;
+use super::error::SqliteFailure;
 
 /// Adds a charge, and adds it to the agent's total. One without a price makes a total without one:
 /// a sum of what is known would pass for the whole.
@@ -14,7 +14,7 @@ pub(super) fn book(
     agent: &[u8],
     charge: &Charge,
     at_ms: i64,
-) -> Result<(), Failure> {
+) -> Result<(), SqliteFailure> {
     let (model, purpose) = (charge.model.as_str(), column::purpose(charge.purpose));
     let sql =
         "SELECT purpose, calls, input, cache_read, cache_write_5m, cache_write_1h, output, thinking, cost, missed

@@ -5,11 +5,11 @@ use posse_protocol::{AgentId, RealmId};
 use rusqlite::{Connection, OptionalExtension, params};
 use uuid::Uuid;
 
+use super::changes::Changes;
 use super::column;
-use super::error::Failure;
+use super::error::SqliteFailure;
 use super::free;
-use super::host::Life;
-use super::news::News;
+use super::host::HostLiveness;
 use super::place::Place;
 
 /// Makes `me` the agent's holder, with a new epoch, unless another host is that lives
@@ -19,29 +19,29 @@ pub(super) fn take(
     agent: AgentId,
     me: Uuid,
     place: &Place,
-    news: &mut News,
-) -> Result<Epoch, Failure> {
+    changes: &mut Changes,
+) -> Result<Epoch, SqliteFailure> {
     let id = agent.uuid();
     let sql = "SELECT host FROM agent WHERE id = ?1";
     let holder = connection
         .prepare_cached(sql)?
         .query_row([id.as_bytes()], |row| column::maybe_id(row, 0))
         .optional()?
-        .ok_or(Failure::Refused(StoreError::NotFound { agent }))?;
+        .ok_or(SqliteFailure::Refused(StoreError::NotFound { agent }))?;
     if let Some(other) = holder.filter(|host| *host != me) {
         let hosts = place.hosts();
         match hosts
             .look(other)
-            .map_err(|error| Failure::Refused(place.failed(error)))?
+            .map_err(|error| SqliteFailure::Refused(place.failed(error)))?
         {
-            Life::Alive { pid } => {
+            HostLiveness::Alive { pid } => {
                 let holder = format!("pid {pid}");
-                return Err(Failure::Refused(StoreError::Held { agent, holder }));
+                return Err(SqliteFailure::Refused(StoreError::Held { agent, holder }));
             }
             // Its files are its own: it may go on one day, and learns from its bell what it has lost.
-            Life::Stalled { .. } => free::host(connection, other, news)?,
-            Life::Dead => {
-                free::host(connection, other, news)?;
+            HostLiveness::Stalled { .. } => free::host(connection, other, changes)?,
+            HostLiveness::Dead => {
+                free::host(connection, other, changes)?;
                 hosts.bury(other);
             }
         }
@@ -60,7 +60,7 @@ pub(super) fn take(
         )
         .optional()?;
     if waiting.is_some_and(|waiting| waiting > 0) {
-        news.mail(me, agent);
+        changes.mail(me, agent);
     }
     Ok(Epoch(epoch))
 }
@@ -70,8 +70,8 @@ pub(super) fn release(
     connection: &Connection,
     agent: AgentId,
     epoch: Epoch,
-    news: &mut News,
-) -> Result<(), Failure> {
+    changes: &mut Changes,
+) -> Result<(), SqliteFailure> {
     let sql = "UPDATE agent SET epoch = epoch + 1, host = NULL WHERE id = ?1 AND epoch = ?2 RETURNING realm";
     let realm: Option<RealmId> = connection
         .prepare_cached(sql)?
@@ -83,7 +83,7 @@ pub(super) fn release(
         .map(RealmId::from);
     if let Some(realm) = realm {
         free::inbox(connection, realm, agent)?;
-        free::tasks(connection, realm, agent, None, news)?;
+        free::tasks(connection, realm, agent, None, changes)?;
     }
     Ok(())
 }

@@ -13,7 +13,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use uuid::Uuid;
 
-use super::error::Failure;
+use super::error::SqliteFailure;
 pub(super) use crate::columns::{kind, kind_from, purpose, run, state, state_from, status};
 
 /// A purpose in column `at`.
@@ -84,7 +84,7 @@ pub(super) fn team(team: Option<&Name>) -> &str {
 }
 
 /// Which tasks somebody takes; nothing for all.
-pub(super) fn takes(takes: &Takes) -> Result<Option<String>, Failure> {
+pub(super) fn takes(takes: &Takes) -> Result<Option<String>, SqliteFailure> {
     if *takes == Takes::Any {
         Ok(None)
     } else {
@@ -92,8 +92,8 @@ pub(super) fn takes(takes: &Takes) -> Result<Option<String>, Failure> {
     }
 }
 
-pub(super) fn json(value: &impl Serialize) -> Result<String, Failure> {
-    serde_json::to_string(value).map_err(|error| Failure::bad_step(error.to_string()))
+pub(super) fn json(value: &impl Serialize) -> Result<String, SqliteFailure> {
+    serde_json::to_string(value).map_err(|error| SqliteFailure::bad_step(error.to_string()))
 }
 
 /// JSON in column `at`, if there is any.

@@ -5,12 +5,16 @@ use posse_port::model::Piece;
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::column;
-use super::error::Failure;
+use super::error::SqliteFailure;
 
 pub(super) use crate::columns::{Hash, content_name as name};
 
 /// Keeps a piece, and gives its name.
-pub(super) fn keep(connection: &Connection, realm: &[u8], piece: &Piece) -> Result<Hash, Failure> {
+pub(super) fn keep(
+    connection: &Connection,
+    realm: &[u8],
+    piece: &Piece,
+) -> Result<Hash, SqliteFailure> {
     let hash = name(&piece.bytes, piece.mark_at);
     // Asked first: an insert that is ignored has copied all of the bytes.
     let sql = "SELECT 1 FROM preamble WHERE realm = ?1 AND hash = ?2";

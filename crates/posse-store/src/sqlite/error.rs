@@ -11,14 +11,14 @@ use rusqlite::ErrorCode;
 use super::place::Place;
 
 /// Why something was not done.
-pub(super) enum Failure {
+pub(super) enum SqliteFailure {
     /// A refusal: it concerns one caller, and the transaction is as good as before.
     Refused(StoreError),
     /// The engine, or the file system below it: it concerns everybody in the transaction.
-    Broken(Cause),
+    Broken(SqliteCause),
 }
 
-impl Failure {
+impl SqliteFailure {
     /// A step that breaks a rule of the port.
     pub(super) fn bad_step(what: impl Into<String>) -> Self {
         Self::Refused(StoreError::BadStep(what.into()))
@@ -33,7 +33,7 @@ impl Failure {
     }
 }
 
-impl From<rusqlite::Error> for Failure {
+impl From<rusqlite::Error> for SqliteFailure {
     fn from(error: rusqlite::Error) -> Self {
         match error.sqlite_error_code() {
             Some(ErrorCode::ConstraintViolation | ErrorCode::TooBig) => {
@@ -49,7 +49,7 @@ impl From<rusqlite::Error> for Failure {
     }
 }
 
-impl From<io::Error> for Failure {
+impl From<io::Error> for SqliteFailure {
     fn from(error: io::Error) -> Self {
         Self::Broken(error.into())
     }
@@ -57,7 +57,7 @@ impl From<io::Error> for Failure {
 
 /// What broke. Everybody whose step was in the same batch gets a copy.
 #[derive(Clone, Debug)]
-pub(super) struct Cause {
+pub(super) struct SqliteCause {
     error: Arc<dyn Error + Send + Sync>,
     what: What,
 }
@@ -95,7 +95,7 @@ pub fn trouble(error: &StoreError) -> Option<Trouble> {
     let StoreError::Engine { source, .. } = error else {
         return None;
     };
-    match source.downcast_ref::<Cause>()?.what {
+    match source.downcast_ref::<SqliteCause>()?.what {
         What::Known(trouble) => Some(trouble),
         What::Full | What::Io | What::Other => None,
     }
@@ -113,7 +113,7 @@ impl fmt::Display for Foreign {
 
 impl Error for Foreign {}
 
-impl Cause {
+impl SqliteCause {
     /// It is another program's database.
     pub(super) fn foreign() -> Self {
         Self {
@@ -140,7 +140,7 @@ impl Cause {
     }
 }
 
-impl From<rusqlite::Error> for Cause {
+impl From<rusqlite::Error> for SqliteCause {
     fn from(error: rusqlite::Error) -> Self {
         let what = match error.sqlite_error_code() {
             Some(ErrorCode::DiskFull) => What::Full,
@@ -158,7 +158,7 @@ impl From<rusqlite::Error> for Cause {
     }
 }
 
-impl From<io::Error> for Cause {
+impl From<io::Error> for SqliteCause {
     fn from(error: io::Error) -> Self {
         let what = match error.kind() {
             io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => What::Full,
@@ -175,13 +175,13 @@ impl From<io::Error> for Cause {
     }
 }
 
-impl fmt::Display for Cause {
+impl fmt::Display for SqliteCause {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.error.fmt(f)
     }
 }
 
-impl Error for Cause {
+impl Error for SqliteCause {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         self.error.source()
     }
@@ -196,7 +196,7 @@ mod tests {
     #[test]
     fn causes_are_told_apart() {
         let place = Place::existing(Path::new("/nowhere/posse.db"));
-        let of = |cause: Cause| trouble(&cause.at(&place));
+        let of = |cause: SqliteCause| trouble(&cause.at(&place));
         let engine =
             |code| of(rusqlite::Error::SqliteFailure(rusqlite::ffi::Error::new(code), None).into());
         assert_eq!(
@@ -218,6 +218,6 @@ mod tests {
             Some(Trouble::Denied)
         );
         assert_eq!(system(io::ErrorKind::TimedOut), Some(Trouble::HeldUp));
-        assert_eq!(of(Cause::foreign()), Some(Trouble::Foreign));
+        assert_eq!(of(SqliteCause::foreign()), Some(Trouble::Foreign));
     }
 }

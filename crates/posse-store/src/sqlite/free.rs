@@ -6,10 +6,10 @@ use posse_protocol::{AgentId, ListId, Name, RealmId};
 use rusqlite::{Connection, params};
 use uuid::Uuid;
 
+use super::changes::Changes;
 use super::column;
-use super::error::Failure;
-use super::host::Life;
-use super::news::News;
+use super::error::SqliteFailure;
+use super::host::HostLiveness;
 use super::place::Place;
 
 /// An agent's tasks, pending again: found by who does them, however many tasks there are.
@@ -27,12 +27,16 @@ pub(super) fn gone(place: &Place, host: Uuid) -> bool {
     // Of whom that cannot be found out nothing is taken.
     matches!(
         place.hosts().look(host),
-        Ok(Life::Dead | Life::Stalled { .. })
+        Ok(HostLiveness::Dead | HostLiveness::Stalled { .. })
     )
 }
 
 /// Sets free all that a host held: its agents get a new epoch and no holder, their tasks are pending.
-pub(super) fn host(connection: &Connection, host: Uuid, news: &mut News) -> Result<(), Failure> {
+pub(super) fn host(
+    connection: &Connection,
+    host: Uuid,
+    changes: &mut Changes,
+) -> Result<(), SqliteFailure> {
     let sql = "UPDATE agent SET epoch = epoch + 1, host = NULL WHERE host = ?1 RETURNING realm, id";
     let mut statement = connection.prepare_cached(sql)?;
     let held: Vec<(RealmId, AgentId)> = statement
@@ -42,12 +46,12 @@ pub(super) fn host(connection: &Connection, host: Uuid, news: &mut News) -> Resu
         .collect::<Result<_, _>>()?;
     for (realm, agent) in held {
         inbox(connection, realm, agent)?;
-        tasks(connection, realm, agent, None, news)?;
+        tasks(connection, realm, agent, None, changes)?;
     }
     connection
         .prepare_cached("DELETE FROM host WHERE id = ?1")?
         .execute([host.as_bytes()])?;
-    news.freed.insert(host);
+    changes.freed.insert(host);
     Ok(())
 }
 
@@ -56,7 +60,7 @@ pub(super) fn inbox(
     connection: &Connection,
     realm: RealmId,
     agent: AgentId,
-) -> Result<(), Failure> {
+) -> Result<(), SqliteFailure> {
     let sql = "UPDATE inbox SET host = NULL WHERE realm = ?1 AND agent = ?2";
     connection
         .prepare_cached(sql)?
@@ -70,8 +74,8 @@ pub(super) fn tasks(
     realm: RealmId,
     agent: AgentId,
     team: Option<&str>,
-    news: &mut News,
-) -> Result<(), Failure> {
+    changes: &mut Changes,
+) -> Result<(), SqliteFailure> {
     let (realm_id, agent) = (realm.uuid(), agent.uuid());
     let mut statement = connection.prepare_cached(TASKS)?;
     let teams: BTreeSet<String> = statement
@@ -82,7 +86,7 @@ pub(super) fn tasks(
         .collect::<Result<_, _>>()?;
     for team in teams {
         // Only what is a name, or empty for the session's list, was ever written.
-        claimable(connection, realm, team.parse().ok(), news)?;
+        claimable(connection, realm, team.parse().ok(), changes)?;
     }
     Ok(())
 }
@@ -93,8 +97,8 @@ pub(super) fn unassign(
     realm: RealmId,
     agent: AgentId,
     team: Option<&str>,
-    news: &mut News,
-) -> Result<(), Failure> {
+    changes: &mut Changes,
+) -> Result<(), SqliteFailure> {
     let (realm_id, agent) = (realm.uuid(), agent.uuid());
     let mut statement = connection.prepare_cached(AHEAD)?;
     let tasks: BTreeSet<(String, bool)> = statement
@@ -104,7 +108,7 @@ pub(super) fn unassign(
         )?
         .collect::<Result<_, _>>()?;
     for (team, _) in tasks.into_iter().filter(|(_, ready)| *ready) {
-        claimable(connection, realm, team.parse().ok(), news)?;
+        claimable(connection, realm, team.parse().ok(), changes)?;
     }
     Ok(())
 }
@@ -114,10 +118,10 @@ pub(super) fn claimable(
     connection: &Connection,
     realm: RealmId,
     team: Option<Name>,
-    news: &mut News,
-) -> Result<(), Failure> {
+    changes: &mut Changes,
+) -> Result<(), SqliteFailure> {
     let list = ListId { realm, team };
-    // Also when the news has it: what put it there may have been undone since.
+    // Also if the changes have it: what put it there may have been undone since.
     let sql = "UPDATE changes SET last = last + 1 RETURNING last";
     let change: i64 = connection
         .prepare_cached(sql)?
@@ -127,6 +131,6 @@ pub(super) fn claimable(
     connection
         .prepare_cached(sql)?
         .execute(params![realm.uuid().as_bytes(), name, change])?;
-    news.lists.insert(list);
+    changes.lists.insert(list);
     Ok(())
 }

@@ -37,12 +37,12 @@ pub(super) enum Hosts {
 }
 
 /// A host that lives until this is dropped.
-pub(super) struct Host {
+pub(super) struct SqliteHost {
     pub(super) id: Uuid,
-    hold: Hold,
+    hold: HostLock,
 }
 
-enum Hold {
+enum HostLock {
     File {
         directory: PathBuf,
         lock: File,
@@ -53,7 +53,7 @@ enum Hold {
 
 /// What can be said of a host from outside.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Life {
+pub(super) enum HostLiveness {
     Dead,
     /// Its process is there, and has not shown for the lease that it goes on.
     Stalled {
@@ -71,8 +71,8 @@ pub(super) struct Heart {
 }
 
 impl Hosts {
-    /// Makes a new host, whose news go to `waker`.
-    pub(super) fn settle(&self, waker: &Arc<Waker>) -> io::Result<Host> {
+    /// Makes a new host, whose notifications go to `waker`.
+    pub(super) fn settle(&self, waker: &Arc<Waker>) -> io::Result<SqliteHost> {
         let id = Uuid::now_v7();
         let hold = match self {
             Self::Files { directory, .. } => {
@@ -97,7 +97,7 @@ impl Hosts {
                 // It gets its name only now: a file with a host's name is locked or its host is dead.
                 fs::rename(&new, directory.join(id.to_string()))?;
                 self.sweep(directory, id);
-                Hold::File {
+                HostLock::File {
                     directory: directory.clone(),
                     lock,
                     stamp_at: process.len() as u64,
@@ -105,30 +105,30 @@ impl Hosts {
             }
             Self::Memory(hosts) => {
                 hosts.enter(id, waker);
-                Hold::Memory(Arc::clone(hosts))
+                HostLock::Memory(Arc::clone(hosts))
             }
         };
-        Ok(Host { id, hold })
+        Ok(SqliteHost { id, hold })
     }
 
     /// What can be said of a host.
-    pub(super) fn look(&self, id: Uuid) -> io::Result<Life> {
+    pub(super) fn look(&self, id: Uuid) -> io::Result<HostLiveness> {
         let (directory, lease) = match self {
             Self::Files { directory, lease } => (directory, *lease),
             Self::Memory(hosts) if hosts.contains(id) => {
-                return Ok(Life::Alive {
+                return Ok(HostLiveness::Alive {
                     pid: std::process::id(),
                 });
             }
-            Self::Memory(_) => return Ok(Life::Dead),
+            Self::Memory(_) => return Ok(HostLiveness::Dead),
         };
         let path = directory.join(id.to_string());
         let file = match File::open(&path) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Life::Dead),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(HostLiveness::Dead),
             opened => opened?,
         };
         if !is_locked(&file)? {
-            return Ok(Life::Dead);
+            return Ok(HostLiveness::Dead);
         }
         let (pid, shown) = shown(&path);
         // A stamp that was read while it was written may be nonsense, but not twice the same.
@@ -137,17 +137,19 @@ impl Hosts {
         };
         let stalled = is_old(shown) && self::shown(&path).1 == shown;
         Ok(if stalled {
-            Life::Stalled { pid }
+            HostLiveness::Stalled { pid }
         } else {
-            Life::Alive { pid }
+            HostLiveness::Alive { pid }
         })
     }
 
     /// The process of a host that is not dead, for people.
     pub(super) fn alive(&self, id: Uuid) -> io::Result<Option<String>> {
         Ok(match self.look(id)? {
-            Life::Dead => None,
-            Life::Stalled { pid } | Life::Alive { pid } => Some(format!("pid {pid}")),
+            HostLiveness::Dead => None,
+            HostLiveness::Stalled { pid } | HostLiveness::Alive { pid } => {
+                Some(format!("pid {pid}"))
+            }
         })
     }
 
@@ -178,10 +180,10 @@ impl Hosts {
                 continue;
             };
             let left = match path.extension() {
-                None => matches!(self.look(id), Ok(Life::Dead)),
+                None => matches!(self.look(id), Ok(HostLiveness::Dead)),
                 // Made before its host has a name.
                 Some(kind) if kind == "bell" => {
-                    is_old(&entry) && matches!(self.look(id), Ok(Life::Dead))
+                    is_old(&entry) && matches!(self.look(id), Ok(HostLiveness::Dead))
                 }
                 // Locked right after it is made.
                 Some(kind) if kind == "new" => {
@@ -197,10 +199,10 @@ impl Hosts {
     }
 }
 
-impl Host {
+impl SqliteHost {
     /// Shows that it goes on.
     pub(super) fn beat(&self) {
-        if let Hold::File { lock, stamp_at, .. } = &self.hold {
+        if let HostLock::File { lock, stamp_at, .. } = &self.hold {
             beat(lock, *stamp_at);
         }
     }
@@ -208,11 +210,11 @@ impl Host {
     /// Its heart; one in memory needs none.
     pub(super) fn heart(&self) -> io::Result<Option<Heart>> {
         match &self.hold {
-            Hold::File { lock, stamp_at, .. } => Ok(Some(Heart {
+            HostLock::File { lock, stamp_at, .. } => Ok(Some(Heart {
                 file: lock.try_clone()?,
                 stamp_at: *stamp_at,
             })),
-            Hold::Memory(_) => Ok(None),
+            HostLock::Memory(_) => Ok(None),
         }
     }
 }
@@ -224,12 +226,12 @@ impl Heart {
     }
 }
 
-impl Drop for Host {
+impl Drop for SqliteHost {
     fn drop(&mut self) {
         match &self.hold {
             // A file that stays is swept by the next host.
-            Hold::File { directory, .. } => remove(directory, self.id),
-            Hold::Memory(hosts) => hosts.leave(self.id),
+            HostLock::File { directory, .. } => remove(directory, self.id),
+            HostLock::Memory(hosts) => hosts.leave(self.id),
         }
     }
 }

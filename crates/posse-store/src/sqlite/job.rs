@@ -8,7 +8,7 @@ use uuid::Uuid;
 use crate::write_outcome::WriteOutcome;
 
 /// Something to be written.
-pub(super) enum Work {
+pub(super) enum WriteRequest {
     Commit(Box<Step>),
     Operate(Box<Order>),
     Import(Box<Archive>),
@@ -18,7 +18,7 @@ pub(super) enum Work {
     Free(Uuid),
 }
 
-impl Work {
+impl WriteRequest {
     /// Returns true if a host holds an agent because of it.
     pub(super) fn needs_host(&self) -> bool {
         match self {
@@ -30,7 +30,7 @@ impl Work {
 }
 
 /// Work, and who waits for it.
-pub(super) struct Job {
-    pub(super) work: Work,
+pub(super) struct SqliteJob {
+    pub(super) work: WriteRequest,
     pub(super) answer: oneshot::Sender<WriteOutcome>,
 }

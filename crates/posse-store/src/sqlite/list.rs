@@ -7,11 +7,11 @@ use posse_protocol::{AgentId, Name, Owner, RealmId, Takes, Task, TaskId, TaskSta
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::column;
-use super::error::Failure;
+use super::error::SqliteFailure;
 
 /// A list to look into.
 #[derive(Clone, Copy)]
-pub(super) struct List<'a> {
+pub(super) struct TaskList<'a> {
     pub(super) connection: &'a Connection,
     pub(super) realm: [u8; 16],
     /// Empty for the session's own.
@@ -51,13 +51,13 @@ pub(super) const LOST: &str = "SELECT id FROM task INDEXED BY task_lost
 
 /// Who is to do a task.
 #[derive(Clone, Copy)]
-pub(super) enum Whose {
+pub(super) enum TaskOwner {
     Person,
     Agent(AgentId),
     Nobody,
 }
 
-impl<'a> List<'a> {
+impl<'a> TaskList<'a> {
     pub(super) fn new(connection: &'a Connection, realm: RealmId, team: Option<&'a Name>) -> Self {
         Self {
             connection,
@@ -67,7 +67,7 @@ impl<'a> List<'a> {
     }
 
     /// A task, also a deleted one.
-    pub(super) fn task(&self, id: TaskId) -> Result<Option<Task>, Failure> {
+    pub(super) fn task(&self, id: TaskId) -> Result<Option<Task>, SqliteFailure> {
         let sql = format!("{TASK} WHERE realm = ?1 AND team = ?2 AND id = ?3");
         let mut statement = self.connection.prepare_cached(&sql)?;
         let key = params![self.realm, self.team, column::bits(id.0)];
@@ -79,7 +79,11 @@ impl<'a> List<'a> {
     }
 
     /// Tasks by their numbers, but not deleted ones.
-    pub(super) fn tasks(&self, filter: &TaskFilter, limit: usize) -> Result<Vec<Task>, Failure> {
+    pub(super) fn tasks(
+        &self,
+        filter: &TaskFilter,
+        limit: usize,
+    ) -> Result<Vec<Task>, SqliteFailure> {
         if filter.ready.is_some() || filter.assigned || filter.lost_by.is_some() {
             return self.pending(filter, limit);
         }
@@ -106,7 +110,7 @@ impl<'a> List<'a> {
 
     /// Pending tasks of which an index knows whose they are, by their numbers. Of what several indexes know the
     /// rest is looked through.
-    fn pending(&self, filter: &TaskFilter, limit: usize) -> Result<Vec<Task>, Failure> {
+    fn pending(&self, filter: &TaskFilter, limit: usize) -> Result<Vec<Task>, SqliteFailure> {
         if filter
             .status
             .is_some_and(|status| status != TaskStatus::Pending)
@@ -154,14 +158,16 @@ impl<'a> List<'a> {
         ready: &Ready,
         owner: Option<AgentId>,
         reach: (u64, usize),
-    ) -> Result<Vec<TaskId>, Failure> {
+    ) -> Result<Vec<TaskId>, SqliteFailure> {
         match (owner, ready.agent) {
             (None, agent) => self.ready(
-                agent.map_or(Whose::Nobody, Whose::Agent),
+                agent.map_or(TaskOwner::Nobody, TaskOwner::Agent),
                 &ready.takes,
                 reach,
             ),
-            (Some(owner), Some(agent)) if owner == agent => self.own(Whose::Agent(owner), reach),
+            (Some(owner), Some(agent)) if owner == agent => {
+                self.own(TaskOwner::Agent(owner), reach)
+            }
             (Some(_), _) => Ok(Vec::new()),
         }
     }
@@ -169,10 +175,10 @@ impl<'a> List<'a> {
     /// The lowest numbers after one that somebody could claim now: its own, and unowned ones that it takes.
     pub(super) fn ready(
         &self,
-        whose: Whose,
+        whose: TaskOwner,
         takes: &Takes,
         reach: (u64, usize),
-    ) -> Result<Vec<TaskId>, Failure> {
+    ) -> Result<Vec<TaskId>, SqliteFailure> {
         let mut found: BTreeSet<TaskId> = self.own(whose, reach)?.into_iter().collect();
         match takes {
             Takes::Any => found.extend(self.range(ANY, reach, None::<&str>)?),
@@ -189,11 +195,11 @@ impl<'a> List<'a> {
     }
 
     /// The lowest numbers after one that somebody is to do, and could begin.
-    fn own(&self, whose: Whose, reach: (u64, usize)) -> Result<Vec<TaskId>, Failure> {
+    fn own(&self, whose: TaskOwner, reach: (u64, usize)) -> Result<Vec<TaskId>, SqliteFailure> {
         match whose {
-            Whose::Person => self.range(OWN, reach, None::<[u8; 16]>),
-            Whose::Agent(agent) => self.range(OWN, reach, Some(agent.uuid().into_bytes())),
-            Whose::Nobody => Ok(Vec::new()),
+            TaskOwner::Person => self.range(OWN, reach, None::<[u8; 16]>),
+            TaskOwner::Agent(agent) => self.range(OWN, reach, Some(agent.uuid().into_bytes())),
+            TaskOwner::Nobody => Ok(Vec::new()),
         }
     }
 
@@ -203,7 +209,7 @@ impl<'a> List<'a> {
         sql: &str,
         (after, limit): (u64, usize),
         key: impl rusqlite::ToSql,
-    ) -> Result<Vec<TaskId>, Failure> {
+    ) -> Result<Vec<TaskId>, SqliteFailure> {
         let mut statement = self.connection.prepare_cached(sql)?;
         let (after, limit) = (column::most(after), column::most(limit));
         let rows = statement.query_map(params![self.realm, self.team, after, limit, key], |row| {
@@ -213,7 +219,7 @@ impl<'a> List<'a> {
     }
 
     /// All tasks by their numbers, deleted ones too.
-    pub(super) fn all(&self) -> Result<Vec<Task>, Failure> {
+    pub(super) fn all(&self) -> Result<Vec<Task>, SqliteFailure> {
         let sql = format!("{TASK} WHERE realm = ?1 AND team = ?2 ORDER BY id");
         let mut statement = self.connection.prepare_cached(&sql)?;
         let mut tasks: Vec<Task> = statement
@@ -224,7 +230,7 @@ impl<'a> List<'a> {
     }
 
     /// The status of a task, also of a deleted one.
-    pub(super) fn status(&self, id: TaskId) -> Result<Option<TaskStatus>, Failure> {
+    pub(super) fn status(&self, id: TaskId) -> Result<Option<TaskStatus>, SqliteFailure> {
         let sql = "SELECT status FROM task WHERE realm = ?1 AND team = ?2 AND id = ?3";
         let mut statement = self.connection.prepare_cached(sql)?;
         let key = params![self.realm, self.team, column::bits(id.0)];
@@ -234,7 +240,7 @@ impl<'a> List<'a> {
     }
 
     /// What a task waits for, or has waited for, in order.
-    pub(super) fn needs(&self, id: TaskId) -> Result<Vec<TaskId>, Failure> {
+    pub(super) fn needs(&self, id: TaskId) -> Result<Vec<TaskId>, SqliteFailure> {
         let sql = "SELECT needs FROM dependency WHERE realm = ?1 AND team = ?2 AND task = ?3 ORDER BY needs";
         let mut statement = self.connection.prepare_cached(sql)?;
         let rows = statement
@@ -245,7 +251,7 @@ impl<'a> List<'a> {
     }
 
     /// Adds the dependencies of tasks that are sorted by their numbers: two queries, however many they are.
-    fn link(&self, tasks: &mut [Task]) -> Result<(), Failure> {
+    fn link(&self, tasks: &mut [Task]) -> Result<(), SqliteFailure> {
         let (Some(first), Some(last)) =
             (tasks.first().map(|it| it.id), tasks.last().map(|it| it.id))
         else {

@@ -22,8 +22,8 @@ use posse_protocol::{AgentId, Response};
 use rusqlite::Connection;
 use serde_json::{Map, Value};
 
-use super::error::Failure;
-use super::news::News;
+use super::changes::Changes;
+use super::error::SqliteFailure;
 use super::place::Place;
 use super::{charge, column};
 
@@ -43,8 +43,8 @@ pub(super) fn order(
     place: &Place,
     connection: &Connection,
     order: &Order,
-    news: &mut News,
-) -> Result<Vec<OpResult>, Failure> {
+    changes: &mut Changes,
+) -> Result<Vec<OpResult>, SqliteFailure> {
     let (realm, at_ms) = (order.realm, order.at_ms);
     let mut transaction = WriteTransaction {
         place,
@@ -52,7 +52,7 @@ pub(super) fn order(
         realm,
         actor: None,
         at_ms,
-        news,
+        changes,
     };
     order
         .ops
@@ -64,11 +64,11 @@ pub(super) fn order(
 /// Why an operation stops.
 enum OperationError {
     Refused(Refusal),
-    Failed(Failure),
+    Failed(SqliteFailure),
 }
 
 /// Performs one operation. Returns what it did, or why it was refused.
-pub(super) fn perform(tx: &mut WriteTransaction<'_>, op: &Op) -> Result<OpResult, Failure> {
+pub(super) fn perform(tx: &mut WriteTransaction<'_>, op: &Op) -> Result<OpResult, SqliteFailure> {
     let done = match op {
         Op::Send {
             id,
@@ -196,8 +196,8 @@ impl From<Refusal> for OperationError {
     }
 }
 
-impl From<Failure> for OperationError {
-    fn from(failure: Failure) -> Self {
+impl From<SqliteFailure> for OperationError {
+    fn from(failure: SqliteFailure) -> Self {
         Self::Failed(failure)
     }
 }

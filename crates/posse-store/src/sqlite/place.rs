@@ -14,7 +14,7 @@ use rustix::fs::Access;
 use rustix::io::Errno;
 use uuid::Uuid;
 
-use super::error::Cause;
+use super::error::SqliteCause;
 use super::host::{Hosts, MemoryHosts, NO_LINK};
 use super::timing::Timing;
 use super::turnstile::Turnstile;
@@ -35,11 +35,11 @@ pub(super) struct Place {
 #[derive(Clone)]
 enum Data {
     File(Arc<Path>),
-    Memory(Arc<Memory>),
+    Memory(Arc<MemoryData>),
 }
 
 /// Data that live as long as somebody holds this.
-struct Memory {
+struct MemoryData {
     uri: String,
     hosts: Arc<MemoryHosts>,
     /// SQLite forgets the data with their last connection.
@@ -73,10 +73,10 @@ impl Place {
         let uri = format!("file:/posse-{}?vfs=memdb", Uuid::now_v7());
         let anchor = connect_memory(&uri).map_err(|error| StoreError::Engine {
             place: "memory".into(),
-            source: Box::new(Cause::from(error)),
+            source: Box::new(SqliteCause::from(error)),
         })?;
         let hosts = Arc::default();
-        let memory = Memory {
+        let memory = MemoryData {
             uri,
             hosts,
             _anchor: Mutex::new(anchor),
@@ -122,7 +122,7 @@ impl Place {
     }
 
     /// The port's error for what went wrong here.
-    pub(super) fn failed(&self, cause: impl Into<Cause>) -> StoreError {
+    pub(super) fn failed(&self, cause: impl Into<SqliteCause>) -> StoreError {
         cause.into().at(self)
     }
 

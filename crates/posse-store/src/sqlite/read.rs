@@ -17,7 +17,7 @@ use posse_protocol::{AgentId, EntryKind, RealmId};
 use rusqlite::{Row, Transaction, params};
 
 use super::content::Hash;
-use super::error::Failure;
+use super::error::SqliteFailure;
 use super::place::Place;
 use super::{column, content};
 use crate::extent::Extent;
@@ -30,23 +30,23 @@ pub(super) use sessions::chosen;
 pub(super) use team::MEMBERSHIP;
 
 /// A snapshot, until it is dropped.
-pub(super) struct Reader<'a> {
+pub(super) struct SqliteReader<'a> {
     place: &'a Place,
     snapshot: Transaction<'a>,
 }
 
 /// What entries of one read begin with: those that begin the same way share it in memory too.
-type Heads = HashMap<Hash, Piece>;
+type SqliteHeads = HashMap<Hash, Piece>;
 
 /// An entry's columns, in the order of [`entry`].
 const ENTRY: &str = "SELECT seq, kind, at_ms, checksum, mark_at, reply, bytes, head FROM entry
     WHERE realm = ?1 AND agent = ?2 AND seq >= ?3 AND seq < ?4 ORDER BY seq";
 
-impl<'a> Reader<'a> {
+impl<'a> SqliteReader<'a> {
     pub(super) fn snapshot(
         place: &'a Place,
         connection: &'a rusqlite::Connection,
-    ) -> Result<Self, Failure> {
+    ) -> Result<Self, SqliteFailure> {
         Ok(Self {
             place,
             snapshot: connection.unchecked_transaction()?,
@@ -54,17 +54,21 @@ impl<'a> Reader<'a> {
     }
 
     /// An agent and what belongs to it.
-    pub(super) fn transcript(&self, agent: AgentId, extent: Extent) -> Result<Transcript, Failure> {
+    pub(super) fn transcript(
+        &self,
+        agent: AgentId,
+        extent: Extent,
+    ) -> Result<Transcript, SqliteFailure> {
         let found = self
             .agent(agent)?
-            .ok_or(Failure::Refused(StoreError::NotFound { agent }))?;
+            .ok_or(SqliteFailure::Refused(StoreError::NotFound { agent }))?;
         let realm = found.session.realm;
         let since = found.since.filter(|_| extent == Extent::Sent);
         let segments = match since {
             Some(_) => Vec::new(),
             None => self.segments(realm, agent)?,
         };
-        let mut heads = Heads::new();
+        let mut heads = SqliteHeads::new();
         let mut entries = Vec::with_capacity(found.session.entries.min(1 << 16) as usize);
         for segment in &segments {
             self.entries(realm, *segment, &mut heads, &mut entries)?;
@@ -100,7 +104,7 @@ impl<'a> Reader<'a> {
     }
 
     /// What whoever has just taken the agent goes on from.
-    pub(super) fn taken(&self, agent: AgentId, epoch: Epoch) -> Result<Taken, Failure> {
+    pub(super) fn taken(&self, agent: AgentId, epoch: Epoch) -> Result<Taken, SqliteFailure> {
         let transcript = self.transcript(agent, Extent::Sent)?;
         let realm = transcript.session.realm;
         let (seen, mail) = (self.seen(realm, agent)?, self.waiting(realm, agent)?);
@@ -114,13 +118,18 @@ impl<'a> Reader<'a> {
         })
     }
 
-    fn preamble(&self, realm: RealmId, hash: Hash) -> Result<Piece, Failure> {
+    fn preamble(&self, realm: RealmId, hash: Hash) -> Result<Piece, SqliteFailure> {
         let found = content::find(&self.snapshot, realm.uuid().as_bytes(), hash)?;
         Ok(found.ok_or(rusqlite::Error::QueryReturnedNoRows)?)
     }
 
     /// What an entry begins with, if it is there.
-    fn head(&self, realm: &[u8], hash: Hash, heads: &mut Heads) -> Result<Option<Piece>, Failure> {
+    fn head(
+        &self,
+        realm: &[u8],
+        hash: Hash,
+        heads: &mut SqliteHeads,
+    ) -> Result<Option<Piece>, SqliteFailure> {
         if let Some(head) = heads.get(&hash) {
             return Ok(Some(head.clone()));
         }
@@ -129,7 +138,7 @@ impl<'a> Reader<'a> {
         Ok(found)
     }
 
-    fn segments(&self, realm: RealmId, agent: AgentId) -> Result<Vec<Segment>, Failure> {
+    fn segments(&self, realm: RealmId, agent: AgentId) -> Result<Vec<Segment>, SqliteFailure> {
         let sql = "SELECT source, first, beyond FROM segment WHERE realm = ?1 AND agent = ?2 ORDER BY ordinal";
         let mut statement = self.snapshot.prepare_cached(sql)?;
         let rows =
@@ -152,11 +161,11 @@ impl<'a> Reader<'a> {
         &self,
         realm: RealmId,
         from: Segment,
-        heads: &mut Heads,
+        heads: &mut SqliteHeads,
         into: &mut Vec<StoredEntry>,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), SqliteFailure> {
         let damaged = |seq| {
-            Failure::Refused(StoreError::Damaged {
+            SqliteFailure::Refused(StoreError::Damaged {
                 agent: from.agent,
                 seq,
             })
@@ -183,7 +192,12 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    fn calls(&self, realm: RealmId, agent: AgentId, seq: u64) -> Result<Vec<OpenCall>, Failure> {
+    fn calls(
+        &self,
+        realm: RealmId,
+        agent: AgentId,
+        seq: u64,
+    ) -> Result<Vec<OpenCall>, SqliteFailure> {
         let sql = "SELECT ordinal, id, tool, begun, is_error, content, operated FROM call
                    WHERE realm = ?1 AND agent = ?2 AND seq = ?3 ORDER BY ordinal";
         let mut statement = self.snapshot.prepare_cached(sql)?;
@@ -205,7 +219,7 @@ impl<'a> Reader<'a> {
         Ok(rows.collect::<Result<_, _>>()?)
     }
 
-    fn seen(&self, realm: RealmId, agent: AgentId) -> Result<Vec<SeenFile>, Failure> {
+    fn seen(&self, realm: RealmId, agent: AgentId) -> Result<Vec<SeenFile>, SqliteFailure> {
         let sql = "SELECT path, version FROM seen WHERE realm = ?1 AND agent = ?2 ORDER BY path";
         let mut statement = self.snapshot.prepare_cached(sql)?;
         let rows =

@@ -5,7 +5,7 @@
 use posse_port::store::StoreError;
 use rusqlite::Connection;
 
-use super::error::Cause;
+use super::error::SqliteCause;
 use super::place::Place;
 
 /// What brings a file from each version to the next; the first from an empty file.
@@ -26,7 +26,7 @@ const OURS: i32 = 0x706f_7373;
 
 /// Whose a database is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Owner {
+enum DatabaseOwner {
     /// Nothing is in it.
     Nobody,
     Posse,
@@ -60,8 +60,8 @@ pub(super) fn bring_up_to_date(place: &Place, connection: &Connection) -> Result
 /// Refuses a database of another program; an empty one is as good as ours.
 pub(super) fn must_be_ours(place: &Place, connection: &Connection) -> Result<(), StoreError> {
     match owner(connection).map_err(|error| place.failed(error))? {
-        Owner::Nobody | Owner::Posse => Ok(()),
-        Owner::Another => Err(Cause::foreign().at(place)),
+        DatabaseOwner::Nobody | DatabaseOwner::Posse => Ok(()),
+        DatabaseOwner::Another => Err(SqliteCause::foreign().at(place)),
     }
 }
 
@@ -73,11 +73,11 @@ pub(super) fn version(connection: &Connection) -> rusqlite::Result<usize> {
 }
 
 /// Whose the database is, as of one moment.
-fn owner(connection: &Connection) -> rusqlite::Result<Owner> {
+fn owner(connection: &Connection) -> rusqlite::Result<DatabaseOwner> {
     let snapshot = connection.unchecked_transaction()?;
     let mark: i32 = snapshot.query_row("PRAGMA application_id", [], |row| row.get(0))?;
     if mark == OURS {
-        return Ok(Owner::Posse);
+        return Ok(DatabaseOwner::Posse);
     }
     let sql =
         "SELECT count(*), count(*) FILTER (WHERE type = 'table' AND name IN ('agent', 'preamble'))
@@ -85,14 +85,14 @@ fn owner(connection: &Connection) -> rusqlite::Result<Owner> {
     let (all, known): (i64, i64) =
         snapshot.query_row(sql, [], |row| Ok((row.get(0)?, row.get(1)?)))?;
     Ok(match (mark, version(&snapshot)?, all, known) {
-        (0, 0, 0, _) => Owner::Nobody,
+        (0, 0, 0, _) => DatabaseOwner::Nobody,
         // The first files had no mark.
-        (0, 1.., _, 2) => Owner::Posse,
-        _ => Owner::Another,
+        (0, 1.., _, 2) => DatabaseOwner::Posse,
+        _ => DatabaseOwner::Another,
     })
 }
 
-fn migrate(connection: &Connection) -> Result<(), Cause> {
+fn migrate(connection: &Connection) -> Result<(), SqliteCause> {
     if version(connection)? == 0 {
         // Kept in the file. Memory has none and answers with another word.
         connection.query_row("PRAGMA journal_mode = WAL", [], |_| Ok(()))?;

@@ -18,9 +18,9 @@ use posse_protocol::{AgentId, EntryKind, MemberState, RequestKind};
 use rusqlite::{Connection, OptionalExtension, params};
 use uuid::Uuid;
 
-use super::error::Failure;
+use super::changes::Changes;
+use super::error::SqliteFailure;
 use super::free;
-use super::news::News;
 use super::operation::{self, WriteTransaction};
 use super::place::Place;
 use super::{charge, column, content};
@@ -30,7 +30,7 @@ pub(super) use birth::{HAD, NAMED};
 
 /// Whose rows are written, and when.
 #[derive(Clone, Copy)]
-struct Writing<'a> {
+struct StepWriter<'a> {
     connection: &'a Connection,
     realm: &'a [u8],
     agent: &'a [u8],
@@ -43,41 +43,41 @@ pub(super) fn write(
     connection: &Connection,
     step: &Step,
     host: Option<Uuid>,
-    news: &mut News,
-) -> Result<Committed, Failure> {
+    changes: &mut Changes,
+) -> Result<Committed, SqliteFailure> {
     let (realm, agent) = (step.realm.uuid(), step.agent.uuid());
-    let writing = Writing {
+    let writer = StepWriter {
         connection,
         realm: realm.as_bytes(),
         agent: agent.as_bytes(),
         at_ms: step.at_ms,
     };
     if let (Some(birth), Some(host)) = (&step.birth, host) {
-        if let Some(before) = writing.born_before(step)? {
+        if let Some(before) = writer.born_before(step)? {
             return Ok(before);
         }
-        writing.birth(birth, step, host, news)?;
+        writer.birth(birth, step, host, changes)?;
     }
     let mut committed = Committed::default();
     if let Some(StateChange::UnlessMail(_)) = step.state {
-        committed.mail_waits = writing.mail_waiting()? > step.mail.len() as u64;
+        committed.mail_waits = writer.mail_waiting()? > step.mail.len() as u64;
     }
-    if let Some(before) = writing.advance(step, &committed)? {
+    if let Some(before) = writer.advance(step, &committed)? {
         return Ok(before);
     }
-    writing.must_make_sense(step)?;
+    writer.must_make_sense(step)?;
     for (entry, seq) in step
         .entries
         .iter()
         .zip(step.entries.first().map_or(0, |first| first.seq)..)
     {
-        writing.entry(entry, seq)?;
+        writer.entry(entry, seq)?;
     }
     for change in &step.calls {
-        writing.call(change)?;
+        writer.call(change)?;
     }
     for charge in &step.charges {
-        charge::book(connection, writing.realm, writing.agent, charge, step.at_ms)?;
+        charge::book(connection, writer.realm, writer.agent, charge, step.at_ms)?;
     }
     for file in &step.seen {
         let sql = "INSERT INTO seen (realm, agent, path, version) VALUES (?1, ?2, ?3, ?4)
@@ -85,18 +85,18 @@ pub(super) fn write(
         let version = column::bits(file.version);
         let path = column::path(&file.path);
         connection.prepare_cached(sql)?.execute(params![
-            writing.realm,
-            writing.agent,
+            writer.realm,
+            writer.agent,
             path,
             version
         ])?;
     }
     if !step.mail.is_empty() {
-        writing.take_mail(step)?;
+        writer.take_mail(step)?;
     }
     if !step.operations.is_empty() && !committed.mail_waits {
         let (realm, actor, at_ms) = (step.realm, Some(step.agent), step.at_ms);
-        committed = writing.operate(
+        committed = writer.operate(
             step,
             WriteTransaction {
                 place,
@@ -104,7 +104,7 @@ pub(super) fn write(
                 realm,
                 actor,
                 at_ms,
-                news,
+                changes,
             },
         )?;
     }
@@ -112,7 +112,7 @@ pub(super) fn write(
         && !committed.mail_waits
         && state.of_member() == MemberState::ShutDown
     {
-        writing.close_requests()?;
+        writer.close_requests()?;
         let (realm, actor, at_ms) = (step.realm, Some(step.agent), step.at_ms);
         let mut transaction = WriteTransaction {
             place,
@@ -120,22 +120,26 @@ pub(super) fn write(
             realm,
             actor,
             at_ms,
-            news,
+            changes,
         };
         operation::stop_leading(&mut transaction, step.agent)?;
-        free::tasks(connection, realm, step.agent, None, news)?;
-        free::unassign(connection, realm, step.agent, None, news)?;
+        free::tasks(connection, realm, step.agent, None, changes)?;
+        free::unassign(connection, realm, step.agent, None, changes)?;
     }
     for change in &step.runs {
-        writing.run(change)?;
+        writer.run(change)?;
     }
     Ok(committed)
 }
 
-impl Writing<'_> {
+impl StepWriter<'_> {
     /// Moves the agent's row on, if the step is its writer's next. If it was the last one already,
     /// gives what came of it then.
-    fn advance(&self, step: &Step, committed: &Committed) -> Result<Option<Committed>, Failure> {
+    fn advance(
+        &self,
+        step: &Step,
+        committed: &Committed,
+    ) -> Result<Option<Committed>, SqliteFailure> {
         let sql = "UPDATE agent SET used_ms = ?3, own = own + ?4, state = coalesce(?5, state),
                        mode = coalesce(?6, mode), prompt_seq = coalesce(prompt_seq, ?7),
                        prompt_agent = iif(prompt_seq IS NULL AND ?7 IS NOT NULL, id, prompt_agent),
@@ -186,13 +190,13 @@ impl Writing<'_> {
 
     /// Refuses a run that came to something without having ended, a starter of another realm, and a charge
     /// that is no charge of the step.
-    fn must_make_sense(&self, step: &Step) -> Result<(), Failure> {
+    fn must_make_sense(&self, step: &Step) -> Result<(), SqliteFailure> {
         if step
             .operations
             .iter()
             .any(|operation| matches!(operation.op, Op::Charge { .. }))
         {
-            return Err(Failure::bad_step(
+            return Err(SqliteFailure::bad_step(
                 "what an agent spends is among its step's charges",
             ));
         }
@@ -201,12 +205,12 @@ impl Writing<'_> {
             None => false,
         };
         if step.ended.is_some() && !ends {
-            return Err(Failure::bad_step(
+            return Err(SqliteFailure::bad_step(
                 "a run came to something without having ended",
             ));
         }
         match step.starter {
-            Some(starter) if !self.is_here(starter)? => Err(Failure::bad_step(format!(
+            Some(starter) if !self.is_here(starter)? => Err(SqliteFailure::bad_step(format!(
                 "there is no agent {starter} to be told of its end"
             ))),
             _ => Ok(()),
@@ -214,7 +218,7 @@ impl Writing<'_> {
     }
 
     /// Closes what is asked of one that has ended: whether it ends, and what it would do.
-    fn close_requests(&self) -> Result<(), Failure> {
+    fn close_requests(&self) -> Result<(), SqliteFailure> {
         let sql = "DELETE FROM request WHERE realm = ?1 AND (asked = ?2 OR asker = ?2)
                        AND kind = iif(asked = ?2, ?3, ?4)";
         let [ends, plans] = [RequestKind::Shutdown, RequestKind::Plan].map(RequestKind::as_str);
@@ -225,7 +229,7 @@ impl Writing<'_> {
     }
 
     /// Whether an agent is in this realm.
-    fn is_here(&self, agent: AgentId) -> Result<bool, Failure> {
+    fn is_here(&self, agent: AgentId) -> Result<bool, SqliteFailure> {
         let sql = "SELECT 1 FROM agent WHERE realm = ?1 AND id = ?2";
         Ok(self
             .connection
@@ -235,7 +239,7 @@ impl Writing<'_> {
 
     /// What came of a step that was committed already; or why the agent's row is not what the step goes
     /// on from.
-    fn repeated(&self, step: &Step) -> Result<Committed, Failure> {
+    fn repeated(&self, step: &Step) -> Result<Committed, SqliteFailure> {
         let sql = "SELECT epoch, own, step, result FROM agent WHERE realm = ?1 AND id = ?2";
         let found = self
             .connection
@@ -252,14 +256,18 @@ impl Writing<'_> {
                 ))
             });
         match found.optional()? {
-            None => Err(Failure::Refused(StoreError::NotFound { agent: step.agent })),
+            None => Err(SqliteFailure::Refused(StoreError::NotFound {
+                agent: step.agent,
+            })),
             Some((epoch, ..)) if epoch != step.epoch.0 => {
-                Err(Failure::Refused(StoreError::Fenced { agent: step.agent }))
+                Err(SqliteFailure::Refused(StoreError::Fenced {
+                    agent: step.agent,
+                }))
             }
             Some((_, _, last, result)) if last == Some(step.id.0) => Ok(result.unwrap_or_default()),
             Some((_, own, ..)) => {
                 let first = step.entries.first().map_or(own, |entry| entry.seq);
-                Err(Failure::bad_step(format!(
+                Err(SqliteFailure::bad_step(format!(
                     "its first entry is {first}, the next one is {own}"
                 )))
             }
@@ -271,7 +279,7 @@ impl Writing<'_> {
         &self,
         step: &Step,
         mut transaction: WriteTransaction<'_>,
-    ) -> Result<Committed, Failure> {
+    ) -> Result<Committed, SqliteFailure> {
         let mut committed = Committed::default();
         for operation in &step.operations {
             committed
@@ -295,7 +303,7 @@ impl Writing<'_> {
         Ok(committed)
     }
 
-    fn operated(&self, key: CallKey, results: &[&OpResult]) -> Result<(), Failure> {
+    fn operated(&self, key: CallKey, results: &[&OpResult]) -> Result<(), SqliteFailure> {
         let sql =
             "UPDATE call SET operated = ?5 WHERE realm = ?1 AND agent = ?2 AND seq = ?3 AND ordinal = ?4
                        AND content IS NULL AND operated IS NULL";
@@ -313,7 +321,7 @@ impl Writing<'_> {
         {
             0 => {
                 let call = format_args!("call {} of entry {}", key.ordinal, key.seq);
-                Err(Failure::bad_step(format!(
+                Err(SqliteFailure::bad_step(format!(
                     "{call} was not asked for, or has its outcome or operations"
                 )))
             }
@@ -321,9 +329,9 @@ impl Writing<'_> {
         }
     }
 
-    fn entry(&self, entry: &NewEntry, seq: u64) -> Result<(), Failure> {
+    fn entry(&self, entry: &NewEntry, seq: u64) -> Result<(), SqliteFailure> {
         if entry.seq != seq {
-            return Err(Failure::bad_step(format!(
+            return Err(SqliteFailure::bad_step(format!(
                 "entry {} stands where {seq} belongs",
                 entry.seq
             )));
@@ -350,7 +358,7 @@ impl Writing<'_> {
         Ok(())
     }
 
-    fn call(&self, CallChange { key, change }: &CallChange) -> Result<(), Failure> {
+    fn call(&self, CallChange { key, change }: &CallChange) -> Result<(), SqliteFailure> {
         let (realm, agent, seq, ordinal) =
             (self.realm, self.agent, column::bits(key.seq), key.ordinal);
         let changed = match change {
@@ -379,7 +387,7 @@ impl Writing<'_> {
         };
         let call = format_args!("call {} of entry {}", key.ordinal, key.seq);
         match changed {
-            0 => Err(Failure::bad_step(format!(
+            0 => Err(SqliteFailure::bad_step(format!(
                 "{call} was not asked for, or has its outcome"
             ))),
             _ => Ok(()),
@@ -388,7 +396,7 @@ impl Writing<'_> {
 }
 
 /// What is kept of what came of a step: mostly nothing.
-fn result(committed: &Committed) -> Result<Option<String>, Failure> {
+fn result(committed: &Committed) -> Result<Option<String>, SqliteFailure> {
     if *committed == Committed::default() {
         Ok(None)
     } else {

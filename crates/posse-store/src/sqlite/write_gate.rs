@@ -3,28 +3,28 @@
 use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
-/// The writer's gate.
+/// Lets batches of the writer begin, or holds them back.
 #[derive(Default)]
-pub(super) struct Gate {
-    inside: Mutex<Inside>,
+pub(super) struct WriteGate {
+    inside: Mutex<GateState>,
     changed: Condvar,
-    /// When whoever drops the store stops waiting for it.
+    /// When a caller that drops the store stops waiting for the writer.
     closes: OnceLock<Instant>,
 }
 
 #[derive(Default)]
-struct Inside {
+struct GateState {
     writing: bool,
     stills: usize,
 }
 
-/// While it lives, nothing is written by this store: a process may stop without others having to wait
-/// for it. What is to be written waits.
-pub struct Still<'a>(&'a Gate);
+/// While it lives, this store writes nothing: a process that is stopped then holds up no other. Writes
+/// wait.
+pub struct WritePause<'a>(&'a WriteGate);
 
-impl Gate {
-    /// Finishes the batch that is being written, and lets no other begin.
-    pub(super) fn still(&self) -> Still<'_> {
+impl WriteGate {
+    /// Waits for the batch that is being written, and lets no other begin until the guard is dropped.
+    pub(super) fn still(&self) -> WritePause<'_> {
         let mut inside = self.inside();
         inside.stills += 1;
         while inside.writing {
@@ -33,11 +33,11 @@ impl Gate {
                 .wait(inside)
                 .unwrap_or_else(PoisonError::into_inner);
         }
-        Still(self)
+        WritePause(self)
     }
 
-    /// Begins a batch, which lasts until what is given is dropped.
-    pub(super) fn write(&self) -> Writing<'_> {
+    /// Begins a batch, which lasts until the guard is dropped.
+    pub(super) fn write(&self) -> BatchGuard<'_> {
         let mut inside = self.inside();
         while inside.stills > 0 {
             inside = self
@@ -46,16 +46,16 @@ impl Gate {
                 .unwrap_or_else(PoisonError::into_inner);
         }
         inside.writing = true;
-        Writing(self)
+        BatchGuard(self)
     }
 
-    /// Nobody waits longer than `patience` from now on.
+    /// Bounds every wait from now on: none ends later than `patience` after this call.
     pub(super) fn close(&self, patience: Duration) {
         // It is closed once.
         let _ = self.closes.set(Instant::now() + patience);
     }
 
-    /// How long a batch that begins now may wait for its turn.
+    /// Returns how long a batch that begins now may wait for its turn.
     pub(super) fn patience(&self, patience: Duration) -> Duration {
         match self.closes.get() {
             Some(closes) => closes.saturating_duration_since(Instant::now()),
@@ -63,15 +63,15 @@ impl Gate {
         }
     }
 
-    fn inside(&self) -> MutexGuard<'_, Inside> {
+    fn inside(&self) -> MutexGuard<'_, GateState> {
         self.inside.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// A batch that is being written.
-pub(super) struct Writing<'a>(&'a Gate);
+pub(super) struct BatchGuard<'a>(&'a WriteGate);
 
-impl Drop for Writing<'_> {
+impl Drop for BatchGuard<'_> {
     fn drop(&mut self) {
         let mut inside = self.0.inside();
         inside.writing = false;
@@ -82,7 +82,7 @@ impl Drop for Writing<'_> {
     }
 }
 
-impl Drop for Still<'_> {
+impl Drop for WritePause<'_> {
     fn drop(&mut self) {
         self.0.inside().stills -= 1;
         self.0.changed.notify_all();

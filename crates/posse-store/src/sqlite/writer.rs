@@ -17,14 +17,14 @@ use uuid::Uuid;
 
 use super::batch::{Batch, Start};
 use super::bell::Bell;
-use super::error::{Cause, Failure};
+use super::changes::Changes;
+use super::error::{SqliteCause, SqliteFailure};
 use super::free;
-use super::host::Host;
-use super::job::{Job, Work};
-use super::news::News;
+use super::host::SqliteHost;
+use super::job::{SqliteJob, WriteRequest};
+use super::notify::Notifier;
 use super::place::Place;
-use super::shared::Shared;
-use super::tell::Teller;
+use super::shared::SharedState;
 use super::turnstile::{Pass, Turnstile};
 use crate::host_status::HostStatus;
 use crate::write_outcome::{WriteAnswer, WriteOutcome};
@@ -35,9 +35,9 @@ const BATCH: usize = 512;
 /// Starts the writer; it ends when nobody can send jobs any more and all are done.
 pub(super) fn start(
     place: Place,
-    shared: Arc<Shared>,
-    jobs: mpsc::WeakSender<Job>,
-    mut queue: mpsc::Receiver<Job>,
+    shared: Arc<SharedState>,
+    jobs: mpsc::WeakSender<SqliteJob>,
+    mut queue: mpsc::Receiver<SqliteJob>,
 ) -> io::Result<JoinHandle<()>> {
     thread::Builder::new()
         .name("posse-store".into())
@@ -55,82 +55,86 @@ pub(super) fn start(
 
 struct Writer {
     place: Place,
-    shared: Arc<Shared>,
+    shared: Arc<SharedState>,
     /// For the bell, which has work for the writer.
-    jobs: mpsc::WeakSender<Job>,
+    jobs: mpsc::WeakSender<SqliteJob>,
     /// Opened with the first job.
-    door: Option<Door>,
+    database: Option<WriterConnection>,
     /// Made when it is about to hold an agent: looking leaves no traces.
-    host: Option<Host>,
+    host: Option<SqliteHost>,
     status: HostStatus,
     /// What the bell is to start from, until it has been started.
     start: Option<Start>,
     bell: Option<Bell>,
-    teller: Teller,
+    notifier: Notifier,
 }
 
 /// The way to the data.
-struct Door {
+struct WriterConnection {
     connection: Connection,
     turnstile: Option<Turnstile>,
 }
 
 impl Writer {
-    fn new(place: Place, shared: Arc<Shared>, jobs: mpsc::WeakSender<Job>) -> Self {
-        let (teller, status) = (Teller::new(place.hosts()), HostStatus::Stranger);
+    fn new(place: Place, shared: Arc<SharedState>, jobs: mpsc::WeakSender<SqliteJob>) -> Self {
+        let (notifier, status) = (Notifier::new(place.hosts()), HostStatus::Stranger);
         Self {
             place,
             shared,
             jobs,
-            door: None,
+            database: None,
             host: None,
             status,
             start: None,
             bell: None,
-            teller,
+            notifier,
         }
     }
 
     /// Commits a batch. `outcomes` gets one for each job, true only if this returns `Ok`.
-    fn write(&mut self, jobs: &[Job], outcomes: &mut Vec<WriteOutcome>) -> Result<(), Cause> {
+    fn write(
+        &mut self,
+        jobs: &[SqliteJob],
+        outcomes: &mut Vec<WriteOutcome>,
+    ) -> Result<(), SqliteCause> {
         let shared = Arc::clone(&self.shared);
         let _writing = shared.gate.write();
         let me = match jobs.iter().any(|job| job.work.needs_host()) {
             true => Some(self.host()?),
             false => None,
         };
-        let door = match &mut self.door {
-            Some(door) => door,
-            door @ None => {
+        let database = match &mut self.database {
+            Some(database) => database,
+            database @ None => {
                 let (connection, turnstile) = (self.place.connect()?, self.place.turnstile()?);
-                door.insert(Door {
+                database.insert(WriterConnection {
                     connection,
                     turnstile,
                 })
             }
         };
-        let pass = door.enter(&self.place, &shared)?;
+        let pass = database.enter(&self.place, &shared)?;
         if let (Some(host), None) = (&self.host, &self.bell) {
             // It may have waited for its turn, or been refused before: it must not settle as stalled.
             host.beat();
         }
-        let mut batch = Batch::new(&self.place, &door.connection, me, self.status);
+        let mut batch = Batch::new(&self.place, &database.connection, me, self.status);
         let done = batch.run(jobs, outcomes);
-        let open = done.is_err() && !door.connection.is_autocommit();
+        let open = done.is_err() && !database.connection.is_autocommit();
         // What broke the transaction may break this too; then closing ends it, and frees SQLite's lock.
-        let stuck = open && door.connection.execute_batch("ROLLBACK").is_err();
+        let stuck = open && database.connection.execute_batch("ROLLBACK").is_err();
         drop(pass);
         let Batch {
             status,
-            news,
+            changes,
             start,
             ..
         } = batch;
         if stuck {
-            self.door = None;
+            self.database = None;
         }
         if done? {
-            self.tell(news, start);
+            self.notify(changes, start);
         }
         if status == HostStatus::Lost && self.status != status {
             self.status = status;
@@ -150,21 +154,21 @@ impl Writer {
     }
 
     /// Tells what is durable now to whom it concerns.
-    fn tell(&mut self, news: News, start: Option<Start>) {
+    fn notify(&mut self, changes: Changes, start: Option<Start>) {
         if let Some(start) = start {
             self.status = HostStatus::Settled;
             // They watch over each other.
             for other in &start.others {
-                self.teller.ring(*other, BTreeSet::new());
+                self.notifier.ring(*other, BTreeSet::new());
             }
             self.start = Some(start);
         }
-        if let Some(door) = &self.door {
+        if let Some(database) = &self.database {
             let me = self
                 .host
                 .as_ref()
                 .map(|host| (host.id, &*self.shared.waker));
-            self.teller.tell(&door.connection, me, news);
+            self.notifier.notify(&database.connection, me, changes);
         }
     }
 
@@ -180,9 +184,9 @@ impl Writer {
 
     fn answer(
         &self,
-        jobs: &mut Vec<Job>,
+        jobs: &mut Vec<SqliteJob>,
         outcomes: &mut Vec<WriteOutcome>,
-        written: Result<(), Cause>,
+        written: Result<(), SqliteCause>,
     ) {
         outcomes.resize_with(jobs.len(), || Ok(WriteAnswer::default()));
         for (job, outcome) in jobs.drain(..).zip(outcomes.drain(..)) {
@@ -194,44 +198,47 @@ impl Writer {
             let unheard = job.answer.send(outcome);
             // Whoever has stopped waiting needs no answer; but an agent that nobody knows of is held
             // by nobody.
-            if let (Work::Take(agent), Err(Ok(taken))) = (job.work, unheard) {
-                let (work, (answer, _)) = (Work::Release(agent, taken.epoch), oneshot::channel());
+            if let (WriteRequest::Take(agent), Err(Ok(taken))) = (job.work, unheard) {
+                let (work, (answer, _)) = (
+                    WriteRequest::Release(agent, taken.epoch),
+                    oneshot::channel(),
+                );
                 let queued = self
                     .jobs
                     .upgrade()
-                    .map(|jobs| jobs.try_send(Job { work, answer }));
+                    .map(|jobs| jobs.try_send(SqliteJob { work, answer }));
                 drop(queued);
             }
         }
     }
 
     /// Sets free what this host still holds, and tells the others.
-    fn leave(mut self) -> Result<(), Failure> {
+    fn leave(mut self) -> Result<(), SqliteFailure> {
         // It must not take its own leaving for a loss.
         self.bell = None;
-        let (Some(host), Some(door)) = (self.host.take(), &self.door) else {
+        let (Some(host), Some(database)) = (self.host.take(), &self.database) else {
             return Ok(());
         };
         if self.status != HostStatus::Settled {
             return Ok(());
         }
         let _writing = self.shared.gate.write();
-        let pass = door.enter(&self.place, &self.shared)?;
+        let pass = database.enter(&self.place, &self.shared)?;
         let transaction =
-            Transaction::new_unchecked(&door.connection, TransactionBehavior::Immediate)?;
-        let mut news = News::default();
-        free::host(&transaction, host.id, &mut news)?;
+            Transaction::new_unchecked(&database.connection, TransactionBehavior::Immediate)?;
+        let mut changes = Changes::default();
+        free::host(&transaction, host.id, &mut changes)?;
         transaction.commit()?;
         drop(pass);
         drop(host);
-        self.teller.tell(&door.connection, None, news);
+        self.notifier.notify(&database.connection, None, changes);
         Ok(())
     }
 }
 
-impl Door {
+impl WriterConnection {
     /// Waits for this process's turn; in memory there is only one.
-    fn enter(&self, place: &Place, shared: &Shared) -> io::Result<Option<Pass<'_>>> {
+    fn enter(&self, place: &Place, shared: &SharedState) -> io::Result<Option<Pass<'_>>> {
         let began = Instant::now();
         let patience = shared.gate.patience(place.timing.patience);
         let pass = self
@@ -253,7 +260,7 @@ mod tests {
     use super::*;
 
     /// A birth with an entry of 100 kB.
-    fn heavy() -> (Job, oneshot::Receiver<WriteOutcome>) {
+    fn heavy() -> (SqliteJob, oneshot::Receiver<WriteOutcome>) {
         let (answer, answered) = oneshot::channel();
         let piece = |length| Piece {
             bytes: vec![b'x'; length].into(),
@@ -283,15 +290,15 @@ mod tests {
             ..Step::new(Uuid::now_v7().into(), Uuid::now_v7().into(), Epoch(1), 0)
         };
         (
-            Job {
-                work: Work::Commit(Box::new(step)),
+            SqliteJob {
+                work: WriteRequest::Commit(Box::new(step)),
                 answer,
             },
             answered,
         )
     }
 
-    fn serve(writer: &mut Writer, jobs: Vec<Job>) {
+    fn serve(writer: &mut Writer, jobs: Vec<SqliteJob>) {
         let (mut jobs, mut outcomes) = (jobs, Vec::new());
         let written = writer.write(&jobs, &mut outcomes);
         writer.answer(&mut jobs, &mut outcomes, written);
@@ -302,16 +309,19 @@ mod tests {
         let place = Place::memory().unwrap();
         let connection = place.connect().unwrap();
         super::super::schema::bring_up_to_date(&place, &connection).unwrap();
-        let door = Door {
+        let database = WriterConnection {
             connection: place.connect().unwrap(),
             turnstile: None,
         };
-        let space =
-            |door: &Door, most: u32| door.connection.pragma_update(None, "max_page_count", most);
-        space(&door, 60).unwrap();
+        let space = |database: &WriterConnection, most: u32| {
+            database
+                .connection
+                .pragma_update(None, "max_page_count", most)
+        };
+        space(&database, 60).unwrap();
         let (jobs, _queue) = mpsc::channel(1);
         let mut writer = Writer::new(place, Arc::default(), jobs.downgrade());
-        writer.door = Some(door);
+        writer.database = Some(database);
 
         let (mut jobs, mut waiting) = (Vec::new(), Vec::new());
         for (job, answered) in [heavy(), heavy(), heavy()] {
@@ -330,7 +340,7 @@ mod tests {
             || connection.query_row("SELECT count(*) FROM agent", [], |row| row.get::<_, i64>(0));
         assert_eq!(agents().unwrap(), 0);
 
-        space(writer.door.as_ref().unwrap(), 1_000_000).unwrap();
+        space(writer.database.as_ref().unwrap(), 1_000_000).unwrap();
         let (job, mut answered) = heavy();
         serve(&mut writer, vec![job]);
         assert!(answered.try_recv().unwrap().is_ok());

@@ -175,7 +175,7 @@ impl SnapshotCheck {
         let portal = moment
             .bind(&moment.prepare_cached(ENTRIES).await?, &[&after, &last])
             .await?;
-        let mut heads = CheckedHeads { moment, last: None };
+        let mut heads = PgCheckedHeads { moment, last: None };
         let (mut current, mut chain, mut next, mut broken) = (None, 0, 0, false);
         loop {
             let rows = moment.query_portal(&portal, ROWS).await?;
@@ -223,12 +223,12 @@ impl SnapshotCheck {
 }
 
 /// What entries begin with. The last one is kept: siblings that share it are often next to each other.
-struct CheckedHeads<'a> {
+struct PgCheckedHeads<'a> {
     moment: &'a Transaction<'a>,
     last: Option<(Uuid, Uuid, Piece)>,
 }
 
-impl CheckedHeads<'_> {
+impl PgCheckedHeads<'_> {
     /// Looks at an entry that should be the next one of a chain.
     async fn link(&mut self, row: &Row, chain: u64, next: u64) -> Result<EntryLink, PgFailure> {
         let head = match column::get::<Option<Uuid>>(row, 5)? {

@@ -11,11 +11,11 @@ use uuid::Uuid;
 
 use super::super::batch;
 use super::super::column;
-use super::super::host::Life;
-use super::super::job::{Job, Work};
-use super::Listener;
+use super::super::host::HostLiveness;
+use super::super::job::{SqliteJob, WriteRequest};
+use super::BellListener;
 
-impl Listener {
+impl BellListener {
     /// Has this host told what is new, and says whether it still is one. At a sweep it also looks at
     /// hosts whose death should have been heard.
     pub(super) fn look(&mut self, sweep: bool) -> rusqlite::Result<bool> {
@@ -24,14 +24,14 @@ impl Listener {
             self.shared.waker.wake([Wake::Fenced]);
             return Ok(false);
         }
-        let mut news: Vec<Wake> = self.mail()?;
-        news.extend(self.lists()?);
-        news.extend(
+        let mut changes: Vec<Wake> = self.mail()?;
+        changes.extend(self.lists()?);
+        changes.extend(
             self.others
                 .difference(&hosts)
                 .map(|gone| Wake::Died((*gone).into())),
         );
-        self.shared.waker.wake(news);
+        self.shared.waker.wake(changes);
         self.meet(hosts, sweep);
         Ok(true)
     }
@@ -80,8 +80,10 @@ impl Listener {
         for host in doubtful.copied().collect::<Vec<_>>() {
             let life = self.hosts.look(host).ok();
             let dead = match life {
-                Some(Life::Alive { pid } | Life::Stalled { pid }) => self.watch(host, pid),
-                Some(Life::Dead) => true,
+                Some(HostLiveness::Alive { pid } | HostLiveness::Stalled { pid }) => {
+                    self.watch(host, pid)
+                }
+                Some(HostLiveness::Dead) => true,
                 None => false,
             };
             if dead {
@@ -100,15 +102,15 @@ impl Listener {
             self.watched.insert(host, process);
         }
         // The number may be another process's by now, but not if the host still has its lock.
-        matches!(self.hosts.look(host), Ok(Life::Dead))
+        matches!(self.hosts.look(host), Ok(HostLiveness::Dead))
     }
 
     /// Has the writer set free what a dead host held. If it has too much to do, at the next sweep.
     fn free(&self, host: Uuid) {
         if let Some(jobs) = self.jobs.upgrade() {
             let (answer, _) = oneshot::channel();
-            let _ = jobs.try_send(Job {
-                work: Work::Free(host),
+            let _ = jobs.try_send(SqliteJob {
+                work: WriteRequest::Free(host),
                 answer,
             });
         }

@@ -40,20 +40,20 @@ fn a_host_is_alive_until_it_stalls_and_dead_when_it_is_dropped() {
     );
     let host = hosts.settle(&Arc::default()).unwrap();
     let pid = std::process::id();
-    assert_eq!(hosts.look(host.id).unwrap(), Life::Alive { pid });
+    assert_eq!(hosts.look(host.id).unwrap(), HostLiveness::Alive { pid });
     let path = directory.path(host.id.to_string());
     let old = format!("{pid}\n{:020}\n", now_ms() - 2000);
     fs::write(&path, old).unwrap();
-    assert_eq!(hosts.look(host.id).unwrap(), Life::Alive { pid });
-    assert_eq!(strict.look(host.id).unwrap(), Life::Stalled { pid });
+    assert_eq!(hosts.look(host.id).unwrap(), HostLiveness::Alive { pid });
+    assert_eq!(strict.look(host.id).unwrap(), HostLiveness::Stalled { pid });
     assert_eq!(strict.alive(host.id).unwrap(), Some(format!("pid {pid}")));
     host.heart().unwrap().unwrap().beat();
-    assert_eq!(strict.look(host.id).unwrap(), Life::Alive { pid });
+    assert_eq!(strict.look(host.id).unwrap(), HostLiveness::Alive { pid });
     let id = host.id;
     drop(host);
     assert_eq!(
         (hosts.look(id).unwrap(), directory.count()),
-        (Life::Dead, 0)
+        (HostLiveness::Dead, 0)
     );
 }
 

@@ -9,16 +9,16 @@ use std::sync::{Arc, Mutex, PoisonError};
 use posse_port::store::StoreError;
 use rusqlite::{Connection, InterruptHandle};
 
-use super::super::error::Cause;
+use super::super::error::SqliteCause;
 use super::super::place::Place;
 use super::super::schema;
 
 /// By which a copy is given up while it is being made.
 #[derive(Clone, Default)]
-pub struct Stop(Arc<Mutex<Wanted>>);
+pub struct Stop(Arc<Mutex<StopState>>);
 
 #[derive(Default)]
-struct Wanted {
+struct StopState {
     stop: bool,
     copying: Option<InterruptHandle>,
 }
@@ -63,7 +63,7 @@ pub fn back_up(path: &Path, to: &Path, stop: &Stop) -> Result<u64, StoreError> {
 }
 
 /// A compact copy of one snapshot.
-fn copy(connection: &Connection, new: &Path, stop: &Stop) -> Result<(), Cause> {
+fn copy(connection: &Connection, new: &Path, stop: &Stop) -> Result<(), SqliteCause> {
     stop.go_on(Some(connection))?;
     // SQLite takes an empty file as it is, and so its rights stay.
     OpenOptions::new()
@@ -83,7 +83,7 @@ fn copy(connection: &Connection, new: &Path, stop: &Stop) -> Result<(), Cause> {
 }
 
 /// Gives the copy its name, unless something has it.
-fn put(new: &Path, to: &Path, stop: &Stop) -> Result<u64, Cause> {
+fn put(new: &Path, to: &Path, stop: &Stop) -> Result<u64, SqliteCause> {
     let file = File::open(new)?;
     file.sync_all()?;
     let size = file.metadata()?.len();

@@ -10,7 +10,7 @@ use uuid::Uuid;
 
 use super::super::column;
 use super::super::content::{self, Hash};
-use super::super::error::Failure;
+use super::super::error::SqliteFailure;
 use super::{TABLES, open};
 use crate::maintain::{EntryLink, Health, NAMED};
 
@@ -37,7 +37,7 @@ fn look(
     connection: &Connection,
     health: &mut Health,
     told: &mut dyn FnMut(&str),
-) -> Result<(), Failure> {
+) -> Result<(), SqliteFailure> {
     let snapshot = connection.unchecked_transaction()?;
     told("the file");
     integrity(&snapshot, health)?;
@@ -77,14 +77,14 @@ fn look(
 /// What an interrupted removal leaves.
 const GARBAGE: &str = "`posse store gc` removes them";
 
-fn count(snapshot: &Transaction<'_>, sql: &str) -> Result<u64, Failure> {
+fn count(snapshot: &Transaction<'_>, sql: &str) -> Result<u64, SqliteFailure> {
     Ok(column::from_bits(
         snapshot.query_row(sql, [], |row| row.get(0))?,
     ))
 }
 
 /// What SQLite itself finds.
-fn integrity(snapshot: &Transaction<'_>, health: &mut Health) -> Result<(), Failure> {
+fn integrity(snapshot: &Transaction<'_>, health: &mut Health) -> Result<(), SqliteFailure> {
     let mut statement = snapshot.prepare("PRAGMA integrity_check")?;
     let found = statement.query_map([], |row| row.get::<_, String>(0))?;
     for line in found {
@@ -101,7 +101,7 @@ fn integrity(snapshot: &Transaction<'_>, health: &mut Health) -> Result<(), Fail
 }
 
 /// Whether what many have in common is what its name says.
-fn contents(snapshot: &Transaction<'_>, health: &mut Health) -> Result<(), Failure> {
+fn contents(snapshot: &Transaction<'_>, health: &mut Health) -> Result<(), SqliteFailure> {
     let mut statement = snapshot.prepare("SELECT realm, hash, mark_at, bytes FROM preamble")?;
     let mut rows = statement.query([])?;
     while let Some(row) = rows.next()? {
@@ -126,12 +126,12 @@ fn transcripts(
     snapshot: &Transaction<'_>,
     health: &mut Health,
     told: &mut dyn FnMut(&str),
-) -> Result<(), Failure> {
+) -> Result<(), SqliteFailure> {
     let sql = "SELECT agent, seq, kind, checksum, bytes, realm, head FROM entry ORDER BY realm, agent, seq";
     let mut statement = snapshot.prepare(sql)?;
     let mut rows = statement.query([])?;
     let (mut current, mut chain, mut next, mut broken) = (None, 0, 0, false);
-    let mut heads = Heads {
+    let mut heads = SqliteCheckedHeads {
         snapshot,
         last: None,
     };
@@ -169,12 +169,12 @@ fn transcripts(
 }
 
 /// What entries begin with. The last one is kept: siblings that share it are often next to each other.
-struct Heads<'a> {
+struct SqliteCheckedHeads<'a> {
     snapshot: &'a Transaction<'a>,
     last: Option<(Uuid, Hash, Piece)>,
 }
 
-impl Heads<'_> {
+impl SqliteCheckedHeads<'_> {
     /// Looks at an entry that should be the next one of a chain.
     fn link(&mut self, row: &Row<'_>, chain: u64, next: u64) -> rusqlite::Result<EntryLink> {
         let (seq, stored) = (
@@ -219,7 +219,7 @@ fn rule(
     what: &str,
     sql: &str,
     health: &mut Health,
-) -> Result<(), Failure> {
+) -> Result<(), SqliteFailure> {
     let mut statement = snapshot.prepare(sql)?;
     let titles: Vec<String> = statement.column_names().map(str::to_owned).collect();
     let mut rows = statement.query([])?;

@@ -10,7 +10,7 @@ use rusqlite::{Connection, OptionalExtension, params};
 use uuid::Uuid;
 
 use super::super::column;
-use super::super::error::Failure;
+use super::super::error::SqliteFailure;
 use super::super::place::Place;
 use super::super::timing::Timing;
 use super::super::turnstile::Turnstile;
@@ -33,7 +33,7 @@ pub fn unused(path: &Path, before_ms: i64) -> Result<Vec<Unused>, StoreError> {
         found.sort_by_key(|it| std::cmp::Reverse(it.used_ms));
         Ok(found)
     };
-    looked().map_err(|failure: Failure| failure.at(&place))
+    looked().map_err(|failure: SqliteFailure| failure.at(&place))
 }
 
 /// Removes whole realms in which nothing has happened since `before_ms` and no agent is held by a live
@@ -60,7 +60,7 @@ pub fn collect(
         }
         Ok(sum)
     };
-    removed().map_err(|failure: Failure| failure.at(&place))
+    removed().map_err(|failure: SqliteFailure| failure.at(&place))
 }
 
 /// Removes a realm if it may go, and says what it was.
@@ -70,7 +70,7 @@ fn remove(
     connection: &Connection,
     realm: Uuid,
     before_ms: i64,
-) -> Result<Option<Unused>, Failure> {
+) -> Result<Option<Unused>, SqliteFailure> {
     loop {
         let version = data_version(connection)?;
         if !may_go(place, connection, realm, before_ms)? {
@@ -94,12 +94,12 @@ fn remove(
 }
 
 /// A number that is another one when somebody else has written.
-fn data_version(connection: &Connection) -> Result<i64, Failure> {
+fn data_version(connection: &Connection) -> Result<i64, SqliteFailure> {
     Ok(connection.query_row("PRAGMA data_version", [], |row| row.get(0))?)
 }
 
 /// How much of the file is free to be used again.
-fn free_bytes(connection: &Connection) -> Result<u64, Failure> {
+fn free_bytes(connection: &Connection) -> Result<u64, SqliteFailure> {
     let number = |sql: &str| {
         connection
             .query_row(sql, [], |row| row.get::<_, i64>(0))
@@ -109,7 +109,7 @@ fn free_bytes(connection: &Connection) -> Result<u64, Failure> {
 }
 
 /// Every realm of which there is a row, found by leaps through the keys.
-fn realms(connection: &Connection) -> Result<BTreeSet<Uuid>, Failure> {
+fn realms(connection: &Connection) -> Result<BTreeSet<Uuid>, SqliteFailure> {
     let mut realms = BTreeSet::new();
     for table in TABLES.iter().chain(&["preamble"]) {
         let sql = format!("SELECT realm FROM {table} WHERE realm > ?1 ORDER BY realm LIMIT 1");
@@ -127,7 +127,7 @@ fn realms(connection: &Connection) -> Result<BTreeSet<Uuid>, Failure> {
 }
 
 /// When something happened in a realm last; none if nothing in it has a time.
-fn used_ms(connection: &Connection, realm: Uuid) -> Result<Option<i64>, Failure> {
+fn used_ms(connection: &Connection, realm: Uuid) -> Result<Option<i64>, SqliteFailure> {
     let sql = "SELECT max(at) FROM (
             SELECT max(used_ms) AS at FROM agent WHERE realm = ?1
             UNION ALL SELECT max(max(created_ms), max(here_ms)) FROM team WHERE realm = ?1
@@ -146,7 +146,7 @@ fn may_go(
     connection: &Connection,
     realm: Uuid,
     before_ms: i64,
-) -> Result<bool, Failure> {
+) -> Result<bool, SqliteFailure> {
     if used_ms(connection, realm)?.is_some_and(|used| used >= before_ms) {
         return Ok(false);
     }
@@ -161,8 +161,8 @@ fn may_go(
     Ok(true)
 }
 
-fn described(connection: &Connection, realm: Uuid) -> Result<Unused, Failure> {
-    let number = |sql: &str| -> Result<u64, Failure> {
+fn described(connection: &Connection, realm: Uuid) -> Result<Unused, SqliteFailure> {
+    let number = |sql: &str| -> Result<u64, SqliteFailure> {
         let mut statement = connection.prepare_cached(sql)?;
         Ok(column::from_bits(
             statement.query_row([realm.as_bytes()], |row| row.get(0))?,
@@ -200,8 +200,8 @@ fn described(connection: &Connection, realm: Uuid) -> Result<Unused, Failure> {
 fn in_turn<T>(
     turnstile: Option<&Turnstile>,
     connection: &Connection,
-    act: impl FnOnce() -> Result<T, Failure>,
-) -> Result<T, Failure> {
+    act: impl FnOnce() -> Result<T, SqliteFailure>,
+) -> Result<T, SqliteFailure> {
     let _pass = turnstile
         .map(|turnstile| turnstile.enter(Timing::default().patience))
         .transpose()?;
@@ -214,7 +214,7 @@ fn in_turn<T>(
 
 /// Removes the rows by which a realm is found: from then on nobody sees, takes or joins anything of it. If
 /// the rest is not removed now, it is the next time.
-fn behead(connection: &Connection, realm: Uuid) -> Result<(), Failure> {
+fn behead(connection: &Connection, realm: Uuid) -> Result<(), SqliteFailure> {
     for table in ["agent", "team"] {
         let sql = format!("DELETE FROM {table} WHERE realm = ?1");
         connection
@@ -229,7 +229,7 @@ fn empty(
     turnstile: Option<&Turnstile>,
     connection: &Connection,
     realm: Uuid,
-) -> Result<(), Failure> {
+) -> Result<(), SqliteFailure> {
     const KEYS: [(&str, &str); 17] = [
         ("member", "team, name"),
         ("inbox", "agent"),

@@ -7,9 +7,11 @@ use posse_protocol::{AgentId, Name, Owner, Task, TaskId, TaskStatus};
 use rusqlite::{OptionalExtension, params};
 use serde_json::Value;
 
-use super::{Failure, OperationError, OperationResult, USER, WriteTransaction, column, fits_task};
+use super::{
+    OperationError, OperationResult, SqliteFailure, USER, WriteTransaction, column, fits_task,
+};
 use crate::sqlite::free;
-use crate::sqlite::list::{List, number};
+use crate::sqlite::list::{TaskList, number};
 
 /// Changes a task. Returns its new version and the tasks that became claimable.
 pub(super) fn update_task(
@@ -43,7 +45,7 @@ pub(super) fn update_task(
     let for_others = before.owner != after.owner || before.role != after.role;
     let ready = is_ready(&after) && (!is_ready(&before) || for_others);
     if ready || told {
-        free::claimable(tx.connection, tx.realm, team.cloned(), tx.news)?;
+        free::claimable(tx.connection, tx.realm, team.cloned(), tx.changes)?;
     }
     Ok(Done::TaskUpdated {
         version: version + 1,
@@ -54,7 +56,7 @@ pub(super) fn update_task(
 /// Returns the task as it is to be, with its version and time unchanged.
 fn changed(
     tx: &WriteTransaction<'_>,
-    list: &List<'_>,
+    list: &TaskList<'_>,
     before: &Task,
     change: &TaskChange,
 ) -> Result<Task, OperationError> {
@@ -150,7 +152,11 @@ fn must_be_doable(tx: &WriteTransaction<'_>, task: &Task) -> Result<(), Operatio
 
 /// Returns the owner with this name: the person, a member of the team, or an agent by its path (the
 /// youngest of several).
-fn owner(tx: &WriteTransaction<'_>, list: &List<'_>, name: &str) -> Result<Owner, OperationError> {
+fn owner(
+    tx: &WriteTransaction<'_>,
+    list: &TaskList<'_>,
+    name: &str,
+) -> Result<Owner, OperationError> {
     if name == USER {
         return Ok(Owner {
             agent: None,
@@ -184,7 +190,7 @@ fn owner(tx: &WriteTransaction<'_>, list: &List<'_>, name: &str) -> Result<Owner
 /// Refuses an agent that neither owns the task nor leads the team.
 fn must_be_in_charge(
     tx: &WriteTransaction<'_>,
-    list: &List<'_>,
+    list: &TaskList<'_>,
     task: &Task,
 ) -> Result<(), OperationError> {
     let (Some(me), Some(owner)) = (tx.actor, &task.owner) else {
@@ -207,7 +213,7 @@ fn must_be_in_charge(
 /// check to a task that has not been started.
 fn may_change_check(
     tx: &WriteTransaction<'_>,
-    list: &List<'_>,
+    list: &TaskList<'_>,
     task: &Task,
 ) -> Result<(), OperationError> {
     let Some(me) = tx.actor else { return Ok(()) };
@@ -233,10 +239,10 @@ fn may_change_check(
 /// Writes a task's own record, and its dependencies.
 fn rewrite(
     tx: &WriteTransaction<'_>,
-    list: &List<'_>,
+    list: &TaskList<'_>,
     before: &Task,
     after: &Task,
-) -> Result<(), Failure> {
+) -> Result<(), SqliteFailure> {
     let id = column::bits(after.id.0);
     let sql = "UPDATE task SET status = ?4, waits = ?5, owner = ?6, owner_agent = ?7, lost_by = ?8,
                    version = version + 1, updated_ms = ?9, subject = ?10, active_form = ?11,
@@ -323,7 +329,7 @@ fn describe(task: &mut Task, change: &TaskChange) {
 }
 
 /// Changes the dependencies of a task. A task named both to add and to remove is removed.
-fn depend(list: &List<'_>, task: &mut Task, change: &TaskChange) -> Result<(), OperationError> {
+fn depend(list: &TaskList<'_>, task: &mut Task, change: &TaskChange) -> Result<(), OperationError> {
     let mut needs: BTreeSet<TaskId> = task.blocked_by.iter().copied().collect();
     let mut open: BTreeSet<TaskId> = task.waits_for.iter().copied().collect();
     for id in &change.block_on {
@@ -350,11 +356,11 @@ fn depend(list: &List<'_>, task: &mut Task, change: &TaskChange) -> Result<(), O
 /// Returns the chain of tasks that starts at `from` and ends with a task that needs `to`, if there
 /// is one. Tasks in `seen` are known not to lead there.
 fn chain(
-    list: &List<'_>,
+    list: &TaskList<'_>,
     from: TaskId,
     to: TaskId,
     seen: &mut BTreeSet<TaskId>,
-) -> Result<Option<Vec<TaskId>>, Failure> {
+) -> Result<Option<Vec<TaskId>>, SqliteFailure> {
     if from == to {
         return Ok(Some(Vec::new()));
     }
@@ -379,10 +385,10 @@ fn chain(
 /// Updates the tasks that depend on this one. Returns those that became claimable, and true if any
 /// of them can be started.
 fn dependants(
-    list: &List<'_>,
+    list: &TaskList<'_>,
     before: &Task,
     after: &Task,
-) -> Result<(BTreeSet<TaskId>, bool), Failure> {
+) -> Result<(BTreeSet<TaskId>, bool), SqliteFailure> {
     let more = match (before.status.is_settled(), after.status.is_settled()) {
         (false, true) => -1,
         (true, false) => 1,

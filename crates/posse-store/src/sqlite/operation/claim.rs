@@ -6,8 +6,8 @@ use posse_protocol::{Name, Owner, Takes, Task, TaskId, TaskStatus};
 use rusqlite::params;
 use uuid::Uuid;
 
-use super::{Failure, OperationResult, WriteTransaction, column};
-use crate::sqlite::list::{List, Whose};
+use super::{OperationResult, SqliteFailure, WriteTransaction, column};
+use crate::sqlite::list::{TaskList, TaskOwner};
 use crate::sqlite::{batch, free};
 
 /// Finds a task of a list that an agent of a host is doing.
@@ -35,7 +35,7 @@ pub(super) fn claim(
     if let Some(host) = doer(tx, &task, &me)?
         && tx.gone(host)?
     {
-        free::host(tx.connection, host, tx.news)?;
+        free::host(tx.connection, host, tx.changes)?;
         task = find()?.ok_or(Refusal::NoSuchTask { id })?;
     }
     match &task.owner {
@@ -61,7 +61,7 @@ pub(super) fn claim_next(
     takes: &Takes,
 ) -> OperationResult {
     let list = tx.list(team)?;
-    let me = tx.actor.map_or(Whose::Person, Whose::Agent);
+    let me = tx.actor.map_or(TaskOwner::Person, TaskOwner::Agent);
     let next = || {
         list.ready(me, takes, (0, 1))
             .map(|ids| ids.first().copied())
@@ -81,7 +81,12 @@ pub(super) fn claim_next(
 }
 
 /// Makes the claimer the owner of a task. Returns the task.
-fn grant(tx: &WriteTransaction<'_>, list: &List<'_>, mut task: Task, me: Owner) -> OperationResult {
+fn grant(
+    tx: &WriteTransaction<'_>,
+    list: &TaskList<'_>,
+    mut task: Task,
+    me: Owner,
+) -> OperationResult {
     let sql = "UPDATE task SET status = 1, owner = ?4, owner_agent = ?5, lost_by = NULL,
                    version = version + 1, updated_ms = ?6
                WHERE realm = ?1 AND team = ?2 AND id = ?3";
@@ -94,7 +99,7 @@ fn grant(tx: &WriteTransaction<'_>, list: &List<'_>, mut task: Task, me: Owner) 
 }
 
 /// Returns the host of another agent that is doing the task.
-fn doer(tx: &WriteTransaction<'_>, task: &Task, me: &Owner) -> Result<Option<Uuid>, Failure> {
+fn doer(tx: &WriteTransaction<'_>, task: &Task, me: &Owner) -> Result<Option<Uuid>, SqliteFailure> {
     let doing = task.status == TaskStatus::InProgress;
     let owner = task
         .owner
@@ -108,12 +113,12 @@ fn doer(tx: &WriteTransaction<'_>, task: &Task, me: &Owner) -> Result<Option<Uui
 
 /// Releases the tasks of a list that hosts which are gone had. Returns true if there were any.
 /// Asking every host is cheap: there are few, and one that is gone is rare.
-fn free_doers(tx: &mut WriteTransaction<'_>, list: &List<'_>) -> Result<bool, Failure> {
+fn free_doers(tx: &mut WriteTransaction<'_>, list: &TaskList<'_>) -> Result<bool, SqliteFailure> {
     let mut any = false;
     for host in batch::hosts(tx.connection)? {
         let key = params![host.as_bytes(), list.realm, list.team];
         if tx.connection.prepare_cached(DOES)?.exists(key)? && tx.gone(host)? {
-            free::host(tx.connection, host, tx.news)?;
+            free::host(tx.connection, host, tx.changes)?;
             any = true;
         }
     }

@@ -60,7 +60,7 @@ pub(super) fn create_task(
         statement.execute(params![list.realm, list.team, id, column::bits(needs.0)])?;
     }
     if waits == 0 {
-        free::claimable(tx.connection, tx.realm, team.cloned(), tx.news)?;
+        free::claimable(tx.connection, tx.realm, team.cloned(), tx.changes)?;
     }
     Ok(Done::TaskCreated(TaskId(column::from_bits(id))))
 }

@@ -9,7 +9,7 @@ use posse_protocol::{AgentId, Mail, Member, Name, Sender, Task};
 use rusqlite::{Connection, params};
 use uuid::Uuid;
 
-use super::{Failure, News, USER, column};
+use super::{Changes, SqliteFailure, USER, column};
 use crate::archive;
 use crate::sqlite::free;
 
@@ -17,9 +17,9 @@ use crate::sqlite::free;
 pub(in crate::sqlite) fn import(
     connection: &Connection,
     archive: &Archive,
-    news: &mut News,
-) -> Result<(), Failure> {
-    archive::check(archive).map_err(|error| Failure::bad_step(error.to_string()))?;
+    changes: &mut Changes,
+) -> Result<(), SqliteFailure> {
+    archive::check(archive).map_err(|error| SqliteFailure::bad_step(error.to_string()))?;
     let team = &archive.team;
     let into = Importing {
         connection,
@@ -29,7 +29,7 @@ pub(in crate::sqlite) fn import(
     into.team(archive)?;
     for (nth, (member, mail)) in team.members.iter().zip(&archive.mail).enumerate() {
         into.member(nth, member)?;
-        into.inbox(member.agent, mail, news)?;
+        into.inbox(member.agent, mail, changes)?;
     }
     for name in team
         .members
@@ -41,7 +41,7 @@ pub(in crate::sqlite) fn import(
     }
     into.notes(archive)?;
     into.tasks(archive)?;
-    free::claimable(connection, team.realm, Some(team.name.clone()), news)
+    free::claimable(connection, team.realm, Some(team.name.clone()), changes)
 }
 
 struct Importing<'a> {
@@ -51,7 +51,7 @@ struct Importing<'a> {
 }
 
 impl Importing<'_> {
-    fn team(&self, archive: &Archive) -> Result<(), Failure> {
+    fn team(&self, archive: &Archive) -> Result<(), SqliteFailure> {
         let team = &archive.team;
         let sql = "INSERT OR IGNORE INTO team (realm, name, lead, created_ms, here_ms, description,
                        settings)
@@ -73,7 +73,7 @@ impl Importing<'_> {
             now
         ])?;
         if made == 0 {
-            return Err(Failure::bad_step(format!(
+            return Err(SqliteFailure::bad_step(format!(
                 "there is a team {} already",
                 self.team
             )));
@@ -88,7 +88,7 @@ impl Importing<'_> {
         Ok(())
     }
 
-    fn member(&self, nth: usize, member: &Member) -> Result<(), Failure> {
+    fn member(&self, nth: usize, member: &Member) -> Result<(), SqliteFailure> {
         let sql =
             "INSERT INTO member (realm, team, name, nth, agent, agent_type, model, prompt, color, backend,
                        cwd, joined_ms, role, takes)
@@ -113,7 +113,7 @@ impl Importing<'_> {
     }
 
     /// Notes that a name is not to be given again.
-    fn name(&self, name: &Name) -> Result<(), Failure> {
+    fn name(&self, name: &Name) -> Result<(), SqliteFailure> {
         let sql = "INSERT OR IGNORE INTO used_name (realm, team, name) VALUES (?1, ?2, ?3)";
         if !name.is_reserved() {
             let key = params![self.key, self.team.as_str(), name.as_str()];
@@ -124,7 +124,12 @@ impl Importing<'_> {
 
     /// Makes an inbox. One that is there already keeps what it has, and gets only what it never
     /// had.
-    fn inbox(&self, agent: AgentId, mail: &[Mail], news: &mut News) -> Result<(), Failure> {
+    fn inbox(
+        &self,
+        agent: AgentId,
+        mail: &[Mail],
+        changes: &mut Changes,
+    ) -> Result<(), SqliteFailure> {
         let id = agent.uuid().into_bytes();
         let sql = "INSERT OR IGNORE INTO inbox (realm, agent, last, waiting, bytes, host)
                    VALUES (?1, ?2, 0, 0, 0, (SELECT host FROM agent WHERE realm = ?1 AND id = ?2))";
@@ -153,13 +158,13 @@ impl Importing<'_> {
             let (number, host) = counted?;
             self.put(number, mail)?;
             if let Some(host) = host.filter(|_| waits) {
-                news.mail(host, agent);
+                changes.mail(host, agent);
             }
         }
         Ok(())
     }
 
-    fn put(&self, number: i64, mail: &Mail) -> Result<(), Failure> {
+    fn put(&self, number: i64, mail: &Mail) -> Result<(), SqliteFailure> {
         let (sender, sender_name) = match &mail.from {
             Sender::User => (None, USER),
             Sender::Agent { id, name } => (Some(id.uuid().into_bytes()), name.as_str()),
@@ -183,7 +188,7 @@ impl Importing<'_> {
         Ok(())
     }
 
-    fn notes(&self, archive: &Archive) -> Result<(), Failure> {
+    fn notes(&self, archive: &Archive) -> Result<(), SqliteFailure> {
         let sql = "INSERT INTO note (realm, team, name, version, author, written_ms, text)
                    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
         let mut statement = self.connection.prepare_cached(sql)?;
@@ -203,14 +208,14 @@ impl Importing<'_> {
         Ok(())
     }
 
-    fn tasks(&self, archive: &Archive) -> Result<(), Failure> {
+    fn tasks(&self, archive: &Archive) -> Result<(), SqliteFailure> {
         for (task, waits) in archive::tasks(archive) {
             self.task(&task, waits)?;
         }
         Ok(())
     }
 
-    fn task(&self, task: &Task, waits: usize) -> Result<(), Failure> {
+    fn task(&self, task: &Task, waits: usize) -> Result<(), SqliteFailure> {
         let (team, id) = (self.team.as_str(), column::bits(task.id.0));
         let sql = "INSERT INTO task (realm, team, id, status, waits, owner, owner_agent, lost_by, version,
                        created_ms, updated_ms, subject, active_form, metadata, description, role, check_command)

@@ -5,7 +5,7 @@ use posse_protocol::{AgentId, MailId, MemberState, Name, Request, RequestKind};
 use rusqlite::{OptionalExtension, params};
 
 use super::send::{Letter, LetterFrom, Recipient};
-use super::{Failure, OperationError, OperationResult, WriteTransaction, column, name, send};
+use super::{OperationError, OperationResult, SqliteFailure, WriteTransaction, column, name, send};
 
 /// Makes another member the lead, on behalf of the lead or a person.
 pub(super) fn hand_over(tx: &mut WriteTransaction<'_>, team: &Name, to: &Name) -> OperationResult {
@@ -40,7 +40,7 @@ pub(super) fn hand_over(tx: &mut WriteTransaction<'_>, team: &Name, to: &Name) -
 }
 
 /// Returns true if an agent has shut down.
-fn has_ended(tx: &WriteTransaction<'_>, agent: AgentId) -> Result<bool, Failure> {
+fn has_ended(tx: &WriteTransaction<'_>, agent: AgentId) -> Result<bool, SqliteFailure> {
     let sql = "SELECT state FROM agent WHERE realm = ?1 AND id = ?2";
     let mut statement = tx.connection.prepare_cached(sql)?;
     let key = [tx.realm_key(), agent.uuid().into_bytes()];
@@ -75,7 +75,7 @@ fn make_lead(
 pub(super) fn first_member(
     tx: &WriteTransaction<'_>,
     team: &str,
-) -> Result<Option<Recipient>, Failure> {
+) -> Result<Option<Recipient>, SqliteFailure> {
     let sql = "SELECT agent, name FROM member WHERE realm = ?1 AND team = ?2 ORDER BY nth LIMIT 1";
     let mut statement = tx.connection.prepare_cached(sql)?;
     let found = statement.query_row(params![tx.realm_key(), team], |row| {
@@ -104,7 +104,7 @@ pub(super) fn fall_back(
 pub(in crate::sqlite) fn stop_leading(
     tx: &mut WriteTransaction<'_>,
     agent: AgentId,
-) -> Result<(), Failure> {
+) -> Result<(), SqliteFailure> {
     let sql = "SELECT name FROM team WHERE realm = ?1 AND lead = ?2 ORDER BY name";
     let teams: Vec<Name> = tx
         .connection
@@ -124,7 +124,7 @@ pub(in crate::sqlite) fn stop_leading(
 }
 
 /// Gives the former lead a name of its own, in the tasks that it owns as well.
-fn rename_lead(tx: &WriteTransaction<'_>, team: &Name) -> Result<(), Failure> {
+fn rename_lead(tx: &WriteTransaction<'_>, team: &Name) -> Result<(), SqliteFailure> {
     let realm = tx.realm_key();
     let name = name::free_name(tx, team, &Name::main())?;
     let sql =

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use posse_protocol::Name;
 use rusqlite::{OptionalExtension, params};
 
-use super::{Failure, WriteTransaction};
+use super::{SqliteFailure, WriteTransaction};
 
 /// The most digits that a number behind a name has.
 const DIGITS: u32 = 9;
@@ -22,7 +22,7 @@ pub(super) fn free_name(
     tx: &WriteTransaction<'_>,
     team: &Name,
     wished: &Name,
-) -> Result<Name, Failure> {
+) -> Result<Name, SqliteFailure> {
     let mut name = wished.clone();
     let mut number = 0;
     while !is_free(tx, team, &name)? {
@@ -37,7 +37,7 @@ pub(super) fn free_name(
 
 /// Returns true if no member has or had this name, and no agent of the realm is registered under
 /// it.
-fn is_free(tx: &WriteTransaction<'_>, team: &Name, name: &Name) -> Result<bool, Failure> {
+fn is_free(tx: &WriteTransaction<'_>, team: &Name, name: &Name) -> Result<bool, SqliteFailure> {
     let sql = "SELECT 1 FROM used_name WHERE realm = ?1 AND team = ?2 AND name = ?3
                UNION ALL SELECT 1 FROM agent WHERE realm = ?1 AND name = ?3";
     let mut statement = tx.connection.prepare_cached(sql)?;
@@ -46,7 +46,7 @@ fn is_free(tx: &WriteTransaction<'_>, team: &Name, name: &Name) -> Result<bool, 
 }
 
 /// Returns the highest number that a name has in the team; 1 if it has none.
-fn highest(tx: &WriteTransaction<'_>, team: &Name, wished: &Name) -> Result<u32, Failure> {
+fn highest(tx: &WriteTransaction<'_>, team: &Name, wished: &Name) -> Result<u32, SqliteFailure> {
     // A long name is cut by as many characters as its number has digits, so each count has its own
     // stem.
     let stems: BTreeSet<String> = (0..DIGITS)
@@ -71,7 +71,11 @@ fn highest(tx: &WriteTransaction<'_>, team: &Name, wished: &Name) -> Result<u32,
 }
 
 /// Records a name, so that it is not given again.
-pub(super) fn use_up(tx: &WriteTransaction<'_>, team: &Name, name: &Name) -> Result<(), Failure> {
+pub(super) fn use_up(
+    tx: &WriteTransaction<'_>,
+    team: &Name,
+    name: &Name,
+) -> Result<(), SqliteFailure> {
     let sql = "INSERT OR IGNORE INTO used_name (realm, team, name) VALUES (?1, ?2, ?3)";
     let mut statement = tx.connection.prepare_cached(sql)?;
     statement.execute(params![tx.realm_key(), team.as_str(), name.as_str()])?;

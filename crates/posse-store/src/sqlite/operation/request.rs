@@ -5,7 +5,9 @@ use posse_protocol::{AgentId, MailId, MailKind, Name, Request, RequestKind, Resp
 use rusqlite::{OptionalExtension, params};
 
 use super::send::{Letter, LetterFrom, Recipient};
-use super::{Failure, OperationError, OperationResult, WriteTransaction, column, lead, send, team};
+use super::{
+    OperationError, OperationResult, SqliteFailure, WriteTransaction, column, lead, send, team,
+};
 
 /// A request that is open.
 struct OpenRequest {
@@ -96,7 +98,7 @@ fn about(
     address: &Address,
     kind: RequestKind,
 ) -> Result<String, OperationError> {
-    let is_lead = |team: &str| Ok::<_, Failure>(tx.lead(team)? == Some(to.agent));
+    let is_lead = |team: &str| Ok::<_, SqliteFailure>(tx.lead(team)? == Some(to.agent));
     if let Address::Member { team, name } = address {
         return match (is_lead(team.as_str())?, kind) {
             (true, RequestKind::Plan) | (false, RequestKind::Shutdown) => Ok(team.to_string()),
@@ -121,7 +123,7 @@ fn about(
 }
 
 /// Returns the open request to shut down that the recipient has, if any.
-fn asked_already(tx: &WriteTransaction<'_>, to: &Recipient) -> Result<Option<Done>, Failure> {
+fn asked_already(tx: &WriteTransaction<'_>, to: &Recipient) -> Result<Option<Done>, SqliteFailure> {
     let sql = "SELECT id, number FROM request INDEXED BY request_asked
                WHERE realm = ?1 AND asked = ?2 AND kind = ?3 LIMIT 1";
     let mut statement = tx.connection.prepare_cached(sql)?;
@@ -217,7 +219,7 @@ fn open(
     tx: &WriteTransaction<'_>,
     request: MailId,
     kind: RequestKind,
-) -> Result<Option<OpenRequest>, Failure> {
+) -> Result<Option<OpenRequest>, SqliteFailure> {
     let sql = "SELECT asker, asked, team FROM request WHERE realm = ?1 AND id = ?2 AND kind = ?3";
     let mut statement = tx.connection.prepare_cached(sql)?;
     let key = params![tx.realm_key(), request.uuid().into_bytes(), kind.as_str()];

@@ -5,7 +5,7 @@ use posse_protocol::{AgentId, MailId, MailKind, Name};
 use rusqlite::{OptionalExtension, params};
 use uuid::Uuid;
 
-use super::{Failure, OperationError, OperationResult, USER, WriteTransaction, column};
+use super::{OperationError, OperationResult, SqliteFailure, USER, WriteTransaction, column};
 
 /// A message to be sent.
 pub(super) struct Letter<'a> {
@@ -179,7 +179,7 @@ pub(super) fn deliver(
     let (number, host) = count(tx, &to, letter)?;
     put(tx, to.agent, number, from, letter)?;
     if let Some(host) = host {
-        tx.news.mail(host, to.agent);
+        tx.changes.mail(host, to.agent);
     }
     let (number, held) = (column::from_bits(number), host.is_some());
     Ok(Receipt {
@@ -220,7 +220,7 @@ pub(super) fn recipient(
 
 /// Returns the name of an agent if no team is given: in its first team, else outside teams, else
 /// its id.
-pub(super) fn known_as(tx: &WriteTransaction<'_>, agent: AgentId) -> Result<String, Failure> {
+pub(super) fn known_as(tx: &WriteTransaction<'_>, agent: AgentId) -> Result<String, SqliteFailure> {
     match tx.name_in_any(agent)? {
         Some(name) => Ok(name),
         None => Ok(tx.registered(agent)?.unwrap_or_else(|| agent.to_string())),
@@ -247,7 +247,7 @@ fn others(tx: &WriteTransaction<'_>, team: &Name) -> Result<Vec<Recipient>, Oper
 pub(super) fn sender_name(
     tx: &WriteTransaction<'_>,
     team: Option<&str>,
-) -> Result<String, Failure> {
+) -> Result<String, SqliteFailure> {
     let Some(agent) = tx.actor else {
         return Ok(USER.into());
     };
@@ -265,7 +265,7 @@ pub(super) fn sender_name(
 }
 
 /// Returns the first team that an agent is a member of.
-fn first_team(tx: &WriteTransaction<'_>, agent: AgentId) -> Result<Option<String>, Failure> {
+fn first_team(tx: &WriteTransaction<'_>, agent: AgentId) -> Result<Option<String>, SqliteFailure> {
     let sql = "SELECT team FROM member INDEXED BY member_agent WHERE realm = ?1 AND agent = ?2
                ORDER BY team LIMIT 1";
     let mut statement = tx.connection.prepare_cached(sql)?;
@@ -355,7 +355,7 @@ fn put(
     number: i64,
     from: LetterFrom<'_>,
     letter: &Letter<'_>,
-) -> Result<(), Failure> {
+) -> Result<(), SqliteFailure> {
     let sql = "INSERT INTO mail (realm, recipient, number, id, sender, sender_name, kind, sent_ms,
                    summary, body)
                VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)";

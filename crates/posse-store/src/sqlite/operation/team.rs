@@ -9,7 +9,9 @@ use serde_json::{Map, Value};
 use uuid::Uuid;
 
 use super::send::{Letter, LetterFrom, Recipient};
-use super::{Failure, OperationError, OperationResult, WriteTransaction, column, lead, name, send};
+use super::{
+    OperationError, OperationResult, SqliteFailure, WriteTransaction, column, lead, name, send,
+};
 use crate::sqlite::free;
 
 /// A member that does not lead.
@@ -130,8 +132,20 @@ pub(super) fn leave(tx: &mut WriteTransaction<'_>, team: &Name, name: &Name) -> 
     let sql = "DELETE FROM member WHERE realm = ?1 AND team = ?2 AND name = ?3";
     let mut statement = tx.connection.prepare_cached(sql)?;
     statement.execute(params![tx.realm_key(), team.as_str(), left])?;
-    free::tasks(tx.connection, tx.realm, agent, Some(team.as_str()), tx.news)?;
-    free::unassign(tx.connection, tx.realm, agent, Some(team.as_str()), tx.news)?;
+    free::tasks(
+        tx.connection,
+        tx.realm,
+        agent,
+        Some(team.as_str()),
+        tx.changes,
+    )?;
+    free::unassign(
+        tx.connection,
+        tx.realm,
+        agent,
+        Some(team.as_str()),
+        tx.changes,
+    )?;
     let sql = "DELETE FROM request WHERE realm = ?1 AND (asked = ?2 OR asker = ?2) AND team = ?3";
     let key = params![tx.realm_key(), agent.uuid().into_bytes(), team.as_str()];
     tx.connection.prepare_cached(sql)?.execute(key)?;
@@ -139,7 +153,7 @@ pub(super) fn leave(tx: &mut WriteTransaction<'_>, team: &Name, name: &Name) -> 
 }
 
 /// Returns true if `parent` created `agent`.
-fn made(tx: &WriteTransaction<'_>, parent: AgentId, agent: AgentId) -> Result<bool, Failure> {
+fn made(tx: &WriteTransaction<'_>, parent: AgentId, agent: AgentId) -> Result<bool, SqliteFailure> {
     let sql = "SELECT 1 FROM agent WHERE realm = ?1 AND id = ?2 AND parent = ?3";
     let key = [
         tx.realm_key(),
@@ -171,7 +185,7 @@ pub(super) fn delete_team(tx: &mut WriteTransaction<'_>, team: &Name) -> Operati
     for host in hosts {
         // A member that has shut down may be held by a host that is alive.
         if tx.gone(host)? {
-            free::host(tx.connection, host, tx.news)?;
+            free::host(tx.connection, host, tx.changes)?;
         }
     }
     let realm = tx.realm_key();
@@ -235,7 +249,7 @@ fn free_color(
     tx: &WriteTransaction<'_>,
     team: &Name,
     wished: Option<&str>,
-) -> Result<String, Failure> {
+) -> Result<String, SqliteFailure> {
     let sql = "SELECT color FROM member WHERE realm = ?1 AND team = ?2";
     let mut statement = tx.connection.prepare_cached(sql)?;
     let rows = statement.query_map(params![tx.realm_key(), team.as_str()], |row| row.get(0))?;
@@ -250,7 +264,7 @@ fn add(
     team: &Name,
     name: &Name,
     member: &Joining,
-) -> Result<String, Failure> {
+) -> Result<String, SqliteFailure> {
     let realm = tx.realm_key();
     let color = free_color(tx, team, member.color.as_deref())?;
     if !name.is_reserved() {

@@ -5,9 +5,9 @@ use posse_protocol::{AgentId, Name, Owner, RealmId};
 use rusqlite::{Connection, OptionalExtension, params};
 use uuid::Uuid;
 
-use super::{Failure, News, OperationError, Place, USER, column};
+use super::{Changes, OperationError, Place, SqliteFailure, USER, column};
 use crate::sqlite::free;
-use crate::sqlite::list::List;
+use crate::sqlite::list::TaskList;
 
 /// The writer's open transaction, and on whose behalf it writes. Every operation is given one.
 pub(in crate::sqlite) struct WriteTransaction<'a> {
@@ -17,7 +17,7 @@ pub(in crate::sqlite) struct WriteTransaction<'a> {
     /// The agent that acts; none for a person.
     pub(in crate::sqlite) actor: Option<AgentId>,
     pub(in crate::sqlite) at_ms: i64,
-    pub(in crate::sqlite) news: &'a mut News,
+    pub(in crate::sqlite) changes: &'a mut Changes,
 }
 
 impl WriteTransaction<'_> {
@@ -27,14 +27,14 @@ impl WriteTransaction<'_> {
     }
 
     /// Returns the task list of a team, or of the session. Refuses a team that does not exist.
-    pub(super) fn list<'t>(&self, team: Option<&'t Name>) -> Result<List<'t>, OperationError>
+    pub(super) fn list<'t>(&self, team: Option<&'t Name>) -> Result<TaskList<'t>, OperationError>
     where
         Self: 't,
     {
         if let Some(team) = team {
             self.must_exist(team)?;
         }
-        Ok(List::new(self.connection, self.realm, team))
+        Ok(TaskList::new(self.connection, self.realm, team))
     }
 
     /// Refuses a team that does not exist.
@@ -48,7 +48,7 @@ impl WriteTransaction<'_> {
     }
 
     /// Returns true if there is such a team.
-    pub(super) fn exists(&self, team: &Name) -> Result<bool, Failure> {
+    pub(super) fn exists(&self, team: &Name) -> Result<bool, SqliteFailure> {
         let sql = "SELECT 1 FROM team WHERE realm = ?1 AND name = ?2";
         Ok(self
             .connection
@@ -57,7 +57,7 @@ impl WriteTransaction<'_> {
     }
 
     /// Returns the agent that leads a team, if the team exists.
-    pub(super) fn lead(&self, team: &str) -> Result<Option<AgentId>, Failure> {
+    pub(super) fn lead(&self, team: &str) -> Result<Option<AgentId>, SqliteFailure> {
         let sql = "SELECT lead FROM team WHERE realm = ?1 AND name = ?2";
         let mut statement = self.connection.prepare_cached(sql)?;
         let found = statement.query_row(params![self.realm_key(), team], |row| column::id(row, 0));
@@ -65,7 +65,7 @@ impl WriteTransaction<'_> {
     }
 
     /// Returns the agent that has a name in a team; `team-lead` is the agent that leads it.
-    pub(super) fn member(&self, team: &str, name: &str) -> Result<Option<AgentId>, Failure> {
+    pub(super) fn member(&self, team: &str, name: &str) -> Result<Option<AgentId>, SqliteFailure> {
         if name == Name::LEAD {
             return self.lead(team);
         }
@@ -79,7 +79,11 @@ impl WriteTransaction<'_> {
     }
 
     /// Returns the name of an agent in a team, if it is a member.
-    pub(super) fn name_in(&self, team: &str, agent: AgentId) -> Result<Option<String>, Failure> {
+    pub(super) fn name_in(
+        &self,
+        team: &str,
+        agent: AgentId,
+    ) -> Result<Option<String>, SqliteFailure> {
         let sql = "SELECT name FROM member INDEXED BY member_agent WHERE realm = ?1 AND agent = ?2 AND team = ?3 ORDER BY nth LIMIT 1";
         let mut statement = self.connection.prepare_cached(sql)?;
         let key = params![self.realm_key(), agent.uuid().into_bytes(), team];
@@ -87,7 +91,7 @@ impl WriteTransaction<'_> {
     }
 
     /// Returns the name of an agent in the first team that it is a member of, if any.
-    pub(super) fn name_in_any(&self, agent: AgentId) -> Result<Option<String>, Failure> {
+    pub(super) fn name_in_any(&self, agent: AgentId) -> Result<Option<String>, SqliteFailure> {
         let sql = "SELECT name FROM member INDEXED BY member_agent WHERE realm = ?1 AND agent = ?2 ORDER BY team, nth LIMIT 1";
         let mut statement = self.connection.prepare_cached(sql)?;
         let key = params![self.realm_key(), agent.uuid().into_bytes()];
@@ -96,7 +100,7 @@ impl WriteTransaction<'_> {
 
     /// Returns the name of an agent outside teams, if it is in the store: the name it is registered
     /// under, else its path.
-    pub(super) fn registered(&self, agent: AgentId) -> Result<Option<String>, Failure> {
+    pub(super) fn registered(&self, agent: AgentId) -> Result<Option<String>, SqliteFailure> {
         let sql = "SELECT coalesce(name, path) FROM agent WHERE realm = ?1 AND id = ?2";
         let mut statement = self.connection.prepare_cached(sql)?;
         let key = params![self.realm_key(), agent.uuid().into_bytes()];
@@ -104,7 +108,7 @@ impl WriteTransaction<'_> {
     }
 
     /// Returns the path of an agent, if it is in the store.
-    pub(super) fn path(&self, agent: AgentId) -> Result<Option<String>, Failure> {
+    pub(super) fn path(&self, agent: AgentId) -> Result<Option<String>, SqliteFailure> {
         let sql = "SELECT path FROM agent WHERE realm = ?1 AND id = ?2";
         let mut statement = self.connection.prepare_cached(sql)?;
         let key = params![self.realm_key(), agent.uuid().into_bytes()];
@@ -112,7 +116,7 @@ impl WriteTransaction<'_> {
     }
 
     /// Returns the host that holds an agent.
-    pub(super) fn host(&self, agent: AgentId) -> Result<Option<Uuid>, Failure> {
+    pub(super) fn host(&self, agent: AgentId) -> Result<Option<Uuid>, SqliteFailure> {
         let sql = "SELECT host FROM agent WHERE realm = ?1 AND id = ?2";
         let mut statement = self.connection.prepare_cached(sql)?;
         let key = params![self.realm_key(), agent.uuid().into_bytes()];
@@ -124,7 +128,7 @@ impl WriteTransaction<'_> {
 
     /// Returns true if a host is dead or stalled. The actor's own host is never gone, however many
     /// heartbeats it has missed.
-    pub(super) fn gone(&self, host: Uuid) -> Result<bool, Failure> {
+    pub(super) fn gone(&self, host: Uuid) -> Result<bool, SqliteFailure> {
         let mine = match self.actor {
             Some(agent) => self.host(agent)?,
             None => None,
@@ -133,7 +137,7 @@ impl WriteTransaction<'_> {
     }
 
     /// Returns the actor as an owner of tasks and an author of notes.
-    pub(super) fn me(&self, team: &str) -> Result<Owner, Failure> {
+    pub(super) fn me(&self, team: &str) -> Result<Owner, SqliteFailure> {
         let Some(agent) = self.actor else {
             return Ok(Owner {
                 agent: None,

@@ -4,7 +4,7 @@ use posse_port::store::{BackgroundRun, CallKey, MailFilter, OpenRequest};
 use posse_protocol::{AgentId, Mail, RealmId, Sender};
 use rusqlite::{OptionalExtension, Row, params};
 
-use super::{Failure, Reader, column};
+use super::{SqliteFailure, SqliteReader, column};
 
 /// A message's columns, in the order of [`mail`].
 const MAIL: &str =
@@ -23,7 +23,7 @@ pub(in super::super) const RUNS: &str =
     "SELECT id, kind, description, output, began_ms, coalesce(call_seq, 0),
     coalesce(call_ordinal, 0) FROM run INDEXED BY run_open WHERE realm = ?1 AND agent = ?2 AND state = 0 ORDER BY began_ms, id";
 
-impl Reader<'_> {
+impl SqliteReader<'_> {
     /// An agent's mail, in the order of its inbox.
     pub(in super::super) fn mail(
         &self,
@@ -31,7 +31,7 @@ impl Reader<'_> {
         agent: AgentId,
         filter: MailFilter,
         limit: usize,
-    ) -> Result<Vec<Mail>, Failure> {
+    ) -> Result<Vec<Mail>, SqliteFailure> {
         let which = match filter.waiting {
             true => WAITING,
             false => "WHERE realm = ?1 AND recipient = ?2 AND number > ?3 ORDER BY number LIMIT ?4",
@@ -44,7 +44,7 @@ impl Reader<'_> {
     }
 
     /// How many messages wait for an agent.
-    pub(super) fn waiting(&self, realm: RealmId, agent: AgentId) -> Result<u64, Failure> {
+    pub(super) fn waiting(&self, realm: RealmId, agent: AgentId) -> Result<u64, SqliteFailure> {
         let sql = "SELECT waiting FROM inbox WHERE realm = ?1 AND agent = ?2";
         let mut statement = self.snapshot.prepare_cached(sql)?;
         let key = [realm.uuid().into_bytes(), agent.uuid().into_bytes()];
@@ -59,7 +59,7 @@ impl Reader<'_> {
         &self,
         realm: RealmId,
         agent: Option<AgentId>,
-    ) -> Result<Vec<OpenRequest>, Failure> {
+    ) -> Result<Vec<OpenRequest>, SqliteFailure> {
         let which = match agent {
             Some(_) => "realm = ?1 AND (asked = ?2 OR asker = ?2)",
             None => "realm = ?1 AND ?2 IS NULL",
@@ -88,7 +88,7 @@ impl Reader<'_> {
         &self,
         realm: RealmId,
         agent: AgentId,
-    ) -> Result<Vec<BackgroundRun>, Failure> {
+    ) -> Result<Vec<BackgroundRun>, SqliteFailure> {
         let mut statement = self.snapshot.prepare_cached(RUNS)?;
         let rows = statement.query_map(
             [realm.uuid().into_bytes(), agent.uuid().into_bytes()],

@@ -8,11 +8,11 @@ use posse_protocol::{AgentId, Name, RealmId};
 use rusqlite::{OptionalExtension, Row, params};
 use uuid::Uuid;
 
-use super::{Failure, Hash, Reader, column};
+use super::{Hash, SqliteFailure, SqliteReader, column};
 use crate::columns::ids_with;
 
 /// An agent's row.
-pub(super) struct Agent {
+pub(super) struct SqliteAgentRow {
     pub(super) session: Session,
     pub(super) dialect: String,
     pub(super) preamble: Hash,
@@ -71,9 +71,9 @@ pub(in super::super) fn chosen(filter: &AgentFilter) -> String {
     )
 }
 
-impl Reader<'_> {
+impl SqliteReader<'_> {
     /// An agent, if there is one.
-    pub(super) fn agent(&self, id: AgentId) -> Result<Option<Agent>, Failure> {
+    pub(super) fn agent(&self, id: AgentId) -> Result<Option<SqliteAgentRow>, SqliteFailure> {
         let mut statement = self
             .snapshot
             .prepare_cached(&format!("{AGENT} WHERE id = ?1"))?;
@@ -90,7 +90,7 @@ impl Reader<'_> {
         &self,
         filter: &SessionFilter,
         limit: usize,
-    ) -> Result<Vec<Session>, Failure> {
+    ) -> Result<Vec<Session>, SqliteFailure> {
         let Some((first, last)) = ids_with(filter.id_prefix.as_deref().unwrap_or_default()) else {
             return Ok(Vec::new());
         };
@@ -127,7 +127,7 @@ impl Reader<'_> {
         &self,
         filter: &AgentFilter,
         limit: usize,
-    ) -> Result<Vec<Session>, Failure> {
+    ) -> Result<Vec<Session>, SqliteFailure> {
         let mut filter = filter.clone();
         if let (None, Some(parent)) = (filter.realm, filter.parent) {
             let Some(parent) = self.agent(parent)? else {
@@ -188,9 +188,9 @@ impl Reader<'_> {
     /// Adds what is in other tables, and whether the agent's host lives.
     fn complete(
         &self,
-        mut agent: Agent,
+        mut agent: SqliteAgentRow,
         alive: &mut HashMap<Uuid, Option<String>>,
-    ) -> Result<Agent, Failure> {
+    ) -> Result<SqliteAgentRow, SqliteFailure> {
         agent.session.holder = self.holder(agent.host, alive);
         let realm = agent.session.realm;
         agent.session.first_prompt = match agent.prompt {
@@ -201,7 +201,7 @@ impl Reader<'_> {
         Ok(agent)
     }
 
-    fn bytes(&self, realm: RealmId, agent: Uuid, seq: i64) -> Result<Option<Bytes>, Failure> {
+    fn bytes(&self, realm: RealmId, agent: Uuid, seq: i64) -> Result<Option<Bytes>, SqliteFailure> {
         let sql = "SELECT entry.bytes, preamble.bytes FROM entry
                    LEFT JOIN preamble ON preamble.realm = entry.realm AND hash = head
                    WHERE entry.realm = ?1 AND agent = ?2 AND seq = ?3";
@@ -219,7 +219,7 @@ impl Reader<'_> {
         Ok(statement.query_row(key, sent).optional()?.map(Bytes::from))
     }
 
-    fn charges(&self, realm: RealmId, agent: AgentId) -> Result<Vec<Charge>, Failure> {
+    fn charges(&self, realm: RealmId, agent: AgentId) -> Result<Vec<Charge>, SqliteFailure> {
         let sql =
             "SELECT model, purpose, input, cache_read, cache_write_5m, cache_write_1h, output, thinking,
                        cost, missed
@@ -244,7 +244,7 @@ impl Reader<'_> {
     }
 }
 
-fn agent(row: &Row<'_>) -> rusqlite::Result<Agent> {
+fn agent(row: &Row<'_>) -> rusqlite::Result<SqliteAgentRow> {
     let mode: String = row.get(5)?;
     let (own, inherited) = (
         column::from_bits(row.get(10)?),
@@ -272,7 +272,7 @@ fn agent(row: &Row<'_>) -> rusqlite::Result<Agent> {
     let prompt = column::maybe_id(row, 15)?.zip(row.get(16)?);
     let (dialect, preamble, host) = (row.get(12)?, row.get(13)?, column::maybe_id(row, 14)?);
     let since = row.get::<_, Option<i64>>(27)?.map(column::from_bits);
-    Ok(Agent {
+    Ok(SqliteAgentRow {
         session,
         dialect,
         preamble,

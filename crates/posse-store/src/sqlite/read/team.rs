@@ -8,8 +8,8 @@ use posse_protocol::{
 };
 use rusqlite::{OptionalExtension, Row, params};
 
-use super::{Failure, Reader, column};
-use crate::sqlite::list::List;
+use super::{SqliteFailure, SqliteReader, column};
+use crate::sqlite::list::TaskList;
 
 /// A team's columns, in the order of [`team`].
 const TEAM: &str = "SELECT realm, name, description, lead, created_ms, settings FROM team";
@@ -37,13 +37,13 @@ const FORMER: &str = "SELECT name FROM used_name used WHERE realm = ?1 AND team 
             AND member.name = used.name)
     ORDER BY name";
 
-impl Reader<'_> {
+impl SqliteReader<'_> {
     /// Teams, the newest first.
     pub(in super::super) fn teams(
         &self,
         realm: Option<RealmId>,
         limit: usize,
-    ) -> Result<Vec<Team>, Failure> {
+    ) -> Result<Vec<Team>, SqliteFailure> {
         let which = if realm.is_some() {
             "realm = ?1"
         } else {
@@ -56,7 +56,7 @@ impl Reader<'_> {
         teams.map(|team| self.with_members(team?)).collect()
     }
 
-    fn team(&self, realm: RealmId, name: &Name) -> Result<Option<Team>, Failure> {
+    fn team(&self, realm: RealmId, name: &Name) -> Result<Option<Team>, SqliteFailure> {
         let sql = format!("{TEAM} WHERE realm = ?1 AND name = ?2");
         let mut statement = self.snapshot.prepare_cached(&sql)?;
         let found = statement
@@ -65,7 +65,7 @@ impl Reader<'_> {
         found.map(|team| self.with_members(team)).transpose()
     }
 
-    fn with_members(&self, mut team: Team) -> Result<Team, Failure> {
+    fn with_members(&self, mut team: Team) -> Result<Team, SqliteFailure> {
         let mut statement = self.snapshot.prepare_cached(MEMBERS)?;
         let key = params![team.realm.uuid().into_bytes(), team.name.as_str()];
         let rows =
@@ -88,7 +88,7 @@ impl Reader<'_> {
         &self,
         realm: RealmId,
         agent: AgentId,
-    ) -> Result<Vec<Membership>, Failure> {
+    ) -> Result<Vec<Membership>, SqliteFailure> {
         let mut statement = self.snapshot.prepare_cached(MEMBERSHIP)?;
         let rows =
             statement.query_map([realm.uuid().as_bytes(), agent.uuid().as_bytes()], |row| {
@@ -116,7 +116,7 @@ impl Reader<'_> {
         &self,
         realm: RealmId,
         team: &Name,
-    ) -> Result<Vec<Note>, Failure> {
+    ) -> Result<Vec<Note>, SqliteFailure> {
         let sql = "SELECT name, version, author, text, written_ms FROM note
                    WHERE realm = ?1 AND team = ?2 ORDER BY name";
         let mut statement = self.snapshot.prepare_cached(sql)?;
@@ -138,8 +138,8 @@ impl Reader<'_> {
         &self,
         list: &ListId,
         id: TaskId,
-    ) -> Result<Option<Task>, Failure> {
-        List::new(&self.snapshot, list.realm, list.team.as_ref()).task(id)
+    ) -> Result<Option<Task>, SqliteFailure> {
+        TaskList::new(&self.snapshot, list.realm, list.team.as_ref()).task(id)
     }
 
     /// Tasks by their numbers.
@@ -148,8 +148,8 @@ impl Reader<'_> {
         list: &ListId,
         filter: &TaskFilter,
         limit: usize,
-    ) -> Result<Vec<Task>, Failure> {
-        List::new(&self.snapshot, list.realm, list.team.as_ref()).tasks(filter, limit)
+    ) -> Result<Vec<Task>, SqliteFailure> {
+        TaskList::new(&self.snapshot, list.realm, list.team.as_ref()).tasks(filter, limit)
     }
 
     /// All of a team.
@@ -157,7 +157,7 @@ impl Reader<'_> {
         &self,
         realm: RealmId,
         name: &Name,
-    ) -> Result<Option<Archive>, Failure> {
+    ) -> Result<Option<Archive>, SqliteFailure> {
         let Some(mut team) = self.team(realm, name)? else {
             return Ok(None);
         };
@@ -165,7 +165,7 @@ impl Reader<'_> {
             (member.state, member.waiting, member.held) = (MemberState::default(), 0, false);
         }
         let notes = self.notes(realm, name)?;
-        let tasks = List::new(&self.snapshot, realm, Some(name)).all()?;
+        let tasks = TaskList::new(&self.snapshot, realm, Some(name)).all()?;
         let sql = "SELECT last FROM list WHERE realm = ?1 AND team = ?2";
         let mut statement = self.snapshot.prepare_cached(sql)?;
         let last = statement

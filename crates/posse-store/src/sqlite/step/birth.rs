@@ -5,7 +5,7 @@ use posse_protocol::{AgentId, EntryKind, Name};
 use rusqlite::{OptionalExtension, params};
 use uuid::Uuid;
 
-use super::{Failure, News, Writing, column, content};
+use super::{Changes, SqliteFailure, StepWriter, column, content};
 
 /// Who has a name in a realm.
 pub(in super::super) const NAMED: &str = "SELECT id FROM agent WHERE realm = ?1 AND name = ?2";
@@ -15,11 +15,11 @@ pub(in super::super) const HAD: &str = "SELECT agent FROM used_name used LEFT JO
         ON member.realm = used.realm AND member.team = used.team AND member.name = used.name
     WHERE used.realm = ?1 AND used.name = ?2 LIMIT 1";
 
-impl Writing<'_> {
+impl StepWriter<'_> {
     /// What came of a birth that was committed already, if this is one.
-    pub(super) fn born_before(&self, step: &Step) -> Result<Option<Committed>, Failure> {
+    pub(super) fn born_before(&self, step: &Step) -> Result<Option<Committed>, SqliteFailure> {
         if step.epoch.0 != 1 {
-            return Err(Failure::bad_step(format!(
+            return Err(SqliteFailure::bad_step(format!(
                 "a birth with epoch {}",
                 step.epoch.0
             )));
@@ -35,12 +35,14 @@ impl Writing<'_> {
         });
         match found.optional()? {
             None => Ok(None),
-            Some((_, last, _)) if last != Some(step.id.0) => Err(Failure::bad_step(format!(
+            Some((_, last, _)) if last != Some(step.id.0) => Err(SqliteFailure::bad_step(format!(
                 "agent {} is born twice",
                 step.agent
             ))),
             Some((1, _, result)) => Ok(Some(result.unwrap_or_default())),
-            Some(_) => Err(Failure::Refused(StoreError::Fenced { agent: step.agent })),
+            Some(_) => Err(SqliteFailure::Refused(StoreError::Fenced {
+                agent: step.agent,
+            })),
         }
     }
 
@@ -50,8 +52,8 @@ impl Writing<'_> {
         birth: &Birth,
         step: &Step,
         host: Uuid,
-        news: &mut News,
-    ) -> Result<(), Failure> {
+        changes: &mut Changes,
+    ) -> Result<(), SqliteFailure> {
         let origin = birth.origin.as_deref();
         if let Some(origin) = origin {
             self.may_come_from(origin)?;
@@ -104,15 +106,15 @@ impl Writing<'_> {
             })
             .optional()?;
         if waiting.is_some_and(|waiting| waiting > 0) {
-            news.mail(host, step.agent);
+            changes.mail(host, step.agent);
         }
         Ok(())
     }
 
     /// Refuses a parent of another realm, and a name that somebody has, or has or had in a team.
-    fn may_come_from(&self, origin: &Origin) -> Result<(), Failure> {
+    fn may_come_from(&self, origin: &Origin) -> Result<(), SqliteFailure> {
         if !self.is_here(origin.parent)? {
-            return Err(Failure::bad_step(format!(
+            return Err(SqliteFailure::bad_step(format!(
                 "there is no agent {} to be its parent",
                 origin.parent
             )));
@@ -127,7 +129,7 @@ impl Writing<'_> {
             });
             if let Some(by) = by.optional()? {
                 let by = by.map(AgentId::from);
-                return Err(Failure::Refused(StoreError::NameTaken {
+                return Err(SqliteFailure::Refused(StoreError::NameTaken {
                     name: name.clone(),
                     by,
                 }));
@@ -136,7 +138,7 @@ impl Writing<'_> {
         Ok(())
     }
 
-    fn segment(&self, ordinal: usize, segment: &Segment) -> Result<(), Failure> {
+    fn segment(&self, ordinal: usize, segment: &Segment) -> Result<(), SqliteFailure> {
         let Segment { agent, from, to } = *segment;
         let source = agent.uuid();
         let sql = "SELECT own FROM agent WHERE realm = ?1 AND id = ?2";
@@ -148,12 +150,12 @@ impl Writing<'_> {
             })
             .optional()?;
         if from > to || found.is_none_or(|own| to > own) {
-            return Err(Failure::bad_step(format!(
+            return Err(SqliteFailure::bad_step(format!(
                 "agent {agent} has no entries {from}..{to}"
             )));
         }
         if from > 0 && !self.is_compaction(source, from)? {
-            return Err(Failure::bad_step(format!(
+            return Err(SqliteFailure::bad_step(format!(
                 "entry {from} of agent {agent} stands for none before it"
             )));
         }
@@ -173,7 +175,7 @@ impl Writing<'_> {
     }
 
     /// Whether an entry stands for all before it.
-    fn is_compaction(&self, agent: Uuid, seq: u64) -> Result<bool, Failure> {
+    fn is_compaction(&self, agent: Uuid, seq: u64) -> Result<bool, SqliteFailure> {
         let sql = "SELECT 1 FROM entry WHERE realm = ?1 AND agent = ?2 AND seq = ?3 AND kind = ?4";
         let (seq, kind) = (column::bits(seq), column::kind(EntryKind::Compaction));
         let mut statement = self.connection.prepare_cached(sql)?;
@@ -181,7 +183,7 @@ impl Writing<'_> {
     }
 
     /// Where the first prompt is of what a segment stands for.
-    fn first_prompt(&self, segment: &Segment) -> Result<Option<(Uuid, i64)>, Failure> {
+    fn first_prompt(&self, segment: &Segment) -> Result<Option<(Uuid, i64)>, SqliteFailure> {
         let source = segment.agent.uuid();
         if segment.from > 0 {
             let sql = "SELECT prompt_agent, prompt_seq FROM agent WHERE realm = ?1 AND id = ?2

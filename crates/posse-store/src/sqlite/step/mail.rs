@@ -3,11 +3,11 @@
 use posse_port::store::{Step, TakenMail};
 use rusqlite::{OptionalExtension, params};
 
-use super::{Failure, Writing, brings, column};
+use super::{SqliteFailure, StepWriter, brings, column};
 
-impl Writing<'_> {
+impl StepWriter<'_> {
     /// Marks what the step takes with the entries that show it.
-    pub(super) fn take_mail(&self, step: &Step) -> Result<(), Failure> {
+    pub(super) fn take_mail(&self, step: &Step) -> Result<(), SqliteFailure> {
         let sql = "UPDATE mail SET entry = ?4
                    WHERE realm = ?1 AND recipient = ?2 AND number = ?3 AND entry IS NULL
                    RETURNING octet_length(summary) + octet_length(body)";
@@ -15,7 +15,7 @@ impl Writing<'_> {
         let mut bytes = 0_i64;
         for TakenMail { number, entry } in &step.mail {
             if !brings(step, *entry) {
-                return Err(Failure::bad_step(format!(
+                return Err(SqliteFailure::bad_step(format!(
                     "mail {number} is shown by entry {entry} of another step"
                 )));
             }
@@ -26,8 +26,8 @@ impl Writing<'_> {
                 column::bits(*entry)
             ];
             let taken: Option<i64> = statement.query_row(key, |row| row.get(0)).optional()?;
-            bytes +=
-                taken.ok_or_else(|| Failure::bad_step(format!("mail {number} does not wait")))?;
+            bytes += taken
+                .ok_or_else(|| SqliteFailure::bad_step(format!("mail {number} does not wait")))?;
         }
         let sql = "UPDATE inbox SET waiting = waiting - ?3, bytes = bytes - ?4 WHERE realm = ?1 AND agent = ?2";
         let count = step.mail.len() as i64;
@@ -38,7 +38,7 @@ impl Writing<'_> {
     }
 
     /// How many messages wait for the agent.
-    pub(super) fn mail_waiting(&self) -> Result<u64, Failure> {
+    pub(super) fn mail_waiting(&self) -> Result<u64, SqliteFailure> {
         let sql = "SELECT waiting FROM inbox WHERE realm = ?1 AND agent = ?2";
         let mut statement = self.connection.prepare_cached(sql)?;
         let waiting = statement

@@ -4,10 +4,10 @@ use posse_port::store::{RunChange, RunChangeKind};
 use posse_protocol::RunStatus;
 use rusqlite::params;
 
-use super::{Failure, Writing, column};
+use super::{SqliteFailure, StepWriter, column};
 
-impl Writing<'_> {
-    pub(super) fn run(&self, RunChange { id, change }: &RunChange) -> Result<(), Failure> {
+impl StepWriter<'_> {
+    pub(super) fn run(&self, RunChange { id, change }: &RunChange) -> Result<(), SqliteFailure> {
         let (realm, agent, key) = (self.realm, self.agent, id.as_bytes());
         let changed = match change {
             RunChangeKind::Began {
@@ -43,7 +43,7 @@ impl Writing<'_> {
             }
         };
         match changed {
-            0 => Err(Failure::bad_step(format!(
+            0 => Err(SqliteFailure::bad_step(format!(
                 "run {id} cannot become {change:?}"
             ))),
             _ => Ok(()),

@@ -6,9 +6,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use posse_protocol::{AgentId, ListId};
 use uuid::Uuid;
 
-/// What hosts should know when the batch is durable. Too much does no harm.
+/// What hosts should know when the batch is durable. More than needed does no harm: they look.
 #[derive(Clone, Default)]
-pub(super) struct News {
+pub(super) struct Changes {
     /// Agents that got mail, by the host that holds them.
     pub(super) mail: BTreeMap<Uuid, BTreeSet<AgentId>>,
     /// Lists in which a task has become claimable.
@@ -17,7 +17,7 @@ pub(super) struct News {
     pub(super) freed: BTreeSet<Uuid>,
 }
 
-impl News {
+impl Changes {
     pub(super) fn is_empty(&self) -> bool {
         self.mail.is_empty() && self.lists.is_empty() && self.freed.is_empty()
     }

@@ -10,21 +10,21 @@ use rusqlite::Connection;
 use uuid::Uuid;
 
 use super::batch;
+use super::changes::Changes;
 use super::column;
 use super::host::{Hosts, NO_LINK};
-use super::news::News;
 use crate::wake::Waker;
 
 /// Bells that are kept at hand; those of hosts that are gone are among them until there are too many.
 const BELLS: usize = 64;
 
 /// The way to other hosts.
-pub(super) struct Teller {
+pub(super) struct Notifier {
     hosts: Hosts,
     bells: BTreeMap<Uuid, File>,
 }
 
-impl Teller {
+impl Notifier {
     pub(super) fn new(hosts: Hosts) -> Self {
         Self {
             hosts,
@@ -33,12 +33,17 @@ impl Teller {
     }
 
     /// Tells everybody concerned. What cannot be told now is found by the sweep.
-    pub(super) fn tell(&mut self, connection: &Connection, me: Option<(Uuid, &Waker)>, news: News) {
-        if news.is_empty() {
+    pub(super) fn notify(
+        &mut self,
+        connection: &Connection,
+        me: Option<(Uuid, &Waker)>,
+        changes: Changes,
+    ) {
+        if changes.is_empty() {
             return;
         }
-        let freed = news.freed.clone();
-        for (host, wakes) in concerned(connection, news) {
+        let freed = changes.freed.clone();
+        for (host, wakes) in concerned(connection, changes) {
             match me {
                 Some((me, waker)) if me == host => waker.wake(wakes),
                 _ => self.ring(host, wakes),
@@ -76,15 +81,15 @@ impl Teller {
 }
 
 /// Who should know what.
-fn concerned(connection: &Connection, news: News) -> BTreeMap<Uuid, BTreeSet<Wake>> {
+fn concerned(connection: &Connection, changes: Changes) -> BTreeMap<Uuid, BTreeSet<Wake>> {
     let mut concerned: BTreeMap<Uuid, BTreeSet<Wake>> = BTreeMap::new();
-    for (host, agents) in news.mail {
+    for (host, agents) in changes.mail {
         concerned
             .entry(host)
             .or_default()
             .extend(agents.into_iter().map(Wake::Mail));
     }
-    for list in news.lists {
+    for list in changes.lists {
         for host in hosts_in(connection, list.realm.uuid()).unwrap_or_default() {
             concerned
                 .entry(host)
@@ -92,13 +97,16 @@ fn concerned(connection: &Connection, news: News) -> BTreeMap<Uuid, BTreeSet<Wak
                 .insert(Wake::Tasks(list.clone()));
         }
     }
-    if !news.freed.is_empty() {
+    if !changes.freed.is_empty() {
         for host in batch::hosts(connection).unwrap_or_default() {
-            let died = news.freed.iter().map(|freed| Wake::Died((*freed).into()));
+            let died = changes
+                .freed
+                .iter()
+                .map(|freed| Wake::Died((*freed).into()));
             concerned.entry(host).or_default().extend(died);
         }
         // One that only stalled learns it when it goes on.
-        for host in news.freed {
+        for host in changes.freed {
             concerned.entry(host).or_default().insert(Wake::Fenced);
         }
     }
