@@ -14,9 +14,9 @@ use serde::Deserialize;
 
 use crate::answer::{headline, tell};
 use crate::capture::Capture;
-use crate::guardian::Guardian;
 use crate::processes::Family;
 use crate::shell::{Bounds, Job, OF_A_REPOSITORY, Shell};
+use crate::watchdog::Guardian;
 pub use foreground::{ForegroundBash, ForegroundBashInput};
 
 /// How long a command may take, and how long at most, in milliseconds.

@@ -9,8 +9,8 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::answer::{blocking, cannot, clip, count, shown, tell};
-use crate::beneath::{Access, Place};
 use crate::replace::Replacement;
+use crate::rooted_fs::{Access, Place};
 
 /// How many lines around a change are told, how many of the change, and how much of each.
 const AROUND: usize = 2;

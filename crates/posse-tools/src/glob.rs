@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::answer::{blocking, cannot, shown, tell};
-use crate::beneath::{Access, Place};
+use crate::rooted_fs::{Access, Place};
 use crate::walk::{self, Enough, Filter, walk};
 
 /// How many paths are told.

@@ -17,7 +17,7 @@ use serde::Deserialize;
 use tokio_util::sync::CancellationToken;
 
 use crate::answer::{blocking, cannot, go_on, headline, shown, tell};
-use crate::beneath::{Access, Place, Root};
+use crate::rooted_fs::{Access, Place, Root};
 use crate::walk::{self, Enough, Filter, walk};
 use finds::{Finds, Report};
 

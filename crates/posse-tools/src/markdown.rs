@@ -1,16 +1,16 @@
 //! Pages as Markdown. What a page holds is the business of strangers: the converter is given an orderly
 //! page of bounded size and depth, never theirs.
 
-mod orderly;
 mod pieces;
+mod sanitize;
 
 use htmd::HtmlToMarkdown;
 
-use orderly::orderly;
+use sanitize::sanitize;
 
 /// Turns HTML into Markdown. Takes time and memory within bounds, whatever the page is.
 pub(crate) fn markdown(html: &str) -> String {
-    let (page, whole) = orderly(html);
+    let (page, whole) = sanitize(html);
     let mut told = HtmlToMarkdown::new().convert(&page).unwrap_or(page);
     if !whole {
         told.push_str("\n\n[… the page is longer …]");

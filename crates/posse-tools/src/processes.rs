@@ -12,7 +12,7 @@ use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 use tokio::sync::Mutex;
 
-use crate::census::{Asked, CALL_MARK, Census, Process};
+use crate::process_table::{Asked, CALL_MARK, Census, Process};
 
 /// How long a process that is asked to end may take.
 const PATIENCE: Duration = Duration::from_millis(300);

@@ -12,8 +12,8 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::answer::{blocking, cannot, clip, count, shown, tell};
-use crate::beneath::{Access, Place};
 use crate::replace::{MOST_BYTES, read_whole};
+use crate::rooted_fs::{Access, Place};
 
 /// How many lines are told unless more are asked for.
 const MOST_LINES: usize = 2000;

@@ -13,7 +13,7 @@ use rustix::io::Errno;
 use tokio_util::sync::CancellationToken;
 
 use crate::answer::{cannot, go_on, tell};
-use crate::beneath::{Place, open_beneath, refused, regular};
+use crate::rooted_fs::{Place, open_beneath, refused, regular};
 
 /// The largest file that is read, edited or overwritten; its version is that of all its content.
 pub(crate) const MOST_BYTES: u64 = 64 << 20;

@@ -15,10 +15,10 @@ use tokio::process::{Child, Command};
 use tokio_util::sync::CancellationToken;
 
 use crate::capture::Sink;
-use crate::census::{CALL_MARK, HOST_MARK};
 use crate::cgroup::DOOR;
-use crate::guardian::{Guardian, Post};
+use crate::process_table::{CALL_MARK, HOST_MARK};
 use crate::processes::{Family, Member, gone, within};
+use crate::watchdog::{Guardian, Post};
 
 /// What is posse's own and no command's business.
 pub(crate) const SECRETS: [&str; 3] = [

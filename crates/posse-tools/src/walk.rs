@@ -11,7 +11,7 @@ use ignore::types::Types;
 use posse_port::tool::{Intent, Subject, ToolContext, ToolError, Workspace};
 
 use crate::answer::{cannot, go_on, shown};
-use crate::beneath::{Access, Place};
+use crate::rooted_fs::{Access, Place};
 
 /// What of the files is wanted.
 #[derive(Default)]

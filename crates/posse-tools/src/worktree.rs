@@ -12,12 +12,12 @@ mod look;
 mod make;
 mod named;
 mod parent;
-mod plot;
 mod reclaim;
 mod registration;
 mod status;
 mod sweep;
 mod words;
+mod worktree_root;
 
 use std::fs::DirBuilder;
 use std::io;
@@ -36,7 +36,7 @@ pub use error::WorktreeError;
 
 use host::Host;
 use parent::Looks;
-use plot::Plot;
+use worktree_root::Plot;
 
 /// Worktrees in a directory of posse's own.
 #[derive(Clone, Debug)]

@@ -7,8 +7,8 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::answer::{blocking, count, shown};
-use crate::beneath::{Access, Place};
 use crate::replace::Replacement;
+use crate::rooted_fs::{Access, Place};
 
 /// Writes whole files.
 pub struct Write;

@@ -8,8 +8,8 @@ use posse_protocol::AgentId;
 
 use crate::git::{Git, GitError};
 
-use super::plot::Plot;
 use super::registration::{Lock, gone_is_fine};
+use super::worktree_root::Plot;
 use super::{Found, GitWorktrees, WorktreeError, branch_of, host, look};
 
 /// Returns what would be lost with a worktree, if anything.

@@ -15,10 +15,10 @@ use crate::git::{Git, GitError};
 
 use super::carry::Draft;
 use super::end::tip;
-use super::plot::{Plot, entries};
 use super::registration::{Registration, is_object, read_small};
 use super::status::{self, Kind, Status};
 use super::words::{count, name, names};
+use super::worktree_root::{Plot, entries};
 
 pub(super) use ignored::holds_files;
 

@@ -13,8 +13,8 @@ use crate::git::{Git, GitError};
 use super::carry::{self, Carried};
 use super::end;
 use super::parent::Parent;
-use super::plot::{Note, Plot};
 use super::words::name;
+use super::worktree_root::{Note, Plot};
 use super::{GitWorktrees, WorktreeError, branch_of};
 
 /// A worktree that is being made by this process.

@@ -3,7 +3,7 @@
 use crate::git::Git;
 
 use super::end::tip;
-use super::plot::Plot;
+use super::worktree_root::Plot;
 use super::{Found, GitWorktrees, Swept, WorktreeError, branch_of};
 
 impl GitWorktrees {

@@ -14,8 +14,8 @@ use super::host;
 use super::look;
 use super::make::{Making, take_back};
 use super::parent::Parent;
-use super::plot::{Note, Plot};
 use super::registration::{Lock, Marked};
+use super::worktree_root::{Note, Plot};
 use super::{GitWorktrees, WorktreeError};
 
 /// Locks a worktree again, and makes it again if it is gone. Returns true if it had to be made.

@@ -9,9 +9,9 @@ use posse_port::worktree::Worktree;
 use posse_protocol::AgentId;
 
 use super::end::{clear_if_clean, finish, raze, sink};
-use super::plot::{Plot, entries, tidy};
 use super::reclaim::settle;
 use super::registration::{Lock, Marked};
+use super::worktree_root::{Plot, entries, tidy};
 use super::{Found, GitWorktrees, Swept, host, look};
 
 impl GitWorktrees {

@@ -14,8 +14,8 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Signal, getpgrp, pidfd_send_signal};
 use uuid::Uuid;
 
-use crate::census::{Asked, CALL_MARK, Census, HOST_MARK};
 use crate::cgroup;
+use crate::process_table::{Asked, CALL_MARK, Census, HOST_MARK};
 use crate::shell::{SECRETS, apart};
 
 /// How long those who were killed may take before it is looked again, and how often that is.

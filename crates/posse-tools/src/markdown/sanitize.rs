@@ -22,22 +22,22 @@ const CONTAINERS: [&str; 6] = ["td", "th", "li", "ul", "ol", "blockquote"];
 const TABLE_PARTS: [&str; 4] = ["table", "thead", "tbody", "tr"];
 
 /// Writes a page anew; whether that is all of it.
-pub(super) fn orderly(page: &str) -> (String, bool) {
-    let mut orderly = Orderly::default();
+pub(super) fn sanitize(page: &str) -> (String, bool) {
+    let mut sanitizer = Sanitizer::default();
     for piece in Pieces::of(page) {
-        if orderly.out.len() >= MOST_BYTES {
-            orderly.close_to(0);
-            return (orderly.out, false);
+        if sanitizer.out.len() >= MOST_BYTES {
+            sanitizer.close_to(0);
+            return (sanitizer.out, false);
         }
         match piece {
-            Piece::Text(text) => orderly.text(text),
-            Piece::Start(tag) => orderly.start(&tag),
-            Piece::End(name) => orderly.end(&name),
+            Piece::Text(text) => sanitizer.text(text),
+            Piece::Start(tag) => sanitizer.start(&tag),
+            Piece::End(name) => sanitizer.end(&name),
         }
     }
-    let whole = !orderly.cut;
-    orderly.close_to(0);
-    (orderly.out, whole)
+    let whole = !sanitizer.cut;
+    sanitizer.close_to(0);
+    (sanitizer.out, whole)
 }
 
 /// What becomes of an element.
@@ -130,7 +130,7 @@ fn is_inline(name: &str) -> bool {
 }
 
 #[derive(Default)]
-struct Orderly {
+struct Sanitizer {
     out: String,
     cut: bool,
     open: Vec<Open>,
@@ -157,7 +157,7 @@ struct Table {
     widest: usize,
 }
 
-impl Orderly {
+impl Sanitizer {
     fn text(&mut self, text: &str) {
         if text.trim().is_empty() && self.in_table_part() {
             return;
@@ -463,7 +463,7 @@ mod tests {
             ),
             ("</p></table></td></li>a", "a"),
         ] {
-            assert_eq!(orderly(page), (written.to_owned(), true), "{page}");
+            assert_eq!(sanitize(page), (written.to_owned(), true), "{page}");
         }
     }
 }
