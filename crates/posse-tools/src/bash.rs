@@ -15,7 +15,7 @@ use serde::Deserialize;
 use crate::answer::{headline, tell};
 use crate::capture::Capture;
 use crate::processes::Family;
-use crate::shell::{Bounds, Job, OF_A_REPOSITORY, Shell};
+use crate::shell::{Bounds, OF_A_REPOSITORY, RunningShell, ShellJob};
 use crate::watchdog::Guardian;
 pub use foreground::{ForegroundBash, ForegroundBashInput};
 
@@ -61,7 +61,7 @@ impl Bash {
         Self { guardian }
     }
 
-    fn start(&self, command: &str, context: &ToolContext) -> Result<Shell, ToolError> {
+    fn start(&self, command: &str, context: &ToolContext) -> Result<RunningShell, ToolError> {
         let (workspace, marker) = (&context.workspace, &context.marker);
         // In a worktree, git is to find the worktree.
         let without = if workspace.mirror.is_some() {
@@ -69,14 +69,14 @@ impl Bash {
         } else {
             &[]
         };
-        let job = Job {
+        let job = ShellJob {
             command,
             cwd: &workspace.cwd,
             marker,
             without,
             guardian: self.guardian.as_ref(),
         };
-        Shell::start(&job).map_err(|error| tell(format!("the shell did not run: {error}")))
+        RunningShell::start(&job).map_err(|error| tell(format!("the shell did not run: {error}")))
     }
 }
 

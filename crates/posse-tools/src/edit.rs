@@ -10,7 +10,7 @@ use serde::Deserialize;
 
 use crate::answer::{blocking, cannot, clip, count, shown, tell};
 use crate::replace::Replacement;
-use crate::rooted_fs::{Access, Place};
+use crate::rooted_fs::{Access, RootedPath};
 
 /// How many lines around a change are told, how many of the change, and how much of each.
 const AROUND: usize = 2;
@@ -48,7 +48,7 @@ impl TypedTool for Edit {
     }
 
     fn intent(&self, input: &EditInput, workspace: &Workspace) -> Result<Intent, ToolError> {
-        let place = Place::find(&input.file_path, Access::Write, workspace)?;
+        let place = RootedPath::find(&input.file_path, Access::Write, workspace)?;
         Ok(Intent {
             read_only: false,
             beside_others: false,
@@ -64,7 +64,7 @@ impl TypedTool for Edit {
 }
 
 fn edit(input: &EditInput, context: &ToolContext) -> Result<ToolOutput, ToolError> {
-    let place = Place::judged(&input.file_path, Access::Write, context)?;
+    let place = RootedPath::judged(&input.file_path, Access::Write, context)?;
     let absent = || {
         cannot(
             "edit",

@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::answer::{blocking, cannot, shown, tell};
-use crate::rooted_fs::{Access, Place};
+use crate::rooted_fs::{Access, RootedPath};
 use crate::walk::{self, Enough, Filter, walk};
 
 /// How many paths are told.
@@ -55,7 +55,7 @@ impl TypedTool for Glob {
 }
 
 fn glob(input: &GlobInput, context: &ToolContext) -> Result<ToolOutput, ToolError> {
-    let place = Place::judged(walk::start(input.path.as_deref()), Access::Read, context)?;
+    let place = RootedPath::judged(walk::start(input.path.as_deref()), Access::Read, context)?;
     let root = place.root()?;
     let stat = root
         .stat(&place.resolved)
@@ -81,7 +81,7 @@ fn glob(input: &GlobInput, context: &ToolContext) -> Result<ToolOutput, ToolErro
     ))
 }
 
-fn matcher(pattern: &str, place: &Place) -> Result<GlobMatcher, ToolError> {
+fn matcher(pattern: &str, place: &RootedPath) -> Result<GlobMatcher, ToolError> {
     let outside =
         || tell("the pattern is meant from the directory searched; give that one as path");
     let within = match pattern.strip_prefix('/') {

@@ -17,7 +17,7 @@ use serde::Deserialize;
 use tokio_util::sync::CancellationToken;
 
 use crate::answer::{blocking, cannot, go_on, headline, shown, tell};
-use crate::rooted_fs::{Access, Place, Root};
+use crate::rooted_fs::{Access, Root, RootedPath};
 use crate::walk::{self, Enough, Filter, walk};
 use finds::{Finds, Report};
 
@@ -101,7 +101,7 @@ impl TypedTool for Grep {
 }
 
 fn grep(input: &GrepInput, context: &ToolContext) -> Result<ToolOutput, ToolError> {
-    let place = Place::judged(walk::start(input.path.as_deref()), Access::Read, context)?;
+    let place = RootedPath::judged(walk::start(input.path.as_deref()), Access::Read, context)?;
     let root = place.root()?;
     let stat = root
         .stat(&place.resolved)

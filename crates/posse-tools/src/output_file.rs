@@ -14,10 +14,10 @@ const CUT_LINE: u64 = 100;
 /// A file that output is added to.
 pub(crate) struct OutputFile {
     path: PathBuf,
-    state: State,
+    state: OutputFileState,
 }
 
-enum State {
+enum OutputFileState {
     Open { file: File, left: u64 },
     Cut,
     Failed(String),
@@ -42,7 +42,7 @@ impl OutputFile {
             .await?;
         Ok(Self {
             path: path.to_owned(),
-            state: State::Open {
+            state: OutputFileState::Open {
                 file,
                 left: MOST_BYTES - CUT_LINE,
             },
@@ -53,13 +53,13 @@ impl OutputFile {
     pub(crate) fn failed(path: &Path, why: &io::Error) -> Self {
         Self {
             path: path.to_owned(),
-            state: State::Failed(why.to_string()),
+            state: OutputFileState::Failed(why.to_string()),
         }
     }
 
     /// Adds a piece, as far as there is room.
     pub(crate) async fn add(&mut self, piece: &[u8]) {
-        let State::Open { file, left } = &mut self.state else {
+        let OutputFileState::Open { file, left } = &mut self.state else {
             return;
         };
         let fits = usize::try_from(*left)
@@ -80,17 +80,17 @@ impl OutputFile {
         *left -= fits as u64;
         match written {
             Ok(false) => {}
-            Ok(true) => self.state = State::Cut,
-            Err(error) => self.state = State::Failed(error.to_string()),
+            Ok(true) => self.state = OutputFileState::Cut,
+            Err(error) => self.state = OutputFileState::Failed(error.to_string()),
         }
     }
 
     /// Waits until all is written.
     pub(crate) async fn finish(&mut self) {
-        if let State::Open { file, .. } = &mut self.state
+        if let OutputFileState::Open { file, .. } = &mut self.state
             && let Err(error) = file.flush().await
         {
-            self.state = State::Failed(error.to_string());
+            self.state = OutputFileState::Failed(error.to_string());
         }
     }
 }
@@ -100,9 +100,9 @@ impl fmt::Display for OutputFile {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let path = self.path.display();
         match &self.state {
-            State::Open { .. } => write!(f, "all of it is in {path}"),
-            State::Cut => write!(f, "the first 64 MiB of it are in {path}"),
-            State::Failed(why) => write!(f, "it could not be kept in {path}: {why}"),
+            OutputFileState::Open { .. } => write!(f, "all of it is in {path}"),
+            OutputFileState::Cut => write!(f, "the first 64 MiB of it are in {path}"),
+            OutputFileState::Failed(why) => write!(f, "it could not be kept in {path}: {why}"),
         }
     }
 }

@@ -22,11 +22,11 @@ const PIECE: usize = 4096;
 /// How many looks have begun.
 static BEGUN: AtomicU64 = AtomicU64::new(0);
 /// The last one.
-static LAST: Mutex<Option<Arc<Census>>> = Mutex::new(None);
+static LAST: Mutex<Option<Arc<ProcessTable>>> = Mutex::new(None);
 
 /// What was found in one look.
 #[derive(Debug)]
-pub(crate) struct Census {
+pub(crate) struct ProcessTable {
     number: u64,
     processes: Vec<Process>,
     /// Where the children of a process stand among them.
@@ -35,31 +35,31 @@ pub(crate) struct Census {
 
 /// When somebody asked for a look.
 #[derive(Clone, Copy)]
-pub(crate) struct Asked(u64);
+pub(crate) struct ScanRequest(u64);
 
-impl Asked {
+impl ScanRequest {
     pub(crate) fn now() -> Self {
         Self(BEGUN.load(Ordering::SeqCst))
     }
 }
 
-impl Census {
+impl ProcessTable {
     /// A look that has begun after it was asked for, if there was one.
-    pub(crate) fn made_since(asked: Asked) -> Option<Arc<Self>> {
+    pub(crate) fn made_since(asked: ScanRequest) -> Option<Arc<Self>> {
         let last = LAST.lock().unwrap_or_else(PoisonError::into_inner);
         last.as_ref()
-            .filter(|census| census.number > asked.0)
+            .filter(|table| table.number > asked.0)
             .map(Arc::clone)
     }
 
     /// A look that begins after it was asked for. Blocks.
-    pub(crate) fn since(asked: Asked) -> Arc<Self> {
+    pub(crate) fn since(asked: ScanRequest) -> Arc<Self> {
         // Who waits here for another's look has a good chance that the next one is made by then.
         let mut last = LAST.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(census) = &*last
-            && census.number > asked.0
+        if let Some(table) = &*last
+            && table.number > asked.0
         {
-            return Arc::clone(census);
+            return Arc::clone(table);
         }
         let number = BEGUN.fetch_add(1, Ordering::SeqCst) + 1;
         let processes = look(last.as_deref());
@@ -67,13 +67,13 @@ impl Census {
         for (index, process) in processes.iter().enumerate() {
             children.entry(process.parent).or_default().push(index);
         }
-        let census = Arc::new(Self {
+        let table = Arc::new(Self {
             number,
             processes,
             children,
         });
-        *last = Some(Arc::clone(&census));
-        census
+        *last = Some(Arc::clone(&table));
+        table
     }
 
     /// The processes, but for this one.
@@ -105,11 +105,11 @@ impl Census {
 }
 
 /// Looks at all processes but this one.
-fn look(before: Option<&Census>) -> Vec<Process> {
+fn look(before: Option<&ProcessTable>) -> Vec<Process> {
     let own = std::process::id().cast_signed();
     let known: HashMap<i32, &Process> = before
         .iter()
-        .flat_map(|census| &census.processes)
+        .flat_map(|table| &table.processes)
         .map(|process| (process.pid, process))
         .collect();
     let pids: Vec<i32> = pids().filter(|pid| *pid != own).collect();
@@ -233,11 +233,14 @@ mod tests {
 
     #[test]
     fn a_look_answers_only_who_asked_before_it_began() {
-        let (one, other) = (Asked::now(), Asked::now());
-        let first = Census::since(one);
-        assert!(Arc::ptr_eq(&first, &Census::since(other)), "both had asked");
+        let (one, other) = (ScanRequest::now(), ScanRequest::now());
+        let first = ProcessTable::since(one);
         assert!(
-            !Arc::ptr_eq(&first, &Census::since(Asked::now())),
+            Arc::ptr_eq(&first, &ProcessTable::since(other)),
+            "both had asked"
+        );
+        assert!(
+            !Arc::ptr_eq(&first, &ProcessTable::since(ScanRequest::now())),
             "it is over"
         );
     }

@@ -12,7 +12,7 @@ use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 use tokio::sync::Mutex;
 
-use crate::process_table::{Asked, CALL_MARK, Census, Process};
+use crate::process_table::{CALL_MARK, Process, ProcessTable, ScanRequest};
 
 /// How long a process that is asked to end may take.
 const PATIENCE: Duration = Duration::from_millis(300);
@@ -50,18 +50,18 @@ impl Family {
     }
 
     /// Those that live.
-    pub(crate) async fn living(&self) -> Vec<Member> {
-        let asked = Asked::now();
+    pub(crate) async fn living(&self) -> Vec<WatchedProcess> {
+        let asked = ScanRequest::now();
         // Who waits for its turn takes no thread, and finds that another has looked for it.
         let _turn = TURN.lock().await;
-        let made = match Census::made_since(asked) {
-            Some(census) => Ok(census),
-            None => tokio::task::spawn_blocking(move || Census::since(asked)).await,
+        let made = match ProcessTable::made_since(asked) {
+            Some(table) => Ok(table),
+            None => tokio::task::spawn_blocking(move || ProcessTable::since(asked)).await,
         };
-        let Ok(census) = made else { return Vec::new() };
-        self.among(&census)
+        let Ok(table) = made else { return Vec::new() };
+        self.among(&table)
             .into_iter()
-            .filter_map(Member::watch)
+            .filter_map(WatchedProcess::watch)
             .collect()
     }
 
@@ -88,7 +88,7 @@ impl Family {
     /// Kills them all at once, and looks again for what was forked meanwhile. Does not wait for their ends.
     pub(crate) fn kill(&self) {
         for _ in 0..KILL_ROUNDS {
-            let found = self.among(&Census::since(Asked::now()));
+            let found = self.among(&ProcessTable::since(ScanRequest::now()));
             if found.is_empty() {
                 return;
             }
@@ -99,18 +99,18 @@ impl Family {
         }
     }
 
-    fn among(&self, census: &Census) -> Vec<OwnedFd> {
+    fn among(&self, table: &ProcessTable) -> Vec<OwnedFd> {
         // A shell that has just been started leads no group yet and carries no mark.
         let grouped =
             |process: &Process| [process.group, process.pid].map(Some).contains(&self.group);
-        census.family(|process| grouped(process) || process.carries(&self.mark))
+        table.family(|process| grouped(process) || process.carries(&self.mark))
     }
 }
 
 /// A process that is watched for its end.
-pub(crate) struct Member(AsyncFd<OwnedFd>);
+pub(crate) struct WatchedProcess(AsyncFd<OwnedFd>);
 
-impl Member {
+impl WatchedProcess {
     /// Watches the process behind a handle.
     #[expect(
         deprecated,
@@ -130,7 +130,7 @@ impl Member {
 }
 
 /// Ends when all of them have.
-pub(crate) async fn gone(members: Vec<Member>) {
+pub(crate) async fn gone(members: Vec<WatchedProcess>) {
     for member in members {
         member.gone().await;
     }
@@ -149,7 +149,7 @@ pub(crate) async fn within<T>(
     }
 }
 
-fn signal(members: &[Member], signal: Signal) {
+fn signal(members: &[WatchedProcess], signal: Signal) {
     for member in members {
         // Who is gone already needs no signal.
         let _ = pidfd_send_signal(member.0.get_ref(), signal);

@@ -13,7 +13,7 @@ use serde::Deserialize;
 
 use crate::answer::{blocking, cannot, clip, count, shown, tell};
 use crate::replace::{MOST_BYTES, read_whole};
-use crate::rooted_fs::{Access, Place};
+use crate::rooted_fs::{Access, RootedPath};
 
 /// How many lines are told unless more are asked for.
 const MOST_LINES: usize = 2000;
@@ -52,7 +52,7 @@ impl TypedTool for Read {
     }
 
     fn intent(&self, input: &ReadInput, workspace: &Workspace) -> Result<Intent, ToolError> {
-        let place = Place::find(&input.file_path, Access::Read, workspace)?;
+        let place = RootedPath::find(&input.file_path, Access::Read, workspace)?;
         Ok(Intent {
             read_only: true,
             beside_others: true,
@@ -68,7 +68,7 @@ impl TypedTool for Read {
 }
 
 fn read(input: &ReadInput, context: &ToolContext) -> Result<ToolOutput, ToolError> {
-    let place = Place::judged(&input.file_path, Access::Read, context)?;
+    let place = RootedPath::judged(&input.file_path, Access::Read, context)?;
     let opened = place.open()?;
     let (file, _) = opened.ok_or_else(|| cannot("read", &place.named, "there is no such file"))?;
     let readable = |start: &[u8], size: u64| {

@@ -13,7 +13,7 @@ use rustix::io::Errno;
 use tokio_util::sync::CancellationToken;
 
 use crate::answer::{cannot, go_on, tell};
-use crate::rooted_fs::{Place, open_beneath, refused, regular};
+use crate::rooted_fs::{RootedPath, open_beneath, refused, regular};
 
 /// The largest file that is read, edited or overwritten; its version is that of all its content.
 pub(crate) const MOST_BYTES: u64 = 64 << 20;
@@ -23,7 +23,7 @@ const START_BYTES: u64 = 8 << 10;
 
 /// A file's place, held open for a change.
 pub(crate) struct Replacement<'a> {
-    place: &'a Place,
+    place: &'a RootedPath,
     directory: OwnedFd,
     name: &'a OsStr,
     /// What is there now.
@@ -39,7 +39,7 @@ pub(crate) struct Old {
 
 impl<'a> Replacement<'a> {
     /// Opens the place and refuses to touch what the agent does not know as it is now.
-    pub(crate) fn begin(place: &'a Place, context: &ToolContext) -> Result<Self, ToolError> {
+    pub(crate) fn begin(place: &'a RootedPath, context: &ToolContext) -> Result<Self, ToolError> {
         let (directory, name) = place.parent()?;
         let old = match open_beneath(
             &directory,
@@ -65,7 +65,7 @@ impl<'a> Replacement<'a> {
     pub(crate) fn finish(self, content: &[u8], context: &ToolContext) -> Result<(), ToolError> {
         go_on(&context.cancel)?;
         let failed = |error: io::Error| refused("write", &self.place.named, error);
-        let draft = Draft::create(&self.directory).map_err(failed)?;
+        let draft = DraftFile::create(&self.directory).map_err(failed)?;
         draft
             .fill(content, self.old.as_ref().map(|old| &old.stat))
             .map_err(failed)?;
@@ -99,7 +99,11 @@ impl<'a> Replacement<'a> {
 }
 
 impl Old {
-    fn read(place: &Place, file: OwnedFd, cancel: &CancellationToken) -> Result<Self, ToolError> {
+    fn read(
+        place: &RootedPath,
+        file: OwnedFd,
+        cancel: &CancellationToken,
+    ) -> Result<Self, ToolError> {
         let stat = rustix::fs::fstat(&file).map_err(|error| cannot("read", &place.named, error))?;
         regular(&place.named, &stat)?;
         if stat.st_nlink > 1 {
@@ -159,7 +163,7 @@ pub(crate) fn read_whole(
     }
 }
 
-fn known(place: &Place, content: &[u8], seen: &Seen) -> Result<(), ToolError> {
+fn known(place: &RootedPath, content: &[u8], seen: &Seen) -> Result<(), ToolError> {
     match seen.version(&place.resolved) {
         None => Err(tell(format!(
             "{} exists, but was not read yet: read it first",
@@ -170,7 +174,7 @@ fn known(place: &Place, content: &[u8], seen: &Seen) -> Result<(), ToolError> {
     }
 }
 
-fn changed(place: &Place) -> ToolError {
+fn changed(place: &RootedPath) -> ToolError {
     tell(format!(
         "{} has changed since it was read: read it again",
         place.named.display()
@@ -190,13 +194,13 @@ fn fingerprint(stat: &Stat) -> impl PartialEq + use<> {
 }
 
 /// New content beside its place; gone unless it is renamed.
-struct Draft<'a> {
+struct DraftFile<'a> {
     directory: &'a OwnedFd,
     name: String,
     file: OwnedFd,
 }
 
-impl<'a> Draft<'a> {
+impl<'a> DraftFile<'a> {
     fn create(directory: &'a OwnedFd) -> io::Result<Self> {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let flags =
@@ -255,7 +259,7 @@ impl<'a> Draft<'a> {
     }
 }
 
-impl Drop for Draft<'_> {
+impl Drop for DraftFile<'_> {
     fn drop(&mut self) {
         // After the rename there is nothing of this name any more.
         let _ = rustix::fs::unlinkat(self.directory, &self.name, AtFlags::empty());

@@ -25,7 +25,7 @@ pub(crate) enum Access {
 
 /// A path that lies beneath a root.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct RootedPath {
     /// What was asked for: absolute, without `.` and `..`.
     pub(crate) named: PathBuf,
     /// What it leads to, through all links.
@@ -33,7 +33,7 @@ pub(crate) struct Place {
     root: PathBuf,
 }
 
-impl Place {
+impl RootedPath {
     /// Where `path` leads, if that is still what was judged: a link may have been put in its way since.
     pub(crate) fn judged(
         path: &str,

@@ -17,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 use crate::capture::Sink;
 use crate::cgroup::DOOR;
 use crate::process_table::{CALL_MARK, HOST_MARK};
-use crate::processes::{Family, Member, gone, within};
+use crate::processes::{Family, WatchedProcess, gone, within};
 use crate::watchdog::{Guardian, Post};
 
 /// What is posse's own and no command's business.
@@ -50,16 +50,16 @@ pub(crate) const OF_A_REPOSITORY: &[&str] = &[
 ];
 
 /// A running shell. All that it has started is killed when it is dropped.
-pub(crate) struct Shell {
+pub(crate) struct RunningShell {
     /// Dropped first: while the child is not reaped, no stranger can have its number.
-    leash: Leash,
+    guard: KillGuard,
     child: Child,
-    exited: Member,
+    exited: WatchedProcess,
     output: pipe::Receiver,
 }
 
 /// What a shell is to run, and how.
-pub(crate) struct Job<'a> {
+pub(crate) struct ShellJob<'a> {
     pub(crate) command: &'a str,
     pub(crate) cwd: &'a Path,
     /// What its processes are found by.
@@ -94,9 +94,9 @@ pub(crate) enum How {
     Interrupted,
 }
 
-impl Shell {
+impl RunningShell {
     /// Starts a command.
-    pub(crate) fn start(job: &Job<'_>) -> io::Result<Self> {
+    pub(crate) fn start(job: &ShellJob<'_>) -> io::Result<Self> {
         if !job.cwd.is_dir() {
             return Err(io::Error::other(format!(
                 "{} is no directory",
@@ -114,15 +114,15 @@ impl Shell {
         })?;
         let pid = child.id().and_then(|pid| Pid::from_raw(pid.cast_signed()));
         let pid = pid.ok_or_else(|| io::Error::other("the shell has no number"))?;
-        let leash = Leash {
+        let guard = KillGuard {
             family: Family::marked(job.marker).with_group(pid),
             on: true,
         };
-        let exited = Member::watch(pidfd_open(pid, PidfdFlags::empty())?);
+        let exited = WatchedProcess::watch(pidfd_open(pid, PidfdFlags::empty())?);
         let exited = exited.ok_or_else(|| io::Error::other("the shell cannot be watched"))?;
         let output = pipe::Receiver::from_owned_fd(output.into())?;
         Ok(Self {
-            leash,
+            guard,
             child,
             exited,
             output,
@@ -140,7 +140,7 @@ impl Shell {
             cancel,
             clock,
         } = bounds;
-        let family = self.leash.family.clone();
+        let family = self.guard.family.clone();
         let how = {
             let time_is_up = async {
                 match limit {
@@ -166,7 +166,7 @@ impl Shell {
             reading(&mut self.output, sink, aftermath).await;
         }
         let ended = reading(&mut self.output, sink, family.end(clock)).await;
-        self.leash.on = false;
+        self.guard.on = false;
         let status = within(clock, REAP_WAIT, self.child.wait())
             .await
             .transpose()?;
@@ -204,7 +204,7 @@ pub(crate) fn apart(prepare: impl Fn(&mut Command) -> io::Result<()>) -> io::Res
     }
 }
 
-fn prepare(command: &mut Command, job: &Job<'_>, post: Option<&Post>) {
+fn prepare(command: &mut Command, job: &ShellJob<'_>, post: Option<&Post>) {
     command
         .args(["-c", BASH, "sh", job.command])
         .current_dir(job.cwd)
@@ -263,12 +263,12 @@ async fn drain(output: pipe::Receiver, sink: &mut impl Sink) -> io::Result<()> {
 }
 
 /// Kills a family when it is dropped.
-struct Leash {
+struct KillGuard {
     family: Family,
     on: bool,
 }
 
-impl Drop for Leash {
+impl Drop for KillGuard {
     fn drop(&mut self) {
         if self.on {
             self.family.kill();
@@ -284,7 +284,7 @@ mod tests {
     #[expect(clippy::disallowed_methods, reason = "nothing is started")]
     fn secrets_do_not_go_along() {
         let mut command = Command::new("sh");
-        let job = Job {
+        let job = ShellJob {
             command: "env",
             cwd: Path::new("/"),
             marker: "mark",

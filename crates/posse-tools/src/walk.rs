@@ -11,7 +11,7 @@ use ignore::types::Types;
 use posse_port::tool::{Intent, Subject, ToolContext, ToolError, Workspace};
 
 use crate::answer::{cannot, go_on, shown};
-use crate::rooted_fs::{Access, Place};
+use crate::rooted_fs::{Access, RootedPath};
 
 /// What of the files is wanted.
 #[derive(Default)]
@@ -28,7 +28,7 @@ pub(crate) fn intent(
     path: Option<&str>,
     workspace: &Workspace,
 ) -> Result<Intent, ToolError> {
-    let place = Place::find(start(path), Access::Read, workspace)?;
+    let place = RootedPath::find(start(path), Access::Read, workspace)?;
     let within = path.map_or_else(String::new, |_| {
         format!(" in {}", shown(&place.named, workspace))
     });

@@ -15,7 +15,7 @@ use rustix::process::{Signal, getpgrp, pidfd_send_signal};
 use uuid::Uuid;
 
 use crate::cgroup;
-use crate::process_table::{Asked, CALL_MARK, Census, HOST_MARK};
+use crate::process_table::{CALL_MARK, HOST_MARK, ProcessTable, ScanRequest};
 use crate::shell::{SECRETS, apart};
 
 /// How long those who were killed may take before it is looked again, and how often that is.
@@ -28,10 +28,10 @@ const APART: &str = r#"trap "" HUP INT QUIT TERM; exec 3<&0; "$@" <&3 3<&- &"#;
 
 /// Sees to it that nothing outlives posse. Clones are the same one.
 #[derive(Clone, Debug)]
-pub struct Guardian(Arc<Inner>);
+pub struct Guardian(Arc<WatchdogProgram>);
 
 #[derive(Debug)]
-struct Inner {
+struct WatchdogProgram {
     program: PathBuf,
     arguments: Vec<OsString>,
     post: Mutex<Option<Arc<Post>>>,
@@ -55,7 +55,7 @@ impl Guardian {
         arguments: impl IntoIterator<Item = impl Into<OsString>>,
     ) -> Self {
         let arguments = arguments.into_iter().map(Into::into).collect();
-        Self(Arc::new(Inner {
+        Self(Arc::new(WatchdogProgram {
             program: program.into(),
             arguments,
             post: Mutex::new(None),
@@ -170,9 +170,9 @@ fn find(mark: &[u8], cgroup: Option<&Path>, posses: i32) -> Vec<OwnedFd> {
         let _ = cgroup::kill(cgroup);
     }
     let inside = cgroup.map(cgroup::members).unwrap_or_default();
-    let census = Census::since(Asked::now());
+    let table = ProcessTable::since(ScanRequest::now());
     // The groups of commands have nobody else in them.
-    let marked = census
+    let marked = table
         .processes()
         .iter()
         .filter(|process| process.carries(mark));
@@ -180,7 +180,7 @@ fn find(mark: &[u8], cgroup: Option<&Path>, posses: i32) -> Vec<OwnedFd> {
         .map(|process| process.group)
         .filter(|group| *group != posses)
         .collect();
-    census.family(|process| {
+    table.family(|process| {
         process.carries(mark) || groups.contains(&process.group) || inside.contains(&process.pid)
     })
 }

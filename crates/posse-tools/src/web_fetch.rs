@@ -104,7 +104,7 @@ impl WebFetch {
         Err(tell(format!("the server answered {status}\n{start}")))
     }
 
-    async fn fetch(&self, url: &str) -> Result<Page, ToolError> {
+    async fn fetch(&self, url: &str) -> Result<FetchedPage, ToolError> {
         let (mut url, host) = self.check(url)?;
         for _ in 0..=MOST_REDIRECTS {
             let request = self.client()?.get(url.clone());
@@ -210,14 +210,14 @@ fn redirect(url: &Url, response: &Response) -> Option<Url> {
 }
 
 /// What came.
-struct Page {
+struct FetchedPage {
     url: Url,
     status: StatusCode,
     html: bool,
     body: Vec<u8>,
 }
 
-impl Page {
+impl FetchedPage {
     fn text(self) -> String {
         let text = String::from_utf8_lossy(&self.body);
         if self.html {
@@ -228,7 +228,7 @@ impl Page {
     }
 }
 
-async fn page(url: Url, mut response: Response) -> Result<Page, ToolError> {
+async fn page(url: Url, mut response: Response) -> Result<FetchedPage, ToolError> {
     let status = response.status();
     let kind = response
         .headers()
@@ -262,7 +262,7 @@ async fn page(url: Url, mut response: Response) -> Result<Page, ToolError> {
             )));
         }
     }
-    Ok(Page {
+    Ok(FetchedPage {
         url,
         status,
         html,

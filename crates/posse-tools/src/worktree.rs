@@ -1,8 +1,9 @@
 //! Git worktrees for agents: made, kept or removed, found again.
 //!
-//! Each file beneath is one thing that is done with a worktree (`make`, `look`, `end`, `reclaim`, `sweep`) or
-//! one thing that there is (`plot`, `registration`, `host`, `parent`). Nothing that is not committed is ever
-//! destroyed: what is removed was looked at before, or nobody has ever worked in it.
+//! Each file beneath is one thing that is done with a worktree (`make`, `look`, `end`, `reclaim`,
+//! `sweep`) or one thing that there is (`root`, `registration`, `host`, `parent`). Nothing that is
+//! not committed is ever destroyed: what is removed was looked at before, or nobody has ever worked
+//! in it.
 
 mod carry;
 mod end;
@@ -34,24 +35,24 @@ use uuid::Uuid;
 
 pub use error::WorktreeError;
 
-use host::Host;
+use host::WorktreeHost;
 use parent::Looks;
-use worktree_root::Plot;
+use worktree_root::WorktreeRoot;
 
 /// Worktrees in a directory of posse's own.
 #[derive(Clone, Debug)]
 pub struct GitWorktrees {
     home: PathBuf,
-    host: Arc<Mutex<Option<Arc<Settled>>>>,
+    host: Arc<Mutex<Option<Arc<SettledHost>>>>,
     looks: Arc<Looks>,
 }
 
 /// This process, at a home.
 #[derive(Debug)]
-struct Settled {
+struct SettledHost {
     home: PathBuf,
     id: Uuid,
-    _host: Host,
+    _host: WorktreeHost,
 }
 
 /// A worktree that was found.
@@ -92,14 +93,14 @@ impl GitWorktrees {
         }
     }
 
-    /// Removes a worktree with all that is in it, and its branch: somebody has said so. Refused while its
-    /// agent lives. Blocks.
+    /// Removes a worktree with all that is in it, and its branch: somebody has said so. Refused
+    /// while its agent lives. Blocks.
     pub fn discard(&self, found: &Found) -> Result<(), WorktreeError> {
         end::discard(self, found)
     }
 
     /// This process, which settles when it is first needed.
-    fn host(&self) -> io::Result<Arc<Settled>> {
+    fn host(&self) -> io::Result<Arc<SettledHost>> {
         let mut host = self.host.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(host) = &*host {
             return Ok(Arc::clone(host));
@@ -109,8 +110,8 @@ impl GitWorktrees {
             .mode(0o700)
             .create(&self.home)?;
         let home = self.home.canonicalize()?;
-        let settled = Host::settle(&home)?;
-        let settled = Arc::new(Settled {
+        let settled = WorktreeHost::settle(&home)?;
+        let settled = Arc::new(SettledHost {
             home,
             id: settled.id,
             _host: settled,
@@ -125,7 +126,7 @@ impl GitWorktrees {
     }
 
     /// Where a worktree lies, and whose it is.
-    fn whose(&self, worktree: &Worktree) -> Result<(Plot, AgentId), WorktreeError> {
+    fn whose(&self, worktree: &Worktree) -> Result<(WorktreeRoot, AgentId), WorktreeError> {
         let unknown = || WorktreeError::NotOfThisPosse {
             path: worktree.path.clone(),
         };
@@ -139,8 +140,8 @@ impl GitWorktrees {
         if directory.parent() != Some(&home) {
             return Err(unknown());
         }
-        let plot = Plot::at(directory).map_err(|_| unknown())?;
-        Ok((plot, agent.ok_or_else(unknown)?))
+        let root = WorktreeRoot::at(directory).map_err(|_| unknown())?;
+        Ok((root, agent.ok_or_else(unknown)?))
     }
 }
 
@@ -155,14 +156,14 @@ impl Worktrees for GitWorktrees {
         Box::pin(async move {
             let made = spawn_blocking(move || {
                 let made = make::make(&worktrees, &wanted)?;
-                Ok(Handed {
+                Ok(HandedWorktree {
                     worktrees,
                     made: Some(made),
                 })
             });
             made.await
                 .unwrap_or_else(|error| Err(WorktreeError::BrokeOff(error)))
-                .and_then(Handed::taken)
+                .and_then(HandedWorktree::taken)
                 .map_err(|error| error.to_string())
         })
     }
@@ -195,18 +196,18 @@ impl Worktrees for GitWorktrees {
 }
 
 /// A worktree on its way to whoever wanted it. If nobody takes it any more, it is released.
-struct Handed {
+struct HandedWorktree {
     worktrees: GitWorktrees,
     made: Option<Made>,
 }
 
-impl Handed {
+impl HandedWorktree {
     fn taken(mut self) -> Result<Made, WorktreeError> {
         self.made.take().ok_or(WorktreeError::TakenTwice)
     }
 }
 
-impl Drop for Handed {
+impl Drop for HandedWorktree {
     fn drop(&mut self) {
         if let Some(made) = self.made.take() {
             let worktrees = self.worktrees.clone();

@@ -8,7 +8,7 @@ use serde::Deserialize;
 
 use crate::answer::{blocking, count, shown};
 use crate::replace::Replacement;
-use crate::rooted_fs::{Access, Place};
+use crate::rooted_fs::{Access, RootedPath};
 
 /// Writes whole files.
 pub struct Write;
@@ -35,7 +35,7 @@ impl TypedTool for Write {
     }
 
     fn intent(&self, input: &WriteInput, workspace: &Workspace) -> Result<Intent, ToolError> {
-        let place = Place::find(&input.file_path, Access::Write, workspace)?;
+        let place = RootedPath::find(&input.file_path, Access::Write, workspace)?;
         Ok(Intent {
             read_only: false,
             beside_others: false,
@@ -51,7 +51,7 @@ impl TypedTool for Write {
 }
 
 fn write(input: &WriteInput, context: &ToolContext) -> Result<ToolOutput, ToolError> {
-    let place = Place::judged(&input.file_path, Access::Write, context)?;
+    let place = RootedPath::judged(&input.file_path, Access::Write, context)?;
     let replacement = Replacement::begin(&place, context)?;
     let done = if replacement.old.is_some() {
         "replaced"

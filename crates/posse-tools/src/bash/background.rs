@@ -13,7 +13,7 @@ use super::{Bash, BashInput, TITLE, ending};
 use crate::answer::{cannot, headline};
 use crate::capture::Log;
 use crate::output_file::OutputFile;
-use crate::shell::{Bounds, How, Shell};
+use crate::shell::{Bounds, How, RunningShell};
 
 impl Bash {
     /// Starts a command that goes on.
@@ -56,7 +56,7 @@ impl Bash {
 
 /// Until it has ended and nothing of it is left.
 async fn follow(
-    shell: Shell,
+    shell: RunningShell,
     mut log: Log,
     limit: Option<Duration>,
     clock: Arc<dyn Clock>,

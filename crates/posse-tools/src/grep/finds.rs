@@ -21,12 +21,12 @@ pub(super) struct Finds {
     /// More than this is not wanted.
     most: usize,
     matches: usize,
-    lines: Vec<Line>,
+    lines: Vec<FoundLine>,
     bytes: usize,
     binary: bool,
 }
 
-enum Line {
+enum FoundLine {
     Found {
         mark: char,
         number: Option<u64>,
@@ -72,7 +72,7 @@ impl Finds {
             let cut = if text.len() > LINE_BYTES { "…" } else { "" };
             let text = format!("{}{cut}", clip(&text, LINE_BYTES));
             self.bytes += text.len() + 1;
-            self.lines.push(Line::Found {
+            self.lines.push(FoundLine::Found {
                 mark,
                 number: self.numbers.then_some(number),
                 text,
@@ -102,7 +102,7 @@ impl Sink for &mut Finds {
     }
 
     fn context_break(&mut self, _: &Searcher) -> io::Result<bool> {
-        self.lines.push(Line::Gap);
+        self.lines.push(FoundLine::Gap);
         Ok(!self.full())
     }
 
@@ -148,15 +148,15 @@ impl Report {
             OutputMode::Content => {
                 for line in finds.lines {
                     let line = match line {
-                        Line::Gap => "--".to_owned(),
-                        Line::Found {
+                        FoundLine::Gap => "--".to_owned(),
+                        FoundLine::Found {
                             mark,
                             number: Some(number),
                             text,
                         } => {
                             format!("{path}{mark}{number}{mark}{text}")
                         }
-                        Line::Found {
+                        FoundLine::Found {
                             mark,
                             number: None,
                             text,
@@ -225,7 +225,7 @@ mod tests {
             "it is said that there is more"
         );
         let long = pushed(&input(None), &"ä".repeat(1 << 20).into_bytes());
-        let [Line::Found { text, .. }] = &long.lines[..] else {
+        let [FoundLine::Found { text, .. }] = &long.lines[..] else {
             panic!("one line")
         };
         assert_eq!(*text, "ä".repeat(250) + "…");

@@ -9,7 +9,7 @@ const SKIPPED: [&str; 11] = [
 
 /// A part of a page.
 #[derive(Debug, PartialEq)]
-pub(super) enum Piece<'a> {
+pub(super) enum PagePiece<'a> {
     /// As it stands there, with its entities.
     Text(&'a str),
     Start(Tag<'a>),
@@ -138,9 +138,9 @@ impl<'a> Pieces<'a> {
 }
 
 impl<'a> Iterator for Pieces<'a> {
-    type Item = Piece<'a>;
+    type Item = PagePiece<'a>;
 
-    fn next(&mut self) -> Option<Piece<'a>> {
+    fn next(&mut self) -> Option<PagePiece<'a>> {
         loop {
             let mut letters = self.rest.chars();
             let (first, second, third) = (letters.next()?, letters.next(), letters.next());
@@ -154,13 +154,13 @@ impl<'a> Iterator for Pieces<'a> {
                 };
                 match SKIPPED.iter().find(|skipped| **skipped == tag.name) {
                     Some(skipped) => self.skip_element(skipped),
-                    None => return Some(Piece::Start(tag)),
+                    None => return Some(PagePiece::Start(tag)),
                 }
             } else if first == '<' && second == Some('/') && begins(third) {
                 self.take(2);
                 let name = self.name();
                 self.attributes();
-                return Some(Piece::End(name));
+                return Some(PagePiece::End(name));
             } else if let Some(comment) = self.rest.strip_prefix("<!--") {
                 match comment
                     .strip_prefix('>')
@@ -178,7 +178,7 @@ impl<'a> Iterator for Pieces<'a> {
                 let end = self.rest[first.len_utf8()..]
                     .find('<')
                     .map(|at| at + first.len_utf8());
-                return Some(Piece::Text(self.take(end.unwrap_or(self.rest.len()))));
+                return Some(PagePiece::Text(self.take(end.unwrap_or(self.rest.len()))));
             }
         }
     }
@@ -190,9 +190,9 @@ mod tests {
 
     fn told(page: &str) -> String {
         let one = |piece| match piece {
-            Piece::Text(text) => format!("{text:?}"),
-            Piece::Start(tag) => format!("{}{:?}", tag.name, tag.attributes),
-            Piece::End(name) => format!("/{name}"),
+            PagePiece::Text(text) => format!("{text:?}"),
+            PagePiece::Start(tag) => format!("{}{:?}", tag.name, tag.attributes),
+            PagePiece::End(name) => format!("/{name}"),
         };
         Pieces::of(page).map(one).collect::<Vec<_>>().join(" ")
     }

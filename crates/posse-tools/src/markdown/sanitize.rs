@@ -3,7 +3,7 @@
 //!
 //! The converter recurses, pads tables, and looks at some parts twice; it is made for people's pages.
 
-use super::pieces::{Piece, Pieces, Tag};
+use super::pieces::{PagePiece, Pieces, Tag};
 use crate::answer::clip;
 
 /// How much is written, how many tags, and how deep they nest.
@@ -30,9 +30,9 @@ pub(super) fn sanitize(page: &str) -> (String, bool) {
             return (sanitizer.out, false);
         }
         match piece {
-            Piece::Text(text) => sanitizer.text(text),
-            Piece::Start(tag) => sanitizer.start(&tag),
-            Piece::End(name) => sanitizer.end(&name),
+            PagePiece::Text(text) => sanitizer.text(text),
+            PagePiece::Start(tag) => sanitizer.start(&tag),
+            PagePiece::End(name) => sanitizer.end(&name),
         }
     }
     let whole = !sanitizer.cut;
@@ -41,7 +41,7 @@ pub(super) fn sanitize(page: &str) -> (String, bool) {
 }
 
 /// What becomes of an element.
-enum Kind {
+enum ElementKind {
     /// It is written, by this name.
     Kept(&'static str),
     /// It is written and has no end.
@@ -52,7 +52,7 @@ enum Kind {
     Gone,
 }
 
-fn kind(name: &str) -> Kind {
+fn kind(name: &str) -> ElementKind {
     const KEPT: [&str; 22] = [
         "a",
         "strong",
@@ -117,10 +117,10 @@ fn kind(name: &str) -> Kind {
     };
     let known = |names: &[&'static str]| names.iter().find(|known| **known == name).copied();
     match (known(&KEPT), known(&VOID), known(&GAPS)) {
-        (Some(name), ..) => Kind::Kept(name),
-        (_, Some(name), _) => Kind::Void(name),
-        (.., Some(_)) => Kind::Gap,
-        _ => Kind::Gone,
+        (Some(name), ..) => ElementKind::Kept(name),
+        (_, Some(name), _) => ElementKind::Void(name),
+        (.., Some(_)) => ElementKind::Gap,
+        _ => ElementKind::Gone,
     }
 }
 
@@ -133,14 +133,14 @@ fn is_inline(name: &str) -> bool {
 struct Sanitizer {
     out: String,
     cut: bool,
-    open: Vec<Open>,
+    open: Vec<OpenElement>,
     tags: usize,
     table: Table,
     /// What ended just here: the length of `out`, and its start. Another of the same goes on with it.
     ended: Option<(usize, String)>,
 }
 
-struct Open {
+struct OpenElement {
     name: &'static str,
     start: String,
 }
@@ -173,17 +173,17 @@ impl Sanitizer {
             return;
         }
         match kind(&tag.name) {
-            Kind::Kept(name) => self.open(name, tag),
-            Kind::Void("img") if value(tag, "src").is_none() => {}
-            Kind::Void(name) => {
+            ElementKind::Kept(name) => self.open(name, tag),
+            ElementKind::Void("img") if value(tag, "src").is_none() => {}
+            ElementKind::Void(name) => {
                 if name == "hr" {
                     self.close_paragraph();
                 }
                 self.cell();
                 self.write(&rewritten(name, tag));
             }
-            Kind::Gap => self.gap(),
-            Kind::Gone => {}
+            ElementKind::Gap => self.gap(),
+            ElementKind::Gone => {}
         }
     }
 
@@ -240,26 +240,26 @@ impl Sanitizer {
         } else {
             self.table.cell
         };
-        self.open.push(Open { name, start });
+        self.open.push(OpenElement { name, start });
     }
 
     fn end(&mut self, name: &str) {
         match kind(name) {
-            Kind::Kept("table") if self.table.inner > 0 => {
+            ElementKind::Kept("table") if self.table.inner > 0 => {
                 self.table.inner -= 1;
                 self.gap();
             }
-            Kind::Kept("table") => {
+            ElementKind::Kept("table") => {
                 if let Some(at) = self.position("table") {
                     self.close_to(at);
                 }
             }
-            Kind::Kept("thead" | "tbody" | "tr" | "td" | "th") if self.table.inner > 0 => {
+            ElementKind::Kept("thead" | "tbody" | "tr" | "td" | "th") if self.table.inner > 0 => {
                 self.gap()
             }
-            Kind::Kept(name) => self.close(name),
-            Kind::Gap => self.gap(),
-            Kind::Void(_) | Kind::Gone => {}
+            ElementKind::Kept(name) => self.close(name),
+            ElementKind::Gap => self.gap(),
+            ElementKind::Void(_) | ElementKind::Gone => {}
         }
     }
 
@@ -349,7 +349,7 @@ impl Sanitizer {
 
     fn close_to(&mut self, depth: usize) {
         while self.open.len() > depth
-            && let Some(Open { name, start }) = self.open.pop()
+            && let Some(OpenElement { name, start }) = self.open.pop()
         {
             if matches!(name, "td" | "th") {
                 self.table.widest = self

@@ -116,7 +116,8 @@ fn braced(word: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// One word with what belongs into its places, read from left to right: what was filled in is not read again.
+/// One word with what belongs into its places, read from left to right: what was filled in is not
+/// read again.
 fn filled(word: &str, values: &[&OsStr; 4]) -> OsString {
     let mut done = OsString::new();
     let mut rest = word;
@@ -159,7 +160,7 @@ fn quoted(words: &[OsString]) -> OsString {
 
 /// Panes that a command opens.
 #[derive(Clone, Debug)]
-pub struct CommandPanes(Arc<Inner>);
+pub struct CommandPanes(Arc<PaneCommand>);
 
 /// Why the command opened no pane.
 #[derive(Debug, thiserror::Error)]
@@ -198,7 +199,7 @@ enum ProgramError {
 }
 
 #[derive(Debug)]
-struct Inner {
+struct PaneCommand {
     template: Template,
     launch: Launch,
 }
@@ -206,7 +207,7 @@ struct Inner {
 impl CommandPanes {
     /// Panes by this command, in which this runs.
     pub fn new(template: Template, launch: Launch) -> Self {
-        Self(Arc::new(Inner { template, launch }))
+        Self(Arc::new(PaneCommand { template, launch }))
     }
 }
 
@@ -225,8 +226,9 @@ impl Panes for CommandPanes {
     }
 }
 
-impl Inner {
-    /// Returns what runs in the pane. The terminal's environment is not ours; what is secret cannot be said here.
+impl PaneCommand {
+    /// Returns what runs in the pane. The terminal's environment is not ours; what is secret cannot
+    /// be said here.
     fn words(&self, pane: &NewPane) -> Result<Vec<OsString>, NoBudget> {
         let told = self
             .launch

@@ -8,8 +8,8 @@ use posse_port::panes::NewPane;
 /// How a process is started that takes a member from the store.
 #[derive(Clone, Debug)]
 pub struct Launch {
-    /// posse with its command and the flags that all members have in common. Nothing secret: other users of the
-    /// machine can read it.
+    /// posse with its command and the flags that all members have in common. Nothing secret: other
+    /// users of the machine can read it.
     pub command: Vec<OsString>,
     /// What it must find in its environment: a terminal gives it another than ours.
     pub environment: Vec<Variable>,

@@ -21,8 +21,8 @@ pub(super) struct TmuxPane {
     pub(super) marks: PosseMarks,
 }
 
-/// What this session of posse opened: a pane and its window are marked apart, since the user may split
-/// a window of posse's.
+/// What this session of posse opened: a pane and its window are marked apart, since the user may
+/// split a window of posse's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct PosseMarks {
     pub(super) pane: bool,
@@ -69,8 +69,8 @@ pub(super) fn read(line: &str, marked: &str) -> Option<TmuxPane> {
     })
 }
 
-/// The position: in the window of `lead` as long as there is room, else in a window of posse's own. None if the
-/// lead's pane is gone.
+/// The position: in the window of `lead` as long as there is room, else in a window of posse's own.
+/// None if the lead's pane is gone.
 pub(super) fn next(panes: &[TmuxPane], lead: &str, own_window: bool) -> Option<PanePosition> {
     let lead = panes.iter().find(|pane| pane.id == lead)?;
     let live = || panes.iter().filter(|pane| !pane.dead);

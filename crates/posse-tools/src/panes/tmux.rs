@@ -1,5 +1,5 @@
-//! Panes of the tmux that the user works in. Commands go to its server as a script on standard input: what is
-//! secret stands in no command line, and nothing is ever typed into a pane.
+//! Panes of the tmux that the user works in. Commands go to its server as a script on standard
+//! input: what is secret stands in no command line, and nothing is ever typed into a pane.
 
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -59,10 +59,10 @@ pub enum Place {
 
 /// Panes of a tmux.
 #[derive(Clone, Debug)]
-pub struct TmuxPanes(Arc<Inner>);
+pub struct TmuxPanes(Arc<TmuxServer>);
 
 #[derive(Debug)]
-struct Inner {
+struct TmuxServer {
     inside: Inside,
     place: Place,
     launch: Launch,
@@ -104,7 +104,7 @@ impl TmuxError {
 impl TmuxPanes {
     /// Panes next to where posse runs, in which this runs.
     pub fn new(inside: Inside, place: Place, launch: Launch) -> Self {
-        Self(Arc::new(Inner {
+        Self(Arc::new(TmuxServer {
             inside,
             place,
             launch,
@@ -132,7 +132,7 @@ impl Panes for TmuxPanes {
     }
 }
 
-impl Inner {
+impl TmuxServer {
     fn open(&self, pane: &NewPane) -> Result<(), TmuxError> {
         let line = self.launch.command_line(pane)?;
         let marked = pane.session.to_string();
@@ -159,7 +159,7 @@ impl Inner {
     }
 
     fn look(&self, marked: &str) -> Result<Vec<TmuxPane>, TmuxError> {
-        let said = self.tmux(Script::default().command("list-panes").words([
+        let said = self.tmux(TmuxScript::default().command("list-panes").words([
             "-a",
             "-F",
             pane_layout::FORMAT,
@@ -174,7 +174,7 @@ impl Inner {
     fn close_dead(&self, seen: &[TmuxPane]) -> Result<(), TmuxError> {
         for pane in seen.iter().filter(|pane| pane.marks.pane && pane.dead) {
             self.tmux(
-                Script::default()
+                TmuxScript::default()
                     .command("kill-pane")
                     .words(["-t", &pane.id]),
             )?;
@@ -197,16 +197,14 @@ impl Inner {
                 zoomed,
                 ..
             } => {
-                let script = Script::default().command("split-window").word(if *beside {
-                    "-h"
-                } else {
-                    "-v"
-                });
+                let script = TmuxScript::default()
+                    .command("split-window")
+                    .word(if *beside { "-h" } else { "-v" });
                 let script = if *zoomed { script.word("-Z") } else { script };
                 script.words(["-t", divided])
             }
             PanePosition::Window { session } => {
-                let script = Script::default()
+                let script = TmuxScript::default()
                     .command("new-window")
                     .words(["-t", &format!("{session}:")]);
                 script.word("-n").plain(team.as_ref())
@@ -222,11 +220,13 @@ impl Inner {
         Ok(printed.trim().to_owned())
     }
 
-    /// Gives it what belongs to it alone: its title, its colour, and that it goes when its process ends.
+    /// Gives it what belongs to it alone: its title, its colour, and that it goes when its process
+    /// ends.
     fn dress(&self, id: &str, position: &PanePosition, pane: &NewPane) -> Result<(), TmuxError> {
-        let on =
-            |script: Script, name: &str| script.command("set-option").words(["-p", "-t", id, name]);
-        let mut script = on(Script::default(), "remain-on-exit").word("off");
+        let on = |script: TmuxScript, name: &str| {
+            script.command("set-option").words(["-p", "-t", id, name])
+        };
+        let mut script = on(TmuxScript::default(), "remain-on-exit").word("off");
         script = on(script, "@posse").word(pane.session.to_string());
         script = script
             .command("select-pane")
@@ -237,8 +237,9 @@ impl Inner {
             let format = format!("#[fg={}] #{{pane_title}} #[default]", color.in_tmux());
             script = on(script, "pane-border-format").word(format);
         }
-        let window =
-            |script: Script, name: &str| script.command("set-option").words(["-w", "-t", id, name]);
+        let window = |script: TmuxScript, name: &str| {
+            script.command("set-option").words(["-w", "-t", id, name])
+        };
         match position {
             PanePosition::Window { .. } => {
                 script = window(script, "@posse-window").word(pane.session.to_string());
@@ -266,7 +267,7 @@ impl Inner {
 
     /// Runs commands in the server. Returns what they print.
     #[expect(clippy::disallowed_methods, reason = "this is where tmux is started")]
-    fn tmux(&self, script: Script) -> Result<String, TmuxError> {
+    fn tmux(&self, script: TmuxScript) -> Result<String, TmuxError> {
         let mut command = Command::new("tmux");
         command
             .arg("-S")
@@ -291,9 +292,9 @@ impl Inner {
 
 /// Commands for tmux, one per line.
 #[derive(Default)]
-struct Script(Vec<u8>);
+struct TmuxScript(Vec<u8>);
 
-impl Script {
+impl TmuxScript {
     fn command(mut self, name: &str) -> Self {
         if !self.0.is_empty() {
             self.0.push(b'\n');

@@ -1,5 +1,5 @@
-//! Uncommitted work of a parent that goes along: as a tree of everything that is in its checkout, which the
-//! worktree is made to look like, with nothing of it committed or staged.
+//! Uncommitted work of a parent that goes along: as a tree of everything that is in its checkout,
+//! which the worktree is made to look like, with nothing of it committed or staged.
 
 use std::fs;
 use std::os::unix::ffi::OsStrExt as _;
@@ -10,7 +10,7 @@ use uuid::Uuid;
 use crate::git::{Git, GitError};
 
 use super::parent::{Parent, uncommitted};
-use super::status::{Entry, Kind};
+use super::status::{ChangeKind, StatusEntry};
 
 /// What was carried, and what could not be.
 #[derive(Debug, Default)]
@@ -22,9 +22,9 @@ pub(super) struct Carried {
 }
 
 /// An index that is used for a moment.
-pub(super) struct Draft(pub(super) PathBuf);
+pub(super) struct DraftIndex(pub(super) PathBuf);
 
-impl Draft {
+impl DraftIndex {
     /// A copy of `index`, in a directory that goes with the worktree.
     pub(super) fn copy(index: &Path, directory: &Path) -> std::io::Result<Self> {
         let draft = Self(directory.join(format!("posse-index.{}", Uuid::now_v7())));
@@ -37,16 +37,17 @@ impl Draft {
     }
 }
 
-impl Drop for Draft {
+impl Drop for DraftIndex {
     fn drop(&mut self) {
         let _ = fs::remove_file(&self.0);
     }
 }
 
-/// Makes a tree of all that is in the parent's checkout. `drafts` is where its index may be copied to.
+/// Makes a tree of all that is in the parent's checkout. `drafts` is where its index may be copied
+/// to.
 pub(super) fn gather(parent: &Parent, drafts: &Path) -> Result<Carried, GitError> {
     let status = parent.each_change()?;
-    let (goes, stays): (Vec<&Entry>, Vec<&Entry>) =
+    let (goes, stays): (Vec<&StatusEntry>, Vec<&StatusEntry>) =
         status.entries.iter().partition(|entry| can_go(entry));
     let missing = uncommitted(&stays);
     if goes.is_empty() {
@@ -61,7 +62,7 @@ pub(super) fn gather(parent: &Parent, drafts: &Path) -> Result<Carried, GitError
         "--git-path",
         "index",
     ]);
-    let draft = Draft::copy(Path::new(&index.line()?), drafts)?;
+    let draft = DraftIndex::copy(Path::new(&index.line()?), drafts)?;
     let mut paths = Vec::new();
     for entry in &goes {
         paths.extend_from_slice(entry.path.as_os_str().as_bytes());
@@ -91,13 +92,14 @@ pub(super) fn gather(parent: &Parent, drafts: &Path) -> Result<Carried, GitError
     })
 }
 
-/// Whether it can be carried: repositories in the repository stay, since their commits are not here.
-fn can_go(entry: &Entry) -> bool {
+/// Whether it can be carried: repositories in the repository stay, since their commits are not
+/// here.
+fn can_go(entry: &StatusEntry) -> bool {
     match entry.kind {
-        Kind::Known { submodule, .. } => !submodule,
+        ChangeKind::Known { submodule, .. } => !submodule,
         // Each file is told by itself; what is left of directories has a repository in it.
-        Kind::New => !entry.is_directory(),
-        Kind::Ignored => false,
+        ChangeKind::New => !entry.is_directory(),
+        ChangeKind::Ignored => false,
     }
 }
 

@@ -9,29 +9,29 @@ use posse_protocol::AgentId;
 use crate::git::{Git, GitError};
 
 use super::registration::{Lock, gone_is_fine};
-use super::worktree_root::Plot;
+use super::worktree_root::WorktreeRoot;
 use super::{Found, GitWorktrees, WorktreeError, branch_of, host, look};
 
 /// Returns what would be lost with a worktree, if anything.
 pub(super) fn changes(worktrees: &GitWorktrees, worktree: &Worktree) -> Option<String> {
     match worktrees.whose(worktree) {
-        Ok((plot, agent)) => look::keeps(&plot, agent, worktree),
+        Ok((root, agent)) => look::keeps(&root, agent, worktree),
         Err(told) => Some(look::unseen(told)),
     }
 }
 
-/// Removes a worktree and its branch if nothing would be lost with it, else unlocks it. Returns what is
-/// kept.
+/// Removes a worktree and its branch if nothing would be lost with it, else unlocks it. Returns
+/// what is kept.
 pub(super) fn release(worktrees: &GitWorktrees, worktree: &Worktree) -> Option<String> {
-    let (plot, agent) = match worktrees.whose(worktree) {
+    let (root, agent) = match worktrees.whose(worktree) {
         Ok(found) => found,
         Err(told) => return Some(look::unseen(told)),
     };
-    let lock = match plot.lock() {
+    let lock = match root.lock() {
         Ok(lock) => lock,
         Err(error) => return Some(look::unseen(error)),
     };
-    let registration = plot.registration(agent);
+    let registration = root.registration(agent);
     match registration.lock() {
         Lock::Host(host) if !worktrees.is_own(host) && host::lives(&worktrees.home, host) => {
             return Some("another posse works in it".to_owned());
@@ -39,12 +39,12 @@ pub(super) fn release(worktrees: &GitWorktrees, worktree: &Worktree) -> Option<S
         Lock::Stranger(reason) => return Some(format!("somebody has locked it: {reason}")),
         Lock::Host(_) | Lock::Nobody => {}
     }
-    if let Some(kept) = look::keeps(&plot, agent, worktree) {
+    if let Some(kept) = look::keeps(&root, agent, worktree) {
         // It is kept with or without its lock.
         let _ = registration.unlock();
         return Some(kept);
     }
-    let cleared = clear_if_clean(&plot, agent, worktree);
+    let cleared = clear_if_clean(&root, agent, worktree);
     drop(lock);
     match cleared {
         Ok(Some(kept)) => {
@@ -52,7 +52,7 @@ pub(super) fn release(worktrees: &GitWorktrees, worktree: &Worktree) -> Option<S
             Some(kept)
         }
         // What takes longest holds up nobody.
-        Ok(None) => sink(&plot, agent)
+        Ok(None) => sink(&root, agent)
             .err()
             .map(|why| format!("it cannot be removed: {why}")),
         Err(why) => Some(format!("it cannot be removed: {why}")),
@@ -62,22 +62,22 @@ pub(super) fn release(worktrees: &GitWorktrees, worktree: &Worktree) -> Option<S
 /// Removes a worktree with everything in it, and its branch.
 pub(super) fn discard(worktrees: &GitWorktrees, found: &Found) -> Result<(), WorktreeError> {
     let directory = found.path.parent().ok_or(WorktreeError::NoDirectory)?;
-    let plot = Plot::at(directory)?;
-    if found.path != plot.path(found.agent) {
+    let root = WorktreeRoot::at(directory)?;
+    if found.path != root.path(found.agent) {
         return Err(WorktreeError::NotOfPosse);
     }
-    let _lock = plot.lock()?;
-    if worktrees.lives(&plot, found.agent) {
+    let _lock = root.lock()?;
+    if worktrees.lives(&root, found.agent) {
         return Err(WorktreeError::InUse);
     }
-    if let Lock::Stranger(reason) = plot.registration(found.agent).lock() {
+    if let Lock::Stranger(reason) = root.registration(found.agent).lock() {
         return Err(WorktreeError::Locked { reason });
     }
-    raze(&plot, found.agent, None)?;
+    raze(&root, found.agent, None)?;
     let reference = format!("refs/heads/{}", branch_of(found.agent));
-    if plot.common.is_dir() && tip(&plot, &reference)?.is_some() {
+    if root.common.is_dir() && tip(&root, &reference)?.is_some() {
         // Git refuses if it is checked out elsewhere.
-        let git = Git::change(&plot.directory).directory(&plot.common);
+        let git = Git::change(&root.directory).directory(&root.common);
         git.words(["branch", "-q", "-D", &branch_of(found.agent)])
             .run()?;
     }
@@ -85,81 +85,89 @@ pub(super) fn discard(worktrees: &GitWorktrees, found: &Found) -> Result<(), Wor
 }
 
 /// Removes a worktree with all that is in it, and its branch if that is at `base`.
-pub(super) fn raze(plot: &Plot, agent: AgentId, base: Option<&str>) -> Result<(), WorktreeError> {
-    clear(plot, agent, base)?;
-    Ok(sink(plot, agent)?)
+pub(super) fn raze(
+    root: &WorktreeRoot,
+    agent: AgentId,
+    base: Option<&str>,
+) -> Result<(), WorktreeError> {
+    clear(root, agent, base)?;
+    Ok(sink(root, agent)?)
 }
 
-/// First it is out of the way, in one step: whoever finds it so knows that nothing is lost with it, and goes
-/// on from there.
-fn clear(plot: &Plot, agent: AgentId, base: Option<&str>) -> Result<(), WorktreeError> {
-    put_aside(plot, agent)?;
-    forget(plot, agent, base)
+/// First it is out of the way, in one step: whoever finds it so knows that nothing is lost with it,
+/// and goes on from there.
+fn clear(root: &WorktreeRoot, agent: AgentId, base: Option<&str>) -> Result<(), WorktreeError> {
+    put_aside(root, agent)?;
+    forget(root, agent, base)
 }
 
-/// The same for one that was looked at, with a last look at its files where nobody writes by its path any
-/// more. What came into it since the first look is given back, and told.
+/// The same for one that was looked at, with a last look at its files where nobody writes by its
+/// path any more. What came into it since the first look is given back, and told.
 pub(super) fn clear_if_clean(
-    plot: &Plot,
+    root: &WorktreeRoot,
     agent: AgentId,
     worktree: &Worktree,
 ) -> Result<Option<String>, WorktreeError> {
-    if put_aside(plot, agent)?
-        && let Some(late) = look::files_at(plot, agent, worktree, plot.gone(agent))
+    if put_aside(root, agent)?
+        && let Some(late) = look::files_at(root, agent, worktree, root.gone(agent))
     {
-        fs::rename(plot.gone(agent), plot.path(agent))?;
+        fs::rename(root.gone(agent), root.path(agent))?;
         return Ok(Some(late));
     }
-    forget(plot, agent, Some(&worktree.base))?;
+    forget(root, agent, Some(&worktree.base))?;
     Ok(None)
 }
 
 /// Whether there was a directory.
-fn put_aside(plot: &Plot, agent: AgentId) -> io::Result<bool> {
-    let path = plot.path(agent);
+fn put_aside(root: &WorktreeRoot, agent: AgentId) -> io::Result<bool> {
+    let path = root.path(agent);
     // A link is nothing of ours.
     let there = path.symlink_metadata().is_ok_and(|there| there.is_dir());
     if there {
-        sink(plot, agent)?;
-        fs::rename(&path, plot.gone(agent))?;
+        sink(root, agent)?;
+        fs::rename(&path, root.gone(agent))?;
     }
     Ok(there)
 }
 
 /// Goes on with one that is out of the way.
-pub(super) fn finish(plot: &Plot, agent: AgentId, base: Option<&str>) -> Result<(), WorktreeError> {
-    forget(plot, agent, base)?;
-    Ok(sink(plot, agent)?)
+pub(super) fn finish(
+    root: &WorktreeRoot,
+    agent: AgentId,
+    base: Option<&str>,
+) -> Result<(), WorktreeError> {
+    forget(root, agent, base)?;
+    Ok(sink(root, agent)?)
 }
 
 /// The branch first: of what git knows, the base is a part.
-fn forget(plot: &Plot, agent: AgentId, base: Option<&str>) -> Result<(), WorktreeError> {
-    let registration = plot.registration(agent);
-    if registration.leads_elsewhere(&plot.path(agent)) {
+fn forget(root: &WorktreeRoot, agent: AgentId, base: Option<&str>) -> Result<(), WorktreeError> {
+    let registration = root.registration(agent);
+    if registration.leads_elsewhere(&root.path(agent)) {
         // It was moved by somebody, and is theirs, with its branch.
         return Ok(());
     }
     if let Some(base) = base {
-        drop_branch(plot, agent, base)?;
+        drop_branch(root, agent, base)?;
     }
     Ok(registration.remove()?)
 }
 
-pub(super) fn sink(plot: &Plot, agent: AgentId) -> io::Result<()> {
-    gone_is_fine(fs::remove_dir_all(plot.gone(agent)))
+pub(super) fn sink(root: &WorktreeRoot, agent: AgentId) -> io::Result<()> {
+    gone_is_fine(fs::remove_dir_all(root.gone(agent)))
 }
 
-fn drop_branch(plot: &Plot, agent: AgentId, base: &str) -> Result<(), GitError> {
+fn drop_branch(root: &WorktreeRoot, agent: AgentId, base: &str) -> Result<(), GitError> {
     let reference = format!("refs/heads/{}", branch_of(agent));
-    if !plot.common.is_dir() || tip(plot, &reference)?.as_deref() != Some(base) {
+    if !root.common.is_dir() || tip(root, &reference)?.as_deref() != Some(base) {
         return Ok(());
     }
     let delete = || {
-        let git = Git::change(&plot.directory).directory(&plot.common);
+        let git = Git::change(&root.directory).directory(&root.common);
         git.words(["update-ref", "-d", &reference, base]).run()
     };
     // A git that was killed leaves this; nobody else has to do with this branch.
-    let stale = plot.common.join(format!("{reference}.lock"));
+    let stale = root.common.join(format!("{reference}.lock"));
     let deleted = match delete() {
         Err(_) if fs::remove_file(stale).is_ok() => delete(),
         deleted => deleted,
@@ -168,8 +176,8 @@ fn drop_branch(plot: &Plot, agent: AgentId, base: &str) -> Result<(), GitError> 
 }
 
 /// The commit that a reference leads to.
-pub(super) fn tip(plot: &Plot, reference: &str) -> Result<Option<String>, GitError> {
-    let git = Git::look(&plot.directory).directory(&plot.common);
+pub(super) fn tip(root: &WorktreeRoot, reference: &str) -> Result<Option<String>, GitError> {
+    let git = Git::look(&root.directory).directory(&root.common);
     // Where there is none, this is an empty list, not an error.
     let told = git
         .words(["for-each-ref", "--format=%(objectname)", reference])

@@ -10,8 +10,8 @@ use crate::git::GitError;
 use super::parent::ParentError;
 use super::words::name;
 
-/// What git says if it meets a worktree that another git is just about to register: its `commondir` is
-/// there, but empty. A moment later it is complete.
+/// What git says if it meets a worktree that another git is just about to register: its `commondir`
+/// is there, but empty. A moment later it is complete.
 const HALF_MADE: &str = "/commondir: ";
 
 /// Why something could not be done with a worktree. The texts are read by people and by models.

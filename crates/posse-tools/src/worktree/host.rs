@@ -1,5 +1,5 @@
-//! Hosts: processes that have worktrees. A host locks a file of its own name for its life; the kernel
-//! unlocks it when the process ends, however it ends.
+//! Hosts: processes that have worktrees. A host locks a file of its own name for its life; the
+//! kernel unlocks it when the process ends, however it ends.
 
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::io;
@@ -13,13 +13,13 @@ const DIRECTORY: &str = ".hosts";
 
 /// This process, alive until it is dropped.
 #[derive(Debug)]
-pub(super) struct Host {
+pub(super) struct WorktreeHost {
     pub(super) id: Uuid,
     file: PathBuf,
     _lock: File,
 }
 
-impl Host {
+impl WorktreeHost {
     /// Settles at `home`.
     pub(super) fn settle(home: &Path) -> io::Result<Self> {
         let directory = home.join(DIRECTORY);
@@ -46,7 +46,7 @@ impl Host {
     }
 }
 
-impl Drop for Host {
+impl Drop for WorktreeHost {
     fn drop(&mut self) {
         // A host without a file is dead, too.
         let _ = fs::remove_file(&self.file);
@@ -73,7 +73,8 @@ pub(super) fn bury(home: &Path) {
         let Ok(file) = File::open(&path) else {
             continue;
         };
-        // One that is being made is locked a moment after; it is not looked at before it has its name.
+        // One that is being made is locked a moment after; it is not looked at before it has its
+        // name.
         let named = path.extension().is_none();
         if named
             && !matches!(

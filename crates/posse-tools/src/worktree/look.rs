@@ -1,4 +1,5 @@
-//! Looking at a worktree: would anything be lost if it were removed? What cannot be found out would be.
+//! Looking at a worktree: would anything be lost if it were removed? What cannot be found out would
+//! be.
 
 mod ignored;
 
@@ -13,12 +14,12 @@ use posse_protocol::AgentId;
 
 use crate::git::{Git, GitError};
 
-use super::carry::Draft;
+use super::carry::DraftIndex;
 use super::end::tip;
 use super::registration::{Registration, is_object, read_small};
-use super::status::{self, Kind, Status};
+use super::status::{self, ChangeKind, Status};
 use super::words::{count, name, names};
-use super::worktree_root::{Plot, entries};
+use super::worktree_root::{WorktreeRoot, entries};
 
 pub(super) use ignored::holds_files;
 
@@ -41,11 +42,11 @@ const UNDER_WAY: &[(&str, &str)] = &[
 ];
 
 /// What would be lost, in a line; none if nothing would.
-pub(super) fn keeps(plot: &Plot, agent: AgentId, worktree: &Worktree) -> Option<String> {
-    let registration = plot.registration(agent);
+pub(super) fn keeps(root: &WorktreeRoot, agent: AgentId, worktree: &Worktree) -> Option<String> {
+    let registration = root.registration(agent);
     told(
-        (Look {
-            plot,
+        (Inspection {
+            root,
             worktree,
             registration,
         })
@@ -82,12 +83,12 @@ fn told(found: Result<Vec<String>, LookError>) -> Option<String> {
 
 /// Files of a worktree that lies at `path` now which are not as they were given.
 pub(super) fn files_at(
-    plot: &Plot,
+    root: &WorktreeRoot,
     agent: AgentId,
     worktree: &Worktree,
     path: PathBuf,
 ) -> Option<String> {
-    let registration = plot.registration(agent);
+    let registration = root.registration(agent);
     if !registration.exists() {
         return None;
     }
@@ -95,20 +96,25 @@ pub(super) fn files_at(
         path,
         ..worktree.clone()
     };
-    let look = Look {
-        plot,
+    let look = Inspection {
+        root,
         worktree: &worktree,
         registration,
     };
     told(look.status(None).and_then(|status| look.files(status)))
 }
 
-/// What would be lost with what git knows of a worktree whose directory is gone, but for its branch.
-pub(super) fn only_registered(plot: &Plot, agent: AgentId, worktree: &Worktree) -> Option<String> {
-    let look = Look {
-        plot,
+/// What would be lost with what git knows of a worktree whose directory is gone, but for its
+/// branch.
+pub(super) fn only_registered(
+    root: &WorktreeRoot,
+    agent: AgentId,
+    worktree: &Worktree,
+) -> Option<String> {
+    let look = Inspection {
+        root,
         worktree,
-        registration: plot.registration(agent),
+        registration: root.registration(agent),
     };
     told(
         look.tip()
@@ -121,17 +127,17 @@ pub(super) fn unseen(why: impl Display) -> String {
     format!("could not be looked at: {why}")
 }
 
-struct Look<'a> {
-    plot: &'a Plot,
+struct Inspection<'a> {
+    root: &'a WorktreeRoot,
     worktree: &'a Worktree,
     registration: Registration,
 }
 
-impl Look<'_> {
+impl Inspection<'_> {
     fn all(&self) -> Result<Vec<String>, LookError> {
         let path = &self.worktree.path;
         let there = path.symlink_metadata().is_ok();
-        if !self.plot.common.is_dir() {
+        if !self.root.common.is_dir() {
             // Without the repository, commits are lost already.
             return if there {
                 Err(LookError::RepositoryGone)
@@ -216,7 +222,7 @@ impl Look<'_> {
 
     fn tip(&self) -> Result<Option<String>, LookError> {
         Ok(tip(
-            self.plot,
+            self.root,
             &format!("refs/heads/{}", self.worktree.branch),
         )?)
     }
@@ -252,7 +258,7 @@ impl Look<'_> {
     /// How many commits `tips` have that the base has not.
     fn ahead(&self, tips: &[&str]) -> Result<String, LookError> {
         let not_base = format!("^{}", self.worktree.base);
-        let git = Git::look(&self.plot.directory).directory(&self.plot.common);
+        let git = Git::look(&self.root.directory).directory(&self.root.common);
         let told = git
             .words(["rev-list", "--count"])
             .words(tips)
@@ -278,7 +284,7 @@ impl Look<'_> {
         if once.len() > MOST_COMMITS {
             return Ok(Some("more commits than can be looked through".to_owned()));
         }
-        let git = Git::look(&self.plot.directory).directory(&self.plot.common);
+        let git = Git::look(&self.root.directory).directory(&self.root.common);
         let git = git
             .words(["rev-list", "--count", "--ignore-missing"])
             .words(&once);
@@ -301,7 +307,7 @@ impl Look<'_> {
             }
             // It may be kept in another way.
             Err(_) => {
-                let git = Git::look(&self.plot.directory).directory(&self.registration.directory);
+                let git = Git::look(&self.root.directory).directory(&self.registration.directory);
                 let git = git.words(["reflog", "show", "--format=- %H", "HEAD", "--"]);
                 git.line()?
             }
@@ -323,8 +329,8 @@ impl Look<'_> {
         if holds_files(&directory.join("modules")) {
             found.push("repositories of submodules".to_owned());
         }
-        let git = Git::look(&self.plot.directory).directory(directory);
-        let own = if self.plot.common.join("reftable").exists() {
+        let git = Git::look(&self.root.directory).directory(directory);
+        let own = if self.root.common.join("reftable").exists() {
             let told = git
                 .words([
                     "for-each-ref",
@@ -347,7 +353,7 @@ impl Look<'_> {
     fn files(&self, status: Status) -> Result<Vec<String>, LookError> {
         let staged = |status: &Status| {
             paths(status, |kind| {
-                matches!(kind, Kind::Known { staged: true, .. })
+                matches!(kind, ChangeKind::Known { staged: true, .. })
             })
         };
         let mut uncommitted = staged(&status);
@@ -356,9 +362,12 @@ impl Look<'_> {
             _ => status,
         };
         uncommitted.extend(paths(&status, |kind| {
-            matches!(kind, Kind::Known { changed: true, .. } | Kind::New)
+            matches!(
+                kind,
+                ChangeKind::Known { changed: true, .. } | ChangeKind::New
+            )
         }));
-        let mut ignored = paths(&status, |kind| kind == Kind::Ignored);
+        let mut ignored = paths(&status, |kind| kind == ChangeKind::Ignored);
         ignored.retain(|path| !ignored::is_disposable(&self.worktree.path, path));
         let told = |paths: BTreeSet<PathBuf>, kind: &str| {
             let paths: Vec<PathBuf> = paths.into_iter().collect();
@@ -376,7 +385,7 @@ impl Look<'_> {
     /// How it differs from the tree that it was given.
     fn compared(&self, tree: &str) -> Result<Status, LookError> {
         let directory = &self.registration.directory;
-        let draft = Draft::copy(&directory.join("index"), directory)?;
+        let draft = DraftIndex::copy(&directory.join("index"), directory)?;
         self.git()
             .index(&draft.0)
             .words(["read-tree", "--reset", "-i", tree])
@@ -420,7 +429,7 @@ impl Look<'_> {
     }
 }
 
-fn paths(status: &Status, which: impl Fn(Kind) -> bool) -> BTreeSet<PathBuf> {
+fn paths(status: &Status, which: impl Fn(ChangeKind) -> bool) -> BTreeSet<PathBuf> {
     status
         .entries
         .iter()

@@ -14,15 +14,15 @@ use super::carry::{self, Carried};
 use super::end;
 use super::parent::Parent;
 use super::words::name;
-use super::worktree_root::{Note, Plot};
+use super::worktree_root::{MakingNote, WorktreeRoot};
 use super::{GitWorktrees, WorktreeError, branch_of};
 
 /// A worktree that is being made by this process.
 pub(super) struct Making<'a> {
-    pub(super) plot: &'a Plot,
+    pub(super) root: &'a WorktreeRoot,
     pub(super) agent: AgentId,
     pub(super) host: Uuid,
-    pub(super) note: Note,
+    pub(super) note: MakingNote,
 }
 
 /// How often it is tried while git meets worktrees that other gits are about to register.
@@ -32,20 +32,20 @@ const MOST_TRIES: u32 = 20;
 pub(super) fn make(worktrees: &GitWorktrees, wanted: &Wanted) -> Result<Made, WorktreeError> {
     let parent = Parent::ask(&wanted.from, wanted.base)?;
     let host = worktrees.host().map_err(WorktreeError::NoPlace)?;
-    let plot = Plot::claim(&host.home, &parent.common).map_err(WorktreeError::NoPlace)?;
+    let root = WorktreeRoot::claim(&host.home, &parent.common).map_err(WorktreeError::NoPlace)?;
     let worktree = Worktree {
-        path: plot.path(wanted.agent),
+        path: root.path(wanted.agent),
         origin: parent.top.clone(),
         branch: branch_of(wanted.agent),
         base: parent.base.clone(),
         carried: None,
     };
-    let note = Note {
+    let note = MakingNote {
         worktree,
         branch: true,
     };
     let making = Making {
-        plot: &plot,
+        root: &root,
         agent: wanted.agent,
         host: host.id,
         note,
@@ -94,11 +94,11 @@ impl Making<'_> {
         if path.symlink_metadata().is_ok() {
             return Err(WorktreeError::Occupied { path: path.clone() });
         }
-        self.plot
+        self.root
             .begin(self.agent, self.host, &self.note)
             .map_err(WorktreeError::NoPlace)?;
         DirBuilder::new().create(path).map_err(|error| {
-            let _ = self.plot.finish(self.agent, self.host);
+            let _ = self.root.finish(self.agent, self.host);
             WorktreeError::NoPlace(error)
         })
     }
@@ -127,8 +127,8 @@ impl Making<'_> {
         })
     }
 
-    /// Has git make it, locked; what it printed. It is noted and filled in two calls, as git does itself in
-    /// one: only the first must be made by one at a time.
+    /// Has git make it, locked; what it printed. It is noted and filled in two calls, as git does
+    /// itself in one: only the first must be made by one at a time.
     pub(super) fn add(
         &self,
         git: Git,
@@ -136,7 +136,7 @@ impl Making<'_> {
         start: &str,
     ) -> Result<String, WorktreeError> {
         let worktree = &self.note.worktree;
-        let registration = self.plot.registration(self.agent);
+        let registration = self.root.registration(self.agent);
         let reason = registration.reason(self.host);
         let git = git.words([
             "worktree",
@@ -147,7 +147,7 @@ impl Making<'_> {
             &reason,
         ]);
         {
-            let _noting = self.plot.lock_notes().map_err(WorktreeError::NoPlace)?;
+            let _noting = self.root.lock_notes().map_err(WorktreeError::NoPlace)?;
             let noted = git.words(branch).word(&worktree.path).word(start).run();
             noted.map_err(WorktreeError::NotMade)?;
         }
@@ -176,7 +176,7 @@ impl Making<'_> {
             source,
         };
         let carried =
-            carry::gather(parent, &self.plot.registration(self.agent).directory).map_err(failed)?;
+            carry::gather(parent, &self.root.registration(self.agent).directory).map_err(failed)?;
         if let Some(tree) = &carried.tree {
             carry::unpack(&self.note.worktree.path, tree).map_err(failed)?;
         }
@@ -185,20 +185,21 @@ impl Making<'_> {
 
     /// All is done: from now on somebody may work in it.
     pub(super) fn hand_out(&self, worktree: &Worktree) -> Result<(), WorktreeError> {
-        // No sync: a file system that forgets this after a power cut has forgotten as well what was made
-        // in the worktree later.
-        self.plot
+        // No sync: a file system that forgets this after a power cut has forgotten as well what was
+        // made in the worktree later.
+        self.root
             .registration(self.agent)
             .mark(worktree)
             .map_err(WorktreeError::NoPlace)?;
-        self.plot
+        self.root
             .finish(self.agent, self.host)
             .map_err(WorktreeError::NoPlace)
     }
 
-    /// Removes what was begun. Returns why it could not be made, and why something is left if that is so.
+    /// Removes what was begun. Returns why it could not be made, and why something is left if that
+    /// is so.
     pub(super) fn undo(&self, why: WorktreeError) -> WorktreeError {
-        match take_back(self.plot, self.agent, self.host, &self.note) {
+        match take_back(self.root, self.agent, self.host, &self.note) {
             Ok(()) => why,
             Err(left) => WorktreeError::LeftBehind {
                 why: why.into(),
@@ -210,21 +211,21 @@ impl Making<'_> {
 
 /// Removes what was begun, and nobody has worked in.
 pub(super) fn take_back(
-    plot: &Plot,
+    root: &WorktreeRoot,
     agent: AgentId,
     host: Uuid,
-    note: &Note,
+    note: &MakingNote,
 ) -> Result<(), WorktreeError> {
     let base = note.branch.then_some(note.worktree.base.as_str());
     if note.branch {
         // A git that was killed leaves this; nobody else has to do with this branch.
-        let lock = plot
+        let lock = root
             .common
             .join(format!("refs/heads/{}.lock", note.worktree.branch));
         let _ = std::fs::remove_file(lock);
     }
-    end::raze(plot, agent, base)?;
-    Ok(plot.finish(agent, host)?)
+    end::raze(root, agent, base)?;
+    Ok(root.finish(agent, host)?)
 }
 
 /// `main, 3f2a91c "Fix the parser"`.

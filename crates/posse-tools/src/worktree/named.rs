@@ -3,17 +3,18 @@
 use crate::git::Git;
 
 use super::end::tip;
-use super::worktree_root::Plot;
+use super::worktree_root::WorktreeRoot;
 use super::{Found, GitWorktrees, Swept, WorktreeError, branch_of};
 
 impl GitWorktrees {
-    /// Removes it if nothing is lost with it, as the sweep does; else it is told as it is now. Blocks.
+    /// Removes it if nothing is lost with it, as the sweep does; else it is told as it is now.
+    /// Blocks.
     pub fn clean(&self, found: &Found) -> Result<Swept, WorktreeError> {
-        let plot = plot(found)?;
-        let _lock = plot.lock()?;
-        if self.lives(&plot, found.agent) {
+        let root = root(found)?;
+        let _lock = root.lock()?;
+        if self.lives(&root, found.agent) {
             return Ok(Swept {
-                found: self.found(&plot, found.agent),
+                found: self.found(&root, found.agent),
                 removed: false,
             });
         }
@@ -22,22 +23,22 @@ impl GitWorktrees {
             found: found.clone(),
             removed: true,
         };
-        Ok(self.sweep_one(&plot, found.agent).unwrap_or_else(gone))
+        Ok(self.sweep_one(&root, found.agent).unwrap_or_else(gone))
     }
 
-    /// The commits that its branch and its checkout are at, unless it was made from them: by these the work
-    /// can be got back after [`discard`](Self::discard), as long as git has it. Blocks.
+    /// The commits that its branch and its checkout are at, unless it was made from them: by these
+    /// the work can be got back after [`discard`](Self::discard), as long as git has it. Blocks.
     pub fn commits(&self, found: &Found) -> Vec<String> {
-        let Ok(plot) = plot(found) else {
+        let Ok(root) = root(found) else {
             return Vec::new();
         };
-        let directory = plot.registration(found.agent).directory;
-        let checkout = Git::look(&plot.directory).directory(&directory);
+        let directory = root.registration(found.agent).directory;
+        let checkout = Git::look(&root.directory).directory(&directory);
         let head = checkout
             .words(["rev-parse", "--verify", "--quiet", "HEAD"])
             .line()
             .ok();
-        let branch = tip(&plot, &format!("refs/heads/{}", branch_of(found.agent)))
+        let branch = tip(&root, &format!("refs/heads/{}", branch_of(found.agent)))
             .ok()
             .flatten();
         let mut commits: Vec<String> = branch.into_iter().chain(head).collect();
@@ -47,7 +48,7 @@ impl GitWorktrees {
     }
 }
 
-fn plot(found: &Found) -> Result<Plot, WorktreeError> {
+fn root(found: &Found) -> Result<WorktreeRoot, WorktreeError> {
     let directory = found.path.parent().ok_or(WorktreeError::NoDirectory)?;
-    Ok(Plot::at(directory)?)
+    Ok(WorktreeRoot::at(directory)?)
 }

@@ -9,7 +9,7 @@ use posse_port::worktree::Base;
 
 use crate::git::{Git, GitError};
 
-use super::status::{self, Entry, Kind, Status};
+use super::status::{self, ChangeKind, Status, StatusEntry};
 use super::words::{count, name, names};
 
 /// What leads to the remote's default branch.
@@ -195,12 +195,12 @@ fn refusal(from: &Path, base: Base, lines: &[&str], said: String) -> ParentError
     }
 }
 
-/// Looks at parents, shared by those who ask at the same moment: a look that begins after they have asked
-/// serves them all.
+/// Looks at parents, shared by those who ask at the same moment: a look that begins after they have
+/// asked serves them all.
 #[derive(Debug, Default)]
-pub(super) struct Looks(Mutex<HashMap<PathBuf, Look>>);
+pub(super) struct Looks(Mutex<HashMap<PathBuf, SharedLook>>);
 
-type Look = Arc<Mutex<Option<(Instant, Option<String>)>>>;
+type SharedLook = Arc<Mutex<Option<(Instant, Option<String>)>>>;
 
 impl Looks {
     /// What is not committed in a parent, in words.
@@ -228,11 +228,11 @@ impl Looks {
 }
 
 /// Entries of a checkout in words.
-pub(super) fn uncommitted(entries: &[&Entry]) -> Option<String> {
+pub(super) fn uncommitted(entries: &[&StatusEntry]) -> Option<String> {
     let of = |new: bool| {
         entries
             .iter()
-            .filter(move |entry| (entry.kind == Kind::New) == new)
+            .filter(move |entry| (entry.kind == ChangeKind::New) == new)
     };
     let paths = |new: bool| of(new).map(|entry| &entry.path).collect::<Vec<_>>();
     let told = |paths: Vec<_>, noun: &str| {

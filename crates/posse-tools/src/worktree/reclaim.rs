@@ -15,7 +15,7 @@ use super::look;
 use super::make::{Making, take_back};
 use super::parent::Parent;
 use super::registration::{Lock, Marked};
-use super::worktree_root::{Note, Plot};
+use super::worktree_root::{MakingNote, WorktreeRoot};
 use super::{GitWorktrees, WorktreeError};
 
 /// Locks a worktree again, and makes it again if it is gone. Returns true if it had to be made.
@@ -24,13 +24,13 @@ pub(super) fn reclaim(
     worktree: &Worktree,
 ) -> Result<bool, WorktreeError> {
     let host = worktrees.host().map_err(WorktreeError::NoPlace)?;
-    let (plot, agent) = match worktrees.whose(worktree) {
+    let (root, agent) = match worktrees.whose(worktree) {
         Ok(found) => found,
-        // Somebody has removed the whole plot; the checkout knows its repository.
-        Err(_) => plot_again(worktrees, worktree)?,
+        // Somebody has removed the whole worktree root; the checkout knows its repository.
+        Err(_) => restore_root(worktrees, worktree)?,
     };
-    let _lock = plot.lock().map_err(WorktreeError::NoPlace)?;
-    let registration = plot.registration(agent);
+    let _lock = root.lock().map_err(WorktreeError::NoPlace)?;
+    let registration = root.registration(agent);
     let lock = registration.lock();
     match &lock {
         Lock::Host(other) if *other != host.id && host::lives(&host.home, *other) => {
@@ -40,9 +40,9 @@ pub(super) fn reclaim(
         }
         _ => {}
     }
-    for (made, other, note) in plot.making() {
+    for (made, other, note) in root.making() {
         if made == agent && !host::lives(&host.home, other) {
-            settle(&plot, agent, other, note)?;
+            settle(&root, agent, other, note)?;
         }
     }
     if registration.leads_to(&worktree.path) && registration.is_known_at(&worktree.path) {
@@ -54,34 +54,34 @@ pub(super) fn reclaim(
         }
         return Ok(false);
     }
-    again(&plot, agent, host.id, worktree).map(|()| true)
+    again(&root, agent, host.id, worktree).map(|()| true)
 }
 
-/// Returns the plot of a repository, made again, and the agent of a worktree in it.
-fn plot_again(
+/// Returns the worktree root of a repository, made again, and the agent of a worktree in it.
+fn restore_root(
     worktrees: &GitWorktrees,
     worktree: &Worktree,
-) -> Result<(Plot, AgentId), WorktreeError> {
+) -> Result<(WorktreeRoot, AgentId), WorktreeError> {
     let parent = Parent::ask(&worktree.origin, Base::Head)?;
     let host = worktrees.host().map_err(WorktreeError::NoPlace)?;
-    Plot::claim(&host.home, &parent.common).map_err(WorktreeError::NoPlace)?;
+    WorktreeRoot::claim(&host.home, &parent.common).map_err(WorktreeError::NoPlace)?;
     worktrees.whose(worktree)
 }
 
 /// Somebody who is dead was making it: either it was handed out, or nothing of it counts.
 pub(super) fn settle(
-    plot: &Plot,
+    root: &WorktreeRoot,
     agent: AgentId,
     host: Uuid,
-    note: Option<Note>,
+    note: Option<MakingNote>,
 ) -> Result<(), WorktreeError> {
     match note {
-        Some(note) if plot.registration(agent).marked() == Marked::No => {
-            take_back(plot, agent, host, &note)
+        Some(note) if root.registration(agent).marked() == Marked::No => {
+            take_back(root, agent, host, &note)
         }
-        Some(_) => plot.finish(agent, host).map_err(WorktreeError::NoPlace),
+        Some(_) => root.finish(agent, host).map_err(WorktreeError::NoPlace),
         None => {
-            plot.drop_notes(agent, host);
+            root.drop_notes(agent, host);
             Ok(())
         }
     }
@@ -89,7 +89,7 @@ pub(super) fn settle(
 
 /// Makes it again, as it was when its agent got it, with the commits that are on its branch.
 fn again(
-    plot: &Plot,
+    root: &WorktreeRoot,
     agent: AgentId,
     host: Uuid,
     worktree: &Worktree,
@@ -100,27 +100,27 @@ fn again(
         return Err(WorktreeError::Unregistered { path: path.clone() });
     }
     // Of one that was on its way out, the branch goes too; else it may have commits.
-    let leaving = plot.gone(agent).exists().then_some(worktree.base.as_str());
-    if let Some(lost) = look::only_registered(plot, agent, worktree).filter(|_| leaving.is_none()) {
+    let leaving = root.gone(agent).exists().then_some(worktree.base.as_str());
+    if let Some(lost) = look::only_registered(root, agent, worktree).filter(|_| leaving.is_none()) {
         return Err(WorktreeError::OnlyRegistered {
             path: path.clone(),
             lost,
         });
     }
-    finish(plot, agent, leaving)?;
-    let tip = tip(plot, &format!("refs/heads/{}", worktree.branch))?;
-    let note = Note {
+    finish(root, agent, leaving)?;
+    let tip = tip(root, &format!("refs/heads/{}", worktree.branch))?;
+    let note = MakingNote {
         worktree: worktree.clone(),
         branch: tip.is_none(),
     };
     let making = Making {
-        plot,
+        root,
         agent,
         host,
         note,
     };
     making.begin()?;
-    let git = Git::change(&plot.directory).directory(&plot.common);
+    let git = Git::change(&root.directory).directory(&root.common);
     let added = match &tip {
         Some(_) => making.add(git, &[], &worktree.branch),
         None => making.add(git, &["-b", &worktree.branch], &worktree.base),

@@ -1,5 +1,5 @@
-//! What git knows of a worktree: the directory `worktrees/<name>` in the repository. The lock and our
-//! marker are files in it, which are written and removed here; the rest is git's.
+//! What git knows of a worktree: the directory `worktrees/<name>` in the repository. The lock and
+//! our marker are files in it, which are written and removed here; the rest is git's.
 
 use std::fs;
 use std::io::{self, Read as _};
@@ -59,8 +59,8 @@ pub(super) fn is_object(text: &str) -> bool {
 /// No file of these is longer.
 const MOST: u64 = 64 << 10;
 
-/// Reads a file that whoever can write in the repository could have put there. What is none, or too long, is
-/// an error: nobody waits for a pipe, or for what has no end.
+/// Reads a file that whoever can write in the repository could have put there. What is none, or too
+/// long, is an error: nobody waits for a pipe, or for what has no end.
 pub(super) fn read_small(file: &Path, most: u64) -> io::Result<Vec<u8>> {
     let flags = (OFlags::NONBLOCK | OFlags::NOFOLLOW).bits().cast_signed();
     let file = fs::OpenOptions::new()
@@ -105,7 +105,8 @@ impl Registration {
         self.place().is_some_and(|told| told == path.join(".git"))
     }
 
-    /// Whether it is that of a worktree somewhere else. One that git has only begun to write leads nowhere.
+    /// Whether it is that of a worktree somewhere else. One that git has only begun to write leads
+    /// nowhere.
     pub(super) fn leads_elsewhere(&self, path: &Path) -> bool {
         self.place().is_some_and(|told| told != path.join(".git"))
     }

@@ -12,20 +12,20 @@ pub(super) struct Status {
     /// The branch it is on; none if it is on none.
     pub(super) branch: Option<String>,
     /// What differs from that commit, or is not in it.
-    pub(super) entries: Vec<Entry>,
+    pub(super) entries: Vec<StatusEntry>,
 }
 
 /// One path that is not as committed.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Entry {
-    pub(super) kind: Kind,
+pub(super) struct StatusEntry {
+    pub(super) kind: ChangeKind,
     /// From the top of the checkout. Git writes directories with a slash at the end.
     pub(super) path: PathBuf,
 }
 
 /// In which way it is not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum ChangeKind {
     /// Known to git. Whether the index differs from the commit, and the file from the index.
     Known {
         staged: bool,
@@ -38,7 +38,7 @@ pub(super) enum Kind {
     Ignored,
 }
 
-impl Entry {
+impl StatusEntry {
     /// Whether git has told of a whole directory.
     pub(super) fn is_directory(&self) -> bool {
         self.path.as_os_str().as_bytes().ends_with(b"/")
@@ -55,12 +55,12 @@ pub(super) fn parse(printed: &[u8]) -> Option<Status> {
         let (kind, rest) = record.split_at_checked(2)?;
         match kind {
             b"# " => header(&mut status, std::str::from_utf8(rest).ok()?),
-            b"? " => status.entries.push(Entry {
-                kind: Kind::New,
+            b"? " => status.entries.push(StatusEntry {
+                kind: ChangeKind::New,
                 path: path(rest),
             }),
-            b"! " => status.entries.push(Entry {
-                kind: Kind::Ignored,
+            b"! " => status.entries.push(StatusEntry {
+                kind: ChangeKind::Ignored,
                 path: path(rest),
             }),
             b"1 " => status.entries.push(known(rest, 7)?),
@@ -84,18 +84,18 @@ fn header(status: &mut Status, text: &str) {
 }
 
 /// `XY sub …`, with the path after so many fields.
-fn known(rest: &[u8], fields: usize) -> Option<Entry> {
+fn known(rest: &[u8], fields: usize) -> Option<StatusEntry> {
     let mut parts = rest.splitn(fields + 1, |byte| *byte == b' ');
     let letters = parts.next()?;
     let submodule = parts.next()?.first()? == &b'S';
     let path = path(parts.nth(fields - 2)?);
     let [index, file] = letters else { return None };
-    let kind = Kind::Known {
+    let kind = ChangeKind::Known {
         staged: *index != b'.',
         changed: *file != b'.',
         submodule,
     };
-    Some(Entry { kind, path })
+    Some(StatusEntry { kind, path })
 }
 
 fn path(bytes: &[u8]) -> PathBuf {
@@ -114,11 +114,11 @@ mod tests {
             2 R. N... 100644 100644 100644 aa bb R100 new\0old\0\
             u UU N... 100644 100644 100644 100644 aa bb cc both\0\
             ? docs/\0! target/\0";
-        let entry = |kind, path: &str| Entry {
+        let entry = |kind, path: &str| StatusEntry {
             kind,
             path: path.into(),
         };
-        let known = |staged, changed, submodule| Kind::Known {
+        let known = |staged, changed, submodule| ChangeKind::Known {
             staged,
             changed,
             submodule,
@@ -131,8 +131,8 @@ mod tests {
                 entry(known(true, false, true), "sub"),
                 entry(known(true, false, false), "new"),
                 entry(known(true, true, false), "both"),
-                entry(Kind::New, "docs/"),
-                entry(Kind::Ignored, "target/"),
+                entry(ChangeKind::New, "docs/"),
+                entry(ChangeKind::Ignored, "target/"),
             ],
         };
         assert_eq!(parse(printed), Some(expected));

@@ -11,17 +11,17 @@ use posse_protocol::AgentId;
 use super::end::{clear_if_clean, finish, raze, sink};
 use super::reclaim::settle;
 use super::registration::{Lock, Marked};
-use super::worktree_root::{Plot, entries, tidy};
+use super::worktree_root::{WorktreeRoot, entries, tidy};
 use super::{Found, GitWorktrees, Swept, host, look};
 
 impl GitWorktrees {
     /// Every worktree there is, with what would be lost with it. Blocks.
     pub fn list(&self) -> io::Result<Vec<Found>> {
-        let plots = self.plots()?;
-        let found = plots
+        let roots = self.roots()?;
+        let found = roots
             .iter()
-            .flat_map(|plot| known(plot).into_iter().map(move |agent| (plot, agent)));
-        Ok(found.map(|(plot, agent)| self.found(plot, agent)).collect())
+            .flat_map(|root| known(root).into_iter().map(move |agent| (root, agent)));
+        Ok(found.map(|(root, agent)| self.found(root, agent)).collect())
     }
 
     /// What nobody works in: removed if nothing is lost with it, else unlocked and told. Blocks.
@@ -29,28 +29,28 @@ impl GitWorktrees {
         self.sweep_those(|_| true)
     }
 
-    /// The same for what processes left that died, and no sweep has seen yet. What was kept since is not
-    /// looked at again: it costs no more than there are such. Blocks.
+    /// The same for what processes left that died, and no sweep has seen yet. What was kept since
+    /// is not looked at again: it costs no more than there are such. Blocks.
     pub fn sweep_left(&self) -> Vec<Swept> {
         self.sweep_those(|lock| matches!(lock, Lock::Host(_)))
     }
 
     fn sweep_those(&self, meant: impl Fn(Lock) -> bool) -> Vec<Swept> {
-        let plots = self.plots().unwrap_or_default();
+        let roots = self.roots().unwrap_or_default();
         for entry in entries(&self.home) {
             tidy(&entry.path());
         }
-        let swept = plots
+        let swept = roots
             .iter()
-            .flat_map(|plot| self.sweep_plot(plot, &meant))
+            .flat_map(|root| self.sweep_root(root, &meant))
             .collect();
-        if !plots.is_empty() {
+        if !roots.is_empty() {
             host::bury(&self.home);
         }
         swept
     }
 
-    fn plots(&self) -> io::Result<Vec<Plot>> {
+    fn roots(&self) -> io::Result<Vec<WorktreeRoot>> {
         let directories = match fs::read_dir(&self.home) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
             opened => opened?,
@@ -64,55 +64,55 @@ impl GitWorktrees {
         names.sort();
         Ok(names
             .iter()
-            .filter_map(|name| Plot::at(&home.join(name)).ok())
+            .filter_map(|name| WorktreeRoot::at(&home.join(name)).ok())
             .collect())
     }
 
-    fn sweep_plot(&self, plot: &Plot, meant: impl Fn(Lock) -> bool) -> Vec<Swept> {
-        let Ok(_lock) = plot.lock() else {
+    fn sweep_root(&self, root: &WorktreeRoot, meant: impl Fn(Lock) -> bool) -> Vec<Swept> {
+        let Ok(_lock) = root.lock() else {
             return Vec::new();
         };
-        for agent in plot.contents().gone {
+        for agent in root.contents().gone {
             // If it cannot be done now, it is done another time.
-            let _ = finish(plot, agent, self.base(plot, agent).as_deref());
+            let _ = finish(root, agent, self.base(root, agent).as_deref());
         }
-        let known = known(plot);
-        for (agent, host, note) in plot.making() {
+        let known = known(root);
+        for (agent, host, note) in root.making() {
             // Another may have gone on with it since.
-            if host::lives(&self.home, host) || self.lives(plot, agent) {
+            if host::lives(&self.home, host) || self.lives(root, agent) {
                 continue;
             }
             // If it cannot be done now, it is done another time.
-            let _ = settle(plot, agent, host, note);
+            let _ = settle(root, agent, host, note);
         }
         let known = known
             .into_iter()
-            .filter(|agent| meant(plot.registration(*agent).lock()));
+            .filter(|agent| meant(root.registration(*agent).lock()));
         known
-            .filter_map(|agent| self.sweep_one(plot, agent))
+            .filter_map(|agent| self.sweep_one(root, agent))
             .collect()
     }
 
     /// None if there is nothing any more, or its agent lives.
-    pub(super) fn sweep_one(&self, plot: &Plot, agent: AgentId) -> Option<Swept> {
-        if self.lives(plot, agent) {
+    pub(super) fn sweep_one(&self, root: &WorktreeRoot, agent: AgentId) -> Option<Swept> {
+        if self.lives(root, agent) {
             return None;
         }
-        let registration = plot.registration(agent);
-        let path = plot.path(agent);
+        let registration = root.registration(agent);
+        let path = root.path(agent);
         if !registration.leads_to(&path) && path.symlink_metadata().is_err() {
             return None;
         }
-        let mut found = self.found(plot, agent);
+        let mut found = self.found(root, agent);
         if found.keeps.is_none() {
-            let cleared = match self.marked(plot, agent) {
-                Some(worktree) => clear_if_clean(plot, agent, &worktree),
-                None => raze(plot, agent, found.base.as_deref()).map(|()| None),
+            let cleared = match self.marked(root, agent) {
+                Some(worktree) => clear_if_clean(root, agent, &worktree),
+                None => raze(root, agent, found.base.as_deref()).map(|()| None),
             };
             match cleared {
                 // What cannot be removed now is on its way out, and goes another time.
                 Ok(None) => {
-                    let _ = sink(plot, agent);
+                    let _ = sink(root, agent);
                     return Some(Swept {
                         found,
                         removed: true,
@@ -131,15 +131,15 @@ impl GitWorktrees {
         })
     }
 
-    fn base(&self, plot: &Plot, agent: AgentId) -> Option<String> {
-        self.marked(plot, agent).map(|worktree| worktree.base)
+    fn base(&self, root: &WorktreeRoot, agent: AgentId) -> Option<String> {
+        self.marked(root, agent).map(|worktree| worktree.base)
     }
 
     /// The worktree as it was handed out, if that is known.
-    fn marked(&self, plot: &Plot, agent: AgentId) -> Option<Worktree> {
-        match plot.registration(agent).marked() {
+    fn marked(&self, root: &WorktreeRoot, agent: AgentId) -> Option<Worktree> {
+        match root.registration(agent).marked() {
             Marked::Yes(marker)
-                if marker.agent == agent && marker.worktree.path == plot.path(agent) =>
+                if marker.agent == agent && marker.worktree.path == root.path(agent) =>
             {
                 Some(marker.worktree)
             }
@@ -148,24 +148,24 @@ impl GitWorktrees {
     }
 
     /// Whether an agent of a process that lives has it, or will have it.
-    pub(super) fn lives(&self, plot: &Plot, agent: AgentId) -> bool {
+    pub(super) fn lives(&self, root: &WorktreeRoot, agent: AgentId) -> bool {
         // The note first: it goes when all else is there.
         let lives = |id| host::lives(&self.home, id);
-        let making = plot
+        let making = root
             .making()
             .iter()
             .any(|(made, host, _)| *made == agent && lives(*host));
-        making || matches!(plot.registration(agent).lock(), Lock::Host(host) if lives(host))
+        making || matches!(root.registration(agent).lock(), Lock::Host(host) if lives(host))
     }
 
-    pub(super) fn found(&self, plot: &Plot, agent: AgentId) -> Found {
-        let (path, live) = (plot.path(agent), self.lives(plot, agent));
-        let registration = plot.registration(agent);
-        let worktree = self.marked(plot, agent);
+    pub(super) fn found(&self, root: &WorktreeRoot, agent: AgentId) -> Found {
+        let (path, live) = (root.path(agent), self.lives(root, agent));
+        let registration = root.registration(agent);
+        let worktree = self.marked(root, agent);
         let keeps = match &worktree {
             _ if live && worktree.is_none() => None,
-            Some(worktree) => look::keeps(plot, agent, worktree),
-            None => unmarked(plot, agent, &path),
+            Some(worktree) => look::keeps(root, agent, worktree),
+            None => unmarked(root, agent, &path),
         };
         let keeps = keeps.or_else(|| match registration.lock() {
             Lock::Stranger(reason) => Some(format!("somebody has locked it: {reason}")),
@@ -184,20 +184,20 @@ impl GitWorktrees {
 }
 
 /// What would be lost with a directory that nobody knows more of.
-fn unmarked(plot: &Plot, agent: AgentId, path: &Path) -> Option<String> {
-    if plot.registration(agent).exists() {
+fn unmarked(root: &WorktreeRoot, agent: AgentId, path: &Path) -> Option<String> {
+    if root.registration(agent).exists() {
         return Some(look::unseen("posse's note on it cannot be read"));
     }
     look::holds_files(path).then(|| look::unseen("git does not know it any more"))
 }
 
-/// Whose worktrees a plot has: by directories, and by what git knows.
-fn known(plot: &Plot) -> BTreeSet<AgentId> {
-    let mut agents: BTreeSet<AgentId> = plot.contents().agents.into_iter().collect();
-    let names = entries(&plot.common.join("worktrees"))
+/// Whose worktrees a worktree root has: by directories, and by what git knows.
+fn known(root: &WorktreeRoot) -> BTreeSet<AgentId> {
+    let mut agents: BTreeSet<AgentId> = root.contents().agents.into_iter().collect();
+    let names = entries(&root.common.join("worktrees"))
         .filter_map(|entry| entry.file_name().into_string().ok());
     let registered = names.filter_map(|name| name.parse().ok());
     agents
-        .extend(registered.filter(|agent| plot.registration(*agent).leads_to(&plot.path(*agent))));
+        .extend(registered.filter(|agent| root.registration(*agent).leads_to(&root.path(*agent))));
     agents
 }

@@ -1,12 +1,11 @@
-//! A plot: the directory beneath posse's home that holds the worktrees of one repository.
+//! A worktree root: the directory beneath posse's home that holds the worktrees of one repository.
 //!
 //! ```text
-//! <name>-<hash>/<agent>             a worktree
-//! <name>-<hash>/.repository         where its git directory is
-//! <name>-<hash>/.lock               held by whoever ends or revives a worktree here
+//! <name>-<hash>/<agent>             a worktree <name>-<hash>/.repository         where its git
+//! directory is <name>-<hash>/.lock               held by whoever ends or revives a worktree here
 //! <name>-<hash>/.noting             held by whoever has git note a new one
-//! <name>-<hash>/.making-<agent>.<host>   one is being made: if that host is dead, nobody has worked in it
-//! <name>-<hash>/.gone-<agent>       one that nothing is lost with, on its way out
+//! <name>-<hash>/.making-<agent>.<host>   one is being made: if that host is dead, nobody has
+//! worked in it <name>-<hash>/.gone-<agent>       one that nothing is lost with, on its way out
 //! ```
 
 use std::ffi::OsStr;
@@ -40,7 +39,7 @@ const REPOSITORY: &str = ".repository";
 
 /// The place of a repository's worktrees.
 #[derive(Clone, Debug)]
-pub(super) struct Plot {
+pub(super) struct WorktreeRoot {
     pub(super) directory: PathBuf,
     /// The repository's git directory, which all its checkouts share.
     pub(super) common: PathBuf,
@@ -48,13 +47,13 @@ pub(super) struct Plot {
 
 /// That a worktree is being made: all that has to go if it is not finished.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(super) struct Note {
+pub(super) struct MakingNote {
     pub(super) worktree: Worktree,
     /// Whether its branch is made with it.
     pub(super) branch: bool,
 }
 
-/// What lies in a plot.
+/// What lies in a worktree root.
 #[derive(Debug, Default)]
 pub(super) struct Contents {
     /// Directories that are named like a worktree's.
@@ -62,33 +61,33 @@ pub(super) struct Contents {
     pub(super) gone: Vec<AgentId>,
 }
 
-impl Plot {
-    /// The plot of a repository, made if it is the first time.
+impl WorktreeRoot {
+    /// The worktree root of a repository, made if it is the first time.
     pub(super) fn claim(home: &Path, common: &Path) -> io::Result<Self> {
-        let plot = Self {
+        let root = Self {
             directory: home.join(name(common)),
             common: common.to_owned(),
         };
-        match DirBuilder::new().mode(0o700).create(&plot.directory) {
+        match DirBuilder::new().mode(0o700).create(&root.directory) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
             made => made?,
         }
         // What somebody has put there must be a directory, not a link to one.
-        if !plot.directory.symlink_metadata()?.is_dir() {
+        if !root.directory.symlink_metadata()?.is_dir() {
             return Err(io::Error::other(format!(
                 "{} is no directory",
-                plot.directory.display()
+                root.directory.display()
             )));
         }
-        let known = plot.directory.join(REPOSITORY);
+        let known = root.directory.join(REPOSITORY);
         if fs::read(&known).ok().as_deref() != Some(common.as_os_str().as_bytes()) {
-            let _lock = plot.lock()?;
+            let _lock = root.lock()?;
             put(&known, common.as_os_str().as_bytes())?;
         }
-        Ok(plot)
+        Ok(root)
     }
 
-    /// The plot in this directory, if it is one.
+    /// The worktree root in this directory, if it is one.
     pub(super) fn at(directory: &Path) -> io::Result<Self> {
         let common = PathBuf::from(std::ffi::OsString::from_vec(fs::read(
             directory.join(REPOSITORY),
@@ -113,14 +112,15 @@ impl Plot {
         Registration::of(&self.common, agent)
     }
 
-    /// Waits until nobody else ends or revives worktrees here, and keeps them from it until this is dropped.
+    /// Waits until nobody else ends or revives worktrees here, and keeps them from it until this is
+    /// dropped.
     pub(super) fn lock(&self) -> io::Result<File> {
         lock(&self.directory, LOCK)
     }
 
-    /// The same for whoever has git note a new worktree: git stumbles over one that another git has only half
-    /// noted.
-    /// If somebody is stopped who holds it, it is done without: git says so if it stumbles.
+    /// The same for whoever has git note a new worktree: git stumbles over one that another git has
+    /// only half noted. If somebody is stopped who holds it, it is done without: git says so if it
+    /// stumbles.
     pub(super) fn lock_notes(&self) -> io::Result<Option<File>> {
         match lock(&self.directory, NOTING) {
             Err(error) if error.kind() == io::ErrorKind::TimedOut => Ok(None),
@@ -133,7 +133,7 @@ impl Plot {
     }
 
     /// Notes that a worktree is being made, before anything of it is there.
-    pub(super) fn begin(&self, agent: AgentId, host: Uuid, note: &Note) -> io::Result<()> {
+    pub(super) fn begin(&self, agent: AgentId, host: Uuid, note: &MakingNote) -> io::Result<()> {
         put(&self.note(agent, host), &serde_json::to_vec(note)?)
     }
 
@@ -143,7 +143,7 @@ impl Plot {
     }
 
     /// Who is making what, and what it is.
-    pub(super) fn making(&self) -> Vec<(AgentId, Uuid, Option<Note>)> {
+    pub(super) fn making(&self) -> Vec<(AgentId, Uuid, Option<MakingNote>)> {
         let names =
             entries(&self.directory).filter_map(|entry| entry.file_name().into_string().ok());
         let made = names.filter_map(|name| {
@@ -161,7 +161,8 @@ impl Plot {
         made.collect()
     }
 
-    /// What lies in it. Directories are listed before notes are: one that is being made has its note first.
+    /// What lies in it. Directories are listed before notes are: one that is being made has its
+    /// note first.
     pub(super) fn contents(&self) -> Contents {
         let mut contents = Contents::default();
         for entry in entries(&self.directory) {
@@ -197,7 +198,7 @@ impl Plot {
     clippy::disallowed_methods,
     reason = "the one who holds it is no clock of ours"
 )]
-fn lock(plot: &Path, name: &str) -> io::Result<File> {
+fn lock(root: &Path, name: &str) -> io::Result<File> {
     let no_link = OFlags::NOFOLLOW.bits().cast_signed();
     let mut options = OpenOptions::new();
     options
@@ -206,7 +207,7 @@ fn lock(plot: &Path, name: &str) -> io::Result<File> {
         .truncate(false)
         .mode(0o600)
         .custom_flags(no_link);
-    let file = options.open(plot.join(name))?;
+    let file = options.open(root.join(name))?;
     let until = Instant::now() + PATIENCE;
     loop {
         match file.try_lock() {
@@ -221,7 +222,8 @@ fn lock(plot: &Path, name: &str) -> io::Result<File> {
     }
 }
 
-/// Removes what was being written when a process ended that had just found this place for a plot.
+/// Removes what was being written when a process ended that had just found this place for a
+/// worktree root.
 pub(super) fn tidy(directory: &Path) {
     let unfinished = |entry: &fs::DirEntry| {
         entry
