@@ -13,6 +13,7 @@ mod content;
 mod error;
 mod free;
 mod host;
+mod host_rows;
 mod job;
 mod list;
 pub(crate) mod maintain;
@@ -109,7 +110,7 @@ impl Sqlite {
         let shared = Arc::<SharedState>::default();
         let writer = writer::start(place.clone(), Arc::clone(&shared), jobs.downgrade(), queue)
             .map_err(|error| place.failed(error))?;
-        let dead = batch::dead_hosts(&place, &reader).map_err(|error| place.failed(error))?;
+        let dead = host_rows::dead_hosts(&place, &reader).map_err(|error| place.failed(error))?;
         let clearing = dead.into_iter().filter_map(|host| {
             let (answer, answered) = oneshot::channel();
             jobs.try_send(SqliteJob {

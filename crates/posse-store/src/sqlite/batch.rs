@@ -16,7 +16,7 @@ use super::error::{SqliteCause, SqliteFailure};
 use super::host::HostLiveness;
 use super::job::{SqliteJob, WriteRequest};
 use super::place::Place;
-use super::{claim, column, free, operation, step};
+use super::{claim, free, host_rows, operation, step};
 use crate::host_status::HostStatus;
 use crate::write_outcome::{WriteAnswer, WriteOutcome};
 
@@ -134,7 +134,7 @@ impl<'a> Batch<'a> {
 
     /// Makes the host's row, and sets free what those left who died while nobody was there.
     fn settle(&mut self, me: Uuid) -> Result<Start, SqliteFailure> {
-        let mut others = hosts(self.connection)?;
+        let mut others = host_rows::hosts(self.connection)?;
         others.remove(&me);
         for other in others.clone() {
             if self.free_dead(other)? {
@@ -196,7 +196,7 @@ impl<'a> Batch<'a> {
             }
             WriteRequest::Free(host) => {
                 // Others may have been faster.
-                if hosts(connection)?.contains(host) {
+                if host_rows::hosts(connection)?.contains(host) {
                     self.free_dead(*host)?;
                 }
                 Ok(WriteAnswer::default())
@@ -227,22 +227,6 @@ impl<'a> Batch<'a> {
     fn execute(&self, sql: &str) -> rusqlite::Result<()> {
         self.connection.prepare_cached(sql)?.execute([]).map(drop)
     }
-}
-
-/// All hosts that have a row.
-pub(super) fn hosts(connection: &Connection) -> rusqlite::Result<BTreeSet<Uuid>> {
-    let mut statement = connection.prepare_cached("SELECT id FROM host")?;
-    statement.query_map([], |row| column::id(row, 0))?.collect()
-}
-
-/// Hosts that have died and still hold something. One that cannot be looked at is not among them.
-pub(super) fn dead_hosts(place: &Place, connection: &Connection) -> rusqlite::Result<Vec<Uuid>> {
-    let all = hosts(connection)?;
-    let look = place.hosts();
-    Ok(all
-        .into_iter()
-        .filter(|host| matches!(look.look(*host), Ok(HostLiveness::Dead)))
-        .collect())
 }
 
 /// Tells what concerns one job from what concerns all.

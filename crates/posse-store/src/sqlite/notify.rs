@@ -9,10 +9,10 @@ use posse_port::store::Wake;
 use rusqlite::Connection;
 use uuid::Uuid;
 
-use super::batch;
 use super::changes::Changes;
 use super::column;
 use super::host::{Hosts, NO_LINK};
+use super::host_rows;
 use crate::wake::Waker;
 
 /// Bells that are kept at hand; those of hosts that are gone are among them until there are too many.
@@ -98,7 +98,7 @@ fn concerned(connection: &Connection, changes: Changes) -> BTreeMap<Uuid, BTreeS
         }
     }
     if !changes.freed.is_empty() {
-        for host in batch::hosts(connection).unwrap_or_default() {
+        for host in host_rows::hosts(connection).unwrap_or_default() {
             let died = changes
                 .freed
                 .iter()

@@ -9,9 +9,9 @@ use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use tokio::sync::oneshot;
 use uuid::Uuid;
 
-use super::super::batch;
 use super::super::column;
 use super::super::host::HostLiveness;
+use super::super::host_rows;
 use super::super::job::{SqliteJob, WriteRequest};
 use super::BellListener;
 
@@ -19,7 +19,7 @@ impl BellListener {
     /// Has this host told what is new, and says whether it still is one. At a sweep it also looks at
     /// hosts whose death should have been heard.
     pub(super) fn look(&mut self, sweep: bool) -> rusqlite::Result<bool> {
-        let hosts = batch::hosts(&self.connection)?;
+        let hosts = host_rows::hosts(&self.connection)?;
         if !hosts.contains(&self.me) {
             self.shared.waker.wake([Wake::Fenced]);
             return Ok(false);

@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 use super::{OperationResult, SqliteFailure, WriteTransaction, column};
 use crate::sqlite::list::{TaskList, TaskOwner};
-use crate::sqlite::{batch, free};
+use crate::sqlite::{free, host_rows};
 
 /// Finds a task of a list that an agent of a host is doing.
 pub(in crate::sqlite) const DOES: &str = "SELECT 1
@@ -115,7 +115,7 @@ fn doer(tx: &WriteTransaction<'_>, task: &Task, me: &Owner) -> Result<Option<Uui
 /// Asking every host is cheap: there are few, and one that is gone is rare.
 fn free_doers(tx: &mut WriteTransaction<'_>, list: &TaskList<'_>) -> Result<bool, SqliteFailure> {
     let mut any = false;
-    for host in batch::hosts(tx.connection)? {
+    for host in host_rows::hosts(tx.connection)? {
         let key = params![host.as_bytes(), list.realm, list.team];
         if tx.connection.prepare_cached(DOES)?.exists(key)? && tx.gone(host)? {
             free::host(tx.connection, host, tx.changes)?;

@@ -1,0 +1,26 @@
+//! The rows of hosts: a host has one from its first agent until it is set free.
+
+use std::collections::BTreeSet;
+
+use rusqlite::Connection;
+use uuid::Uuid;
+
+use super::column;
+use super::host::HostLiveness;
+use super::place::Place;
+
+/// Returns the hosts that have a row.
+pub(super) fn hosts(connection: &Connection) -> rusqlite::Result<BTreeSet<Uuid>> {
+    let mut statement = connection.prepare_cached("SELECT id FROM host")?;
+    statement.query_map([], |row| column::id(row, 0))?.collect()
+}
+
+/// Returns the hosts that have died and still hold something, without those that cannot be looked at.
+pub(super) fn dead_hosts(place: &Place, connection: &Connection) -> rusqlite::Result<Vec<Uuid>> {
+    let all = hosts(connection)?;
+    let look = place.hosts();
+    Ok(all
+        .into_iter()
+        .filter(|host| matches!(look.look(*host), Ok(HostLiveness::Dead)))
+        .collect())
+}
