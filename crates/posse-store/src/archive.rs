@@ -12,7 +12,7 @@ const MOST: u64 = 1 << 53;
 
 /// A contradiction in an archive.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum ArchiveError {
+pub(crate) enum ArchiveContradiction {
     #[error("the lead of team {team} is no member of it")]
     LeadNotAMember { team: Name },
     #[error("a member is called {name}")]
@@ -42,7 +42,7 @@ pub(crate) enum ArchiveError {
 }
 
 /// Refuses an archive that contradicts itself.
-pub(crate) fn check(archive: &Archive) -> Result<(), ArchiveError> {
+pub(crate) fn check(archive: &Archive) -> Result<(), ArchiveContradiction> {
     let Archive {
         team,
         tasks,
@@ -51,7 +51,7 @@ pub(crate) fn check(archive: &Archive) -> Result<(), ArchiveError> {
         ..
     } = archive;
     if !team.members.iter().any(|member| member.agent == team.lead) {
-        return Err(ArchiveError::LeadNotAMember {
+        return Err(ArchiveContradiction::LeadNotAMember {
             team: team.name.clone(),
         });
     }
@@ -61,15 +61,15 @@ pub(crate) fn check(archive: &Archive) -> Result<(), ArchiveError> {
         .iter()
         .find(|member| member.name.is_reserved() && !leads(member))
     {
-        return Err(ArchiveError::ReservedName {
+        return Err(ArchiveContradiction::ReservedName {
             name: member.name.clone(),
         });
     }
     if let Some(name) = team.former.iter().find(|name| name.is_reserved()) {
-        return Err(ArchiveError::ReservedFormerName { name: name.clone() });
+        return Err(ArchiveContradiction::ReservedFormerName { name: name.clone() });
     }
     if mail.len() != team.members.len() {
-        return Err(ArchiveError::InboxCount {
+        return Err(ArchiveContradiction::InboxCount {
             inboxes: mail.len(),
             members: team.members.len(),
         });
@@ -79,13 +79,13 @@ pub(crate) fn check(archive: &Archive) -> Result<(), ArchiveError> {
             .zip(mail)
             .find(|(number, mail)| mail.number != *number)
         {
-            return Err(ArchiveError::MailOrder {
+            return Err(ArchiveContradiction::MailOrder {
                 number: mail.number,
                 member: member.name.clone(),
             });
         }
         if let Some(mail) = mail.iter().find(|mail| mail.to != member.agent) {
-            return Err(ArchiveError::MailOfAnother {
+            return Err(ArchiveContradiction::MailOfAnother {
                 number: mail.number,
                 member: member.name.clone(),
                 to: mail.to,
@@ -93,7 +93,7 @@ pub(crate) fn check(archive: &Archive) -> Result<(), ArchiveError> {
         }
     }
     if *last_task > MOST || tasks.iter().any(|task| task.version > MOST) {
-        return Err(ArchiveError::TooHigh);
+        return Err(ArchiveContradiction::TooHigh);
     }
     let deep = |task: &&Task| {
         task.metadata
@@ -101,12 +101,12 @@ pub(crate) fn check(archive: &Archive) -> Result<(), ArchiveError> {
             .any(|value| depth(value) > METADATA_DEPTH)
     };
     if let Some(task) = tasks.iter().find(deep) {
-        return Err(ArchiveError::TooDeep { task: task.id });
+        return Err(ArchiveContradiction::TooDeep { task: task.id });
     }
     let mut before = 0;
     for task in tasks {
         if task.id.0 <= before || task.id.0 > *last_task {
-            return Err(ArchiveError::TaskOrder { task: task.id });
+            return Err(ArchiveContradiction::TaskOrder { task: task.id });
         }
         before = task.id.0;
     }
@@ -114,7 +114,7 @@ pub(crate) fn check(archive: &Archive) -> Result<(), ArchiveError> {
 }
 
 /// Refuses tasks that wait for one that is missing, or for each other.
-fn check_dependencies(tasks: &[Task]) -> Result<(), ArchiveError> {
+fn check_dependencies(tasks: &[Task]) -> Result<(), ArchiveContradiction> {
     let mut open: BTreeMap<TaskId, usize> = tasks
         .iter()
         .map(|task| (task.id, task.blocked_by.len()))
@@ -123,7 +123,7 @@ fn check_dependencies(tasks: &[Task]) -> Result<(), ArchiveError> {
     for task in tasks {
         for needs in &task.blocked_by {
             if !open.contains_key(needs) {
-                return Err(ArchiveError::MissingTask {
+                return Err(ArchiveContradiction::MissingTask {
                     task: task.id,
                     needs: *needs,
                 });
@@ -148,7 +148,7 @@ fn check_dependencies(tasks: &[Task]) -> Result<(), ArchiveError> {
         }
     }
     match open.keys().next() {
-        Some(id) => Err(ArchiveError::Cycle { task: *id }),
+        Some(id) => Err(ArchiveContradiction::Cycle { task: *id }),
         None => Ok(()),
     }
 }

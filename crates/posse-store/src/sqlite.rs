@@ -50,7 +50,7 @@ use crate::extent::Extent;
 use crate::write_outcome::{WriteAnswer, WriteOutcome};
 use error::SqliteFailure;
 use job::{SqliteJob, WriteRequest};
-use place::Place;
+use place::StoreLocation;
 use shared::SharedState;
 
 pub use error::{Trouble, trouble};
@@ -68,7 +68,7 @@ const READERS: usize = 2;
 /// Each value is a host of its own: an agent that one of them holds is refused to the others, in this
 /// process and in any other.
 pub struct Sqlite {
-    place: Place,
+    place: StoreLocation,
     shared: Arc<SharedState>,
     /// Connections that nobody is looking through.
     readers: Arc<Mutex<Vec<Connection>>>,
@@ -90,12 +90,12 @@ impl Sqlite {
 
     /// The same with other times. All who open a file should agree on them.
     pub fn open_with(path: &Path, timing: Timing) -> Result<Self, StoreError> {
-        Self::at(Place::file(path, timing)?)
+        Self::at(StoreLocation::file(path, timing)?)
     }
 
     /// A store that lives as long as it is open, for tests.
     pub fn in_memory() -> Result<Self, StoreError> {
-        Self::at(Place::memory()?)
+        Self::at(StoreLocation::memory()?)
     }
 
     /// Another host on the same data, as another process would be.
@@ -103,7 +103,7 @@ impl Sqlite {
         Self::at(self.place.clone())
     }
 
-    fn at(place: Place) -> Result<Self, StoreError> {
+    fn at(place: StoreLocation) -> Result<Self, StoreError> {
         let reader = place.connect().map_err(|error| place.failed(error))?;
         schema::bring_up_to_date(&place, &reader)?;
         let (jobs, queue) = mpsc::channel(QUEUE);

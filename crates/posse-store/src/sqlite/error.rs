@@ -8,7 +8,7 @@ use std::sync::Arc;
 use posse_port::store::StoreError;
 use rusqlite::ErrorCode;
 
-use super::place::Place;
+use super::place::StoreLocation;
 
 /// Why something was not done.
 pub(super) enum SqliteFailure {
@@ -25,7 +25,7 @@ impl SqliteFailure {
     }
 
     /// The error of the port.
-    pub(super) fn at(self, place: &Place) -> StoreError {
+    pub(super) fn at(self, place: &StoreLocation) -> StoreError {
         match self {
             Self::Refused(error) => error,
             Self::Broken(cause) => cause.at(place),
@@ -122,7 +122,7 @@ impl SqliteCause {
         }
     }
 
-    pub(super) fn at(&self, place: &Place) -> StoreError {
+    pub(super) fn at(&self, place: &StoreLocation) -> StoreError {
         let mut cause = self.clone();
         // Of a file that may not be read it only says that it cannot be opened.
         if self.what == What::Io && place.is_denied() {
@@ -195,7 +195,7 @@ mod tests {
 
     #[test]
     fn causes_are_told_apart() {
-        let place = Place::existing(Path::new("/nowhere/posse.db"));
+        let place = StoreLocation::existing(Path::new("/nowhere/posse.db"));
         let of = |cause: SqliteCause| trouble(&cause.at(&place));
         let engine =
             |code| of(rusqlite::Error::SqliteFailure(rusqlite::ffi::Error::new(code), None).into());

@@ -10,7 +10,7 @@ use super::changes::Changes;
 use super::column;
 use super::error::SqliteFailure;
 use super::host::HostLiveness;
-use super::place::Place;
+use super::place::StoreLocation;
 
 /// An agent's tasks, pending again: found by who does them, however many tasks there are.
 pub(super) const TASKS: &str = "UPDATE task INDEXED BY task_owner
@@ -23,7 +23,7 @@ pub(super) const AHEAD: &str = "UPDATE task INDEXED BY task_ahead
     WHERE realm = ?1 AND owner_agent = ?2 AND status = 0 AND team = coalesce(?3, team) RETURNING team, waits = 0";
 
 /// Whether a host is dead or stalled, so that what it has is free for whoever wants it.
-pub(super) fn gone(place: &Place, host: Uuid) -> bool {
+pub(super) fn gone(place: &StoreLocation, host: Uuid) -> bool {
     // Of whom that cannot be found out nothing is taken.
     matches!(
         place.hosts().look(host),

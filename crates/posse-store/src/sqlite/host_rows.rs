@@ -7,7 +7,7 @@ use uuid::Uuid;
 
 use super::column;
 use super::host::HostLiveness;
-use super::place::Place;
+use super::place::StoreLocation;
 
 /// Returns the hosts that have a row.
 pub(super) fn hosts(connection: &Connection) -> rusqlite::Result<BTreeSet<Uuid>> {
@@ -16,7 +16,10 @@ pub(super) fn hosts(connection: &Connection) -> rusqlite::Result<BTreeSet<Uuid>>
 }
 
 /// Returns the hosts that have died and still hold something, without those that cannot be looked at.
-pub(super) fn dead_hosts(place: &Place, connection: &Connection) -> rusqlite::Result<Vec<Uuid>> {
+pub(super) fn dead_hosts(
+    place: &StoreLocation,
+    connection: &Connection,
+) -> rusqlite::Result<Vec<Uuid>> {
     let all = hosts(connection)?;
     let look = place.hosts();
     Ok(all

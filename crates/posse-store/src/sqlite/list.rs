@@ -11,7 +11,7 @@ use super::error::SqliteFailure;
 
 /// A list to look into.
 #[derive(Clone, Copy)]
-pub(super) struct TaskList<'a> {
+pub(super) struct ListReader<'a> {
     pub(super) connection: &'a Connection,
     pub(super) realm: [u8; 16],
     /// Empty for the session's own.
@@ -57,7 +57,7 @@ pub(super) enum TaskOwner {
     Nobody,
 }
 
-impl<'a> TaskList<'a> {
+impl<'a> ListReader<'a> {
     pub(super) fn new(connection: &'a Connection, realm: RealmId, team: Option<&'a Name>) -> Self {
         Self {
             connection,

@@ -11,7 +11,7 @@ use std::path::Path;
 use posse_port::store::StoreError;
 use rusqlite::Connection;
 
-use super::place::Place;
+use super::place::StoreLocation;
 use super::schema;
 
 pub use backup::{Stop, back_up};
@@ -29,7 +29,7 @@ pub struct Versions {
 
 /// Which version of the tables the file `path` has. It is not brought up to date by this.
 pub fn versions(path: &Path) -> Result<Versions, StoreError> {
-    let place = Place::existing(path);
+    let place = StoreLocation::existing(path);
     let connection = place.connect().map_err(|error| place.failed(error))?;
     schema::must_be_ours(&place, &connection)?;
     let found = schema::version(&connection).map_err(|error| place.failed(error))?;
@@ -40,8 +40,8 @@ pub fn versions(path: &Path) -> Result<Versions, StoreError> {
 }
 
 /// The file `path` with up-to-date tables; it must be there.
-fn open(path: &Path) -> Result<(Place, Connection), StoreError> {
-    let place = Place::existing(path);
+fn open(path: &Path) -> Result<(StoreLocation, Connection), StoreError> {
+    let place = StoreLocation::existing(path);
     let connection = place.connect().map_err(|error| place.failed(error))?;
     schema::bring_up_to_date(&place, &connection)?;
     Ok((place, connection))

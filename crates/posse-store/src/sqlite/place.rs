@@ -27,7 +27,7 @@ const FLAGS: OpenFlags = OpenFlags::SQLITE_OPEN_READ_WRITE.union(OpenFlags::SQLI
 
 /// Where the data are, and how patient those are who work there.
 #[derive(Clone)]
-pub(super) struct Place {
+pub(super) struct StoreLocation {
     data: Data,
     pub(super) timing: Timing,
 }
@@ -46,7 +46,7 @@ struct MemoryData {
     _anchor: Mutex<Connection>,
 }
 
-impl Place {
+impl StoreLocation {
     /// The file `path`, made if it is missing.
     pub(super) fn file(path: &Path, timing: Timing) -> Result<Self, StoreError> {
         let place = Self {
@@ -146,7 +146,7 @@ impl Place {
     }
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for StoreLocation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.data {
             Data::File(path) => path.display().fmt(f),

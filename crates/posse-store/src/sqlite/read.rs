@@ -18,7 +18,7 @@ use rusqlite::{Row, Transaction, params};
 
 use super::content::Hash;
 use super::error::SqliteFailure;
-use super::place::Place;
+use super::place::StoreLocation;
 use super::{column, content};
 use crate::extent::Extent;
 
@@ -31,7 +31,7 @@ pub(super) use team::MEMBERSHIP;
 
 /// A snapshot, until it is dropped.
 pub(super) struct SqliteReader<'a> {
-    place: &'a Place,
+    place: &'a StoreLocation,
     snapshot: Transaction<'a>,
 }
 
@@ -44,7 +44,7 @@ const ENTRY: &str = "SELECT seq, kind, at_ms, checksum, mark_at, reply, bytes, h
 
 impl<'a> SqliteReader<'a> {
     pub(super) fn snapshot(
-        place: &'a Place,
+        place: &'a StoreLocation,
         connection: &'a rusqlite::Connection,
     ) -> Result<Self, SqliteFailure> {
         Ok(Self {

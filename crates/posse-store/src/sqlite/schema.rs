@@ -6,7 +6,7 @@ use posse_port::store::StoreError;
 use rusqlite::Connection;
 
 use super::error::SqliteCause;
-use super::place::Place;
+use super::place::StoreLocation;
 
 /// What brings a file from each version to the next; the first from an empty file.
 const VERSIONS: &[&str] = &[
@@ -34,7 +34,10 @@ enum DatabaseOwner {
 }
 
 /// Makes the tables what this posse knows. Refuses those of a newer one, and those of another program.
-pub(super) fn bring_up_to_date(place: &Place, connection: &Connection) -> Result<(), StoreError> {
+pub(super) fn bring_up_to_date(
+    place: &StoreLocation,
+    connection: &Connection,
+) -> Result<(), StoreError> {
     let failed = |error: rusqlite::Error| place.failed(error);
     // Before anything is written, beside it as well.
     must_be_ours(place, connection)?;
@@ -58,7 +61,10 @@ pub(super) fn bring_up_to_date(place: &Place, connection: &Connection) -> Result
 }
 
 /// Refuses a database of another program; an empty one is as good as ours.
-pub(super) fn must_be_ours(place: &Place, connection: &Connection) -> Result<(), StoreError> {
+pub(super) fn must_be_ours(
+    place: &StoreLocation,
+    connection: &Connection,
+) -> Result<(), StoreError> {
     match owner(connection).map_err(|error| place.failed(error))? {
         DatabaseOwner::Nobody | DatabaseOwner::Posse => Ok(()),
         DatabaseOwner::Another => Err(SqliteCause::foreign().at(place)),
@@ -125,7 +131,7 @@ mod tests {
     use super::*;
 
     fn open(path: &Path) -> Result<Connection, StoreError> {
-        let place = Place::file(path, Timing::default())?;
+        let place = StoreLocation::file(path, Timing::default())?;
         let connection = place.connect().map_err(|error| place.failed(error))?;
         bring_up_to_date(&place, &connection)?;
         Ok(connection)

@@ -22,7 +22,7 @@ use super::changes::Changes;
 use super::error::SqliteFailure;
 use super::free;
 use super::operation::{self, WriteTransaction};
-use super::place::Place;
+use super::place::StoreLocation;
 use super::{charge, column, content};
 
 #[cfg(test)]
@@ -39,7 +39,7 @@ struct StepWriter<'a> {
 
 /// Writes `step`; `host` holds an agent that it makes.
 pub(super) fn write(
-    place: &Place,
+    place: &StoreLocation,
     connection: &Connection,
     step: &Step,
     host: Option<Uuid>,

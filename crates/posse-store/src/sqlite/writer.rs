@@ -23,7 +23,7 @@ use super::free;
 use super::host::SqliteHost;
 use super::job::{SqliteJob, WriteRequest};
 use super::notify::Notifier;
-use super::place::Place;
+use super::place::StoreLocation;
 use super::shared::SharedState;
 use super::turnstile::{Pass, Turnstile};
 use crate::host_status::HostStatus;
@@ -34,7 +34,7 @@ const BATCH: usize = 512;
 
 /// Starts the writer; it ends when nobody can send jobs any more and all are done.
 pub(super) fn start(
-    place: Place,
+    place: StoreLocation,
     shared: Arc<SharedState>,
     jobs: mpsc::WeakSender<SqliteJob>,
     mut queue: mpsc::Receiver<SqliteJob>,
@@ -54,7 +54,7 @@ pub(super) fn start(
 }
 
 struct Writer {
-    place: Place,
+    place: StoreLocation,
     shared: Arc<SharedState>,
     /// For the bell, which has work for the writer.
     jobs: mpsc::WeakSender<SqliteJob>,
@@ -76,7 +76,11 @@ struct WriterConnection {
 }
 
 impl Writer {
-    fn new(place: Place, shared: Arc<SharedState>, jobs: mpsc::WeakSender<SqliteJob>) -> Self {
+    fn new(
+        place: StoreLocation,
+        shared: Arc<SharedState>,
+        jobs: mpsc::WeakSender<SqliteJob>,
+    ) -> Self {
         let (notifier, status) = (Notifier::new(place.hosts()), HostStatus::Stranger);
         Self {
             place,
@@ -238,7 +242,7 @@ impl Writer {
 
 impl WriterConnection {
     /// Waits for this process's turn; in memory there is only one.
-    fn enter(&self, place: &Place, shared: &SharedState) -> io::Result<Option<Pass<'_>>> {
+    fn enter(&self, place: &StoreLocation, shared: &SharedState) -> io::Result<Option<Pass<'_>>> {
         let began = Instant::now();
         let patience = shared.gate.patience(place.timing.patience);
         let pass = self
@@ -306,7 +310,7 @@ mod tests {
 
     #[test]
     fn a_full_disk_fails_the_whole_batch_and_is_survived() {
-        let place = Place::memory().unwrap();
+        let place = StoreLocation::memory().unwrap();
         let connection = place.connect().unwrap();
         super::super::schema::bring_up_to_date(&place, &connection).unwrap();
         let database = WriterConnection {

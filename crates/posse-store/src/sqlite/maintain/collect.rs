@@ -11,7 +11,7 @@ use uuid::Uuid;
 
 use super::super::column;
 use super::super::error::SqliteFailure;
-use super::super::place::Place;
+use super::super::place::StoreLocation;
 use super::super::timing::Timing;
 use super::super::turnstile::Turnstile;
 use super::{TABLES, open};
@@ -65,7 +65,7 @@ pub fn collect(
 
 /// Removes a realm if it may go, and says what it was.
 fn remove(
-    place: &Place,
+    place: &StoreLocation,
     turnstile: Option<&Turnstile>,
     connection: &Connection,
     realm: Uuid,
@@ -142,7 +142,7 @@ fn used_ms(connection: &Connection, realm: Uuid) -> Result<Option<i64>, SqliteFa
 
 /// Whether nothing has happened since, and no live host holds an agent of it.
 fn may_go(
-    place: &Place,
+    place: &StoreLocation,
     connection: &Connection,
     realm: Uuid,
     before_ms: i64,

@@ -11,7 +11,7 @@ use super::{
     OperationError, OperationResult, SqliteFailure, USER, WriteTransaction, column, fits_task,
 };
 use crate::sqlite::free;
-use crate::sqlite::list::{TaskList, number};
+use crate::sqlite::list::{ListReader, number};
 
 /// Changes a task. Returns its new version and the tasks that became claimable.
 pub(super) fn update_task(
@@ -56,7 +56,7 @@ pub(super) fn update_task(
 /// Returns the task as it is to be, with its version and time unchanged.
 fn changed(
     tx: &WriteTransaction<'_>,
-    list: &TaskList<'_>,
+    list: &ListReader<'_>,
     before: &Task,
     change: &TaskChange,
 ) -> Result<Task, OperationError> {
@@ -154,7 +154,7 @@ fn must_be_doable(tx: &WriteTransaction<'_>, task: &Task) -> Result<(), Operatio
 /// youngest of several).
 fn owner(
     tx: &WriteTransaction<'_>,
-    list: &TaskList<'_>,
+    list: &ListReader<'_>,
     name: &str,
 ) -> Result<Owner, OperationError> {
     if name == USER {
@@ -190,7 +190,7 @@ fn owner(
 /// Refuses an agent that neither owns the task nor leads the team.
 fn must_be_in_charge(
     tx: &WriteTransaction<'_>,
-    list: &TaskList<'_>,
+    list: &ListReader<'_>,
     task: &Task,
 ) -> Result<(), OperationError> {
     let (Some(me), Some(owner)) = (tx.actor, &task.owner) else {
@@ -213,7 +213,7 @@ fn must_be_in_charge(
 /// check to a task that has not been started.
 fn may_change_check(
     tx: &WriteTransaction<'_>,
-    list: &TaskList<'_>,
+    list: &ListReader<'_>,
     task: &Task,
 ) -> Result<(), OperationError> {
     let Some(me) = tx.actor else { return Ok(()) };
@@ -239,7 +239,7 @@ fn may_change_check(
 /// Writes a task's own record, and its dependencies.
 fn rewrite(
     tx: &WriteTransaction<'_>,
-    list: &TaskList<'_>,
+    list: &ListReader<'_>,
     before: &Task,
     after: &Task,
 ) -> Result<(), SqliteFailure> {
@@ -329,7 +329,11 @@ fn describe(task: &mut Task, change: &TaskChange) {
 }
 
 /// Changes the dependencies of a task. A task named both to add and to remove is removed.
-fn depend(list: &TaskList<'_>, task: &mut Task, change: &TaskChange) -> Result<(), OperationError> {
+fn depend(
+    list: &ListReader<'_>,
+    task: &mut Task,
+    change: &TaskChange,
+) -> Result<(), OperationError> {
     let mut needs: BTreeSet<TaskId> = task.blocked_by.iter().copied().collect();
     let mut open: BTreeSet<TaskId> = task.waits_for.iter().copied().collect();
     for id in &change.block_on {
@@ -356,7 +360,7 @@ fn depend(list: &TaskList<'_>, task: &mut Task, change: &TaskChange) -> Result<(
 /// Returns the chain of tasks that starts at `from` and ends with a task that needs `to`, if there
 /// is one. Tasks in `seen` are known not to lead there.
 fn chain(
-    list: &TaskList<'_>,
+    list: &ListReader<'_>,
     from: TaskId,
     to: TaskId,
     seen: &mut BTreeSet<TaskId>,
@@ -385,7 +389,7 @@ fn chain(
 /// Updates the tasks that depend on this one. Returns those that became claimable, and true if any
 /// of them can be started.
 fn dependants(
-    list: &TaskList<'_>,
+    list: &ListReader<'_>,
     before: &Task,
     after: &Task,
 ) -> Result<(BTreeSet<TaskId>, bool), SqliteFailure> {

@@ -7,7 +7,7 @@ use rusqlite::params;
 use uuid::Uuid;
 
 use super::{OperationResult, SqliteFailure, WriteTransaction, column};
-use crate::sqlite::list::{TaskList, TaskOwner};
+use crate::sqlite::list::{ListReader, TaskOwner};
 use crate::sqlite::{free, host_rows};
 
 /// Finds a task of a list that an agent of a host is doing.
@@ -83,7 +83,7 @@ pub(super) fn claim_next(
 /// Makes the claimer the owner of a task. Returns the task.
 fn grant(
     tx: &WriteTransaction<'_>,
-    list: &TaskList<'_>,
+    list: &ListReader<'_>,
     mut task: Task,
     me: Owner,
 ) -> OperationResult {
@@ -113,7 +113,7 @@ fn doer(tx: &WriteTransaction<'_>, task: &Task, me: &Owner) -> Result<Option<Uui
 
 /// Releases the tasks of a list that hosts which are gone had. Returns true if there were any.
 /// Asking every host is cheap: there are few, and one that is gone is rare.
-fn free_doers(tx: &mut WriteTransaction<'_>, list: &TaskList<'_>) -> Result<bool, SqliteFailure> {
+fn free_doers(tx: &mut WriteTransaction<'_>, list: &ListReader<'_>) -> Result<bool, SqliteFailure> {
     let mut any = false;
     for host in host_rows::hosts(tx.connection)? {
         let key = params![host.as_bytes(), list.realm, list.team];

@@ -10,7 +10,7 @@ use super::{
 };
 
 /// A request that is open.
-struct OpenRequest {
+struct RequestRow {
     asker: Option<AgentId>,
     asked: AgentId,
     team: String,
@@ -174,9 +174,9 @@ pub(super) fn respond(
     // A person may answer in place of a lead, but only a teammate knows whether it is ready to shut
     // down.
     let person = kind == RequestKind::Plan;
-    let mine = |me, open: &OpenRequest| me == open.asked && open.asker != Some(me);
+    let mine = |me, open: &RequestRow| me == open.asked && open.asker != Some(me);
     let open = open.filter(|open| tx.actor.map_or(person, |me| mine(me, open)));
-    let OpenRequest { asker, asked, team } = open.ok_or(Refusal::NotOpen { request })?;
+    let RequestRow { asker, asked, team } = open.ok_or(Refusal::NotOpen { request })?;
     let asker = match asker {
         Some(asker) => Some(asker),
         // A person has no inbox; the lead gets the answer instead.
@@ -219,13 +219,13 @@ fn open(
     tx: &WriteTransaction<'_>,
     request: MailId,
     kind: RequestKind,
-) -> Result<Option<OpenRequest>, SqliteFailure> {
+) -> Result<Option<RequestRow>, SqliteFailure> {
     let sql = "SELECT asker, asked, team FROM request WHERE realm = ?1 AND id = ?2 AND kind = ?3";
     let mut statement = tx.connection.prepare_cached(sql)?;
     let key = params![tx.realm_key(), request.uuid().into_bytes(), kind.as_str()];
     let found = statement.query_row(key, |row| {
         let asker = column::maybe_id(row, 0)?.map(AgentId::from);
-        Ok(OpenRequest {
+        Ok(RequestRow {
             asker,
             asked: column::id(row, 1)?.into(),
             team: row.get(2)?,

@@ -5,13 +5,13 @@ use posse_protocol::{AgentId, Name, Owner, RealmId};
 use rusqlite::{Connection, OptionalExtension, params};
 use uuid::Uuid;
 
-use super::{Changes, OperationError, Place, SqliteFailure, USER, column};
+use super::{Changes, OperationError, SqliteFailure, StoreLocation, USER, column};
 use crate::sqlite::free;
-use crate::sqlite::list::TaskList;
+use crate::sqlite::list::ListReader;
 
 /// The writer's open transaction, and on whose behalf it writes. Every operation is given one.
 pub(in crate::sqlite) struct WriteTransaction<'a> {
-    pub(in crate::sqlite) place: &'a Place,
+    pub(in crate::sqlite) place: &'a StoreLocation,
     pub(in crate::sqlite) connection: &'a Connection,
     pub(in crate::sqlite) realm: RealmId,
     /// The agent that acts; none for a person.
@@ -27,14 +27,14 @@ impl WriteTransaction<'_> {
     }
 
     /// Returns the task list of a team, or of the session. Refuses a team that does not exist.
-    pub(super) fn list<'t>(&self, team: Option<&'t Name>) -> Result<TaskList<'t>, OperationError>
+    pub(super) fn list<'t>(&self, team: Option<&'t Name>) -> Result<ListReader<'t>, OperationError>
     where
         Self: 't,
     {
         if let Some(team) = team {
             self.must_exist(team)?;
         }
-        Ok(TaskList::new(self.connection, self.realm, team))
+        Ok(ListReader::new(self.connection, self.realm, team))
     }
 
     /// Refuses a team that does not exist.

@@ -9,7 +9,7 @@ use posse_protocol::{
 use rusqlite::{OptionalExtension, Row, params};
 
 use super::{SqliteFailure, SqliteReader, column};
-use crate::sqlite::list::TaskList;
+use crate::sqlite::list::ListReader;
 
 /// A team's columns, in the order of [`team`].
 const TEAM: &str = "SELECT realm, name, description, lead, created_ms, settings FROM team";
@@ -139,7 +139,7 @@ impl SqliteReader<'_> {
         list: &ListId,
         id: TaskId,
     ) -> Result<Option<Task>, SqliteFailure> {
-        TaskList::new(&self.snapshot, list.realm, list.team.as_ref()).task(id)
+        ListReader::new(&self.snapshot, list.realm, list.team.as_ref()).task(id)
     }
 
     /// Tasks by their numbers.
@@ -149,7 +149,7 @@ impl SqliteReader<'_> {
         filter: &TaskFilter,
         limit: usize,
     ) -> Result<Vec<Task>, SqliteFailure> {
-        TaskList::new(&self.snapshot, list.realm, list.team.as_ref()).tasks(filter, limit)
+        ListReader::new(&self.snapshot, list.realm, list.team.as_ref()).tasks(filter, limit)
     }
 
     /// All of a team.
@@ -165,7 +165,7 @@ impl SqliteReader<'_> {
             (member.state, member.waiting, member.held) = (MemberState::default(), 0, false);
         }
         let notes = self.notes(realm, name)?;
-        let tasks = TaskList::new(&self.snapshot, realm, Some(name)).all()?;
+        let tasks = ListReader::new(&self.snapshot, realm, Some(name)).all()?;
         let sql = "SELECT last FROM list WHERE realm = ?1 AND team = ?2";
         let mut statement = self.snapshot.prepare_cached(sql)?;
         let last = statement
