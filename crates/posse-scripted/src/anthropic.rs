@@ -8,5 +8,5 @@ mod request;
 mod rules;
 
 pub(crate) use headers::check as check_headers;
-pub(crate) use reply::Reply;
-pub(crate) use request::{Request, agent_of};
+pub(crate) use reply::AnthropicReply;
+pub(crate) use request::{AnthropicRequest, agent_of};

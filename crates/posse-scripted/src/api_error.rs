@@ -5,14 +5,14 @@ use serde_json::{Value, json};
 
 /// A request that is refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Refusal {
+pub(crate) struct ApiRefusal {
     pub(crate) status: u16,
     pub(crate) kind: String,
     pub(crate) message: String,
     pub(crate) code: Option<String>,
 }
 
-impl Refusal {
+impl ApiRefusal {
     pub(crate) fn new(status: u16, message: impl Into<String>) -> Self {
         Self {
             status,

@@ -16,7 +16,7 @@ use crate::record::{Outcome, Record};
 
 /// What a body does next.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Step {
+pub(crate) enum BodyStep {
     Send(Bytes),
     Wait(Duration),
     /// The connection ends here.
@@ -28,8 +28,8 @@ pub(crate) enum Step {
 }
 
 /// A body that plays steps.
-pub(crate) struct Body {
-    steps: VecDeque<Step>,
+pub(crate) struct PlayedBody {
+    steps: VecDeque<BodyStep>,
     waiting: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
     pace: Arc<dyn Pace>,
     reset: Arc<AtomicBool>,
@@ -38,8 +38,8 @@ pub(crate) struct Body {
     flushed: bool,
 }
 
-impl Body {
-    pub(crate) fn new(steps: Vec<Step>, pace: Arc<dyn Pace>, reset: Arc<AtomicBool>) -> Self {
+impl PlayedBody {
+    pub(crate) fn new(steps: Vec<BodyStep>, pace: Arc<dyn Pace>, reset: Arc<AtomicBool>) -> Self {
         Self {
             steps: steps.into(),
             waiting: None,
@@ -66,7 +66,7 @@ impl Body {
     }
 }
 
-impl Drop for Body {
+impl Drop for PlayedBody {
     fn drop(&mut self) {
         let outcome = if self.steps.is_empty() {
             Outcome::Sent
@@ -77,7 +77,7 @@ impl Drop for Body {
     }
 }
 
-impl http_body::Body for Body {
+impl http_body::Body for PlayedBody {
     type Data = Bytes;
     type Error = io::Error;
 
@@ -95,23 +95,23 @@ impl http_body::Body for Body {
                     self.note(Outcome::Sent);
                     return Poll::Ready(None);
                 }
-                Some(Step::Send(bytes)) => return Poll::Ready(Some(Ok(Frame::data(bytes)))),
-                Some(Step::Wait(duration)) => self.waiting = Some(self.pace.sleep(duration)),
-                Some(step @ (Step::Break | Step::Reset)) if !self.flushed => {
+                Some(BodyStep::Send(bytes)) => return Poll::Ready(Some(Ok(Frame::data(bytes)))),
+                Some(BodyStep::Wait(duration)) => self.waiting = Some(self.pace.sleep(duration)),
+                Some(step @ (BodyStep::Break | BodyStep::Reset)) if !self.flushed => {
                     // hyper sends what it holds when the body has nothing more for now.
                     self.flushed = true;
                     self.steps.push_front(step);
                     context.waker().wake_by_ref();
                     return Poll::Pending;
                 }
-                Some(step @ (Step::Break | Step::Reset)) => {
-                    self.reset.store(step == Step::Reset, Ordering::Relaxed);
+                Some(step @ (BodyStep::Break | BodyStep::Reset)) => {
+                    self.reset.store(step == BodyStep::Reset, Ordering::Relaxed);
                     self.note(Outcome::Broken);
                     return Poll::Ready(Some(Err(io::Error::other("the script says so"))));
                 }
-                Some(Step::Hang) => {
+                Some(BodyStep::Hang) => {
                     // Put back, so that being dropped here counts as abandoned.
-                    self.steps.push_front(Step::Hang);
+                    self.steps.push_front(BodyStep::Hang);
                     return Poll::Pending;
                 }
             }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::prefix::{Position, Prefix, Section, Ttl};
+use crate::prefix::{CacheTtl, Position, Prefix, Section};
 
 /// A breakpoint looks at so many positions, itself the first of them.
 const LOOK_BACK: usize = 20;
@@ -28,35 +28,35 @@ pub(crate) struct Billing {
 /// Entries that become readable when the reply begins.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Ticket {
-    writes: Vec<(u64, Ttl, Duration)>,
+    writes: Vec<(u64, CacheTtl, Duration)>,
 }
 
 #[derive(Debug)]
-struct Entry {
-    ttl: Ttl,
+struct CacheEntry {
+    ttl: CacheTtl,
     expires: Duration,
 }
 
 /// The cache.
 #[derive(Debug, Default)]
 pub(crate) struct PromptCache {
-    entries: HashMap<u64, Entry>,
+    entries: HashMap<u64, CacheEntry>,
     sweep_at: usize,
-    previous: HashMap<String, Prompt>,
+    previous: HashMap<String, PreviousPrompt>,
     order: VecDeque<String>,
     remembered: usize,
 }
 
 #[derive(Debug)]
-struct Prompt {
+struct PreviousPrompt {
     model: String,
     positions: Vec<Position>,
 }
 
-fn lifetime(ttl: Ttl) -> Duration {
+fn lifetime(ttl: CacheTtl) -> Duration {
     match ttl {
-        Ttl::FiveMinutes => Duration::from_secs(300),
-        Ttl::OneHour => Duration::from_secs(3600),
+        CacheTtl::FiveMinutes => Duration::from_secs(300),
+        CacheTtl::OneHour => Duration::from_secs(3600),
     }
 }
 
@@ -97,7 +97,7 @@ impl PromptCache {
                 continue;
             };
             ticket.writes.push((hash, ttl, now));
-            let reach = &mut write[usize::from(ttl == Ttl::FiveMinutes)];
+            let reach = &mut write[usize::from(ttl == CacheTtl::FiveMinutes)];
             *reach = tokens.max(*reach);
         }
         let [hour, five] = write;
@@ -129,7 +129,9 @@ impl PromptCache {
         (
             read,
             Ticket {
-                writes: large.map(|at| (at.hash, Ttl::FiveMinutes, now)).collect(),
+                writes: large
+                    .map(|at| (at.hash, CacheTtl::FiveMinutes, now))
+                    .collect(),
             },
         )
     }
@@ -138,9 +140,12 @@ impl PromptCache {
     pub(crate) fn begin(&mut self, ticket: &Ticket) {
         for &(hash, ttl, at) in &ticket.writes {
             let expires = at + lifetime(ttl);
-            let entry = self.entries.entry(hash).or_insert(Entry { ttl, expires });
+            let entry = self
+                .entries
+                .entry(hash)
+                .or_insert(CacheEntry { ttl, expires });
             if expires > entry.expires {
-                *entry = Entry { ttl, expires };
+                *entry = CacheEntry { ttl, expires };
             }
         }
     }
@@ -171,7 +176,7 @@ impl PromptCache {
     pub(crate) fn remember(&mut self, id: &str, model: &str, prefix: &Prefix) {
         self.remembered += prefix.positions.len();
         self.order.push_back(id.to_owned());
-        let prompt = Prompt {
+        let prompt = PreviousPrompt {
             model: model.to_owned(),
             positions: prefix.positions.clone(),
         };

@@ -7,14 +7,14 @@ use bytes::Bytes;
 use http::{Method, Response, StatusCode};
 use serde_json::{Value, json};
 
-use crate::server::Shared;
+use crate::server::ServerState;
 
 /// Answers
 /// - `GET requests?since=N`: the recorded requests as JSON,
 /// - `GET wait?count=N&since=N`: the same, once there have been `count`,
 /// - `POST clock` `{"advance_ms": N}`: moves the server's clock ahead.
 pub(crate) async fn answer(
-    shared: &Arc<Shared>,
+    shared: &Arc<ServerState>,
     head: &http::request::Parts,
     body: &Bytes,
 ) -> Response<Bytes> {

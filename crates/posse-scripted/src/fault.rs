@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
-use crate::body::Step;
+use crate::body::BodyStep;
 use crate::script::Fault;
 
 /// An event of a stream, and how many tokens it carries.
@@ -18,7 +18,7 @@ pub(crate) fn play(
     mut events: Vec<Timed>,
     tokens_per_s: Option<f64>,
     fault: Option<&Fault>,
-) -> Vec<Step> {
+) -> Vec<BodyStep> {
     match fault {
         Some(Fault::Duplicate { event }) if *event < events.len() => {
             let twin = Timed {
@@ -42,15 +42,15 @@ pub(crate) fn play(
     let mut steps = Vec::new();
     let Some(rate) = tokens_per_s else {
         let all: String = events.into_iter().map(|event| event.bytes).collect();
-        return mishap(vec![Step::Send(all.into())], fault);
+        return mishap(vec![BodyStep::Send(all.into())], fault);
     };
     for event in events {
         if event.tokens > 0 {
-            steps.push(Step::Wait(Duration::from_secs_f64(
+            steps.push(BodyStep::Wait(Duration::from_secs_f64(
                 event.tokens as f64 / rate,
             )));
         }
-        steps.push(Step::Send(event.bytes.into()));
+        steps.push(BodyStep::Send(event.bytes.into()));
     }
     mishap(steps, fault)
 }
@@ -63,30 +63,30 @@ fn error_event(class: &str, named: bool) -> String {
 }
 
 /// A whole body, which has no events: faults of events do not touch it.
-pub(crate) fn play_whole(body: String, fault: Option<&Fault>) -> Vec<Step> {
-    mishap(vec![Step::Send(body.into())], fault)
+pub(crate) fn play_whole(body: String, fault: Option<&Fault>) -> Vec<BodyStep> {
+    mishap(vec![BodyStep::Send(body.into())], fault)
 }
 
 /// What happens to bytes on their way.
-fn mishap(steps: Vec<Step>, fault: Option<&Fault>) -> Vec<Step> {
+fn mishap(steps: Vec<BodyStep>, fault: Option<&Fault>) -> Vec<BodyStep> {
     match fault {
-        Some(Fault::Cut { at }) => until(steps, *at, Step::Break),
-        Some(Fault::Reset { at }) => until(steps, *at, Step::Reset),
-        Some(Fault::Stall { at: Some(at) }) => until(steps, *at, Step::Hang),
+        Some(Fault::Cut { at }) => until(steps, *at, BodyStep::Break),
+        Some(Fault::Reset { at }) => until(steps, *at, BodyStep::Reset),
+        Some(Fault::Stall { at: Some(at) }) => until(steps, *at, BodyStep::Hang),
         Some(Fault::Garbage { at }) => {
             let mut steps = until(
                 steps,
                 *at,
-                Step::Send(Bytes::from_static(&[0xff, 0x00, 0xfe, b'\n'])),
+                BodyStep::Send(Bytes::from_static(&[0xff, 0x00, 0xfe, b'\n'])),
             );
-            steps.push(Step::Send(Bytes::from_static(b"\n")));
+            steps.push(BodyStep::Send(Bytes::from_static(b"\n")));
             steps
         }
         Some(Fault::Drip { bytes_per_s }) => {
             let wait = Duration::from_secs_f64(1.0 / bytes_per_s);
             let drip = |step| match step {
-                Step::Send(bytes) => (0..bytes.len())
-                    .flat_map(|at| [Step::Wait(wait), Step::Send(bytes.slice(at..=at))])
+                BodyStep::Send(bytes) => (0..bytes.len())
+                    .flat_map(|at| [BodyStep::Wait(wait), BodyStep::Send(bytes.slice(at..=at))])
                     .collect(),
                 other => vec![other],
             };
@@ -97,17 +97,17 @@ fn mishap(steps: Vec<Step>, fault: Option<&Fault>) -> Vec<Step> {
 }
 
 /// The steps up to `at` bytes, then `end`.
-fn until(steps: Vec<Step>, at: usize, end: Step) -> Vec<Step> {
+fn until(steps: Vec<BodyStep>, at: usize, end: BodyStep) -> Vec<BodyStep> {
     let (mut left, mut out) = (at, Vec::new());
     for step in steps {
         match step {
-            Step::Send(bytes) if bytes.len() >= left => {
-                out.push(Step::Send(bytes.slice(..left)));
+            BodyStep::Send(bytes) if bytes.len() >= left => {
+                out.push(BodyStep::Send(bytes.slice(..left)));
                 break;
             }
-            Step::Send(bytes) => {
+            BodyStep::Send(bytes) => {
                 left -= bytes.len();
-                out.push(Step::Send(bytes));
+                out.push(BodyStep::Send(bytes));
             }
             other => out.push(other),
         }

@@ -29,6 +29,6 @@ mod tokens;
 
 pub use pace::{Pace, SystemPace};
 pub use record::{Outcome, Recorded};
-pub use script::{RuleError, Script, ScriptError};
+pub use script::{RuleProblem, Script, ScriptError};
 pub use server::{Mode, Server, ServerOptions};
 pub use template::TemplateError;

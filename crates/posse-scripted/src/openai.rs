@@ -3,5 +3,5 @@
 mod reply;
 mod request;
 
-pub(crate) use reply::Reply;
-pub(crate) use request::{Request, check_key};
+pub(crate) use reply::OpenAiReply;
+pub(crate) use request::{OpenAiRequest, check_key};

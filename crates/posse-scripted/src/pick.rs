@@ -5,14 +5,14 @@ use std::collections::{BTreeMap, HashMap};
 use serde_json::Value;
 
 use crate::conversation::Conversation;
-use crate::script::{Fault, Input, Rule, Say, Script};
-use crate::template::{Template, Values};
+use crate::script::{Fault, Say, Script, ScriptRule, ToolInput};
+use crate::template::{TemplateValues, TextTemplate};
 
 /// What a rule says to a request.
 #[derive(Debug)]
-pub(crate) struct Answer {
+pub(crate) struct PickedAnswer {
     pub(crate) rule: String,
-    pub(crate) blocks: Vec<Spoken>,
+    pub(crate) blocks: Vec<RenderedBlock>,
     pub(crate) stop: Option<String>,
     pub(crate) delay_ms: u64,
     pub(crate) tokens_per_s: Option<f64>,
@@ -21,7 +21,7 @@ pub(crate) struct Answer {
 
 /// A block, rendered.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Spoken {
+pub(crate) enum RenderedBlock {
     Text(String),
     Thinking(String),
     RedactedThinking(String),
@@ -64,22 +64,22 @@ impl Play {
     }
 
     /// The answer of the first rule that fits, which is thereby used once more.
-    pub(crate) fn answer(&mut self, conversation: &Conversation) -> Option<Answer> {
-        let mut values = Values {
+    pub(crate) fn answer(&mut self, conversation: &Conversation) -> Option<PickedAnswer> {
+        let mut values = TemplateValues {
             user: conversation.last_user.clone(),
             tool: conversation.last_tool.clone(),
             agent: conversation.agent.clone(),
             model: conversation.model.clone(),
             turn: conversation.turn,
             state: self.state_of(&conversation.agent),
-            ..Values::default()
+            ..TemplateValues::default()
         };
         let chosen = self.script.rules.iter().enumerate().find(|(index, rule)| {
             rule.times.is_none_or(|times| self.used[*index] < times)
                 && fits(rule, conversation, &mut values)
         });
         let (index, rule) = chosen?;
-        let answer = Answer {
+        let answer = PickedAnswer {
             rule: rule.name.clone(),
             blocks: rule.reply.iter().map(|say| spoken(say, &values)).collect(),
             stop: rule.stop.clone(),
@@ -111,7 +111,7 @@ impl Play {
     }
 }
 
-fn fits(rule: &Rule, conversation: &Conversation, values: &mut Values) -> bool {
+fn fits(rule: &ScriptRule, conversation: &Conversation, values: &mut TemplateValues) -> bool {
     let when = &rule.when;
     let plain = [
         (&when.agent, conversation.agent.as_str()),
@@ -147,24 +147,25 @@ fn fits(rule: &Rule, conversation: &Conversation, values: &mut Values) -> bool {
     true
 }
 
-fn spoken(say: &Say, values: &Values) -> Spoken {
+fn spoken(say: &Say, values: &TemplateValues) -> RenderedBlock {
     match say {
-        Say::Text(text) => Spoken::Text(text.render(values)),
-        Say::Thinking(text) => Spoken::Thinking(text.render(values)),
-        Say::RedactedThinking(data) => Spoken::RedactedThinking(data.clone()),
+        Say::Text(text) => RenderedBlock::Text(text.render(values)),
+        Say::Thinking(text) => RenderedBlock::Thinking(text.render(values)),
+        Say::RedactedThinking(data) => RenderedBlock::RedactedThinking(data.clone()),
         Say::Tool { name, input, id } => {
             let (input, typed) = match input {
-                Input::Fields(fields) => {
+                ToolInput::Fields(fields) => {
                     let fields = fields.iter();
-                    let rendered = fields
-                        .map(|(key, value)| (key.clone(), Template::render_value(value, values)));
+                    let rendered = fields.map(|(key, value)| {
+                        (key.clone(), TextTemplate::render_value(value, values))
+                    });
                     let input: Value = rendered.collect();
                     let typed = input.to_string();
                     (input, typed)
                 }
-                Input::Typed(typed, input) => (input.clone(), typed.clone()),
+                ToolInput::Typed(typed, input) => (input.clone(), typed.clone()),
             };
-            Spoken::Tool {
+            RenderedBlock::Tool {
                 name: name.render(values),
                 input,
                 typed,
@@ -181,7 +182,7 @@ mod tests {
     fn said(play: &mut Play, conversation: &Conversation) -> Option<String> {
         let answer = play.answer(conversation)?;
         match &answer.blocks[..] {
-            [Spoken::Text(text)] => Some(text.clone()),
+            [RenderedBlock::Text(text)] => Some(text.clone()),
             other => Some(format!("{other:?}")),
         }
     }

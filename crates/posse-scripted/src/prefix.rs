@@ -16,7 +16,7 @@ pub(crate) enum Section {
 
 /// How long an entry lives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Ttl {
+pub(crate) enum CacheTtl {
     FiveMinutes,
     OneHour,
 }
@@ -29,7 +29,7 @@ pub(crate) struct Position {
     pub(crate) hash: u64,
     /// Tokens up to and including this block.
     pub(crate) tokens: u64,
-    pub(crate) mark: Option<Ttl>,
+    pub(crate) mark: Option<CacheTtl>,
     /// Thinking is cached with what surrounds it and can carry no mark.
     pub(crate) cacheable: bool,
 }
@@ -124,16 +124,16 @@ pub(crate) fn is_thinking(block: &Value) -> bool {
     )
 }
 
-fn mark_of(block: &Value) -> Option<Ttl> {
+fn mark_of(block: &Value) -> Option<CacheTtl> {
     let mark = block.get("cache_control").filter(|mark| !mark.is_null())?;
     Some(ttl_of(mark))
 }
 
 /// The time to live that a mark asks for.
-pub(crate) fn ttl_of(mark: &Value) -> Ttl {
+pub(crate) fn ttl_of(mark: &Value) -> CacheTtl {
     if mark["ttl"] == "1h" {
-        Ttl::OneHour
+        CacheTtl::OneHour
     } else {
-        Ttl::FiveMinutes
+        CacheTtl::FiveMinutes
     }
 }

@@ -6,7 +6,7 @@ use jsonschema::error::ValidationErrorKind as Kind;
 use jsonschema::{ValidationError, Validator};
 use serde_json::{Value, json};
 
-use crate::api_error::Refusal;
+use crate::api_error::ApiRefusal;
 
 /// A closed schema, compiled when it is first needed.
 pub(crate) struct Schema(LazyLock<Result<Validator, SchemaError>>);
@@ -100,11 +100,11 @@ fn compile(text: &str, adapt: fn(&mut Value)) -> Result<Validator, SchemaError> 
 
 impl Schema {
     /// Refuses a request that does not fit, with the most telling thing that is wrong with it.
-    pub(crate) fn check(&self, request: &Value) -> Result<(), Refusal> {
+    pub(crate) fn check(&self, request: &Value) -> Result<(), ApiRefusal> {
         let validator = self
             .0
             .as_ref()
-            .map_err(|error| Refusal::invalid(error.to_string()))?;
+            .map_err(|error| ApiRefusal::invalid(error.to_string()))?;
         if validator.is_valid(request) {
             return Ok(());
         }
@@ -115,7 +115,7 @@ impl Schema {
         // An extra field is what the real API names first.
         errors.sort_by_key(|error| !error.ends_with(EXTRA));
         let worst = errors.into_iter().next();
-        Err(Refusal::invalid(
+        Err(ApiRefusal::invalid(
             worst.unwrap_or_else(|| "the request is not valid".to_owned()),
         ))
     }

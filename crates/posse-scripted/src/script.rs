@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use regex::Regex;
 use serde::Deserialize;
 
-use crate::template::{Template, TemplateError};
+use crate::template::{TemplateError, TextTemplate};
 
 /// Why a script cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -22,19 +22,19 @@ pub enum ScriptError {
         /// The rule's name, or its number.
         rule: String,
         /// What is wrong.
-        what: RuleError,
+        what: RuleProblem,
     },
 }
 
 /// What is wrong with a rule.
 #[derive(Debug, thiserror::Error)]
-pub enum RuleError {
+pub enum RuleProblem {
     /// A pattern is not a regular expression.
     #[error(transparent)]
     Pattern(#[from] regex::Error),
     /// A text is not a template.
     #[error(transparent)]
-    Template(#[from] TemplateError),
+    TextTemplate(#[from] TemplateError),
     /// It has neither a reply nor a fault.
     #[error("it neither replies nor fails; give it `reply` or `fault`")]
     Silent,
@@ -64,7 +64,7 @@ pub enum RuleError {
 /// A script: rules, tried in order; the first that fits a request answers it.
 #[derive(Debug, Default)]
 pub struct Script {
-    pub(crate) rules: Vec<Rule>,
+    pub(crate) rules: Vec<ScriptRule>,
 }
 
 /// The script that runs when none is given: it greets, and repeats what it is told.
@@ -78,7 +78,7 @@ impl Script {
             .rule
             .into_iter()
             .enumerate()
-            .map(|(n, rule)| Rule::check(n, rule, &raw.pace));
+            .map(|(n, rule)| ScriptRule::check(n, rule, &raw.pace));
         Ok(Self {
             rules: rules.collect::<Result<_, _>>()?,
         })
@@ -150,12 +150,12 @@ struct RawSay {
 
 /// One rule.
 #[derive(Debug)]
-pub(crate) struct Rule {
+pub(crate) struct ScriptRule {
     pub(crate) name: String,
     pub(crate) when: When,
     /// How often it may answer.
     pub(crate) times: Option<u32>,
-    pub(crate) set: Vec<(String, Template)>,
+    pub(crate) set: Vec<(String, TextTemplate)>,
     pub(crate) reply: Vec<Say>,
     pub(crate) stop: Option<String>,
     pub(crate) delay_ms: u64,
@@ -207,19 +207,19 @@ impl Pattern {
 /// One block of a reply.
 #[derive(Debug)]
 pub(crate) enum Say {
-    Text(Template),
-    Thinking(Template),
+    Text(TextTemplate),
+    Thinking(TextTemplate),
     RedactedThinking(String),
     Tool {
-        name: Template,
-        input: Input,
+        name: TextTemplate,
+        input: ToolInput,
         id: Option<String>,
     },
 }
 
 /// A call's input.
 #[derive(Debug)]
-pub(crate) enum Input {
+pub(crate) enum ToolInput {
     Fields(Vec<(String, toml::Value)>),
     /// As it is typed, spaces and all.
     Typed(String, serde_json::Value),
@@ -262,10 +262,10 @@ pub(crate) enum Fault {
     Refuse { for_ms: u64 },
 }
 
-impl Rule {
+impl ScriptRule {
     fn check(number: usize, raw: RawRule, pace: &RawPace) -> Result<Self, ScriptError> {
         let name = raw.name.unwrap_or_else(|| format!("{}", number + 1));
-        let wrong = |what: RuleError| ScriptError::Rule {
+        let wrong = |what: RuleProblem| ScriptError::Rule {
             rule: name.clone(),
             what,
         };
@@ -283,7 +283,7 @@ impl Rule {
         })()
         .map_err(|error| wrong(error.into()))?;
         if raw.reply.is_empty() && raw.fault.is_none() {
-            return Err(wrong(RuleError::Silent));
+            return Err(wrong(RuleProblem::Silent));
         }
         let reply = raw
             .reply
@@ -298,21 +298,21 @@ impl Rule {
         };
         let rates = [raw.tokens_per_s, pace.tokens_per_s, dripping];
         if rates.into_iter().flatten().any(|rate| !sane(rate)) {
-            return Err(wrong(RuleError::Rate));
+            return Err(wrong(RuleProblem::Rate));
         }
         if let Some(Fault::Status { status, .. }) = raw.fault
             && !(400..600).contains(&status)
         {
-            return Err(wrong(RuleError::Status { status }));
+            return Err(wrong(RuleProblem::Status { status }));
         }
         let set = raw
             .set
             .into_iter()
-            .map(|(key, value)| Ok((key, Template::parse(&value)?)));
+            .map(|(key, value)| Ok((key, TextTemplate::parse(&value)?)));
         Ok(Self {
             when,
             times: raw.times,
-            set: set.collect::<Result<_, RuleError>>().map_err(wrong)?,
+            set: set.collect::<Result<_, RuleProblem>>().map_err(wrong)?,
             reply,
             stop: raw.stop,
             delay_ms: raw.delay_ms.or(pace.delay_ms).unwrap_or(0),
@@ -324,49 +324,49 @@ impl Rule {
 }
 
 impl Say {
-    fn check(raw: RawSay) -> Result<Self, RuleError> {
+    fn check(raw: RawSay) -> Result<Self, RuleProblem> {
         let only_with_tool =
             raw.tool.is_none() && (raw.input.is_some() || raw.json.is_some() || raw.id.is_some());
         let say = match (raw.text, raw.thinking, raw.redacted_thinking, raw.tool) {
-            (Some(text), None, None, None) => Self::Text(Template::parse(&text)?),
-            (None, Some(thinking), None, None) => Self::Thinking(Template::parse(&thinking)?),
+            (Some(text), None, None, None) => Self::Text(TextTemplate::parse(&text)?),
+            (None, Some(thinking), None, None) => Self::Thinking(TextTemplate::parse(&thinking)?),
             (None, None, Some(data), None) => Self::RedactedThinking(data),
             (None, None, None, Some(name)) => {
-                let input = Input::check(raw.input, raw.json)?;
+                let input = ToolInput::check(raw.input, raw.json)?;
                 Self::Tool {
-                    name: Template::parse(&name)?,
+                    name: TextTemplate::parse(&name)?,
                     input,
                     id: raw.id,
                 }
             }
             _ => {
-                return Err(RuleError::Block);
+                return Err(RuleProblem::Block);
             }
         };
         if only_with_tool {
-            Err(RuleError::OnlyWithTool)
+            Err(RuleProblem::OnlyWithTool)
         } else {
             Ok(say)
         }
     }
 }
 
-impl Input {
-    fn check(fields: Option<toml::Table>, typed: Option<String>) -> Result<Self, RuleError> {
+impl ToolInput {
+    fn check(fields: Option<toml::Table>, typed: Option<String>) -> Result<Self, RuleProblem> {
         let Some(typed) = typed else {
             let fields: Vec<(String, toml::Value)> =
                 fields.unwrap_or_default().into_iter().collect();
             fields
                 .iter()
-                .try_for_each(|(_, value)| Template::check_value(value))?;
+                .try_for_each(|(_, value)| TextTemplate::check_value(value))?;
             return Ok(Self::Fields(fields));
         };
         match serde_json::from_str(&typed) {
             Ok(value @ serde_json::Value::Object(_)) if fields.is_none() => {
                 Ok(Self::Typed(typed, value))
             }
-            Ok(serde_json::Value::Object(_)) => Err(RuleError::InputAndJson),
-            _ => Err(RuleError::JsonNotAnObject),
+            Ok(serde_json::Value::Object(_)) => Err(RuleProblem::InputAndJson),
+            _ => Err(RuleProblem::JsonNotAnObject),
         }
     }
 }

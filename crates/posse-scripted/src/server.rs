@@ -55,12 +55,12 @@ pub enum Mode {
 /// A running server. It ends when this is dropped.
 pub struct Server {
     address: SocketAddr,
-    shared: Arc<Shared>,
+    shared: Arc<ServerState>,
     _stop: DropGuard,
 }
 
 /// What connections share.
-pub(crate) struct Shared {
+pub(crate) struct ServerState {
     /// None in sink mode.
     pub(crate) play: Option<Mutex<Play>>,
     pub(crate) cache: Mutex<PromptCache>,
@@ -74,7 +74,7 @@ pub(crate) struct Shared {
     connections: AtomicU64,
 }
 
-impl Shared {
+impl ServerState {
     fn new(
         mode: Mode,
         pace: Arc<dyn Pace>,
@@ -126,7 +126,7 @@ impl Server {
         let listener = listen(options.port)?;
         let address = listener.local_addr()?;
         let (refuse, refusals) = mpsc::channel(1);
-        let shared = Arc::new(Shared::new(options.mode, options.pace, refuse));
+        let shared = Arc::new(ServerState::new(options.mode, options.pace, refuse));
         let stop = CancellationToken::new();
         let tasks = TaskTracker::new();
         let door = Door {
@@ -175,7 +175,7 @@ fn listen(port: u16) -> io::Result<TcpListener> {
 struct Door {
     listener: TcpListener,
     refusals: mpsc::Receiver<(Duration, oneshot::Sender<()>)>,
-    shared: Arc<Shared>,
+    shared: Arc<ServerState>,
     stop: CancellationToken,
 }
 
@@ -219,7 +219,11 @@ impl Door {
     }
 }
 
-async fn connection(stream: tokio::net::TcpStream, shared: Arc<Shared>, stop: CancellationToken) {
+async fn connection(
+    stream: tokio::net::TcpStream,
+    shared: Arc<ServerState>,
+    stop: CancellationToken,
+) {
     // Small events must leave at once; if it cannot be set they leave a little later.
     let _ = stream.set_nodelay(true);
     let reset = Arc::new(AtomicBool::new(false));

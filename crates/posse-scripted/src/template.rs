@@ -6,7 +6,7 @@ use serde_json::Value;
 
 /// What a template can speak of.
 #[derive(Debug, Default)]
-pub(crate) struct Values {
+pub(crate) struct TemplateValues {
     pub(crate) user: String,
     pub(crate) tool: String,
     pub(crate) agent: String,
@@ -33,10 +33,10 @@ pub enum TemplateError {
 
 /// A text with holes.
 #[derive(Debug)]
-pub(crate) struct Template(Vec<Part>);
+pub(crate) struct TextTemplate(Vec<TemplatePart>);
 
 #[derive(Debug)]
-enum Part {
+enum TemplatePart {
     Text(String),
     Hole(Hole),
 }
@@ -53,34 +53,38 @@ enum Hole {
     State(String),
 }
 
-impl Template {
+impl TextTemplate {
     pub(crate) fn parse(text: &str) -> Result<Self, TemplateError> {
         let mut parts = Vec::new();
         let mut rest = text;
         while let Some((before, after)) = rest.split_once("{{") {
             let (name, after) = after.split_once("}}").ok_or(TemplateError::Unclosed)?;
-            parts.push(Part::Text(before.to_owned()));
-            parts.push(Part::Hole(Hole::parse(name.trim())?));
+            parts.push(TemplatePart::Text(before.to_owned()));
+            parts.push(TemplatePart::Hole(Hole::parse(name.trim())?));
             rest = after;
         }
-        parts.push(Part::Text(rest.to_owned()));
+        parts.push(TemplatePart::Text(rest.to_owned()));
         Ok(Self(parts))
     }
 
-    pub(crate) fn render(&self, values: &Values) -> String {
+    pub(crate) fn render(&self, values: &TemplateValues) -> String {
         let group = |groups: &[String], n: usize| groups.get(n).cloned().unwrap_or_default();
         let mut out = String::new();
         for part in &self.0 {
             match part {
-                Part::Text(text) => out.push_str(text),
-                Part::Hole(Hole::User) => out.push_str(&values.user),
-                Part::Hole(Hole::Tool) => out.push_str(&values.tool),
-                Part::Hole(Hole::Agent) => out.push_str(&values.agent),
-                Part::Hole(Hole::Model) => out.push_str(&values.model),
-                Part::Hole(Hole::Turn) => out.push_str(&values.turn.to_string()),
-                Part::Hole(Hole::UserGroup(n)) => out.push_str(&group(&values.user_groups, *n)),
-                Part::Hole(Hole::ToolGroup(n)) => out.push_str(&group(&values.tool_groups, *n)),
-                Part::Hole(Hole::State(key)) => {
+                TemplatePart::Text(text) => out.push_str(text),
+                TemplatePart::Hole(Hole::User) => out.push_str(&values.user),
+                TemplatePart::Hole(Hole::Tool) => out.push_str(&values.tool),
+                TemplatePart::Hole(Hole::Agent) => out.push_str(&values.agent),
+                TemplatePart::Hole(Hole::Model) => out.push_str(&values.model),
+                TemplatePart::Hole(Hole::Turn) => out.push_str(&values.turn.to_string()),
+                TemplatePart::Hole(Hole::UserGroup(n)) => {
+                    out.push_str(&group(&values.user_groups, *n))
+                }
+                TemplatePart::Hole(Hole::ToolGroup(n)) => {
+                    out.push_str(&group(&values.tool_groups, *n))
+                }
+                TemplatePart::Hole(Hole::State(key)) => {
                     out.push_str(values.state.get(key).map_or("", String::as_str));
                 }
             }
@@ -99,7 +103,7 @@ impl Template {
     }
 
     /// Returns `value` as JSON, with every text inside it rendered.
-    pub(crate) fn render_value(value: &toml::Value, values: &Values) -> Value {
+    pub(crate) fn render_value(value: &toml::Value, values: &TemplateValues) -> Value {
         match value {
             toml::Value::String(text) => Self::parse(text).map_or_else(
                 |_| Value::from(text.as_str()),
@@ -149,19 +153,19 @@ mod tests {
 
     #[test]
     fn holes_are_filled() {
-        let values = Values {
+        let values = TemplateValues {
             user: "fix a.rs".into(),
             user_groups: vec!["fix a.rs".into(), "a.rs".into()],
             turn: 2,
             state: [("phase".to_owned(), "two".to_owned())].into(),
-            ..Values::default()
+            ..TemplateValues::default()
         };
-        let check = |text: &str| Template::parse(text).unwrap().render(&values);
+        let check = |text: &str| TextTemplate::parse(text).unwrap().render(&values);
         assert_eq!(
             check("{{user}} / {{user.1}} / {{ turn }} / {{state.phase}}!"),
             "fix a.rs / a.rs / 2 / two!"
         );
         assert_eq!(check("{{user.7}}{{state.none}}"), "");
-        assert!(Template::parse("{{user").is_err());
+        assert!(TextTemplate::parse("{{user").is_err());
     }
 }

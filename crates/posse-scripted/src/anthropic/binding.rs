@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::headers::Asked;
 use super::request::{add_system, add_tools, text_block};
-use crate::api_error::Refusal;
+use crate::api_error::ApiRefusal;
 use crate::prefix::{Builder, Section, is_thinking};
 
 const DROP_BETA: &str = "thinking-binding-controls-2026-08-01";
@@ -61,7 +61,7 @@ pub(super) fn check(
     asked: &Asked,
     body: &mut Value,
     model: &str,
-) -> Result<(Vec<Value>, u64), Refusal> {
+) -> Result<(Vec<Value>, u64), ApiRefusal> {
     let may_drop = asked.has(DROP_BETA)
         && body["thinking"]["block_binding"]["prefix_mismatch_behavior"] == "drop_block";
     let mut builder = before_messages(body, model);
@@ -86,26 +86,26 @@ pub(super) fn check(
                 inside.block(Section::Messages, &role, block);
                 prompts.push(inside.hash());
                 match verdict {
-                    Verdict::Keep => true,
-                    Verdict::Foreign => false,
-                    Verdict::Mismatch if may_drop => {
+                    ThinkingVerdict::Keep => true,
+                    ThinkingVerdict::Foreign => false,
+                    ThinkingVerdict::Mismatch if may_drop => {
                         dropped.push(json!({"type": "thinking_dropped", "path": place, "reason": "prefix_binding_mismatch"}));
                         false
                     }
-                    Verdict::Mismatch => {
+                    ThinkingVerdict::Mismatch => {
                         refusal.get_or_insert(format!(
                             "{place}: `thinking` block is bound to a different conversation"
                         ));
                         true
                     }
-                    Verdict::Forged => {
+                    ThinkingVerdict::Forged => {
                         refusal.get_or_insert(format!("{place}: Invalid `signature` in `thinking` block"));
                         true
                     }
                 }
             });
             if let Some(message) = refusal {
-                return Err(Refusal::invalid(message));
+                return Err(ApiRefusal::invalid(message));
             }
         }
         add_message(&mut builder, message);
@@ -113,14 +113,14 @@ pub(super) fn check(
     Ok((dropped, builder.hash()))
 }
 
-enum Verdict {
+enum ThinkingVerdict {
     Keep,
     Foreign,
     Mismatch,
     Forged,
 }
 
-fn judge(block: &Value, model: &str, prompts: &[u64]) -> Verdict {
+fn judge(block: &Value, model: &str, prompts: &[u64]) -> ThinkingVerdict {
     let text = |name: &str| block[name].as_str().unwrap_or_default();
     let (thinking, signature) = match text("type") {
         "thinking" => (text("thinking"), text("signature")),
@@ -132,27 +132,27 @@ fn judge(block: &Value, model: &str, prompts: &[u64]) -> Verdict {
                 .nth(2)
                 .map_or(("", data), |(at, _)| (&data[..at], &data[at + 1..]))
         }
-        _ => return Verdict::Keep,
+        _ => return ThinkingVerdict::Keep,
     };
     let mut parts = signature.split('.');
     let (Some(signer), Some(bound), Some(sealed), None) =
         (parts.next(), parts.next(), parts.next(), parts.next())
     else {
-        return Verdict::Forged;
+        return ThinkingVerdict::Forged;
     };
     let (Ok(bound), Ok(sealed)) = (
         u64::from_str_radix(bound, 16),
         u64::from_str_radix(sealed, 16),
     ) else {
-        return Verdict::Forged;
+        return ThinkingVerdict::Forged;
     };
     if sealed != seal(signer, bound, thinking) {
-        Verdict::Forged
+        ThinkingVerdict::Forged
     } else if signer != model {
-        Verdict::Foreign
+        ThinkingVerdict::Foreign
     } else if !prompts.contains(&bound) {
-        Verdict::Mismatch
+        ThinkingVerdict::Mismatch
     } else {
-        Verdict::Keep
+        ThinkingVerdict::Keep
     }
 }

@@ -3,7 +3,7 @@
 use http::HeaderMap;
 use serde_json::Value;
 
-use crate::api_error::Refusal;
+use crate::api_error::ApiRefusal;
 use crate::schema::{self, Schema};
 
 /// What the headers settle.
@@ -49,7 +49,7 @@ const BETA_FIELDS: &[(&str, &[&str])] = &[
 ];
 
 /// Authentication, version, betas.
-pub(crate) fn check(headers: &HeaderMap) -> Result<Asked, Refusal> {
+pub(crate) fn check(headers: &HeaderMap) -> Result<Asked, ApiRefusal> {
     let text = |name: &str| {
         headers
             .get(name)
@@ -58,14 +58,14 @@ pub(crate) fn check(headers: &HeaderMap) -> Result<Asked, Refusal> {
     };
     let bearer = text("authorization").strip_prefix("Bearer ").unwrap_or("");
     if text("x-api-key").is_empty() && bearer.is_empty() {
-        return Err(Refusal::new(401, "x-api-key header is required"));
+        return Err(ApiRefusal::new(401, "x-api-key header is required"));
     }
     let old_version = match text("anthropic-version") {
         "2023-06-01" => true,
         "2026-10-21" => false,
-        "" => return Err(Refusal::invalid("anthropic-version: header is required")),
+        "" => return Err(ApiRefusal::invalid("anthropic-version: header is required")),
         other => {
-            return Err(Refusal::invalid(format!(
+            return Err(ApiRefusal::invalid(format!(
                 "anthropic-version: \"{other}\" is not a valid version for this API"
             )));
         }
@@ -79,7 +79,7 @@ pub(crate) fn check(headers: &HeaderMap) -> Result<Asked, Refusal> {
         .filter(|beta| !beta.is_empty())
         .collect();
     if let Some(unknown) = betas.iter().find(|beta| !schema::is_beta(beta)) {
-        return Err(Refusal::invalid(format!(
+        return Err(ApiRefusal::invalid(format!(
             "Unexpected value(s) `{unknown}` for the `anthropic-beta` header."
         )));
     }
@@ -98,14 +98,14 @@ impl Asked {
         body: &Value,
         stable: &Schema,
         beta: &Schema,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), ApiRefusal> {
         for (field, betas) in BETA_FIELDS {
             let given = body
                 .pointer(&format!("/{field}"))
                 .is_some_and(|value| !value.is_null());
             if given && !betas.iter().any(|beta| self.has(beta)) {
                 let field = field.replace('/', ".");
-                return Err(Refusal::invalid(format!(
+                return Err(ApiRefusal::invalid(format!(
                     "{field}: Extra inputs are not permitted"
                 )));
             }

@@ -4,10 +4,10 @@ use std::collections::HashSet;
 
 use serde_json::Value;
 
-use crate::api_error::Refusal;
+use crate::api_error::ApiRefusal;
 
 /// Checks the messages of a request.
-pub(super) fn check(messages: &Value) -> Result<(), Refusal> {
+pub(super) fn check(messages: &Value) -> Result<(), ApiRefusal> {
     let mut seen = HashSet::new();
     let mut open: Vec<String> = Vec::new();
     let mut after_other = false;
@@ -29,12 +29,12 @@ pub(super) fn check(messages: &Value) -> Result<(), Refusal> {
                     let id = block["id"].as_str().unwrap_or_default().to_owned();
                     check_id(&place, &id)?;
                     if role != "assistant" {
-                        return Err(Refusal::invalid(format!(
+                        return Err(ApiRefusal::invalid(format!(
                             "{place}: `tool_use` blocks can only be in `assistant` messages"
                         )));
                     }
                     if !seen.insert(id.clone()) {
-                        return Err(Refusal::invalid(format!(
+                        return Err(ApiRefusal::invalid(format!(
                             "{place}: `tool_use` ids must be unique"
                         )));
                     }
@@ -67,19 +67,19 @@ fn answer(
     role: &str,
     after_other: bool,
     open: &mut Vec<String>,
-) -> Result<(), Refusal> {
+) -> Result<(), ApiRefusal> {
     let Some(found) = open
         .iter()
         .position(|open| open == id)
         .filter(|_| role == "user")
     else {
-        return Err(Refusal::invalid(format!(
+        return Err(ApiRefusal::invalid(format!(
             "{place}: unexpected `tool_use_id` found in `tool_result` blocks: {id}. Each `tool_result` \
              block must have a corresponding `tool_use` block in the previous message."
         )));
     };
     if after_other {
-        return Err(Refusal::invalid(format!(
+        return Err(ApiRefusal::invalid(format!(
             "{place}: `tool_result` blocks must come before any other content of the message"
         )));
     }
@@ -87,18 +87,18 @@ fn answer(
     Ok(())
 }
 
-fn unanswered(at: usize, open: &[String]) -> Result<(), Refusal> {
+fn unanswered(at: usize, open: &[String]) -> Result<(), ApiRefusal> {
     if open.is_empty() {
         return Ok(());
     }
-    Err(Refusal::invalid(format!(
+    Err(ApiRefusal::invalid(format!(
         "messages.{at}: `tool_use` ids were found without `tool_result` blocks immediately after: {}. Each \
          `tool_use` block must have a corresponding `tool_result` block in the next message.",
         open.join(", ")
     )))
 }
 
-fn check_id(place: &str, id: &str) -> Result<(), Refusal> {
+fn check_id(place: &str, id: &str) -> Result<(), ApiRefusal> {
     let fine = !id.is_empty()
         && id
             .bytes()
@@ -106,7 +106,7 @@ fn check_id(place: &str, id: &str) -> Result<(), Refusal> {
     if fine {
         Ok(())
     } else {
-        Err(Refusal::invalid(format!(
+        Err(ApiRefusal::invalid(format!(
             "{place}.id: String should match pattern '^[a-zA-Z0-9_-]+$'"
         )))
     }

@@ -4,27 +4,27 @@ use posse_protocol::Usage;
 use serde_json::{Value, json};
 
 use super::binding;
-use super::request::Request;
+use super::request::AnthropicRequest;
 use crate::cache::Billing;
 use crate::fault::Timed;
-use crate::pick::{Answer, Spoken};
+use crate::pick::{PickedAnswer, RenderedBlock};
 use crate::tokens;
 
 /// Characters in a delta of text: about four tokens.
 const DELTA: usize = 16;
 
 /// A reply, ready to be sent in either form.
-pub(crate) struct Reply {
+pub(crate) struct AnthropicReply {
     id: String,
     model: String,
-    blocks: Vec<Block>,
+    blocks: Vec<ReplyBlock>,
     stop: String,
     billing: Billing,
     diagnostics: Option<Value>,
     dropped: Vec<Value>,
 }
 
-struct Block {
+struct ReplyBlock {
     value: Value,
     tokens: u64,
     thinks: bool,
@@ -32,12 +32,12 @@ struct Block {
     text: String,
 }
 
-impl Reply {
+impl AnthropicReply {
     /// What `answer` says to `request`.
     pub(crate) fn new(
         id: String,
-        request: &Request,
-        answer: &Answer,
+        request: &AnthropicRequest,
+        answer: &PickedAnswer,
         billing: Billing,
         diagnostics: Option<Value>,
     ) -> Self {
@@ -79,7 +79,8 @@ impl Reply {
 
     /// What it is billed as.
     pub(crate) fn usage(&self) -> Usage {
-        let sum = |blocks: &mut dyn Iterator<Item = &Block>| blocks.map(|block| block.tokens).sum();
+        let sum =
+            |blocks: &mut dyn Iterator<Item = &ReplyBlock>| blocks.map(|block| block.tokens).sum();
         Usage {
             input: self.billing.input,
             cache_read: self.billing.read,
@@ -187,16 +188,23 @@ impl Reply {
 }
 
 /// A block of the reply; none if it is not said at all.
-fn block(id: &str, index: usize, spoken: &Spoken, request: &Request) -> Option<Block> {
+fn block(
+    id: &str,
+    index: usize,
+    spoken: &RenderedBlock,
+    request: &AnthropicRequest,
+) -> Option<ReplyBlock> {
     let thinking = &request.body["thinking"];
     let sign = |text: &str| binding::sign(request.model.id, request.prompt_hash, text);
     let (value, text) = match spoken {
-        Spoken::Text(text) if text.is_empty() => return None,
-        Spoken::Text(text) => (json!({"type": "text", "text": text}), text.clone()),
-        Spoken::Thinking(_) | Spoken::RedactedThinking(_) if thinking["type"] == "disabled" => {
+        RenderedBlock::Text(text) if text.is_empty() => return None,
+        RenderedBlock::Text(text) => (json!({"type": "text", "text": text}), text.clone()),
+        RenderedBlock::Thinking(_) | RenderedBlock::RedactedThinking(_)
+            if thinking["type"] == "disabled" =>
+        {
             return None;
         }
-        Spoken::Thinking(text) => {
+        RenderedBlock::Thinking(text) => {
             let shown = if thinking["display"] == "omitted" {
                 ""
             } else {
@@ -207,14 +215,14 @@ fn block(id: &str, index: usize, spoken: &Spoken, request: &Request) -> Option<B
                 text.clone(),
             )
         }
-        Spoken::RedactedThinking(data) => {
+        RenderedBlock::RedactedThinking(data) => {
             let sealed = format!("{data}.{}", sign(data));
             (
                 json!({"type": "redacted_thinking", "data": sealed}),
                 data.clone(),
             )
         }
-        Spoken::Tool {
+        RenderedBlock::Tool {
             name,
             input,
             typed,
@@ -234,8 +242,11 @@ fn block(id: &str, index: usize, spoken: &Spoken, request: &Request) -> Option<B
             )
         }
     };
-    let thinks = matches!(spoken, Spoken::Thinking(_) | Spoken::RedactedThinking(_));
-    Some(Block {
+    let thinks = matches!(
+        spoken,
+        RenderedBlock::Thinking(_) | RenderedBlock::RedactedThinking(_)
+    );
+    Some(ReplyBlock {
         value,
         tokens: tokens::of_bytes(text.len()).max(1),
         thinks,
@@ -243,7 +254,7 @@ fn block(id: &str, index: usize, spoken: &Spoken, request: &Request) -> Option<B
     })
 }
 
-impl Block {
+impl ReplyBlock {
     fn events(&self, index: usize, events: &mut Vec<Timed>) {
         let (start, deltas) = self.parts();
         let start = json!({"type": "content_block_start", "index": index, "content_block": start});

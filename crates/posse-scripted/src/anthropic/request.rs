@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::headers::Asked;
 use super::{binding, pairing, rules};
-use crate::api_error::Refusal;
+use crate::api_error::ApiRefusal;
 use crate::conversation::{Conversation, text_of};
 use crate::models::{self, ModelFacts};
 use crate::prefix::{Builder, Prefix, Section, ttl_of};
@@ -13,7 +13,7 @@ use crate::schema;
 
 /// A request that the API would accept.
 #[derive(Debug)]
-pub(crate) struct Request {
+pub(crate) struct AnthropicRequest {
     pub(crate) body: Value,
     pub(crate) model: &'static ModelFacts,
     pub(crate) prefix: Prefix,
@@ -23,9 +23,9 @@ pub(crate) struct Request {
     pub(crate) dropped: Vec<Value>,
 }
 
-impl Request {
+impl AnthropicRequest {
     /// Judges the body of `POST /v1/messages`.
-    pub(crate) fn read(asked: &Asked, body: &[u8]) -> Result<Self, Refusal> {
+    pub(crate) fn read(asked: &Asked, body: &[u8]) -> Result<Self, ApiRefusal> {
         let mut body = parse(body)?;
         if asked.old_version {
             rules::take_sampling(&mut body)?;
@@ -36,13 +36,13 @@ impl Request {
     }
 
     /// Judges the body of `POST /v1/messages/count_tokens`.
-    pub(crate) fn read_for_count(asked: &Asked, body: &[u8]) -> Result<Self, Refusal> {
+    pub(crate) fn read_for_count(asked: &Asked, body: &[u8]) -> Result<Self, ApiRefusal> {
         let body = parse(body)?;
         asked.check_fields(&body, &schema::COUNT_TOKENS, &schema::COUNT_TOKENS_BETA)?;
         Self::judged(asked, body)
     }
 
-    fn judged(asked: &Asked, mut body: Value) -> Result<Self, Refusal> {
+    fn judged(asked: &Asked, mut body: Value) -> Result<Self, ApiRefusal> {
         let model = find_model(&body)?;
         if !asked.old_version {
             rules::check_removed(&body)?;
@@ -52,7 +52,7 @@ impl Request {
         let (dropped, prompt_hash) = binding::check(asked, &mut body, model.id)?;
         let prefix = prefix_of(&body, model);
         if prefix.tokens() > model.context {
-            return Err(Refusal::invalid(format!(
+            return Err(ApiRefusal::invalid(format!(
                 "prompt is too long: {} tokens > {} maximum",
                 prefix.tokens(),
                 model.context
@@ -124,20 +124,20 @@ pub(crate) fn agent_of(headers: &HeaderMap) -> String {
         .to_owned()
 }
 
-fn parse(body: &[u8]) -> Result<Value, Refusal> {
+fn parse(body: &[u8]) -> Result<Value, ApiRefusal> {
     let body: Value = serde_json::from_slice(body).map_err(|error| {
-        Refusal::invalid(format!("The request body is not valid JSON: {error}"))
+        ApiRefusal::invalid(format!("The request body is not valid JSON: {error}"))
     })?;
     if body.is_object() {
         Ok(body)
     } else {
-        Err(Refusal::invalid("The request body is not a JSON object"))
+        Err(ApiRefusal::invalid("The request body is not a JSON object"))
     }
 }
 
-fn find_model(body: &Value) -> Result<&'static ModelFacts, Refusal> {
+fn find_model(body: &Value) -> Result<&'static ModelFacts, ApiRefusal> {
     let id = body["model"].as_str().unwrap_or_default();
-    models::find(id).ok_or_else(|| Refusal::new(404, format!("model: {id}")))
+    models::find(id).ok_or_else(|| ApiRefusal::new(404, format!("model: {id}")))
 }
 
 /// The prompt as the cache sees it: the words, and the settings that they are read under.

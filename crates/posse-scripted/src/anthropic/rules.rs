@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::request;
-use crate::api_error::Refusal;
+use crate::api_error::ApiRefusal;
 use crate::models::{ModelFacts, ThinkingRule};
 use crate::prefix::ttl_of;
 
@@ -11,7 +11,7 @@ const MOST_MESSAGES: usize = 100_000;
 const MOST_MARKS: usize = 4;
 
 /// The version of 2023 still takes sampling parameters; they are checked and set aside.
-pub(super) fn take_sampling(body: &mut Value) -> Result<(), Refusal> {
+pub(super) fn take_sampling(body: &mut Value) -> Result<(), ApiRefusal> {
     let Some(fields) = body.as_object_mut() else {
         return Ok(());
     };
@@ -21,7 +21,7 @@ pub(super) fn take_sampling(body: &mut Value) -> Result<(), Refusal> {
                 .as_f64()
                 .is_some_and(|number| (0.0..=most).contains(&number))
         {
-            return Err(Refusal::invalid(format!(
+            return Err(ApiRefusal::invalid(format!(
                 "{name}: Input should be a number in its range"
             )));
         }
@@ -30,7 +30,7 @@ pub(super) fn take_sampling(body: &mut Value) -> Result<(), Refusal> {
 }
 
 /// What speaks of the reply's size.
-pub(super) fn check_output(body: &Value, model: &ModelFacts) -> Result<(), Refusal> {
+pub(super) fn check_output(body: &Value, model: &ModelFacts) -> Result<(), ApiRefusal> {
     let most = body["max_tokens"].as_i64().unwrap_or(0);
     let only_warms = most == 0;
     let excluded = body["stream"] == true
@@ -38,12 +38,12 @@ pub(super) fn check_output(body: &Value, model: &ModelFacts) -> Result<(), Refus
         || matches!(body["tool_choice"]["type"].as_str(), Some("any" | "tool"))
         || !body["output_config"]["format"].is_null();
     if most < 0 || (only_warms && excluded) {
-        return Err(Refusal::invalid(
+        return Err(ApiRefusal::invalid(
             "max_tokens: Input should be greater than or equal to 1",
         ));
     }
     if most as u64 > model.max_output {
-        return Err(Refusal::invalid(format!(
+        return Err(ApiRefusal::invalid(format!(
             "max_tokens: {most} > {}, which is the maximum allowed number of output tokens for {}",
             model.max_output, model.id
         )));
@@ -51,7 +51,7 @@ pub(super) fn check_output(body: &Value, model: &ModelFacts) -> Result<(), Refus
     check_thinking(body, model, most)
 }
 
-fn check_thinking(body: &Value, model: &ModelFacts, most: i64) -> Result<(), Refusal> {
+fn check_thinking(body: &Value, model: &ModelFacts, most: i64) -> Result<(), ApiRefusal> {
     let thinking = &body["thinking"];
     let kind = thinking["type"].as_str();
     let refused = match model.thinking {
@@ -61,7 +61,7 @@ fn check_thinking(body: &Value, model: &ModelFacts, most: i64) -> Result<(), Ref
     };
     if refused {
         let kind = kind.unwrap_or_default();
-        return Err(Refusal::invalid(format!(
+        return Err(ApiRefusal::invalid(format!(
             "thinking.type: \"{kind}\" is not supported on {}",
             model.id
         )));
@@ -69,17 +69,17 @@ fn check_thinking(body: &Value, model: &ModelFacts, most: i64) -> Result<(), Ref
     if kind == Some("enabled") {
         let budget = thinking["budget_tokens"].as_i64().unwrap_or(0);
         if budget < 1024 {
-            return Err(Refusal::invalid(
+            return Err(ApiRefusal::invalid(
                 "thinking.enabled.budget_tokens: Input should be greater than or equal to 1024",
             ));
         }
         if budget >= most {
-            return Err(Refusal::invalid(
+            return Err(ApiRefusal::invalid(
                 "`max_tokens` must be greater than `thinking.budget_tokens`",
             ));
         }
         if matches!(body["tool_choice"]["type"].as_str(), Some("any" | "tool")) {
-            return Err(Refusal::invalid(
+            return Err(ApiRefusal::invalid(
                 "Thinking may not be enabled when tool_choice forces tool use.",
             ));
         }
@@ -88,7 +88,7 @@ fn check_thinking(body: &Value, model: &ModelFacts, most: i64) -> Result<(), Ref
 }
 
 /// What the version of 2026 no longer takes.
-pub(super) fn check_removed(body: &Value) -> Result<(), Refusal> {
+pub(super) fn check_removed(body: &Value) -> Result<(), ApiRefusal> {
     for (at, message) in body["messages"]
         .as_array()
         .into_iter()
@@ -103,7 +103,7 @@ pub(super) fn check_removed(body: &Value) -> Result<(), Refusal> {
         {
             let place = format!("messages.{at}.content.{index}");
             if message["role"] == "assistant" && block["type"] == "document" {
-                return Err(Refusal::invalid(format!(
+                return Err(ApiRefusal::invalid(format!(
                     "{place}: a `document` cannot be in an assistant message"
                 )));
             }
@@ -111,7 +111,7 @@ pub(super) fn check_removed(body: &Value) -> Result<(), Refusal> {
                 .as_array()
                 .is_some_and(|citations| !citations.is_empty());
             if message["role"] == "user" && block["type"] == "text" && cited {
-                return Err(Refusal::invalid(format!(
+                return Err(ApiRefusal::invalid(format!(
                     "{place}.citations: must be empty on user text"
                 )));
             }
@@ -121,21 +121,21 @@ pub(super) fn check_removed(body: &Value) -> Result<(), Refusal> {
 }
 
 /// What holds for any prompt.
-pub(super) fn check(body: &Value, model: &ModelFacts) -> Result<(), Refusal> {
+pub(super) fn check(body: &Value, model: &ModelFacts) -> Result<(), ApiRefusal> {
     let messages = body["messages"].as_array().map_or(&[][..], Vec::as_slice);
     match messages.first() {
         None => {
-            return Err(Refusal::invalid(
+            return Err(ApiRefusal::invalid(
                 "messages: at least one message is required",
             ));
         }
         Some(first) if first["role"] == "assistant" => {
-            return Err(Refusal::invalid(
+            return Err(ApiRefusal::invalid(
                 "messages: first message must use the \"user\" role",
             ));
         }
         Some(_) if messages.len() > MOST_MESSAGES => {
-            return Err(Refusal::invalid(format!(
+            return Err(ApiRefusal::invalid(format!(
                 "messages: at most {MOST_MESSAGES} messages are allowed"
             )));
         }
@@ -148,14 +148,14 @@ pub(super) fn check(body: &Value, model: &ModelFacts) -> Result<(), Refusal> {
 }
 
 /// A system message stands after a user turn and before an assistant turn or the end; never first.
-fn check_system_messages(messages: &[Value], model: &ModelFacts) -> Result<(), Refusal> {
+fn check_system_messages(messages: &[Value], model: &ModelFacts) -> Result<(), ApiRefusal> {
     for (at, _) in messages
         .iter()
         .enumerate()
         .filter(|(_, message)| message["role"] == "system")
     {
         if !model.system_messages {
-            return Err(Refusal::invalid(format!(
+            return Err(ApiRefusal::invalid(format!(
                 "messages.{at}.role: \"system\" is not supported on {}",
                 model.id
             )));
@@ -167,7 +167,7 @@ fn check_system_messages(messages: &[Value], model: &ModelFacts) -> Result<(), R
             .get(at + 1)
             .is_none_or(|next| next["role"] == "assistant");
         if !follows || !precedes {
-            return Err(Refusal::invalid(format!(
+            return Err(ApiRefusal::invalid(format!(
                 "messages.{at}: a system message must follow a user turn and precede an assistant turn"
             )));
         }
@@ -184,7 +184,7 @@ fn ends_in_server_result(message: &Value) -> bool {
 }
 
 /// No text is blank, only the last message may be empty, and no reply ends in thinking.
-fn check_texts(body: &Value, messages: &[Value]) -> Result<(), Refusal> {
+fn check_texts(body: &Value, messages: &[Value]) -> Result<(), ApiRefusal> {
     let blank = |block: &Value| {
         block["type"] == "text"
             && block["text"]
@@ -199,7 +199,7 @@ fn check_texts(body: &Value, messages: &[Value]) -> Result<(), Refusal> {
     };
     let system = body["system"].as_array().into_iter().flatten();
     if let Some((at, _)) = system.enumerate().find(|(_, block)| empty(block)) {
-        return Err(Refusal::invalid(format!(
+        return Err(ApiRefusal::invalid(format!(
             "system.{at}: text content blocks must contain non-whitespace text"
         )));
     }
@@ -209,7 +209,7 @@ fn check_texts(body: &Value, messages: &[Value]) -> Result<(), Refusal> {
             || content.as_array().is_some_and(Vec::is_empty);
         let last_assistant = at + 1 == messages.len() && message["role"] == "assistant";
         if nothing && !last_assistant {
-            return Err(Refusal::invalid(format!(
+            return Err(ApiRefusal::invalid(format!(
                 "messages.{at}: all messages must have non-empty content except for the optional final \
                  assistant message"
             )));
@@ -219,13 +219,13 @@ fn check_texts(body: &Value, messages: &[Value]) -> Result<(), Refusal> {
         if let (true, Some(kind @ ("thinking" | "redacted_thinking"))) =
             (message["role"] == "assistant", kind)
         {
-            return Err(Refusal::invalid(format!(
+            return Err(ApiRefusal::invalid(format!(
                 "messages.{at}: The final block in an assistant message cannot be `{kind}`."
             )));
         }
         let blocks = content.as_array().into_iter().flatten();
         if let Some((index, _)) = blocks.enumerate().find(|(_, block)| empty(block)) {
-            return Err(Refusal::invalid(format!(
+            return Err(ApiRefusal::invalid(format!(
                 "messages.{at}.content.{index}: text content blocks must contain non-whitespace text"
             )));
         }
@@ -233,7 +233,7 @@ fn check_texts(body: &Value, messages: &[Value]) -> Result<(), Refusal> {
     Ok(())
 }
 
-fn check_tools(body: &Value) -> Result<(), Refusal> {
+fn check_tools(body: &Value) -> Result<(), ApiRefusal> {
     let mut names: Vec<&str> = Vec::new();
     for (at, tool) in body["tools"].as_array().into_iter().flatten().enumerate() {
         let Some(name) = tool["name"].as_str() else {
@@ -244,18 +244,18 @@ fn check_tools(body: &Value) -> Result<(), Refusal> {
                 .bytes()
                 .all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-');
         if !fine {
-            return Err(Refusal::invalid(format!(
+            return Err(ApiRefusal::invalid(format!(
                 "tools.{at}.name: String should match pattern '^[a-zA-Z0-9_-]{{1,128}}$'"
             )));
         }
         if names.contains(&name) {
-            return Err(Refusal::invalid("tools: Tool names must be unique."));
+            return Err(ApiRefusal::invalid("tools: Tool names must be unique."));
         }
         if tool
             .get("input_schema")
             .is_some_and(|schema| schema["type"] != "object")
         {
-            return Err(Refusal::invalid(format!(
+            return Err(ApiRefusal::invalid(format!(
                 "tools.{at}.input_schema.type: Input should be 'object'"
             )));
         }
@@ -264,12 +264,12 @@ fn check_tools(body: &Value) -> Result<(), Refusal> {
     let choice = &body["tool_choice"];
     match choice["type"].as_str() {
         Some("tool") if !names.contains(&choice["name"].as_str().unwrap_or_default()) => {
-            Err(Refusal::invalid(format!(
+            Err(ApiRefusal::invalid(format!(
                 "Tool '{}' not found in provided tools",
                 choice["name"]
             )))
         }
-        Some("any") if names.is_empty() => Err(Refusal::invalid(
+        Some("any") if names.is_empty() => Err(ApiRefusal::invalid(
             "tool_choice: may only be specified while providing tools",
         )),
         _ => Ok(()),
@@ -277,7 +277,7 @@ fn check_tools(body: &Value) -> Result<(), Refusal> {
 }
 
 /// At most four marks, longer-lived ones first, none on nothing.
-fn check_marks(body: &Value) -> Result<(), Refusal> {
+fn check_marks(body: &Value) -> Result<(), ApiRefusal> {
     let mut marks: Vec<Value> = Vec::new();
     let (mut last_block, mut inside) = (None, false);
     let marked = |block: &Value| {
@@ -295,7 +295,7 @@ fn check_marks(body: &Value) -> Result<(), Refusal> {
         last_block = Some(block["cache_control"].clone());
     });
     if inside {
-        return Err(Refusal::invalid(
+        return Err(ApiRefusal::invalid(
             "cache_control cannot be set inside a `tool_result`; mark the block itself",
         ));
     }
@@ -303,7 +303,7 @@ fn check_marks(body: &Value) -> Result<(), Refusal> {
     if !automatic.is_null() {
         match last_block {
             Some(explicit) if !explicit.is_null() && ttl_of(&explicit) != ttl_of(automatic) => {
-                return Err(Refusal::invalid(
+                return Err(ApiRefusal::invalid(
                     "cache_control: the last block already has a mark with another ttl",
                 ));
             }
@@ -312,7 +312,7 @@ fn check_marks(body: &Value) -> Result<(), Refusal> {
         }
     }
     if marks.len() > MOST_MARKS {
-        return Err(Refusal::invalid(format!(
+        return Err(ApiRefusal::invalid(format!(
             "A maximum of {MOST_MARKS} blocks with cache_control may be provided. Found {}.",
             marks.len()
         )));
@@ -323,7 +323,7 @@ fn check_marks(body: &Value) -> Result<(), Refusal> {
         .position(|mark| !hour(mark))
         .unwrap_or(marks.len());
     if marks[short..].iter().any(hour) {
-        return Err(Refusal::invalid(
+        return Err(ApiRefusal::invalid(
             "a ttl='1h' cache_control block must not come after a ttl='5m' cache_control block",
         ));
     }

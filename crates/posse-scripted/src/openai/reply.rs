@@ -3,13 +3,13 @@
 use posse_protocol::Usage;
 use serde_json::{Value, json};
 
-use super::request::Request;
+use super::request::OpenAiRequest;
 use crate::fault::Timed;
-use crate::pick::{Answer, Spoken};
+use crate::pick::{PickedAnswer, RenderedBlock};
 use crate::tokens;
 
 /// A reply, ready to be sent in either form.
-pub(crate) struct Reply {
+pub(crate) struct OpenAiReply {
     id: String,
     model: String,
     text: String,
@@ -21,16 +21,21 @@ pub(crate) struct Reply {
     with_usage: bool,
 }
 
-impl Reply {
+impl OpenAiReply {
     /// What `answer` says to `request`, of whose prompt `cached` tokens were known.
-    pub(crate) fn new(id: String, request: &Request, answer: &Answer, cached: u64) -> Self {
+    pub(crate) fn new(
+        id: String,
+        request: &OpenAiRequest,
+        answer: &PickedAnswer,
+        cached: u64,
+    ) -> Self {
         let (mut text, mut thinking, mut calls) = (String::new(), String::new(), Vec::new());
         for (index, spoken) in answer.blocks.iter().enumerate() {
             match spoken {
-                Spoken::Text(more) => text.push_str(more),
-                Spoken::Thinking(more) => thinking.push_str(more),
-                Spoken::RedactedThinking(_) => {}
-                Spoken::Tool {
+                RenderedBlock::Text(more) => text.push_str(more),
+                RenderedBlock::Thinking(more) => thinking.push_str(more),
+                RenderedBlock::RedactedThinking(_) => {}
+                RenderedBlock::Tool {
                     name,
                     typed,
                     id: given,

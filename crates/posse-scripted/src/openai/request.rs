@@ -3,28 +3,29 @@
 use http::HeaderMap;
 use serde_json::Value;
 
-use crate::api_error::Refusal;
+use crate::api_error::ApiRefusal;
 use crate::conversation::{Conversation, text_of};
 use crate::prefix::{Builder, Prefix, Section};
 use crate::schema;
 
 /// A request that the API would accept.
 #[derive(Debug)]
-pub(crate) struct Request {
+pub(crate) struct OpenAiRequest {
     pub(crate) body: Value,
     pub(crate) prefix: Prefix,
 }
 
-impl Request {
+impl OpenAiRequest {
     /// Judges the body of `POST /v1/chat/completions`.
-    pub(crate) fn read(headers: &HeaderMap, body: &[u8]) -> Result<Self, Refusal> {
+    pub(crate) fn read(headers: &HeaderMap, body: &[u8]) -> Result<Self, ApiRefusal> {
         check_key(headers)?;
-        let body: Value = serde_json::from_slice(body)
-            .map_err(|_| Refusal::invalid("We could not parse the JSON body of your request."))?;
+        let body: Value = serde_json::from_slice(body).map_err(|_| {
+            ApiRefusal::invalid("We could not parse the JSON body of your request.")
+        })?;
         schema::CHAT.check(&body)?;
         check_pairing(&body["messages"])?;
         if !body["stream_options"].is_null() && body["stream"] != true {
-            return Err(Refusal::invalid(
+            return Err(ApiRefusal::invalid(
                 "The 'stream_options' parameter is only allowed when 'stream' is enabled.",
             ));
         }
@@ -87,25 +88,25 @@ impl Request {
 }
 
 /// Whether there is a key at all; any will do.
-pub(crate) fn check_key(headers: &HeaderMap) -> Result<(), Refusal> {
+pub(crate) fn check_key(headers: &HeaderMap) -> Result<(), ApiRefusal> {
     let key = headers
         .get("authorization")
         .and_then(|value| value.to_str().ok())
         .unwrap_or_default();
     let missing = key.strip_prefix("Bearer ").is_none_or(str::is_empty);
     if missing {
-        Err(Refusal::new(401, "You didn't provide an API key."))
+        Err(ApiRefusal::new(401, "You didn't provide an API key."))
     } else {
         Ok(())
     }
 }
 
 /// Every call of an assistant message is answered by the tool messages right after it, and only they.
-fn check_pairing(messages: &Value) -> Result<(), Refusal> {
+fn check_pairing(messages: &Value) -> Result<(), ApiRefusal> {
     let mut open: Vec<&str> = Vec::new();
     let messages = messages.as_array().map_or(&[][..], Vec::as_slice);
     if messages.is_empty() {
-        return Err(Refusal::invalid(
+        return Err(ApiRefusal::invalid(
             "Invalid 'messages': empty array. Expected at least one message.",
         ));
     }
@@ -113,7 +114,7 @@ fn check_pairing(messages: &Value) -> Result<(), Refusal> {
         if message["role"] == "tool" {
             let id = message["tool_call_id"].as_str().unwrap_or_default();
             let found = open.iter().position(|open| *open == id).ok_or_else(|| {
-                Refusal::invalid(format!(
+                ApiRefusal::invalid(format!(
                     "Invalid parameter: messages.{at}: messages with role 'tool' must be a response to a \
                      preceding message with 'tool_calls'."
                 ))
@@ -128,11 +129,11 @@ fn check_pairing(messages: &Value) -> Result<(), Refusal> {
     unanswered(&open)
 }
 
-fn unanswered(open: &[&str]) -> Result<(), Refusal> {
+fn unanswered(open: &[&str]) -> Result<(), ApiRefusal> {
     if open.is_empty() {
         return Ok(());
     }
-    Err(Refusal::invalid(format!(
+    Err(ApiRefusal::invalid(format!(
         "An assistant message with 'tool_calls' must be followed by tool messages responding to each \
          'tool_call_id'. The following tool_call_ids did not have response messages: {}",
         open.join(", ")

@@ -15,13 +15,13 @@ use hyper::body::Incoming;
 use posse_protocol::Usage;
 use serde_json::{Value, json};
 
-use super::Shared;
-use crate::api_error::{Refusal, kind_of};
-use crate::body::{Body, Step};
+use super::ServerState;
+use crate::api_error::{ApiRefusal, kind_of};
+use crate::body::{BodyStep, PlayedBody};
 use crate::cache::Ticket;
 use crate::conversation::Conversation;
 use crate::fault::{self, Timed};
-use crate::pick::Answer;
+use crate::pick::PickedAnswer;
 use crate::record::{Outcome, Recorded};
 use crate::script::Fault;
 use crate::{anthropic, control, models, openai};
@@ -44,7 +44,7 @@ enum Said {
 
 /// One request being answered.
 struct Exchange<'a> {
-    shared: &'a Arc<Shared>,
+    shared: &'a Arc<ServerState>,
     reset: &'a Arc<AtomicBool>,
     headers: &'a HeaderMap,
     number: u64,
@@ -55,9 +55,9 @@ struct Exchange<'a> {
 pub(super) async fn answer(
     request: Request<Incoming>,
     connection: u64,
-    shared: Arc<Shared>,
+    shared: Arc<ServerState>,
     reset: Arc<AtomicBool>,
-) -> Result<Response<Body>, io::Error> {
+) -> Result<Response<PlayedBody>, io::Error> {
     let (head, body) = request.into_parts();
     let path = head.uri.path();
     let fixed = |response| Ok(whole(&shared, &reset, response));
@@ -79,7 +79,7 @@ pub(super) async fn answer(
     let body = match Limited::new(body, BODY_LIMIT).collect().await {
         Ok(body) => Ok(body.to_bytes()),
         Err(error) if error.is::<http_body_util::LengthLimitError>() => {
-            Err(Refusal::new(413, "Request exceeds the maximum size"))
+            Err(ApiRefusal::new(413, "Request exceeds the maximum size"))
         }
         Err(_) => return Err(io::Error::other("the client went away")),
     };
@@ -117,7 +117,7 @@ pub(super) async fn answer(
     Ok(response)
 }
 
-fn record(shared: &Shared, connection: u64, head: &http::request::Parts, body: Bytes) -> u64 {
+fn record(shared: &ServerState, connection: u64, head: &http::request::Parts, body: Bytes) -> u64 {
     let secret = |name: &str| matches!(name, "authorization" | "x-api-key");
     let headers = head
         .headers
@@ -148,8 +148,8 @@ impl Exchange<'_> {
         method: &Method,
         path: &str,
         body: &[u8],
-    ) -> Result<Response<Body>, io::Error> {
-        let refused = |refusal: Refusal| Ok(self.refuse(&refusal, &[]));
+    ) -> Result<Response<PlayedBody>, io::Error> {
+        let refused = |refusal: ApiRefusal| Ok(self.refuse(&refusal, &[]));
         match (method.as_str(), path) {
             ("POST", "/v1/messages") => match self.read_messages(body) {
                 Ok(request) => self.messages(&request).await,
@@ -157,32 +157,34 @@ impl Exchange<'_> {
             },
             ("POST", "/v1/messages/count_tokens") => {
                 let counted = anthropic::check_headers(self.headers)
-                    .and_then(|asked| anthropic::Request::read_for_count(&asked, body));
+                    .and_then(|asked| anthropic::AnthropicRequest::read_for_count(&asked, body));
                 match counted {
                     Ok(request) => Ok(self.json(&json!({"input_tokens": request.prefix.tokens()}))),
                     Err(refusal) => refused(refusal),
                 }
             }
-            ("POST", "/v1/chat/completions") => match openai::Request::read(self.headers, body) {
-                Ok(request) => self.chat(&request).await,
-                Err(refusal) => refused(refusal),
-            },
+            ("POST", "/v1/chat/completions") => {
+                match openai::OpenAiRequest::read(self.headers, body) {
+                    Ok(request) => self.chat(&request).await,
+                    Err(refusal) => refused(refusal),
+                }
+            }
             ("GET", _) if path.starts_with("/v1/models") => match self.models(path) {
                 Ok(answer) => Ok(self.json(&answer)),
                 Err(refusal) => refused(refusal),
             },
             ("HEAD", "/api/hello") => Ok(self.json(&json!({}))),
             (_, "/v1/messages" | "/v1/messages/count_tokens" | "/v1/chat/completions") => {
-                refused(Refusal {
+                refused(ApiRefusal {
                     kind: kind_of(400).to_owned(),
-                    ..Refusal::new(405, "Method Not Allowed")
+                    ..ApiRefusal::new(405, "Method Not Allowed")
                 })
             }
-            _ => refused(Refusal::new(404, "Not found")),
+            _ => refused(ApiRefusal::new(404, "Not found")),
         }
     }
 
-    fn models(&self, path: &str) -> Result<Value, Refusal> {
+    fn models(&self, path: &str) -> Result<Value, ApiRefusal> {
         match self.api {
             Api::Anthropic => anthropic::check_headers(self.headers).map(drop)?,
             Api::OpenAi => openai::check_key(self.headers)?,
@@ -191,16 +193,19 @@ impl Exchange<'_> {
             None => Ok(model_list(self.api)),
             Some(id) => models::find(id)
                 .map(|model| model_json(model, self.api))
-                .ok_or_else(|| Refusal::new(404, format!("model: {id}"))),
+                .ok_or_else(|| ApiRefusal::new(404, format!("model: {id}"))),
         }
     }
 
-    fn read_messages(&self, body: &[u8]) -> Result<anthropic::Request, Refusal> {
+    fn read_messages(&self, body: &[u8]) -> Result<anthropic::AnthropicRequest, ApiRefusal> {
         let asked = anthropic::check_headers(self.headers)?;
-        anthropic::Request::read(&asked, body)
+        anthropic::AnthropicRequest::read(&asked, body)
     }
 
-    async fn messages(&self, request: &anthropic::Request) -> Result<Response<Body>, io::Error> {
+    async fn messages(
+        &self,
+        request: &anthropic::AnthropicRequest,
+    ) -> Result<Response<PlayedBody>, io::Error> {
         let answer = match self
             .decide(|text| request.conversation(self.headers, text))
             .await?
@@ -225,7 +230,7 @@ impl Exchange<'_> {
             cache.remember(&id, model, &request.prefix);
             (billing, ticket, reason)
         };
-        let reply = anthropic::Reply::new(id, request, &answer, billing, diagnostics);
+        let reply = anthropic::AnthropicReply::new(id, request, &answer, billing, diagnostics);
         let said = if request.streams() {
             Said::Stream(reply.events())
         } else {
@@ -234,7 +239,10 @@ impl Exchange<'_> {
         Ok(self.speak(&answer, &ticket, reply.usage(), said).await)
     }
 
-    async fn chat(&self, request: &openai::Request) -> Result<Response<Body>, io::Error> {
+    async fn chat(
+        &self,
+        request: &openai::OpenAiRequest,
+    ) -> Result<Response<PlayedBody>, io::Error> {
         let answer = match self
             .decide(|text| request.conversation(self.headers, text))
             .await?
@@ -248,7 +256,7 @@ impl Exchange<'_> {
             cache.sweep(now);
             cache.bill_unmarked(&request.prefix, OPENAI_CACHE_MINIMUM, now)
         };
-        let reply = openai::Reply::new(self.id.clone(), request, &answer, cached);
+        let reply = openai::OpenAiReply::new(self.id.clone(), request, &answer, cached);
         let said = if request.streams() {
             Said::Stream(reply.events())
         } else {
@@ -261,7 +269,7 @@ impl Exchange<'_> {
     async fn decide(
         &self,
         conversation: impl FnOnce(bool) -> Conversation,
-    ) -> Result<ControlFlow<Response<Body>, Answer>, io::Error> {
+    ) -> Result<ControlFlow<Response<PlayedBody>, PickedAnswer>, io::Error> {
         let answer = match self.pick(conversation) {
             Ok(answer) => answer,
             Err(refusal) => return Ok(ControlFlow::Break(self.refuse(&refusal, &[]))),
@@ -270,8 +278,11 @@ impl Exchange<'_> {
         Ok(failed.map_or(ControlFlow::Continue(answer), ControlFlow::Break))
     }
 
-    fn pick(&self, conversation: impl FnOnce(bool) -> Conversation) -> Result<Answer, Refusal> {
-        let none = || Refusal::invalid("scripted model: this server only counts");
+    fn pick(
+        &self,
+        conversation: impl FnOnce(bool) -> Conversation,
+    ) -> Result<PickedAnswer, ApiRefusal> {
+        let none = || ApiRefusal::invalid("scripted model: this server only counts");
         let play = self.shared.play.as_ref().ok_or_else(none)?;
         let mut play = play
             .lock()
@@ -279,7 +290,7 @@ impl Exchange<'_> {
         let conversation = conversation(play.reads_all_text());
         let answer = play.answer(&conversation).ok_or_else(|| {
             let start: String = conversation.last_user.chars().take(200).collect();
-            Refusal::invalid(format!(
+            ApiRefusal::invalid(format!(
                 "scripted model: no rule of the script fits turn {} of agent {:?}, last user text {start:?}",
                 conversation.turn, conversation.agent
             ))
@@ -300,7 +311,10 @@ impl Exchange<'_> {
     }
 
     /// Faults that leave nothing to say.
-    async fn fail_early(&self, answer: &Answer) -> Result<Option<Response<Body>>, io::Error> {
+    async fn fail_early(
+        &self,
+        answer: &PickedAnswer,
+    ) -> Result<Option<Response<PlayedBody>>, io::Error> {
         match &answer.fault {
             Some(Fault::Status {
                 status,
@@ -312,7 +326,7 @@ impl Exchange<'_> {
                 should_retry,
             }) => {
                 self.wait(answer.delay_ms).await;
-                let refusal = Refusal {
+                let refusal = ApiRefusal {
                     status: *status,
                     kind: class.clone().unwrap_or_else(|| kind_of(*status).to_owned()),
                     message: message
@@ -362,18 +376,18 @@ impl Exchange<'_> {
         self.builder().header("content-type", "application/json")
     }
 
-    fn json(&self, value: &Value) -> Response<Body> {
+    fn json(&self, value: &Value) -> Response<PlayedBody> {
         self.finish(
             self.json_builder(),
-            vec![Step::Send(value.to_string().into())],
+            vec![BodyStep::Send(value.to_string().into())],
         )
     }
 
     fn refuse(
         &self,
-        refusal: &Refusal,
+        refusal: &ApiRefusal,
         headers: &[(&'static str, Option<String>)],
-    ) -> Response<Body> {
+    ) -> Response<PlayedBody> {
         let mut builder = self.json_builder().status(refusal.http_status());
         for (name, value) in headers {
             if let Some(value) = value {
@@ -384,17 +398,17 @@ impl Exchange<'_> {
             Api::Anthropic => refusal.anthropic_body(&format!("req_{}", self.id)),
             Api::OpenAi => refusal.openai_body(),
         };
-        self.finish(builder, vec![Step::Send(body.to_string().into())])
+        self.finish(builder, vec![BodyStep::Send(body.to_string().into())])
     }
 
     /// Says it when its time has come; from then on what the request wrote to the cache can be read.
     async fn speak(
         &self,
-        answer: &Answer,
+        answer: &PickedAnswer,
         ticket: &Ticket,
         usage: Usage,
         said: Said,
-    ) -> Response<Body> {
+    ) -> Response<PlayedBody> {
         self.wait(answer.delay_ms).await;
         self.shared.cache().begin(ticket);
         self.shared
@@ -416,9 +430,13 @@ impl Exchange<'_> {
         }
     }
 
-    fn finish(&self, builder: http::response::Builder, steps: Vec<Step>) -> Response<Body> {
+    fn finish(
+        &self,
+        builder: http::response::Builder,
+        steps: Vec<BodyStep>,
+    ) -> Response<PlayedBody> {
         let body = |steps| {
-            Body::new(steps, Arc::clone(&self.shared.pace), Arc::clone(self.reset))
+            PlayedBody::new(steps, Arc::clone(&self.shared.pace), Arc::clone(self.reset))
                 .recorded(Arc::clone(&self.shared.record), self.number)
         };
         // A header from a script that is none makes the answer an error, not a panic.
@@ -430,10 +448,14 @@ impl Exchange<'_> {
     }
 }
 
-fn whole(shared: &Shared, reset: &Arc<AtomicBool>, response: Response<Bytes>) -> Response<Body> {
+fn whole(
+    shared: &ServerState,
+    reset: &Arc<AtomicBool>,
+    response: Response<Bytes>,
+) -> Response<PlayedBody> {
     response.map(|bytes| {
-        Body::new(
-            vec![Step::Send(bytes)],
+        PlayedBody::new(
+            vec![BodyStep::Send(bytes)],
             Arc::clone(&shared.pace),
             Arc::clone(reset),
         )
