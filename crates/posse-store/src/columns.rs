@@ -75,7 +75,7 @@ pub(crate) fn run(status: RunStatus) -> i64 {
 /// The name of a content.
 pub(crate) type Hash = [u8; 16];
 
-/// What bytes with a mark are named.
+/// Returns what bytes with a mark are named.
 pub(crate) fn content_name(bytes: &[u8], mark_at: Option<usize>) -> Hash {
     let mut hasher = xxhash_rust::xxh3::Xxh3::new();
     hasher.update(&mark_at.map_or(u64::MAX, |at| at as u64).to_le_bytes());
@@ -83,8 +83,8 @@ pub(crate) fn content_name(bytes: &[u8], mark_at: Option<usize>) -> Hash {
     hasher.digest128().to_be_bytes()
 }
 
-/// The first and the last id that begin with `prefix`, if any can: hexadecimal digits, with an id's
-/// hyphens in their places or with none.
+/// Returns the first and the last id that begin with `prefix`, if any can: hexadecimal digits, with
+/// an id's hyphens in their places or with none.
 pub(crate) fn ids_with(prefix: &str) -> Option<(Uuid, Uuid)> {
     let prefix = prefix.to_ascii_lowercase();
     let digits = prefix.replace('-', "");

@@ -1,6 +1,6 @@
 //! What a host is in the eyes of others, whichever the engine.
 
-/// Whether a host has a row, by which others know that it is alive.
+/// The state of a host's row, by which others know that it is alive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum HostStatus {
     /// It has no row yet.

@@ -1,7 +1,7 @@
 //! The store port on SQLite: one file, written by one thread per process.
 //!
-//! This file owns the value that callers hold. Steps go to the writer ([`writer`]), which commits them
-//! in batches; looking goes to connections of its own ([`read`]) and waits for no writer.
+//! This file owns the value that callers hold. Steps go to the writer ([`writer`]), which commits
+//! them in batches; looking goes to connections of its own ([`read`]) and waits for no writer.
 
 mod batch;
 mod bell;
@@ -50,7 +50,7 @@ use crate::extent::Extent;
 use crate::write_outcome::{WriteAnswer, WriteOutcome};
 use error::SqliteFailure;
 use job::{SqliteJob, WriteRequest};
-use place::StoreLocation;
+use place::DatabasePlace;
 use shared::SharedState;
 
 pub use error::{Trouble, trouble};
@@ -65,37 +65,37 @@ const READERS: usize = 2;
 
 /// A store in one SQLite file.
 ///
-/// Each value is a host of its own: an agent that one of them holds is refused to the others, in this
-/// process and in any other.
+/// Each value is a host of its own: an agent that one of them holds is refused to the others, in
+/// this process and in any other.
 pub struct Sqlite {
-    place: StoreLocation,
+    place: DatabasePlace,
     shared: Arc<SharedState>,
     /// Connections that nobody is looking through.
     readers: Arc<Mutex<Vec<Connection>>>,
     /// None only while dropping: the writer ends when it is gone.
     jobs: Option<mpsc::Sender<SqliteJob>>,
     writer: Option<JoinHandle<()>>,
-    /// What dead hosts left is being set free. Whoever looks first waits for it: a task is not to be
-    /// seen in progress that nobody does.
+    /// What dead hosts left is being set free. Whoever looks first waits for it: a task is not to
+    /// be seen in progress that nobody does.
     clearing: Mutex<Vec<oneshot::Receiver<WriteOutcome>>>,
 }
 
 impl Sqlite {
     /// Opens the store in the file `path`, and makes the file, and the directory it is in, if they
-    /// are missing. Nothing else is written before the first step, but that what hosts held that have
-    /// died is set free.
+    /// are missing. Nothing else is written before the first step, but that what hosts held that
+    /// have died is set free.
     pub fn open(path: &Path) -> Result<Self, StoreError> {
         Self::open_with(path, Timing::default())
     }
 
     /// The same with other times. All who open a file should agree on them.
     pub fn open_with(path: &Path, timing: Timing) -> Result<Self, StoreError> {
-        Self::at(StoreLocation::file(path, timing)?)
+        Self::at(DatabasePlace::file(path, timing)?)
     }
 
     /// A store that lives as long as it is open, for tests.
     pub fn in_memory() -> Result<Self, StoreError> {
-        Self::at(StoreLocation::memory()?)
+        Self::at(DatabasePlace::memory()?)
     }
 
     /// Another host on the same data, as another process would be.
@@ -103,7 +103,7 @@ impl Sqlite {
         Self::at(self.place.clone())
     }
 
-    fn at(place: StoreLocation) -> Result<Self, StoreError> {
+    fn at(place: DatabasePlace) -> Result<Self, StoreError> {
         let reader = place.connect().map_err(|error| place.failed(error))?;
         schema::bring_up_to_date(&place, &reader)?;
         let (jobs, queue) = mpsc::channel(QUEUE);
@@ -132,19 +132,20 @@ impl Sqlite {
         })
     }
 
-    /// The longest that a batch has waited for its turn among the processes.
+    /// Returns the longest that a batch has waited for its turn among the processes.
     pub fn longest_wait(&self) -> Duration {
         self.shared.longest_wait()
     }
 
-    /// Finishes what is being written, and lets nothing else be written until the guard is dropped. For
-    /// a process that is about to be stopped: stopped while it writes, it would hold up all others.
+    /// Finishes what is being written, and lets nothing else be written until the guard is dropped.
+    /// For a process that is about to be stopped: stopped while it writes, it would hold up all
+    /// others.
     pub fn still(&self) -> WritePause<'_> {
         self.shared.gate.still()
     }
 
-    /// Has the writer do `work`. It is queued before this returns, so that an agent's steps keep the
-    /// order of the calls; only when the queue is full does the order become that of waiting.
+    /// Has the writer do `work`. It is queued before this returns, so that an agent's steps keep
+    /// the order of the calls; only when the queue is full does the order become that of waiting.
     fn write(&self, work: WriteRequest) -> BoxFuture<'_, Result<WriteAnswer, StoreError>> {
         let (answer, answered) = oneshot::channel();
         let queued = match &self.jobs {

@@ -14,7 +14,7 @@ use tokio_postgres::types::FromSql;
 use super::error::PgFailure;
 use super::{compress, nul};
 
-/// What column `at` holds.
+/// Returns what column `at` holds.
 pub(super) fn get<'a, T: FromSql<'a>>(row: &'a Row, at: usize) -> Result<T, PgFailure> {
     row.try_get(at).map_err(PgFailure::senseless)
 }
@@ -40,7 +40,7 @@ pub(super) fn maybe_json<T: DeserializeOwned>(
         .map_err(PgFailure::senseless)
 }
 
-/// A name, if there is one.
+/// Returns a name, if there is one.
 pub(super) fn maybe_name(row: &Row, at: usize) -> Result<Option<Name>, PgFailure> {
     get::<Option<&str>>(row, at)?
         .map(str::parse)
@@ -48,7 +48,7 @@ pub(super) fn maybe_name(row: &Row, at: usize) -> Result<Option<Name>, PgFailure
         .map_err(|_| senseless(at))
 }
 
-/// A name.
+/// Returns a name.
 pub(super) fn name(row: &Row, at: usize) -> Result<Name, PgFailure> {
     get::<&str>(row, at)?.parse().map_err(|_| senseless(at))
 }
@@ -63,12 +63,12 @@ pub(super) fn maybe_bits(row: &Row, at: usize) -> Result<Option<u64>, PgFailure>
     Ok(get::<Option<i64>>(row, at)?.map(i64::cast_unsigned))
 }
 
-/// The place of a call in its reply.
+/// Returns the place of a call in its reply.
 pub(super) fn ordinal(row: &Row, at: usize) -> Result<u32, PgFailure> {
     Ok(get::<i32>(row, at)?.cast_unsigned())
 }
 
-/// A small number that stands for one of `all`.
+/// Returns a small number that stands for one of `all`.
 pub(super) fn one_of<T: Copy>(
     row: &Row,
     at: usize,
@@ -81,7 +81,7 @@ pub(super) fn one_of<T: Copy>(
         .ok_or_else(|| senseless(at))
 }
 
-/// The word of one of `all`.
+/// Returns the word of one of `all`.
 pub(super) fn word<T: Copy>(
     row: &Row,
     at: usize,
@@ -103,7 +103,7 @@ pub(super) fn bytes(row: &Row, at: usize) -> Result<Bytes, PgFailure> {
     compress::unpack(get(row, at + 1)?, get(row, at)?).map_err(PgFailure::senseless)
 }
 
-/// A mark, whether the bytes are packed, and the bytes, in columns from `at` on.
+/// Returns a mark, whether the bytes are packed, and the bytes, in columns from `at` on.
 pub(super) fn piece(row: &Row, at: usize) -> Result<Piece, PgFailure> {
     let mark_at = get::<Option<i64>>(row, at)?
         .map(usize::try_from)
@@ -115,12 +115,12 @@ pub(super) fn piece(row: &Row, at: usize) -> Result<Piece, PgFailure> {
     })
 }
 
-/// The most rows that are wanted, and the number after which.
+/// Returns a limit or a number to start after, as a column has it.
 pub(super) fn most(number: impl TryInto<i64>) -> i64 {
     number.try_into().unwrap_or(i64::MAX)
 }
 
-/// What column `at` holds means nothing.
+/// Returns the error for a column whose value means nothing.
 pub(super) fn senseless(at: usize) -> PgFailure {
     PgFailure::senseless(format!("column {at} means nothing"))
 }

@@ -9,7 +9,7 @@ const LEAST: usize = 256;
 /// Level 1: the fastest that packs text well.
 const LEVEL: i32 = 1;
 
-/// The bytes, packed if that makes them shorter, and whether they are.
+/// Returns the bytes, packed if that makes them shorter, and whether they are.
 pub(super) fn pack(bytes: &Bytes) -> (Bytes, bool) {
     if bytes.len() < LEAST {
         return (bytes.clone(), false);
@@ -20,7 +20,7 @@ pub(super) fn pack(bytes: &Bytes) -> (Bytes, bool) {
     }
 }
 
-/// The bytes as they were.
+/// Returns the bytes as they were.
 pub(super) fn unpack(bytes: &[u8], packed: bool) -> io::Result<Bytes> {
     if packed {
         Ok(zstd::stream::decode_all(bytes)?.into())

@@ -108,7 +108,7 @@ impl ServerConnection {
         })
     }
 
-    /// A connection of the pool; the place is free again when it is dropped.
+    /// Returns a connection of the pool; the place is free again when it is dropped.
     pub(super) async fn client(&self) -> Result<Object, PgFailure> {
         Ok(self.pool.get().await?)
     }
@@ -118,12 +118,12 @@ impl ServerConnection {
         self.pool.retain(|_, used| used.last_used() < spare);
     }
 
-    /// A connection of its own, with what carries it.
+    /// Returns a connection of its own, with what carries it.
     pub(super) async fn line(&self) -> Result<(Client, DriverConnection), PgFailure> {
         Ok(self.config.connect(self.tls.clone()).await?)
     }
 
-    /// The server, for people: without a password.
+    /// Returns the server, for people: without a password.
     pub(super) fn place(&self) -> &str {
         &self.place
     }
@@ -176,7 +176,7 @@ fn asked(url: &str) -> Result<UrlOptions, StoreError> {
     Ok(asked)
 }
 
-/// The text that percent signs stand for.
+/// Returns the text that percent signs stand for.
 fn decoded(text: &str) -> String {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
@@ -209,7 +209,7 @@ fn duration(text: &str) -> Option<Duration> {
     }
 }
 
-/// Whether all of it is on this machine: nobody listens to that line.
+/// Returns true if all of it is on this machine: nobody listens to that line.
 fn is_near(config: &Config) -> bool {
     config.get_hosts().iter().all(|host| match host {
         Host::Unix(_) => true,
@@ -245,7 +245,7 @@ fn trust(encrypted: bool, root: Option<&std::path::Path>) -> io::Result<ClientCo
     Ok(config.with_root_certificates(roots).with_no_client_auth())
 }
 
-/// A server for people.
+/// Returns the name of a server for people.
 fn place(config: &Config) -> String {
     let port = |at: usize| {
         config
@@ -274,7 +274,7 @@ fn place(config: &Config) -> String {
     )
 }
 
-/// An error with what caused it, in a line.
+/// Returns an error with what caused it, in a line.
 fn reason(error: &dyn std::error::Error) -> String {
     match error.source() {
         Some(cause) => format!("{error}: {cause}"),
@@ -289,7 +289,8 @@ fn failed(place: &str, error: io::Error) -> StoreError {
     }
 }
 
-/// A URL that means no server. It may have a password in it, so none of it is repeated but its beginning.
+/// Returns the error for a URL that means no server. It may have a password in it, so none of it is
+/// repeated but its beginning.
 fn unusable(url: &str, why: String) -> StoreError {
     let shown = url
         .split_once("://")

@@ -31,7 +31,7 @@ pub enum ServerTrouble {
     Other,
 }
 
-/// What is wrong with a server, if an error is about one.
+/// Returns what is wrong with a server, if an error is about one.
 pub fn server_trouble(error: &StoreError) -> Option<ServerTrouble> {
     let StoreError::Engine { place, source } = error else {
         return None;
@@ -48,7 +48,7 @@ pub fn server_trouble(error: &StoreError) -> Option<ServerTrouble> {
     }
 }
 
-/// What the driver's error means for people.
+/// Returns what the driver's error means for people.
 fn said(error: &tokio_postgres::Error) -> ServerTrouble {
     if let Some(state) = error.code() {
         return match *state {

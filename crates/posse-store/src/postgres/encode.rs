@@ -1,7 +1,8 @@
 //! What is to be written, as the functions of the schema read it: JSON, and beside it the bytes.
 //!
-//! Numbers of 64 bits without a sign go as the same bits with one, paths as hexadecimal bytes, words as SQLite's
-//! columns have them. What is absent is left out, or null where the functions ask for it by name.
+//! Numbers of 64 bits without a sign go as the same bits with one, paths as hexadecimal bytes,
+//! words as SQLite's columns have them. What is absent is left out, or null where the functions ask
+//! for it by name.
 
 use std::fmt::Write as _;
 use std::os::unix::ffi::OsStrExt;
@@ -29,7 +30,7 @@ use crate::{archive, columns};
 pub(super) struct Encoded {
     pub(super) json: Value,
     pub(super) blobs: Vec<Bytes>,
-    /// Whether it is a step that can be written together with others of its kind.
+    /// True if it is a step that can be written together with others of its kind.
     pub(super) plain: bool,
 }
 
@@ -78,7 +79,7 @@ pub(super) fn order(order: &Order) -> Result<Encoded, StoreError> {
     })
 }
 
-/// An archive, if it does not contradict itself.
+/// Returns an archive as it is sent. Refuses one that contradicts itself.
 pub(super) fn import(archive: &Archive) -> Result<Encoded, StoreError> {
     archive::check(archive).map_err(|error| StoreError::BadStep(error.to_string()))?;
     let team = &archive.team;
@@ -122,7 +123,7 @@ fn mail(mail: &Mail) -> Value {
     })
 }
 
-/// A task with its columns, and what it was blocked by.
+/// Returns a task with its columns, and what it was blocked by.
 fn task(task: &Task, waits: usize) -> Result<Value, StoreError> {
     let owner = task.owner.as_ref();
     Ok(json!({
@@ -135,7 +136,7 @@ fn task(task: &Task, waits: usize) -> Result<Value, StoreError> {
     }))
 }
 
-/// A step; `known` says which contents the store has already.
+/// Returns a step as it is sent; `known` says which contents the store has already.
 pub(super) fn step(step: &Step, known: impl Fn(&Piece) -> bool) -> Result<Encoded, StoreError> {
     let mut encoded = Encoded::default();
     let mut json = Map::new();
@@ -218,8 +219,8 @@ pub(super) fn step(step: &Step, known: impl Fn(&Piece) -> bool) -> Result<Encode
     Ok(encoded)
 }
 
-/// Whether a step only adds replies and results, calls that are asked for, and a charge that is far from the highest
-/// numbers.
+/// Returns true if a step only adds replies and results, calls that are asked for, and a charge
+/// that is far from the highest numbers.
 fn is_plain(step: &Step) -> bool {
     let adds = |entry: &NewEntry| {
         entry.head.is_none() && matches!(entry.kind, EntryKind::Reply | EntryKind::Results)
@@ -303,7 +304,7 @@ fn entry(
     Ok(json)
 }
 
-/// Where a call is: its entry, and its place there.
+/// Returns where a call is: its entry, and its place there.
 fn place(key: CallKey) -> (i64, i32) {
     (key.seq.cast_signed(), key.ordinal.cast_signed())
 }
@@ -325,7 +326,7 @@ fn call(
     })
 }
 
-/// A charge, with the columns of its sum.
+/// Returns a charge as it is sent, with the columns of its sum.
 fn charge(charge: &Charge) -> Value {
     let usage = &charge.usage;
     json!({
@@ -465,7 +466,7 @@ fn address(to: &Address) -> Value {
     }
 }
 
-/// The list of a team; empty for the session's own.
+/// Returns the list of a team; empty for the session's own.
 fn list(team: Option<&Name>) -> &str {
     team.map_or("", Name::as_str)
 }
@@ -477,7 +478,7 @@ fn joining(it: &Joining) -> Result<Value, StoreError> {
     }))
 }
 
-/// Which tasks somebody takes; nothing for all.
+/// Returns which tasks somebody takes; nothing for all.
 fn takes(takes: &Takes) -> Result<Option<String>, StoreError> {
     if *takes == Takes::Any {
         Ok(None)
@@ -486,7 +487,7 @@ fn takes(takes: &Takes) -> Result<Option<String>, StoreError> {
     }
 }
 
-/// What is sent to one who joins, but for its text: that is the prompt.
+/// Returns what is sent to one who joins, but for its text: that is the prompt.
 fn greeting(greeting: &Greeting, prompt: &str) -> Value {
     let Greeting { id, summary } = greeting;
     json!({"id": id, "bytes": summary.len() + prompt.len(), "summary": summary})
@@ -514,7 +515,7 @@ fn task_change(change: &TaskChange) -> Result<Value, StoreError> {
     Ok(json)
 }
 
-/// Whether metadata nest deeper than they may.
+/// Returns true if metadata nest deeper than they may.
 fn is_deep(metadata: &Map<String, Value>) -> bool {
     metadata.values().any(|value| depth(value) > METADATA_DEPTH)
 }

@@ -32,7 +32,7 @@ impl PgFailure {
         })
     }
 
-    /// What may help.
+    /// Returns what may help.
     pub(super) fn remedy(&self) -> Remedy {
         match self {
             Self::Refused(_) => Remedy::None,
@@ -40,7 +40,7 @@ impl PgFailure {
         }
     }
 
-    /// The error of the port; `place` is the server, for people.
+    /// Returns the error of the port; `place` is the server, for people.
     pub(super) fn at(self, place: &str) -> StoreError {
         match self {
             Self::Refused(error) => error,
@@ -52,8 +52,8 @@ impl PgFailure {
 /// What may help against trouble with the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Remedy {
-    /// Another connection, perhaps to another server. Whether a transaction that was under way is committed is
-    /// not known.
+    /// Another connection, perhaps to another server. Whether a transaction that was under way is
+    /// committed is not known.
     Reconnect,
     /// The same again, in a moment: all is undone.
     Again,
@@ -61,9 +61,10 @@ pub(super) enum Remedy {
     None,
 }
 
-/// What helps against an error of the server.
+/// Returns what helps against an error of the server.
 fn remedy(state: &SqlState) -> Remedy {
-    // Which transaction it was is known, but the server goes, comes, or is none that can be written to.
+    // Which transaction it was is known, but the server goes, comes, or is none that can be written
+    // to.
     const AWAY: [SqlState; 6] = [
         SqlState::ADMIN_SHUTDOWN,
         SqlState::CRASH_SHUTDOWN,
@@ -87,7 +88,7 @@ fn remedy(state: &SqlState) -> Remedy {
     }
 }
 
-/// What helps if it was not the server that said what is wrong.
+/// Returns what helps if it was not the server that said what is wrong.
 fn remedy_of_way(error: &tokio_postgres::Error) -> Remedy {
     match error
         .source()
@@ -134,7 +135,8 @@ impl From<tokio_postgres::Error> for PgFailure {
     }
 }
 
-/// Whether an error comes from what was to be written: a value that does not fit, a rule of the tables, a limit.
+/// Returns true if an error comes from what was to be written: a value that does not fit, a rule of
+/// the tables, a limit.
 fn of_the_step(state: &SqlState) -> bool {
     ["22", "23", "54"]
         .iter()
@@ -175,7 +177,7 @@ impl PgCause {
         }
     }
 
-    /// What the driver said, if it did.
+    /// Returns what the driver said, if it did.
     pub(super) fn driver(&self) -> Option<&tokio_postgres::Error> {
         self.error.downcast_ref()
     }

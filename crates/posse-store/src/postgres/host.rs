@@ -25,7 +25,8 @@ use crate::host_status::HostStatus;
 use crate::wake::Waker;
 use crate::write_outcome::WriteAnswer;
 
-/// What a server that was away is given before it is asked again: doubled each time, up to the second.
+/// What a server that was away is given before it is asked again: doubled each time, up to the
+/// second.
 const FIRST_PAUSE: Duration = Duration::from_millis(20);
 const LAST_PAUSE: Duration = Duration::from_secs(1);
 /// Contents that are remembered to be on the server.
@@ -47,8 +48,8 @@ pub(super) struct PgHost {
     /// Something is to be told, or this host has settled.
     pub(super) stir: Notify,
     known: Mutex<HashSet<(RealmId, Hash)>>,
-    /// The last step of each agent that this host writes to, in its epoch. A step says which one it goes on from: a
-    /// try whose answer was lost may still be on its way when later steps are done.
+    /// The last step of each agent that this host writes to, in its epoch. A step says which one it
+    /// goes on from: a try whose answer was lost may still be on its way when later steps are done.
     last: Mutex<HashMap<AgentId, (Epoch, StepId)>>,
     /// Whether it is to end: nothing is waited for any longer than it takes.
     closing: AtomicBool,
@@ -95,7 +96,7 @@ impl PgHost {
         self.closing.store(true, Ordering::SeqCst);
     }
 
-    /// Whether the server has a content, as far as this host remembers.
+    /// Returns true if the server has a content, as far as this host remembers.
     pub(super) fn knows(&self, realm: RealmId, piece: &Piece) -> bool {
         let name = columns::content_name(&piece.bytes, piece.mark_at);
         self.known
@@ -128,7 +129,7 @@ impl PgHost {
             .insert(agent, from);
     }
 
-    /// The step that another one goes on from, as far as this host remembers.
+    /// Returns the step that another one goes on from, as far as this host remembers.
     fn before(&self, step: &Step) -> Option<Uuid> {
         let last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         last.get(&step.agent)
@@ -180,7 +181,8 @@ impl PgHost {
                 _ => self.forget(std::slice::from_ref(&job)),
             }
             let unheard = job.answer.send(job::answer(done));
-            // Whoever has stopped waiting needs no answer; but an agent that nobody knows of is held by nobody.
+            // Whoever has stopped waiting needs no answer; but an agent that nobody knows of is
+            // held by nobody.
             if let (Some(agent), JobKind::Holds, None, Err(Ok(WriteAnswer { epoch, .. }))) =
                 (job.agent, job.kind, job.step, unheard)
                 && let Some(jobs) = self.jobs.upgrade()
@@ -202,8 +204,8 @@ impl PgHost {
         }
     }
 
-    /// Has the server do jobs, however often that must be tried. A job that was done already is known by its id, so
-    /// that after a lost answer nothing is guessed.
+    /// Has the server do jobs, however often that must be tried. A job that was done already is
+    /// known by its id, so that after a lost answer nothing is guessed.
     async fn persist(&self, jobs: &[PgJob]) -> Result<WriteResult, PgFailure> {
         let holds = jobs.iter().any(|job| job.kind == JobKind::Holds);
         let (mut whole, mut overtaken) = (false, false);
@@ -303,7 +305,7 @@ impl PgHost {
             .map_err(|error| SendError::Failed(PgFailure::senseless(error)))
     }
 
-    /// What the functions say of jobs that they do not do.
+    /// Returns what the functions say of jobs that they do not do.
     fn told(&self, error: tokio_postgres::Error) -> SendError {
         let said = error.as_db_error();
         match said.map(|said| said.code().code()) {
@@ -390,12 +392,12 @@ impl PgHost {
     }
 }
 
-/// The channel of a host.
+/// Returns the channel of a host.
 pub(super) fn channel(host: Uuid) -> String {
     format!("posse_{}", host.simple())
 }
 
-/// What a notification says; nothing if it would be too long, and then its host looks.
+/// Returns what a notification says; nothing if it would be too long, and then its host looks.
 fn notice(wakes: &BTreeSet<Wake>) -> String {
     let said: Vec<Value> = wakes
         .iter()
@@ -414,7 +416,7 @@ fn notice(wakes: &BTreeSet<Wake>) -> String {
     }
 }
 
-/// What a notification says, read back; none if its host is to look.
+/// Returns what a notification says, read back; none if its host is to look.
 pub(super) fn heard(notice: &str) -> Option<Vec<Wake>> {
     #[derive(serde::Deserialize)]
     #[serde(rename_all = "lowercase")]
@@ -438,7 +440,8 @@ pub(super) fn heard(notice: &str) -> Option<Vec<Wake>> {
 enum SendError {
     /// A content was left out that the server does not have.
     Unknown,
-    /// The last step of an agent is another one than this host remembers: somebody else wrote with its epoch.
+    /// The last step of an agent is another one than this host remembers: somebody else wrote with
+    /// its epoch.
     Overtaken,
     Failed(PgFailure),
 }

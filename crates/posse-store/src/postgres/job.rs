@@ -97,7 +97,7 @@ pub(super) fn taken(done: &Value) -> Option<(Epoch, StepId)> {
     Some((Epoch(epoch.cast_unsigned()), StepId(step)))
 }
 
-/// What came of one job.
+/// Returns what came of one job.
 pub(super) fn answer(done: Value) -> WriteOutcome {
     if let Some(epoch) = done.get("epoch").and_then(Value::as_i64) {
         return Ok(WriteAnswer {
@@ -122,7 +122,7 @@ fn senseless(error: serde_json::Error) -> StoreError {
     }
 }
 
-/// The error that a refused job has, as the functions tell it.
+/// Returns the error that a refused job has, as the functions tell it.
 pub(super) fn refusal(detail: &str, node: &str) -> Option<StoreError> {
     #[derive(Deserialize)]
     #[serde(untagged)]
@@ -165,7 +165,7 @@ pub(super) fn refusal(detail: &str, node: &str) -> Option<StoreError> {
     })
 }
 
-/// A process for people: its machine is told if it is another one than `here`.
+/// Returns a process for people: its machine is told if it is another one than `here`.
 pub(super) fn holder(pid: i32, node: &str, here: &str) -> String {
     if node == here {
         format!("pid {pid}")

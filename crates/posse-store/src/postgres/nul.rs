@@ -1,7 +1,7 @@
 //! The one character that PostgreSQL's text cannot have, spelt with two that it can.
 //!
-//! In JSON on its way in, `\u0000` becomes U+F8FF and `0`; a U+F8FF that is really meant, U+F8FF and `1`. On the
-//! way out it is turned back, in JSON and in plain text.
+//! In JSON on its way in, `\u0000` becomes U+F8FF and `0`; a U+F8FF that is really meant, U+F8FF
+//! and `1`. On the way out it is turned back, in JSON and in plain text.
 
 use std::borrow::Cow;
 
@@ -30,7 +30,7 @@ pub(super) fn hide(json: &str) -> Cow<'_, str> {
     Cow::Owned(hidden)
 }
 
-/// A text as columns have it.
+/// Returns a text as columns have it.
 pub(super) fn hide_text(text: &str) -> Cow<'_, str> {
     if !text.contains(['\0', MARK]) {
         return Cow::Borrowed(text);
@@ -38,12 +38,12 @@ pub(super) fn hide_text(text: &str) -> Cow<'_, str> {
     Cow::Owned(text.replace(MARK, "\u{f8ff}1").replace('\0', "\u{f8ff}0"))
 }
 
-/// The JSON that was hidden.
+/// Returns the JSON that was hidden.
 pub(super) fn show(json: &str) -> Cow<'_, str> {
     turn_back(json, r"\u0000")
 }
 
-/// The text of a column that was hidden in JSON.
+/// Returns the text of a column that was hidden in JSON.
 pub(super) fn show_text(text: &str) -> Cow<'_, str> {
     turn_back(text, "\0")
 }

@@ -1,7 +1,8 @@
 //! Looking: transcripts, lists of agents, mail, teams and tasks, from one snapshot each.
 //!
-//! What one query can say is one query. Where it takes several they go out together with the beginning and the end
-//! of their transaction: one round trip as well, and no connection is left with a transaction open.
+//! What one query can say is one query. Where it takes several they go out together with the
+//! beginning and the end of their transaction: one round trip as well, and no connection is left
+//! with a transaction open.
 
 mod mail;
 mod sessions;
@@ -42,7 +43,8 @@ type QueryValues<'a> = [&'a (dyn ToSql + Sync)];
 /// What entries of one read begin with: those that begin the same way share it in memory too.
 type PgHeads = HashMap<Uuid, Piece>;
 
-/// An agent's own entries, in the order of [`entry`]; parameter 2 says whether only what is still sent.
+/// An agent's own entries, in the order of [`entry`]; parameter 2 says whether only what is still
+/// sent.
 const OWN: &str =
     "SELECT seq, kind, at_ms, checksum, reply, head, mark_at, packed, bytes FROM entry
     WHERE realm = (SELECT realm FROM agent WHERE id = $1) AND agent = $1
@@ -50,13 +52,15 @@ const OWN: &str =
             WHERE realm = (SELECT realm FROM agent WHERE id = $1) AND agent = $1), 0) ELSE 0 END
     ORDER BY seq";
 
-/// What it has inherited; nothing if only what is still sent is wanted and a compaction stands for it.
+/// What it has inherited; nothing if only what is still sent is wanted and a compaction stands for
+/// it.
 const SEGMENTS: &str = "SELECT source, first, beyond FROM segment s
     WHERE realm = (SELECT realm FROM agent WHERE id = $1) AND agent = $1
         AND NOT ($2 AND EXISTS (SELECT 1 FROM pulse WHERE realm = s.realm AND agent = $1 AND since IS NOT NULL))
     ORDER BY ordinal";
 
-/// The entries of these segments. One segment after the other is looked up, however many entries others have.
+/// The entries of these segments. One segment after the other is looked up, however many entries
+/// others have.
 const INHERITED: &str = "SELECT e.* FROM segment s CROSS JOIN LATERAL (
         SELECT seq, kind, at_ms, checksum, reply, head, mark_at, packed, bytes FROM entry
         WHERE realm = s.realm AND agent = s.source AND seq >= s.first AND seq < s.beyond ORDER BY seq OFFSET 0) e
@@ -98,7 +102,7 @@ impl<'a> PgReader<'a> {
         Self { client, node }
     }
 
-    /// An agent and what belongs to it.
+    /// Returns an agent and what belongs to it.
     pub(super) async fn transcript(&self, agent: AgentId) -> Result<Transcript, PgFailure> {
         self.prepare_parts().await?;
         let (begun, parts, ended) =
@@ -109,7 +113,7 @@ impl<'a> PgReader<'a> {
         self.assembled(agent, &parts).await
     }
 
-    /// What whoever has just taken the agent goes on from.
+    /// Returns what the host that has just taken an agent continues from.
     pub(super) async fn taken(&self, agent: AgentId, epoch: Epoch) -> Result<Taken, PgFailure> {
         self.prepare_parts().await?;
         self.prepare(&[SEEN, mail::COUNT, mail::RUNS]).await?;
@@ -136,7 +140,7 @@ impl<'a> PgReader<'a> {
         })
     }
 
-    /// All rows of a query.
+    /// Returns all rows of a query.
     async fn rows(&self, sql: &str, about: &QueryValues<'_>) -> Result<Vec<Row>, PgFailure> {
         let statement = self.client.prepare_cached(sql).await?;
         Ok(self.client.query(&statement, about).await?)
@@ -153,8 +157,8 @@ impl<'a> PgReader<'a> {
         Ok(self.client.query(&statement, about).await?)
     }
 
-    /// Makes queries known to the server: once that is done, [`PgReader::rows`] sends what it sends when it is first
-    /// polled, so that what is joined goes out in its order.
+    /// Makes queries known to the server: once that is done, [`PgReader::rows`] sends what it sends
+    /// when it is first polled, so that what is joined goes out in its order.
     async fn prepare(&self, queries: &[&str]) -> Result<(), PgFailure> {
         for sql in queries {
             self.client.prepare_cached(sql).await?;
@@ -203,7 +207,7 @@ impl<'a> PgReader<'a> {
         })
     }
 
-    /// The transcript that rows make.
+    /// Returns the transcript that rows make.
     async fn assembled(&self, agent: AgentId, parts: &Parts) -> Result<Transcript, PgFailure> {
         let found = parts
             .agent
@@ -252,8 +256,8 @@ impl<'a> PgReader<'a> {
         })
     }
 
-    /// What entries begin with, where they are there. It is found by its content, which does not change: it need
-    /// not be seen at the same moment.
+    /// Returns what entries begin with, where they are there. It is found by its content, which
+    /// does not change: it need not be seen at the same moment.
     async fn heads(
         &self,
         realm: RealmId,

@@ -1,9 +1,9 @@
 //! The tables and functions on a server: made, brought up to date, and known again.
 //!
-//! A version is brought in in two halves, so that hosts of the old and of the new posse work side by side while a fleet
-//! is being exchanged. To *expand* adds what the new version needs and takes nothing from the old; to *contract*
-//! removes what only the old one needed, when nobody runs it any more. `version.oldest` is the version that a posse must
-//! know at least.
+//! A version is brought in in two halves, so that hosts of the old and of the new posse work side
+//! by side while a fleet is being exchanged. To *expand* adds what the new version needs and takes
+//! nothing from the old; to *contract* removes what only the old one needed, when nobody runs it
+//! any more. `version.oldest` is the version that a posse must know at least.
 
 use posse_port::store::StoreError;
 
@@ -50,7 +50,7 @@ pub struct Migrated {
     pub oldest: u32,
 }
 
-/// The versions that are there: of the tables, and the oldest that must be known.
+/// Returns the versions that are there: of the tables, and the oldest that must be known.
 async fn found(
     client: &impl deadpool_postgres::GenericClient,
 ) -> Result<Option<(u32, u32)>, PgFailure> {

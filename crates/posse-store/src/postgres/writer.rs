@@ -1,9 +1,10 @@
 //! Writing: jobs wait in lanes, one for each realm, and go to the server in batches.
 //!
-//! A realm has one batch under way at a time, and the batch takes what waits in it: one transaction and one sync serve
-//! many agents of a session. Different realms are written side by side, over a few connections; when these are busy,
-//! a batch takes several realms. Of one agent a batch has one job at most: then a batch that was sent twice, because an
-//! answer was lost, is known by each job's id. What is asked for in a realm is done in the order of asking.
+//! A realm has one batch under way at a time, and the batch takes what waits in it: one transaction
+//! and one sync serve many agents of a session. Different realms are written side by side, over a
+//! few connections; when these are busy, a batch takes several realms. Of one agent a batch has one
+//! job at most: then a batch that was sent twice, because an answer was lost, is known by each
+//! job's id. What is asked for in a realm is done in the order of asking.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
@@ -62,7 +63,8 @@ impl Lanes {
         self.waiting += 1;
     }
 
-    /// What goes next: a share of the lanes that are ready, or all if the others have nothing to do.
+    /// Returns what goes next: a share of the lanes that are ready, or all if the others have
+    /// nothing to do.
     fn batch(&mut self, writers: usize) -> (Vec<Uuid>, Vec<PgJob>) {
         let (mut keys, mut jobs, mut bytes) = (Vec::new(), Vec::new(), 0);
         for _ in 0..self.ready.len().div_ceil(writers.max(1)) {

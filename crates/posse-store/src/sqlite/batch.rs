@@ -15,7 +15,7 @@ use super::changes::Changes;
 use super::error::{SqliteCause, SqliteFailure};
 use super::host::HostLiveness;
 use super::job::{SqliteJob, WriteRequest};
-use super::place::StoreLocation;
+use super::place::DatabasePlace;
 use super::{claim, free, host_rows, operation, step};
 use crate::host_status::HostStatus;
 use crate::write_outcome::{WriteAnswer, WriteOutcome};
@@ -30,7 +30,7 @@ pub(super) struct Start {
 }
 
 pub(super) struct Batch<'a> {
-    place: &'a StoreLocation,
+    place: &'a DatabasePlace,
     connection: &'a Connection,
     /// This host, if a job needs one.
     me: Option<Uuid>,
@@ -43,7 +43,7 @@ pub(super) struct Batch<'a> {
 
 impl<'a> Batch<'a> {
     pub(super) fn new(
-        place: &'a StoreLocation,
+        place: &'a DatabasePlace,
         connection: &'a Connection,
         me: Option<Uuid>,
         status: HostStatus,

@@ -26,7 +26,7 @@ use uuid::Uuid;
 use super::batch::Start;
 use super::host::{Heart, Hosts, NO_LINK, SqliteHost};
 use super::job::SqliteJob;
-use super::place::StoreLocation;
+use super::place::DatabasePlace;
 use super::shared::SharedState;
 use super::timing::Timing;
 
@@ -66,7 +66,7 @@ enum Woken {
 impl Bell {
     /// Starts listening. None in memory, where hosts are told directly.
     pub(super) fn start(
-        place: &StoreLocation,
+        place: &DatabasePlace,
         host: &SqliteHost,
         shared: &Arc<SharedState>,
         jobs: &mpsc::WeakSender<SqliteJob>,

@@ -10,7 +10,7 @@ use super::column;
 use super::error::SqliteFailure;
 use super::free;
 use super::host::HostLiveness;
-use super::place::StoreLocation;
+use super::place::DatabasePlace;
 
 /// Makes `me` the agent's holder, with a new epoch, unless another host is that lives
 /// and is not stalled.
@@ -18,7 +18,7 @@ pub(super) fn take(
     connection: &Connection,
     agent: AgentId,
     me: Uuid,
-    place: &StoreLocation,
+    place: &DatabasePlace,
     changes: &mut Changes,
 ) -> Result<Epoch, SqliteFailure> {
     let id = agent.uuid();

@@ -16,7 +16,7 @@ use uuid::Uuid;
 use super::error::SqliteFailure;
 pub(super) use crate::columns::{kind, kind_from, purpose, run, state, state_from, status};
 
-/// A purpose in column `at`.
+/// Returns a purpose in column `at`.
 pub(super) fn purpose_from(row: &Row<'_>, at: usize) -> rusqlite::Result<Purpose> {
     let number: i64 = row.get(at)?;
     Purpose::ALL
@@ -25,7 +25,7 @@ pub(super) fn purpose_from(row: &Row<'_>, at: usize) -> rusqlite::Result<Purpose
         .ok_or_else(|| senseless(at))
 }
 
-/// A task's status in column `at`.
+/// Returns a task's status in column `at`.
 pub(super) fn status_from(row: &Row<'_>, at: usize) -> rusqlite::Result<TaskStatus> {
     let number: i64 = row.get(at)?;
     TaskStatus::ALL
@@ -34,7 +34,7 @@ pub(super) fn status_from(row: &Row<'_>, at: usize) -> rusqlite::Result<TaskStat
         .ok_or_else(|| senseless(at))
 }
 
-/// What is requested, in column `at`.
+/// Returns what is requested, in column `at`.
 pub(super) fn request_kind(row: &Row<'_>, at: usize) -> rusqlite::Result<RequestKind> {
     let word = row.get_ref(at)?.as_str()?;
     RequestKind::ALL
@@ -43,7 +43,7 @@ pub(super) fn request_kind(row: &Row<'_>, at: usize) -> rusqlite::Result<Request
         .ok_or_else(|| senseless(at))
 }
 
-/// What runs, in column `at`.
+/// Returns what runs, in column `at`.
 pub(super) fn run_kind(row: &Row<'_>, at: usize) -> rusqlite::Result<RunKind> {
     let word = row.get_ref(at)?.as_str()?;
     [RunKind::Agent, RunKind::Shell]
@@ -52,7 +52,7 @@ pub(super) fn run_kind(row: &Row<'_>, at: usize) -> rusqlite::Result<RunKind> {
         .ok_or_else(|| senseless(at))
 }
 
-/// A message's kind in column `at`.
+/// Returns a message's kind in column `at`.
 pub(super) fn mail_kind(row: &Row<'_>, at: usize) -> rusqlite::Result<MailKind> {
     let word = row.get_ref(at)?.as_str()?;
     MailKind::ALL
@@ -61,7 +61,7 @@ pub(super) fn mail_kind(row: &Row<'_>, at: usize) -> rusqlite::Result<MailKind> 
         .ok_or_else(|| senseless(at))
 }
 
-/// A name in column `at`, if there is one.
+/// Returns a name in column `at`, if there is one.
 pub(super) fn maybe_name(row: &Row<'_>, at: usize) -> rusqlite::Result<Option<Name>> {
     row.get_ref(at)?
         .as_str_or_null()?
@@ -70,7 +70,7 @@ pub(super) fn maybe_name(row: &Row<'_>, at: usize) -> rusqlite::Result<Option<Na
         .map_err(|_| senseless(at))
 }
 
-/// A name in column `at`.
+/// Returns a name in column `at`.
 pub(super) fn name(row: &Row<'_>, at: usize) -> rusqlite::Result<Name> {
     row.get_ref(at)?
         .as_str()?
@@ -78,12 +78,12 @@ pub(super) fn name(row: &Row<'_>, at: usize) -> rusqlite::Result<Name> {
         .map_err(|_| senseless(at))
 }
 
-/// The team's part of a list's key.
+/// Returns the team's part of a list's key.
 pub(super) fn team(team: Option<&Name>) -> &str {
     team.map_or("", Name::as_str)
 }
 
-/// Which tasks somebody takes; nothing for all.
+/// Returns which tasks somebody takes; nothing for all.
 pub(super) fn takes(takes: &Takes) -> Result<Option<String>, SqliteFailure> {
     if *takes == Takes::Any {
         Ok(None)
@@ -107,7 +107,7 @@ pub(super) fn maybe_json<T: DeserializeOwned>(
         .map_err(|_| senseless(at))
 }
 
-/// The most rows that are wanted, and the number after which.
+/// Returns a limit or a number to start after, as a column has it.
 pub(super) fn most(number: impl TryInto<i64>) -> i64 {
     number.try_into().unwrap_or(i64::MAX)
 }
@@ -129,17 +129,17 @@ pub(super) fn path_from(bytes: &[u8]) -> PathBuf {
     OsStr::from_bytes(bytes).into()
 }
 
-/// An id in column `at`.
+/// Returns an id in column `at`.
 pub(super) fn id(row: &Row<'_>, at: usize) -> rusqlite::Result<Uuid> {
     Ok(Uuid::from_bytes(row.get(at)?))
 }
 
-/// An id in column `at`, if there is one.
+/// Returns an id in column `at`, if there is one.
 pub(super) fn maybe_id(row: &Row<'_>, at: usize) -> rusqlite::Result<Option<Uuid>> {
     Ok(row.get::<_, Option<[u8; 16]>>(at)?.map(Uuid::from_bytes))
 }
 
-/// An offset in column `at`, if there is one.
+/// Returns an offset in column `at`, if there is one.
 pub(super) fn mark(row: &Row<'_>, at: usize) -> rusqlite::Result<Option<usize>> {
     let offset: Option<i64> = row.get(at)?;
     offset
@@ -162,7 +162,7 @@ pub(super) fn spent(row: &Row<'_>, at: usize) -> rusqlite::Result<(Usage, Option
     Ok((usage, cost.map(|pico| Cost::from_pico_usd(from_bits(pico)))))
 }
 
-/// The seven columns.
+/// Returns the seven columns.
 pub(super) fn spend(usage: &Usage, cost: Option<Cost>) -> [Option<i64>; 7] {
     let Usage {
         input,
@@ -184,7 +184,7 @@ pub(super) fn spend(usage: &Usage, cost: Option<Cost>) -> [Option<i64>; 7] {
     [a, b, c, d, e, f, cost.map(|cost| bits(cost.pico_usd()))]
 }
 
-/// What column `at` holds means nothing.
+/// Returns the error for a column whose value means nothing.
 pub(super) fn senseless(at: usize) -> rusqlite::Error {
     rusqlite::Error::FromSqlConversionFailure(at, Type::Null, Box::new(FromSqlError::InvalidType))
 }

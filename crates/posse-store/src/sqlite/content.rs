@@ -1,5 +1,5 @@
-//! Bytes that many have in common, kept once per realm and named by their content: preambles, and what
-//! entries of siblings begin with.
+//! Bytes that many have in common, kept once per realm and named by their content: preambles, and
+//! what entries of siblings begin with.
 
 use posse_port::model::Piece;
 use rusqlite::{Connection, OptionalExtension, params};
@@ -31,7 +31,7 @@ pub(super) fn keep(
     Ok(hash)
 }
 
-/// The piece of this name, if there is one.
+/// Returns the piece of this name, if there is one.
 pub(super) fn find(
     connection: &Connection,
     realm: &[u8],

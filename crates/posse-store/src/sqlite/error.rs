@@ -8,7 +8,7 @@ use std::sync::Arc;
 use posse_port::store::StoreError;
 use rusqlite::ErrorCode;
 
-use super::place::StoreLocation;
+use super::place::DatabasePlace;
 
 /// Why something was not done.
 pub(super) enum SqliteFailure {
@@ -24,8 +24,8 @@ impl SqliteFailure {
         Self::Refused(StoreError::BadStep(what.into()))
     }
 
-    /// The error of the port.
-    pub(super) fn at(self, place: &StoreLocation) -> StoreError {
+    /// Returns the error of the port.
+    pub(super) fn at(self, place: &DatabasePlace) -> StoreError {
         match self {
             Self::Refused(error) => error,
             Self::Broken(cause) => cause.at(place),
@@ -39,7 +39,8 @@ impl From<rusqlite::Error> for SqliteFailure {
             Some(ErrorCode::ConstraintViolation | ErrorCode::TooBig) => {
                 Self::bad_step(error.to_string())
             }
-            // Not the engine but a row of it: one that makes no sense concerns whoever asked for it.
+            // Not the engine but a row of it: one that makes no sense concerns whoever asked for
+            // it.
             None => Self::Refused(StoreError::Engine {
                 place: "a row of it".into(),
                 source: Box::new(error),
@@ -90,7 +91,7 @@ pub enum Trouble {
     HeldUp,
 }
 
-/// What is wrong with a store's file, if an error says so.
+/// Returns what is wrong with a store's file, if an error says so.
 pub fn trouble(error: &StoreError) -> Option<Trouble> {
     let StoreError::Engine { source, .. } = error else {
         return None;
@@ -122,15 +123,15 @@ impl SqliteCause {
         }
     }
 
-    pub(super) fn at(&self, place: &StoreLocation) -> StoreError {
+    pub(super) fn at(&self, place: &DatabasePlace) -> StoreError {
         let mut cause = self.clone();
         // Of a file that may not be read it only says that it cannot be opened.
         if self.what == What::Io && place.is_denied() {
             cause.what = What::Known(Trouble::Denied);
         }
         let source = Box::new(cause);
-        // SQLite says "full" when a write found no space; of a failed sync or of its shared memory it
-        // only says that it failed.
+        // SQLite says "full" when a write found no space; of a failed sync or of its shared memory
+        // it only says that it failed.
         let full = self.what == What::Full || (self.what == What::Io && place.has_no_space());
         let place = place.to_string();
         match full {
@@ -195,7 +196,7 @@ mod tests {
 
     #[test]
     fn causes_are_told_apart() {
-        let place = StoreLocation::existing(Path::new("/nowhere/posse.db"));
+        let place = DatabasePlace::existing(Path::new("/nowhere/posse.db"));
         let of = |cause: SqliteCause| trouble(&cause.at(&place));
         let engine =
             |code| of(rusqlite::Error::SqliteFailure(rusqlite::ffi::Error::new(code), None).into());

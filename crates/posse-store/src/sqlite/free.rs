@@ -10,7 +10,7 @@ use super::changes::Changes;
 use super::column;
 use super::error::SqliteFailure;
 use super::host::HostLiveness;
-use super::place::StoreLocation;
+use super::place::DatabasePlace;
 
 /// An agent's tasks, pending again: found by who does them, however many tasks there are.
 pub(super) const TASKS: &str = "UPDATE task INDEXED BY task_owner
@@ -22,8 +22,8 @@ pub(super) const AHEAD: &str = "UPDATE task INDEXED BY task_ahead
     SET owner = NULL, owner_agent = NULL, version = version + 1
     WHERE realm = ?1 AND owner_agent = ?2 AND status = 0 AND team = coalesce(?3, team) RETURNING team, waits = 0";
 
-/// Whether a host is dead or stalled, so that what it has is free for whoever wants it.
-pub(super) fn gone(place: &StoreLocation, host: Uuid) -> bool {
+/// Returns true if a host is dead or stalled, so that what it has is free for others.
+pub(super) fn gone(place: &DatabasePlace, host: Uuid) -> bool {
     // Of whom that cannot be found out nothing is taken.
     matches!(
         place.hosts().look(host),
@@ -31,7 +31,8 @@ pub(super) fn gone(place: &StoreLocation, host: Uuid) -> bool {
     )
 }
 
-/// Sets free all that a host held: its agents get a new epoch and no holder, their tasks are pending.
+/// Sets free all that a host held: its agents get a new epoch and no holder, their tasks are
+/// pending.
 pub(super) fn host(
     connection: &Connection,
     host: Uuid,
@@ -91,7 +92,8 @@ pub(super) fn tasks(
     Ok(())
 }
 
-/// Makes the tasks unowned that an agent was to do, in one list or in all: nobody else could begin them.
+/// Makes the tasks unowned that an agent was to do, in one list or in all: nobody else could begin
+/// them.
 pub(super) fn unassign(
     connection: &Connection,
     realm: RealmId,

@@ -1,8 +1,8 @@
 //! Hosts: who holds agents, and whether they are alive.
 //!
 //! A host locks a file of its own name for its life; the kernel unlocks it when the process ends,
-//! however it ends. In the file are the process, for people and for those who want to hear at once that
-//! it has ended, and the time of the last heartbeat. Beside it is the host's bell.
+//! however it ends. In the file are the process, for people and for those who want to hear at once
+//! that it has ended, and the time of the last heartbeat. Beside it is the host's bell.
 
 mod memory;
 
@@ -94,7 +94,8 @@ impl Hosts {
                     .create_new(true)
                     .mode(0o600)
                     .open(bell(directory, id))?;
-                // It gets its name only now: a file with a host's name is locked or its host is dead.
+                // It gets its name only now: a file with a host's name is locked or its host is
+                // dead.
                 fs::rename(&new, directory.join(id.to_string()))?;
                 self.sweep(directory, id);
                 HostLock::File {
@@ -111,7 +112,7 @@ impl Hosts {
         Ok(SqliteHost { id, hold })
     }
 
-    /// What can be said of a host.
+    /// Returns what can be said of a host.
     pub(super) fn look(&self, id: Uuid) -> io::Result<HostLiveness> {
         let (directory, lease) = match self {
             Self::Files { directory, lease } => (directory, *lease),
@@ -143,7 +144,7 @@ impl Hosts {
         })
     }
 
-    /// The process of a host that is not dead, for people.
+    /// Returns the process of a host that is not dead, for people.
     pub(super) fn alive(&self, id: Uuid) -> io::Result<Option<String>> {
         Ok(match self.look(id)? {
             HostLiveness::Dead => None,
@@ -160,7 +161,7 @@ impl Hosts {
         }
     }
 
-    /// The file that a host listens to.
+    /// Returns the file that a host listens to.
     pub(super) fn bell(&self, id: Uuid) -> Option<PathBuf> {
         match self {
             Self::Files { directory, .. } => Some(bell(directory, id)),
@@ -207,7 +208,7 @@ impl SqliteHost {
         }
     }
 
-    /// Its heart; one in memory needs none.
+    /// Returns its heart; one in memory needs none.
     pub(super) fn heart(&self) -> io::Result<Option<Heart>> {
         match &self.hold {
             HostLock::File { lock, stamp_at, .. } => Ok(Some(Heart {
@@ -259,7 +260,7 @@ fn is_locked(file: &File) -> io::Result<bool> {
     }
 }
 
-/// The process and the last heartbeat in a host's file.
+/// Returns the process and the last heartbeat in a host's file.
 fn shown(path: &Path) -> (u32, Option<u64>) {
     let text = fs::read_to_string(path).unwrap_or_default();
     let mut lines = text.lines();
@@ -275,7 +276,7 @@ fn is_old(entry: &DirEntry) -> bool {
     made.is_ok_and(|made| made.elapsed().is_ok_and(|age| age > MAKING))
 }
 
-/// A heartbeat, always of the same length.
+/// Returns a heartbeat, always of the same length.
 fn stamp() -> String {
     format!("{:020}\n", now_ms())
 }

@@ -7,7 +7,7 @@ use uuid::Uuid;
 
 use super::column;
 use super::host::HostLiveness;
-use super::place::StoreLocation;
+use super::place::DatabasePlace;
 
 /// Returns the hosts that have a row.
 pub(super) fn hosts(connection: &Connection) -> rusqlite::Result<BTreeSet<Uuid>> {
@@ -17,7 +17,7 @@ pub(super) fn hosts(connection: &Connection) -> rusqlite::Result<BTreeSet<Uuid>>
 
 /// Returns the hosts that have died and still hold something, without those that cannot be looked at.
 pub(super) fn dead_hosts(
-    place: &StoreLocation,
+    place: &DatabasePlace,
     connection: &Connection,
 ) -> rusqlite::Result<Vec<Uuid>> {
     let all = hosts(connection)?;

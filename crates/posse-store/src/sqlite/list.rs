@@ -66,7 +66,7 @@ impl<'a> ListReader<'a> {
         }
     }
 
-    /// A task, also a deleted one.
+    /// Returns a task, also a deleted one.
     pub(super) fn task(&self, id: TaskId) -> Result<Option<Task>, SqliteFailure> {
         let sql = format!("{TASK} WHERE realm = ?1 AND team = ?2 AND id = ?3");
         let mut statement = self.connection.prepare_cached(&sql)?;
@@ -78,7 +78,7 @@ impl<'a> ListReader<'a> {
         Ok(found)
     }
 
-    /// Tasks by their numbers, but not deleted ones.
+    /// Returns tasks by their numbers, but not deleted ones.
     pub(super) fn tasks(
         &self,
         filter: &TaskFilter,
@@ -108,8 +108,8 @@ impl<'a> ListReader<'a> {
         Ok(tasks)
     }
 
-    /// Pending tasks of which an index knows whose they are, by their numbers. Of what several indexes know the
-    /// rest is looked through.
+    /// Pending tasks of which an index knows whose they are, by their numbers. Of what several
+    /// indexes know the rest is looked through.
     fn pending(&self, filter: &TaskFilter, limit: usize) -> Result<Vec<Task>, SqliteFailure> {
         if filter
             .status
@@ -152,7 +152,7 @@ impl<'a> ListReader<'a> {
         Ok(tasks)
     }
 
-    /// What somebody could claim now; of one owner only, if that is given.
+    /// Returns what somebody could claim now; of one owner only, if that is given.
     fn ready_for(
         &self,
         ready: &Ready,
@@ -172,7 +172,8 @@ impl<'a> ListReader<'a> {
         }
     }
 
-    /// The lowest numbers after one that somebody could claim now: its own, and unowned ones that it takes.
+    /// Returns the lowest numbers after one that somebody could claim now: its own, and unowned
+    /// ones that it takes.
     pub(super) fn ready(
         &self,
         whose: TaskOwner,
@@ -194,7 +195,7 @@ impl<'a> ListReader<'a> {
         Ok(found.into_iter().take(reach.1).collect())
     }
 
-    /// The lowest numbers after one that somebody is to do, and could begin.
+    /// Returns the lowest numbers after one that somebody is to do, and could begin.
     fn own(&self, whose: TaskOwner, reach: (u64, usize)) -> Result<Vec<TaskId>, SqliteFailure> {
         match whose {
             TaskOwner::Person => self.range(OWN, reach, None::<[u8; 16]>),
@@ -203,7 +204,7 @@ impl<'a> ListReader<'a> {
         }
     }
 
-    /// The lowest numbers of one range of an index.
+    /// Returns the lowest numbers of one range of an index.
     fn range(
         &self,
         sql: &str,
@@ -218,7 +219,7 @@ impl<'a> ListReader<'a> {
         Ok(rows?.collect::<Result<_, _>>()?)
     }
 
-    /// All tasks by their numbers, deleted ones too.
+    /// Returns all tasks by their numbers, deleted ones too.
     pub(super) fn all(&self) -> Result<Vec<Task>, SqliteFailure> {
         let sql = format!("{TASK} WHERE realm = ?1 AND team = ?2 ORDER BY id");
         let mut statement = self.connection.prepare_cached(&sql)?;
@@ -229,7 +230,7 @@ impl<'a> ListReader<'a> {
         Ok(tasks)
     }
 
-    /// The status of a task, also of a deleted one.
+    /// Returns the status of a task, also of a deleted one.
     pub(super) fn status(&self, id: TaskId) -> Result<Option<TaskStatus>, SqliteFailure> {
         let sql = "SELECT status FROM task WHERE realm = ?1 AND team = ?2 AND id = ?3";
         let mut statement = self.connection.prepare_cached(sql)?;
@@ -239,7 +240,7 @@ impl<'a> ListReader<'a> {
             .optional()?)
     }
 
-    /// What a task waits for, or has waited for, in order.
+    /// Returns what a task waits for, or has waited for, in order.
     pub(super) fn needs(&self, id: TaskId) -> Result<Vec<TaskId>, SqliteFailure> {
         let sql = "SELECT needs FROM dependency WHERE realm = ?1 AND team = ?2 AND task = ?3 ORDER BY needs";
         let mut statement = self.connection.prepare_cached(sql)?;
@@ -250,7 +251,8 @@ impl<'a> ListReader<'a> {
         Ok(rows.collect::<Result<_, _>>()?)
     }
 
-    /// Adds the dependencies of tasks that are sorted by their numbers: two queries, however many they are.
+    /// Adds the dependencies of tasks that are sorted by their numbers: two queries, however many
+    /// they are.
     fn link(&self, tasks: &mut [Task]) -> Result<(), SqliteFailure> {
         let (Some(first), Some(last)) =
             (tasks.first().map(|it| it.id), tasks.last().map(|it| it.id))
@@ -298,12 +300,12 @@ fn find(tasks: &mut [Task], id: TaskId) -> Option<&mut Task> {
         .map(|at| &mut tasks[at])
 }
 
-/// A task's number in column `at`.
+/// Returns a task's number in column `at`.
 pub(super) fn number(row: &Row<'_>, at: usize) -> rusqlite::Result<TaskId> {
     row.get(at).map(column::from_bits).map(TaskId)
 }
 
-/// A task without its dependencies.
+/// Returns a task without its dependencies.
 fn task(row: &Row<'_>) -> rusqlite::Result<Task> {
     let agent = column::maybe_id(row, 6)?.map(AgentId::from);
     let owner: Option<String> = row.get(5)?;

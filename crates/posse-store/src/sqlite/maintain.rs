@@ -11,7 +11,7 @@ use std::path::Path;
 use posse_port::store::StoreError;
 use rusqlite::Connection;
 
-use super::place::StoreLocation;
+use super::place::DatabasePlace;
 use super::schema;
 
 pub use backup::{Stop, back_up};
@@ -27,9 +27,9 @@ pub struct Versions {
     pub known: u32,
 }
 
-/// Which version of the tables the file `path` has. It is not brought up to date by this.
+/// Returns which version of the tables the file `path` has. It is not brought up to date by this.
 pub fn versions(path: &Path) -> Result<Versions, StoreError> {
-    let place = StoreLocation::existing(path);
+    let place = DatabasePlace::existing(path);
     let connection = place.connect().map_err(|error| place.failed(error))?;
     schema::must_be_ours(&place, &connection)?;
     let found = schema::version(&connection).map_err(|error| place.failed(error))?;
@@ -39,15 +39,16 @@ pub fn versions(path: &Path) -> Result<Versions, StoreError> {
     })
 }
 
-/// The file `path` with up-to-date tables; it must be there.
-fn open(path: &Path) -> Result<(StoreLocation, Connection), StoreError> {
-    let place = StoreLocation::existing(path);
+/// Returns the file `path` with up-to-date tables; it must be there.
+fn open(path: &Path) -> Result<(DatabasePlace, Connection), StoreError> {
+    let place = DatabasePlace::existing(path);
     let connection = place.connect().map_err(|error| place.failed(error))?;
     schema::bring_up_to_date(&place, &connection)?;
     Ok((place, connection))
 }
 
-/// Tables with a realm, from those whose rows make others visible to those that are only found by them.
+/// Tables with a realm, from those whose rows make others visible to those that are only found by
+/// them.
 const TABLES: [&str; 18] = [
     "agent",
     "team",

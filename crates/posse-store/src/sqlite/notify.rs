@@ -1,5 +1,5 @@
-//! Telling hosts what a durable batch means for them: this one and those in memory directly, those of
-//! other processes by their bells, so that they look.
+//! Telling hosts what a durable batch means for them: this one and those in memory directly, those
+//! of other processes by their bells, so that they look.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{File, OpenOptions};
@@ -15,7 +15,8 @@ use super::host::{Hosts, NO_LINK};
 use super::host_rows;
 use crate::wake::Waker;
 
-/// Bells that are kept at hand; those of hosts that are gone are among them until there are too many.
+/// Bells that are kept at hand; those of hosts that are gone are among them until there are too
+/// many.
 const BELLS: usize = 64;
 
 /// The way to other hosts.
@@ -80,7 +81,7 @@ impl Notifier {
     }
 }
 
-/// Who should know what.
+/// Returns who should know what.
 fn concerned(connection: &Connection, changes: Changes) -> BTreeMap<Uuid, BTreeSet<Wake>> {
     let mut concerned: BTreeMap<Uuid, BTreeSet<Wake>> = BTreeMap::new();
     for (host, agents) in changes.mail {
@@ -113,8 +114,8 @@ fn concerned(connection: &Connection, changes: Changes) -> BTreeMap<Uuid, BTreeS
     concerned
 }
 
-/// Hosts that hold an agent of a realm. A list concerns them all: who of them is a member is for the
-/// runtime, and there are never many.
+/// Returns hosts that hold an agent of a realm. A list concerns them all: who of them is a member
+/// is for the runtime, and there are never many.
 fn hosts_in(connection: &Connection, realm: Uuid) -> rusqlite::Result<Vec<Uuid>> {
     let sql = "SELECT id FROM host
                WHERE EXISTS (SELECT 1 FROM agent WHERE agent.host = host.id AND agent.realm = ?1)";

@@ -24,7 +24,7 @@ use serde_json::{Map, Value};
 
 use super::changes::Changes;
 use super::error::SqliteFailure;
-use super::place::StoreLocation;
+use super::place::DatabasePlace;
 use super::{charge, column};
 
 #[cfg(test)]
@@ -40,7 +40,7 @@ const USER: &str = "user";
 
 /// Performs the operations that a person asked for. Returns their results.
 pub(super) fn order(
-    place: &StoreLocation,
+    place: &DatabasePlace,
     connection: &Connection,
     order: &Order,
     changes: &mut Changes,

@@ -19,7 +19,8 @@ use super::host::{Hosts, MemoryHosts, NO_LINK};
 use super::timing::Timing;
 use super::turnstile::Turnstile;
 
-/// How long a transaction waits for others that do not pass the turnstile: a checkpoint, a recovery.
+/// How long a transaction waits for others that do not pass the turnstile: a checkpoint, a
+/// recovery.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// A connection is used by one thread at a time.
@@ -27,7 +28,7 @@ const FLAGS: OpenFlags = OpenFlags::SQLITE_OPEN_READ_WRITE.union(OpenFlags::SQLI
 
 /// Where the data are, and how patient those are who work there.
 #[derive(Clone)]
-pub(super) struct StoreLocation {
+pub(super) struct DatabasePlace {
     data: Data,
     pub(super) timing: Timing,
 }
@@ -46,7 +47,7 @@ struct MemoryData {
     _anchor: Mutex<Connection>,
 }
 
-impl StoreLocation {
+impl DatabasePlace {
     /// The file `path`, made if it is missing.
     pub(super) fn file(path: &Path, timing: Timing) -> Result<Self, StoreError> {
         let place = Self {
@@ -87,7 +88,7 @@ impl StoreLocation {
         })
     }
 
-    /// A new connection.
+    /// Returns a new connection.
     pub(super) fn connect(&self) -> rusqlite::Result<Connection> {
         match &self.data {
             Data::File(path) => connect(path),
@@ -95,7 +96,8 @@ impl StoreLocation {
         }
     }
 
-    /// What the processes that write pass; memory has one process only, and SQLite's own lock.
+    /// Returns what the processes that write pass; memory has one process only, and SQLite's own
+    /// lock.
     pub(super) fn turnstile(&self) -> io::Result<Option<Turnstile>> {
         match &self.data {
             Data::File(path) => Turnstile::open(path).map(Some),
@@ -110,7 +112,7 @@ impl StoreLocation {
         }
     }
 
-    /// The hosts that work here.
+    /// Returns the hosts that work here.
     pub(super) fn hosts(&self) -> Hosts {
         match &self.data {
             Data::File(path) => Hosts::Files {
@@ -121,12 +123,12 @@ impl StoreLocation {
         }
     }
 
-    /// The port's error for what went wrong here.
+    /// Returns the port's error for what went wrong here.
     pub(super) fn failed(&self, cause: impl Into<SqliteCause>) -> StoreError {
         cause.into().at(self)
     }
 
-    /// Whether this user may not read the file.
+    /// Returns true if this user may not read the file.
     pub(super) fn is_denied(&self) -> bool {
         let Data::File(path) = &self.data else {
             return false;
@@ -134,7 +136,7 @@ impl StoreLocation {
         rustix::fs::access(&**path, Access::READ_OK) == Err(Errno::ACCESS)
     }
 
-    /// Whether the file system has no space left, or cannot make files.
+    /// Returns true if the file system has no space left, or cannot make files.
     pub(super) fn has_no_space(&self) -> bool {
         let Data::File(path) = &self.data else {
             return false;
@@ -146,7 +148,7 @@ impl StoreLocation {
     }
 }
 
-impl fmt::Display for StoreLocation {
+impl fmt::Display for DatabasePlace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.data {
             Data::File(path) => path.display().fmt(f),
@@ -155,7 +157,8 @@ impl fmt::Display for StoreLocation {
     }
 }
 
-/// The file itself: SQLite keeps its companions beside it, wherever a link to it lies, and so do we.
+/// Returns the file itself: SQLite keeps its companions beside it, wherever a link to it lies, and
+/// so do we.
 fn real(path: &Path) -> PathBuf {
     path.canonicalize().unwrap_or_else(|_| path.to_owned())
 }
@@ -194,8 +197,8 @@ fn make(path: &Path, timing: Timing) -> io::Result<()> {
     fs::rename(&new, path)
 }
 
-/// Takes a file that is there, and what SQLite keeps beside it, from everybody but its owner: mail and
-/// transcripts are nobody else's. What belongs to another is left as it is.
+/// Takes a file that is there, and what SQLite keeps beside it, from everybody but its owner: mail
+/// and transcripts are nobody else's. What belongs to another is left as it is.
 fn keep_private(path: &Path) {
     let own = rustix::process::geteuid().as_raw();
     let beside = ["-wal", "-shm"].map(|ending| {
@@ -212,12 +215,12 @@ fn keep_private(path: &Path) {
     }
 }
 
-/// A connection to a file that exists.
+/// Returns a connection to a file that exists.
 fn connect(path: &Path) -> rusqlite::Result<Connection> {
     configured(Connection::open_with_flags(path, FLAGS)?)
 }
 
-/// A connection to shared memory.
+/// Returns a connection to shared memory.
 fn connect_memory(uri: &str) -> rusqlite::Result<Connection> {
     let flags = FLAGS | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_URI;
     configured(Connection::open_with_flags(uri, flags)?)

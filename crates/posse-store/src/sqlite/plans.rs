@@ -7,12 +7,12 @@ use uuid::Uuid;
 use super::free::{AHEAD, TASKS};
 use super::list::{ANY, ASSIGNED, LOST, MARKED, OWN};
 use super::operation::{DOES, HIGHEST};
-use super::place::StoreLocation;
+use super::place::DatabasePlace;
 use super::read::{MEMBERSHIP, RUNS, WAITING, chosen};
 use super::schema;
 use super::step::{HAD, NAMED};
 
-/// What SQLite would do for a query.
+/// Returns what SQLite would do for a query.
 fn plan(connection: &Connection, sql: &str) -> String {
     let mut statement = connection
         .prepare(&format!("EXPLAIN QUERY PLAN {sql}"))
@@ -31,7 +31,7 @@ fn plan(connection: &Connection, sql: &str) -> String {
 
 #[test]
 fn what_is_asked_often_is_answered_by_an_index() {
-    let place = StoreLocation::memory().unwrap();
+    let place = DatabasePlace::memory().unwrap();
     let connection = place.connect().unwrap();
     schema::bring_up_to_date(&place, &connection).unwrap();
     let waiting = format!("SELECT body FROM mail {WAITING}");

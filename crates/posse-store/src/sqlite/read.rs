@@ -18,7 +18,7 @@ use rusqlite::{Row, Transaction, params};
 
 use super::content::Hash;
 use super::error::SqliteFailure;
-use super::place::StoreLocation;
+use super::place::DatabasePlace;
 use super::{column, content};
 use crate::extent::Extent;
 
@@ -31,7 +31,7 @@ pub(super) use team::MEMBERSHIP;
 
 /// A snapshot, until it is dropped.
 pub(super) struct SqliteReader<'a> {
-    place: &'a StoreLocation,
+    place: &'a DatabasePlace,
     snapshot: Transaction<'a>,
 }
 
@@ -44,7 +44,7 @@ const ENTRY: &str = "SELECT seq, kind, at_ms, checksum, mark_at, reply, bytes, h
 
 impl<'a> SqliteReader<'a> {
     pub(super) fn snapshot(
-        place: &'a StoreLocation,
+        place: &'a DatabasePlace,
         connection: &'a rusqlite::Connection,
     ) -> Result<Self, SqliteFailure> {
         Ok(Self {
@@ -53,7 +53,7 @@ impl<'a> SqliteReader<'a> {
         })
     }
 
-    /// An agent and what belongs to it.
+    /// Returns an agent and what belongs to it.
     pub(super) fn transcript(
         &self,
         agent: AgentId,
@@ -103,7 +103,7 @@ impl<'a> SqliteReader<'a> {
         })
     }
 
-    /// What whoever has just taken the agent goes on from.
+    /// Returns what the host that has just taken an agent continues from.
     pub(super) fn taken(&self, agent: AgentId, epoch: Epoch) -> Result<Taken, SqliteFailure> {
         let transcript = self.transcript(agent, Extent::Sent)?;
         let realm = transcript.session.realm;
@@ -123,7 +123,7 @@ impl<'a> SqliteReader<'a> {
         Ok(found.ok_or(rusqlite::Error::QueryReturnedNoRows)?)
     }
 
-    /// What an entry begins with, if it is there.
+    /// Returns what an entry begins with, if it is there.
     fn head(
         &self,
         realm: &[u8],
@@ -234,7 +234,7 @@ impl<'a> SqliteReader<'a> {
     }
 }
 
-/// An entry, or none if its columns mean nothing.
+/// Returns an entry, or none if its columns mean nothing.
 fn entry(row: &Row<'_>, agent: AgentId) -> rusqlite::Result<Option<StoredEntry>> {
     let facts = row
         .get_ref(5)?

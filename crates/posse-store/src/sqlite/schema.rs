@@ -6,7 +6,7 @@ use posse_port::store::StoreError;
 use rusqlite::Connection;
 
 use super::error::SqliteCause;
-use super::place::StoreLocation;
+use super::place::DatabasePlace;
 
 /// What brings a file from each version to the next; the first from an empty file.
 const VERSIONS: &[&str] = &[
@@ -33,9 +33,10 @@ enum DatabaseOwner {
     Another,
 }
 
-/// Makes the tables what this posse knows. Refuses those of a newer one, and those of another program.
+/// Makes the tables what this posse knows. Refuses those of a newer one, and those of another
+/// program.
 pub(super) fn bring_up_to_date(
-    place: &StoreLocation,
+    place: &DatabasePlace,
     connection: &Connection,
 ) -> Result<(), StoreError> {
     let failed = |error: rusqlite::Error| place.failed(error);
@@ -62,7 +63,7 @@ pub(super) fn bring_up_to_date(
 
 /// Refuses a database of another program; an empty one is as good as ours.
 pub(super) fn must_be_ours(
-    place: &StoreLocation,
+    place: &DatabasePlace,
     connection: &Connection,
 ) -> Result<(), StoreError> {
     match owner(connection).map_err(|error| place.failed(error))? {
@@ -71,14 +72,14 @@ pub(super) fn must_be_ours(
     }
 }
 
-/// The version of a file's tables; 0 if it has none.
+/// Returns the version of a file's tables; 0 if it has none.
 pub(super) fn version(connection: &Connection) -> rusqlite::Result<usize> {
     connection
         .query_row("PRAGMA user_version", [], |row| row.get::<_, u32>(0))
         .map(|it| it as usize)
 }
 
-/// Whose the database is, as of one moment.
+/// Returns whose the database is, as of one moment.
 fn owner(connection: &Connection) -> rusqlite::Result<DatabaseOwner> {
     let snapshot = connection.unchecked_transaction()?;
     let mark: i32 = snapshot.query_row("PRAGMA application_id", [], |row| row.get(0))?;
@@ -131,7 +132,7 @@ mod tests {
     use super::*;
 
     fn open(path: &Path) -> Result<Connection, StoreError> {
-        let place = StoreLocation::file(path, Timing::default())?;
+        let place = DatabasePlace::file(path, Timing::default())?;
         let connection = place.connect().map_err(|error| place.failed(error))?;
         bring_up_to_date(&place, &connection)?;
         Ok(connection)
@@ -187,8 +188,8 @@ mod tests {
         connection.close().unwrap();
     }
 
-    /// A root with four runs, and a sub-agent that runs and has mail, as the second version kept them; `ID n`
-    /// is an id, `NAME` what its preamble is named.
+    /// A root with four runs, and a sub-agent that runs and has mail, as the second version kept
+    /// them; `ID n` is an id, `NAME` what its preamble is named.
     const SECOND: &str = "
         INSERT INTO preamble VALUES (ID 0, NAME, NULL, x'7b7d');
         INSERT INTO agent VALUES

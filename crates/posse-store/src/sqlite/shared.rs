@@ -24,7 +24,7 @@ impl SharedState {
         self.longest_wait.fetch_max(nanoseconds, Ordering::Relaxed);
     }
 
-    /// The longest that a batch has waited for its turn.
+    /// Returns the longest that a batch has waited for its turn.
     pub(super) fn longest_wait(&self) -> Duration {
         Duration::from_nanos(self.longest_wait.load(Ordering::Relaxed))
     }

@@ -1,8 +1,9 @@
 //! Writes one step into the open transaction.
 //!
 //! The first statement both checks the step against the agent's row and moves it on; a step that is
-//! refused there has written nothing. It also keeps the step's id and what came of it, by which a second
-//! try is known; only a step with operations, whose results are not known yet, writes the row again.
+//! refused there has written nothing. It also keeps the step's id and what came of it, by which a
+//! second try is known; only a step with operations, whose results are not known yet, writes the
+//! row again.
 
 mod birth;
 mod mail;
@@ -22,7 +23,7 @@ use super::changes::Changes;
 use super::error::SqliteFailure;
 use super::free;
 use super::operation::{self, WriteTransaction};
-use super::place::StoreLocation;
+use super::place::DatabasePlace;
 use super::{charge, column, content};
 
 #[cfg(test)]
@@ -39,7 +40,7 @@ struct StepWriter<'a> {
 
 /// Writes `step`; `host` holds an agent that it makes.
 pub(super) fn write(
-    place: &StoreLocation,
+    place: &DatabasePlace,
     connection: &Connection,
     step: &Step,
     host: Option<Uuid>,
@@ -188,8 +189,8 @@ impl StepWriter<'_> {
         }
     }
 
-    /// Refuses a run that came to something without having ended, a starter of another realm, and a charge
-    /// that is no charge of the step.
+    /// Refuses a run that came to something without having ended, a starter of another realm, and a
+    /// charge that is no charge of the step.
     fn must_make_sense(&self, step: &Step) -> Result<(), SqliteFailure> {
         if step
             .operations
@@ -228,7 +229,7 @@ impl StepWriter<'_> {
         Ok(())
     }
 
-    /// Whether an agent is in this realm.
+    /// Returns true if an agent is in this realm.
     fn is_here(&self, agent: AgentId) -> Result<bool, SqliteFailure> {
         let sql = "SELECT 1 FROM agent WHERE realm = ?1 AND id = ?2";
         Ok(self
@@ -237,8 +238,8 @@ impl StepWriter<'_> {
             .exists(params![self.realm, agent.uuid().as_bytes()])?)
     }
 
-    /// What came of a step that was committed already; or why the agent's row is not what the step goes
-    /// on from.
+    /// Returns what came of a step that was committed already; or why the agent's row is not what
+    /// the step goes on from.
     fn repeated(&self, step: &Step) -> Result<Committed, SqliteFailure> {
         let sql = "SELECT epoch, own, step, result FROM agent WHERE realm = ?1 AND id = ?2";
         let found = self
@@ -274,7 +275,8 @@ impl StepWriter<'_> {
         }
     }
 
-    /// Does the step's operations, and keeps what came of them: with their calls, and with the step.
+    /// Does the step's operations, and keeps what came of them: with their calls, and with the
+    /// step.
     fn operate(
         &self,
         step: &Step,
@@ -395,7 +397,7 @@ impl StepWriter<'_> {
     }
 }
 
-/// What is kept of what came of a step: mostly nothing.
+/// Returns what is kept of what came of a step: mostly nothing.
 fn result(committed: &Committed) -> Result<Option<String>, SqliteFailure> {
     if *committed == Committed::default() {
         Ok(None)
@@ -404,7 +406,7 @@ fn result(committed: &Committed) -> Result<Option<String>, SqliteFailure> {
     }
 }
 
-/// Whether an entry is one of the step's.
+/// Returns true if an entry is one of the step's.
 fn brings(step: &Step, entry: u64) -> bool {
     step.entries.iter().any(|new| new.seq == entry)
 }

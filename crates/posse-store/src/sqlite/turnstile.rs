@@ -1,9 +1,9 @@
 //! The turnstile: how writers of several processes take turns.
 //!
-//! SQLite's own lock has no queue, so that a busy process starves the others. Here a writer waits its
-//! turn: it locks `next`, then `writer`, and leaves `next` to the process that
-//! follows. The kernel frees the locks of a process that dies. One that is stopped keeps them, so no writer
-//! may wait without a limit: a thread of its own, the doorman, stands in the queue.
+//! SQLite's own lock has no queue, so that a busy process starves the others. Here a writer waits
+//! its turn: it locks `next`, then `writer`, and leaves `next` to the process that follows. The
+//! kernel frees the locks of a process that dies. One that is stopped keeps them, so no writer may
+//! wait without a limit: a thread of its own, the doorman, stands in the queue.
 
 mod holder;
 
@@ -53,7 +53,7 @@ enum Doorman {
 pub(super) struct Pass<'a>(&'a File);
 
 impl Turnstile {
-    /// The turnstile of `database`.
+    /// Returns the turnstile of `database`.
     pub(super) fn open(database: &Path) -> io::Result<Self> {
         let open = |extension| {
             let path = database.with_added_extension(extension);
@@ -73,8 +73,8 @@ impl Turnstile {
         })))
     }
 
-    /// Waits for its turn, at most for `patience`. A call that times out keeps its place in the queue for
-    /// the next one.
+    /// Waits for its turn, at most for `patience`. A call that times out keeps its place in the
+    /// queue for the next one.
     pub(super) fn enter(&self, patience: Duration) -> io::Result<Pass<'_>> {
         let locks = &self.0;
         let mut queue = locks.queue();
@@ -120,8 +120,8 @@ impl Drop for Turnstile {
 }
 
 impl TurnstileLocks {
-    /// Takes the turn if it is free and no process waits for it; returns false if not. If only the turn is
-    /// taken, `next` is ours afterwards: the place right behind.
+    /// Takes the turn if it is free and no process waits for it; returns false if not. If only the
+    /// turn is taken, `next` is ours afterwards: the place right behind.
     fn is_free(&self) -> io::Result<bool> {
         if !try_lock(&self.next)? {
             return Ok(false);

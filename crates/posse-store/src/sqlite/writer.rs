@@ -1,8 +1,8 @@
 //! The one thread of a process that writes.
 //!
-//! It takes whatever is waiting, commits it in one transaction ([`Batch`]), and answers when that is
-//! durable: one sync of the disk serves every agent that had something to say meanwhile. It never waits
-//! for more.
+//! It takes whatever is waiting, commits it in one transaction ([`Batch`]), and answers when that
+//! is durable: one sync of the disk serves every agent that had something to say meanwhile. It
+//! never waits for more.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -23,7 +23,7 @@ use super::free;
 use super::host::SqliteHost;
 use super::job::{SqliteJob, WriteRequest};
 use super::notify::Notifier;
-use super::place::StoreLocation;
+use super::place::DatabasePlace;
 use super::shared::SharedState;
 use super::turnstile::{Pass, Turnstile};
 use crate::host_status::HostStatus;
@@ -34,7 +34,7 @@ const BATCH: usize = 512;
 
 /// Starts the writer; it ends when nobody can send jobs any more and all are done.
 pub(super) fn start(
-    place: StoreLocation,
+    place: DatabasePlace,
     shared: Arc<SharedState>,
     jobs: mpsc::WeakSender<SqliteJob>,
     mut queue: mpsc::Receiver<SqliteJob>,
@@ -54,7 +54,7 @@ pub(super) fn start(
 }
 
 struct Writer {
-    place: StoreLocation,
+    place: DatabasePlace,
     shared: Arc<SharedState>,
     /// For the bell, which has work for the writer.
     jobs: mpsc::WeakSender<SqliteJob>,
@@ -77,7 +77,7 @@ struct WriterConnection {
 
 impl Writer {
     fn new(
-        place: StoreLocation,
+        place: DatabasePlace,
         shared: Arc<SharedState>,
         jobs: mpsc::WeakSender<SqliteJob>,
     ) -> Self {
@@ -119,13 +119,15 @@ impl Writer {
         };
         let pass = database.enter(&self.place, &shared)?;
         if let (Some(host), None) = (&self.host, &self.bell) {
-            // It may have waited for its turn, or been refused before: it must not settle as stalled.
+            // It may have waited for its turn, or been refused before: it must not settle as
+            // stalled.
             host.beat();
         }
         let mut batch = Batch::new(&self.place, &database.connection, me, self.status);
         let done = batch.run(jobs, outcomes);
         let open = done.is_err() && !database.connection.is_autocommit();
-        // What broke the transaction may break this too; then closing ends it, and frees SQLite's lock.
+        // What broke the transaction may break this too; then closing ends it, and frees SQLite's
+        // lock.
         let stuck = open && database.connection.execute_batch("ROLLBACK").is_err();
         drop(pass);
         let Batch {
@@ -176,7 +178,8 @@ impl Writer {
         }
     }
 
-    /// Starts the bell of a host that has settled. If it cannot be started now, after the next batch.
+    /// Starts the bell of a host that has settled. If it cannot be started now, after the next
+    /// batch.
     fn listen(&mut self) {
         let (Some(host), Some(start)) = (&self.host, &self.start) else {
             return;
@@ -200,8 +203,8 @@ impl Writer {
                 Err(cause) => Err(cause.at(&self.place)),
             };
             let unheard = job.answer.send(outcome);
-            // Whoever has stopped waiting needs no answer; but an agent that nobody knows of is held
-            // by nobody.
+            // Whoever has stopped waiting needs no answer; but an agent that nobody knows of is
+            // held by nobody.
             if let (WriteRequest::Take(agent), Err(Ok(taken))) = (job.work, unheard) {
                 let (work, (answer, _)) = (
                     WriteRequest::Release(agent, taken.epoch),
@@ -242,7 +245,7 @@ impl Writer {
 
 impl WriterConnection {
     /// Waits for this process's turn; in memory there is only one.
-    fn enter(&self, place: &StoreLocation, shared: &SharedState) -> io::Result<Option<Pass<'_>>> {
+    fn enter(&self, place: &DatabasePlace, shared: &SharedState) -> io::Result<Option<Pass<'_>>> {
         let began = Instant::now();
         let patience = shared.gate.patience(place.timing.patience);
         let pass = self
@@ -263,7 +266,7 @@ mod tests {
 
     use super::*;
 
-    /// A birth with an entry of 100 kB.
+    /// Returns a birth with an entry of 100 kB.
     fn heavy() -> (SqliteJob, oneshot::Receiver<WriteOutcome>) {
         let (answer, answered) = oneshot::channel();
         let piece = |length| Piece {
@@ -310,7 +313,7 @@ mod tests {
 
     #[test]
     fn a_full_disk_fails_the_whole_batch_and_is_survived() {
-        let place = StoreLocation::memory().unwrap();
+        let place = DatabasePlace::memory().unwrap();
         let connection = place.connect().unwrap();
         super::super::schema::bring_up_to_date(&place, &connection).unwrap();
         let database = WriterConnection {

@@ -1,7 +1,7 @@
 //! Whether the data on a server are what was written, and mean something.
 //!
-//! Some realms at a time are looked at, each time at one moment: nothing reaches from one realm into another, and a
-//! moment that lasts long would keep the server from sweeping.
+//! Some realms at a time are looked at, each time at one moment: nothing reaches from one realm
+//! into another, and a moment that lasts long would keep the server from sweeping.
 
 use deadpool_postgres::Transaction;
 use posse_port::in_a_line;
@@ -33,8 +33,8 @@ const ENTRIES: &str = "SELECT realm, agent, seq, kind, checksum, head, packed, b
 
 const HEAD: &str = "SELECT mark_at, packed, bytes FROM preamble WHERE realm = $1 AND hash = $2";
 
-/// Checks the checksums of every transcript, and what must hold between rows. `told` is called with what is being
-/// looked at. Nobody waits for it.
+/// Checks the checksums of every transcript, and what must hold between rows. `told` is called with
+/// what is being looked at. Nobody waits for it.
 pub fn check(url: &str, told: &mut dyn FnMut(&str)) -> Result<Health, StoreError> {
     at(url, async |link| {
         let mut client = link.client().await?;
@@ -77,7 +77,7 @@ pub fn check(url: &str, told: &mut dyn FnMut(&str)) -> Result<Health, StoreError
     })
 }
 
-/// What must hold: what is broken, and the query that says by whom.
+/// Returns what must hold: what is broken, and the query that says by whom.
 fn rules() -> impl Iterator<Item = (String, String)> {
     let owned = OWNED.iter().map(|table| {
         let what = format!("rows of {table} belong to no agent (`posse store gc` removes them)");
@@ -135,7 +135,7 @@ impl SnapshotCheck {
         Ok(())
     }
 
-    /// Whether what many have in common is what its name says.
+    /// Checks that every shared content is what its name says.
     async fn contents(
         &mut self,
         moment: &Transaction<'_>,
@@ -209,7 +209,7 @@ impl SnapshotCheck {
         }
     }
 
-    /// The health, with how many faults are not named.
+    /// Returns the health, with how many faults are not named.
     fn whole(mut self) -> Health {
         for ((what, _), found) in rules().zip(self.found) {
             if found > NAMED {
@@ -222,7 +222,8 @@ impl SnapshotCheck {
     }
 }
 
-/// What entries begin with. The last one is kept: siblings that share it are often next to each other.
+/// What entries begin with. The last one is kept: siblings that share it are often next to each
+/// other.
 struct PgCheckedHeads<'a> {
     moment: &'a Transaction<'a>,
     last: Option<(Uuid, Uuid, Piece)>,
@@ -273,8 +274,8 @@ impl PgCheckedHeads<'_> {
     }
 }
 
-/// Who breaks a rule and where: the columns and their names. Nothing is said of what is empty, as the team of a
-/// session's own list is.
+/// Returns who breaks a rule and where: the columns and their names. Nothing is said of what is
+/// empty, as the team of a session's own list is.
 fn words(row: &Row) -> Result<String, PgFailure> {
     let mut words = Vec::new();
     for (at, column) in row.columns().iter().enumerate() {

@@ -13,7 +13,8 @@ const BATCH: i64 = 200;
 /// Realms that are looked at by one query.
 const PAGE: i64 = 500;
 
-/// Some realms after one, with what those are that may go. The number of rows says how many were looked at.
+/// Some realms after one, with what those are that may go. The number of rows says how many were
+/// looked at.
 const REALMS: &str =
     "SELECT r.id, u.is_unused, u.used, u.sessions, u.agents, u.teams, u.leads, f.id, f.cwd
     FROM (SELECT id, unused(id, $2) AS is_unused FROM realm WHERE id > $1 ORDER BY id LIMIT $3) r
@@ -26,7 +27,7 @@ const REALMS: &str =
         ORDER BY created_ms, id LIMIT 1) f ON r.is_unused
     ORDER BY r.id";
 
-/// What [`collect`] would remove, that which was used last first.
+/// Returns what [`collect`] would remove, that which was used last first.
 pub fn unused(url: &str, before_ms: i64) -> Result<Vec<Unused>, StoreError> {
     at(url, async |link| {
         let client = link.client().await?;
@@ -46,8 +47,9 @@ pub fn unused(url: &str, before_ms: i64) -> Result<Vec<Unused>, StoreError> {
     })
 }
 
-/// Removes whole realms in which nothing has happened since `before_ms` and no agent is held by a live
-/// host. Writers of a realm wait for one small batch at most. `told` is called with what is removed so far.
+/// Removes whole realms in which nothing has happened since `before_ms` and no agent is held by a
+/// live host. Writers of a realm wait for one small batch at most. `told` is called with what is
+/// removed so far.
 pub fn collect(
     url: &str,
     before_ms: i64,
@@ -65,7 +67,8 @@ pub fn collect(
             let rows = client.query(REALMS, &[&after, &before_ms, &PAGE]).await?;
             for row in &rows {
                 after = column::get(row, 0)?;
-                // Looked at without holding anybody up; whether it still may go is asked again under its lock.
+                // Looked at without holding anybody up; whether it still may go is asked again
+                // under its lock.
                 let Some(gone) = described(row)? else {
                     continue;
                 };
@@ -93,7 +96,7 @@ pub fn collect(
     })
 }
 
-/// A realm that may go.
+/// Returns a realm that may go.
 fn described(row: &Row) -> Result<Option<Unused>, PgFailure> {
     if column::get::<Option<bool>>(row, 1)?.is_none() {
         return Ok(None);

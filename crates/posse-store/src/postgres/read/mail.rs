@@ -24,7 +24,7 @@ pub(super) const RUNS: &str =
     WHERE realm = (SELECT realm FROM agent WHERE id = $1) AND agent = $1 AND state = 0 ORDER BY began_ms, id";
 
 impl PgReader<'_> {
-    /// An agent's mail, in the order of its inbox.
+    /// Returns an agent's mail, in the order of its inbox.
     pub(in super::super) async fn mail(
         &self,
         realm: RealmId,
@@ -47,7 +47,7 @@ impl PgReader<'_> {
         rows.iter().map(message).collect()
     }
 
-    /// Requests that are open, oldest first: that an agent was asked or has asked, or all.
+    /// Returns requests that are open, oldest first: that an agent was asked or has asked, or all.
     pub(in super::super) async fn requests(
         &self,
         realm: RealmId,
@@ -75,7 +75,7 @@ impl PgReader<'_> {
     }
 }
 
-/// A background command.
+/// Returns a background command.
 pub(super) fn run(row: &Row) -> Result<BackgroundRun, PgFailure> {
     Ok(BackgroundRun {
         id: column::get(row, 0)?,
@@ -104,7 +104,7 @@ pub(super) fn message(row: &Row) -> Result<Mail, PgFailure> {
     })
 }
 
-/// A sender by its id and its name, in columns from `at` on.
+/// Returns a sender by its id and its name, in columns from `at` on.
 fn sender(row: &Row, at: usize) -> Result<Sender, PgFailure> {
     Ok(match column::get::<Option<Uuid>>(row, at)? {
         Some(id) => Sender::Agent {

@@ -22,8 +22,8 @@ pub(super) struct PgAgentRow {
     pub(super) since: Option<u64>,
 }
 
-/// The agents `chosen`, in the order of [`agent`]. The limits keep it to looking up one after another, whatever
-/// the server thinks of their number.
+/// The agents `chosen`, in the order of [`agent`]. The limits keep it to looking up one after
+/// another, whatever the server thinks of their number.
 const AGENTS: &str = "SELECT a.realm, a.id, a.parent, a.path, a.model, p.mode, a.cwd, p.state, a.created_ms, p.used_ms,
         p.own, a.inherited, a.dialect, p.since, p.types, p.starter, p.ended, a.call_seq, a.call_ordinal, a.call_id,
         a.agent_type, a.name, a.description, a.terms, h.pid, h.node, e.packed, e.bytes, e.head_packed, e.head,
@@ -50,7 +50,8 @@ fn roots(filter: &SessionFilter) -> String {
     } else {
         "true"
     };
-    // Few ids begin so: they are found first. Else every id would do, and the order is the index to follow.
+    // Few ids begin so: they are found first. Else every id would do, and the order is the index to
+    // follow.
     let chosen = match filter.id_prefix {
         Some(_) => format!(
             "SELECT a.realm, a.id, r.used_ms FROM agent a CROSS JOIN LATERAL
@@ -66,8 +67,8 @@ fn roots(filter: &SessionFilter) -> String {
     format!("WITH chosen AS MATERIALIZED ({chosen}) {AGENTS} ORDER BY c.used_ms DESC, c.id DESC")
 }
 
-/// Which agents a filter means, and in which order: the realm is parameter 1, the parent 2, the name 3, the
-/// limit 4, the id 5. What is narrow is looked up first.
+/// Returns which agents a filter means, and in which order: the realm is parameter 1, the parent 2,
+/// the name 3, the limit 4, the id 5. What is narrow is looked up first.
 fn chosen(filter: &AgentFilter) -> String {
     let given = |given: bool, yes: &'static str, no: &'static str| if given { yes } else { no };
     let realm = match filter {
@@ -160,7 +161,7 @@ impl PgReader<'_> {
     }
 }
 
-/// An agent, as it looks from the machine `node`.
+/// Returns an agent, as it looks from the machine `node`.
 pub(super) fn agent(row: &Row, node: &str) -> Result<PgAgentRow, PgFailure> {
     let (own, inherited) = (column::bits(row, 10)?, column::bits(row, 11)?);
     let (pid, on) = (
@@ -196,7 +197,7 @@ pub(super) fn agent(row: &Row, node: &str) -> Result<PgAgentRow, PgFailure> {
     })
 }
 
-/// A process for people, who are at the machine `here`.
+/// Returns a process for people, who are at the machine `here`.
 pub(in super::super) fn holder(pid: i32, node: &str, here: &str) -> String {
     if node == here {
         format!("pid {pid}")
@@ -223,7 +224,7 @@ fn origin(row: &Row) -> Result<Option<Box<Origin>>, PgFailure> {
     })))
 }
 
-/// The bytes of the first prompt, as sent.
+/// Returns the bytes of the first prompt, as sent.
 fn first_prompt(row: &Row) -> Result<Option<Bytes>, PgFailure> {
     if column::get::<Option<bool>>(row, 26)?.is_none() {
         return Ok(None);
@@ -237,7 +238,7 @@ fn first_prompt(row: &Row) -> Result<Option<Bytes>, PgFailure> {
     ))
 }
 
-/// What was charged, from the array that the query makes of it.
+/// Returns what was charged, from the array that the query makes of it.
 fn charges(json: Option<&str>) -> Result<Vec<Charge>, PgFailure> {
     type Total = (String, i64, i64, i64, i64, i64, i64, i64, Option<i64>, i64);
     let Some(json) = json else {

@@ -127,7 +127,7 @@ impl PgReader<'_> {
         Ok(read)
     }
 
-    /// What an agent is in its teams.
+    /// Returns what an agent is in its teams.
     pub(in super::super) async fn membership(
         &self,
         realm: RealmId,
@@ -151,7 +151,7 @@ impl PgReader<'_> {
         rows.iter().map(one).collect()
     }
 
-    /// A team's notes, by name.
+    /// Returns a team's notes, by name.
     pub(in super::super) async fn notes(
         &self,
         realm: RealmId,
@@ -161,7 +161,7 @@ impl PgReader<'_> {
         rows.iter().map(note).collect()
     }
 
-    /// All of a team.
+    /// Returns all of a team.
     pub(in super::super) async fn export(
         &self,
         realm: RealmId,
@@ -216,7 +216,7 @@ impl PgReader<'_> {
     }
 }
 
-/// A team without its members.
+/// Returns a team without its members.
 fn team(row: &Row) -> Result<Team, PgFailure> {
     Ok(Team {
         realm: column::get::<Uuid>(row, 0)?.into(),

@@ -16,8 +16,8 @@ use super::super::job::{SqliteJob, WriteRequest};
 use super::BellListener;
 
 impl BellListener {
-    /// Has this host told what is new, and says whether it still is one. At a sweep it also looks at
-    /// hosts whose death should have been heard.
+    /// Has this host told what is new, and says whether it still is one. At a sweep it also looks
+    /// at hosts whose death should have been heard.
     pub(super) fn look(&mut self, sweep: bool) -> rusqlite::Result<bool> {
         let hosts = host_rows::hosts(&self.connection)?;
         if !hosts.contains(&self.me) {
@@ -92,8 +92,8 @@ impl BellListener {
         }
     }
 
-    /// Watches the process of a host, and says whether it turned out to be dead meanwhile. Those of this
-    /// process leave in peace.
+    /// Watches the process of a host, and says whether it turned out to be dead meanwhile. Those of
+    /// this process leave in peace.
     fn watch(&mut self, host: Uuid, pid: u32) -> bool {
         if self.timing.deaf || pid == std::process::id() || self.watched.contains_key(&host) {
             return false;
@@ -117,7 +117,7 @@ impl BellListener {
     }
 }
 
-/// A handle that becomes readable when a process ends.
+/// Returns a handle that becomes readable when a process ends.
 fn process(pid: u32) -> Option<OwnedFd> {
     let pid = Pid::from_raw(pid.cast_signed())?;
     pidfd_open(pid, PidfdFlags::empty()).ok()

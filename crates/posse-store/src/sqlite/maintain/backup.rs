@@ -10,7 +10,7 @@ use posse_port::store::StoreError;
 use rusqlite::{Connection, InterruptHandle};
 
 use super::super::error::SqliteCause;
-use super::super::place::StoreLocation;
+use super::super::place::DatabasePlace;
 use super::super::schema;
 
 /// By which a copy is given up while it is being made.
@@ -50,7 +50,7 @@ impl Stop {
 /// Copies the store in `path` into the new file `to`, as it is at one moment, and gives the copy's size in
 /// bytes. The copy is there whole or not at all, and only its owner can read it. Nobody waits for it.
 pub fn back_up(path: &Path, to: &Path, stop: &Stop) -> Result<u64, StoreError> {
-    let (from, place) = (StoreLocation::existing(path), StoreLocation::existing(to));
+    let (from, place) = (DatabasePlace::existing(path), DatabasePlace::existing(to));
     let connection = from.connect().map_err(|error| from.failed(error))?;
     schema::must_be_ours(&from, &connection)?;
     let new = to.with_added_extension(format!("{}.new", std::process::id()));

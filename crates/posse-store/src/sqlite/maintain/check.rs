@@ -14,8 +14,8 @@ use super::super::error::SqliteFailure;
 use super::{TABLES, open};
 use crate::maintain::{EntryLink, Health, NAMED};
 
-/// Checks the file, the checksums of every transcript, and what must hold between rows. `told` is called
-/// with what is being looked at. Nobody waits for it.
+/// Checks the file, the checksums of every transcript, and what must hold between rows. `told` is
+/// called with what is being looked at. Nobody waits for it.
 pub fn check(path: &Path, told: &mut dyn FnMut(&str)) -> Result<Health, StoreError> {
     let (place, connection) = open(path)?;
     let mut health = Health::default();
@@ -100,7 +100,7 @@ fn integrity(snapshot: &Transaction<'_>, health: &mut Health) -> Result<(), Sqli
     Ok(())
 }
 
-/// Whether what many have in common is what its name says.
+/// Checks that every shared content is what its name says.
 fn contents(snapshot: &Transaction<'_>, health: &mut Health) -> Result<(), SqliteFailure> {
     let mut statement = snapshot.prepare("SELECT realm, hash, mark_at, bytes FROM preamble")?;
     let mut rows = statement.query([])?;
@@ -168,7 +168,8 @@ fn transcripts(
     Ok(())
 }
 
-/// What entries begin with. The last one is kept: siblings that share it are often next to each other.
+/// What entries begin with. The last one is kept: siblings that share it are often next to each
+/// other.
 struct SqliteCheckedHeads<'a> {
     snapshot: &'a Transaction<'a>,
     last: Option<(Uuid, Hash, Piece)>,
@@ -242,7 +243,7 @@ fn rule(
     Ok(())
 }
 
-/// A cell for people; nothing if it is empty, as the team of a session's own list is.
+/// Returns a cell for people; nothing if it is empty, as the team of a session's own list is.
 fn word(row: &Row<'_>, at: usize) -> rusqlite::Result<Option<String>> {
     Ok(match row.get_ref(at)? {
         rusqlite::types::ValueRef::Integer(number) => Some(number.to_string()),

@@ -11,7 +11,7 @@ use uuid::Uuid;
 
 use super::super::column;
 use super::super::error::SqliteFailure;
-use super::super::place::StoreLocation;
+use super::super::place::DatabasePlace;
 use super::super::timing::Timing;
 use super::super::turnstile::Turnstile;
 use super::{TABLES, open};
@@ -20,7 +20,7 @@ use crate::maintain::{Collected, Unused};
 /// Rows that are removed in one transaction.
 const BATCH: usize = 200;
 
-/// What [`collect`] would remove, that which was used last first.
+/// Returns what [`collect`] would remove, that which was used last first.
 pub fn unused(path: &Path, before_ms: i64) -> Result<Vec<Unused>, StoreError> {
     let (place, connection) = open(path)?;
     let looked = || {
@@ -36,8 +36,9 @@ pub fn unused(path: &Path, before_ms: i64) -> Result<Vec<Unused>, StoreError> {
     looked().map_err(|failure: SqliteFailure| failure.at(&place))
 }
 
-/// Removes whole realms in which nothing has happened since `before_ms` and no agent is held by a live
-/// host. Writers wait for one small batch at most. `told` is called with what is removed so far.
+/// Removes whole realms in which nothing has happened since `before_ms` and no agent is held by a
+/// live host. Writers wait for one small batch at most. `told` is called with what is removed so
+/// far.
 pub fn collect(
     path: &Path,
     before_ms: i64,
@@ -65,7 +66,7 @@ pub fn collect(
 
 /// Removes a realm if it may go, and says what it was.
 fn remove(
-    place: &StoreLocation,
+    place: &DatabasePlace,
     turnstile: Option<&Turnstile>,
     connection: &Connection,
     realm: Uuid,
@@ -93,12 +94,12 @@ fn remove(
     }
 }
 
-/// A number that is another one when somebody else has written.
+/// Returns a number that is another one when somebody else has written.
 fn data_version(connection: &Connection) -> Result<i64, SqliteFailure> {
     Ok(connection.query_row("PRAGMA data_version", [], |row| row.get(0))?)
 }
 
-/// How much of the file is free to be used again.
+/// Returns how much of the file is free to be used again.
 fn free_bytes(connection: &Connection) -> Result<u64, SqliteFailure> {
     let number = |sql: &str| {
         connection
@@ -108,7 +109,7 @@ fn free_bytes(connection: &Connection) -> Result<u64, SqliteFailure> {
     Ok(number("PRAGMA freelist_count")?.saturating_mul(number("PRAGMA page_size")?))
 }
 
-/// Every realm of which there is a row, found by leaps through the keys.
+/// Returns every realm of which there is a row, found by leaps through the keys.
 fn realms(connection: &Connection) -> Result<BTreeSet<Uuid>, SqliteFailure> {
     let mut realms = BTreeSet::new();
     for table in TABLES.iter().chain(&["preamble"]) {
@@ -140,9 +141,9 @@ fn used_ms(connection: &Connection, realm: Uuid) -> Result<Option<i64>, SqliteFa
         .query_row([realm.as_bytes()], |row| row.get(0))?)
 }
 
-/// Whether nothing has happened since, and no live host holds an agent of it.
+/// Returns true if nothing has happened since, and no live host holds an agent of it.
 fn may_go(
-    place: &StoreLocation,
+    place: &DatabasePlace,
     connection: &Connection,
     realm: Uuid,
     before_ms: i64,
@@ -212,8 +213,8 @@ fn in_turn<T>(
     Ok(done)
 }
 
-/// Removes the rows by which a realm is found: from then on nobody sees, takes or joins anything of it. If
-/// the rest is not removed now, it is the next time.
+/// Removes the rows by which a realm is found: from then on nobody sees, takes or joins anything of
+/// it. If the rest is not removed now, it is the next time.
 fn behead(connection: &Connection, realm: Uuid) -> Result<(), SqliteFailure> {
     for table in ["agent", "team"] {
         let sql = format!("DELETE FROM {table} WHERE realm = ?1");

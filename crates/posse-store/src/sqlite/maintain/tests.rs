@@ -39,7 +39,7 @@ impl Shelf {
         }
     }
 
-    /// A session with `entries` prompts, used at `at_ms`.
+    /// Returns a session with `entries` prompts, used at `at_ms`.
     fn session(&self, store: &Sqlite, entries: u64, at_ms: i64) -> (RealmId, AgentId) {
         let birth = birth(None);
         let mut chain = 0;
@@ -57,7 +57,8 @@ impl Shelf {
         (realm.into(), agent)
     }
 
-    /// What a session with `entries` prompts started by one call: a sub-agent, which has ended, and a command.
+    /// What a session with `entries` prompts started by one call: a sub-agent, which has ended, and
+    /// a command.
     fn below(&self, store: &Sqlite, realm: RealmId, parent: AgentId, entries: u64) {
         let mut chain = 0;
         for seq in 0..entries {
@@ -184,7 +185,8 @@ impl Shelf {
         assert!(results.iter().all(Result::is_ok), "{results:?}");
     }
 
-    /// An agent of the realm that begins with the entries of another, and adds one with a head.
+    /// Returns an agent of the realm that begins with the entries of another, and adds one with a
+    /// head.
     fn forked(&self, store: &Sqlite, realm: RealmId, from: Segment, at_ms: i64) -> AgentId {
         let (head, piece) = (
             Piece {
@@ -227,7 +229,7 @@ impl Shelf {
         self.runtime.block_on(store.commit(step)).unwrap();
     }
 
-    /// How many rows a table has.
+    /// Returns how many rows a table has.
     fn rows(&self, table: &str) -> i64 {
         let connection = Connection::open(&self.path).unwrap();
         connection
@@ -262,7 +264,7 @@ fn birth(origin: Option<Box<Origin>>) -> Birth {
     }
 }
 
-/// The next link of a chain.
+/// Returns the next link of a chain.
 fn entry(chain: &mut u64, seq: u64, kind: EntryKind) -> NewEntry {
     let piece = piece();
     *chain = checksum(*chain, seq, kind, None, &piece);
@@ -486,7 +488,8 @@ fn what_a_fork_begins_with_stays_while_anything_of_its_realm_is_used() {
     let store = Sqlite::open(&shelf.path).unwrap();
     let (realm, parent) = shelf.session(&store, 3, 1);
     shelf.compacted(&store, realm, parent, 3);
-    // Both before the parent's compaction and from it on; two of them begin their own entries the same way.
+    // Both before the parent's compaction and from it on; two of them begin their own entries the
+    // same way.
     let old = shelf.forked(
         &store,
         realm,

@@ -5,13 +5,13 @@ use posse_protocol::{AgentId, Name, Owner, RealmId};
 use rusqlite::{Connection, OptionalExtension, params};
 use uuid::Uuid;
 
-use super::{Changes, OperationError, SqliteFailure, StoreLocation, USER, column};
+use super::{Changes, DatabasePlace, OperationError, SqliteFailure, USER, column};
 use crate::sqlite::free;
 use crate::sqlite::list::ListReader;
 
 /// The writer's open transaction, and on whose behalf it writes. Every operation is given one.
 pub(in crate::sqlite) struct WriteTransaction<'a> {
-    pub(in crate::sqlite) place: &'a StoreLocation,
+    pub(in crate::sqlite) place: &'a DatabasePlace,
     pub(in crate::sqlite) connection: &'a Connection,
     pub(in crate::sqlite) realm: RealmId,
     /// The agent that acts; none for a person.

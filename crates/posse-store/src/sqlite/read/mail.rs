@@ -24,7 +24,7 @@ pub(in super::super) const RUNS: &str =
     coalesce(call_ordinal, 0) FROM run INDEXED BY run_open WHERE realm = ?1 AND agent = ?2 AND state = 0 ORDER BY began_ms, id";
 
 impl SqliteReader<'_> {
-    /// An agent's mail, in the order of its inbox.
+    /// Returns an agent's mail, in the order of its inbox.
     pub(in super::super) fn mail(
         &self,
         realm: RealmId,
@@ -43,7 +43,7 @@ impl SqliteReader<'_> {
         Ok(rows.collect::<Result<_, _>>()?)
     }
 
-    /// How many messages wait for an agent.
+    /// Returns how many messages wait for an agent.
     pub(super) fn waiting(&self, realm: RealmId, agent: AgentId) -> Result<u64, SqliteFailure> {
         let sql = "SELECT waiting FROM inbox WHERE realm = ?1 AND agent = ?2";
         let mut statement = self.snapshot.prepare_cached(sql)?;
@@ -54,7 +54,7 @@ impl SqliteReader<'_> {
             .map_or(0, column::from_bits))
     }
 
-    /// Requests that are open, oldest first: that an agent was asked or has asked, or all.
+    /// Returns requests that are open, oldest first: that an agent was asked or has asked, or all.
     pub(in super::super) fn requests(
         &self,
         realm: RealmId,
@@ -124,7 +124,7 @@ fn mail(row: &Row<'_>) -> rusqlite::Result<Mail> {
     })
 }
 
-/// A sender by its id and its name, in columns from `at` on.
+/// Returns a sender by its id and its name, in columns from `at` on.
 fn sender(row: &Row<'_>, at: usize) -> rusqlite::Result<Sender> {
     Ok(match column::maybe_id(row, at)? {
         Some(id) => Sender::Agent {

@@ -30,8 +30,9 @@ const AGENT: &str = "SELECT realm, id, parent, path, model, mode, cwd, state, cr
     coalesce(call_seq, 0), coalesce(call_ordinal, 0), coalesce(call_id, ''), coalesce(agent_type, ''), name,
     coalesce(description, ''), starter, ended, coalesce(terms, ''), types, since FROM agent";
 
-/// Which agents a filter means, and in which order: the realm is parameter 1, the parent 2, the name 3, the
-/// limit 4, the id 5. The first that is asked for of what is narrow names the index.
+/// Returns which agents a filter means, and in which order: the realm is parameter 1, the parent 2,
+/// the name 3, the limit 4, the id 5. The first that is asked for of what is narrow names the
+/// index.
 pub(in super::super) fn chosen(filter: &AgentFilter) -> String {
     let index = match filter {
         AgentFilter { id: Some(_), .. } => "INDEXED BY agent_id",
@@ -72,7 +73,7 @@ pub(in super::super) fn chosen(filter: &AgentFilter) -> String {
 }
 
 impl SqliteReader<'_> {
-    /// An agent, if there is one.
+    /// Returns an agent, if there is one.
     pub(super) fn agent(&self, id: AgentId) -> Result<Option<SqliteAgentRow>, SqliteFailure> {
         let mut statement = self
             .snapshot
@@ -121,8 +122,8 @@ impl SqliteReader<'_> {
             .collect()
     }
 
-    /// Agents, by path and then by age; those of a parent by age. Whether a host lives is not in the tables,
-    /// so that the limit is kept while looking.
+    /// Agents, by path and then by age; those of a parent by age. Whether a host lives is not in
+    /// the tables, so that the limit is kept while looking.
     pub(in super::super) fn agents(
         &self,
         filter: &AgentFilter,
@@ -168,7 +169,7 @@ impl SqliteReader<'_> {
         Ok(found)
     }
 
-    /// The process that holds an agent, if it lives.
+    /// Returns the process that holds an agent, if it lives.
     pub(super) fn holder(
         &self,
         host: Option<Uuid>,

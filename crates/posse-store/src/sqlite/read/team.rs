@@ -83,7 +83,7 @@ impl SqliteReader<'_> {
         Ok(team)
     }
 
-    /// What an agent is in its teams.
+    /// Returns what an agent is in its teams.
     pub(in super::super) fn membership(
         &self,
         realm: RealmId,
@@ -111,7 +111,7 @@ impl SqliteReader<'_> {
         Ok(found)
     }
 
-    /// A team's notes, by name.
+    /// Returns a team's notes, by name.
     pub(in super::super) fn notes(
         &self,
         realm: RealmId,
@@ -133,7 +133,7 @@ impl SqliteReader<'_> {
         Ok(rows.collect::<Result<_, _>>()?)
     }
 
-    /// A task, also a deleted one.
+    /// Returns a task, also a deleted one.
     pub(in super::super) fn task(
         &self,
         list: &ListId,
@@ -142,7 +142,7 @@ impl SqliteReader<'_> {
         ListReader::new(&self.snapshot, list.realm, list.team.as_ref()).task(id)
     }
 
-    /// Tasks by their numbers.
+    /// Returns tasks by their numbers.
     pub(in super::super) fn tasks(
         &self,
         list: &ListId,
@@ -152,7 +152,7 @@ impl SqliteReader<'_> {
         ListReader::new(&self.snapshot, list.realm, list.team.as_ref()).tasks(filter, limit)
     }
 
-    /// All of a team.
+    /// Returns all of a team.
     pub(in super::super) fn export(
         &self,
         realm: RealmId,
@@ -190,7 +190,7 @@ impl SqliteReader<'_> {
     }
 }
 
-/// A team without its members.
+/// Returns a team without its members.
 fn team(row: &Row<'_>) -> rusqlite::Result<Team> {
     Ok(Team {
         realm: column::id(row, 0)?.into(),
@@ -223,7 +223,8 @@ fn member(row: &Row<'_>) -> rusqlite::Result<Member> {
     })
 }
 
-/// How a member stands whose agent's state is in column `at`; one without an agent has nothing to do.
+/// Returns how a member stands whose agent's state is in column `at`; one without an agent has
+/// nothing to do.
 fn state(row: &Row<'_>, at: usize) -> rusqlite::Result<MemberState> {
     let Some(number) = row.get(at)? else {
         return Ok(MemberState::Idle);

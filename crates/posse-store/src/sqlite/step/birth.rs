@@ -16,7 +16,7 @@ pub(in super::super) const HAD: &str = "SELECT agent FROM used_name used LEFT JO
     WHERE used.realm = ?1 AND used.name = ?2 LIMIT 1";
 
 impl StepWriter<'_> {
-    /// What came of a birth that was committed already, if this is one.
+    /// Returns what came of a birth that was committed already, if this is one.
     pub(super) fn born_before(&self, step: &Step) -> Result<Option<Committed>, SqliteFailure> {
         if step.epoch.0 != 1 {
             return Err(SqliteFailure::bad_step(format!(
@@ -174,7 +174,7 @@ impl StepWriter<'_> {
         Ok(())
     }
 
-    /// Whether an entry stands for all before it.
+    /// Returns true if an entry stands for all before it.
     fn is_compaction(&self, agent: Uuid, seq: u64) -> Result<bool, SqliteFailure> {
         let sql = "SELECT 1 FROM entry WHERE realm = ?1 AND agent = ?2 AND seq = ?3 AND kind = ?4";
         let (seq, kind) = (column::bits(seq), column::kind(EntryKind::Compaction));
@@ -182,7 +182,7 @@ impl StepWriter<'_> {
         Ok(statement.exists(params![self.realm, agent.as_bytes(), seq, kind])?)
     }
 
-    /// Where the first prompt is of what a segment stands for.
+    /// Returns where the first prompt is of what a segment stands for.
     fn first_prompt(&self, segment: &Segment) -> Result<Option<(Uuid, i64)>, SqliteFailure> {
         let source = segment.agent.uuid();
         if segment.from > 0 {

@@ -37,7 +37,7 @@ impl StepWriter<'_> {
         Ok(())
     }
 
-    /// How many messages wait for the agent.
+    /// Returns how many messages wait for the agent.
     pub(super) fn mail_waiting(&self) -> Result<u64, SqliteFailure> {
         let sql = "SELECT waiting FROM inbox WHERE realm = ?1 AND agent = ?2";
         let mut statement = self.connection.prepare_cached(sql)?;

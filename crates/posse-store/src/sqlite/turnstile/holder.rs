@@ -23,15 +23,15 @@ pub(super) fn blame(next: &File, writer: &File) -> String {
     }
 }
 
-/// The process that has locked a file.
+/// Returns the process that has locked a file.
 fn holder(file: &File) -> Option<u32> {
     let inode = file.metadata().ok()?.ino().to_string();
     let locks = fs::read_to_string("/proc/locks").ok()?;
     locks.lines().find_map(|line| locker(line, &inode))
 }
 
-/// The process of a line like `7: FLOCK  ADVISORY  WRITE 4711 08:01:123 0 EOF`; those who wait for the
-/// lock have an arrow before the word.
+/// Returns the process of a line like `7: FLOCK  ADVISORY  WRITE 4711 08:01:123 0 EOF`; those who
+/// wait for the lock have an arrow before the word.
 fn locker(line: &str, inode: &str) -> Option<u32> {
     let words: Vec<&str> = line.split_whitespace().collect();
     match words[..] {
