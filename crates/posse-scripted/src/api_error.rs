@@ -50,7 +50,7 @@ impl ApiRefusal {
     }
 }
 
-/// The class that belongs to a status.
+/// Returns the class that belongs to a status.
 pub(crate) fn kind_of(status: u16) -> &'static str {
     match status {
         401 => "authentication_error",

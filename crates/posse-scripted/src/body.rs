@@ -34,7 +34,7 @@ pub(crate) struct PlayedBody {
     pace: Arc<dyn Pace>,
     reset: Arc<AtomicBool>,
     entry: Option<(Arc<Record>, u64)>,
-    /// Whether what was sent has had a chance to leave before the connection breaks.
+    /// True if what was sent has had a chance to leave before the connection breaks.
     flushed: bool,
 }
 

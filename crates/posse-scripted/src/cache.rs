@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::prefix::{CacheTtl, Position, Prefix, Section};
+use crate::prefix::{CacheTtl, Position, RequestPrefix, Section};
 
 /// A breakpoint looks at so many positions, itself the first of them.
 const LOOK_BACK: usize = 20;
@@ -64,7 +64,7 @@ impl PromptCache {
     /// Bills `prefix` by its marks. `minimum` is the least that the model caches.
     pub(crate) fn bill(
         &mut self,
-        prefix: &Prefix,
+        prefix: &RequestPrefix,
         minimum: u64,
         now: Duration,
     ) -> (Billing, Ticket) {
@@ -115,7 +115,7 @@ impl PromptCache {
     /// Tokens of the longest known beginning of `prefix`, for providers that cache without marks.
     pub(crate) fn bill_unmarked(
         &mut self,
-        prefix: &Prefix,
+        prefix: &RequestPrefix,
         minimum: u64,
         now: Duration,
     ) -> (u64, Ticket) {
@@ -173,7 +173,7 @@ impl PromptCache {
     }
 
     /// Remembers the prompt of the reply `id`, for explaining the next one's misses.
-    pub(crate) fn remember(&mut self, id: &str, model: &str, prefix: &Prefix) {
+    pub(crate) fn remember(&mut self, id: &str, model: &str, prefix: &RequestPrefix) {
         self.remembered += prefix.positions.len();
         self.order.push_back(id.to_owned());
         let prompt = PreviousPrompt {
@@ -189,12 +189,12 @@ impl PromptCache {
         }
     }
 
-    /// Why `prefix` did not read what the reply `id` could have left it; null when it did.
+    /// Returns why `prefix` did not read what the reply `id` could have left it; null when it did.
     pub(crate) fn explain(
         &self,
         id: &str,
         model: &str,
-        prefix: &Prefix,
+        prefix: &RequestPrefix,
         billing: &Billing,
     ) -> Value {
         let Some(previous) = self.previous.get(id) else {
@@ -247,8 +247,8 @@ mod tests {
 
     const MINIMUM: u64 = 512;
 
-    /// A prompt of `blocks` messages of 1,000 bytes; marks at the given places.
-    fn prompt(first: &str, blocks: usize, marks: &[(usize, &str)]) -> Prefix {
+    /// Returns a prompt of `blocks` messages of 1,000 bytes; marks at the given places.
+    fn prompt(first: &str, blocks: usize, marks: &[(usize, &str)]) -> RequestPrefix {
         let mut builder = Builder::new("m");
         for at in 0..blocks {
             let filler = if at == 0 { first } else { "x" };
@@ -261,7 +261,7 @@ mod tests {
         builder.finish()
     }
 
-    fn bill(cache: &mut PromptCache, prefix: &Prefix, now: u64) -> [u64; 4] {
+    fn bill(cache: &mut PromptCache, prefix: &RequestPrefix, now: u64) -> [u64; 4] {
         let (billing, ticket) = cache.bill(prefix, MINIMUM, Duration::from_secs(now));
         cache.begin(&ticket);
         [
@@ -349,18 +349,19 @@ mod tests {
     fn misses_are_explained() {
         let cache = &mut PromptCache::default();
         let three = prompt("x", 3, &[(2, "5m")]);
-        let explain = |cache: &PromptCache, id: &str, model: &str, prefix: &Prefix, read: u64| {
-            let reason = cache.explain(
-                id,
-                model,
-                prefix,
-                &Billing {
-                    read,
-                    ..Billing::default()
-                },
-            );
-            reason["type"].as_str().unwrap_or("null").to_owned()
-        };
+        let explain =
+            |cache: &PromptCache, id: &str, model: &str, prefix: &RequestPrefix, read: u64| {
+                let reason = cache.explain(
+                    id,
+                    model,
+                    prefix,
+                    &Billing {
+                        read,
+                        ..Billing::default()
+                    },
+                );
+                reason["type"].as_str().unwrap_or("null").to_owned()
+            };
         cache.remember("one", "m", &three);
         assert_eq!(
             explain(cache, "none", "m", &three, 0),

@@ -1,4 +1,5 @@
-//! Requests with the class of answer that each must get, from this server and from the real API alike.
+//! Requests with the class of answer that each must get, from this server and from the real API
+//! alike.
 //!
 //! The cases are data (`conformance.jsonl`). Some send back what an earlier one was answered, so
 //! they are run in order, and whoever runs them keeps the answers.
@@ -57,7 +58,7 @@ fn messages() -> String {
     "/v1/messages".to_owned()
 }
 
-/// All cases, in the order in which they must be run.
+/// Returns all cases, in the order in which they must be run.
 pub fn cases() -> Result<Vec<Case>, serde_json::Error> {
     include_str!("conformance.jsonl")
         .lines()
@@ -69,7 +70,7 @@ pub fn cases() -> Result<Vec<Case>, serde_json::Error> {
 pub type Answers = HashMap<String, Value>;
 
 impl Case {
-    /// The body to send; none when an earlier answer lacks what this case sends back.
+    /// Returns the body to send; none when an earlier answer lacks what this case sends back.
     pub fn body(&self, model: &str, answers: &Answers) -> Option<Vec<u8>> {
         if let Value::String(raw) = &self.body {
             return Some(raw.clone().into_bytes());

@@ -18,7 +18,7 @@ pub(crate) struct Conversation {
     pub(crate) all_text: String,
 }
 
-/// The text of a content: a string, or the texts of its blocks.
+/// Returns the text of a content: a string, or the texts of its blocks.
 pub(crate) fn text_of(content: &Value) -> String {
     match content {
         Value::String(text) => text.clone(),

@@ -13,7 +13,7 @@ pub(crate) struct Timed {
     pub(crate) tokens: u64,
 }
 
-/// The steps that play `events`.
+/// Returns the steps that play `events`.
 pub(crate) fn play(
     mut events: Vec<Timed>,
     tokens_per_s: Option<f64>,
@@ -62,12 +62,12 @@ fn error_event(class: &str, named: bool) -> String {
     format!("{name}data: {data}\n\n")
 }
 
-/// A whole body, which has no events: faults of events do not touch it.
+/// Returns a whole body, which has no events: faults of events do not touch it.
 pub(crate) fn play_whole(body: String, fault: Option<&Fault>) -> Vec<BodyStep> {
     mishap(vec![BodyStep::Send(body.into())], fault)
 }
 
-/// What happens to bytes on their way.
+/// Returns what happens to bytes on their way.
 fn mishap(steps: Vec<BodyStep>, fault: Option<&Fault>) -> Vec<BodyStep> {
     match fault {
         Some(Fault::Cut { at }) => until(steps, *at, BodyStep::Break),
@@ -96,7 +96,7 @@ fn mishap(steps: Vec<BodyStep>, fault: Option<&Fault>) -> Vec<BodyStep> {
     }
 }
 
-/// The steps up to `at` bytes, then `end`.
+/// Returns the steps up to `at` bytes, then `end`.
 fn until(steps: Vec<BodyStep>, at: usize, end: BodyStep) -> Vec<BodyStep> {
     let (mut left, mut out) = (at, Vec::new());
     for step in steps {

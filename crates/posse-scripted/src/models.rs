@@ -19,7 +19,7 @@ pub(crate) struct ModelFacts {
     pub(crate) context: u64,
     pub(crate) max_output: u64,
     pub(crate) thinking: ThinkingRule,
-    /// Whether `role: system` may stand inside `messages`.
+    /// True if `role: system` may stand inside `messages`.
     pub(crate) system_messages: bool,
     /// The effort that leaving it out means.
     pub(crate) default_effort: &'static str,
@@ -44,7 +44,7 @@ const fn medium(model: ModelFacts) -> ModelFacts {
     }
 }
 
-/// A model from before system messages and the large context.
+/// Returns a model from before system messages and the large context.
 const fn older(id: &'static str, cache_minimum: u64) -> ModelFacts {
     ModelFacts {
         context: 200_000,
@@ -87,7 +87,7 @@ pub(crate) const MODELS: &[ModelFacts] = &[
     HAIKU_4_5,
 ];
 
-/// The facts of a model by its id, with or without a date at its end.
+/// Returns the facts of a model by its id, with or without a date at its end.
 pub(crate) fn find(id: &str) -> Option<&'static ModelFacts> {
     MODELS.iter().find(|model| {
         id.strip_prefix(model.id).is_some_and(|rest| {

@@ -55,7 +55,7 @@ impl Play {
         }
     }
 
-    /// Whether any rule looks for a marker, so that gathering all text is worth it.
+    /// Returns true if any rule looks for a marker, so that gathering all text is worth it.
     pub(crate) fn reads_all_text(&self) -> bool {
         self.script
             .rules
@@ -63,7 +63,7 @@ impl Play {
             .any(|rule| rule.when.marker.is_some())
     }
 
-    /// The answer of the first rule that fits, which is thereby used once more.
+    /// Returns the answer of the first rule that fits, which is thereby used once more.
     pub(crate) fn answer(&mut self, conversation: &Conversation) -> Option<PickedAnswer> {
         let mut values = TemplateValues {
             user: conversation.last_user.clone(),

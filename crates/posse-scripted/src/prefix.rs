@@ -36,7 +36,7 @@ pub(crate) struct Position {
 
 /// A prompt.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Prefix {
+pub(crate) struct RequestPrefix {
     pub(crate) positions: Vec<Position>,
 }
 
@@ -71,8 +71,8 @@ impl Builder {
         }
     }
 
-    /// Adds a block. What is hashed is its JSON, keys in the order given, without spaces and without
-    /// the cache mark: what a model reads, not how it was typed.
+    /// Adds a block. What is hashed is its JSON, keys in the order given, without spaces and
+    /// without the cache mark: what a model reads, not how it was typed.
     pub(crate) fn block(&mut self, section: Section, role: &str, block: &Value) {
         let mark = mark_of(block);
         let text = match block.as_object() {
@@ -97,26 +97,26 @@ impl Builder {
         });
     }
 
-    /// The hash of everything so far.
+    /// Returns the hash of everything so far.
     pub(crate) fn hash(&self) -> u64 {
         self.hasher.finish()
     }
 
-    pub(crate) fn finish(self) -> Prefix {
-        Prefix {
+    pub(crate) fn finish(self) -> RequestPrefix {
+        RequestPrefix {
             positions: self.positions,
         }
     }
 }
 
-impl Prefix {
+impl RequestPrefix {
     /// Tokens of the whole prompt.
     pub(crate) fn tokens(&self) -> u64 {
         self.positions.last().map_or(0, |last| last.tokens)
     }
 }
 
-/// Whether a block is thinking, readable or not.
+/// Returns true if a block is thinking, readable or not.
 pub(crate) fn is_thinking(block: &Value) -> bool {
     matches!(
         block["type"].as_str(),
@@ -129,7 +129,7 @@ fn mark_of(block: &Value) -> Option<CacheTtl> {
     Some(ttl_of(mark))
 }
 
-/// The time to live that a mark asks for.
+/// Returns the time to live that a mark asks for.
 pub(crate) fn ttl_of(mark: &Value) -> CacheTtl {
     if mark["ttl"] == "1h" {
         CacheTtl::OneHour

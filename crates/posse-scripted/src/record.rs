@@ -19,9 +19,11 @@ pub struct Recorded {
     pub number: u64,
     /// The connection that it came by, counted from 0.
     pub connection: u64,
-    /// When the last byte of it had come, in microseconds of the server's clock, which never goes back.
+    /// When the last byte of it had come, in microseconds of the server's clock, which never goes
+    /// back.
     pub at_us: u64,
-    /// When the answer ended, by the same clock: the last byte of a reply was handed to the connection.
+    /// When the answer ended, by the same clock: the last byte of a reply was handed to the
+    /// connection.
     pub ended_us: Option<u64>,
     /// Method and path.
     pub method: String,
@@ -43,7 +45,7 @@ pub struct Recorded {
 }
 
 impl Recorded {
-    /// A header's value.
+    /// Returns a header's value.
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers
             .iter()
@@ -127,7 +129,7 @@ impl Record {
         }
     }
 
-    /// Requests from number `since` on.
+    /// Returns requests from number `since` on.
     pub(crate) fn since(&self, since: u64) -> Vec<Recorded> {
         self.kept()
             .requests

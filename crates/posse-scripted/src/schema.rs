@@ -31,7 +31,7 @@ pub(crate) static COUNT_TOKENS_BETA: Schema = Schema(LazyLock::new(|| compile(BE
 /// `POST /v1/chat/completions`.
 pub(crate) static CHAT: Schema = Schema(LazyLock::new(|| compile(CHAT_REQUEST, messages)));
 
-/// Whether the API knows a beta of this name.
+/// Returns true if the API knows a beta of this name.
 pub(crate) fn is_beta(name: &str) -> bool {
     static KNOWN: LazyLock<Vec<String>> = LazyLock::new(|| {
         let schema: Value = serde_json::from_str(BETA).unwrap_or_default();
@@ -123,7 +123,7 @@ impl Schema {
 
 const EXTRA: &str = "Extra inputs are not permitted";
 
-/// An error in the API's words: the path with dots, then what is wrong there.
+/// Returns an error in the API's words: the path with dots, then what is wrong there.
 fn tell(error: &ValidationError<'_>) -> String {
     let path = error
         .instance_path()

@@ -190,7 +190,7 @@ impl Pattern {
         }
     }
 
-    /// The groups of a match, the whole of it first; none if there is no match.
+    /// Returns the groups of a match, the whole of it first; none if there is no match.
     pub(crate) fn groups(&self, text: &str) -> Option<Vec<String>> {
         match self {
             Self::Contains(part) => text.contains(part.as_str()).then(|| vec![part.clone()]),

@@ -66,7 +66,8 @@ pub(crate) struct ServerState {
     pub(crate) cache: Mutex<PromptCache>,
     pub(crate) record: Arc<Record>,
     pub(crate) pace: Arc<dyn Pace>,
-    /// Asks whoever accepts connections to refuse them for a while, and to say when the door is shut.
+    /// Asks whoever accepts connections to refuse them for a while, and to say when the door is
+    /// shut.
     refuse: mpsc::Sender<(Duration, oneshot::Sender<()>)>,
     /// Makes ids unlike those of any other run, so that a conversation can outlive a server.
     run: u64,
@@ -143,7 +144,7 @@ impl Server {
         })
     }
 
-    /// Where it listens.
+    /// Returns where it listens.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
@@ -153,7 +154,7 @@ impl Server {
         format!("http://{}", self.address)
     }
 
-    /// The requests it has had.
+    /// Returns the requests it has had.
     pub fn requests(&self) -> Vec<Recorded> {
         self.shared.record.since(0)
     }

@@ -1,7 +1,7 @@
 //! Thinking is bound to the conversation it was thought in.
 //!
-//! A signature carries the hash of the prompt it answered. It comes back, the hash is made anew, and
-//! the two must agree; the text must be the one that was signed. Redacted thinking carries its
+//! A signature carries the hash of the prompt it answered. It comes back, the hash is made anew,
+//! and the two must agree; the text must be the one that was signed. Redacted thinking carries its
 //! signature inside its data.
 
 use std::hash::{DefaultHasher, Hasher};
@@ -32,7 +32,7 @@ fn seal(model: &str, prompt: u64, thinking: &str) -> u64 {
     hasher.finish()
 }
 
-/// A hash of tools and system prompt.
+/// Returns a hash of tools and system prompt.
 fn before_messages(body: &Value, model: &str) -> Builder {
     let mut builder = Builder::new(model);
     add_tools(&mut builder, body);
@@ -55,8 +55,9 @@ pub(super) fn add_message(builder: &mut Builder, message: &Value) {
 }
 
 /// Checks every thinking block of the history, and gives what was dropped and the hash of the whole
-/// prompt, to which thinking in the reply is bound. Blocks of another model are dropped silently, as the
-/// API does; those of another conversation are an error, or dropped and listed if that was asked for.
+/// prompt, to which thinking in the reply is bound. Blocks of another model are dropped silently,
+/// as the API does; those of another conversation are an error, or dropped and listed if that was
+/// asked for.
 pub(super) fn check(
     asked: &Asked,
     body: &mut Value,

@@ -87,7 +87,7 @@ pub(crate) fn check(headers: &HeaderMap) -> Result<Asked, ApiRefusal> {
 }
 
 impl Asked {
-    /// Whether a beta is named.
+    /// Returns true if a beta is named.
     pub(crate) fn has(&self, beta: &str) -> bool {
         self.betas.iter().any(|named| named == beta)
     }

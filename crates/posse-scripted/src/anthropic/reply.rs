@@ -77,7 +77,7 @@ impl AnthropicReply {
         }
     }
 
-    /// What it is billed as.
+    /// Returns what it is billed as.
     pub(crate) fn usage(&self) -> Usage {
         let sum =
             |blocks: &mut dyn Iterator<Item = &ReplyBlock>| blocks.map(|block| block.tokens).sum();
@@ -131,7 +131,7 @@ impl AnthropicReply {
         message
     }
 
-    /// The whole message.
+    /// Returns the whole message.
     pub(crate) fn message(&self) -> Value {
         let Usage {
             output, thinking, ..
@@ -148,7 +148,7 @@ impl AnthropicReply {
         )
     }
 
-    /// The stream.
+    /// Returns the stream.
     pub(crate) fn events(&self) -> Vec<Timed> {
         let mut events = Vec::new();
         let start = self.head(Vec::new(), Value::Null, self.usage_json(1, 0));
@@ -187,7 +187,7 @@ impl AnthropicReply {
     }
 }
 
-/// A block of the reply; none if it is not said at all.
+/// Returns a block of the reply; none if it is not said at all.
 fn block(
     id: &str,
     index: usize,
@@ -270,8 +270,8 @@ impl ReplyBlock {
         events.push(event("content_block_stop", 0, &stop));
     }
 
-    /// Cuts the block where the reply's cap falls; whether that was inside it. Thinking is signed as a
-    /// whole, so it is never cut, only the reply after it.
+    /// Cuts the block where the reply's cap falls; whether that was inside it. Thinking is signed
+    /// as a whole, so it is never cut, only the reply after it.
     fn cap(&mut self, left: u64) -> bool {
         if self.tokens <= left {
             return false;
@@ -291,7 +291,7 @@ impl ReplyBlock {
         true
     }
 
-    /// The block as it starts, and the deltas that complete it.
+    /// Returns the block as it starts, and the deltas that complete it.
     fn parts(&self) -> (Value, Vec<Value>) {
         let field = |name: &str| self.value[name].as_str().unwrap_or_default();
         match field("type") {
@@ -325,7 +325,7 @@ impl ReplyBlock {
     }
 }
 
-/// A text in pieces of about [`DELTA`] bytes, never inside a character.
+/// Returns a text in pieces of about [`DELTA`] bytes, never inside a character.
 fn pieces(mut text: &str) -> impl Iterator<Item = &str> {
     std::iter::from_fn(move || {
         if text.is_empty() {

@@ -8,7 +8,7 @@ use super::{binding, pairing, rules};
 use crate::api_error::ApiRefusal;
 use crate::conversation::{Conversation, text_of};
 use crate::models::{self, ModelFacts};
-use crate::prefix::{Builder, Prefix, Section, ttl_of};
+use crate::prefix::{Builder, RequestPrefix, Section, ttl_of};
 use crate::schema;
 
 /// A request that the API would accept.
@@ -16,7 +16,7 @@ use crate::schema;
 pub(crate) struct AnthropicRequest {
     pub(crate) body: Value,
     pub(crate) model: &'static ModelFacts,
-    pub(crate) prefix: Prefix,
+    pub(crate) prefix: RequestPrefix,
     /// Hash of the whole prompt, to which thinking in the reply is bound.
     pub(crate) prompt_hash: u64,
     /// Thinking blocks that were dropped because they belong to another conversation.
@@ -67,12 +67,12 @@ impl AnthropicRequest {
         })
     }
 
-    /// Whether the reply is to be streamed.
+    /// Returns true if the reply is to be streamed.
     pub(crate) fn streams(&self) -> bool {
         self.body["stream"] == true
     }
 
-    /// The request as a script sees it.
+    /// Returns the request as a script sees it.
     pub(crate) fn conversation(&self, headers: &HeaderMap, with_text: bool) -> Conversation {
         let messages = self.body["messages"]
             .as_array()
@@ -115,7 +115,7 @@ impl AnthropicRequest {
     }
 }
 
-/// The agent's path, or, for other clients, whatever says who they are.
+/// Returns the agent's path, or, for other clients, whatever says who they are.
 pub(crate) fn agent_of(headers: &HeaderMap) -> String {
     let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
     text("x-posse-agent")
@@ -140,8 +140,8 @@ fn find_model(body: &Value) -> Result<&'static ModelFacts, ApiRefusal> {
     models::find(id).ok_or_else(|| ApiRefusal::new(404, format!("model: {id}")))
 }
 
-/// The prompt as the cache sees it: the words, and the settings that they are read under.
-fn prefix_of(body: &Value, model: &ModelFacts) -> Prefix {
+/// Returns the prompt as the cache sees it: the words, and the settings that they are read under.
+fn prefix_of(body: &Value, model: &ModelFacts) -> RequestPrefix {
     let mut builder = Builder::new(model.id);
     add_tools(&mut builder, body);
     // A setting at its default is the same as none.
@@ -191,7 +191,7 @@ pub(super) fn add_system(builder: &mut Builder, body: &Value) {
     }
 }
 
-/// A string is short for one text block.
+/// Returns the text block that a string is short for.
 pub(super) fn text_block(text: &str) -> Value {
     serde_json::json!({"type": "text", "text": text})
 }

@@ -83,7 +83,7 @@ impl OpenAiReply {
         }
     }
 
-    /// What it is billed as.
+    /// Returns what it is billed as.
     pub(crate) fn usage(&self) -> Usage {
         let calls: usize = self
             .calls
@@ -111,7 +111,7 @@ impl OpenAiReply {
         })
     }
 
-    /// The whole completion.
+    /// Returns the whole completion.
     pub(crate) fn completion(&self) -> Value {
         let mut message = json!({"role": "assistant", "content": self.text, "refusal": null});
         if !self.calls.is_empty() {
@@ -128,7 +128,7 @@ impl OpenAiReply {
         })
     }
 
-    /// The stream.
+    /// Returns the stream.
     pub(crate) fn events(&self) -> Vec<Timed> {
         let mut events = vec![self.delta(0, &json!({"role": "assistant", "content": ""}))];
         for piece in self.thinking.split_inclusive(' ') {

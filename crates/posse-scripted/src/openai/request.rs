@@ -5,14 +5,14 @@ use serde_json::Value;
 
 use crate::api_error::ApiRefusal;
 use crate::conversation::{Conversation, text_of};
-use crate::prefix::{Builder, Prefix, Section};
+use crate::prefix::{Builder, RequestPrefix, Section};
 use crate::schema;
 
 /// A request that the API would accept.
 #[derive(Debug)]
 pub(crate) struct OpenAiRequest {
     pub(crate) body: Value,
-    pub(crate) prefix: Prefix,
+    pub(crate) prefix: RequestPrefix,
 }
 
 impl OpenAiRequest {
@@ -42,12 +42,12 @@ impl OpenAiRequest {
         })
     }
 
-    /// Whether the reply is to be streamed.
+    /// Returns true if the reply is to be streamed.
     pub(crate) fn streams(&self) -> bool {
         self.body["stream"] == true
     }
 
-    /// The request as a script sees it.
+    /// Returns the request as a script sees it.
     pub(crate) fn conversation(&self, headers: &HeaderMap, with_text: bool) -> Conversation {
         let messages = self.body["messages"]
             .as_array()
@@ -101,7 +101,8 @@ pub(crate) fn check_key(headers: &HeaderMap) -> Result<(), ApiRefusal> {
     }
 }
 
-/// Every call of an assistant message is answered by the tool messages right after it, and only they.
+/// Every call of an assistant message is answered by the tool messages right after it, and only
+/// they.
 fn check_pairing(messages: &Value) -> Result<(), ApiRefusal> {
     let mut open: Vec<&str> = Vec::new();
     let messages = messages.as_array().map_or(&[][..], Vec::as_slice);

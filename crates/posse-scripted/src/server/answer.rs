@@ -265,7 +265,7 @@ impl Exchange<'_> {
         Ok(self.speak(&answer, &ticket, reply.usage(), said).await)
     }
 
-    /// What the script says, or the response that leaves nothing to say.
+    /// Returns what the script says, or the response that leaves nothing to say.
     async fn decide(
         &self,
         conversation: impl FnOnce(bool) -> Conversation,
@@ -401,7 +401,8 @@ impl Exchange<'_> {
         self.finish(builder, vec![BodyStep::Send(body.to_string().into())])
     }
 
-    /// Says it when its time has come; from then on what the request wrote to the cache can be read.
+    /// Says it when its time has come; from then on what the request wrote to the cache can be
+    /// read.
     async fn speak(
         &self,
         answer: &PickedAnswer,
@@ -464,7 +465,7 @@ fn whole(
 
 const SINK_REPLY: &str = include_str!("sink_reply.txt");
 
-/// The body's hash in a header, and one short reply for all.
+/// Returns the body's hash in a header, and one short reply for all.
 fn sink(body: &[u8]) -> Response<Bytes> {
     let mut hasher = DefaultHasher::new();
     hasher.write(body);
