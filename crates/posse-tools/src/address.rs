@@ -1,5 +1,5 @@
-//! Which addresses of the network may be reached: those that everybody can, not this machine nor its
-//! neighbours.
+//! Which addresses of the network may be reached: those that everybody can, not this machine nor
+//! its neighbours.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
@@ -16,7 +16,7 @@ pub enum Reach {
 }
 
 impl Reach {
-    /// Whether this address may be connected to.
+    /// Returns true if this address may be connected to.
     pub(crate) fn covers(self, address: IpAddr) -> bool {
         self == Self::Any || is_public(address)
     }
@@ -29,8 +29,8 @@ pub(crate) struct NotPublic {
     pub(crate) host: String,
 }
 
-/// Finds the addresses of hosts. The client connects to what this gives and to nothing else, so that the
-/// address that is looked at is the one that is used.
+/// Finds the addresses of hosts. The client connects to what this gives and to nothing else, so
+/// that the address that is looked at is the one that is used.
 pub(crate) struct Resolver(pub(crate) Reach);
 
 impl Resolve for Resolver {

@@ -9,12 +9,12 @@ use tokio_util::sync::CancellationToken;
 /// What is said when a call is cancelled.
 const INTERRUPTED: &str = "interrupted before it was done";
 
-/// A failure that the model is told.
+/// Returns a failure that the model is told.
 pub(crate) fn tell(what: impl Into<String>) -> ToolError {
     ToolError::Tell(what.into())
 }
 
-/// A failure of the system, with what was tried.
+/// Returns a failure of the system, with what was tried.
 pub(crate) fn cannot(what: &str, path: &Path, why: impl Display) -> ToolError {
     tell(format!("cannot {what} {}: {why}", path.display()))
 }
@@ -41,7 +41,8 @@ pub(crate) async fn blocking<T: Send + 'static>(
         .unwrap_or_else(|error| Err(tell(format!("the tool broke off: {error}"))))
 }
 
-/// A path as people and models like to read it: from the working directory, if it lies there.
+/// Returns a path as people and models like to read it: from the working directory, if it lies
+/// there.
 pub(crate) fn shown(path: &Path, workspace: &Workspace) -> String {
     match path.strip_prefix(&workspace.cwd) {
         Ok(inside) if inside.as_os_str().is_empty() => ".".to_owned(),
@@ -50,7 +51,7 @@ pub(crate) fn shown(path: &Path, workspace: &Workspace) -> String {
     }
 }
 
-/// The first line of `text`, at most `most` characters of it, fit for a title.
+/// Returns the first line of `text`, at most `most` characters of it, fit for a title.
 pub(crate) fn headline(text: &str, most: usize) -> String {
     let text = text.trim();
     let line = text.lines().next().unwrap_or_default();
@@ -65,7 +66,7 @@ pub(crate) fn headline(text: &str, most: usize) -> String {
     short
 }
 
-/// The longest start of `text` within `most` bytes.
+/// Returns the longest start of `text` within `most` bytes.
 pub(crate) fn clip(text: &str, most: usize) -> &str {
     &text[..text.floor_char_boundary(most)]
 }

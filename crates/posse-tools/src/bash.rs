@@ -136,7 +136,7 @@ impl TypedTool for Bash {
     }
 }
 
-/// How long it may take; in the background there may be no limit.
+/// Returns how long it may take; in the background there may be no limit.
 fn limit(input: &BashInput) -> Result<Option<Duration>, ToolError> {
     match input.timeout {
         Some(0) => Err(tell("timeout is in milliseconds and more than 0")),

@@ -1,5 +1,5 @@
-//! What a command prints: as much as a model is told, and the whole in a file. In the foreground there is a
-//! file only if it is more than is told; in the background, from the start.
+//! What a command prints: as much as a model is told, and the whole in a file. In the foreground
+//! there is a file only if it is more than is told; in the background, from the start.
 
 use std::path::{Path, PathBuf};
 
@@ -48,7 +48,7 @@ impl Capture {
         }
     }
 
-    /// What the model is told of it.
+    /// Returns what the model is told of it.
     pub(crate) async fn told(mut self) -> String {
         let Some(mut file) = self.file.take() else {
             return String::from_utf8_lossy(&self.start).into_owned();
@@ -114,7 +114,7 @@ impl Log {
         }
     }
 
-    /// The end of it, for whoever is told that the command has ended.
+    /// Returns the end of it, for the note that the command has ended.
     pub(crate) async fn told(mut self) -> String {
         self.file.finish().await;
         if self.total == 0 {

@@ -1,5 +1,6 @@
-//! A cgroup for what a posse process starts, where the machine lets us have one. Who is in it cannot leave
-//! unseen: not by another session, not with an emptied environment, not by losing its parents.
+//! A cgroup for what a posse process starts, where the machine lets us have one. Who is in it
+//! cannot leave unseen: not by another session, not with an emptied environment, not by losing its
+//! parents.
 
 use std::collections::HashSet;
 use std::fs;
@@ -13,7 +14,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 pub(crate) const DOOR: &str = "cgroup.procs";
 const KILL: &str = "cgroup.kill";
 
-/// Where a cgroup of this name would be, beneath that of this process.
+/// Returns where a cgroup of this name would be, beneath that of this process.
 pub(crate) fn named(name: &str) -> Option<PathBuf> {
     let mounts = fs::read_to_string("/proc/self/mountinfo").ok()?;
     let own = fs::read_to_string("/proc/self/cgroup").ok()?;
@@ -33,7 +34,7 @@ pub(crate) fn make(directory: &Path) -> bool {
     of_use
 }
 
-/// Whether processes can be put in, as far as rights say.
+/// Returns true if processes can be put in, as far as rights say.
 fn may_enter(directory: &Path) -> bool {
     fs::OpenOptions::new()
         .write(true)
@@ -41,7 +42,7 @@ fn may_enter(directory: &Path) -> bool {
         .is_ok()
 }
 
-/// The directory of our cgroup, version 2.
+/// Returns the directory of our cgroup, version 2.
 fn place(mounts: &str, own: &str) -> Option<PathBuf> {
     let own = own.lines().find_map(|line| line.strip_prefix("0::"))?;
     let (root, mounted_on) = mounts.lines().find_map(|line| {
@@ -50,7 +51,8 @@ fn place(mounts: &str, own: &str) -> Option<PathBuf> {
         let (root, on) = (fields.next()?, fields.next()?);
         system.starts_with("cgroup2 ").then_some((root, on))
     })?;
-    // Outside of what is mounted here (`/..`) there is nothing of ours; odd names are spelt with `\`.
+    // Outside of what is mounted here (`/..`) there is nothing of ours; odd names are spelt with
+    // `\`.
     if own.split('/').any(|part| part == "..") || mounted_on.contains('\\') {
         return None;
     }
@@ -63,7 +65,7 @@ pub(crate) fn kill(directory: &Path) -> io::Result<()> {
     fs::write(directory.join(KILL), "1")
 }
 
-/// Who is in it or beneath it.
+/// Returns who is in it or beneath it.
 pub(crate) fn members(directory: &Path) -> HashSet<i32> {
     let inside = fs::read_to_string(directory.join(DOOR)).unwrap_or_default();
     let inside = inside.lines().filter_map(|pid| pid.parse().ok());
@@ -76,8 +78,8 @@ pub(crate) fn members(directory: &Path) -> HashSet<i32> {
         .collect()
 }
 
-/// Removes it, with those that were made beneath it; whether it is gone. Who has just ended may still be in it
-/// for a moment.
+/// Removes it, with those that were made beneath it; whether it is gone. Who has just ended may
+/// still be in it for a moment.
 pub(crate) fn remove(directory: &Path) -> bool {
     for directory in beneath(directory) {
         remove(&directory);
@@ -106,7 +108,8 @@ fn beneath(directory: &Path) -> Vec<PathBuf> {
     directories.map(|entry| entry.path()).collect()
 }
 
-/// Whether this is a cgroup that [`named`] has named, so that nobody is talked into ending others.
+/// Returns true if this is a cgroup that [`named`] has named, so that nobody is talked into ending
+/// others.
 pub(crate) fn is_named(directory: &Path, name: &str) -> bool {
     directory
         .file_name()

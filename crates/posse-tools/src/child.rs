@@ -59,8 +59,8 @@ pub(crate) fn run(
         Some(input) => Stdio::from(in_memory(input)?),
         None => Stdio::null(),
     };
-    // A group of its own: Ctrl-C in the terminal is posse's to deal with, and what it has started can be
-    // ended with it.
+    // A group of its own: Ctrl-C in the terminal is posse's to deal with, and what it has started
+    // can be ended with it.
     command
         .stdin(input)
         .stdout(Stdio::piped())
@@ -73,7 +73,7 @@ pub(crate) fn run(
     Running::new(child, limit)?.finish()
 }
 
-/// What it is to read, in a file, so that nobody has to write while it is read from.
+/// Returns what it is to read, in a file, so that nobody has to write while it is read from.
 fn in_memory(input: &[u8]) -> io::Result<File> {
     let mut file = File::from(memfd_create("posse-input", MemfdFlags::CLOEXEC)?);
     file.write_all(input)?;
@@ -193,7 +193,8 @@ impl Drop for Running {
     }
 }
 
-/// Takes what is there, though not endlessly, keeping at most `most` bytes in all; whether that was the end.
+/// Takes what is there, though not endlessly, keeping at most `most` bytes in all; whether that was
+/// the end.
 fn drain(pipe: Option<&mut impl Read>, kept: &mut Vec<u8>, most: usize) -> io::Result<bool> {
     let Some(pipe) = pipe else { return Ok(false) };
     let mut buffer = [0; 16 << 10];

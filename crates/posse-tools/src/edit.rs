@@ -140,7 +140,7 @@ fn change(content: &[u8], input: &EditInput) -> Result<Change, ToolError> {
     })
 }
 
-/// The changed lines and a few around them, numbered.
+/// Returns the changed lines and a few around them, numbered.
 fn snippet(change: &Change) -> String {
     let newlines = |bytes: &[u8]| memchr::memchr_iter(b'\n', bytes).count();
     let first = newlines(&change.content[..change.at]);

@@ -1,5 +1,5 @@
-//! Runs git: the one place that does. What the environment or a repository's settings could make it do
-//! otherwise (another directory, hooks, questions, files left out of a look) is ruled out here.
+//! Runs git: the one place that does. What the environment or a repository's settings could make it
+//! do otherwise (another directory, hooks, questions, files left out of a look) is ruled out here.
 
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -44,7 +44,8 @@ const ASTRAY: &[&str] = &[
     "GIT_TRACE2",
 ];
 
-/// Settings that would run other programs, or hide something from a look; and where HEAD was is recorded.
+/// Settings that would run other programs, or hide something from a look; and where HEAD was is
+/// recorded.
 const SETTINGS: &[&str] = &[
     "core.hooksPath=/dev/null",
     "core.fsmonitor=false",
@@ -204,12 +205,12 @@ impl Git {
     }
 }
 
-/// Whether it could not look everywhere: to git that is no failure.
+/// Returns true if it could not look everywhere: to git that is not a failure.
 fn is_blind(said: &[u8]) -> bool {
     memchr::memmem::find(said, b"could not open directory").is_some()
 }
 
-/// Why it said no, in one line.
+/// Returns why it said no, in one line.
 fn words(said: &[u8], status: ExitStatus) -> String {
     let said = String::from_utf8_lossy(said);
     let lines = said.lines().map(str::trim).filter(|line| !line.is_empty());

@@ -2,7 +2,8 @@
 //!
 //! Each tool is a file; what several of them stand on is a file named after it. File tools reach
 //! nothing but what lies beneath the workspace's roots (`beneath`), nothing that the shell starts
-//! outlives its call or run (`processes`) or posse itself (`guardian`), and the web is reached at public addresses only (`address`).
+//! outlives its call or run (`processes`) or posse itself (`guardian`), and the web is reached at
+//! public addresses only (`address`).
 
 mod address;
 mod answer;
@@ -50,14 +51,14 @@ pub use write::{Write, WriteInput};
 pub struct Means {
     /// Where the web ends.
     pub reach: Reach,
-    /// Whether commands may go on after their call.
+    /// True if commands may go on after their call.
     pub background: bool,
     /// Who ends what was started if this process is killed.
     pub guardian: Option<Guardian>,
 }
 
-/// All tools, by name. Makes nothing that costs time: the HTTP client is built at the first fetch, the
-/// guardian started with the first command.
+/// Returns all tools, by name. Makes nothing that costs time: the HTTP client is built at the first
+/// fetch, the guardian started with the first command.
 pub fn all(means: Means) -> Toolbox {
     let bash = Bash::new(means.guardian);
     Toolbox::from_iter([

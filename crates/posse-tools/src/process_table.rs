@@ -1,5 +1,5 @@
-//! All processes of the machine. A look at them is shared by all who ask for one before it begins: many
-//! commands that end at once cost a few looks, not a few each.
+//! All processes of the machine. A look at them is shared by all who ask for one before it begins:
+//! many commands that end at once cost a few looks, not a few each.
 
 use std::collections::{HashMap, HashSet};
 use std::fs;
@@ -44,7 +44,7 @@ impl ScanRequest {
 }
 
 impl ProcessTable {
-    /// A look that has begun after it was asked for, if there was one.
+    /// Returns a look that has begun after it was asked for, if there was one.
     pub(crate) fn made_since(asked: ScanRequest) -> Option<Arc<Self>> {
         let last = LAST.lock().unwrap_or_else(PoisonError::into_inner);
         last.as_ref()
@@ -52,7 +52,7 @@ impl ProcessTable {
             .map(Arc::clone)
     }
 
-    /// A look that begins after it was asked for. Blocks.
+    /// Returns a look that begins after it was asked for. Blocks.
     pub(crate) fn since(asked: ScanRequest) -> Arc<Self> {
         // Who waits here for another's look has a good chance that the next one is made by then.
         let mut last = LAST.lock().unwrap_or_else(PoisonError::into_inner);
@@ -76,7 +76,7 @@ impl ProcessTable {
         table
     }
 
-    /// The processes, but for this one.
+    /// Returns the processes, but for this one.
     pub(crate) fn processes(&self) -> &[Process] {
         &self.processes
     }
@@ -116,8 +116,8 @@ fn look(before: Option<&ProcessTable>) -> Vec<Process> {
     let mut processes: Vec<Process> = pids.into_iter().filter_map(Process::read).collect();
     let mut environment = Vec::new();
     for process in &mut processes {
-        // Who was once marked stays so, whatever it became; but a child of ours, that has not become what
-        // it is to be, still has our environment.
+        // Who was once marked stays so, whatever it became; but a child of ours, that has not
+        // become what it is to be, still has our environment.
         let marked = known
             .get(&process.pid)
             .filter(|it| it.started == process.started && it.parent != own);
@@ -148,7 +148,8 @@ fn marks(environment: &[u8]) -> Vec<Vec<u8>> {
         .collect()
 }
 
-/// Reads a file of `/proc/PID`; nothing if that cannot be. In as few calls as it takes: there are many.
+/// Reads a file of `/proc/PID`; nothing if that cannot be. In as few calls as it takes: there are
+/// many.
 fn read_all(pid: i32, name: &str, content: &mut Vec<u8>) {
     content.clear();
     let Ok(mut file) = fs::File::open(format!("/proc/{pid}/{name}")) else {
@@ -179,7 +180,7 @@ pub(crate) struct Process {
 }
 
 impl Process {
-    /// Whether this stands in its environment.
+    /// Returns true if this stands in its environment.
     pub(crate) fn carries(&self, mark: &[u8]) -> bool {
         self.marks.iter().any(|it| it == mark)
     }
@@ -204,7 +205,8 @@ impl Process {
         })
     }
 
-    /// A handle of it, if it lives. Looked at again once the handle is held: then it is the same process.
+    /// Returns a handle of it, if it lives. Looked at again once the handle is held: then it is the
+    /// same process.
     fn handle(&self) -> Option<OwnedFd> {
         let handle = pidfd_open(Pid::from_raw(self.pid)?, PidfdFlags::empty()).ok()?;
         let now = Self::read(self.pid)?;

@@ -1,5 +1,6 @@
-//! The processes of a call: found by their group, by the marker in their environment and by descent, and
-//! ended. Nothing that a call starts outlives it, not even what left its group or its session.
+//! The processes of a call: found by their group, by the marker in their environment and by
+//! descent, and ended. Nothing that a call starts outlives it, not even what left its group or its
+//! session.
 //!
 //! Out of reach is only who left the group, emptied its environment and lost its parent, all three.
 
@@ -16,7 +17,8 @@ use crate::process_table::{CALL_MARK, Process, ProcessTable, ScanRequest};
 
 /// How long a process that is asked to end may take.
 const PATIENCE: Duration = Duration::from_millis(300);
-/// How long one that was killed may take, and how often is looked again for what was forked meanwhile.
+/// How long one that was killed may take, and how often is looked again for what was forked
+/// meanwhile.
 const KILL_WAIT: Duration = Duration::from_millis(100);
 const KILL_ROUNDS: usize = 5;
 
@@ -49,7 +51,7 @@ impl Family {
         }
     }
 
-    /// Those that live.
+    /// Returns those that live.
     pub(crate) async fn living(&self) -> Vec<WatchedProcess> {
         let asked = ScanRequest::now();
         // Who waits for its turn takes no thread, and finds that another has looked for it.
@@ -85,7 +87,8 @@ impl Family {
         count
     }
 
-    /// Kills them all at once, and looks again for what was forked meanwhile. Does not wait for their ends.
+    /// Kills them all at once, and looks again for what was forked meanwhile. Does not wait for
+    /// their ends.
     pub(crate) fn kill(&self) {
         for _ in 0..KILL_ROUNDS {
             let found = self.among(&ProcessTable::since(ScanRequest::now()));

@@ -108,7 +108,7 @@ fn read(input: &ReadInput, context: &ToolContext) -> Result<ToolOutput, ToolErro
     Ok(output)
 }
 
-/// The media type, by the content; what a file is called says little.
+/// Returns the media type, by the content; what a file is called says little.
 fn image(content: &[u8]) -> Option<&'static str> {
     match content {
         [0x89, b'P', b'N', b'G', b'\r', b'\n', 0x1a, b'\n', ..] => Some("image/png"),
@@ -133,7 +133,7 @@ fn image(content: &[u8]) -> Option<&'static str> {
     }
 }
 
-/// The lines from `offset` on, with their numbers, and notes on what is not as in the file.
+/// Returns the lines from `offset` on, with their numbers, and notes on what is not as in the file.
 fn numbered(content: &[u8], offset: usize, limit: usize) -> Result<String, ToolError> {
     if content.is_empty() {
         return Ok("(the file is empty)".into());

@@ -1,6 +1,6 @@
 //! Paths that file tools are given, and the one way to what they name: a handle of the root and
-//! `openat2`, which follows no link. What is swapped between the look and the open makes the open fail;
-//! it never leads outside.
+//! `openat2`, which follows no link. What is swapped between the look and the open makes the open
+//! fail; it never leads outside.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
@@ -34,7 +34,8 @@ pub(crate) struct RootedPath {
 }
 
 impl RootedPath {
-    /// Where `path` leads, if that is still what was judged: a link may have been put in its way since.
+    /// Where `path` leads, if that is still what was judged: a link may have been put in its way
+    /// since.
     pub(crate) fn judged(
         path: &str,
         access: Access,
@@ -92,7 +93,7 @@ impl RootedPath {
         }
     }
 
-    /// The paths that rules are asked about.
+    /// Returns the paths that rules are asked about.
     pub(crate) fn paths(&self) -> Vec<PathBuf> {
         let mut paths = vec![self.named.clone()];
         if self.resolved != self.named {
@@ -101,7 +102,7 @@ impl RootedPath {
         paths
     }
 
-    /// A handle of its root.
+    /// Returns a handle of its root.
     pub(crate) fn root(&self) -> Result<Root, ToolError> {
         Root::open(&self.root).map_err(|error| refused("open", &self.root, error))
     }
@@ -115,7 +116,8 @@ impl RootedPath {
         }
     }
 
-    /// A handle of the directory it lies in, and its name there. Missing directories are made.
+    /// Returns a handle of the directory it lies in, and its name there. Missing directories are
+    /// made.
     pub(crate) fn parent(&self) -> Result<(OwnedFd, &OsStr), ToolError> {
         let is_directory = || cannot("write", &self.named, "it is a directory");
         let name = self.resolved.file_name().ok_or_else(is_directory)?;
@@ -158,7 +160,7 @@ impl Root {
         Ok((File::from(file), stat))
     }
 
-    /// What is there, without opening it.
+    /// Returns what is there, without opening it.
     pub(crate) fn stat(&self, path: &Path) -> io::Result<Stat> {
         Ok(rustix::fs::fstat(open_beneath(
             &self.handle,
@@ -224,8 +226,8 @@ pub(crate) fn regular(path: &Path, stat: &Stat) -> Result<(), ToolError> {
     Err(cannot("open", path, format!("it is {kind}")))
 }
 
-/// An error of opening. All links were resolved before and all steps were directories: what is not so any
-/// more was put there since.
+/// Returns an error of opening. All links were resolved before and all steps were directories: what
+/// is not so any more was put there since.
 pub(crate) fn refused(what: &str, path: &Path, error: io::Error) -> ToolError {
     match Errno::from_io_error(&error) {
         Some(Errno::LOOP | Errno::XDEV | Errno::NOTDIR) => {

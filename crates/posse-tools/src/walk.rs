@@ -1,5 +1,5 @@
-//! Going through the files beneath a directory, as git would: what is ignored is left out, links are not
-//! followed, and what rules deny, or would have asked about, is not looked at.
+//! Going through the files beneath a directory, as git would: what is ignored is left out, links
+//! are not followed, and what rules deny, or would have asked about, is not looked at.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -22,7 +22,7 @@ pub(crate) struct Filter {
     pub(crate) types: Option<Types>,
 }
 
-/// What a search means to do; `what` is it in a line.
+/// Returns what a search means to do; `what` is it in a line.
 pub(crate) fn intent(
     what: &str,
     path: Option<&str>,
@@ -41,13 +41,13 @@ pub(crate) fn intent(
     })
 }
 
-/// Where a search starts if nothing is said.
+/// Returns where a search starts if nothing is said.
 pub(crate) fn start(path: Option<&str>) -> &str {
     path.unwrap_or(".")
 }
 
-/// Calls `each` with the path of every regular file beneath `directory`, in the order of names, until it
-/// says that this is enough. Gives what it left out.
+/// Calls `each` with the path of every regular file beneath `directory`, in the order of names,
+/// until it says that this is enough. Gives what it left out.
 pub(crate) fn walk(
     directory: &Path,
     filter: Filter,

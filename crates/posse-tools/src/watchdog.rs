@@ -1,6 +1,6 @@
-//! The guardian: a small process beside posse that waits for posse's end, however that comes, and ends
-//! what posse has left running. It is started with the first command, in a session of its own, and knows
-//! posse by a pipe that only posse holds open: when it closes, posse is gone.
+//! The guardian: a small process beside posse that waits for posse's end, however that comes, and
+//! ends what posse has left running. It is started with the first command, in a session of its own,
+//! and knows posse by a pipe that only posse holds open: when it closes, posse is gone.
 
 use std::ffi::OsString;
 use std::io::{self, PipeWriter, Read};
@@ -21,7 +21,8 @@ use crate::shell::{SECRETS, apart};
 /// How long those who were killed may take before it is looked again, and how often that is.
 const KILL_WAIT: Duration = Duration::from_millis(100);
 const ROUNDS: usize = 18;
-/// How often nothing must be found. Who is just becoming another program carries no mark for a moment.
+/// How often nothing must be found. Who is just becoming another program carries no mark for a
+/// moment.
 const QUIET: usize = 2;
 /// Starts a program apart from posse: no child of its, and deaf to what terminals and others say.
 const APART: &str = r#"trap "" HUP INT QUIT TERM; exec 3<&0; "$@" <&3 3<&- &"#;
@@ -48,8 +49,8 @@ pub(crate) struct Post {
 }
 
 impl Guardian {
-    /// One that is this program with these arguments. Some more are added: see [`stand_guard`], which it
-    /// must call. Nothing is started before the first command is.
+    /// One that is this program with these arguments. Some more are added: see [`stand_guard`],
+    /// which it must call. Nothing is started before the first command is.
     pub fn new(
         program: impl Into<PathBuf>,
         arguments: impl IntoIterator<Item = impl Into<OsString>>,
@@ -100,7 +101,8 @@ impl Guardian {
                 .arg(id.to_string())
                 .args(cgroup)
                 .arg(getpgrp().as_raw_nonzero().to_string());
-            // It keeps nothing open that is somebody else's, and is no part of a call that posse may be.
+            // It keeps nothing open that is somebody else's, and is no part of a call that posse
+            // may be.
             command
                 .stdin(ended.try_clone()?)
                 .stdout(Stdio::null())
@@ -115,14 +117,14 @@ impl Guardian {
     }
 }
 
-/// The cgroup's name.
+/// Returns the cgroup's name.
 fn name(id: &str) -> String {
     format!("posse-{id}")
 }
 
-/// Waits until the other end of `alive` is closed, and ends whatever carries the mark `id` or is in the
-/// cgroup. `arguments` are those that [`Guardian`] adds: the mark, the cgroup if there is one, and the group
-/// that posse itself is in; none if they are something else.
+/// Waits until the other end of `alive` is closed, and ends whatever carries the mark `id` or is in
+/// the cgroup. `arguments` are those that [`Guardian`] adds: the mark, the cgroup if there is one,
+/// and the group that posse itself is in; none if they are something else.
 pub fn stand_guard(arguments: &[OsString], mut alive: impl Read) -> Option<()> {
     let (id, cgroup, posses) = match arguments {
         [id, group] => (id, None, group),
@@ -162,8 +164,8 @@ pub fn stand_guard(arguments: &[OsString], mut alive: impl Read) -> Option<()> {
     Some(())
 }
 
-/// All that is to be ended. In the group `posses` are those who have started posse, and for a moment who was
-/// just started by it.
+/// Returns all that is to be ended. In the group `posses` are those who have started posse, and for
+/// a moment who was just started by it.
 fn find(mark: &[u8], cgroup: Option<&Path>, posses: i32) -> Vec<OwnedFd> {
     if let Some(cgroup) = cgroup {
         // Who cannot be reached so is found by its mark.

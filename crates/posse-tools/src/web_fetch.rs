@@ -90,8 +90,8 @@ impl WebFetch {
         Ok((url, host))
     }
 
-    /// Fetches a page and tells it. What strangers wrote is read beside the async threads, where it holds
-    /// up nobody; how long that takes has bounds of its own.
+    /// Fetches a page and tells it. What strangers wrote is read beside the async threads, where it
+    /// holds up nobody; how long that takes has bounds of its own.
     async fn told(&self, url: &str) -> Result<ToolOutput, ToolError> {
         let page = self.fetch(url).await?;
         let (url, status) = (page.url.clone(), page.status);
@@ -280,7 +280,7 @@ fn is_text(kind: &str) -> bool {
             .is_some_and(|kind| PLAIN.contains(&kind))
 }
 
-/// The text, said to be a stranger's, with no way to pretend that it ends early.
+/// Returns the text, said to be a stranger's, with no way to pretend that it ends early.
 fn framed(url: &Url, text: &str) -> String {
     let told = clip(text, TOLD_BYTES).replace("</web-page", "<\\/web-page");
     let cut = if text.len() > TOLD_BYTES {

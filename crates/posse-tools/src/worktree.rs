@@ -68,7 +68,7 @@ pub struct Found {
     pub branch: Option<String>,
     /// The commit that it was made from, if that is known.
     pub base: Option<String>,
-    /// Whether its agent belongs to a process that lives.
+    /// True if its agent belongs to a process that lives.
     pub live: bool,
     /// What would be lost with it.
     pub keeps: Option<String>,
@@ -79,7 +79,7 @@ pub struct Found {
 pub struct Swept {
     /// The worktree, as it was.
     pub found: Found,
-    /// Whether it was removed. If not, it is unlocked.
+    /// True if it was removed. If not, it is unlocked.
     pub removed: bool,
 }
 
@@ -125,7 +125,7 @@ impl GitWorktrees {
         host.as_ref().is_some_and(|host| host.id == id)
     }
 
-    /// Where a worktree lies, and whose it is.
+    /// Returns where a worktree lies, and whose it is.
     fn whose(&self, worktree: &Worktree) -> Result<(WorktreeRoot, AgentId), WorktreeError> {
         let unknown = || WorktreeError::NotOfThisPosse {
             path: worktree.path.clone(),
@@ -145,7 +145,7 @@ impl GitWorktrees {
     }
 }
 
-/// The branch of an agent's worktree.
+/// Returns the branch of an agent's worktree.
 fn branch_of(agent: AgentId) -> String {
     format!("posse/{agent}")
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::shell::{Ending, How};
 
-/// What went wrong, if something did.
+/// Returns what went wrong, if something did.
 pub(super) fn fault(ending: &Ending, limit: Option<Duration>) -> Option<String> {
     match ending.how {
         How::Exited(Some(status)) => of_status(status),
@@ -21,7 +21,7 @@ pub(super) fn fault(ending: &Ending, limit: Option<Duration>) -> Option<String> 
     }
 }
 
-/// What is to be said of those that a shell left behind, if there were any.
+/// Returns what is to be said of those that a shell left behind, if there were any.
 pub(super) fn left(ending: &Ending) -> Option<String> {
     let what = "still running when the shell ended; now ended, too";
     match (&ending.how, ending.ended) {
@@ -31,7 +31,7 @@ pub(super) fn left(ending: &Ending) -> Option<String> {
     }
 }
 
-/// What is wrong with an exit status, if something is.
+/// Returns what is wrong with an exit status, if something is.
 fn of_status(status: ExitStatus) -> Option<String> {
     match (status.code(), status.signal()) {
         (Some(0), _) => None,

@@ -54,7 +54,7 @@ impl Finds {
         }
     }
 
-    /// Whether more would not be told anyway.
+    /// Returns true if more would not be told anyway.
     fn full(&self) -> bool {
         self.lines.len() > self.most || self.bytes > MOST_BYTES
     }

@@ -1,5 +1,5 @@
-//! A page taken apart into texts and tags, in one go from its start to its end. Comments, declarations and
-//! elements that say nothing to a reader do not come out.
+//! A page taken apart into texts and tags, in one go from its start to its end. Comments,
+//! declarations and elements that say nothing to a reader do not come out.
 
 /// What says nothing to a reader, with all that is in it.
 const SKIPPED: [&str; 11] = [
@@ -34,7 +34,7 @@ impl<'a> Tag<'a> {
         }
     }
 
-    /// The value of an attribute, as it stands there.
+    /// Returns the value of an attribute, as it stands there.
     pub(super) fn attribute(&self, name: &str) -> Option<&'a str> {
         self.attributes
             .iter()
@@ -79,7 +79,8 @@ impl<'a> Pieces<'a> {
             .to_ascii_lowercase()
     }
 
-    /// The attributes, and the tag's end. A quote that does not end takes all that follows with it.
+    /// Returns the attributes, and the tag's end. A quote that does not end takes all that follows
+    /// with it.
     fn attributes(&mut self) -> Vec<(&'a str, &'a str)> {
         let mut found = Vec::new();
         loop {
@@ -116,7 +117,8 @@ impl<'a> Pieces<'a> {
         }
     }
 
-    /// Goes to the end of an element that is skipped. One without an end is no reason to skip the rest.
+    /// Goes to the end of an element that is skipped. One without an end is no reason to skip the
+    /// rest.
     fn skip_element(&mut self, name: &'static str) {
         if self.endless.contains(&name) {
             return;

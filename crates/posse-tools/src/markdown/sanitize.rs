@@ -1,7 +1,8 @@
-//! A page written anew so that nothing in it can be a burden to who reads it: few kinds of elements, each
-//! with its end, none nested deep, none twice in itself where that would multiply.
+//! A page written anew so that nothing in it can be a burden to who reads it: few kinds of
+//! elements, each with its end, none nested deep, none twice in itself where that would multiply.
 //!
-//! The converter recurses, pads tables, and looks at some parts twice; it is made for people's pages.
+//! The converter recurses, pads tables, and looks at some parts twice; it is made for people's
+//! pages.
 
 use super::pieces::{PagePiece, Pieces, Tag};
 use crate::answer::clip;
@@ -124,7 +125,7 @@ fn kind(name: &str) -> ElementKind {
     }
 }
 
-/// What flows in a line.
+/// Returns what flows in a line.
 fn is_inline(name: &str) -> bool {
     matches!(name, "a" | "strong" | "em" | "code")
 }
@@ -136,7 +137,8 @@ struct Sanitizer {
     open: Vec<OpenElement>,
     tags: usize,
     table: Table,
-    /// What ended just here: the length of `out`, and its start. Another of the same goes on with it.
+    /// What ended just here: the length of `out`, and its start. Another of the same goes on with
+    /// it.
     ended: Option<(usize, String)>,
 }
 
@@ -370,8 +372,8 @@ impl Sanitizer {
         }
     }
 
-    /// A table that grows too large when its columns are made even is none: without heads, its cells are
-    /// told one after the other.
+    /// A table that grows too large when its columns are made even is none: without heads, its
+    /// cells are told one after the other.
     fn end_table(&mut self) {
         let Table {
             start,
@@ -394,7 +396,7 @@ impl Sanitizer {
     }
 }
 
-/// The start of an element with what matters of its attributes.
+/// Returns the start of an element with what matters of its attributes.
 fn rewritten(name: &str, tag: &Tag<'_>) -> String {
     let attributes: &[&str] = match name {
         "a" => &["href", "title"],

@@ -10,7 +10,7 @@ pub enum Color {
 }
 
 impl Color {
-    /// The colour of this name, `#rrggbb` for shades; none if it is none of a team's.
+    /// Returns the colour of this name, `#rrggbb` for shades; none if it is none of a team's.
     pub fn read(name: &str) -> Option<Self> {
         Some(Self::Number(match name {
             "red" => 1,
@@ -35,7 +35,7 @@ impl Color {
         Some(Self::Shade(part(0)?, part(2)?, part(4)?))
     }
 
-    /// What makes a terminal write in it, between `ESC [` and `m`.
+    /// Returns what makes a terminal write in it, between `ESC [` and `m`.
     pub fn in_terminals(self) -> String {
         match self {
             Self::Number(number @ 0..8) => format!("3{number}"),
@@ -44,7 +44,7 @@ impl Color {
         }
     }
 
-    /// What tmux calls it.
+    /// Returns what tmux calls it.
     pub(super) fn in_tmux(self) -> String {
         match self {
             Self::Number(number) => format!("colour{number}"),

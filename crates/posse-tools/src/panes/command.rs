@@ -81,7 +81,7 @@ impl Template {
         Ok(Self(words))
     }
 
-    /// The command line for this pane, in which `words` run.
+    /// Returns the command line for this pane, in which `words` run.
     fn filled(&self, pane: &NewPane, words: &[OsString]) -> Vec<OsString> {
         let command = quoted(words);
         let values: [&OsStr; 4] = [
@@ -102,7 +102,7 @@ impl Template {
     }
 }
 
-/// What in a word looks like a place: letters in braces. Others may stand for themselves.
+/// Returns what in a word looks like a place: letters in braces. Others may stand for themselves.
 fn braced(word: &str) -> impl Iterator<Item = &str> {
     word.match_indices('{').filter_map(|(at, _)| {
         let place = word.get(at..=at + word.get(at..)?.find('}')?)?;

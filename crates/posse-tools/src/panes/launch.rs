@@ -13,7 +13,7 @@ pub struct Launch {
     pub command: Vec<OsString>,
     /// What it must find in its environment: a terminal gives it another than ours.
     pub environment: Vec<Variable>,
-    /// Whether the session has a budget. Another process could not keep it.
+    /// True if the session has a budget. Another process could not keep it.
     pub budgeted: bool,
 }
 
@@ -24,7 +24,7 @@ pub struct Variable {
     pub name: String,
     /// What it holds.
     pub value: OsString,
-    /// Whether nobody else may see it.
+    /// True if nobody else may see it.
     pub secret: bool,
 }
 

@@ -69,8 +69,8 @@ pub(super) fn read(line: &str, marked: &str) -> Option<TmuxPane> {
     })
 }
 
-/// The position: in the window of `lead` as long as there is room, else in a window of posse's own.
-/// None if the lead's pane is gone.
+/// Returns where the next pane goes: into the window of `lead` as long as there is room, else into
+/// a window of posse's own. None if the lead's pane is gone.
 pub(super) fn next(panes: &[TmuxPane], lead: &str, own_window: bool) -> Option<PanePosition> {
     let lead = panes.iter().find(|pane| pane.id == lead)?;
     let live = || panes.iter().filter(|pane| !pane.dead);

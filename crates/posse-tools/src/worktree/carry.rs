@@ -25,7 +25,7 @@ pub(super) struct Carried {
 pub(super) struct DraftIndex(pub(super) PathBuf);
 
 impl DraftIndex {
-    /// A copy of `index`, in a directory that goes with the worktree.
+    /// Returns a copy of `index`, in a directory that goes with the worktree.
     pub(super) fn copy(index: &Path, directory: &Path) -> std::io::Result<Self> {
         let draft = Self(directory.join(format!("posse-index.{}", Uuid::now_v7())));
         match fs::copy(index, &draft.0) {
@@ -92,8 +92,8 @@ pub(super) fn gather(parent: &Parent, drafts: &Path) -> Result<Carried, GitError
     })
 }
 
-/// Whether it can be carried: repositories in the repository stay, since their commits are not
-/// here.
+/// Returns true if it can be carried: repositories in the repository stay, since their commits are
+/// not here.
 fn can_go(entry: &StatusEntry) -> bool {
     match entry.kind {
         ChangeKind::Known { submodule, .. } => !submodule,

@@ -118,7 +118,7 @@ pub(super) fn clear_if_clean(
     Ok(None)
 }
 
-/// Whether there was a directory.
+/// Returns true if there was a directory.
 fn put_aside(root: &WorktreeRoot, agent: AgentId) -> io::Result<bool> {
     let path = root.path(agent);
     // A link is nothing of ours.
@@ -175,7 +175,7 @@ fn drop_branch(root: &WorktreeRoot, agent: AgentId, base: &str) -> Result<(), Gi
     deleted.map(drop)
 }
 
-/// The commit that a reference leads to.
+/// Returns the commit that a reference leads to.
 pub(super) fn tip(root: &WorktreeRoot, reference: &str) -> Result<Option<String>, GitError> {
     let git = Git::look(&root.directory).directory(&root.common);
     // Where there is none, this is an empty list, not an error.

@@ -53,7 +53,7 @@ impl Drop for WorktreeHost {
     }
 }
 
-/// Whether a host lives. If that cannot be found out, it does.
+/// Returns true if a host is alive, or if that cannot be found out.
 pub(super) fn lives(home: &Path, id: Uuid) -> bool {
     match File::open(home.join(DIRECTORY).join(id.to_string())) {
         // Shared, and given back at once: others who look at the same moment see the same.

@@ -41,7 +41,7 @@ const UNDER_WAY: &[(&str, &str)] = &[
     ("BISECT_LOG", "a bisection under way"),
 ];
 
-/// What would be lost, in a line; none if nothing would.
+/// Returns what would be lost, in a line; none if nothing would.
 pub(super) fn keeps(root: &WorktreeRoot, agent: AgentId, worktree: &Worktree) -> Option<String> {
     let registration = root.registration(agent);
     told(
@@ -73,7 +73,7 @@ enum LookError {
     Io(#[from] io::Error),
 }
 
-/// What was found, in a line. What cannot be found out is something.
+/// Returns what was found, in a line. What cannot be found out is something.
 fn told(found: Result<Vec<String>, LookError>) -> Option<String> {
     match found {
         Ok(found) => (!found.is_empty()).then(|| found.join(", ")),
@@ -81,7 +81,7 @@ fn told(found: Result<Vec<String>, LookError>) -> Option<String> {
     }
 }
 
-/// Files of a worktree that lies at `path` now which are not as they were given.
+/// Returns the files that are not as they were given, of a worktree that lies at `path` now.
 pub(super) fn files_at(
     root: &WorktreeRoot,
     agent: AgentId,
@@ -104,8 +104,8 @@ pub(super) fn files_at(
     told(look.status(None).and_then(|status| look.files(status)))
 }
 
-/// What would be lost with what git knows of a worktree whose directory is gone, but for its
-/// branch.
+/// Returns what would be lost with what git knows of a worktree whose directory is gone, but for
+/// its branch.
 pub(super) fn only_registered(
     root: &WorktreeRoot,
     agent: AgentId,
@@ -122,7 +122,7 @@ pub(super) fn only_registered(
     )
 }
 
-/// What is told of a worktree that cannot be looked at.
+/// Returns what is told of a worktree that cannot be looked at.
 pub(super) fn unseen(why: impl Display) -> String {
     format!("could not be looked at: {why}")
 }
@@ -184,7 +184,7 @@ impl Inspection<'_> {
         Ok(found)
     }
 
-    /// What only git's notes on this worktree lead to.
+    /// Returns what only git's notes on this worktree lead to.
     fn registered(&self, tips: &[&str]) -> Result<Vec<String>, LookError> {
         if !self.registration.exists() {
             return Ok(Vec::new());
@@ -227,7 +227,7 @@ impl Inspection<'_> {
         )?)
     }
 
-    /// Whether anything was committed, or HEAD or the branch moved otherwise.
+    /// Returns what was committed, and whether HEAD or the branch moved otherwise.
     fn commits(&self, status: &Status) -> Result<Vec<String>, LookError> {
         let (base, head) = (&self.worktree.base, &status.head);
         let on_branch = status.branch.as_ref() == Some(&self.worktree.branch);
@@ -255,7 +255,7 @@ impl Inspection<'_> {
         Ok(found)
     }
 
-    /// How many commits `tips` have that the base has not.
+    /// Returns how many commits `tips` have that the base has not.
     fn ahead(&self, tips: &[&str]) -> Result<String, LookError> {
         let not_base = format!("^{}", self.worktree.base);
         let git = Git::look(&self.root.directory).directory(&self.root.common);
@@ -298,7 +298,7 @@ impl Inspection<'_> {
         Ok((commits > 0).then(|| format!("{} on no branch", count(commits, "commit"))))
     }
 
-    /// Where HEAD was.
+    /// Returns where HEAD was.
     fn record(&self) -> Result<BTreeSet<String>, LookError> {
         let lines = match read_small(&self.registration.directory.join("logs/HEAD"), MOST_RECORD) {
             Ok(lines) => String::from_utf8_lossy(&lines).into_owned(),
@@ -349,7 +349,7 @@ impl Inspection<'_> {
         Ok(found)
     }
 
-    /// Files that are not as they were given.
+    /// Returns the files that are not as they were given.
     fn files(&self, status: Status) -> Result<Vec<String>, LookError> {
         let staged = |status: &Status| {
             paths(status, |kind| {
@@ -382,7 +382,7 @@ impl Inspection<'_> {
         .collect())
     }
 
-    /// How it differs from the tree that it was given.
+    /// Returns how it differs from the tree that it was given.
     fn compared(&self, tree: &str) -> Result<Status, LookError> {
         let directory = &self.registration.directory;
         let draft = DraftIndex::copy(&directory.join("index"), directory)?;
@@ -393,7 +393,7 @@ impl Inspection<'_> {
         self.status(Some(&draft.0))
     }
 
-    /// What git was told not to look at, and what it does not look into.
+    /// Returns what git was told not to look at, and what it does not look into.
     fn hidden(&self) -> Result<Vec<String>, LookError> {
         let git = self.git().words(["ls-files", "-v", "--stage", "-z"]);
         let printed = git.run()?;

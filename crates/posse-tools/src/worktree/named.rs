@@ -26,8 +26,9 @@ impl GitWorktrees {
         Ok(self.sweep_one(&root, found.agent).unwrap_or_else(gone))
     }
 
-    /// The commits that its branch and its checkout are at, unless it was made from them: by these
-    /// the work can be got back after [`discard`](Self::discard), as long as git has it. Blocks.
+    /// Returns the commits that its branch and its checkout are at, unless it was made from them:
+    /// by these the work can be got back after [`discard`](Self::discard), as long as git has it.
+    /// Blocks.
     pub fn commits(&self, found: &Found) -> Vec<String> {
         let Ok(root) = root(found) else {
             return Vec::new();

@@ -77,7 +77,7 @@ impl Parent {
         })
     }
 
-    /// What is not committed in it, apart from what is ignored; every file by itself.
+    /// Returns what is not committed in it, apart from what is ignored; every file by itself.
     pub(super) fn each_change(&self) -> Result<Status, GitError> {
         self.status("--untracked-files=all")
     }
@@ -203,7 +203,7 @@ pub(super) struct Looks(Mutex<HashMap<PathBuf, SharedLook>>);
 type SharedLook = Arc<Mutex<Option<(Instant, Option<String>)>>>;
 
 impl Looks {
-    /// What is not committed in a parent, in words.
+    /// Returns what is not committed in a parent, in words.
     pub(super) fn uncommitted(&self, parent: &Parent) -> Option<String> {
         let asked = Instant::now();
         let mut looks = self.0.lock().unwrap_or_else(PoisonError::into_inner);

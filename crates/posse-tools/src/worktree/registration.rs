@@ -38,7 +38,7 @@ pub(super) struct Marker {
 }
 
 impl Marker {
-    /// Whether it says what we would have written: git is told it word by word.
+    /// Returns true if it says what we would have written: git is told it word by word.
     fn is_sound(&self) -> bool {
         let Worktree {
             branch,
@@ -51,7 +51,7 @@ impl Marker {
     }
 }
 
-/// Whether it is the name of an object, and nothing that git could take for an option.
+/// Returns true if it is the name of an object, and nothing that git could take for an option.
 pub(super) fn is_object(text: &str) -> bool {
     matches!(text.len(), 40 | 64) && text.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
@@ -100,23 +100,23 @@ impl Registration {
         self.directory.symlink_metadata().is_ok()
     }
 
-    /// Whether it is that of the worktree at `path`, which may be gone.
+    /// Returns true if it is that of the worktree at `path`, which may be gone.
     pub(super) fn leads_to(&self, path: &Path) -> bool {
         self.place().is_some_and(|told| told == path.join(".git"))
     }
 
-    /// Whether it is that of a worktree somewhere else. One that git has only begun to write leads
-    /// nowhere.
+    /// Returns true if it is that of a worktree somewhere else. One that git has only begun to
+    /// write leads nowhere.
     pub(super) fn leads_elsewhere(&self, path: &Path) -> bool {
         self.place().is_some_and(|told| told != path.join(".git"))
     }
 
-    /// The `.git` of the worktree that it is of.
+    /// Returns the `.git` of the worktree that it is of.
     fn place(&self) -> Option<PathBuf> {
         led(&self.directory.join("gitdir"), "", &self.directory)
     }
 
-    /// Whether the worktree at `path` knows that it is its.
+    /// Returns true if the worktree at `path` knows that it is its.
     pub(super) fn is_known_at(&self, path: &Path) -> bool {
         led(&path.join(".git"), "gitdir: ", path).is_some_and(|told| told == self.directory)
     }
@@ -138,7 +138,7 @@ impl Registration {
         }
     }
 
-    /// Why it is locked while `host` has it.
+    /// Returns why it is locked while `host` has it.
     pub(super) fn reason(&self, host: Uuid) -> String {
         format!("posse: agent {}, host {host}", self.agent)
     }
@@ -179,7 +179,7 @@ impl Registration {
     }
 }
 
-/// Where a file of git's leads, which says so in one line.
+/// Returns where a file of git's leads, which says so in one line.
 fn led(file: &Path, prefix: &str, from: &Path) -> Option<PathBuf> {
     let text = read_small(file, MOST).ok()?;
     let text = text.strip_prefix(prefix.as_bytes())?;

@@ -39,7 +39,7 @@ pub(super) enum ChangeKind {
 }
 
 impl StatusEntry {
-    /// Whether git has told of a whole directory.
+    /// Returns true if git has told of a whole directory.
     pub(super) fn is_directory(&self) -> bool {
         self.path.as_os_str().as_bytes().ends_with(b"/")
     }

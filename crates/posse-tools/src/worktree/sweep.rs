@@ -15,7 +15,7 @@ use super::worktree_root::{WorktreeRoot, entries, tidy};
 use super::{Found, GitWorktrees, Swept, host, look};
 
 impl GitWorktrees {
-    /// Every worktree there is, with what would be lost with it. Blocks.
+    /// Returns every worktree there is, with what would be lost with it. Blocks.
     pub fn list(&self) -> io::Result<Vec<Found>> {
         let roots = self.roots()?;
         let found = roots
@@ -24,7 +24,8 @@ impl GitWorktrees {
         Ok(found.map(|(root, agent)| self.found(root, agent)).collect())
     }
 
-    /// What nobody works in: removed if nothing is lost with it, else unlocked and told. Blocks.
+    /// Removes every worktree that no agent uses if nothing is lost with it, else unlocks it.
+    /// Returns both. Blocks.
     pub fn sweep(&self) -> Vec<Swept> {
         self.sweep_those(|_| true)
     }
@@ -135,7 +136,7 @@ impl GitWorktrees {
         self.marked(root, agent).map(|worktree| worktree.base)
     }
 
-    /// The worktree as it was handed out, if that is known.
+    /// Returns the worktree as it was handed out, if that is known.
     fn marked(&self, root: &WorktreeRoot, agent: AgentId) -> Option<Worktree> {
         match root.registration(agent).marked() {
             Marked::Yes(marker)
@@ -147,7 +148,7 @@ impl GitWorktrees {
         }
     }
 
-    /// Whether an agent of a process that lives has it, or will have it.
+    /// Returns true if an agent of a process that lives has it, or will have it.
     pub(super) fn lives(&self, root: &WorktreeRoot, agent: AgentId) -> bool {
         // The note first: it goes when all else is there.
         let lives = |id| host::lives(&self.home, id);
@@ -183,7 +184,7 @@ impl GitWorktrees {
     }
 }
 
-/// What would be lost with a directory that nobody knows more of.
+/// Returns what would be lost with a directory that nobody knows more of.
 fn unmarked(root: &WorktreeRoot, agent: AgentId, path: &Path) -> Option<String> {
     if root.registration(agent).exists() {
         return Some(look::unseen("posse's note on it cannot be read"));
@@ -191,7 +192,7 @@ fn unmarked(root: &WorktreeRoot, agent: AgentId, path: &Path) -> Option<String> 
     look::holds_files(path).then(|| look::unseen("git does not know it any more"))
 }
 
-/// Whose worktrees a worktree root has: by directories, and by what git knows.
+/// Returns the agents that have a worktree here: by directories, and by what git knows.
 fn known(root: &WorktreeRoot) -> BTreeSet<AgentId> {
     let mut agents: BTreeSet<AgentId> = root.contents().agents.into_iter().collect();
     let names = entries(&root.common.join("worktrees"))

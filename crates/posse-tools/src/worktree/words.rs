@@ -12,7 +12,7 @@ pub(super) fn count(number: usize, noun: &str) -> String {
     format!("{number} {noun}{plural}")
 }
 
-/// The first of some paths, and that there are more.
+/// Returns the first of some paths, and that there are more.
 pub(super) fn names<P: AsRef<Path>>(paths: &[P]) -> String {
     let mut told: Vec<String> = paths
         .iter()
@@ -25,7 +25,7 @@ pub(super) fn names<P: AsRef<Path>>(paths: &[P]) -> String {
     told.join(", ")
 }
 
-/// A path on one line: its name is somebody's input, and must not look like a line of ours.
+/// Returns a path on one line: its name is somebody's input, and must not look like a line of ours.
 pub(super) fn name(path: &Path) -> String {
     let path = path.to_string_lossy();
     path.chars()

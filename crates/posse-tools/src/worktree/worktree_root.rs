@@ -49,7 +49,7 @@ pub(super) struct WorktreeRoot {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct MakingNote {
     pub(super) worktree: Worktree,
-    /// Whether its branch is made with it.
+    /// True if its branch is made with it.
     pub(super) branch: bool,
 }
 
@@ -62,7 +62,7 @@ pub(super) struct Contents {
 }
 
 impl WorktreeRoot {
-    /// The worktree root of a repository, made if it is the first time.
+    /// Returns the worktree root of a repository, made if it is the first time.
     pub(super) fn claim(home: &Path, common: &Path) -> io::Result<Self> {
         let root = Self {
             directory: home.join(name(common)),
@@ -87,7 +87,7 @@ impl WorktreeRoot {
         Ok(root)
     }
 
-    /// The worktree root in this directory, if it is one.
+    /// Returns the worktree root in this directory, if it is one.
     pub(super) fn at(directory: &Path) -> io::Result<Self> {
         let common = PathBuf::from(std::ffi::OsString::from_vec(fs::read(
             directory.join(REPOSITORY),
@@ -98,12 +98,12 @@ impl WorktreeRoot {
         })
     }
 
-    /// Where an agent's worktree is.
+    /// Returns where an agent's worktree is.
     pub(super) fn path(&self, agent: AgentId) -> PathBuf {
         self.directory.join(agent.to_string())
     }
 
-    /// Where it is when it is on its way out.
+    /// Returns where it is when it is on its way out.
     pub(super) fn gone(&self, agent: AgentId) -> PathBuf {
         self.directory.join(format!("{GONE}{agent}"))
     }
@@ -142,7 +142,7 @@ impl WorktreeRoot {
         gone_is_fine(fs::remove_file(self.note(agent, host)))
     }
 
-    /// Who is making what, and what it is.
+    /// Returns who is making what, and what it is.
     pub(super) fn making(&self) -> Vec<(AgentId, Uuid, Option<MakingNote>)> {
         let names =
             entries(&self.directory).filter_map(|entry| entry.file_name().into_string().ok());
@@ -161,8 +161,8 @@ impl WorktreeRoot {
         made.collect()
     }
 
-    /// What lies in it. Directories are listed before notes are: one that is being made has its
-    /// note first.
+    /// Returns what lies in it. Directories are listed before notes are: one that is being made has
+    /// its note first.
     pub(super) fn contents(&self) -> Contents {
         let mut contents = Contents::default();
         for entry in entries(&self.directory) {
@@ -244,12 +244,12 @@ pub(super) fn tidy(directory: &Path) {
     }
 }
 
-/// What is in a directory, as far as it can be read.
+/// Returns what is in a directory, as far as it can be read.
 pub(super) fn entries(directory: &Path) -> impl Iterator<Item = fs::DirEntry> + use<> {
     fs::read_dir(directory).into_iter().flatten().flatten()
 }
 
-/// The repository's name, for people, and what tells it from others of the same name.
+/// Returns the repository's name, for people, and what tells it from others of the same name.
 fn name(common: &Path) -> String {
     let named = if common.file_name() == Some(OsStr::new(".git")) {
         common.parent()

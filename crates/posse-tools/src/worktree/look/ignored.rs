@@ -10,7 +10,7 @@ const TAG: &str = "CACHEDIR.TAG";
 const SIGNATURE: &[u8; 43] = b"Signature: 8a477f597d28d172789f06886806bc55";
 const DISPOSABLE: &[&str] = &["node_modules", "__pycache__"];
 
-/// Whether nothing is lost with `path`, a file or directory beneath `top` that git ignores.
+/// Returns true if nothing is lost with `path`, a file or directory beneath `top` that git ignores.
 pub(super) fn is_disposable(top: &Path, path: &Path) -> bool {
     let above = path
         .ancestors()
@@ -51,8 +51,8 @@ fn is_tagged(directory: &Path) -> bool {
         && start == *SIGNATURE
 }
 
-/// Whether there is anything but directories in it, apart from what can be made again. What cannot be read
-/// counts as a file.
+/// Returns true if there is anything but directories in it, apart from what can be made again. What
+/// cannot be read counts as a file.
 pub(in crate::worktree) fn holds_files(directory: &Path) -> bool {
     let mut open = vec![directory.to_owned()];
     while let Some(directory) = open.pop() {
