@@ -81,6 +81,8 @@ impl ServerConnection {
                 .keepalives_interval(UNHEARD / 5)
                 .keepalives_retries(3);
         }
+        // Compiling a query takes longer than these queries do; and a process that is stopped within a
+        // transaction must not keep its locks.
         let settings = format!(
             "{} -c search_path=posse -c posse.lease={}ms -c jit=off -c idle_in_transaction_session_timeout=60000",
             config.get_options().unwrap_or_default(),
@@ -93,6 +95,8 @@ impl ServerConnection {
         let tls = MakeRustlsConnect::new(
             trust(encrypted, root.as_deref()).map_err(|error| failed(&place, error))?,
         );
+        // Fast asks the server nothing before a connection is used again: that would be a
+        // round trip each time, and one that broke shows with its first query.
         let recycled = ManagerConfig {
             recycling_method: RecyclingMethod::Fast,
         };

@@ -95,6 +95,7 @@ async fn converse(host: &PgHost, seen: &mut SeenChanges) -> Result<(), PgFailure
         };
         timeout(most, work).await.map_err(late)?
     };
+    // What is written here is lost without harm: the next look renews the lease again.
     let listen = format!("SET synchronous_commit = off; LISTEN {}", channel(host.id));
     in_time(&mut Box::pin(async {
         Ok(client.batch_execute(&listen).await?)

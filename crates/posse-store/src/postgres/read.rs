@@ -105,6 +105,8 @@ impl<'a> PgReader<'a> {
     /// Returns an agent and what belongs to it.
     pub(super) async fn transcript(&self, agent: AgentId) -> Result<Transcript, PgFailure> {
         self.prepare_parts().await?;
+        // Biased, since the driver sends queries in the order in which they are first polled: the
+        // transaction must begin before what it encloses.
         let (begun, parts, ended) =
             tokio::join!(biased; self.begin(), self.parts(agent, Extent::All), self.end());
         begun?;

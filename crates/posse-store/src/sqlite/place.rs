@@ -229,10 +229,12 @@ fn connect_memory(uri: &str) -> rusqlite::Result<Connection> {
 fn configured(connection: Connection) -> rusqlite::Result<Connection> {
     connection.busy_timeout(PATIENCE)?;
     connection.set_prepared_statement_cache_capacity(256);
+    // With less, a power cut could take steps that were acknowledged.
     connection.pragma_update(None, "synchronous", "FULL")?;
     connection.pragma_update(None, "temp_store", "MEMORY")?;
     // After a long look at much, the log shrinks again.
     connection.pragma_update(None, "journal_size_limit", 64 << 20)?;
+    // There a plain sync stops at the drive's cache.
     if cfg!(target_vendor = "apple") {
         connection.pragma_update(None, "fullfsync", true)?;
     }

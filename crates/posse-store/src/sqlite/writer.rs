@@ -231,6 +231,7 @@ impl Writer {
         }
         let _writing = self.shared.gate.write();
         let pass = database.enter(&self.place, &self.shared)?;
+        // Immediate, since a transaction that begins by reading cannot write once another has.
         let transaction =
             Transaction::new_unchecked(&database.connection, TransactionBehavior::Immediate)?;
         let mut changes = Changes::default();

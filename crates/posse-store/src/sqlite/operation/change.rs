@@ -60,6 +60,7 @@ fn changed(
     before: &Task,
     change: &TaskChange,
 ) -> Result<Task, OperationError> {
+    // What a running task says may be changed by anyone; who does it and how far it is may not.
     let touched =
         change.owner.is_some() || change.status.is_some_and(|status| status != before.status);
     if touched && before.status == TaskStatus::InProgress {

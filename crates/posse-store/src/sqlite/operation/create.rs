@@ -33,6 +33,7 @@ pub(super) fn create_task(
         let status = list.status(*id)?.ok_or(Refusal::NoSuchTask { id: *id })?;
         waits += i64::from(!status.is_settled());
     }
+    // Counted beside the tasks: the number of a deleted task is not given again.
     let sql = "INSERT INTO list (realm, team, last, changed) VALUES (?1, ?2, 1, 0)
                ON CONFLICT DO UPDATE SET last = last + 1 RETURNING last";
     let mut statement = tx.connection.prepare_cached(sql)?;

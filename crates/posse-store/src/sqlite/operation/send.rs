@@ -324,6 +324,7 @@ fn count(
     let sql = "UPDATE inbox SET last = last + 1, waiting = waiting + 1, bytes = bytes + ?3
                WHERE realm = ?1 AND agent = ?2 AND waiting < ?4 AND bytes + ?3 <= ?5
                RETURNING last, host";
+    // The limits stand in the statement itself, so that the common case is one look-up.
     let (mails, space) = match letter.always {
         true => (i64::MAX, i64::MAX),
         false => (column::bits(INBOX_MAILS), column::bits(INBOX_BYTES)),
