@@ -111,6 +111,7 @@ impl Git {
     /// A look from `at`: it writes nothing and fetches nothing.
     pub(crate) fn look(at: &Path) -> Self {
         let mut git = Self::at(at, LOOK);
+        // `status` would refresh the index under its lock, and a partial clone would fetch objects.
         git.command
             .env("GIT_OPTIONAL_LOCKS", "0")
             .env("GIT_NO_LAZY_FETCH", "1");

@@ -210,6 +210,7 @@ impl TmuxServer {
                 script.word("-n").plain(team.as_ref())
             }
         };
+        // `-d`: the pane that the user types into stays the active one.
         script = script
             .words(["-d", "-P", "-F", "#{pane_id}", "-c"])
             .plain(pane.cwd.as_os_str());

@@ -68,6 +68,7 @@ pub(super) fn gather(parent: &Parent, drafts: &Path) -> Result<Carried, GitError
         paths.extend_from_slice(entry.path.as_os_str().as_bytes());
         paths.push(0);
     }
+    // `--replace`, since a file may have become a directory, or the other way round.
     let add = [
         "update-index",
         "--add",
@@ -108,6 +109,7 @@ pub(super) fn unpack(worktree: &Path, tree: &str) -> Result<(), GitError> {
     Git::change(worktree)
         .words(["read-tree", "-m", "-u", "HEAD", tree])
         .run()?;
+    // The files stay; the index is that of HEAD again, so that nothing is staged.
     Git::change(worktree)
         .words(["reset", "-q", "--mixed"])
         .run()?;

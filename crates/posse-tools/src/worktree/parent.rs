@@ -37,6 +37,7 @@ impl Parent {
                 directory: from.to_owned(),
             });
         }
+        // One call for everything: each is a process, and many worktrees may be made at once.
         let git = Git::look(from).words([
             "rev-parse",
             "--is-bare-repository",
