@@ -16,16 +16,11 @@ use tokio_util::sync::CancellationToken;
 
 use crate::capture::Sink;
 use crate::cgroup::DOOR;
+use crate::detached::{SECRETS, spawn_detached};
 use crate::process_table::{CALL_MARK, HOST_MARK};
 use crate::processes::{Family, WatchedProcess, gone, within};
 use crate::watchdog::{Guardian, Post};
 
-/// What is posse's own and no command's business.
-pub(crate) const SECRETS: [&str; 3] = [
-    "ANTHROPIC_API_KEY",
-    "ANTHROPIC_AUTH_TOKEN",
-    "OPENAI_API_KEY",
-];
 /// Goes where it is guarded, if there is such a place and it is let in, and becomes bash, or stays what it
 /// is where there is none.
 const BASH: &str = r#"[ -z "$2" ] || { echo 0 >"$2"; } 2>/dev/null
@@ -105,7 +100,7 @@ impl RunningShell {
         }
         let post = job.guardian.map(Guardian::post).transpose()?;
         let (output, printed) = io::pipe()?;
-        let child = apart(|command| {
+        let child = spawn_detached(|command| {
             prepare(command, job, post.as_deref());
             command
                 .stdout(printed.try_clone()?)
@@ -177,30 +172,6 @@ impl RunningShell {
             how
         };
         Ok(Ending { how, ended })
-    }
-}
-
-/// Starts `sh` apart from posse; its number is that of its group. `prepare` says what it is to do.
-///
-/// It is in a session of its own, by the program of util-linux and busybox, which replaces itself because it
-/// leads no group yet: it has no terminal. Nothing can be written past posse to the user's, and who asks
-/// there for a password fails at once. Where there is no such program, it is in a group of its own.
-#[expect(
-    clippy::disallowed_methods,
-    reason = "this is where tools start processes"
-)]
-pub(crate) fn apart(prepare: impl Fn(&mut Command) -> io::Result<()>) -> io::Result<Child> {
-    let mut session = Command::new("setsid");
-    session.arg("sh");
-    prepare(&mut session)?;
-    match session.spawn() {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            let mut group = Command::new("sh");
-            group.process_group(0);
-            prepare(&mut group)?;
-            group.spawn()
-        }
-        started => started,
     }
 }
 

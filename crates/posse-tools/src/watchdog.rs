@@ -15,8 +15,8 @@ use rustix::process::{Signal, getpgrp, pidfd_send_signal};
 use uuid::Uuid;
 
 use crate::cgroup;
+use crate::detached::{SECRETS, spawn_detached};
 use crate::process_table::{CALL_MARK, HOST_MARK, ProcessTable, ScanRequest};
-use crate::shell::{SECRETS, apart};
 
 /// How long those who were killed may take before it is looked again, and how often that is.
 const KILL_WAIT: Duration = Duration::from_millis(100);
@@ -92,7 +92,7 @@ impl Guardian {
     fn start(&self, id: Uuid, cgroup: Option<&Path>) -> io::Result<PipeWriter> {
         let (ended, alive) = io::pipe()?;
         // The shell is gone at once; whoever starts processes next reaps it.
-        apart(|command| {
+        spawn_detached(|command| {
             command
                 .args(["-c", APART, "sh"])
                 .arg(&self.0.program)

@@ -14,6 +14,7 @@ mod make;
 mod named;
 mod parent;
 mod reclaim;
+mod reference;
 mod registration;
 mod status;
 mod sweep;

@@ -56,10 +56,7 @@ const KNOWN_CIRCLES: &[(&str, &[&str])] = &[
         &["binding", "request", "rules"],
     ),
     ("posse-store", &["maintain", "postgres", "sqlite"]),
-    ("posse-store::sqlite", &["batch", "operation", "step"]),
     ("posse-store::sqlite", &["error", "place"]),
-    ("posse-tools", &["guardian", "shell"]),
-    ("posse-tools::worktree", &["end", "look"]),
 ];
 
 /// The room that a module of the crate is in. The root of a library is above all rooms.

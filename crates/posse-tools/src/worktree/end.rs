@@ -8,6 +8,7 @@ use posse_protocol::AgentId;
 
 use crate::git::{Git, GitError};
 
+use super::reference::tip;
 use super::registration::{Lock, gone_is_fine};
 use super::worktree_root::WorktreeRoot;
 use super::{Found, GitWorktrees, WorktreeError, branch_of, host, look};
@@ -173,14 +174,4 @@ fn drop_branch(root: &WorktreeRoot, agent: AgentId, base: &str) -> Result<(), Gi
         deleted => deleted,
     };
     deleted.map(drop)
-}
-
-/// Returns the commit that a reference leads to.
-pub(super) fn tip(root: &WorktreeRoot, reference: &str) -> Result<Option<String>, GitError> {
-    let git = Git::look(&root.directory).directory(&root.common);
-    // Where there is none, this is an empty list, not an error.
-    let told = git
-        .words(["for-each-ref", "--format=%(objectname)", reference])
-        .line()?;
-    Ok((!told.is_empty()).then_some(told))
 }

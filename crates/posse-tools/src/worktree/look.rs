@@ -15,7 +15,7 @@ use posse_protocol::AgentId;
 use crate::git::{Git, GitError};
 
 use super::carry::DraftIndex;
-use super::end::tip;
+use super::reference::tip;
 use super::registration::{Registration, is_object, read_small};
 use super::status::{self, ChangeKind, Status};
 use super::words::{count, name, names};

@@ -2,7 +2,7 @@
 
 use crate::git::Git;
 
-use super::end::tip;
+use super::reference::tip;
 use super::worktree_root::WorktreeRoot;
 use super::{Found, GitWorktrees, Swept, WorktreeError, branch_of};
 

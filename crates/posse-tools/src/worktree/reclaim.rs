@@ -9,11 +9,12 @@ use uuid::Uuid;
 use crate::git::Git;
 
 use super::carry;
-use super::end::{finish, tip};
+use super::end::finish;
 use super::host;
 use super::look;
 use super::make::{Making, take_back};
 use super::parent::Parent;
+use super::reference::tip;
 use super::registration::{Lock, Marked};
 use super::worktree_root::{MakingNote, WorktreeRoot};
 use super::{GitWorktrees, WorktreeError};
