@@ -1,5 +1,5 @@
-//! What a batch has changed that hosts should know. Told after the commit ([`super::tell`]): before it
-//! there is nothing to see.
+//! What a batch has changed that hosts should know. They are notified after the commit
+//! ([`super::notify`]): before it there is nothing to see.
 
 use std::collections::{BTreeMap, BTreeSet};
 
