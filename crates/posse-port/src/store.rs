@@ -42,8 +42,8 @@ pub use step::{
     Step, StepId, TakenMail, checksum,
 };
 pub use view::{
-    AgentFilter, Archive, BackgroundRun, MailFilter, Membership, OpenCall, OpenRequest, Ready,
-    Session, SessionFilter, StoredEntry, Taken, TaskFilter, Transcript, Wake,
+    AgentFilter, AgentRecord, Archive, BackgroundRun, MailFilter, Membership, OpenCall,
+    OpenRequest, Ready, SessionFilter, StoredEntry, Taken, TaskFilter, Transcript, Wake,
 };
 
 /// Where everything lives.
@@ -98,14 +98,14 @@ pub trait Store: Send + Sync {
         &self,
         filter: SessionFilter,
         limit: usize,
-    ) -> BoxFuture<'_, Result<Vec<Session>, StoreError>>;
+    ) -> BoxFuture<'_, Result<Vec<AgentRecord>, StoreError>>;
 
     /// Agents, by path and then by age, at most `limit`.
     fn agents(
         &self,
         filter: AgentFilter,
         limit: usize,
-    ) -> BoxFuture<'_, Result<Vec<Session>, StoreError>>;
+    ) -> BoxFuture<'_, Result<Vec<AgentRecord>, StoreError>>;
 
     /// An agent's mail, in the order of its inbox, at most `limit`. Only looking: mail is taken by the
     /// step that shows it to the model. Empty for whoever has no inbox.

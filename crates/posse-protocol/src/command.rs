@@ -23,7 +23,7 @@ pub enum Command {
     Continue,
     /// Stop the run. What is said and done so far stays.
     Interrupt,
-    /// Answer the question that an [`EventKind::Asked`](crate::EventKind::Asked) asked.
+    /// Answer the question that an [`EventKind::ApprovalRequested`](crate::EventKind::ApprovalRequested) asked.
     Answer {
         /// Who asked.
         agent: AgentId,

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    AgentId, Cost, IdleReport, Message, Misses, Name, PermissionMode, RawJson, RunNews, StopReason,
-    Usage,
+    AgentId, Cost, IdleReport, Message, Misses, Name, PermissionMode, RawJson, RunUpdate,
+    StopReason, Usage,
 };
 
 /// Something that happened to an agent.
@@ -31,9 +31,9 @@ pub enum EventKind {
     /// An attempt to call the model failed; what its deltas showed is void. Another follows.
     Retry(Retry),
     /// A person must say whether a tool may run.
-    Asked(Question),
+    ApprovalRequested(Question),
     /// The question about this call needs no answer any more.
-    Withdrawn {
+    ApprovalWithdrawn {
         /// The call.
         call: String,
     },
@@ -65,20 +65,20 @@ pub enum EventKind {
         tokens: u64,
     },
     /// Something happened to a sub-agent or a background command.
-    Run(Box<RunNews>),
+    Run(Box<RunUpdate>),
     /// Something happened to a member of a team: the event is about it.
-    Member(Box<MemberNews>),
+    Member(Box<MemberUpdate>),
     /// Something that was told came too late, or names nothing: an answer to a call that is gone for one.
-    Unheard(String),
+    Warning(String),
     /// The run has ended.
     Ended(Box<RunEnd>),
     /// What went on when the last run ended is over, and begins no other: nothing goes on any more.
-    Quiet,
+    AllIdle,
 }
 
 /// Something that happened to a member of a team.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct MemberNews {
+pub struct MemberUpdate {
     /// The team.
     pub team: Name,
     /// What it is called there.

@@ -24,7 +24,7 @@ pub use control::{IdleReason, IdleReport, Request, RequestKind, Response, TaskRe
 pub use cost::{Cost, Purpose};
 pub use event::{
     Delta, Denial, Entry, EntryKind, Event, EventKind, Fault, FaultClass, Limit, MemberChange,
-    MemberNews, Missed, Outcome, Question, ReplyFacts, Retry, RunEnd, Spent,
+    MemberUpdate, Missed, Outcome, Question, ReplyFacts, Retry, RunEnd, Spent,
 };
 pub use id::{AgentId, HostId, MailId, RealmId};
 pub use mail::{Mail, MailKind, Sender};
@@ -33,7 +33,7 @@ pub use mode::PermissionMode;
 pub use name::{BadName, Name};
 pub use plan::{PlannedTask, Role as TeamRole, TeamPlan};
 pub use run::{
-    Notification, RunChange, RunFacts, RunKind, RunNews, RunStatus, RunUsage, WorktreeEnd,
+    Notification, RunChange, RunFacts, RunKind, RunStatus, RunUpdate, RunUsage, WorktreeEnd,
 };
 pub use task::{ListId, Owner, Takes, Task, TaskId, TaskStatus};
 pub use team::{Member, MemberState, Note, Team};

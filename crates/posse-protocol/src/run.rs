@@ -155,7 +155,7 @@ pub struct RunFacts {
 
 /// Something that happened to a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RunNews {
+pub struct RunUpdate {
     /// The run.
     pub run: RunFacts,
     /// What happened.

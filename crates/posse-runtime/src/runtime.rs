@@ -130,20 +130,20 @@ impl Runtime {
         setup: Setup,
     ) -> Result<Agent, StartError> {
         assemble::same_dialect(&self.factory, &taken.transcript)?;
-        let session = taken.transcript.session.clone();
+        let record = taken.transcript.record.clone();
         let parts = AgentParts {
-            mode: mode.unwrap_or(session.mode),
+            mode: mode.unwrap_or(record.mode),
             ..AgentParts::taken(&taken, Some(alive))
         };
-        let tools = self.main_tools(session.agent, &setup);
+        let tools = self.main_tools(record.agent, &setup);
         dispatch::start(&self.factory);
         let seed = Seed::of(&taken)?;
         let (mut actor, commands, agent) =
             assemble::assemble_root(&self.factory, parts, seed, setup, tools);
-        let below = revive::adopt(&self.factory, &actor.tree).await?;
+        let below = revive::adopt(&self.factory, &actor.session).await?;
         actor
             .machine
-            .set_live(self.factory.registry.live(session.agent));
+            .set_live(self.factory.registry.live(record.agent));
         actor.machine.fall_asleep();
         if let Err(error) = self.settle(&mut actor, taken, mode).await {
             for (adopted, _) in below {
@@ -151,15 +151,15 @@ impl Runtime {
             }
             return Err(error);
         }
-        declared::start_declared_members(&self.factory, &actor.tree);
-        let tree = Arc::clone(&actor.tree);
+        declared::start_declared_members(&self.factory, &actor.session);
+        let session = Arc::clone(&actor.session);
         let agent = assemble::start_root(&self.factory, actor, commands, agent);
         below
             .into_iter()
             .for_each(|adopted| assemble::start(&self.factory, adopted));
-        workers::expect_workers(&self.factory, &tree);
+        workers::expect_workers(&self.factory, &session);
         Ok(Agent {
-            found: Some(session),
+            found: Some(record),
             ..agent
         })
     }
@@ -190,7 +190,7 @@ impl Runtime {
             // Whoever asked for these tools gets their answers; the copy begins before it did.
             transcript.entries.pop();
         }
-        let (history, session) = (restore(&transcript)?, transcript.session.clone());
+        let (history, session) = (restore(&transcript)?, transcript.record.clone());
         let segments = history.segments(id, transcript.segments.clone());
         let history = history.forked();
         let birth = Birth {

@@ -26,8 +26,9 @@ use std::thread::{self, JoinHandle};
 
 use posse_port::BoxFuture;
 use posse_port::store::{
-    AgentFilter, Archive, Committed, Epoch, MailFilter, Membership, OpResult, OpenRequest, Order,
-    Session, SessionFilter, Step, Store, StoreError, Taken, TaskFilter, Transcript, Wake,
+    AgentFilter, AgentRecord, Archive, Committed, Epoch, MailFilter, Membership, OpResult,
+    OpenRequest, Order, SessionFilter, Step, Store, StoreError, Taken, TaskFilter, Transcript,
+    Wake,
 };
 use posse_protocol::{AgentId, ListId, Mail, Name, Note, RealmId, Task, TaskId, Team};
 use tokio::runtime::{Builder, Handle};
@@ -306,7 +307,7 @@ impl Store for Postgres {
         &self,
         filter: SessionFilter,
         limit: usize,
-    ) -> BoxFuture<'_, Result<Vec<Session>, StoreError>> {
+    ) -> BoxFuture<'_, Result<Vec<AgentRecord>, StoreError>> {
         self.look(move |reader| {
             let filter = filter.clone();
             Box::pin(async move { reader.sessions(&filter, limit).await })
@@ -317,7 +318,7 @@ impl Store for Postgres {
         &self,
         filter: AgentFilter,
         limit: usize,
-    ) -> BoxFuture<'_, Result<Vec<Session>, StoreError>> {
+    ) -> BoxFuture<'_, Result<Vec<AgentRecord>, StoreError>> {
         self.look(move |reader| {
             let filter = filter.clone();
             Box::pin(async move { reader.agents(&filter, limit).await })

@@ -39,8 +39,9 @@ use std::time::Duration;
 
 use posse_port::BoxFuture;
 use posse_port::store::{
-    AgentFilter, Archive, Committed, Epoch, MailFilter, Membership, OpResult, OpenRequest, Order,
-    Session, SessionFilter, Step, Store, StoreError, Taken, TaskFilter, Transcript, Wake,
+    AgentFilter, AgentRecord, Archive, Committed, Epoch, MailFilter, Membership, OpResult,
+    OpenRequest, Order, SessionFilter, Step, Store, StoreError, Taken, TaskFilter, Transcript,
+    Wake,
 };
 use posse_protocol::{AgentId, ListId, Mail, Name, Note, RealmId, Task, TaskId, Team};
 use rusqlite::Connection;
@@ -242,7 +243,7 @@ impl Store for Sqlite {
         &self,
         filter: SessionFilter,
         limit: usize,
-    ) -> BoxFuture<'_, Result<Vec<Session>, StoreError>> {
+    ) -> BoxFuture<'_, Result<Vec<AgentRecord>, StoreError>> {
         Box::pin(self.look(move |reader| reader.sessions(&filter, limit)))
     }
 
@@ -250,7 +251,7 @@ impl Store for Sqlite {
         &self,
         filter: AgentFilter,
         limit: usize,
-    ) -> BoxFuture<'_, Result<Vec<Session>, StoreError>> {
+    ) -> BoxFuture<'_, Result<Vec<AgentRecord>, StoreError>> {
         Box::pin(self.look(move |reader| reader.agents(&filter, limit)))
     }
 

@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use posse_port::BoxFuture;
 use posse_port::store::{
-    AgentFilter, Archive, Committed, Epoch, MailFilter, Membership, OpResult, OpenRequest, Order,
-    Session, SessionFilter, Step, Store, StoreError, Taken, TaskFilter, Transcript, Wake,
+    AgentFilter, AgentRecord, Archive, Committed, Epoch, MailFilter, Membership, OpResult,
+    OpenRequest, Order, SessionFilter, Step, Store, StoreError, Taken, TaskFilter, Transcript,
+    Wake,
 };
 use posse_protocol::{AgentId, ListId, Mail, Name, Note, RealmId, Task, TaskId, Team};
 
@@ -71,7 +72,7 @@ impl Store for Faulty {
         &self,
         filter: SessionFilter,
         limit: usize,
-    ) -> BoxFuture<'_, Result<Vec<Session>, StoreError>> {
+    ) -> BoxFuture<'_, Result<Vec<AgentRecord>, StoreError>> {
         self.store.sessions(filter, limit)
     }
 
@@ -87,7 +88,7 @@ impl Store for Faulty {
         &self,
         filter: AgentFilter,
         limit: usize,
-    ) -> BoxFuture<'_, Result<Vec<Session>, StoreError>> {
+    ) -> BoxFuture<'_, Result<Vec<AgentRecord>, StoreError>> {
         self.store.agents(filter, limit)
     }
 

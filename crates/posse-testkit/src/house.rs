@@ -161,8 +161,8 @@ impl House {
     }
 
     /// A session that another process has left.
-    pub async fn resumed(&self, id: &str) -> Result<Session, SetupError> {
-        Ok(Session(
+    pub async fn resumed(&self, id: &str) -> Result<AgentRecord, SetupError> {
+        Ok(AgentRecord(
             self.runtime
                 .resume(id.parse()?, None, self.setup.clone())
                 .await?,
@@ -170,12 +170,12 @@ impl House {
     }
 
     /// A session that nobody has said anything in.
-    pub fn session(&self) -> Session {
+    pub fn session(&self) -> AgentRecord {
         self.session_in(PermissionMode::Default)
     }
 
     /// The same in another mode.
-    pub fn session_in(&self, mode: PermissionMode) -> Session {
+    pub fn session_in(&self, mode: PermissionMode) -> AgentRecord {
         let profile = AgentProfile {
             model: "claude-opus-5".into(),
             system: vec!["You work on code. ".repeat(200)],
@@ -183,7 +183,7 @@ impl House {
             effort: None,
             mode,
         };
-        Session(self.runtime.start(&profile, self.setup.clone()))
+        AgentRecord(self.runtime.start(&profile, self.setup.clone()))
     }
 }
 
@@ -212,9 +212,9 @@ fn guardian() -> Result<Option<Guardian>, SetupError> {
 }
 
 /// The main agent of a session.
-pub struct Session(pub Agent);
+pub struct AgentRecord(pub Agent);
 
-impl Session {
+impl AgentRecord {
     /// What the server calls it.
     pub fn id(&self) -> String {
         self.0.id.to_string()

@@ -226,7 +226,7 @@ pub async fn entries_come_back_as_they_went_in(open: Open<'_>) {
     assert_eq!(verify(&read), Ok(()));
     assert_eq!(read.preamble, birth(1).birth.unwrap().preamble);
     assert_eq!(
-        (read.inherited, read.session.entries, read.dialect.as_str()),
+        (read.inherited, read.record.entries, read.dialect.as_str()),
         (0, 40, "test")
     );
 }
@@ -269,15 +269,7 @@ pub async fn a_held_agent_is_refused_to_others(open: Open<'_>) {
     let (first, second) = (open(), open());
     assert_eq!(fate(&first.take(agent(1)).await), "not found");
     first.commit(birth(1)).await.unwrap();
-    assert!(
-        second
-            .read(agent(1))
-            .await
-            .unwrap()
-            .session
-            .holder
-            .is_some()
-    );
+    assert!(second.read(agent(1)).await.unwrap().record.holder.is_some());
     let refused = second.take(agent(1)).await.unwrap_err();
     let pid = format!("pid {}", std::process::id());
     assert!(
@@ -303,15 +295,7 @@ pub async fn a_held_agent_is_refused_to_others(open: Open<'_>) {
         "another epoch gives nothing up"
     );
     first.release(agent(1), Epoch(1)).await.unwrap();
-    assert!(
-        second
-            .read(agent(1))
-            .await
-            .unwrap()
-            .session
-            .holder
-            .is_none()
-    );
+    assert!(second.read(agent(1)).await.unwrap().record.holder.is_none());
     assert_eq!(
         fate(&first.commit(step(1, 1)).await),
         "fenced",
@@ -325,7 +309,7 @@ pub async fn a_held_agent_is_refused_to_others(open: Open<'_>) {
     assert!(again > taken, "one's own can be taken again: {again:?}");
 
     drop(second);
-    assert!(first.read(agent(1)).await.unwrap().session.holder.is_none());
+    assert!(first.read(agent(1)).await.unwrap().record.holder.is_none());
     let epoch = first.take(agent(1)).await.unwrap().epoch;
     assert!(epoch > again, "its host is dead: {epoch:?}");
     assert_eq!(fate(&first.commit(step(1, epoch.0)).await), "ok");
@@ -492,7 +476,7 @@ pub async fn sessions_are_found(open: Open<'_>) {
         .await
         .unwrap()
         .remove(0);
-    assert_eq!(found, store.read(agent(0x22)).await.unwrap().session);
+    assert_eq!(found, store.read(agent(0x22)).await.unwrap().record);
     assert_eq!(
         (found.state, found.mode, found.holder.is_some()),
         (AgentState::Running, PermissionMode::Plan, true)

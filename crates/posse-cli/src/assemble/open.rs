@@ -11,7 +11,7 @@ use posse_port::clock::SystemClock;
 use posse_port::memory::SystemMemory;
 use posse_port::model::Thinking;
 use posse_port::price::Prices;
-use posse_port::store::{Session, Store};
+use posse_port::store::{AgentRecord, Store};
 use posse_port::tool::Workspace;
 use posse_protocol::{AgentId, PermissionMode, Usage};
 use posse_runtime::definition::spawning::Spawning;
@@ -76,7 +76,7 @@ pub(crate) struct SessionContext {
     pub(crate) cwd: PathBuf,
     settings: Settings,
     /// The session that goes on.
-    pub(crate) found: Option<Session>,
+    pub(crate) found: Option<AgentRecord>,
     worktrees: GitWorktrees,
     model: String,
     key_source: Option<&'static str>,
@@ -174,7 +174,7 @@ pub(crate) async fn session_context(config: &RunConfig) -> anyhow::Result<Sessio
     let settings = settings(config, found.as_ref(), &cwd)?;
     let fallback = match &found {
         // The prompt cache that the session has paid for is that model's alone.
-        Some(session) => ModelFallback::Session(session.model.clone()),
+        Some(session) => ModelFallback::AgentRecord(session.model.clone()),
         None => ModelFallback::Settings(settings.model.clone()),
     };
     let RuntimeParts {
@@ -293,7 +293,11 @@ fn session_parts(
 }
 
 /// Returns the settings that hold, with what is to be said about them.
-fn settings(config: &RunConfig, found: Option<&Session>, cwd: &Path) -> anyhow::Result<Settings> {
+fn settings(
+    config: &RunConfig,
+    found: Option<&AgentRecord>,
+    cwd: &Path,
+) -> anyhow::Result<Settings> {
     let (strictest, usual) = config
         .lead
         .as_ref()
@@ -335,7 +339,7 @@ async fn find_session(
     which: &SessionChoice,
     here: &Path,
     config: &RunConfig,
-) -> anyhow::Result<Session> {
+) -> anyhow::Result<AgentRecord> {
     if config.system_prompt.is_some() || config.append_system_prompt.is_some() {
         anyhow::bail!(Advised {
             what: "a session keeps the system prompt it started with".into(),

@@ -75,7 +75,7 @@ pub(crate) enum ModelFallback {
     /// Settings, which have been told what flag and environment say; else there is the default.
     Settings(Option<String>),
     /// A session, which keeps the one it has; a flag that says another is an error.
-    Session(String),
+    AgentRecord(String),
 }
 
 /// Everything but the connection: what `doctor` looks at.
@@ -205,8 +205,8 @@ impl ProviderArgs {
     ) -> anyhow::Result<ChosenModel> {
         let settings = self.settle()?;
         let name = match (&self.model, fallback) {
-            (None, ModelFallback::Session(name)) => Some(name),
-            (Some(asked), ModelFallback::Session(name)) if *asked != name => {
+            (None, ModelFallback::AgentRecord(name)) => Some(name),
+            (Some(asked), ModelFallback::AgentRecord(name)) if *asked != name => {
                 anyhow::bail!(Advised {
                     what: format!("the session uses {name}, not {asked}"),
                     advice: "a session keeps its model: omit --model, or start a new session"

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use posse_port::in_a_line;
 use posse_port::model::{ModelError, ModelEvent};
-use posse_port::store::Session;
+use posse_port::store::AgentRecord;
 use posse_protocol::{Cost, Purpose, Usage};
 use posse_runtime::agent::SideQueryError;
 use posse_runtime::runtime::Runtime;
@@ -80,7 +80,7 @@ impl AskCommand {
             let session = sessions::agent_by_prefix(store.as_ref(), &self.session).await?;
             let chosen = self.provider.choose_or(
                 provider::impatient(),
-                ModelFallback::Session(session.model.clone()),
+                ModelFallback::AgentRecord(session.model.clone()),
             )?;
             let asked = self.asked(&session)?;
             let purpose = asked.purpose();
@@ -101,7 +101,7 @@ impl AskCommand {
         })
     }
 
-    fn asked(&self, session: &Session) -> anyhow::Result<AskKind> {
+    fn asked(&self, session: &AgentRecord) -> anyhow::Result<AskKind> {
         if self.progress {
             return Ok(AskKind::Progress);
         }
@@ -124,7 +124,7 @@ impl AskCommand {
     /// Gives the answer, or what came in its place.
     fn finish(
         &self,
-        session: &Session,
+        session: &AgentRecord,
         purpose: Purpose,
         findings: SideAnswer,
     ) -> anyhow::Result<ExitCode> {
@@ -212,7 +212,7 @@ fn told(error: SideQueryError) -> anyhow::Error {
 /// Asks, until there is an answer or somebody wants no more.
 async fn ask(
     runtime: Runtime,
-    session: &Session,
+    session: &AgentRecord,
     asked: AskKind,
     // Shared with the listener, which the runtime owns as long as it asks; what it wrote counts afterwards.
     shown: &Arc<Mutex<AnswerWriter>>,

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use std::rc::Rc;
 
 use posse_model::blocks::Shared;
-use posse_port::store::{Session, Store, StoreError};
+use posse_port::store::{AgentRecord, Store, StoreError};
 use posse_protocol::{AgentId, Missed, Usage, misses};
 use serde_json::{Value, json};
 
@@ -91,7 +91,7 @@ impl CacheCommand {
 }
 
 /// Returns the one agent whose id begins so.
-fn alone<'a>(prefix: &str, lines: &[AgentCost<'a>]) -> Result<&'a Session, Advised> {
+fn alone<'a>(prefix: &str, lines: &[AgentCost<'a>]) -> Result<&'a AgentRecord, Advised> {
     let wanted = prefix.trim().to_ascii_lowercase();
     let mut found = lines
         .iter()
@@ -155,7 +155,7 @@ impl<'a> CacheReport<'a> {
     async fn of(
         store: &dyn Store,
         lines: &'a [AgentCost<'a>],
-        only: Option<&Session>,
+        only: Option<&AgentRecord>,
         all: bool,
     ) -> anyhow::Result<Self> {
         let mut report = Self {
@@ -247,7 +247,7 @@ impl<'a> CacheReport<'a> {
 
 /// Returns true if an agent is needed to say something of `only`: itself, its parent, and its
 /// siblings.
-fn concerns(only: &Session, line: &AgentCost<'_>) -> bool {
+fn concerns(only: &AgentRecord, line: &AgentCost<'_>) -> bool {
     let parent = only.origin.as_ref().map(|origin| origin.parent);
     let its_parent = line.agent.origin.as_ref().map(|origin| origin.parent);
     only.agent == line.agent.agent

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::process::ExitCode;
 
-use posse_port::store::Session;
+use posse_port::store::AgentRecord;
 use posse_protocol::{AgentId, Cost, Purpose};
 use serde_json::{Value, json};
 
@@ -94,7 +94,7 @@ struct Bill<'a> {
 impl<'a> Bill<'a> {
     /// Returns the bill of `root` and all below it; other sessions of the same realm may be among
     /// `agents`.
-    fn of(root: AgentId, agents: &'a [Session]) -> Self {
+    fn of(root: AgentId, agents: &'a [AgentRecord]) -> Self {
         let lines = tree(root, agents);
         let charges = || lines.iter().flat_map(|line| &line.agent.charges);
         let models = Tally::by(charges(), |charge| charge.model.as_str());

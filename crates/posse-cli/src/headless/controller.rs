@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use posse_protocol::{
-    AgentId, Command, Event, EventKind, Fault, FaultClass, MemberNews, Outcome, PermissionMode,
+    AgentId, Command, Event, EventKind, Fault, FaultClass, MemberUpdate, Outcome, PermissionMode,
     RunChange, RunEnd, RunFacts,
 };
 use serde_json::{Value, json};
@@ -296,16 +296,18 @@ impl Controller {
             self.renderer.event_below(agent, &kind, &self.runs)
         };
         match kind {
-            EventKind::Asked(question) if self.plan.listening => {
+            EventKind::ApprovalRequested(question) if self.plan.listening => {
                 items.push(line(&self.questions.ask(agent, &question)));
             }
-            EventKind::Asked(question) => self.pending.push_back(unanswered(agent, question.call)),
-            EventKind::Withdrawn { call } => {
+            EventKind::ApprovalRequested(question) => {
+                self.pending.push_back(unanswered(agent, question.call))
+            }
+            EventKind::ApprovalWithdrawn { call } => {
                 items.extend(self.questions.withdraw(agent, &call).iter().map(line));
             }
             EventKind::Started if agent == self.plan.main => self.begun(),
             EventKind::Ended(end) if agent == self.plan.main => self.ended(*end, &mut items),
-            EventKind::Quiet => self.live = 0,
+            EventKind::AllIdle => self.live = 0,
             _ => {}
         }
         self.settle(&mut items);
@@ -313,7 +315,7 @@ impl Controller {
     }
 
     /// Something happened to a member of a team: whoever waits has not waited in vain.
-    fn member(&mut self, agent: AgentId, news: &MemberNews) -> Vec<OutputItem> {
+    fn member(&mut self, agent: AgentId, news: &MemberUpdate) -> Vec<OutputItem> {
         self.wait += 1;
         self.runs.member(agent, news);
         self.renderer.member(agent, news)

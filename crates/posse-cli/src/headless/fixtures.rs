@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 
 use posse_protocol::{
-    AgentId, Cost, Denial, Event, EventKind, MemberChange, MemberNews, Misses, Notification,
-    Outcome, PermissionMode, Question, RawJson, RunChange, RunEnd, RunFacts, RunKind, RunNews,
-    RunStatus, RunUsage, Spent, StopReason, Usage,
+    AgentId, Cost, Denial, Event, EventKind, MemberChange, MemberUpdate, Misses, Notification,
+    Outcome, PermissionMode, Question, RawJson, RunChange, RunEnd, RunFacts, RunKind, RunStatus,
+    RunUpdate, RunUsage, Spent, StopReason, Usage,
 };
 use uuid::Uuid;
 
@@ -97,8 +97,8 @@ pub(crate) fn run(number: u128) -> RunFacts {
     }
 }
 
-pub(crate) fn started(run: RunFacts, background: bool) -> RunNews {
-    RunNews {
+pub(crate) fn started(run: RunFacts, background: bool) -> RunUpdate {
+    RunUpdate {
         run,
         what: RunChange::Started {
             prompt: "Who calls step?".into(),
@@ -107,14 +107,14 @@ pub(crate) fn started(run: RunFacts, background: bool) -> RunNews {
     }
 }
 
-pub(crate) fn detached(run: RunFacts) -> RunNews {
-    RunNews {
+pub(crate) fn detached(run: RunFacts) -> RunUpdate {
+    RunUpdate {
         run,
         what: RunChange::Detached,
     }
 }
 
-pub(crate) fn progress(run: RunFacts, tool_uses: u32) -> RunNews {
+pub(crate) fn progress(run: RunFacts, tool_uses: u32) -> RunUpdate {
     let usage = RunUsage {
         total_tokens: 100,
         tool_uses,
@@ -125,10 +125,10 @@ pub(crate) fn progress(run: RunFacts, tool_uses: u32) -> RunNews {
         last_tool: Some("Grep".into()),
         summary: "Grep step".into(),
     };
-    RunNews { run, what }
+    RunUpdate { run, what }
 }
 
-pub(crate) fn run_ended(run: RunFacts) -> RunNews {
+pub(crate) fn run_ended(run: RunFacts) -> RunUpdate {
     let end = Notification {
         model: "m".into(),
         value: None,
@@ -149,16 +149,16 @@ pub(crate) fn run_ended(run: RunFacts) -> RunNews {
             duration_ms: 4210,
         },
     };
-    RunNews {
+    RunUpdate {
         run,
         what: RunChange::Ended(Box::new(end)),
     }
 }
 
 /// Something happened to a member of a team.
-pub(crate) fn member(what: MemberChange) -> MemberNews {
+pub(crate) fn member(what: MemberChange) -> MemberUpdate {
     let (team, name) = ("parser".parse().unwrap(), "dev".parse().unwrap());
-    MemberNews {
+    MemberUpdate {
         team,
         name,
         color: "green".into(),

@@ -111,7 +111,7 @@ pub(crate) async fn join(config: RunConfig, target: JoinTarget) -> anyhow::Resul
 /// Returns the team that members are hosted of.
 async fn team_of(
     store: &dyn Store,
-    session: &posse_port::store::Session,
+    session: &posse_port::store::AgentRecord,
     target: &JoinTarget,
 ) -> anyhow::Result<Team> {
     let teams = store.teams(Some(session.realm), usize::MAX).await?;

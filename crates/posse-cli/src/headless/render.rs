@@ -13,7 +13,7 @@ use std::io::IsTerminal;
 use std::time::Duration;
 
 use posse_protocol::{
-    AgentId, Command, EventKind, MemberNews, RunChange, RunEnd, RunFacts, RunStatus,
+    AgentId, Command, EventKind, MemberUpdate, RunChange, RunEnd, RunFacts, RunStatus,
 };
 use serde_json::json;
 use uuid::Uuid;
@@ -79,14 +79,14 @@ impl Renderer {
     pub(crate) fn event(&mut self, event: &EventKind, runs: &Runs) -> Vec<OutputItem> {
         match (self, event) {
             (Self::Text(text), event) => text.event(event, runs),
-            (Self::Lines(lines), EventKind::Unheard(what)) => {
+            (Self::Lines(lines), EventKind::Warning(what)) => {
                 vec![unheard(what), line(&lines.unheard(what))]
             }
             (Self::Lines(lines), event) => lines.event(event).iter().map(line).collect(),
             (Self::Json(_), EventKind::Retry(retry)) => {
                 vec![OutputItem::Note(text::failed_attempt(retry, ""))]
             }
-            (Self::Json(_), EventKind::Unheard(what)) => vec![unheard(what)],
+            (Self::Json(_), EventKind::Warning(what)) => vec![unheard(what)],
             (Self::Json(_), EventKind::Run(news)) => match &news.what {
                 // It is no end, and whoever pays has to know.
                 RunChange::Ended(end) if end.status == RunStatus::Paused => {
@@ -99,7 +99,7 @@ impl Renderer {
     }
 
     /// Returns what is written of what happened to a member of a team.
-    pub(crate) fn member(&mut self, agent: AgentId, news: &MemberNews) -> Vec<OutputItem> {
+    pub(crate) fn member(&mut self, agent: AgentId, news: &MemberUpdate) -> Vec<OutputItem> {
         match self {
             Self::Text(text) => {
                 members::note(news).map_or_else(Vec::new, |note| text.trouble(note))
@@ -134,7 +134,7 @@ impl Renderer {
         runs: &Runs,
     ) -> Vec<OutputItem> {
         match event {
-            EventKind::Run(_) | EventKind::Unheard(_) => self.event(event, runs),
+            EventKind::Run(_) | EventKind::Warning(_) => self.event(event, runs),
             EventKind::Denied(denial) => {
                 let name = runs.called(agent);
                 let note = || text::denied(denial, Some(&name));

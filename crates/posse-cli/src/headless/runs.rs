@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use posse_protocol::{AgentId, MemberNews, RunChange, RunFacts, RunKind, RunNews};
+use posse_protocol::{AgentId, MemberUpdate, RunChange, RunFacts, RunKind, RunUpdate};
 use uuid::Uuid;
 
 use crate::output::transcript::shortened;
@@ -26,7 +26,7 @@ struct LiveRun {
 impl Runs {
     /// Takes note of what has happened to a run. One that was not heard of before is one of an earlier
     /// process, which nobody waits for.
-    pub(crate) fn news(&mut self, news: &RunNews) {
+    pub(crate) fn news(&mut self, news: &RunUpdate) {
         let facts = &news.run;
         if matches!(news.what, RunChange::Ended(_)) {
             self.live.remove(&facts.task);
@@ -44,7 +44,7 @@ impl Runs {
     }
 
     /// Takes note of a member of a team. What it does has no end that is waited for.
-    pub(crate) fn member(&mut self, agent: AgentId, news: &MemberNews) {
+    pub(crate) fn member(&mut self, agent: AgentId, news: &MemberUpdate) {
         self.live.remove(&agent.uuid());
         self.members.entry(agent).or_insert_with(|| address(news));
     }
@@ -81,7 +81,7 @@ impl Runs {
 }
 
 /// Returns what a member is called everywhere.
-pub(crate) fn address(news: &MemberNews) -> String {
+pub(crate) fn address(news: &MemberUpdate) -> String {
     format!("{}@{}", news.name, news.team)
 }
 

@@ -1,9 +1,9 @@
 //! Agents as lists and programs see them.
 
-use posse_port::store::{AgentState, Session};
+use posse_port::store::{AgentRecord, AgentState};
 
 /// Returns what an agent is doing, in a word.
-pub(crate) fn state(agent: &Session) -> &'static str {
+pub(crate) fn state(agent: &AgentRecord) -> &'static str {
     match (agent.holder.is_some(), agent.state) {
         (true, AgentState::Running) => "working",
         // Its process has died under it.
@@ -27,7 +27,7 @@ mod tests {
         let words = |holder: Option<&str>| {
             let holder = holder.map(str::to_owned);
             AgentState::ALL.map(|it| {
-                state(&Session {
+                state(&AgentRecord {
                     state: it,
                     holder: holder.clone(),
                     ..session()

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use posse_port::store::{Charge, Session};
+use posse_port::store::{AgentRecord, Charge};
 use posse_protocol::{AgentId, Cost, Usage};
 use serde_json::{Value, json};
 
@@ -90,15 +90,15 @@ impl Tally {
 
 /// An agent of the session.
 pub(crate) struct AgentCost<'a> {
-    pub(crate) agent: &'a Session,
+    pub(crate) agent: &'a AgentRecord,
     pub(crate) depth: usize,
     pub(crate) own: Tally,
     pub(crate) subtree: Tally,
 }
 
 /// `root` and all below it, each before those that it started, those by age.
-pub(crate) fn tree(root: AgentId, agents: &[Session]) -> Vec<AgentCost<'_>> {
-    let mut children: HashMap<AgentId, Vec<&Session>> = HashMap::new();
+pub(crate) fn tree(root: AgentId, agents: &[AgentRecord]) -> Vec<AgentCost<'_>> {
+    let mut children: HashMap<AgentId, Vec<&AgentRecord>> = HashMap::new();
     for agent in agents {
         if let Some(origin) = &agent.origin {
             children.entry(origin.parent).or_default().push(agent);
@@ -106,7 +106,7 @@ pub(crate) fn tree(root: AgentId, agents: &[Session]) -> Vec<AgentCost<'_>> {
     }
     let mut lines: Vec<AgentCost<'_>> = Vec::new();
     // Who is next, the number of its parent's line, and how deep it is.
-    let mut next: Vec<(&Session, Option<usize>, usize)> = Vec::new();
+    let mut next: Vec<(&AgentRecord, Option<usize>, usize)> = Vec::new();
     next.extend(
         agents
             .iter()
@@ -139,7 +139,7 @@ pub(crate) fn tree(root: AgentId, agents: &[Session]) -> Vec<AgentCost<'_>> {
 }
 
 /// Returns who an agent is.
-pub(crate) fn about(agent: &Session) -> Value {
+pub(crate) fn about(agent: &AgentRecord) -> Value {
     let origin = agent.origin.as_deref();
     json!({
         "agent_id": agent.agent, "path": agent.path, "parent": origin.map(|origin| origin.parent),

@@ -4,13 +4,13 @@ use std::path::PathBuf;
 
 use bytes::Bytes;
 use posse_port::model::Piece;
-use posse_port::store::{AgentState, Charge, NewEntry, Session, StoredEntry, Transcript};
+use posse_port::store::{AgentRecord, AgentState, Charge, NewEntry, StoredEntry, Transcript};
 use posse_protocol::{Cost, EntryKind, PermissionMode, ReplyFacts, StopReason, Usage};
 
 pub(crate) const ID: &str = "0197f0aa-0000-7000-8000-000000000001";
 
-pub(crate) fn session() -> Session {
-    Session {
+pub(crate) fn session() -> AgentRecord {
+    AgentRecord {
         realm: ID.parse().unwrap(),
         agent: ID.parse().unwrap(),
         origin: None,
@@ -64,7 +64,7 @@ pub(crate) fn transcript() -> Transcript {
         missed: None,
     };
     Transcript {
-        session: session(),
+        record: session(),
         dialect: "anthropic".into(),
         preamble: piece(""),
         segments: Vec::new(),

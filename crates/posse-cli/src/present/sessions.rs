@@ -1,6 +1,6 @@
 //! Sessions as lists and programs see them.
 
-use posse_port::store::Session;
+use posse_port::store::AgentRecord;
 use posse_protocol::{AgentId, Cost};
 use serde_json::{Value, json};
 
@@ -8,7 +8,7 @@ use crate::output::time::moment;
 use crate::output::transcript::first_line;
 
 /// Returns what a session is doing, in a word.
-pub(crate) fn state(session: &Session) -> &'static str {
+pub(crate) fn state(session: &AgentRecord) -> &'static str {
     match (session.holder.is_some(), session.state) {
         (true, _) => "open",
         // Its process has died under it.
@@ -18,12 +18,12 @@ pub(crate) fn state(session: &Session) -> &'static str {
 }
 
 /// Returns what it has cost; none if the price of any of it is not known.
-pub(crate) fn cost(session: &Session) -> Option<Cost> {
+pub(crate) fn cost(session: &AgentRecord) -> Option<Cost> {
     session.charges.iter().map(|charge| charge.cost).sum()
 }
 
 /// Returns a session for programs; also the head of `show --json`.
-pub(crate) fn object(session: &Session) -> Value {
+pub(crate) fn object(session: &AgentRecord) -> Value {
     json!({
         "session_id": session.agent, "cwd": session.cwd.to_string_lossy(), "model": session.model,
         "permission_mode": session.mode, "state": state(session), "held": session.holder.is_some(),

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use posse_port::closest;
-use posse_port::store::{Address, AgentFilter, Session, Store};
+use posse_port::store::{Address, AgentFilter, AgentRecord, Store};
 use posse_protocol::{Member, Name, Team};
 
 use super::teams;
@@ -64,7 +64,7 @@ impl MemberArgs {
 pub(crate) async fn former(
     store: &dyn Store,
     team: &Team,
-) -> anyhow::Result<HashMap<String, Session>> {
+) -> anyhow::Result<HashMap<String, AgentRecord>> {
     let filter = AgentFilter {
         realm: Some(team.realm),
         ..AgentFilter::default()

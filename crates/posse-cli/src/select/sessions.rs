@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use posse_port::store::{AgentFilter, AgentState, Session, SessionFilter, Store};
+use posse_port::store::{AgentFilter, AgentRecord, AgentState, SessionFilter, Store};
 
 use super::team_choice;
 use crate::error::Advised;
@@ -13,7 +13,7 @@ use crate::output::transcript::{first_line, shortened};
 const NAMED: usize = 8;
 
 /// Returns the session of this directory that was used last.
-pub(crate) async fn newest(store: &dyn Store, cwd: &Path) -> anyhow::Result<Session> {
+pub(crate) async fn newest(store: &dyn Store, cwd: &Path) -> anyhow::Result<AgentRecord> {
     let filter = SessionFilter {
         cwd: Some(cwd.to_owned()),
         id_prefix: None,
@@ -29,7 +29,10 @@ pub(crate) async fn newest(store: &dyn Store, cwd: &Path) -> anyhow::Result<Sess
 const LOOKED_AT: usize = 32;
 
 /// Returns the session of this directory that was used last and has something to go on from.
-pub(crate) async fn newest_to_continue(store: &dyn Store, cwd: &Path) -> anyhow::Result<Session> {
+pub(crate) async fn newest_to_continue(
+    store: &dyn Store,
+    cwd: &Path,
+) -> anyhow::Result<AgentRecord> {
     // Most often one of the newest will do; all are read only if none of them does.
     for limit in [LOOKED_AT, usize::MAX] {
         let filter = SessionFilter {
@@ -56,7 +59,7 @@ pub(crate) async fn newest_to_continue(store: &dyn Store, cwd: &Path) -> anyhow:
 
 /// Returns true if it failed before any reply, with a mistyped model for one, and would not go on
 /// by itself.
-fn came_to_nothing(session: &Session) -> bool {
+fn came_to_nothing(session: &AgentRecord) -> bool {
     // A skill that an agent of its own has followed costs the session itself nothing.
     let only_asked = session.charges.is_empty() && session.entries <= 1;
     session.state == AgentState::Idle && session.holder.is_none() && only_asked
@@ -64,7 +67,7 @@ fn came_to_nothing(session: &Session) -> bool {
 
 /// Returns the session whose id begins so; without an id, the one of this directory that was used
 /// last.
-pub(crate) async fn meant(store: &dyn Store, id: Option<&str>) -> anyhow::Result<Session> {
+pub(crate) async fn meant(store: &dyn Store, id: Option<&str>) -> anyhow::Result<AgentRecord> {
     match id {
         Some(prefix) => by_prefix(store, prefix).await,
         None => newest(store, &crate::config::environment::working_directory()?).await,
@@ -76,7 +79,7 @@ pub(crate) async fn meant(store: &dyn Store, id: Option<&str>) -> anyhow::Result
 pub(crate) async fn meant_with_agents(
     store: &dyn Store,
     id: Option<&str>,
-) -> anyhow::Result<(Session, Vec<Session>)> {
+) -> anyhow::Result<(AgentRecord, Vec<AgentRecord>)> {
     let root = meant(store, id).await?;
     let filter = AgentFilter {
         realm: Some(root.realm),
@@ -87,7 +90,7 @@ pub(crate) async fn meant_with_agents(
 }
 
 /// Returns the one session whose id begins so.
-pub(crate) async fn by_prefix(store: &dyn Store, prefix: &str) -> anyhow::Result<Session> {
+pub(crate) async fn by_prefix(store: &dyn Store, prefix: &str) -> anyhow::Result<AgentRecord> {
     let prefix = prefix.trim().to_ascii_lowercase();
     let filter = SessionFilter {
         cwd: None,
@@ -113,7 +116,10 @@ pub(crate) async fn by_prefix(store: &dyn Store, prefix: &str) -> anyhow::Result
 
 /// Returns the one agent whose id begins so: a session's main agent if there is one, else a
 /// sub-agent.
-pub(crate) async fn agent_by_prefix(store: &dyn Store, prefix: &str) -> anyhow::Result<Session> {
+pub(crate) async fn agent_by_prefix(
+    store: &dyn Store,
+    prefix: &str,
+) -> anyhow::Result<AgentRecord> {
     let begins = prefix.trim().to_ascii_lowercase();
     let filter = SessionFilter {
         cwd: None,
@@ -121,7 +127,7 @@ pub(crate) async fn agent_by_prefix(store: &dyn Store, prefix: &str) -> anyhow::
     };
     if store.sessions(filter, 1).await?.is_empty() {
         let all = store.agents(AgentFilter::default(), usize::MAX).await?;
-        let found: Vec<Session> = all
+        let found: Vec<AgentRecord> = all
             .into_iter()
             .filter(|agent| agent.agent.to_string().starts_with(&begins))
             .collect();
@@ -132,7 +138,7 @@ pub(crate) async fn agent_by_prefix(store: &dyn Store, prefix: &str) -> anyhow::
     by_prefix(store, prefix).await
 }
 
-fn only(prefix: &str, mut found: Vec<Session>) -> Result<Session, Advised> {
+fn only(prefix: &str, mut found: Vec<AgentRecord>) -> Result<AgentRecord, Advised> {
     match found.len() {
         1 => Ok(found.remove(0)),
         0 => Err(Advised {
@@ -167,32 +173,32 @@ mod tests {
 
     #[test]
     fn what_came_to_nothing_is_told_from_what_can_go_on() {
-        let failed = Session {
+        let failed = AgentRecord {
             charges: Vec::new(),
             entries: 1,
             ..session()
         };
         assert!(came_to_nothing(&failed));
         assert!(
-            !came_to_nothing(&Session {
+            !came_to_nothing(&AgentRecord {
                 entries: 1,
                 ..session()
             }),
             "it has a reply"
         );
         assert!(
-            !came_to_nothing(&Session {
+            !came_to_nothing(&AgentRecord {
                 entries: 2,
                 ..failed.clone()
             }),
             "more was said"
         );
-        assert!(!came_to_nothing(&Session {
+        assert!(!came_to_nothing(&AgentRecord {
             holder: Some("pid 1".into()),
             ..failed.clone()
         }));
         for state in [AgentState::Paused, AgentState::Running] {
-            assert!(!came_to_nothing(&Session {
+            assert!(!came_to_nothing(&AgentRecord {
                 state,
                 ..failed.clone()
             }));

@@ -9,7 +9,7 @@ use std::process::{Child, Stdio};
 use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
-use posse_port::store::{AgentFilter, AgentState, MailFilter, Session, Store as _, Transcript};
+use posse_port::store::{AgentFilter, AgentRecord, AgentState, MailFilter, Store as _, Transcript};
 use posse_protocol::{AgentId, EntryKind, MailKind, RealmId};
 use posse_scripted::Server;
 use posse_store::Sqlite;
@@ -61,7 +61,7 @@ fn script() -> String {
 
 /// What the store has of a session.
 struct Found {
-    agents: Vec<(Session, Transcript)>,
+    agents: Vec<(AgentRecord, Transcript)>,
     /// Mail by its recipient.
     mail: HashMap<AgentId, Vec<posse_protocol::Mail>>,
 }
@@ -141,7 +141,7 @@ impl Found {
     }
 
     /// Whatever an agent is told is answered once, and after its first prompt it is told of mail only.
-    fn check_entries(&self, session: &Session, transcript: &Transcript, who: &str) {
+    fn check_entries(&self, session: &AgentRecord, transcript: &Transcript, who: &str) {
         let kinds: Vec<EntryKind> = transcript
             .entries
             .iter()

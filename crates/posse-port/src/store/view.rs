@@ -68,7 +68,7 @@ pub struct OpenCall {
 #[derive(Clone, Debug)]
 pub struct Transcript {
     /// The agent and its session.
-    pub session: Session,
+    pub record: AgentRecord,
     /// Whose spelling its bytes are in.
     pub dialect: String,
     /// What stays the same for its life.
@@ -98,7 +98,7 @@ pub struct StoredEntry {
 
 /// An agent and what it came to.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Session {
+pub struct AgentRecord {
     /// Its tree.
     pub realm: RealmId,
     /// The agent.

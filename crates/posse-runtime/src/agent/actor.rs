@@ -45,7 +45,7 @@ use crate::history::cache_ttl::CacheTtl;
 use crate::history::fork_point::ForkPoint;
 use crate::history::request_size::RequestSize;
 use crate::live::registry::{Registry, Stop};
-use crate::live::session::Tree;
+use crate::live::session::Session;
 use crate::live::setup::Setup;
 use crate::live::wakeup::{WakeReason, WakeReasons, Wakeup};
 use crate::supervise::{AliveGuard, Supervisor};
@@ -73,7 +73,7 @@ pub(crate) struct Actor {
     pub(crate) supervisor: Supervisor,
     pub(crate) registry: Arc<Registry>,
     pub(crate) lifecycle: Arc<dyn Lifecycle>,
-    pub(crate) tree: Arc<Tree>,
+    pub(crate) session: Arc<Session>,
     pub(crate) setup: Setup,
     pub(crate) identity: Identity,
     pub(crate) role: Role,
@@ -274,7 +274,7 @@ impl Actor {
             Next::Command(None) => {
                 work.open = false;
                 if self.role.is_main() {
-                    self.registry.unattended(&self.tree);
+                    self.registry.unattended(&self.session);
                 }
                 Some(Input::Unattended)
             }

@@ -52,10 +52,15 @@ impl EventSink {
 }
 
 fn concerns_others(kind: &EventKind) -> bool {
-    use EventKind::{Asked, Denied, Member, Run, Unheard, Withdrawn};
+    use EventKind::{ApprovalRequested, ApprovalWithdrawn, Denied, Member, Run, Warning};
     matches!(
         kind,
-        Run(_) | Member(_) | Asked(_) | Withdrawn { .. } | Denied(_) | Unheard(_)
+        Run(_)
+            | Member(_)
+            | ApprovalRequested(_)
+            | ApprovalWithdrawn { .. }
+            | Denied(_)
+            | Warning(_)
     )
 }
 

@@ -7,7 +7,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::agent::skill::Ready;
 use crate::definition::skill::Fork;
-use crate::live::session::Tree;
+use crate::live::session::Session;
 use crate::prompt::Reader;
 use posse_port::BoxFuture;
 use posse_port::store::CallKey;
@@ -19,7 +19,7 @@ pub(crate) trait Lifecycle: Send + Sync {
     fn mail_for(self: Arc<Self>, agent: AgentId);
 
     /// Starts the members of declared teams that are missing.
-    fn start_declared_members(self: Arc<Self>, session: &Arc<Tree>);
+    fn start_declared_members(self: Arc<Self>, session: &Arc<Session>);
 
     /// Has an agent of its own follow a skill, and waits for it unless it works in the background.
     fn follow_skill(

@@ -64,7 +64,7 @@ pub(crate) async fn prepare(
     let rules = skill.rules(workspace).map_err(|error| failed(&error))?;
     let parts = skill.body.expand(&Values {
         arguments: arguments.trim(),
-        session: &who.tree.root.to_string(),
+        session: &who.session.root.to_string(),
         directory: skill.directory(),
         project: &workspace.cwd,
         effort: who.effort,

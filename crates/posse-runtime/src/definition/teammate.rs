@@ -1,6 +1,6 @@
 //! Teammates: what is agreed with one besides what is with every sub-agent.
 
-use posse_protocol::{Cost, MemberChange, MemberNews, Name, PermissionMode, Takes};
+use posse_protocol::{Cost, MemberChange, MemberUpdate, Name, PermissionMode, Takes};
 use serde::{Deserialize, Serialize};
 
 /// What is agreed with a teammate.
@@ -36,11 +36,11 @@ impl TeamIdentity {
     }
 
     /// That something has happened to it.
-    pub(crate) fn news(&self, what: MemberChange) -> Box<MemberNews> {
+    pub(crate) fn news(&self, what: MemberChange) -> Box<MemberUpdate> {
         let Self {
             team, name, color, ..
         } = self.clone();
-        Box::new(MemberNews {
+        Box::new(MemberUpdate {
             team,
             name,
             color,

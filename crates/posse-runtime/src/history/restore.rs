@@ -47,7 +47,7 @@ pub(crate) fn restore(transcript: &Transcript) -> Result<History, StoreError> {
         };
         history.restore(&stored.entry).map_err(damaged)?;
     }
-    let mine = whose.is_none_or(|agent| agent == transcript.session.agent);
+    let mine = whose.is_none_or(|agent| agent == transcript.record.agent);
     Ok(if mine { history } else { history.forked() })
 }
 

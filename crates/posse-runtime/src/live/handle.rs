@@ -3,7 +3,7 @@
 use posse_protocol::{AgentId, Command, Event};
 use tokio::sync::mpsc;
 
-use posse_port::store::Session;
+use posse_port::store::AgentRecord;
 
 /// Commands that may wait for an agent.
 pub(crate) const COMMANDS: usize = 16;
@@ -13,7 +13,7 @@ pub struct Agent {
     /// Its id, and that of its session.
     pub id: AgentId,
     /// What the store had of it when it was resumed or forked; none of a new one.
-    pub found: Option<Session>,
+    pub found: Option<AgentRecord>,
     /// Whether [`Command::Continue`] has something to continue.
     pub unfinished: bool,
     /// The names of its tools.

@@ -6,11 +6,14 @@ use crate::definition::terms::Terms;
 use posse_protocol::{AgentId, Name, RealmId};
 
 use crate::live::registry::Registry;
-use crate::live::session::Tree;
-use posse_port::store::{AgentFilter, Session, Store, StoreError};
+use crate::live::session::Session;
+use posse_port::store::{AgentFilter, AgentRecord, Store, StoreError};
 
 /// An agent as the store has it, without its history.
-pub(crate) async fn row(store: &dyn Store, agent: AgentId) -> Result<Option<Session>, StoreError> {
+pub(crate) async fn row(
+    store: &dyn Store,
+    agent: AgentId,
+) -> Result<Option<AgentRecord>, StoreError> {
     let filter = AgentFilter {
         id: Some(agent),
         ..AgentFilter::default()
@@ -23,7 +26,7 @@ pub(crate) async fn named(
     store: &dyn Store,
     realm: RealmId,
     name: &Name,
-) -> Result<Option<Session>, StoreError> {
+) -> Result<Option<AgentRecord>, StoreError> {
     let (realm, name) = (Some(realm), Some(name.clone()));
     let filter = AgentFilter {
         realm,
@@ -37,12 +40,12 @@ pub(crate) async fn named(
 pub(crate) async fn session_of(
     registry: &Registry,
     store: &dyn Store,
-    session: &Session,
-) -> Result<Option<Arc<Tree>>, StoreError> {
-    let (mut origin, mut top) = (session.origin.clone(), session.agent);
+    record: &AgentRecord,
+) -> Result<Option<Arc<Session>>, StoreError> {
+    let (mut origin, mut top) = (record.origin.clone(), record.agent);
     while let Some(from) = origin {
         if let Some(above) = registry.resident(from.parent) {
-            return Ok(Some(Arc::clone(&above.tree)));
+            return Ok(Some(Arc::clone(&above.session)));
         }
         top = from.parent;
         origin = row(store, top).await?.and_then(|parent| parent.origin);
@@ -51,20 +54,21 @@ pub(crate) async fn session_of(
 }
 
 /// Whether a stored agent is a teammate, or was one.
-pub(crate) fn is_mate(session: &Session) -> bool {
-    let origin = session.origin.as_deref();
+pub(crate) fn is_mate(record: &AgentRecord) -> bool {
+    let origin = record.origin.as_deref();
     origin
         .and_then(Terms::kept)
         .is_some_and(|terms| terms.teammate.is_some())
 }
 
 /// What holds for a stored sub-agent.
-pub(crate) fn terms(session: &Session, tree: &Tree) -> Terms {
-    let Some(origin) = session.origin.as_deref() else {
+pub(crate) fn terms(record: &AgentRecord, session: &Session) -> Terms {
+    let Some(origin) = record.origin.as_deref() else {
         return Terms::lost();
     };
     let of_type = || {
-        tree.definition(&origin.agent_type)
+        session
+            .definition(&origin.agent_type)
             .map(|kind| Terms::of(&kind))
     };
     // An older posse kept none; then it is the type that is there now, or nothing.

@@ -7,7 +7,7 @@ use posse_protocol::{AgentId, Answer, Event, EventKind, Question};
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
-use crate::live::session::Tree;
+use crate::live::session::Session;
 use crate::live::setup::Approver;
 
 /// What is asked and not answered yet.
@@ -47,7 +47,7 @@ impl Questions {
     pub(crate) async fn ask(
         &self,
         agent: AgentId,
-        tree: &Tree,
+        session: &Session,
         question: Question,
         cancel: &CancellationToken,
     ) -> Option<Answer> {
@@ -56,17 +56,18 @@ impl Questions {
         self.open().insert(
             (agent, call.clone()),
             Open {
-                root: tree.root,
+                root: session.root,
                 answer,
             },
         );
         // Whoever could answer may have left just before.
-        let attended = tree.approver() == Approver::FrontEnd;
+        let attended = session.approver() == Approver::FrontEnd;
         let heard = async {
-            tree.events
+            session
+                .events
                 .send(Event {
                     agent,
-                    kind: EventKind::Asked(question),
+                    kind: EventKind::ApprovalRequested(question),
                 })
                 .await
                 .ok()?;
@@ -79,9 +80,9 @@ impl Questions {
         };
         if self.open().remove(&(agent, call.clone())).is_some() && attended {
             // Who does not read does not hold up anybody.
-            let _ = tree.events.try_send(Event {
+            let _ = session.events.try_send(Event {
                 agent,
-                kind: EventKind::Withdrawn { call },
+                kind: EventKind::ApprovalWithdrawn { call },
             });
         }
         answer

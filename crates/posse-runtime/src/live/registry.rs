@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::Duration;
 
-use posse_protocol::{AgentId, Command, Event, EventKind, ListId, RunChange, RunNews};
+use posse_protocol::{AgentId, Command, Event, EventKind, ListId, RunChange, RunUpdate};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
@@ -15,7 +15,7 @@ use crate::govern::Account;
 use crate::history::fork_point::ForkPoint;
 use crate::live::questions::Questions;
 use crate::live::run::Run;
-use crate::live::session::Tree;
+use crate::live::session::Session;
 use crate::live::wakeup::{WakeReason, Wakeup};
 use posse_permission::Standing;
 use posse_port::model::Effort;
@@ -28,13 +28,13 @@ use posse_port::model::Effort;
 pub(crate) struct Registry {
     residents: Mutex<HashMap<AgentId, RegistryEntry>>,
     /// Sessions that live elsewhere, and whose free members are taken up here.
-    hosted: Mutex<Vec<Weak<Tree>>>,
+    hosted: Mutex<Vec<Weak<Session>>>,
     pub(crate) questions: Questions,
 }
 
 /// An agent that lives in this process.
 pub(crate) struct LiveAgent {
-    pub(crate) tree: Arc<Tree>,
+    pub(crate) session: Arc<Session>,
     pub(crate) parent: Option<AgentId>,
     pub(crate) path: String,
     pub(crate) depth: u32,
@@ -233,8 +233,8 @@ impl Registry {
     pub(crate) fn seekers(&self, list: &ListId) -> Vec<(AgentId, Arc<TeamIdentity>)> {
         let seeks = |(agent, it): (&AgentId, &RegistryEntry)| {
             let team_identity = it.who.teammate.as_ref().filter(|_| it.seeks)?;
-            let theirs =
-                it.who.tree.realm == list.realm && list.team.as_ref() == Some(&team_identity.team);
+            let theirs = it.who.session.realm == list.realm
+                && list.team.as_ref() == Some(&team_identity.team);
             theirs.then(|| (*agent, Arc::clone(team_identity)))
         };
         let mut seekers: Vec<_> = self.residents().iter().filter_map(seeks).collect();
@@ -243,55 +243,57 @@ impl Registry {
     }
 
     /// Free members of a session that lives elsewhere are taken up here, while the tree is there.
-    pub(crate) fn stays(&self, tree: &Arc<Tree>) {
+    pub(crate) fn stays(&self, session: &Arc<Session>) {
         let mut hosted = self.hosted();
-        hosted.retain(|tree| tree.strong_count() > 0);
-        hosted.push(Arc::downgrade(tree));
+        hosted.retain(|session| session.strong_count() > 0);
+        hosted.push(Arc::downgrade(session));
     }
 
     /// The session with this main agent, if its free members are taken up here.
-    pub(crate) fn stays_for(&self, root: AgentId) -> Option<Arc<Tree>> {
+    pub(crate) fn stays_for(&self, root: AgentId) -> Option<Arc<Session>> {
         self.hosted()
             .iter()
             .filter_map(Weak::upgrade)
-            .find(|tree| tree.root == root)
+            .find(|session| session.root == root)
     }
 
-    fn hosted(&self) -> MutexGuard<'_, Vec<Weak<Tree>>> {
+    fn hosted(&self) -> MutexGuard<'_, Vec<Weak<Session>>> {
         self.hosted.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Sessions of which something lives here, or is to.
-    pub(crate) fn trees(&self) -> Vec<Arc<Tree>> {
-        let mut trees: Vec<Arc<Tree>> = self.hosted().iter().filter_map(Weak::upgrade).collect();
+    pub(crate) fn sessions(&self) -> Vec<Arc<Session>> {
+        let mut sessions: Vec<Arc<Session>> =
+            self.hosted().iter().filter_map(Weak::upgrade).collect();
         for resident in self.residents().values() {
-            if !trees
+            if !sessions
                 .iter()
-                .any(|tree| Arc::ptr_eq(tree, &resident.who.tree))
+                .any(|session| Arc::ptr_eq(session, &resident.who.session))
             {
-                trees.push(Arc::clone(&resident.who.tree));
+                sessions.push(Arc::clone(&resident.who.session));
             }
         }
-        trees
+        sessions
     }
 
     /// Whether a member of its teams that nobody has may be taken up here.
-    pub(crate) fn has_room(&self, tree: &Arc<Tree>) -> bool {
+    pub(crate) fn has_room(&self, session: &Arc<Session>) -> bool {
         let residents = self.residents();
         // A worker counts all that it has.
-        let counts = |it: &&RegistryEntry| tree.is_worker || Arc::ptr_eq(&it.who.tree, tree);
+        let counts =
+            |it: &&RegistryEntry| session.is_worker || Arc::ptr_eq(&it.who.session, session);
         let teammates = residents
             .values()
             .filter(|it| it.who.teammate.is_some())
             .filter(counts);
-        teammates.count() < tree.takes_over
+        teammates.count() < session.takes_over
     }
 
     /// How many members of a session's teams live here.
     pub(crate) fn teammates(&self, root: AgentId) -> usize {
         self.residents()
             .values()
-            .filter(|it| it.who.teammate.is_some() && it.who.tree.root == root)
+            .filter(|it| it.who.teammate.is_some() && it.who.session.root == root)
             .count()
     }
 
@@ -299,7 +301,7 @@ impl Registry {
     pub(crate) fn population(&self, root: AgentId) -> usize {
         self.residents()
             .values()
-            .filter(|it| it.who.tree.root == root)
+            .filter(|it| it.who.session.root == root)
             .count()
     }
 
@@ -423,10 +425,11 @@ impl Registry {
     }
 
     /// Nobody can answer questions of this session any more.
-    pub(crate) fn unattended(&self, tree: &Tree) {
-        tree.attended.store(false, Ordering::Release);
-        self.questions.forget(tree.root);
-        let below = |it: &&RegistryEntry| it.who.tree.root == tree.root && it.who.parent.is_some();
+    pub(crate) fn unattended(&self, session: &Session) {
+        session.attended.store(false, Ordering::Release);
+        self.questions.forget(session.root);
+        let below =
+            |it: &&RegistryEntry| it.who.session.root == session.root && it.who.parent.is_some();
         for resident in self.residents().values().filter(below) {
             resident.wakeup.raise(WakeReason::Unattended);
         }
@@ -434,7 +437,7 @@ impl Registry {
 
     /// Waits no longer for sub-agents of this session: they go on in the background.
     pub(crate) fn detach_all(&self, root: AgentId) {
-        let of_tree = |it: &&RegistryEntry| it.who.tree.root == root;
+        let of_tree = |it: &&RegistryEntry| it.who.session.root == root;
         let runs: Vec<_> = self
             .residents()
             .values()
@@ -467,16 +470,16 @@ impl Registry {
     pub(crate) fn detached(&self, run: &Run) {
         self.count(run);
         let agent = AgentId::from(run.facts.task);
-        let tree = self
+        let session = self
             .resident(agent)
-            .map(|resident| Arc::clone(&resident.tree));
-        if let Some(tree) = tree {
-            let news = RunNews {
+            .map(|resident| Arc::clone(&resident.session));
+        if let Some(session) = session {
+            let news = RunUpdate {
                 run: run.facts.clone(),
                 what: RunChange::Detached,
             };
             // Who does not read does not hold up anybody else.
-            let _ = tree.events.try_send(Event {
+            let _ = session.events.try_send(Event {
                 agent,
                 kind: EventKind::Run(Box::new(news)),
             });

@@ -30,7 +30,7 @@ pub(crate) struct Common {
 }
 
 /// A session: its main agent and all that comes from it.
-pub(crate) struct Tree {
+pub(crate) struct Session {
     pub(crate) root: AgentId,
     pub(crate) realm: RealmId,
     /// What the main agent was given; sub-agents get a part of it.
@@ -59,7 +59,7 @@ pub(crate) struct Tree {
     pub(crate) expects: AtomicBool,
 }
 
-impl Tree {
+impl Session {
     /// Returns true if its teammates are left to workers.
     pub(crate) fn leaves_to_workers(&self) -> bool {
         matches!(self.setup.spawning.teams.team_backend, TeamBackend::Workers)

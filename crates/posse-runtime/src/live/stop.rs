@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 use crate::live::registry::{By, LiveAgent, Registry, RegistryEntry};
 use crate::live::run::Run;
-use crate::live::session::Tree;
+use crate::live::session::Session;
 
 /// Tells a run to end, without waiting for it.
 pub(crate) fn abandon(registry: &Registry, run: &Run, by: AgentId) {
@@ -22,7 +22,7 @@ pub(crate) async fn stop_all(registry: &Registry, root: AgentId, by: By) {
     for (agent, it) in registry
         .residents()
         .iter()
-        .filter(|(_, it)| it.who.tree.root == root)
+        .filter(|(_, it)| it.who.session.root == root)
     {
         if let (Some(way), Some(_)) = (&it.who.commands, &it.who.teammate) {
             // A teammate stays what it is, and stops what it does.
@@ -132,19 +132,20 @@ fn freeze(registry: &Registry, top: AgentId) -> Vec<Frozen> {
 }
 
 /// Gives up the teammates of a session that live here.
-pub(crate) fn give_up_mates(registry: &Registry, tree: &Arc<Tree>) {
-    let ours = |it: &&RegistryEntry| it.who.teammate.is_some() && Arc::ptr_eq(&it.who.tree, tree);
+pub(crate) fn give_up_mates(registry: &Registry, session: &Arc<Session>) {
+    let ours =
+        |it: &&RegistryEntry| it.who.teammate.is_some() && Arc::ptr_eq(&it.who.session, session);
     for resident in registry.residents().values().filter(ours) {
         resident.who.stop.stop(By::Shutdown);
     }
 }
 
 /// Tells all agents of a session that live here to end; when they have, nothing of it is left here.
-pub(crate) fn give_up_tree(registry: &Registry, tree: &Arc<Tree>, by: By) {
+pub(crate) fn give_up_tree(registry: &Registry, session: &Arc<Session>, by: By) {
     for resident in registry
         .residents()
         .values()
-        .filter(|it| Arc::ptr_eq(&it.who.tree, tree))
+        .filter(|it| Arc::ptr_eq(&it.who.session, session))
     {
         resident.who.stop.stop(by);
     }

@@ -25,7 +25,7 @@ use crate::history::request_size::{RequestSize, last_request};
 use crate::history::restore::{last_reply, restore, waits};
 use crate::live::handle::{Agent, AgentHandle, COMMANDS};
 use crate::live::registry::{LiveAgent, Stop};
-use crate::live::session::Tree;
+use crate::live::session::Session;
 use crate::live::setup::Setup;
 use crate::live::wakeup::Wakeup;
 use crate::session::factory::Factory;
@@ -72,27 +72,27 @@ impl AgentParts {
     /// The parts of an agent as the store has it.
     pub(crate) fn taken(taken: &Taken, alive: Option<AliveGuard>) -> Self {
         let Transcript {
-            session,
+            record,
             preamble,
             segments,
             ..
         } = &taken.transcript;
         Self {
             identity: Identity {
-                realm: session.realm,
-                agent: session.agent,
+                realm: record.realm,
+                agent: record.agent,
                 epoch: taken.epoch,
             },
-            model: session.model.clone(),
-            mode: session.mode,
+            model: record.model.clone(),
+            mode: record.mode,
             effort: None,
-            path: session.path.clone(),
+            path: record.path.clone(),
             alive,
             preamble: preamble.clone(),
             segments: segments.clone(),
             birth: None,
             terms: None,
-            told: session.types,
+            told: record.types,
         }
     }
 }
@@ -151,7 +151,7 @@ impl Seed {
 
 /// What makes a sub-agent of an agent.
 pub(crate) struct Below {
-    pub(crate) tree: Arc<Tree>,
+    pub(crate) session: Arc<Session>,
     pub(crate) sub: SubAgent,
     pub(crate) depth: u32,
     pub(crate) standing: Standing,
@@ -170,7 +170,7 @@ pub(crate) type Assembled = (Actor, mpsc::Receiver<Command>);
 
 /// What roots and sub-agents differ in.
 struct Kind {
-    tree: Arc<Tree>,
+    session: Arc<Session>,
     life: Life,
     standing: Standing,
     account: Account,
@@ -217,7 +217,7 @@ pub(crate) fn assemble_root(
         Arc::clone(&setup.policy),
         Arc::clone(&workspace),
     );
-    let tree = Arc::new(Tree {
+    let session = Arc::new(Session {
         standing: standing.clone(),
         root: id,
         realm,
@@ -236,7 +236,7 @@ pub(crate) fn assemble_root(
     });
     let stop = Stop::new(factory.supervisor.branch());
     let who = LiveAgent {
-        tree: Arc::clone(&tree),
+        session: Arc::clone(&session),
         parent: None,
         path: parts.path.clone(),
         depth: 0,
@@ -261,7 +261,7 @@ pub(crate) fn assemble_root(
     };
     let (role, output_schema, name) = (Role::Main, None, None);
     let kind = Kind {
-        tree,
+        session,
         life,
         standing,
         account,
@@ -292,7 +292,7 @@ pub(crate) fn assemble_sub(
     below: Below,
 ) -> Option<Assembled> {
     let Below {
-        tree,
+        session,
         sub,
         depth,
         standing,
@@ -307,7 +307,7 @@ pub(crate) fn assemble_sub(
     let (commands, told) = mpsc::channel(COMMANDS);
     let stop = Stop::new(factory.supervisor.branch());
     let who = LiveAgent {
-        tree: Arc::clone(&tree),
+        session: Arc::clone(&session),
         parent: Some(sub.parent),
         path: parts.path.clone(),
         depth,
@@ -328,10 +328,10 @@ pub(crate) fn assemble_sub(
     let mut setup = Setup {
         tools,
         workspace: Arc::clone(standing.workspace()),
-        ..tree.setup.clone()
+        ..session.setup.clone()
     };
     setup.limits.turns = turns;
-    setup.approver = tree.approver();
+    setup.approver = session.approver();
     let then = parts
         .terms
         .as_ref()
@@ -345,7 +345,7 @@ pub(crate) fn assemble_sub(
     };
     let name = Some(name);
     let kind = Kind {
-        tree,
+        session,
         life,
         standing,
         account,
@@ -378,7 +378,7 @@ fn assemble(
         ..
     } = parts;
     let Kind {
-        tree,
+        session,
         life,
         standing,
         account,
@@ -398,16 +398,16 @@ fn assemble(
     machine.bind(output_schema);
     machine.inherits(!seed.history.pieces().is_empty());
     let attribution = Attribution {
-        session: tree.root.to_string(),
+        session: session.root.to_string(),
         agent: identity.agent.to_string(),
         parent: role.sub_agent().map(|sub| sub.parent.to_string()),
         path,
     };
     let sink = EventSink {
         agent: identity.agent,
-        events: tree.events.clone(),
+        events: session.events.clone(),
         stop: stop.token.clone(),
-        below: !role.is_main() && tree.shown != Some(identity.agent),
+        below: !role.is_main() && session.shown != Some(identity.agent),
     };
     Actor {
         alive,
@@ -450,7 +450,7 @@ fn assemble(
         tasks: std::collections::BTreeSet::new(),
         sink,
         stop,
-        tree,
+        session,
     }
 }
 

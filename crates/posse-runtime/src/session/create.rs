@@ -27,7 +27,7 @@ use crate::definition::terms::Terms;
 use crate::govern::Account;
 use crate::history::fork_point::ForkPoint;
 use crate::live::run::Run;
-use crate::live::session::{Common, Tree};
+use crate::live::session::{Common, Session};
 use crate::live::setup::{loadable, startable_at};
 use crate::prompt;
 use crate::prompt::advertised::Offer;
@@ -41,7 +41,7 @@ use crate::session::worktree_guard::WorktreeGuard;
 /// A sub-agent that is to be born.
 pub(crate) struct Plan {
     pub(crate) agent: AgentId,
-    pub(crate) tree: Arc<Tree>,
+    pub(crate) session: Arc<Session>,
     pub(crate) origin: Origin,
     pub(crate) definition: Arc<Definition>,
     /// Where its parent stands, if it goes on from there.
@@ -91,8 +91,8 @@ impl Plan {
     /// Where a teammate runs. What it spends counts for its session here alone: one without a budget of its own
     /// lives here if the session has one.
     fn team_backend(&self) -> TeamBackend {
-        let team_backend = &self.tree.setup.spawning.teams.team_backend;
-        let budgeted = self.tree.setup.limits.budget.cost.is_some();
+        let team_backend = &self.session.setup.spawning.teams.team_backend;
+        let budgeted = self.session.setup.limits.budget.cost.is_some();
         match team_backend {
             TeamBackend::Workers if budgeted && self.budget().is_none() => TeamBackend::Here,
             team_backend => team_backend.clone(),
@@ -107,7 +107,7 @@ impl Plan {
     /// The pane for a teammate.
     fn pane(&self, team_identity: &TeamIdentity) -> NewPane {
         NewPane {
-            session: self.tree.root,
+            session: self.session.root,
             member: self.agent,
             title: team_identity.address(),
             color: team_identity.color.clone(),
@@ -134,7 +134,7 @@ impl Plan {
             call: call_id.clone(),
             starter: *parent,
             depth: self.depth,
-            output_file: self.tree.output(self.agent),
+            output_file: self.session.output(self.agent),
         }
     }
 }
@@ -146,11 +146,11 @@ pub(crate) fn create_sub_agent(
     worktree_guard: WorktreeGuard,
 ) -> Option<Arc<Run>> {
     let (agent, depth, mode) = (plan.agent, plan.depth, plan.standing.mode());
-    let types = startable_at(depth, &plan.tree.setup, &plan.terms);
+    let types = startable_at(depth, &plan.session.setup, &plan.terms);
     let tools = factory.tools.for_agent(
         factory,
         agent,
-        &plan.tree.setup,
+        &plan.session.setup,
         ToolsOf::Sub {
             terms: &plan.terms,
             types: types.as_deref(),
@@ -166,7 +166,7 @@ pub(crate) fn create_sub_agent(
         None => {
             let (types, skills) = (
                 types.as_deref().unwrap_or_default(),
-                loadable(&plan.tree.setup),
+                loadable(&plan.session.setup),
             );
             let told = Offer::of(&tools, types, &skills).fingerprint();
             let Common { piece, warmup } = preamble(factory, &plan, &tools, told);
@@ -176,7 +176,7 @@ pub(crate) fn create_sub_agent(
     let run = Arc::new(Run::new(plan.facts(), Uuid::now_v7(), plan.background));
     let first = Command::Prompt(plan.first_message());
     let Plan {
-        tree,
+        session,
         origin,
         branch,
         terms,
@@ -208,7 +208,7 @@ pub(crate) fn create_sub_agent(
     });
     let turns = terms.turns;
     let identity = Identity {
-        realm: tree.realm,
+        realm: session.realm,
         agent,
         epoch: Epoch(1),
     };
@@ -221,7 +221,7 @@ pub(crate) fn create_sub_agent(
     let output = Output::new(run.facts.output_file.clone());
     let sub = SubAgent::new(Arc::clone(&run), parent, output, prompt);
     let below = Below {
-        tree,
+        session,
         sub,
         depth,
         standing,
@@ -249,11 +249,11 @@ pub(crate) async fn create_teammate(
     worktree_guard: WorktreeGuard,
 ) -> Result<(Arc<Run>, Arc<TeamIdentity>), SpawnError> {
     let (agent, depth, mode) = (plan.agent, plan.depth, plan.standing.mode());
-    let types = startable_at(depth, &plan.tree.setup, &plan.terms);
+    let types = startable_at(depth, &plan.session.setup, &plan.terms);
     let tools = factory.tools.for_agent(
         factory,
         agent,
-        &plan.tree.setup,
+        &plan.session.setup,
         ToolsOf::Sub {
             terms: &plan.terms,
             types: types.as_deref(),
@@ -261,7 +261,7 @@ pub(crate) async fn create_teammate(
     );
     let (known, skills) = (
         types.as_deref().unwrap_or_default(),
-        loadable(&plan.tree.setup),
+        loadable(&plan.session.setup),
     );
     let told = Offer::of(&tools, known, &skills).fingerprint();
     let Common {
@@ -286,7 +286,7 @@ pub(crate) async fn create_teammate(
         backend: team_identity.backend.clone(),
     };
     let identity = Identity {
-        realm: plan.tree.realm,
+        realm: plan.session.realm,
         agent,
         epoch: Epoch(1),
     };
@@ -298,23 +298,23 @@ pub(crate) async fn create_teammate(
             kind: EventKind::Member(team_identity.news(arrival)),
         };
         // A front end that does not read holds up whoever starts somebody, as elsewhere.
-        let _ = plan.tree.events.send(event).await;
+        let _ = plan.session.events.send(event).await;
         match &team_backend {
             TeamBackend::Panes(panes) => {
                 panes::give_pane(
                     factory,
                     (plan.pane(&team_identity), panes.as_ref()),
-                    &plan.tree,
+                    &plan.session,
                     alive,
                 )
                 .await;
             }
-            _ => workers::leave_to_workers(factory, agent, &plan.tree).await,
+            _ => workers::leave_to_workers(factory, agent, &plan.session).await,
         }
         return Ok((run, team_identity));
     }
     let Plan {
-        tree,
+        session,
         origin,
         terms,
         path,
@@ -343,7 +343,7 @@ pub(crate) async fn create_teammate(
     let teammate = Some(Teammate::new(Arc::clone(&team_identity), arrival));
     let (name, output_schema) = (team_identity.address(), None);
     let below = Below {
-        tree,
+        session,
         sub,
         depth,
         standing,
@@ -430,7 +430,7 @@ async fn join(
         state: Some(StateChange::To(AgentState::Created)),
         starter: Some(plan.origin.parent),
         types: told,
-        ..Step::new(plan.tree.realm, plan.agent, Epoch(1), at_ms)
+        ..Step::new(plan.session.realm, plan.agent, Epoch(1), at_ms)
     };
     let committed = factory.ports.store.commit(step).await?;
     match committed.results.into_iter().next() {
@@ -445,7 +445,7 @@ async fn join(
             let state = Some(StateChange::To(AgentState::Killed));
             let step = Step {
                 state,
-                ..Step::new(plan.tree.realm, plan.agent, Epoch(1), at_ms)
+                ..Step::new(plan.session.realm, plan.agent, Epoch(1), at_ms)
             };
             let _ = factory.ports.store.commit(step).await;
             Err(SpawnError::Refused(refusal))
@@ -460,12 +460,12 @@ fn preamble(factory: &Arc<Factory>, plan: &Plan, tools: &Toolbox, told: Option<u
         definition,
         model,
         terms,
-        tree,
+        session,
         notes,
         ..
     } = plan;
     let (effort, names) = (terms.effort, tools.names().join(","));
-    let skills = skills_of(definition, tree);
+    let skills = skills_of(definition, session);
     let said = [
         Some(definition.prompt.as_str()),
         notes.as_deref(),
@@ -477,10 +477,10 @@ fn preamble(factory: &Arc<Factory>, plan: &Plan, tools: &Toolbox, told: Option<u
         "{}\n{model}\n{effort:?}\n{names}\n{told:?}\n{said:?}\n{team}",
         definition.name
     );
-    tree.preamble(key, || {
+    session.preamble(key, || {
         let mut system = Vec::new();
         if team {
-            let general = tree
+            let general = session
                 .definition(GENERAL_PURPOSE)
                 .filter(|_| definition.name != GENERAL_PURPOSE);
             system.extend(general.map(|general| general.prompt.trim_end().to_owned()));
@@ -488,7 +488,7 @@ fn preamble(factory: &Arc<Factory>, plan: &Plan, tools: &Toolbox, told: Option<u
         }
         system.push(definition.prompt.trim_end().to_owned());
         system.extend(skills);
-        system.extend(tree.setup.spawning.context.iter().cloned());
+        system.extend(session.setup.spawning.context.iter().cloned());
         system.extend(notes.clone());
         let (model, tools, thinking) = (model.clone(), tools.specs(), Thinking::Default);
         factory.ports.model.preamble(&Preamble {
@@ -503,21 +503,21 @@ fn preamble(factory: &Arc<Factory>, plan: &Plan, tools: &Toolbox, told: Option<u
 
 /// The skills that agents of a type begin with. They are those of the session, wherever an agent works: all of
 /// a type share what they are told.
-fn skills_of(definition: &Definition, tree: &Tree) -> Option<String> {
-    let skills = tree
+fn skills_of(definition: &Definition, session: &Session) -> Option<String> {
+    let skills = session
         .setup
         .spawning
         .skills
         .as_ref()
         .map(|skills| skills.now())
         .unwrap_or_default();
-    let forbidden = |skill: &&Arc<Skill>| tree.setup.policy.forbids_skill(&skill.name);
+    let forbidden = |skill: &&Arc<Skill>| session.setup.policy.forbids_skill(&skill.name);
     let skills: Vec<_> = skills
         .iter()
         .filter(|skill| !forbidden(skill))
         .cloned()
         .collect();
-    let (session, project) = (tree.root.to_string(), &tree.standing.workspace().cwd);
+    let (session, project) = (session.root.to_string(), &session.standing.workspace().cwd);
     let values = Values {
         arguments: "",
         session: &session,

@@ -7,7 +7,7 @@ use posse_protocol::AgentId;
 use tokio_util::sync::CancellationToken;
 
 use crate::agent::lifecycle::{Delegation, Lifecycle, SkillOutcome};
-use crate::live::session::Tree;
+use crate::live::session::Session;
 use crate::prompt::Reader;
 use crate::session::factory::Factory;
 use crate::session::team::declared;
@@ -18,7 +18,7 @@ impl Lifecycle for Factory {
         dispatch::mail_for(&self, agent);
     }
 
-    fn start_declared_members(self: Arc<Self>, session: &Arc<Tree>) {
+    fn start_declared_members(self: Arc<Self>, session: &Arc<Session>) {
         declared::start_declared_members(&self, session);
     }
 

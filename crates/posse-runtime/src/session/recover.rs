@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use posse_port::store::{
-    AgentFilter, BackgroundRun, CallKey, CallOutcome, EndedRun, OpenCall, Session, StoreError,
+    AgentFilter, AgentRecord, BackgroundRun, CallKey, CallOutcome, EndedRun, OpenCall, StoreError,
     Taken,
 };
 use posse_port::tool::{RunReport, ToolError, ToolOutput};
@@ -57,7 +57,7 @@ pub(crate) async fn recover(
             known.insert(call.key, outcome(tool.operated(results)));
         }
     }
-    Ok(actor.machine.recover(open, known, transcript.session.state))
+    Ok(actor.machine.recover(open, known, transcript.record.state))
 }
 
 /// A command that went on in the background when the process died: it is gone, and that is told.
@@ -98,7 +98,7 @@ async fn children_of(
     let children = factory.ports.store.agents(filter, CHILDREN).await?;
     let teammates = spawned(factory, actor.identity.realm).await?;
     for call in calls {
-        let made = |child: &&Session| {
+        let made = |child: &&AgentRecord| {
             child
                 .origin
                 .as_ref()
@@ -146,13 +146,17 @@ async fn spawned(
 
 fn child_outcome(
     actor: &Actor,
-    child: &Session,
+    child: &AgentRecord,
     teammates: &HashMap<AgentId, String>,
 ) -> CallOutcome {
     if let Some(told) = teammates.get(&child.agent) {
         return outcome(Ok(ToolOutput::text(told.clone())));
     }
-    let facts = facts(child, actor.identity.agent, actor.tree.output(child.agent));
+    let facts = facts(
+        child,
+        actor.identity.agent,
+        actor.session.output(child.agent),
+    );
     let reader = reader(&actor.setup.tools);
     match (&child.ended, child.state.status()) {
         // If mail tells of its end, that is what it is told by.
@@ -169,7 +173,7 @@ fn child_outcome(
             let text = text.as_deref().unwrap_or_default();
             let mut end = ending::of_agent(&facts, *run, (status, error.clone()), text, *usage);
             (end.value, end.worktree) = (value.clone(), worktree.clone());
-            let one_shot = terms(child, &actor.tree).one_shot;
+            let one_shot = terms(child, &actor.session).one_shot;
             let of = Returned {
                 agent_type: &facts.agent_type,
                 one_shot,
@@ -188,7 +192,7 @@ fn child_outcome(
 
 /// What is known of a stored sub-agent's run.
 pub(crate) fn facts(
-    child: &Session,
+    child: &AgentRecord,
     starter: AgentId,
     output_file: std::path::PathBuf,
 ) -> RunFacts {

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, MutexGuard, PoisonError};
 
 use posse_port::store::{
-    AgentFilter, AgentState, Epoch, MailFilter, Session, StateChange, Step, StoreError, Taken,
+    AgentFilter, AgentRecord, AgentState, Epoch, MailFilter, StateChange, Step, StoreError, Taken,
 };
 use posse_protocol::{
     AgentId, Command, Event, EventKind, MailKind, MemberChange, MemberState, Sender,
@@ -21,7 +21,7 @@ use crate::definition::spawning::IN_PROCESS;
 use crate::definition::terms::Terms;
 use crate::live::lookup::{is_mate, terms};
 use crate::live::run::Run;
-use crate::live::session::Tree;
+use crate::live::session::Session;
 use crate::live::setup::startable_at;
 use crate::live::wakeup::WakeReason as Nudging;
 use crate::live::{lookup, roster};
@@ -48,11 +48,11 @@ struct Waiting {
 impl Waiting {
     /// Who is told of the end of the run that it begins: whoever wrote it. An end that wakes somebody is
     /// told up the tree: two who told each other of their ends would wake each other for ever.
-    fn starter(&self, session: &Session) -> AgentId {
-        let parent = session
+    fn starter(&self, record: &AgentRecord) -> AgentId {
+        let parent = record
             .origin
             .as_ref()
-            .map_or(session.agent, |origin| origin.parent);
+            .map_or(record.agent, |origin| origin.parent);
         self.from.unwrap_or(parent)
     }
 }
@@ -68,30 +68,31 @@ async fn try_revive(factory: &Arc<Factory>, agent: AgentId) -> Result<(), StartE
     let Some(alive) = factory.supervisor.room_for(agent) else {
         return Ok(());
     };
-    let Some(session) = lookup::row(&*factory.ports.store, agent).await? else {
+    let Some(record) = lookup::row(&*factory.ports.store, agent).await? else {
         return Ok(());
     };
-    let Some(waiting) = wants_back(factory, &session).await? else {
+    let Some(waiting) = wants_back(factory, &record).await? else {
         return Ok(());
     };
-    let Some(tree) = lookup::session_of(&factory.registry, &*factory.ports.store, &session).await?
+    let Some(session) =
+        lookup::session_of(&factory.registry, &*factory.ports.store, &record).await?
     else {
         return Ok(());
     };
-    if is_mate(&session) {
+    if is_mate(&record) {
         // Who has a pane is waited for there; if its process dies, it is taken up then.
         let team_identity =
-            roster::team_identity(&*factory.ports.store, session.realm, agent).await?;
+            roster::team_identity(&*factory.ports.store, record.realm, agent).await?;
         if team_identity.is_none_or(|team_identity| team_identity.backend != IN_PROCESS)
-            || !factory.registry.has_room(&tree)
+            || !factory.registry.has_room(&session)
         {
             return Ok(());
         }
     }
-    let (newest, starter) = (waiting.newest, waiting.starter(&session));
+    let (newest, starter) = (waiting.newest, waiting.starter(&record));
     let brought = async {
         let taken = factory.ports.store.take(agent).await?;
-        bring_back(factory, taken, alive, &tree, starter).await
+        bring_back(factory, taken, alive, &session, starter).await
     };
     match brought.await {
         Ok((assembled, unanswered)) => {
@@ -123,10 +124,10 @@ fn beyond_reach(factory: &Arc<Factory>) -> MutexGuard<'_, HashMap<AgentId, u64>>
 /// has stopped, for what waited when it was stopped, and for what it could not be brought back for.
 async fn wants_back(
     factory: &Arc<Factory>,
-    session: &Session,
+    record: &AgentRecord,
 ) -> Result<Option<Waiting>, StoreError> {
-    let ended = session.ended.as_deref();
-    if session.origin.is_none() || ended.is_some_and(|ended| ended.by_person) {
+    let ended = record.ended.as_deref();
+    if record.origin.is_none() || ended.is_some_and(|ended| ended.by_person) {
         return Ok(None);
     }
     let filter = MailFilter {
@@ -136,15 +137,15 @@ async fn wants_back(
     let mail = factory
         .ports
         .store
-        .mail(session.realm, session.agent, filter, UNFINISHED)
+        .mail(record.realm, record.agent, filter, UNFINISHED)
         .await?;
     let newest = mail.last().map_or(0, |mail| mail.number);
     let stopped = ended.map_or(0, |ended| ended.mail);
     let tried = beyond_reach(factory)
-        .get(&session.agent)
+        .get(&record.agent)
         .copied()
         .unwrap_or(0);
-    let frozen = session.origin.as_ref().is_some_and(|origin| {
+    let frozen = record.origin.as_ref().is_some_and(|origin| {
         factory.registry.resident(origin.parent).is_some()
             && factory.registry.is_frozen(origin.parent)
     });
@@ -155,7 +156,7 @@ async fn wants_back(
         .iter()
         .filter(|mail| mail.kind != MailKind::Notification);
     let from = words.filter_map(|mail| match mail.from {
-        Sender::Agent { id, .. } if id != session.agent => Some(id),
+        Sender::Agent { id, .. } if id != record.agent => Some(id),
         _ => None,
     });
     Ok(Some(Waiting {
@@ -168,23 +169,23 @@ async fn wants_back(
 /// They do not live yet.
 pub(crate) async fn adopt(
     factory: &Arc<Factory>,
-    tree: &Arc<Tree>,
+    session: &Arc<Session>,
 ) -> Result<Vec<Assembled>, StartError> {
     let filter = AgentFilter {
-        realm: Some(tree.realm),
+        realm: Some(session.realm),
         unfinished: true,
         ..AgentFilter::default()
     };
     // Teammates come first: others come from them.
-    let mut found = members_of(factory, tree).await?;
-    for session in factory.ports.store.agents(filter, UNFINISHED).await? {
-        if found.iter().all(|known| known.agent != session.agent) {
-            found.push(session);
+    let mut found = members_of(factory, session).await?;
+    for record in factory.ports.store.agents(filter, UNFINISHED).await? {
+        if found.iter().all(|known| known.agent != record.agent) {
+            found.push(record);
         }
     }
     let mut adopted: Vec<Assembled> = Vec::new();
-    for session in &found {
-        match take_up(factory, session, tree).await {
+    for record in &found {
+        match take_up(factory, record, session).await {
             Ok(assembled) => adopted.extend(assembled),
             Err(StartError::Store(
                 error @ (StoreError::Engine { .. } | StoreError::Full { .. }),
@@ -198,12 +199,12 @@ pub(crate) async fn adopt(
             Err(StartError::Store(StoreError::Held { .. })) => {}
             // One that is damaged keeps nobody from the rest.
             Err(error) => {
-                let what = format!("sub-agent {} could not be resumed: {error}", session.agent);
+                let what = format!("sub-agent {} could not be resumed: {error}", record.agent);
                 let event = Event {
-                    agent: tree.root,
-                    kind: EventKind::Unheard(what),
+                    agent: session.root,
+                    kind: EventKind::Warning(what),
                 };
-                let _ = tree.events.try_send(event);
+                let _ = session.events.try_send(event);
             }
         }
     }
@@ -220,43 +221,43 @@ pub(crate) async fn adopt(
 /// Takes up one of them, if it is of this session and there is something for it to do.
 async fn take_up(
     factory: &Arc<Factory>,
-    session: &Session,
-    tree: &Arc<Tree>,
+    record: &AgentRecord,
+    session: &Arc<Session>,
 ) -> Result<Option<Assembled>, StartError> {
-    if !belongs(factory, session).await? {
-        close_former(factory, session, tree).await?;
+    if !belongs(factory, record).await? {
+        close_former(factory, record, session).await?;
         return Ok(None);
     }
-    let starter = match session.state.is_open() || is_mate(session) {
-        true => session
+    let starter = match record.state.is_open() || is_mate(record) {
+        true => record
             .starter
-            .or(session.origin.as_ref().map(|origin| origin.parent)),
-        false => wants_back(factory, session)
+            .or(record.origin.as_ref().map(|origin| origin.parent)),
+        false => wants_back(factory, record)
             .await?
-            .map(|waiting| waiting.starter(session)),
+            .map(|waiting| waiting.starter(record)),
     };
     let Some(starter) = starter else {
         return Ok(None);
     };
-    let mine = lookup::session_of(&factory.registry, &*factory.ports.store, session)
+    let mine = lookup::session_of(&factory.registry, &*factory.ports.store, record)
         .await?
-        .is_some_and(|found| Arc::ptr_eq(&found, tree));
-    if !mine || is_mate(session) && !factory.registry.has_room(tree) {
+        .is_some_and(|found| Arc::ptr_eq(&found, session));
+    if !mine || is_mate(record) && !factory.registry.has_room(session) {
         return Ok(None);
     }
-    if !workers::is_for(factory, session, tree).await?
-        || !workers::is_fit_for(factory, session, tree).await?
+    if !workers::is_for(factory, record, session).await?
+        || !workers::is_fit_for(factory, record, session).await?
     {
         return Ok(None);
     }
-    let Some(alive) = factory.supervisor.room_for(session.agent) else {
+    let Some(alive) = factory.supervisor.room_for(record.agent) else {
         return Ok(None);
     };
-    let taken = factory.ports.store.take(session.agent).await?;
-    let (assembled, unanswered) = bring_back(factory, taken, alive, tree, starter).await?;
+    let taken = factory.ports.store.take(record.agent).await?;
+    let (assembled, unanswered) = bring_back(factory, taken, alive, session, starter).await?;
     if unanswered {
         // There is room: nobody else knows it yet.
-        let _ = factory.registry.pass_on(session.agent, Command::Continue);
+        let _ = factory.registry.pass_on(record.agent, Command::Continue);
     }
     assembled.0.expect_mail();
     Ok(Some(assembled))
@@ -269,18 +270,18 @@ async fn bring_back(
     factory: &Arc<Factory>,
     taken: Taken,
     alive: AliveGuard,
-    tree: &Arc<Tree>,
+    session: &Arc<Session>,
     starter: AgentId,
 ) -> Result<(Assembled, bool), StartError> {
-    let (session, epoch) = (taken.transcript.session.clone(), taken.epoch);
-    match in_its_place(factory, taken, tree, starter).await {
+    let (record, epoch) = (taken.transcript.record.clone(), taken.epoch);
+    match in_its_place(factory, taken, session, starter).await {
         Ok((mut assembled, unanswered)) => {
             assembled.0.alive = Some(alive);
             Ok((assembled, unanswered))
         }
         Err(error) => {
             if !is_of_the_store(&error) {
-                give_up(factory, &session, epoch, tree, starter, &error).await;
+                give_up(factory, &record, epoch, session, starter, &error).await;
             }
             // Only now may others try.
             drop(alive);
@@ -293,13 +294,13 @@ async fn bring_back(
 async fn in_its_place(
     factory: &Arc<Factory>,
     taken: Taken,
-    tree: &Arc<Tree>,
+    session: &Arc<Session>,
     starter: AgentId,
 ) -> Result<(Assembled, bool), StartError> {
     assemble::same_dialect(factory, &taken.transcript)?;
-    let terms = terms(&taken.transcript.session, tree);
+    let terms = terms(&taken.transcript.record, session);
     let Some(worktree) = terms.worktree.clone() else {
-        return rebuild(factory, taken, tree, starter, terms).await;
+        return rebuild(factory, taken, session, starter, terms).await;
     };
     let remade = factory
         .ports
@@ -307,7 +308,7 @@ async fn in_its_place(
         .reclaim(&worktree)
         .await
         .map_err(|why| StartError::Place(why.to_string()))?;
-    match rebuild(factory, taken, tree, starter, terms).await {
+    match rebuild(factory, taken, session, starter, terms).await {
         Ok((mut assembled, unanswered)) => {
             if remade {
                 assembled.0.machine.tell(prompt::remade(&worktree));
@@ -325,14 +326,14 @@ async fn in_its_place(
 /// A sub-agent cannot go on: that is its end, and is told as one.
 async fn give_up(
     factory: &Arc<Factory>,
-    session: &Session,
+    record: &AgentRecord,
     epoch: Epoch,
-    tree: &Tree,
+    session: &Session,
     starter: AgentId,
     error: &StartError,
 ) {
     let run = Run::new(
-        facts(session, starter, tree.output(session.agent)),
+        facts(record, starter, session.output(record.agent)),
         Uuid::now_v7(),
         true,
     );
@@ -341,7 +342,7 @@ async fn give_up(
         run.id,
         format!("it could not continue: {error}"),
     );
-    end.worktree = session
+    end.worktree = record
         .ended
         .as_ref()
         .and_then(|ended| ended.worktree.clone());
@@ -352,15 +353,15 @@ async fn give_up(
     let mail = factory
         .ports
         .store
-        .mail(session.realm, session.agent, filter, UNFINISHED)
+        .mail(record.realm, record.agent, filter, UNFINISHED)
         .await;
     let newest = mail
         .ok()
         .and_then(|mail| mail.last().map(|mail| mail.number))
         .unwrap_or(0);
     let who = Identity {
-        realm: session.realm,
-        agent: session.agent,
+        realm: record.realm,
+        agent: record.agent,
         epoch,
     };
     last_resort(&factory.ports, who, &run, &end, newest).await;
@@ -369,24 +370,24 @@ async fn give_up(
 async fn rebuild(
     factory: &Arc<Factory>,
     taken: Taken,
-    tree: &Arc<Tree>,
+    session: &Arc<Session>,
     starter: AgentId,
     terms: Terms,
 ) -> Result<(Assembled, bool), StartError> {
-    let session = taken.transcript.session.clone();
-    let agent = session.agent;
-    let output_file = tree.output(agent);
-    let mut facts = facts(&session, starter, output_file.clone());
-    if !session.state.is_open() {
+    let record = taken.transcript.record.clone();
+    let agent = record.agent;
+    let output_file = session.output(agent);
+    let mut facts = facts(&record, starter, output_file.clone());
+    if !record.state.is_open() {
         // No call has begun this run, a message has.
         facts.call.clear();
     }
-    let parent = session
+    let parent = record
         .origin
         .as_ref()
-        .map_or(tree.root, |origin| origin.parent);
+        .map_or(session.root, |origin| origin.parent);
     let team_identity = match &terms.teammate {
-        Some(_) => roster::team_identity(&*factory.ports.store, session.realm, agent)
+        Some(_) => roster::team_identity(&*factory.ports.store, record.realm, agent)
             .await?
             .map(Arc::new),
         None => None,
@@ -395,10 +396,10 @@ async fn rebuild(
         .as_ref()
         .map(|team_identity| team_identity.name.clone())
         .or(facts.name);
-    let depth = depth(&session.path);
+    let depth = depth(&record.path);
     let (parent_here, root_here) = (
         factory.registry.resident(parent),
-        factory.registry.resident(tree.root),
+        factory.registry.resident(session.root),
     );
     // Whoever follows the mode of one who has gone keeps the last that was known.
     // And a teammate may have come out of its plan.
@@ -410,13 +411,13 @@ async fn rebuild(
     let mode = if follows {
         terms.mode
     } else {
-        Some(session.mode)
+        Some(record.mode)
     };
     let (above, account) = match parent_here.or(root_here) {
         Some(above) => (above.standing.clone(), above.account.clone()),
-        None => (tree.standing.clone(), tree.account.clone()),
+        None => (session.standing.clone(), session.account.clone()),
     };
-    let workspace = workspace_again(&above, &session, &terms)
+    let workspace = workspace_again(&above, &record, &terms)
         .map_err(|why| StartError::Place(why.to_string()))?;
     let standing = above
         .child(mode, workspace)
@@ -434,27 +435,27 @@ async fn rebuild(
         None => facts
             .name
             .as_ref()
-            .map_or_else(|| session.path.clone(), ToString::to_string),
+            .map_or_else(|| record.path.clone(), ToString::to_string),
     };
     let run = Arc::new(Run::new(facts, Uuid::now_v7(), true));
     let sub = SubAgent::new(run, parent, Output::new(output_file), String::new());
-    let types = startable_at(depth, &tree.setup, &terms);
+    let types = startable_at(depth, &session.setup, &terms);
     let below = Below {
-        tree: Arc::clone(tree),
+        session: Arc::clone(session),
         sub,
         depth,
         account: account.reopen(
             limits::budgets(
-                &tree.setup.spawning,
+                &session.setup.spawning,
                 terms.teammate.as_ref().and_then(|teammate| teammate.budget),
             ),
             factory.ports.clock.now(),
-            &session.charges,
+            &record.charges,
         ),
         tools: factory.tools.for_agent(
             factory,
             agent,
-            &tree.setup,
+            &session.setup,
             ToolsOf::Sub {
                 terms: &terms,
                 types: types.as_deref(),
@@ -479,7 +480,7 @@ async fn rebuild(
         Err(error) => Err(error),
     };
     let settled = match settled {
-        Ok(()) => teammate::on_revived(&mut assembled.0, session.entries == 0)
+        Ok(()) => teammate::on_revived(&mut assembled.0, record.entries == 0)
             .await
             .map_err(StartError::from),
         Err(error) => Err(error),
@@ -488,7 +489,7 @@ async fn rebuild(
         factory.registry.leave(agent);
         return Err(error);
     }
-    let unanswered = session.state.is_open() && assembled.0.machine.unfinished();
+    let unanswered = record.state.is_open() && assembled.0.machine.unfinished();
     Ok((assembled, unanswered))
 }
 
@@ -496,25 +497,25 @@ async fn rebuild(
 pub(crate) async fn take_member(
     factory: &Arc<Factory>,
     agent: AgentId,
-    tree: &Arc<Tree>,
+    session: &Arc<Session>,
 ) -> Result<Assembled, StartError> {
     let Some(alive) = factory.supervisor.room_for(agent) else {
         return Err(StartError::AlreadyHere { agent });
     };
-    let session = lookup::row(&*factory.ports.store, agent)
+    let record = lookup::row(&*factory.ports.store, agent)
         .await?
         .ok_or(StoreError::NotFound { agent })?;
-    if !is_mate(&session) || !belongs(factory, &session).await? {
+    if !is_mate(&record) || !belongs(factory, &record).await? {
         return Err(StartError::Place(format!(
             "agent {agent} is not in a team of this session"
         )));
     }
-    let starter = session
+    let starter = record
         .origin
         .as_ref()
-        .map_or(tree.root, |origin| origin.parent);
+        .map_or(session.root, |origin| origin.parent);
     let taken = factory.ports.store.take(agent).await?;
-    let (assembled, unanswered) = bring_back(factory, taken, alive, tree, starter).await?;
+    let (assembled, unanswered) = bring_back(factory, taken, alive, session, starter).await?;
     if unanswered {
         // There is room: nobody else knows it yet.
         let _ = factory.registry.pass_on(agent, Command::Continue);
@@ -524,13 +525,16 @@ pub(crate) async fn take_member(
 }
 
 /// The members of a session's teams that somebody must have.
-async fn members_of(factory: &Arc<Factory>, tree: &Tree) -> Result<Vec<Session>, StoreError> {
+async fn members_of(
+    factory: &Arc<Factory>,
+    session: &Session,
+) -> Result<Vec<AgentRecord>, StoreError> {
     let mut found = Vec::new();
-    for team in roster::teams(&*factory.ports.store, tree.realm).await? {
+    for team in roster::teams(&*factory.ports.store, session.realm).await? {
         let others = team
             .members
             .iter()
-            .filter(|member| member.agent != tree.root);
+            .filter(|member| member.agent != session.root);
         for member in others.filter(|member| member.state != MemberState::ShutDown) {
             found.extend(
                 lookup::row(&*factory.ports.store, member.agent)
@@ -543,9 +547,9 @@ async fn members_of(factory: &Arc<Factory>, tree: &Tree) -> Result<Vec<Session>,
 }
 
 /// Whether an agent is what it was: a teammate that has left its team is brought back by nothing.
-async fn belongs(factory: &Arc<Factory>, session: &Session) -> Result<bool, StoreError> {
-    Ok(!is_mate(session)
-        || roster::team_identity(&*factory.ports.store, session.realm, session.agent)
+async fn belongs(factory: &Arc<Factory>, record: &AgentRecord) -> Result<bool, StoreError> {
+    Ok(!is_mate(record)
+        || roster::team_identity(&*factory.ports.store, record.realm, record.agent)
             .await?
             .is_some())
 }
@@ -553,13 +557,13 @@ async fn belongs(factory: &Arc<Factory>, session: &Session) -> Result<bool, Stor
 /// A teammate had left its team when its process died, and that was all.
 async fn close_former(
     factory: &Arc<Factory>,
+    record: &AgentRecord,
     session: &Session,
-    tree: &Tree,
 ) -> Result<(), StoreError> {
-    if !session.state.is_open() {
+    if !record.state.is_open() {
         return Ok(());
     }
-    let epoch = factory.ports.store.take(session.agent).await?.epoch;
+    let epoch = factory.ports.store.take(record.agent).await?.epoch;
     let state = Some(StateChange::To(AgentState::Completed));
     let at_ms = wall_ms(&*factory.ports.clock);
     factory
@@ -567,10 +571,10 @@ async fn close_former(
         .store
         .commit(Step {
             state,
-            ..Step::new(session.realm, session.agent, epoch, at_ms)
+            ..Step::new(record.realm, record.agent, epoch, at_ms)
         })
         .await?;
-    if let Some(worktree) = terms(session, tree).worktree {
+    if let Some(worktree) = terms(record, session).worktree {
         factory.ports.worktrees.release(&worktree).await;
     }
     Ok(())
@@ -579,19 +583,19 @@ async fn close_former(
 /// Takes up the members of teams whose hosts have died.
 pub(crate) async fn take_over(factory: &Arc<Factory>) {
     let _alone = factory.adopting.lock().await;
-    for tree in factory
+    for session in factory
         .registry
-        .trees()
+        .sessions()
         .into_iter()
-        .filter(|tree| tree.takes_over > 0)
+        .filter(|session| session.takes_over > 0)
     {
         // A store that fails is noticed by whoever commits next.
-        if let Ok(adopted) = adopt(factory, &tree).await {
+        if let Ok(adopted) = adopt(factory, &session).await {
             adopted
                 .into_iter()
                 .for_each(|adopted| assemble::start(factory, adopted));
         }
-        workers::expect_workers(factory, &tree);
+        workers::expect_workers(factory, &session);
     }
 }
 

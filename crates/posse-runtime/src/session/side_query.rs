@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use posse_permission::{Policy, Standing};
 use posse_port::model::{Attribution, Ttl};
-use posse_port::store::{Charge, Op, Order, Session, StoreError, Transcript};
+use posse_port::store::{AgentRecord, Charge, Op, Order, StoreError, Transcript};
 use posse_port::tool::{Notes, Seen, Toolbox, Workspace};
 use posse_protocol::{AgentId, PermissionMode, ReplyFacts};
 use tokio_util::sync::CancellationToken;
@@ -103,13 +103,13 @@ pub(crate) async fn remember(
     inquiry: SideQuestion,
 ) -> Result<SideAnswer, StartError> {
     let transcript = factory.ports.store.read(agent).await?;
-    let session = &transcript.session;
-    let terms = session.origin.as_deref().and_then(Terms::kept);
+    let record = &transcript.record;
+    let terms = record.origin.as_deref().and_then(Terms::kept);
     let noting = terms.and_then(|terms| Some((terms.notes.clone()?.directory, terms)));
     let (notes, hands) = match noting {
         Some((directory, terms)) => (
             Some(directory.clone()),
-            at_desk(desk, session, &terms, directory),
+            at_desk(desk, record, &terms, directory),
         ),
         None => (None, SideTools::Tied),
     };
@@ -132,17 +132,17 @@ async fn inquire(
 ) -> Result<SideAnswer, StartError> {
     assemble::same_dialect(factory, transcript)?;
     let (
-        session,
+        record,
         SideQuestion {
             max_tokens,
             cancel,
             hear,
         },
-    ) = (&transcript.session, inquiry);
+    ) = (&transcript.record, inquiry);
     // Who lives here pays out of the session's budget; nobody knows that of another process.
     let account = factory
         .registry
-        .resident(session.agent)
+        .resident(record.agent)
         .map(|resident| resident.account.clone());
     let account =
         account.unwrap_or_else(|| Account::session(Budgets::default(), factory.ports.clock.now()));
@@ -155,8 +155,8 @@ async fn inquire(
             .iter()
             .map(|call| call.id.clone())
             .collect(),
-        attribution: Arc::new(attribution(factory, session).await?),
-        model: session.model.clone(),
+        attribution: Arc::new(attribution(factory, record).await?),
+        model: record.model.clone(),
         previous: last_reply(transcript),
         account,
         last_request: last_request(transcript),
@@ -170,7 +170,7 @@ async fn inquire(
         facts,
         text,
     } = query.ask(words, hands).await;
-    let unbooked = book(factory, session, &charges).await;
+    let unbooked = book(factory, record, &charges).await;
     Ok(SideAnswer {
         answer: text,
         facts,
@@ -180,9 +180,12 @@ async fn inquire(
 }
 
 /// Whose calls are made about an agent: its own.
-async fn attribution(factory: &Arc<Factory>, session: &Session) -> Result<Attribution, StoreError> {
-    let parent = session.origin.as_ref().map(|origin| origin.parent);
-    let (mut root, mut above) = (session.agent, parent);
+async fn attribution(
+    factory: &Arc<Factory>,
+    record: &AgentRecord,
+) -> Result<Attribution, StoreError> {
+    let parent = record.origin.as_ref().map(|origin| origin.parent);
+    let (mut root, mut above) = (record.agent, parent);
     while let Some(parent) = above {
         root = parent;
         above = lookup::row(&*factory.ports.store, parent)
@@ -192,16 +195,16 @@ async fn attribution(factory: &Arc<Factory>, session: &Session) -> Result<Attrib
     }
     Ok(Attribution {
         session: root.to_string(),
-        agent: session.agent.to_string(),
+        agent: record.agent.to_string(),
         parent: parent.map(|parent| parent.to_string()),
-        path: session.path.clone(),
+        path: record.path.clone(),
     })
 }
 
 /// Books what was spent on an agent by somebody who does not hold it; else why it could not be.
-async fn book(factory: &Arc<Factory>, session: &Session, charges: &[Charge]) -> Option<String> {
+async fn book(factory: &Arc<Factory>, record: &AgentRecord, charges: &[Charge]) -> Option<String> {
     let op = |charge: &Charge| Op::Charge {
-        agent: session.agent,
+        agent: record.agent,
         charge: Box::new(charge.clone()),
     };
     let ops: Vec<Op> = charges.iter().map(op).collect();
@@ -213,7 +216,7 @@ async fn book(factory: &Arc<Factory>, session: &Session, charges: &[Charge]) -> 
         .ports
         .store
         .operate(Order {
-            realm: session.realm,
+            realm: record.realm,
             ops,
             at_ms,
         })
@@ -228,7 +231,7 @@ async fn book(factory: &Arc<Factory>, session: &Session, charges: &[Charge]) -> 
 }
 
 /// Tools that reach an agent's notes and nothing else.
-fn at_desk(desk: NoteTools, session: &Session, terms: &Terms, directory: PathBuf) -> SideTools {
+fn at_desk(desk: NoteTools, record: &AgentRecord, terms: &Terms, directory: PathBuf) -> SideTools {
     let NoteTools {
         mut tools,
         policy,
@@ -248,7 +251,7 @@ fn at_desk(desk: NoteTools, session: &Session, terms: &Terms, directory: PathBuf
         }),
     };
     // Who plans changes nothing, not even notes; more rights than to keep them nobody has here.
-    let mode = match session.mode {
+    let mode = match record.mode {
         PermissionMode::Plan => PermissionMode::Plan,
         _ => PermissionMode::Default,
     };

@@ -33,7 +33,7 @@ async fn start(
         .registry
         .resident(by)
         .ok_or(SpawnError::StarterEnded)?;
-    let background = match parent.tree.setup.spawning.background {
+    let background = match parent.session.setup.spawning.background {
         Background::Off => None,
         _ => Some(fork.background),
     };

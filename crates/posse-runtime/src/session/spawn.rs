@@ -19,7 +19,7 @@ use crate::definition::terms::{Granted, Terms};
 use crate::govern::{Account, Ask};
 use crate::live::registry::{By, LiveAgent, Registry};
 use crate::live::run::Run;
-use crate::live::session::Tree;
+use crate::live::session::Session;
 use crate::live::{lookup, roster, setup, stop};
 use crate::prompt;
 use crate::prompt::agent_tool::AgentInput;
@@ -95,10 +95,10 @@ pub(crate) async fn spawn(
     let (plan, worktree_guard, situation) = plan(factory, request, &parent).await?;
     let (registry, one_shot) = (Arc::clone(&factory.registry), plan.terms.one_shot);
     // Others may have been started while its checkout was made.
-    let live = factory.registry.population(plan.tree.root);
+    let live = factory.registry.population(plan.session.root);
     limits::check(
         &Situation { live, ..situation },
-        &parent.tree.setup.spawning,
+        &parent.session.setup.spawning,
     )?;
     if plan.joins.is_some() {
         let plans = plan
@@ -145,17 +145,17 @@ async fn plan(
         granted,
         role,
     } = request;
-    let (tree, spawning) = (Arc::clone(&parent.tree), &parent.tree.setup.spawning);
+    let (session, spawning) = (Arc::clone(&parent.session), &parent.session.setup.spawning);
     if parent.fork {
         return Err(SpawnError::Fork);
     }
-    let types = setup::startable(&tree.setup);
+    let types = setup::startable(&session.setup);
     let teams = teams_for(factory, parent, by, &input).await?;
     let route = route(
         &input,
         &types,
         spawning.background,
-        setup::forking(&tree.setup),
+        setup::forking(&session.setup),
         &teams,
     )?;
     let branch = factory.registry.branch(by).filter(|_| route.fork);
@@ -172,7 +172,7 @@ async fn plan(
         depth,
         exhausted: exhausted(factory, &account),
         memory: factory.ports.memory.available(),
-        live: factory.registry.population(tree.root),
+        live: factory.registry.population(session.root),
     };
     limits::check(&situation, spawning)?;
     if let Some(name) = input.name.as_ref().filter(|_| route.team.is_none()) {
@@ -196,7 +196,7 @@ async fn plan(
         .map(|output_schema| Arc::new(output_schema.schema().clone()));
     let notes = remembered(&route.definition, &mut terms).await;
     let workspace = workspace(parent, input.cwd.as_deref(), &worktree_guard, &mut terms)?;
-    let place = place(&tree, &worktree_guard, &workspace, route.fork);
+    let place = place(&session, &worktree_guard, &workspace, route.fork);
     let asked = route.output_schema.as_ref().map(OutputSchema::asked);
     let standing = parent
         .standing
@@ -247,7 +247,7 @@ async fn plan(
         prompt: input.prompt,
         model,
         account,
-        tree,
+        session,
         depth,
         standing,
         terms,
@@ -273,7 +273,7 @@ async fn teams_for(
     let mine = factory
         .ports
         .store
-        .membership(parent.tree.realm, by)
+        .membership(parent.session.realm, by)
         .await?;
     let mut of: Vec<Name> = mine.into_iter().map(|membership| membership.team).collect();
     of.dedup();
@@ -290,7 +290,7 @@ async fn worktree_guard(
     let made = match isolation {
         None => None,
         Some(Isolation::Worktree) => {
-            let Spawning { base, dirty, .. } = parent.tree.setup.spawning;
+            let Spawning { base, dirty, .. } = parent.session.setup.spawning;
             let from = parent.standing.workspace().cwd.clone();
             let made = factory
                 .ports
@@ -332,14 +332,14 @@ async fn name_is_free(
     parent: &LiveAgent,
     name: &Name,
 ) -> Result<(), SpawnError> {
-    let found = lookup::named(&*factory.ports.store, parent.tree.realm, name).await?;
+    let found = lookup::named(&*factory.ports.store, parent.session.realm, name).await?;
     if let Some(other) = found {
         return Err(SpawnError::NameOfAgent {
             name: name.clone(),
             agent: other.agent,
         });
     }
-    let teams = roster::teams(&*factory.ports.store, parent.tree.realm).await?;
+    let teams = roster::teams(&*factory.ports.store, parent.session.realm).await?;
     match teams.iter().find(|team| has_or_had(team, name)) {
         Some(team) => Err(SpawnError::NameOfMember {
             name: name.clone(),
@@ -417,7 +417,7 @@ async fn remembered(kind: &Definition, terms: &mut Terms) -> Option<String> {
 /// What an agent is told of where it works, if that is not where the session does. A fork knows what its
 /// parent knows.
 fn place(
-    tree: &Tree,
+    session: &Session,
     worktree_guard: &WorktreeGuard,
     workspace: &Workspace,
     fork: bool,
@@ -426,7 +426,7 @@ fn place(
         Some(made) if fork => Some(prompt::moved(made, &workspace.cwd)),
         None if fork => None,
         Some(made) => Some(prompt::worktree(made, &workspace.cwd)),
-        None => (workspace.cwd != tree.standing.workspace().cwd)
+        None => (workspace.cwd != session.standing.workspace().cwd)
             .then(|| prompt::elsewhere(&workspace.cwd)),
     }
 }
@@ -454,7 +454,7 @@ pub(crate) async fn follow(
         return None;
     }
     let parent = factory.registry.resident(by);
-    let patience = parent.and_then(|parent| parent.tree.setup.spawning.auto_background);
+    let patience = parent.and_then(|parent| parent.session.setup.spawning.auto_background);
     let auto = async {
         match patience {
             Some(patience) => factory.ports.clock.sleep(patience).await,

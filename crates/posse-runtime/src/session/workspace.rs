@@ -4,7 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use posse_permission::Standing;
-use posse_port::store::Session;
+use posse_port::store::AgentRecord;
 use posse_port::tool::Workspace;
 use posse_port::worktree::Made;
 
@@ -66,14 +66,14 @@ pub(crate) fn workspace(
 /// all; of others, where they worked may not be worked in any more.
 pub(crate) fn workspace_again(
     above: &Standing,
-    session: &Session,
+    record: &AgentRecord,
     terms: &Terms,
 ) -> Result<Workspace, WorkspaceError> {
     let here = above.workspace();
     let shared = here
         .mirror
         .as_ref()
-        .is_some_and(|mirror| session.cwd.starts_with(&mirror.here));
+        .is_some_and(|mirror| record.cwd.starts_with(&mirror.here));
     let mut workspace = match &terms.worktree {
         Some(worktree) => {
             // If its parent has gone, it lies below one whose checkout is a copy's original, or contains it.
@@ -88,7 +88,7 @@ pub(crate) fn workspace_again(
                 .find(within)
                 .ok_or(WorkspaceError::OtherRepository)?;
             let workspace = Workspace {
-                cwd: session.cwd.clone(),
+                cwd: record.cwd.clone(),
                 ..found
             };
             make_room(&workspace, &worktree.path)?;
@@ -97,8 +97,8 @@ pub(crate) fn workspace_again(
         None if !terms.copies.is_empty() && !shared => {
             return Err(WorkspaceError::OwnerEnded);
         }
-        None if here.roots.iter().any(|root| session.cwd.starts_with(root)) => {
-            here.below(session.cwd.clone())
+        None if here.roots.iter().any(|root| record.cwd.starts_with(root)) => {
+            here.below(record.cwd.clone())
         }
         None => here.below(here.cwd.clone()),
     };

@@ -50,7 +50,7 @@ impl AgentTool {
     fn name_of(&self, wanted: &str) -> String {
         let here = self.caller.factory.registry.resident(self.caller.agent);
         let types = here
-            .map(|here| startable(&here.tree.setup))
+            .map(|here| startable(&here.session.setup))
             .unwrap_or_default();
         named(&types, wanted).map_or_else(|| wanted.to_owned(), |kind| kind.name.clone())
     }

@@ -17,7 +17,9 @@ use crate::toolset::Caller;
 use crate::toolset::send_message::control::{Control, Message, read};
 use crate::toolset::team::teammate;
 use crate::toolset::watch::tell;
-use posse_port::store::{Address, AgentFilter, Done, Membership, Op, OpResult, Receipt, Session};
+use posse_port::store::{
+    Address, AgentFilter, AgentRecord, Done, Membership, Op, OpResult, Receipt,
+};
 use posse_port::text;
 use posse_port::tool::{
     Intent, Subject, Then, ToolContext, ToolError, ToolOutput, TypedTool, Workspace,
@@ -148,7 +150,7 @@ impl SendMessage {
         let Some(here) = factory.registry.resident(self.0.agent) else {
             return prompt::sent(name, *to, Delivery::Waits);
         };
-        let (root, output) = (here.tree.root, here.tree.output(*to));
+        let (root, output) = (here.session.root, here.session.output(*to));
         let delivery = match factory.registry.resident(*to) {
             Some(_) => Delivery::Here,
             None if *to == root => Delivery::Waits,
@@ -163,7 +165,7 @@ impl SendMessage {
         let caller = &self.0;
         let here = caller.here()?;
         if to == MAIN && here.parent.is_some() {
-            return Ok(Address::Agent(here.tree.root));
+            return Ok(Address::Agent(here.session.root));
         }
         let mine = caller.memberships().await?;
         match (to, &mine[..]) {
@@ -183,7 +185,7 @@ impl SendMessage {
         if to.contains('@') || (to == Name::LEAD && teammate.is_some()) {
             return member(to, teammate.map(|(team, _)| team));
         }
-        let found = caller.stored(here.tree.realm, to).await?;
+        let found = caller.stored(here.session.realm, to).await?;
         match (found, teammate) {
             (Some(found), Some((team, member))) if found.agent != member.agent => {
                 Err(unsent(format!(
@@ -202,13 +204,13 @@ impl SendMessage {
             }
             (None, None) => Err(tell(prompt::nobody(
                 to,
-                &self.names(here.tree.realm, &teams).await?,
+                &self.names(here.session.realm, &teams).await?,
             ))),
         }
     }
 
     /// A sub-agent that may be written to.
-    fn agent(&self, to: &str, found: &Session) -> Result<Address, ToolError> {
+    fn agent(&self, to: &str, found: &AgentRecord) -> Result<Address, ToolError> {
         if found.agent == self.0.agent {
             return Err(tell("Nothing was sent: that is you."));
         }
@@ -247,8 +249,8 @@ impl SendMessage {
         };
         let found = self.0.factory.ports.store.agents(filter, NAMED).await;
         let found = found.map_err(|error| tell(error.to_string()))?;
-        let name = |session: &Session| {
-            session
+        let name = |record: &AgentRecord| {
+            record
                 .origin
                 .as_ref()?
                 .name

@@ -73,7 +73,7 @@ impl SkillTool {
 
     fn skills(&self) -> Vec<Arc<Skill>> {
         let here = self.caller.factory.registry.resident(self.caller.agent);
-        here.map(|here| loadable(&here.tree.setup))
+        here.map(|here| loadable(&here.session.setup))
             .unwrap_or_default()
     }
 
@@ -81,7 +81,7 @@ impl SkillTool {
     fn in_background(&self, skill: &Skill) -> bool {
         let here = self.caller.factory.registry.resident(self.caller.agent);
         let possible =
-            here.is_some_and(|here| here.tree.setup.spawning.background != Background::Off);
+            here.is_some_and(|here| here.session.setup.spawning.background != Background::Off);
         possible && skill.fork.as_ref().is_some_and(|fork| fork.background)
     }
 }

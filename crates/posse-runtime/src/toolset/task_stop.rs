@@ -123,7 +123,7 @@ impl TaskStop {
         let asked = requests
             .iter()
             .filter(|it| it.kind == RequestKind::Shutdown && it.to == teammate.agent);
-        let deadline = caller.here()?.tree.setup.spawning.teams.deadline;
+        let deadline = caller.here()?.session.setup.spawning.teams.deadline;
         let now = context
             .clock
             .wall()

@@ -10,7 +10,7 @@ use crate::live::run::Run;
 use crate::prompt;
 use crate::session::recover;
 use crate::toolset::Caller;
-use posse_port::store::{MailFilter, Session};
+use posse_port::store::{AgentRecord, MailFilter};
 use posse_port::tool::ToolError;
 
 /// No more mail than this is looked at.
@@ -40,7 +40,7 @@ impl Caller {
             self.factory
                 .registry
                 .resident(*owner)
-                .is_some_and(|resident| resident.tree.root == here.tree.root)
+                .is_some_and(|resident| resident.session.root == here.session.root)
         };
         if let Some((run, _)) = id
             .and_then(|id| self.factory.registry.run(id))
@@ -48,17 +48,17 @@ impl Caller {
         {
             return Ok(Found::Live(run));
         }
-        let stored = match self.stored(here.tree.realm, given).await? {
+        let stored = match self.stored(here.session.realm, given).await? {
             Some(stored) => Some(stored),
             None => match self.teammate(given).await? {
                 Some((_, teammate)) => {
-                    self.stored(here.tree.realm, &teammate.agent.to_string())
+                    self.stored(here.session.realm, &teammate.agent.to_string())
                         .await?
                 }
                 None => None,
             },
         };
-        let Some(session) = stored else {
+        let Some(record) = stored else {
             if let Some(notice) = match id {
                 Some(id) => self.notice(id).await?,
                 None => None,
@@ -73,20 +73,20 @@ impl Caller {
             let known: Vec<RunFacts> = runs.iter().map(|run| run.facts.clone()).collect();
             return Err(tell(prompt::unknown_run(given, &known)));
         };
-        if let Some((run, _)) = self.factory.registry.run(session.agent.uuid()) {
+        if let Some((run, _)) = self.factory.registry.run(record.agent.uuid()) {
             return Ok(Found::Live(run));
         }
         // It may have ended between the two looks: then its end is stored by now.
-        let session = match session.state.is_open() {
+        let record = match record.state.is_open() {
             true => self
-                .stored(here.tree.realm, &session.agent.to_string())
+                .stored(here.session.realm, &record.agent.to_string())
                 .await?
-                .unwrap_or(session),
-            false => session,
+                .unwrap_or(record),
+            false => record,
         };
-        let starter = session.starter.unwrap_or(self.agent);
-        let facts = recover::facts(&session, starter, here.tree.output(session.agent));
-        let status = session.state.status().unwrap_or(RunStatus::Running);
+        let starter = record.starter.unwrap_or(self.agent);
+        let facts = recover::facts(&record, starter, here.session.output(record.agent));
+        let status = record.state.status().unwrap_or(RunStatus::Running);
         Ok(Found::Stored { facts, status })
     }
 
@@ -95,7 +95,7 @@ impl Caller {
         &self,
         realm: posse_protocol::RealmId,
         given: &str,
-    ) -> Result<Option<Session>, ToolError> {
+    ) -> Result<Option<AgentRecord>, ToolError> {
         let failed = |error: posse_port::store::StoreError| tell(error.to_string());
         if let Ok(name) = given.parse::<Name>()
             && let Some(found) = lookup::named(&*self.factory.ports.store, realm, &name)
@@ -110,7 +110,7 @@ impl Caller {
         let found = lookup::row(&*self.factory.ports.store, id)
             .await
             .map_err(failed)?;
-        Ok(found.filter(|session| session.realm == realm))
+        Ok(found.filter(|record| record.realm == realm))
     }
 
     /// The mail in the caller's inbox that tells of these ends: whoever shows them takes it.
@@ -154,7 +154,7 @@ impl Caller {
             .factory
             .ports
             .store
-            .mail(here.tree.realm, self.agent, filter, MOST_MAIL)
+            .mail(here.session.realm, self.agent, filter, MOST_MAIL)
             .await;
         mail.map_err(|error| tell(error.to_string()))
     }

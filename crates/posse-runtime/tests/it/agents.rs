@@ -26,10 +26,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use posse_port::clock::SystemClock;
-use posse_port::store::{AgentFilter, AgentState, MailFilter, Session};
+use posse_port::store::{AgentFilter, AgentRecord, AgentState, MailFilter};
 use posse_protocol::{
     AgentId, Event, EventKind, Mail, MailKind, Notification, PermissionMode, RealmId, RunChange,
-    RunNews,
+    RunUpdate,
 };
 use posse_runtime::definition::spawning::Background;
 use posse_runtime::live::handle::Agent;
@@ -115,7 +115,7 @@ fn offered(body: &Value) -> Vec<&str> {
 }
 
 /// What an event tells of a run.
-fn news(event: &Event) -> Option<&RunNews> {
+fn news(event: &Event) -> Option<&RunUpdate> {
     match &event.kind {
         EventKind::Run(news) => Some(news),
         _ => None,
@@ -151,18 +151,18 @@ async fn until_over(agent: &mut Agent, description: &str) -> (Vec<Event>, Notifi
 }
 
 /// Waits until so many more runs have started.
-async fn until_started(agent: &mut Agent, count: usize) -> Vec<RunNews> {
+async fn until_started(agent: &mut Agent, count: usize) -> Vec<RunUpdate> {
     let mut started = Vec::new();
     while started.len() < count {
         let event = agent.events.recv().await.expect("the agent lives");
-        let begins = |news: &&RunNews| matches!(news.what, RunChange::Started { .. });
+        let begins = |news: &&RunUpdate| matches!(news.what, RunChange::Started { .. });
         started.extend(news(&event).filter(begins).cloned());
     }
     started
 }
 
 /// All sub-agents of a session, by age.
-async fn rows(rig: &Rig, root: AgentId) -> Vec<Session> {
+async fn rows(rig: &Rig, root: AgentId) -> Vec<AgentRecord> {
     let realm = Some(RealmId::from(root.uuid()));
     let mut found = rig
         .store
@@ -181,16 +181,21 @@ async fn rows(rig: &Rig, root: AgentId) -> Vec<Session> {
 }
 
 /// The one sub-agent with this description.
-async fn row(rig: &Rig, root: AgentId, description: &str) -> Session {
-    let is_it = |row: &Session| row.origin.as_ref().unwrap().description == description;
+async fn row(rig: &Rig, root: AgentId, description: &str) -> AgentRecord {
+    let is_it = |row: &AgentRecord| row.origin.as_ref().unwrap().description == description;
     rows(rig, root).await.into_iter().find(is_it).unwrap()
 }
 
 /// Waits until the sub-agent with this description is in this state.
-async fn until_state(rig: &Rig, root: AgentId, description: &str, state: AgentState) -> Session {
+async fn until_state(
+    rig: &Rig,
+    root: AgentId,
+    description: &str,
+    state: AgentState,
+) -> AgentRecord {
     loop {
         let all = rows(rig, root).await;
-        let is_it = |row: &&Session| {
+        let is_it = |row: &&AgentRecord| {
             row.origin.as_ref().unwrap().description == description && row.state == state
         };
         if let Some(found) = all.iter().find(is_it) {

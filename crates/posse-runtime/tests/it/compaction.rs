@@ -47,7 +47,7 @@ fn opening(request: &Recorded) -> String {
 
 /// Tasks in the list of an agent's session.
 async fn tasks(rig: &Rig, agent: &Agent, subjects: &[&str]) {
-    let realm = rig.store.read(agent.id).await.unwrap().session.realm;
+    let realm = rig.store.read(agent.id).await.unwrap().record.realm;
     let create = |subject: &&str| Op::CreateTask {
         team: None,
         task: Box::new(NewTask {
@@ -180,7 +180,7 @@ reply = [{ text = "Yes?" }]
     let transcript = rig.store.read(agent.id).await.unwrap();
     assert_eq!(transcript.entries.len(), 2 + 1 + 500 * 2 + 1 + compactions);
     let paid = transcript
-        .session
+        .record
         .charges
         .iter()
         .filter(|charge| charge.purpose == Purpose::Compaction);
@@ -346,7 +346,7 @@ reply = [{ text = "Fine." }]
     assert!(
         events
             .iter()
-            .any(|event| matches!(&event.kind, EventKind::Unheard(_)))
+            .any(|event| matches!(&event.kind, EventKind::Warning(_)))
     );
     let refused = main_requests(&rig).pop().unwrap();
     assert!(body(&refused).to_string().contains("no tools are used"));

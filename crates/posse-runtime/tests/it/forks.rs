@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use posse_port::store::{AgentFilter, AgentState, Session};
+use posse_port::store::{AgentFilter, AgentRecord, AgentState};
 use posse_protocol::{EventKind, Outcome, PermissionMode, Usage};
 use posse_runtime::definition::spawning::Background;
 use posse_runtime::live::handle::Agent;
@@ -97,7 +97,7 @@ fn json(request: &Recorded) -> Value {
     serde_json::from_slice(&request.body).unwrap()
 }
 
-async fn rows(rig: &Rig, agent: &Agent) -> Vec<Session> {
+async fn rows(rig: &Rig, agent: &Agent) -> Vec<AgentRecord> {
     let filter = AgentFilter {
         parent: Some(agent.id),
         ..AgentFilter::default()
@@ -346,7 +346,7 @@ async fn a_forks_questions_go_to_whoever_answers_its_parent() {
     let mut agent = rig.prompted("go").await.unwrap();
     let question = loop {
         let event = agent.events.recv().await.unwrap();
-        if let EventKind::Asked(question) = event.kind {
+        if let EventKind::ApprovalRequested(question) = event.kind {
             assert_ne!(event.agent, agent.id);
             let answer = posse_protocol::Answer::Allow { input: None };
             let (who, call) = (event.agent, question.call.clone());

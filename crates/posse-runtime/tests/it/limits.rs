@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use posse_port::store::{AgentFilter, AgentState, Session};
+use posse_port::store::{AgentFilter, AgentRecord, AgentState};
 use posse_protocol::{
     Cost, Event, EventKind, Limit, Outcome, PermissionMode, RealmId, RunChange, RunEnd, RunStatus,
     Spent, Usage,
@@ -28,7 +28,7 @@ fn sent_by(rig: &Rig, path: &str) -> Vec<Value> {
         .collect()
 }
 
-async fn rows(rig: &Rig, agent: &Agent) -> Vec<Session> {
+async fn rows(rig: &Rig, agent: &Agent) -> Vec<AgentRecord> {
     let realm = Some(RealmId::from(agent.id.uuid()));
     rig.store
         .agents(
@@ -197,7 +197,7 @@ fn told(events: &[Event]) -> (RunStatus, String) {
 async fn used_up(rig: &Rig, agent: &mut Agent) -> (Vec<Event>, Vec<RunEnd>, u64, u64) {
     let (events, ends) = until_quiet(agent).await;
     let rows = rows(rig, agent).await;
-    let used = |row: &Session| {
+    let used = |row: &AgentRecord| {
         row.charges
             .iter()
             .map(|charge| tokens(&charge.usage))

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use posse_port::store::{AgentFilter, AgentState, MailFilter, Op, Session, Step};
+use posse_port::store::{AgentFilter, AgentRecord, AgentState, MailFilter, Op, Step};
 use posse_protocol::{
     AgentId, Command, EventKind, Mail, MailKind, PermissionMode, RealmId, RunChange, RunEnd,
     RunStatus,
@@ -74,7 +74,7 @@ fn realm(root: AgentId) -> RealmId {
 }
 
 /// The sub-agent with this name.
-async fn named(rig: &Rig, root: AgentId, name: &str) -> Session {
+async fn named(rig: &Rig, root: AgentId, name: &str) -> AgentRecord {
     let name = Some(name.parse().unwrap());
     let filter = AgentFilter {
         realm: Some(realm(root)),

@@ -42,7 +42,7 @@ reply = [{ text = "here again" }]
         let id = agent.id;
         farewell(agent).await;
         assert_eq!(
-            rig.store.read(id).await.unwrap().session.state,
+            rig.store.read(id).await.unwrap().record.state,
             AgentState::Paused
         );
         let mut agent = rig.resumed(id).await.unwrap();

@@ -10,8 +10,8 @@ use std::sync::Arc;
 
 use posse_port::store::{MailFilter, TaskFilter};
 use posse_protocol::{
-    AgentId, Event, EventKind, ListId, Mail, MailKind, Member, MemberChange, MemberNews,
-    MemberState, PermissionMode, RealmId, RunEnd, Task, Team,
+    AgentId, Event, EventKind, ListId, Mail, MailKind, Member, MemberChange, MemberState,
+    MemberUpdate, PermissionMode, RealmId, RunEnd, Task, Team,
 };
 use posse_runtime::live::handle::Agent;
 use posse_testkit::Rig;
@@ -95,13 +95,13 @@ async fn until_quiet(agent: &mut Agent) -> RunEnd {
         match event.kind {
             EventKind::Ended(end) if end.live == 0 => return *end,
             EventKind::Ended(end) => last = Some(*end),
-            EventKind::Quiet => return last.expect("a run has ended"),
+            EventKind::AllIdle => return last.expect("a run has ended"),
             _ => {}
         }
     }
 }
 
-fn member_news(event: &Event) -> Option<&MemberNews> {
+fn member_news(event: &Event) -> Option<&MemberUpdate> {
     match &event.kind {
         EventKind::Member(news) => Some(news),
         _ => None,

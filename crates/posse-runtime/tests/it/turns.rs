@@ -342,7 +342,7 @@ async fn turns_and_money_are_limits_that_a_new_run_can_go_beyond() {
         let stored = rig.store.read(agent.id).await;
         let kept = stored.map(|stored| {
             stored
-                .session
+                .record
                 .charges
                 .iter()
                 .filter_map(|charge| charge.cost)
@@ -433,7 +433,8 @@ reply = [{ tool = "Bash", input = { command = "echo hello" } }]
         rig.setup.approver = Approver::FrontEnd;
         let mut agent = rig.prompted("go").await.unwrap();
         let call = loop {
-            if let EventKind::Asked(question) = agent.events.recv().await.unwrap().kind {
+            if let EventKind::ApprovalRequested(question) = agent.events.recv().await.unwrap().kind
+            {
                 break question.call;
             }
         };

@@ -248,7 +248,7 @@ impl<'a> PgReader<'a> {
             .first()
             .ok_or_else(|| PgFailure::senseless("a preamble is missing"))?;
         Ok(Transcript {
-            session: found.session,
+            record: found.session,
             dialect: found.dialect,
             preamble: column::piece(preamble, 0)?,
             segments,

@@ -93,7 +93,7 @@ impl<'a> SqliteReader<'a> {
             _ => Vec::new(),
         };
         Ok(Transcript {
-            session: found.session,
+            record: found.session,
             dialect: found.dialect,
             preamble,
             segments,
@@ -106,7 +106,7 @@ impl<'a> SqliteReader<'a> {
     /// Returns what the host that has just taken an agent continues from.
     pub(super) fn taken(&self, agent: AgentId, epoch: Epoch) -> Result<Taken, SqliteFailure> {
         let transcript = self.transcript(agent, Extent::Sent)?;
-        let realm = transcript.session.realm;
+        let realm = transcript.record.realm;
         let (seen, mail) = (self.seen(realm, agent)?, self.waiting(realm, agent)?);
         let runs = self.runs(realm, agent)?;
         Ok(Taken {

@@ -216,7 +216,7 @@ mod tests {
             Vec::<String>::new()
         );
         let root = runtime.block_on(store.take(id(1).into())).unwrap();
-        let session = root.transcript.session;
+        let session = root.transcript.record;
         assert_eq!(
             (session.origin, session.starter, session.ended),
             (None, None, None)
@@ -284,7 +284,7 @@ mod tests {
         let taken = runtime.block_on(store.take(id(1).into())).unwrap();
         let entries = &taken.transcript.entries;
         assert_eq!((entries.len(), &entries[0].entry.head), (1, &None));
-        let [a, b] = &taken.transcript.session.charges[..] else {
+        let [a, b] = &taken.transcript.record.charges[..] else {
             panic!("two")
         };
         assert_eq!(
@@ -321,7 +321,7 @@ mod tests {
         let charges = runtime
             .block_on(store.read(id(1).into()))
             .unwrap()
-            .session
+            .record
             .charges;
         let costs: Vec<_> = charges
             .iter()

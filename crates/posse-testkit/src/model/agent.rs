@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use posse_port::store::{
-    AgentState, BackgroundRun, Birth, CallChange, CallChangeKind, CallKey, Charge, Committed,
-    EndedRun, NewEntry, Op, OpenCall, Origin, RunChange, RunChangeKind, SeenFile, Segment, Session,
-    StateChange, Step, StepId, StoredEntry,
+    AgentRecord, AgentState, BackgroundRun, Birth, CallChange, CallChangeKind, CallKey, Charge,
+    Committed, EndedRun, NewEntry, Op, OpenCall, Origin, RunChange, RunChangeKind, SeenFile,
+    Segment, StateChange, Step, StepId, StoredEntry,
 };
 use posse_protocol::{AgentId, EntryKind, Name, PermissionMode, Purpose, RealmId, RunStatus};
 use uuid::Uuid;
@@ -385,9 +385,9 @@ impl Agent {
     }
 
     /// The agent as a list of sessions shows it; its holder by number.
-    pub fn session(&self, id: AgentId) -> Session {
+    pub fn session(&self, id: AgentId) -> AgentRecord {
         let prompt = self.prompt.as_ref().or_else(|| first_prompt(&self.own));
-        Session {
+        AgentRecord {
             realm: self.realm,
             agent: id,
             origin: self.origin.0.clone(),

@@ -27,7 +27,7 @@ fn reply(number: u64, round: u64) -> Step {
 /// What there is of an agent, without its name and number.
 async fn shown(store: &dyn Store, number: u64) -> String {
     let read = store.read(agent(number)).await.unwrap();
-    let session = &read.session;
+    let session = &read.record;
     let entries: Vec<_> = read
         .entries
         .iter()
@@ -101,7 +101,7 @@ pub async fn steps_that_share_a_batch_are_what_they_are_alone(open: Open<'_>) {
     store.commit(reply(1, 3)).await.unwrap();
     let alone = shown(store.as_ref(), 1).await;
     assert_eq!(shown(store.as_ref(), 24).await, alone);
-    let charges = store.read(agent(9)).await.unwrap().session.charges;
+    let charges = store.read(agent(9)).await.unwrap().record.charges;
     assert_eq!(
         (charges[0].usage.input, charges[0].missed),
         (u64::MAX, u64::MAX)
@@ -115,7 +115,7 @@ pub async fn steps_that_share_a_batch_are_what_they_are_alone(open: Open<'_>) {
         .await;
     assert_eq!(fate(&later), "ok");
     assert_eq!(
-        store.read(agent(9)).await.unwrap().session.charges[0]
+        store.read(agent(9)).await.unwrap().record.charges[0]
             .usage
             .input,
         u64::MAX

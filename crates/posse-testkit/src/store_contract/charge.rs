@@ -71,7 +71,7 @@ pub async fn charges_add_up(open: Open<'_>) {
         charge("c", 18, None),
         charge("d", u64::MAX, Some(u64::MAX)),
     ];
-    assert_eq!(store.read(agent(1)).await.unwrap().session.charges, wanted);
+    assert_eq!(store.read(agent(1)).await.unwrap().record.charges, wanted);
     let sessions = store.sessions(SessionFilter::default(), 1).await.unwrap();
     assert_eq!(sessions[0].charges, wanted);
 }
@@ -85,7 +85,7 @@ pub async fn a_call_about_an_agent_is_booked(open: Open<'_>) {
     first.entries = vec![entry(0, EntryKind::Prompt, "go")];
     first.charges = vec![charge("m", 1, Some(1))];
     holder.commit(first).await.unwrap();
-    let before = holder.read(agent(1)).await.unwrap().session;
+    let before = holder.read(agent(1)).await.unwrap().record;
 
     let booked = |number: u64, purpose: Purpose| Op::Charge {
         agent: agent(number),
@@ -119,14 +119,14 @@ pub async fn a_call_about_an_agent_is_booked(open: Open<'_>) {
     .await;
     assert_eq!(elsewhere, [Err(Refusal::NoSuchAgent { agent: agent(1) })]);
 
-    let after = holder.read(agent(1)).await.unwrap().session;
+    let after = holder.read(agent(1)).await.unwrap().record;
     let charges = vec![
         charge("m", 3, Some(4)),
         of(Purpose::Question, charge("m", 2, Some(3))),
     ];
     assert_eq!(after.charges, charges);
     assert_eq!(
-        posse_port::store::Session {
+        posse_port::store::AgentRecord {
             charges: before.charges.clone(),
             ..after
         },

@@ -1,7 +1,7 @@
 //! Promises about sub-agents: where they come from, what they are called, and how they are found.
 
 use posse_port::store::{
-    Address, AgentFilter, AgentState, CallKey, MailFilter, Origin, Session, StateChange, Step,
+    Address, AgentFilter, AgentRecord, AgentState, CallKey, MailFilter, Origin, StateChange, Step,
     Store, StoreError, TakenMail,
 };
 use posse_protocol::{AgentId, EntryKind, Sender};
@@ -15,7 +15,7 @@ use super::words::{
 
 /// The first bytes of the agents that a filter finds.
 async fn found(store: &dyn Store, filter: AgentFilter, limit: usize) -> Vec<u8> {
-    let first = |session: &Session| session.agent.uuid().as_bytes()[0];
+    let first = |session: &AgentRecord| session.agent.uuid().as_bytes()[0];
     store
         .agents(filter, limit)
         .await
@@ -298,7 +298,7 @@ pub async fn children_are_found_with_their_calls(open: Open<'_>) {
     let children = store.agents(of(None, agent(1)), 99).await.unwrap();
     for (number, session) in (2..).zip(&children) {
         assert_eq!(session.origin, Some(called(number)));
-        assert_eq!(store.read(session.agent).await.unwrap().session, *session);
+        assert_eq!(store.read(session.agent).await.unwrap().record, *session);
     }
     assert!(
         store

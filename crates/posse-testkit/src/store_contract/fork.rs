@@ -71,11 +71,11 @@ pub async fn segments_are_read_first(open: Open<'_>) {
     assert_eq!(told(&read), wanted);
     assert_eq!((read.inherited, read.segments), (4, segments));
     assert_eq!(
-        (read.session.entries, read.session.origin),
+        (read.record.entries, read.record.origin),
         (5, Some(origin(1)))
     );
     assert_eq!(
-        read.session.first_prompt.as_deref(),
+        read.record.first_prompt.as_deref(),
         Some(b"e".as_slice()),
         "what the first stands for"
     );
@@ -163,7 +163,7 @@ pub async fn heads_come_back_and_are_shared(open: Open<'_>) {
     let mut alone = birth(3);
     alone.entries = vec![entry(0, Reply, "r"), headed(1, Prompt, "head", "piece")];
     store.commit(alone).await.unwrap();
-    let session = store.read(agent(3)).await.unwrap().session;
+    let session = store.read(agent(3)).await.unwrap().record;
     assert_eq!(
         session.first_prompt.as_deref(),
         Some(b"head,piece".as_slice())
@@ -210,7 +210,7 @@ pub async fn a_compaction_stands_for_all_before_it(open: Open<'_>) {
         "the model does not know of it any more"
     );
     assert_eq!(
-        (taken.session.entries, taken.session.first_prompt.as_deref()),
+        (taken.record.entries, taken.record.first_prompt.as_deref()),
         (3, Some(&b"go"[..]))
     );
     let mut next = step(1, 2);
@@ -248,7 +248,7 @@ pub async fn a_compaction_stands_for_all_before_it(open: Open<'_>) {
     let taken = store.take(agent(1)).await.unwrap().transcript;
     assert_eq!(told(&taken), lines(&[(1, 7, "shortest")]));
     let read = store.read(agent(1)).await.unwrap();
-    assert_eq!((read.entries.len(), read.session), (8, taken.session));
+    assert_eq!((read.entries.len(), read.record), (8, taken.record));
     let taken = store.take(agent(2)).await.unwrap().transcript;
     assert_eq!(
         (told(&taken), taken.inherited),
@@ -266,7 +266,7 @@ pub async fn a_compaction_stands_for_all_before_it(open: Open<'_>) {
     ];
     assert_eq!((told(&read), read.inherited), (lines(&all), 2));
     assert_eq!(
-        (read.segments, read.session.entries),
+        (read.segments, read.record.entries),
         (vec![segment(1, 0, 2)], 6)
     );
 }
@@ -324,7 +324,7 @@ pub async fn a_fork_of_a_compacted_agent_begins_with_its_compaction(open: Open<'
     );
     assert_eq!(verify(&taken), Ok(()));
     assert_eq!(
-        taken.session.first_prompt.as_deref(),
+        taken.record.first_prompt.as_deref(),
         Some(b"go".as_slice()),
         "what it all began with"
     );
@@ -338,5 +338,5 @@ pub async fn a_fork_of_a_compacted_agent_begins_with_its_compaction(open: Open<'
             (3, 0, "deeper")
         ])
     );
-    assert_eq!(read.session.first_prompt.as_deref(), Some(b"go".as_slice()));
+    assert_eq!(read.record.first_prompt.as_deref(), Some(b"go".as_slice()));
 }

@@ -425,7 +425,7 @@ pub async fn no_end_while_mail_waits(open: Open<'_>) {
         }
     };
     let is = async || {
-        let session = store.read(agent(2)).await.unwrap().session;
+        let session = store.read(agent(2)).await.unwrap().record;
         (session.state, session.ended, session.mode, session.starter)
     };
     store.commit(birth(1)).await.unwrap();
@@ -494,7 +494,7 @@ pub async fn no_end_while_mail_waits(open: Open<'_>) {
         "what it sends is no reason to stay"
     );
     let taken = store.take(agent(2)).await.unwrap();
-    let session = taken.transcript.session;
+    let session = taken.transcript.record;
     assert_eq!(
         (session.ended, session.starter),
         (Some(ended.clone()), starter)

@@ -56,6 +56,6 @@ pub async fn a_take_that_nobody_waits_for_holds_nothing(open: Open<'_>) {
     while fate(&second.take(agent(1)).await) == "held" {
         tokio::task::yield_now().await;
     }
-    assert!(first.read(agent(1)).await.unwrap().session.holder.is_some());
+    assert!(first.read(agent(1)).await.unwrap().record.holder.is_some());
     assert_eq!(fate(&first.take(agent(1)).await), "held");
 }

@@ -332,5 +332,5 @@ pub async fn agents_are_found(open: Open<'_>) {
     );
     assert_eq!(found(None, true, 9).await, [4, 2]);
     let agents = first.agents(AgentFilter::default(), 9).await.unwrap();
-    assert_eq!(agents[2], first.read(agent(2)).await.unwrap().session);
+    assert_eq!(agents[2], first.read(agent(2)).await.unwrap().record);
 }

@@ -155,7 +155,7 @@ pub async fn a_host_that_leaves_is_told(open: Open<'_>) {
     let before = second.take(agent(2)).await.unwrap().epoch;
     drop(second);
     let died = told_some(first.as_ref(), |wake| matches!(wake, Wake::Died(_))).await;
-    assert!(first.read(agent(2)).await.unwrap().session.holder.is_none());
+    assert!(first.read(agent(2)).await.unwrap().record.holder.is_none());
     let after = first.take(agent(2)).await.unwrap().epoch;
     assert!(after > before, "{after:?}");
     assert_eq!(fate(&first.commit(step(2, before.0)).await), "fenced");

@@ -170,7 +170,7 @@ impl Drop for Process {
 /// Waits until nobody has an agent any more: on a server, what was killed has it until the lease is over.
 async fn until_free(store: &Place, agent: AgentId) {
     let (store, clock) = (store.open().unwrap(), SystemClock::default());
-    while store.read(agent).await.unwrap().session.holder.is_some() {
+    while store.read(agent).await.unwrap().record.holder.is_some() {
         clock.sleep(KILL / 100).await;
     }
 }

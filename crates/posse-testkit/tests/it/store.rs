@@ -198,7 +198,7 @@ async fn what_dead_hosts_left_is_removed() {
         fs::write(directory.0.join("home/hosts").join(name.to_string()), "1\n").unwrap();
     }
     let store = directory.open();
-    assert!(store.read(agent(1)).await.unwrap().session.holder.is_none());
+    assert!(store.read(agent(1)).await.unwrap().record.holder.is_none());
     store.take(agent(1)).await.unwrap();
     assert_eq!(directory.hosts(), 1, "its own");
 }

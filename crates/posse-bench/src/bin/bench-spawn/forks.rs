@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use crate::Failed;
 use crate::record::Request;
-use posse_testkit::house::Session;
+use posse_testkit::house::AgentRecord;
 
 /// What a parent is told of at once, in kilobytes.
 const PART_KB: u64 = 8;
@@ -50,7 +50,7 @@ pub(crate) async fn run(words: &[&str]) -> Result<Value, Failed> {
 }
 
 /// Makes a history of so many kilobytes, unlike that of any other session.
-async fn grow(session: &mut Session, kilobytes: u64) -> Result<(), Failed> {
+async fn grow(session: &mut AgentRecord, kilobytes: u64) -> Result<(), Failed> {
     let (id, mut left) = (session.id(), kilobytes);
     while left > 0 {
         let some = left.min(PART_KB.max(kilobytes / 16));

@@ -9,7 +9,7 @@ mod words;
 use std::path::Path;
 
 use posse_protocol::{EventKind, MemberState, Outcome, PermissionMode, RealmId, Team};
-use posse_testkit::house::{House, Session};
+use posse_testkit::house::{AgentRecord, House};
 use serde_json::Value;
 
 use crate::Failed;
@@ -42,7 +42,7 @@ pub(crate) async fn run(words: &[&str]) -> Result<Value, Failed> {
 }
 
 /// A session whose main agent has made the team of the script, and whose members are idle.
-async fn crewed(house: &House) -> Result<Session, Failed> {
+async fn crewed(house: &House) -> Result<AgentRecord, Failed> {
     let mut session = house.session_in(PermissionMode::BypassPermissions);
     session.say("start").await?;
     loop {
@@ -62,7 +62,7 @@ async fn crewed(house: &House) -> Result<Session, Failed> {
 }
 
 /// Reads on until the main agent is done, and no member does anything. What one has said last may still wait for it.
-async fn rest(session: &mut Session) -> Result<(), Failed> {
+async fn rest(session: &mut AgentRecord) -> Result<(), Failed> {
     loop {
         if let EventKind::Ended(end) = session.event().await?.kind {
             match end.outcome {
@@ -74,12 +74,12 @@ async fn rest(session: &mut Session) -> Result<(), Failed> {
     }
 }
 
-fn realm(session: &Session) -> RealmId {
+fn realm(session: &AgentRecord) -> RealmId {
     RealmId::from(session.0.id.uuid())
 }
 
 /// The team as the store has it.
-async fn roster(house: &House, session: &Session) -> Result<Team, Failed> {
+async fn roster(house: &House, session: &AgentRecord) -> Result<Team, Failed> {
     let teams = house.store.teams(Some(realm(session)), 10).await?;
     teams
         .into_iter()

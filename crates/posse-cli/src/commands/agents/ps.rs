@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 use std::process::ExitCode;
 
-use posse_port::store::{AgentFilter, Session, Store};
+use posse_port::store::{AgentFilter, AgentRecord, Store};
 use posse_protocol::{AgentId, Name, RealmId};
 use serde_json::{Value, json};
 
@@ -78,7 +78,7 @@ struct SessionRoots(HashMap<AgentId, Option<AgentId>>);
 
 impl SessionRoots {
     /// Parents need not be among those that are shown.
-    async fn of(store: &dyn Store, agents: &[Session]) -> anyhow::Result<Self> {
+    async fn of(store: &dyn Store, agents: &[AgentRecord]) -> anyhow::Result<Self> {
         let children = agents.iter().filter(|agent| agent.origin.is_some());
         let realms: BTreeSet<RealmId> = children.map(|agent| agent.realm).collect();
         let mut parents = HashMap::new();
@@ -98,7 +98,7 @@ impl SessionRoots {
     }
 
     /// Returns the session that an agent belongs to.
-    fn of_agent(&self, agent: &Session) -> AgentId {
+    fn of_agent(&self, agent: &AgentRecord) -> AgentId {
         let (mut id, mut parent) = (agent.agent, parent(agent));
         // A chain is no longer than there are agents.
         for _ in 0..=self.0.len() {
@@ -109,11 +109,11 @@ impl SessionRoots {
     }
 }
 
-fn parent(agent: &Session) -> Option<AgentId> {
+fn parent(agent: &AgentRecord) -> Option<AgentId> {
     agent.origin.as_ref().map(|origin| origin.parent)
 }
 
-fn object(agent: &Session, session: AgentId) -> Value {
+fn object(agent: &AgentRecord, session: AgentId) -> Value {
     let origin = agent.origin.as_deref();
     json!({
         "agent_id": agent.agent, "session_id": session, "pid": agent.holder.as_deref().and_then(pid),
@@ -127,11 +127,11 @@ fn object(agent: &Session, session: AgentId) -> Value {
     })
 }
 
-fn readable(agents: &[Session], now: i64, columns: Option<usize>) -> String {
+fn readable(agents: &[AgentRecord], now: i64, columns: Option<usize>) -> String {
     let ids = shown_ids(agents.iter().map(|agent| agent.agent));
     let nested = agents.iter().any(|agent| agent.origin.is_some());
     let nothing = || "–".to_owned();
-    let row = |(agent, id): (&Session, String)| {
+    let row = |(agent, id): (&AgentRecord, String)| {
         let mut row = vec![
             id,
             tame(&agent.path),
@@ -170,7 +170,7 @@ mod tests {
     use super::*;
     use crate::present::fixtures::session;
 
-    fn child() -> Session {
+    fn child() -> AgentRecord {
         let origin = Origin {
             parent: session().agent,
             call: CallKey { seq: 1, ordinal: 0 },
@@ -182,7 +182,7 @@ mod tests {
         };
         let agent = "0197f0aa-0000-7100-8000-000000000002".parse().unwrap();
         let (origin, path) = (Some(Box::new(origin)), "/main/ann".into());
-        Session {
+        AgentRecord {
             agent,
             origin,
             path,

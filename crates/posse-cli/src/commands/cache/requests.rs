@@ -55,7 +55,7 @@ impl AgentRequests {
 
     fn of(transcript: Transcript) -> Result<Self, serde_json::Error> {
         let Transcript {
-            session,
+            record: session,
             preamble,
             segments,
             entries,

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use posse_port::store::{Session, SessionFilter};
+use posse_port::store::{AgentRecord, SessionFilter};
 
 use crate::config::environment::working_directory;
 use crate::config::store::StoreArgs;
@@ -80,7 +80,7 @@ impl ListSessions {
 
 /// Returns a row per session that is no wider than the terminal: a narrow one does without entries
 /// and cost, and the first words get the rest.
-fn table(sessions: &[Session], now: i64, with_place: bool, columns: Option<usize>) -> String {
+fn table(sessions: &[AgentRecord], now: i64, with_place: bool, columns: Option<usize>) -> String {
     let ids: Vec<String> = sessions
         .iter()
         .map(|session| session.agent.to_string())

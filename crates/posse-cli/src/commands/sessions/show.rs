@@ -30,7 +30,7 @@ impl ShowSession {
         let session = sessions::meant(store.as_ref(), self.id.as_deref()).await?;
         let transcript = store.read(session.agent).await?;
         if self.json {
-            let mut object = object(&transcript.session);
+            let mut object = object(&transcript.record);
             let entries: Result<Vec<_>, _> =
                 transcript.entries.iter().map(entries::value).collect();
             object["entries"] = json!(entries?);
@@ -43,7 +43,7 @@ impl ShowSession {
 }
 
 fn readable(transcript: &Transcript) -> String {
-    let session = &transcript.session;
+    let session = &transcript.record;
     let mut out = format!(
         "\x1b[1msession {}\x1b[0m\n{} · {} · {} · {} · in {}\n",
         session.agent,

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::process::ExitCode;
 
-use posse_port::store::{AgentFilter, OpenRequest, Session, Store, TaskFilter};
+use posse_port::store::{AgentFilter, AgentRecord, OpenRequest, Store, TaskFilter};
 use posse_protocol::{AgentId, Cost, Member, Name, Note, Task, TaskStatus, Team};
 use serde_json::{Value, json};
 
@@ -47,12 +47,12 @@ pub(super) struct ShowTeam {
 struct TeamView {
     team: Team,
     /// The agents of its realm.
-    agents: HashMap<AgentId, Session>,
+    agents: HashMap<AgentId, AgentRecord>,
     tasks: Vec<Task>,
     requests: Vec<OpenRequest>,
     notes: Vec<Note>,
     /// Those who have left, as far as they are known.
-    former: HashMap<String, Session>,
+    former: HashMap<String, AgentRecord>,
 }
 
 impl ShowTeam {

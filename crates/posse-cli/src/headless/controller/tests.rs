@@ -48,7 +48,7 @@ fn prompt(text: &str) -> Value {
 }
 
 fn asked() -> Event {
-    mine(EventKind::Asked(question("t1", None)))
+    mine(EventKind::ApprovalRequested(question("t1", None)))
 }
 
 fn ended() -> Event {
@@ -67,7 +67,7 @@ fn begun() -> Event {
     mine(EventKind::Started)
 }
 
-fn news(news: posse_protocol::RunNews) -> Event {
+fn news(news: posse_protocol::RunUpdate) -> Event {
     mine(EventKind::Run(Box::new(news)))
 }
 
@@ -216,7 +216,7 @@ fn a_childs_question_is_asked_in_its_name_and_answered_to_it() {
     let question = question("t1", Some("scout"));
     let line = values(controller.event(Event {
         agent: child,
-        kind: EventKind::Asked(question.clone()),
+        kind: EventKind::ApprovalRequested(question.clone()),
     }))
     .remove(0);
     assert_eq!(line["request"]["agent_name"], "scout");
@@ -231,7 +231,7 @@ fn a_childs_question_is_asked_in_its_name_and_answered_to_it() {
         answer: Answer::Allow { input: None },
     };
     assert_eq!(controller.next_command(), Some(answer(child)));
-    let gone = EventKind::Withdrawn { call: "t1".into() };
+    let gone = EventKind::ApprovalWithdrawn { call: "t1".into() };
     assert!(
         values(controller.event(Event {
             agent: child,
@@ -247,7 +247,7 @@ fn a_childs_question_is_asked_in_its_name_and_answered_to_it() {
     controller.line(None);
     controller.event(Event {
         agent: child,
-        kind: EventKind::Asked(question),
+        kind: EventKind::ApprovalRequested(question),
     });
     assert_eq!(
         controller.next_command(),
@@ -315,7 +315,7 @@ fn tasks_are_stopped_and_sent_to_the_background_by_lines() {
 
 #[test]
 fn what_reached_nobody_is_told_on_both_ways() {
-    let said = controller().event(mine(EventKind::Unheard("too late\x1b[2J".into())));
+    let said = controller().event(mine(EventKind::Warning("too late\x1b[2J".into())));
     assert_eq!(
         said[0],
         OutputItem::Note("warning: too late\\u{1b}[2J".into())

@@ -5,8 +5,8 @@ use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
 
 use posse_protocol::{
-    AgentId, Answer, Command, ContentBlock, EntryKind, Event, EventKind, MemberChange, MemberNews,
-    Question, Team,
+    AgentId, Answer, Command, ContentBlock, EntryKind, Event, EventKind, MemberChange,
+    MemberUpdate, Question, Team,
 };
 
 use crate::assemble::facts::SessionFacts;
@@ -174,8 +174,8 @@ impl PaneConversation {
         }
         match kind {
             EventKind::Member(news) => return self.news(agent, &news),
-            EventKind::Asked(question) => return self.asked(agent, question),
-            EventKind::Withdrawn { call } => {
+            EventKind::ApprovalRequested(question) => return self.asked(agent, question),
+            EventKind::ApprovalWithdrawn { call } => {
                 self.questions
                     .retain(|(asker, question)| *asker != agent || question.call != call);
                 return Vec::new();
@@ -221,13 +221,13 @@ impl PaneConversation {
     fn below(&mut self, agent: AgentId, kind: &EventKind) -> Vec<OutputItem> {
         let note = match kind {
             EventKind::Denied(denial) => text::denied(denial, Some(&self.runs.called(agent))),
-            EventKind::Unheard(what) => text::unheard(what),
+            EventKind::Warning(what) => text::unheard(what),
             _ => return Vec::new(),
         };
         vec![OutputItem::Note(note)]
     }
 
-    fn news(&mut self, agent: AgentId, news: &MemberNews) -> Vec<OutputItem> {
+    fn news(&mut self, agent: AgentId, news: &MemberUpdate) -> Vec<OutputItem> {
         let name = painted(&format!("{}@{}", news.name, news.team), &news.color);
         let mut note = |what: &str| match self.hosted.get_mut(&agent) {
             Some(hosted) => hosted.text.trouble(format!("{name} {what}")),

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use posse_protocol::{
-    AgentId, ContentBlock, Denial, Entry, EntryKind, EventKind, MemberNews, Retry, RunFacts, Task,
+    AgentId, ContentBlock, Denial, Entry, EntryKind, EventKind, MemberUpdate, Retry, RunFacts, Task,
 };
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -81,10 +81,10 @@ impl JsonLines {
             }
             EventKind::Started
             | EventKind::Member(_)
-            | EventKind::Quiet
-            | EventKind::Unheard(_)
-            | EventKind::Asked(_)
-            | EventKind::Withdrawn { .. }
+            | EventKind::AllIdle
+            | EventKind::Warning(_)
+            | EventKind::ApprovalRequested(_)
+            | EventKind::ApprovalWithdrawn { .. }
             | EventKind::CallStarted { .. }
             | EventKind::CallDone { .. } => Vec::new(),
         };
@@ -102,7 +102,7 @@ impl JsonLines {
     }
 
     /// Something happened to a member of a team.
-    pub(crate) fn member(&self, agent: AgentId, news: &MemberNews) -> Value {
+    pub(crate) fn member(&self, agent: AgentId, news: &MemberUpdate) -> Value {
         self.stamped(members::line(agent, news))
     }
 

@@ -1,6 +1,8 @@
 //! What happens to members of a team: lines for people, and for programs.
 
-use posse_protocol::{AgentId, IdleReason, IdleReport, MemberChange, MemberNews, Task, TaskStatus};
+use posse_protocol::{
+    AgentId, IdleReason, IdleReport, MemberChange, MemberUpdate, Task, TaskStatus,
+};
 use serde_json::{Value, json};
 
 use crate::headless::runs::address;
@@ -14,7 +16,7 @@ const LONGEST: usize = 120;
 
 /// Returns the line for people; none if there is nothing worth one: what somebody works on, the
 /// tasks tell.
-pub(crate) fn note(news: &MemberNews) -> Option<String> {
+pub(crate) fn note(news: &MemberUpdate) -> Option<String> {
     let what = match &news.what {
         MemberChange::Joined {
             agent_type,
@@ -64,7 +66,7 @@ fn idle(report: &IdleReport) -> String {
 }
 
 /// Returns the line for programs.
-pub(crate) fn line(agent: AgentId, news: &MemberNews) -> Value {
+pub(crate) fn line(agent: AgentId, news: &MemberUpdate) -> Value {
     let event = match &news.what {
         MemberChange::Joined { .. } => "joined",
         MemberChange::Running => "running",

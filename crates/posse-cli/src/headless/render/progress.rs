@@ -3,7 +3,9 @@
 
 use std::collections::HashMap;
 
-use posse_protocol::{Notification, RunChange, RunFacts, RunKind, RunNews, RunStatus, WorktreeEnd};
+use posse_protocol::{
+    Notification, RunChange, RunFacts, RunKind, RunStatus, RunUpdate, WorktreeEnd,
+};
 use uuid::Uuid;
 
 use crate::headless::runs::described;
@@ -23,7 +25,7 @@ pub(crate) struct Progress {
 
 impl Progress {
     /// Returns the line about it; none if there is nothing worth one. `live` of them go on.
-    pub(crate) fn note(&mut self, news: &RunNews, live: usize) -> Option<String> {
+    pub(crate) fn note(&mut self, news: &RunUpdate, live: usize) -> Option<String> {
         let facts = &news.run;
         let indent = "  ".repeat(facts.depth.saturating_sub(1).min(8) as usize);
         let line = match &news.what {
@@ -122,7 +124,7 @@ mod tests {
     #[test]
     fn a_run_has_a_line_for_its_start_each_tool_and_its_end() {
         let mut shown = Progress::default();
-        let mut note = |news: RunNews| shown.note(&news, 1);
+        let mut note = |news: RunUpdate| shown.note(&news, 1);
         let named = RunFacts {
             name: Some("scout".parse().unwrap()),
             depth: 2,

@@ -1,12 +1,13 @@
 //! Sub-agents and background commands as lines: what programs call tasks.
 
 use posse_protocol::{
-    AgentId, Notification, RunChange, RunFacts, RunKind, RunNews, RunStatus, RunUsage, WorktreeEnd,
+    AgentId, Notification, RunChange, RunFacts, RunKind, RunStatus, RunUpdate, RunUsage,
+    WorktreeEnd,
 };
 use serde_json::{Value, json};
 
 /// Returns the lines of what happened to a run in this session.
-pub(crate) fn lines(news: &RunNews, session: AgentId) -> Vec<Value> {
+pub(crate) fn lines(news: &RunUpdate, session: AgentId) -> Vec<Value> {
     let facts = &news.run;
     let line = |subtype: &str| json!({"type": "system", "subtype": subtype, "task_id": facts.task, "tool_use_id": call(&facts.call)});
     let updated = |patch: Value| {
@@ -117,7 +118,7 @@ mod tests {
 
     #[test]
     fn runs_are_lines_from_their_start_to_their_end() {
-        let told = |news: RunNews| lines(&news, session());
+        let told = |news: RunUpdate| lines(&news, session());
         let id = json!(run(1).task);
         let start = json!({
             "type": "system", "subtype": "task_started", "task_id": id, "tool_use_id": "t1",

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use posse_protocol::{
-    Delta, Denial, EntryKind, EventKind, Outcome, Retry, RunChange, RunEnd, RunNews, RunStatus,
+    Delta, Denial, EntryKind, EventKind, Outcome, Retry, RunChange, RunEnd, RunStatus, RunUpdate,
     Usage,
 };
 
@@ -93,7 +93,7 @@ impl TextRenderer {
             }
             EventKind::Denied(denial) => self.tell(&mut items, denied(denial, None)),
             EventKind::Run(news) => self.run(news, runs, &mut items),
-            EventKind::Unheard(what) => self.tell(&mut items, unheard(what)),
+            EventKind::Warning(what) => self.tell(&mut items, unheard(what)),
             EventKind::Mode(mode) => self.note(&mut items, &format!("permission mode: {mode}")),
             EventKind::Ended(_) => self.end_line(&mut items),
             EventKind::Compacting { auto, tokens } => {
@@ -109,11 +109,11 @@ impl TextRenderer {
             }
             EventKind::Started
             | EventKind::Member(_)
-            | EventKind::Quiet
+            | EventKind::AllIdle
             | EventKind::Entry(_)
             | EventKind::Delta(_)
-            | EventKind::Asked(_)
-            | EventKind::Withdrawn { .. } => {}
+            | EventKind::ApprovalRequested(_)
+            | EventKind::ApprovalWithdrawn { .. } => {}
         }
         items
     }
@@ -191,7 +191,7 @@ impl TextRenderer {
         items
     }
 
-    fn run(&mut self, news: &RunNews, runs: &Runs, items: &mut Vec<OutputItem>) {
+    fn run(&mut self, news: &RunUpdate, runs: &Runs, items: &mut Vec<OutputItem>) {
         // A run that was paused is no end, and whoever pays has to know.
         let is_paused =
             matches!(&news.what, RunChange::Ended(end) if end.status == RunStatus::Paused);
@@ -361,7 +361,7 @@ mod tests {
     }
     #[test]
     fn sub_agents_are_told_of_where_somebody_looks_on() {
-        let news = |news: RunNews| EventKind::Run(Box::new(news));
+        let news = |news: RunUpdate| EventKind::Run(Box::new(news));
         let mut paused = run_ended(run(1));
         if let RunChange::Ended(end) = &mut paused.what {
             (end.status, end.summary) = (RunStatus::Paused, "its budget\x1b[2J is spent".into());
@@ -377,7 +377,7 @@ mod tests {
             news(progress(run(1), 1)),
             news(run_ended(run(1))),
             news(paused),
-            EventKind::Unheard("an answer\nto nothing".into()),
+            EventKind::Warning("an answer\nto nothing".into()),
         ];
         let told = |live, notes| {
             let (mut text, mut runs, mut items) = (

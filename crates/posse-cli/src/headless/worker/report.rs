@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use posse_protocol::{AgentId, Event, EventKind, MemberChange, MemberNews};
+use posse_protocol::{AgentId, Event, EventKind, MemberChange, MemberUpdate};
 use serde_json::{Value, json};
 
 use super::WorkerConfig;
@@ -91,7 +91,7 @@ impl WorkerReport {
                 });
                 self.tell(&denied(denial, Some(&member)), value)
             }
-            EventKind::Unheard(what) => {
+            EventKind::Warning(what) => {
                 let value = json!({"event": "note", "session_id": session, "agent_id": agent, "text": what});
                 self.tell(&format!("{}: {}", name(self), one_line(what)), value)
             }
@@ -103,7 +103,7 @@ impl WorkerReport {
         &mut self,
         session: AgentId,
         agent: AgentId,
-        news: &MemberNews,
+        news: &MemberUpdate,
     ) -> anyhow::Result<()> {
         let name = format!("{}@{}", news.name, news.team);
         self.names.insert(agent, name.clone());

@@ -26,7 +26,7 @@ const PATIENCE: Duration = Duration::from_secs(15);
 pub(super) fn try_take_place(actor: &mut Actor, work: &mut Work) {
     let entry = enter(actor);
     actor.spending.place = match entry {
-        Ticket::Go(_) => actor.tree.slots.try_take(),
+        Ticket::Go(_) => actor.session.slots.try_take(),
         Ticket::Wait(_) => None,
     };
     work.entry = Some(entry);
@@ -63,7 +63,10 @@ pub(super) fn line_up(actor: &mut Actor, entry: Ticket, work: &mut Work) {
     } else {
         Priority::New
     };
-    let (slots, patience) = (actor.tree.slots.clone(), actor.ports.clock.sleep(PATIENCE));
+    let (slots, patience) = (
+        actor.session.slots.clone(),
+        actor.ports.clock.sleep(PATIENCE),
+    );
     work.model = ModelWork::Queued(Box::pin(async move {
         let (lead, impatient) = tokio::select! {
             biased;

@@ -99,7 +99,7 @@ impl Actor {
                 let found = tasks::check_tasks(self, claim).await?;
                 work.inputs.push_front(found);
             }
-            Effect::Raise => Arc::clone(&self.lifecycle).start_declared_members(&self.tree),
+            Effect::Raise => Arc::clone(&self.lifecycle).start_declared_members(&self.session),
             Effect::SetMode(mode) => self.machine.set_mode(mode),
             Effect::Emit(kind) => self.sink.emit(kind).await,
             Effect::Begin => {

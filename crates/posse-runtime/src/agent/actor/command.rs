@@ -71,7 +71,7 @@ pub(super) fn on_command(actor: &mut Actor, command: Command, work: &mut Work) -
             actor.supervisor.start_errand(async move {
                 if stop::stop(&registry, task, By::Person).await.is_none() {
                     let what = format!("{task} cannot be stopped: nothing runs under that id");
-                    sink.emit(EventKind::Unheard(what)).await;
+                    sink.emit(EventKind::Warning(what)).await;
                 }
             });
             None
@@ -79,14 +79,14 @@ pub(super) fn on_command(actor: &mut Actor, command: Command, work: &mut Work) -
         Command::StopRuns => {
             // Who stops everything wants nothing to begin by it.
             actor.machine.fall_asleep();
-            let (registry, root) = (Arc::clone(&actor.registry), actor.tree.root);
+            let (registry, root) = (Arc::clone(&actor.registry), actor.session.root);
             actor
                 .supervisor
                 .start_errand(async move { stop::stop_all(&registry, root, By::Person).await });
             None
         }
         Command::Detach => {
-            actor.registry.detach_all(actor.tree.root);
+            actor.registry.detach_all(actor.session.root);
             None
         }
         Command::Team { name, plan, words } => Some(lead::make_team(actor, name, &plan, words)),
@@ -97,7 +97,7 @@ pub(super) fn on_command(actor: &mut Actor, command: Command, work: &mut Work) -
                 let sink = actor.sink.clone();
                 actor
                     .supervisor
-                    .start_errand(async move { sink.emit(EventKind::Unheard(what)).await });
+                    .start_errand(async move { sink.emit(EventKind::Warning(what)).await });
             }
             None
         }

@@ -212,7 +212,7 @@ pub(super) async fn restated(actor: &Actor) -> Result<prompt::Restated, StoreErr
         .iter()
         .map(|run| run.facts.clone())
         .collect();
-    let setup = &actor.tree.setup;
+    let setup = &actor.session.setup;
     let Offer { types, skills } =
         Offer::of(&actor.setup.tools, &startable(setup), &loadable(setup));
     Ok(prompt::Restated {

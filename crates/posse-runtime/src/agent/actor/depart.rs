@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use posse_port::store::StoreError;
-use posse_protocol::{EventKind, Fault, FaultClass, Outcome, RunChange as News, RunEnd, RunNews};
+use posse_protocol::{EventKind, Fault, FaultClass, Outcome, RunChange as News, RunEnd, RunUpdate};
 
 use crate::agent::actor::sub_agent::last_resort;
 use crate::agent::actor::work::{ModelWork, Work};
@@ -83,7 +83,7 @@ pub(super) async fn depart(mut actor: Actor, lost: Option<EventKind>) -> bool {
     sub.run.over(end.clone());
     // Of one that is not durable nobody has heard that it began, either.
     if durable {
-        let news = RunNews {
+        let news = RunUpdate {
             run: sub.run.facts.clone(),
             what: News::Ended(Box::new(end)),
         };
@@ -103,7 +103,7 @@ pub(super) async fn depart(mut actor: Actor, lost: Option<EventKind>) -> bool {
             "the worktree {} is kept after all: {kept}",
             worktree.path.display()
         );
-        actor.sink.emit(EventKind::Unheard(what)).await;
+        actor.sink.emit(EventKind::Warning(what)).await;
     }
     drop(alive);
     // Mail that has come meanwhile could not bring it back. Where the store fails it would fail again.

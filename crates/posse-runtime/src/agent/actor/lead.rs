@@ -27,7 +27,7 @@ pub(super) async fn busy_members(actor: &Actor) -> Result<usize, StoreError> {
     if !actor.role.is_main() || actor.birth.is_some() {
         return Ok(0);
     }
-    let raising = actor.tree.raising.load(Ordering::Acquire);
+    let raising = actor.session.raising.load(Ordering::Acquire);
     Ok(raising + roster::busy_members(&actor.registry, &*actor.ports.store, realm, agent).await?)
 }
 
@@ -47,7 +47,7 @@ pub(super) async fn check_teams(actor: &mut Actor, work: &mut Work) -> Result<()
         return Ok(());
     }
     match busy + report::going_on(actor) {
-        0 => actor.sink.emit(EventKind::Quiet).await,
+        0 => actor.sink.emit(EventKind::AllIdle).await,
         _ => work.heal = Some(actor.ports.clock.sleep(HEAL)),
     }
     Ok(())
@@ -82,7 +82,7 @@ pub(super) fn make_team(
 pub(super) fn take_notices(actor: &mut Actor) {
     if actor.role.is_main() {
         actor
-            .tree
+            .session
             .take_notices()
             .into_iter()
             .for_each(|notice| actor.machine.tell(notice));
@@ -99,7 +99,7 @@ pub(super) async fn dismiss(actor: &mut Actor, completed: bool) {
         dismiss_idle(actor).await;
     }
     // Who is left here goes on with the session, another time.
-    stop::give_up_mates(&actor.registry, &actor.tree);
+    stop::give_up_mates(&actor.registry, &actor.session);
 }
 
 pub(super) async fn dismiss_idle(actor: &mut Actor) {
@@ -155,5 +155,7 @@ pub(super) async fn dismiss_idle(actor: &mut Actor) {
 
 /// A teammate does nothing though no mail says so: the main agent may wait for that.
 pub(super) fn wake_main(actor: &Actor) {
-    actor.registry.wakeup(actor.tree.root, WakeReason::Settle);
+    actor
+        .registry
+        .wakeup(actor.session.root, WakeReason::Settle);
 }

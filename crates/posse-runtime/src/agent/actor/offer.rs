@@ -42,7 +42,7 @@ impl Advertised {
 /// Looks at types and skills as they are now. Others than the model knows are told with the next entry:
 /// what was sent before does not change.
 pub(super) fn check_offer(actor: &mut Actor) {
-    let spawning = &actor.tree.setup.spawning;
+    let spawning = &actor.session.setup.spawning;
     let now = (
         spawning.types.now(),
         spawning.skills.as_ref().map(|skills| skills.now()),
@@ -58,7 +58,7 @@ pub(super) fn check_offer(actor: &mut Actor) {
         return;
     }
     actor.known.looked = Some(now);
-    let setup = &actor.tree.setup;
+    let setup = &actor.session.setup;
     let offer = Offer::of(&actor.setup.tools, &startable(setup), &loadable(setup));
     let print = offer.fingerprint();
     let news = print.filter(|print| Some(*print) != actor.known.told);

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use posse_port::store::{RunChange, RunChangeKind, Step, StoreError};
 use posse_port::tool::RunReport;
-use posse_protocol::{EventKind, Notification, RunChange as News, RunNews, RunStatus, RunUsage};
+use posse_protocol::{EventKind, Notification, RunChange as News, RunStatus, RunUpdate, RunUsage};
 use uuid::Uuid;
 
 use crate::agent::actor::sub_agent::{notification, tell};
@@ -80,7 +80,7 @@ pub(super) async fn on_done(
     commit_end(actor, &end, quiet).await?;
     actor.registry.shell_over(agent, id);
     shell.run.over(end.clone());
-    let news = RunNews {
+    let news = RunUpdate {
         run: shell.run.facts.clone(),
         what: News::Ended(Box::new(end)),
     };

@@ -92,7 +92,7 @@ pub(super) fn call_skill(
 
 /// The skill of this name, if a person may call it.
 pub(super) fn callable(actor: &Actor, name: &str) -> Result<Arc<Skill>, String> {
-    let setup = &actor.tree.setup;
+    let setup = &actor.session.setup;
     let skills = setup
         .spawning
         .skills

@@ -8,7 +8,7 @@ use posse_port::worktree::Worktree;
 use posse_port::{Ports, text};
 use posse_protocol::{
     AgentId, ContentBlock, Entry, EntryKind, Event, EventKind, MailId, MailKind, Notification,
-    Outcome, RunChange as News, RunFacts, RunNews, RunStatus, RunUsage, WorktreeEnd,
+    Outcome, RunChange as News, RunFacts, RunStatus, RunUpdate, RunUsage, WorktreeEnd,
 };
 
 use crate::agent::actor::{Actor, Identity, millis, wall_ms};
@@ -155,7 +155,7 @@ pub(crate) fn notification(end: &Notification, to: AgentId) -> Operation {
 
 /// Tells those who look on. Who does not read does not hold up anybody: there will be more to see.
 pub(super) fn tell(sink: &crate::agent::events::EventSink, run: &RunFacts, what: News) {
-    let news = RunNews {
+    let news = RunUpdate {
         run: run.clone(),
         what,
     };
@@ -313,7 +313,7 @@ pub(super) async fn on_committed(actor: &mut Actor, mail_waits: bool) {
     }
     if sub.run.born() {
         let (prompt, background) = (sub.prompt.clone(), sub.run.is_background());
-        let news = RunNews {
+        let news = RunUpdate {
             run: sub.run.facts.clone(),
             what: News::Started { prompt, background },
         };

@@ -150,13 +150,13 @@ pub(super) async fn on_run_started(actor: &Actor) {
 
 /// Where the main agent lives elsewhere, its mode may have changed there.
 pub(super) async fn follow_mode_of_main(actor: &Actor) {
-    let root = actor.tree.root;
+    let root = actor.session.root;
     if actor.registry.resident(root).is_some() {
         return;
     }
     // A store that fails is noticed by whoever commits next.
     if let Ok(Some(row)) = lookup::row(&*actor.ports.store, root).await {
-        actor.tree.standing.set_mode(row.mode);
+        actor.session.standing.set_mode(row.mode);
     }
 }
 
@@ -250,7 +250,7 @@ pub(super) async fn idle_report(
         .any(|mine| mine.team == team_identity.team && mine.lead == agent);
     // A lead that is a teammate itself tells the main agent.
     let to = match leads {
-        true => Address::Agent(actor.tree.root),
+        true => Address::Agent(actor.session.root),
         false => Address::Member {
             team: team_identity.team.clone(),
             name: Name::lead(),

@@ -131,7 +131,7 @@ impl Gate {
         match who.standing.verdict(AGENT, &intent) {
             Verdict::Allow => Ok(()),
             Verdict::Deny(why) => Err(self.denied(&who, call, why).await),
-            Verdict::Ask(why) if who.tree.approver() == Approver::Nobody => {
+            Verdict::Ask(why) if who.session.approver() == Approver::Nobody => {
                 let why = format!("nobody is there to be asked: {why}");
                 Err(self.denied(&who, call, why).await)
             }
@@ -171,7 +171,7 @@ impl Gate {
         match judge.verdict(SHELL, &intent) {
             Verdict::Allow => Ok(Cleared { input, intent }),
             Verdict::Deny(why) => Err(self.denied(&who, call(input), why).await),
-            Verdict::Ask(why) if who.tree.approver() == Approver::Nobody => {
+            Verdict::Ask(why) if who.session.approver() == Approver::Nobody => {
                 let why = format!("nobody is there to be asked: {why}");
                 Err(self.denied(&who, call(input), why).await)
             }
@@ -209,7 +209,7 @@ impl Gate {
         };
         self.registry
             .questions
-            .ask(self.agent, &who.tree, question, &self.context.cancel)
+            .ask(self.agent, &who.session, question, &self.context.cancel)
             .await
     }
 
@@ -226,7 +226,7 @@ impl Gate {
             kind: EventKind::Denied(denial),
         };
         tokio::select! {
-            _ = who.tree.events.send(event) => {}
+            _ = who.session.events.send(event) => {}
             () = self.context.cancel.cancelled() => {}
         }
         Held::Said(format!("denied, {why}"))

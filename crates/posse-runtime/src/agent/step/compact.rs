@@ -20,7 +20,7 @@ pub(super) fn on_compact(machine: &mut Machine, decision: &mut Decision, keep: O
     }
     if machine.next_seq == 0 && !machine.compaction.inherits {
         let what = "there is nothing to compact yet".to_owned();
-        decision.after.push(Effect::Emit(EventKind::Unheard(what)));
+        decision.after.push(Effect::Emit(EventKind::Warning(what)));
         return turn::end_run(machine, decision, Outcome::Completed);
     }
     machine.run = Run::default();
@@ -105,7 +105,7 @@ pub(super) fn on_not_compacted(
     let message = format!("the history could not be compacted: {why}");
     decision
         .after
-        .push(Effect::Emit(EventKind::Unheard(message.clone())));
+        .push(Effect::Emit(EventKind::Warning(message.clone())));
     if cancelled {
         return turn::end_run(machine, decision, Outcome::Interrupted);
     }

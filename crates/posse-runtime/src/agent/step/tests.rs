@@ -173,10 +173,12 @@ fn told(decision: &Decision) -> String {
     for effect in &decision.after {
         match effect {
             Effect::Run { key, .. } => parts.push(format!("run {}", key.ordinal)),
-            Effect::Emit(EventKind::Asked(question)) => {
+            Effect::Emit(EventKind::ApprovalRequested(question)) => {
                 parts.push(format!("ask {}", question.call))
             }
-            Effect::Emit(EventKind::Withdrawn { call }) => parts.push(format!("withdraw {call}")),
+            Effect::Emit(EventKind::ApprovalWithdrawn { call }) => {
+                parts.push(format!("withdraw {call}"))
+            }
             Effect::Emit(_) | Effect::SetMode(_) | Effect::Begin => {}
             Effect::CallModel => parts.push("call".into()),
             Effect::Compact(compaction_request) => parts.push(format!(

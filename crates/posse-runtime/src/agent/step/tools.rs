@@ -75,7 +75,7 @@ pub(super) fn judge(machine: &mut Machine, decision: &mut Decision, index: usize
             };
             decision
                 .after
-                .push(Effect::Emit(EventKind::Asked(question)));
+                .push(Effect::Emit(EventKind::ApprovalRequested(question)));
         }
         Verdict::Ask(why) => {
             deny(
@@ -129,7 +129,7 @@ pub(super) fn on_answer(
         // Somebody took the trouble to answer: they are told that nobody waits for it any more.
         let what =
             format!("the answer about call {id} came too late: nothing is asked about it any more");
-        return decision.after.push(Effect::Emit(EventKind::Unheard(what)));
+        return decision.after.push(Effect::Emit(EventKind::Warning(what)));
     };
     match answer {
         Answer::Allow { input } => {
@@ -298,9 +298,11 @@ pub(super) fn stop(machine: &mut Machine, decision: &mut Decision, outcome: Outc
     let mut running = false;
     for call in &mut acting.calls {
         if call.phase == Phase::Asked {
-            decision.after.push(Effect::Emit(EventKind::Withdrawn {
-                call: call.id.clone(),
-            }));
+            decision
+                .after
+                .push(Effect::Emit(EventKind::ApprovalWithdrawn {
+                    call: call.id.clone(),
+                }));
         }
         match call.phase {
             Phase::Waiting | Phase::Asked => call.phase = Phase::Done(failure(NOT_RUN)),

@@ -13,7 +13,7 @@ use crate::definition::team_plan::{GOAL, PLAN, names};
 use crate::definition::terms::Granted;
 use crate::live::roster;
 use crate::live::roster::has;
-use crate::live::session::Tree;
+use crate::live::session::Session;
 use crate::prompt::agent_tool::AgentInput;
 use crate::prompt::reminder;
 use crate::session::error::SpawnError;
@@ -22,7 +22,7 @@ use crate::session::spawn;
 use crate::session::spawn::{RoleOptions, SpawnRequest};
 
 /// A team is being raised, until this is dropped.
-struct Raising(Arc<Tree>);
+struct Raising(Arc<Session>);
 
 impl Drop for Raising {
     fn drop(&mut self) {
@@ -32,21 +32,21 @@ impl Drop for Raising {
 
 /// Starts what is missing of a session's declared teams. Until that is there, nobody takes a team for one that
 /// has nothing to do.
-pub(crate) fn start_declared_members(factory: &Arc<Factory>, tree: &Arc<Tree>) {
-    tree.raising.fetch_add(1, Ordering::AcqRel);
-    let (there, raising) = (Arc::clone(factory), Raising(Arc::clone(tree)));
+pub(crate) fn start_declared_members(factory: &Arc<Factory>, session: &Arc<Session>) {
+    session.raising.fetch_add(1, Ordering::AcqRel);
+    let (there, raising) = (Arc::clone(factory), Raising(Arc::clone(session)));
     factory
         .supervisor
         .start_errand(async move { start_missing_members(&there, &raising.0).await });
 }
 
 /// Starts the members of a session's declared teams that are not there and never were.
-async fn start_missing_members(factory: &Arc<Factory>, tree: &Arc<Tree>) {
+async fn start_missing_members(factory: &Arc<Factory>, session: &Arc<Session>) {
     // A store that fails is noticed by whoever commits next.
-    let Ok(teams) = roster::teams(&*factory.ports.store, tree.realm).await else {
+    let Ok(teams) = roster::teams(&*factory.ports.store, session.realm).await else {
         return;
     };
-    for team in teams.into_iter().filter(|team| has(team, tree.root)) {
+    for team in teams.into_iter().filter(|team| has(team, session.root)) {
         let plan = team
             .settings
             .get(PLAN)
@@ -61,14 +61,14 @@ async fn start_missing_members(factory: &Arc<Factory>, tree: &Arc<Tree>) {
             .zip(0..)
             .filter(|((_, name), _)| !there(name));
         for ((role, name), nth) in missing {
-            start_member(factory, tree, &team, &plan, (role, name, nth)).await;
+            start_member(factory, session, &team, &plan, (role, name, nth)).await;
         }
     }
 }
 
 async fn start_member(
     factory: &Arc<Factory>,
-    tree: &Arc<Tree>,
+    session: &Arc<Session>,
     team: &Team,
     plan: &TeamPlan,
     (role, name, nth): (&Name, Name, u32),
@@ -114,7 +114,7 @@ async fn start_member(
         String::new(),
     );
     let request = SpawnRequest {
-        by: tree.root,
+        by: session.root,
         key,
         call,
         input,
@@ -123,17 +123,17 @@ async fn start_member(
     };
     match spawn::spawn(factory, request).await {
         Ok(guard) => guard.off(),
-        Err(why) => not_started(tree, &name, &why).await,
+        Err(why) => not_started(session, &name, &why).await,
     }
 }
 
 /// A member could not be started: people and the lead are told.
-async fn not_started(tree: &Tree, name: &Name, why: &SpawnError) {
+async fn not_started(session: &Session, name: &Name, why: &SpawnError) {
     let what = format!("{name} could not be started: {why}");
     let event = Event {
-        agent: tree.root,
-        kind: EventKind::Unheard(what.clone()),
+        agent: session.root,
+        kind: EventKind::Warning(what.clone()),
     };
-    let _ = tree.events.send(event).await;
-    tree.notice(reminder(&line(&what)));
+    let _ = session.events.send(event).await;
+    session.notice(reminder(&line(&what)));
 }

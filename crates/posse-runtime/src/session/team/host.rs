@@ -12,7 +12,7 @@ use crate::agent::events::EVENTS;
 use crate::govern::{Account, Budgets, RunSlots};
 use crate::live::handle::AgentHandle;
 use crate::live::registry::By;
-use crate::live::session::Tree;
+use crate::live::session::Session;
 use crate::live::setup::Setup;
 use crate::live::{lookup, stop};
 use crate::session::assemble::own_spill;
@@ -66,15 +66,15 @@ pub(crate) async fn host(
 ) -> Result<Hosted, StartError> {
     let Hosting { session, members } = hosting;
     dispatch::start(factory);
-    let (tree, events) = foreign_tree(factory, session, members, setup).await?;
+    let (session, events) = foreign_tree(factory, session, members, setup).await?;
     let adopted = match members {
-        Members::One(agent) => vec![revive::take_member(factory, agent, &tree).await?],
+        Members::One(agent) => vec![revive::take_member(factory, agent, &session).await?],
         Members::Free { .. } | Members::Raised { .. } => {
             // Once it stays, news of a death makes this process take members up as well. That
             // waits: otherwise both would fill the same room, and neither would know of all.
             let _alone = factory.adopting.lock().await;
-            factory.registry.stays(&tree);
-            revive::adopt(factory, &tree).await?
+            factory.registry.stays(&session);
+            revive::adopt(factory, &session).await?
         }
     };
     let agents = adopted.iter().map(|(actor, _)| actor.agent()).collect();
@@ -84,10 +84,10 @@ pub(crate) async fn host(
     let (handle, told) = AgentHandle::new();
     // Who hosts whatever is free stays for what comes.
     let stays = !matches!(members, Members::One(_));
-    let stays = stays.then(|| Arc::clone(&tree));
+    let stays = stays.then(|| Arc::clone(&session));
     let porter = porter(
         Arc::downgrade(factory),
-        (Arc::downgrade(&tree), stays),
+        (Arc::downgrade(&session), stays),
         told,
     );
     factory.supervisor.start_errand(porter);
@@ -101,7 +101,7 @@ pub(crate) async fn host(
 /// Passes commands on until nobody is there to give any; then all that is hosted is given up.
 async fn porter(
     factory: Weak<Factory>,
-    (tree, stays): (Weak<Tree>, Option<Arc<Tree>>),
+    (session, stays): (Weak<Session>, Option<Arc<Session>>),
     mut told: mpsc::Receiver<Command>,
 ) {
     while let Some(command) = told.recv().await {
@@ -125,20 +125,20 @@ async fn porter(
             _ => continue,
         };
         if factory.registry.pass_on(agent, command).is_err()
-            && let Some(tree) = tree.upgrade()
+            && let Some(session) = session.upgrade()
         {
             let what = format!("{agent} is not in this process");
-            let _ = tree.events.try_send(Event {
+            let _ = session.events.try_send(Event {
                 agent,
-                kind: EventKind::Unheard(what),
+                kind: EventKind::Warning(what),
             });
         }
     }
-    let (Some(factory), Some(tree)) = (factory.upgrade(), tree.upgrade()) else {
+    let (Some(factory), Some(session)) = (factory.upgrade(), session.upgrade()) else {
         return;
     };
     drop(stays);
-    stop::give_up_tree(&factory.registry, &tree, By::Shutdown);
+    stop::give_up_tree(&factory.registry, &session, By::Shutdown);
 }
 
 /// A session whose main agent lives elsewhere, for the members of its teams that are to live here.
@@ -147,7 +147,7 @@ async fn foreign_tree(
     session: AgentId,
     members: Members,
     setup: Setup,
-) -> Result<(Arc<Tree>, mpsc::Receiver<Event>), StartError> {
+) -> Result<(Arc<Session>, mpsc::Receiver<Event>), StartError> {
     let row = lookup::row(&*factory.ports.store, session)
         .await?
         .ok_or(StoreError::NotFound { agent: session })?;
@@ -157,7 +157,7 @@ async fn foreign_tree(
         ..Budgets::default()
     };
     let workspace = own_spill(&setup.workspace, session);
-    let tree = Tree {
+    let session = Session {
         standing: Standing::root(row.mode, Arc::clone(&setup.policy), workspace),
         root: session,
         realm: row.realm,
@@ -180,5 +180,5 @@ async fn foreign_tree(
         raising: 0.into(),
         notices: std::sync::Mutex::default(),
     };
-    Ok((Arc::new(tree), heard))
+    Ok((Arc::new(session), heard))
 }

@@ -8,7 +8,7 @@ use posse_port::store::Epoch;
 use posse_protocol::{AgentId, Event, EventKind};
 
 use crate::live::lookup;
-use crate::live::session::Tree;
+use crate::live::session::Session;
 use crate::session::factory::Factory;
 use crate::session::revive;
 use crate::supervise::AliveGuard;
@@ -22,7 +22,7 @@ const LOOK: Duration = Duration::from_millis(250);
 pub(crate) async fn give_pane(
     factory: &Arc<Factory>,
     (pane, panes): (NewPane, &dyn Panes),
-    tree: &Tree,
+    session: &Session,
     place: Option<AliveGuard>,
 ) {
     let (agent, title) = (pane.member, pane.title.clone());
@@ -31,11 +31,11 @@ pub(crate) async fn give_pane(
     if let Err(why) = panes.open(pane).await {
         let what = format!("{title} has no pane and runs in this process: {why}");
         // A front end that does not read holds up whoever starts somebody, as elsewhere.
-        let _ = tree
+        let _ = session
             .events
             .send(Event {
                 agent,
-                kind: EventKind::Unheard(what),
+                kind: EventKind::Warning(what),
             })
             .await;
         drop(place);

@@ -6,13 +6,13 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError, Weak};
 use std::time::Duration;
 
-use posse_port::store::{Epoch, Session, StoreError};
+use posse_port::store::{AgentRecord, Epoch, StoreError};
 use posse_port::text::line;
 use posse_protocol::{AgentId, Event, EventKind, MemberState};
 
 use crate::definition::spawning::WORKER;
 use crate::live::lookup::{is_mate, terms};
-use crate::live::session::Tree;
+use crate::live::session::Session;
 use crate::live::{lookup, roster};
 use crate::prompt::reminder;
 use crate::session::factory::Factory;
@@ -23,34 +23,38 @@ const PATIENCE: Duration = Duration::from_secs(15);
 const LOOK: Duration = Duration::from_secs(1);
 
 /// Leaves a teammate that was born here to whichever worker takes it.
-pub(crate) async fn leave_to_workers(factory: &Arc<Factory>, agent: AgentId, tree: &Arc<Tree>) {
+pub(crate) async fn leave_to_workers(
+    factory: &Arc<Factory>,
+    agent: AgentId,
+    session: &Arc<Session>,
+) {
     // Whoever fences it now has it already.
     let _ = factory.ports.store.release(agent, Epoch(1)).await;
-    expect_workers(factory, tree);
+    expect_workers(factory, session);
 }
 
 /// Looks whether workers take what is left to them, as long as something is.
-pub(crate) fn expect_workers(factory: &Arc<Factory>, tree: &Arc<Tree>) {
-    if !tree.leaves_to_workers() || tree.expects.swap(true, Ordering::AcqRel) {
+pub(crate) fn expect_workers(factory: &Arc<Factory>, session: &Arc<Session>) {
+    if !session.leaves_to_workers() || session.expects.swap(true, Ordering::AcqRel) {
         return;
     }
-    let (there, tree, stop) = (
+    let (there, session, stop) = (
         Arc::downgrade(factory),
-        Arc::downgrade(tree),
+        Arc::downgrade(session),
         factory.supervisor.branch(),
     );
     factory.supervisor.start_errand(async move {
         tokio::select! {
             () = stop.cancelled() => {}
-            () = expect(there, tree) => {}
+            () = expect(there, session) => {}
         }
     });
 }
 
 /// Members of a session's teams that wait for a worker.
-async fn free(factory: &Arc<Factory>, tree: &Tree) -> Vec<(AgentId, String)> {
+async fn free(factory: &Arc<Factory>, session: &Session) -> Vec<(AgentId, String)> {
     // A store that fails is noticed by whoever commits next.
-    let teams = roster::teams(&*factory.ports.store, tree.realm)
+    let teams = roster::teams(&*factory.ports.store, session.realm)
         .await
         .unwrap_or_default();
     let members = teams
@@ -67,13 +71,13 @@ async fn free(factory: &Arc<Factory>, tree: &Tree) -> Vec<(AgentId, String)> {
 /// from it; and nothing else is.
 pub(crate) async fn is_for(
     factory: &Arc<Factory>,
+    record: &AgentRecord,
     session: &Session,
-    tree: &Tree,
 ) -> Result<bool, StoreError> {
-    if !tree.is_worker && !tree.leaves_to_workers() {
+    if !session.is_worker && !session.leaves_to_workers() {
         return Ok(true);
     }
-    let mut at = session.clone();
+    let mut at = record.clone();
     while !is_mate(&at) {
         let parent = match &at.origin {
             Some(origin) => lookup::row(&*factory.ports.store, origin.parent).await?,
@@ -81,37 +85,37 @@ pub(crate) async fn is_for(
         };
         // It comes from the main agent.
         let Some(parent) = parent else {
-            return Ok(!tree.is_worker);
+            return Ok(!session.is_worker);
         };
         at = parent;
     }
-    if at.agent != session.agent && factory.registry.resident(at.agent).is_some() {
+    if at.agent != record.agent && factory.registry.resident(at.agent).is_some() {
         return Ok(true);
     }
     let raised = roster::team_identity(&*factory.ports.store, at.realm, at.agent)
         .await?
         .is_some_and(|team_identity| team_identity.backend == WORKER);
     // What a member has started comes with it, or stays.
-    Ok(raised == tree.is_worker && (at.agent == session.agent || !tree.is_worker))
+    Ok(raised == session.is_worker && (at.agent == record.agent || !session.is_worker))
 }
 
 /// Whether a worker can do anything for a member: what the member works on must be here, and its model be spoken to
 /// as its transcript is written. One that cannot leaves it as it is, and says so once.
 pub(crate) async fn is_fit_for(
     factory: &Arc<Factory>,
+    record: &AgentRecord,
     session: &Session,
-    tree: &Tree,
 ) -> Result<bool, StartError> {
-    if !tree.is_worker {
+    if !session.is_worker {
         return Ok(true);
     }
-    let terms = terms(session, tree);
+    let terms = terms(record, session);
     let place = terms
         .worktree
         .as_ref()
-        .map_or(&session.cwd, |worktree| &worktree.origin);
+        .map_or(&record.cwd, |worktree| &worktree.origin);
     let why = if place.is_dir() {
-        let dialect = factory.ports.store.read(session.agent).await?.dialect;
+        let dialect = factory.ports.store.read(record.agent).await?.dialect;
         let asked = factory.ports.model.dialect();
         (dialect != asked)
             .then(|| format!("it was started with {dialect}, and this process uses {asked}"))
@@ -123,19 +127,19 @@ pub(crate) async fn is_fit_for(
         .left
         .lock()
         .unwrap_or_else(PoisonError::into_inner)
-        .insert(session.agent)
+        .insert(record.agent)
     {
         let what = format!("left a member to other workers: {why}");
-        let _ = tree.events.try_send(Event {
-            agent: session.agent,
-            kind: EventKind::Unheard(what),
+        let _ = session.events.try_send(Event {
+            agent: record.agent,
+            kind: EventKind::Warning(what),
         });
     }
     Ok(false)
 }
 
 /// Looks who waits for a worker, and says who has waited for too long, until nobody waits.
-async fn expect(factory: Weak<Factory>, tree: Weak<Tree>) {
+async fn expect(factory: Weak<Factory>, session: Weak<Session>) {
     let mut waiting: HashMap<AgentId, Duration> = HashMap::new();
     loop {
         let Some(look) = factory
@@ -145,15 +149,17 @@ async fn expect(factory: Weak<Factory>, tree: Weak<Tree>) {
             return;
         };
         look.await;
-        let (Some(factory), Some(tree)) = (factory.upgrade(), tree.upgrade()) else {
+        let (Some(factory), Some(session)) = (factory.upgrade(), session.upgrade()) else {
             return;
         };
-        let waits = free(&factory, &tree).await;
+        let waits = free(&factory, &session).await;
         waiting.retain(|agent, _| waits.iter().any(|(waits, _)| waits == agent));
         if waits.is_empty() {
-            tree.expects.store(false, Ordering::Release);
+            session.expects.store(false, Ordering::Release);
             // Who was left to them since is looked after here, or by whoever has left it.
-            if free(&factory, &tree).await.is_empty() || tree.expects.swap(true, Ordering::AcqRel) {
+            if free(&factory, &session).await.is_empty()
+                || session.expects.swap(true, Ordering::AcqRel)
+            {
                 return;
             }
         }
@@ -171,12 +177,12 @@ async fn expect(factory: Weak<Factory>, tree: Weak<Tree>) {
                 late.join(", "),
                 PATIENCE.as_secs()
             );
-            tree.notice(reminder(&line(&what)));
+            session.notice(reminder(&line(&what)));
             let event = Event {
-                agent: tree.root,
-                kind: EventKind::Unheard(what),
+                agent: session.root,
+                kind: EventKind::Warning(what),
             };
-            let _ = tree.events.send(event).await;
+            let _ = session.events.send(event).await;
         }
     }
 }

@@ -56,7 +56,7 @@ impl TypedTool for ExitPlanMode {
             .factory
             .ports
             .store
-            .requests(here.tree.realm, Some(self.0.agent))
+            .requests(here.session.realm, Some(self.0.agent))
             .await
             .map_err(failed)?;
         let waits = open

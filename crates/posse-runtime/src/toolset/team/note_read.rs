@@ -44,7 +44,7 @@ impl TypedTool for NoteRead {
 
     async fn run(&self, input: NoteReadInput, _: ToolContext) -> Result<ToolOutput, ToolError> {
         let team = self.0.team(input.team_name.as_deref()).await?;
-        let realm = self.0.here()?.tree.realm;
+        let realm = self.0.here()?.session.realm;
         let notes = self
             .0
             .factory

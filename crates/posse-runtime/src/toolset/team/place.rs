@@ -26,7 +26,7 @@ impl Caller {
     }
 
     async fn memberships_of(&self, agent: AgentId) -> Result<Vec<Membership>, ToolError> {
-        let realm = self.here()?.tree.realm;
+        let realm = self.here()?.session.realm;
         let mut found = self
             .factory
             .ports
@@ -44,7 +44,7 @@ impl Caller {
         if mine.is_empty() {
             return Ok(Vec::new());
         }
-        let mut teams = roster::teams(&*self.factory.ports.store, self.here()?.tree.realm)
+        let mut teams = roster::teams(&*self.factory.ports.store, self.here()?.session.realm)
             .await
             .map_err(failed)?;
         teams.retain(|team| mine.iter().any(|membership| membership.team == team.name));
@@ -53,7 +53,7 @@ impl Caller {
 
     /// A team of the session, with all of its members.
     pub(super) async fn roster(&self, name: &Name) -> Result<Option<Team>, ToolError> {
-        let teams = roster::teams(&*self.factory.ports.store, self.here()?.tree.realm)
+        let teams = roster::teams(&*self.factory.ports.store, self.here()?.session.realm)
             .await
             .map_err(failed)?;
         Ok(teams.into_iter().find(|team| team.name == *name))
@@ -91,7 +91,7 @@ impl Caller {
     /// The list that a call means: of the team that the caller belongs to, or whoever is nearest above it and
     /// belongs to any; else the session's.
     pub(super) async fn list(&self, named: Option<&str>) -> Result<ListId, ToolError> {
-        let realm = self.here()?.tree.realm;
+        let realm = self.here()?.session.realm;
         let (mut teams, mut at) = (Vec::new(), Some(self.agent));
         while let Some(agent) = at.filter(|_| teams.is_empty()) {
             teams = self.memberships_of(agent).await?;

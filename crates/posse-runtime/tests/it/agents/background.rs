@@ -71,7 +71,7 @@ async fn an_end_in_the_background_begins_another_run_and_is_told_once() {
         (AgentState::Running, Some(agent.id))
     );
     assert_eq!(
-        rig.store.read(agent.id).await.unwrap().session.state,
+        rig.store.read(agent.id).await.unwrap().record.state,
         AgentState::Idle
     );
 

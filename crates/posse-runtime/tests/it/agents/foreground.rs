@@ -87,7 +87,7 @@ async fn a_sub_agent_has_a_conversation_tools_mode_and_transcript_of_its_own() {
         ("/main/explore-1", agent.id)
     );
     assert_eq!(child.charges.len(), 1);
-    let root = rig.store.read(agent.id).await.unwrap().session;
+    let root = rig.store.read(agent.id).await.unwrap().record;
     assert_eq!(
         (root.mode, root.entries),
         (PermissionMode::BypassPermissions, 4)

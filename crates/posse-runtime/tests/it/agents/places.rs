@@ -40,7 +40,7 @@ reply = [{ tool = "Agent", input = { description = "depth {{agent}}", prompt = "
         ]
     );
     assert_eq!(
-        rig.store.read(agent.id).await.unwrap().session.state,
+        rig.store.read(agent.id).await.unwrap().record.state,
         AgentState::Waiting
     );
     clock.advance(SECOND);
@@ -197,7 +197,7 @@ async fn who_waits_for_a_person_takes_no_place() {
     while asked.is_none() || !worked {
         let event = agent.events.recv().await.unwrap();
         worked |= over(&event).is_some_and(|end| end.description == "Work");
-        if let EventKind::Asked(question) = event.kind {
+        if let EventKind::ApprovalRequested(question) = event.kind {
             asked = Some((event.agent, question.call));
         }
     }

@@ -31,12 +31,12 @@ reply = [{ text = "It asks." }]
 async fn asked(rig: &Rig) -> (Agent, AgentId, Question) {
     let mut agent = rig.prompted("go").await.unwrap();
     let events = until(&mut agent, |event| {
-        matches!(event.kind, EventKind::Asked(_))
+        matches!(event.kind, EventKind::ApprovalRequested(_))
     })
     .await;
     let Event {
         agent: who,
-        kind: EventKind::Asked(question),
+        kind: EventKind::ApprovalRequested(question),
     } = events.last().unwrap().clone()
     else {
         panic!()
@@ -65,7 +65,7 @@ async fn answer(agent: &Agent, who: AgentId, answer: Answer) {
 }
 
 async fn unheard(agent: &mut Agent) -> Event {
-    let events = until(agent, |event| matches!(event.kind, EventKind::Unheard(_))).await;
+    let events = until(agent, |event| matches!(event.kind, EventKind::Warning(_))).await;
     events.last().unwrap().clone()
 }
 
@@ -87,7 +87,7 @@ async fn a_person_answers_a_sub_agent_and_what_comes_too_late_is_reported() {
     answer(&agent, agent.id, Answer::Allow { input: None }).await;
     let Event {
         agent: whose,
-        kind: EventKind::Unheard(what),
+        kind: EventKind::Warning(what),
     } = unheard(&mut agent).await
     else {
         panic!()
@@ -152,7 +152,7 @@ async fn a_question_of_a_sub_agent_that_is_stopped_is_withdrawn() {
         .send(Command::StopRun(who.uuid()))
         .await
         .unwrap();
-    let withdrawn = EventKind::Withdrawn {
+    let withdrawn = EventKind::ApprovalWithdrawn {
         call: "toolu_touch".into(),
     };
     let events = until(&mut agent, |event| event.kind == withdrawn).await;

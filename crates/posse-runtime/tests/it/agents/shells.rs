@@ -224,7 +224,7 @@ reply = [{ tool = "Agent", input = { description = "Builder", prompt = "Build." 
     let waiting = until_state(&rig, agent.id, "Builder", AgentState::Waiting).await;
     assert_eq!(waiting.ended, None);
     assert_eq!(
-        rig.store.read(agent.id).await.unwrap().session.state,
+        rig.store.read(agent.id).await.unwrap().record.state,
         AgentState::Waiting
     );
     release(hold).await;

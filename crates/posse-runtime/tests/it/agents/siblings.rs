@@ -101,7 +101,7 @@ async fn until_told(rig: &Rig, clock: &TestClock, agent: &Agent, ends: usize) {
     let told = async {
         loop {
             let mail = inbox(rig, agent.id, agent.id).await;
-            let state = rig.store.read(agent.id).await.unwrap().session.state;
+            let state = rig.store.read(agent.id).await.unwrap().record.state;
             if mail.iter().filter(|mail| mail.shown_in.is_some()).count() == ends
                 && state == AgentState::Idle
             {

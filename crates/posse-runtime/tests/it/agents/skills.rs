@@ -308,10 +308,11 @@ async fn a_person_is_asked_about_a_command_of_a_skill() {
     ];
     for answer in answers {
         let events = until(&mut agent, |event| {
-            matches!(event.kind, EventKind::Asked(_))
+            matches!(event.kind, EventKind::ApprovalRequested(_))
         })
         .await;
-        let Some(EventKind::Asked(question)) = events.last().map(|event| &event.kind) else {
+        let Some(EventKind::ApprovalRequested(question)) = events.last().map(|event| &event.kind)
+        else {
             panic!()
         };
         assert_eq!((question.tool.as_str(), &question.from), ("Bash", &None));
@@ -338,7 +339,7 @@ async fn a_person_is_asked_about_a_command_of_a_skill() {
     let requests = rig.server.requests().len();
     agent.handle.send(call("make", "")).await.unwrap();
     until(&mut agent, |event| {
-        matches!(event.kind, EventKind::Asked(_))
+        matches!(event.kind, EventKind::ApprovalRequested(_))
     })
     .await;
     agent.handle.send(Command::Interrupt).await.unwrap();
@@ -347,7 +348,7 @@ async fn a_person_is_asked_about_a_command_of_a_skill() {
     assert!(
         events
             .iter()
-            .any(|event| matches!(event.kind, EventKind::Withdrawn { .. })),
+            .any(|event| matches!(event.kind, EventKind::ApprovalWithdrawn { .. })),
         "{events:?}"
     );
     assert_eq!(rig.server.requests().len(), requests);
@@ -355,7 +356,7 @@ async fn a_person_is_asked_about_a_command_of_a_skill() {
     // Nobody is left to answer: in its place it says so.
     agent.handle.send(call("make", "")).await.unwrap();
     until(&mut agent, |event| {
-        matches!(event.kind, EventKind::Asked(_))
+        matches!(event.kind, EventKind::ApprovalRequested(_))
     })
     .await;
     farewell(agent).await;
@@ -531,10 +532,11 @@ async fn a_person_is_asked_about_the_agent_of_a_skill() {
         .start(&rig.profile, rig.setup.clone());
     agent.handle.send(call("look", "lexer")).await.unwrap();
     let events = until(&mut agent, |event| {
-        matches!(event.kind, EventKind::Asked(_))
+        matches!(event.kind, EventKind::ApprovalRequested(_))
     })
     .await;
-    let Some(EventKind::Asked(question)) = events.last().map(|event| &event.kind) else {
+    let Some(EventKind::ApprovalRequested(question)) = events.last().map(|event| &event.kind)
+    else {
         panic!()
     };
     assert_eq!(question.tool, "Agent");

@@ -57,7 +57,7 @@ async fn task_output_looks_or_waits_and_what_it_saw_is_not_told_again() {
     calls(&mut agent, "TaskOutput").await;
     clock.asleep_for(30 * SECOND).await;
     assert_eq!(
-        rig.store.read(agent.id).await.unwrap().session.state,
+        rig.store.read(agent.id).await.unwrap().record.state,
         AgentState::Waiting
     );
     clock.advance(30 * SECOND);
@@ -154,7 +154,7 @@ async fn wait_sleeps_until_one_or_all_have_ended_or_the_time_is_over() {
         clock.asleep_for(seconds * SECOND).await;
     }
     assert_eq!(
-        rig.store.read(agent.id).await.unwrap().session.state,
+        rig.store.read(agent.id).await.unwrap().record.state,
         AgentState::Waiting
     );
     clock.advance(SECOND);

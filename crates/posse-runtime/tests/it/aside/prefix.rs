@@ -134,7 +134,7 @@ async fn what_an_aside_takes_is_booked_under_its_purpose() {
     let rig = Rig::playing(TALK).unwrap();
     let mut agent = rig.prompted("go").await.unwrap();
     run(&mut agent).await;
-    let work = rig.store.read(agent.id).await.unwrap().session.charges;
+    let work = rig.store.read(agent.id).await.unwrap().record.charges;
     let runtime = rig.runtime().unwrap();
     let mut taken = ask(&rig, agent.id, "why?").await.charges;
     taken.extend(ask(&rig, agent.id, "and how?").await.charges);
@@ -155,7 +155,7 @@ async fn what_an_aside_takes_is_booked_under_its_purpose() {
             Purpose::Memory
         ]
     );
-    let kept = rig.store.read(agent.id).await.unwrap().session.charges;
+    let kept = rig.store.read(agent.id).await.unwrap().record.charges;
     for purpose in Purpose::ALL {
         let sum = |charges: &[posse_port::store::Charge]| {
             let of = charges.iter().filter(|charge| charge.purpose == purpose);

@@ -272,7 +272,7 @@ async fn nothing_is_changed_before_the_lead_has_approved_the_plan() {
     );
     let hand = member(&rig, root, "hand").await.agent;
     assert_ne!(
-        rig.store.read(hand).await.unwrap().session.mode,
+        rig.store.read(hand).await.unwrap().record.mode,
         PermissionMode::Plan
     );
     told(&mut agent, "on").await;

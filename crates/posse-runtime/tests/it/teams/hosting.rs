@@ -122,8 +122,8 @@ async fn half_do(store: &dyn Store, taken: &Taken, deeds: &[Deed]) {
     let Taken {
         epoch, transcript, ..
     } = taken;
-    let member = transcript.session.agent;
-    let realm = transcript.session.realm;
+    let member = transcript.record.agent;
+    let realm = transcript.record.realm;
     let last = &transcript.entries.last().unwrap().entry;
     let (mut seq, mut chain) = (last.seq, last.checksum);
     for deed in deeds {
@@ -306,7 +306,7 @@ async fn a_member_whose_mail_a_dead_process_has_shown_is_brought_back_and_contin
     gate.open.notify_one();
     loop {
         let event = hosted.events.recv().await.expect("it lives");
-        let idle = |news: &MemberNews| matches!(news.what, MemberChange::Idle(_));
+        let idle = |news: &MemberUpdate| matches!(news.what, MemberChange::Idle(_));
         if event.agent == dev && member_news(&event).is_some_and(idle) {
             break;
         }

@@ -3,7 +3,9 @@
 use std::os::unix::ffi::OsStrExt;
 
 use bytes::Bytes;
-use posse_port::store::{AgentFilter, AgentState, CallKey, Charge, Origin, Session, SessionFilter};
+use posse_port::store::{
+    AgentFilter, AgentRecord, AgentState, CallKey, Charge, Origin, SessionFilter,
+};
 use posse_protocol::{AgentId, Cost, Name, Purpose, RealmId, Usage};
 use tokio_postgres::Row;
 use tokio_postgres::types::Type;
@@ -14,7 +16,7 @@ use crate::columns;
 
 /// An agent's row.
 pub(super) struct PgAgentRow {
-    pub(super) session: Session,
+    pub(super) session: AgentRecord,
     pub(super) dialect: String,
     /// How many entries are its own.
     pub(super) own: u64,
@@ -118,7 +120,7 @@ impl PgReader<'_> {
         &self,
         filter: &SessionFilter,
         limit: usize,
-    ) -> Result<Vec<Session>, PgFailure> {
+    ) -> Result<Vec<AgentRecord>, PgFailure> {
         let prefix = filter.id_prefix.as_deref().unwrap_or_default();
         let Some((first, last)) = columns::ids_with(prefix) else {
             return Ok(Vec::new());
@@ -139,7 +141,7 @@ impl PgReader<'_> {
         &self,
         filter: &AgentFilter,
         limit: usize,
-    ) -> Result<Vec<Session>, PgFailure> {
+    ) -> Result<Vec<AgentRecord>, PgFailure> {
         let (realm, parent) = (
             filter.realm.map(RealmId::uuid),
             filter.parent.map(AgentId::uuid),
@@ -154,7 +156,7 @@ impl PgReader<'_> {
         self.listed(&rows)
     }
 
-    fn listed(&self, rows: &[Row]) -> Result<Vec<Session>, PgFailure> {
+    fn listed(&self, rows: &[Row]) -> Result<Vec<AgentRecord>, PgFailure> {
         rows.iter()
             .map(|row| Ok(agent(row, self.node)?.session))
             .collect()
@@ -168,7 +170,7 @@ pub(super) fn agent(row: &Row, node: &str) -> Result<PgAgentRow, PgFailure> {
         column::get::<Option<i32>>(row, 24)?,
         column::get::<Option<&str>>(row, 25)?,
     );
-    let session = Session {
+    let session = AgentRecord {
         realm: column::get::<Uuid>(row, 0)?.into(),
         agent: column::get::<Uuid>(row, 1)?.into(),
         origin: origin(row)?,

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use bytes::Bytes;
-use posse_port::store::{AgentFilter, CallKey, Charge, Origin, Session, SessionFilter};
+use posse_port::store::{AgentFilter, AgentRecord, CallKey, Charge, Origin, SessionFilter};
 use posse_protocol::{AgentId, Name, RealmId};
 use rusqlite::{OptionalExtension, Row, params};
 use uuid::Uuid;
@@ -13,7 +13,7 @@ use crate::columns::ids_with;
 
 /// An agent's row.
 pub(super) struct SqliteAgentRow {
-    pub(super) session: Session,
+    pub(super) session: AgentRecord,
     pub(super) dialect: String,
     pub(super) preamble: Hash,
     /// How many entries are its own.
@@ -91,7 +91,7 @@ impl SqliteReader<'_> {
         &self,
         filter: &SessionFilter,
         limit: usize,
-    ) -> Result<Vec<Session>, SqliteFailure> {
+    ) -> Result<Vec<AgentRecord>, SqliteFailure> {
         let Some((first, last)) = ids_with(filter.id_prefix.as_deref().unwrap_or_default()) else {
             return Ok(Vec::new());
         };
@@ -128,7 +128,7 @@ impl SqliteReader<'_> {
         &self,
         filter: &AgentFilter,
         limit: usize,
-    ) -> Result<Vec<Session>, SqliteFailure> {
+    ) -> Result<Vec<AgentRecord>, SqliteFailure> {
         let mut filter = filter.clone();
         if let (None, Some(parent)) = (filter.realm, filter.parent) {
             let Some(parent) = self.agent(parent)? else {
@@ -251,7 +251,7 @@ fn agent(row: &Row<'_>) -> rusqlite::Result<SqliteAgentRow> {
         column::from_bits(row.get(10)?),
         column::from_bits(row.get(11)?),
     );
-    let session = Session {
+    let session = AgentRecord {
         realm: column::id(row, 0)?.into(),
         agent: column::id(row, 1)?.into(),
         origin: origin(row)?,

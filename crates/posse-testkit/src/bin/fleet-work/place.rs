@@ -72,7 +72,7 @@ impl Place {
             realm,
             agent,
             epoch,
-            next: taken.transcript.session.entries,
+            next: taken.transcript.record.entries,
             last: entries.last().map_or(0, |stored| stored.entry.checksum),
             tasks: tasks.iter().map(|task| task.id.0).collect(),
         };

@@ -17,7 +17,7 @@ use posse_port::store::StoreError;
 use posse_protocol::{Command, EventKind, PermissionMode};
 use posse_runtime::session::start_error::StartError;
 use posse_runtime::session::team::host::{Hosting, Members};
-use posse_testkit::house::{self, House, Session};
+use posse_testkit::house::{self, AgentRecord, House};
 
 type Failed = Box<dyn Error + Send + Sync>;
 
@@ -75,7 +75,7 @@ fn house(url: &str, store: &str, directory: &Path) -> Result<House, Failed> {
 }
 
 /// On a server, what a killed process had is its own until the lease is over.
-async fn resumed(house: &House, id: &str) -> Result<Session, Failed> {
+async fn resumed(house: &House, id: &str) -> Result<AgentRecord, Failed> {
     let clock = SystemClock::default();
     loop {
         match house
@@ -86,12 +86,12 @@ async fn resumed(house: &House, id: &str) -> Result<Session, Failed> {
             Err(StartError::Store(StoreError::Held { .. })) => {
                 clock.sleep(Duration::from_millis(50)).await
             }
-            resumed => return Ok(Session(resumed?)),
+            resumed => return Ok(AgentRecord(resumed?)),
         }
     }
 }
 
-async fn lead(mut session: Session) -> Result<(), Failed> {
+async fn lead(mut session: AgentRecord) -> Result<(), Failed> {
     loop {
         if let EventKind::Ended(end) = session.event().await?.kind
             && end.live == 0

@@ -2,12 +2,12 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use posse_port::store::{AgentFilter, MailFilter, Session, Store, TaskFilter, Transcript};
+use posse_port::store::{AgentFilter, AgentRecord, MailFilter, Store, TaskFilter, Transcript};
 use posse_protocol::{AgentId, EntryKind, ListId, Mail, MailKind, RealmId, Task, TaskStatus};
 use serde_json::Value;
 
 pub(super) struct Found {
-    agents: Vec<(Session, Transcript)>,
+    agents: Vec<(AgentRecord, Transcript)>,
     mail: HashMap<AgentId, Vec<Mail>>,
     tasks: Vec<Task>,
 }

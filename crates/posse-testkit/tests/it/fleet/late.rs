@@ -136,7 +136,7 @@ async fn a_take_that_comes_late_takes_nothing() {
             .read(agent(1))
             .await
             .unwrap()
-            .session
+            .record
             .holder
             .is_none(),
         "nobody knows that it is held"

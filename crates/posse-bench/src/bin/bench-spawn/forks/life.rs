@@ -12,7 +12,7 @@ use tokio::process::{Child, ChildStdin, ChildStdout};
 
 use super::grow;
 use crate::{Failed, record};
-use posse_testkit::house::{House, Session};
+use posse_testkit::house::{AgentRecord, House};
 
 /// How many forks there are, and how many of them are woken.
 const FORKS: usize = 16;
@@ -175,7 +175,7 @@ pub(crate) async fn work(
 }
 
 /// Until so many forks have ended, and the main agent has been told of all of them.
-async fn ended(session: &mut Session, count: usize) -> Result<(), Failed> {
+async fn ended(session: &mut AgentRecord, count: usize) -> Result<(), Failed> {
     let mut ends = 0;
     loop {
         match session.event().await?.kind {

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use posse_testkit::house::{House, Session};
+use posse_testkit::house::{AgentRecord, House};
 use serde_json::{Value, json};
 
 use super::crewed;
@@ -30,7 +30,7 @@ pub(super) async fn run(
 }
 
 /// The lead writes to its teammates, one after another, and each writes back.
-pub(super) async fn exchange(session: &mut Session, count: usize) -> Result<(), Failed> {
+pub(super) async fn exchange(session: &mut AgentRecord, count: usize) -> Result<(), Failed> {
     let mut told = Told::default();
     for number in 0..count {
         session

@@ -55,7 +55,7 @@ fn typed(conversation: &mut PaneConversation, words: &str) -> String {
 }
 
 fn question(call: &str) -> EventKind {
-    EventKind::Asked(Question {
+    EventKind::ApprovalRequested(Question {
         call: call.into(),
         tool: "Bash".into(),
         input: RawJson::parse(r#"{"command":"rm x"}"#).unwrap(),
@@ -65,7 +65,7 @@ fn question(call: &str) -> EventKind {
 }
 
 fn news(what: MemberChange) -> EventKind {
-    EventKind::Member(Box::new(MemberNews {
+    EventKind::Member(Box::new(MemberUpdate {
         team: "parser".parse().unwrap(),
         name: "one".parse().unwrap(),
         color: "blue".into(),
@@ -138,7 +138,7 @@ fn questions_are_asked_one_by_one_and_a_clear_word_answers() {
     event(
         &mut conversation,
         1,
-        EventKind::Withdrawn { call: "c".into() },
+        EventKind::ApprovalWithdrawn { call: "c".into() },
     );
     typed(&mut conversation, "y");
     assert_eq!(
@@ -158,7 +158,7 @@ fn a_question_shows_all_that_would_be_allowed() {
             why: "w".repeat(900),
             from: None,
         };
-        event(&mut alone(), 1, EventKind::Asked(question))
+        event(&mut alone(), 1, EventKind::ApprovalRequested(question))
     };
     let long = format!("echo {}; rm -rf ~", "x".repeat(5_000));
     let told = asked(

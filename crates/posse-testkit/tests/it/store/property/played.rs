@@ -9,8 +9,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use posse_port::store::{
-    AgentFilter, Committed, Epoch, MailFilter, OpResult, Operation, Order, Origin, Ready, Refusal,
-    RunChange, Segment, Session, SessionFilter, Step, Store, TakenMail, TaskFilter, Wake,
+    AgentFilter, AgentRecord, Committed, Epoch, MailFilter, OpResult, Operation, Order, Origin,
+    Ready, Refusal, RunChange, Segment, SessionFilter, Step, Store, TakenMail, TaskFilter, Wake,
 };
 use posse_protocol::{
     AgentId, EntryKind, HostId, ListId, Name, RealmId, Takes, TaskId, TaskStatus,
@@ -489,7 +489,7 @@ impl<'a> Played<'a> {
             );
             same(&read.open_calls, &known.open_calls(), &id);
             same(
-                &held(vec![read.session]),
+                &held(vec![read.record]),
                 &held(vec![known.session(id)]),
                 &id,
             );
@@ -516,7 +516,7 @@ impl<'a> Played<'a> {
         let found =
             async |filter: &AgentFilter| held(store.agents(filter.clone(), 100).await.unwrap());
         same(&found(&filter).await, &held(all.clone()), &"agents");
-        let unfinished = |it: &&Session| {
+        let unfinished = |it: &&AgentRecord| {
             it.origin.is_some()
                 && (it.state.is_open() || self.model.mail_waiting(realm, it.agent) > 0)
         };
@@ -530,8 +530,8 @@ impl<'a> Played<'a> {
             &held(open),
             &"unfinished",
         );
-        let name_of = |it: &Session| it.origin.as_ref().and_then(|origin| origin.name.clone());
-        let parent_of = |it: &Session| it.origin.as_ref().map(|origin| origin.parent);
+        let name_of = |it: &AgentRecord| it.origin.as_ref().and_then(|origin| origin.name.clone());
+        let parent_of = |it: &AgentRecord| it.origin.as_ref().map(|origin| origin.parent);
         for session in &all {
             let parent = Some(session.agent);
             let mut children: Vec<_> = all
@@ -759,7 +759,7 @@ fn plain(mut results: Vec<OpResult>) -> Vec<OpResult> {
 }
 
 /// Sessions that say whether somebody holds them, not who.
-fn held(mut sessions: Vec<Session>) -> Vec<Session> {
+fn held(mut sessions: Vec<AgentRecord>) -> Vec<AgentRecord> {
     for session in &mut sessions {
         session.holder = session.holder.as_ref().map(|_| "somebody".into());
     }
