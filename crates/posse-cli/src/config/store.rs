@@ -74,7 +74,7 @@ impl TypedValueParser for StoreParser {
 /// Why a text does not name a store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum LocationError {
-    #[error("a store must be a file: one in memory is lost when the command ends")]
+    #[error("a store is a file: one in memory is lost when the command ends")]
     InMemory,
     #[error("a store is sqlite:PATH, without options or a `?` in its path")]
     Options,

@@ -430,7 +430,7 @@ fn a_broken_flag_says_which_entry_and_why() {
         ),
         (
             format!(r#"{{"a": {good}, "A": {good}}}"#),
-            "--agents: `A`: there is a `a` already",
+            "--agents: `A`: `a` is given twice",
         ),
         (
             "@nowhere.json".to_owned(),

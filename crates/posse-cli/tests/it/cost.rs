@@ -438,7 +438,7 @@ fn a_bill_can_be_read() {
         "{shown}"
     );
     assert!(
-        shown.ends_with("it has no price\n") && shown.contains("what odd\\u{1b} cost"),
+        shown.ends_with("it has no price\n") && shown.contains("the cost of odd\\u{1b} is unknown"),
         "{shown}"
     );
     assert_eq!(bill(&project, &main)["cost_usd"], Value::Null);

@@ -114,7 +114,11 @@ fn what_cannot_go_on_is_said() {
         "sessions list --all",
     );
     told(&project, &["-p", "two"]);
-    check(&["-p", "--resume", &id[..2], "x"], "several sessions", &id);
+    check(
+        &["-p", "--resume", &id[..2], "x"],
+        "several session ids",
+        &id,
+    );
 }
 
 /// Asks for a command, then is done; a reply also for `x`.
@@ -211,7 +215,9 @@ fn what_came_to_nothing_is_not_continued() {
 fn the_id_that_is_told_is_one_to_go_on_with() {
     let project = Project::new("sessions-short", "");
     let said = stderr(&project.run(&["-p", "--verbose", "one"]));
-    let (_, told) = said.split_once("go on with: posse -p --resume ").unwrap();
+    let (_, told) = said
+        .split_once("continue with: posse -p --resume ")
+        .unwrap();
     let id = told.split(' ').next().unwrap();
     let table = stdout(&project.run(&["sessions", "list"]));
     let listed = table.lines().nth(1).unwrap().split(' ').next().unwrap();

@@ -81,7 +81,7 @@ fn skills_are_listed_shown_and_checked() {
     );
     assert_eq!(
         told[1],
-        ".claude/commands/bad.md:2: error: `context` is `fork`, not `thread`"
+        ".claude/commands/bad.md:2: error: `context` must be `fork`, not `thread`"
     );
     assert!(
         told[2].starts_with(".claude/commands/grabs.md:2: warning: ignored: `allowed-tools`"),

@@ -122,7 +122,7 @@ fn a_copy_is_a_store() {
         &project,
         &["store", "backup", "sqlite:b.db"],
         1,
-        &["is no file", "posse store backup b.db"],
+        &["is not a file", "posse store backup b.db"],
     );
     refused(
         &project,

@@ -236,7 +236,7 @@ fn what_is_refused_is_told_with_what_to_do() {
             &format!("a=\"{}\"", "x".repeat(100_000)),
         ],
         1,
-        &["too many", "shorter"],
+        &["too many", "shorten it"],
     );
     succeed(
         &project,

@@ -400,7 +400,7 @@ fn what_cannot_be_imported_is_named() {
     };
     import(&["parser does not exist"]);
     write(&project.file("parser"), &PARSER[1..]);
-    import(&["parser/config.json is not there"]);
+    import(&["parser/config.json does not exist"]);
     let with = |name: &str, text: &str, said: &[&str]| {
         write(&project.file("parser"), &PARSER);
         write(&project.file("parser"), &[(name, text)]);

@@ -258,7 +258,7 @@ fn ctrl_c_says_how_to_go_on_and_keeps_the_team() {
         "who works is not waited for"
     );
     assert_eq!(
-        told.matches("go on with: posse team run mend --resume ")
+        told.matches("continue with: posse team run mend --resume ")
             .count(),
         1,
         "{told}"
@@ -306,7 +306,7 @@ fn text_that_is_broken_off_is_no_result() {
         (Some(130), ""),
         "{told}"
     );
-    assert_eq!(told.matches("go on with: ").count(), 1, "{told}");
+    assert_eq!(told.matches("continue with: ").count(), 1, "{told}");
 }
 
 #[test]

@@ -272,5 +272,5 @@ fn what_is_not_here_is_left_to_others() {
             .unwrap(),
     );
     let told = stranger.until("it is told", |line| line.contains("left_out"));
-    assert!(told.contains("is not here"), "{told}");
+    assert!(told.contains("does not exist here"), "{told}");
 }

@@ -337,7 +337,7 @@ fn a_typo_is_named_and_a_mark_is_skipped() {
         panic!("{:?}", settings.warnings)
     };
     assert!(
-        warning.starts_with("not known: `dney` (did you mean `deny`?), `xyz` in "),
+        warning.starts_with("unknown: `dney` (did you mean `deny`?), `xyz` in "),
         "{warning}"
     );
     assert!(warning.contains("settings.json"), "{warning}");

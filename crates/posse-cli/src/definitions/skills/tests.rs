@@ -176,7 +176,7 @@ fn one_can_look_at_some_only() {
     let told = said(&disk, &loaded);
     assert!(
         told.iter()
-            .any(|line| line.contains("c.md:2: `context` is `fork`, not `x`")),
+            .any(|line| line.contains("c.md:2: `context` must be `fork`, not `x`")),
         "{told:#?}"
     );
     assert!(

@@ -138,7 +138,7 @@ fn what_is_wrong_is_told_with_its_line() {
         (
             "[roles.dev]\nfoo = 2\n",
             Some(2),
-            "[roles.dev] knows no `foo`: there are agent, prompt",
+            "[roles.dev] has no field `foo`: there are agent, prompt",
         ),
         (
             "[roles.dev]\nowns = [\"src\"]\n",
@@ -234,7 +234,7 @@ fn what_is_wrong_is_told_with_its_line() {
         (
             "[[tasks]]\nsubject = \"x\"\nowner = \"dev\"\n",
             4,
-            "task 1 knows no `owner`",
+            "task 1 has no field `owner`",
         ),
     ] {
         check(&format!("{role}{tasks}"), Some(line), what);

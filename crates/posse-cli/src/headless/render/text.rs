@@ -356,7 +356,7 @@ mod tests {
                 "✗ Bash denied, since nobody is there",
             ]
         );
-        let end = "2 turns · 37 tokens in, 5 out · $0.5000 · go on with: posse -p --resume 0197f0aa-0000 …";
+        let end = "2 turns · 37 tokens in, 5 out · $0.5000 · continue with: posse -p --resume 0197f0aa-0000 …";
         assert_eq!(told[5], end);
     }
     #[test]
@@ -459,7 +459,7 @@ mod tests {
         };
         let (_, notes) = written(TextRenderer::new(facts(), false, true).finish(&all, false));
         let line =
-            "2 turns · 37 tokens in, 5 out · sub-agents 12,345 tokens · $2.00 · go on with: ";
+            "2 turns · 37 tokens in, 5 out · sub-agents 12,345 tokens · $2.00 · continue with: ";
         assert!(notes[0].starts_with(line), "{notes:?}");
     }
 }

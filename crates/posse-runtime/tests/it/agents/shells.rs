@@ -275,7 +275,7 @@ reply = [{ tool = "Bash", input = { description = "Say", run_in_background = tru
     );
     assert!(
         told[1].starts_with("Nothing was stopped: command ")
-            && told[1].contains("has completed before"),
+            && told[1].contains("has completed already"),
         "{told:?}"
     );
 }

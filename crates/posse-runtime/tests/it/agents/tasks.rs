@@ -101,7 +101,7 @@ async fn an_agent_without_a_team_works_on_the_list_of_the_session() {
         "1: Fix it [completed], owner /main\n2: Test it [pending]"
     );
     assert!(
-        told[5].contains("there is no team crew of yours"),
+        told[5].contains("you have no team crew"),
         "{}",
         told[5]
     );

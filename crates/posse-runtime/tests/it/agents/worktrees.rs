@@ -298,7 +298,7 @@ async fn without_a_change_it_is_removed_with_its_branch() {
     let (end, told) = worked(&rig).await;
     let worktree = end.worktree.unwrap();
     assert_eq!(worktree.kept, None);
-    assert!(told.contains("it changed nothing there"), "{told}");
+    assert!(told.contains("nothing changed there"), "{told}");
     assert!(!worktree.path.exists());
     assert_eq!(others(&rig), [] as [PathBuf; 0]);
     assert_eq!(git(rig.work(), &["branch", "--list", "posse/*"]), "");

@@ -249,7 +249,7 @@ fn what_is_wrong_is_named_with_its_file() {
     check(
         "tasks/1.json",
         r#"{"subject": "a", "blockedBy": [7]}"#,
-        "7, which is not there",
+        "7, which does not exist",
     );
     check(
         "tasks/1.json",
@@ -264,7 +264,7 @@ fn what_is_wrong_is_named_with_its_file() {
     check(
         "tasks/1.json",
         r#"{"subject": "a", "createdAt": "soon"}"#,
-        "is no time",
+        "is not a time",
     );
     for absurd in [
         "-5",

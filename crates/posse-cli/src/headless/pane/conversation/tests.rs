@@ -250,7 +250,7 @@ fn who_has_nothing_to_do_and_no_lead_is_left_after_a_while() {
     conversation.passed(look, false);
     assert_eq!(conversation.over(), Some(ConversationEnd::Abandoned));
     assert!(
-        conversation.farewell().contains("go on with: posse"),
+        conversation.farewell().contains("continue with: posse"),
         "{}",
         conversation.farewell()
     );
