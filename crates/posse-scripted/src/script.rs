@@ -36,10 +36,10 @@ pub enum RuleProblem {
     #[error(transparent)]
     TextTemplate(#[from] TemplateError),
     /// It has neither a reply nor a fault.
-    #[error("it neither replies nor fails; give it `reply` or `fault`")]
+    #[error("it neither replies nor fails; add `reply` or `fault`")]
     Silent,
     /// A rate makes no sense.
-    #[error("a rate is between 0.001 and a billion per second")]
+    #[error("a rate must be between 0.001 and a billion per second")]
     Rate,
     /// A fault has the status of a success.
     #[error("{status} is not the status of an error")]
@@ -48,7 +48,7 @@ pub enum RuleProblem {
         status: u16,
     },
     /// A block of the reply is nothing, or several things.
-    #[error("a block of a reply is one of `text`, `thinking`, `redacted_thinking`, `tool`")]
+    #[error("a block of a reply must be `text`, `thinking`, `redacted_thinking` or `tool`")]
     Block,
     /// A block has fields of a tool call and is not one.
     #[error("`input`, `json` and `id` belong to `tool`")]
@@ -385,7 +385,7 @@ mod tests {
         let check = |text: &str| Script::parse(text).unwrap_err().to_string();
         assert_eq!(
             check("[[rule]]\nname = 'a'"),
-            "rule a: it neither replies nor fails; give it `reply` or `fault`"
+            "rule a: it neither replies nor fails; add `reply` or `fault`"
         );
         assert!(
             check("[[rule]]\nreply = [{ text = 'x', tool = 'y' }]").starts_with("rule 1: a block")

@@ -24,7 +24,7 @@ pub enum TemplateError {
     #[error("`{{{{` without `}}}}`")]
     Unclosed,
     /// There is nothing of this name.
-    #[error("a template cannot speak of `{name}`")]
+    #[error("a template cannot use `{name}`")]
     Unknown {
         /// What stands in the hole.
         name: String,

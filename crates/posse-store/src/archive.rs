@@ -17,7 +17,7 @@ pub(crate) enum ArchiveContradiction {
     LeadNotAMember { team: Name },
     #[error("a member is called {name}")]
     ReservedName { name: Name },
-    #[error("a member was called {name}")]
+    #[error("a member was named {name}")]
     ReservedFormerName { name: Name },
     #[error("{inboxes} inboxes for {members} members")]
     InboxCount { inboxes: usize, members: usize },

@@ -24,7 +24,7 @@ impl Reach {
 
 /// Why a host is not reached.
 #[derive(Debug, thiserror::Error)]
-#[error("{host} is this machine or in a private network")]
+#[error("{host} is this machine or on a private network")]
 pub(crate) struct NotPublic {
     pub(crate) host: String,
 }

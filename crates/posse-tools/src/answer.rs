@@ -7,7 +7,7 @@ use posse_port::tool::{ToolContext, ToolError, Workspace};
 use tokio_util::sync::CancellationToken;
 
 /// What is said when a call is cancelled.
-const INTERRUPTED: &str = "interrupted before it was done";
+const INTERRUPTED: &str = "interrupted before it finished";
 
 /// Returns a failure that the model is told.
 pub(crate) fn tell(what: impl Into<String>) -> ToolError {
@@ -38,7 +38,7 @@ pub(crate) async fn blocking<T: Send + 'static>(
         work(&context)
     });
     done.await
-        .unwrap_or_else(|error| Err(tell(format!("the tool broke off: {error}"))))
+        .unwrap_or_else(|error| Err(tell(format!("the tool failed: {error}"))))
 }
 
 /// Returns a path as people and models like to read it: from the working directory, if it lies

@@ -76,7 +76,7 @@ impl Bash {
             without,
             guardian: self.guardian.as_ref(),
         };
-        RunningShell::start(&job).map_err(|error| tell(format!("the shell did not run: {error}")))
+        RunningShell::start(&job).map_err(|error| tell(format!("the shell did not start: {error}")))
     }
 }
 
@@ -139,7 +139,7 @@ impl TypedTool for Bash {
 /// Returns how long it may take; in the background there may be no limit.
 fn limit(input: &BashInput) -> Result<Option<Duration>, ToolError> {
     match input.timeout {
-        Some(0) => Err(tell("timeout is in milliseconds and more than 0")),
+        Some(0) => Err(tell("timeout must be more than 0 milliseconds")),
         Some(limit) if limit > MOST => Err(tell(format!("timeout is at most {MOST} milliseconds"))),
         Some(limit) => Ok(Some(Duration::from_millis(limit))),
         None if input.run_in_background == Some(true) => Ok(None),

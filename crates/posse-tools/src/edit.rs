@@ -69,7 +69,7 @@ fn edit(input: &EditInput, context: &ToolContext) -> Result<ToolOutput, ToolErro
         cannot(
             "edit",
             &place.named,
-            "there is no such file; Write makes one",
+            "there is no such file; Write creates one",
         )
     };
     // Looked at first, because a change makes missing directories.
@@ -121,7 +121,8 @@ fn change(content: &[u8], input: &EditInput) -> Result<Change, ToolError> {
     if found.len() > 1 && !input.replace_all {
         let times = found.len();
         return Err(tell(format!(
-            "old_string is in the file {times} times; take in more of the text around it, or set replace_all"
+            "old_string is in the file {times} times; include more of the surrounding text, or set \
+             replace_all"
         )));
     }
     let mut changed = Vec::with_capacity(content.len() + new.len());

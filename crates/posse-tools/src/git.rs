@@ -84,7 +84,7 @@ pub enum GitError {
     #[error("git had not finished after {} s", .0.as_secs())]
     Late(Duration),
     /// It printed more than anybody can read.
-    #[error("git printed more than can be read")]
+    #[error("git printed too much output")]
     TooMuch,
     /// It said no.
     #[error("git said: {said}")]

@@ -61,7 +61,7 @@ fn glob(input: &GlobInput, context: &ToolContext) -> Result<ToolOutput, ToolErro
         .stat(&place.resolved)
         .map_err(|error| cannot("search", &place.named, error))?;
     if FileType::from_raw_mode(stat.st_mode) != FileType::Directory {
-        return Err(cannot("search", &place.named, "it is no directory"));
+        return Err(cannot("search", &place.named, "it is not a directory"));
     }
     let fits = matcher(&input.pattern, &place)?;
     let mut found: Vec<((i64, i64), PathBuf)> = Vec::new();
@@ -83,7 +83,7 @@ fn glob(input: &GlobInput, context: &ToolContext) -> Result<ToolOutput, ToolErro
 
 fn matcher(pattern: &str, place: &RootedPath) -> Result<GlobMatcher, ToolError> {
     let outside =
-        || tell("the pattern is meant from the directory searched; give that one as path");
+        || tell("the pattern is relative to the searched directory; give that directory as path");
     let within = match pattern.strip_prefix('/') {
         Some(_) => {
             let directory = [&place.named, &place.resolved];
@@ -100,7 +100,7 @@ fn matcher(pattern: &str, place: &RootedPath) -> Result<GlobMatcher, ToolError> 
     };
     let glob = GlobBuilder::new(&within).literal_separator(true).build();
     glob.map(|glob| glob.compile_matcher())
-        .map_err(|error| tell(format!("no pattern: {error}")))
+        .map_err(|error| tell(format!("invalid pattern: {error}")))
 }
 
 fn told(found: &[((i64, i64), PathBuf)], workspace: &Workspace) -> String {

@@ -202,7 +202,7 @@ fn matcher(input: &GrepInput) -> Result<RegexMatcher, ToolError> {
         } else {
             ""
         };
-        tell(format!("no regular expression{hint}: {error}"))
+        tell(format!("invalid regular expression{hint}: {error}"))
     })
 }
 
@@ -227,11 +227,12 @@ fn filter(input: &GrepInput, directory: &Path) -> Result<Filter, ToolError> {
     if let Some(glob) = &input.glob {
         let mut builder = OverrideBuilder::new(directory);
         let added = builder.add(glob).and_then(|builder| builder.build());
-        filter.globs = Some(added.map_err(|error| tell(format!("glob is no pattern: {error}")))?);
+        filter.globs =
+            Some(added.map_err(|error| tell(format!("glob is not a pattern: {error}")))?);
     }
     if let Some(name) = &input.r#type {
         let types = TypesBuilder::new().add_defaults().select(name).build();
-        filter.types = Some(types.map_err(|error| tell(format!("no file type: {error}")))?);
+        filter.types = Some(types.map_err(|error| tell(format!("unknown file type: {error}")))?);
     }
     Ok(filter)
 }

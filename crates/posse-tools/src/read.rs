@@ -184,7 +184,7 @@ fn numbered(content: &[u8], offset: usize, limit: usize) -> Result<String, ToolE
     if long {
         let _ = writeln!(
             text,
-            "(lines ending in … are cut at {LINE_BYTES} bytes; Grep finds what is in them)"
+            "(lines ending in … are cut at {LINE_BYTES} bytes; use Grep to search them)"
         );
     }
     if damaged {

@@ -107,7 +107,7 @@ impl Old {
         let stat = rustix::fs::fstat(&file).map_err(|error| cannot("read", &place.named, error))?;
         regular(&place.named, &stat)?;
         if stat.st_nlink > 1 {
-            let why = "it has other names (hard links), which would come apart or change with it";
+            let why = "it has other hard links, which would be separated from it or change with it";
             return Err(cannot("write", &place.named, why));
         }
         let content = read_whole(
@@ -166,7 +166,7 @@ pub(crate) fn read_whole(
 fn known(place: &RootedPath, content: &[u8], seen: &Seen) -> Result<(), ToolError> {
     match seen.version(&place.resolved) {
         None => Err(tell(format!(
-            "{} exists, but was not read yet: read it first",
+            "{} exists but was not read yet: read it first",
             place.named.display()
         ))),
         Some(version) if version != Seen::version_of(content) => Err(changed(place)),

@@ -52,7 +52,7 @@ impl RootedPath {
         Err(cannot(
             "use",
             &place.named,
-            "it leads elsewhere than when this call was judged; call again",
+            "its target changed after this call was checked; call again",
         ))
     }
 
@@ -66,7 +66,7 @@ impl RootedPath {
             return Err(tell("the path is empty"));
         }
         if path.contains('\0') {
-            return Err(tell("no path has a NUL character in it"));
+            return Err(tell("a path cannot contain a NUL character"));
         }
         let named = normalise(&absolute(path, workspace)?);
         let roots = roots(access, workspace);
@@ -77,7 +77,7 @@ impl RootedPath {
                 return Err(outside(&named, &roots));
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                return Err(cannot("follow", &named, "it is a link that leads nowhere"));
+                return Err(cannot("follow", &named, "it is a broken link"));
             }
             Err(error) => return Err(cannot("find", &named, error)),
         };
@@ -221,7 +221,7 @@ pub(crate) fn regular(path: &Path, stat: &Stat) -> Result<(), ToolError> {
         FileType::Fifo => "a pipe",
         FileType::Socket => "a socket",
         FileType::CharacterDevice | FileType::BlockDevice => "a device",
-        _ => "no regular file",
+        _ => "not a regular file",
     };
     Err(cannot("open", path, format!("it is {kind}")))
 }
@@ -231,7 +231,7 @@ pub(crate) fn regular(path: &Path, stat: &Stat) -> Result<(), ToolError> {
 pub(crate) fn refused(what: &str, path: &Path, error: io::Error) -> ToolError {
     match Errno::from_io_error(&error) {
         Some(Errno::LOOP | Errno::XDEV | Errno::NOTDIR) => {
-            cannot(what, path, "a part of the path was replaced meanwhile")
+            cannot(what, path, "part of the path was replaced in the meantime")
         }
         _ => cannot(what, path, error),
     }
@@ -245,7 +245,7 @@ fn absolute(path: &str, workspace: &Workspace) -> Result<PathBuf, ToolError> {
     };
     match (in_home, &workspace.home) {
         (Some(rest), Some(home)) => Ok(home.join(rest.trim_start_matches('/'))),
-        (Some(_), None) => Err(tell("it is not known where ~ is; name the path from /")),
+        (Some(_), None) => Err(tell("the home directory is unknown; give the path from /")),
         (None, _) => Ok(workspace.cwd.join(path)),
     }
 }
@@ -307,7 +307,7 @@ fn outside(path: &Path, roots: &[&Path]) -> ToolError {
         "reach",
         path,
         format!(
-            "it leads out of the allowed directories: {}; the user can add one (--add-dir)",
+            "it is outside the allowed directories: {}; the user can add one (--add-dir)",
             roots.join(", ")
         ),
     )

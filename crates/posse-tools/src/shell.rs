@@ -94,7 +94,7 @@ impl RunningShell {
     pub(crate) fn start(job: &ShellJob<'_>) -> io::Result<Self> {
         if !job.cwd.is_dir() {
             return Err(io::Error::other(format!(
-                "{} is no directory",
+                "{} is not a directory",
                 job.cwd.display()
             )));
         }
@@ -108,7 +108,7 @@ impl RunningShell {
             Ok(())
         })?;
         let pid = child.id().and_then(|pid| Pid::from_raw(pid.cast_signed()));
-        let pid = pid.ok_or_else(|| io::Error::other("the shell has no number"))?;
+        let pid = pid.ok_or_else(|| io::Error::other("the shell has no process id"))?;
         let guard = KillGuard {
             family: Family::marked(job.marker).with_group(pid),
             on: true,

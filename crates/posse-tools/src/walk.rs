@@ -100,7 +100,7 @@ impl LeftOut {
     pub(crate) fn add_to(self, mut told: String) -> String {
         if self.0 > 0 {
             told.push_str(&format!(
-                "\n({} left out: a rule asks before it is read; Read asks)",
+                "\n({} skipped: a rule requires approval before reading; use Read)",
                 self.0
             ));
         }

@@ -72,7 +72,7 @@ impl Guardian {
         let program = &self.0.program;
         if !program.exists() {
             let what = format!(
-                "{} is gone, which must stand guard; start posse again",
+                "{}, the guard process, is gone; start posse again",
                 program.display()
             );
             return Err(io::Error::other(what));

@@ -61,8 +61,8 @@ impl WebFetch {
 
     /// Takes an address apart and refuses what is none of the web's.
     fn check(&self, url: &str) -> Result<(Url, String), ToolError> {
-        let url =
-            Url::parse(url).map_err(|error| tell(format!("`{url}` is no address: {error}")))?;
+        let url = Url::parse(url)
+            .map_err(|error| tell(format!("`{url}` is not a valid address: {error}")))?;
         if !matches!(url.scheme(), "http" | "https") {
             return Err(tell(format!(
                 "only http and https are fetched, not {}",
@@ -71,7 +71,7 @@ impl WebFetch {
         }
         if !url.username().is_empty() || url.password().is_some() {
             return Err(tell(
-                "an address with a user name or password in it is not fetched",
+                "addresses with a user name or password are not fetched",
             ));
         }
         // A name with and without the dot at its end is one host; rules know it without.
@@ -122,7 +122,7 @@ impl WebFetch {
             let weaker = url.scheme() == "https" && next.scheme() == "http";
             if next_host != host || weaker {
                 return Err(tell(format!(
-                    "{url} redirects to {next}; fetch that if it is what is wanted"
+                    "{url} redirects to {next}; fetch that if it is what you want"
                 )));
             }
             url = next;
@@ -163,7 +163,7 @@ impl TypedTool for WebFetch {
     ) -> Result<ToolOutput, ToolError> {
         tokio::select! {
             biased;
-            () = context.cancel.cancelled() => Err(tell("interrupted before the page was there")),
+            () = context.cancel.cancelled() => Err(tell("interrupted before the page arrived")),
             told = self.told(&input.url) => told,
             () = context.clock.sleep(LIMIT) => {
                 Err(tell(format!("{} took longer than {} s", input.url, LIMIT.as_secs())))
@@ -244,7 +244,7 @@ async fn page(url: Url, mut response: Response) -> Result<FetchedPage, ToolError
     let html = matches!(&*kind, "text/html" | "application/xhtml+xml");
     if status.is_success() && !html && !is_text(&kind) {
         return Err(tell(format!(
-            "{url} is {kind}, which is no text; Bash can download it"
+            "{url} is {kind}, which is not text; Bash can download it"
         )));
     }
     let host = url.host_str().unwrap_or_default().to_owned();

@@ -166,7 +166,7 @@ fn what_cannot_be_asked_is_said() {
     );
     check(
         &["ask", &id, "nothing to say"],
-        "answered nothing",
+        "did not answer",
         "rephrase the question",
     );
     let local = ["--provider", "openai", "--base-url", "http://127.0.0.1:9"];

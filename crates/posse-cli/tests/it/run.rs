@@ -253,7 +253,7 @@ fn what_nobody_can_be_asked_about_is_denied() {
     assert_eq!(stdout(&output), "done\n");
     let said = stderr(&output);
     assert!(
-        said.starts_with("✗ Write denied, since nobody") && said.lines().count() == 1,
+        said.starts_with("✗ Write denied: approval is required") && said.lines().count() == 1,
         "{said}"
     );
     let allowed = project.run(&["-p", "write it", "--allowedTools", "Edit"]);

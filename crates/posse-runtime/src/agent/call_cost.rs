@@ -114,7 +114,7 @@ impl CallReservation {
     /// Why the call was ended, if another attempt could not have been paid for.
     pub(crate) fn broke(&self) -> Option<String> {
         self.broke
-            .then(|| "the attempt failed, and the budget does not hold another".to_owned())
+            .then(|| "the attempt failed, and the budget does not allow another".to_owned())
     }
 
     /// The call of this agent missed something in the cache: booked with it, and kept with the charge of its

@@ -50,7 +50,7 @@ fn ended(
     let mut result = text[..kept].to_owned();
     if kept < text.len() {
         result.push_str(&format!(
-            "\n[… {} bytes more are in the output file]",
+            "\n[… {} more bytes are in the output file]",
             text.len() - kept
         ));
     }
@@ -102,9 +102,9 @@ pub(crate) fn broken(facts: &RunFacts, run: Uuid, error: String) -> Notification
 /// The limit that stopped a run.
 pub(crate) fn limit(limit: Limit) -> String {
     match limit {
-        Limit::Turns => "it reached its number of turns",
-        Limit::Budget => "its budget holds no more",
-        Limit::Output => "its last reply was cut at its longest",
+        Limit::Turns => "it reached its limit of turns",
+        Limit::Budget => "its budget is used up",
+        Limit::Output => "its last reply was cut at its length limit",
         Limit::Context => "its conversation fills the model's context window",
     }
     .to_owned()
@@ -115,8 +115,8 @@ pub(crate) fn stopped(by: By) -> String {
     match by {
         By::Person => "the user stopped it",
         By::Agent(_) => "it was stopped",
-        By::Above { .. } => "what it belongs to was stopped",
-        By::Shutdown => "posse was ended",
+        By::Above { .. } => "its parent was stopped",
+        By::Shutdown => "posse was stopped",
     }
     .to_owned()
 }

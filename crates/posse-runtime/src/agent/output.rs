@@ -88,7 +88,7 @@ impl Output {
             opened => opened?,
         };
         if !file.metadata()?.is_file() {
-            return Err(io::Error::other("it is no plain file"));
+            return Err(io::Error::other("it is not a plain file"));
         }
         Ok(file)
     }
@@ -108,7 +108,7 @@ pub fn tail(path: &Path, bytes: usize) -> io::Result<Tail> {
     };
     let facts = file.metadata()?;
     if !facts.is_file() {
-        return Err(io::Error::other("it is no plain file"));
+        return Err(io::Error::other("it is not a plain file"));
     }
     let mut before = facts.len().saturating_sub(bytes as u64);
     file.seek(SeekFrom::Start(before))?;

@@ -74,10 +74,10 @@ pub enum SideQueryError {
     #[error("it was cancelled")]
     Cancelled,
     /// It went on calling tools.
-    #[error("the model went on calling tools and did not answer")]
+    #[error("the model kept calling tools and did not answer")]
     Tools,
     /// It ended without a word.
-    #[error("the model answered nothing")]
+    #[error("the model did not answer")]
     Silent,
 }
 

@@ -69,7 +69,10 @@ impl Machine {
             }
             Input::Prompt(blocks) => {
                 if !self.queue.prompt(blocks) {
-                    let message = format!("{PROMPTS} prompts wait already; this one was not taken");
+                    let message = format!(
+                        "{PROMPTS} prompts are already waiting; this one was not \
+                                           accepted"
+                    );
                     let fault = Fault {
                         class: FaultClass::Busy,
                         status: None,

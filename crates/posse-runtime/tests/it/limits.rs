@@ -103,7 +103,7 @@ async fn a_sub_agent_passes_three_gates() {
         told("/main/second-")
     );
     assert!(
-        told("/main/third-").contains("Denied, since nobody is there"),
+        told("/main/third-").contains("Denied: approval is required"),
         "{}",
         told("/main/third-")
     );

@@ -636,7 +636,7 @@ async fn mail_says_who_wrote_it_and_allows_nothing() {
     let end = until_quiet(&mut agent).await;
     assert!(
         end.text
-            .contains("Denied, since nobody is there to be asked"),
+            .contains("Denied: approval is required and no one is available to give it"),
         "{}",
         end.text
     );

@@ -160,13 +160,14 @@ fn asked(url: &str) -> Result<UrlOptions, StoreError> {
             Some(("sslmode", "require" | "verify-ca" | "verify-full")) => asked.plain = Some(false),
             Some(("sslmode", other)) => {
                 let why = format!(
-                    "sslmode={other}: disable, or verify-full (what is encrypted is verified)"
+                    "sslmode={other}: use disable or verify-full (encryption without verification \
+                     is not supported)"
                 );
                 return Err(unusable(base, why));
             }
             Some(("posse_lease", lease)) => {
                 let read = duration(lease).filter(|lease| !lease.is_zero());
-                let why = || format!("posse_lease={lease} is no time such as 15s or 500ms");
+                let why = || format!("posse_lease={lease} is not a time such as 15s or 500ms");
                 asked.lease = Some(read.ok_or_else(|| unusable(base, why()))?);
             }
             _ => kept.push(part),

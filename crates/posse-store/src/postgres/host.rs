@@ -236,7 +236,9 @@ impl PgHost {
                     asking = self.asking(jobs, None)?;
                 }
                 Err(SendError::Overtaken) => {
-                    return Err(PgFailure::bad_step("it goes on from no step that is there"));
+                    return Err(PgFailure::bad_step(
+                        "it continues from a step that does not exist",
+                    ));
                 }
                 Err(SendError::Failed(failure)) => patience.with(failure).await?,
             }

@@ -86,7 +86,8 @@ pub(super) async fn ready(link: &ServerConnection) -> Result<(), PgFailure> {
         }
         Some((number, _)) if number < known => {
             let source = format!(
-                "its tables are of version {number}, this posse needs {known}: run `posse store migrate`"
+                "its schema has version {number}, but this posse needs {known}: run `posse store \
+                 migrate`"
             );
             Err(PgFailure::Refused(StoreError::Engine {
                 place: link.place().to_owned(),

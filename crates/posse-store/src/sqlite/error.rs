@@ -108,7 +108,7 @@ struct Foreign;
 
 impl fmt::Display for Foreign {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("it is a database, but none of posse's")
+        f.write_str("it is a database, but not a posse store")
     }
 }
 

@@ -10,14 +10,14 @@ use crate::shell::{Ending, How};
 pub(super) fn fault(ending: &Ending, limit: Option<Duration>) -> Option<String> {
     match ending.how {
         How::Exited(Some(status)) => of_status(status),
-        How::Exited(None) => Some("it is not known how it ended".into()),
+        How::Exited(None) => Some("its exit status is unknown".into()),
         How::TimedOut => {
             let limit = limit.unwrap_or_default().as_secs_f64();
             Some(format!(
                 "ended after {limit} s, its time limit; timeout sets another"
             ))
         }
-        How::Interrupted => Some("interrupted; everything it had started was ended".into()),
+        How::Interrupted => Some("interrupted; all processes it had started were ended".into()),
     }
 }
 

@@ -32,17 +32,15 @@ pub struct Template(Vec<String>);
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum WrongTemplate {
     /// There is no program to run.
-    #[error("it is empty; its first word is a program")]
+    #[error("it is empty; the first word must be a program")]
     Empty,
     /// Nothing would run in the pane.
     #[error(
-        "it has neither {{argv...}} nor {{command}}: one of them stands for what runs in the pane"
+        "it has neither {{argv...}} nor {{command}}; use one of them for what runs in the pane"
     )]
     Nothing,
     /// Something in braces that stands for nothing.
-    #[error(
-        "{0} stands for nothing; there are {{title}}, {{color}}, {{cwd}}, {{command}} and {{argv...}}"
-    )]
+    #[error("{0} is unknown; use {{title}}, {{color}}, {{cwd}}, {{command}} or {{argv...}}")]
     Unknown(String),
     /// Several arguments cannot be part of one.
     #[error("{0}: {{argv...}} stands for several arguments, so it is a word of its own")]

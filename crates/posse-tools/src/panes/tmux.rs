@@ -71,16 +71,16 @@ struct TmuxServer {
 }
 
 /// What to do without tmux.
-const INSTEAD: &str = "--team-backend in-process does without";
+const INSTEAD: &str = "--team-backend in-process does not need it";
 
 /// Why there is no pane.
 #[derive(Debug, thiserror::Error)]
 enum TmuxError {
     #[error(transparent)]
     NoBudget(#[from] NoBudget),
-    #[error("the pane that posse runs in is gone; --team-backend in-process needs none")]
+    #[error("the pane that posse runs in is gone; --team-backend in-process does not need one")]
     LeadGone,
-    #[error("its process ended at once; `posse doctor` may know why")]
+    #[error("its process ended at once; `posse doctor` may show why")]
     EndedAtOnce,
     #[error("tmux said: {said}; tmux 3.2 or later is needed, {INSTEAD}")]
     Refused { said: String },

@@ -35,9 +35,9 @@ pub(super) fn release(worktrees: &GitWorktrees, worktree: &Worktree) -> Option<S
     let registration = root.registration(agent);
     match registration.lock() {
         Lock::Host(host) if !worktrees.is_own(host) && host::lives(&worktrees.home, host) => {
-            return Some("another posse works in it".to_owned());
+            return Some("another posse process is using it".to_owned());
         }
-        Lock::Stranger(reason) => return Some(format!("somebody has locked it: {reason}")),
+        Lock::Stranger(reason) => return Some(format!("it is locked: {reason}")),
         Lock::Host(_) | Lock::Nobody => {}
     }
     if let Some(kept) = look::keeps(&root, agent, worktree) {

@@ -34,8 +34,7 @@ pub enum WorktreeError {
     NotMade(#[source] GitError),
     /// There is something else in its place.
     #[error(
-        "there is something at {} already, where the worktree would be. Move it away, or leave \
-         isolation out",
+        "{} already exists, where the worktree would be. Move it away, or omit isolation",
         name(.path)
     )]
     Occupied {
@@ -43,7 +42,7 @@ pub enum WorktreeError {
         path: PathBuf,
     },
     /// Git made it elsewhere.
-    #[error("{} is not where git made the worktree. Leave isolation out", name(.path))]
+    #[error("{} is not where git made the worktree. Omit isolation", name(.path))]
     Misplaced {
         /// Where it should be.
         path: PathBuf,
@@ -72,13 +71,13 @@ pub enum WorktreeError {
         left: Box<Self>,
     },
     /// The path is not that of a worktree of this posse.
-    #[error("{} is no worktree of this posse", name(.path))]
+    #[error("{} is not a worktree of this posse", name(.path))]
     NotOfThisPosse {
         /// The path.
         path: PathBuf,
     },
     /// The path is not that of a worktree of any posse.
-    #[error("it is no worktree of posse")]
+    #[error("it is not a worktree of posse")]
     NotOfPosse,
     /// The path has no parent directory.
     #[error("it has no directory")]
@@ -87,7 +86,7 @@ pub enum WorktreeError {
     #[error("an agent works in it")]
     InUse,
     /// Somebody else has locked it.
-    #[error("somebody has locked it: {reason}")]
+    #[error("it is locked: {reason}")]
     Locked {
         /// The reason that they gave git.
         reason: String,
@@ -142,10 +141,10 @@ impl WorktreeError {
     }
 }
 
-const FULL: &str = "The disk seems to be full: make room (`posse worktrees list` shows what others take), or \
-                    leave isolation out";
-const NOT_ALLOWED: &str = "Let posse write there, or leave isolation out";
-const OTHERWISE: &str = "Put that right, or leave isolation out";
+const FULL: &str = "The disk seems to be full: make room (`posse worktrees list` shows what others \
+                    take), or omit isolation";
+const NOT_ALLOWED: &str = "Let posse write there, or omit isolation";
+const OTHERWISE: &str = "Fix that, or omit isolation";
 
 fn io_advice(error: &io::Error) -> &'static str {
     match error.kind() {

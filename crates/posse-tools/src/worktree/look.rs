@@ -59,11 +59,11 @@ pub(super) fn keeps(root: &WorktreeRoot, agent: AgentId, worktree: &Worktree) ->
 enum LookError {
     #[error("its repository is gone")]
     RepositoryGone,
-    #[error("git does not know it any more")]
+    #[error("git no longer knows it")]
     Unregistered,
     #[error("its .git file was removed or replaced")]
     GitFileReplaced,
-    #[error("git's answer cannot be read")]
+    #[error("git's output cannot be parsed")]
     Unreadable,
     #[error("the record of where HEAD was cannot be read")]
     UnreadableRecord,
@@ -124,7 +124,7 @@ pub(super) fn only_registered(
 
 /// Returns what is told of a worktree that cannot be looked at.
 pub(super) fn unseen(why: impl Display) -> String {
-    format!("could not be looked at: {why}")
+    format!("could not be checked: {why}")
 }
 
 struct Inspection<'a> {
@@ -282,7 +282,7 @@ impl Inspection<'_> {
             return Ok(None);
         }
         if once.len() > MOST_COMMITS {
-            return Ok(Some("more commits than can be looked through".to_owned()));
+            return Ok(Some("too many commits to check".to_owned()));
         }
         let git = Git::look(&self.root.directory).directory(&self.root.common);
         let git = git

@@ -93,7 +93,7 @@ impl Parent {
         ]);
         let printed = git.word("--ignore-submodules=none").run()?;
         status::parse(&printed)
-            .ok_or_else(|| GitError::Io(std::io::Error::other("git's answer cannot be read")))
+            .ok_or_else(|| GitError::Io(std::io::Error::other("git's output cannot be parsed")))
     }
 }
 
@@ -101,13 +101,13 @@ impl Parent {
 #[derive(Debug, thiserror::Error)]
 pub enum ParentError {
     /// There is no such directory.
-    #[error("there is no directory {}, so no worktree can be made of it", name(.directory))]
+    #[error("the directory {} does not exist, so no worktree can be made", name(.directory))]
     Missing {
         /// Where the parent works.
         directory: PathBuf,
     },
     /// Git did not answer.
-    #[error("no worktree can be made: {0}. {advice}, or leave isolation out", advice = advice(.0))]
+    #[error("no worktree can be made: {0}. {advice}, or omit isolation", advice = advice(.0))]
     Git(#[source] GitError),
     /// Git does not print the path as it is.
     #[error(
@@ -131,7 +131,7 @@ pub enum ParentError {
     /// The repository has no checkout.
     #[error(
         "{} is in a bare repository, which has no checkout that a worktree could be made from. \
-         Work in a checkout of it, or leave isolation out",
+         Work in a checkout of it, or omit isolation",
         name(.directory)
     )]
     Bare {
@@ -140,7 +140,8 @@ pub enum ParentError {
     },
     /// It is a git directory, or lies in one.
     #[error(
-        "{} is inside of a git directory, not of a checkout. Work in the checkout, or leave isolation out",
+        "{} is inside of a git directory, not of a checkout. Work in the checkout, or omit \
+         isolation",
         name(.directory)
     )]
     NotACheckout {
@@ -150,7 +151,7 @@ pub enum ParentError {
     /// Nothing is committed.
     #[error(
         "the repository of {} has no commit yet, so there is nothing that a worktree could begin \
-         with. Make a first commit, or leave isolation out",
+         with. Make a first commit, or omit isolation",
         name(.directory)
     )]
     NoCommit {
@@ -165,7 +166,7 @@ pub enum ParentError {
     NoRemoteDefault,
     /// Git refused for another reason.
     #[error(
-        "no worktree can be made of {}: git said: {said}. Put that right, or leave isolation out",
+        "no worktree can be made of {}: git said: {said}. Fix that, or omit isolation",
         name(.directory)
     )]
     Refused {
@@ -217,9 +218,7 @@ impl Looks {
                 let begun = Instant::now();
                 let told = match parent.status("--untracked-files=normal") {
                     Ok(status) => uncommitted(&status.entries.iter().collect::<Vec<_>>()),
-                    Err(failed) => Some(format!(
-                        "something, perhaps: it could not be looked at ({failed})"
-                    )),
+                    Err(failed) => Some(format!("unknown: it could not be checked ({failed})")),
                 };
                 *look = Some((begun, told.clone()));
                 told

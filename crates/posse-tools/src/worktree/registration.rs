@@ -68,7 +68,7 @@ pub(super) fn read_small(file: &Path, most: u64) -> io::Result<Vec<u8>> {
         .custom_flags(flags)
         .open(file)?;
     if !file.metadata()?.is_file() {
-        return Err(io::Error::other("it is no file"));
+        return Err(io::Error::other("it is not a file"));
     }
     let mut content = Vec::new();
     file.take(most + 1).read_to_end(&mut content)?;

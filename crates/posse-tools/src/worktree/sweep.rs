@@ -169,7 +169,7 @@ impl GitWorktrees {
             None => unmarked(root, agent, &path),
         };
         let keeps = keeps.or_else(|| match registration.lock() {
-            Lock::Stranger(reason) => Some(format!("somebody has locked it: {reason}")),
+            Lock::Stranger(reason) => Some(format!("it is locked: {reason}")),
             Lock::Host(_) | Lock::Nobody => None,
         });
         Found {
@@ -189,7 +189,7 @@ fn unmarked(root: &WorktreeRoot, agent: AgentId, path: &Path) -> Option<String> 
     if root.registration(agent).exists() {
         return Some(look::unseen("posse's note on it cannot be read"));
     }
-    look::holds_files(path).then(|| look::unseen("git does not know it any more"))
+    look::holds_files(path).then(|| look::unseen("git no longer knows it"))
 }
 
 /// Returns the agents that have a worktree here: by directories, and by what git knows.

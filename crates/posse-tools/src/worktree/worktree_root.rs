@@ -75,7 +75,7 @@ impl WorktreeRoot {
         // What somebody has put there must be a directory, not a link to one.
         if !root.directory.symlink_metadata()?.is_dir() {
             return Err(io::Error::other(format!(
-                "{} is no directory",
+                "{} is not a directory",
                 root.directory.display()
             )));
         }
@@ -214,7 +214,8 @@ fn lock(root: &Path, name: &str) -> io::Result<File> {
             Ok(()) => return Ok(file),
             Err(TryLockError::Error(error)) => return Err(error),
             Err(TryLockError::WouldBlock) if Instant::now() >= until => {
-                let busy = "another posse has been busy with worktrees of this repository for long";
+                let busy = "another posse process has held the worktrees of this repository for \
+                            too long";
                 return Err(io::Error::new(io::ErrorKind::TimedOut, busy));
             }
             Err(TryLockError::WouldBlock) => std::thread::sleep(MOMENT),

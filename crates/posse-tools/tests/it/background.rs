@@ -191,7 +191,7 @@ async fn a_run_that_is_stopped_is_gone_with_all_it_started() {
     let (report, stopped) = tokio::join!((run.work)(cancel.clone()), stop);
     let took = stopped.elapsed();
     assert_eq!(marked(&world), 0);
-    let summary = "interrupted; everything it had started was ended".into();
+    let summary = "interrupted; all processes it had started were ended".into();
     assert_eq!(
         report,
         RunReport {

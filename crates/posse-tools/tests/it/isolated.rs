@@ -104,7 +104,7 @@ async fn no_path_leads_back_to_the_checkout() {
         for (name, input) in calls(&path) {
             let told = world.told(name, input).await;
             assert!(
-                told.contains("leads out of the allowed directories"),
+                told.contains("is outside the allowed directories"),
                 "{name} {path}: {told}"
             );
         }
@@ -159,7 +159,7 @@ async fn a_worktree_that_becomes_a_link_is_not_followed() {
         // Nor by a call that is judged after it.
         let told = world.told(name, input).await;
         assert!(
-            told.contains("leads out of the allowed directories"),
+            told.contains("is outside the allowed directories"),
             "{name}: {told}"
         );
         untouched(&world);
@@ -283,7 +283,7 @@ async fn notes_are_within_reach_and_what_lies_beside_them_is_not() {
         for (name, input) in calls(&path) {
             let told = world.told(name, input).await;
             assert!(
-                told.contains("leads out of the allowed directories"),
+                told.contains("is outside the allowed directories"),
                 "{name} {path}: {told}"
             );
         }
@@ -294,7 +294,7 @@ async fn notes_are_within_reach_and_what_lies_beside_them_is_not() {
         .told("Read", json!({"file_path": at("MEMORY.md")}))
         .await;
     assert!(
-        told.contains("leads out of the allowed directories"),
+        told.contains("is outside the allowed directories"),
         "{told}"
     );
 }

@@ -136,7 +136,7 @@ async fn grep_tells_files_lines_and_counts() {
         world
             .told("Grep", json!({"pattern": "("}))
             .await
-            .contains("no regular expression")
+            .contains("invalid regular expression")
     );
     assert!(
         world
@@ -148,7 +148,7 @@ async fn grep_tells_files_lines_and_counts() {
         world
             .told("Grep", json!({"pattern": "a", "type": "elvish"}))
             .await
-            .contains("no file type")
+            .contains("unknown file type")
     );
 }
 
@@ -261,7 +261,7 @@ async fn what_rules_ask_about_is_left_out_and_that_is_said() {
         )
         .unwrap();
     world.context.reads = Arc::new(policy);
-    let left_out = "\n(1 left out: a rule asks before it is read; Read asks)";
+    let left_out = "\n(1 skipped: a rule requires approval before reading; use Read)";
     assert_eq!(
         world.ok("Grep", json!({"pattern": "needle"})).await,
         format!("a.txt{left_out}")

@@ -192,7 +192,7 @@ async fn a_cancelled_command_is_gone_within_a_second_with_all_it_started() {
     let took = cancelled.elapsed();
     assert_eq!(
         told,
-        "begun\ninterrupted; everything it had started was ended"
+        "begun\ninterrupted; all processes it had started were ended"
     );
     assert_eq!(marked(&world), 0);
     assert!(took < Duration::from_secs(1), "{took:?}");

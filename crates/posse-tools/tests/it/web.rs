@@ -154,7 +154,7 @@ async fn what_is_not_the_public_web_is_refused() {
     for host in ["localhost", "LOCALHOST"] {
         let refused = told(fetch(&world, Reach::Public, &format!("http://{host}:{port}/")).await);
         assert!(
-            refused.contains("is this machine or in a private network"),
+            refused.contains("is this machine or on a private network"),
             "{refused}"
         );
     }

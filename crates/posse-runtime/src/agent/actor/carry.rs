@@ -276,7 +276,7 @@ impl Actor {
             .filter(|_| tells && !committed.mail_waits)
         {
             return Err(StoreError::BadStep(format!(
-                "its end could not be told: {refused}"
+                "its end could not be reported: {refused}"
             )));
         }
         self.known.tell(types);

@@ -70,7 +70,7 @@ pub(super) fn on_command(actor: &mut Actor, command: Command, work: &mut Work) -
             let (registry, sink) = (Arc::clone(&actor.registry), actor.sink.clone());
             actor.supervisor.start_errand(async move {
                 if stop::stop(&registry, task, By::Person).await.is_none() {
-                    let what = format!("{task} cannot be stopped: nothing runs under that id");
+                    let what = format!("{task} cannot be stopped: no run has that id");
                     sink.emit(EventKind::Warning(what)).await;
                 }
             });
@@ -93,7 +93,7 @@ pub(super) fn on_command(actor: &mut Actor, command: Command, work: &mut Work) -
         Command::To { agent, command } => {
             let passed = actor.registry.pass_on(agent, *command);
             if passed.is_err() {
-                let what = format!("{agent} is not here to be told anything");
+                let what = format!("{agent} is not in this process");
                 let sink = actor.sink.clone();
                 actor
                     .supervisor

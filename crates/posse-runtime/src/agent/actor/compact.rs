@@ -91,7 +91,7 @@ pub(super) async fn start(
     };
     if history.pieces().is_empty() {
         let (why, charges) = (
-            "what was asked is larger than the model's context".to_owned(),
+            "the request is larger than the model's context".to_owned(),
             Vec::new(),
         );
         return work.inputs.push_back(Input::NotCompacted { why, charges });

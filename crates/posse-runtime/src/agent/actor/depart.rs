@@ -52,7 +52,7 @@ pub(super) async fn depart(mut actor: Actor, lost: Option<EventKind>) -> bool {
             None => {
                 // It goes on another time, or elsewhere.
                 actor.registry.leave(agent);
-                let end = ending::broken(&sub.run.facts, sub.run.id, "posse was ended".into());
+                let end = ending::broken(&sub.run.facts, sub.run.id, "posse was stopped".into());
                 sub.run.over(end);
                 if let Some(worktree) = worktree {
                     actor.ports.worktrees.release(&worktree).await;
@@ -100,7 +100,7 @@ pub(super) async fn depart(mut actor: Actor, lost: Option<EventKind>) -> bool {
         .filter(|_| removed)
     {
         let what = format!(
-            "the worktree {} is kept after all: {kept}",
+            "the worktree {} was kept after all: {kept}",
             worktree.path.display()
         );
         actor.sink.emit(EventKind::Warning(what)).await;
@@ -135,7 +135,7 @@ pub(crate) fn crashed(actor: &Actor) -> impl Future<Output = ()> + Send + 'stati
     let run = actor.role.sub_agent().map(|sub| Arc::clone(&sub.run));
     let worktree = actor.role.sub_agent().and_then(|sub| sub.worktree.clone());
     async move {
-        let message = "posse itself failed in the middle of the run".to_owned();
+        let message = "posse itself failed during the run".to_owned();
         let mut end = run
             .as_ref()
             .map(|run| ending::broken(&run.facts, run.id, message.clone()));

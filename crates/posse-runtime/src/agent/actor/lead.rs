@@ -127,7 +127,7 @@ pub(super) async fn dismiss_idle(actor: &mut Actor) {
             }
             let id = MailId::from(Uuid::now_v7());
             let (to, kind) = (Address::Agent(agent), MailKind::Dismissal);
-            let (summary, body) = (String::from("the session is over"), String::new());
+            let (summary, body) = (String::from("the session has ended"), String::new());
             let op = match held {
                 true => Op::Send {
                     id,

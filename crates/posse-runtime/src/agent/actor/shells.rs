@@ -61,7 +61,7 @@ pub(super) async fn on_done(
     };
     let crashed = || RunReport {
         status: RunStatus::Failed,
-        summary: "posse lost sight of it".into(),
+        summary: "posse lost track of it".into(),
         result: String::new(),
     };
     let report = report.unwrap_or_else(crashed);

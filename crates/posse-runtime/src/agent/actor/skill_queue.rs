@@ -71,7 +71,10 @@ impl SkillQueue {
             _ => return Err(command),
         }
         if self.held.len() >= PROMPTS {
-            let message = format!("{PROMPTS} prompts wait already; this one was not taken");
+            let message = format!(
+                "{PROMPTS} prompts are already waiting; this one was not \
+                                   accepted"
+            );
             return Ok(Some(failed(FaultClass::Busy, message)));
         }
         self.held.push_back(command);

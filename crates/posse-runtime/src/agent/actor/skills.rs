@@ -40,9 +40,9 @@ fn came(outcome: SkillOutcome, stopped: bool) -> Delegated {
         RunStatus::Completed | RunStatus::Running => Outcome::Completed,
         _ if stopped => Outcome::Interrupted,
         RunStatus::Partial | RunStatus::Failed | RunStatus::Killed | RunStatus::Paused => {
-            Outcome::Failed(fault(error.unwrap_or_else(|| {
-                "the agent that followed it did not come to an end".into()
-            })))
+            Outcome::Failed(fault(
+                error.unwrap_or_else(|| "the agent that followed it did not finish".into()),
+            ))
         }
     };
     Delegated {
@@ -101,7 +101,7 @@ pub(super) fn callable(actor: &Actor, name: &str) -> Result<Arc<Skill>, String> 
         .unwrap_or_default();
     let skill = skill::find(&skills, name)?;
     match &skill.name {
-        _ if !skill.for_user => Err(format!("{name} is a skill that only models load")),
+        _ if !skill.for_user => Err(format!("only models can load the skill {name}")),
         name if setup.policy.forbids_skill(name) => Err(format!("a rule denies the skill {name}")),
         _ => Ok(skill),
     }
@@ -188,7 +188,7 @@ pub(super) fn begin(
                 .any(|block| !matches!(block, ContentBlock::Text { .. })) =>
         {
             let why = format!(
-                "{} is followed by an agent of its own, which takes text only",
+                "{} runs in a separate agent, which takes only text",
                 ready.skill.name
             );
             failed(FaultClass::InvalidRequest, why)

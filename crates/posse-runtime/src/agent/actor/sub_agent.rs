@@ -74,7 +74,7 @@ pub(crate) async fn worktree_end(ports: &Ports, worktree: &Worktree) -> Worktree
     let mut late = ports.clock.sleep(LOOK);
     let kept = tokio::select! {
         kept = ports.worktrees.changes(worktree) => kept,
-        () = &mut late => Some("what could not be looked at in time".into()),
+        () = &mut late => Some("changes that could not be checked in time".into()),
     };
     let Worktree {
         path, branch, base, ..
@@ -177,7 +177,7 @@ pub(crate) fn judged(outcome: &Outcome, by: By) -> (RunStatus, AgentState, Optio
         Outcome::Refused => (
             RunStatus::Failed,
             AgentState::Failed,
-            Some("the model declined to go on".into()),
+            Some("the model declined to continue".into()),
         ),
         Outcome::Interrupted => (
             RunStatus::Killed,

@@ -21,8 +21,8 @@ const FREE_TURNS: usize = 16;
 /// How long a tool has to end when it is told to.
 const GRACE: Duration = Duration::from_millis(900);
 
-const NO_TOOLS: &str = "Not run: this is asked on the side, and no tools are used for it. Answer in words, from what \
-                        you know already.";
+const NO_TOOLS: &str = "Not run: this is a question on the side, and no tools may be used. Answer \
+                        in words, from what you already know.";
 const CRASHED: &str = "The tool crashed. Part of it may have taken effect.";
 
 /// The tools that the model may use in an aside.
@@ -103,7 +103,7 @@ impl SideTools {
         if tools.get(tool).is_none() {
             let names = tools.names().join(", ");
             return Err(format!(
-                "Not run: this is asked on the side, and only {names} may be used for it."
+                "Not run: this is a question on the side, and only {names} may be used."
             ));
         }
         let intent = tools
@@ -111,7 +111,10 @@ impl SideTools {
             .map_err(|error| error.to_string())?;
         match standing.verdict(tool, &intent) {
             Verdict::Allow => Ok((tools, standing, seen, intent)),
-            Verdict::Ask(why) => Err(format!("Denied, since nobody is there to be asked: {why}")),
+            Verdict::Ask(why) => Err(format!(
+                "Denied: approval is required and no one is available \
+                                              to give it: {why}"
+            )),
             Verdict::Deny(why) => Err(format!("Denied: {why}")),
         }
     }
@@ -152,7 +155,7 @@ fn result(id: &str, ran: Ran) -> ContentBlock {
         }) => (content, false),
         Ok(_) => (
             vec![ToolContent::text(
-                "Not done: nothing may follow from what is asked on the side.",
+                "Not done: a question on the side must not have effects.",
             )],
             true,
         ),

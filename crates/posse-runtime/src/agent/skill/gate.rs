@@ -132,7 +132,7 @@ impl Gate {
             Verdict::Allow => Ok(()),
             Verdict::Deny(why) => Err(self.denied(&who, call, why).await),
             Verdict::Ask(why) if who.session.approver() == Approver::Nobody => {
-                let why = format!("nobody is there to be asked: {why}");
+                let why = format!("approval is required and no one is available to give it: {why}");
                 Err(self.denied(&who, call, why).await)
             }
             Verdict::Ask(why) => match self.ask(&who, &call, why).await {
@@ -172,7 +172,7 @@ impl Gate {
             Verdict::Allow => Ok(Cleared { input, intent }),
             Verdict::Deny(why) => Err(self.denied(&who, call(input), why).await),
             Verdict::Ask(why) if who.session.approver() == Approver::Nobody => {
-                let why = format!("nobody is there to be asked: {why}");
+                let why = format!("approval is required and no one is available to give it: {why}");
                 Err(self.denied(&who, call(input), why).await)
             }
             Verdict::Ask(why) => match self.ask(&who, &call(input.clone()), why).await {
@@ -242,7 +242,7 @@ fn refused(answer: Option<Answer>) -> Held {
         }) => Held::Stopped(message),
         Some(Answer::Deny { message, .. }) => Held::Said(message),
         Some(Answer::Allow { .. }) | None => {
-            Held::Said("nobody is there any more to be asked".into())
+            Held::Said("no one is available any longer to give approval".into())
         }
     }
 }

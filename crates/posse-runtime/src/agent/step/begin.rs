@@ -13,7 +13,7 @@ pub(super) fn on_team(
     ops: Vec<Op>,
 ) {
     if !matches!(machine.state, State::Idle) || machine.next_seq > 0 {
-        let message = "a declared team is raised by the first words of a session".to_owned();
+        let message = "a declared team starts with the first prompt of a session".to_owned();
         let fault = Fault {
             class: FaultClass::Busy,
             status: None,

@@ -9,7 +9,7 @@ use crate::prompt;
 
 /// What stands before words that are repeated.
 const GO_ON: &str =
-    "What you were last told, word for word; go on with it from where the summary says you are:";
+    "Your latest instructions, word for word; continue from where the summary says you are:";
 /// So much of what was said last is kept word for word, in bytes.
 const SAID_BYTES: usize = 256 * 1024;
 

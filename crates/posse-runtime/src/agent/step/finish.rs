@@ -48,7 +48,7 @@ pub(super) fn conclude(machine: &mut Machine, decision: &mut Decision) {
                 turn::next_turn(machine, decision, vec![ContentBlock::text(words)]);
             }
             Err(Wrong::Again(wrong)) => {
-                let message = format!("its answer does not fit the output schema: {wrong}");
+                let message = format!("its answer does not match the output schema: {wrong}");
                 let fault = Fault {
                     class: FaultClass::Answer,
                     status: None,
@@ -67,7 +67,7 @@ fn check_answer(machine: &Machine) -> Result<Option<RawJson>, Wrong> {
     };
     if machine.run.turns == 0 {
         // It had answered when posse was ended, and what it said is not known here.
-        let again = "posse was started anew before it could be handed on";
+        let again = "posse restarted before it could be passed on";
         return Err(Wrong::Repairable(output_schema.repair(again)));
     }
     match output_schema.check(&machine.run.text) {

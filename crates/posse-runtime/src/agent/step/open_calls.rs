@@ -51,10 +51,11 @@ pub(super) const INTERRUPTED: &str =
     "Interrupted before it ended. Part of it may have taken effect.";
 pub(super) const NOT_RUN: &str = "Not run: the run was stopped first.";
 pub(super) const CRASHED: &str = "The tool crashed. Part of it may have taken effect.";
-pub(super) const UNKNOWN: &str = "Outcome unknown: posse ended while this was running. It may have taken effect in whole, in \
-                       part or not at all, and was not run again. Look before you repeat it.";
+pub(super) const UNKNOWN: &str = "Outcome unknown: posse ended while this was running. It may have \
+                       taken full, partial or no effect, and was not run again. Check before you \
+                       repeat it.";
 pub(super) const NOT_BEGUN: &str =
-    "Not run, or without effect: posse ended before this had begun or answered.";
+    "Not run, or without effect: posse ended before this started or answered.";
 
 /// What the model is told of a call that a dead process left open.
 pub(super) fn recovered(call: OpenCall, known: Option<CallOutcome>) -> ContentBlock {
@@ -264,7 +265,9 @@ impl Call {
         intent: Result<Intent, ToolError>,
     ) {
         if !matches!(self.first, First::Unasked) {
-            self.phase = Phase::Done(failure("a tool can want only one other to be used first"));
+            self.phase = Phase::Done(failure(
+                "a tool can require only one other to be used first",
+            ));
             return;
         }
         let tool = std::mem::replace(&mut self.tool, tool);

@@ -16,7 +16,7 @@ pub(super) fn on_delegate(
     content: Vec<ContentBlock>,
 ) {
     if !matches!(machine.state, State::Idle) {
-        let message = "another run has begun before the skill was ready; call it again".to_owned();
+        let message = "another run started before the skill was ready; call it again".to_owned();
         let fault = Fault {
             class: FaultClass::Busy,
             status: None,

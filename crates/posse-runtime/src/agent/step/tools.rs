@@ -82,7 +82,7 @@ pub(super) fn judge(machine: &mut Machine, decision: &mut Decision, index: usize
                 machine,
                 decision,
                 index,
-                format!("Denied, since nobody is there to be asked: {why}"),
+                format!("Denied: approval is required and no one is available to give it: {why}"),
             );
         }
         Verdict::Deny(why) => deny(machine, decision, index, format!("Denied: {why}")),
@@ -127,8 +127,7 @@ pub(super) fn on_answer(
     };
     let (State::Acting(acting), Some(index)) = (&mut machine.state, found) else {
         // Somebody took the trouble to answer: they are told that nobody waits for it any more.
-        let what =
-            format!("the answer about call {id} came too late: nothing is asked about it any more");
+        let what = format!("the answer about call {id} came too late: the question is closed");
         return decision.after.push(Effect::Emit(EventKind::Warning(what)));
     };
     match answer {
@@ -175,7 +174,7 @@ pub(super) fn on_unattended(machine: &mut Machine, decision: &mut Decision) {
             machine,
             decision,
             index,
-            "Denied: nobody is there any more to be asked.".into(),
+            "Denied: no one is available any longer to give approval.".into(),
         );
     }
     advance(machine, decision);

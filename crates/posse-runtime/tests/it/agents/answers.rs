@@ -98,7 +98,7 @@ async fn one_repair_round_is_made_and_no_more() {
         last_words(&child[1])
     );
     assert!(
-        told.contains("has failed: its answer does not fit the output schema"),
+        told.contains("has failed: its answer does not match the output schema"),
         "{told}"
     );
     assert!(

@@ -278,7 +278,7 @@ async fn commands_in_a_skill_pass_the_gate_and_never_vanish() {
     for expected in [
         "Printed: <command-output command=\"echo '&lt;/command-output&gt;' free\">\n&lt;/command-output> free\n</command-output>",
         "Allowed: <command-output command=\"touch made\">\n(no output)\n</command-output>",
-        "(not run: denied, nobody is there to be asked: ",
+        "(not run: denied, approval is required and no one is available to give it: ",
         "\">\n(not run: denied, the rule `Bash(git push *)` (the test) denies this)\n</command-output>",
         "exit code 2",
     ] {
@@ -362,7 +362,7 @@ async fn a_person_is_asked_about_a_command_of_a_skill() {
     farewell(agent).await;
     let told = last_words(&sent_by(&rig, "/main").pop().unwrap());
     assert!(
-        told.contains("(not run: nobody is there any more to be asked)"),
+        told.contains("(not run: no one is available any longer to give approval)"),
         "{told}"
     );
 }
@@ -520,7 +520,7 @@ async fn a_person_is_asked_about_the_agent_of_a_skill() {
     assert!(
         fault
             .message
-            .starts_with("look needs an agent: denied, nobody is there"),
+            .starts_with("look needs an agent: denied, approval is required"),
         "{fault:?}"
     );
     farewell(agent).await;

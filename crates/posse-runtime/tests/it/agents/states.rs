@@ -59,7 +59,7 @@ async fn a_limit_makes_a_run_partial_and_a_budget_pauses_it() {
     let (state, told, failed) = came_to(&short).await;
     assert_eq!((state, failed), (AgentState::Partial, false));
     assert!(
-        told.contains("was stopped by a limit before it was done: it reached its number of turns"),
+        told.contains("was stopped by a limit before it was done: it reached its limit of turns"),
         "{told}"
     );
     assert!(told.contains("\nI begin.\n"), "{told}");
@@ -94,7 +94,7 @@ async fn a_limit_makes_a_run_partial_and_a_budget_pauses_it() {
     let (state, told, failed) = came_to(&rig(&declined)).await;
     assert_eq!((state, failed), (AgentState::Failed, true));
     assert!(
-        told.contains("has failed: the model declined to go on"),
+        told.contains("has failed: the model declined to continue"),
         "{told}"
     );
 }

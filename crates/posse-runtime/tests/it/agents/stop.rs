@@ -206,7 +206,7 @@ async fn a_person_stops_one_run_and_its_starter_is_told() {
         };
         assert_eq!(
             *what,
-            format!("{nothing} cannot be stopped: nothing runs under that id")
+            format!("{nothing} cannot be stopped: no run has that id")
         );
     }
 }

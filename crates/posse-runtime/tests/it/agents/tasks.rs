@@ -100,11 +100,7 @@ async fn an_agent_without_a_team_works_on_the_list_of_the_session() {
         told[4],
         "1: Fix it [completed], owner /main\n2: Test it [pending]"
     );
-    assert!(
-        told[5].contains("you have no team crew"),
-        "{}",
-        told[5]
-    );
+    assert!(told[5].contains("you have no team crew"), "{}", told[5]);
     let done = task(&rig, realm, 1).await;
     assert_eq!(
         (done.status, done.blocks, done.version),

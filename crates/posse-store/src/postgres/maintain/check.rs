@@ -64,7 +64,7 @@ pub fn check(url: &str, told: &mut dyn FnMut(&str)) -> Result<Health, StoreError
                     let why = in_a_line(&failure.at(link.place()));
                     look.health
                         .faults
-                        .push(format!("the rest cannot be looked at: {why}"));
+                        .push(format!("the rest cannot be checked: {why}"));
                     break;
                 }
             }
@@ -155,7 +155,7 @@ impl SnapshotCheck {
                 if named != Some(column::get(row, 1)?) {
                     let realm: Uuid = column::get(row, 0)?;
                     self.health.faults.push(format!(
-                        "what agents of session {realm} have in common is damaged"
+                        "the shared content of the agents of session {realm} is damaged"
                     ));
                 }
             }

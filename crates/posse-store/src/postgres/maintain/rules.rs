@@ -16,13 +16,13 @@ pub(super) const OWNED: [&str; 9] = [
 
 pub(super) const RULES: [(&str, &str); 33] = [
     (
-        "an agent is not in all of the tables that it should be in",
+        "an agent is missing from some tables",
         "SELECT a.id AS agent FROM agent a WHERE a.realm > $1 AND a.realm <= $2
              AND (NOT EXISTS (SELECT 1 FROM pulse WHERE realm = a.realm AND agent = a.id)
                  OR (a.parent IS NULL) <> EXISTS (SELECT 1 FROM root WHERE realm = a.realm AND agent = a.id))",
     ),
     (
-        "a session is not listed as it is",
+        "a session is listed wrongly",
         "SELECT a.id AS agent FROM agent a JOIN pulse p ON p.realm = a.realm AND p.agent = a.id
              JOIN root r ON r.realm = a.realm AND r.agent = a.id
          WHERE a.realm > $1 AND a.realm <= $2 AND (r.cwd <> a.cwd OR r.used_ms <> p.used_ms)",
@@ -38,12 +38,12 @@ pub(super) const RULES: [(&str, &str); 33] = [
              (SELECT 1 FROM preamble WHERE realm = a.realm AND hash = a.preamble)",
     ),
     (
-        "what an agent has inherited is not what its segments say",
+        "an agent's inherited entries do not match its segments",
         "SELECT id AS agent, inherited AS counted FROM agent a WHERE realm > $1 AND realm <= $2 AND inherited <>
              (SELECT coalesce(sum(beyond - first), 0) FROM segment WHERE realm = a.realm AND agent = a.id)",
     ),
     (
-        "a segment names entries that are not there",
+        "a segment names entries that do not exist",
         "SELECT agent, ordinal AS segment FROM segment s WHERE realm > $1 AND realm <= $2 AND (first > beyond OR beyond >
              (SELECT coalesce(max(seq) + 1, 0) FROM entry WHERE realm = s.realm AND agent = s.source)
              OR NOT EXISTS (SELECT 1 FROM agent WHERE realm = s.realm AND id = s.source))",
@@ -54,17 +54,17 @@ pub(super) const RULES: [(&str, &str); 33] = [
              (SELECT 1 FROM entry WHERE realm = s.realm AND agent = s.source AND seq = s.first AND kind = 4)",
     ),
     (
-        "an agent's last compaction is another one",
+        "an agent's last compaction is wrong",
         "SELECT agent, since AS entry FROM pulse p WHERE realm > $1 AND realm <= $2 AND since IS DISTINCT FROM
              (SELECT max(seq) FROM entry WHERE realm = p.realm AND agent = p.agent AND kind = 4)",
     ),
     (
-        "a call names an entry that is no reply",
+        "a call names an entry that is not a reply",
         "SELECT agent, seq AS entry FROM call c WHERE realm > $1 AND realm <= $2 AND NOT EXISTS
              (SELECT 1 FROM entry WHERE realm = c.realm AND agent = c.agent AND seq = c.seq AND kind = 2)",
     ),
     (
-        "a sub-agent's parent is not there",
+        "a sub-agent's parent does not exist",
         "SELECT id AS agent FROM agent a WHERE realm > $1 AND realm <= $2 AND parent IS NOT NULL AND NOT EXISTS
              (SELECT 1 FROM agent WHERE realm = a.realm AND id = a.parent)",
     ),
@@ -75,12 +75,12 @@ pub(super) const RULES: [(&str, &str); 33] = [
                  AND ordinal = a.call_ordinal AND id = a.call_id)",
     ),
     (
-        "whoever is to be told of an agent's end is not there",
+        "the agent to notify of an agent's end does not exist",
         "SELECT agent FROM pulse p WHERE realm > $1 AND realm <= $2 AND starter IS NOT NULL AND NOT EXISTS
              (SELECT 1 FROM agent WHERE realm = p.realm AND id = p.starter)",
     ),
     (
-        "an agent's state means nothing, or is not that of its last run",
+        "an agent's state is invalid, or does not match its last run",
         "SELECT agent, state FROM pulse WHERE realm > $1 AND realm <= $2
              AND (state NOT BETWEEN 0 AND 8 OR (ended IS NOT NULL AND state IN (1, 3, 4)))",
     ),
@@ -96,7 +96,7 @@ pub(super) const RULES: [(&str, &str); 33] = [
          WHERE realm > $1 AND realm <= $2 AND name IS NOT NULL AND parent IS NULL",
     ),
     (
-        "an agent is held by a host of which nobody knows that it holds any",
+        "an agent is held by a host that is not registered as holding any",
         "SELECT agent, host FROM pulse p WHERE realm > $1 AND realm <= $2 AND host IS NOT NULL AND NOT EXISTS
              (SELECT 1 FROM presence WHERE realm = p.realm AND host = p.host)",
     ),
@@ -107,7 +107,7 @@ pub(super) const RULES: [(&str, &str); 33] = [
               AND ordinal = r.call_ordinal)",
     ),
     (
-        "a total is not that of its charges",
+        "a total does not match its charges",
         "SELECT agent, model FROM total t WHERE realm > $1 AND realm <= $2 AND calls <>
              (SELECT count(*) FROM charge WHERE realm = t.realm AND agent = t.agent AND model = t.model
               AND purpose = t.purpose)
@@ -116,18 +116,18 @@ pub(super) const RULES: [(&str, &str); 33] = [
               AND purpose = c.purpose)",
     ),
     (
-        "an inbox counts wrongly what waits in it",
+        "an inbox has a wrong message count",
         "SELECT agent, waiting AS counted FROM inbox i WHERE realm > $1 AND realm <= $2 AND waiting <>
              (SELECT count(*) FROM mail WHERE realm = i.realm AND recipient = i.agent AND entry IS NULL)",
     ),
     (
-        "an inbox counts wrongly how much waits in it",
+        "an inbox has a wrong size",
         "SELECT agent, bytes AS counted FROM inbox i WHERE realm > $1 AND realm <= $2 AND bytes <>
              (SELECT coalesce(sum(size), 0) FROM mail WHERE realm = i.realm AND recipient = i.agent
               AND entry IS NULL)",
     ),
     (
-        "a message is not as long as was counted",
+        "a message has a wrong size",
         "SELECT recipient AS agent, number AS message, size AS counted FROM mail
          WHERE realm > $1 AND realm <= $2 AND size <> text_bytes(summary) + text_bytes(body)",
     ),
@@ -142,7 +142,7 @@ pub(super) const RULES: [(&str, &str); 33] = [
              (SELECT 1 FROM inbox WHERE realm = m.realm AND agent = m.recipient)",
     ),
     (
-        "an inbox is held by another than its agent",
+        "an inbox is held by something other than its agent",
         "SELECT i.agent FROM inbox i JOIN pulse p ON p.realm = i.realm AND p.agent = i.agent
          WHERE i.realm > $1 AND i.realm <= $2 AND i.host IS DISTINCT FROM p.host",
     ),
@@ -157,7 +157,7 @@ pub(super) const RULES: [(&str, &str); 33] = [
              (SELECT 1 FROM list WHERE realm = t.realm AND team = t.team)",
     ),
     (
-        "a task counts wrongly what it waits for",
+        "a task has a wrong count of the tasks it waits for",
         "SELECT realm AS session, team, id AS task FROM task t WHERE realm > $1 AND realm <= $2 AND waits <>
              (SELECT count(*) FROM dependency d JOIN task needed ON needed.realm = d.realm
                   AND needed.team = d.team AND needed.id = d.needs AND needed.status < 2
@@ -171,13 +171,13 @@ pub(super) const RULES: [(&str, &str); 33] = [
                  OR NOT EXISTS (SELECT 1 FROM task WHERE realm = d.realm AND team = d.team AND id = d.needs))",
     ),
     (
-        "a task is being done by an agent that nobody holds",
+        "a task is in progress, but no process hosts its agent",
         "SELECT t.realm AS session, t.team, t.id AS task, t.owner FROM task t
              JOIN pulse p ON p.realm = t.realm AND p.agent = t.owner_agent
          WHERE t.realm > $1 AND t.realm <= $2 AND t.status = 1 AND p.host IS NULL",
     ),
     (
-        "a team's lead is no member of it",
+        "a team's lead is not a member of it",
         "SELECT realm AS session, name AS team FROM team t WHERE realm > $1 AND realm <= $2 AND NOT EXISTS
              (SELECT 1 FROM member WHERE realm = t.realm AND team = t.name AND agent = t.lead)",
     ),
@@ -194,7 +194,7 @@ pub(super) const RULES: [(&str, &str); 33] = [
              (SELECT 1 FROM used_name WHERE realm = m.realm AND team = m.team AND name = m.name)",
     ),
     (
-        "a request is open that nobody of its team can answer",
+        "an open request cannot be answered by any member of its team",
         "SELECT realm AS session, team, id AS request FROM request r WHERE realm > $1 AND realm <= $2 AND NOT EXISTS
              (SELECT 1 FROM member WHERE realm = r.realm AND team = r.team AND agent = r.asked)",
     ),

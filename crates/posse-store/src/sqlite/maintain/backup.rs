@@ -40,7 +40,7 @@ impl Stop {
         match wanted.stop {
             true => Err(io::Error::new(
                 io::ErrorKind::Interrupted,
-                "it was given up",
+                "it was cancelled",
             )),
             false => Ok(()),
         }

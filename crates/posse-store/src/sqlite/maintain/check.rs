@@ -25,7 +25,7 @@ pub fn check(path: &Path, told: &mut dyn FnMut(&str)) -> Result<Health, StoreErr
         // In a file that is known to be damaged it is no surprise that not all can be read.
         Err(failure) => {
             health.faults.push(format!(
-                "the rest cannot be looked at: {}",
+                "the rest cannot be checked: {}",
                 in_a_line(&failure.at(&place))
             ));
             Ok(health)
@@ -109,7 +109,7 @@ fn contents(snapshot: &Transaction<'_>, health: &mut Health) -> Result<(), Sqlit
             column::id(row, 0).map_or_else(|_| "without an id".into(), |realm| realm.to_string());
         if !is_named(row).unwrap_or(false) {
             health.faults.push(format!(
-                "what agents of session {realm} have in common is damaged"
+                "the shared content of the agents of session {realm} is damaged"
             ));
         }
     }
@@ -276,13 +276,13 @@ const RULES: [(&str, &str); 29] = [
              (SELECT 1 FROM preamble WHERE preamble.realm = agent.realm AND hash = agent.preamble)",
     ),
     (
-        "what an agent has inherited is not what its segments say",
+        "an agent's inherited entries do not match its segments",
         "SELECT hex(id) AS agent, inherited AS counted FROM agent WHERE inherited <>
              (SELECT coalesce(sum(beyond - first), 0) FROM segment
               WHERE segment.realm = agent.realm AND segment.agent = agent.id)",
     ),
     (
-        "a segment names entries that are not there",
+        "a segment names entries that do not exist",
         "SELECT hex(agent) AS agent, ordinal AS segment FROM segment WHERE first > beyond OR beyond >
              (SELECT coalesce(max(seq) + 1, 0) FROM entry
               WHERE entry.realm = segment.realm AND entry.agent = source)
@@ -295,19 +295,19 @@ const RULES: [(&str, &str); 29] = [
               AND seq = first AND kind = 4)",
     ),
     (
-        "an agent's last compaction is another one",
+        "an agent's last compaction is wrong",
         "SELECT hex(id) AS agent, since AS entry FROM agent WHERE since IS NOT
              (SELECT max(seq) FROM entry WHERE entry.realm = agent.realm AND entry.agent = agent.id
               AND kind = 4)",
     ),
     (
-        "a call names an entry that is no reply",
+        "a call names an entry that is not a reply",
         "SELECT hex(agent) AS agent, seq AS entry FROM call WHERE NOT EXISTS
              (SELECT 1 FROM entry WHERE entry.realm = call.realm AND entry.agent = call.agent
               AND entry.seq = call.seq AND kind = 2)",
     ),
     (
-        "a sub-agent's parent is not there",
+        "a sub-agent's parent does not exist",
         "SELECT hex(id) AS agent FROM agent WHERE parent IS NOT NULL AND NOT EXISTS
              (SELECT 1 FROM agent it WHERE it.realm = agent.realm AND it.id = agent.parent)",
     ),
@@ -318,12 +318,12 @@ const RULES: [(&str, &str); 29] = [
               AND seq = call_seq AND ordinal = call_ordinal AND call.id = call_id)",
     ),
     (
-        "whoever is to be told of an agent's end is not there",
+        "the agent to notify of an agent's end does not exist",
         "SELECT hex(id) AS agent FROM agent WHERE starter IS NOT NULL AND NOT EXISTS
              (SELECT 1 FROM agent it WHERE it.realm = agent.realm AND it.id = agent.starter)",
     ),
     (
-        "an agent's state means nothing, or is not that of its last run",
+        "an agent's state is invalid, or does not match its last run",
         "SELECT hex(id) AS agent, state FROM agent WHERE state NOT BETWEEN 0 AND 8
              OR (ended IS NOT NULL AND (state IN (1, 3, 4) OR NOT json_valid(ended)))",
     ),
@@ -338,7 +338,7 @@ const RULES: [(&str, &str); 29] = [
               AND seq = call_seq AND ordinal = call_ordinal)",
     ),
     (
-        "a total is not that of its charges",
+        "a total does not match its charges",
         "SELECT hex(agent) AS agent, model FROM total WHERE calls <>
              (SELECT count(*) FROM charge WHERE charge.realm = total.realm AND charge.agent = total.agent
               AND charge.model = total.model AND charge.purpose = total.purpose)
@@ -347,13 +347,13 @@ const RULES: [(&str, &str); 29] = [
               AND total.model = charge.model AND total.purpose = charge.purpose)",
     ),
     (
-        "an inbox counts wrongly what waits in it",
+        "an inbox has a wrong message count",
         "SELECT hex(agent) AS agent, waiting AS counted FROM inbox WHERE waiting <>
              (SELECT count(*) FROM mail WHERE mail.realm = inbox.realm AND recipient = agent
               AND entry IS NULL)",
     ),
     (
-        "an inbox counts wrongly how much waits in it",
+        "an inbox has a wrong size",
         "SELECT hex(agent) AS agent, bytes AS counted FROM inbox WHERE bytes <>
              (SELECT coalesce(sum(octet_length(summary) + octet_length(body)), 0) FROM mail
               WHERE mail.realm = inbox.realm AND recipient = agent AND entry IS NULL)",
@@ -370,7 +370,7 @@ const RULES: [(&str, &str); 29] = [
              (SELECT 1 FROM inbox WHERE inbox.realm = mail.realm AND inbox.agent = mail.recipient)",
     ),
     (
-        "an inbox is held by another than its agent",
+        "an inbox is held by something other than its agent",
         "SELECT hex(inbox.agent) AS agent FROM inbox JOIN agent ON agent.realm = inbox.realm AND agent.id = inbox.agent
          WHERE inbox.host IS NOT agent.host",
     ),
@@ -385,7 +385,7 @@ const RULES: [(&str, &str); 29] = [
              (SELECT 1 FROM list WHERE list.realm = task.realm AND list.team = task.team)",
     ),
     (
-        "a task counts wrongly what it waits for",
+        "a task has a wrong count of the tasks it waits for",
         "SELECT hex(realm) AS session, team, id AS task FROM task WHERE waits <>
              (SELECT count(*) FROM dependency d JOIN task needed ON needed.realm = d.realm
                   AND needed.team = d.team AND needed.id = d.needs AND needed.status < 2
@@ -398,13 +398,13 @@ const RULES: [(&str, &str); 29] = [
             OR NOT EXISTS (SELECT 1 FROM task WHERE task.realm = d.realm AND task.team = d.team AND id = d.needs)",
     ),
     (
-        "a task is being done by an agent that nobody holds",
+        "a task is in progress, but no process hosts its agent",
         "SELECT hex(task.realm) AS session, team, task.id AS task, owner FROM task
          JOIN agent ON agent.realm = task.realm AND agent.id = owner_agent
          WHERE status = 1 AND agent.host IS NULL",
     ),
     (
-        "a team's lead is no member of it",
+        "a team's lead is not a member of it",
         "SELECT hex(realm) AS session, name AS team FROM team WHERE NOT EXISTS
              (SELECT 1 FROM member WHERE member.realm = team.realm AND member.team = team.name
               AND member.agent = team.lead)",
@@ -423,7 +423,7 @@ const RULES: [(&str, &str); 29] = [
              WHERE used.realm = member.realm AND used.team = member.team AND used.name = member.name)",
     ),
     (
-        "a request is open that nobody of its team can answer",
+        "an open request cannot be answered by any member of its team",
         "SELECT hex(realm) AS session, team, hex(id) AS request FROM request WHERE NOT EXISTS
              (SELECT 1 FROM member WHERE member.realm = request.realm AND member.team = request.team
               AND member.agent = request.asked)",

@@ -74,7 +74,7 @@ impl Importing<'_> {
         ])?;
         if made == 0 {
             return Err(SqliteFailure::bad_step(format!(
-                "there is a team {} already",
+                "team {} already exists",
                 self.team
             )));
         }

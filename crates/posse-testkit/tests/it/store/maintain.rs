@@ -88,7 +88,7 @@ fn what_is_broken_on_a_server_is_found() {
             format!(
                 "INSERT INTO root (realm, agent, cwd, used_ms) SELECT realm, id, cwd, 10 FROM agent WHERE id = '{two}'"
             ),
-            format!("an agent is not in all of the tables that it should be in: agent {two}"),
+            format!("an agent is missing from some tables: agent {two}"),
         ),
         (
             format!(
@@ -99,7 +99,7 @@ fn what_is_broken_on_a_server_is_found() {
                 "UPDATE segment SET source = '{one}', beyond = 1 WHERE {}",
                 by(two)
             ),
-            format!("a segment names entries that are not there: agent {two}, segment 0"),
+            format!("a segment names entries that do not exist: agent {two}, segment 0"),
         ),
     ] {
         let sql = |statement: &str| {
@@ -120,7 +120,7 @@ fn what_is_broken_on_a_server_is_found() {
     assert!(
         found
             .iter()
-            .any(|fault| fault.starts_with("what agents of session ")),
+            .any(|fault| fault.starts_with("the shared content of the agents of session ")),
         "{found:?}"
     );
 }

@@ -346,7 +346,7 @@ async fn somebody_elses_lock_is_heeded() {
     ground.git("r", &["worktree", "unlock", path]);
     ground.git("r", &["worktree", "lock", "--reason", "on a stick", path]);
     let told = ground.trees.release(&worktree).await;
-    assert_eq!(told.as_deref(), Some("somebody has locked it: on a stick"));
+    assert_eq!(told.as_deref(), Some("it is locked: on a stick"));
     let swept = ground.other().sweep();
     assert_eq!(
         swept.iter().map(|swept| swept.removed).collect::<Vec<_>>(),

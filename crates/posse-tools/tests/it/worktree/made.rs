@@ -114,7 +114,7 @@ async fn where_there_is_nothing_to_make_it_from_that_is_said_with_what_to_do() {
     refused("bare.git", &["bare repository", "leave isolation out"]).await;
     ground.git("", &["init", "-q", "-b", "main", "unborn"]);
     refused("unborn", &["no commit yet", "leave isolation out"]).await;
-    refused("unborn/.git", &["inside of a git directory"]).await;
+    refused("unborn/.git", &["inside a git directory"]).await;
 }
 
 // proves WT-02 (part: fresh)
@@ -163,7 +163,10 @@ async fn what_lies_in_its_place_is_left_alone() {
     fs::create_dir(ground.path("out")).unwrap();
     symlink(ground.path("out"), plot.join(wanted.agent.to_string())).unwrap();
     let why = ground.trees.make(wanted.clone()).await.unwrap_err();
-    assert!(why.contains("there is something at"), "{why}");
+    assert!(
+        why.contains("already exists, where the worktree would be"),
+        "{why}"
+    );
     assert_eq!(fs::read_dir(ground.path("out")).unwrap().count(), 0);
     assert!(plot.join(wanted.agent.to_string()).is_symlink());
     assert_eq!(

@@ -108,7 +108,7 @@ async fn what_lost_its_other_half_is_swept() {
     );
     assert_eq!(
         swept[2].found.keeps.as_deref(),
-        Some("could not be looked at: git does not know it any more")
+        Some("could not be checked: git no longer knows it")
     );
     ground.trees.discard(&swept[2].found).unwrap();
     assert_eq!(ground.left(), Vec::<String>::new());
