@@ -11,8 +11,8 @@ use std::time::SystemTime;
 use http::{HeaderMap, HeaderValue, StatusCode};
 use posse_port::BoxFuture;
 use posse_port::model::{
-    ApiError, Attribution, Body, Call, Failure, Model, Names, Piece, Place, Preamble, RateLimits,
-    Reply, Request,
+    ApiError, Attribution, Body, BreakpointPosition, Call, Encoded, Failure, Model, Names,
+    Preamble, RateLimits, Reply, Request,
 };
 use posse_protocol::{ContentBlock, Message};
 
@@ -86,26 +86,30 @@ impl Model for Anthropic {
         "anthropic"
     }
 
-    fn preamble(&self, preamble: &Preamble) -> Piece {
+    fn preamble(&self, preamble: &Preamble) -> Encoded {
         encode::preamble(preamble)
     }
 
-    fn entry(&self, message: &Message) -> Piece {
+    fn entry(&self, message: &Message) -> Encoded {
         encode::entry(message)
     }
 
-    fn opening(&self, content: &[ContentBlock]) -> Piece {
-        encode::opening(content)
+    fn encode_head(&self, content: &[ContentBlock]) -> Encoded {
+        encode::encode_head(content)
     }
 
-    fn closing(&self, content: &[ContentBlock]) -> Piece {
-        encode::closing(content)
+    fn encode_tail(&self, content: &[ContentBlock]) -> Encoded {
+        encode::encode_tail(content)
     }
 
     fn body(&self, request: &Request<'_>) -> Body {
         let mut rope = Rope::for_request(request);
         rope.fixed(b"{");
-        rope.piece(request.preamble, Place::Preamble, request.marks);
+        rope.piece(
+            request.preamble,
+            BreakpointPosition::Preamble,
+            request.marks,
+        );
         let diagnostics = match request.previous {
             _ if !self.dialect.diagnose => String::new(),
             Some(id) => {

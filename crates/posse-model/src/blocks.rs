@@ -7,7 +7,7 @@ use std::fmt;
 use std::ops::Range;
 
 use bytes::Bytes;
-use posse_port::model::Piece;
+use posse_port::model::Encoded;
 use posse_port::store::NewEntry;
 use posse_protocol::EntryKind;
 use serde::Deserialize;
@@ -49,7 +49,7 @@ enum Place {
 impl Sent {
     /// Reads what an agent has sent, oldest first.
     pub fn read<'a>(
-        preamble: &Piece,
+        preamble: &Encoded,
         entries: impl IntoIterator<Item = &'a NewEntry>,
     ) -> Result<Self, serde_json::Error> {
         let (preamble, leading) = read::preamble(&preamble.bytes)?;

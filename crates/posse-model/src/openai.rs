@@ -10,8 +10,8 @@ use std::time::SystemTime;
 use http::{HeaderMap, StatusCode};
 use posse_port::BoxFuture;
 use posse_port::model::{
-    Allowance, ApiError, ApiErrorKind, Attribution, Body, Call, Failure, Model, Names, Piece,
-    Place, Preamble, RateLimits, Reply, Request,
+    Allowance, ApiError, ApiErrorKind, Attribution, Body, BreakpointPosition, Call, Encoded,
+    Failure, Model, Names, Preamble, RateLimits, Reply, Request,
 };
 use posse_protocol::{ContentBlock, Message};
 use serde::Deserialize;
@@ -42,20 +42,20 @@ impl Model for OpenAi {
         "openai"
     }
 
-    fn preamble(&self, preamble: &Preamble) -> Piece {
+    fn preamble(&self, preamble: &Preamble) -> Encoded {
         encode::preamble(preamble)
     }
 
-    fn entry(&self, message: &Message) -> Piece {
+    fn entry(&self, message: &Message) -> Encoded {
         encode::entry(message)
     }
 
-    fn opening(&self, content: &[ContentBlock]) -> Piece {
-        encode::opening(content)
+    fn encode_head(&self, content: &[ContentBlock]) -> Encoded {
+        encode::encode_head(content)
     }
 
-    fn closing(&self, content: &[ContentBlock]) -> Piece {
-        encode::closing(content)
+    fn encode_tail(&self, content: &[ContentBlock]) -> Encoded {
+        encode::encode_tail(content)
     }
 
     fn body(&self, request: &Request<'_>) -> Body {
@@ -64,7 +64,7 @@ impl Model for OpenAi {
             r#"{{"max_completion_tokens":{},"stream":true,"stream_options":{{"include_usage":true}},"#,
             request.max_tokens
         ));
-        rope.piece(request.preamble, Place::Preamble, &[]);
+        rope.piece(request.preamble, BreakpointPosition::Preamble, &[]);
         let begins_list = request.preamble.bytes.ends_with(b"[");
         if !begins_list && !request.entries.is_empty() {
             rope.fixed(b",");

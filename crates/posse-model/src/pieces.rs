@@ -1,7 +1,7 @@
 //! Stringing finished pieces together, with cache marks spliced in at their stored offsets.
 
 use bytes::Bytes;
-use posse_port::model::{Body, Mark, Piece, Place, Request, Ttl};
+use posse_port::model::{Body, BreakpointPosition, CacheBreakpoint, Encoded, Request, Ttl};
 
 const MARK_5M: &[u8] = br#","cache_control":{"type":"ephemeral"}"#;
 const MARK_1H: &[u8] = br#","cache_control":{"type":"ephemeral","ttl":"1h"}"#;
@@ -25,7 +25,12 @@ impl Rope {
     }
 
     /// Adds a piece, with its mark if one stands at `place`.
-    pub(crate) fn piece(&mut self, piece: &Piece, place: Place, marks: &[Mark]) {
+    pub(crate) fn piece(
+        &mut self,
+        piece: &Encoded,
+        place: BreakpointPosition,
+        marks: &[CacheBreakpoint],
+    ) {
         let mark = marks.iter().find(|mark| mark.place == place);
         let (Some(mark), Some(at)) = (mark, piece.mark_at) else {
             self.0.push(piece.bytes.clone());
@@ -45,7 +50,7 @@ impl Rope {
             if index > 0 {
                 self.fixed(b",");
             }
-            self.piece(entry, Place::Entry(index), request.marks);
+            self.piece(entry, BreakpointPosition::Entry(index), request.marks);
         }
     }
 

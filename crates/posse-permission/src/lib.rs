@@ -6,10 +6,10 @@ mod decide;
 mod mirror;
 mod path;
 mod pattern;
+mod rights;
 mod rule;
 mod shell;
-mod standing;
 
 pub use decide::{Verdict, decide};
+pub use rights::{Outside, Rights};
 pub use rule::{Policy, RuleError, RuleList, Source};
-pub use standing::{Outside, Standing};

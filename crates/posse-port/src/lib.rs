@@ -23,7 +23,7 @@ pub use closest::closest;
 pub use fault::in_a_line;
 
 use clock::Clock;
-use memory::Memory;
+use memory::Ram;
 use model::Model;
 use price::Prices;
 use store::Store;
@@ -44,7 +44,7 @@ pub struct Ports {
     /// What model calls cost.
     pub prices: Arc<dyn Prices>,
     /// What is left of the machine's memory.
-    pub memory: Arc<dyn Memory>,
+    pub memory: Arc<dyn Ram>,
     /// Checkouts that agents have for themselves.
     pub worktrees: Arc<dyn Worktrees>,
 }

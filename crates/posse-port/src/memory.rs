@@ -1,7 +1,7 @@
 //! The machine's memory as a port: agents are not started where there is none left.
 
 /// How much memory there is.
-pub trait Memory: Send + Sync {
+pub trait Ram: Send + Sync {
     /// Bytes that can be had without swapping; none if nobody knows.
     fn available(&self) -> Option<u64>;
 }
@@ -10,7 +10,7 @@ pub trait Memory: Send + Sync {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SystemMemory;
 
-impl Memory for SystemMemory {
+impl Ram for SystemMemory {
     fn available(&self) -> Option<u64> {
         let text = std::fs::read_to_string("/proc/meminfo").ok()?;
         let line = text

@@ -41,17 +41,17 @@ pub trait Model: Names + Send + Sync {
     fn dialect(&self) -> &'static str;
 
     /// Spells what stays the same for an agent's whole life.
-    fn preamble(&self, preamble: &Preamble) -> Piece;
+    fn preamble(&self, preamble: &Preamble) -> Encoded;
 
     /// Spells one message of the history.
-    fn entry(&self, message: &Message) -> Piece;
+    fn entry(&self, message: &Message) -> Encoded;
 
     /// Spells the beginning of a message to the model, whose end is not known yet.
-    fn opening(&self, content: &[ContentBlock]) -> Piece;
+    fn encode_head(&self, content: &[ContentBlock]) -> Encoded;
 
     /// Spells the end of it. Joined by a comma, the two mean what [`entry`](Self::entry) makes of one message
     /// with all the content.
-    fn closing(&self, content: &[ContentBlock]) -> Piece;
+    fn encode_tail(&self, content: &[ContentBlock]) -> Encoded;
 
     /// Strings pieces together into a request, splicing in cache marks. Costs O(pieces), not O(bytes).
     fn body(&self, request: &Request<'_>) -> Body;
@@ -126,14 +126,14 @@ impl Effort {
 
 /// Finished bytes, with the place where a cache mark can be spliced in.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Piece {
+pub struct Encoded {
     /// The bytes as sent, without marks.
     pub bytes: Bytes,
     /// Offset of the splice, if the piece can carry a mark at all.
     pub mark_at: Option<usize>,
 }
 
-impl AsRef<[u8]> for Piece {
+impl AsRef<[u8]> for Encoded {
     fn as_ref(&self) -> &[u8] {
         &self.bytes
     }
@@ -143,11 +143,11 @@ impl AsRef<[u8]> for Piece {
 #[derive(Clone, Debug)]
 pub struct Request<'a> {
     /// The agent's preamble.
-    pub preamble: &'a Piece,
+    pub preamble: &'a Encoded,
     /// The history, oldest first.
-    pub entries: &'a [Piece],
+    pub entries: &'a [Encoded],
     /// Where the cache should keep what it has read; at most four.
-    pub marks: &'a [Mark],
+    pub marks: &'a [CacheBreakpoint],
     /// The cap on output.
     pub max_tokens: u32,
     /// Id of the reply before this one, so that the API can say why its cache was missed.
@@ -156,16 +156,16 @@ pub struct Request<'a> {
 
 /// A cache mark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Mark {
+pub struct CacheBreakpoint {
     /// After what.
-    pub place: Place,
+    pub place: BreakpointPosition,
     /// For how long.
     pub ttl: Ttl,
 }
 
 /// Where a mark stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum BreakpointPosition {
     /// At the end of the preamble.
     Preamble,
     /// At the end of the entry with this index.

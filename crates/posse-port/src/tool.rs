@@ -17,7 +17,7 @@ use crate::clock::Clock;
 use crate::store::{CallKey, CallOutcome, Op, OpResult};
 pub use typed::{TypedTool, typed};
 pub use typed::{read, schema};
-pub use workspace::{Elsewhere, Mirror, Notes, Seen, Workspace};
+pub use workspace::{AgentMemory, Elsewhere, KnownFiles, Workspace, WorktreeMap};
 
 /// A tool, as the agent sees it.
 pub trait Tool: Send + Sync {
@@ -127,12 +127,12 @@ pub struct ToolContext {
     /// The directories it may work in.
     pub workspace: Arc<Workspace>,
     /// The files whose content the agent knows.
-    pub seen: Seen,
+    pub seen: KnownFiles,
     /// What may be read, for tools that find what they touch only while they run.
     pub reads: Arc<dyn ReadGuard>,
     /// Time.
     pub clock: Arc<dyn Clock>,
-    /// What came of the tool that this one wanted to be used first; see [`Then::First`].
+    /// What came of the tool that this one wanted to be used first; see [`FollowUp::ToolFirst`].
     pub first: Option<CallOutcome>,
     /// Fires when the call must end.
     pub cancel: CancellationToken,
@@ -144,7 +144,7 @@ pub struct ToolOutput {
     /// What the model is told.
     pub content: Vec<ToolContent>,
     /// What else is to be done, in the transaction that keeps the answer.
-    pub then: Then,
+    pub then: FollowUp,
 }
 
 impl ToolOutput {
@@ -152,27 +152,27 @@ impl ToolOutput {
     pub fn text(text: impl Into<String>) -> Self {
         Self {
             content: vec![ToolContent::text(text)],
-            then: Then::Nothing,
+            then: FollowUp::Nothing,
         }
     }
 }
 
 /// What a tool's answer has for a consequence.
 #[derive(Default)]
-pub enum Then {
+pub enum FollowUp {
     /// None.
     #[default]
     Nothing,
     /// Operations on mail, tasks and teams. What came of them is told by [`Tool::operated`] in place of
     /// the content.
-    Operate(Vec<Op>),
+    Operations(Vec<Op>),
     /// The answer shows mail of the agent's inbox, by these numbers: it is not shown again.
-    Took(Vec<u64>),
+    MailShown(Vec<u64>),
     /// Something goes on in the background.
     Runs(Box<NewRun>),
     /// Another tool is to be used first, as if the model had called it: rules are asked about it. Then this one
     /// runs again, with what came of it in [`ToolContext::first`]. The content is dropped.
-    First {
+    ToolFirst {
         /// The other tool.
         tool: String,
         /// Its input.
@@ -180,14 +180,14 @@ pub enum Then {
     },
 }
 
-impl std::fmt::Debug for Then {
+impl std::fmt::Debug for FollowUp {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Nothing => f.write_str("Nothing"),
-            Self::Operate(ops) => f.debug_tuple("Operate").field(ops).finish(),
-            Self::Took(numbers) => f.debug_tuple("Took").field(numbers).finish(),
+            Self::Operations(ops) => f.debug_tuple("Operations").field(ops).finish(),
+            Self::MailShown(numbers) => f.debug_tuple("MailShown").field(numbers).finish(),
             Self::Runs(run) => f.debug_tuple("Runs").field(&run.id).finish(),
-            Self::First { tool, .. } => f.debug_tuple("First").field(tool).finish(),
+            Self::ToolFirst { tool, .. } => f.debug_tuple("ToolFirst").field(tool).finish(),
         }
     }
 }

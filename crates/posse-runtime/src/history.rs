@@ -13,7 +13,7 @@ use bytes::{Bytes, BytesMut};
 use posse_protocol::{AgentId, EntryKind, ReplyFacts};
 
 use crate::prompt::FORK_TAG;
-use posse_port::model::{Mark, Piece, Place, Ttl};
+use posse_port::model::{BreakpointPosition, CacheBreakpoint, Encoded, Ttl};
 use posse_port::store::{NewEntry, Segment, checksum};
 
 /// Entries at the end that stay apart: the marks of the next request stand among them.
@@ -28,7 +28,7 @@ const LARGE: usize = 1 << 20;
 pub(crate) struct History {
     /// The first `shared` ones are another agent's, or the same as its siblings'; then joined ones, then one
     /// for each of `apart`.
-    pieces: Vec<Piece>,
+    pieces: Vec<Encoded>,
     shared: usize,
     /// Where the last request ended that was answered: its own, or that of the agent it was forked from. No
     /// pieces are joined across it.
@@ -46,8 +46,8 @@ pub(crate) struct History {
 /// An entry in the making.
 pub(crate) struct Part {
     pub(crate) kind: EntryKind,
-    pub(crate) head: Option<Piece>,
-    pub(crate) piece: Piece,
+    pub(crate) head: Option<Encoded>,
+    pub(crate) piece: Encoded,
     pub(crate) reply: Option<ReplyFacts>,
 }
 
@@ -229,47 +229,47 @@ impl History {
     }
 
     /// What a request is strung together from.
-    pub(crate) fn pieces(&self) -> &[Piece] {
+    pub(crate) fn pieces(&self) -> &[Encoded] {
         &self.pieces
     }
 
     /// Where the cache should keep what it reads, for the agent's whole life: the preamble, what is shared
     /// with others, the end of the request before this one, and the end of this one. The first request of
     /// a fork has its parent's last one before it.
-    pub(crate) fn marks(&self, ttl: Ttl) -> Vec<Mark> {
+    pub(crate) fn marks(&self, ttl: Ttl) -> Vec<CacheBreakpoint> {
         let mut marks = self.marks_before(ttl);
-        let end = Place::Entry(self.pieces.len().saturating_sub(1));
+        let end = BreakpointPosition::Entry(self.pieces.len().saturating_sub(1));
         if !self.pieces.is_empty() && marks.last().is_none_or(|mark| mark.place != end) {
-            marks.push(Mark { place: end, ttl });
+            marks.push(CacheBreakpoint { place: end, ttl });
         }
         marks
     }
 
     /// The same but for the end of this one: what others have left is read, and nothing is left.
-    pub(crate) fn marks_before(&self, ttl: Ttl) -> Vec<Mark> {
+    pub(crate) fn marks_before(&self, ttl: Ttl) -> Vec<CacheBreakpoint> {
         let mut slots: Vec<usize> = [self.shared.checked_sub(1), self.request_end]
             .into_iter()
             .flatten()
             .collect();
         slots.sort_unstable();
         slots.dedup();
-        let entries = slots.into_iter().map(Place::Entry);
-        [Place::Preamble]
+        let entries = slots.into_iter().map(BreakpointPosition::Entry);
+        [BreakpointPosition::Preamble]
             .into_iter()
             .chain(entries)
-            .map(|place| Mark { place, ttl })
+            .map(|place| CacheBreakpoint { place, ttl })
             .collect()
     }
 }
 
 /// Whether what an entry begins with says that it is a fork's.
-fn says_fork(head: &Piece) -> bool {
+fn says_fork(head: &Encoded) -> bool {
     head.bytes
         .windows(FORK_TAG.len())
         .any(|window| window == FORK_TAG.as_bytes())
 }
 
-fn join(pieces: &[Piece]) -> Piece {
+fn join(pieces: &[Encoded]) -> Encoded {
     let [piece] = pieces else {
         let mut bytes =
             BytesMut::with_capacity(pieces.iter().map(|piece| piece.bytes.len() + 1).sum());
@@ -281,7 +281,7 @@ fn join(pieces: &[Piece]) -> Piece {
             mark_at = piece.mark_at.map(|at| bytes.len() + at);
             bytes.extend_from_slice(&piece.bytes);
         }
-        return Piece {
+        return Encoded {
             bytes: Bytes::from(bytes),
             mark_at,
         };
@@ -293,9 +293,9 @@ fn join(pieces: &[Piece]) -> Piece {
 mod tests {
     use super::*;
 
-    fn entry(index: usize) -> Piece {
+    fn entry(index: usize) -> Encoded {
         let text = format!("{{entry {index} {}}}", "x".repeat(index % 97));
-        Piece {
+        Encoded {
             mark_at: Some(text.len() - 1),
             bytes: text.into(),
         }
@@ -323,7 +323,7 @@ mod tests {
         let mut history = History::default();
         let text =
             serde_json::json!({ "text": "<team-task id=\"1\">\nsays \"\u{e9}\"" }).to_string();
-        let piece = Piece {
+        let piece = Encoded {
             mark_at: None,
             bytes: text.into(),
         };
@@ -383,9 +383,9 @@ mod tests {
     fn marks_stand_where_the_last_request_ended_and_where_this_one_does() {
         for entries in [1, 3, 5, 19, 21, 23, 41, 999] {
             let history = grown(entries);
-            let ends = |place: Place| match place {
-                Place::Preamble => None,
-                Place::Entry(index) => Some({
+            let ends = |place: BreakpointPosition| match place {
+                BreakpointPosition::Preamble => None,
+                BreakpointPosition::Entry(index) => Some({
                     let piece = &history.pieces()[index];
                     String::from_utf8(piece.bytes[..piece.mark_at.unwrap()].to_vec()).unwrap()
                 }),
@@ -433,8 +433,8 @@ mod tests {
             let marked = history.marks(Ttl::FiveMinutes);
             let [
                 _,
-                Mark {
-                    place: Place::Entry(at),
+                CacheBreakpoint {
+                    place: BreakpointPosition::Entry(at),
                     ..
                 },
                 _,
@@ -471,7 +471,7 @@ mod tests {
         assert!(
             fork.marks(Ttl::FiveMinutes)
                 .iter()
-                .any(|mark| mark.place == Place::Entry(parent.pieces().len() - 1))
+                .any(|mark| mark.place == BreakpointPosition::Entry(parent.pieces().len() - 1))
         );
         assert_eq!(fork.next_seq(), 500);
     }

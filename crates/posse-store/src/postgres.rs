@@ -38,7 +38,7 @@ use tokio::task::JoinSet;
 use crate::Timing;
 use crate::write_outcome::{WriteAnswer, WriteOutcome};
 use connection::ServerConnection;
-use encode::Encoded;
+use encode::EncodedStep;
 use error::PgFailure;
 use host::{Patience, PgHost};
 use job::{JobKind, PgJob};
@@ -199,7 +199,7 @@ pub fn migrate(url: &str, contract: bool) -> Result<Migrated, StoreError> {
 struct PgWork {
     agent: Option<AgentId>,
     realm: Option<RealmId>,
-    encoded: Encoded,
+    encoded: EncodedStep,
     step: Option<Arc<Step>>,
     kind: JobKind,
 }

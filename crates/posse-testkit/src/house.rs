@@ -20,7 +20,7 @@ use posse_runtime::govern::budget::Budget;
 use posse_runtime::live::handle::Agent;
 use posse_runtime::live::setup::{AgentProfile, Approver, Limits, Setup};
 use posse_runtime::runtime::Runtime;
-use posse_tools::{Guardian, Means, Reach};
+use posse_tools::{Reach, ToolsConfig, Watchdog};
 
 use crate::place::Place;
 use crate::rig::{prompt, spawning};
@@ -112,7 +112,7 @@ impl House {
         )?;
         let spill = at("home/spill")?;
         let setup = Setup {
-            tools: posse_tools::all(Means {
+            tools: posse_tools::all(ToolsConfig {
                 reach: Reach::Public,
                 background: true,
                 guardian: guardian()?,
@@ -206,9 +206,9 @@ pub fn posse() -> Result<PathBuf, SetupError> {
 }
 
 /// What ends commands whose posse is gone, if posse was built too.
-fn guardian() -> Result<Option<Guardian>, SetupError> {
+fn guardian() -> Result<Option<Watchdog>, SetupError> {
     let posse = posse()?;
-    Ok(posse.is_file().then(|| Guardian::new(posse, ["guard"])))
+    Ok(posse.is_file().then(|| Watchdog::new(posse, ["guard"])))
 }
 
 /// The main agent of a session.

@@ -69,7 +69,7 @@ impl Rig {
             notes: None,
         };
         let setup = Setup {
-            tools: posse_tools::all(posse_tools::Means {
+            tools: posse_tools::all(posse_tools::ToolsConfig {
                 reach: posse_tools::Reach::Public,
                 background: true,
                 guardian: None,

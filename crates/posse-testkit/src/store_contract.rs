@@ -26,7 +26,7 @@ mod words;
 
 use std::sync::Arc;
 
-use posse_port::model::Piece;
+use posse_port::model::Encoded;
 use posse_port::store::{
     AgentState, CallChangeKind, CallOutcome, Epoch, NewEntry, SeenFile, SessionFilter, StateChange,
     Store, StoreError,
@@ -189,7 +189,7 @@ pub async fn entries_come_back_as_they_went_in(open: Open<'_>) {
     for seq in 0..40_u64 {
         let kind = [EntryKind::Prompt, EntryKind::Reply, EntryKind::Results][seq as usize % 3];
         let bytes = bytes[seq as usize % 4].clone();
-        let piece = Piece {
+        let piece = Encoded {
             mark_at: (seq % 2 == 0).then_some(bytes.len()),
             bytes: bytes.into(),
         };

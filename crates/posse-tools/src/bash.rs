@@ -16,7 +16,7 @@ use crate::answer::{headline, tell};
 use crate::capture::Capture;
 use crate::processes::Family;
 use crate::shell::{Bounds, OF_A_REPOSITORY, RunningShell, ShellJob};
-use crate::watchdog::Guardian;
+use crate::watchdog::Watchdog;
 pub use foreground::{ForegroundBash, ForegroundBashInput};
 
 /// How long a command may take, and how long at most, in milliseconds.
@@ -37,7 +37,7 @@ const ABOUT_BACKGROUND: &str = " With run_in_background the answer comes at once
 
 /// Runs commands.
 pub struct Bash {
-    guardian: Option<Guardian>,
+    guardian: Option<Watchdog>,
 }
 
 /// Input of Bash.
@@ -57,7 +57,7 @@ pub struct BashInput {
 
 impl Bash {
     /// With somebody who ends what it has started if this process cannot.
-    pub fn new(guardian: Option<Guardian>) -> Self {
+    pub fn new(guardian: Option<Watchdog>) -> Self {
         Self { guardian }
     }
 

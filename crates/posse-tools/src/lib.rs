@@ -42,25 +42,25 @@ pub use panes::{
     Color, CommandPanes, Inside, Launch, Place, Template, TmuxPanes, Variable, WrongTemplate,
 };
 pub use read::{Read, ReadInput};
-pub use watchdog::{Guardian, stand_guard};
+pub use watchdog::{Watchdog, run_watchdog};
 pub use web_fetch::{WebFetch, WebFetchInput};
 pub use worktree::{Found, GitWorktrees, Swept, WorktreeError};
 pub use write::{Write, WriteInput};
 
 /// What the tools of a process are to be like.
 #[derive(Clone, Debug)]
-pub struct Means {
+pub struct ToolsConfig {
     /// Where the web ends.
     pub reach: Reach,
     /// True if commands may go on after their call.
     pub background: bool,
     /// Who ends what was started if this process is killed.
-    pub guardian: Option<Guardian>,
+    pub guardian: Option<Watchdog>,
 }
 
 /// Returns all tools, by name. Makes nothing that costs time: the HTTP client is built at the first
 /// fetch, the guardian started with the first command.
-pub fn all(means: Means) -> Toolbox {
+pub fn all(means: ToolsConfig) -> Toolbox {
     let bash = Bash::new(means.guardian);
     Toolbox::from_iter([
         if means.background {

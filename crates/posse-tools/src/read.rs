@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use base64::Engine as _;
 use posse_port::tool::{
-    Intent, Subject, Then, ToolContext, ToolError, ToolOutput, TypedTool, Workspace,
+    FollowUp, Intent, Subject, ToolContext, ToolError, ToolOutput, TypedTool, Workspace,
 };
 use posse_protocol::ToolContent;
 use schemars::JsonSchema;
@@ -95,7 +95,7 @@ fn read(input: &ReadInput, context: &ToolContext) -> Result<ToolOutput, ToolErro
                 media_type: media_type.into(),
                 data,
             }],
-            then: Then::Nothing,
+            then: FollowUp::Nothing,
         }
     } else {
         ToolOutput::text(numbered(

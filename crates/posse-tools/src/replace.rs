@@ -7,7 +7,7 @@ use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use posse_port::tool::{Seen, ToolContext, ToolError};
+use posse_port::tool::{KnownFiles, ToolContext, ToolError};
 use rustix::fs::{AtFlags, Mode, OFlags, RenameFlags, Stat};
 use rustix::io::Errno;
 use tokio_util::sync::CancellationToken;
@@ -163,13 +163,13 @@ pub(crate) fn read_whole(
     }
 }
 
-fn known(place: &RootedPath, content: &[u8], seen: &Seen) -> Result<(), ToolError> {
+fn known(place: &RootedPath, content: &[u8], seen: &KnownFiles) -> Result<(), ToolError> {
     match seen.version(&place.resolved) {
         None => Err(tell(format!(
             "{} exists but was not read yet: read it first",
             place.named.display()
         ))),
-        Some(version) if version != Seen::version_of(content) => Err(changed(place)),
+        Some(version) if version != KnownFiles::version_of(content) => Err(changed(place)),
         Some(_) => Ok(()),
     }
 }

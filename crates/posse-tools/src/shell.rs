@@ -19,7 +19,7 @@ use crate::cgroup::DOOR;
 use crate::detached::{SECRETS, spawn_detached};
 use crate::process_table::{CALL_MARK, HOST_MARK};
 use crate::processes::{Family, WatchedProcess, gone, within};
-use crate::watchdog::{Guardian, Post};
+use crate::watchdog::{Post, Watchdog};
 
 /// Goes where it is guarded, if there is such a place and it is let in, and becomes bash, or stays what it
 /// is where there is none.
@@ -62,7 +62,7 @@ pub(crate) struct ShellJob<'a> {
     /// Variables of posse's environment that it is not to have, beside posse's secrets.
     pub(crate) without: &'a [&'a str],
     /// Who ends it if posse cannot.
-    pub(crate) guardian: Option<&'a Guardian>,
+    pub(crate) guardian: Option<&'a Watchdog>,
 }
 
 /// How long a shell may go on.
@@ -98,7 +98,7 @@ impl RunningShell {
                 job.cwd.display()
             )));
         }
-        let post = job.guardian.map(Guardian::post).transpose()?;
+        let post = job.guardian.map(Watchdog::post).transpose()?;
         let (output, printed) = io::pipe()?;
         let child = spawn_detached(|command| {
             prepare(command, job, post.as_deref());

@@ -29,7 +29,7 @@ const APART: &str = r#"trap "" HUP INT QUIT TERM; exec 3<&0; "$@" <&3 3<&- &"#;
 
 /// Sees to it that nothing outlives posse. Clones are the same one.
 #[derive(Clone, Debug)]
-pub struct Guardian(Arc<WatchdogProgram>);
+pub struct Watchdog(Arc<WatchdogProgram>);
 
 #[derive(Debug)]
 struct WatchdogProgram {
@@ -48,7 +48,7 @@ pub(crate) struct Post {
     _alive: PipeWriter,
 }
 
-impl Guardian {
+impl Watchdog {
     /// One that is this program with these arguments. Some more are added: see [`stand_guard`],
     /// which it must call. Nothing is started before the first command is.
     pub fn new(
@@ -123,9 +123,9 @@ fn name(id: &str) -> String {
 }
 
 /// Waits until the other end of `alive` is closed, and ends whatever carries the mark `id` or is in
-/// the cgroup. `arguments` are those that [`Guardian`] adds: the mark, the cgroup if there is one,
+/// the cgroup. `arguments` are those that [`Watchdog`] adds: the mark, the cgroup if there is one,
 /// and the group that posse itself is in; none if they are something else.
-pub fn stand_guard(arguments: &[OsString], mut alive: impl Read) -> Option<()> {
+pub fn run_watchdog(arguments: &[OsString], mut alive: impl Read) -> Option<()> {
     let (id, cgroup, posses) = match arguments {
         [id, group] => (id, None, group),
         [id, cgroup, group] => (id, Some(Path::new(cgroup)), group),

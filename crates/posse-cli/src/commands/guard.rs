@@ -15,5 +15,5 @@ pub(crate) fn asked(words: &[OsString]) -> Option<ExitCode> {
         return None;
     }
     // Who is no guardian is a person, and is told that there is no such command.
-    tools::stand_guard(arguments).map(|()| ExitCode::SUCCESS)
+    tools::run_watchdog(arguments).map(|()| ExitCode::SUCCESS)
 }

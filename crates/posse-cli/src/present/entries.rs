@@ -91,7 +91,7 @@ fn brief(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use posse_port::model::Piece;
+    use posse_port::model::Encoded;
 
     use super::super::fixtures::transcript;
     use super::*;
@@ -128,7 +128,7 @@ mod tests {
         assert_eq!(told["reply"]["id"], "msg_1");
         let mut fork = transcript.entries[0].clone();
         let head = br#"{"role":"user","content":[{"type":"text","text":"held"}"#;
-        fork.entry.head = Some(Piece {
+        fork.entry.head = Some(Encoded {
             bytes: head.as_slice().into(),
             mark_at: None,
         });

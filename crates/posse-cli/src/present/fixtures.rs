@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use bytes::Bytes;
-use posse_port::model::Piece;
+use posse_port::model::Encoded;
 use posse_port::store::{AgentRecord, AgentState, Charge, NewEntry, StoredEntry, Transcript};
 use posse_protocol::{Cost, EntryKind, PermissionMode, ReplyFacts, StopReason, Usage};
 
@@ -40,7 +40,7 @@ pub(crate) fn session() -> AgentRecord {
 }
 
 pub(crate) fn transcript() -> Transcript {
-    let piece = |bytes: &'static str| Piece {
+    let piece = |bytes: &'static str| Encoded {
         bytes: Bytes::from_static(bytes.as_bytes()),
         mark_at: None,
     };

@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use posse_port::model::Piece;
+use posse_port::model::Encoded;
 use posse_port::store::{
     AgentState, Birth, CallKey, Epoch, NewEntry, Origin, Segment, StateChange, Step, Store,
     checksum,
@@ -74,8 +74,8 @@ fn preamble(tools: &[&str]) -> String {
     )
 }
 
-fn piece(text: &str) -> Piece {
-    Piece {
+fn piece(text: &str) -> Encoded {
+    Encoded {
         bytes: text.to_owned().into(),
         mark_at: None,
     }

@@ -1,6 +1,6 @@
 //! `posse cost`.
 
-use posse_port::model::Piece;
+use posse_port::model::Encoded;
 use posse_port::store::{
     AgentState, Birth, CallKey, Charge, Epoch, Origin, StateChange, Step, Store,
 };
@@ -46,7 +46,7 @@ fn sub_agent(
         dialect: "anthropic".into(),
         mode: PermissionMode::Default,
         cwd: "/".into(),
-        preamble: Piece {
+        preamble: Encoded {
             bytes: "{}".into(),
             mark_at: None,
         },

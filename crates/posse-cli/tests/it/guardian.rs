@@ -94,14 +94,14 @@ impl Scene {
         pids.filter(marked).collect()
     }
 
-    fn guardian(&self) -> Option<Guardian> {
+    fn guardian(&self) -> Option<Watchdog> {
         self.living().into_iter().find_map(|pid| {
             let line = fs::read_to_string(format!("/proc/{pid}/cmdline")).ok()?;
             let mut words = line
                 .split_terminator('\0')
                 .skip_while(|word| !word.ends_with("posse"));
             let is_one = words.nth(1) == Some("guard");
-            is_one.then(|| Guardian {
+            is_one.then(|| Watchdog {
                 pid,
                 cgroup: words.nth(1).map(PathBuf::from).filter(|it| it.exists()),
             })
@@ -118,7 +118,7 @@ impl Scene {
     }
 
     /// Waits until nothing is left, and says how long that took since `begun`.
-    fn gone(&self, begun: Instant, guardian: &Guardian) -> Duration {
+    fn gone(&self, begun: Instant, guardian: &Watchdog) -> Duration {
         let hidden = self.hidden();
         if guardian.cgroup.is_none() {
             // Only a cgroup reaches it.
@@ -143,7 +143,7 @@ impl Scene {
     }
 }
 
-struct Guardian {
+struct Watchdog {
     pid: u32,
     cgroup: Option<PathBuf>,
 }

@@ -1,11 +1,11 @@
 //! Words spelt as the Messages API wants them.
 
-use posse_port::model::{Piece, Preamble, Thinking};
+use posse_port::model::{Encoded, Preamble, Thinking};
 use posse_protocol::{ContentBlock, Message, Role};
 use serde_json::Value;
 
 /// `"model":…,"tools":[…],"system":[…],"thinking":…,"output_config":…`, without braces around it.
-pub(super) fn preamble(preamble: &Preamble) -> Piece {
+pub(super) fn preamble(preamble: &Preamble) -> Encoded {
     let mut out = format!(r#""model":{}"#, json(&preamble.model));
     let mut mark_at = None;
     let tools = preamble.tools.iter().map(|tool| {
@@ -39,7 +39,7 @@ pub(super) fn preamble(preamble: &Preamble) -> Piece {
             effort.as_str()
         ));
     }
-    Piece {
+    Encoded {
         bytes: out.into(),
         mark_at,
     }
@@ -65,7 +65,7 @@ fn list(
 }
 
 /// One message.
-pub(super) fn entry(message: &Message) -> Piece {
+pub(super) fn entry(message: &Message) -> Encoded {
     let role = match message.role {
         Role::User => "user",
         Role::Assistant => "assistant",
@@ -82,30 +82,30 @@ pub(super) fn entry(message: &Message) -> Piece {
 }
 
 /// The beginning of a message to the model.
-pub(super) fn opening(content: &[ContentBlock]) -> Piece {
+pub(super) fn encode_head(content: &[ContentBlock]) -> Encoded {
     let spelt = blocks(content).unwrap_or_else(|| blocks_of("(nothing)"));
     around(r#"{"role":"user","content":["#, &spelt, "")
 }
 
 /// The end of it.
-pub(super) fn closing(content: &[ContentBlock]) -> Piece {
+pub(super) fn encode_tail(content: &[ContentBlock]) -> Encoded {
     let spelt = blocks(content).unwrap_or_else(|| blocks_of("(nothing)"));
     around("", &spelt, "]}")
 }
 
-fn around(before: &str, spelt: &Piece, after: &str) -> Piece {
+fn around(before: &str, spelt: &Encoded, after: &str) -> Encoded {
     let mut out = Vec::with_capacity(before.len() + spelt.bytes.len() + after.len());
     for part in [before.as_bytes(), &spelt.bytes, after.as_bytes()] {
         out.extend_from_slice(part);
     }
-    Piece {
+    Encoded {
         bytes: out.into(),
         mark_at: spelt.mark_at.map(|at| before.len() + at),
     }
 }
 
 /// Blocks with commas between them; none if nothing of them can be sent.
-fn blocks(content: &[ContentBlock]) -> Option<Piece> {
+fn blocks(content: &[ContentBlock]) -> Option<Encoded> {
     let (mut out, mut mark_at) = (String::new(), None);
     for block in content {
         let Some(text) = block_json(block) else {
@@ -119,15 +119,15 @@ fn blocks(content: &[ContentBlock]) -> Option<Piece> {
             mark_at = Some(out.len() - 1);
         }
     }
-    (!out.is_empty()).then(|| Piece {
+    (!out.is_empty()).then(|| Encoded {
         bytes: out.into(),
         mark_at,
     })
 }
 
-fn blocks_of(text: &str) -> Piece {
+fn blocks_of(text: &str) -> Encoded {
     let spelt = text_block(text);
-    Piece {
+    Encoded {
         mark_at: Some(spelt.len() - 1),
         bytes: spelt.into(),
     }

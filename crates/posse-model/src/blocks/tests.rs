@@ -45,7 +45,7 @@ fn words(tools: &[&str], system: &[&str]) -> Preamble {
     }
 }
 
-fn entry(kind: EntryKind, piece: Piece) -> NewEntry {
+fn entry(kind: EntryKind, piece: Encoded) -> NewEntry {
     NewEntry {
         seq: 0,
         kind,
@@ -255,12 +255,12 @@ fn heads_are_read_with_what_they_begin() {
     });
     for (number, spell) in dialects().iter().enumerate() {
         let fork = |text: &str| {
-            let head = Some(spell.opening(&results));
+            let head = Some(spell.encode_head(&results));
             vec![
                 entry(EntryKind::Prompt, spell.entry(&said("go"))),
                 NewEntry {
                     head,
-                    ..entry(EntryKind::Prompt, spell.closing(&directive(text)))
+                    ..entry(EntryKind::Prompt, spell.encode_tail(&directive(text)))
                 },
             ]
         };
@@ -332,7 +332,7 @@ fn what_is_no_request_is_an_error() {
     let [anthropic, _] = dialects();
     let garbled = entry(
         EntryKind::Prompt,
-        Piece {
+        Encoded {
             bytes: "{\"role\":".into(),
             mark_at: None,
         },
@@ -340,7 +340,7 @@ fn what_is_no_request_is_an_error() {
     assert!(Sent::read(&anthropic.preamble(&words(&[], &[])), [&garbled]).is_err());
     assert!(
         Sent::read(
-            &Piece {
+            &Encoded {
                 bytes: "{}".into(),
                 mark_at: None
             },

@@ -1,11 +1,11 @@
 //! Words spelt as Chat Completions wants them.
 
-use posse_port::model::{Piece, Preamble, Thinking};
+use posse_port::model::{Encoded, Preamble, Thinking};
 use posse_protocol::{ContentBlock, Message, Role, ToolContent};
 use serde_json::{Value, json};
 
 /// `"model":…,"tools":[…],"messages":[…` up to and including the system message: the list stays open.
-pub(super) fn preamble(preamble: &Preamble) -> Piece {
+pub(super) fn preamble(preamble: &Preamble) -> Encoded {
     let mut out = format!(r#""model":{}"#, Value::from(preamble.model.as_str()));
     let tools: Vec<String> = preamble
         .tools
@@ -39,32 +39,32 @@ pub(super) fn preamble(preamble: &Preamble) -> Piece {
     if !system.is_empty() {
         out.push_str(&json!({"role": "system", "content": system.join("\n\n")}).to_string());
     }
-    Piece {
+    Encoded {
         bytes: out.into(),
         mark_at: None,
     }
 }
 
 /// One message; a user message with tool results is several on this wire, answers first.
-pub(super) fn entry(message: &Message) -> Piece {
+pub(super) fn entry(message: &Message) -> Encoded {
     match message.role {
-        Role::Assistant => Piece {
+        Role::Assistant => Encoded {
             bytes: assistant(&message.content).to_string().into(),
             mark_at: None,
         },
-        Role::User => closing(&message.content),
+        Role::User => encode_tail(&message.content),
     }
 }
 
 /// The answers that a message to the model begins with.
-pub(super) fn opening(content: &[ContentBlock]) -> Piece {
-    closing(content)
+pub(super) fn encode_head(content: &[ContentBlock]) -> Encoded {
+    encode_tail(content)
 }
 
 /// What it says after them.
-pub(super) fn closing(content: &[ContentBlock]) -> Piece {
+pub(super) fn encode_tail(content: &[ContentBlock]) -> Encoded {
     let spelt: Vec<String> = user(content).iter().map(Value::to_string).collect();
-    Piece {
+    Encoded {
         bytes: spelt.join(",").into(),
         mark_at: None,
     }

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::{OpResult, Operation};
-use crate::model::Piece;
+use crate::model::Encoded;
 
 /// The name of a step: no two steps of an agent have the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -117,7 +117,7 @@ pub struct Birth {
     /// Its working directory.
     pub cwd: PathBuf,
     /// What stays the same for its life. Kept once per realm, by content.
-    pub preamble: Piece,
+    pub preamble: Encoded,
     /// The histories of others that its own begins with, flattened: each agent's own entries only. They stay
     /// readable whatever becomes of those agents.
     pub segments: Vec<Segment>,
@@ -162,9 +162,9 @@ pub struct NewEntry {
     pub kind: EntryKind,
     /// How it begins, if its siblings begin with the same bytes: a comma joins it to the piece. Kept once per
     /// realm, by content.
-    pub head: Option<Piece>,
+    pub head: Option<Encoded>,
     /// The bytes as sent, after the head.
-    pub piece: Piece,
+    pub piece: Encoded,
     /// Of these bytes and of the agent's own entries before it, back to the last compaction; see
     /// [`checksum`].
     pub checksum: u64,

@@ -13,7 +13,7 @@ use super::{
     AgentState, CallKey, CallOutcome, Charge, EndedRun, Epoch, NewEntry, OpResult, Origin,
     SeenFile, Segment,
 };
-use crate::model::Piece;
+use crate::model::Encoded;
 
 /// An agent that was taken, with all there is to go on from.
 #[derive(Clone, Debug)]
@@ -72,7 +72,7 @@ pub struct Transcript {
     /// Whose spelling its bytes are in.
     pub dialect: String,
     /// What stays the same for its life.
-    pub preamble: Piece,
+    pub preamble: Encoded,
     /// What its history begins with, as at its birth. None if it was taken and has a compaction of its own.
     pub segments: Vec<Segment>,
     /// The history, oldest first: the segments' entries, then its own. If it was taken and has a compaction of

@@ -21,14 +21,14 @@ pub struct Workspace {
     /// The user's home, for rules and paths that begin with `~/`.
     pub home: Option<PathBuf>,
     /// What it is a copy of, if it is a worktree: rules about that hold here too.
-    pub mirror: Option<Mirror>,
+    pub mirror: Option<WorktreeMap>,
     /// Where the agent keeps notes of its own.
-    pub notes: Option<Notes>,
+    pub notes: Option<AgentMemory>,
 }
 
 /// A checkout that stands in for others: what a rule says of a path of theirs it says of the same path here.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Mirror {
+pub struct WorktreeMap {
     /// The top directory of the worktree.
     pub here: PathBuf,
     /// The top directories of what it was made from, and of what that was made from; the nearest first.
@@ -38,7 +38,7 @@ pub struct Mirror {
 /// Notes that an agent keeps from one life to the next. It may write there whatever its mode is, but for
 /// plan mode.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Notes {
+pub struct AgentMemory {
     /// Where they are.
     pub directory: PathBuf,
     /// Whether it may edit nothing else.
@@ -86,7 +86,7 @@ impl Workspace {
             .iter()
             .flat_map(|mirror| mirror.originals(origin));
         let of = std::iter::once(origin.to_owned()).chain(older).collect();
-        let mirror = Mirror {
+        let mirror = WorktreeMap {
             here: top.to_owned(),
             of,
         };
@@ -99,7 +99,7 @@ impl Workspace {
     }
 }
 
-impl Mirror {
+impl WorktreeMap {
     /// Where a path of the worktree lies in what it was made from, the nearest first. Nowhere, if it is no
     /// path of the worktree.
     pub fn originals(&self, path: &Path) -> impl Iterator<Item = PathBuf> {
@@ -148,10 +148,10 @@ fn joined(top: &Path, inside: &Path) -> PathBuf {
 
 /// The files whose content an agent knows, by resolved path. Clones share.
 #[derive(Clone, Debug, Default)]
-pub struct Seen(Arc<Mutex<Known>>);
+pub struct KnownFiles(Arc<Mutex<KnownState>>);
 
 #[derive(Debug, Default)]
-struct Known {
+struct KnownState {
     /// What others know too.
     shared: Arc<HashMap<PathBuf, u64>>,
     versions: HashMap<PathBuf, u64>,
@@ -159,16 +159,16 @@ struct Known {
     fresh: Vec<SeenFile>,
 }
 
-impl Seen {
+impl KnownFiles {
     /// What a store remembers.
     pub fn remembered(files: Vec<SeenFile>) -> Self {
         let versions = files
             .into_iter()
             .map(|file| (file.path, file.version))
             .collect();
-        Self(Arc::new(Mutex::new(Known {
+        Self(Arc::new(Mutex::new(KnownState {
             versions,
-            ..Known::default()
+            ..KnownState::default()
         })))
     }
 
@@ -195,9 +195,9 @@ impl Seen {
             }
             Arc::clone(&known.shared)
         });
-        Self(Arc::new(Mutex::new(Known {
+        Self(Arc::new(Mutex::new(KnownState {
             shared,
-            ..Known::default()
+            ..KnownState::default()
         })))
     }
 
@@ -258,7 +258,7 @@ impl Seen {
         self.known(|known| std::mem::take(&mut known.fresh))
     }
 
-    fn known<T>(&self, with: impl FnOnce(&mut Known) -> T) -> T {
+    fn known<T>(&self, with: impl FnOnce(&mut KnownState) -> T) -> T {
         with(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
@@ -274,7 +274,7 @@ mod tests {
             spill: "/spill".into(),
             home: Some("/h".into()),
             mirror: None,
-            notes: Some(Notes {
+            notes: Some(AgentMemory {
                 directory: "/notes".into(),
                 only: true,
             }),
@@ -309,7 +309,7 @@ mod tests {
             let given = parent
                 .in_worktree(Path::new("/t"), Path::new("/w"))
                 .unwrap();
-            let mirror = Mirror {
+            let mirror = WorktreeMap {
                 here: "/t".into(),
                 of: paths(&["/w"]),
             };
@@ -332,7 +332,7 @@ mod tests {
         let second = first.in_worktree(Path::new("/u"), Path::new("/t")).unwrap();
         assert_eq!(
             second.mirror,
-            Some(Mirror {
+            Some(WorktreeMap {
                 here: "/u".into(),
                 of: paths(&["/t", "/w"])
             })
@@ -345,7 +345,7 @@ mod tests {
             .unwrap();
         assert_eq!(
             inner.mirror,
-            Some(Mirror {
+            Some(WorktreeMap {
                 here: "/u".into(),
                 of: paths(&["/t/lib", "/w/lib"])
             })

@@ -25,9 +25,9 @@ use std::time::{Duration, UNIX_EPOCH};
 use posse_port::BoxFuture;
 use posse_port::Ports;
 use posse_port::clock::Clock;
-use posse_port::model::{Attribution, Piece};
+use posse_port::model::{Attribution, Encoded};
 use posse_port::store::{AgentState, Birth, CallKey, Epoch, MailFilter, Segment, StoreError};
-use posse_port::tool::{Intent, Seen, Then, ToolError, ToolOutput};
+use posse_port::tool::{FollowUp, Intent, KnownFiles, ToolError, ToolOutput};
 use posse_protocol::{AgentId, Command, Name, RawJson, RealmId, TaskId};
 use tokio::sync::mpsc;
 
@@ -85,7 +85,7 @@ pub(crate) struct Actor {
     pub(crate) spending: Spending,
     pub(crate) inbox: Inbox,
     pub(crate) machine: Machine,
-    pub(crate) seen: Seen,
+    pub(crate) seen: KnownFiles,
     pub(crate) known: Advertised,
     /// Tasks that it has had, by list.
     pub(crate) tasks: BTreeSet<(Option<Name>, TaskId)>,
@@ -141,7 +141,7 @@ impl Role {
 /// What every request of an agent begins with, and what is known of how it was sent last.
 pub(crate) struct Prefix {
     pub(crate) attribution: Arc<Attribution>,
-    pub(crate) preamble: Piece,
+    pub(crate) preamble: Encoded,
     /// The histories of others that its own begins with.
     pub(crate) segments: Vec<Segment>,
     pub(crate) history: History,
@@ -317,11 +317,11 @@ impl Actor {
         let call = self.call_id(key);
         let result = result.map(|ran| {
             ran.map(|output| match output.then {
-                Then::First { tool, input } => {
+                FollowUp::ToolFirst { tool, input } => {
                     let intent = self.intent(&tool, &input);
                     Answered {
                         content: Vec::new(),
-                        then: Consequence::First {
+                        then: Consequence::ToolFirst {
                             tool,
                             input,
                             intent,
@@ -407,10 +407,10 @@ impl Actor {
 fn answered(output: ToolOutput, call: &str, work: &mut Work) -> Answered {
     let then = match output.then {
         // What follows from an operation wants nothing first.
-        Then::Nothing | Then::First { .. } => Consequence::Nothing,
-        Then::Operate(ops) => Consequence::Operate(ops),
-        Then::Took(numbers) => Consequence::Took(numbers),
-        Then::Runs(run) => {
+        FollowUp::Nothing | FollowUp::ToolFirst { .. } => Consequence::Nothing,
+        FollowUp::Operations(ops) => Consequence::Operations(ops),
+        FollowUp::MailShown(numbers) => Consequence::MailShown(numbers),
+        FollowUp::Runs(run) => {
             let (id, description, output) = (run.id, run.description.clone(), run.output.clone());
             work.begun.insert(id, (*run, call.to_owned()));
             Consequence::Began {

@@ -16,7 +16,8 @@ use crate::history::request_size;
 use crate::history::request_size::RequestSize;
 use posse_port::Ports;
 use posse_port::model::{
-    Attribution, Call, Failure, Mark, ModelError, ModelEvent, Piece, Place, Reply, Request, Ttl,
+    Attribution, BreakpointPosition, CacheBreakpoint, Call, Encoded, Failure, ModelError,
+    ModelEvent, Reply, Request, Ttl,
 };
 use posse_port::store::Charge;
 
@@ -30,7 +31,7 @@ pub type Hear = Box<dyn FnMut(ModelEvent<'_>) + Send>;
 /// A request on an agent's prefix, before it is known what is asked.
 pub(crate) struct SideQuery {
     pub(crate) ports: Ports,
-    pub(crate) preamble: Piece,
+    pub(crate) preamble: Encoded,
     /// All of it; a clone shares the bytes.
     pub(crate) history: History,
     /// The model's ids of all calls of the reply that the history ends with, if they have no results in it.
@@ -83,8 +84,8 @@ pub enum SideQueryError {
 
 /// What is said in an aside, after the agent's history.
 struct Talk {
-    pieces: Vec<Piece>,
-    marks: Vec<Mark>,
+    pieces: Vec<Encoded>,
+    marks: Vec<CacheBreakpoint>,
     charges: Vec<Charge>,
     facts: Option<ReplyFacts>,
 }
@@ -164,8 +165,8 @@ impl SideQuery {
     /// There will be more turns than one: what they share is kept.
     fn mark_end(&self, talk: &mut Talk) {
         talk.marks = self.history.marks_before(self.ttl);
-        talk.marks.push(Mark {
-            place: Place::Entry(talk.pieces.len() - 1),
+        talk.marks.push(CacheBreakpoint {
+            place: BreakpointPosition::Entry(talk.pieces.len() - 1),
             ttl: self.ttl,
         });
     }

@@ -11,10 +11,10 @@ use serde_json::Value;
 use crate::definition::agent_type::Definition;
 use crate::definition::skill;
 use crate::definition::teammate::TeammateTerms;
-use posse_permission::{RuleError, RuleList, Standing};
+use posse_permission::{Rights, RuleError, RuleList};
 use posse_port::model::Effort;
 use posse_port::store::Origin;
-use posse_port::tool::Notes;
+use posse_port::tool::AgentMemory;
 use posse_port::worktree::Worktree;
 
 /// Model calls in the run of a fork.
@@ -58,7 +58,7 @@ pub(crate) struct Terms {
     /// What the checkout that it works in is a copy of, if it is one: its own, or that of its parent.
     pub(crate) copies: Vec<PathBuf>,
     /// Where it keeps notes.
-    pub(crate) notes: Option<Notes>,
+    pub(crate) notes: Option<AgentMemory>,
     /// What the skill that it follows allows and forbids.
     pub(crate) granted: Granted,
     /// That it is a fork, and of whom.
@@ -164,7 +164,7 @@ impl Terms {
     }
 
     /// Lets what is granted hold.
-    pub(crate) fn give(&self, standing: &Standing) -> Result<(), RuleError> {
+    pub(crate) fn give(&self, rights: &Rights) -> Result<(), RuleError> {
         let Granted { file, allow, deny } = self.granted.clone();
         let rules = skill::rules(
             &file,
@@ -173,16 +173,16 @@ impl Terms {
                 deny,
                 ask: Vec::new(),
             },
-            standing.workspace(),
+            rights.workspace(),
         );
-        rules?.into_iter().for_each(|rules| standing.grant(rules));
+        rules?.into_iter().for_each(|rules| rights.grant(rules));
         Ok(())
     }
 
     /// Notes in a directory. Whoever may edit nothing by its type may edit those alone.
     pub(crate) fn keep_notes(&mut self, directory: PathBuf) {
         let only = !(self.has("Write") || self.has("Edit"));
-        self.notes = Some(Notes { directory, only });
+        self.notes = Some(AgentMemory { directory, only });
     }
 }
 

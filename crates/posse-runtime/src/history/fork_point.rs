@@ -7,29 +7,29 @@ use crate::govern::CacheWarmup;
 use crate::history::History;
 use crate::history::cache_ttl::CacheTtl;
 use crate::history::request_size::RequestSize;
-use posse_port::model::Piece;
+use posse_port::model::Encoded;
 use posse_port::store::Segment;
-use posse_port::tool::Seen;
+use posse_port::tool::KnownFiles;
 
 /// What forks of one reply have in common: nothing of it is copied for any of them.
 pub(crate) struct ForkPoint {
     /// The reply that asks for them.
     pub(crate) seq: u64,
-    pub(crate) preamble: Piece,
+    pub(crate) preamble: Encoded,
     /// All of the parent's history, with that reply for its end.
     pub(crate) history: History,
     /// The same as the store has it.
     pub(crate) segments: Vec<Segment>,
     /// What the first message of every fork begins with: an answer for each call of the reply, the same for
     /// every call, and how forks work.
-    pub(crate) head: Piece,
+    pub(crate) head: Encoded,
     pub(crate) previous_reply: Option<String>,
     pub(crate) last_request: RequestSize,
     /// What the parent can read from the cache, and so can a fork.
     pub(crate) cache_ttl: CacheTtl,
     /// Whether what the forks share can be read yet.
     pub(crate) warmup: Arc<CacheWarmup>,
-    pub(crate) seen: Seen,
+    pub(crate) seen: KnownFiles,
     /// The types of agents that the parent's model was told of.
     pub(crate) told: Option<u64>,
     /// The parent's terms; none if it is a main agent.

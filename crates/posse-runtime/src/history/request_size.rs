@@ -2,7 +2,7 @@
 
 use posse_protocol::EntryKind;
 
-use posse_port::model::Piece;
+use posse_port::model::Encoded;
 use posse_port::store::{NewEntry, Transcript};
 
 /// More than a request has around its pieces, in bytes.
@@ -36,7 +36,7 @@ impl RequestSize {
 }
 
 /// More than the size of a request of these pieces, in bytes.
-pub(crate) fn size<'a>(preamble: &Piece, pieces: impl IntoIterator<Item = &'a Piece>) -> usize {
+pub(crate) fn size<'a>(preamble: &Encoded, pieces: impl IntoIterator<Item = &'a Encoded>) -> usize {
     preamble.bytes.len()
         + pieces
             .into_iter()

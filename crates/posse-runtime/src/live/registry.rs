@@ -17,7 +17,7 @@ use crate::live::questions::Questions;
 use crate::live::run::Run;
 use crate::live::session::Session;
 use crate::live::wakeup::{WakeReason, Wakeup};
-use posse_permission::Standing;
+use posse_permission::Rights;
 use posse_port::model::Effort;
 
 /// The agents that live in this process, and the sessions they belong to.
@@ -40,7 +40,7 @@ pub(crate) struct LiveAgent {
     pub(crate) depth: u32,
     pub(crate) model: String,
     pub(crate) effort: Option<Effort>,
-    pub(crate) standing: Standing,
+    pub(crate) rights: Rights,
     pub(crate) account: Account,
     /// The way to a sub-agent; a root is spoken to by its front end.
     pub(crate) commands: Option<mpsc::Sender<Command>>,
@@ -504,7 +504,7 @@ fn settle(starter: &mut RegistryEntry, task: Uuid) {
 fn host(residents: &HashMap<AgentId, RegistryEntry>, who: &LiveAgent) -> Option<AgentId> {
     let parent = who.parent?;
     let here = |who: &LiveAgent| {
-        who.standing
+        who.rights
             .workspace()
             .mirror
             .as_ref()

@@ -12,8 +12,8 @@ use crate::definition::agent_type::Definition;
 use crate::definition::spawning::TeamBackend;
 use crate::govern::{Account, CacheWarmup, RunSlots};
 use crate::live::setup::{Approver, Setup};
-use posse_permission::Standing;
-use posse_port::model::Piece;
+use posse_permission::Rights;
+use posse_port::model::Encoded;
 
 /// So many preambles are kept.
 const PREAMBLES: usize = 64;
@@ -24,7 +24,7 @@ const WORTH_WAITING: usize = 4 << 10;
 /// A preamble that siblings share.
 #[derive(Clone)]
 pub(crate) struct Common {
-    pub(crate) piece: Piece,
+    pub(crate) piece: Encoded,
     /// Whether it can be read from the cache, if it is large enough to be there.
     pub(crate) warmup: Option<Arc<CacheWarmup>>,
 }
@@ -39,7 +39,7 @@ pub(crate) struct Session {
     pub(crate) events: mpsc::Sender<Event>,
     pub(crate) account: Account,
     /// The main agent's rights: nobody below has more.
-    pub(crate) standing: Standing,
+    pub(crate) rights: Rights,
     pub(crate) slots: RunSlots,
     /// Preambles of sub-agents by what they are made from: siblings share their bytes.
     pub(crate) preambles: Mutex<HashMap<String, Common>>,
@@ -67,7 +67,7 @@ impl Session {
 
     /// Where the output of an agent's runs goes.
     pub(crate) fn output(&self, agent: AgentId) -> PathBuf {
-        self.standing
+        self.rights
             .workspace()
             .spill
             .join(format!("{agent}.output"))
@@ -107,7 +107,7 @@ impl Session {
     }
 
     /// The preamble with this key, made at most once.
-    pub(crate) fn preamble(&self, key: String, make: impl FnOnce() -> Piece) -> Common {
+    pub(crate) fn preamble(&self, key: String, make: impl FnOnce() -> Encoded) -> Common {
         let mut preambles = self
             .preambles
             .lock()

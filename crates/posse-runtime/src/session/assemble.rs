@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use posse_permission::Standing;
-use posse_port::model::{Attribution, Effort, Piece};
+use posse_permission::Rights;
+use posse_port::model::{Attribution, Effort, Encoded};
 use posse_port::store::{Birth, Segment, StoreError, Taken, Transcript};
-use posse_port::tool::{Seen, Toolbox, Workspace};
+use posse_port::tool::{KnownFiles, Toolbox, Workspace};
 use posse_protocol::{AgentId, Command, PermissionMode};
 use tokio::sync::mpsc;
 
@@ -41,7 +41,7 @@ pub(crate) struct AgentParts {
     pub(crate) effort: Option<Effort>,
     pub(crate) path: String,
     pub(crate) alive: Option<AliveGuard>,
-    pub(crate) preamble: Piece,
+    pub(crate) preamble: Encoded,
     /// The histories of others that its own begins with.
     pub(crate) segments: Vec<Segment>,
     pub(crate) birth: Option<Box<Birth>>,
@@ -101,7 +101,7 @@ impl AgentParts {
 #[derive(Default)]
 pub(crate) struct Seed {
     pub(crate) history: History,
-    pub(crate) seen: Seen,
+    pub(crate) seen: KnownFiles,
     pub(crate) unanswered: bool,
     pub(crate) previous_reply: Option<String>,
     pub(crate) last_request: RequestSize,
@@ -119,7 +119,7 @@ impl Seed {
         } = taken;
         Ok(Self {
             history: restore(transcript)?,
-            seen: Seen::remembered(seen.clone()),
+            seen: KnownFiles::remembered(seen.clone()),
             unanswered: waits(transcript),
             previous_reply: last_reply(transcript),
             last_request: RequestSize {
@@ -136,7 +136,7 @@ impl Seed {
         Self {
             history: branch.history.clone(),
             seen: if elsewhere {
-                Seen::default()
+                KnownFiles::default()
             } else {
                 branch.seen.fork()
             },
@@ -154,7 +154,7 @@ pub(crate) struct Below {
     pub(crate) session: Arc<Session>,
     pub(crate) sub: SubAgent,
     pub(crate) depth: u32,
-    pub(crate) standing: Standing,
+    pub(crate) rights: Rights,
     pub(crate) account: Account,
     pub(crate) tools: Toolbox,
     pub(crate) turns: Option<u32>,
@@ -172,7 +172,7 @@ pub(crate) type Assembled = (Actor, mpsc::Receiver<Command>);
 struct Kind {
     session: Arc<Session>,
     life: Life,
-    standing: Standing,
+    rights: Rights,
     account: Account,
     stop: Stop,
     wakeup: Arc<Wakeup>,
@@ -212,13 +212,13 @@ pub(crate) fn assemble_root(
     };
     let account = Account::session(budgets, factory.ports.clock.now());
     let workspace = own_spill(&setup.workspace, id);
-    let standing = Standing::root(
+    let rights = Rights::root(
         parts.mode,
         Arc::clone(&setup.policy),
         Arc::clone(&workspace),
     );
     let session = Arc::new(Session {
-        standing: standing.clone(),
+        rights: rights.clone(),
         root: id,
         realm,
         slots: RunSlots::new(setup.spawning.running),
@@ -242,7 +242,7 @@ pub(crate) fn assemble_root(
         depth: 0,
         model: parts.model.clone(),
         effort: parts.effort,
-        standing: standing.clone(),
+        rights: rights.clone(),
         account: account.clone(),
         commands: None,
         stop: stop.clone(),
@@ -263,7 +263,7 @@ pub(crate) fn assemble_root(
     let kind = Kind {
         session,
         life,
-        standing,
+        rights,
         account,
         stop,
         wakeup,
@@ -295,7 +295,7 @@ pub(crate) fn assemble_sub(
         session,
         sub,
         depth,
-        standing,
+        rights,
         account,
         tools,
         turns,
@@ -313,7 +313,7 @@ pub(crate) fn assemble_sub(
         depth,
         model: parts.model.clone(),
         effort: parts.effort,
-        standing: standing.clone(),
+        rights: rights.clone(),
         account: account.clone(),
         commands: Some(commands),
         stop: stop.clone(),
@@ -327,7 +327,7 @@ pub(crate) fn assemble_sub(
     let wakeup = factory.registry.enter(id, who)?;
     let mut setup = Setup {
         tools,
-        workspace: Arc::clone(standing.workspace()),
+        workspace: Arc::clone(rights.workspace()),
         ..session.setup.clone()
     };
     setup.limits.turns = turns;
@@ -347,7 +347,7 @@ pub(crate) fn assemble_sub(
     let kind = Kind {
         session,
         life,
-        standing,
+        rights,
         account,
         stop,
         wakeup,
@@ -380,7 +380,7 @@ fn assemble(
     let Kind {
         session,
         life,
-        standing,
+        rights,
         account,
         stop,
         wakeup,
@@ -389,7 +389,7 @@ fn assemble(
         name,
     } = kind;
     let rights = Authority {
-        standing,
+        rights,
         approver: setup.approver,
         name,
         limits: setup.limits,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use posse_permission::Standing;
+use posse_permission::Rights;
 use posse_port::model::{Preamble, Thinking};
 use posse_port::panes::NewPane;
 use posse_port::store::{
@@ -50,7 +50,7 @@ pub(crate) struct Plan {
     pub(crate) path: String,
     pub(crate) depth: u32,
     pub(crate) model: String,
-    pub(crate) standing: Standing,
+    pub(crate) rights: Rights,
     pub(crate) account: Account,
     /// What it is told before its prompt, with what its siblings are told too at the front.
     pub(crate) told: Vec<String>,
@@ -111,7 +111,7 @@ impl Plan {
             member: self.agent,
             title: team_identity.address(),
             color: team_identity.color.clone(),
-            cwd: self.standing.workspace().cwd.clone(),
+            cwd: self.rights.workspace().cwd.clone(),
             budget: self.budget(),
         }
     }
@@ -145,7 +145,7 @@ pub(crate) fn create_sub_agent(
     plan: Plan,
     worktree_guard: WorktreeGuard,
 ) -> Option<Arc<Run>> {
-    let (agent, depth, mode) = (plan.agent, plan.depth, plan.standing.mode());
+    let (agent, depth, mode) = (plan.agent, plan.depth, plan.rights.mode());
     let types = startable_at(depth, &plan.session.setup, &plan.terms);
     let tools = factory.tools.for_agent(
         factory,
@@ -182,7 +182,7 @@ pub(crate) fn create_sub_agent(
         terms,
         path,
         model,
-        standing,
+        rights,
         account,
         prompt,
         output_schema,
@@ -199,7 +199,7 @@ pub(crate) fn create_sub_agent(
         model: model.clone(),
         dialect: factory.ports.model.dialect().to_owned(),
         mode,
-        cwd: standing.workspace().cwd.clone(),
+        cwd: rights.workspace().cwd.clone(),
         preamble: preamble.clone(),
         segments: segments.clone(),
     };
@@ -224,7 +224,7 @@ pub(crate) fn create_sub_agent(
         session,
         sub,
         depth,
-        standing,
+        rights,
         account,
         tools,
         turns,
@@ -248,7 +248,7 @@ pub(crate) async fn create_teammate(
     plan: Plan,
     worktree_guard: WorktreeGuard,
 ) -> Result<(Arc<Run>, Arc<TeamIdentity>), SpawnError> {
-    let (agent, depth, mode) = (plan.agent, plan.depth, plan.standing.mode());
+    let (agent, depth, mode) = (plan.agent, plan.depth, plan.rights.mode());
     let types = startable_at(depth, &plan.session.setup, &plan.terms);
     let tools = factory.tools.for_agent(
         factory,
@@ -319,7 +319,7 @@ pub(crate) async fn create_teammate(
         terms,
         path,
         model,
-        standing,
+        rights,
         account,
         prompt,
         ..
@@ -346,7 +346,7 @@ pub(crate) async fn create_teammate(
         session,
         sub,
         depth,
-        standing,
+        rights,
         account,
         tools,
         turns,
@@ -371,7 +371,7 @@ pub(crate) async fn create_teammate(
 async fn join(
     factory: &Arc<Factory>,
     plan: &Plan,
-    preamble: posse_port::model::Piece,
+    preamble: posse_port::model::Encoded,
     told: Option<u64>,
 ) -> Result<TeamIdentity, SpawnError> {
     let Some(Joins {
@@ -384,7 +384,7 @@ async fn join(
     else {
         return Err(SpawnError::NoTeam);
     };
-    let cwd = plan.standing.workspace().cwd.clone();
+    let cwd = plan.rights.workspace().cwd.clone();
     let backend = plan.team_backend().name().to_owned();
     let member = Joining {
         agent: plan.agent,
@@ -408,7 +408,7 @@ async fn join(
         path: plan.path.clone(),
         model: plan.model.clone(),
         dialect: factory.ports.model.dialect().to_owned(),
-        mode: plan.standing.mode(),
+        mode: plan.rights.mode(),
         cwd,
         preamble,
         segments: Vec::new(),
@@ -517,7 +517,7 @@ fn skills_of(definition: &Definition, session: &Session) -> Option<String> {
         .filter(|skill| !forbidden(skill))
         .cloned()
         .collect();
-    let (session, project) = (session.root.to_string(), &session.standing.workspace().cwd);
+    let (session, project) = (session.root.to_string(), &session.rights.workspace().cwd);
     let values = Values {
         arguments: "",
         session: &session,

@@ -74,7 +74,7 @@ fn rules(place: &str) -> String {
 
 /// What is in the directory.
 #[derive(Default)]
-struct Notes {
+struct FoundNotes {
     /// Those that are shown, with what of them.
     shown: Vec<(String, Shown)>,
     /// Those for which there is no room.
@@ -89,7 +89,7 @@ struct Shown {
     cut: Option<u64>,
 }
 
-impl Notes {
+impl FoundNotes {
     fn told(&self) -> String {
         if self.shown.is_empty() && self.left_out.is_empty() && self.unreadable.is_empty() {
             return "There are none yet.".to_owned();
@@ -138,10 +138,10 @@ enum Unfit {
     Failed(#[from] io::Error),
 }
 
-fn read(memory: &Memory) -> io::Result<(PathBuf, Notes)> {
+fn read(memory: &Memory) -> io::Result<(PathBuf, FoundNotes)> {
     let handle = directory(memory)?;
     let resolved = memory.directory.canonicalize()?;
-    let mut notes = Notes::default();
+    let mut notes = FoundNotes::default();
     let mut room = MOST_BYTES;
     for name in names(Dir::read_from(&handle)?)? {
         let told = name.to_string_lossy();

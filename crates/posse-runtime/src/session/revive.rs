@@ -414,16 +414,16 @@ async fn rebuild(
         Some(record.mode)
     };
     let (above, account) = match parent_here.or(root_here) {
-        Some(above) => (above.standing.clone(), above.account.clone()),
-        None => (session.standing.clone(), session.account.clone()),
+        Some(above) => (above.rights.clone(), above.account.clone()),
+        None => (session.rights.clone(), session.account.clone()),
     };
     let workspace = workspace_again(&above, &record, &terms)
         .map_err(|why| StartError::Place(why.to_string()))?;
-    let standing = above
+    let rights = above
         .child(mode, workspace)
         .map_err(|outside| StartError::Place(outside.to_string()))?;
     terms
-        .give(&standing)
+        .give(&rights)
         .map_err(|why| StartError::Place(why.to_string()))?;
     let parts = AgentParts {
         effort: terms.effort,
@@ -467,7 +467,7 @@ async fn rebuild(
             .schema
             .as_deref()
             .and_then(|schema| OutputSchema::new(schema).ok()),
-        standing,
+        rights,
         name,
         teammate: team_identity
             .map(|team_identity| Teammate::new(team_identity, MemberChange::TakenOver)),

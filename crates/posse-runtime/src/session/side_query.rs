@@ -4,10 +4,10 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use posse_permission::{Policy, Standing};
+use posse_permission::{Policy, Rights};
 use posse_port::model::{Attribution, Ttl};
 use posse_port::store::{AgentRecord, Charge, Op, Order, StoreError, Transcript};
-use posse_port::tool::{Notes, Seen, Toolbox, Workspace};
+use posse_port::tool::{AgentMemory, KnownFiles, Toolbox, Workspace};
 use posse_protocol::{AgentId, PermissionMode, ReplyFacts};
 use tokio_util::sync::CancellationToken;
 
@@ -245,7 +245,7 @@ fn at_desk(desk: NoteTools, record: &AgentRecord, terms: &Terms, directory: Path
         spill,
         home,
         mirror: None,
-        notes: Some(Notes {
+        notes: Some(AgentMemory {
             directory,
             only: true,
         }),
@@ -255,10 +255,10 @@ fn at_desk(desk: NoteTools, record: &AgentRecord, terms: &Terms, directory: Path
         PermissionMode::Plan => PermissionMode::Plan,
         _ => PermissionMode::Default,
     };
-    let standing = Standing::root(mode, Arc::new(policy.strict()), Arc::new(workspace));
+    let rights = Rights::root(mode, Arc::new(policy.strict()), Arc::new(workspace));
     SideTools::Free {
         tools,
-        standing,
-        seen: Seen::default(),
+        rights,
+        seen: KnownFiles::default(),
     }
 }

@@ -198,11 +198,11 @@ async fn plan(
     let workspace = workspace(parent, input.cwd.as_deref(), &worktree_guard, &mut terms)?;
     let place = place(&session, &worktree_guard, &workspace, route.fork);
     let asked = route.output_schema.as_ref().map(OutputSchema::asked);
-    let standing = parent
-        .standing
+    let rights = parent
+        .rights
         .child(terms.mode, workspace)
         .map_err(|outside| SpawnError::Outside(outside.to_string()))?;
-    terms.give(&standing)?;
+    terms.give(&rights)?;
     let preference = ModelPreference {
         forced: spawning.forced_model.as_deref(),
         call: input.model.as_deref(),
@@ -214,7 +214,7 @@ async fn plan(
         None => model::resolve(
             &preference,
             &parent.model,
-            standing.mode(),
+            rights.mode(),
             &*factory.ports.model,
         ),
     };
@@ -249,7 +249,7 @@ async fn plan(
         account,
         session,
         depth,
-        standing,
+        rights,
         terms,
         joins: joins.map(Box::new),
     };
@@ -291,7 +291,7 @@ async fn worktree_guard(
         None => None,
         Some(Isolation::Worktree) => {
             let Spawning { base, dirty, .. } = parent.session.setup.spawning;
-            let from = parent.standing.workspace().cwd.clone();
+            let from = parent.rights.workspace().cwd.clone();
             let made = factory
                 .ports
                 .worktrees
@@ -426,7 +426,7 @@ fn place(
         Some(made) if fork => Some(prompt::moved(made, &workspace.cwd)),
         None if fork => None,
         Some(made) => Some(prompt::worktree(made, &workspace.cwd)),
-        None => (workspace.cwd != session.standing.workspace().cwd)
+        None => (workspace.cwd != session.rights.workspace().cwd)
             .then(|| prompt::elsewhere(&workspace.cwd)),
     }
 }

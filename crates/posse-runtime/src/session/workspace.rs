@@ -3,7 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use posse_permission::Standing;
+use posse_permission::Rights;
 use posse_port::store::AgentRecord;
 use posse_port::tool::Workspace;
 use posse_port::worktree::Made;
@@ -40,7 +40,7 @@ pub(crate) fn workspace(
     worktree_guard: &WorktreeGuard,
     terms: &mut Terms,
 ) -> Result<Workspace, WorkspaceError> {
-    let above = parent.standing.workspace();
+    let above = parent.rights.workspace();
     let mut workspace = match (&worktree_guard.made, cwd) {
         (Some(Made { worktree, .. }), _) => {
             let within = above.in_worktree(&worktree.path, &worktree.origin);
@@ -65,7 +65,7 @@ pub(crate) fn workspace(
 /// Where an agent works that is brought back below `above`. Who worked in a worktree works there or not at
 /// all; of others, where they worked may not be worked in any more.
 pub(crate) fn workspace_again(
-    above: &Standing,
+    above: &Rights,
     record: &AgentRecord,
     terms: &Terms,
 ) -> Result<Workspace, WorkspaceError> {

@@ -22,7 +22,7 @@ use posse_port::store::{
 };
 use posse_port::text;
 use posse_port::tool::{
-    Intent, Subject, Then, ToolContext, ToolError, ToolOutput, TypedTool, Workspace,
+    FollowUp, Intent, Subject, ToolContext, ToolError, ToolOutput, TypedTool, Workspace,
 };
 
 /// Among so many agents, names are looked for that could have been meant.
@@ -115,7 +115,7 @@ impl TypedTool for SendMessage {
             },
         };
         Ok(ToolOutput {
-            then: Then::Operate(vec![op]),
+            then: FollowUp::Operations(vec![op]),
             ..ToolOutput::text("")
         })
     }

@@ -187,7 +187,7 @@ async fn run(
     }
     if let (Some(rules), Some(who)) = (&ready.rules, caller.factory.registry.resident(caller.agent))
     {
-        who.standing.grant(Arc::clone(rules));
+        who.rights.grant(Arc::clone(rules));
     }
     Ok(ToolOutput::text(instructions(&ready)))
 }

@@ -15,7 +15,7 @@ use crate::toolset::Caller;
 use crate::toolset::watch::{Found, tell};
 use posse_port::text;
 use posse_port::tool::{
-    Intent, Subject, Then, ToolContext, ToolError, ToolOutput, TypedTool, Workspace,
+    FollowUp, Intent, Subject, ToolContext, ToolError, ToolOutput, TypedTool, Workspace,
 };
 
 /// How long is waited, and how long at most, in milliseconds.
@@ -113,7 +113,7 @@ fn saw(end: Notification, took: Vec<u64>) -> ToolOutput {
     }
     .told();
     ToolOutput {
-        then: Then::Took(took),
+        then: FollowUp::MailShown(took),
         ..ToolOutput::text(told)
     }
 }

@@ -16,7 +16,7 @@ use crate::toolset::watch::{Found, tell};
 use posse_port::store::{Address, Done, Op, OpResult};
 use posse_port::text;
 use posse_port::tool::{
-    Intent, Subject, Then, ToolContext, ToolError, ToolOutput, TypedTool, Workspace,
+    FollowUp, Intent, Subject, ToolContext, ToolError, ToolOutput, TypedTool, Workspace,
 };
 
 /// Stops runs.
@@ -148,7 +148,7 @@ impl TaskStop {
             body: String::new(),
         };
         Ok(ToolOutput {
-            then: Then::Operate(vec![op]),
+            then: FollowUp::Operations(vec![op]),
             ..ToolOutput::text("")
         })
     }

@@ -13,7 +13,7 @@ use crate::toolset::Caller;
 use crate::toolset::task_output::patience;
 use crate::toolset::watch::{Found, tell};
 use posse_port::tool::{
-    Intent, Subject, Then, ToolContext, ToolError, ToolOutput, TypedTool, Workspace,
+    FollowUp, Intent, Subject, ToolContext, ToolError, ToolOutput, TypedTool, Workspace,
 };
 
 /// Waits for runs.
@@ -116,7 +116,7 @@ impl TypedTool for Wait {
         }
         .told();
         Ok(ToolOutput {
-            then: Then::Took(took),
+            then: FollowUp::MailShown(took),
             ..ToolOutput::text(told)
         })
     }

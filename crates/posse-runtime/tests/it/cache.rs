@@ -1,6 +1,6 @@
 //! Marks that the adapter splices in, and what the cache makes of them.
 
-use posse_port::model::{Mark, Model, Piece, Place, Request, Ttl};
+use posse_port::model::{BreakpointPosition, CacheBreakpoint, Encoded, Model, Request, Ttl};
 use posse_protocol::{ContentBlock, Message, Usage};
 use posse_scripted::Pace;
 use posse_testkit::{TestClock, scripted};
@@ -10,8 +10,8 @@ use crate::calls::{call, policy, port, preamble};
 
 const SCRIPT: &str = "[[rule]]\nreply = [{ thinking = 'hm' }, { text = 'yes' }]\n";
 
-fn mark(place: Place) -> Mark {
-    Mark {
+fn mark(place: BreakpointPosition) -> CacheBreakpoint {
+    CacheBreakpoint {
         place,
         ttl: Ttl::FiveMinutes,
     }
@@ -27,11 +27,14 @@ async fn a_growing_conversation_reads_its_own_prefix() {
         &"A long system prompt. ".repeat(200),
         &["Read", "Write"],
     ));
-    let mut entries: Vec<Piece> = Vec::new();
+    let mut entries: Vec<Encoded> = Vec::new();
     let mut previous: Option<(String, Usage)> = None;
     for turn in 0..5_usize {
         entries.push(model.entry(&Message::user(format!("{turn}: {}", "words ".repeat(300)))));
-        let marks = [mark(Place::Preamble), mark(Place::Entry(entries.len() - 1))];
+        let marks = [
+            mark(BreakpointPosition::Preamble),
+            mark(BreakpointPosition::Entry(entries.len() - 1)),
+        ];
         let body = model.body(&Request {
             preamble: &preamble,
             entries: &entries,
@@ -67,11 +70,14 @@ async fn a_growing_conversation_reads_its_own_prefix() {
     // The same conversation after its entries have expired: everything is paid for again, and said so.
     Pace::advance(&clock, Duration::from_secs(301));
     let id = previous.as_ref().map(|(id, _)| id.clone()).unwrap();
-    let last = |entries: &[Piece], preamble: &Piece| {
+    let last = |entries: &[Encoded], preamble: &Encoded| {
         model.body(&Request {
             preamble,
             entries,
-            marks: &[mark(Place::Preamble), mark(Place::Entry(entries.len() - 1))],
+            marks: &[
+                mark(BreakpointPosition::Preamble),
+                mark(BreakpointPosition::Entry(entries.len() - 1)),
+            ],
             max_tokens: 1024,
             previous: Some(&id),
         })
@@ -149,11 +155,11 @@ async fn marks_are_spliced_into_bytes_that_stay() {
         ]),
         Message::user("b"),
     ];
-    let entries: Vec<Piece> = messages
+    let entries: Vec<Encoded> = messages
         .iter()
         .map(|message| model.entry(message))
         .collect();
-    let with = |marks: &[Mark]| {
+    let with = |marks: &[CacheBreakpoint]| {
         let request = Request {
             preamble: &preamble,
             entries: &entries,
@@ -164,12 +170,12 @@ async fn marks_are_spliced_into_bytes_that_stay() {
         String::from_utf8(model.body(&request).concat()).unwrap()
     };
     let places = [
-        Place::Preamble,
-        Place::Entry(0),
-        Place::Entry(1),
-        Place::Entry(2),
+        BreakpointPosition::Preamble,
+        BreakpointPosition::Entry(0),
+        BreakpointPosition::Entry(1),
+        BreakpointPosition::Entry(2),
     ];
-    let marked = with(&places.map(|place| Mark {
+    let marked = with(&places.map(|place| CacheBreakpoint {
         place,
         ttl: Ttl::OneHour,
     }));

@@ -6,8 +6,8 @@ use std::time::Duration;
 use posse_model::RetryPolicy;
 use posse_port::clock::Clock;
 use posse_port::model::{
-    Attribution, Body, Call, Failure, Mark, Model, ModelError, ModelEvent, Piece, Preamble, Reply,
-    Request, Thinking,
+    Attribution, Body, CacheBreakpoint, Call, Encoded, Failure, Model, ModelError, ModelEvent,
+    Preamble, Reply, Request, Thinking,
 };
 use posse_protocol::{Message, RawJson, ToolSpec};
 use posse_testkit::TestClock;
@@ -59,9 +59,9 @@ pub(crate) fn body(
     model: &dyn Model,
     preamble: &Preamble,
     messages: &[Message],
-    marks: &[Mark],
+    marks: &[CacheBreakpoint],
 ) -> Body {
-    let entries: Vec<Piece> = messages
+    let entries: Vec<Encoded> = messages
         .iter()
         .map(|message| model.entry(message))
         .collect();

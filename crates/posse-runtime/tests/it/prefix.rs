@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use posse_port::BoxFuture;
 use posse_port::tool::{
-    Intent, Subject, Then, Tool, ToolContext, ToolError, ToolOutput, Workspace,
+    FollowUp, Intent, Subject, Tool, ToolContext, ToolError, ToolOutput, Workspace,
 };
 use posse_protocol::{
     Command, ContentBlock, Outcome, PermissionMode, RawJson, ToolContent, ToolSpec, Usage,
@@ -71,7 +71,7 @@ impl Tool for Echo {
         };
         Box::pin(std::future::ready(Ok(ToolOutput {
             content,
-            then: Then::Nothing,
+            then: FollowUp::Nothing,
         })))
     }
 }

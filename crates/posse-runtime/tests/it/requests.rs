@@ -1,6 +1,8 @@
 //! Every request that the adapters can send is valid by the closed schemas of the real APIs.
 
-use posse_port::model::{Effort, Mark, Model, Piece, Place, Preamble, Request, Thinking, Ttl};
+use posse_port::model::{
+    BreakpointPosition, CacheBreakpoint, Effort, Encoded, Model, Preamble, Request, Thinking, Ttl,
+};
 use posse_protocol::{ContentBlock, Message, RawJson, Role, ToolContent, ToolSpec};
 use posse_testkit::{TestClock, scripted};
 use proptest::prelude::*;
@@ -136,18 +138,18 @@ fn bodies(
     hour: bool,
 ) -> (Vec<u8>, Vec<u8>) {
     let preamble = model.preamble(preamble);
-    let entries: Vec<Piece> = messages
+    let entries: Vec<Encoded> = messages
         .iter()
         .map(|message| model.entry(message))
         .collect();
     let ttl = if hour { Ttl::OneHour } else { Ttl::FiveMinutes };
     let places = [
-        Place::Preamble,
-        Place::Entry(0),
-        Place::Entry(messages.len() - 1),
+        BreakpointPosition::Preamble,
+        BreakpointPosition::Entry(0),
+        BreakpointPosition::Entry(messages.len() - 1),
     ];
-    let marks = places.map(|place| Mark { place, ttl });
-    let body = |marks: &[Mark]| {
+    let marks = places.map(|place| CacheBreakpoint { place, ttl });
+    let body = |marks: &[CacheBreakpoint]| {
         let previous = hour.then_some("msg_\"1\"");
         let request = Request {
             preamble: &preamble,

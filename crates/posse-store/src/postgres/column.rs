@@ -5,7 +5,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
 use bytes::Bytes;
-use posse_port::model::Piece;
+use posse_port::model::Encoded;
 use posse_protocol::Name;
 use serde::de::DeserializeOwned;
 use tokio_postgres::Row;
@@ -104,12 +104,12 @@ pub(super) fn bytes(row: &Row, at: usize) -> Result<Bytes, PgFailure> {
 }
 
 /// Returns a mark, whether the bytes are packed, and the bytes, in columns from `at` on.
-pub(super) fn piece(row: &Row, at: usize) -> Result<Piece, PgFailure> {
+pub(super) fn piece(row: &Row, at: usize) -> Result<Encoded, PgFailure> {
     let mark_at = get::<Option<i64>>(row, at)?
         .map(usize::try_from)
         .transpose()
         .map_err(|_| senseless(at))?;
-    Ok(Piece {
+    Ok(Encoded {
         bytes: bytes(row, at + 1)?,
         mark_at,
     })

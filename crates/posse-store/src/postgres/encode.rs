@@ -9,7 +9,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use bytes::Bytes;
-use posse_port::model::Piece;
+use posse_port::model::Encoded;
 use posse_port::store::{
     Address, Archive, Birth, CallChange, CallChangeKind, CallKey, Charge, Epoch, Greeting, Joining,
     METADATA_DEPTH, NewEntry, NewTask, Op, Order, RunChange, RunChangeKind, StateChange, Step,
@@ -27,14 +27,14 @@ use crate::{archive, columns};
 
 /// A job with the bytes that it names by their places, from 1.
 #[derive(Debug, Default)]
-pub(super) struct Encoded {
+pub(super) struct EncodedStep {
     pub(super) json: Value,
     pub(super) blobs: Vec<Bytes>,
     /// True if it is a step that can be written together with others of its kind.
     pub(super) plain: bool,
 }
 
-impl Encoded {
+impl EncodedStep {
     /// Adds bytes, and gives their place and whether they are packed.
     fn blob(&mut self, bytes: &Bytes) -> (usize, bool) {
         let (bytes, packed) = compress::pack(bytes);
@@ -43,7 +43,7 @@ impl Encoded {
     }
 
     /// Bytes that are kept by content. Those that are `known` to be there are left out.
-    fn shared(&mut self, piece: &Piece, known: bool) -> Value {
+    fn shared(&mut self, piece: &Encoded, known: bool) -> Value {
         let hash = Uuid::from_bytes(columns::content_name(&piece.bytes, piece.mark_at));
         match known {
             true => json!({"hash": hash}),
@@ -55,32 +55,32 @@ impl Encoded {
     }
 }
 
-pub(super) fn take(agent: AgentId) -> Encoded {
+pub(super) fn take(agent: AgentId) -> EncodedStep {
     // By its id a second try is known.
-    Encoded {
+    EncodedStep {
         json: json!({"do": "take", "agent": agent, "id": Uuid::now_v7()}),
-        ..Encoded::default()
+        ..EncodedStep::default()
     }
 }
 
-pub(super) fn release(agent: AgentId, epoch: Epoch) -> Encoded {
-    Encoded {
+pub(super) fn release(agent: AgentId, epoch: Epoch) -> EncodedStep {
+    EncodedStep {
         json: json!({"do": "release", "agent": agent, "epoch": epoch.0.cast_signed()}),
-        ..Encoded::default()
+        ..EncodedStep::default()
     }
 }
 
-pub(super) fn order(order: &Order) -> Result<Encoded, StoreError> {
+pub(super) fn order(order: &Order) -> Result<EncodedStep, StoreError> {
     let ops = order.ops.iter().map(op).collect::<Result<Vec<_>, _>>()?;
     let json = json!({"do": "operate", "realm": order.realm, "id": Uuid::now_v7(), "at": order.at_ms, "ops": ops});
-    Ok(Encoded {
+    Ok(EncodedStep {
         json,
-        ..Encoded::default()
+        ..EncodedStep::default()
     })
 }
 
 /// Returns an archive as it is sent. Refuses one that contradicts itself.
-pub(super) fn import(archive: &Archive) -> Result<Encoded, StoreError> {
+pub(super) fn import(archive: &Archive) -> Result<EncodedStep, StoreError> {
     archive::check(archive).map_err(|error| StoreError::BadStep(error.to_string()))?;
     let team = &archive.team;
     let members = team.members.iter().zip(&archive.mail).map(|(it, inbox)| {
@@ -105,9 +105,9 @@ pub(super) fn import(archive: &Archive) -> Result<Encoded, StoreError> {
         "tasks": tasks.collect::<Result<Value, _>>()?,
     });
     let json = json!({"do": "import", "realm": team.realm, "id": Uuid::now_v7(), "archive": json});
-    Ok(Encoded {
+    Ok(EncodedStep {
         json,
-        ..Encoded::default()
+        ..EncodedStep::default()
     })
 }
 
@@ -137,8 +137,11 @@ fn task(task: &Task, waits: usize) -> Result<Value, StoreError> {
 }
 
 /// Returns a step as it is sent; `known` says which contents the store has already.
-pub(super) fn step(step: &Step, known: impl Fn(&Piece) -> bool) -> Result<Encoded, StoreError> {
-    let mut encoded = Encoded::default();
+pub(super) fn step(
+    step: &Step,
+    known: impl Fn(&Encoded) -> bool,
+) -> Result<EncodedStep, StoreError> {
+    let mut encoded = EncodedStep::default();
     let mut json = Map::new();
     let mut put = |key: &str, value: Value| drop(json.insert(key.to_owned(), value));
     put("do", json!("commit"));
@@ -266,7 +269,7 @@ fn is_plain(step: &Step) -> bool {
         && step.charges.iter().all(small)
 }
 
-fn birth(birth: &Birth, encoded: &mut Encoded, known: &impl Fn(&Piece) -> bool) -> Value {
+fn birth(birth: &Birth, encoded: &mut EncodedStep, known: &impl Fn(&Encoded) -> bool) -> Value {
     let origin = birth.origin.as_deref().map(|it| {
         json!({
             "parent": it.parent, "call_seq": it.call.seq.cast_signed(), "call_ordinal": it.call.ordinal.cast_signed(), "call_id": it.call_id,
@@ -287,8 +290,8 @@ fn birth(birth: &Birth, encoded: &mut Encoded, known: &impl Fn(&Piece) -> bool) 
 
 fn entry(
     entry: &NewEntry,
-    encoded: &mut Encoded,
-    known: &impl Fn(&Piece) -> bool,
+    encoded: &mut EncodedStep,
+    known: &impl Fn(&Encoded) -> bool,
 ) -> Result<Value, StoreError> {
     let (blob, packed) = encoded.blob(&entry.piece.bytes);
     let mut json = json!({
@@ -311,7 +314,7 @@ fn place(key: CallKey) -> (i64, i32) {
 
 fn call(
     CallChange { key, change }: &CallChange,
-    encoded: &mut Encoded,
+    encoded: &mut EncodedStep,
 ) -> Result<Value, StoreError> {
     let (seq, ordinal) = place(*key);
     Ok(match change {

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use deadpool_postgres::Object;
-use posse_port::model::Piece;
+use posse_port::model::Encoded;
 use posse_port::store::{Epoch, Step, StepId, StoreError, Wake};
 use posse_protocol::{AgentId, RealmId};
 use serde_json::{Value, json};
@@ -97,7 +97,7 @@ impl PgHost {
     }
 
     /// Returns true if the server has a content, as far as this host remembers.
-    pub(super) fn knows(&self, realm: RealmId, piece: &Piece) -> bool {
+    pub(super) fn knows(&self, realm: RealmId, piece: &Encoded) -> bool {
         let name = columns::content_name(&piece.bytes, piece.mark_at);
         self.known
             .lock()
@@ -454,7 +454,7 @@ struct EncodedJobs {
     blobs: Vec<Bytes>,
 }
 
-type Anew<'a> = &'a (dyn Fn(&Step) -> Result<encode::Encoded, StoreError> + Sync);
+type Anew<'a> = &'a (dyn Fn(&Step) -> Result<encode::EncodedStep, StoreError> + Sync);
 
 /// How long a server that is away is waited for.
 pub(super) struct Patience<'a> {

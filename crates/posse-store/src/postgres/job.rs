@@ -10,7 +10,7 @@ use serde_json::Value;
 use tokio::sync::oneshot;
 use uuid::Uuid;
 
-use super::encode::Encoded;
+use super::encode::EncodedStep;
 use super::nul;
 use crate::write_outcome::{WriteAnswer, WriteOutcome};
 
@@ -20,7 +20,7 @@ pub(super) struct PgJob {
     pub(super) agent: Option<AgentId>,
     /// Where it is done; none if only the server knows.
     pub(super) realm: Option<RealmId>,
-    pub(super) encoded: Encoded,
+    pub(super) encoded: EncodedStep,
     /// For a step that has to be told anew, with all it leaves out when it is told first.
     pub(super) step: Option<Arc<Step>>,
     pub(super) kind: JobKind,

@@ -13,7 +13,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use deadpool_postgres::ClientWrapper;
-use posse_port::model::Piece;
+use posse_port::model::Encoded;
 use posse_port::store::{
     CallKey, CallOutcome, Epoch, NewEntry, OpenCall, SeenFile, Segment, StoreError, StoredEntry,
     Taken, Transcript,
@@ -41,7 +41,7 @@ pub(super) struct PgReader<'a> {
 type QueryValues<'a> = [&'a (dyn ToSql + Sync)];
 
 /// What entries of one read begin with: those that begin the same way share it in memory too.
-type PgHeads = HashMap<Uuid, Piece>;
+type PgHeads = HashMap<Uuid, Encoded>;
 
 /// An agent's own entries, in the order of [`entry`]; parameter 2 says whether only what is still
 /// sent.

@@ -153,13 +153,13 @@ pub(super) async fn write(host: Arc<PgHost>, mut queue: mpsc::Receiver<PgJob>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::postgres::encode::Encoded;
+    use crate::postgres::encode::EncodedStep;
 
     fn job(realm: u128, agent: u128) -> PgJob {
         PgJob {
             agent: Some(Uuid::from_u128(agent).into()),
             realm: Some(Uuid::from_u128(realm).into()),
-            encoded: Encoded::default(),
+            encoded: EncodedStep::default(),
             step: None,
             kind: JobKind::Neither,
             answer: tokio::sync::oneshot::channel().0,

@@ -1,7 +1,7 @@
 //! Bytes that many have in common, kept once per realm and named by their content: preambles, and
 //! what entries of siblings begin with.
 
-use posse_port::model::Piece;
+use posse_port::model::Encoded;
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::column;
@@ -13,7 +13,7 @@ pub(super) use crate::columns::{Hash, content_name as name};
 pub(super) fn keep(
     connection: &Connection,
     realm: &[u8],
-    piece: &Piece,
+    piece: &Encoded,
 ) -> Result<Hash, SqliteFailure> {
     let hash = name(&piece.bytes, piece.mark_at);
     // Asked first: an insert that is ignored has copied all of the bytes.
@@ -36,10 +36,10 @@ pub(super) fn find(
     connection: &Connection,
     realm: &[u8],
     hash: Hash,
-) -> rusqlite::Result<Option<Piece>> {
+) -> rusqlite::Result<Option<Encoded>> {
     let sql = "SELECT bytes, mark_at FROM preamble WHERE realm = ?1 AND hash = ?2";
     let piece = |row: &rusqlite::Row<'_>| {
-        Ok(Piece {
+        Ok(Encoded {
             bytes: row.get::<_, Vec<u8>>(0)?.into(),
             mark_at: column::mark(row, 1)?,
         })

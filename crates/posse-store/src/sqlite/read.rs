@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use posse_port::model::Piece;
+use posse_port::model::Encoded;
 use posse_port::store::{
     CallKey, CallOutcome, Epoch, NewEntry, OpenCall, SeenFile, Segment, StoreError, StoredEntry,
     Taken, Transcript,
@@ -36,7 +36,7 @@ pub(super) struct SqliteReader<'a> {
 }
 
 /// What entries of one read begin with: those that begin the same way share it in memory too.
-type SqliteHeads = HashMap<Hash, Piece>;
+type SqliteHeads = HashMap<Hash, Encoded>;
 
 /// An entry's columns, in the order of [`entry`].
 const ENTRY: &str = "SELECT seq, kind, at_ms, checksum, mark_at, reply, bytes, head FROM entry
@@ -118,7 +118,7 @@ impl<'a> SqliteReader<'a> {
         })
     }
 
-    fn preamble(&self, realm: RealmId, hash: Hash) -> Result<Piece, SqliteFailure> {
+    fn preamble(&self, realm: RealmId, hash: Hash) -> Result<Encoded, SqliteFailure> {
         let found = content::find(&self.snapshot, realm.uuid().as_bytes(), hash)?;
         Ok(found.ok_or(rusqlite::Error::QueryReturnedNoRows)?)
     }
@@ -129,7 +129,7 @@ impl<'a> SqliteReader<'a> {
         realm: &[u8],
         hash: Hash,
         heads: &mut SqliteHeads,
-    ) -> Result<Option<Piece>, SqliteFailure> {
+    ) -> Result<Option<Encoded>, SqliteFailure> {
         if let Some(head) = heads.get(&hash) {
             return Ok(Some(head.clone()));
         }
@@ -244,7 +244,7 @@ fn entry(row: &Row<'_>, agent: AgentId) -> rusqlite::Result<Option<StoredEntry>>
     let (Some(kind), Ok(reply)) = (column::kind_from(row.get(1)?), facts) else {
         return Ok(None);
     };
-    let piece = Piece {
+    let piece = Encoded {
         bytes: Bytes::copy_from_slice(row.get_ref(6)?.as_blob()?),
         mark_at: column::mark(row, 4)?,
     };

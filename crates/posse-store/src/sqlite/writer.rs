@@ -261,7 +261,7 @@ impl WriterConnection {
 
 #[cfg(test)]
 mod tests {
-    use posse_port::model::Piece;
+    use posse_port::model::Encoded;
     use posse_port::store::{Birth, Epoch, NewEntry, Step, StoreError};
     use posse_protocol::{EntryKind, PermissionMode};
 
@@ -270,7 +270,7 @@ mod tests {
     /// Returns a birth with an entry of 100 kB.
     fn heavy() -> (SqliteJob, oneshot::Receiver<WriteOutcome>) {
         let (answer, answered) = oneshot::channel();
-        let piece = |length| Piece {
+        let piece = |length| Encoded {
             bytes: vec![b'x'; length].into(),
             mark_at: None,
         };

@@ -242,7 +242,7 @@ impl Model {
     }
 
     /// How far all tasks of a list are, by their numbers, and who has them.
-    pub fn standing<'a>(
+    pub fn rights<'a>(
         &'a self,
         list: &ListId,
     ) -> impl Iterator<Item = (TaskStatus, Option<&'a Owner>)> + use<'a> {

@@ -173,11 +173,11 @@ impl Files {
     fn address(&self) -> Result<Option<String>, SetupError> {
         let ready = self.open("ready")?;
         ready.lock_shared()?;
-        self.standing()
+        self.rights()
     }
 
     /// The same, for who has locked `ready`.
-    fn standing(&self) -> Result<Option<String>, SetupError> {
+    fn rights(&self) -> Result<Option<String>, SetupError> {
         match self.open("alive")?.try_lock_shared() {
             Err(TryLockError::WouldBlock) => Ok(Some(fs::read_to_string(self.path("address"))?)),
             Ok(()) => Ok(None),
@@ -196,7 +196,7 @@ pub async fn keep(
     let files = Files(directory.to_owned());
     let starting = files.open("ready")?;
     starting.lock()?;
-    if files.standing()?.is_some() {
+    if files.rights()?.is_some() {
         ready();
         return Ok(());
     }

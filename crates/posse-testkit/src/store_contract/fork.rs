@@ -1,6 +1,6 @@
 //! Promises about histories that are shared, and about those that were compacted.
 
-use posse_port::model::Piece;
+use posse_port::model::Encoded;
 use posse_port::store::{CallChangeKind, CallOutcome, NewEntry, Segment, Step, Transcript};
 use posse_protocol::EntryKind::{self, Compaction, Prompt, Reply, Results};
 
@@ -115,7 +115,7 @@ pub async fn heads_come_back_and_are_shared(open: Open<'_>) {
         headed(4, Prompt, &shared, ""),
     ]);
     // The same bytes with another mark are another head.
-    let piece = Piece {
+    let piece = Encoded {
         bytes: shared.clone().into(),
         mark_at: None,
     };

@@ -312,7 +312,7 @@ pub async fn members_are_shown_as_they_stand(open: Open<'_>) {
         ],
     )
     .await;
-    let standing = async || {
+    let rights = async || {
         let [_, dev, doc] = &team(store).await.members[..] else {
             panic!("three")
         };
@@ -338,7 +338,7 @@ pub async fn members_are_shown_as_they_stand(open: Open<'_>) {
             })
             .await
             .unwrap();
-        assert_eq!(standing().await, ((wanted, 2, true), unborn), "{state:?}");
+        assert_eq!(rights().await, ((wanted, 2, true), unborn), "{state:?}");
     }
     // Who has ended is no reason to keep the team, though a host still has it.
     assert_eq!(

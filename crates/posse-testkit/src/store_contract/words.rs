@@ -1,6 +1,6 @@
 //! Short ways to say steps, for contracts and properties.
 
-use posse_port::model::Piece;
+use posse_port::model::Encoded;
 use posse_port::store::{
     Address, Birth, CallChange, CallChangeKind, CallKey, Done, Epoch, Joining, NewEntry, NewTask,
     Op, OpResult, Operation, Order, Origin, Receipt, Step, Store, StoreError, TaskChange,
@@ -38,7 +38,7 @@ pub fn birth(number: u64) -> Step {
         dialect: "test".into(),
         mode: PermissionMode::Default,
         cwd: "/work".into(),
-        preamble: Piece {
+        preamble: Encoded {
             bytes: "\"system\":\"hello\"".into(),
             mark_at: Some(number as usize),
         },
@@ -78,7 +78,7 @@ pub fn child(number: u64, parent: u64, called: &str) -> Step {
 
 /// An entry, with the checksum of one that follows nothing.
 pub fn entry(seq: u64, kind: EntryKind, text: &str) -> NewEntry {
-    let piece = Piece {
+    let piece = Encoded {
         bytes: text.to_owned().into(),
         mark_at: None,
     };
@@ -94,7 +94,7 @@ pub fn entry(seq: u64, kind: EntryKind, text: &str) -> NewEntry {
 
 /// An entry with a head, with the checksum of one that follows nothing.
 pub fn headed(seq: u64, kind: EntryKind, head: &str, text: &str) -> NewEntry {
-    let head = Piece {
+    let head = Encoded {
         bytes: head.to_owned().into(),
         mark_at: head.len().checked_sub(1),
     };

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use posse_port::clock::Clock;
-use posse_port::tool::{NewRun, RunReport, Then, ToolContext, ToolError, ToolOutput};
+use posse_port::tool::{FollowUp, NewRun, RunReport, ToolContext, ToolError, ToolOutput};
 use posse_protocol::{RunStatus, ToolContent};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
@@ -49,7 +49,7 @@ impl Bash {
         };
         Ok(ToolOutput {
             content: vec![ToolContent::text(told)],
-            then: Then::Runs(Box::new(run)),
+            then: FollowUp::Runs(Box::new(run)),
         })
     }
 }

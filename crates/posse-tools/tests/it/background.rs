@@ -5,9 +5,9 @@ use std::io::Read as _;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use posse_port::tool::{NewRun, RunReport, Then, ToolContext, ToolOutput};
+use posse_port::tool::{FollowUp, NewRun, RunReport, ToolContext, ToolOutput};
 use posse_protocol::RunStatus;
-use posse_tools::{Means, Reach};
+use posse_tools::{Reach, ToolsConfig};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
@@ -21,14 +21,14 @@ fn background(command: &str) -> Value {
 /// What goes on after a call, and what was said of it.
 async fn start(world: &World, input: Value) -> (NewRun, String) {
     let ToolOutput { content, then } = world.call("Bash", input).await.unwrap();
-    let Then::Runs(run) = then else {
+    let FollowUp::Runs(run) = then else {
         panic!("nothing goes on: {then:?}")
     };
     (
         *run,
         crate::world::text(ToolOutput {
             content,
-            then: Then::Nothing,
+            then: FollowUp::Nothing,
         }),
     )
 }
@@ -235,7 +235,7 @@ async fn many_that_are_stopped_at_once_are_gone_as_soon_as_one() {
             marker: marker(n),
             ..world.context.clone()
         };
-        let Then::Runs(run) = bash
+        let FollowUp::Runs(run) = bash
             .run((&background(STUBBORN)).into(), context)
             .await
             .unwrap()
@@ -270,7 +270,7 @@ async fn many_that_are_stopped_at_once_are_gone_as_soon_as_one() {
 fn where_nothing_may_go_on_the_model_does_not_hear_of_it() {
     let world = World::new();
     let bash = |background| {
-        let means = Means {
+        let means = ToolsConfig {
             reach: Reach::Public,
             background,
             guardian: None,

@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt as _;
 
 use posse_port::tool::Subject;
 use posse_protocol::ToolContent;
-use posse_tools::{Means, Reach};
+use posse_tools::{Reach, ToolsConfig};
 use rustix::fs::{CWD, FileType, Mode};
 use serde_json::json;
 
@@ -393,7 +393,7 @@ fn inputs_are_closed_and_descriptions_short() {
     let world = World::new();
     let told = told(world.intent("Read", &json!({"file_path": "f", "lines": 3})));
     assert!(told.contains("unknown field `lines`"), "{told}");
-    let tools = posse_tools::all(Means {
+    let tools = posse_tools::all(ToolsConfig {
         reach: Reach::Public,
         background: true,
         guardian: None,

@@ -5,7 +5,7 @@ use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use posse_tools::stand_guard;
+use posse_tools::run_watchdog;
 
 use crate::shell::carrying;
 
@@ -40,7 +40,7 @@ fn all_that_carries_the_mark_is_ended_and_nothing_else() {
     up.read_exact(&mut [0; 2 * (MANY + 1)]).unwrap();
     let begun = Instant::now();
     assert_eq!(
-        stand_guard(&[mine.into(), NOBODYS.into()], io::empty()),
+        run_watchdog(&[mine.into(), NOBODYS.into()], io::empty()),
         Some(())
     );
     let took = begun.elapsed();
@@ -56,25 +56,25 @@ fn all_that_carries_the_mark_is_ended_and_nothing_else() {
         carrying(&format!("POSSE_HOST={other}")) > 0,
         "others are left alone"
     );
-    stand_guard(&[other.into(), NOBODYS.into()], io::empty());
+    run_watchdog(&[other.into(), NOBODYS.into()], io::empty());
     unmarked.wait().unwrap();
 }
 
 #[test]
 fn who_is_no_guardian_is_told_so() {
-    assert_eq!(stand_guard(&[], io::empty()), None);
-    assert_eq!(stand_guard(&["the door".into()], io::empty()), None);
+    assert_eq!(run_watchdog(&[], io::empty()), None);
+    assert_eq!(run_watchdog(&["the door".into()], io::empty()), None);
     // It must not be talked into ending somebody else's cgroup.
     let id = "0197f000-0000-7000-8000-000000000003";
     assert_eq!(
-        stand_guard(
+        run_watchdog(
             &[id.into(), "/sys/fs/cgroup".into(), NOBODYS.into()],
             io::empty()
         ),
         Some(())
     );
     assert_eq!(
-        stand_guard(&[id.into(), "/sys/fs/cgroup".into()], io::empty()),
+        run_watchdog(&[id.into(), "/sys/fs/cgroup".into()], io::empty()),
         None
     );
 }
@@ -100,7 +100,7 @@ fn who_has_started_posse_is_left_alone() {
         .process_group(starter.id().cast_signed());
     let mut started = command.spawn().unwrap();
     assert_eq!(
-        stand_guard(&[id.into(), group.into()], io::empty()),
+        run_watchdog(&[id.into(), group.into()], io::empty()),
         Some(())
     );
     assert_eq!(started.wait().unwrap().signal(), Some(9));

@@ -7,7 +7,7 @@ use std::process::Command;
 use std::sync::Arc;
 
 use posse_permission::{Policy, RuleList, Source};
-use posse_port::tool::{Notes, ToolContext, ToolError, Workspace};
+use posse_port::tool::{AgentMemory, ToolContext, ToolError, Workspace};
 use posse_protocol::RawJson;
 use posse_tools::Reach;
 use serde_json::{Value, json};
@@ -240,7 +240,7 @@ async fn notes_are_within_reach_and_what_lies_beside_them_is_not() {
     world.write("w/.claude/agent-memory/reviewer/MEMORY.md", "be kind\n");
     world.write("w/.claude/agent-memory/other/MEMORY.md", "private\n");
     let directory = world.path("w/.claude/agent-memory/reviewer");
-    let notes = Some(Notes {
+    let notes = Some(AgentMemory {
         directory: directory.clone(),
         only: true,
     });

@@ -10,9 +10,9 @@ use posse_permission::Policy;
 use posse_port::BoxFuture;
 use posse_port::clock::{Clock, SystemClock};
 use posse_port::store::CallKey;
-use posse_port::tool::{Intent, Seen, Tool, ToolContext, ToolError, ToolOutput, Workspace};
+use posse_port::tool::{Intent, KnownFiles, Tool, ToolContext, ToolError, ToolOutput, Workspace};
 use posse_protocol::{RawJson, ToolContent};
-use posse_tools::{Means, Reach};
+use posse_tools::{Reach, ToolsConfig};
 use serde_json::Value;
 use tokio::sync::{oneshot, watch};
 use tokio_util::sync::CancellationToken;
@@ -63,7 +63,7 @@ impl World {
             marker: unique,
             subject: posse_port::tool::Subject::Nothing,
             workspace: Arc::new(workspace),
-            seen: Seen::default(),
+            seen: KnownFiles::default(),
             reads: Arc::new(Policy::default()),
             clock: Arc::new(SystemClock::default()),
             first: None,
@@ -124,7 +124,7 @@ impl Drop for World {
 }
 
 pub(crate) fn tool(name: &str, reach: Reach) -> Arc<dyn Tool> {
-    let means = Means {
+    let means = ToolsConfig {
         reach,
         background: true,
         guardian: None,

@@ -4,7 +4,7 @@ use std::str::FromStr;
 use std::sync::{Arc, LazyLock};
 
 use bytes::Bytes;
-use posse_port::model::Piece;
+use posse_port::model::Encoded;
 use posse_port::store::{
     CallChange, CallChangeKind, CallKey, Charge, Epoch, NewEntry, Step, Store,
 };
@@ -103,7 +103,7 @@ impl Agent {
             seq,
             kind,
             head: None,
-            piece: Piece { bytes, mark_at },
+            piece: Encoded { bytes, mark_at },
             checksum: seq,
             reply,
         }

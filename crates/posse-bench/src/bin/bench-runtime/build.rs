@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use posse_model::{Anthropic, RetryPolicy};
 use posse_port::BoxFuture;
 use posse_port::clock::SystemClock;
-use posse_port::model::{Body, Call, Failure, Model, Names, Piece, Preamble, Reply, Request};
+use posse_port::model::{Body, Call, Encoded, Failure, Model, Names, Preamble, Reply, Request};
 use posse_protocol::{ContentBlock, Message};
 use posse_testkit::scripted;
 use rustix::time::{ClockId, clock_gettime};
@@ -67,20 +67,20 @@ impl Model for Timed {
         self.inner.dialect()
     }
 
-    fn preamble(&self, preamble: &Preamble) -> Piece {
+    fn preamble(&self, preamble: &Preamble) -> Encoded {
         self.inner.preamble(preamble)
     }
 
-    fn entry(&self, message: &Message) -> Piece {
+    fn entry(&self, message: &Message) -> Encoded {
         self.inner.entry(message)
     }
 
-    fn opening(&self, content: &[ContentBlock]) -> Piece {
-        self.inner.opening(content)
+    fn encode_head(&self, content: &[ContentBlock]) -> Encoded {
+        self.inner.encode_head(content)
     }
 
-    fn closing(&self, content: &[ContentBlock]) -> Piece {
-        self.inner.closing(content)
+    fn encode_tail(&self, content: &[ContentBlock]) -> Encoded {
+        self.inner.encode_tail(content)
     }
 
     fn body(&self, request: &Request<'_>) -> Body {

@@ -8,7 +8,7 @@ use posse_model::RetryPolicy;
 use posse_port::BoxFuture;
 use posse_port::clock::{Clock, SystemClock};
 use posse_port::model::{
-    Body, Call, Failure, Model, Names, Piece, Preamble, RateLimits, Reply, Request,
+    Body, Call, Encoded, Failure, Model, Names, Preamble, RateLimits, Reply, Request,
 };
 use posse_protocol::{ContentBlock, Message, StopReason, Usage};
 use posse_testkit::scripted;
@@ -27,20 +27,20 @@ impl<M: Model> Model for AtOnce<M> {
         self.0.dialect()
     }
 
-    fn preamble(&self, preamble: &Preamble) -> Piece {
+    fn preamble(&self, preamble: &Preamble) -> Encoded {
         self.0.preamble(preamble)
     }
 
-    fn entry(&self, message: &Message) -> Piece {
+    fn entry(&self, message: &Message) -> Encoded {
         self.0.entry(message)
     }
 
-    fn opening(&self, content: &[ContentBlock]) -> Piece {
-        self.0.opening(content)
+    fn encode_head(&self, content: &[ContentBlock]) -> Encoded {
+        self.0.encode_head(content)
     }
 
-    fn closing(&self, content: &[ContentBlock]) -> Piece {
-        self.0.closing(content)
+    fn encode_tail(&self, content: &[ContentBlock]) -> Encoded {
+        self.0.encode_tail(content)
     }
 
     fn body(&self, request: &Request<'_>) -> Body {

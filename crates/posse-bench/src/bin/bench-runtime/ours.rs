@@ -10,7 +10,7 @@ use posse_permission::Policy;
 use posse_port::Ports;
 use posse_port::clock::SystemClock;
 use posse_port::memory::SystemMemory;
-use posse_port::model::{Model, Piece, Thinking};
+use posse_port::model::{Encoded, Model, Thinking};
 use posse_port::store::{AgentState, Birth, Charge, Epoch, NewEntry, StateChange, Step, Store};
 use posse_port::tool::{Toolbox, Workspace};
 use posse_protocol::{
@@ -157,7 +157,7 @@ pub(crate) async fn agents(
 /// The steps of a turn: a prompt, and the reply that ends it.
 pub(crate) fn step(id: AgentId, turn: u64, reply: bool) -> Step {
     let seq = 2 * turn + u64::from(reply);
-    let piece = Piece {
+    let piece = Encoded {
         bytes: bytes::Bytes::from_static(ENTRY.as_bytes()),
         mark_at: Some(ENTRY.len() - 3),
     };

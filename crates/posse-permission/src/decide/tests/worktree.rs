@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use super::*;
-use posse_port::tool::Notes;
+use posse_port::tool::AgentMemory;
 
 use PermissionMode::{AcceptEdits, BypassPermissions, Default, DontAsk, Plan};
 
@@ -211,7 +211,7 @@ fn a_part_of_the_checkout_is_no_more_in_the_worktree() {
 }
 
 fn with_notes(only: bool) -> Workspace {
-    let notes = Notes {
+    let notes = AgentMemory {
         directory: "/w/.claude/agent-memory/reviewer".into(),
         only,
     };

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use posse_port::model::Piece;
+use posse_port::model::Encoded;
 use posse_port::store::{
     AgentState, CallKey, CallOutcome, Committed, Done, OpResult, StateChange, Step, StoreError,
 };
@@ -304,10 +304,13 @@ impl Actor {
 
     /// A message as bytes. That of a fork's first entry begins as those of its siblings do; whoever listens is
     /// told what is its own, for each of a thousand siblings has an answer to each of their thousand calls.
-    fn spelt(&mut self, message: &Message) -> (Option<Piece>, Piece) {
+    fn spelt(&mut self, message: &Message) -> (Option<Encoded>, Encoded) {
         let model = &self.ports.model;
         match self.prefix.opening.take() {
-            Some(branch) => (Some(branch.head.clone()), model.closing(&message.content)),
+            Some(branch) => (
+                Some(branch.head.clone()),
+                model.encode_tail(&message.content),
+            ),
             None => (None, model.entry(message)),
         }
     }

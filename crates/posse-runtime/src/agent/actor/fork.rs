@@ -34,7 +34,7 @@ pub(super) fn fork_point(actor: &mut Actor) -> Arc<ForkPoint> {
             .prefix
             .history
             .segments(actor.identity.agent, actor.prefix.segments.clone()),
-        head: actor.ports.model.opening(&answers),
+        head: actor.ports.model.encode_head(&answers),
         previous_reply: actor.prefix.previous_reply.clone(),
         last_request: actor.prefix.last_request.of_parent(),
         cache_ttl: actor.prefix.cache_ttl,

@@ -177,7 +177,7 @@ pub(super) fn begin(
             if let (Some(rules), Some(who)) =
                 (&ready.rules, actor.registry.resident(actor.identity.agent))
             {
-                who.standing.grant(Arc::clone(rules));
+                who.rights.grant(Arc::clone(rules));
             }
             words.push(ContentBlock::text(skill::instructions(&ready)));
             Input::Prompt(words)

@@ -156,7 +156,7 @@ pub(super) async fn follow_mode_of_main(actor: &Actor) {
     }
     // A store that fails is noticed by whoever commits next.
     if let Ok(Some(row)) = lookup::row(&*actor.ports.store, root).await {
-        actor.session.standing.set_mode(row.mode);
+        actor.session.rights.set_mode(row.mode);
     }
 }
 

@@ -9,10 +9,10 @@ use uuid::Uuid;
 
 use crate::agent::side_query::SideQueryError;
 use crate::supervise::Calls;
-use posse_permission::{Standing, Verdict};
+use posse_permission::{Rights, Verdict};
 use posse_port::clock::Clock;
 use posse_port::store::CallKey;
-use posse_port::tool::{Intent, Seen, Then, ToolContext, ToolError, ToolOutput, Toolbox};
+use posse_port::tool::{FollowUp, Intent, KnownFiles, ToolContext, ToolError, ToolOutput, Toolbox};
 
 /// So often is somebody asked who was told to use no tools.
 const TIED_TURNS: usize = 4;
@@ -34,9 +34,9 @@ pub(crate) enum SideTools {
         /// The tools.
         tools: Toolbox,
         /// The rights.
-        standing: Standing,
+        rights: Rights,
         /// Files whose content the model has seen in the aside; the agent's own are not touched.
-        seen: Seen,
+        seen: KnownFiles,
     },
 }
 
@@ -64,15 +64,15 @@ impl SideTools {
                 continue;
             };
             let ran = match self.allowed(name, input) {
-                Ok((tools, standing, seen, intent)) => {
+                Ok((tools, rights, seen, intent)) => {
                     let context = ToolContext {
                         key: CallKey { seq: 0, ordinal: 0 },
                         call: id.clone(),
                         marker: format!("aside.{}", Uuid::now_v7()),
                         subject: intent.subject,
-                        workspace: Arc::clone(standing.workspace()),
+                        workspace: Arc::clone(rights.workspace()),
                         seen: seen.clone(),
-                        reads: standing.policy(),
+                        reads: rights.policy(),
                         clock: Arc::clone(clock),
                         first: None,
                         cancel: cancel.child_token(),
@@ -91,10 +91,10 @@ impl SideTools {
         &self,
         tool: &str,
         input: &RawJson,
-    ) -> Result<(&Toolbox, &Standing, &Seen, Intent), String> {
+    ) -> Result<(&Toolbox, &Rights, &KnownFiles, Intent), String> {
         let Self::Free {
             tools,
-            standing,
+            rights,
             seen,
         } = self
         else {
@@ -107,10 +107,10 @@ impl SideTools {
             ));
         }
         let intent = tools
-            .intent(tool, input, standing.workspace())
+            .intent(tool, input, rights.workspace())
             .map_err(|error| error.to_string())?;
-        match standing.verdict(tool, &intent) {
-            Verdict::Allow => Ok((tools, standing, seen, intent)),
+        match rights.verdict(tool, &intent) {
+            Verdict::Allow => Ok((tools, rights, seen, intent)),
             Verdict::Ask(why) => Err(format!(
                 "Denied: approval is required and no one is available \
                                               to give it: {why}"
@@ -151,7 +151,7 @@ fn result(id: &str, ran: Ran) -> ContentBlock {
     let (content, is_error) = match ran {
         Ok(ToolOutput {
             content,
-            then: Then::Nothing,
+            then: FollowUp::Nothing,
         }) => (content, false),
         Ok(_) => (
             vec![ToolContent::text(

@@ -11,7 +11,7 @@ use crate::definition::tool_name::AGENT;
 use crate::live::registry::{LiveAgent, Registry};
 use crate::live::setup::Approver;
 use crate::prompt;
-use posse_permission::{Policy, Standing, Verdict};
+use posse_permission::{Policy, Rights, Verdict};
 use posse_port::text::neutral;
 use posse_port::tool::{Intent, Subject, Tool, ToolContext, ToolError, Workspace};
 
@@ -128,7 +128,7 @@ impl Gate {
             call: format!("{}.agent", self.context.marker),
             input,
         };
-        match who.standing.verdict(AGENT, &intent) {
+        match who.rights.verdict(AGENT, &intent) {
             Verdict::Allow => Ok(()),
             Verdict::Deny(why) => Err(self.denied(&who, call, why).await),
             Verdict::Ask(why) if who.session.approver() == Approver::Nobody => {
@@ -155,7 +155,7 @@ impl Gate {
             .registry
             .resident(self.agent)
             .ok_or_else(|| Held::Said("the agent has ended".into()))?;
-        let judge = judge(&who.standing, rules);
+        let judge = judge(&who.rights, rules);
         let look = |input: &RawJson| {
             shell
                 .intent(input, &self.context.workspace)
@@ -248,17 +248,17 @@ fn refused(answer: Option<Answer>) -> Held {
 }
 
 /// The agent's rights, with rules that hold besides.
-fn judge(standing: &Standing, rules: Option<&Arc<Policy>>) -> Standing {
+fn judge(rights: &Rights, rules: Option<&Arc<Policy>>) -> Rights {
     let Some(rules) = rules else {
-        return standing.clone();
+        return rights.clone();
     };
-    match standing.child(None, Workspace::clone(standing.workspace())) {
+    match rights.child(None, Workspace::clone(rights.workspace())) {
         Ok(judge) => {
             judge.grant(Arc::clone(rules));
             judge
         }
         // It lies in its own directories, so this does not happen.
-        Err(_) => standing.clone(),
+        Err(_) => rights.clone(),
     }
 }
 

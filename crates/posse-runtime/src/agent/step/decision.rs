@@ -110,15 +110,15 @@ pub(crate) struct Answered {
     pub(crate) then: Consequence,
 }
 
-/// What an answer has for a consequence; see [`Then`](posse_port::tool::Then).
+/// What an answer has for a consequence; see [`FollowUp`](posse_port::tool::Then).
 #[derive(Debug, Default)]
 pub(crate) enum Consequence {
     #[default]
     Nothing,
-    Operate(Vec<Op>),
-    Took(Vec<u64>),
+    Operations(Vec<Op>),
+    MailShown(Vec<u64>),
     /// Another tool is to be used first, which means to do this.
-    First {
+    ToolFirst {
         tool: String,
         input: RawJson,
         intent: Result<Intent, ToolError>,

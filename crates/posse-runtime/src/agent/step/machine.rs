@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use posse_permission::{Policy, Standing};
+use posse_permission::{Policy, Rights};
 use posse_protocol::PermissionMode;
 
 use crate::agent::step::compaction::Compaction;
@@ -15,7 +15,7 @@ use crate::live::setup::{Approver, Limits};
 /// What an agent is allowed, and by whom.
 #[derive(Clone)]
 pub(crate) struct Authority {
-    pub(crate) standing: Standing,
+    pub(crate) rights: Rights,
     pub(crate) approver: Approver,
     /// What a person calls the agent that asks; none for the main one.
     pub(crate) name: Option<String>,
@@ -196,17 +196,17 @@ impl Machine {
 
     /// The rules that hold now.
     pub(crate) fn policy(&self) -> Arc<Policy> {
-        self.rights.standing.policy()
+        self.rights.rights.policy()
     }
 
     /// The mode that holds from now on, for it and all below it.
     pub(crate) fn set_mode(&self, mode: PermissionMode) {
-        self.rights.standing.set_mode(mode);
+        self.rights.rights.set_mode(mode);
     }
 
     /// What skills have granted is over with the run.
     pub(crate) fn withdraw(&self) {
-        self.rights.standing.withdraw();
+        self.rights.rights.withdraw();
     }
 
     /// Whether mail begins a run.

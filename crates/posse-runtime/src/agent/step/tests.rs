@@ -5,7 +5,7 @@ mod teammate;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use posse_permission::{Policy, Standing};
+use posse_permission::{Policy, Rights};
 use posse_port::model::{ApiError, ApiErrorKind, Failure, ModelError, RateLimits, Reply};
 use posse_port::store::{AgentState, CallChangeKind, CallKey, CallOutcome, Charge, OpenCall};
 use posse_port::tool::{Intent, Subject, ToolError, Workspace};
@@ -38,9 +38,9 @@ fn alive(life: Life, mode: PermissionMode, approver: Approver, limits: Limits) -
         notes: None,
     };
     let policy = Arc::new(Policy::default());
-    let standing = Standing::root(mode, policy, Arc::new(workspace));
+    let rights = Rights::root(mode, policy, Arc::new(workspace));
     let rights = Authority {
-        standing,
+        rights,
         approver,
         name: None,
         limits,

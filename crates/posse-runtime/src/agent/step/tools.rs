@@ -61,7 +61,7 @@ pub(super) fn judge(machine: &mut Machine, decision: &mut Decision, index: usize
             return tool_stops(machine, decision, index, &what);
         }
     };
-    match rights.standing.verdict(&call.tool, intent) {
+    match rights.rights.verdict(&call.tool, intent) {
         Verdict::Allow => call.run(decision),
         Verdict::Ask(why) if rights.approver == Approver::FrontEnd => {
             call.phase = Phase::Asked;
@@ -140,7 +140,7 @@ pub(super) fn on_answer(
             let verdict = call
                 .intent
                 .as_ref()
-                .map(|intent| rights.standing.verdict(&call.tool, intent));
+                .map(|intent| rights.rights.verdict(&call.tool, intent));
             match verdict {
                 Ok(Verdict::Deny(why)) => deny(machine, decision, index, format!("Denied: {why}")),
                 Ok(Verdict::Allow | Verdict::Ask(_)) => call.run(decision),
@@ -198,7 +198,7 @@ pub(super) fn on_call_done(
             match then {
                 Consequence::Nothing => {}
                 // What the model is told is known when they are done.
-                Consequence::Operate(ops) => {
+                Consequence::Operations(ops) => {
                     let operation = |op| Operation {
                         call: Some(key),
                         op,
@@ -208,14 +208,14 @@ pub(super) fn on_call_done(
                         .operations
                         .extend(ops.into_iter().map(operation));
                 }
-                Consequence::Took(numbers) => {
+                Consequence::MailShown(numbers) => {
                     machine.queue.shown(&numbers);
                     // Two calls may have looked at the same end.
                     machine.took.extend(numbers);
                     machine.took.sort_unstable();
                     machine.took.dedup();
                 }
-                Consequence::First {
+                Consequence::ToolFirst {
                     tool,
                     input,
                     intent,

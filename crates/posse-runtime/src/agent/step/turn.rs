@@ -181,7 +181,7 @@ pub(super) fn apply_approval(machine: &mut Machine, decision: &mut Decision, mai
         mail.kind == MailKind::PlanApprovalResponse && said.is_ok_and(|said| said.approve)
     };
     if mail.iter().any(approves) {
-        let mode = then.unwrap_or_else(|| machine.rights.standing.mode_above());
+        let mode = then.unwrap_or_else(|| machine.rights.rights.mode_above());
         decision.set_mode(mode);
     }
 }

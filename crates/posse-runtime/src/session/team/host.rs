@@ -3,7 +3,7 @@
 
 use std::sync::{Arc, Weak};
 
-use posse_permission::Standing;
+use posse_permission::Rights;
 use posse_port::store::StoreError;
 use posse_protocol::{AgentId, Command, Event, EventKind};
 use tokio::sync::mpsc;
@@ -158,7 +158,7 @@ async fn foreign_tree(
     };
     let workspace = own_spill(&setup.workspace, session);
     let session = Session {
-        standing: Standing::root(row.mode, Arc::clone(&setup.policy), workspace),
+        rights: Rights::root(row.mode, Arc::clone(&setup.policy), workspace),
         root: session,
         realm: row.realm,
         slots: RunSlots::new(setup.spawning.running),

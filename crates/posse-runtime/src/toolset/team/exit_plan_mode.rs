@@ -11,7 +11,9 @@ use crate::toolset::team::changes;
 use crate::toolset::team::place::failed;
 use crate::toolset::{Caller, tell};
 use posse_port::store::{Address, Done, Op, OpResult};
-use posse_port::tool::{Intent, Then, ToolContext, ToolError, ToolOutput, TypedTool, Workspace};
+use posse_port::tool::{
+    FollowUp, Intent, ToolContext, ToolError, ToolOutput, TypedTool, Workspace,
+};
 
 /// Hands plans in.
 pub(super) struct ExitPlanMode(pub(super) Caller);
@@ -44,7 +46,7 @@ impl TypedTool for ExitPlanMode {
             return Err(tell("plan is empty: say what you will do"));
         }
         let here = self.0.here()?;
-        if here.standing.mode() != PermissionMode::Plan {
+        if here.rights.mode() != PermissionMode::Plan {
             return Err(tell(
                 "Nothing was submitted: you are no longer in plan mode. Carry out what was \
                  approved.",
@@ -79,7 +81,7 @@ impl TypedTool for ExitPlanMode {
             text: input.plan,
         };
         Ok(ToolOutput {
-            then: Then::Operate(vec![op]),
+            then: FollowUp::Operations(vec![op]),
             ..ToolOutput::text("")
         })
     }

@@ -10,7 +10,9 @@ use crate::toolset::team::changes;
 use crate::toolset::{Caller, tell};
 use posse_port::store::{Done, Op, OpResult, Refusal};
 use posse_port::text;
-use posse_port::tool::{Intent, Then, ToolContext, ToolError, ToolOutput, TypedTool, Workspace};
+use posse_port::tool::{
+    FollowUp, Intent, ToolContext, ToolError, ToolOutput, TypedTool, Workspace,
+};
 
 /// Writes notes.
 pub(super) struct NoteWrite(pub(super) Caller);
@@ -61,7 +63,7 @@ impl TypedTool for NoteWrite {
             expect: Some(input.version.unwrap_or(0)),
         };
         Ok(ToolOutput {
-            then: Then::Operate(vec![op]),
+            then: FollowUp::Operations(vec![op]),
             ..ToolOutput::text("")
         })
     }

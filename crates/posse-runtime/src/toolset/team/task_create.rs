@@ -11,7 +11,9 @@ use crate::toolset::team::task_number::{TaskNumber, ids};
 use crate::toolset::{Caller, tell};
 use posse_port::store::{Done, NewTask, Op, OpResult};
 use posse_port::text;
-use posse_port::tool::{Intent, Then, ToolContext, ToolError, ToolOutput, TypedTool, Workspace};
+use posse_port::tool::{
+    FollowUp, Intent, ToolContext, ToolError, ToolOutput, TypedTool, Workspace,
+};
 
 /// Makes tasks.
 pub(super) struct TaskCreate(pub(super) Caller);
@@ -80,7 +82,7 @@ impl TypedTool for TaskCreate {
             task: Box::new(task),
         };
         Ok(ToolOutput {
-            then: Then::Operate(vec![op]),
+            then: FollowUp::Operations(vec![op]),
             ..ToolOutput::text("")
         })
     }

@@ -17,7 +17,9 @@ use crate::toolset::team::task_update::decide::{Situation, decide, must_pass, na
 use crate::toolset::{Caller, tell};
 use posse_port::store::{CallOutcome, Done, OpResult, Refusal};
 use posse_port::text::{cut, line, neutral};
-use posse_port::tool::{Intent, Then, ToolContext, ToolError, ToolOutput, TypedTool, Workspace};
+use posse_port::tool::{
+    FollowUp, Intent, ToolContext, ToolError, ToolOutput, TypedTool, Workspace,
+};
 
 /// How long a check may take, in milliseconds.
 const CHECK_MS: u64 = 600_000;
@@ -138,7 +140,7 @@ impl TypedTool for TaskUpdate {
         };
         let ops = decide(&input, &task, &situation, check).map_err(tell)?;
         Ok(ToolOutput {
-            then: Then::Operate(ops),
+            then: FollowUp::Operations(ops),
             ..ToolOutput::text("")
         })
     }
@@ -153,7 +155,7 @@ fn first(check: &str, description: &str) -> ToolOutput {
     let input = json!({ "command": check, "timeout": CHECK_MS, "description": description });
     let input = RawJson::from(&input);
     ToolOutput {
-        then: Then::First {
+        then: FollowUp::ToolFirst {
             tool: "Bash".to_owned(),
             input,
         },

@@ -12,7 +12,9 @@ use crate::toolset::team::{changes, done};
 use crate::toolset::{Caller, tell};
 use posse_port::store::{Joining, Op, OpResult};
 use posse_port::text;
-use posse_port::tool::{Intent, Then, ToolContext, ToolError, ToolOutput, TypedTool, Workspace};
+use posse_port::tool::{
+    FollowUp, Intent, ToolContext, ToolError, ToolOutput, TypedTool, Workspace,
+};
 
 /// Makes teams.
 pub(super) struct TeamCreate(pub(super) Caller);
@@ -69,7 +71,7 @@ impl TypedTool for TeamCreate {
             prompt: String::new(),
             color: None,
             backend: "in-process".to_owned(),
-            cwd: here.standing.workspace().cwd.clone(),
+            cwd: here.rights.workspace().cwd.clone(),
             role: None,
             takes: Takes::Only {
                 unmarked: false,
@@ -84,7 +86,7 @@ impl TypedTool for TeamCreate {
             lead: Box::new(lead),
         };
         Ok(ToolOutput {
-            then: Then::Operate(vec![op]),
+            then: FollowUp::Operations(vec![op]),
             ..ToolOutput::text("")
         })
     }

@@ -8,7 +8,9 @@ use serde::Deserialize;
 use crate::toolset::team::{changes, done};
 use crate::toolset::{Caller, tell};
 use posse_port::store::{Op, OpResult, Refusal};
-use posse_port::tool::{Intent, Then, ToolContext, ToolError, ToolOutput, TypedTool, Workspace};
+use posse_port::tool::{
+    FollowUp, Intent, ToolContext, ToolError, ToolOutput, TypedTool, Workspace,
+};
 
 /// Removes teams.
 pub(super) struct TeamDelete(pub(super) Caller);
@@ -39,7 +41,7 @@ impl TypedTool for TeamDelete {
     async fn run(&self, input: TeamDeleteInput, _: ToolContext) -> Result<ToolOutput, ToolError> {
         let team = self.0.led_team(input.team_name.as_deref()).await?;
         Ok(ToolOutput {
-            then: Then::Operate(vec![Op::DeleteTeam { team }]),
+            then: FollowUp::Operations(vec![Op::DeleteTeam { team }]),
             ..ToolOutput::text("")
         })
     }

@@ -11,7 +11,9 @@ use crate::toolset::team::{changes, done};
 use crate::toolset::{Caller, tell};
 use posse_port::store::{Address, Op, OpResult};
 use posse_port::text;
-use posse_port::tool::{Intent, Then, ToolContext, ToolError, ToolOutput, TypedTool, Workspace};
+use posse_port::tool::{
+    FollowUp, Intent, ToolContext, ToolError, ToolOutput, TypedTool, Workspace,
+};
 
 /// Hands the lead over.
 pub(super) struct TeamHandOver(pub(super) Caller);
@@ -83,7 +85,7 @@ impl TypedTool for TeamHandOver {
         };
         let ops = vec![Op::HandOver { team, to }, tell_them];
         Ok(ToolOutput {
-            then: Then::Operate(ops),
+            then: FollowUp::Operations(ops),
             ..ToolOutput::text("")
         })
     }

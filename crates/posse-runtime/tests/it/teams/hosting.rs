@@ -5,7 +5,7 @@ use std::pin::pin;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::task::Poll;
 
-use posse_port::model::Piece;
+use posse_port::model::Encoded;
 use posse_port::store::{
     AgentState, Done, NewEntry, NewTask, Op, Operation, Order, StateChange, Step, Store, Taken,
     TakenMail, checksum,
@@ -149,7 +149,7 @@ async fn half_do(store: &dyn Store, taken: &Taken, deeds: &[Deed]) {
                     "role": "user",
                     "content": [{ "type": "text", "text": text }],
                 });
-                let piece = Piece {
+                let piece = Encoded {
                     bytes: message.to_string().into(),
                     mark_at: None,
                 };

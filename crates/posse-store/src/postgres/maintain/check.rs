@@ -5,7 +5,7 @@
 
 use deadpool_postgres::Transaction;
 use posse_port::in_a_line;
-use posse_port::model::Piece;
+use posse_port::model::Encoded;
 use posse_port::store::{StoreError, checksum};
 use posse_protocol::EntryKind;
 use tokio_postgres::{IsolationLevel, Row};
@@ -226,7 +226,7 @@ impl SnapshotCheck {
 /// other.
 struct PgCheckedHeads<'a> {
     moment: &'a Transaction<'a>,
-    last: Option<(Uuid, Uuid, Piece)>,
+    last: Option<(Uuid, Uuid, Encoded)>,
 }
 
 impl PgCheckedHeads<'_> {
@@ -259,7 +259,7 @@ impl PgCheckedHeads<'_> {
         })
     }
 
-    async fn find(&mut self, realm: Uuid, hash: Uuid) -> Result<Option<&Piece>, PgFailure> {
+    async fn find(&mut self, realm: Uuid, hash: Uuid) -> Result<Option<&Encoded>, PgFailure> {
         if self
             .last
             .as_ref()

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use posse_port::in_a_line;
-use posse_port::model::Piece;
+use posse_port::model::Encoded;
 use posse_port::store::{StoreError, checksum};
 use rusqlite::{Connection, Row, Transaction};
 use uuid::Uuid;
@@ -172,7 +172,7 @@ fn transcripts(
 /// other.
 struct SqliteCheckedHeads<'a> {
     snapshot: &'a Transaction<'a>,
-    last: Option<(Uuid, Hash, Piece)>,
+    last: Option<(Uuid, Hash, Encoded)>,
 }
 
 impl SqliteCheckedHeads<'_> {
@@ -201,7 +201,7 @@ impl SqliteCheckedHeads<'_> {
         })
     }
 
-    fn find(&mut self, realm: Uuid, hash: Hash) -> rusqlite::Result<Option<&Piece>> {
+    fn find(&mut self, realm: Uuid, hash: Hash) -> rusqlite::Result<Option<&Encoded>> {
         if self
             .last
             .as_ref()

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use posse_port::model::Piece;
+use posse_port::model::Encoded;
 use posse_port::store::{
     Address, AgentState, Birth, CallChange, CallChangeKind, CallKey, Charge, EndedRun, Epoch,
     Joining, NewEntry, NewTask, Op, Order, Origin, RunChange, RunChangeKind, Segment, StateChange,
@@ -189,7 +189,7 @@ impl Shelf {
     /// head.
     fn forked(&self, store: &Sqlite, realm: RealmId, from: Segment, at_ms: i64) -> AgentId {
         let (head, piece) = (
-            Piece {
+            Encoded {
                 bytes: b"\"shared\"".as_slice().into(),
                 mark_at: Some(3),
             },
@@ -244,8 +244,8 @@ impl Shelf {
     }
 }
 
-fn piece() -> Piece {
-    Piece {
+fn piece() -> Encoded {
+    Encoded {
         bytes: b"\"hello\"".as_slice().into(),
         mark_at: None,
     }

@@ -1,6 +1,6 @@
 //! What agents and people do at random.
 
-use posse_port::model::Piece;
+use posse_port::model::Encoded;
 use posse_port::store::{
     Address, Charge, Done, Epoch, NewEntry, NewTask, Op, OpResult, Operation, Order, Step,
     TakenMail, TaskChange, checksum,
@@ -49,7 +49,7 @@ impl Writer {
                 _ => [EntryKind::Prompt, EntryKind::Reply][seq as usize % 2],
             };
             let text = format!("{{\"step\":\"{step}\",\"entry\":{seq}}}");
-            let piece = Piece {
+            let piece = Encoded {
                 bytes: text.into(),
                 mark_at: None,
             };

@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use posse_port::clock::{Clock as _, SystemClock};
-use posse_port::model::Piece;
+use posse_port::model::Encoded;
 use posse_port::store::{Birth, Epoch, Step, Store as _, Wake};
 use posse_protocol::{AgentId, PermissionMode, RealmId};
 use posse_store::{Postgres, Timing};
@@ -85,7 +85,7 @@ async fn prepare(url: &str, hosts: u64, places: u64) -> Result<(), Failed> {
             dialect: "test".into(),
             mode: PermissionMode::Default,
             cwd: "/work".into(),
-            preamble: Piece {
+            preamble: Encoded {
                 bytes: "\"system\":\"hello\"".into(),
                 mark_at: None,
             },

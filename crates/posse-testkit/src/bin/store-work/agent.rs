@@ -80,7 +80,7 @@ fn setup(directory: &Path) -> Setup {
         notes: None,
     };
     Setup {
-        tools: posse_tools::all(posse_tools::Means {
+        tools: posse_tools::all(posse_tools::ToolsConfig {
             reach: posse_tools::Reach::Public,
             background: true,
             guardian: None,

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use posse_port::BoxFuture;
-use posse_port::model::{Body, Call, Failure, Model, Names, Piece, Preamble, Reply, Request};
+use posse_port::model::{Body, Call, Encoded, Failure, Model, Names, Preamble, Reply, Request};
 use posse_protocol::{ContentBlock, Message};
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -109,20 +109,20 @@ impl Model for Two {
         self.parent.dialect()
     }
 
-    fn preamble(&self, preamble: &Preamble) -> Piece {
+    fn preamble(&self, preamble: &Preamble) -> Encoded {
         self.parent.preamble(preamble)
     }
 
-    fn entry(&self, message: &Message) -> Piece {
+    fn entry(&self, message: &Message) -> Encoded {
         self.parent.entry(message)
     }
 
-    fn opening(&self, content: &[ContentBlock]) -> Piece {
-        self.parent.opening(content)
+    fn encode_head(&self, content: &[ContentBlock]) -> Encoded {
+        self.parent.encode_head(content)
     }
 
-    fn closing(&self, content: &[ContentBlock]) -> Piece {
-        self.parent.closing(content)
+    fn encode_tail(&self, content: &[ContentBlock]) -> Encoded {
+        self.parent.encode_tail(content)
     }
 
     fn body(&self, request: &Request<'_>) -> Body {

@@ -299,14 +299,14 @@ fn an_approved_plan_changes_the_mode_with_the_entry_that_says_so() {
             "{approve} {kind:?}"
         );
         // It holds when the step is durable, not before.
-        assert_eq!(machine.rights.standing.mode(), PermissionMode::Plan);
+        assert_eq!(machine.rights.rights.mode(), PermissionMode::Plan);
         for effect in &decision.after {
             if let Effect::SetMode(mode) = effect {
                 machine.set_mode(*mode);
             }
         }
         let now = mode.unwrap_or(PermissionMode::Plan);
-        assert_eq!(machine.rights.standing.mode(), now);
+        assert_eq!(machine.rights.rights.mode(), now);
     }
 }
 
@@ -362,7 +362,7 @@ fn a_tool_that_another_wants_first_is_judged_and_its_answer_handed_on() {
     let first = |intent| Input::CallDone {
         key: CallKey { seq: 1, ordinal: 0 },
         result: Some(Ok(Answered {
-            then: Consequence::First {
+            then: Consequence::ToolFirst {
                 tool: "Bash".into(),
                 input: RawJson::empty_object(),
                 intent,

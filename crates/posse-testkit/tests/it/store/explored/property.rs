@@ -133,7 +133,7 @@ fn nobody_sleeps_through_mail(world: &World, state: &State) -> bool {
 fn doers_are_held(_: &World, state: &State) -> bool {
     state
         .model
-        .standing(&list())
+        .rights(&list())
         .filter(|(status, _)| *status == TaskStatus::InProgress)
         .all(|(_, owner)| {
             let owner = owner.and_then(|owner| state.model.agent(owner.agent?));
@@ -143,8 +143,8 @@ fn doers_are_held(_: &World, state: &State) -> bool {
 }
 
 fn completed_for_good(_: &World, state: &State) -> bool {
-    let standing = (1..).zip(state.model.standing(&list()));
-    standing
+    let rights = (1..).zip(state.model.rights(&list()));
+    rights
         .filter(|(id, _)| state.done & 1 << id != 0)
         .all(|(_, (status, _))| status == TaskStatus::Completed)
 }
@@ -153,7 +153,7 @@ fn completed_for_good(_: &World, state: &State) -> bool {
 fn no_task_before_its_time(_: &World, state: &State) -> bool {
     let begun: Vec<TaskStatus> = state
         .model
-        .standing(&list())
+        .rights(&list())
         .map(|(status, _)| status)
         .collect();
     let waits = begun.len() >= 3 && begun[0] != TaskStatus::Completed;

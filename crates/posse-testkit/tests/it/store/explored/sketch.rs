@@ -85,7 +85,7 @@ impl Parts {
             }
         }
         parts.look_at_hosts(world, state);
-        let tasks = state.model.standing(&list());
+        let tasks = state.model.rights(&list());
         for (place, (status, owner)) in parts.tasks.iter_mut().zip(tasks) {
             let status = match status {
                 TaskStatus::Pending => 0,

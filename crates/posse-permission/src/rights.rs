@@ -13,10 +13,10 @@ use posse_port::tool::{Intent, Workspace};
 
 /// An agent's rights. Clones share: a mode that is set holds at once, for all agents below as well.
 #[derive(Clone, Debug)]
-pub struct Standing(Arc<Link>);
+pub struct Rights(Arc<RightsLink>);
 
 #[derive(Debug)]
-struct Link {
+struct RightsLink {
     /// None while it is that of the agent above.
     mode: Mutex<Option<PermissionMode>>,
     policy: Arc<Policy>,
@@ -25,7 +25,7 @@ struct Link {
     granted: Mutex<Vec<Arc<Policy>>>,
     /// The same of those above it, as it was when the agent was started.
     inherited: Vec<Arc<Policy>>,
-    above: Option<Standing>,
+    above: Option<Rights>,
 }
 
 /// An agent was to work where the one that starts it may not.
@@ -46,11 +46,11 @@ fn list(roots: &[PathBuf]) -> String {
         .join(", ")
 }
 
-impl Standing {
+impl Rights {
     /// The rights of a session.
     pub fn root(mode: PermissionMode, policy: Arc<Policy>, workspace: Arc<Workspace>) -> Self {
         let (mode, granted, inherited) = (Mutex::new(Some(mode)), Mutex::default(), Vec::new());
-        Self(Arc::new(Link {
+        Self(Arc::new(RightsLink {
             mode,
             policy,
             workspace,
@@ -76,7 +76,7 @@ impl Standing {
                 roots,
             });
         }
-        Ok(Self(Arc::new(Link {
+        Ok(Self(Arc::new(RightsLink {
             mode: Mutex::new(mode),
             policy: Arc::clone(&self.0.policy),
             workspace: Arc::new(workspace),
@@ -119,7 +119,7 @@ impl Standing {
         }
     }
 
-    /// More rules, until [`Standing::withdraw`]; those that it starts meanwhile keep them. The same are not
+    /// More rules, until [`Rights::withdraw`]; those that it starts meanwhile keep them. The same are not
     /// taken twice: a skill may be loaded often.
     pub fn grant(&self, rules: Arc<Policy>) {
         let mut granted = self
@@ -162,9 +162,9 @@ impl Standing {
         let policy = &*self.policy();
         let mut judged: Vec<(PermissionMode, Cow<'_, [PathBuf]>)> = Vec::new();
         let mut strictest = Verdict::Allow;
-        for standing in self.chain() {
-            let mode = standing.own_mode();
-            let roots = standing.roots_in(&self.0.workspace);
+        for rights in self.chain() {
+            let mode = rights.own_mode();
+            let roots = rights.roots_in(&self.0.workspace);
             let alike =
                 |known: &(PermissionMode, Cow<'_, [PathBuf]>)| known.0 == mode && known.1 == roots;
             if judged.iter().any(alike) {
@@ -205,18 +205,12 @@ impl Standing {
 
     /// The agent, and those above it.
     fn chain(&self) -> impl Iterator<Item = &Self> {
-        std::iter::successors(Some(self), |standing| standing.0.above.as_ref())
+        std::iter::successors(Some(self), |rights| rights.0.above.as_ref())
     }
 
     /// The agent's own mode: the first that was set, from here upwards.
     fn own_mode(&self) -> PermissionMode {
-        let set = |standing: &Self| {
-            *standing
-                .0
-                .mode
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-        };
+        let set = |rights: &Self| *rights.0.mode.lock().unwrap_or_else(PoisonError::into_inner);
         self.chain().find_map(set).unwrap_or_default()
     }
 }

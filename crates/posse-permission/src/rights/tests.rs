@@ -59,8 +59,8 @@ fn runs(command: &str) -> (&'static str, Intent) {
     ("Bash", intent(false, Subject::Runs(command.into())))
 }
 
-fn word(standing: &Standing, (tool, intent): &(&str, Intent)) -> &'static str {
-    match standing.verdict(tool, intent) {
+fn word(rights: &Rights, (tool, intent): &(&str, Intent)) -> &'static str {
+    match rights.verdict(tool, intent) {
         Verdict::Allow => "allow",
         Verdict::Ask(_) => "ask",
         Verdict::Deny(_) => "deny",
@@ -70,7 +70,7 @@ fn word(standing: &Standing, (tool, intent): &(&str, Intent)) -> &'static str {
 // proves AD-10
 #[test]
 fn without_a_mode_a_child_has_its_parents() {
-    let root = Standing::root(
+    let root = Rights::root(
         Default,
         policy(&[], &[], &[]),
         workspace("/w", &["/w"]).into(),
@@ -96,7 +96,7 @@ fn without_a_mode_a_child_has_its_parents() {
             [expected; 3],
             "{mode:?}"
         );
-        assert_eq!([&root, &child, &grandchild].map(Standing::mode), [mode; 3]);
+        assert_eq!([&root, &child, &grandchild].map(Rights::mode), [mode; 3]);
         // One with a mode of its own keeps it, and hands it down.
         assert_eq!(
             [&own, &below].map(|agent| word(agent, &call)),
@@ -113,14 +113,14 @@ fn without_a_mode_a_child_has_its_parents() {
     );
     child.set_mode(Plan);
     assert_eq!(
-        [&root, &child, &grandchild].map(Standing::mode),
+        [&root, &child, &grandchild].map(Rights::mode),
         [BypassPermissions, Plan, Plan]
     );
 }
 
 #[test]
 fn a_change_above_holds_at_once() {
-    let root = Standing::root(
+    let root = Rights::root(
         AcceptEdits,
         policy(&[], &[], &[]),
         workspace("/w", &["/w"]).into(),
@@ -131,27 +131,27 @@ fn a_change_above_holds_at_once() {
         .unwrap();
     let call = edit("/w/a");
     assert_eq!(
-        [&root, &same, &free].map(|standing| word(standing, &call)),
+        [&root, &same, &free].map(|rights| word(rights, &call)),
         ["allow"; 3]
     );
     root.set_mode(Plan);
     assert_eq!(
-        [&root, &same, &free].map(|standing| word(standing, &call)),
+        [&root, &same, &free].map(|rights| word(rights, &call)),
         ["deny"; 3]
     );
-    assert_eq!([&root, &same, &free].map(Standing::mode), [Plan; 3]);
+    assert_eq!([&root, &same, &free].map(Rights::mode), [Plan; 3]);
     root.set_mode(BypassPermissions);
     assert_eq!(
-        [&root, &same, &free].map(|standing| word(standing, &edit("/w/.git/x"))),
+        [&root, &same, &free].map(|rights| word(rights, &edit("/w/.git/x"))),
         ["allow"; 3]
     );
     same.set_mode(Default);
     assert_eq!(
-        [&root, &same, &free].map(|standing| word(standing, &call)),
+        [&root, &same, &free].map(|rights| word(rights, &call)),
         ["allow", "ask", "ask"]
     );
     assert_eq!(
-        [&root, &same, &free].map(Standing::mode),
+        [&root, &same, &free].map(Rights::mode),
         [BypassPermissions, Default, Default]
     );
 }
@@ -159,7 +159,7 @@ fn a_change_above_holds_at_once() {
 #[test]
 fn no_mode_is_stricter_in_everything_so_all_are_asked() {
     // Plan asks about what lies outside, dontAsk lets commands run that a rule allows.
-    let root = Standing::root(
+    let root = Rights::root(
         DontAsk,
         policy(&[], &[], &["Bash(ls *)"]),
         workspace("/w", &["/w"]).into(),
@@ -182,7 +182,7 @@ fn no_mode_is_stricter_in_everything_so_all_are_asked() {
 #[test]
 fn what_a_skill_grants_holds_until_it_is_taken_back_and_for_those_started_meanwhile() {
     let rules = policy(&["Bash(git push *)"], &["Bash(git commit *)"], &[]);
-    let root = Standing::root(Default, rules, workspace("/w", &["/w"]).into());
+    let root = Rights::root(Default, rules, workspace("/w", &["/w"]).into());
     let agent = root.child(None, workspace("/w", &["/w"])).unwrap();
     let elder = agent.child(None, workspace("/w", &["/w"])).unwrap();
     let skill = || policy(&["Bash(git gc *)"], &[], &["Bash(git *)", "Bash(make *)"]);
@@ -233,7 +233,7 @@ fn what_a_skill_grants_holds_until_it_is_taken_back_and_for_those_started_meanwh
 
 #[test]
 fn roots_lie_in_those_above() {
-    let root = Standing::root(
+    let root = Rights::root(
         AcceptEdits,
         policy(&[], &[], &[]),
         workspace("/w/a", &["/w"]).into(),
@@ -265,7 +265,7 @@ fn a_command_means_the_same_paths_to_all() {
         &[],
         &["Bash(echo *)", "Edit(//w/log)"],
     );
-    let root = Standing::root(BypassPermissions, rules, workspace("/w", &["/w"]).into());
+    let root = Rights::root(BypassPermissions, rules, workspace("/w", &["/w"]).into());
     let child = root
         .child(Some(AcceptEdits), workspace("/w/sub", &["/w"]))
         .unwrap();
@@ -287,7 +287,7 @@ fn a_command_means_the_same_paths_to_all() {
 
 #[test]
 fn an_agent_reads_its_own_output() {
-    let root = Standing::root(
+    let root = Rights::root(
         Default,
         policy(&[], &[], &[]),
         workspace("/w", &["/w"]).into(),
@@ -305,7 +305,7 @@ fn an_agent_reads_its_own_output() {
 #[test]
 fn the_words_are_the_agents_own_if_it_may_not_itself() {
     let rules = policy(&[], &["Bash(git push *)"], &[]);
-    let root = Standing::root(Plan, rules, workspace("/w", &["/w"]).into());
+    let root = Rights::root(Plan, rules, workspace("/w", &["/w"]).into());
     let child = root.child(Some(Default), workspace("/w", &["/w"])).unwrap();
     let (tool, push) = runs("git push");
     let Verdict::Deny(why) = child.verdict(tool, &push) else {
@@ -411,9 +411,9 @@ fn calls() -> Vec<(&'static str, Intent)> {
 }
 
 /// A tree of up to five agents in a chain of up to four below the root, with whom each was started by.
-fn tree(dice: &mut Dice, policies: &[Arc<Policy>]) -> (Vec<Standing>, Vec<Option<usize>>) {
+fn tree(dice: &mut Dice, policies: &[Arc<Policy>]) -> (Vec<Rights>, Vec<Option<usize>>) {
     let policy = Arc::clone(dice.one(policies));
-    let root = Standing::root(
+    let root = Rights::root(
         *dice.one(&PermissionMode::ALL),
         policy,
         workspace("/w/sub/deep", &["/w", "/out"]).into(),
@@ -440,7 +440,7 @@ fn tree(dice: &mut Dice, policies: &[Arc<Policy>]) -> (Vec<Standing>, Vec<Option
 
 /// That no agent of the tree may do what one above it may not, nor the youngest what it may not itself;
 /// says whether that one is held back by those above.
-fn check(agents: &[Standing], above: &[Option<usize>], call: &(&str, Intent)) -> bool {
+fn check(agents: &[Rights], above: &[Option<usize>], call: &(&str, Intent)) -> bool {
     let verdicts: Vec<u8> = agents
         .iter()
         .map(|agent| weight(&agent.verdict(call.0, &call.1)))
@@ -453,7 +453,7 @@ fn check(agents: &[Standing], above: &[Option<usize>], call: &(&str, Intent)) ->
     let (Some(youngest), Some(verdict)) = (agents.last(), verdicts.last()) else {
         return false;
     };
-    let Link {
+    let RightsLink {
         policy, workspace, ..
     } = &*youngest.0;
     let own = weight(&decide(

@@ -5,20 +5,20 @@ use std::path::Path;
 use proptest::prelude::*;
 
 use super::*;
-use posse_port::tool::Notes;
+use posse_port::tool::AgentMemory;
 
 const FIRST: &str = "/h/.posse/worktrees/w-1/a";
 const SECOND: &str = "/h/.posse/worktrees/w-1/b";
 
-fn worktree_of(standing: &Standing, top: &str, origin: &str) -> Workspace {
-    standing
+fn worktree_of(rights: &Rights, top: &str, origin: &str) -> Workspace {
+    rights
         .workspace()
         .in_worktree(Path::new(top), Path::new(origin))
         .unwrap()
 }
 
-fn root(mode: PermissionMode, policy: Arc<Policy>, roots: &[&str]) -> Standing {
-    Standing::root(mode, policy, workspace(roots[0], roots).into())
+fn root(mode: PermissionMode, policy: Arc<Policy>, roots: &[&str]) -> Rights {
+    Rights::root(mode, policy, workspace(roots[0], roots).into())
 }
 
 #[test]
@@ -90,7 +90,7 @@ fn notes_need_no_root_above_but_no_rule_and_no_plan_against_them() {
     let rules = policy(&["Edit(//h/.posse/agent-memory/x/fixed)"], &[], &[]);
     let root = root(Default, rules, &["/w"]);
     let notes = |only| {
-        Some(Notes {
+        Some(AgentMemory {
             directory: "/h/.posse/agent-memory/x".into(),
             only,
         })
@@ -200,7 +200,7 @@ proptest! {
             true => (SECOND, worktree_of(&first, SECOND, FIRST)),
             false => (FIRST, Workspace::clone(first.workspace())),
         };
-        own_place.notes = Some(Notes { directory: "/notes".into(), only: false });
+        own_place.notes = Some(AgentMemory { directory: "/notes".into(), only: false });
         let agent = first.child(own, own_place).unwrap();
         let inside = path.starts_with(here) || path.starts_with("/notes");
         let path = path.display();
