@@ -269,7 +269,7 @@ impl DefinitionSet {
                 reason,
             });
         };
-        let file::Read {
+        let file::ReadDefinition {
             mut definition,
             memory,
             notes,

@@ -44,11 +44,11 @@ impl ApiVersion {
 #[derive(Clone)]
 pub struct Anthropic {
     connection: Connection,
-    dialect: Wire,
+    dialect: AnthropicWire,
 }
 
 #[derive(Clone)]
-struct Wire {
+struct AnthropicWire {
     version: ApiVersion,
     /// Whether the API is asked to explain cache misses; compatible servers do not know how.
     diagnose: bool,
@@ -59,7 +59,7 @@ impl Anthropic {
     pub fn new(connection: Connection, version: ApiVersion) -> Self {
         Self {
             connection,
-            dialect: Wire {
+            dialect: AnthropicWire {
                 version,
                 diagnose: version == ApiVersion::V2026,
             },
@@ -134,7 +134,7 @@ impl Model for Anthropic {
     }
 }
 
-impl Dialect for Wire {
+impl Dialect for AnthropicWire {
     type Assembly = stream::Assembly;
 
     fn path(&self) -> &'static str {

@@ -75,14 +75,14 @@ impl Model for OpenAi {
     }
 
     fn call<'a>(&'a self, call: Call<'a>) -> BoxFuture<'a, Result<Reply, Failure>> {
-        Box::pin(self.connection.call(&Wire, call))
+        Box::pin(self.connection.call(&OpenAiWire, call))
     }
 }
 
-struct Wire;
+struct OpenAiWire;
 
 #[derive(Deserialize)]
-struct Envelope {
+struct OpenAiEnvelope {
     error: ErrorBody,
 }
 
@@ -97,7 +97,7 @@ enum ErrorBody {
     Text(String),
 }
 
-impl Dialect for Wire {
+impl Dialect for OpenAiWire {
     type Assembly = stream::Assembly;
 
     fn path(&self) -> &'static str {
@@ -163,7 +163,7 @@ fn classify(code: Option<&str>, status: StatusCode) -> ApiErrorKind {
 
 /// Message and code of an error body.
 fn read_error(body: &[u8]) -> Option<(String, Option<String>)> {
-    match serde_json::from_slice::<Envelope>(body).ok()?.error {
+    match serde_json::from_slice::<OpenAiEnvelope>(body).ok()?.error {
         ErrorBody::Full { message, code } => {
             let code = code.and_then(|code| code.as_str().map(str::to_owned));
             Some((message.unwrap_or_else(|| "no explanation".to_owned()), code))

@@ -8,8 +8,10 @@ mod path;
 mod pattern;
 mod rights;
 mod rule;
+mod rule_problem;
 mod shell;
 
 pub use decide::{Verdict, decide};
 pub use rights::{Outside, Rights};
 pub use rule::{Policy, RuleError, RuleList, Source};
+pub use rule_problem::RuleProblem;

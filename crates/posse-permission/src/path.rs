@@ -5,6 +5,7 @@ use std::path::{Component, Path, PathBuf};
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 
 use crate::mirror::RulePaths;
+use crate::rule_problem::RuleProblem;
 use posse_port::tool::Workspace;
 
 /// What `Read(…)` or `Edit(…)` says about paths.
@@ -36,12 +37,12 @@ struct Beneath {
 
 impl PathPattern {
     /// A gitignore line that holds beneath `base`.
-    pub(super) fn new(base: &Path, line: &str) -> Result<Self, String> {
+    pub(super) fn new(base: &Path, line: &str) -> Result<Self, RuleProblem> {
         if line.trim_matches('/').is_empty() {
-            return Err("it does not name a path".into());
+            return Err(RuleProblem::NoPath);
         }
         if line.starts_with('!') {
-            return Err("a pattern cannot begin with `!`; add a rule to the opposite list".into());
+            return Err(RuleProblem::Negated);
         }
         let named = line.trim_end_matches("/**").trim_end_matches('/');
         let literal = (!named.contains(['*', '?', '[', '\\', '{'])).then(|| {
@@ -221,7 +222,7 @@ fn wildcards(text: &str) -> Vec<Wild> {
 }
 
 impl Beneath {
-    fn new(base: PathBuf, line: &str) -> Result<Self, String> {
+    fn new(base: PathBuf, line: &str) -> Result<Self, RuleProblem> {
         let mut builder = GitignoreBuilder::new(&base);
         let line = if line.starts_with('#') {
             format!("\\{line}")
@@ -230,8 +231,10 @@ impl Beneath {
         };
         builder
             .add_line(None, &line)
-            .map_err(|error| error.to_string())?;
-        let matcher = builder.build().map_err(|error| error.to_string())?;
+            .map_err(|error| RuleProblem::Pattern(error.to_string()))?;
+        let matcher = builder
+            .build()
+            .map_err(|error| RuleProblem::Pattern(error.to_string()))?;
         Ok(Self { base, matcher })
     }
 

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use super::path::PathPattern;
 use super::pattern::{CommandPattern, Domain, Glob};
+use crate::rule_problem::RuleProblem;
 use posse_port::tool::{ReadGuard, Workspace};
 
 /// All rules that hold for a session.
@@ -49,7 +50,7 @@ pub struct RuleError {
     /// The text.
     pub rule: String,
     /// What is wrong.
-    pub why: String,
+    pub why: RuleProblem,
     /// Where it stands.
     pub place: String,
 }

@@ -9,7 +9,9 @@ mod report;
 pub(crate) use self::entry_link::EntryLink;
 pub(crate) use self::report::NAMED;
 pub use self::report::{Collected, Health, Unused};
-pub use crate::sqlite::maintain::{Stop, Versions, back_up, check, collect, unused, versions};
+pub use crate::sqlite::maintain::{
+    BackupStop, Versions, back_up, check, collect, unused, versions,
+};
 
 /// The same for a server, by its URL.
 pub mod postgres {

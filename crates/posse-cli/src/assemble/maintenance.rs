@@ -5,7 +5,7 @@ use std::path::Path;
 use posse_store::maintain::{self, postgres};
 use posse_store::{Migrated, Sqlite};
 
-pub(crate) use posse_store::maintain::{Collected, Health, Stop, Unused};
+pub(crate) use posse_store::maintain::{BackupStop, Collected, Health, Unused};
 
 use crate::config::store::StoreLocation;
 
@@ -57,6 +57,6 @@ pub(crate) fn migrate_server(address: &str, output_schema: bool) -> anyhow::Resu
 }
 
 /// Copies a file until `stop` asks to end, and returns the size of the copy.
-pub(crate) fn back_up(from: &Path, to: &Path, stop: &Stop) -> anyhow::Result<u64> {
+pub(crate) fn back_up(from: &Path, to: &Path, stop: &BackupStop) -> anyhow::Result<u64> {
     Ok(maintain::back_up(from, to, stop)?)
 }

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use posse_runtime::definition::agent_type::Definition;
 use posse_runtime::definition::agent_type::file;
-use posse_runtime::definition::agent_type::file::Read;
+use posse_runtime::definition::agent_type::file::ReadDefinition;
 use serde_json::Value;
 
 use super::{Remark, Severity, memory, same, scan};
@@ -13,7 +13,7 @@ use crate::config::search_paths::SearchPaths;
 /// What was given.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct InlineAgents {
-    definitions: Vec<Read>,
+    definitions: Vec<ReadDefinition>,
     /// The same as text, without a file that may be elsewhere for others.
     text: Option<String>,
 }
@@ -48,14 +48,14 @@ impl InlineAgents {
         let Value::Object(entries) = all else {
             return Err(InlineAgentsError::NotAnObject);
         };
-        let mut given: Vec<Read> = Vec::new();
+        let mut given: Vec<ReadDefinition> = Vec::new();
         for (name, entry) in &entries {
             let wrong = |why| InlineAgentsError::Entry {
                 name: name.clone(),
                 why,
             };
             let read = file::from_json(name, entry).map_err(|error| wrong(error.to_string()))?;
-            let taken = |other: &&Read| same(&other.definition.name, name);
+            let taken = |other: &&ReadDefinition| same(&other.definition.name, name);
             if let Some(other) = given.iter().find(taken) {
                 return Err(wrong(format!("`{}` is given twice", other.definition.name)));
             }
@@ -74,7 +74,7 @@ impl InlineAgents {
 
     /// Returns each definition, with what is to be said about it.
     pub(super) fn resolved(&self, places: &SearchPaths) -> Vec<(Definition, Vec<Remark>)> {
-        let resolve = |read: &Read| {
+        let resolve = |read: &ReadDefinition| {
             let mut definition = read.definition.clone();
             let name = definition.name.clone();
             let remark = |weight, reason: &str| {

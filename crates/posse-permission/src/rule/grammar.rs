@@ -3,6 +3,7 @@
 use super::super::path::PathPattern;
 use super::super::pattern::{CommandPattern, Domain, Glob};
 use super::{About, Source};
+use crate::rule_problem::RuleProblem;
 
 /// Tools without specifiers: posse's, and those that settings of other agents speak of.
 const PLAIN: &[&str] = &[
@@ -48,27 +49,25 @@ const FOREIGN: &[&str] = &[
 ];
 
 /// Reads a rule. `allows` says that it stands in the allow list, where less may be left open.
-pub(super) fn read(text: &str, source: &Source, allows: bool) -> Result<About, String> {
+pub(super) fn read(text: &str, source: &Source, allows: bool) -> Result<About, RuleProblem> {
     let text = text.trim();
     if text.contains(|c: char| c.is_control() && c != '\n' && c != '\t') {
-        return Err("it contains invisible characters".into());
+        return Err(RuleProblem::Invisible);
     }
     let (tool, specifier) = match text.split_once('(') {
         None => (text, None),
         Some((tool, rest)) => {
-            let inner = rest
-                .strip_suffix(')')
-                .ok_or("the parenthesis is not closed at the end")?;
+            let inner = rest.strip_suffix(')').ok_or(RuleProblem::Unclosed)?;
             if inner.trim().is_empty() {
-                return Err("the parentheses are empty; omit them".into());
+                return Err(RuleProblem::EmptyParentheses);
             }
             (tool, Some(inner.trim()))
         }
     };
     match (tool, specifier) {
-        ("", _) => Err("it does not name a tool".into()),
+        ("", _) => Err(RuleProblem::NoTool),
         ("*", None) if !allows => Ok(About::Tools(Glob::new("*"))),
-        ("*", None) => Err("a rule cannot allow everything; use a permission mode".into()),
+        ("*", None) => Err(RuleProblem::AllowsEverything),
         (tool, specifier) if tool.starts_with("mcp__") => mcp(tool, specifier, allows),
         ("Bash", None) => Ok(About::Command(CommandPattern::new("*"))),
         ("Bash", Some(command)) => Ok(About::Command(CommandPattern::new(command))),
@@ -79,9 +78,7 @@ pub(super) fn read(text: &str, source: &Source, allows: bool) -> Result<About, S
         ("WebFetch", None) => Ok(About::Host(Domain::Any)),
         ("WebFetch", Some(specifier)) => {
             let domain = specifier.strip_prefix("domain:").and_then(Domain::new);
-            Ok(About::Host(domain.ok_or(
-                "it needs `domain:` and a host, such as `domain:docs.rs`",
-            )?))
+            Ok(About::Host(domain.ok_or(RuleProblem::NoDomain)?))
         }
         // The older name is still met in settings.
         ("Agent" | "Task", None) => Ok(About::Agent(Glob::new("*"))),
@@ -89,29 +86,25 @@ pub(super) fn read(text: &str, source: &Source, allows: bool) -> Result<About, S
         ("Agent" | "Task", Some(name)) => Ok(About::Agent(Glob::new(&name.to_lowercase()))),
         ("Skill", None) => Ok(About::Skill(Glob::new("*"))),
         ("Skill", Some(name)) => Ok(About::Skill(Glob::new(&name.to_lowercase()))),
-        ("Write" | "Grep" | "Glob", Some(_)) => {
-            Err(format!("use Read(…) and Edit(…) for paths, for {tool} too"))
-        }
+        ("Write" | "Grep" | "Glob", Some(_)) => Err(RuleProblem::PathsOf(tool.to_owned())),
         (tool, None) if PLAIN.contains(&tool) => Ok(About::Tools(Glob::new(tool))),
-        (tool, Some(_)) if PLAIN.contains(&tool) => Err(format!("{tool} takes no specifier")),
+        (tool, Some(_)) if PLAIN.contains(&tool) => Err(RuleProblem::NoSpecifier(tool.to_owned())),
         (tool, _) if FOREIGN.contains(&tool) => Ok(About::Elsewhere),
-        (tool, _) => Err(format!("there is no tool `{tool}`")),
+        (tool, _) => Err(RuleProblem::UnknownTool(tool.to_owned())),
     }
 }
 
-fn mcp(tool: &str, specifier: Option<&str>, allows: bool) -> Result<About, String> {
+fn mcp(tool: &str, specifier: Option<&str>, allows: bool) -> Result<About, RuleProblem> {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | '*');
     if specifier.is_some() || !tool.chars().all(plain) {
-        return Err(
-            "a server's tools are named mcp__server, mcp__server__* or mcp__server__tool".into(),
-        );
+        return Err(RuleProblem::ServerTool);
     }
     let rest = tool.strip_prefix("mcp__").unwrap_or(tool);
     let (server, name) = rest
         .split_once("__")
         .map_or((rest, None), |(server, name)| (server, Some(name)));
     if server.is_empty() || (allows && server.contains('*')) {
-        return Err("an allow rule must name the server in full".into());
+        return Err(RuleProblem::OpenServer);
     }
     let whole = name.is_none() && !server.contains('*');
     Ok(About::Tools(Glob::new(&if whole {
@@ -121,15 +114,12 @@ fn mcp(tool: &str, specifier: Option<&str>, allows: bool) -> Result<About, Strin
     })))
 }
 
-fn paths(pattern: &str, source: &Source) -> Result<PathPattern, String> {
+fn paths(pattern: &str, source: &Source) -> Result<PathPattern, RuleProblem> {
     if let Some(rest) = pattern.strip_prefix("//") {
         return PathPattern::new("/".as_ref(), &format!("/{rest}"));
     }
     if let Some(rest) = pattern.strip_prefix("~/") {
-        let home = source
-            .home
-            .as_deref()
-            .ok_or("the home directory is unknown")?;
+        let home = source.home.as_deref().ok_or(RuleProblem::NoHome)?;
         return PathPattern::new(home, &format!("/{rest}"));
     }
     if pattern.starts_with('/') {
@@ -137,9 +127,7 @@ fn paths(pattern: &str, source: &Source) -> Result<PathPattern, String> {
     }
     match pattern.strip_prefix("./") {
         Some(rest) => PathPattern::new(&source.cwd, &format!("/{rest}")),
-        None if pattern.split('/').any(|part| part == "..") => {
-            Err("`..` is not supported; write //absolute or /from/the/root".into())
-        }
+        None if pattern.split('/').any(|part| part == "..") => Err(RuleProblem::Above),
         None => PathPattern::new(&source.cwd, pattern),
     }
 }
@@ -177,7 +165,7 @@ mod tests {
             ("Bash(ls\u{7})", true, "invisible characters"),
         ];
         for (rule, allows, expected) in table {
-            let why = read(rule, &source, allows).unwrap_err();
+            let why = read(rule, &source, allows).unwrap_err().to_string();
             assert!(why.contains(expected), "{rule}: {why}");
         }
     }

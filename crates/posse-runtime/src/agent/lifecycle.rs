@@ -28,7 +28,7 @@ pub(crate) trait Lifecycle: Send + Sync {
         reader: Reader,
         delegation: Delegation,
         cancel: CancellationToken,
-    ) -> BoxFuture<'static, Result<SkillOutcome, String>>;
+    ) -> BoxFuture<'static, Result<SkillOutcome, ToolError>>;
 }
 
 /// The call that starts an agent to follow a skill.

@@ -22,7 +22,7 @@ use posse_port::model::{
 use posse_port::store::Charge;
 
 pub(crate) use crate::agent::side_query::side_tools::SideTools;
-use crate::prompt::side_query::{Words, placeholders};
+use crate::prompt::side_query::{SideWords, placeholders};
 
 /// Somebody who is told of what arrives, while it arrives. Must not block. What was said before a retry, or
 /// before another reply begins, is no part of the answer.
@@ -53,7 +53,7 @@ pub(crate) struct SideQuery {
 }
 
 /// What came of an aside.
-pub(crate) struct Answer {
+pub(crate) struct SideReply {
     /// What it took, also when it failed.
     pub(crate) charges: Vec<Charge>,
     /// About the last reply, if there was one.
@@ -91,8 +91,8 @@ struct Talk {
 }
 
 impl Talk {
-    fn ended(self, text: Result<String, SideQueryError>) -> Answer {
-        Answer {
+    fn ended(self, text: Result<String, SideQueryError>) -> SideReply {
+        SideReply {
             charges: self.charges,
             facts: self.facts,
             text,
@@ -102,7 +102,7 @@ impl Talk {
 
 impl SideQuery {
     /// Asks, and follows the talk to its end. Tools that `hands` does not hold are answered with a refusal.
-    pub(crate) async fn ask(mut self, words: &Words, hands: SideTools) -> Answer {
+    pub(crate) async fn ask(mut self, words: &SideWords, hands: SideTools) -> SideReply {
         let mut talk = Talk {
             pieces: self.history.pieces().to_vec(),
             marks: self.history.marks_before(self.ttl),

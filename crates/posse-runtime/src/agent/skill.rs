@@ -27,20 +27,35 @@ pub(crate) enum Unready {
     Stopped(String),
 }
 
-/// The skill that is meant; else what is said of the name.
-pub(crate) fn find(skills: &[Arc<Skill>], name: &str) -> Result<Arc<Skill>, String> {
+/// Why a skill cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum SkillError {
+    /// `meant` is empty, or asks for the closest name.
+    #[error("there is no skill {name}{meant}")]
+    Unknown { name: String, meant: String },
+    #[error("only models can load the skill {0}")]
+    ForModels(String),
+    #[error("a rule denies the skill {0}")]
+    Denied(String),
+}
+
+/// Returns the skill with this name, with or without the slash.
+pub(crate) fn find(skills: &[Arc<Skill>], name: &str) -> Result<Arc<Skill>, SkillError> {
     let wanted = name.trim().trim_start_matches('/');
     named(skills, wanted)
         .cloned()
         .ok_or_else(|| unknown(skills, wanted))
 }
 
-fn unknown(skills: &[Arc<Skill>], name: &str) -> String {
+fn unknown(skills: &[Arc<Skill>], name: &str) -> SkillError {
     let names: Vec<&str> = skills.iter().map(|skill| skill.name.as_str()).collect();
     let meant = closest(name, &names)
         .map(|meant| format!("; did you mean {meant}?"))
         .unwrap_or_default();
-    format!("there is no skill {name}{meant}")
+    SkillError::Unknown {
+        name: name.to_owned(),
+        meant,
+    }
 }
 
 /// Makes a skill's instructions ready: its commands are run.

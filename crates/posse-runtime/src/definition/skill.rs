@@ -9,7 +9,7 @@ mod name;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-pub use crate::definition::skill::body::{Body, Part, TooLong, Values};
+pub use crate::definition::skill::body::{SkillBody, TemplatePart, TooLong, Values};
 pub use crate::definition::skill::name::check_name;
 
 use crate::definition::agent_type::GENERAL_PURPOSE;
@@ -46,7 +46,7 @@ pub struct Skill {
     /// Whether an agent of its own follows it, and which; else whoever has loaded it.
     pub fork: Option<Fork>,
     /// Its instructions.
-    pub body: Body,
+    pub body: SkillBody,
     /// Its file.
     pub path: PathBuf,
 }

@@ -19,7 +19,7 @@ use posse_protocol::{AgentId, Cost, Missed, Misses, Spent};
 use tokio::sync::Notify;
 
 use crate::govern::below::{Below, Miss, Recent};
-use crate::govern::ledger::{BudgetLedger, Held, Remaining};
+use crate::govern::ledger::{BudgetLedger, HeldAmount, Remaining};
 use crate::govern::{Budgets, Exceeded, Short, Whose};
 use posse_port::store::Charge;
 
@@ -117,7 +117,7 @@ impl Account {
         let left = room(&chain, ask.tokens(least), (ask.price)(ask.input, least))?;
         let output = ask.highest(least, left);
         let (tokens, cost) = (ask.tokens(output), (ask.price)(ask.input, output));
-        let held = Held {
+        let held = HeldAmount {
             tokens,
             cost: cost.unwrap_or_default(),
             turns: 1,
@@ -208,7 +208,7 @@ pub struct Reservation {
     tokens: u64,
     cost: Option<Cost>,
     /// What is set aside for all attempts.
-    held: Held,
+    held: HeldAmount,
     miss: Option<Miss>,
 }
 
@@ -220,7 +220,7 @@ impl Reservation {
         if room(&chain, self.tokens, self.cost).is_err() {
             return false;
         }
-        let more = Held {
+        let more = HeldAmount {
             tokens: self.tokens,
             cost: self.cost.unwrap_or_default(),
             turns: 0,
@@ -264,7 +264,7 @@ impl Reservation {
 
 impl Drop for Reservation {
     fn drop(&mut self) {
-        if self.held != Held::default() {
+        if self.held != HeldAmount::default() {
             self.close(None);
         }
     }
@@ -288,7 +288,7 @@ fn room(chain: &Chain<'_>, tokens: u64, cost: Option<Cost>) -> Result<Remaining,
     Ok(all)
 }
 
-fn hold(chain: &mut Chain<'_>, more: Held) {
+fn hold(chain: &mut Chain<'_>, more: HeldAmount) {
     each_mut(chain, |ledger| ledger.held.add(more));
 }
 

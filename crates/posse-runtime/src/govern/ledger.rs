@@ -13,18 +13,18 @@ pub(super) struct BudgetLedger {
     pub(super) budget: Budget,
     pub(super) spent: Vec<Spent>,
     pub(super) turns: u32,
-    pub(super) held: Held,
+    pub(super) held: HeldAmount,
 }
 
 /// What is set aside.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Held {
+pub(super) struct HeldAmount {
     pub(super) tokens: u64,
     pub(super) cost: Cost,
     pub(super) turns: u32,
 }
 
-impl Held {
+impl HeldAmount {
     pub(super) fn add(&mut self, more: Self) {
         self.tokens = self.tokens.saturating_add(more.tokens);
         self.cost += more.cost;

@@ -18,7 +18,7 @@ use tokio::sync::oneshot;
 
 /// All places of a session. Cheap to clone; all clones are the same places.
 #[derive(Clone, Debug)]
-pub struct RunSlots(Arc<Mutex<Room>>);
+pub struct RunSlots(Arc<Mutex<QueueRoom>>);
 
 /// A place. Dropped, it is the next one's.
 #[must_use]
@@ -37,27 +37,27 @@ pub enum Priority {
 impl RunSlots {
     /// So many places, at least one.
     pub fn new(limit: usize) -> Self {
-        Self(Arc::new(Mutex::new(Room {
+        Self(Arc::new(Mutex::new(QueueRoom {
             free: limit.max(1),
-            ..Room::default()
+            ..QueueRoom::default()
         })))
     }
 
     /// Waits for a place. `whose` is whose child asks: children of one agent share a queue.
-    pub fn take(&self, whose: AgentId, coming: Priority) -> Waiting {
+    pub fn take(&self, whose: AgentId, coming: Priority) -> SlotWaiters {
         let mut room = self.room();
         let state = if room.take() {
-            State::Given(RunPermit(self.clone()))
+            SlotState::Given(RunPermit(self.clone()))
         } else {
             let (tell, told) = oneshot::channel();
-            let line = Line { whose, coming };
-            State::Queued {
+            let line = SlotLine { whose, coming };
+            SlotState::Queued {
                 line,
                 number: room.enter(line, tell),
                 told,
             }
         };
-        Waiting {
+        SlotWaiters {
             slots: self.clone(),
             state,
         }
@@ -68,7 +68,7 @@ impl RunSlots {
         self.room().take().then(|| RunPermit(self.clone()))
     }
 
-    fn room(&self) -> MutexGuard<'_, Room> {
+    fn room(&self) -> MutexGuard<'_, QueueRoom> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -94,29 +94,29 @@ impl Drop for RunPermit {
 /// Waits for a place. Its turn counts from when it was asked for; dropped, it leaves no trace.
 #[must_use]
 #[derive(Debug)]
-pub struct Waiting {
+pub struct SlotWaiters {
     slots: RunSlots,
-    state: State,
+    state: SlotState,
 }
 
 #[derive(Debug)]
-enum State {
+enum SlotState {
     Given(RunPermit),
     Queued {
-        line: Line,
+        line: SlotLine,
         number: u64,
         told: oneshot::Receiver<()>,
     },
     Over,
 }
 
-impl Future for Waiting {
+impl Future for SlotWaiters {
     type Output = RunPermit;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<RunPermit> {
-        match replace(&mut self.state, State::Over) {
-            State::Given(place) => Poll::Ready(place),
-            State::Queued {
+        match replace(&mut self.state, SlotState::Over) {
+            SlotState::Given(place) => Poll::Ready(place),
+            SlotState::Queued {
                 line,
                 number,
                 mut told,
@@ -124,18 +124,18 @@ impl Future for Waiting {
                 Poll::Ready(Ok(())) => Poll::Ready(RunPermit(self.slots.clone())),
                 // A queue that somebody waits in is never dropped, so this is not there to be told.
                 Poll::Ready(Err(_)) | Poll::Pending => {
-                    self.state = State::Queued { line, number, told };
+                    self.state = SlotState::Queued { line, number, told };
                     Poll::Pending
                 }
             },
-            State::Over => Poll::Pending,
+            SlotState::Over => Poll::Pending,
         }
     }
 }
 
-impl Drop for Waiting {
+impl Drop for SlotWaiters {
     fn drop(&mut self) {
-        let State::Queued { line, number, told } = &mut self.state else {
+        let SlotState::Queued { line, number, told } = &mut self.state else {
             return;
         };
         let queued = self.slots.room().leave(*line, *number);
@@ -150,24 +150,24 @@ impl Drop for Waiting {
 
 /// Where somebody waits.
 #[derive(Clone, Copy, Debug)]
-struct Line {
+struct SlotLine {
     whose: AgentId,
     coming: Priority,
 }
 
-type Queue = BTreeMap<u64, oneshot::Sender<()>>;
+type SlotQueue = BTreeMap<u64, oneshot::Sender<()>>;
 
 /// Who waits, by the number of their arrival. There is a free place only while nobody does.
 #[derive(Debug, Default)]
-struct Room {
+struct QueueRoom {
     free: usize,
     arrivals: u64,
-    back: Queue,
+    back: SlotQueue,
     /// The children of each agent, in the order of their turns; no queue is empty.
-    anew: VecDeque<(AgentId, Queue)>,
+    anew: VecDeque<(AgentId, SlotQueue)>,
 }
 
-impl Room {
+impl QueueRoom {
     /// Whether there was a free place.
     fn take(&mut self) -> bool {
         let free = self.free > 0;
@@ -175,7 +175,7 @@ impl Room {
         free
     }
 
-    fn enter(&mut self, line: Line, tell: oneshot::Sender<()>) -> u64 {
+    fn enter(&mut self, line: SlotLine, tell: oneshot::Sender<()>) -> u64 {
         self.arrivals += 1;
         let number = self.arrivals;
         match (line.coming, self.siblings(line.whose)) {
@@ -183,7 +183,7 @@ impl Room {
             (Priority::New, Some(at)) => _ = self.anew[at].1.insert(number, tell),
             (Priority::New, None) => self
                 .anew
-                .push_back((line.whose, Queue::from([(number, tell)]))),
+                .push_back((line.whose, SlotQueue::from([(number, tell)]))),
         }
         number
     }
@@ -207,7 +207,7 @@ impl Room {
     }
 
     /// Whether it was still waiting.
-    fn leave(&mut self, line: Line, number: u64) -> bool {
+    fn leave(&mut self, line: SlotLine, number: u64) -> bool {
         if line.coming == Priority::Resuming {
             return self.back.remove(&number).is_some();
         }

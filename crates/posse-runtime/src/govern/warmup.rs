@@ -20,7 +20,7 @@ const KEPT: Duration = Duration::from_secs(300);
 
 /// What is known of the bytes that some siblings share.
 #[derive(Debug, Default)]
-pub struct CacheWarmup(Mutex<Room>);
+pub struct CacheWarmup(Mutex<PrefixRoom>);
 
 /// What one who makes its first call is to do.
 #[derive(Debug)]
@@ -28,7 +28,7 @@ pub enum Ticket {
     /// Call at once; with a lead, the others wait for what comes of it.
     Go(Option<WarmupLead>),
     /// Wait for the one who leads.
-    Wait(Waiting),
+    Wait(WarmupWaiters),
 }
 
 impl CacheWarmup {
@@ -49,7 +49,7 @@ impl CacheWarmup {
         let number = room.arrivals;
         room.arrivals += 1;
         room.queue.insert(number, tell);
-        Ticket::Wait(Waiting {
+        Ticket::Wait(WarmupWaiters {
             warmup: Arc::clone(self),
             number,
             told,
@@ -69,7 +69,7 @@ impl CacheWarmup {
         }
     }
 
-    fn room(&self) -> MutexGuard<'_, Room> {
+    fn room(&self) -> MutexGuard<'_, PrefixRoom> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -116,14 +116,14 @@ impl Drop for WarmupLead {
 /// Waits until what is shared can be read, or until it is its turn to lead. Dropped, it leaves no trace.
 #[must_use]
 #[derive(Debug)]
-pub struct Waiting {
+pub struct WarmupWaiters {
     warmup: Arc<CacheWarmup>,
     number: u64,
     /// A lead that was sent and not heard of is dropped with this, and so the next one's.
     told: oneshot::Receiver<Option<WarmupLead>>,
 }
 
-impl Future for Waiting {
+impl Future for WarmupWaiters {
     type Output = Option<WarmupLead>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<WarmupLead>> {
@@ -134,14 +134,14 @@ impl Future for Waiting {
     }
 }
 
-impl Drop for Waiting {
+impl Drop for WarmupWaiters {
     fn drop(&mut self) {
         self.warmup.room().queue.remove(&self.number);
     }
 }
 
 #[derive(Debug, Default)]
-struct Room {
+struct PrefixRoom {
     /// When it was last asked for what has begun to be answered.
     used: Option<Duration>,
     /// Whether somebody leads. Nobody waits while nobody does.

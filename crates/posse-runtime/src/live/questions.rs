@@ -12,15 +12,15 @@ use crate::live::setup::Approver;
 
 /// What is asked and not answered yet.
 #[derive(Default)]
-pub(crate) struct Questions(Mutex<HashMap<(AgentId, String), Open>>);
+pub(crate) struct Questions(Mutex<HashMap<(AgentId, String), OpenQuestion>>);
 
-struct Open {
+struct OpenQuestion {
     root: AgentId,
     answer: oneshot::Sender<Answer>,
 }
 
 impl Questions {
-    fn open(&self) -> MutexGuard<'_, HashMap<(AgentId, String), Open>> {
+    fn open(&self) -> MutexGuard<'_, HashMap<(AgentId, String), OpenQuestion>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -55,7 +55,7 @@ impl Questions {
         let call = question.call.clone();
         self.open().insert(
             (agent, call.clone()),
-            Open {
+            OpenQuestion {
                 root: session.root,
                 answer,
             },

@@ -12,7 +12,7 @@ pub(crate) struct Run {
     pub(crate) facts: RunFacts,
     /// This run, in the mail that tells of its end. An agent that is revived has another.
     pub(crate) id: Uuid,
-    phase: watch::Sender<Phase>,
+    phase: watch::Sender<RunPhase>,
 }
 
 /// What is known of a command that an agent has in the background.
@@ -39,17 +39,25 @@ pub(crate) fn shell_facts(
 
 /// How far it is.
 #[derive(Default)]
-struct Phase {
+struct RunPhase {
     /// Whether anything of it is durable.
     born: bool,
     /// Whether nobody waits for it.
     background: bool,
-    /// Its last step is being committed: it is too late to change who is told.
-    closing: bool,
-    /// Somebody wanted not to wait any more when it was too late for that.
-    let_go: bool,
+    last_step: LastStep,
     /// What it came to.
     over: Option<Arc<Notification>>,
+}
+
+/// How far the step is that may be its last.
+#[derive(Clone, Copy, Default, PartialEq)]
+enum LastStep {
+    #[default]
+    None,
+    /// It is being committed: it is too late to change who is told.
+    Committing,
+    /// Somebody wanted to stop waiting when it was too late for that.
+    LetGo,
 }
 
 impl Run {
@@ -57,9 +65,9 @@ impl Run {
         Self {
             facts,
             id,
-            phase: watch::Sender::new(Phase {
+            phase: watch::Sender::new(RunPhase {
                 background,
-                ..Phase::default()
+                ..RunPhase::default()
             }),
         }
     }
@@ -97,8 +105,11 @@ impl Run {
     /// go if it goes on after all.
     pub(crate) fn detach(&self) -> bool {
         self.phase.send_if_modified(|phase| {
-            phase.let_go |= phase.closing;
-            let now = !phase.background && !phase.closing && phase.over.is_none();
+            if phase.last_step == LastStep::Committing {
+                phase.last_step = LastStep::LetGo;
+            }
+            let open = phase.last_step == LastStep::None && phase.over.is_none();
+            let now = !phase.background && open;
             phase.background |= now;
             now
         })
@@ -108,7 +119,7 @@ impl Run {
     pub(crate) fn close(&self) -> bool {
         let mut background = false;
         self.phase.send_modify(|phase| {
-            phase.closing = true;
+            phase.last_step = LastStep::Committing;
             background = phase.background;
         });
         background
@@ -118,8 +129,8 @@ impl Run {
     pub(crate) fn reopen(&self) -> bool {
         let mut detached = false;
         self.phase.send_modify(|phase| {
-            phase.closing = false;
-            detached = std::mem::take(&mut phase.let_go) && !phase.background;
+            let last_step = std::mem::take(&mut phase.last_step);
+            detached = last_step == LastStep::LetGo && !phase.background;
             phase.background |= detached;
         });
         detached
@@ -131,8 +142,8 @@ impl Run {
             .send_modify(|phase| phase.over = Some(Arc::new(end)));
     }
 
-    /// Waits until it is durable; fails with why it never became so.
-    pub(crate) async fn is_born(&self) -> Result<(), String> {
+    /// Waits until it is durable; fails with what it came to if it never became so.
+    pub(crate) async fn is_born(&self) -> Result<(), Arc<Notification>> {
         let mut seen = self.phase.subscribe();
         // The sender lives in `self`.
         let _ = seen
@@ -140,7 +151,7 @@ impl Run {
             .await;
         let phase = self.phase.borrow();
         match &phase.over {
-            Some(end) if !phase.born => Err(end.error.clone().unwrap_or_default()),
+            Some(end) if !phase.born => Err(Arc::clone(end)),
             _ => Ok(()),
         }
     }

@@ -19,7 +19,7 @@ pub(crate) fn placeholders(calls: &[String]) -> Vec<ContentBlock> {
 
 /// What somebody wants to know of an agent.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Words {
+pub(crate) enum SideWords {
     /// A summary that its history can be replaced by.
     Compaction {
         /// What a person wants to be kept.
@@ -36,7 +36,7 @@ pub(crate) enum Words {
     },
 }
 
-impl Words {
+impl SideWords {
     /// What the calls are made for.
     pub(crate) fn purpose(&self) -> Purpose {
         match self {
@@ -83,20 +83,20 @@ mod tests {
 
     #[test]
     fn what_a_person_says_stands_in_a_block_of_its_own() {
-        let blocks = |words: Words| words.spelt().len();
+        let blocks = |words: SideWords| words.spelt().len();
         assert_eq!(
-            blocks(Words::Compaction {
+            blocks(SideWords::Compaction {
                 keep: Some("the ports".into())
             }),
             2
         );
         assert_eq!(
-            blocks(Words::Compaction {
+            blocks(SideWords::Compaction {
                 keep: Some(" ".into())
             }),
             1
         );
-        let asked = Words::Question("why <so>?".into()).spelt();
+        let asked = SideWords::Question("why <so>?".into()).spelt();
         assert_eq!(asked.last(), Some(&ContentBlock::text("why <so>?")));
     }
 }

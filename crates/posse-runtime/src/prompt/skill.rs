@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use crate::definition::skill::file::TOLD;
-use crate::definition::skill::{Part, Skill, Values, named};
+use crate::definition::skill::{Skill, TemplatePart, Values, named};
 use crate::prompt::reminder;
 use posse_port::text::{attribute, cut, line, neutral, shown};
 
@@ -101,8 +101,8 @@ pub(crate) fn preloaded(
             }
         };
         let texts = parts.into_iter().map(|part| match part {
-            Part::Text(text) => neutral(&text).into_owned(),
-            Part::Command(command) => {
+            TemplatePart::Text(text) => neutral(&text).into_owned(),
+            TemplatePart::Command(command) => {
                 printed(&command, "(not run: commands run when a skill is called)")
             }
         });

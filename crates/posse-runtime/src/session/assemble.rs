@@ -150,7 +150,7 @@ impl Seed {
 }
 
 /// What makes a sub-agent of an agent.
-pub(crate) struct Below {
+pub(crate) struct SubAgentParts {
     pub(crate) session: Arc<Session>,
     pub(crate) sub: SubAgent,
     pub(crate) depth: u32,
@@ -169,7 +169,7 @@ pub(crate) struct Below {
 pub(crate) type Assembled = (Actor, mpsc::Receiver<Command>);
 
 /// What roots and sub-agents differ in.
-struct Kind {
+struct RoleParts {
     session: Arc<Session>,
     life: Life,
     rights: Rights,
@@ -260,7 +260,7 @@ pub(crate) fn assemble_root(
         ..setup
     };
     let (role, output_schema, name) = (Role::Main, None, None);
-    let kind = Kind {
+    let kind = RoleParts {
         session,
         life,
         rights,
@@ -289,9 +289,9 @@ pub(crate) fn assemble_sub(
     factory: &Arc<Factory>,
     parts: AgentParts,
     seed: Seed,
-    below: Below,
+    below: SubAgentParts,
 ) -> Option<Assembled> {
-    let Below {
+    let SubAgentParts {
         session,
         sub,
         depth,
@@ -344,7 +344,7 @@ pub(crate) fn assemble_sub(
         None => (Life::Sub, Role::Sub(Box::new(sub))),
     };
     let name = Some(name);
-    let kind = Kind {
+    let kind = RoleParts {
         session,
         life,
         rights,
@@ -363,7 +363,7 @@ fn assemble(
     parts: AgentParts,
     seed: Seed,
     setup: Setup,
-    kind: Kind,
+    kind: RoleParts,
 ) -> Actor {
     let AgentParts {
         identity,
@@ -377,7 +377,7 @@ fn assemble(
         terms,
         ..
     } = parts;
-    let Kind {
+    let RoleParts {
         session,
         life,
         rights,

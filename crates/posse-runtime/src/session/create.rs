@@ -32,7 +32,7 @@ use crate::live::setup::{loadable, startable_at};
 use crate::prompt;
 use crate::prompt::advertised::Offer;
 use crate::session::assemble;
-use crate::session::assemble::{AgentParts, Below, Seed};
+use crate::session::assemble::{AgentParts, Seed, SubAgentParts};
 use crate::session::error::SpawnError;
 use crate::session::factory::{Factory, ToolsOf};
 use crate::session::team::{panes, workers};
@@ -220,7 +220,7 @@ pub(crate) fn create_sub_agent(
     };
     let output = Output::new(run.facts.output_file.clone());
     let sub = SubAgent::new(Arc::clone(&run), parent, output, prompt);
-    let below = Below {
+    let below = SubAgentParts {
         session,
         sub,
         depth,
@@ -342,7 +342,7 @@ pub(crate) async fn create_teammate(
     let sub = SubAgent::new(Arc::clone(&run), origin.parent, output, prompt);
     let teammate = Some(Teammate::new(Arc::clone(&team_identity), arrival));
     let (name, output_schema) = (team_identity.address(), None);
-    let below = Below {
+    let below = SubAgentParts {
         session,
         sub,
         depth,

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use posse_port::BoxFuture;
+use posse_port::tool::ToolError;
 use posse_protocol::AgentId;
 use tokio_util::sync::CancellationToken;
 
@@ -28,11 +29,11 @@ impl Lifecycle for Factory {
         reader: Reader,
         delegation: Delegation,
         cancel: CancellationToken,
-    ) -> BoxFuture<'static, Result<SkillOutcome, String>> {
+    ) -> BoxFuture<'static, Result<SkillOutcome, ToolError>> {
         Box::pin(async move {
             skill::delegate(&self, (by, reader), delegation, &cancel)
                 .await
-                .map_err(|error| error.to_string())
+                .map_err(|error| ToolError::Tell(error.to_string()))
         })
     }
 }

@@ -26,7 +26,7 @@ use crate::live::setup::startable_at;
 use crate::live::wakeup::WakeReason as Nudging;
 use crate::live::{lookup, roster};
 use crate::prompt;
-use crate::session::assemble::{AgentParts, Assembled, Below, Seed};
+use crate::session::assemble::{AgentParts, Assembled, Seed, SubAgentParts};
 use crate::session::factory::{Factory, ToolsOf};
 use crate::session::recover::{depth, facts};
 use crate::session::start_error::StartError;
@@ -440,7 +440,7 @@ async fn rebuild(
     let run = Arc::new(Run::new(facts, Uuid::now_v7(), true));
     let sub = SubAgent::new(run, parent, Output::new(output_file), String::new());
     let types = startable_at(depth, &session.setup, &terms);
-    let below = Below {
+    let below = SubAgentParts {
         session: Arc::clone(session),
         sub,
         depth,

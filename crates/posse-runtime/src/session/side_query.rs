@@ -12,13 +12,13 @@ use posse_protocol::{AgentId, PermissionMode, ReplyFacts};
 use tokio_util::sync::CancellationToken;
 
 use crate::agent::actor::wall_ms;
-pub(crate) use crate::agent::side_query::{Answer, Hear, SideQuery, SideQueryError, SideTools};
+pub(crate) use crate::agent::side_query::{Hear, SideQuery, SideQueryError, SideReply, SideTools};
 use crate::definition::terms::{NOTING, Terms};
 use crate::govern::{Account, Budgets};
 use crate::history::request_size::last_request;
 use crate::history::restore::{last_reply, restore};
 use crate::live::lookup;
-use crate::prompt::side_query::Words;
+use crate::prompt::side_query::SideWords;
 use crate::session::assemble;
 use crate::session::factory::Factory;
 use crate::session::start_error::StartError;
@@ -70,7 +70,7 @@ pub(crate) async fn ask(
     inquire(
         factory,
         &transcript,
-        &Words::Question(question.to_owned()),
+        &SideWords::Question(question.to_owned()),
         SideTools::Tied,
         inquiry,
     )
@@ -87,7 +87,7 @@ pub(crate) async fn progress(
     inquire(
         factory,
         &transcript,
-        &Words::Progress,
+        &SideWords::Progress,
         SideTools::Tied,
         inquiry,
     )
@@ -116,7 +116,7 @@ pub(crate) async fn remember(
     inquire(
         factory,
         &transcript,
-        &Words::Memory { notes },
+        &SideWords::Memory { notes },
         hands,
         inquiry,
     )
@@ -126,7 +126,7 @@ pub(crate) async fn remember(
 async fn inquire(
     factory: &Arc<Factory>,
     transcript: &Transcript,
-    words: &Words,
+    words: &SideWords,
     hands: SideTools,
     inquiry: SideQuestion,
 ) -> Result<SideAnswer, StartError> {
@@ -165,7 +165,7 @@ async fn inquire(
         cancel,
         hear,
     };
-    let Answer {
+    let SideReply {
         charges,
         facts,
         text,

@@ -127,7 +127,9 @@ pub(crate) async fn spawn(
         by,
         held: true,
     };
-    run.is_born().await.map_err(SpawnError::Unborn)?;
+    run.is_born()
+        .await
+        .map_err(|end| SpawnError::Unborn(end.error.clone().unwrap_or_default()))?;
     Ok(guard)
 }
 

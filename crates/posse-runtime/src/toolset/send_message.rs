@@ -14,7 +14,7 @@ use crate::definition::agent_type::MAIN;
 use crate::prompt;
 use crate::prompt::Delivery;
 use crate::toolset::Caller;
-use crate::toolset::send_message::control::{Control, Message, read};
+use crate::toolset::send_message::control::{Control, OutgoingMessage, read};
 use crate::toolset::team::teammate;
 use crate::toolset::watch::tell;
 use posse_port::store::{
@@ -75,7 +75,7 @@ impl TypedTool for SendMessage {
         let message = read(input.message).map_err(tell)?;
         let id = MailId::from(Uuid::now_v7());
         let op = match message {
-            Message::Text(body) => {
+            OutgoingMessage::Text(body) => {
                 let to = self.address(&input.to).await?;
                 let summary = input.summary.filter(|summary| !summary.trim().is_empty());
                 let summary = text::summary(summary.as_deref().unwrap_or(&body));
@@ -87,12 +87,12 @@ impl TypedTool for SendMessage {
                     body,
                 }
             }
-            Message::Control(_) if input.to == "*" => {
+            OutgoingMessage::Control(_) if input.to == "*" => {
                 return Err(tell(
                     "Nothing was sent: a control message goes to one agent; only text can go to *.",
                 ));
             }
-            Message::Control(Control::Shutdown { reason }) => {
+            OutgoingMessage::Control(Control::Shutdown { reason }) => {
                 let to = self.led(&input.to).await?;
                 Op::Request {
                     id,
@@ -101,7 +101,7 @@ impl TypedTool for SendMessage {
                     text: reason,
                 }
             }
-            Message::Control(Control::Answer {
+            OutgoingMessage::Control(Control::Answer {
                 request,
                 kind,
                 approve,

@@ -97,7 +97,8 @@ impl Tool for SkillTool {
 
     fn intent(&self, input: &RawJson, _: &Workspace) -> Result<Intent, ToolError> {
         let input = read(input)?;
-        let skill = find(&self.skills(), &input.skill).map_err(ToolError::Tell)?;
+        let skill = find(&self.skills(), &input.skill)
+            .map_err(|error| ToolError::Tell(error.to_string()))?;
         if skill.fork.is_some() && !self.starts {
             let why = format!(
                 "{} runs in a separate agent, and you cannot start agents",
@@ -155,7 +156,7 @@ async fn run(
     input: SkillInput,
     context: ToolContext,
 ) -> Result<ToolOutput, ToolError> {
-    let skill = find(skills, &input.skill).map_err(ToolError::Tell)?;
+    let skill = find(skills, &input.skill).map_err(|error| ToolError::Tell(error.to_string()))?;
     let (key, call, cancel) = (context.key, context.call.clone(), context.cancel.clone());
     let gate = Gate {
         registry: Arc::clone(&caller.factory.registry),

@@ -192,6 +192,6 @@ impl Notice {
     }
 }
 
-pub(crate) fn tell(what: impl Into<String>) -> ToolError {
-    ToolError::Tell(what.into())
+pub(crate) fn tell(what: impl ToString) -> ToolError {
+    ToolError::Tell(what.to_string())
 }

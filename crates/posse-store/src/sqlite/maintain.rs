@@ -14,7 +14,7 @@ use rusqlite::Connection;
 use super::place::DatabasePlace;
 use super::schema;
 
-pub use backup::{Stop, back_up};
+pub use backup::{BackupStop, back_up};
 pub use check::check;
 pub use collect::{collect, unused};
 

@@ -8,7 +8,7 @@ use serde_json::json;
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::{dump, shown, size};
-use crate::assemble::maintenance::{self, Stop};
+use crate::assemble::maintenance::{self, BackupStop};
 use crate::config::store::StoreLocation;
 use crate::error::{Advised, INTERRUPTED};
 use crate::output::{json_line, print, say, say_to_person, tame};
@@ -107,7 +107,7 @@ async fn copied(path: &Path, to: &Path) -> anyhow::Result<Option<u64>> {
         signal(SignalKind::interrupt())?,
         signal(SignalKind::terminate())?,
     );
-    let (stop, from, to) = (Stop::default(), path.to_owned(), to.to_owned());
+    let (stop, from, to) = (BackupStop::default(), path.to_owned(), to.to_owned());
     let stopped = stop.clone();
     let mut copying =
         tokio::task::spawn_blocking(move || maintenance::back_up(&from, &to, &stopped));

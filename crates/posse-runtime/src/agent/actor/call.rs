@@ -9,7 +9,7 @@ use posse_port::store::{AgentState, StoreError};
 use posse_protocol::{ContentBlock, Purpose};
 use tokio_util::sync::CancellationToken;
 
-use crate::agent::actor::work::{Admission, Called, ModelWork, Work};
+use crate::agent::actor::work::{Admission, ModelReturn, ModelWork, Work};
 use crate::agent::actor::{Actor, compact, wall_ms};
 use crate::agent::call_cost;
 use crate::agent::call_cost::CallReservation;
@@ -198,7 +198,7 @@ pub(super) async fn call_model(actor: &mut Actor, lead: Option<WarmupLead>, work
     work.model = ModelWork::Calling(Box::pin(async move {
         let start = clock.now();
         let result = arriving.follow(&*model, body, &attribution, &cancel).await;
-        Called {
+        ModelReturn {
             result,
             at_ms,
             size,
@@ -237,8 +237,8 @@ pub(super) fn abort(_actor: &mut Actor, work: &mut Work) {
     }
 }
 
-pub(super) fn on_reply(actor: &mut Actor, called: Called, work: &mut Work) -> Input {
-    let Called {
+pub(super) fn on_reply(actor: &mut Actor, called: ModelReturn, work: &mut Work) -> Input {
+    let ModelReturn {
         result,
         at_ms,
         size,

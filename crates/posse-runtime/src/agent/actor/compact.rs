@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::agent::actor::work::{Compacted, ModelWork, Work};
 use crate::agent::actor::{Actor, wall_ms};
-use crate::agent::side_query::{Answer, SideQuery, SideQueryError, SideTools};
+use crate::agent::side_query::{SideQuery, SideQueryError, SideReply, SideTools};
 use crate::agent::step::{CompactionRequest, Input};
 use crate::history::request_size;
 use crate::history::request_size::RequestSize;
@@ -17,7 +17,7 @@ use crate::live::roster;
 use crate::live::setup::{loadable, startable};
 use crate::prompt;
 use crate::prompt::advertised::Offer;
-use crate::prompt::side_query::Words;
+use crate::prompt::side_query::SideWords;
 
 /// The longest summary, in tokens.
 const SUMMARY_TOKENS: u32 = 16_000;
@@ -111,7 +111,7 @@ pub(super) async fn start(
         cancel: work.cancel_model.clone(),
         hear: None,
     };
-    let words = Words::Compaction {
+    let words = SideWords::Compaction {
         keep: compaction_request.keep.clone(),
     };
     work.model = ModelWork::Compacting(Box::pin(async move {
@@ -129,7 +129,7 @@ pub(super) async fn on_compacted(
     squeezed: Compacted,
 ) -> Result<Input, StoreError> {
     let Compacted {
-        answer: Answer {
+        answer: SideReply {
             charges,
             facts,
             text,

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 
 use posse_port::BoxFuture;
+use posse_port::tool::ToolError;
 use posse_protocol::{Command, ContentBlock, Fault, FaultClass, Outcome};
 use tokio_util::sync::CancellationToken;
 
@@ -31,7 +32,7 @@ pub(super) enum SkillDone {
         ready: Box<Result<Ready, Unready>>,
     },
     /// An agent has followed them, or could not be started.
-    Delegated(Box<Result<SkillOutcome, String>>),
+    Delegated(Box<Result<SkillOutcome, ToolError>>),
 }
 
 impl SkillQueue {

@@ -13,7 +13,7 @@ use crate::agent::actor::Actor;
 use crate::agent::actor::skill_queue::{SkillDone, failed};
 use crate::agent::actor::work::Work;
 use crate::agent::lifecycle::{Delegation, SkillOutcome};
-use crate::agent::skill::{self, Gate, Ready, SHELL, Unready};
+use crate::agent::skill::{self, Gate, Ready, SHELL, SkillError, Unready};
 use crate::agent::step::{Delegated, Input};
 use crate::definition::skill::Skill;
 use crate::live::setup::reader;
@@ -77,7 +77,7 @@ pub(super) fn call_skill(
 ) -> Option<Input> {
     let skill = match callable(actor, name) {
         Ok(skill) => skill,
-        Err(why) => return Some(failed(FaultClass::InvalidRequest, why)),
+        Err(why) => return Some(failed(FaultClass::InvalidRequest, why.to_string())),
     };
     work.skills.cancel = CancellationToken::new();
     let gate = gate(actor, work.skills.cancel.clone());
@@ -91,7 +91,7 @@ pub(super) fn call_skill(
 }
 
 /// The skill of this name, if a person may call it.
-pub(super) fn callable(actor: &Actor, name: &str) -> Result<Arc<Skill>, String> {
+pub(super) fn callable(actor: &Actor, name: &str) -> Result<Arc<Skill>, SkillError> {
     let setup = &actor.session.setup;
     let skills = setup
         .spawning
@@ -101,8 +101,8 @@ pub(super) fn callable(actor: &Actor, name: &str) -> Result<Arc<Skill>, String> 
         .unwrap_or_default();
     let skill = skill::find(&skills, name)?;
     match &skill.name {
-        _ if !skill.for_user => Err(format!("only models can load the skill {name}")),
-        name if setup.policy.forbids_skill(name) => Err(format!("a rule denies the skill {name}")),
+        _ if !skill.for_user => Err(SkillError::ForModels(name.to_owned())),
+        name if setup.policy.forbids_skill(name) => Err(SkillError::Denied(name.clone())),
         _ => Ok(skill),
     }
 }
@@ -154,7 +154,7 @@ pub(super) fn on_done(actor: &mut Actor, followed: SkillDone, work: &mut Work) -
                 let outcome = if stopped {
                     Outcome::Interrupted
                 } else {
-                    Outcome::Failed(fault(why))
+                    Outcome::Failed(fault(why.to_string()))
                 };
                 Delegated {
                     outcome,

@@ -13,7 +13,7 @@ use uuid::Uuid;
 
 use crate::agent::actor::skill_queue::{SkillDone, SkillQueue};
 use crate::agent::call_cost::CallReservation;
-use crate::agent::side_query::Answer;
+use crate::agent::side_query::SideReply;
 use crate::agent::step::{CompactionRequest, Input};
 use crate::govern::{RunPermit, Ticket, WarmupLead};
 use crate::live::wakeup::WakeReasons;
@@ -82,7 +82,7 @@ pub(super) struct Admission {
 }
 
 /// What came of a call.
-pub(super) struct Called {
+pub(super) struct ModelReturn {
     pub(super) result: Result<Reply, Failure>,
     /// When it began, in milliseconds of Unix time.
     pub(super) at_ms: i64,
@@ -94,7 +94,7 @@ pub(super) struct Called {
 
 /// What came of a compaction.
 pub(super) struct Compacted {
-    pub(super) answer: Answer,
+    pub(super) answer: SideReply,
     pub(super) compaction_request: CompactionRequest,
 }
 
@@ -103,7 +103,7 @@ pub(super) enum ModelWork {
     None,
     /// Waits until it may call.
     Queued(BoxFuture<'static, Admission>),
-    Calling(BoxFuture<'static, Called>),
+    Calling(BoxFuture<'static, ModelReturn>),
     Compacting(BoxFuture<'static, Compacted>),
 }
 
@@ -136,7 +136,7 @@ pub(super) enum Next {
     Stop,
     WakeReasons(WakeReasons),
     Admitted(Admission),
-    Called(Box<Called>),
+    Called(Box<ModelReturn>),
     Compacted(Box<Compacted>),
     CallDone(CallKey, Option<Ran>),
     ShellDone(Uuid, Option<RunReport>),

@@ -40,7 +40,7 @@ pub(crate) enum SideTools {
     },
 }
 
-type Ran = Result<ToolOutput, ToolError>;
+type SideToolRun = Result<ToolOutput, ToolError>;
 
 impl SideTools {
     /// So many replies there may be.
@@ -126,12 +126,12 @@ async fn run(
     name: &str,
     input: RawJson,
     context: ToolContext,
-) -> Result<Ran, SideQueryError> {
+) -> Result<SideToolRun, SideQueryError> {
     let Some(tool) = tools.get(name).cloned() else {
         return Ok(Err(ToolError::Tell(NO_TOOLS.into())));
     };
     let (cancel, clock) = (context.cancel.clone(), Arc::clone(&context.clock));
-    let mut calls: Calls<(), Ran> = Calls::new();
+    let mut calls: Calls<(), SideToolRun> = Calls::new();
     calls.start((), |_| tool.run(input, context));
     let ended = tokio::select! {
         ended = calls.next() => ended,
@@ -147,7 +147,7 @@ async fn run(
     Ok(ended.and_then(|((), ran)| ran).unwrap_or_else(crashed))
 }
 
-fn result(id: &str, ran: Ran) -> ContentBlock {
+fn result(id: &str, ran: SideToolRun) -> ContentBlock {
     let (content, is_error) = match ran {
         Ok(ToolOutput {
             content,

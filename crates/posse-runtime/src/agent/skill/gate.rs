@@ -6,7 +6,7 @@ use std::sync::Arc;
 use posse_protocol::{AgentId, Answer, Denial, Event, EventKind, Question, RawJson, ToolContent};
 use serde_json::json;
 
-use crate::definition::skill::{Fork, Part, Skill};
+use crate::definition::skill::{Fork, Skill, TemplatePart};
 use crate::definition::tool_name::AGENT;
 use crate::live::registry::{LiveAgent, Registry};
 use crate::live::setup::Approver;
@@ -57,15 +57,15 @@ impl Gate {
     /// The text that comes of all parts. `rules` hold besides, for these commands only.
     pub(crate) async fn fill(
         &self,
-        parts: Vec<Part>,
+        parts: Vec<TemplatePart>,
         rules: Option<&Arc<Policy>>,
     ) -> Result<String, Stopped> {
         let mut text = String::new();
         let mut number = 0;
         for part in parts {
             match part {
-                Part::Text(part) => text.push_str(&neutral(&part)),
-                Part::Command(command) => {
+                TemplatePart::Text(part) => text.push_str(&neutral(&part)),
+                TemplatePart::Command(command) => {
                     let told = self.run(number, &command, rules).await?;
                     text.push_str(&prompt::skill::printed(&command, &told));
                     number += 1;

@@ -10,18 +10,18 @@ use crate::agent::step::{Decision, Effect};
 
 /// The calls of a reply.
 pub(crate) struct OpenCalls {
-    pub(super) calls: Vec<Call>,
+    pub(super) calls: Vec<OpenToolCall>,
     /// Why no further call is run, and how the run will end.
     pub(super) stopping: Option<Outcome>,
 }
 
-pub(super) struct Call {
+pub(super) struct OpenToolCall {
     pub(super) key: CallKey,
     pub(super) id: String,
     pub(super) tool: String,
     pub(super) input: RawJson,
     pub(super) intent: Result<Intent, ToolError>,
-    pub(super) phase: Phase,
+    pub(super) phase: CallPhase,
     first: First,
 }
 
@@ -40,7 +40,7 @@ enum First {
 }
 
 #[derive(PartialEq)]
-pub(super) enum Phase {
+pub(super) enum CallPhase {
     Waiting,
     Asked,
     Running,
@@ -98,13 +98,13 @@ impl OpenCalls {
         let calls = uses
             .zip(intents)
             .zip(0..)
-            .map(|(((id, tool, input), intent), ordinal)| Call {
+            .map(|(((id, tool, input), intent), ordinal)| OpenToolCall {
                 key: CallKey { seq, ordinal },
                 id,
                 tool,
                 input,
                 intent,
-                phase: Phase::Waiting,
+                phase: CallPhase::Waiting,
                 first: First::Unasked,
             });
         Self {
@@ -121,11 +121,11 @@ impl OpenCalls {
     pub(super) fn waits(&self) -> bool {
         let mut open = self.calls[self.group()]
             .iter()
-            .filter(|call| !matches!(call.phase, Phase::Done(_)));
-        let waits = |call: &Call| match &call.phase {
-            Phase::Asked => true,
-            Phase::Running => call.intent.as_ref().is_ok_and(|intent| intent.waits),
-            Phase::Waiting | Phase::Done(_) => false,
+            .filter(|call| !matches!(call.phase, CallPhase::Done(_)));
+        let waits = |call: &OpenToolCall| match &call.phase {
+            CallPhase::Asked => true,
+            CallPhase::Running => call.intent.as_ref().is_ok_and(|intent| intent.waits),
+            CallPhase::Waiting | CallPhase::Done(_) => false,
         };
         self.stopping.is_none() && open.all(waits)
     }
@@ -157,10 +157,10 @@ impl OpenCalls {
 
     /// Whether a tool runs that waits for other agents.
     pub(crate) fn awaits_others(&self) -> bool {
-        let waits = |call: &Call| call.intent.as_ref().is_ok_and(|intent| intent.waits);
+        let waits = |call: &OpenToolCall| call.intent.as_ref().is_ok_and(|intent| intent.waits);
         self.calls
             .iter()
-            .any(|call| call.phase == Phase::Running && waits(call))
+            .any(|call| call.phase == CallPhase::Running && waits(call))
     }
 
     /// The tool of a call that a person is being asked about.
@@ -168,7 +168,7 @@ impl OpenCalls {
         let asked = self
             .calls
             .iter()
-            .find(|call| call.id == id && call.phase == Phase::Asked);
+            .find(|call| call.id == id && call.phase == CallPhase::Asked);
         asked.map(|call| call.tool.as_str())
     }
 
@@ -194,7 +194,7 @@ impl OpenCalls {
     /// The calls whose turn it is: the first open one and, if it may run beside others, the
     /// neighbours after it that may too.
     pub(super) fn group(&self) -> std::ops::Range<usize> {
-        let beside = |call: &&Call| {
+        let beside = |call: &&OpenToolCall| {
             call.intent
                 .as_ref()
                 .map_or(true, |intent| intent.beside_others)
@@ -202,7 +202,7 @@ impl OpenCalls {
         let Some(first) = self
             .calls
             .iter()
-            .position(|call| !matches!(call.phase, Phase::Done(_)))
+            .position(|call| !matches!(call.phase, CallPhase::Done(_)))
         else {
             return 0..0;
         };
@@ -213,11 +213,11 @@ impl OpenCalls {
     pub(crate) fn all_done(&self) -> bool {
         self.calls
             .iter()
-            .all(|call| matches!(call.phase, Phase::Done(_)))
+            .all(|call| matches!(call.phase, CallPhase::Done(_)))
     }
 }
 
-impl Call {
+impl OpenToolCall {
     /// Lets the call run; what may change something outside is recorded first.
     pub(super) fn run(&mut self, decision: &mut Decision) {
         let Ok(intent) = &self.intent else { return };
@@ -233,7 +233,7 @@ impl Call {
                 change: CallChangeKind::Begun,
             });
         }
-        self.phase = Phase::Running;
+        self.phase = CallPhase::Running;
         let (call, tool, title) = (self.id.clone(), self.tool.clone(), intent.title.clone());
         decision
             .after
@@ -265,7 +265,7 @@ impl Call {
         intent: Result<Intent, ToolError>,
     ) {
         if !matches!(self.first, First::Unasked) {
-            self.phase = Phase::Done(failure(
+            self.phase = CallPhase::Done(failure(
                 "a tool can require only one other to be used first",
             ));
             return;
@@ -278,7 +278,7 @@ impl Call {
             input,
             intent,
         };
-        self.phase = Phase::Waiting;
+        self.phase = CallPhase::Waiting;
     }
 
     /// If the tool that was used first has come to this, the call's own is next.
@@ -293,14 +293,14 @@ impl Call {
         };
         (self.tool, self.input, self.intent) = (tool, input, intent);
         self.first = First::Done(outcome.clone());
-        self.phase = Phase::Waiting;
+        self.phase = CallPhase::Waiting;
         true
     }
 
     /// It came to nothing before it ran. If another tool was to be used first, the call's own says what follows.
     pub(super) fn not_run(&mut self, outcome: CallOutcome) {
         if !self.after_first(&outcome) {
-            self.phase = Phase::Done(outcome);
+            self.phase = CallPhase::Done(outcome);
         }
     }
 
@@ -309,6 +309,6 @@ impl Call {
         decision
             .after
             .push(Effect::Emit(EventKind::CallDone { call, is_error }));
-        self.phase = Phase::Done(outcome);
+        self.phase = CallPhase::Done(outcome);
     }
 }

@@ -11,7 +11,9 @@ use posse_protocol::{
     Question, Role, RunKind,
 };
 
-use crate::agent::step::open_calls::{CRASHED, Call, INTERRUPTED, NOT_RUN, Phase, failure, result};
+use crate::agent::step::open_calls::{
+    CRASHED, CallPhase, INTERRUPTED, NOT_RUN, OpenToolCall, failure, result,
+};
 use crate::agent::step::{Answered, Consequence, Decision, Effect, Life, Machine, State, turn};
 use crate::live::setup::Approver;
 
@@ -31,8 +33,12 @@ pub(super) fn advance(machine: &mut Machine, decision: &mut Decision) {
         let State::Acting(acting) = &machine.state else {
             return;
         };
-        let open =
-            |index: usize| matches!(acting.calls[index].phase, Phase::Asked | Phase::Running);
+        let open = |index: usize| {
+            matches!(
+                acting.calls[index].phase,
+                CallPhase::Asked | CallPhase::Running
+            )
+        };
         if group.into_iter().any(open) {
             if acting.waits() {
                 decision.commit.state = Some(AgentState::Waiting);
@@ -47,7 +53,7 @@ pub(super) fn judge(machine: &mut Machine, decision: &mut Decision, index: usize
         return;
     };
     let (rights, call) = (&machine.rights, &mut acting.calls[index]);
-    if call.phase != Phase::Waiting {
+    if call.phase != CallPhase::Waiting {
         return;
     }
     let intent = match &call.intent {
@@ -64,7 +70,7 @@ pub(super) fn judge(machine: &mut Machine, decision: &mut Decision, index: usize
     match rights.rights.verdict(&call.tool, intent) {
         Verdict::Allow => call.run(decision),
         Verdict::Ask(why) if rights.approver == Approver::FrontEnd => {
-            call.phase = Phase::Asked;
+            call.phase = CallPhase::Asked;
             let (tool, input) = (call.tool.clone(), call.input.clone());
             let question = Question {
                 call: call.id.clone(),
@@ -120,7 +126,7 @@ pub(super) fn on_answer(
     answer: Answer,
     intent: Option<Result<Intent, ToolError>>,
 ) {
-    let asked = |call: &Call| call.id == id && call.phase == Phase::Asked;
+    let asked = |call: &OpenToolCall| call.id == id && call.phase == CallPhase::Asked;
     let found = match &machine.state {
         State::Acting(acting) => acting.calls.iter().position(asked),
         _ => None,
@@ -145,7 +151,7 @@ pub(super) fn on_answer(
                 Ok(Verdict::Deny(why)) => deny(machine, decision, index, format!("Denied: {why}")),
                 Ok(Verdict::Allow | Verdict::Ask(_)) => call.run(decision),
                 Err(_) => {
-                    call.phase = Phase::Waiting;
+                    call.phase = CallPhase::Waiting;
                     judge(machine, decision, index);
                 }
             }
@@ -167,7 +173,7 @@ pub(super) fn on_unattended(machine: &mut Machine, decision: &mut Decision) {
     let State::Acting(acting) = &machine.state else {
         return;
     };
-    let asked = |index: &usize| acting.calls[*index].phase == Phase::Asked;
+    let asked = |index: &usize| acting.calls[*index].phase == CallPhase::Asked;
     let open: Vec<usize> = (0..acting.calls.len()).filter(asked).collect();
     for index in open {
         deny(
@@ -189,7 +195,7 @@ pub(super) fn on_call_done(
     let State::Acting(acting) = &mut machine.state else {
         return;
     };
-    let running = |call: &Call| call.key == key && call.phase == Phase::Running;
+    let running = |call: &OpenToolCall| call.key == key && call.phase == CallPhase::Running;
     let Some(index) = acting.calls.iter().position(running) else {
         return;
     };
@@ -296,7 +302,7 @@ pub(super) fn stop(machine: &mut Machine, decision: &mut Decision, outcome: Outc
     acting.stopping.get_or_insert(outcome);
     let mut running = false;
     for call in &mut acting.calls {
-        if call.phase == Phase::Asked {
+        if call.phase == CallPhase::Asked {
             decision
                 .after
                 .push(Effect::Emit(EventKind::ApprovalWithdrawn {
@@ -304,9 +310,9 @@ pub(super) fn stop(machine: &mut Machine, decision: &mut Decision, outcome: Outc
                 }));
         }
         match call.phase {
-            Phase::Waiting | Phase::Asked => call.phase = Phase::Done(failure(NOT_RUN)),
-            Phase::Running => running = true,
-            Phase::Done(_) => {}
+            CallPhase::Waiting | CallPhase::Asked => call.phase = CallPhase::Done(failure(NOT_RUN)),
+            CallPhase::Running => running = true,
+            CallPhase::Done(_) => {}
         }
     }
     match running {
@@ -325,7 +331,7 @@ pub(super) fn answer_model(machine: &mut Machine, decision: &mut Decision) {
         .calls
         .into_iter()
         .filter_map(|call| match call.phase {
-            Phase::Done(outcome) => Some(result(call.id, &outcome)),
+            CallPhase::Done(outcome) => Some(result(call.id, &outcome)),
             _ => None,
         });
     let mut content: Vec<ContentBlock> = results.collect();

@@ -17,7 +17,7 @@ use crate::definition::front::Problem;
 
 /// A definition that was read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Read {
+pub struct ReadDefinition {
     /// The definition; its `memory` is none, for where notes lie is not in the text.
     pub definition: Definition,
     /// Whose notes it keeps, if any.
@@ -27,14 +27,14 @@ pub struct Read {
 }
 
 /// Reads a file's text. None: it has no front matter, so it is no definition (a README beside them).
-pub fn read(text: &str) -> Result<Option<Read>, Problem> {
+pub fn read(text: &str) -> Result<Option<ReadDefinition>, Problem> {
     let page = Page::of(text, &field::KEYS)?;
     if !page.has_front {
         return Ok(None);
     }
-    let mut read = Read {
+    let mut read = ReadDefinition {
         notes: page.notes,
-        ..Read::default()
+        ..ReadDefinition::default()
     };
     for field in page.fields {
         let mut odd = Vec::new();
@@ -59,12 +59,12 @@ pub fn read(text: &str) -> Result<Option<Read>, Problem> {
 
 /// Reads one entry of `--agents`: the fields of front matter, and `prompt`. It has no lines; all notes
 /// have the first.
-pub fn from_json(name: &str, entry: &Value) -> Result<Read, FieldError> {
+pub fn from_json(name: &str, entry: &Value) -> Result<ReadDefinition, FieldError> {
     check_name(name)?;
     let Value::Object(fields) = entry else {
         return Err(FieldError::NotAnObject(value::kind(entry)));
     };
-    let mut read = Read::default();
+    let mut read = ReadDefinition::default();
     let mut odd = Vec::new();
     for (key, value) in fields {
         match key.as_str() {

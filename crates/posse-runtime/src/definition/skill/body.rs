@@ -19,24 +19,24 @@ pub struct TooLong;
 
 /// Instructions, taken apart.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Body {
+pub struct SkillBody {
     /// As they are written.
     pub text: String,
-    pieces: Vec<Piece>,
+    pieces: Vec<TemplatePiece>,
 }
 
 /// A part of a body.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Piece {
+enum TemplatePiece {
     Text(String),
     /// Something that is put in.
-    Place(Place),
+    Placeholder(Placeholder),
     /// What a command prints.
-    Command(Vec<Piece>),
+    Command(Vec<TemplatePiece>),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Place {
+enum Placeholder {
     /// All arguments as they were written.
     Arguments,
     /// One of them, from 0.
@@ -64,14 +64,14 @@ pub struct Values<'a> {
 
 /// A part of what comes of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Part {
+pub enum TemplatePart {
     /// Text.
     Text(String),
     /// A command, in whose place comes what it prints.
     Command(String),
 }
 
-impl Body {
+impl SkillBody {
     /// Takes a text apart. `names` are those of the arguments, in their order. Else, by line from 0, what is
     /// wrong with it.
     pub fn new(text: &str, names: &[String]) -> Result<Self, (usize, String)> {
@@ -95,7 +95,7 @@ impl Body {
                     format!("there are more than {MOST_COMMANDS} commands"),
                 ));
             }
-            pieces.push(Piece::Command(slots(command, names)));
+            pieces.push(TemplatePiece::Command(slots(command, names)));
             rest = &rest[end + 1..];
         }
         pieces.extend(slots(rest, names));
@@ -109,18 +109,18 @@ impl Body {
     pub fn has_commands(&self) -> bool {
         self.pieces
             .iter()
-            .any(|piece| matches!(piece, Piece::Command(_)))
+            .any(|piece| matches!(piece, TemplatePiece::Command(_)))
     }
 
     /// The body with everything put in but what commands print. Arguments that it has no place for follow it.
-    pub fn expand(&self, values: &Values<'_>) -> Result<Vec<Part>, TooLong> {
+    pub fn expand(&self, values: &Values<'_>) -> Result<Vec<TemplatePart>, TooLong> {
         let words = split(values.arguments);
-        let mut parts: Vec<Part> = Vec::new();
+        let mut parts: Vec<TemplatePart> = Vec::new();
         let mut left = LONGEST;
         for piece in &self.pieces {
             match piece {
-                Piece::Command(command) => {
-                    parts.push(Part::Command(in_command(
+                TemplatePiece::Command(command) => {
+                    parts.push(TemplatePart::Command(in_command(
                         command, values, &words, &mut left,
                     )?));
                 }
@@ -141,7 +141,7 @@ impl Body {
 /// A command with everything put in, such that a shell reads each value as what it is, never as more of the
 /// command.
 fn in_command(
-    pieces: &[Piece],
+    pieces: &[TemplatePiece],
     values: &Values<'_>,
     words: &[String],
     left: &mut usize,
@@ -149,17 +149,19 @@ fn in_command(
     let (mut command, mut quotes) = (String::new(), Quotes::default());
     for piece in pieces {
         let text = match piece {
-            Piece::Text(text) => {
+            TemplatePiece::Text(text) => {
                 quotes.read(text);
                 text.clone()
             }
             // Where the command has no quotes they are several words.
-            Piece::Place(Place::Arguments) if !quotes.open() => words
+            TemplatePiece::Placeholder(Placeholder::Arguments) if !quotes.open() => words
                 .iter()
                 .map(|word| quoted(word))
                 .collect::<Vec<_>>()
                 .join(" "),
-            Piece::Place(Place::Argument(at)) if words.len() <= *at => String::new(),
+            TemplatePiece::Placeholder(Placeholder::Argument(at)) if words.len() <= *at => {
+                String::new()
+            }
             piece => quotes.put(&put(piece, values, words)),
         };
         take(left, &text)?;
@@ -173,39 +175,47 @@ fn take(left: &mut usize, text: &str) -> Result<(), TooLong> {
     Ok(())
 }
 
-fn add(parts: &mut Vec<Part>, text: &str, left: &mut usize) -> Result<(), TooLong> {
+fn add(parts: &mut Vec<TemplatePart>, text: &str, left: &mut usize) -> Result<(), TooLong> {
     take(left, text)?;
     match parts.last_mut() {
-        Some(Part::Text(last)) => last.push_str(text),
-        _ => parts.push(Part::Text(text.to_owned())),
+        Some(TemplatePart::Text(last)) => last.push_str(text),
+        _ => parts.push(TemplatePart::Text(text.to_owned())),
     }
     Ok(())
 }
 
 /// Whether arguments have a place.
-fn takes_arguments(pieces: &[Piece]) -> bool {
+fn takes_arguments(pieces: &[TemplatePiece]) -> bool {
     pieces.iter().any(|piece| match piece {
-        Piece::Place(place) => matches!(place, Place::Arguments | Place::Argument(_)),
-        Piece::Command(command) => takes_arguments(command),
-        Piece::Text(_) => false,
+        TemplatePiece::Placeholder(place) => {
+            matches!(place, Placeholder::Arguments | Placeholder::Argument(_))
+        }
+        TemplatePiece::Command(command) => takes_arguments(command),
+        TemplatePiece::Text(_) => false,
     })
 }
 
-fn put(piece: &Piece, values: &Values<'_>, words: &[String]) -> String {
+fn put(piece: &TemplatePiece, values: &Values<'_>, words: &[String]) -> String {
     match piece {
-        Piece::Text(text) => text.clone(),
-        Piece::Place(Place::Arguments) => values.arguments.to_owned(),
-        Piece::Place(Place::Argument(at)) => words.get(*at).cloned().unwrap_or_default(),
-        Piece::Place(Place::Session) => values.session.to_owned(),
-        Piece::Place(Place::SkillDirectory) => values.directory.display().to_string(),
-        Piece::Place(Place::ProjectDirectory) => values.project.display().to_string(),
-        Piece::Place(Place::Effort) => values
+        TemplatePiece::Text(text) => text.clone(),
+        TemplatePiece::Placeholder(Placeholder::Arguments) => values.arguments.to_owned(),
+        TemplatePiece::Placeholder(Placeholder::Argument(at)) => {
+            words.get(*at).cloned().unwrap_or_default()
+        }
+        TemplatePiece::Placeholder(Placeholder::Session) => values.session.to_owned(),
+        TemplatePiece::Placeholder(Placeholder::SkillDirectory) => {
+            values.directory.display().to_string()
+        }
+        TemplatePiece::Placeholder(Placeholder::ProjectDirectory) => {
+            values.project.display().to_string()
+        }
+        TemplatePiece::Placeholder(Placeholder::Effort) => values
             .effort
             .map(Effort::as_str)
             .unwrap_or_default()
             .to_owned(),
         // Commands are not nested.
-        Piece::Command(_) => String::new(),
+        TemplatePiece::Command(_) => String::new(),
     }
 }
 
@@ -230,7 +240,7 @@ fn next_command(text: &str) -> Option<(usize, usize)> {
 }
 
 /// The places in a text.
-fn slots(text: &str, names: &[String]) -> Vec<Piece> {
+fn slots(text: &str, names: &[String]) -> Vec<TemplatePiece> {
     let mut pieces = Vec::new();
     let mut plain = String::new();
     let mut rest = text;
@@ -247,9 +257,9 @@ fn slots(text: &str, names: &[String]) -> Vec<Piece> {
         match place(&from[1..], names) {
             Some((place, length)) => {
                 if !plain.is_empty() {
-                    pieces.push(Piece::Text(std::mem::take(&mut plain)));
+                    pieces.push(TemplatePiece::Text(std::mem::take(&mut plain)));
                 }
-                pieces.push(Piece::Place(place));
+                pieces.push(TemplatePiece::Placeholder(place));
                 rest = &from[1 + length..];
             }
             None => {
@@ -260,18 +270,18 @@ fn slots(text: &str, names: &[String]) -> Vec<Piece> {
     }
     plain.push_str(rest);
     if !plain.is_empty() {
-        pieces.push(Piece::Text(plain));
+        pieces.push(TemplatePiece::Text(plain));
     }
     pieces
 }
 
 /// The place that follows a dollar, and how long its name is.
-fn place(after: &str, names: &[String]) -> Option<(Place, usize)> {
-    const FACTS: [(&str, Place); 4] = [
-        ("{CLAUDE_SESSION_ID}", Place::Session),
-        ("{CLAUDE_SKILL_DIR}", Place::SkillDirectory),
-        ("{CLAUDE_PROJECT_DIR}", Place::ProjectDirectory),
-        ("{CLAUDE_EFFORT}", Place::Effort),
+fn place(after: &str, names: &[String]) -> Option<(Placeholder, usize)> {
+    const FACTS: [(&str, Placeholder); 4] = [
+        ("{CLAUDE_SESSION_ID}", Placeholder::Session),
+        ("{CLAUDE_SKILL_DIR}", Placeholder::SkillDirectory),
+        ("{CLAUDE_PROJECT_DIR}", Placeholder::ProjectDirectory),
+        ("{CLAUDE_EFFORT}", Placeholder::Effort),
     ];
     if let Some((name, place)) = FACTS.iter().find(|(name, _)| after.starts_with(name)) {
         return Some((*place, name.len()));
@@ -287,16 +297,16 @@ fn place(after: &str, names: &[String]) -> Option<(Place, usize)> {
     if let Some(index) = after.strip_prefix("ARGUMENTS[") {
         let end = digits(index);
         if let (Some(at), true) = (number(&index[..end]), index[end..].starts_with(']')) {
-            return Some((Place::Argument(at), "ARGUMENTS[".len() + end + 1));
+            return Some((Placeholder::Argument(at), "ARGUMENTS[".len() + end + 1));
         }
     }
     match &after[..word] {
-        "ARGUMENTS" => Some((Place::Arguments, word)),
+        "ARGUMENTS" => Some((Placeholder::Arguments, word)),
         name if let Some(at) = names.iter().position(|known| known == name) => {
-            Some((Place::Argument(at), word))
+            Some((Placeholder::Argument(at), word))
         }
         name if !name.is_empty() && digits(name) == name.len() => {
-            number(name).map(|at| (Place::Argument(at), word))
+            number(name).map(|at| (Placeholder::Argument(at), word))
         }
         _ => None,
     }
@@ -306,7 +316,7 @@ fn place(after: &str, names: &[String]) -> Option<(Place, usize)> {
 mod tests {
     use super::*;
 
-    fn expanded(body: &str, arguments: &str) -> Vec<Part> {
+    fn expanded(body: &str, arguments: &str) -> Vec<TemplatePart> {
         let names = ["file".to_owned(), "level".to_owned()];
         let values = Values {
             arguments,
@@ -315,13 +325,16 @@ mod tests {
             project: Path::new("/work"),
             effort: Some(Effort::High),
         };
-        Body::new(body, &names).unwrap().expand(&values).unwrap()
+        SkillBody::new(body, &names)
+            .unwrap()
+            .expand(&values)
+            .unwrap()
     }
 
     fn text(body: &str, arguments: &str) -> String {
         let one = |part| match part {
-            Part::Text(text) => text,
-            Part::Command(command) => format!("«{command}»"),
+            TemplatePart::Text(text) => text,
+            TemplatePart::Command(command) => format!("«{command}»"),
         };
         expanded(body, arguments).into_iter().map(one).collect()
     }
@@ -399,7 +412,7 @@ mod tests {
 
     #[test]
     fn what_is_no_body_says_where() {
-        let wrong = |text: &str| Body::new(text, &[]).unwrap_err();
+        let wrong = |text: &str| SkillBody::new(text, &[]).unwrap_err();
         assert_eq!(
             wrong("a\nb !` `"),
             (1, "there is no command between the backquotes".to_owned())
@@ -409,14 +422,14 @@ mod tests {
             wrong(&many),
             (MOST_COMMANDS, "there are more than 16 commands".to_owned())
         );
-        assert!(Body::new("!`a`", &[]).unwrap().has_commands());
-        assert!(!Body::new("a", &[]).unwrap().has_commands());
+        assert!(SkillBody::new("!`a`", &[]).unwrap().has_commands());
+        assert!(!SkillBody::new("a", &[]).unwrap().has_commands());
     }
 
     #[test]
     fn what_is_put_in_has_a_longest_length() {
-        let body = Body::new(&"$ARGUMENTS !`echo $0`\n".repeat(16), &[]).unwrap();
-        let expand = |body: &Body, length: usize| {
+        let body = SkillBody::new(&"$ARGUMENTS !`echo $0`\n".repeat(16), &[]).unwrap();
+        let expand = |body: &SkillBody, length: usize| {
             let (arguments, nowhere) = (&"x".repeat(length)[..], Path::new(""));
             let values = Values {
                 arguments,
@@ -430,7 +443,7 @@ mod tests {
         assert!(expand(&body, 32_000).is_ok());
         assert_eq!(expand(&body, 33_000), Err(TooLong));
         assert_eq!(
-            expand(&Body::new("Do it.", &[]).unwrap(), LONGEST),
+            expand(&SkillBody::new("Do it.", &[]).unwrap(), LONGEST),
             Err(TooLong)
         );
     }
@@ -438,7 +451,7 @@ mod tests {
     proptest::proptest! {
         #[test]
         fn a_body_without_places_is_what_it_was(text in "[a-z \\n!`{}\\[\\]ü.]{0,40}", arguments in "\\PC{0,12}") {
-            let body = Body::new(&text, &[]);
+            let body = SkillBody::new(&text, &[]);
             proptest::prop_assume!(body.as_ref().is_ok_and(|body| !body.has_commands()));
             let values = Values {
                 arguments: arguments.trim(), session: "", directory: Path::new(""), project: Path::new(""), effort: None,
@@ -447,7 +460,7 @@ mod tests {
                 "" => text.clone(),
                 arguments => format!("{text}\n\nARGUMENTS: {arguments}"),
             };
-            let expected = if expected.is_empty() { vec![] } else { vec![Part::Text(expected)] };
+            let expected = if expected.is_empty() { vec![] } else { vec![TemplatePart::Text(expected)] };
             proptest::prop_assert_eq!(body.unwrap().expand(&values), Ok(expected));
         }
     }

@@ -10,7 +10,7 @@ use crate::definition::front::Page;
 use crate::definition::front::Problem;
 use crate::definition::front::value::quoted;
 use crate::definition::skill::file::field::Fields;
-use crate::definition::skill::{Body, Skill, check_name};
+use crate::definition::skill::{Skill, SkillBody, check_name};
 
 /// How much a model is told of what a skill is for, in characters.
 pub(crate) const TOLD: usize = 1_536;
@@ -62,7 +62,7 @@ pub fn read(text: &str, name: &str, path: &Path, kind: Kind) -> Result<Read, Pro
             first_line(&page.body)
         }
     };
-    let body = Body::new(&page.body, &fields.arguments)
+    let body = SkillBody::new(&page.body, &fields.arguments)
         .map_err(|(line, reason)| Problem::new(page.body_line + line, reason))?;
     let (fork, alone) = fields.fork();
     notes.extend(

@@ -204,7 +204,7 @@ fn another_attempt_is_paid_for_before_it_is_made() {
     let sums = child.lock();
     assert!(
         sums.iter()
-            .all(|sums| sums.subtree.held == Held::default() && sums.subtree.turns == 1)
+            .all(|sums| sums.subtree.held == HeldAmount::default() && sums.subtree.turns == 1)
     );
 }
 

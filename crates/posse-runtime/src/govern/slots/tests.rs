@@ -13,7 +13,7 @@ fn agent(number: u128) -> AgentId {
     AgentId::from(Uuid::from_u128(number))
 }
 
-fn poll(waiting: &mut Waiting) -> Option<RunPermit> {
+fn poll(waiting: &mut SlotWaiters) -> Option<RunPermit> {
     match Pin::new(waiting).poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(place) => Some(place),
         Poll::Pending => None,
@@ -21,7 +21,7 @@ fn poll(waiting: &mut Waiting) -> Option<RunPermit> {
 }
 
 /// What happened in which order: gives one place up after the other, and says who got each.
-fn order(place: RunPermit, mut waiting: Vec<(&'static str, Waiting)>) -> Vec<&'static str> {
+fn order(place: RunPermit, mut waiting: Vec<(&'static str, SlotWaiters)>) -> Vec<&'static str> {
     let mut order = Vec::new();
     let mut held = Some(place);
     while held.take().is_some() {
@@ -179,7 +179,7 @@ fn agree(limit: usize, deeds: Vec<Deed>) {
         free: limit,
         ..Plain::default()
     };
-    let mut waiting: Vec<(usize, Waiting)> = Vec::new();
+    let mut waiting: Vec<(usize, SlotWaiters)> = Vec::new();
     let mut held: Vec<RunPermit> = Vec::new();
     for (number, deed) in deeds.into_iter().enumerate() {
         match deed {
@@ -261,7 +261,7 @@ fn many_threads_never_have_more_places_than_there_are() {
                 continue;
             }
             let place = match waiting.state {
-                State::Over => continue,
+                SlotState::Over => continue,
                 _ => runtime.block_on(waiting),
             };
             most.fetch_max(working.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);

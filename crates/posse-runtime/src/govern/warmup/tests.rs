@@ -17,14 +17,14 @@ fn lead(entry: Ticket) -> WarmupLead {
     }
 }
 
-fn waiting(entry: Ticket) -> Waiting {
+fn waiting(entry: Ticket) -> WarmupWaiters {
     match entry {
         Ticket::Wait(waiting) => waiting,
         other => panic!("does not wait: {other:?}"),
     }
 }
 
-fn poll(waiting: &mut Waiting) -> Poll<Option<WarmupLead>> {
+fn poll(waiting: &mut WarmupWaiters) -> Poll<Option<WarmupLead>> {
     Pin::new(waiting).poll(&mut Context::from_waker(Waker::noop()))
 }
 
@@ -32,7 +32,8 @@ fn poll(waiting: &mut Waiting) -> Poll<Option<WarmupLead>> {
 fn one_goes_and_the_others_follow_when_its_reply_begins() {
     let warmup = Arc::new(CacheWarmup::default());
     let first = lead(warmup.enter(SECOND));
-    let mut others: Vec<Waiting> = (0..1_000).map(|_| waiting(warmup.enter(SECOND))).collect();
+    let mut others: Vec<WarmupWaiters> =
+        (0..1_000).map(|_| waiting(warmup.enter(SECOND))).collect();
     assert!(others.iter_mut().all(|other| poll(other).is_pending()));
     warmup.begun(2 * SECOND);
     drop(first);
@@ -152,7 +153,7 @@ impl Plain {
 struct Real {
     warmup: Arc<CacheWarmup>,
     calling: Vec<(usize, Option<WarmupLead>)>,
-    waiting: Vec<(usize, Waiting)>,
+    waiting: Vec<(usize, WarmupWaiters)>,
 }
 
 impl Real {

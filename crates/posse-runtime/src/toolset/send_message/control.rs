@@ -7,7 +7,7 @@ use serde_json::Value;
 
 /// What a message is.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Message {
+pub(super) enum OutgoingMessage {
     /// Words.
     Text(String),
     /// Something typed.
@@ -71,10 +71,10 @@ pub(super) fn schema(_: &mut SchemaGenerator) -> Schema {
 }
 
 /// What is meant by a message; else what the model is told. A text is a text, whatever it looks like.
-pub(super) fn read(message: Value) -> Result<Message, String> {
+pub(super) fn read(message: Value) -> Result<OutgoingMessage, String> {
     let written = match message {
         Value::String(text) if text.trim().is_empty() => return Err("message is empty".into()),
-        Value::String(text) => return Ok(Message::Text(text)),
+        Value::String(text) => return Ok(OutgoingMessage::Text(text)),
         Value::Object(_) => serde_json::from_value::<Written>(message),
         _ => return Err("message: write text, or a control message as an object".into()),
     };
@@ -90,7 +90,7 @@ pub(super) fn read(message: Value) -> Result<Message, String> {
         }
         text => Ok(text),
     };
-    Ok(Message::Control(match written {
+    Ok(OutgoingMessage::Control(match written {
         Written::ShutdownRequest { reason } => Control::Shutdown {
             reason: reason.unwrap_or_default(),
         },
@@ -128,7 +128,7 @@ mod tests {
     fn only_what_members_may_say_can_be_written() {
         let id = Uuid::from_u128(7);
         let answer = |kind, approve, text: &str| {
-            Ok(Message::Control(Control::Answer {
+            Ok(OutgoingMessage::Control(Control::Answer {
                 request: id.into(),
                 kind,
                 approve,
@@ -136,16 +136,18 @@ mod tests {
             }))
         };
         let shutdown = |reason: &str| {
-            Ok(Message::Control(Control::Shutdown {
+            Ok(OutgoingMessage::Control(Control::Shutdown {
                 reason: reason.into(),
             }))
         };
         let (end, plan) = (RequestKind::Shutdown, RequestKind::Plan);
         let table = [
-            (json!("hello"), Ok(Message::Text("hello".into()))),
+            (json!("hello"), Ok(OutgoingMessage::Text("hello".into()))),
             (
                 json!(r#"{"type": "shutdown_request"}"#),
-                Ok(Message::Text(r#"{"type": "shutdown_request"}"#.into())),
+                Ok(OutgoingMessage::Text(
+                    r#"{"type": "shutdown_request"}"#.into(),
+                )),
             ),
             (json!({"type": "shutdown_request"}), shutdown("")),
             (

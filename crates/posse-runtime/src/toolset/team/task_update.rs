@@ -13,7 +13,7 @@ use crate::prompt;
 use crate::toolset::team::changes;
 use crate::toolset::team::place::failed;
 use crate::toolset::team::task_number::TaskNumber;
-use crate::toolset::team::task_update::decide::{Situation, decide, must_pass, names_somebody};
+use crate::toolset::team::task_update::decide::{UpdateContext, decide, must_pass, names_somebody};
 use crate::toolset::{Caller, tell};
 use posse_port::store::{CallOutcome, Done, OpResult, Refusal};
 use posse_port::text::{cut, line, neutral};
@@ -132,7 +132,7 @@ impl TypedTool for TaskUpdate {
             _ => None,
         };
         let (agent, list) = (self.caller.agent, list.team.as_ref());
-        let situation = Situation {
+        let situation = UpdateContext {
             agent,
             path: &here.path,
             list,

@@ -15,7 +15,7 @@ use super::super::schema;
 
 /// By which a copy is given up while it is being made.
 #[derive(Clone, Default)]
-pub struct Stop(Arc<Mutex<BackupState>>);
+pub struct BackupStop(Arc<Mutex<BackupState>>);
 
 #[derive(Default)]
 struct BackupState {
@@ -23,7 +23,7 @@ struct BackupState {
     copying: Option<InterruptHandle>,
 }
 
-impl Stop {
+impl BackupStop {
     /// Gives the copy up. What runs just then may miss it: ask until it has ended.
     pub fn ask(&self) {
         let mut wanted = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -49,7 +49,7 @@ impl Stop {
 
 /// Copies the store in `path` into the new file `to`, as it is at one moment, and gives the copy's size in
 /// bytes. The copy is there whole or not at all, and only its owner can read it. Nobody waits for it.
-pub fn back_up(path: &Path, to: &Path, stop: &Stop) -> Result<u64, StoreError> {
+pub fn back_up(path: &Path, to: &Path, stop: &BackupStop) -> Result<u64, StoreError> {
     let (from, place) = (DatabasePlace::existing(path), DatabasePlace::existing(to));
     let connection = from.connect().map_err(|error| from.failed(error))?;
     schema::must_be_ours(&from, &connection)?;
@@ -63,7 +63,7 @@ pub fn back_up(path: &Path, to: &Path, stop: &Stop) -> Result<u64, StoreError> {
 }
 
 /// A compact copy of one snapshot.
-fn copy(connection: &Connection, new: &Path, stop: &Stop) -> Result<(), SqliteCause> {
+fn copy(connection: &Connection, new: &Path, stop: &BackupStop) -> Result<(), SqliteCause> {
     stop.go_on(Some(connection))?;
     // SQLite takes an empty file as it is, and so its rights stay.
     OpenOptions::new()
@@ -83,7 +83,7 @@ fn copy(connection: &Connection, new: &Path, stop: &Stop) -> Result<(), SqliteCa
 }
 
 /// Gives the copy its name, unless something has it.
-fn put(new: &Path, to: &Path, stop: &Stop) -> Result<u64, SqliteCause> {
+fn put(new: &Path, to: &Path, stop: &BackupStop) -> Result<u64, SqliteCause> {
     let file = File::open(new)?;
     file.sync_all()?;
     let size = file.metadata()?.len();

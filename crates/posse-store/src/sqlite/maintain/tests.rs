@@ -599,7 +599,7 @@ fn a_copy_is_whole_and_overwrites_nothing() {
     let store = Sqlite::open(&shelf.path).unwrap();
     shelf.session(&store, 50, 1);
     let to = shelf.directory.join("copy.db");
-    let size = back_up(&shelf.path, &to, &Stop::default()).unwrap();
+    let size = back_up(&shelf.path, &to, &BackupStop::default()).unwrap();
     assert_eq!(size, std::fs::metadata(&to).unwrap().len());
     assert_eq!(
         check(&to, &mut |_| {}).unwrap(),
@@ -616,9 +616,9 @@ fn a_copy_is_whole_and_overwrites_nothing() {
         .unwrap();
     assert_eq!(mode, "wal");
     let before = std::fs::read(&to).unwrap();
-    assert!(back_up(&shelf.path, &to, &Stop::default()).is_err());
+    assert!(back_up(&shelf.path, &to, &BackupStop::default()).is_err());
     assert_eq!(std::fs::read(&to).unwrap(), before);
-    let stop = Stop::default();
+    let stop = BackupStop::default();
     stop.ask();
     assert!(back_up(&shelf.path, &shelf.directory.join("given-up.db"), &stop).is_err());
     let left: Vec<_> = std::fs::read_dir(&shelf.directory)

@@ -6,7 +6,7 @@ use posse_protocol::PermissionMode;
 use serde_json::{Map, Value};
 
 use crate::definition::agent_type::Definition;
-use crate::definition::agent_type::file::{Read, check_name, tools};
+use crate::definition::agent_type::file::{ReadDefinition, check_name, tools};
 use crate::definition::agent_type::{Isolation, MemoryScope};
 use crate::definition::front::Keys;
 use crate::definition::front::error::FieldError;
@@ -62,7 +62,7 @@ const COLOURS: [&str; 8] = [
 
 /// Takes one field over; what is odd about it comes into `notes`.
 pub(super) fn take(
-    read: &mut Read,
+    read: &mut ReadDefinition,
     key: &str,
     value: Value,
     notes: &mut Vec<String>,

@@ -11,8 +11,8 @@ use serde_json::json;
 use super::*;
 
 /// What was read, a field on each line.
-fn shown(read: &Read) -> String {
-    let Read {
+fn shown(read: &ReadDefinition) -> String {
+    let ReadDefinition {
         definition,
         memory,
         notes,

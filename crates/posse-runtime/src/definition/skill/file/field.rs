@@ -280,7 +280,7 @@ fn wrong(rules: RuleList) -> Option<String> {
     Policy::default()
         .add(&source, &rules)
         .err()
-        .map(|error| error.why)
+        .map(|error| error.why.to_string())
 }
 
 /// The rules in a list, or in a text with spaces or commas between them; those in parentheses belong to a

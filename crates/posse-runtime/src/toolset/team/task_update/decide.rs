@@ -3,7 +3,7 @@
 #[cfg(test)]
 mod tests;
 
-use posse_protocol::{AgentId, MailId, MailKind, Name, Task, TaskStatus, Team};
+use posse_protocol::{AgentId, MailId, MailKind, Name, Task, TaskId, TaskStatus, Team};
 use uuid::Uuid;
 
 use crate::prompt;
@@ -18,7 +18,7 @@ const ME: &str = "me";
 const USER: &str = "user";
 
 /// Who calls, and where.
-pub(super) struct Situation<'a> {
+pub(super) struct UpdateContext<'a> {
     pub(super) agent: AgentId,
     pub(super) path: &'a str,
     /// The team whose list it is, if it is one's.
@@ -36,7 +36,7 @@ pub(super) fn names_somebody(input: &TaskUpdateInput) -> bool {
 }
 
 /// What becomes of the owner.
-enum Owner<'a> {
+enum NewOwner<'a> {
     /// It stays, or is none any more.
     Plain(Option<Option<String>>),
     /// The caller takes the task.
@@ -45,15 +45,51 @@ enum Owner<'a> {
     Given(&'a Team, Name),
 }
 
+/// Why a task is not changed; told to the model.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub(super) enum UpdateError {
+    #[error("check: change it before you complete the task, not with the same call")]
+    CheckChanged,
+    #[error("Refused: {0}.")]
+    Refused(Refusal),
+    #[error("Nothing to change: give status, owner, or another field of the task.")]
+    Nothing,
+    #[error("owner: a task in progress must have an owner")]
+    NoOwner,
+    #[error(
+        "owner: claiming a task makes it in_progress; omit status, or leave owner empty to release it"
+    )]
+    ClaimedAsPending,
+    #[error("owner: without a team the owner is `me` or `user`")]
+    NoTeam,
+    #[error(
+        "owner: only the lead assigns tasks to others; claim it yourself with `me`, or write to {0}"
+    )]
+    NotLead(String),
+    #[error("owner: no member of team {team} is named {given}; there are {names}")]
+    NoMember {
+        team: Name,
+        given: String,
+        names: String,
+    },
+    #[error("Refused: task {0} is completed.")]
+    Completed(TaskId),
+    #[error("Refused: task {id} waits for {waits}; claim another until then.")]
+    Waits { id: TaskId, waits: String },
+    #[error("Refused: task {id} is {by}'s; claim another, or write to them.")]
+    Taken { id: TaskId, by: String },
+}
+
 /// The command that must pass before the call can do what it asks for.
-pub(super) fn must_pass(input: &TaskUpdateInput, task: &Task) -> Result<Option<String>, String> {
+pub(super) fn must_pass(
+    input: &TaskUpdateInput,
+    task: &Task,
+) -> Result<Option<String>, UpdateError> {
     if input.status != Some(TaskStatus::Completed) || task.status == TaskStatus::Completed {
         return Ok(None);
     }
     match (&task.check, &input.check) {
-        (Some(_), Some(_)) => {
-            Err("check: change it before you complete the task, not with the same call".into())
-        }
+        (Some(_), Some(_)) => Err(UpdateError::CheckChanged),
         (check, _) => Ok(check.clone()),
     }
 }
@@ -62,14 +98,14 @@ pub(super) fn must_pass(input: &TaskUpdateInput, task: &Task) -> Result<Option<S
 pub(super) fn decide(
     input: &TaskUpdateInput,
     task: &Task,
-    at: &Situation<'_>,
+    at: &UpdateContext<'_>,
     passed: Option<String>,
-) -> Result<Vec<Op>, String> {
+) -> Result<Vec<Op>, UpdateError> {
     let team = at.list.cloned();
     let owner = owner(input, task, at)?;
     let mut status = input.status;
     let mut ops = Vec::new();
-    if matches!(owner, Owner::Claimed) {
+    if matches!(owner, NewOwner::Claimed) {
         may_claim(task, at)?;
         status = status.filter(|status| *status != TaskStatus::InProgress);
         ops.push(Op::Claim {
@@ -83,9 +119,9 @@ pub(super) fn decide(
         active_form: input.active_form.clone(),
         status,
         owner: match &owner {
-            Owner::Plain(owner) => owner.clone(),
-            Owner::Claimed => None,
-            Owner::Given(_, name) => Some(Some(name.to_string())),
+            NewOwner::Plain(owner) => owner.clone(),
+            NewOwner::Claimed => None,
+            NewOwner::Given(_, name) => Some(Some(name.to_string())),
         },
         block_on: ids(&input.add_blocked_by),
         unblock_from: ids(&input.remove_blocked_by),
@@ -99,10 +135,9 @@ pub(super) fn decide(
         ..TaskChange::default()
     };
     if task.status == TaskStatus::Completed && change == completes {
-        return Err(format!(
-            "Refused: {}.",
-            Refusal::AlreadyCompleted { id: task.id }
-        ));
+        return Err(UpdateError::Refused(Refusal::AlreadyCompleted {
+            id: task.id,
+        }));
     }
     if change != TaskChange::default() {
         // Of two who complete it one is told so: the other may have done the same work, and should know.
@@ -127,11 +162,11 @@ pub(super) fn decide(
             change: Box::new(change),
         });
     }
-    if let Owner::Given(team, name) = owner {
+    if let NewOwner::Given(team, name) = owner {
         ops.extend(told(input, task, team, name));
     }
     if ops.is_empty() {
-        return Err("Nothing to change: give status, owner, or another field of the task.".into());
+        return Err(UpdateError::Nothing);
     }
     Ok(ops)
 }
@@ -139,15 +174,15 @@ pub(super) fn decide(
 fn owner<'a>(
     input: &TaskUpdateInput,
     task: &Task,
-    at: &Situation<'a>,
-) -> Result<Owner<'a>, String> {
+    at: &UpdateContext<'a>,
+) -> Result<NewOwner<'a>, UpdateError> {
     let Some(given) = input.owner.as_deref() else {
         // Only who begins it takes it: what is its own already stays so.
         let begins = input.status == Some(TaskStatus::InProgress);
         return Ok(if begins {
-            Owner::Claimed
+            NewOwner::Claimed
         } else {
-            Owner::Plain(None)
+            NewOwner::Plain(None)
         });
     };
     let me = at
@@ -158,67 +193,56 @@ fn owner<'a>(
         || me.is_some_and(|me| me.name.as_str() == given)
         || (given == Name::LEAD && at.team.is_some_and(|team| team.lead == at.agent));
     match (given, input.status) {
-        ("", Some(TaskStatus::InProgress)) => {
-            Err("owner: a task in progress must have an owner".into())
-        }
-        ("", _) => Ok(Owner::Plain(Some(None))),
-        (_, Some(TaskStatus::Pending)) if mine => Err(
-            "owner: claiming a task makes it in_progress; omit status, or leave owner empty to \
-                 release it"
-                .into(),
-        ),
+        ("", Some(TaskStatus::InProgress)) => Err(UpdateError::NoOwner),
+        ("", _) => Ok(NewOwner::Plain(Some(None))),
+        (_, Some(TaskStatus::Pending)) if mine => Err(UpdateError::ClaimedAsPending),
         // Who completes its own says nothing new.
         (_, Some(TaskStatus::Completed | TaskStatus::Deleted)) if mine && is_mine(task, at) => {
-            Ok(Owner::Plain(None))
+            Ok(NewOwner::Plain(None))
         }
-        _ if mine => Ok(Owner::Claimed),
-        (USER, _) => Ok(Owner::Plain(Some(Some(USER.to_owned())))),
+        _ if mine => Ok(NewOwner::Claimed),
+        (USER, _) => Ok(NewOwner::Plain(Some(Some(USER.to_owned())))),
         (given, _) => another(given, at),
     }
 }
 
 /// Another member, whom the lead gives a task.
-fn another<'a>(given: &str, at: &Situation<'a>) -> Result<Owner<'a>, String> {
+fn another<'a>(given: &str, at: &UpdateContext<'a>) -> Result<NewOwner<'a>, UpdateError> {
     let Some(team) = at.team else {
-        return Err("owner: without a team the owner is `me` or `user`".into());
+        return Err(UpdateError::NoTeam);
     };
     if team.lead != at.agent {
-        return Err(format!(
-            "owner: only the lead assigns tasks to others; claim it yourself with `me`, or write \
-             to {}",
-            summary(given)
-        ));
+        return Err(UpdateError::NotLead(summary(given)));
     }
     match team
         .members
         .iter()
         .find(|member| member.name.as_str() == given)
     {
-        Some(member) => Ok(Owner::Given(team, member.name.clone())),
+        Some(member) => Ok(NewOwner::Given(team, member.name.clone())),
         None => {
             let names: Vec<&str> = team
                 .members
                 .iter()
                 .map(|member| member.name.as_str())
                 .collect();
-            Err(format!(
-                "owner: no member of team {} is named {}; there are {}",
-                team.name,
-                summary(given),
-                names.join(", ")
-            ))
+            Err(UpdateError::NoMember {
+                team: team.name.clone(),
+                given: summary(given),
+                names: names.join(", "),
+            })
         }
     }
 }
 
-fn is_mine(task: &Task, at: &Situation<'_>) -> bool {
+fn is_mine(task: &Task, at: &UpdateContext<'_>) -> bool {
     task.owner
         .as_ref()
         .is_some_and(|owner| owner.agent == Some(at.agent))
 }
 
 /// Refuses what is known not to be claimable, so that nothing else of the call is done either.
-fn may_claim(task: &Task, at: &Situation<'_>) -> Result<(), String> {
+fn may_claim(task: &Task, at: &UpdateContext<'_>) -> Result<(), UpdateError> {
     let waits = task
         .waits_for
         .iter()
@@ -226,20 +250,14 @@ fn may_claim(task: &Task, at: &Situation<'_>) -> Result<(), String> {
         .collect::<Vec<_>>()
         .join(", ");
     match task.status {
-        TaskStatus::Completed => Err(format!("Refused: task {} is completed.", task.id)),
-        TaskStatus::Pending if !waits.is_empty() => Err(format!(
-            "Refused: task {} waits for {waits}; claim another until then.",
-            task.id
-        )),
+        TaskStatus::Completed => Err(UpdateError::Completed(task.id)),
+        TaskStatus::Pending if !waits.is_empty() => Err(UpdateError::Waits { id: task.id, waits }),
         TaskStatus::Pending if task.owner.is_some() && !is_mine(task, at) => {
             let by = task
                 .owner
                 .as_ref()
                 .map_or_else(String::new, |owner| summary(&owner.name));
-            Err(format!(
-                "Refused: task {} is {by}'s; claim another, or write to them.",
-                task.id
-            ))
+            Err(UpdateError::Taken { id: task.id, by })
         }
         // Whose process has died, the store knows.
         _ => Ok(()),

@@ -25,13 +25,14 @@ fn ops(
     };
     map.extend(input);
     let input: TaskUpdateInput = serde_json::from_value(whole).unwrap();
-    let at = Situation {
+    let at = UpdateContext {
         agent: Uuid::from_u128(who).into(),
         path: "/main/a",
         list: team.map(|team| &team.name),
         team,
     };
-    let ops = decide(&input, task, &at, passed.map(str::to_owned))?;
+    let ops =
+        decide(&input, task, &at, passed.map(str::to_owned)).map_err(|error| error.to_string())?;
     Ok(ops.iter().map(shown).collect())
 }
 
@@ -346,7 +347,7 @@ fn of_two_who_complete_a_task_one_is_told_so() {
     // If it is completed by another meanwhile, the store refuses; who takes it first has changed it itself.
     let expected = |input: Value, task: &Task| {
         let input: TaskUpdateInput = serde_json::from_value(input).unwrap();
-        let at = Situation {
+        let at = UpdateContext {
             agent: Uuid::from_u128(2).into(),
             path: "/main/a",
             list: None,
