@@ -17,13 +17,16 @@ use tokio_util::task::TaskTracker;
 pub(crate) struct Supervisor {
     agents: TaskTracker,
     stop: CancellationToken,
-    alive: Arc<Mutex<HashSet<AgentId>>>,
+    alive: AliveAgents,
 }
+
+/// The agents that are alive here. Locked for a moment only: guards are dropped on any thread, outside of tasks too.
+type AliveAgents = Arc<Mutex<HashSet<AgentId>>>;
 
 /// That an agent lives here, until this is dropped.
 pub(crate) struct AliveGuard {
     agent: AgentId,
-    all: Arc<Mutex<HashSet<AgentId>>>,
+    all: AliveAgents,
 }
 
 impl Drop for AliveGuard {

@@ -44,7 +44,6 @@ use posse_port::store::{
     Wake,
 };
 use posse_protocol::{AgentId, ListId, Mail, Name, Note, RealmId, Task, TaskId, Team};
-use rusqlite::Connection;
 use tokio::sync::{mpsc, oneshot};
 
 use crate::extent::Extent;
@@ -61,9 +60,6 @@ pub use write_gate::WritePause;
 /// Steps that may wait for the writer; whoever comes when it is full waits for a place.
 const QUEUE: usize = 4096;
 
-/// Connections for looking that are kept open.
-const READERS: usize = 2;
-
 /// A store in one SQLite file.
 ///
 /// Each value is a host of its own: an agent that one of them holds is refused to the others, in
@@ -71,8 +67,6 @@ const READERS: usize = 2;
 pub struct Sqlite {
     place: DatabasePlace,
     shared: Arc<SharedState>,
-    /// Connections that nobody is looking through.
-    readers: Arc<Mutex<Vec<Connection>>>,
     /// None only while dropping: the writer ends when it is gone.
     jobs: Option<mpsc::Sender<SqliteJob>>,
     writer: Option<JoinHandle<()>>,
@@ -122,11 +116,10 @@ impl Sqlite {
             .map(|()| answered)
         });
         let clearing = Mutex::new(clearing.collect());
-        let readers = Arc::new(Mutex::new(vec![reader]));
+        shared.give_reader(reader);
         Ok(Self {
             place,
             shared,
-            readers,
             jobs: Some(jobs),
             writer: Some(writer),
             clearing,
@@ -174,19 +167,15 @@ impl Sqlite {
             // If it failed, it is seen as it is.
             let _ = cleared.await;
         }
-        let (place, readers) = (self.place.clone(), Arc::clone(&self.readers));
+        let (place, shared) = (self.place.clone(), Arc::clone(&self.shared));
         let looked = tokio::task::spawn_blocking(move || {
-            let idle = readers.lock().unwrap_or_else(PoisonError::into_inner).pop();
-            let connection = match idle {
+            let connection = match shared.take_reader() {
                 Some(connection) => connection,
                 None => place.connect().map_err(|error| place.failed(error))?,
             };
             let found =
                 read::SqliteReader::snapshot(&place, &connection).and_then(|reader| look(&reader));
-            let mut idle = readers.lock().unwrap_or_else(PoisonError::into_inner);
-            if idle.len() < READERS {
-                idle.push(connection);
-            }
+            shared.give_reader(connection);
             found.map_err(|failure| failure.at(&place))
         });
         looked
