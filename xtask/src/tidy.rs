@@ -35,9 +35,9 @@ const RULES: &[Rule] = &[
     rule("impls outside of their room", true, |all| {
         Ok(floors::foreign_impls(all))
     }),
-    rule("methods", false, |all| Ok(ratchets::methods(all))),
-    rule("fields", false, |all| Ok(ratchets::fields(all))),
-    rule("parameters", false, |all| Ok(ratchets::parameters(all))),
+    rule("methods", true, |all| Ok(ratchets::methods(all))),
+    rule("fields", true, |all| Ok(ratchets::fields(all))),
+    rule("parameters", true, |all| Ok(ratchets::parameters(all))),
     rule("string errors", true, |all| {
         Ok(ratchets::string_errors(all))
     }),

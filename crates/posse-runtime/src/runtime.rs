@@ -144,7 +144,7 @@ impl Runtime {
         actor
             .machine
             .set_live(self.factory.registry.live(record.agent));
-        actor.machine.fall_asleep();
+        actor.machine.mute();
         if let Err(error) = self.settle(&mut actor, taken, mode).await {
             for (adopted, _) in below {
                 depart::give_back(adopted).await;
@@ -255,18 +255,18 @@ impl Runtime {
         &self,
         agent: AgentId,
         question: &str,
-        inquiry: SideQuestion,
+        options: SideQuestion,
     ) -> Result<SideAnswer, StartError> {
-        side_query::ask(&self.factory, agent, question, inquiry).await
+        side_query::ask(&self.factory, agent, question, options).await
     }
 
     /// Asks where an agent's work stands, in a line or two.
     pub async fn progress(
         &self,
         agent: AgentId,
-        inquiry: SideQuestion,
+        options: SideQuestion,
     ) -> Result<SideAnswer, StartError> {
-        side_query::progress(&self.factory, agent, inquiry).await
+        side_query::progress(&self.factory, agent, options).await
     }
 
     /// Asks what of an agent's work is worth remembering. One that keeps notes brings them up to
@@ -274,10 +274,10 @@ impl Runtime {
     pub async fn remember(
         &self,
         agent: AgentId,
-        desk: NoteTools,
-        inquiry: SideQuestion,
+        note_tools: NoteTools,
+        options: SideQuestion,
     ) -> Result<SideAnswer, StartError> {
-        side_query::remember(&self.factory, agent, desk, inquiry).await
+        side_query::remember(&self.factory, agent, note_tools, options).await
     }
 
     /// Stops all agents as [`Command::Interrupt`](posse_protocol::Command::Interrupt) would, and waits until they have given up what they held.

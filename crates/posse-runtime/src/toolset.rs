@@ -108,12 +108,12 @@ fn tools_of_sub(
     let holder = terms
         .teammate
         .as_ref()
-        .map_or(Holder::Sub, |teammate| Holder::Mate {
+        .map_or(Holder::Sub, |teammate| Holder::Teammate {
             plan: teammate.plan,
         });
     let withheld = |name: &str| {
         WITHHELD.contains(&name)
-            && !(name == "ExitPlanMode" && holder == Holder::Mate { plan: true })
+            && !(name == "ExitPlanMode" && holder == Holder::Teammate { plan: true })
     };
     let kept = |name: &str| !withheld(name) && terms.has(name);
     tools.retain(kept);

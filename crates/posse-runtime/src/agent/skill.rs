@@ -67,7 +67,7 @@ pub(crate) async fn prepare(
     let failed = |why: &dyn std::fmt::Display| Unready::Failed(why.to_string());
     let who = gate
         .registry
-        .resident(gate.agent)
+        .live_agent(gate.agent)
         .ok_or_else(|| failed(&"the agent has ended"))?;
     if let Some(fork) = &skill.fork {
         gate.start(&skill, fork).await.map_err(|held| match held {

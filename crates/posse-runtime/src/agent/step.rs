@@ -26,7 +26,7 @@ use posse_protocol::{EntryKind, Fault, FaultClass, Message, Outcome, Role};
 
 pub(crate) use crate::agent::step::decision::{
     Answered, Closing, Commit, CompactionRequest, Consequence, Decision, Delegated, Draft, Effect,
-    Ended, Input, Resting,
+    Ended, Input, Resting, ToolRun,
 };
 use crate::agent::step::machine::Attention;
 pub(crate) use crate::agent::step::machine::{Authority, Life, Machine};
@@ -89,7 +89,7 @@ impl Machine {
                 self.attention = Attention::Awake;
                 if self.unanswered || self.queue.has_mail() {
                     turn::begin(self, &mut decision, Vec::new());
-                } else if let Life::Mate { .. } = self.life {
+                } else if let Life::Teammate { .. } = self.life {
                     decision.commit.state = Some(AgentState::Idle);
                 } else {
                     let (outcome, run) = (Outcome::Completed, Run::default());
@@ -145,7 +145,7 @@ impl Machine {
                 tools::on_call_done(self, &mut decision, key, result)
             }
             Input::Interrupt => {
-                self.calm();
+                self.settle_down();
                 interrupt::interrupt(self, &mut decision);
             }
             Input::Unattended => tools::on_unattended(self, &mut decision),
@@ -186,8 +186,10 @@ impl Machine {
                 self.state = State::Waiting
             }
             // Its reply was kept, and what it would have done then was not.
-            Life::Mate { .. } if state.is_open() && !self.unanswered => self.state = State::Waiting,
-            Life::Sub | Life::Mate { .. } => {}
+            Life::Teammate { .. } if state.is_open() && !self.unanswered => {
+                self.state = State::Waiting
+            }
+            Life::Sub | Life::Teammate { .. } => {}
         }
         decision
     }

@@ -44,7 +44,7 @@ pub(crate) async fn session_of(
 ) -> Result<Option<Arc<Session>>, StoreError> {
     let (mut origin, mut top) = (record.origin.clone(), record.agent);
     while let Some(from) = origin {
-        if let Some(above) = registry.resident(from.parent) {
+        if let Some(above) = registry.live_agent(from.parent) {
             return Ok(Some(Arc::clone(&above.session)));
         }
         top = from.parent;
@@ -54,7 +54,7 @@ pub(crate) async fn session_of(
 }
 
 /// Whether a stored agent is a teammate, or was one.
-pub(crate) fn is_mate(record: &AgentRecord) -> bool {
+pub(crate) fn is_teammate(record: &AgentRecord) -> bool {
     let origin = record.origin.as_deref();
     origin
         .and_then(Terms::kept)

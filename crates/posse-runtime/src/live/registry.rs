@@ -26,7 +26,7 @@ use posse_port::model::Effort;
 /// can slip in.
 #[derive(Default)]
 pub(crate) struct Registry {
-    residents: Mutex<HashMap<AgentId, RegistryEntry>>,
+    live_agents: Mutex<HashMap<AgentId, RegistryEntry>>,
     /// Sessions that live elsewhere, and whose free members are taken up here.
     hosted: Mutex<Vec<Weak<Session>>>,
     pub(crate) questions: Questions,
@@ -66,7 +66,7 @@ pub(super) struct RegistryEntry {
     /// Where it stands while its calls may make forks.
     pub(super) branch: Option<Arc<ForkPoint>>,
     /// Whether it is a teammate that would take a task.
-    pub(super) seeks: bool,
+    pub(super) accepts: bool,
 }
 
 /// A background command of an agent.
@@ -139,10 +139,10 @@ impl Registry {
     /// starts it may start nothing any more.
     pub(crate) fn enter(&self, agent: AgentId, who: LiveAgent) -> Option<Arc<Wakeup>> {
         let wakeup = Arc::new(Wakeup::default());
-        let mut residents = self.residents();
+        let mut live_agents = self.live_agents();
         if who
             .parent
-            .is_some_and(|parent| residents.get(&parent).is_some_and(|above| above.frozen))
+            .is_some_and(|parent| live_agents.get(&parent).is_some_and(|above| above.frozen))
         {
             return None;
         }
@@ -152,20 +152,20 @@ impl Registry {
             .as_ref()
             .filter(|run| run.is_background() && who.teammate.is_none())
         {
-            for one in [Some(run.starter()), host(&residents, &who)]
+            for one in [Some(run.starter()), host(&live_agents, &who)]
                 .into_iter()
                 .flatten()
             {
-                if let Some(it) = residents.get_mut(&one) {
+                if let Some(it) = live_agents.get_mut(&one) {
                     it.live.insert(run.facts.task);
                 }
             }
         }
         let (live, shells) = (HashSet::new(), HashMap::new());
         // Until it has looked for itself, a teammate may find something to do.
-        let seeks = who.teammate.is_some();
+        let accepts = who.teammate.is_some();
         let (who, reasons) = (Arc::new(who), Arc::clone(&wakeup));
-        residents.insert(
+        live_agents.insert(
             agent,
             RegistryEntry {
                 who,
@@ -174,7 +174,7 @@ impl Registry {
                 live,
                 shells,
                 branch: None,
-                seeks,
+                accepts,
             },
         );
         Some(wakeup)
@@ -183,13 +183,13 @@ impl Registry {
     /// The agent lives here no more; whoever has started it hears of it. Whether mail has come that it
     /// did not look at, though nobody has stopped it.
     pub(crate) fn leave(&self, agent: AgentId) -> bool {
-        let mut residents = self.residents();
-        let Some(left) = residents.remove(&agent) else {
+        let mut live_agents = self.live_agents();
+        let Some(left) = live_agents.remove(&agent) else {
             return false;
         };
         let starter = left.who.run.as_ref().map(|run| run.starter());
         for one in [starter, left.who.parent].into_iter().flatten() {
-            if let Some(it) = residents.get_mut(&one) {
+            if let Some(it) = live_agents.get_mut(&one) {
                 settle(it, agent.uuid());
             }
         }
@@ -197,49 +197,51 @@ impl Registry {
     }
 
     /// Who lives here under this id.
-    pub(crate) fn resident(&self, agent: AgentId) -> Option<Arc<LiveAgent>> {
-        self.residents()
+    pub(crate) fn live_agent(&self, agent: AgentId) -> Option<Arc<LiveAgent>> {
+        self.live_agents()
             .get(&agent)
             .map(|lodging| Arc::clone(&lodging.who))
     }
 
     /// Where an agent stands from now on, while its calls may make forks; none when they are answered.
-    pub(crate) fn stands(&self, agent: AgentId, branch: Option<Arc<ForkPoint>>) {
-        if let Some(resident) = self.residents().get_mut(&agent) {
-            resident.branch = branch;
+    pub(crate) fn set_fork_point(&self, agent: AgentId, branch: Option<Arc<ForkPoint>>) {
+        if let Some(live_agent) = self.live_agents().get_mut(&agent) {
+            live_agent.branch = branch;
         }
     }
 
     /// Where an agent stands whose calls may make forks.
-    pub(crate) fn branch(&self, agent: AgentId) -> Option<Arc<ForkPoint>> {
-        self.residents()
+    pub(crate) fn fork_point(&self, agent: AgentId) -> Option<Arc<ForkPoint>> {
+        self.live_agents()
             .get(&agent)
-            .and_then(|resident| resident.branch.clone())
+            .and_then(|live_agent| live_agent.branch.clone())
     }
 
     /// Whether a teammate would take a task from now on.
-    pub(crate) fn seeks(&self, agent: AgentId, seeks: bool) {
-        if let Some(resident) = self.residents().get_mut(&agent) {
-            resident.seeks = seeks;
+    pub(crate) fn set_accepts_tasks(&self, agent: AgentId, accepts: bool) {
+        if let Some(live_agent) = self.live_agents().get_mut(&agent) {
+            live_agent.accepts = accepts;
         }
     }
 
     /// Whether a teammate that lives here would take a task; none if it does not live here.
-    pub(crate) fn is_seeking(&self, agent: AgentId) -> Option<bool> {
-        self.residents().get(&agent).map(|resident| resident.seeks)
+    pub(crate) fn accepts_tasks(&self, agent: AgentId) -> Option<bool> {
+        self.live_agents()
+            .get(&agent)
+            .map(|live_agent| live_agent.accepts)
     }
 
     /// Teammates of a list that would take a task.
-    pub(crate) fn seekers(&self, list: &ListId) -> Vec<(AgentId, Arc<TeamIdentity>)> {
-        let seeks = |(agent, it): (&AgentId, &RegistryEntry)| {
-            let team_identity = it.who.teammate.as_ref().filter(|_| it.seeks)?;
+    pub(crate) fn accepting_tasks(&self, list: &ListId) -> Vec<(AgentId, Arc<TeamIdentity>)> {
+        let accepts = |(agent, it): (&AgentId, &RegistryEntry)| {
+            let team_identity = it.who.teammate.as_ref().filter(|_| it.accepts)?;
             let theirs = it.who.session.realm == list.realm
                 && list.team.as_ref() == Some(&team_identity.team);
             theirs.then(|| (*agent, Arc::clone(team_identity)))
         };
-        let mut seekers: Vec<_> = self.residents().iter().filter_map(seeks).collect();
-        seekers.sort_unstable_by_key(|(agent, _)| *agent);
-        seekers
+        let mut accepting_tasks: Vec<_> = self.live_agents().iter().filter_map(accepts).collect();
+        accepting_tasks.sort_unstable_by_key(|(agent, _)| *agent);
+        accepting_tasks
     }
 
     /// Free members of a session that lives elsewhere are taken up here, while the tree is there.
@@ -265,12 +267,12 @@ impl Registry {
     pub(crate) fn sessions(&self) -> Vec<Arc<Session>> {
         let mut sessions: Vec<Arc<Session>> =
             self.hosted().iter().filter_map(Weak::upgrade).collect();
-        for resident in self.residents().values() {
+        for live_agent in self.live_agents().values() {
             if !sessions
                 .iter()
-                .any(|session| Arc::ptr_eq(session, &resident.who.session))
+                .any(|session| Arc::ptr_eq(session, &live_agent.who.session))
             {
-                sessions.push(Arc::clone(&resident.who.session));
+                sessions.push(Arc::clone(&live_agent.who.session));
             }
         }
         sessions
@@ -278,11 +280,11 @@ impl Registry {
 
     /// Whether a member of its teams that nobody has may be taken up here.
     pub(crate) fn has_room(&self, session: &Arc<Session>) -> bool {
-        let residents = self.residents();
+        let live_agents = self.live_agents();
         // A worker counts all that it has.
         let counts =
             |it: &&RegistryEntry| session.is_worker || Arc::ptr_eq(&it.who.session, session);
-        let teammates = residents
+        let teammates = live_agents
             .values()
             .filter(|it| it.who.teammate.is_some())
             .filter(counts);
@@ -291,7 +293,7 @@ impl Registry {
 
     /// How many members of a session's teams live here.
     pub(crate) fn teammates(&self, root: AgentId) -> usize {
-        self.residents()
+        self.live_agents()
             .values()
             .filter(|it| it.who.teammate.is_some() && it.who.session.root == root)
             .count()
@@ -299,55 +301,55 @@ impl Registry {
 
     /// How many agents of a session live here.
     pub(crate) fn population(&self, root: AgentId) -> usize {
-        self.residents()
+        self.live_agents()
             .values()
             .filter(|it| it.who.session.root == root)
             .count()
     }
 
     pub(crate) fn is_frozen(&self, agent: AgentId) -> bool {
-        self.residents()
+        self.live_agents()
             .get(&agent)
-            .is_none_or(|resident| resident.frozen)
+            .is_none_or(|live_agent| live_agent.frozen)
     }
 
     /// How many runs an agent has started that are not over and that nobody waits for.
     pub(crate) fn live(&self, agent: AgentId) -> usize {
-        self.residents()
+        self.live_agents()
             .get(&agent)
-            .map_or(0, |resident| resident.live.len())
+            .map_or(0, |live_agent| live_agent.live.len())
     }
 
     /// An agent has begun a command in the background.
     pub(crate) fn shell_began(&self, agent: AgentId, shell: Shell) {
-        if let Some(resident) = self.residents().get_mut(&agent) {
+        if let Some(live_agent) = self.live_agents().get_mut(&agent) {
             let task = shell.run.facts.task;
-            resident.live.insert(task);
-            resident.shells.insert(task, shell);
+            live_agent.live.insert(task);
+            live_agent.shells.insert(task, shell);
         }
     }
 
     /// A background command is over.
     pub(crate) fn shell_over(&self, agent: AgentId, task: Uuid) {
-        if let Some(resident) = self.residents().get_mut(&agent) {
-            resident.shells.remove(&task);
-            settle(resident, task);
+        if let Some(live_agent) = self.live_agents().get_mut(&agent) {
+            live_agent.shells.remove(&task);
+            settle(live_agent, task);
         }
     }
 
     pub(crate) fn shells(&self, agent: AgentId) -> Vec<Shell> {
-        self.residents()
+        self.live_agents()
             .get(&agent)
             .map_or_else(Vec::new, |it| it.shells.values().cloned().collect())
     }
 
     /// The run with this id, of an agent or a command, that lives here; and whose subtree it is in.
     pub(crate) fn run(&self, task: Uuid) -> Option<(Arc<Run>, AgentId)> {
-        let residents = self.residents();
-        if let Some((agent, resident)) = residents.get_key_value(&AgentId::from(task)) {
-            return resident.who.run.clone().map(|run| (run, *agent));
+        let live_agents = self.live_agents();
+        if let Some((agent, live_agent)) = live_agents.get_key_value(&AgentId::from(task)) {
+            return live_agent.who.run.clone().map(|run| (run, *agent));
         }
-        residents.iter().find_map(|(agent, it)| {
+        live_agents.iter().find_map(|(agent, it)| {
             it.shells
                 .get(&task)
                 .map(|shell| (shell.run.clone(), *agent))
@@ -356,8 +358,8 @@ impl Registry {
 
     /// Runs that an agent has started, that nobody waits for, and that are not over; the oldest first.
     pub(crate) fn live_runs(&self, agent: AgentId) -> Vec<Arc<Run>> {
-        let mut tasks: Vec<Uuid> = match self.residents().get(&agent) {
-            Some(resident) => resident.live.iter().copied().collect(),
+        let mut tasks: Vec<Uuid> = match self.live_agents().get(&agent) {
+            Some(live_agent) => live_agent.live.iter().copied().collect(),
             None => Vec::new(),
         };
         tasks.sort_unstable();
@@ -371,7 +373,7 @@ impl Registry {
     /// How many agents live here that come from an agent.
     pub(crate) fn below(&self, task: Uuid) -> usize {
         let top = AgentId::from(task);
-        let agents: Vec<AgentId> = self.residents().keys().copied().collect();
+        let agents: Vec<AgentId> = self.live_agents().keys().copied().collect();
         agents
             .into_iter()
             .filter(|agent| *agent != top && self.is_below(*agent, top))
@@ -390,13 +392,15 @@ impl Registry {
 
     /// Whether `agent` is `above`, or comes from it.
     fn is_below(&self, agent: AgentId, above: AgentId) -> bool {
-        let residents = self.residents();
+        let live_agents = self.live_agents();
         let mut at = Some(agent);
         while let Some(agent) = at {
             if agent == above {
                 return true;
             }
-            at = residents.get(&agent).and_then(|lodging| lodging.who.parent);
+            at = live_agents
+                .get(&agent)
+                .and_then(|lodging| lodging.who.parent);
         }
         false
     }
@@ -404,7 +408,7 @@ impl Registry {
     /// Passes a command on to a sub-agent; gives it back if that is not here.
     pub(crate) fn pass_on(&self, agent: AgentId, command: Command) -> Result<(), Command> {
         let way = self
-            .residents()
+            .live_agents()
             .get(&agent)
             .and_then(|lodging| lodging.who.commands.clone());
         match way {
@@ -416,11 +420,11 @@ impl Registry {
     }
 
     /// Nudges an agent, if it lives here.
-    pub(crate) fn wakeup(&self, agent: AgentId, about: WakeReason) -> bool {
+    pub(crate) fn wake(&self, agent: AgentId, about: WakeReason) -> bool {
         let wakeup = self
-            .residents()
+            .live_agents()
             .get(&agent)
-            .map(|resident| Arc::clone(&resident.wakeup));
+            .map(|live_agent| Arc::clone(&live_agent.wakeup));
         wakeup.map(|wakeup| wakeup.raise(about)).is_some()
     }
 
@@ -430,8 +434,8 @@ impl Registry {
         self.questions.forget(session.root);
         let below =
             |it: &&RegistryEntry| it.who.session.root == session.root && it.who.parent.is_some();
-        for resident in self.residents().values().filter(below) {
-            resident.wakeup.raise(WakeReason::Unattended);
+        for live_agent in self.live_agents().values().filter(below) {
+            live_agent.wakeup.raise(WakeReason::Unattended);
         }
     }
 
@@ -439,7 +443,7 @@ impl Registry {
     pub(crate) fn detach_all(&self, root: AgentId) {
         let of_tree = |it: &&RegistryEntry| it.who.session.root == root;
         let runs: Vec<_> = self
-            .residents()
+            .live_agents()
             .values()
             .filter(of_tree)
             .filter_map(|it| it.who.run.clone())
@@ -458,9 +462,9 @@ impl Registry {
 
     /// A run that is in the background counts for whoever has started it.
     pub(crate) fn count(&self, run: &Run) {
-        let mut residents = self.residents();
-        if residents.contains_key(&AgentId::from(run.facts.task))
-            && let Some(starter) = residents.get_mut(&run.starter())
+        let mut live_agents = self.live_agents();
+        if live_agents.contains_key(&AgentId::from(run.facts.task))
+            && let Some(starter) = live_agents.get_mut(&run.starter())
         {
             starter.live.insert(run.facts.task);
         }
@@ -471,8 +475,8 @@ impl Registry {
         self.count(run);
         let agent = AgentId::from(run.facts.task);
         let session = self
-            .resident(agent)
-            .map(|resident| Arc::clone(&resident.session));
+            .live_agent(agent)
+            .map(|live_agent| Arc::clone(&live_agent.session));
         if let Some(session) = session {
             let news = RunUpdate {
                 run: run.facts.clone(),
@@ -486,8 +490,8 @@ impl Registry {
         }
     }
 
-    pub(super) fn residents(&self) -> MutexGuard<'_, HashMap<AgentId, RegistryEntry>> {
-        self.residents
+    pub(super) fn live_agents(&self) -> MutexGuard<'_, HashMap<AgentId, RegistryEntry>> {
+        self.live_agents
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
     }
@@ -501,7 +505,7 @@ fn settle(starter: &mut RegistryEntry, task: Uuid) {
 }
 
 /// The agent above whose worktree this one works in: it must not end before.
-fn host(residents: &HashMap<AgentId, RegistryEntry>, who: &LiveAgent) -> Option<AgentId> {
+fn host(live_agents: &HashMap<AgentId, RegistryEntry>, who: &LiveAgent) -> Option<AgentId> {
     let parent = who.parent?;
     let here = |who: &LiveAgent| {
         who.rights
@@ -511,5 +515,5 @@ fn host(residents: &HashMap<AgentId, RegistryEntry>, who: &LiveAgent) -> Option<
             .map(|mirror| mirror.here.clone())
     };
     let own = here(who)?;
-    (here(&residents.get(&parent)?.who)? == own).then_some(parent)
+    (here(&live_agents.get(&parent)?.who)? == own).then_some(parent)
 }

@@ -95,7 +95,7 @@ async fn finds_work(
         team: Some(team.name.clone()),
     };
     for member in members {
-        let takes = registry.is_seeking(member.agent).unwrap_or(member.held);
+        let takes = registry.accepts_tasks(member.agent).unwrap_or(member.held);
         if member.state != MemberState::Idle || !takes {
             continue;
         }
@@ -121,8 +121,8 @@ pub(crate) async fn tasks_for(
     list: ListId,
 ) -> Result<(), StoreError> {
     const PAGE: usize = 256;
-    let seekers = registry.seekers(&list);
-    if seekers.is_empty() {
+    let accepting_tasks = registry.accepting_tasks(&list);
+    if accepting_tasks.is_empty() {
         return Ok(());
     }
     let mut told = BTreeSet::new();
@@ -133,14 +133,17 @@ pub(crate) async fn tasks_for(
     loop {
         let theirs = store.tasks(list.clone(), assigned.clone(), PAGE).await?;
         let owners = theirs.iter().filter_map(|task| task.owner.as_ref()?.agent);
-        told.extend(owners.filter(|owner| seekers.iter().any(|(agent, _)| agent == owner)));
+        told.extend(owners.filter(|owner| accepting_tasks.iter().any(|(agent, _)| agent == owner)));
         match theirs.last() {
             Some(last) if theirs.len() == PAGE => assigned.after = last.id.0,
             _ => break,
         }
     }
     let mut alike: BTreeMap<&Takes, Vec<AgentId>> = BTreeMap::new();
-    for (agent, team_identity) in seekers.iter().filter(|(agent, _)| !told.contains(agent)) {
+    for (agent, team_identity) in accepting_tasks
+        .iter()
+        .filter(|(agent, _)| !told.contains(agent))
+    {
         alike.entry(&team_identity.takes).or_default().push(*agent);
     }
     for (takes, agents) in alike {
@@ -156,7 +159,7 @@ pub(crate) async fn tasks_for(
         told.extend(agents.into_iter().take(free.len()));
     }
     for agent in told {
-        registry.wakeup(agent, WakeReason::Tasks);
+        registry.wake(agent, WakeReason::Tasks);
     }
     Ok(())
 }

@@ -20,7 +20,7 @@ pub(crate) fn abandon(registry: &Registry, run: &Run, by: AgentId) {
 pub(crate) async fn stop_all(registry: &Registry, root: AgentId, by: By) {
     let mut found: Vec<(u32, AgentId, Arc<Run>)> = Vec::new();
     for (agent, it) in registry
-        .residents()
+        .live_agents()
         .iter()
         .filter(|(_, it)| it.who.session.root == root)
     {
@@ -89,7 +89,7 @@ fn tell_to_stop(registry: &Registry, task: Uuid, by: By) -> Vec<Arc<Run>> {
     };
     if !run.is_agent() {
         let shell = registry
-            .residents()
+            .live_agents()
             .get(&owner)
             .and_then(|it| it.shells.get(&task).cloned());
         shell.iter().for_each(|shell| shell.stop.stop(by));
@@ -107,13 +107,13 @@ fn tell_to_stop(registry: &Registry, task: Uuid, by: By) -> Vec<Arc<Run>> {
 
 /// Freezes an agent and all below it: none of them starts anything any more.
 fn freeze(registry: &Registry, top: AgentId) -> Vec<Frozen> {
-    let mut residents = registry.residents();
+    let mut live_agents = registry.live_agents();
     let mut found = vec![top];
     let mut at = 0;
     while at < found.len() {
         let above = found[at];
         found.extend(
-            residents
+            live_agents
                 .iter()
                 .filter(|(_, it)| it.who.parent == Some(above))
                 .map(|(agent, _)| *agent),
@@ -121,7 +121,7 @@ fn freeze(registry: &Registry, top: AgentId) -> Vec<Frozen> {
         at += 1;
     }
     let frozen = found.into_iter().filter_map(|agent| {
-        let lodging = residents.get_mut(&agent)?;
+        let lodging = live_agents.get_mut(&agent)?;
         lodging.frozen = true;
         Some(Frozen {
             agent,
@@ -135,19 +135,19 @@ fn freeze(registry: &Registry, top: AgentId) -> Vec<Frozen> {
 pub(crate) fn give_up_mates(registry: &Registry, session: &Arc<Session>) {
     let ours =
         |it: &&RegistryEntry| it.who.teammate.is_some() && Arc::ptr_eq(&it.who.session, session);
-    for resident in registry.residents().values().filter(ours) {
-        resident.who.stop.stop(By::Shutdown);
+    for live_agent in registry.live_agents().values().filter(ours) {
+        live_agent.who.stop.stop(By::Shutdown);
     }
 }
 
 /// Tells all agents of a session that live here to end; when they have, nothing of it is left here.
 pub(crate) fn give_up_tree(registry: &Registry, session: &Arc<Session>, by: By) {
-    for resident in registry
-        .residents()
+    for live_agent in registry
+        .live_agents()
         .values()
         .filter(|it| Arc::ptr_eq(&it.who.session, session))
     {
-        resident.who.stop.stop(by);
+        live_agent.who.stop.stop(by);
     }
 }
 

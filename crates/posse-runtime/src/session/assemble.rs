@@ -338,7 +338,7 @@ pub(crate) fn assemble_sub(
         .and_then(|terms| terms.teammate.as_ref()?.then);
     let (life, role) = match teammate {
         Some(teammate) => (
-            Life::Mate { then },
+            Life::Teammate { then },
             Role::Teammate(Box::new(sub), Box::new(teammate)),
         ),
         None => (Life::Sub, Role::Sub(Box::new(sub))),

@@ -64,7 +64,7 @@ async fn dispatch(factory: Weak<Factory>, ended: CancellationToken) {
 
 /// Mail waits for an agent.
 pub(crate) fn mail_for(factory: &Arc<Factory>, agent: AgentId) {
-    if !factory.registry.wakeup(agent, WakeReason::Mail) {
+    if !factory.registry.wake(agent, WakeReason::Mail) {
         let there = Arc::clone(factory);
         factory
             .supervisor

@@ -19,7 +19,7 @@ use crate::agent::output::Output;
 use crate::definition::output_schema::OutputSchema;
 use crate::definition::spawning::IN_PROCESS;
 use crate::definition::terms::Terms;
-use crate::live::lookup::{is_mate, terms};
+use crate::live::lookup::{is_teammate, terms};
 use crate::live::run::Run;
 use crate::live::session::Session;
 use crate::live::setup::startable_at;
@@ -79,7 +79,7 @@ async fn try_revive(factory: &Arc<Factory>, agent: AgentId) -> Result<(), StartE
     else {
         return Ok(());
     };
-    if is_mate(&record) {
+    if is_teammate(&record) {
         // Who has a pane is waited for there; if its process dies, it is taken up then.
         let team_identity =
             roster::team_identity(&*factory.ports.store, record.realm, agent).await?;
@@ -146,7 +146,7 @@ async fn wants_back(
         .copied()
         .unwrap_or(0);
     let frozen = record.origin.as_ref().is_some_and(|origin| {
-        factory.registry.resident(origin.parent).is_some()
+        factory.registry.live_agent(origin.parent).is_some()
             && factory.registry.is_frozen(origin.parent)
     });
     if newest <= stopped.max(tried) || frozen {
@@ -213,7 +213,7 @@ pub(crate) async fn adopt(
             factory.registry.count(&sub.run);
         }
         // What it waited for may be over by now.
-        factory.registry.wakeup(actor.agent(), Nudging::Settle);
+        factory.registry.wake(actor.agent(), Nudging::Settle);
     }
     Ok(adopted)
 }
@@ -228,7 +228,7 @@ async fn take_up(
         close_former(factory, record, session).await?;
         return Ok(None);
     }
-    let starter = match record.state.is_open() || is_mate(record) {
+    let starter = match record.state.is_open() || is_teammate(record) {
         true => record
             .starter
             .or(record.origin.as_ref().map(|origin| origin.parent)),
@@ -242,7 +242,7 @@ async fn take_up(
     let mine = lookup::session_of(&factory.registry, &*factory.ports.store, record)
         .await?
         .is_some_and(|found| Arc::ptr_eq(&found, session));
-    if !mine || is_mate(record) && !factory.registry.has_room(session) {
+    if !mine || is_teammate(record) && !factory.registry.has_room(session) {
         return Ok(None);
     }
     if !workers::is_for(factory, record, session).await?
@@ -398,8 +398,8 @@ async fn rebuild(
         .or(facts.name);
     let depth = depth(&record.path);
     let (parent_here, root_here) = (
-        factory.registry.resident(parent),
-        factory.registry.resident(session.root),
+        factory.registry.live_agent(parent),
+        factory.registry.live_agent(session.root),
     );
     // Whoever follows the mode of one who has gone keeps the last that was known.
     // And a teammate may have come out of its plan.
@@ -505,7 +505,7 @@ pub(crate) async fn take_member(
     let record = lookup::row(&*factory.ports.store, agent)
         .await?
         .ok_or(StoreError::NotFound { agent })?;
-    if !is_mate(&record) || !belongs(factory, &record).await? {
+    if !is_teammate(&record) || !belongs(factory, &record).await? {
         return Err(StartError::Place(format!(
             "agent {agent} is not in a team of this session"
         )));
@@ -539,7 +539,7 @@ async fn members_of(
             found.extend(
                 lookup::row(&*factory.ports.store, member.agent)
                     .await?
-                    .filter(is_mate),
+                    .filter(is_teammate),
             );
         }
     }
@@ -548,7 +548,7 @@ async fn members_of(
 
 /// Whether an agent is what it was: a teammate that has left its team is brought back by nothing.
 async fn belongs(factory: &Arc<Factory>, record: &AgentRecord) -> Result<bool, StoreError> {
-    Ok(!is_mate(record)
+    Ok(!is_teammate(record)
         || roster::team_identity(&*factory.ports.store, record.realm, record.agent)
             .await?
             .is_some())

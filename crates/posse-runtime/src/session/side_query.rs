@@ -64,7 +64,7 @@ pub(crate) async fn ask(
     factory: &Arc<Factory>,
     agent: AgentId,
     question: &str,
-    inquiry: SideQuestion,
+    options: SideQuestion,
 ) -> Result<SideAnswer, StartError> {
     let transcript = factory.ports.store.read(agent).await?;
     inquire(
@@ -72,7 +72,7 @@ pub(crate) async fn ask(
         &transcript,
         &SideWords::Question(question.to_owned()),
         SideTools::Tied,
-        inquiry,
+        options,
     )
     .await
 }
@@ -81,7 +81,7 @@ pub(crate) async fn ask(
 pub(crate) async fn progress(
     factory: &Arc<Factory>,
     agent: AgentId,
-    inquiry: SideQuestion,
+    options: SideQuestion,
 ) -> Result<SideAnswer, StartError> {
     let transcript = factory.ports.store.read(agent).await?;
     inquire(
@@ -89,7 +89,7 @@ pub(crate) async fn progress(
         &transcript,
         &SideWords::Progress,
         SideTools::Tied,
-        inquiry,
+        options,
     )
     .await
 }
@@ -99,8 +99,8 @@ pub(crate) async fn progress(
 pub(crate) async fn remember(
     factory: &Arc<Factory>,
     agent: AgentId,
-    desk: NoteTools,
-    inquiry: SideQuestion,
+    note_tools: NoteTools,
+    options: SideQuestion,
 ) -> Result<SideAnswer, StartError> {
     let transcript = factory.ports.store.read(agent).await?;
     let record = &transcript.record;
@@ -109,7 +109,7 @@ pub(crate) async fn remember(
     let (notes, hands) = match noting {
         Some((directory, terms)) => (
             Some(directory.clone()),
-            at_desk(desk, record, &terms, directory),
+            with_note_tools(note_tools, record, &terms, directory),
         ),
         None => (None, SideTools::Tied),
     };
@@ -118,7 +118,7 @@ pub(crate) async fn remember(
         &transcript,
         &SideWords::Memory { notes },
         hands,
-        inquiry,
+        options,
     )
     .await
 }
@@ -128,7 +128,7 @@ async fn inquire(
     transcript: &Transcript,
     words: &SideWords,
     hands: SideTools,
-    inquiry: SideQuestion,
+    options: SideQuestion,
 ) -> Result<SideAnswer, StartError> {
     assemble::same_dialect(factory, transcript)?;
     let (
@@ -138,12 +138,12 @@ async fn inquire(
             cancel,
             hear,
         },
-    ) = (&transcript.record, inquiry);
+    ) = (&transcript.record, options);
     // Who lives here pays out of the session's budget; nobody knows that of another process.
     let account = factory
         .registry
-        .resident(record.agent)
-        .map(|resident| resident.account.clone());
+        .live_agent(record.agent)
+        .map(|live_agent| live_agent.account.clone());
     let account =
         account.unwrap_or_else(|| Account::session(Budgets::default(), factory.ports.clock.now()));
     let query = SideQuery {
@@ -231,13 +231,18 @@ async fn book(factory: &Arc<Factory>, record: &AgentRecord, charges: &[Charge]) 
 }
 
 /// Tools that reach an agent's notes and nothing else.
-fn at_desk(desk: NoteTools, record: &AgentRecord, terms: &Terms, directory: PathBuf) -> SideTools {
+fn with_note_tools(
+    note_tools: NoteTools,
+    record: &AgentRecord,
+    terms: &Terms,
+    directory: PathBuf,
+) -> SideTools {
     let NoteTools {
         mut tools,
         policy,
         spill,
         home,
-    } = desk;
+    } = note_tools;
     tools.retain(|name| NOTING.contains(&name) && terms.has(name));
     let workspace = Workspace {
         cwd: directory.clone(),

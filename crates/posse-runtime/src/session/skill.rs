@@ -31,7 +31,7 @@ async fn start(
     } = delegation;
     let parent = factory
         .registry
-        .resident(by)
+        .live_agent(by)
         .ok_or(SpawnError::StarterEnded)?;
     let background = match parent.session.setup.spawning.background {
         Background::Off => None,

@@ -90,7 +90,7 @@ pub(crate) async fn spawn(
     let by = request.by;
     let parent = factory
         .registry
-        .resident(by)
+        .live_agent(by)
         .ok_or(SpawnError::StarterEnded)?;
     let (plan, worktree_guard, situation) = plan(factory, request, &parent).await?;
     let (registry, one_shot) = (Arc::clone(&factory.registry), plan.terms.one_shot);
@@ -160,7 +160,7 @@ async fn plan(
         setup::forking(&session.setup),
         &teams,
     )?;
-    let branch = factory.registry.branch(by).filter(|_| route.fork);
+    let branch = factory.registry.fork_point(by).filter(|_| route.fork);
     if branch.as_ref().is_some_and(|branch| branch.is_fork()) {
         return Err(SpawnError::Fork);
     }
@@ -455,7 +455,7 @@ pub(crate) async fn follow(
         guard.off();
         return None;
     }
-    let parent = factory.registry.resident(by);
+    let parent = factory.registry.live_agent(by);
     let patience = parent.and_then(|parent| parent.session.setup.spawning.auto_background);
     let auto = async {
         match patience {

@@ -48,7 +48,7 @@ impl AgentTool {
 
     /// The name that a type has, however it is written.
     fn name_of(&self, wanted: &str) -> String {
-        let here = self.caller.factory.registry.resident(self.caller.agent);
+        let here = self.caller.factory.registry.live_agent(self.caller.agent);
         let types = here
             .map(|here| startable(&here.session.setup))
             .unwrap_or_default();

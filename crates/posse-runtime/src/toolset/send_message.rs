@@ -147,11 +147,11 @@ impl SendMessage {
     fn told(&self, receipt: &Receipt) -> String {
         let factory = &self.0.factory;
         let Receipt { to, name, .. } = receipt;
-        let Some(here) = factory.registry.resident(self.0.agent) else {
+        let Some(here) = factory.registry.live_agent(self.0.agent) else {
             return prompt::sent(name, *to, Delivery::Waits);
         };
         let (root, output) = (here.session.root, here.session.output(*to));
-        let delivery = match factory.registry.resident(*to) {
+        let delivery = match factory.registry.live_agent(*to) {
             Some(_) => Delivery::Here,
             None if *to == root => Delivery::Waits,
             None => Delivery::Revived {
@@ -215,7 +215,7 @@ impl SendMessage {
             return Err(tell("Nothing was sent: that is you."));
         }
         if found.ended.as_ref().is_some_and(|ended| ended.by_person)
-            && self.0.factory.registry.resident(found.agent).is_none()
+            && self.0.factory.registry.live_agent(found.agent).is_none()
         {
             return Err(tell(prompt::stopped_by_user(to)));
         }

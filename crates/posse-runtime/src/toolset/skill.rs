@@ -72,14 +72,14 @@ impl SkillTool {
     }
 
     fn skills(&self) -> Vec<Arc<Skill>> {
-        let here = self.caller.factory.registry.resident(self.caller.agent);
+        let here = self.caller.factory.registry.live_agent(self.caller.agent);
         here.map(|here| loadable(&here.session.setup))
             .unwrap_or_default()
     }
 
     /// Whether a skill that wants it goes its own way.
     fn in_background(&self, skill: &Skill) -> bool {
-        let here = self.caller.factory.registry.resident(self.caller.agent);
+        let here = self.caller.factory.registry.live_agent(self.caller.agent);
         let possible =
             here.is_some_and(|here| here.session.setup.spawning.background != Background::Off);
         possible && skill.fork.as_ref().is_some_and(|fork| fork.background)
@@ -186,8 +186,10 @@ async fn run(
         .map_err(|error| ToolError::Tell(error.to_string()))?
         .told;
     }
-    if let (Some(rules), Some(who)) = (&ready.rules, caller.factory.registry.resident(caller.agent))
-    {
+    if let (Some(rules), Some(who)) = (
+        &ready.rules,
+        caller.factory.registry.live_agent(caller.agent),
+    ) {
         who.rights.grant(Arc::clone(rules));
     }
     Ok(ToolOutput::text(instructions(&ready)))

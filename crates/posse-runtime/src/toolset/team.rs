@@ -37,7 +37,7 @@ pub(crate) enum Holder {
     /// A main agent. `teams` if it can start anybody.
     Main { teams: bool },
     /// A teammate. `plan` if it hands in a plan first.
-    Mate { plan: bool },
+    Teammate { plan: bool },
     /// Another sub-agent.
     Sub,
 }
@@ -62,8 +62,8 @@ pub(crate) fn tools(caller: &Caller, holder: Holder, others: &Toolbox) -> Vec<Ar
                 typed(TeamDelete(caller.clone())),
             ]);
         }
-        Holder::Mate { plan: false } => {}
-        Holder::Mate { plan: true } => tools.push(typed(ExitPlanMode(caller.clone()))),
+        Holder::Teammate { plan: false } => {}
+        Holder::Teammate { plan: true } => tools.push(typed(ExitPlanMode(caller.clone()))),
     }
     tools.extend([
         typed(TeamHandOver(caller.clone())),

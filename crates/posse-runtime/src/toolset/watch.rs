@@ -30,7 +30,7 @@ impl Caller {
         let here = self
             .factory
             .registry
-            .resident(self.agent)
+            .live_agent(self.agent)
             .ok_or_else(|| tell("the caller has ended"))?;
         let id = given.parse::<Uuid>().ok();
         if id == Some(self.agent.uuid()) {
@@ -39,8 +39,8 @@ impl Caller {
         let of_tree = |owner: &AgentId| {
             self.factory
                 .registry
-                .resident(*owner)
-                .is_some_and(|resident| resident.session.root == here.session.root)
+                .live_agent(*owner)
+                .is_some_and(|live_agent| live_agent.session.root == here.session.root)
         };
         if let Some((run, _)) = id
             .and_then(|id| self.factory.registry.run(id))
@@ -146,7 +146,7 @@ impl Caller {
     }
 
     async fn mail(&self, waiting: bool) -> Result<Vec<Mail>, ToolError> {
-        let Some(here) = self.factory.registry.resident(self.agent) else {
+        let Some(here) = self.factory.registry.live_agent(self.agent) else {
             return Ok(Vec::new());
         };
         let filter = MailFilter { waiting, after: 0 };

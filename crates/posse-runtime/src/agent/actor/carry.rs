@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use posse_port::model::Encoded;
 use posse_port::store::{
-    AgentState, CallKey, CallOutcome, Committed, Done, OpResult, StateChange, Step, StoreError,
+    AgentState, CallKey, Committed, Done, OpResult, StateChange, Step, StoreError,
 };
 use posse_port::tool::{Subject, ToolContext, ToolError};
-use posse_protocol::{Entry, EntryKind, EventKind, Message, Outcome, RawJson, RunEnd};
+use posse_protocol::{Entry, EntryKind, EventKind, Message, Outcome, RunEnd};
 
 use crate::agent::actor::lead::HEAL;
 use crate::agent::actor::tasks::OwnTasks;
@@ -18,7 +18,7 @@ use crate::agent::actor::{
     Actor, GRACE, Identity, LONG_GRACE, SubAgent, answered, call, fork, lead, marker, report,
     shells, skills, sub_agent, tasks, teammate, wall_ms,
 };
-use crate::agent::step::{Commit, Decision, Draft, Effect, Input, OpenCalls};
+use crate::agent::step::{Commit, Decision, Draft, Effect, Input, OpenCalls, ToolRun};
 use crate::definition::agent_type::FORK;
 use crate::history::Part;
 
@@ -114,19 +114,13 @@ impl Actor {
                 call::admit(self, work).await;
             }
             Effect::AbortModel => call::abort(self, work),
-            Effect::Run {
-                key,
-                call,
-                tool,
-                input,
-                subject,
-                first,
-            } => {
-                if matches!(&subject, Subject::Starts { agent } if agent == FORK) {
+            Effect::Run(run) => {
+                if matches!(&run.subject, Subject::Starts { agent } if agent == FORK) {
                     let branch = fork::fork_point(self);
-                    self.registry.stands(self.identity.agent, Some(branch));
+                    self.registry
+                        .set_fork_point(self.identity.agent, Some(branch));
                 }
-                self.run_tool(work, (key, call), &tool, input, (subject, first));
+                self.run_tool(work, run);
             }
             Effect::StartRun(id) => shells::start(self, id, work),
             Effect::Delegate(key) => skills::delegate(self, key, work),
@@ -157,7 +151,7 @@ impl Actor {
             }
             Effect::Refuse(outcome) => {
                 let end = RunEnd {
-                    live: report::going_on(self),
+                    live: report::live_runs_and_mail(self),
                     ..RunEnd::of(outcome)
                 };
                 self.sink.emit(EventKind::Ended(Box::new(end))).await;
@@ -282,7 +276,7 @@ impl Actor {
         self.known.tell(types);
         sub_agent::on_committed(self, committed.mail_waits).await;
         if told && self.prefix.branch.take().is_some() {
-            self.registry.stands(self.identity.agent, None);
+            self.registry.set_fork_point(self.identity.agent, None);
         }
         for (entry, message) in entries.into_iter().zip(messages) {
             let (seq, kind) = (entry.seq, entry.kind);
@@ -356,15 +350,16 @@ impl Actor {
         self.commit(decision.commit, began).await.map(drop)
     }
 
-    fn run_tool(
-        &self,
-        work: &mut Work,
-        (key, call): (CallKey, String),
-        tool: &str,
-        input: RawJson,
-        (subject, first): (Subject, Option<CallOutcome>),
-    ) {
-        let (name, tool) = (tool.to_owned(), self.setup.tools.get(tool).cloned());
+    fn run_tool(&self, work: &mut Work, run: ToolRun) {
+        let ToolRun {
+            key,
+            call,
+            tool: name,
+            input,
+            subject,
+            first,
+        } = run;
+        let tool = self.setup.tools.get(&name).cloned();
         let marker = marker(self.identity.agent, key);
         let (workspace, policy) = (Arc::clone(&self.setup.workspace), self.machine.policy());
         let (seen, clock) = (self.seen.clone(), Arc::clone(&self.ports.clock));

@@ -78,7 +78,7 @@ pub(super) fn on_command(actor: &mut Actor, command: Command, work: &mut Work) -
         }
         Command::StopRuns => {
             // Who stops everything wants nothing to begin by it.
-            actor.machine.fall_asleep();
+            actor.machine.mute();
             let (registry, root) = (Arc::clone(&actor.registry), actor.session.root);
             actor
                 .supervisor

@@ -46,7 +46,7 @@ pub(super) async fn check_teams(actor: &mut Actor, work: &mut Work) -> Result<()
     if came {
         return Ok(());
     }
-    match busy + report::going_on(actor) {
+    match busy + report::live_runs_and_mail(actor) {
         0 => actor.sink.emit(EventKind::AllIdle).await,
         _ => work.heal = Some(actor.ports.clock.sleep(HEAL)),
     }
@@ -155,7 +155,5 @@ pub(super) async fn dismiss_idle(actor: &mut Actor) {
 
 /// A teammate does nothing though no mail says so: the main agent may wait for that.
 pub(super) fn wake_main(actor: &Actor) {
-    actor
-        .registry
-        .wakeup(actor.session.root, WakeReason::Settle);
+    actor.registry.wake(actor.session.root, WakeReason::Settle);
 }

@@ -23,7 +23,7 @@ pub(super) fn run_ended(actor: &Actor, ended: Ended, work: &Work, busy: usize) -
         spent: run.spent,
         below,
         misses,
-        live: going_on(actor) + busy,
+        live: live_runs_and_mail(actor) + busy,
         duration_ms: millis(actor.ports.clock.now().saturating_sub(work.began)),
         api_ms: millis(work.api),
         denials: run.denials,
@@ -56,7 +56,7 @@ pub(super) fn own_misses(actor: &Actor, run: &Run) -> Misses {
 }
 
 /// How many runs go on that begin another of this agent when they end.
-pub(super) fn going_on(actor: &Actor) -> usize {
+pub(super) fn live_runs_and_mail(actor: &Actor) -> usize {
     // Mail that came with its last breath begins another run.
     actor.registry.live(actor.identity.agent) + usize::from(actor.inbox.waits)
 }

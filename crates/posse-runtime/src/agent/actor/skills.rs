@@ -174,9 +174,10 @@ pub(super) fn begin(
 ) -> Input {
     match ready.skill.fork.clone() {
         None => {
-            if let (Some(rules), Some(who)) =
-                (&ready.rules, actor.registry.resident(actor.identity.agent))
-            {
+            if let (Some(rules), Some(who)) = (
+                &ready.rules,
+                actor.registry.live_agent(actor.identity.agent),
+            ) {
                 who.rights.grant(Arc::clone(rules));
             }
             words.push(ContentBlock::text(skill::instructions(&ready)));

@@ -105,14 +105,14 @@ pub(super) fn show_accepts_tasks(actor: &Actor) {
     if actor.role.is_teammate() {
         actor
             .registry
-            .seeks(actor.identity.agent, actor.machine.seeks());
+            .set_accepts_tasks(actor.identity.agent, actor.machine.accepts_tasks());
     }
 }
 
 /// There may be a task for it; if it cannot look now, somebody else may.
 pub(super) fn on_hint(actor: &Actor) -> Option<Input> {
     show_accepts_tasks(actor);
-    if actor.machine.seeks() {
+    if actor.machine.accepts_tasks() {
         return Some(Input::Look);
     }
     let list = list(
@@ -152,7 +152,7 @@ pub(super) async fn check_tasks(actor: &mut Actor, claim: bool) -> Result<Input,
     let agent = actor.identity.agent;
     let store = Arc::clone(&actor.ports.store);
     // From here on it is nudged for tasks: what becomes ready after it has looked is not missed.
-    actor.registry.seeks(agent, claim);
+    actor.registry.set_accepts_tasks(agent, claim);
     let mut lists: Vec<Option<Name>> = actor.tasks.iter().map(|(team, _)| team.clone()).collect();
     lists.extend(
         actor

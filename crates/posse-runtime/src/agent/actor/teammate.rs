@@ -151,7 +151,7 @@ pub(super) async fn on_run_started(actor: &Actor) {
 /// Where the main agent lives elsewhere, its mode may have changed there.
 pub(super) async fn follow_mode_of_main(actor: &Actor) {
     let root = actor.session.root;
-    if actor.registry.resident(root).is_some() {
+    if actor.registry.live_agent(root).is_some() {
         return;
     }
     // A store that fails is noticed by whoever commits next.

@@ -105,7 +105,7 @@ impl Gate {
     pub(crate) async fn start(&self, skill: &Skill, fork: &Fork) -> Result<(), Held> {
         let who = self
             .registry
-            .resident(self.agent)
+            .live_agent(self.agent)
             .ok_or_else(|| Held::Said("the agent has ended".into()))?;
         let agent = fork.agent_type();
         let (title, description) = (
@@ -153,7 +153,7 @@ impl Gate {
     ) -> Result<Cleared, Held> {
         let who = self
             .registry
-            .resident(self.agent)
+            .live_agent(self.agent)
             .ok_or_else(|| Held::Said("the agent has ended".into()))?;
         let judge = judge(&who.rights, rules);
         let look = |input: &RawJson| {

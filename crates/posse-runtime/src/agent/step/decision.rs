@@ -262,14 +262,7 @@ pub(crate) enum Effect {
     /// End the call.
     AbortModel,
     /// Run a tool.
-    Run {
-        key: CallKey,
-        call: String,
-        tool: String,
-        input: RawJson,
-        subject: Subject,
-        first: Option<CallOutcome>,
-    },
+    Run(ToolRun),
     /// Let go on in the background what a call has begun.
     StartRun(Uuid),
     /// Start the agent that follows a skill.
@@ -299,6 +292,19 @@ pub(crate) struct CompactionRequest {
     pub(crate) auto: bool,
     /// Whether the model cannot take all of it any more: what came last is left out.
     pub(crate) overfull: bool,
+}
+
+/// A tool that is to be run.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct ToolRun {
+    pub(crate) key: CallKey,
+    /// The model's id of the call.
+    pub(crate) call: String,
+    pub(crate) tool: String,
+    pub(crate) input: RawJson,
+    pub(crate) subject: Subject,
+    /// What the tool came to that had to be used first.
+    pub(crate) first: Option<CallOutcome>,
 }
 
 /// A run that ended, but for its times.

@@ -25,15 +25,15 @@ pub(super) fn finish(machine: &mut Machine, decision: &mut Decision) {
 pub(super) fn conclude(machine: &mut Machine, decision: &mut Decision) {
     match machine.life {
         Life::Root { .. } => turn::end_run(machine, decision, Outcome::Completed),
-        Life::Mate { .. } if machine.is_leaving() => {
+        Life::Teammate { .. } if machine.is_leaving() => {
             turn::end_run(machine, decision, Outcome::Completed)
         }
-        Life::Mate { .. } if machine.live == 0 => go_idle(machine, decision),
-        Life::Sub | Life::Mate { .. } if machine.live > 0 => {
+        Life::Teammate { .. } if machine.live == 0 => go_idle(machine, decision),
+        Life::Sub | Life::Teammate { .. } if machine.live > 0 => {
             machine.state = State::Waiting;
             decision.commit.state = Some(AgentState::Waiting);
         }
-        Life::Sub | Life::Mate { .. } => match check_answer(machine) {
+        Life::Sub | Life::Teammate { .. } => match check_answer(machine) {
             Ok(value) => {
                 machine.run.value = value;
                 machine.state = State::Ending(Outcome::Completed);
@@ -86,7 +86,7 @@ pub(super) fn on_settled(machine: &mut Machine, decision: &mut Decision, mail_wa
         // What it answered is not its answer any more.
         (machine.run.value, machine.run.repaired) = (None, false);
         machine.state = State::Waiting;
-        if machine.is_hushed() {
+        if machine.is_muted() {
             return turn::end_run(machine, decision, Outcome::Interrupted);
         }
         return mail::on_mail(machine, decision, Vec::new());
@@ -101,13 +101,13 @@ pub(super) fn on_settled(machine: &mut Machine, decision: &mut Decision, mail_wa
 /// Whether it must look for tasks before its turn is over: a teammate always, others if they may have some.
 fn must_check_tasks(machine: &Machine) -> bool {
     machine.departure != Departure::Leaving
-        && (machine.is_mate() && machine.live == 0 || machine.owning && !machine.run.reminded)
+        && (machine.is_teammate() && machine.live == 0 || machine.owning && !machine.run.reminded)
 }
 
 fn check_tasks(machine: &mut Machine, decision: &mut Decision) {
     machine.state = State::Looking { open: true };
     decision.after.push(Effect::Look {
-        claim: machine.is_mate() && machine.is_awake(),
+        claim: machine.is_teammate() && machine.is_awake(),
     });
 }
 

@@ -32,7 +32,7 @@ pub(crate) enum Life {
     Sub,
     /// A teammate: told things by mail and by a person, run by run; between them it looks for work. `then` is the
     /// mode that it has once its plan is approved, if not its lead's.
-    Mate { then: Option<PermissionMode> },
+    Teammate { then: Option<PermissionMode> },
 }
 
 /// What begins a run of an agent that does nothing.
@@ -155,12 +155,12 @@ impl Machine {
     }
 
     /// Whether it would take a task.
-    pub(crate) fn seeks(&self) -> bool {
+    pub(crate) fn accepts_tasks(&self) -> bool {
         let free = matches!(
             self.state,
             State::Idle | State::Looking { .. } | State::Ending(_)
         );
-        free && self.is_mate() && self.is_awake() && self.departure == Departure::Stays
+        free && self.is_teammate() && self.is_awake() && self.departure == Departure::Stays
     }
 
     /// Whether a run is open.
@@ -174,8 +174,8 @@ impl Machine {
     }
 
     /// A person interrupts it: it does nothing until it is told more.
-    pub(super) fn calm(&mut self) {
-        if self.is_mate() {
+    pub(super) fn settle_down(&mut self) {
+        if self.is_teammate() {
             self.attention = Attention::Muted;
         }
     }
@@ -185,13 +185,13 @@ impl Machine {
         self.unanswered
     }
 
-    pub(super) fn is_mate(&self) -> bool {
-        matches!(self.life, Life::Mate { .. })
+    pub(super) fn is_teammate(&self) -> bool {
+        matches!(self.life, Life::Teammate { .. })
     }
 
     /// Whether it is interrupted, and nothing but a new word wakes it.
-    pub(super) fn is_hushed(&self) -> bool {
-        self.is_mate() && !self.is_awake()
+    pub(super) fn is_muted(&self) -> bool {
+        self.is_teammate() && !self.is_awake()
     }
 
     /// The rules that hold now.
@@ -220,7 +220,7 @@ impl Machine {
     }
 
     /// Mail begins no run before a person has said something.
-    pub(crate) fn fall_asleep(&mut self) {
+    pub(crate) fn mute(&mut self) {
         self.attention = Attention::Muted;
     }
 

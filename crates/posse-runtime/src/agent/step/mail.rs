@@ -26,7 +26,7 @@ pub(super) fn on_mail(machine: &mut Machine, decision: &mut Decision, mut mail: 
 
 /// Whether among the mail is an interruption; what was written after it wakes one who was interrupted.
 pub(super) fn note_signals(machine: &mut Machine, mail: &[Mail]) -> bool {
-    if !machine.is_mate() || mail.is_empty() {
+    if !machine.is_teammate() || mail.is_empty() {
         return false;
     }
     let signal = |mail: &Mail| mail.kind == MailKind::Interruption;

@@ -6,7 +6,7 @@ use posse_port::store::{CallChange, CallChangeKind, CallKey, CallOutcome, OpenCa
 use posse_port::tool::{Intent, Subject, ToolError};
 use posse_protocol::{ContentBlock, EventKind, Outcome, RawJson, ToolContent};
 
-use crate::agent::step::{Decision, Effect};
+use crate::agent::step::{Decision, Effect, ToolRun};
 
 /// The calls of a reply.
 pub(crate) struct OpenCalls {
@@ -247,14 +247,14 @@ impl OpenToolCall {
             First::Done(outcome) => Some(outcome.clone()),
             First::Unasked | First::Used { .. } => None,
         };
-        decision.after.push(Effect::Run {
+        decision.after.push(Effect::Run(ToolRun {
             key: self.key,
             call: self.id.clone(),
             tool,
             input,
             subject,
             first,
-        });
+        }));
     }
 
     /// Another tool is used first. It is judged as if the model had called it.

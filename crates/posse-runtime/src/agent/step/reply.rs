@@ -168,7 +168,7 @@ pub(super) fn on_refused(
     let outcome = match machine.life {
         _ if cancelled => Outcome::Interrupted,
         Life::Root { .. } => Outcome::Partial(Limit::Budget),
-        Life::Sub | Life::Mate { .. } => Outcome::Paused(Fault {
+        Life::Sub | Life::Teammate { .. } => Outcome::Paused(Fault {
             class: FaultClass::Budget,
             status: None,
             message,

@@ -11,7 +11,7 @@ pub(super) fn on_tasks_ready(machine: &mut Machine, decision: &mut Decision) {
     let free = matches!(machine.state, State::Idle)
         && machine.is_awake()
         && machine.departure == Departure::Stays;
-    if free && machine.is_mate() && !machine.queue.has_mail() && !machine.queue.has_prompts() {
+    if free && machine.is_teammate() && !machine.queue.has_mail() && !machine.queue.has_prompts() {
         machine.state = State::Looking { open: false };
         decision.after.push(Effect::Look { claim: true });
     }

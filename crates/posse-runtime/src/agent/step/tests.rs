@@ -172,7 +172,7 @@ fn told(decision: &Decision) -> String {
     }
     for effect in &decision.after {
         match effect {
-            Effect::Run { key, .. } => parts.push(format!("run {}", key.ordinal)),
+            Effect::Run(run) => parts.push(format!("run {}", run.key.ordinal)),
             Effect::Emit(EventKind::ApprovalRequested(question)) => {
                 parts.push(format!("ask {}", question.call))
             }
@@ -304,7 +304,7 @@ fn a_reply_is_committed_before_its_tools_run_and_results_before_the_next_call() 
         decision
             .after
             .iter()
-            .any(|effect| matches!(effect, Effect::Run { .. }))
+            .any(|effect| matches!(effect, Effect::Run(_)))
     );
     let decision = machine.step(done(1, 0, "ok"));
     assert_eq!(

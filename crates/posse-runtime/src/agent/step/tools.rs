@@ -343,7 +343,10 @@ pub(super) fn answer_model(machine: &mut Machine, decision: &mut Decision) {
         .extend(took.map(|number| TakenMail { number, entry }));
     if acting.stopping.is_none() {
         // The tool boundary: what has come meanwhile is shown with the results.
-        if matches!(machine.life, Life::Root { joins: true } | Life::Mate { .. }) {
+        if matches!(
+            machine.life,
+            Life::Root { joins: true } | Life::Teammate { .. }
+        ) {
             content.extend(machine.queue.all_prompts());
         }
         content.extend(turn::show_news(machine, decision));

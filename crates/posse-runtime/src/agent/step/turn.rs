@@ -105,10 +105,10 @@ pub(super) fn end_run(machine: &mut Machine, decision: &mut Decision, outcome: O
                 AgentState::Idle
             });
         }
-        Life::Mate { .. } if machine.departure != Departure::Leaving => {
+        Life::Teammate { .. } if machine.departure != Departure::Leaving => {
             idle_after(machine, decision, &outcome)
         }
-        Life::Sub | Life::Mate { .. } => {
+        Life::Sub | Life::Teammate { .. } => {
             decision.commit.closing = Some(Closing {
                 outcome: outcome.clone(),
                 run: machine.run.clone(),
@@ -173,7 +173,7 @@ pub(super) fn show_silently(machine: &mut Machine, decision: &mut Decision) {
 
 /// A plan that is approved changes the mode with the entry that says so.
 pub(super) fn apply_approval(machine: &mut Machine, decision: &mut Decision, mail: &[Mail]) {
-    let Life::Mate { then } = machine.life else {
+    let Life::Teammate { then } = machine.life else {
         return;
     };
     let approves = |mail: &Mail| {

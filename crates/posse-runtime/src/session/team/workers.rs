@@ -11,7 +11,7 @@ use posse_port::text::line;
 use posse_protocol::{AgentId, Event, EventKind, MemberState};
 
 use crate::definition::spawning::WORKER;
-use crate::live::lookup::{is_mate, terms};
+use crate::live::lookup::{is_teammate, terms};
 use crate::live::session::Session;
 use crate::live::{lookup, roster};
 use crate::prompt::reminder;
@@ -78,7 +78,7 @@ pub(crate) async fn is_for(
         return Ok(true);
     }
     let mut at = record.clone();
-    while !is_mate(&at) {
+    while !is_teammate(&at) {
         let parent = match &at.origin {
             Some(origin) => lookup::row(&*factory.ports.store, origin.parent).await?,
             None => None,
@@ -89,7 +89,7 @@ pub(crate) async fn is_for(
         };
         at = parent;
     }
-    if at.agent != record.agent && factory.registry.resident(at.agent).is_some() {
+    if at.agent != record.agent && factory.registry.live_agent(at.agent).is_some() {
         return Ok(true);
     }
     let raised = roster::team_identity(&*factory.ports.store, at.realm, at.agent)

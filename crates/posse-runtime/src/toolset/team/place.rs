@@ -16,7 +16,7 @@ impl Caller {
     pub(crate) fn here(&self) -> Result<Arc<LiveAgent>, ToolError> {
         self.factory
             .registry
-            .resident(self.agent)
+            .live_agent(self.agent)
             .ok_or_else(|| tell("the caller has ended"))
     }
 
@@ -105,8 +105,8 @@ impl Caller {
 
     /// Who has made an agent.
     async fn above(&self, agent: AgentId) -> Result<Option<AgentId>, ToolError> {
-        if let Some(resident) = self.factory.registry.resident(agent) {
-            return Ok(resident.parent);
+        if let Some(live_agent) = self.factory.registry.live_agent(agent) {
+            return Ok(live_agent.parent);
         }
         let row = lookup::row(&*self.factory.ports.store, agent)
             .await

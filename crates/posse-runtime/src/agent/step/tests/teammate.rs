@@ -4,11 +4,11 @@ use posse_protocol::{Mail, MailId, MailKind, Name, Response, Sender, Task, TaskI
 use uuid::Uuid;
 
 use super::*;
-use crate::agent::step::{Consequence, Resting};
+use crate::agent::step::{Consequence, Resting, ToolRun};
 
 fn teammate() -> Machine {
     alive(
-        Life::Mate { then: None },
+        Life::Teammate { then: None },
         PermissionMode::Default,
         Approver::Nobody,
         FREE,
@@ -288,7 +288,7 @@ fn an_approved_plan_changes_the_mode_with_the_entry_that_says_so() {
         (true, MailKind::Text, None),
     ];
     for (approve, kind, mode) in table {
-        let life = Life::Mate {
+        let life = Life::Teammate {
             then: Some(PermissionMode::AcceptEdits),
         };
         let mut machine = alive(life, PermissionMode::Plan, Approver::Nobody, FREE);
@@ -387,11 +387,11 @@ fn a_tool_that_another_wants_first_is_judged_and_its_answer_handed_on() {
     };
     assert_eq!(told(&machine.step(allowed)), "begun 0, run 0");
     let again = machine.step(done(1, 0, "all passed"));
-    let Some(Effect::Run {
+    let Some(Effect::Run(ToolRun {
         tool,
         first: Some(outcome),
         ..
-    }) = again.after.last()
+    })) = again.after.last()
     else {
         panic!("{again:?}")
     };
@@ -404,10 +404,10 @@ fn a_tool_that_another_wants_first_is_judged_and_its_answer_handed_on() {
     let mut machine = started(Approver::Nobody, FREE);
     machine.step(reply("r", StopReason::ToolUse));
     let denied = machine.step(first(Ok(runs("make check"))));
-    let Some(Effect::Run {
+    let Some(Effect::Run(ToolRun {
         first: Some(outcome),
         ..
-    }) = denied.after.last()
+    })) = denied.after.last()
     else {
         panic!("{denied:?}")
     };
