@@ -317,7 +317,7 @@ fn a_reply_is_committed_before_its_tools_run_and_results_before_the_next_call() 
 fn what_nobody_can_be_asked_about_is_denied_and_the_model_told() {
     let mut machine = started(Approver::Nobody, FREE);
     let decision = machine.step(reply("f", StopReason::ToolUse));
-    assert_eq!(told(&decision), "t0!Denied: approval, call");
+    assert_eq!(told(&decision), "t0!Denied , call");
     let mut machine = started(Approver::FrontEnd, FREE);
     machine.step(reply("fr", StopReason::ToolUse));
     let answer = Answer::Deny {
@@ -778,7 +778,7 @@ fn when_everybody_has_left_nothing_waits_for_an_answer() {
     assert_eq!(told(&machine.step(Input::Unattended)), "t0!Denied , call");
     assert_eq!(
         told(&machine.step(reply("f", StopReason::ToolUse))),
-        "t0!Denied: approval, call"
+        "t0!Denied , call"
     );
 }
 

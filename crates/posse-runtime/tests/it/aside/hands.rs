@@ -16,7 +16,7 @@ use crate::turns::bodies;
 
 const CURIOUS: &str = r#"
 [[rule]]
-when = { user = "why", tool = "no tools are used" }
+when = { user = "why", tool = "no tools may be used" }
 reply = [{ text = "Then from memory: so." }]
 [[rule]]
 when.user = "on the side"
