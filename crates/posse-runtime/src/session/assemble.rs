@@ -1,4 +1,7 @@
-//! How an agent is put together, and brought to life.
+//! Assembles an agent from its parts and starts it.
+//!
+//! Assembling is apart from starting so that what a dead process left open can be settled in
+//! between, before the agent does anything of its own.
 
 use std::sync::Arc;
 
@@ -32,27 +35,31 @@ use crate::session::factory::Factory;
 use crate::session::start_error::StartError;
 use crate::supervise::AliveGuard;
 
-/// What every agent is put together from.
+/// What every agent is assembled from, whether it is new or read from the store.
 pub(crate) struct AgentParts {
     pub(crate) identity: Identity,
     pub(crate) model: String,
     pub(crate) mode: PermissionMode,
-    /// How hard it tries, if that is known.
+    /// Reasoning effort, if it is known.
     pub(crate) effort: Option<Effort>,
+    /// Position in the session, such as `/main/review-3`.
     pub(crate) path: String,
+    /// Keeps others in this process from starting the same agent.
     pub(crate) alive: Option<AliveGuard>,
+    /// Encoded system prompt and tools: the same bytes for the agent's whole life.
     pub(crate) preamble: Encoded,
-    /// The histories of others that its own begins with.
+    /// Parts of other agents' histories that its own history begins with.
     pub(crate) segments: Vec<Segment>,
+    /// Stored with the first step; none if the store has the agent already.
     pub(crate) birth: Option<Box<Birth>>,
-    /// What was agreed with a sub-agent.
+    /// Terms that were agreed with a sub-agent.
     pub(crate) terms: Option<Box<Terms>>,
-    /// The types of agents and skills that its model was told of last, as a fingerprint.
+    /// Fingerprint of the agent types and skills that its model was told of last.
     pub(crate) told: Option<u64>,
 }
 
 impl AgentParts {
-    /// The parts of an agent that the store does not have yet.
+    /// Returns the parts of an agent that is not in the store yet.
     pub(crate) fn born(identity: Identity, birth: Birth, alive: Option<AliveGuard>) -> Self {
         Self {
             identity,
@@ -69,7 +76,7 @@ impl AgentParts {
         }
     }
 
-    /// The parts of an agent as the store has it.
+    /// Returns the parts of an agent that was taken from the store.
     pub(crate) fn taken(taken: &Taken, alive: Option<AliveGuard>) -> Self {
         let Transcript {
             record,
@@ -97,22 +104,26 @@ impl AgentParts {
     }
 }
 
-/// What an agent begins with.
+/// State that an agent begins with. The default is that of an agent without a history.
 #[derive(Default)]
 pub(crate) struct Seed {
     pub(crate) history: History,
+    /// Files it has read, with the hashes that edits are checked against.
     pub(crate) seen: KnownFiles,
+    /// True if the history ends with a message that the model has not answered.
     pub(crate) unanswered: bool,
+    /// The provider's id of the last reply, if there is one.
     pub(crate) previous_reply: Option<String>,
+    /// Size of the last request, in bytes and in tokens.
     pub(crate) last_request: RequestSize,
-    /// What it can read from the cache.
+    /// What it can read from the prompt cache, and until when.
     pub(crate) cache_ttl: CacheTtl,
-    /// Where its parent stands, if it goes on from there.
+    /// The parent's fork point, if the agent is a fork that has no entry of its own yet.
     pub(crate) opening: Option<Arc<ForkPoint>>,
 }
 
 impl Seed {
-    /// What the store has.
+    /// Returns the state of an agent that was taken from the store.
     pub(crate) fn of(taken: &Taken) -> Result<Self, StoreError> {
         let Taken {
             transcript, seen, ..
@@ -123,6 +134,7 @@ impl Seed {
             unanswered: waits(transcript),
             previous_reply: last_reply(transcript),
             last_request: RequestSize {
+                // This process has sent nothing yet, so a cache miss of its first call is not news.
                 begun: false,
                 ..last_request(transcript)
             },
@@ -131,7 +143,9 @@ impl Seed {
         })
     }
 
-    /// What a fork goes on from. Whoever works `elsewhere` knows no file there.
+    /// Returns the state of a fork. One that works in a checkout of its own (`elsewhere`) knows
+    /// none
+    /// of the files there.
     pub(crate) fn grown(branch: Arc<ForkPoint>, elsewhere: bool) -> Self {
         Self {
             history: branch.history.clone(),
@@ -159,13 +173,13 @@ pub(crate) struct SubAgentParts {
     pub(crate) tools: Toolbox,
     pub(crate) turns: Option<u32>,
     pub(crate) output_schema: Option<OutputSchema>,
-    /// What a person calls it.
+    /// Name shown to people who are asked for approval.
     pub(crate) name: String,
-    /// Who it is in its team.
+    /// Its state as a member of a team, if it is a teammate.
     pub(crate) teammate: Option<Teammate>,
 }
 
-/// An agent that is put together and does not live yet, with what tells it things.
+/// An agent that is assembled and not started, with the receiving end of its commands.
 pub(crate) type Assembled = (Actor, mpsc::Receiver<Command>);
 
 /// What roots and sub-agents differ in.
@@ -181,6 +195,8 @@ struct RoleParts {
     name: Option<String>,
 }
 
+/// Checks that a transcript was encoded for the provider that this process uses: its stored bytes
+/// are sent as they are.
 pub(crate) fn same_dialect(
     factory: &Arc<Factory>,
     transcript: &Transcript,
@@ -193,7 +209,7 @@ pub(crate) fn same_dialect(
     }
 }
 
-/// A root, with the front end's way to it.
+/// Assembles a main agent, and the handle for its front end.
 pub(crate) fn assemble_root(
     factory: &Arc<Factory>,
     parts: AgentParts,
@@ -250,7 +266,7 @@ pub(crate) fn assemble_root(
         fork: false,
         teammate: None,
     };
-    // Nobody is above a root who could be frozen.
+    // `enter` refuses only below a frozen parent, and a main agent has no parent.
     let wakeup = factory.registry.enter(id, who).unwrap_or_default();
     let life = Life::Root { joins: setup.joins };
     let names = tools.names().into_iter().map(str::to_owned).collect();
@@ -284,7 +300,7 @@ pub(crate) fn assemble_root(
     (actor, told, agent)
 }
 
-/// A sub-agent; none if the one who starts it may start nothing any more.
+/// Assembles a sub-agent. Returns none if its parent is frozen and may start nothing.
 pub(crate) fn assemble_sub(
     factory: &Arc<Factory>,
     parts: AgentParts,
@@ -324,13 +340,17 @@ pub(crate) fn assemble_sub(
             .is_some_and(|terms| terms.fork.is_some()),
         teammate: teammate.as_ref().map(|it| Arc::clone(&it.team_identity)),
     };
+    // Entered before anything of it is durable: a parent that is frozen meanwhile refuses it here,
+    // and one that is frozen later finds it and stops it.
     let wakeup = factory.registry.enter(id, who)?;
     let mut setup = Setup {
         tools,
         workspace: Arc::clone(rights.workspace()),
         ..session.setup.clone()
     };
+    // The session's limit of turns is the main agent's; a sub-agent has that of its own terms.
     setup.limits.turns = turns;
+    // The front end may have left since the session began.
     setup.approver = session.approver();
     let then = parts
         .terms
@@ -358,6 +378,7 @@ pub(crate) fn assemble_sub(
     Some((assemble(factory, parts, seed, setup, kind), told))
 }
 
+/// Puts the parts together. Everything that differs between kinds of agents is in `kind`.
 fn assemble(
     factory: &Arc<Factory>,
     parts: AgentParts,
@@ -454,12 +475,14 @@ fn assemble(
     }
 }
 
+/// Starts a main agent, and notes in its handle whether it has something to continue.
 pub(crate) fn start_root(
     factory: &Arc<Factory>,
     actor: Actor,
     commands: mpsc::Receiver<Command>,
     agent: Agent,
 ) -> Agent {
+    // Asked before the actor is moved into its task.
     let unfinished = actor.machine.unfinished();
     start(factory, (actor, commands));
     Agent {
@@ -468,19 +491,24 @@ pub(crate) fn start_root(
     }
 }
 
-/// Lets an agent live. If mail has come when it ends, it comes back.
+/// Starts an agent. If mail has arrived that it did not process when it ends, it is revived.
 pub(crate) fn start(factory: &Arc<Factory>, (actor, commands): Assembled) {
+    // Prepared in advance: after a panic there is no actor left to ask.
     let (crashed, agent) = (depart::crashed(&actor), actor.identity.agent);
     let lifecycle = Arc::clone(&actor.lifecycle);
     let life = async move {
         if actor.live(commands).await {
+            // Mail that came after its last look found an agent that was still registered, so
+            // nobody
+            // has revived it.
             lifecycle.mail_for(agent);
         }
     };
     factory.supervisor.start_agent(life, crashed);
 }
 
-/// The same workspace with a place of the session's own: what one has printed is nothing for another to find.
+/// Returns the same workspace with an overflow directory of the session's own: one session must
+/// not find what another has printed.
 pub(crate) fn own_spill(workspace: &Workspace, agent: AgentId) -> Arc<Workspace> {
     let spill = workspace.spill.join(agent.to_string());
     Arc::new(Workspace {

@@ -1,4 +1,4 @@
-//! Sub-agents that are born, and where they are found again.
+//! Creates sub-agents and teammates from a plan that has passed every check.
 
 use std::sync::Arc;
 
@@ -38,13 +38,14 @@ use crate::session::factory::{Factory, ToolsOf};
 use crate::session::team::{panes, workers};
 use crate::session::worktree_guard::WorktreeGuard;
 
-/// A sub-agent that is to be born.
+/// A sub-agent that is about to be created.
 pub(crate) struct Plan {
     pub(crate) agent: AgentId,
     pub(crate) session: Arc<Session>,
+    /// Who started it and by which call, as the store keeps it.
     pub(crate) origin: Origin,
     pub(crate) definition: Arc<Definition>,
-    /// Where its parent stands, if it goes on from there.
+    /// The parent's fork point, if it is a fork.
     pub(crate) branch: Option<Arc<ForkPoint>>,
     pub(crate) terms: Terms,
     pub(crate) path: String,
@@ -52,30 +53,32 @@ pub(crate) struct Plan {
     pub(crate) model: String,
     pub(crate) rights: Rights,
     pub(crate) account: Account,
-    /// What it is told before its prompt, with what its siblings are told too at the front.
+    /// Texts placed before its prompt; those that its siblings share come first.
     pub(crate) told: Vec<String>,
-    /// What it has written down in earlier lives.
+    /// Notes that agents of its type kept in earlier sessions.
     pub(crate) notes: Option<String>,
     pub(crate) prompt: String,
     pub(crate) output_schema: Option<OutputSchema>,
     pub(crate) background: bool,
-    /// As whom it joins which team.
+    /// The team that it joins, if it is a teammate.
     pub(crate) joins: Option<Box<Joins>>,
 }
 
-/// A teammate that is to be born.
+/// How a new teammate joins a team.
 pub(crate) struct Joins {
     pub(crate) team: Name,
-    /// What it is to be called.
+    /// Requested name. The store adds a number if the name is taken.
     pub(crate) name: Name,
     pub(crate) role: Option<String>,
+    /// Roles whose tasks it takes.
     pub(crate) takes: Takes,
-    /// What it may spend, if that is declared.
+    /// Budget, if one is declared.
     pub(crate) budget: Option<Cost>,
 }
 
 impl Plan {
-    /// Its first message. Nothing comes after the prompt: siblings share all before it.
+    /// Returns the first message. The prompt comes last: siblings share everything before it, and
+    /// shared bytes are read from the prompt cache.
     fn first_message(&self) -> Vec<ContentBlock> {
         if self.branch.is_some() {
             let directive = prompt::directive(&self.prompt, &self.told);
@@ -88,8 +91,9 @@ impl Plan {
             .collect()
     }
 
-    /// Where a teammate runs. What it spends counts for its session here alone: one without a budget of its own
-    /// lives here if the session has one.
+    /// Returns where a teammate runs. Only this process adds its spending to the session's budget,
+    /// so
+    /// a teammate without a budget of its own stays here if the session has one.
     fn team_backend(&self) -> TeamBackend {
         let team_backend = &self.session.setup.spawning.teams.team_backend;
         let budgeted = self.session.setup.limits.budget.cost.is_some();
@@ -99,12 +103,12 @@ impl Plan {
         }
     }
 
-    /// What a teammate may spend, if that is declared.
+    /// Returns a teammate's budget, if one is declared.
     fn budget(&self) -> Option<Cost> {
         self.joins.as_ref().and_then(|joins| joins.budget)
     }
 
-    /// The pane for a teammate.
+    /// Returns the pane to open for a teammate.
     fn pane(&self, team_identity: &TeamIdentity) -> NewPane {
         NewPane {
             session: self.session.root,
@@ -116,6 +120,7 @@ impl Plan {
         }
     }
 
+    /// Returns what is known of its run before it begins.
     fn facts(&self) -> RunFacts {
         let Origin {
             parent,
@@ -139,7 +144,8 @@ impl Plan {
     }
 }
 
-/// Brings a new sub-agent to life, and gives its run; none if its parent may start nothing any more.
+/// Starts a new sub-agent and returns its run; none if its parent may start nothing. The sub-agent
+/// is durable with its first step, for which [`Run::is_born`] waits.
 pub(crate) fn create_sub_agent(
     factory: &Arc<Factory>,
     plan: Plan,
@@ -158,6 +164,7 @@ pub(crate) fn create_sub_agent(
     );
     let (preamble, warmup, told, segments) = match &plan.branch {
         Some(branch) => (
+            // A fork sends its parent's bytes unchanged: only so are they read from the cache.
             branch.preamble.clone(),
             Some(branch.warmup()),
             branch.told,
@@ -233,16 +240,18 @@ pub(crate) fn create_sub_agent(
         teammate: None,
     };
     let (mut actor, commands) = assemble::assemble_sub(factory, parts, seed, below)?;
+    // Only now does the worktree belong to an agent; on every earlier return the guard gives it
+    // back.
     sub_agent::set_worktree(&mut actor, worktree_guard.take());
     actor.spending.warmup = warmup;
-    // Nobody else knows it yet, so there is room.
+    // Cannot fail: nobody else knows the agent yet, so its channel is empty.
     let _ = factory.registry.pass_on(agent, first);
     assemble::start(factory, (actor, commands));
     Some(run)
 }
 
-/// Brings a new teammate to life, in this process, in a pane or in a worker. When this returns it is in the roster, with its
-/// prompt in its inbox.
+/// Creates a teammate that runs in this process, in a pane or in a worker. When this returns, it
+/// is in the roster, with its prompt in its inbox.
 pub(crate) async fn create_teammate(
     factory: &Arc<Factory>,
     plan: Plan,
@@ -268,7 +277,8 @@ pub(crate) async fn create_teammate(
         piece: preamble,
         warmup,
     } = preamble(factory, &plan, &tools, told);
-    // Mail is the first thing that it gets: nobody else may bring it to life because of it.
+    // Its prompt is mail. With this guard held, the hint of that mail cannot make this process
+    // revive the teammate while it is being created.
     let alive = factory.supervisor.room_for(agent);
     let team_backend = plan.team_backend();
     let team_identity = Arc::new(join(factory, &plan, preamble.clone(), told).await?);
@@ -291,13 +301,14 @@ pub(crate) async fn create_teammate(
         epoch: Epoch(1),
     };
     if !matches!(team_backend, TeamBackend::Here) {
+        // The join has made it durable. Another process runs it, so its worktree stays as well.
         run.born();
         worktree_guard.keep();
         let event = Event {
             agent,
             kind: EventKind::Member(team_identity.news(arrival)),
         };
-        // A front end that does not read holds up whoever starts somebody, as elsewhere.
+        // Waits for a slow front end, as every start does; fails only if there is none.
         let _ = plan.session.events.send(event).await;
         match &team_backend {
             TeamBackend::Panes(panes) => {
@@ -358,16 +369,19 @@ pub(crate) async fn create_teammate(
         .ok_or(SpawnError::Stopped)?;
     sub_agent::set_worktree(&mut actor, worktree_guard.take());
     actor.spending.warmup = warmup;
+    // It is durable by now: whoever takes it next finds its prompt in the inbox.
     if let Err(error) = teammate::welcome(&mut actor).await {
         depart::give_back(actor).await;
         return Err(error.into());
     }
+    // The hint of its prompt came while it was not registered, and was dropped.
     actor.expect_mail();
     assemble::start(factory, (actor, commands));
     Ok((run, team_identity))
 }
 
-/// A teammate's birth: it is in the store, in the roster, and its prompt in its inbox, or nothing of it is.
+/// Stores a teammate, its place in the roster and the prompt in its inbox in one transaction, so
+/// that a crash cannot leave a member that has nothing to do.
 async fn join(
     factory: &Arc<Factory>,
     plan: &Plan,
@@ -442,11 +456,14 @@ async fn join(
             backend,
         }),
         Some(Err(refusal)) => {
+            // The team refused it after its row was made: the row must not look like an agent at
+            // work.
             let state = Some(StateChange::To(AgentState::Killed));
             let step = Step {
                 state,
                 ..Step::new(plan.session.realm, plan.agent, Epoch(1), at_ms)
             };
+            // If this fails too, the refusal is still what the caller needs to know.
             let _ = factory.ports.store.commit(step).await;
             Err(SpawnError::Refused(refusal))
         }
@@ -454,7 +471,7 @@ async fn join(
     }
 }
 
-/// What stays the same for a new sub-agent. Siblings share it.
+/// Returns the preamble of a new sub-agent. Siblings share it.
 fn preamble(factory: &Arc<Factory>, plan: &Plan, tools: &Toolbox, told: Option<u64>) -> Common {
     let Plan {
         definition,
@@ -471,6 +488,7 @@ fn preamble(factory: &Arc<Factory>, plan: &Plan, tools: &Toolbox, told: Option<u
         notes.as_deref(),
         skills.as_deref(),
     ];
+    // Hashed, not copied: the texts may be long, and the key only has to tell them apart.
     let said = said.map(|text| xxhash_rust::xxh3::xxh3_64(text.unwrap_or_default().as_bytes()));
     let team = plan.joins.is_some();
     let key = format!(
@@ -501,8 +519,8 @@ fn preamble(factory: &Arc<Factory>, plan: &Plan, tools: &Toolbox, told: Option<u
     })
 }
 
-/// The skills that agents of a type begin with. They are those of the session, wherever an agent works: all of
-/// a type share what they are told.
+/// Returns the skills that agents of a type begin with. They are the session's, wherever the agent
+/// works: all agents of a type share one preamble.
 fn skills_of(definition: &Definition, session: &Session) -> Option<String> {
     let skills = session
         .setup

@@ -1,5 +1,5 @@
-//! News for agents of this factory: who lives here is nudged, who does not is brought back; and what hosts that
-//! have died held is taken up.
+//! Delivers the store's wake-ups: agents that live here are woken, others are revived, and what
+//! dead hosts held is taken up.
 
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
@@ -13,17 +13,18 @@ use crate::live::wakeup::WakeReason;
 use crate::session::factory::Factory;
 use crate::session::revive;
 
-/// Begins to hear of mail, once.
+/// Starts the dispatcher, once per factory.
 pub(crate) fn start(factory: &Arc<Factory>) {
     factory.dispatching.get_or_init(|| {
         let ended = factory.supervisor.branch();
         let dispatcher = dispatch(Arc::downgrade(factory), ended.clone());
         factory.supervisor.start_errand(dispatcher);
+        // Kept in the factory: the dispatcher ends when the factory is dropped.
         ended.drop_guard()
     });
 }
 
-/// Waits for news until the factory is gone.
+/// Waits for wake-ups until the factory is gone.
 async fn dispatch(factory: Weak<Factory>, ended: CancellationToken) {
     let Some(store) = factory
         .upgrade()
@@ -31,12 +32,14 @@ async fn dispatch(factory: Weak<Factory>, ended: CancellationToken) {
     else {
         return;
     };
+    // The factory is held weakly while waiting; otherwise its own task would keep it alive for
+    // ever.
     loop {
         let woken = tokio::select! {
             () = ended.cancelled() => return,
             woken = store.woken() => woken,
         };
-        // A store that fails is noticed by whoever commits next.
+        // The error is dropped: the next commit meets the same failure and reports it.
         let (Ok(wakes), Some(factory)) = (woken, factory.upgrade()) else {
             return;
         };
@@ -45,7 +48,9 @@ async fn dispatch(factory: Weak<Factory>, ended: CancellationToken) {
                 Wake::Mail(agent) => mail_for(&factory, agent),
                 Wake::Tasks(list) => {
                     let there = Arc::clone(&factory);
-                    // A store that fails is noticed by whoever commits next.
+                    // On a task of its own, because the next wake-up must not wait for these
+                    // queries. The
+                    // error is dropped: the next commit reports it.
                     factory.supervisor.start_errand(async move {
                         drop(roster::tasks_for(&there.registry, &*there.ports.store, list).await)
                     });
@@ -56,13 +61,14 @@ async fn dispatch(factory: Weak<Factory>, ended: CancellationToken) {
                         .supervisor
                         .start_errand(async move { revive::take_over(&there).await });
                 }
+                // Only a flag: the store refuses every write of a fenced process by itself.
                 Wake::Fenced => factory.fenced.store(true, Ordering::Release),
             }
         }
     }
 }
 
-/// Mail waits for an agent.
+/// Wakes an agent for which mail waits, or revives it if it does not live here.
 pub(crate) fn mail_for(factory: &Arc<Factory>, agent: AgentId) {
     if !factory.registry.wake(agent, WakeReason::Mail) {
         let there = Arc::clone(factory);

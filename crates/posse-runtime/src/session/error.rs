@@ -1,4 +1,4 @@
-//! Why an agent was not started. Each is told to the model that asked for it.
+//! Why a spawn was refused. Each message is shown to the model that asked for the agent.
 
 use posse_permission::RuleError;
 use posse_port::store::{Refusal, StoreError};
@@ -8,7 +8,7 @@ use crate::session::limits::LimitError;
 use crate::session::route::RouteError;
 use crate::session::workspace::WorkspaceError;
 
-/// What stood in the way.
+/// Why a spawn was refused.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum SpawnError {
     #[error(transparent)]
@@ -31,7 +31,7 @@ pub(crate) enum SpawnError {
     Stopped,
     #[error("the reply that asked for the fork has ended")]
     ReplyEnded,
-    /// It ended before it was durable.
+    /// The agent ended before its first step was stored.
     #[error("{0}")]
     Unborn(String),
     #[error("it does not join a team")]

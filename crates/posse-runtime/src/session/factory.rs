@@ -1,5 +1,5 @@
-//! What the functions of this room share: the ways out, the registry, and what is being done for
-//! agents that are not in memory.
+//! What all functions that create and revive agents share: the ports, the registry, and the state
+//! of agents that are not in memory.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::AtomicBool;
@@ -16,27 +16,30 @@ use crate::live::registry::Registry;
 use crate::live::setup::Setup;
 use crate::supervise::Supervisor;
 
-/// Makes agents, and brings them back.
+/// Creates agents and revives them.
 pub(crate) struct Factory {
     pub(crate) ports: Ports,
     pub(crate) supervisor: Supervisor,
     pub(crate) registry: Arc<Registry>,
-    /// The tools that agents have besides those they are given.
+    /// Makes the tools that agents have besides those of their setup.
     pub(crate) tools: Box<dyn AgentTools>,
-    /// Held from the check that there is room for members until the members taken up are counted.
+    /// Held from the check that there is room for members until those taken up are counted, so that
+    /// two
+    /// callers cannot fill the same room.
     pub(crate) adopting: tokio::sync::Mutex<()>,
-    /// Agents that could not be brought back, with the newest mail for them then.
+    /// Agents that could not be revived, each with the number of its newest mail at that time. They
+    /// are tried again for newer mail only.
     pub(crate) beyond_reach: Mutex<HashMap<AgentId, u64>>,
-    /// Members that a worker leaves to others, and has said why.
+    /// Members that a worker left to others, and reported once.
     pub(crate) left: Mutex<HashSet<AgentId>>,
-    /// True once this process was taken for dead.
+    /// True once another process has taken this one for dead.
     pub(crate) fenced: AtomicBool,
-    /// Ends the dispatcher with the factory.
+    /// Ends the dispatcher when the factory is dropped.
     pub(crate) dispatching: OnceLock<DropGuard>,
 }
 
 impl Factory {
-    /// A factory that reaches the outside through `ports`.
+    /// Returns a factory that reaches the outside through `ports`.
     pub(crate) fn new(ports: Ports, tools: Box<dyn AgentTools>) -> Self {
         Self {
             ports,
@@ -52,7 +55,8 @@ impl Factory {
     }
 }
 
-/// Makes the toolbox of an agent.
+/// Makes the toolbox of an agent. A trait, because the tools start agents through the factory and
+/// live in a room above it.
 pub(crate) trait AgentTools: Send + Sync {
     /// Returns the tools of an agent of this kind.
     fn for_agent(
@@ -64,19 +68,19 @@ pub(crate) trait AgentTools: Send + Sync {
     ) -> Toolbox;
 }
 
-/// Whose tools are made.
+/// Kind of agent that tools are made for.
 #[derive(Clone, Copy)]
 pub(crate) enum ToolsOf<'a> {
-    /// A main agent's, which may start these types.
+    /// A main agent, which may start these types.
     Main {
-        /// The types.
+        /// Types that it may start.
         types: &'a [Arc<Definition>],
     },
-    /// A sub-agent's.
+    /// A sub-agent.
     Sub {
-        /// What was agreed with it.
+        /// Terms that were agreed with it.
         terms: &'a Terms,
-        /// The types it may start; none if it is too deep for that.
+        /// Types that it may start; none if it is too deep to start any.
         types: Option<&'a [Arc<Definition>]>,
     },
 }

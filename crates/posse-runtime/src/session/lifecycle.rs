@@ -1,4 +1,4 @@
-//! What agents ask of this room.
+//! Implements what running agents need from the code that creates agents.
 
 use std::sync::Arc;
 

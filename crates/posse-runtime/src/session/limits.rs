@@ -1,30 +1,31 @@
-//! Whether one more agent may be started: every limit of every kind of spawn, in one place.
+//! Decides whether one more agent may be started: every limit of every kind of spawn, in one
+//! place.
 
 use posse_protocol::Cost;
 
 use crate::definition::spawning::Spawning;
 use crate::govern::Budgets;
 
-/// How many live agents there may be for each one that may work at once. As many wait for a place; more
+/// Number of live agents allowed for each run slot. The others wait for a slot; more than this
 /// would only pile up.
 const LIVE_FOR_EACH_PLACE: usize = 16;
 
-/// How things stand when an agent is to be started.
+/// State of the session and the machine when an agent is to be started.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Situation {
-    /// Whether whoever starts it is being stopped: nothing new may escape.
+    /// True if its parent is being stopped: nothing new may escape.
     pub frozen: bool,
-    /// How deep the new agent would be; 1 for what the main agent starts.
+    /// Depth of the new agent; 1 below the main agent.
     pub depth: u32,
-    /// What is used up of the budgets that would pay for it.
+    /// The budget that is exhausted, of those that would pay for it.
     pub exhausted: Option<String>,
-    /// How much memory the machine has left, in bytes; none if nobody knows.
+    /// Free memory of the machine in bytes; none if it is unknown.
     pub memory: Option<u64>,
-    /// How many agents of the session are live, the main one included.
+    /// Number of live agents in the session, including the main agent.
     pub live: usize,
 }
 
-/// Why no agent may be started now; told to the model.
+/// Why no agent may be started now; shown to the model.
 #[expect(missing_docs, reason = "each message says what its variant means")]
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LimitError {
@@ -51,7 +52,8 @@ pub enum LimitError {
     Live { live: usize, most: usize },
 }
 
-/// Checks whether an agent may be started now.
+/// Checks whether an agent may be started now. The first limit that is exceeded is reported: those
+/// that waiting cannot change come before those that it can.
 pub fn check(now: &Situation, spawning: &Spawning) -> Result<(), LimitError> {
     let most = spawning.running.saturating_mul(LIVE_FOR_EACH_PLACE);
     if now.frozen {
@@ -81,10 +83,11 @@ pub fn check(now: &Situation, spawning: &Spawning) -> Result<(), LimitError> {
     Ok(())
 }
 
-/// What an agent may use that is started so.
+/// Returns the budgets of a new agent: the usual ones, lowered to a declared cost.
 pub(crate) fn budgets(spawning: &Spawning, declared: Option<Cost>) -> Budgets {
     let mut budgets = spawning.budgets;
     if let Some(cost) = declared {
+        // A declaration can lower a limit of the session's settings, and never raise it.
         let most = budgets.subtree.cost.map_or(cost, |most| most.min(cost));
         budgets.subtree.cost = Some(most);
     }

@@ -1,5 +1,5 @@
-//! Notes that an agent of a type keeps from one life to the next, as its system prompt tells them. Files are
-//! read here, so it blocks.
+//! Loads the notes that agents of a type keep between sessions, as text for the system prompt.
+//! Blocks, because it reads files.
 
 #[cfg(test)]
 mod tests;
@@ -19,25 +19,26 @@ use rustix::io::Errno;
 use crate::definition::agent_type::{Memory, MemoryScope};
 use posse_port::text::{attribute, line, neutral, shown};
 
-/// What is read first, and what the agent keeps as its list of contents.
+/// File that is read first: the agent keeps it as a table of contents.
 const INDEX: &str = "MEMORY.md";
-/// How much of all notes is told.
+/// Maximum number of bytes of notes in the system prompt.
 const MOST_BYTES: usize = 32 * 1024;
-/// How many names are told of files that are not shown.
+/// Maximum number of names listed for files that are not shown.
 const MOST_NAMES: usize = 100;
-/// How many entries of the directory are looked at.
+/// Maximum number of directory entries that are read: a repository may bring a huge directory
+/// along.
 const MOST_ENTRIES: usize = 10_000;
 
-/// An agent's notes.
+/// Notes of an agent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Loaded {
-    /// The block of the system prompt about them.
+    /// Block for the system prompt.
     pub text: String,
-    /// Where they are, without links; none if the agent has to do without.
+    /// Their directory with links resolved; none if it is unusable.
     pub directory: Option<PathBuf>,
 }
 
-/// An agent's notes. Makes their directory if it is missing.
+/// Loads an agent's notes. Creates their directory if it is missing.
 pub fn load(memory: &Memory) -> Loaded {
     let place = shown(&memory.directory);
     match read(memory) {
@@ -72,20 +73,20 @@ fn rules(place: &str) -> String {
     )
 }
 
-/// What is in the directory.
+/// Notes that were found in the directory.
 #[derive(Default)]
 struct FoundNotes {
-    /// Those that are shown, with what of them.
+    /// Files that are shown.
     shown: Vec<(String, Shown)>,
-    /// Those for which there is no room.
+    /// Files for which there is no room.
     left_out: Vec<String>,
-    /// Those that cannot be shown, and why.
+    /// Files that cannot be shown, with the reason.
     unreadable: Vec<String>,
 }
 
 struct Shown {
     text: String,
-    /// The size of the file, if that is not all of it.
+    /// Size of the whole file, if only its beginning is shown.
     cut: Option<u64>,
 }
 
@@ -127,7 +128,7 @@ fn list(out: &mut String, what: &str, names: &[String]) {
     }
 }
 
-/// Why a file is not shown.
+/// Why a file cannot be shown.
 #[derive(Debug, thiserror::Error)]
 enum Unfit {
     #[error("not a plain file")]
@@ -148,6 +149,8 @@ fn read(memory: &Memory) -> io::Result<(PathBuf, FoundNotes)> {
         match note(&handle, &name, room) {
             Ok(None) => notes.left_out.push(line(&told)),
             Ok(Some(shown)) => {
+                // A file that was cut used up the room, even if the cut before a character left a
+                // few bytes.
                 room = if shown.cut.is_some() {
                     0
                 } else {
@@ -161,9 +164,10 @@ fn read(memory: &Memory) -> io::Result<(PathBuf, FoundNotes)> {
     Ok((resolved, notes))
 }
 
-/// The directory, made if it is missing.
+/// Opens the directory, and creates it if it is missing.
 fn directory(memory: &Memory) -> io::Result<OwnedFd> {
-    // What a repository brings along must not lead elsewhere by a link; a user's own directories may.
+    // A link that a repository brings along must not lead elsewhere; links in the user's own
+    // directories may. So the last 3 components are opened without following links, or the last 1.
     let unlinked = match memory.scope {
         MemoryScope::User => 1,
         MemoryScope::Project | MemoryScope::Local => 3,
@@ -198,7 +202,7 @@ fn directory(memory: &Memory) -> io::Result<OwnedFd> {
     Ok(handle)
 }
 
-/// The notes of a directory: the index, then the others by name.
+/// Returns the names of all notes: the index first, then the others by name.
 fn names(entries: Dir) -> io::Result<Vec<OsString>> {
     let mut names = Vec::new();
     for entry in entries.take(MOST_ENTRIES) {
@@ -215,9 +219,11 @@ fn names(entries: Dir) -> io::Result<Vec<OsString>> {
     Ok(names)
 }
 
-/// The beginning of a file, as much as there is room for; none if there is none.
+/// Reads the beginning of a file, as much as there is room for; none if there is no room.
 fn note(directory: &OwnedFd, name: &OsStr, room: usize) -> Result<Option<Shown>, Unfit> {
-    // A link is not followed: what lies elsewhere is no note. Nor does a pipe make anybody wait.
+    // Links are not followed: a file elsewhere is not a note. NONBLOCK, so that opening a named
+    // pipe
+    // does not wait for a writer.
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let file = match rustix::fs::openat(directory, name, flags, Mode::empty()) {
         Err(Errno::LOOP) => return Err(Unfit::NotAFile),
@@ -231,12 +237,13 @@ fn note(directory: &OwnedFd, name: &OsStr, room: usize) -> Result<Option<Shown>,
         return Ok(None);
     }
     let mut bytes = Vec::new();
+    // One byte more than there is room for tells whether the file was cut.
     file.take(room as u64 + 1).read_to_end(&mut bytes)?;
     let all = bytes.len() <= room;
     bytes.truncate(room);
     let text = match String::from_utf8(bytes) {
         Ok(text) => text,
-        // The cut may have gone through a character.
+        // The cut may have split a character.
         Err(error) if !all && error.utf8_error().error_len().is_none() => {
             let whole = error.utf8_error().valid_up_to();
             String::from_utf8_lossy(&error.as_bytes()[..whole]).into_owned()

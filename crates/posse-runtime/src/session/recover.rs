@@ -1,4 +1,4 @@
-//! What a dead process left open of an agent is settled before it goes on.
+//! Settles what a dead process left open of an agent, before the agent continues.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -24,11 +24,11 @@ use crate::prompt::team::Spawned;
 use crate::session::factory::Factory;
 use crate::session::start_error::StartError;
 
-/// An agent has no more children than this whose calls are looked for.
+/// Maximum number of an agent's children among which those of open calls are looked for.
 const CHILDREN: usize = 100_000;
 
-/// Ends what open calls and background commands left running, finds out what became of calls that
-/// others can tell of, and decides what the agent is told.
+/// Ends the processes that open calls and background commands left running, finds out what became
+/// of calls whose outcome others know, and decides what the agent is told.
 pub(crate) async fn recover(
     factory: &Arc<Factory>,
     actor: &mut Actor,
@@ -43,6 +43,9 @@ pub(crate) async fn recover(
         .iter()
         .filter(|call| call.begun && call.outcome.is_none())
     {
+        // Ended before anything else: whatever still runs could change files while the agent is
+        // told
+        // that the outcome is unknown.
         if let Some(tool) = actor.setup.tools.get(&call.tool) {
             tool.abandon(marker(agent, call.key)).await;
         }
@@ -54,15 +57,17 @@ pub(crate) async fn recover(
     for call in &open {
         let tool = actor.setup.tools.get(&call.tool);
         if let (Some(results), Some(tool)) = (&call.operated, tool) {
+            // The step that changed the store kept the results, so this outcome is known exactly.
             known.insert(call.key, outcome(tool.operated(results)));
         }
     }
     Ok(actor.machine.recover(open, known, transcript.record.state))
 }
 
-/// A command that went on in the background when the process died: it is gone, and that is told.
+/// Settles a background command of a dead process: it is gone, and the agent is told so.
 async fn settle_dead_command(actor: &mut Actor, run: BackgroundRun) -> Result<(), StoreError> {
     let agent = actor.identity.agent;
+    // The row does not name the tool, and abandoning what a tool did not start does nothing.
     for tool in actor.setup.tools.all() {
         tool.abandon(marker(agent, run.call)).await;
     }
@@ -77,7 +82,7 @@ async fn settle_dead_command(actor: &mut Actor, run: BackgroundRun) -> Result<()
     shells::commit_end(actor, &end, false).await
 }
 
-/// What became of the sub-agents that open calls have started.
+/// Finds out what became of the sub-agents that open calls have started.
 async fn children_of(
     factory: &Arc<Factory>,
     actor: &Actor,
@@ -105,6 +110,8 @@ async fn children_of(
                 .is_some_and(|origin| origin.call == call.key)
         };
         let told = match children.iter().find(made) {
+            // The call is stored as begun before the child is, so a crash in between leaves no
+            // child.
             None => failure("Not started: posse ended before the sub-agent existed."),
             Some(child) => child_outcome(actor, child, &teammates),
         };
@@ -113,7 +120,7 @@ async fn children_of(
     Ok(known)
 }
 
-/// What whoever started them is told of the teammates of a session.
+/// Returns what the starter is told of each teammate of a session.
 async fn spawned(
     factory: &Arc<Factory>,
     realm: posse_protocol::RealmId,
@@ -144,6 +151,7 @@ async fn spawned(
     Ok(told)
 }
 
+/// Returns the outcome of a call whose child exists.
 fn child_outcome(
     actor: &Actor,
     child: &AgentRecord,
@@ -159,7 +167,7 @@ fn child_outcome(
     );
     let reader = reader(&actor.setup.tools);
     match (&child.ended, child.state.status()) {
-        // If mail tells of its end, that is what it is told by.
+        // Without a text, mail tells of its end. Reporting it here as well would tell it twice.
         (Some(ended), Some(status)) if ended.text.is_some() => {
             let EndedRun {
                 run,
@@ -190,7 +198,7 @@ fn child_outcome(
     }
 }
 
-/// What is known of a stored sub-agent's run.
+/// Returns the facts of a stored sub-agent's run.
 pub(crate) fn facts(
     child: &AgentRecord,
     starter: AgentId,
@@ -216,7 +224,7 @@ pub(crate) fn facts(
     }
 }
 
-/// How deep an agent is, by its path: 0 for `/main`.
+/// Returns an agent's depth by its path: 0 for `/main`.
 pub(crate) fn depth(path: &str) -> u32 {
     u32::try_from(path.matches('/').count().saturating_sub(1)).unwrap_or(u32::MAX)
 }

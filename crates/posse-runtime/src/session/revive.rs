@@ -1,4 +1,4 @@
-//! Sub-agents that come back: those that a message wakes, and those that a dead process left at work.
+//! Revives sub-agents: those that a message wakes, and those that a dead process left at work.
 
 use std::collections::HashMap;
 use std::sync::{Arc, MutexGuard, PoisonError};
@@ -35,19 +35,21 @@ use crate::session::workspace::workspace_again;
 use crate::session::{assemble, limits, recover};
 use crate::supervise::AliveGuard;
 
-/// More unfinished agents than this are not taken up at once.
+/// Maximum number of unfinished agents that are taken up at once.
 const UNFINISHED: usize = 10_000;
 
-/// Mail for which an agent is brought back.
+/// Mail for which an agent is revived.
 struct Waiting {
+    /// Number of the newest mail.
     newest: u64,
-    /// Who wrote the first of it.
+    /// Sender of the first message.
     from: Option<AgentId>,
 }
 
 impl Waiting {
-    /// Who is told of the end of the run that it begins: whoever wrote it. An end that wakes somebody is
-    /// told up the tree: two who told each other of their ends would wake each other for ever.
+    /// Returns the agent that is told when the run ends: the sender. If only a notification woke
+    /// it,
+    /// its parent is told: two agents that notified each other would wake each other for ever.
     fn starter(&self, record: &AgentRecord) -> AgentId {
         let parent = record
             .origin
@@ -57,14 +59,14 @@ impl Waiting {
     }
 }
 
-/// Brings back a sub-agent for whom mail waits.
+/// Revives a sub-agent for which mail waits.
 pub(crate) async fn revive(factory: &Arc<Factory>, agent: AgentId) {
-    // Who cannot be brought back now has mail that waits: whoever takes it later is told.
+    // The error is dropped: the mail keeps waiting, and a later attempt reports what fails then.
     let _ = try_revive(factory, agent).await;
 }
 
 async fn try_revive(factory: &Arc<Factory>, agent: AgentId) -> Result<(), StartError> {
-    // Whoever is being brought back looks into its inbox when it is here: no hint is lost.
+    // If it is being revived already, it looks into its inbox once it lives: no hint is lost.
     let Some(alive) = factory.supervisor.room_for(agent) else {
         return Ok(());
     };
@@ -97,8 +99,9 @@ async fn try_revive(factory: &Arc<Factory>, agent: AgentId) -> Result<(), StartE
     match brought.await {
         Ok((assembled, unanswered)) => {
             if unanswered {
-                // The mail may be gone: a process that has died since may have shown it. There is
-                // room, because nobody else knows the agent yet.
+                // The mail may be gone: a process that has died since may have shown it to the
+                // model. The
+                // send cannot fail, because nobody else knows the agent yet.
                 let _ = factory.registry.pass_on(agent, Command::Continue);
             }
             assembled.0.expect_mail();
@@ -106,7 +109,7 @@ async fn try_revive(factory: &Arc<Factory>, agent: AgentId) -> Result<(), StartE
             Ok(())
         }
         Err(error) => {
-            // It is tried again when there is more mail, not at every hint of this.
+            // Tried again for newer mail, not at every hint of the same mail.
             beyond_reach(factory).insert(agent, newest);
             Err(error)
         }
@@ -120,8 +123,9 @@ fn beyond_reach(factory: &Arc<Factory>) -> MutexGuard<'_, HashMap<AgentId, u64>>
         .unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The mail for which an agent that has ended is brought back: none for a root, for one that a person
-/// has stopped, for what waited when it was stopped, and for what it could not be brought back for.
+/// Returns the mail for which an ended agent is revived: none for a main agent, for one that a
+/// person stopped, for mail that waited when it was stopped, and for mail that it could not be
+/// revived for.
 async fn wants_back(
     factory: &Arc<Factory>,
     record: &AgentRecord,
@@ -145,6 +149,7 @@ async fn wants_back(
         .get(&record.agent)
         .copied()
         .unwrap_or(0);
+    // What is being stopped must not grow a new agent.
     let frozen = record.origin.as_ref().is_some_and(|origin| {
         factory.registry.live_agent(origin.parent).is_some()
             && factory.registry.is_frozen(origin.parent)
@@ -165,8 +170,8 @@ async fn wants_back(
     }))
 }
 
-/// Takes up the sub-agents of a session that a dead process left at work, or that mail waits for.
-/// They do not live yet.
+/// Takes up the sub-agents of a session that a dead process left at work or for which mail waits.
+/// They are assembled and not started.
 pub(crate) async fn adopt(
     factory: &Arc<Factory>,
     session: &Arc<Session>,
@@ -176,7 +181,7 @@ pub(crate) async fn adopt(
         unfinished: true,
         ..AgentFilter::default()
     };
-    // Teammates come first: others come from them.
+    // Teammates come first: a sub-agent belongs to this process only if its teammate is here.
     let mut found = members_of(factory, session).await?;
     for record in factory.ports.store.agents(filter, UNFINISHED).await? {
         if found.iter().all(|known| known.agent != record.agent) {
@@ -190,20 +195,24 @@ pub(crate) async fn adopt(
             Err(StartError::Store(
                 error @ (StoreError::Engine { .. } | StoreError::Full { .. }),
             )) => {
+                // The store itself fails. What was taken is given back at once, so that another
+                // process need
+                // not wait for this one's lease to run out.
                 for (actor, _) in adopted {
                     depart::give_back(actor).await;
                 }
                 return Err(error.into());
             }
-            // It lives elsewhere.
+            // Another process has it.
             Err(StartError::Store(StoreError::Held { .. })) => {}
-            // One that is damaged keeps nobody from the rest.
+            // One damaged agent must not keep the session from resuming the others.
             Err(error) => {
                 let what = format!("sub-agent {} could not be resumed: {error}", record.agent);
                 let event = Event {
                     agent: session.root,
                     kind: EventKind::Warning(what),
                 };
+                // Not waited for: while a session is resumed nobody may be reading events yet.
                 let _ = session.events.try_send(event);
             }
         }
@@ -218,7 +227,7 @@ pub(crate) async fn adopt(
     Ok(adopted)
 }
 
-/// Takes up one of them, if it is of this session and there is something for it to do.
+/// Takes up one agent, if it belongs to this session and has something to do.
 async fn take_up(
     factory: &Arc<Factory>,
     record: &AgentRecord,
@@ -256,16 +265,16 @@ async fn take_up(
     let taken = factory.ports.store.take(record.agent).await?;
     let (assembled, unanswered) = bring_back(factory, taken, alive, session, starter).await?;
     if unanswered {
-        // There is room: nobody else knows it yet.
+        // Cannot fail: nobody else knows the agent yet.
         let _ = factory.registry.pass_on(record.agent, Command::Continue);
     }
     assembled.0.expect_mail();
     Ok(Some(assembled))
 }
 
-/// Puts a stored sub-agent together again, in a run of its own in the background, and settles what
-/// was open. Whether it has something to go on with besides mail. One that cannot go on has failed, and
-/// its starter is told.
+/// Assembles a stored sub-agent again, in a background run of its own, and settles what was open.
+/// The flag is true if it has something to continue besides mail. An agent that cannot continue has
+/// failed, and its starter is told.
 async fn bring_back(
     factory: &Arc<Factory>,
     taken: Taken,
@@ -283,14 +292,15 @@ async fn bring_back(
             if !is_of_the_store(&error) {
                 give_up(factory, &record, epoch, session, starter, &error).await;
             }
-            // Only now may others try.
+            // Released last: before the failure is stored, another attempt would take the agent
+            // again.
             drop(alive);
             Err(error)
         }
     }
 }
 
-/// The same, with the checkout that it has for itself.
+/// Does the same after reclaiming the worktree that the agent has for itself.
 async fn in_its_place(
     factory: &Arc<Factory>,
     taken: Taken,
@@ -323,7 +333,7 @@ async fn in_its_place(
     }
 }
 
-/// A sub-agent cannot go on: that is its end, and is told as one.
+/// Ends a sub-agent that cannot continue, and tells its starter.
 async fn give_up(
     factory: &Arc<Factory>,
     record: &AgentRecord,
@@ -355,6 +365,7 @@ async fn give_up(
         .store
         .mail(record.realm, record.agent, filter, UNFINISHED)
         .await;
+    // Mail up to this number counts as known to it, so that it does not revive the agent at once.
     let newest = mail
         .ok()
         .and_then(|mail| mail.last().map(|mail| mail.number))
@@ -367,6 +378,7 @@ async fn give_up(
     last_resort(&factory.ports, who, &run, &end, newest).await;
 }
 
+/// Assembles the agent below its parent, or below the main agent if the parent is gone.
 async fn rebuild(
     factory: &Arc<Factory>,
     taken: Taken,
@@ -379,7 +391,7 @@ async fn rebuild(
     let output_file = session.output(agent);
     let mut facts = facts(&record, starter, output_file.clone());
     if !record.state.is_open() {
-        // No call has begun this run, a message has.
+        // A message has begun this run, not a call.
         facts.call.clear();
     }
     let parent = record
@@ -401,8 +413,8 @@ async fn rebuild(
         factory.registry.live_agent(parent),
         factory.registry.live_agent(session.root),
     );
-    // Whoever follows the mode of one who has gone keeps the last that was known.
-    // And a teammate may have come out of its plan.
+    // A mode that follows a parent's keeps its last value if the parent is gone. A teammate that
+    // planned may have left plan mode since, which only its record knows.
     let follows = parent_here.is_some()
         && terms
             .teammate
@@ -462,7 +474,7 @@ async fn rebuild(
             },
         ),
         turns: terms.turns,
-        // What could be checked once can be checked again.
+        // The schema was accepted when the agent was created, so it compiles again.
         output_schema: terms
             .schema
             .as_deref()
@@ -485,6 +497,7 @@ async fn rebuild(
             .map_err(StartError::from),
         Err(error) => Err(error),
     };
+    // It was entered into the registry when it was assembled, and will not run to leave it.
     if let Err(error) = settled {
         factory.registry.leave(agent);
         return Err(error);
@@ -493,7 +506,7 @@ async fn rebuild(
     Ok((assembled, unanswered))
 }
 
-/// Takes up one member of a session's teams.
+/// Takes up one member of a session's teams, for a process that hosts it alone.
 pub(crate) async fn take_member(
     factory: &Arc<Factory>,
     agent: AgentId,
@@ -517,14 +530,14 @@ pub(crate) async fn take_member(
     let taken = factory.ports.store.take(agent).await?;
     let (assembled, unanswered) = bring_back(factory, taken, alive, session, starter).await?;
     if unanswered {
-        // There is room: nobody else knows it yet.
+        // Cannot fail: nobody else knows the agent yet.
         let _ = factory.registry.pass_on(agent, Command::Continue);
     }
     assembled.0.expect_mail();
     Ok(assembled)
 }
 
-/// The members of a session's teams that somebody must have.
+/// Returns the members of a session's teams that have not shut down.
 async fn members_of(
     factory: &Arc<Factory>,
     session: &Session,
@@ -546,7 +559,7 @@ async fn members_of(
     Ok(found)
 }
 
-/// Whether an agent is what it was: a teammate that has left its team is brought back by nothing.
+/// Returns false for a teammate that has left its team: nothing revives it.
 async fn belongs(factory: &Arc<Factory>, record: &AgentRecord) -> Result<bool, StoreError> {
     Ok(!is_teammate(record)
         || roster::team_identity(&*factory.ports.store, record.realm, record.agent)
@@ -554,7 +567,7 @@ async fn belongs(factory: &Arc<Factory>, record: &AgentRecord) -> Result<bool, S
             .is_some())
 }
 
-/// A teammate had left its team when its process died, and that was all.
+/// Closes the record of a teammate that had left its team when its process died.
 async fn close_former(
     factory: &Arc<Factory>,
     record: &AgentRecord,
@@ -563,6 +576,7 @@ async fn close_former(
     if !record.state.is_open() {
         return Ok(());
     }
+    // Taken only to be able to write; the agent is not assembled.
     let epoch = factory.ports.store.take(record.agent).await?.epoch;
     let state = Some(StateChange::To(AgentState::Completed));
     let at_ms = wall_ms(&*factory.ports.clock);
@@ -589,7 +603,7 @@ pub(crate) async fn take_over(factory: &Arc<Factory>) {
         .into_iter()
         .filter(|session| session.takes_over > 0)
     {
-        // A store that fails is noticed by whoever commits next.
+        // The error is dropped: the next commit meets the same failure and reports it.
         if let Ok(adopted) = adopt(factory, &session).await {
             adopted
                 .into_iter()
@@ -599,7 +613,7 @@ pub(crate) async fn take_over(factory: &Arc<Factory>) {
     }
 }
 
-/// Whether it is the store that fails, and not this one agent.
+/// Returns true if the store itself fails, and not this one agent.
 fn is_of_the_store(error: &StartError) -> bool {
     let others =
         |error: &StoreError| !matches!(error, StoreError::BadStep(_) | StoreError::Damaged { .. });

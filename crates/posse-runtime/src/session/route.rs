@@ -1,4 +1,4 @@
-//! What a call of the Agent tool asks for, and which agent comes of it. Pure.
+//! Decides which agent a call of the Agent tool starts, and how. Pure.
 
 mod error;
 
@@ -13,46 +13,46 @@ use crate::definition::spawning::Background;
 use crate::prompt::agent_tool::{AgentInput, Forking};
 pub use crate::session::route::error::RouteError;
 
-/// Which agent is to be started, and how.
+/// The agent that a call starts.
 #[derive(Clone, Debug)]
 pub struct Route {
     /// Its type.
     pub definition: Arc<Definition>,
-    /// Whether it goes on from where its starter is.
+    /// True if it continues from where its parent is.
     pub fork: bool,
-    /// What it works in: as the call says, else its type.
+    /// Isolation: the call's, otherwise its type's.
     pub isolation: Option<Isolation>,
-    /// What its answer must fit: as the call says, else its type.
+    /// Schema of its answer: the call's, otherwise its type's.
     pub output_schema: Option<OutputSchema>,
-    /// How hard it tries: as the call says, else its type; none for its starter's.
+    /// Reasoning effort: the call's, otherwise its type's; none for its parent's.
     pub effort: Option<Effort>,
-    /// Whether nobody waits for it.
+    /// True if the call does not wait for it.
     pub background: bool,
-    /// The team that it joins.
+    /// The team that it joins, if it is a teammate.
     pub team: Option<Teamwork>,
 }
 
-/// As whom a teammate joins.
+/// How a teammate joins a team.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Teamwork {
     /// The team.
     pub team: Name,
-    /// What it is to be called.
+    /// Requested name.
     pub name: Name,
-    /// Whether it hands in a plan first.
+    /// True if it submits a plan first.
     pub plan: bool,
 }
 
-/// The teams of whoever calls.
+/// Teams of the calling agent.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Teams {
-    /// Those that it belongs to.
+    /// Teams that it belongs to.
     pub of: Vec<Name>,
-    /// Whether it is a teammate itself.
+    /// True if it is a teammate itself.
     pub teammate: bool,
 }
 
-/// Which type a call asks for.
+/// Returns the name of the type that a call asks for.
 pub fn wanted(input: &AgentInput, forking: Forking) -> &str {
     match input.subagent_type.as_deref() {
         Some(wanted) if wanted.eq_ignore_ascii_case(FORK) => FORK,
@@ -62,13 +62,13 @@ pub fn wanted(input: &AgentInput, forking: Forking) -> &str {
     }
 }
 
-/// The type of this name, however it is written.
+/// Returns the type with this name, ignoring case.
 pub fn named<'a>(types: &'a [Arc<Definition>], name: &str) -> Option<&'a Arc<Definition>> {
     let name = name.to_lowercase();
     types.iter().find(|kind| kind.name.to_lowercase() == name)
 }
 
-/// Which agent a call asks for; else what the model is told.
+/// Returns the agent that a call asks for, or an error for the model.
 pub fn route(
     input: &AgentInput,
     types: &[Arc<Definition>],
@@ -98,7 +98,7 @@ pub fn route(
     if input.cwd.is_some() && isolation.is_some() {
         return Err(RouteError::CwdOfIsolated(definition.name.clone()));
     }
-    // A teammate's answer is what it writes to others.
+    // A teammate answers by messages, so a schema of its type does not apply.
     let schema = input
         .output_schema
         .as_ref()
@@ -123,12 +123,13 @@ pub fn route(
     })
 }
 
-/// A fork: it has all that its starter has, so there is little to choose.
+/// Returns the route of a fork. It has everything its parent has, so there is little to choose.
 fn fork(input: &AgentInput, background: Background, forking: Forking) -> Result<Route, RouteError> {
     if forking == Forking::Denied {
         return Err(RouteError::ForksDenied);
     }
     let chosen = [
+        // Each of these would change the bytes before the fork's directive, and so lose the cache.
         ("model", input.model.is_some()),
         ("effort", input.effort.is_some()),
         ("cwd", input.cwd.is_some()),
@@ -155,7 +156,7 @@ fn fork(input: &AgentInput, background: Background, forking: Forking) -> Result<
     })
 }
 
-/// Refuses what nobody could do.
+/// Refuses calls that are wrong whatever type they ask for.
 fn refuse(input: &AgentInput, background: Background) -> Result<(), RouteError> {
     if input.description.trim().is_empty() {
         return Err(RouteError::NoDescription);
@@ -179,7 +180,7 @@ fn refuse(input: &AgentInput, background: Background) -> Result<(), RouteError> 
     Ok(())
 }
 
-/// The team that an agent is to join; none for a plain sub-agent.
+/// Returns the team that the agent joins; none for a plain sub-agent.
 fn teamwork(input: &AgentInput, teams: &Teams) -> Result<Option<Teamwork>, RouteError> {
     let fork = input
         .subagent_type
@@ -211,6 +212,7 @@ fn teamwork(input: &AgentInput, teams: &Teams) -> Result<Option<Teamwork>, Route
             }
         },
         (None, Some(_)) if !teams.teammate && !fork => match teams.of.as_slice() {
+            // Without a team, a name alone makes a named sub-agent.
             [] => None,
             [team] => Some(team),
             _ => return Err(RouteError::SeveralTeams(known())),
@@ -243,6 +245,7 @@ fn teamwork(input: &AgentInput, teams: &Teams) -> Result<Option<Teamwork>, Route
     }))
 }
 
+/// Parses the isolation that a call asks for.
 fn isolation(input: &AgentInput) -> Result<Option<Isolation>, RouteError> {
     match input.isolation.as_deref() {
         None => Ok(None),
@@ -252,6 +255,7 @@ fn isolation(input: &AgentInput) -> Result<Option<Isolation>, RouteError> {
     }
 }
 
+/// Returns the error for a type that does not exist, with the names of those that do.
 fn unknown(wanted: &str, types: &[Arc<Definition>]) -> RouteError {
     let wanted = wanted.to_owned();
     let known: Vec<_> = types.iter().map(|kind| kind.name.as_str()).collect();
@@ -264,6 +268,7 @@ fn unknown(wanted: &str, types: &[Arc<Definition>]) -> RouteError {
     }
 }
 
+/// Parses the effort that a call asks for.
 fn effort(word: &str) -> Result<Effort, RouteError> {
     let found = Effort::ALL
         .into_iter()
@@ -274,7 +279,7 @@ fn effort(word: &str) -> Result<Effort, RouteError> {
     })
 }
 
-/// Whether nobody waits for the run.
+/// Returns true if the call does not wait for the run.
 fn in_background(background: Background, definition: &Definition, call: Option<bool>) -> bool {
     match background {
         Background::Off => false,

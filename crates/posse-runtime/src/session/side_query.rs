@@ -1,5 +1,5 @@
-//! Inquiries: what people ask about an agent that the store has, wherever it lives. Its transcript is read
-//! and never taken, so its run is not disturbed.
+//! Side queries: questions of people about an agent in the store, wherever it lives. Its
+//! transcript is read and never taken, so its run is not disturbed.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -23,43 +23,43 @@ use crate::session::assemble;
 use crate::session::factory::Factory;
 use crate::session::start_error::StartError;
 
-/// How somebody asks.
+/// Options of a side query.
 pub struct SideQuestion {
-    /// The longest reply, in tokens.
+    /// Maximum length of the reply, in tokens.
     pub max_tokens: u32,
-    /// Ends it.
+    /// Cancels the query.
     pub cancel: CancellationToken,
-    /// Told of the answer while it arrives.
+    /// Called with the answer while it arrives.
     pub hear: Option<Hear>,
 }
 
-/// What notes are kept with.
+/// What an agent needs to update its notes.
 pub struct NoteTools {
-    /// Of these, the agent uses those that files are read and written by.
+    /// Tools, of which only those that read and write files are used.
     pub tools: Toolbox,
-    /// What it denies is denied here too; what it allows counts for nothing.
+    /// Policy whose denials apply; what it allows is ignored.
     pub policy: Arc<Policy>,
-    /// Where output goes that is too long to be told.
+    /// Directory for output that is too long to show.
     pub spill: PathBuf,
-    /// The user's home.
+    /// Home directory of the user.
     pub home: Option<PathBuf>,
 }
 
-/// What came of an inquiry.
+/// Result of a side query.
 #[derive(Debug)]
 pub struct SideAnswer {
     /// The answer.
     pub answer: Result<String, SideQueryError>,
-    /// About the last reply, if there was one.
+    /// Facts about the last reply, if there was one.
     pub facts: Option<ReplyFacts>,
-    /// What it took, also when it failed.
+    /// What it cost, even if it failed.
     pub charges: Vec<Charge>,
-    /// Why what it took is not in the store's books, if it is not.
+    /// Why the charges could not be stored, if they could not.
     pub unbooked: Option<String>,
 }
 
-/// Asks an agent something on the side: it answers from what it knows, and its conversation and its
-/// run stay as they are.
+/// Asks an agent a question: it answers from what it knows, and its conversation and its run stay
+/// as they are.
 pub(crate) async fn ask(
     factory: &Arc<Factory>,
     agent: AgentId,
@@ -77,7 +77,7 @@ pub(crate) async fn ask(
     .await
 }
 
-/// Where an agent's work stands, in a line or two.
+/// Asks for an agent's progress in a line or two.
 pub(crate) async fn progress(
     factory: &Arc<Factory>,
     agent: AgentId,
@@ -94,8 +94,8 @@ pub(crate) async fn progress(
     .await
 }
 
-/// What of an agent's work is worth remembering. One that keeps notes brings them up to date; of any
-/// other it is only told.
+/// Asks what of an agent's work is worth remembering. An agent that keeps notes updates them; any
+/// other only reports.
 pub(crate) async fn remember(
     factory: &Arc<Factory>,
     agent: AgentId,
@@ -123,6 +123,7 @@ pub(crate) async fn remember(
     .await
 }
 
+/// Makes the side query and books its charges.
 async fn inquire(
     factory: &Arc<Factory>,
     transcript: &Transcript,
@@ -161,6 +162,7 @@ async fn inquire(
         account,
         last_request: last_request(transcript),
         max_tokens,
+        // Asked once: the longer cache lifetime, which costs more, would not be used again.
         ttl: Ttl::FiveMinutes,
         cancel,
         hear,
@@ -170,6 +172,7 @@ async fn inquire(
         facts,
         text,
     } = query.ask(words, hands).await;
+    // Also after a failure: attempts that failed may have to be paid for.
     let unbooked = book(factory, record, &charges).await;
     Ok(SideAnswer {
         answer: text,
@@ -179,7 +182,7 @@ async fn inquire(
     })
 }
 
-/// Whose calls are made about an agent: its own.
+/// Returns the attribution of calls about an agent: the agent's own.
 async fn attribution(
     factory: &Arc<Factory>,
     record: &AgentRecord,
@@ -201,7 +204,7 @@ async fn attribution(
     })
 }
 
-/// Books what was spent on an agent by somebody who does not hold it; else why it could not be.
+/// Stores charges for an agent that this process does not hold. Returns why it could not.
 async fn book(factory: &Arc<Factory>, record: &AgentRecord, charges: &[Charge]) -> Option<String> {
     let op = |charge: &Charge| Op::Charge {
         agent: record.agent,
@@ -255,7 +258,9 @@ fn with_note_tools(
             only: true,
         }),
     };
-    // Who plans changes nothing, not even notes; more rights than to keep them nobody has here.
+    // An agent in plan mode changes nothing, not even notes. Any other mode is lowered to the
+    // default,
+    // because keeping notes needs no more.
     let mode = match record.mode {
         PermissionMode::Plan => PermissionMode::Plan,
         _ => PermissionMode::Default,

@@ -1,4 +1,4 @@
-//! An agent that follows a skill.
+//! Runs a skill in a sub-agent.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use crate::session::error::SpawnError;
 use crate::session::factory::Factory;
 use crate::session::spawn::{self, RunGuard, SpawnRequest};
 
-/// Starts the agent that follows a skill.
+/// Starts the sub-agent that follows a skill.
 async fn start(
     factory: &Arc<Factory>,
     by: AgentId,
@@ -34,6 +34,7 @@ async fn start(
         .live_agent(by)
         .ok_or(SpawnError::StarterEnded)?;
     let background = match parent.session.setup.spawning.background {
+        // With background work switched off, naming it at all is an error of the call.
         Background::Off => None,
         _ => Some(fork.background),
     };
@@ -71,7 +72,7 @@ async fn start(
     .await
 }
 
-/// Has an agent follow a skill, and waits for it unless nobody is to.
+/// Runs a skill in a sub-agent, and waits for it unless it runs in the background.
 pub(crate) async fn delegate(
     factory: &Arc<Factory>,
     (by, reader): (AgentId, Reader),

@@ -1,4 +1,5 @@
-//! The one door: every agent that another starts comes through here, and every limit is checked here.
+//! Spawning: every agent that another one starts comes through here, and every limit is checked
+//! here.
 
 use std::sync::Arc;
 
@@ -33,42 +34,46 @@ use crate::session::workspace::workspace;
 use crate::session::worktree_guard::WorktreeGuard;
 use crate::session::{create, limits, memory};
 
-/// A call that wants an agent.
+/// A request to start an agent.
 pub(crate) struct SpawnRequest {
+    /// The agent that starts it.
     pub(crate) by: AgentId,
+    /// The call by which it is started: after a crash, the child is found by it.
     pub(crate) key: CallKey,
+    /// The model's id of that call.
     pub(crate) call: String,
     pub(crate) input: AgentInput,
-    /// What it may and may not besides, by a skill.
+    /// Rules that a skill adds to its rights.
     pub(crate) granted: Granted,
-    /// What is declared of a teammate.
+    /// Settings of a declared teammate.
     pub(crate) role: Option<RoleOptions>,
 }
 
-/// What is declared of a teammate beside what a call can say.
+/// Settings of a declared teammate that a call of the Agent tool cannot express.
 pub(crate) struct RoleOptions {
     pub(crate) role: String,
+    /// Roles whose tasks it takes; none for its own role and tasks without a role.
     pub(crate) takes: Option<Vec<String>>,
     pub(crate) mode: Option<PermissionMode>,
     pub(crate) budget: Option<Cost>,
 }
 
-/// A run that somebody waits for: dropped while it is held, the run is told to end.
+/// A run that a call waits for. Dropped while it is held, it tells the run to end.
 pub(crate) struct RunGuard {
     registry: Arc<Registry>,
     pub(crate) run: Arc<Run>,
-    /// Whether nobody writes to it later.
+    /// True if nobody can write to it after its answer.
     pub(crate) one_shot: bool,
-    /// Who it is in its team.
+    /// Its identity in its team, if it is a teammate.
     pub(crate) teammate: Option<Arc<TeamIdentity>>,
-    /// Whether it hands in a plan first.
+    /// True if it submits a plan first.
     pub(crate) plan: bool,
     by: AgentId,
     held: bool,
 }
 
 impl RunGuard {
-    /// The run goes its own way, or is over.
+    /// Releases the run: it continues in the background, or is over.
     pub(crate) fn off(mut self) {
         self.held = false;
     }
@@ -82,7 +87,7 @@ impl Drop for RunGuard {
     }
 }
 
-/// Starts an agent, or says why not. When this returns, the agent is durable.
+/// Starts an agent, or returns why not. When this returns, the agent is durable.
 pub(crate) async fn spawn(
     factory: &Arc<Factory>,
     request: SpawnRequest,
@@ -94,7 +99,7 @@ pub(crate) async fn spawn(
         .ok_or(SpawnError::StarterEnded)?;
     let (plan, worktree_guard, situation) = plan(factory, request, &parent).await?;
     let (registry, one_shot) = (Arc::clone(&factory.registry), plan.terms.one_shot);
-    // Others may have been started while its checkout was made.
+    // Checked again: others may have been started while its worktree was made.
     let live = factory.registry.population(plan.session.root);
     limits::check(
         &Situation { live, ..situation },
@@ -114,6 +119,7 @@ pub(crate) async fn spawn(
             teammate: Some(team_identity),
             plan: plans,
             by,
+            // A teammate outlives the call that started it.
             held: false,
         });
     }
@@ -133,7 +139,7 @@ pub(crate) async fn spawn(
     Ok(guard)
 }
 
-/// What comes of a wish, if the limits allow it.
+/// Plans the agent that a request asks for, if the limits allow it.
 async fn plan(
     factory: &Arc<Factory>,
     request: SpawnRequest,
@@ -176,6 +182,7 @@ async fn plan(
         memory: factory.ports.memory.available(),
         live: factory.registry.population(session.root),
     };
+    // Before the name and the worktree: what cannot be started must not leave a checkout to remove.
     limits::check(&situation, spawning)?;
     if let Some(name) = input.name.as_ref().filter(|_| route.team.is_none()) {
         name_is_free(factory, parent, name).await?;
@@ -232,7 +239,7 @@ async fn plan(
             call: key,
             call_id: call,
             agent_type: route.definition.name.clone(),
-            // In a team the roster says what it is called.
+            // The roster has a teammate's name; the store may have added a number to it.
             name: input.name.filter(|_| joins.is_none()),
             description: input.description,
             terms: terms.to_keep()?,
@@ -258,7 +265,8 @@ async fn plan(
     Ok((plan, worktree_guard, situation))
 }
 
-/// The teams of whoever starts somebody under a name.
+/// Returns the teams of the agent that starts a named agent. The store is not asked for plain
+/// sub-agents.
 async fn teams_for(
     factory: &Arc<Factory>,
     parent: &LiveAgent,
@@ -282,7 +290,7 @@ async fn teams_for(
     Ok(Teams { of, teammate })
 }
 
-/// A checkout for an agent that is to have one.
+/// Makes a worktree for an agent that needs one.
 async fn worktree_guard(
     factory: &Arc<Factory>,
     agent: AgentId,
@@ -313,7 +321,7 @@ async fn worktree_guard(
     })
 }
 
-/// Whether not even the smallest call could be paid for.
+/// Returns which budget is exhausted: one that could not pay even the smallest call.
 fn exhausted(factory: &Arc<Factory>, account: &Account) -> Option<String> {
     let free = |_: u64, _: u32| Some(posse_protocol::Cost::default());
     let ask = Ask {
@@ -323,12 +331,16 @@ fn exhausted(factory: &Arc<Factory>, account: &Account) -> Option<String> {
         price: &free,
     };
     match account.reserve(&ask, factory.ports.clock.now()) {
+        // If only calls in progress are in the way, the new agent waits for them like any other.
         Err(exceeded) if !exceeded.may_pass() => Some(exceeded.to_string()),
-        // Set aside and given back at once.
+        // The reservation is dropped, and so given back, at once.
         Ok(_) | Err(_) => None,
     }
 }
 
+/// Checks that no agent of the realm has a name and no teammate has or had it. A name is given
+/// once:
+/// mail for its first bearer must reach nobody else.
 async fn name_is_free(
     factory: &Arc<Factory>,
     parent: &LiveAgent,
@@ -351,12 +363,12 @@ async fn name_is_free(
     }
 }
 
-/// Whether a member has or had a name.
+/// Returns true if a member has or had a name.
 fn has_or_had(team: &Team, name: &Name) -> bool {
     team.former.contains(name) || team.members.iter().any(|member| member.name == *name)
 }
 
-/// As whom a teammate joins; its terms say so too.
+/// Returns how a teammate joins, and writes the same into its terms.
 fn teammate(
     work: Teamwork,
     terms: &mut Terms,
@@ -380,7 +392,7 @@ fn teammate(
     } else {
         declared.or(terms.mode)
     };
-    // It is written to as long as it lives.
+    // Others write to a teammate as long as it lives.
     terms.one_shot = false;
     let word = role
         .as_ref()
@@ -405,10 +417,11 @@ fn teammate(
     }
 }
 
-/// The notes that agents of a type have left, if they keep any.
+/// Loads the notes that agents of a type keep, if they keep any.
 async fn remembered(kind: &Definition, terms: &mut Terms) -> Option<String> {
     let memory = kind.memory.clone()?;
     let look = move || memory::load(&memory);
+    // Loading blocks on files. If it panics, the agent starts without notes.
     let Loaded { text, directory } = tokio::task::spawn_blocking(look).await.ok()?;
     directory
         .into_iter()
@@ -416,8 +429,8 @@ async fn remembered(kind: &Definition, terms: &mut Terms) -> Option<String> {
     Some(text)
 }
 
-/// What an agent is told of where it works, if that is not where the session does. A fork knows what its
-/// parent knows.
+/// Returns what an agent is told about its directory, if it is not the session's. A fork knows what
+/// its parent knows.
 fn place(
     session: &Session,
     worktree_guard: &WorktreeGuard,
@@ -433,7 +446,7 @@ fn place(
     }
 }
 
-/// A path in the tree.
+/// Returns the agent's path in the session. The call's position makes it unique below its parent.
 fn path(above: &str, label: &str, key: CallKey) -> String {
     let CallKey { seq, ordinal } = key;
     if ordinal == 0 {
@@ -443,7 +456,8 @@ fn path(above: &str, label: &str, key: CallKey) -> String {
     }
 }
 
-/// Waits for a run that was started; none if it goes on in the background. If the call must end, it is stopped.
+/// Waits for a run; none if it continues in the background. If the call is cancelled, the run is
+/// stopped.
 pub(crate) async fn follow(
     factory: &Arc<Factory>,
     by: AgentId,
@@ -464,6 +478,7 @@ pub(crate) async fn follow(
         }
     };
     let end = tokio::select! {
+        // Cancellation first: a call that must end stops its run even if that has just detached.
         biased;
         () = cancel.cancelled() => {
             stop::stop(&factory.registry, run.facts.task, By::Agent(by)).await;
@@ -472,7 +487,7 @@ pub(crate) async fn follow(
         end = run.let_go() => end,
         () = auto => {
             factory.registry.detach(&run);
-            // It may just have ended instead.
+            // The run may have ended at this moment instead; then there is a result after all.
             run.let_go().await
         }
     };

@@ -6,24 +6,24 @@ use posse_protocol::AgentId;
 /// Why an agent could not be started.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
-    /// The store said no.
+    /// The store refused or failed.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// This runtime has it already.
+    /// The agent already lives in this runtime.
     #[error("agent {agent} is already running in this process")]
     AlreadyHere {
         /// The agent.
         agent: AgentId,
     },
-    /// Where it worked cannot be worked in.
+    /// Its working directory or worktree cannot be used.
     #[error("{0}")]
     Place(String),
-    /// The session was held in another provider's words.
+    /// The transcript is encoded for another provider.
     #[error("this session was recorded with the {stored} API and cannot be resumed with {asked}")]
     OtherDialect {
-        /// What it was held in.
+        /// Dialect of the transcript.
         stored: String,
-        /// What was asked for.
+        /// Dialect of this process.
         asked: &'static str,
     },
 }

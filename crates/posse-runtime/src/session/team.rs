@@ -1,4 +1,5 @@
-//! Teams: a lead and long-lived teammates, who talk by mail and take work from one list.
+//! Teams: a lead and long-lived teammates that exchange messages and share a task list. This room
+//! starts their members, here or in other processes.
 
 pub(crate) mod declared;
 pub mod host;

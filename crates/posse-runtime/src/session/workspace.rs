@@ -1,4 +1,5 @@
-//! Where agents work: in their parent's directory, in another, or in a worktree of their own.
+//! Decides where agents work: in their parent's directory, in another, or in a worktree of their
+//! own.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -12,7 +13,7 @@ use crate::definition::terms::Terms;
 use crate::live::registry::LiveAgent;
 use crate::session::worktree_guard::WorktreeGuard;
 
-/// Why an agent cannot work where it should.
+/// Why an agent cannot work in its directory.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum WorkspaceError {
     #[error("isolation: {0}")]
@@ -33,7 +34,7 @@ pub(crate) enum WorkspaceError {
     Cwd { path: PathBuf, error: io::Error },
 }
 
-/// Where an agent works that `parent` starts.
+/// Returns the workspace of an agent that `parent` starts.
 pub(crate) fn workspace(
     parent: &LiveAgent,
     cwd: Option<&Path>,
@@ -62,8 +63,8 @@ pub(crate) fn workspace(
     Ok(workspace)
 }
 
-/// Where an agent works that is brought back below `above`. Who worked in a worktree works there or not at
-/// all; of others, where they worked may not be worked in any more.
+/// Returns the workspace of an agent that is revived below `above`. An agent with a worktree works
+/// there or not at all; another moves to the directory above if its own is not allowed any more.
 pub(crate) fn workspace_again(
     above: &Rights,
     record: &AgentRecord,
@@ -76,7 +77,8 @@ pub(crate) fn workspace_again(
         .is_some_and(|mirror| record.cwd.starts_with(&mirror.here));
     let mut workspace = match &terms.worktree {
         Some(worktree) => {
-            // If its parent has gone, it lies below one whose checkout is a copy's original, or contains it.
+            // If its parent is gone, `above` works in the original of the parent's checkout, so the
+            // originals are tried one after the other.
             let origins = [&worktree.origin].into_iter().chain(&terms.copies);
             let found = origins.map(|origin| {
                 here.below(origin.clone())
@@ -106,8 +108,8 @@ pub(crate) fn workspace_again(
     Ok(workspace)
 }
 
-/// Makes the directories of a worktree that an agent works in: what is not tracked is not there. No link is
-/// followed, which could lead out of it.
+/// Makes the directories of a worktree that an agent works in: untracked ones are not part of a
+/// checkout. Links are not followed, because they could lead out of it.
 fn make_room(workspace: &Workspace, top: &Path) -> Result<(), WorkspaceError> {
     for directory in workspace.roots.iter().chain([&workspace.cwd]) {
         let inside = directory
@@ -133,7 +135,7 @@ fn make_room(workspace: &Workspace, top: &Path) -> Result<(), WorkspaceError> {
     Ok(())
 }
 
-/// A directory without links in its path.
+/// Returns a directory with all links in its path resolved.
 fn resolved(path: PathBuf) -> Result<PathBuf, WorkspaceError> {
     match path.canonicalize() {
         Ok(path) if path.is_dir() => Ok(path),

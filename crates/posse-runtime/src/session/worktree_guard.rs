@@ -1,4 +1,4 @@
-//! A worktree between its making and its agent's birth.
+//! Guards a worktree from when it is made until its agent exists.
 
 use std::sync::Arc;
 
@@ -6,19 +6,19 @@ use posse_port::worktree::{Made, Worktree};
 
 use crate::session::factory::Factory;
 
-/// A worktree that no agent has yet: given back unless one takes it.
+/// A worktree that no agent has yet. Dropped, it is released unless an agent has taken it.
 pub(crate) struct WorktreeGuard {
     pub(crate) factory: Arc<Factory>,
     pub(crate) made: Option<Made>,
 }
 
 impl WorktreeGuard {
-    /// An agent of another process has it from now on.
+    /// Leaves the worktree to an agent of another process.
     pub(crate) fn keep(mut self) {
         self.made = None;
     }
 
-    /// An agent has it from now on.
+    /// Hands the worktree to an agent of this process.
     pub(crate) fn take(mut self) -> Option<Worktree> {
         self.made.take().map(|made| made.worktree)
     }
@@ -28,6 +28,7 @@ impl Drop for WorktreeGuard {
     fn drop(&mut self) {
         let Some(made) = self.made.take() else { return };
         let worktrees = Arc::clone(&self.factory.ports.worktrees);
+        // Releasing runs git, and `drop` cannot wait.
         self.factory.supervisor.start_errand(async move {
             worktrees.release(&made.worktree).await;
         });

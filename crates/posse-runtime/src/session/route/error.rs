@@ -1,10 +1,10 @@
-//! Why a call of the Agent tool asks for something that cannot be. Each is told to the model.
+//! Errors in a call of the Agent tool. Each message is shown to the model.
 
 use posse_protocol::Name;
 
 use crate::definition::output_schema::SchemaError;
 
-/// What is wrong with the call.
+/// Why a call of the Agent tool is refused.
 #[expect(missing_docs, reason = "each message says what its variant means")]
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RouteError {

@@ -1,5 +1,5 @@
-//! A declared team is raised: first it is made, with its tasks, by the step that brings the goal; then its members
-//! are started, through the same door as every agent. What a crash left out is started by whoever goes on.
+//! Starts declared teams. The step that stores the goal creates the team and its tasks; then its
+//! members are spawned like every agent. Members that a crash prevented are started on resume.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -21,7 +21,7 @@ use crate::session::factory::Factory;
 use crate::session::spawn;
 use crate::session::spawn::{RoleOptions, SpawnRequest};
 
-/// A team is being raised, until this is dropped.
+/// Counts a team as being started until it is dropped.
 struct Raising(Arc<Session>);
 
 impl Drop for Raising {
@@ -30,9 +30,11 @@ impl Drop for Raising {
     }
 }
 
-/// Starts what is missing of a session's declared teams. Until that is there, nobody takes a team for one that
-/// has nothing to do.
+/// Starts the missing members of a session's declared teams. Until they are there, the session does
+/// not count as idle.
 pub(crate) fn start_declared_members(factory: &Arc<Factory>, session: &Arc<Session>) {
+    // Raised here and not in the task: otherwise the main agent could see an idle team before the
+    // task first runs.
     session.raising.fetch_add(1, Ordering::AcqRel);
     let (there, raising) = (Arc::clone(factory), Raising(Arc::clone(session)));
     factory
@@ -42,7 +44,7 @@ pub(crate) fn start_declared_members(factory: &Arc<Factory>, session: &Arc<Sessi
 
 /// Starts the members of a session's declared teams that are not there and never were.
 async fn start_missing_members(factory: &Arc<Factory>, session: &Arc<Session>) {
-    // A store that fails is noticed by whoever commits next.
+    // The error is dropped: the next commit meets the same failure and reports it.
     let Ok(teams) = roster::teams(&*factory.ports.store, session.realm).await else {
         return;
     };
@@ -54,6 +56,7 @@ async fn start_missing_members(factory: &Arc<Factory>, session: &Arc<Session>) {
             .map(serde_json::from_value::<TeamPlan>);
         let Some(Ok(plan)) = plan else { continue };
         let there = |name: &Name| {
+            // A member that has left is not started again.
             team.former.contains(name) || team.members.iter().any(|member| member.name == *name)
         };
         let missing = names(&plan)
@@ -66,6 +69,7 @@ async fn start_missing_members(factory: &Arc<Factory>, session: &Arc<Session>) {
     }
 }
 
+/// Spawns one member. `nth` is its position in the team's plan.
 async fn start_member(
     factory: &Arc<Factory>,
     session: &Arc<Session>,
@@ -105,7 +109,7 @@ async fn start_member(
         mode: declared.mode,
         budget: declared.budget,
     };
-    // No call has started it: the first entry of its lead has.
+    // No call has started it. The lead's first entry stands in for one, so that the key is unique.
     let (key, call) = (
         CallKey {
             seq: 0,
@@ -127,7 +131,7 @@ async fn start_member(
     }
 }
 
-/// A member could not be started: people and the lead are told.
+/// Tells people and the lead that a member could not be started.
 async fn not_started(session: &Session, name: &Name, why: &SpawnError) {
     let what = format!("{name} could not be started: {why}");
     let event = Event {

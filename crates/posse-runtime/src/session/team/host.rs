@@ -1,5 +1,5 @@
-//! Members of a team in a process of their own: a pane, or a second process that helps. The store is what joins
-//! them to the others.
+//! Hosts members of a team in another process than the lead's: a pane, or a second process that
+//! helps. The processes share nothing but the store.
 
 use std::sync::{Arc, Weak};
 
@@ -25,36 +25,38 @@ use crate::session::{assemble, dispatch, revive};
 pub struct Hosting {
     /// The main agent of the session.
     pub session: AgentId,
-    /// Which members of its teams.
+    /// Members of its teams to host.
     pub members: Members,
 }
 
 /// Members that a process hosts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Members {
-    /// This one alone; all that happens to it is told.
+    /// This member alone; all of its events are reported.
     One(AgentId),
-    /// Every one that nobody has, now and whenever a process dies.
+    /// Every member that no process has, now and whenever a process dies.
     Free {
-        /// But no more than so many.
+        /// Maximum number of members.
         most: Option<usize>,
     },
-    /// The same, of those that were raised for workers. Of all sessions that it hosts so a process takes up no
-    /// more than the largest number that was said.
+    /// The same for members that were created for workers. A process takes up no more than the
+    /// largest
+    /// maximum among the sessions that it hosts this way.
     Raised {
-        /// But no more than so many.
+        /// Maximum number of members.
         most: Option<usize>,
     },
 }
 
 /// Members of teams that live in this process.
 pub struct Hosted {
-    /// Those that were taken up at once.
+    /// Members that were taken up at once.
     pub agents: Vec<AgentId>,
-    /// The way to them, by [`Command::To`] and [`Command::Answer`]. When all handles are dropped they are given
-    /// up, and others can take them.
+    /// Accepts [`Command::To`] and [`Command::Answer`]. When all handles are dropped, the members
+    /// are
+    /// given up, and other processes can take them.
     pub handle: AgentHandle,
-    /// What happens to them. Closes when none is left.
+    /// Events of the members. Closes when none is left.
     pub events: mpsc::Receiver<Event>,
 }
 
@@ -70,8 +72,9 @@ pub(crate) async fn host(
     let adopted = match members {
         Members::One(agent) => vec![revive::take_member(factory, agent, &session).await?],
         Members::Free { .. } | Members::Raised { .. } => {
-            // Once it stays, news of a death makes this process take members up as well. That
-            // waits: otherwise both would fill the same room, and neither would know of all.
+            // Once the session is registered, the death of a host makes this process take members
+            // up as
+            // well. The lock makes that wait: otherwise both would fill the same room.
             let _alone = factory.adopting.lock().await;
             factory.registry.stays(&session);
             revive::adopt(factory, &session).await?
@@ -82,7 +85,7 @@ pub(crate) async fn host(
         assemble::start(factory, adopted);
     }
     let (handle, told) = AgentHandle::new();
-    // Who hosts whatever is free stays for what comes.
+    // A process that hosts free members stays for those that become free later.
     let stays = !matches!(members, Members::One(_));
     let stays = stays.then(|| Arc::clone(&session));
     let porter = porter(
@@ -98,7 +101,7 @@ pub(crate) async fn host(
     })
 }
 
-/// Passes commands on until nobody is there to give any; then all that is hosted is given up.
+/// Passes commands on until all handles are dropped; then everything that is hosted is given up.
 async fn porter(
     factory: Weak<Factory>,
     (session, stays): (Weak<Session>, Option<Arc<Session>>),
@@ -128,6 +131,7 @@ async fn porter(
             && let Some(session) = session.upgrade()
         {
             let what = format!("{agent} is not in this process");
+            // A full channel may drop this warning: commands must not wait for a slow reader.
             let _ = session.events.try_send(Event {
                 agent,
                 kind: EventKind::Warning(what),
@@ -137,11 +141,12 @@ async fn porter(
     let (Some(factory), Some(session)) = (factory.upgrade(), session.upgrade()) else {
         return;
     };
+    // First, so that no member is taken up while the others are given up.
     drop(stays);
     stop::give_up_tree(&factory.registry, &session, By::Shutdown);
 }
 
-/// A session whose main agent lives elsewhere, for the members of its teams that are to live here.
+/// Returns the session for members that live here while the main agent lives elsewhere.
 async fn foreign_tree(
     factory: &Arc<Factory>,
     session: AgentId,

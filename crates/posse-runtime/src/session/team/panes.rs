@@ -1,4 +1,5 @@
-//! A teammate between two processes: it is born here, and its pane takes it from the store.
+//! Hands a teammate over to the process in its pane: it is created here, and the pane's process
+//! takes it from the store.
 
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -13,12 +14,14 @@ use crate::session::factory::Factory;
 use crate::session::revive;
 use crate::supervise::AliveGuard;
 
-/// How long the process in a pane has to take its member, and how often it is looked whether it has.
+/// Time that the process in a pane has to take its member.
 const PATIENCE: Duration = Duration::from_secs(15);
+/// Interval at which the store is asked whether it has.
 const LOOK: Duration = Duration::from_millis(250);
 
-/// Opens a pane for a teammate that was born here. `place` keeps others in this process from bringing it back
-/// meanwhile, since mail waits for it. If no pane opens, or nobody in it takes the member, it lives here.
+/// Opens a pane for a teammate that was created here. `place` keeps this process from reviving the
+/// teammate meanwhile, because mail waits for it. If no pane opens, or nobody in it takes the
+/// member, it runs here.
 pub(crate) async fn give_pane(
     factory: &Arc<Factory>,
     (pane, panes): (NewPane, &dyn Panes),
@@ -26,11 +29,11 @@ pub(crate) async fn give_pane(
     place: Option<AliveGuard>,
 ) {
     let (agent, title) = (pane.member, pane.title.clone());
-    // Whoever fences it now has it already.
+    // The error is dropped: it means that another process has taken the member already.
     let _ = factory.ports.store.release(agent, Epoch(1)).await;
     if let Err(why) = panes.open(pane).await {
         let what = format!("{title} has no pane and runs in this process: {why}");
-        // A front end that does not read holds up whoever starts somebody, as elsewhere.
+        // Waits for a slow front end, as every start does; fails only if there is none.
         let _ = session
             .events
             .send(Event {
@@ -38,6 +41,7 @@ pub(crate) async fn give_pane(
                 kind: EventKind::Warning(what),
             })
             .await;
+        // Dropped first: while the guard lives, taking the member up here would be refused.
         drop(place);
         revive::take_over(factory).await;
         return;
@@ -51,9 +55,10 @@ pub(crate) async fn give_pane(
     });
 }
 
-/// Waits until another process has the member; if none comes, it is taken up here.
+/// Waits until another process has the member; if none takes it, it is taken up here.
 async fn expect(factory: Weak<Factory>, agent: AgentId, place: Option<AliveGuard>) {
     let mut waited = Duration::ZERO;
+    // The factory is held weakly between looks, so that waiting does not keep it alive.
     while waited < PATIENCE {
         let Some(look) = factory
             .upgrade()
@@ -66,7 +71,7 @@ async fn expect(factory: Weak<Factory>, agent: AgentId, place: Option<AliveGuard
         let Some(factory) = factory.upgrade() else {
             return;
         };
-        // A store that fails is noticed by whoever commits next.
+        // The error is dropped: the next commit meets the same failure and reports it.
         if let Ok(Some(session)) = lookup::row(&*factory.ports.store, agent).await
             && session.holder.is_some()
         {

@@ -1,5 +1,5 @@
-//! Teammates that any worker may take: they are born by the lead, and whoever has room for them takes them from the
-//! store. What is left to workers the lead's process does not take up itself; it says so if nobody else does.
+//! Leaves teammates to workers: the lead creates them, and a worker that has room takes them from
+//! the store. The lead's process does not run them itself; it warns if no worker does.
 
 use std::collections::HashMap;
 use std::sync::atomic::Ordering;
@@ -18,23 +18,25 @@ use crate::prompt::reminder;
 use crate::session::factory::Factory;
 use crate::session::start_error::StartError;
 
-/// How long a member may wait for a worker until that is said, and how often it is looked.
+/// Time that a member may wait for a worker before a warning.
 const PATIENCE: Duration = Duration::from_secs(15);
+/// Interval at which the store is asked who waits.
 const LOOK: Duration = Duration::from_secs(1);
 
-/// Leaves a teammate that was born here to whichever worker takes it.
+/// Leaves a teammate that was created here to any worker.
 pub(crate) async fn leave_to_workers(
     factory: &Arc<Factory>,
     agent: AgentId,
     session: &Arc<Session>,
 ) {
-    // Whoever fences it now has it already.
+    // The error is dropped: it means that a worker has taken the member already.
     let _ = factory.ports.store.release(agent, Epoch(1)).await;
     expect_workers(factory, session);
 }
 
-/// Looks whether workers take what is left to them, as long as something is.
+/// Watches that workers take what is left to them, as long as something is.
 pub(crate) fn expect_workers(factory: &Arc<Factory>, session: &Arc<Session>) {
+    // One watcher for each session: the swap lets only the first caller through.
     if !session.leaves_to_workers() || session.expects.swap(true, Ordering::AcqRel) {
         return;
     }
@@ -51,9 +53,9 @@ pub(crate) fn expect_workers(factory: &Arc<Factory>, session: &Arc<Session>) {
     });
 }
 
-/// Members of a session's teams that wait for a worker.
+/// Returns the members of a session's teams that wait for a worker.
 async fn free(factory: &Arc<Factory>, session: &Session) -> Vec<(AgentId, String)> {
-    // A store that fails is noticed by whoever commits next.
+    // The error is dropped: the next commit meets the same failure and reports it.
     let teams = roster::teams(&*factory.ports.store, session.realm)
         .await
         .unwrap_or_default();
@@ -67,8 +69,8 @@ async fn free(factory: &Arc<Factory>, session: &Session) -> Vec<(AgentId, String
         .collect()
 }
 
-/// Whether an agent of a session is for this process. What was raised for workers is for them, with all that comes
-/// from it; and nothing else is.
+/// Returns true if an agent of a session is for this process. Members that were created for workers
+/// are for workers, with everything they start; nothing else is.
 pub(crate) async fn is_for(
     factory: &Arc<Factory>,
     record: &AgentRecord,
@@ -83,7 +85,7 @@ pub(crate) async fn is_for(
             Some(origin) => lookup::row(&*factory.ports.store, origin.parent).await?,
             None => None,
         };
-        // It comes from the main agent.
+        // There is no teammate above it: it comes from the main agent.
         let Some(parent) = parent else {
             return Ok(!session.is_worker);
         };
@@ -95,12 +97,13 @@ pub(crate) async fn is_for(
     let raised = roster::team_identity(&*factory.ports.store, at.realm, at.agent)
         .await?
         .is_some_and(|team_identity| team_identity.backend == WORKER);
-    // What a member has started comes with it, or stays.
+    // A worker takes up what a member has started together with the member, or not at all.
     Ok(raised == session.is_worker && (at.agent == record.agent || !session.is_worker))
 }
 
-/// Whether a worker can do anything for a member: what the member works on must be here, and its model be spoken to
-/// as its transcript is written. One that cannot leaves it as it is, and says so once.
+/// Returns true if a worker can run a member: its directory must exist here, and its transcript
+/// must be in this process's dialect. A worker that cannot leaves the member alone, and reports it
+/// once.
 pub(crate) async fn is_fit_for(
     factory: &Arc<Factory>,
     record: &AgentRecord,
@@ -138,7 +141,7 @@ pub(crate) async fn is_fit_for(
     Ok(false)
 }
 
-/// Looks who waits for a worker, and says who has waited for too long, until nobody waits.
+/// Warns of members that have waited too long, until nobody waits.
 async fn expect(factory: Weak<Factory>, session: Weak<Session>) {
     let mut waiting: HashMap<AgentId, Duration> = HashMap::new();
     loop {
@@ -156,7 +159,8 @@ async fn expect(factory: Weak<Factory>, session: Weak<Session>) {
         waiting.retain(|agent, _| waits.iter().any(|(waits, _)| waits == agent));
         if waits.is_empty() {
             session.expects.store(false, Ordering::Release);
-            // Who was left to them since is looked after here, or by whoever has left it.
+            // A member left to workers between the query and the store above is seen by this second
+            // query. If its own watcher has started since, this one ends.
             if free(&factory, &session).await.is_empty()
                 || session.expects.swap(true, Ordering::AcqRel)
             {
@@ -167,6 +171,7 @@ async fn expect(factory: Weak<Factory>, session: Weak<Session>) {
         for (agent, name) in waits {
             let waited = waiting.entry(agent).or_default();
             *waited += LOOK;
+            // Equal, not at least: each member is reported once.
             if *waited == PATIENCE {
                 late.push(name);
             }
