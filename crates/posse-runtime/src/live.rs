@@ -1,4 +1,4 @@
-//! The agents that live in this process, and what they share.
+//! The agents that live in this process, and what the agents of a session share.
 
 pub mod handle;
 pub(crate) mod lookup;

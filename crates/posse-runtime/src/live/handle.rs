@@ -1,49 +1,50 @@
-//! The way to an agent that lives in this process.
+//! Handle of an agent that lives in this process.
 
 use posse_protocol::{AgentId, Command, Event};
 use tokio::sync::mpsc;
 
 use posse_port::store::AgentRecord;
 
-/// Commands that may wait for an agent.
+/// Number of commands that may wait for an agent. A sender that finds the channel full waits.
 pub(crate) const COMMANDS: usize = 16;
 
 /// An agent that lives in this process.
 pub struct Agent {
-    /// Its id, and that of its session.
+    /// ID of the agent and of its session.
     pub id: AgentId,
-    /// What the store had of it when it was resumed or forked; none of a new one.
+    /// Its record when it was resumed or forked; none if it is new.
     pub found: Option<AgentRecord>,
-    /// Whether [`Command::Continue`] has something to continue.
+    /// True if [`Command::Continue`] has something to continue.
     pub unfinished: bool,
-    /// The names of its tools.
+    /// Names of its tools.
     pub tools: Vec<String>,
-    /// The way to it. When all handles are dropped the agent finishes what it was told and ends;
+    /// Accepts commands. When all handles are dropped, the agent finishes what it was told and
+    /// ends;
     /// then `events` closes.
     pub handle: AgentHandle,
-    /// What happens to it.
+    /// Events of the agent and its session.
     pub events: mpsc::Receiver<Event>,
 }
 
-/// The way to an agent.
+/// Sends commands to an agent. Cheap to clone.
 #[derive(Clone)]
 pub struct AgentHandle {
     pub(crate) commands: mpsc::Sender<Command>,
 }
 
-/// The agent has ended and hears nothing any more.
+/// Returned if the agent has ended and accepts no commands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the agent has ended")]
 pub struct Gone;
 
 impl AgentHandle {
-    /// A way to somebody, and where it leads.
+    /// Returns a handle and the receiving end of its commands.
     pub(crate) fn new() -> (Self, mpsc::Receiver<Command>) {
         let (commands, told) = mpsc::channel(COMMANDS);
         (Self { commands }, told)
     }
 
-    /// Tells the agent something.
+    /// Sends a command. Waits while the agent has too many.
     pub async fn send(&self, command: Command) -> Result<(), Gone> {
         self.commands.send(command).await.map_err(|_| Gone)
     }

@@ -1,4 +1,4 @@
-//! Agents as the store has them, and the sessions they belong to.
+//! Looks up stored agents and the sessions that they belong to.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use crate::live::registry::Registry;
 use crate::live::session::Session;
 use posse_port::store::{AgentFilter, AgentRecord, Store, StoreError};
 
-/// An agent as the store has it, without its history.
+/// Returns an agent's record, without its history.
 pub(crate) async fn row(
     store: &dyn Store,
     agent: AgentId,
@@ -21,7 +21,7 @@ pub(crate) async fn row(
     Ok(store.agents(filter, 1).await?.pop())
 }
 
-/// The agent of a realm that is registered under a name.
+/// Returns the agent of a realm that has a name.
 pub(crate) async fn named(
     store: &dyn Store,
     realm: RealmId,
@@ -36,7 +36,7 @@ pub(crate) async fn named(
     Ok(store.agents(filter, 1).await?.pop())
 }
 
-/// The session that an agent belongs to, if that lives here.
+/// Returns the session that an agent belongs to, if it lives here.
 pub(crate) async fn session_of(
     registry: &Registry,
     store: &dyn Store,
@@ -50,6 +50,7 @@ pub(crate) async fn session_of(
         top = from.parent;
         origin = row(store, top).await?.and_then(|parent| parent.origin);
     }
+    // No ancestor lives here. The session may still be hosted, without its main agent.
     Ok(registry.stays_for(top))
 }
 
@@ -61,7 +62,7 @@ pub(crate) fn is_teammate(record: &AgentRecord) -> bool {
         .is_some_and(|terms| terms.teammate.is_some())
 }
 
-/// What holds for a stored sub-agent.
+/// Returns the terms of a stored sub-agent.
 pub(crate) fn terms(record: &AgentRecord, session: &Session) -> Terms {
     let Some(origin) = record.origin.as_deref() else {
         return Terms::lost();
@@ -71,7 +72,7 @@ pub(crate) fn terms(record: &AgentRecord, session: &Session) -> Terms {
             .definition(&origin.agent_type)
             .map(|kind| Terms::of(&kind))
     };
-    // An older posse kept none; then it is the type that is there now, or nothing.
+    // Records of an older posse have no terms; then those of the current type apply.
     let kept = if origin.terms.is_empty() {
         of_type()
     } else {

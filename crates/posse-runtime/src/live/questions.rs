@@ -1,4 +1,5 @@
-//! Questions that are no call's own: about commands in a skill's instructions.
+//! Questions to a person that do not belong to a tool call: those about commands in a skill's
+//! instructions.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -10,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 use crate::live::session::Session;
 use crate::live::setup::Approver;
 
-/// What is asked and not answered yet.
+/// Questions that are not answered yet, by agent and call.
 #[derive(Default)]
 pub(crate) struct Questions(Mutex<HashMap<(AgentId, String), OpenQuestion>>);
 
@@ -24,10 +25,10 @@ impl Questions {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes an answer; gives it back if nobody waits for it.
+    /// Delivers an answer. Returns it if nobody waits for it.
     pub(crate) fn answer(&self, agent: AgentId, call: &str, answer: Answer) -> Option<Answer> {
         match self.open().remove(&(agent, call.to_owned())) {
-            // Who has asked may have been told to end meanwhile.
+            // The error is dropped: the asker may have been cancelled meanwhile.
             Some(open) => {
                 let _ = open.answer.send(answer);
                 None
@@ -36,14 +37,14 @@ impl Questions {
         }
     }
 
-    /// Nobody can answer questions of this session any more.
+    /// Drops the questions of a session that nobody can answer any more; their askers get none.
     pub(crate) fn forget(&self, root: AgentId) {
         self.open().retain(|_, open| open.root != root);
     }
 }
 
 impl Questions {
-    /// Asks a person; none if nobody is there, or it must end first.
+    /// Asks a person. Returns none if nobody is there to answer, or if it is cancelled first.
     pub(crate) async fn ask(
         &self,
         agent: AgentId,
@@ -53,6 +54,7 @@ impl Questions {
     ) -> Option<Answer> {
         let (answer, answered) = oneshot::channel();
         let call = question.call.clone();
+        // them.
         self.open().insert(
             (agent, call.clone()),
             OpenQuestion {
@@ -60,7 +62,9 @@ impl Questions {
                 answer,
             },
         );
-        // Whoever could answer may have left just before.
+        // Checked after the question is registered: a front end that leaves in between either drops
+        // the
+        // question or is seen here.
         let attended = session.approver() == Approver::FrontEnd;
         let heard = async {
             session
@@ -79,7 +83,7 @@ impl Questions {
             else => None,
         };
         if self.open().remove(&(agent, call.clone())).is_some() && attended {
-            // Who does not read does not hold up anybody.
+            // Not waited for: a front end that does not read must not hold up the agent.
             let _ = session.events.try_send(Event {
                 agent,
                 kind: EventKind::ApprovalWithdrawn { call },

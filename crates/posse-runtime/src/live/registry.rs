@@ -1,4 +1,4 @@
-//! The registry: who lives in this process, who has started whom, and the ways between them.
+//! The registry: which agents live in this process, who started them, and how to reach them.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::Ordering;
@@ -29,41 +29,45 @@ pub(crate) struct Registry {
     live_agents: Mutex<HashMap<AgentId, RegistryEntry>>,
     /// Sessions that live elsewhere, and whose free members are taken up here.
     hosted: Mutex<Vec<Weak<Session>>>,
+    /// Questions to people that do not belong to a tool call.
     pub(crate) questions: Questions,
 }
 
-/// An agent that lives in this process.
+/// An agent that lives in this process: what others may know of it. Nothing here changes.
 pub(crate) struct LiveAgent {
     pub(crate) session: Arc<Session>,
+    /// The agent that created it; none for a main agent.
     pub(crate) parent: Option<AgentId>,
+    /// Position in the session, such as `/main/review-3`.
     pub(crate) path: String,
+    /// Number of agents above it.
     pub(crate) depth: u32,
     pub(crate) model: String,
     pub(crate) effort: Option<Effort>,
     pub(crate) rights: Rights,
     pub(crate) account: Account,
-    /// The way to a sub-agent; a root is spoken to by its front end.
+    /// Accepts commands for a sub-agent. A main agent gets its own from its front end.
     pub(crate) commands: Option<mpsc::Sender<Command>>,
     pub(crate) stop: Stop,
-    /// A sub-agent's run.
+    /// Run of a sub-agent.
     pub(crate) run: Option<Arc<Run>>,
-    /// Whether it is a fork.
+    /// True if it is a fork.
     pub(crate) fork: bool,
-    /// Who it is in its team.
+    /// Its identity in its team, if it is a teammate.
     pub(crate) teammate: Option<Arc<TeamIdentity>>,
 }
 
-/// A resident, and what changes about it.
+/// A live agent, and what changes about it.
 pub(super) struct RegistryEntry {
     pub(super) who: Arc<LiveAgent>,
     pub(super) wakeup: Arc<Wakeup>,
-    /// Whether it may start nothing any more.
+    /// True once it is being stopped: it may start nothing.
     pub(super) frozen: bool,
-    /// Runs that it has started, that nobody waits for, and that are not over.
+    /// Background runs that it started and that are not over.
     pub(super) live: HashSet<Uuid>,
     /// Its background commands.
     pub(super) shells: HashMap<Uuid, Shell>,
-    /// Where it stands while its calls may make forks.
+    /// Its fork point, while calls of its last reply may make forks.
     pub(super) branch: Option<Arc<ForkPoint>>,
     /// Whether it is a teammate that would take a task.
     pub(super) accepts: bool,
@@ -74,33 +78,33 @@ pub(super) struct RegistryEntry {
 pub(crate) struct Shell {
     pub(crate) run: Arc<Run>,
     pub(crate) stop: Stop,
-    /// When it began.
+    /// Time when it began, by the monotonic clock.
     pub(crate) began: Duration,
 }
 
-/// Who stops something.
+/// Who stops an agent or a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum By {
     /// A person.
     Person,
     /// An agent.
     Agent(AgentId),
-    /// Whoever stops what it belongs to: nobody is told of it apart.
+    /// Whoever stops the agent above it: its end is not reported separately.
     Above {
-        /// Whether that is a person.
+        /// True if that is a person.
         person: bool,
     },
-    /// posse ends.
+    /// posse is shutting down.
     Shutdown,
 }
 
 impl By {
-    /// Whether a person wanted it so.
+    /// Returns true if a person asked for it.
     pub(crate) fn is_person(self) -> bool {
         matches!(self, Self::Person | Self::Above { person: true })
     }
 
-    /// The same for what was started by what is stopped.
+    /// Returns the value for agents below the one that is stopped.
     pub(crate) fn below(self) -> Self {
         Self::Above {
             person: self.is_person(),
@@ -108,7 +112,7 @@ impl By {
     }
 }
 
-/// How something is told to end, and by whom.
+/// Tells an agent or a command to end, and remembers who did.
 #[derive(Clone)]
 pub(crate) struct Stop {
     pub(crate) token: CancellationToken,
@@ -123,20 +127,23 @@ impl Stop {
         }
     }
 
-    /// Tells it to end. The first who does counts.
+    /// Tells it to end. The first caller counts.
     pub(crate) fn stop(&self, by: By) {
+        // Set before the token fires: whoever wakes up by it asks at once who it was.
         let _ = self.by.set(by);
         self.token.cancel();
     }
 
+    /// Returns who stopped it. Only the end of the process cancels the token without saying so.
     pub(crate) fn by(&self) -> By {
         self.by.get().copied().unwrap_or(By::Shutdown)
     }
 }
 
 impl Registry {
-    /// Lets an agent live here, and gives the nudge by which it hears of things. None if the one who
-    /// starts it may start nothing any more.
+    /// Enters an agent and returns the wake-up by which it learns of events. Returns none if its
+    /// parent
+    /// is frozen.
     pub(crate) fn enter(&self, agent: AgentId, who: LiveAgent) -> Option<Arc<Wakeup>> {
         let wakeup = Arc::new(Wakeup::default());
         let mut live_agents = self.live_agents();
@@ -146,7 +153,7 @@ impl Registry {
         {
             return None;
         }
-        // Of teammates that do nothing nobody waits for an end.
+        // Idle teammates do not count: nobody waits for their end.
         if let Some(run) = who
             .run
             .as_ref()
@@ -180,8 +187,9 @@ impl Registry {
         Some(wakeup)
     }
 
-    /// The agent lives here no more; whoever has started it hears of it. Whether mail has come that it
-    /// did not look at, though nobody has stopped it.
+    /// Removes an agent and wakes its starter. Returns true if mail arrived that it did not process
+    /// and
+    /// nobody stopped it.
     pub(crate) fn leave(&self, agent: AgentId) -> bool {
         let mut live_agents = self.live_agents();
         let Some(left) = live_agents.remove(&agent) else {
@@ -193,6 +201,7 @@ impl Registry {
                 settle(it, agent.uuid());
             }
         }
+        // After the removal no wake-up can reach it, so this look misses no mail.
         left.wakeup.is_raised(WakeReason::Mail) && !left.who.stop.token.is_cancelled()
     }
 
@@ -244,14 +253,15 @@ impl Registry {
         accepting_tasks
     }
 
-    /// Free members of a session that lives elsewhere are taken up here, while the tree is there.
+    /// Notes that free members of a session that lives elsewhere are taken up here, as long as the
+    /// session is held.
     pub(crate) fn stays(&self, session: &Arc<Session>) {
         let mut hosted = self.hosted();
         hosted.retain(|session| session.strong_count() > 0);
         hosted.push(Arc::downgrade(session));
     }
 
-    /// The session with this main agent, if its free members are taken up here.
+    /// Returns the session with this main agent, if its free members are taken up here.
     pub(crate) fn stays_for(&self, root: AgentId) -> Option<Arc<Session>> {
         self.hosted()
             .iter()
@@ -263,7 +273,7 @@ impl Registry {
         self.hosted.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Sessions of which something lives here, or is to.
+    /// Returns the sessions that have agents here or host free members here.
     pub(crate) fn sessions(&self) -> Vec<Arc<Session>> {
         let mut sessions: Vec<Arc<Session>> =
             self.hosted().iter().filter_map(Weak::upgrade).collect();
@@ -278,7 +288,7 @@ impl Registry {
         sessions
     }
 
-    /// Whether a member of its teams that nobody has may be taken up here.
+    /// Returns true if one more free member of the session's teams may be taken up here.
     pub(crate) fn has_room(&self, session: &Arc<Session>) -> bool {
         let live_agents = self.live_agents();
         // A worker counts all that it has.
@@ -291,7 +301,7 @@ impl Registry {
         teammates.count() < session.takes_over
     }
 
-    /// How many members of a session's teams live here.
+    /// Returns the number of members of a session's teams that live here.
     pub(crate) fn teammates(&self, root: AgentId) -> usize {
         self.live_agents()
             .values()
@@ -299,7 +309,7 @@ impl Registry {
             .count()
     }
 
-    /// How many agents of a session live here.
+    /// Returns the number of agents of a session that live here.
     pub(crate) fn population(&self, root: AgentId) -> usize {
         self.live_agents()
             .values()
@@ -307,20 +317,21 @@ impl Registry {
             .count()
     }
 
+    /// Returns true if an agent may start nothing: it is being stopped, or is gone.
     pub(crate) fn is_frozen(&self, agent: AgentId) -> bool {
         self.live_agents()
             .get(&agent)
             .is_none_or(|live_agent| live_agent.frozen)
     }
 
-    /// How many runs an agent has started that are not over and that nobody waits for.
+    /// Returns the number of an agent's background runs that are not over.
     pub(crate) fn live(&self, agent: AgentId) -> usize {
         self.live_agents()
             .get(&agent)
             .map_or(0, |live_agent| live_agent.live.len())
     }
 
-    /// An agent has begun a command in the background.
+    /// Notes that an agent has started a background command.
     pub(crate) fn shell_began(&self, agent: AgentId, shell: Shell) {
         if let Some(live_agent) = self.live_agents().get_mut(&agent) {
             let task = shell.run.facts.task;
@@ -329,7 +340,7 @@ impl Registry {
         }
     }
 
-    /// A background command is over.
+    /// Notes that a background command is over.
     pub(crate) fn shell_over(&self, agent: AgentId, task: Uuid) {
         if let Some(live_agent) = self.live_agents().get_mut(&agent) {
             live_agent.shells.remove(&task);
@@ -337,13 +348,14 @@ impl Registry {
         }
     }
 
+    /// Returns an agent's background commands.
     pub(crate) fn shells(&self, agent: AgentId) -> Vec<Shell> {
         self.live_agents()
             .get(&agent)
             .map_or_else(Vec::new, |it| it.shells.values().cloned().collect())
     }
 
-    /// The run with this id, of an agent or a command, that lives here; and whose subtree it is in.
+    /// Returns the run with this ID, of an agent or a command, and the agent that owns it.
     pub(crate) fn run(&self, task: Uuid) -> Option<(Arc<Run>, AgentId)> {
         let live_agents = self.live_agents();
         if let Some((agent, live_agent)) = live_agents.get_key_value(&AgentId::from(task)) {
@@ -356,12 +368,13 @@ impl Registry {
         })
     }
 
-    /// Runs that an agent has started, that nobody waits for, and that are not over; the oldest first.
+    /// Returns an agent's background runs that are not over; the oldest first.
     pub(crate) fn live_runs(&self, agent: AgentId) -> Vec<Arc<Run>> {
         let mut tasks: Vec<Uuid> = match self.live_agents().get(&agent) {
             Some(live_agent) => live_agent.live.iter().copied().collect(),
             None => Vec::new(),
         };
+        // IDs are UUIDs of version 7, which sort by time.
         tasks.sort_unstable();
         tasks
             .into_iter()
@@ -370,7 +383,7 @@ impl Registry {
             .collect()
     }
 
-    /// How many agents live here that come from an agent.
+    /// Returns the number of agents here below an agent.
     pub(crate) fn below(&self, task: Uuid) -> usize {
         let top = AgentId::from(task);
         let agents: Vec<AgentId> = self.live_agents().keys().copied().collect();
@@ -380,7 +393,7 @@ impl Registry {
             .count()
     }
 
-    /// Whether an agent may stop a run: only what comes from it.
+    /// Returns true if an agent may stop a run: only what it or an agent below it started.
     pub(crate) fn may_stop(&self, agent: AgentId, run: &Run) -> bool {
         let owner = if run.is_agent() {
             AgentId::from(run.facts.task)
@@ -390,7 +403,7 @@ impl Registry {
         run.starter() == agent || (owner != agent && self.is_below(owner, agent))
     }
 
-    /// Whether `agent` is `above`, or comes from it.
+    /// Returns true if `agent` is `above` or comes from it.
     fn is_below(&self, agent: AgentId, above: AgentId) -> bool {
         let live_agents = self.live_agents();
         let mut at = Some(agent);
@@ -405,7 +418,7 @@ impl Registry {
         false
     }
 
-    /// Passes a command on to a sub-agent; gives it back if that is not here.
+    /// Sends a command to a sub-agent. Returns it if the sub-agent is not here or has too many.
     pub(crate) fn pass_on(&self, agent: AgentId, command: Command) -> Result<(), Command> {
         let way = self
             .live_agents()
@@ -428,8 +441,9 @@ impl Registry {
         wakeup.map(|wakeup| wakeup.raise(about)).is_some()
     }
 
-    /// Nobody can answer questions of this session any more.
+    /// Notes that nobody can answer questions of a session any more, and tells its agents.
     pub(crate) fn unattended(&self, session: &Session) {
+        // Before the questions are dropped: one asked in between sees that nobody is there.
         session.attended.store(false, Ordering::Release);
         self.questions.forget(session.root);
         let below =
@@ -439,8 +453,9 @@ impl Registry {
         }
     }
 
-    /// Waits no longer for sub-agents of this session: they go on in the background.
+    /// Moves all sub-agents of a session to the background.
     pub(crate) fn detach_all(&self, root: AgentId) {
+        // Collected first, because `detach` takes the same lock.
         let of_tree = |it: &&RegistryEntry| it.who.session.root == root;
         let runs: Vec<_> = self
             .live_agents()
@@ -453,14 +468,14 @@ impl Registry {
         }
     }
 
-    /// Waits no longer for a sub-agent.
+    /// Moves a sub-agent to the background.
     pub(crate) fn detach(&self, run: &Arc<Run>) {
         if run.detach() {
             self.detached(run);
         }
     }
 
-    /// A run that is in the background counts for whoever has started it.
+    /// Counts a background run for its starter, if it has not ended meanwhile.
     pub(crate) fn count(&self, run: &Run) {
         let mut live_agents = self.live_agents();
         if live_agents.contains_key(&AgentId::from(run.facts.task))
@@ -470,7 +485,7 @@ impl Registry {
         }
     }
 
-    /// A sub-agent goes on in the background from now on.
+    /// Counts a run that has just moved to the background, and reports it.
     pub(crate) fn detached(&self, run: &Run) {
         self.count(run);
         let agent = AgentId::from(run.facts.task);
@@ -482,7 +497,7 @@ impl Registry {
                 run: run.facts.clone(),
                 what: RunChange::Detached,
             };
-            // Who does not read does not hold up anybody else.
+            // Not waited for: a front end that does not read must not hold up the caller.
             let _ = session.events.try_send(Event {
                 agent,
                 kind: EventKind::Run(Box::new(news)),
@@ -497,7 +512,7 @@ impl Registry {
     }
 }
 
-/// One of the agent's runs is over.
+/// Removes a run from its starter's count, and wakes the starter if it was counted.
 fn settle(starter: &mut RegistryEntry, task: Uuid) {
     if starter.live.remove(&task) {
         starter.wakeup.raise(WakeReason::Settle);

@@ -1,4 +1,4 @@
-//! Who belongs to which team, as the store has it, and what is to be done for a list of tasks.
+//! Questions about teams that the store answers: who belongs to which team, and who has work to do.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,24 +12,25 @@ use crate::live::wakeup::WakeReason;
 use crate::prompt;
 use posse_port::store::{Membership, Ready, Store, StoreError, TaskFilter};
 
-/// Number of tasks of each status that are told of a list, and number of teams whose lists are told.
+/// Number of tasks of each status that are shown of a list.
 const TASKS: usize = 100;
+/// Number of teams whose lists are shown.
 const LISTED_TEAMS: usize = 16;
-/// A session has no more teams than this that are looked at.
+/// Maximum number of a session's teams that are looked at.
 pub(crate) const TEAMS: usize = 1000;
 
-/// Whether somebody belongs to a team. A session that was forked shares its realm with the one it comes from, and
-/// not its teams.
+/// Returns true if an agent belongs to a team. A forked session shares the realm of the session it
+/// comes from, and not its teams.
 pub(crate) fn has(team: &Team, agent: AgentId) -> bool {
     team.members.iter().any(|member| member.agent == agent)
 }
 
-/// The teams of a session.
+/// Returns the teams of a realm.
 pub(crate) async fn teams(store: &dyn Store, realm: RealmId) -> Result<Vec<Team>, StoreError> {
     store.teams(Some(realm), TEAMS).await
 }
 
-/// Who an agent is in its team; none if it is in none, or has left it.
+/// Returns an agent's identity in its team; none if it is in no team, or has left it.
 pub(crate) async fn team_identity(
     store: &dyn Store,
     realm: RealmId,
@@ -54,7 +55,7 @@ pub(crate) async fn team_identity(
     }))
 }
 
-/// How many members of a session's teams do something, or will without being told. `root` is not counted.
+/// Returns the number of members that work, or will without being told. `root` is not counted.
 pub(crate) async fn busy_members(
     registry: &Registry,
     store: &dyn Store,
@@ -73,9 +74,12 @@ pub(crate) async fn busy_members(
             .filter(|member| member.agent != root)
             .collect();
         let works = |member: &&&Member| {
+            // An idle member with mail will start a run as soon as it reads it.
             member.state.is_busy() || member.state == MemberState::Idle && member.waiting > 0
         };
         busy += others.iter().filter(works).count();
+        // The task list is asked only if nobody works: callers only need to know whether anybody
+        // does.
         if busy == 0 && finds_work(registry, store, &team, &others).await? {
             busy += 1;
         }
@@ -83,7 +87,7 @@ pub(crate) async fn busy_members(
     Ok(busy)
 }
 
-/// Whether a member that does nothing would take a task.
+/// Returns true if an idle member would take a task.
 async fn finds_work(
     registry: &Registry,
     store: &dyn Store,
@@ -114,7 +118,7 @@ async fn finds_work(
     Ok(false)
 }
 
-/// Tasks of a list have become ready: as many teammates are nudged as there are tasks for them.
+/// Wakes as many teammates as there are ready tasks for them.
 pub(crate) async fn tasks_for(
     registry: &Registry,
     store: &dyn Store,
@@ -125,6 +129,7 @@ pub(crate) async fn tasks_for(
     if accepting_tasks.is_empty() {
         return Ok(());
     }
+    // Assigned tasks first: each can be started by its owner only, so its owner must be woken.
     let mut told = BTreeSet::new();
     let mut assigned = TaskFilter {
         assigned: true,
@@ -139,6 +144,9 @@ pub(crate) async fn tasks_for(
             _ => break,
         }
     }
+    // Teammates that take the same tasks are counted together: waking all of them for one task
+    // would
+    // make the others look in vain.
     let mut alike: BTreeMap<&Takes, Vec<AgentId>> = BTreeMap::new();
     for (agent, team_identity) in accepting_tasks
         .iter()
@@ -164,7 +172,7 @@ pub(crate) async fn tasks_for(
     Ok(())
 }
 
-/// The task lists that concern an agent: the session's, and those of its teams.
+/// Returns the task lists that concern an agent: the session's, and those of its teams.
 pub(crate) async fn lists(
     store: &dyn Store,
     realm: RealmId,

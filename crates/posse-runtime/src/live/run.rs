@@ -1,4 +1,4 @@
-//! A run, as those see it who have started it or wait for it.
+//! A run, as seen by those that started it or wait for it.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -9,13 +9,14 @@ use uuid::Uuid;
 
 /// A run of a sub-agent or of a background command.
 pub(crate) struct Run {
+    /// What is known of it from the start.
     pub(crate) facts: RunFacts,
-    /// This run, in the mail that tells of its end. An agent that is revived has another.
+    /// ID of this run, in the mail that reports its end. A revived agent has another run.
     pub(crate) id: Uuid,
     phase: watch::Sender<RunPhase>,
 }
 
-/// What is known of a command that an agent has in the background.
+/// Returns the facts of a background command.
 pub(crate) fn shell_facts(
     id: Uuid,
     starter: AgentId,
@@ -37,12 +38,12 @@ pub(crate) fn shell_facts(
     }
 }
 
-/// How far it is.
+/// Progress of a run.
 #[derive(Default)]
 struct RunPhase {
     /// Whether anything of it is durable.
     born: bool,
-    /// Whether nobody waits for it.
+    /// True if no call waits for it.
     background: bool,
     last_step: LastStep,
     /// What it came to.
@@ -80,29 +81,30 @@ impl Run {
         self.facts.kind == RunKind::Agent
     }
 
-    /// Whether nobody waits for it.
+    /// Returns true if no call waits for it.
     pub(crate) fn is_background(&self) -> bool {
         self.phase.borrow().background
     }
 
-    /// What it came to, once it is over.
+    /// Returns its end, once it is over.
     pub(crate) fn outcome(&self) -> Option<Arc<Notification>> {
         self.phase.borrow().over.clone()
     }
 
-    /// It is durable now; true the first time.
+    /// Notes that it is durable. Returns true the first time.
     pub(crate) fn born(&self) -> bool {
         self.phase
             .send_if_modified(|phase| !std::mem::replace(&mut phase.born, true))
     }
 
-    /// Whether anything of it is durable.
+    /// Returns true if its first step is stored.
     pub(crate) fn is_durable(&self) -> bool {
         self.phase.borrow().born
     }
 
-    /// Nobody waits for it any more. False if it was so already, or is over; what is just ending is let
-    /// go if it goes on after all.
+    /// Moves it to the background. Returns false if it is there already or is over. A run that is
+    /// just
+    /// ending is moved if it continues after all.
     pub(crate) fn detach(&self) -> bool {
         self.phase.send_if_modified(|phase| {
             if phase.last_step == LastStep::Committing {
@@ -115,7 +117,9 @@ impl Run {
         })
     }
 
-    /// Its last step is about to be committed: whether its starter must be told by mail.
+    /// Notes that its last step is about to be committed. Returns true if its starter must be told
+    /// by
+    /// mail, because no call waits.
     pub(crate) fn close(&self) -> bool {
         let mut background = false;
         self.phase.send_modify(|phase| {
@@ -125,7 +129,7 @@ impl Run {
         background
     }
 
-    /// It goes on after all; whether it is in the background from now on.
+    /// Notes that it continues after all. Returns true if that moved it to the background.
     pub(crate) fn reopen(&self) -> bool {
         let mut detached = false;
         self.phase.send_modify(|phase| {
@@ -136,7 +140,7 @@ impl Run {
         detached
     }
 
-    /// It is over.
+    /// Ends it, and wakes everyone who waits.
     pub(crate) fn over(&self, end: Notification) {
         self.phase
             .send_modify(|phase| phase.over = Some(Arc::new(end)));
@@ -145,10 +149,11 @@ impl Run {
     /// Waits until it is durable; fails with what it came to if it never became so.
     pub(crate) async fn is_born(&self) -> Result<(), Arc<Notification>> {
         let mut seen = self.phase.subscribe();
-        // The sender lives in `self`.
+        // Cannot fail: the sender lives in `self`.
         let _ = seen
             .wait_for(|phase| phase.born || phase.over.is_some())
             .await;
+        // Both may be true by now: what was durable was started, even if it has ended since.
         let phase = self.phase.borrow();
         match &phase.over {
             Some(end) if !phase.born => Err(Arc::clone(end)),
@@ -156,7 +161,7 @@ impl Run {
         }
     }
 
-    /// Waits until it is over.
+    /// Waits until it is over, and returns its end.
     pub(crate) async fn ended(&self) -> Arc<Notification> {
         let mut seen = self.phase.subscribe();
         loop {
@@ -167,7 +172,7 @@ impl Run {
         }
     }
 
-    /// Waits until nobody has to wait for it any more: it is over, or in the background.
+    /// Waits until it is over or in the background. Returns its end, if it has one.
     pub(crate) async fn let_go(&self) -> Option<Arc<Notification>> {
         let mut seen = self.phase.subscribe();
         let _ = seen

@@ -15,47 +15,49 @@ use crate::live::setup::{Approver, Setup};
 use posse_permission::Rights;
 use posse_port::model::Encoded;
 
-/// So many preambles are kept.
+/// Maximum number of preambles that are kept.
 const PREAMBLES: usize = 64;
 
-/// A preamble of fewer bytes is not worth waiting for: no provider caches so little.
+/// Preambles of fewer bytes are not worth waiting for: no provider caches so little.
 const WORTH_WAITING: usize = 4 << 10;
 
 /// A preamble that siblings share.
 #[derive(Clone)]
 pub(crate) struct Common {
     pub(crate) piece: Encoded,
-    /// Whether it can be read from the cache, if it is large enough to be there.
+    /// Coordinates who writes it to the prompt cache; none if it is too small to be cached.
     pub(crate) warmup: Option<Arc<CacheWarmup>>,
 }
 
-/// A session: its main agent and all that comes from it.
+/// A session: its main agent and all agents that come from it.
 pub(crate) struct Session {
+    /// Its main agent, whose ID is the session's.
     pub(crate) root: AgentId,
     pub(crate) realm: RealmId,
-    /// What the main agent was given; sub-agents get a part of it.
+    /// Setup of the main agent; sub-agents get a part of it.
     pub(crate) setup: Setup,
-    /// Where events of all its agents go.
+    /// Receives the events of all its agents.
     pub(crate) events: mpsc::Sender<Event>,
     pub(crate) account: Account,
-    /// The main agent's rights: nobody below has more.
+    /// Rights of the main agent: no agent below has more.
     pub(crate) rights: Rights,
+    /// Limits how many of its sub-agents call the model at once.
     pub(crate) slots: RunSlots,
-    /// Preambles of sub-agents by what they are made from: siblings share their bytes.
+    /// Preambles of sub-agents by what they are made from: siblings share the bytes.
     pub(crate) preambles: Mutex<HashMap<String, Common>>,
-    /// Whether somebody can still answer.
+    /// True while a front end can answer questions.
     pub(crate) attended: AtomicBool,
-    /// The teammate whose every event is told, if this process is there for it alone.
+    /// The teammate all of whose events are shown, if this process hosts it alone.
     pub(crate) shown: Option<AgentId>,
-    /// How many teams are being raised.
+    /// Number of declared teams that are being started.
     pub(crate) raising: AtomicUsize,
-    /// What the main agent is told of its teams with its next words.
+    /// Notices about its teams for the main agent's next message.
     pub(crate) notices: Mutex<Vec<String>>,
-    /// So many members of its teams are taken up here, if nobody has them.
+    /// Maximum number of members of its teams that are taken up here if no process has them.
     pub(crate) takes_over: usize,
-    /// Whether this process only takes up members that were raised for workers.
+    /// True if this process only takes up members that were created for workers.
     pub(crate) is_worker: bool,
-    /// Whether it is looked whether workers take what is left to them.
+    /// True while a task watches whether workers take what is left to them.
     pub(crate) expects: AtomicBool,
 }
 
@@ -65,7 +67,7 @@ impl Session {
         matches!(self.setup.spawning.teams.team_backend, TeamBackend::Workers)
     }
 
-    /// Where the output of an agent's runs goes.
+    /// Returns the file for the output of an agent's runs.
     pub(crate) fn output(&self, agent: AgentId) -> PathBuf {
         self.rights
             .workspace()
@@ -73,7 +75,7 @@ impl Session {
             .join(format!("{agent}.output"))
     }
 
-    /// Has the main agent told something with its next words.
+    /// Adds a notice to the main agent's next message.
     pub(crate) fn notice(&self, text: String) {
         self.notices
             .lock()
@@ -81,12 +83,12 @@ impl Session {
             .push(text);
     }
 
-    /// What it is to be told.
+    /// Takes the notices that the main agent was not told yet.
     pub(crate) fn take_notices(&self) -> Vec<String> {
         std::mem::take(&mut *self.notices.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Who answers when a rule says ask.
+    /// Returns who answers when a rule says ask.
     pub(crate) fn approver(&self) -> Approver {
         if self.attended.load(Ordering::Acquire) {
             self.setup.approver
@@ -95,7 +97,7 @@ impl Session {
         }
     }
 
-    /// The type of this name.
+    /// Returns the type with this name.
     pub(crate) fn definition(&self, name: &str) -> Option<Arc<Definition>> {
         self.setup
             .spawning
@@ -106,14 +108,16 @@ impl Session {
             .cloned()
     }
 
-    /// The preamble with this key, made at most once.
+    /// Returns the preamble with this key, made at most once.
     pub(crate) fn preamble(&self, key: String, make: impl FnOnce() -> Encoded) -> Common {
         let mut preambles = self
             .preambles
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
         if preambles.len() >= PREAMBLES && !preambles.contains_key(&key) {
-            // Models write what they like into a call, and types and notes change: the usual few come back.
+            // Everything is dropped instead of the oldest: keys vary with what models write into
+            // calls,
+            // and the few that are in use come back at once.
             preambles.clear();
         }
         let common = || {

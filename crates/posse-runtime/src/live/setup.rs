@@ -1,4 +1,4 @@
-//! What an agent is given: what it is for life, and what the process that runs it gives it.
+//! What an agent is given: its profile, which is stored, and its setup, which the process provides.
 
 use std::sync::Arc;
 
@@ -22,44 +22,46 @@ pub struct AgentProfile {
     pub model: String,
     /// The system prompt, block by block.
     pub system: Vec<String>,
-    /// Whether the model thinks.
+    /// Thinking of the model.
     pub thinking: Thinking,
-    /// How hard it tries.
+    /// Reasoning effort.
     pub effort: Option<Effort>,
-    /// The mode it starts in.
+    /// Initial permission mode.
     pub mode: PermissionMode,
 }
 
-/// What an agent is given by the process that runs it; not kept.
+/// What the process that runs an agent provides; not stored.
 #[derive(Clone)]
 pub struct Setup {
-    /// Its tools. Of a resumed agent the model knows those it was started with.
+    /// Its tools. The model of a resumed agent knows those it was started with.
     pub tools: Toolbox,
-    /// Its rules.
+    /// Permission rules.
     pub policy: Arc<Policy>,
-    /// Where it works.
+    /// Directories that it works in.
     pub workspace: Arc<Workspace>,
-    /// How far a run may go.
+    /// Limits of a run.
     pub limits: Limits,
     /// Who answers when a rule says ask.
     pub approver: Approver,
-    /// How it may start others.
+    /// Settings for starting other agents.
     pub spawning: Spawning,
-    /// Whether words that come while it works join its run at the next tool boundary. If not, each gets
-    /// a run of its own.
+    /// If true, prompts that arrive during a run join it at the next tool boundary. Otherwise each
+    /// gets a run of its own.
     pub joins: bool,
 }
 
-/// How far a run may go.
+/// Limits of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Model calls of the agent itself in a run.
+    /// Maximum number of the agent's own model calls in a run.
     pub turns: Option<u32>,
-    /// What the session may use from now on, all agents together: no call is made that could exceed it.
+    /// Budget of the session from now on, all agents together: no call is made that could exceed
+    /// it.
     pub budget: Budget,
-    /// The longest reply, in tokens.
+    /// Maximum length of a reply, in tokens.
     pub max_tokens: u32,
-    /// How large a prompt may be, in tokens, before a summary takes its place: by itself near the end of
+    /// Size of a prompt, in tokens, at which the history is compacted. The default is near the end
+    /// of
     /// the model's window.
     pub compact_at: Option<u64>,
 }
@@ -67,13 +69,13 @@ pub struct Limits {
 /// Who answers when a rule says ask.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Approver {
-    /// Nobody: what would be asked is denied, and the model is told why.
+    /// Nobody: the action is denied, and the model is told why.
     Nobody,
     /// The front end, by [`Command::Answer`](posse_protocol::Command::Answer).
     FrontEnd,
 }
 
-/// What an agent with these tools can be told to do.
+/// Returns what an agent with these tools can be told to do.
 pub(crate) fn reader(tools: &Toolbox) -> Reader {
     Reader {
         reads: tools.get("Read").is_some(),
@@ -81,7 +83,7 @@ pub(crate) fn reader(tools: &Toolbox) -> Reader {
     }
 }
 
-/// The types that may be started: those that no rule denies.
+/// Returns the types that may be started: those that no rule denies.
 pub(crate) fn startable(setup: &Setup) -> Vec<Arc<Definition>> {
     let allowed = |kind: &&Arc<Definition>| !setup.policy.forbids_agent(&kind.name);
     setup
@@ -94,7 +96,7 @@ pub(crate) fn startable(setup: &Setup) -> Vec<Arc<Definition>> {
         .collect()
 }
 
-/// Whether agents of a session may make forks, and when.
+/// Returns whether agents of a session may fork, and when.
 pub(crate) fn forking(setup: &Setup) -> Forking {
     match setup.spawning.implicit_fork {
         _ if setup.policy.forbids_agent(FORK) => Forking::Denied,
@@ -103,7 +105,7 @@ pub(crate) fn forking(setup: &Setup) -> Forking {
     }
 }
 
-/// The skills that a model may load: those that no rule denies.
+/// Returns the skills that a model may load: those that no rule denies.
 pub(crate) fn loadable(setup: &Setup) -> Vec<Arc<Skill>> {
     let skills = setup
         .spawning
@@ -115,12 +117,15 @@ pub(crate) fn loadable(setup: &Setup) -> Vec<Arc<Skill>> {
     skills.iter().filter(may).cloned().collect()
 }
 
-/// The types that an agent at this depth may start. A fork is told of them as if it were its parent.
+/// Returns the types that an agent at this depth may start; none if it is too deep.
 pub(crate) fn startable_at(
     depth: u32,
     setup: &Setup,
     terms: &Terms,
 ) -> Option<Vec<Arc<Definition>>> {
+    // A fork has its parent's tools, whose descriptions name the types: another list would change
+    // the
+    // bytes that it shares with its parent.
     let depth = depth.saturating_sub(u32::from(terms.fork.is_some()));
     (depth < setup.spawning.depth).then(|| startable(setup))
 }

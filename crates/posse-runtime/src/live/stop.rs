@@ -1,5 +1,5 @@
-//! Stopping runs with everything below them: nothing new is begun first, then each is told, then
-//! all are waited for.
+//! Stops runs with everything below them: first they are frozen so that nothing new begins, then
+//! each is told to end, then all are waited for.
 
 use std::sync::Arc;
 
@@ -15,8 +15,7 @@ pub(crate) fn abandon(registry: &Registry, run: &Run, by: AgentId) {
     tell_to_stop(registry, run.facts.task, By::Agent(by));
 }
 
-/// Stops everything that a session has in the background, whoever has started it, and waits until it
-/// is gone.
+/// Stops every background run of a session, whoever started it, and waits until all have ended.
 pub(crate) async fn stop_all(registry: &Registry, root: AgentId, by: By) {
     let mut found: Vec<(u32, AgentId, Arc<Run>)> = Vec::new();
     for (agent, it) in registry
@@ -25,7 +24,8 @@ pub(crate) async fn stop_all(registry: &Registry, root: AgentId, by: By) {
         .filter(|(_, it)| it.who.session.root == root)
     {
         if let (Some(way), Some(_)) = (&it.who.commands, &it.who.teammate) {
-            // A teammate stays what it is, and stops what it does.
+            // A teammate is interrupted, and stays a member of its team.
+            // commands that a person has sent already.
             let _ = way.try_send(Command::Interrupt);
         }
         let own = it
@@ -40,7 +40,7 @@ pub(crate) async fn stop_all(registry: &Registry, root: AgentId, by: By) {
                 .map(|shell| (it.who.depth + 1, *agent, Arc::clone(&shell.run))),
         );
     }
-    // From the top: what is stopped with those above it is theirs to end.
+    // From the top: stopping a run stops everything below it too.
     found.sort_by_key(|(depth, ..)| *depth);
     let mut told = Vec::new();
     for (_, above, run) in found {
@@ -53,7 +53,7 @@ pub(crate) async fn stop_all(registry: &Registry, root: AgentId, by: By) {
     }
 }
 
-/// Stops the agents that an agent has in the background. Its commands it ends itregistry.
+/// Stops the agents that an agent has in the background. The agent ends its commands itself.
 pub(crate) async fn stop_agents(registry: &Registry, agent: AgentId, by: By) {
     let mut runs = registry.live_runs(agent);
     runs.retain(|run| run.is_agent());
@@ -70,8 +70,7 @@ async fn stop_runs(registry: &Registry, runs: Vec<Arc<Run>>, by: By) {
     }
 }
 
-/// Stops a run with all that it has started, and waits until everything is gone: nothing new is
-/// begun in it from now on, then it is told to end, then it is waited for. Gives what it came to;
+/// Stops a run with everything it has started, and waits until all have ended. Returns its end;
 /// none if there is no such run here.
 pub(crate) async fn stop(registry: &Registry, task: Uuid, by: By) -> Option<Arc<Notification>> {
     let runs = tell_to_stop(registry, task, by);
@@ -82,7 +81,7 @@ pub(crate) async fn stop(registry: &Registry, task: Uuid, by: By) -> Option<Arc<
     top.outcome()
 }
 
-/// The runs that are told to end, the one that was meant first.
+/// Tells a run and all below it to end, and returns them; the run itself comes first.
 fn tell_to_stop(registry: &Registry, task: Uuid, by: By) -> Vec<Arc<Run>> {
     let Some((run, owner)) = registry.run(task) else {
         return Vec::new();
@@ -95,6 +94,8 @@ fn tell_to_stop(registry: &Registry, task: Uuid, by: By) -> Vec<Arc<Run>> {
         shell.iter().for_each(|shell| shell.stop.stop(by));
         return vec![run];
     }
+    // All are frozen before the first is told: otherwise one that ends could be replaced by another
+    // that its parent starts.
     let frozen = freeze(registry, owner);
     for Frozen { agent, who } in &frozen {
         who.stop.stop(if *agent == owner { by } else { by.below() });
@@ -105,7 +106,7 @@ fn tell_to_stop(registry: &Registry, task: Uuid, by: By) -> Vec<Arc<Run>> {
         .collect()
 }
 
-/// Freezes an agent and all below it: none of them starts anything any more.
+/// Freezes an agent and all below it: none of them can start anything.
 fn freeze(registry: &Registry, top: AgentId) -> Vec<Frozen> {
     let mut live_agents = registry.live_agents();
     let mut found = vec![top];
@@ -131,7 +132,7 @@ fn freeze(registry: &Registry, top: AgentId) -> Vec<Frozen> {
     frozen.collect()
 }
 
-/// Gives up the teammates of a session that live here.
+/// Tells the teammates of a session that live here to end. They remain members of their teams.
 pub(crate) fn give_up_mates(registry: &Registry, session: &Arc<Session>) {
     let ours =
         |it: &&RegistryEntry| it.who.teammate.is_some() && Arc::ptr_eq(&it.who.session, session);
@@ -140,7 +141,7 @@ pub(crate) fn give_up_mates(registry: &Registry, session: &Arc<Session>) {
     }
 }
 
-/// Tells all agents of a session that live here to end; when they have, nothing of it is left here.
+/// Tells all agents of a session that live here to end.
 pub(crate) fn give_up_tree(registry: &Registry, session: &Arc<Session>, by: By) {
     for live_agent in registry
         .live_agents()
@@ -151,6 +152,7 @@ pub(crate) fn give_up_tree(registry: &Registry, session: &Arc<Session>, by: By) 
     }
 }
 
+/// An agent that was frozen.
 struct Frozen {
     agent: AgentId,
     who: Arc<LiveAgent>,

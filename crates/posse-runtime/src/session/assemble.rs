@@ -134,7 +134,8 @@ impl Seed {
             unanswered: waits(transcript),
             previous_reply: last_reply(transcript),
             last_request: RequestSize {
-                // This process has sent nothing yet, so a cache miss of its first call is not news.
+                // This process has made no call yet: the agent queues for a run slot as a new one
+                // does.
                 begun: false,
                 ..last_request(transcript)
             },
