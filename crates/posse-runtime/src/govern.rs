@@ -1,4 +1,4 @@
-//! What stands before every model call: is there a place for whoever makes it, and can it be paid for?
+//! Checks before every model call: is there a run slot for the agent, and can the call be paid for?
 
 pub mod account;
 mod below;

@@ -1,11 +1,11 @@
-//! Accounts: what each agent of a session has used, and the worst that its next call could use.
+//! Accounts: what each agent of a session has used, and the worst case of its next call.
 //!
-//! Accounts are a tree, as the agents are. Before a call its worst case is set aside in every budget that
-//! encloses it, in all or in none; after it the truth is booked. So agents that call at the same time
-//! cannot exceed together what each of them alone would keep to.
+//! Accounts form a tree, as agents do. Before a call, its worst case is reserved in every budget
+//! that encloses it, in all or in none; afterwards the actual cost is booked. So agents that call
+//! at the same time cannot exceed together what each of them alone would keep to.
 //!
-//! What is booked is added up in the account and in every one above it at once. An account that nobody
-//! holds any more, and that has none below it, is gone; what it came to stays in the sums above.
+//! Costs are booked in the account and in every account above it at once. An account that nobody
+//! holds and that has none below it is gone; its costs stay in the sums above.
 
 #[cfg(test)]
 mod tests;
@@ -27,47 +27,54 @@ use posse_port::store::Charge;
 #[derive(Clone, Debug)]
 pub struct Account(Arc<Node>);
 
+/// One account, and the way up to the session's.
 #[derive(Debug)]
 struct Node {
     parent: Option<Arc<Node>>,
+    /// Time when it was opened; budgets of time count from here.
     opened: Duration,
-    /// Locked from the agent up to the root, never downwards: so nobody waits in a circle.
+    /// Locked from the agent up to the root, never downwards, so that two agents cannot deadlock.
     sums: Mutex<Sums>,
+    /// Notified when any call of the session is over; one for the whole session.
     freed: Arc<Notify>,
 }
 
+/// What an account has spent and reserved.
 #[derive(Debug)]
 struct Sums {
+    /// The agent's own calls.
     alone: BudgetLedger,
+    /// The agent's calls and those of all below it.
     subtree: BudgetLedger,
-    /// What the agent used, and missed in the cache, since the root was told last.
+    /// What the agent used and missed in the cache since the root last reported.
     recent: Recent,
-    /// Of the root only: what was booked below it and is not told yet.
+    /// What was booked below the root since it last reported; used by the root only.
     below: Below,
 }
 
-/// A model call that somebody wants to make.
+/// A model call to reserve for.
 #[derive(Clone, Copy)]
 pub struct Ask<'a> {
-    /// The most tokens that its input can be.
+    /// Maximum number of input tokens.
     pub input: u64,
-    /// The cap on its output that is wanted.
+    /// Requested cap on the output.
     pub output: u32,
-    /// The lowest cap that is of any use.
+    /// Lowest cap that is of any use.
     pub least: u32,
-    /// What so many tokens of input and of output cost at most; none when that is not known. More
+    /// Returns the maximum cost of N input and M output tokens; none if the price is unknown. More
     /// tokens never cost less.
     pub price: &'a dyn Fn(u64, u32) -> Option<Cost>,
 }
 
 impl Account {
-    /// The account of a session, which is its root agent's too. What the root may use with all it starts
-    /// is what the session may use.
+    /// Opens the account of a session, which is also its main agent's. The main agent's subtree
+    /// budget
+    /// is the session's.
     pub fn session(budgets: Budgets, now: Duration) -> Self {
         Self::new(None, budgets, now, Arc::default())
     }
 
-    /// An account below this one, for an agent that this one's starts.
+    /// Opens an account below this one, for an agent that this one's agent starts.
     pub fn open(&self, budgets: Budgets, now: Duration) -> Self {
         Self::new(
             Some(Arc::clone(&self.0)),
@@ -77,10 +84,13 @@ impl Account {
         )
     }
 
-    /// The same for an agent that was here before: what it had used counts for its own budgets.
+    /// Opens an account for a revived agent: what it used before counts against its own budgets.
     pub fn reopen(&self, budgets: Budgets, now: Duration, used: &[Charge]) -> Self {
         let account = self.open(budgets, now);
         let mut own = sums(&account.0);
+        // Not in the accounts above: they have it if this process saw it spent, and a session's
+        // budget
+        // counts from now on if not.
         own.alone.recall(used);
         own.subtree.recall(used);
         drop(own);
@@ -106,9 +116,11 @@ impl Account {
         }))
     }
 
-    /// Sets aside what a call could use at worst, with the highest cap on its output that every budget
-    /// has room for. Refused, with nothing set aside, if that is lower than what is of use.
+    /// Reserves the worst case of a call, with the highest cap on its output that every budget has
+    /// room for. Refused, with nothing reserved, if that is lower than the lowest useful cap.
     pub fn reserve(&self, ask: &Ask<'_>, now: Duration) -> Result<Reservation, Exceeded> {
+        // The whole chain stays locked: between the check and the reservation nobody else may
+        // reserve.
         let mut chain = self.lock();
         let ages = self.nodes().map(|node| now.saturating_sub(node.opened));
         let ages: Vec<_> = ages.collect();
@@ -134,24 +146,25 @@ impl Account {
         })
     }
 
-    /// Waits until a call of the session that is under way now, or begins later, is over. Counts from
-    /// when it was asked for, not from when it is first polled: ask for it, try to reserve, then wait.
+    /// Waits until a call of the session is over. Counts from when it is called, not from when it
+    /// is
+    /// first polled: call it, try to reserve, then wait.
     pub fn freed(&self) -> impl Future<Output = ()> + Send + use<> {
         Arc::clone(&self.0.freed).notified_owned()
     }
 
-    /// What the agent itself has used, by model.
+    /// Returns what the agent itself has used, by model.
     pub fn own(&self) -> Vec<Spent> {
         sums(&self.0).alone.spent.clone()
     }
 
-    /// What the agent and all below it have used, by model.
+    /// Returns what the agent and all below it have used, by model.
     pub fn subtree(&self) -> Vec<Spent> {
         sums(&self.0).subtree.spent.clone()
     }
 
-    /// What all agents of the session but the root have used, and missed in the cache, since the last time
-    /// that this was asked.
+    /// Returns what all agents but the main agent have used and missed in the cache since the last
+    /// time this was asked.
     pub fn take_below(&self) -> (Vec<Spent>, Misses) {
         let Some(root) = self.nodes().last() else {
             return Default::default();
@@ -159,6 +172,7 @@ impl Account {
         sums(root).below.take()
     }
 
+    /// Returns the accounts from this one up to the root.
     fn nodes(&self) -> impl Iterator<Item = &Node> {
         successors(Some(&*self.0), |node| node.parent.as_deref())
     }
@@ -173,7 +187,7 @@ impl Ask<'_> {
         self.input.saturating_add(u64::from(output))
     }
 
-    /// The highest cap that `left` has room for. `least` is known to fit.
+    /// Returns the highest cap that `left` has room for. `least` is known to fit.
     fn highest(&self, least: u32, left: Remaining) -> u32 {
         let fits = |output: u32| {
             left.tokens.is_none_or(|left| self.tokens(output) <= left)
@@ -184,6 +198,7 @@ impl Ask<'_> {
         if fits(self.output) {
             return self.output;
         }
+        // A binary search works because more tokens never cost less.
         let (mut fitting, mut exceeding) = (least, self.output);
         while exceeding - fitting > 1 {
             let middle = fitting + (exceeding - fitting) / 2;
@@ -197,14 +212,15 @@ impl Ask<'_> {
     }
 }
 
-/// What is set aside for a call. Dropped, it is free again, and no call was made.
+/// Budget reserved for a call. Dropped without [`settle`](Self::settle), it is free again and no
+/// call was made.
 #[must_use]
 #[derive(Debug)]
 pub struct Reservation {
-    /// The cap on the call's output that is paid for.
+    /// Cap on the call's output that is paid for.
     pub output: u32,
     account: Account,
-    /// What one attempt could use, and cost.
+    /// Worst case of one attempt.
     tokens: u64,
     cost: Option<Cost>,
     /// What is set aside for all attempts.
@@ -213,8 +229,9 @@ pub struct Reservation {
 }
 
 impl Reservation {
-    /// Sets the same aside once more, for another attempt: the one before may have to be paid for. False,
-    /// with nothing set aside, if a budget has no room for it.
+    /// Reserves the same again for another attempt: the previous one may have to be paid for.
+    /// Returns
+    /// false, with nothing more reserved, if a budget has no room for it.
     pub fn again(&mut self) -> bool {
         let mut chain = self.account.lock();
         if room(&chain, self.tokens, self.cost).is_err() {
@@ -223,6 +240,7 @@ impl Reservation {
         let more = HeldAmount {
             tokens: self.tokens,
             cost: self.cost.unwrap_or_default(),
+            // All attempts are one turn.
             turns: 0,
         };
         hold(&mut chain, more);
@@ -230,7 +248,7 @@ impl Reservation {
         true
     }
 
-    /// The call missed something in the cache that had been there. It is booked when the call is settled.
+    /// Notes that the call missed something that had been in the cache. Booked with the call.
     pub fn miss(&mut self, agent: AgentId, path: &str, missed: Missed) {
         self.miss = Some(Miss {
             agent,
@@ -239,7 +257,7 @@ impl Reservation {
         });
     }
 
-    /// The call is over: what was set aside is free, and what it really took is booked.
+    /// Ends the call: frees the reservation and books what it really cost.
     pub fn settle(mut self, charges: &[Charge]) {
         self.close(Some(charges));
     }
@@ -253,11 +271,12 @@ impl Reservation {
                 ledger.book(charges);
             }
         });
-        // The first is the agent's, the last is the root's.
+        // The first account is the agent's, the last the root's; a root alone has nobody below.
         if let (Some(charges), [own, .., root]) = (charges, &mut chain[..]) {
             root.below.book(&mut own.recent, charges, self.miss.take());
         }
         drop(chain);
+        // After the locks are released: whoever wakes up tries to reserve at once.
         self.account.0.freed.notify_waiters();
     }
 }
@@ -270,15 +289,15 @@ impl Drop for Reservation {
     }
 }
 
-/// The sums of an agent, of its parent, and so on up to the root, all locked.
+/// Locked sums of an agent, its parent, and so on up to the root.
 type Chain<'a> = Vec<MutexGuard<'a, Sums>>;
 
 fn sums(node: &Node) -> MutexGuard<'_, Sums> {
-    // Only a price can panic in here, and it is asked before anything is changed.
+    // A poisoned lock is safe to use: only a price can panic, and it is asked before any change.
     node.sums.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What every budget that encloses a call has room for; or which of them has too little.
+/// Returns what every enclosing budget has room for, or the one that has too little.
 fn room(chain: &Chain<'_>, tokens: u64, cost: Option<Cost>) -> Result<Remaining, Exceeded> {
     let mut all = Remaining::default();
     each(chain, |_, ledger| {
@@ -292,7 +311,7 @@ fn hold(chain: &mut Chain<'_>, more: HeldAmount) {
     each_mut(chain, |ledger| ledger.held.add(more));
 }
 
-/// Looks at every budget that encloses a call, from the agent's own up to the session's.
+/// Visits every budget that encloses a call, from the agent's own up to the session's.
 fn each(
     chain: &Chain<'_>,
     mut look: impl FnMut(usize, &BudgetLedger) -> Result<(), Short>,
@@ -312,7 +331,7 @@ fn each(
     Ok(())
 }
 
-/// The same, to change it.
+/// Changes every budget that encloses a call.
 fn each_mut(chain: &mut Chain<'_>, mut change: impl FnMut(&mut BudgetLedger)) {
     for (level, sums) in chain.iter_mut().enumerate() {
         if level == 0 {

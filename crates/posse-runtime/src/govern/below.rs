@@ -1,4 +1,5 @@
-//! What agents below the root have used and missed in the cache, until the root tells of it.
+//! Collects what agents below the main agent used and missed in the cache, until the main agent
+//! reports it.
 
 use std::mem::take;
 
@@ -7,17 +8,17 @@ use posse_protocol::{AgentId, AgentMisses, Missed, Misses, Spent, Usage, misses}
 use crate::govern::ledger::add;
 use posse_port::store::Charge;
 
-/// What an agent used, and missed in the cache, since the root was told last.
+/// What one agent used and missed in the cache since the last report.
 #[derive(Debug, Default)]
 pub(super) struct Recent {
-    /// The root was told so often before.
+    /// Number of reports before; differs from [`Below`]'s if this is out of date.
     told: u64,
     usage: Usage,
-    /// If it missed anything.
+    /// Its line in the report, if it missed anything.
     line: Option<AgentMisses>,
 }
 
-/// What all agents below the root used and missed since it was told last.
+/// What all agents below the main agent used and missed since the last report.
 #[derive(Debug, Default)]
 pub(super) struct Below {
     told: u64,
@@ -26,13 +27,14 @@ pub(super) struct Below {
 }
 
 impl Below {
-    /// All of it, once.
+    /// Takes everything for a report.
     pub(super) fn take(&mut self) -> (Vec<Spent>, Misses) {
+        // Invalidates the `Recent` of every agent without visiting them.
         self.told += 1;
         (take(&mut self.spent), take(&mut self.misses))
     }
 
-    /// A call of an agent below is over.
+    /// Books a call of an agent below.
     pub(super) fn book(&mut self, recent: &mut Recent, charges: &[Charge], miss: Option<Miss>) {
         add(&mut self.spent, charges);
         if recent.told != self.told {
@@ -72,7 +74,7 @@ impl Below {
     }
 }
 
-/// What a call missed in the cache, and whose call it was.
+/// What a call missed in the cache, and which agent made it.
 #[derive(Debug)]
 pub(super) struct Miss {
     pub(super) agent: AgentId,

@@ -1,10 +1,10 @@
-//! Budgets: what an agent, and what it starts, may use.
+//! Budgets of an agent and of the agents it starts.
 
 use std::time::Duration;
 
 use posse_protocol::Cost;
 
-/// How much may be used. What is none is not limited.
+/// Limits on what may be used; none is unlimited.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Budget {
     /// Tokens, in and out.
@@ -17,7 +17,7 @@ pub struct Budget {
     pub time: Option<Duration>,
 }
 
-/// What an agent may use: itself, and together with all it starts.
+/// Budgets of an agent: for itself, and together with all it starts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Budgets {
     /// The agent's own calls.

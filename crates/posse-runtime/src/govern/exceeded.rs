@@ -1,22 +1,22 @@
-//! Why a call is refused, in words that a person and a model understand.
+//! Why a call is refused, as a message for people and models.
 
 use std::fmt;
 use std::time::Duration;
 
 use posse_protocol::Cost;
 
-/// A model call could exceed a budget, and was not made.
+/// A model call was refused because it could exceed a budget.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{}", self.words())]
 pub struct Exceeded {
     /// Whose budget it is.
     pub whose: Whose,
-    /// What there is too little of.
+    /// What is too short for the call.
     pub short: Short,
 }
 
 impl Exceeded {
-    /// Whether only calls that are under way stand against it: once they are settled it may fit.
+    /// Returns true if only calls in progress are in the way: once they are settled, it may fit.
     /// [`Account::freed`](crate::govern::Account::freed) waits for that.
     pub fn may_pass(&self) -> bool {
         match self.short {
@@ -98,7 +98,7 @@ impl fmt::Display for Whose {
     }
 }
 
-/// What there is too little of.
+/// What is too short for the call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Short {
     /// Tokens.

@@ -1,4 +1,4 @@
-//! One budget, and what became of it: spent, or set aside for calls that are under way.
+//! The ledger of one budget: what is spent, and what is reserved for calls in progress.
 
 use std::time::Duration;
 
@@ -7,16 +7,18 @@ use posse_protocol::{Cost, Spent};
 use crate::govern::{Budget, Short};
 use posse_port::store::Charge;
 
-/// A budget with what is spent of it and what is set aside.
+/// A budget, with what is spent and what is reserved.
 #[derive(Debug, Default)]
 pub(super) struct BudgetLedger {
     pub(super) budget: Budget,
+    /// Spent so far, by model.
     pub(super) spent: Vec<Spent>,
+    /// Number of finished calls.
     pub(super) turns: u32,
     pub(super) held: HeldAmount,
 }
 
-/// What is set aside.
+/// Reserved for calls in progress.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct HeldAmount {
     pub(super) tokens: u64,
@@ -38,7 +40,7 @@ impl HeldAmount {
     }
 }
 
-/// What there is for one more call. None is no limit.
+/// What is left for one more call; none is unlimited.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Remaining {
     pub(super) tokens: Option<u64>,
@@ -46,7 +48,7 @@ pub(super) struct Remaining {
 }
 
 impl Remaining {
-    /// What there is in both of two purses.
+    /// Returns what is left in both of two ledgers.
     pub(super) fn and(self, other: Self) -> Self {
         Self {
             tokens: self.tokens.into_iter().chain(other.tokens).min(),
@@ -63,7 +65,7 @@ impl BudgetLedger {
         }
     }
 
-    /// Whether a call may be begun at all, `age` after the budget was given.
+    /// Checks that a call may begin at all, `age` after the budget was given.
     pub(super) fn open(&self, age: Duration) -> Result<(), Short> {
         if let Some(budget) = self.budget.time.filter(|budget| *budget <= age) {
             return Err(Short::Time { budget });
@@ -79,8 +81,8 @@ impl BudgetLedger {
         }
     }
 
-    /// What is left after all that is set aside; or why there is no room for `tokens` that cost `cost`.
-    /// A cost of none is not known.
+    /// Returns what is left beside all reservations, or why there is no room for `tokens` that cost
+    /// `cost`. A cost of none is unknown.
     pub(super) fn left(&self, tokens: u64, cost: Option<Cost>) -> Result<Remaining, Short> {
         Ok(Remaining {
             tokens: self.tokens_left(tokens)?,
@@ -108,7 +110,7 @@ impl BudgetLedger {
         let Some(budget) = self.budget.cost else {
             return Ok(None);
         };
-        // What has no price may cost anything, and may have.
+        // A call without a price may cost anything, and so may one that was made before.
         let (Some(need), Some(used)) = (need, self.cost()) else {
             return Err(Short::Price { budget });
         };
@@ -128,13 +130,13 @@ impl BudgetLedger {
         }
     }
 
-    /// Takes the truth about a call down.
+    /// Books what a call really used.
     pub(super) fn book(&mut self, charges: &[Charge]) {
         self.turns = self.turns.saturating_add(1);
         add(&mut self.spent, charges);
     }
 
-    /// Takes down what was used before.
+    /// Books what was used before the agent was revived. Turns of earlier runs do not count.
     pub(super) fn recall(&mut self, used: &[Charge]) {
         add(&mut self.spent, used);
     }
@@ -147,13 +149,13 @@ impl BudgetLedger {
         each.fold(0, u64::saturating_add)
     }
 
-    /// What is spent; none if the price of any of it is not known.
+    /// Returns what is spent; none if any price is unknown.
     fn cost(&self) -> Option<Cost> {
         self.spent.iter().map(|spent| spent.cost).sum()
     }
 }
 
-/// Adds charges to a tally by model.
+/// Adds charges to a list of sums by model.
 pub(crate) fn add(spent: &mut Vec<Spent>, charges: &[Charge]) {
     for Charge {
         model, usage, cost, ..

@@ -1,8 +1,8 @@
-//! Places: how many agents work at once. Whoever finds none free waits in a fair queue.
+//! Run slots limit how many agents call the model at once. The others wait in a fair queue.
 //!
-//! Those who wait are served in turns over whose children they are, so that one agent that starts a
-//! thousand does not hold up another that starts one. Whoever had a place and gave it back while it
-//! waited for a child or a person goes before all of them: what has begun is finished first.
+//! Waiting agents are served in turns by parent, so that an agent that starts a thousand does not
+//! hold up one that starts a single one. An agent that gave its permit back while it waited for a
+//! child or a person goes before all of them: what has begun is finished first.
 
 #[cfg(test)]
 mod tests;
@@ -16,26 +16,26 @@ use std::task::{Context, Poll};
 use posse_protocol::AgentId;
 use tokio::sync::oneshot;
 
-/// All places of a session. Cheap to clone; all clones are the same places.
+/// The run slots of a session. Cheap to clone; all clones share the slots.
 #[derive(Clone, Debug)]
 pub struct RunSlots(Arc<Mutex<QueueRoom>>);
 
-/// A place. Dropped, it is the next one's.
+/// Permission to run. Dropping it admits the next waiter.
 #[must_use]
 #[derive(Debug)]
 pub struct RunPermit(RunSlots);
 
-/// How somebody comes to ask for a place.
+/// Priority of a waiter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Priority {
-    /// For the first time in this run.
+    /// Asks for the first time in this run.
     New,
-    /// It had a place, waited for a child or a person, and goes on.
+    /// Had a permit, waited for a child or a person, and continues.
     Resuming,
 }
 
 impl RunSlots {
-    /// So many places, at least one.
+    /// Returns `limit` slots, at least one.
     pub fn new(limit: usize) -> Self {
         Self(Arc::new(Mutex::new(QueueRoom {
             free: limit.max(1),
@@ -63,7 +63,7 @@ impl RunSlots {
         }
     }
 
-    /// A place, if one is free.
+    /// Returns a permit, if a slot is free.
     pub fn try_take(&self) -> Option<RunPermit> {
         self.room().take().then(|| RunPermit(self.clone()))
     }
@@ -72,12 +72,14 @@ impl RunSlots {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Gives a place to whoever is next. Whoever leaves at this very moment does not take it.
+    /// Passes a slot to the next waiter, or frees it.
     fn give(&self) {
         loop {
             let Some(next) = self.room().next_or_free() else {
                 return;
             };
+            // A waiter that is dropped at this moment does not take the slot: the one after it
+            // does.
             if next.send(()).is_ok() {
                 return;
             }
@@ -91,7 +93,7 @@ impl Drop for RunPermit {
     }
 }
 
-/// Waits for a place. Its turn counts from when it was asked for; dropped, it leaves no trace.
+/// Waits for a permit. Its turn counts from when it was asked for. Dropped, it leaves the queue.
 #[must_use]
 #[derive(Debug)]
 pub struct SlotWaiters {
@@ -122,7 +124,7 @@ impl Future for SlotWaiters {
                 mut told,
             } => match Pin::new(&mut told).poll(cx) {
                 Poll::Ready(Ok(())) => Poll::Ready(RunPermit(self.slots.clone())),
-                // A queue that somebody waits in is never dropped, so this is not there to be told.
+                // The sender is dropped only with the queue, which this future keeps alive.
                 Poll::Ready(Err(_)) | Poll::Pending => {
                     self.state = SlotState::Queued { line, number, told };
                     Poll::Pending
@@ -139,8 +141,9 @@ impl Drop for SlotWaiters {
             return;
         };
         let queued = self.slots.room().leave(*line, *number);
-        // Whoever is not in the queue any more was chosen. From here on nobody can tell it so; if
-        // somebody has, the place is the next one's.
+        // A waiter that is not in the queue was chosen. Once the channel is closed nobody can send
+        // to
+        // it; if somebody already has, the slot goes to the next waiter.
         told.close();
         if !queued && told.try_recv().is_ok() {
             self.slots.give();
@@ -148,7 +151,7 @@ impl Drop for SlotWaiters {
     }
 }
 
-/// Where somebody waits.
+/// The queue in which an agent waits.
 #[derive(Clone, Copy, Debug)]
 struct SlotLine {
     whose: AgentId,
@@ -157,7 +160,7 @@ struct SlotLine {
 
 type SlotQueue = BTreeMap<u64, oneshot::Sender<()>>;
 
-/// Who waits, by the number of their arrival. There is a free place only while nobody does.
+/// Waiters by order of arrival. A slot is free only while nobody waits.
 #[derive(Debug, Default)]
 struct QueueRoom {
     free: usize,
@@ -188,7 +191,7 @@ impl QueueRoom {
         number
     }
 
-    /// Takes whoever is next out of its queue; if nobody is, there is one more free place.
+    /// Takes the next waiter out of its queue; if there is none, frees a slot.
     fn next_or_free(&mut self) -> Option<oneshot::Sender<()>> {
         if let Some((_, next)) = self.back.pop_first() {
             return Some(next);
@@ -196,6 +199,7 @@ impl QueueRoom {
         while let Some((whose, mut queue)) = self.anew.pop_front() {
             let next = queue.pop_first();
             if !queue.is_empty() {
+                // To the end: every other parent's children have a turn first.
                 self.anew.push_back((whose, queue));
             }
             if let Some((_, next)) = next {

@@ -1,8 +1,8 @@
-//! Warmth: whether the bytes that siblings' requests begin with can be read from the provider's cache.
+//! Cache warm-up: lets one sibling write the shared beginning of requests to the prompt cache.
 //!
-//! What a request writes can be read once its reply has begun. Siblings that all ask at once would each
-//! write the same bytes, and each pay for it: so the first goes alone, and the others follow when its reply
-//! begins. If that comes to nothing, the next one leads; nobody waits for one who has gone.
+//! What a request writes can be read once its reply has begun. Siblings that all call at once would
+//! each write the same bytes, and each pay for it: so the first calls alone, and the others follow
+//! when its reply begins. If its call fails, the next one leads.
 
 #[cfg(test)]
 mod tests;
@@ -15,24 +15,24 @@ use std::time::Duration;
 
 use tokio::sync::oneshot;
 
-/// So long after its last use a cache keeps what it was given, at least.
+/// Time for which a provider's cache keeps an entry after its last use, at least.
 const KEPT: Duration = Duration::from_secs(300);
 
-/// What is known of the bytes that some siblings share.
+/// State of the bytes that siblings share.
 #[derive(Debug, Default)]
 pub struct CacheWarmup(Mutex<PrefixRoom>);
 
-/// What one who makes its first call is to do.
+/// What an agent does before its first call.
 #[derive(Debug)]
 pub enum Ticket {
-    /// Call at once; with a lead, the others wait for what comes of it.
+    /// Call at once. With a lead, the others wait for this call.
     Go(Option<WarmupLead>),
     /// Wait for the one who leads.
     Wait(WarmupWaiters),
 }
 
 impl CacheWarmup {
-    /// Somebody is about to make its first call.
+    /// Enters an agent that is about to make its first call.
     pub fn enter(self: &Arc<Self>, now: Duration) -> Ticket {
         let mut room = self.room();
         if room
@@ -56,15 +56,16 @@ impl CacheWarmup {
         })
     }
 
-    /// A reply of one of them has begun: what they share can be read, and whoever waits goes on. `sent` is
-    /// when it was asked for, which is when the cache was used.
+    /// Notes that a reply has begun: the shared bytes can be read, and all waiters continue. `sent`
+    /// is
+    /// when the call was made, which is when the cache was used.
     pub fn begun(&self, sent: Duration) {
         let mut room = self.room();
         room.used = room.used.max(Some(sent));
         let waited = std::mem::take(&mut room.queue);
         drop(room);
         for tell in waited.into_values() {
-            // Whoever leaves at this very moment need not know.
+            // The error is dropped: a waiter that has gone needs nothing.
             let _ = tell.send(None);
         }
     }
@@ -73,15 +74,18 @@ impl CacheWarmup {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Nobody leads any more: the next one does. Whoever leaves at this very moment does not.
+    /// Passes the lead to the next waiter.
     fn pass_on(self: &Arc<Self>) {
         loop {
             let mut room = self.room();
             let next = room.queue.pop_first();
             room.led = next.is_some();
+            // Unlocked before anything is sent: a waiter that is dropped locks it again.
             drop(room);
             let Some((_, tell)) = next else { return };
             match tell.send(Some(WarmupLead(Some(Arc::clone(self))))) {
+                // The waiter has gone. Its lead is taken apart: dropped whole, it would call this
+                // again.
                 Err(Some(mut lead)) => drop(lead.0.take()),
                 Err(None) | Ok(()) => return,
             }
@@ -90,7 +94,7 @@ impl CacheWarmup {
 }
 
 impl Ticket {
-    /// Ends when it may call; with a lead, the others wait for what comes of it.
+    /// Waits until the agent may call. With a lead, the others wait for its call.
     pub async fn passed(self) -> Option<WarmupLead> {
         match self {
             Self::Go(lead) => lead,
@@ -99,8 +103,8 @@ impl Ticket {
     }
 }
 
-/// The lead: the others wait for whoever has it, until [`CacheWarmup::begun`]. Dropped before that, it is the
-/// next one's.
+/// The lead: siblings wait for the agent that holds it until [`CacheWarmup::begun`]. Dropped before
+/// that, it passes to the next waiter.
 #[must_use]
 #[derive(Debug)]
 pub struct WarmupLead(Option<Arc<CacheWarmup>>);
@@ -113,13 +117,14 @@ impl Drop for WarmupLead {
     }
 }
 
-/// Waits until what is shared can be read, or until it is its turn to lead. Dropped, it leaves no trace.
+/// Waits until the shared bytes can be read, or until it is its turn to lead. Dropped, it leaves
+/// the queue.
 #[must_use]
 #[derive(Debug)]
 pub struct WarmupWaiters {
     warmup: Arc<CacheWarmup>,
     number: u64,
-    /// A lead that was sent and not heard of is dropped with this, and so the next one's.
+    /// A lead that was sent and not received is dropped with this, and so passes on.
     told: oneshot::Receiver<Option<WarmupLead>>,
 }
 
@@ -127,7 +132,9 @@ impl Future for WarmupWaiters {
     type Output = Option<WarmupLead>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<WarmupLead>> {
-        // A queue that somebody waits in is never dropped; if it were, there would be nobody to wait for.
+        // The sender is dropped only with the queue, which this future keeps alive; if it were,
+        // there
+        // would be nobody to wait for.
         Pin::new(&mut self.told)
             .poll(cx)
             .map(|told| told.ok().flatten())
@@ -144,9 +151,9 @@ impl Drop for WarmupWaiters {
 struct PrefixRoom {
     /// When it was last asked for what has begun to be answered.
     used: Option<Duration>,
-    /// Whether somebody leads. Nobody waits while nobody does.
+    /// True while an agent leads. Nobody waits while it is false.
     led: bool,
     arrivals: u64,
-    /// Who waits, by the number of their arrival.
+    /// Waiters by order of arrival.
     queue: BTreeMap<u64, oneshot::Sender<Option<WarmupLead>>>,
 }
