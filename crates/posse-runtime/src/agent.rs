@@ -1,4 +1,4 @@
-//! Agents: how they are started and spoken to.
+//! One agent: the pure decisions (`step`), the actor that carries them out, and what it reports.
 
 pub(crate) mod actor;
 mod call_cost;

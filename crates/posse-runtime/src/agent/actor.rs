@@ -1,5 +1,5 @@
-//! One agent that lives: it waits for the next input, asks [`Machine::step`] what to do, commits that,
-//! and then does the effects. It owns all of the agent's state; nobody else has any of it.
+//! The actor of one agent: it waits for the next input, asks [`Machine::step`] what to do, commits
+//! that, and then carries out the effects. It owns all of the agent's state.
 
 mod call;
 mod carry;
@@ -50,14 +50,14 @@ use crate::live::setup::Setup;
 use crate::live::wakeup::{WakeReason, WakeReasons, Wakeup};
 use crate::supervise::{AliveGuard, Supervisor};
 
-/// How long tools have to end when they are told to; then they are given up.
+/// Time that tools have to end when they are told to; then they are aborted.
 const GRACE: Duration = Duration::from_millis(900);
-/// The same for tools that wait for other agents, who have their own tools to end first.
+/// The same for tools that wait for other agents, which have their own tools to end first.
 const LONG_GRACE: Duration = Duration::from_millis(1800);
-/// So much mail is looked at together.
+/// Number of messages that are read at once.
 const MAIL: usize = 256;
 
-/// Who an agent is.
+/// Identity of an agent in the store. The epoch makes writes of an earlier holder fail.
 #[derive(Clone, Copy)]
 pub(crate) struct Identity {
     pub(crate) realm: RealmId,
@@ -65,35 +65,38 @@ pub(crate) struct Identity {
     pub(crate) epoch: Epoch,
 }
 
-/// One agent.
+/// One agent, with everything it owns.
 pub(crate) struct Actor {
-    /// The first to go: whoever sees the agent's events end may bring it to life again.
+    /// Dropped first: once the agent's events have ended, it may be started again.
     pub(crate) alive: Option<AliveGuard>,
     pub(crate) ports: Ports,
     pub(crate) supervisor: Supervisor,
     pub(crate) registry: Arc<Registry>,
+    /// The way to what starts and revives agents, which is above this room.
     pub(crate) lifecycle: Arc<dyn Lifecycle>,
     pub(crate) session: Arc<Session>,
     pub(crate) setup: Setup,
     pub(crate) identity: Identity,
     pub(crate) role: Role,
-    /// What was agreed with a sub-agent.
+    /// Terms that were agreed with a sub-agent.
     pub(crate) terms: Option<Box<Terms>>,
-    /// Until the first step has been committed.
+    /// Stored with the first step; set until then.
     pub(crate) birth: Option<Box<Birth>>,
     pub(crate) prefix: Prefix,
     pub(crate) spending: Spending,
     pub(crate) inbox: Inbox,
+    /// Decides what to do about each input.
     pub(crate) machine: Machine,
+    /// Files it has read, against which edits are checked.
     pub(crate) seen: KnownFiles,
     pub(crate) known: Advertised,
-    /// Tasks that it has had, by list.
+    /// Tasks that it has claimed, with their lists.
     pub(crate) tasks: BTreeSet<(Option<Name>, TaskId)>,
     pub(crate) sink: EventSink,
     pub(crate) stop: Stop,
 }
 
-/// What an agent is to others.
+/// The agent's part in its session.
 pub(crate) enum Role {
     Main,
     Sub(Box<SubAgent>),
@@ -138,49 +141,51 @@ impl Role {
     }
 }
 
-/// What every request of an agent begins with, and what is known of how it was sent last.
+/// The beginning of every request, and what is known of how it was last sent.
 pub(crate) struct Prefix {
     pub(crate) attribution: Arc<Attribution>,
     pub(crate) preamble: Encoded,
-    /// The histories of others that its own begins with.
+    /// Parts of other agents' histories that its own begins with.
     pub(crate) segments: Vec<Segment>,
     pub(crate) history: History,
     pub(crate) previous_reply: Option<String>,
     pub(crate) cache_ttl: CacheTtl,
     pub(crate) last_request: RequestSize,
-    /// Whether the last compaction failed: the next one is not tried before another reply.
+    /// True if the last compaction failed: none is tried before another reply.
     pub(crate) compaction_failed: bool,
-    /// Where it stands, once a call of its last reply has asked for a fork.
+    /// Its fork point, once a call of its last reply has asked for a fork.
     pub(crate) branch: Option<Arc<ForkPoint>>,
-    /// Where its parent stands that it is a fork of, until its own first entry.
+    /// The parent's fork point, until the first entry of a fork.
     pub(crate) opening: Option<Arc<ForkPoint>>,
 }
 
 /// What an agent needs before it may call the model.
 pub(crate) struct Spending {
     pub(crate) account: Account,
-    /// The model's name, for charges of calls that nobody answered.
+    /// Name of the model, for charges of calls that got no reply.
     pub(crate) model: String,
-    /// While it works.
+    /// Permit to call the model; held while it works.
     pub(crate) place: Option<RunPermit>,
-    /// Set while what it shares with its siblings may not be cached yet: its first call waits for that.
+    /// Set while the bytes that it shares with its siblings may not be cached yet: its first call
+    /// waits for that.
     pub(crate) warmup: Option<Arc<CacheWarmup>>,
-    /// Whether the store was told that it waits for a place.
+    /// True if the store was told that it waits for a permit.
     pub(crate) told_queued: bool,
 }
 
-/// The agent's mail, and what wakes it.
+/// Mail of the agent, and what wakes it.
 pub(crate) struct Inbox {
     pub(crate) wakeup: Arc<Wakeup>,
-    /// The number of the newest mail that it has looked at.
+    /// Number of the newest mail that it has read.
     pub(crate) last: u64,
-    /// Whether mail waited when its last run ended.
+    /// True if mail waited when its last run ended.
     pub(crate) waits: bool,
 }
 
 impl Actor {
-    /// Lives until it is told to end and has nothing left to do. Whether mail has come for it that it
-    /// did not look at.
+    /// Runs until it is stopped, or idle with no handles left. Returns true if mail arrived that it
+    /// did
+    /// not process.
     pub(crate) async fn live(mut self, mut commands: mpsc::Receiver<Command>) -> bool {
         let mut work = Work::new(self.ports.clock.now());
         Box::pin(teammate::announce(&mut self)).await;
@@ -191,6 +196,7 @@ impl Actor {
                 break;
             }
         }
+        // Dismissing writes to the store, which has just failed otherwise.
         if lost.is_none() {
             Box::pin(lead::dismiss(&mut self, work.completed)).await;
         }
@@ -199,12 +205,14 @@ impl Actor {
         Box::pin(depart::depart(self, event)).await
     }
 
-    /// Waits for the next input and does what is to be done about it.
+    /// Waits for the next input and handles it.
     async fn turn(
         &mut self,
         work: &mut Work,
         commands: &mut mpsc::Receiver<Command>,
     ) -> Result<(), StoreError> {
+        // Runs of others may have ended since the last turn, which decides what this agent waits
+        // for.
         self.machine
             .set_live(self.registry.live(self.identity.agent));
         let waiting = work.inputs.pop_front().or_else(|| self.machine.next());
@@ -212,7 +220,9 @@ impl Actor {
             Some(input) => input,
             None => {
                 let next = self.next(work, commands).await;
-                // What is done about it is boxed, here and below: one that waits does not carry the room for it.
+                // Handlers are boxed, here and below, so that the future of an idle agent does not
+                // reserve
+                // space for them.
                 match Box::pin(self.understood(next, work)).await? {
                     Some(input) => input,
                     None => return Ok(()),
@@ -227,6 +237,7 @@ impl Actor {
         let decision = self.decide(input, work);
         let silent = self.role.is_teammate() && decision.commit.state == Some(AgentState::Idle);
         Box::pin(self.carry_out(decision, work)).await?;
+        // Only after the commit: the main agent asks the store whether its members are idle.
         if silent {
             lead::wake_main(self);
         }
@@ -234,8 +245,8 @@ impl Actor {
         Ok(())
     }
 
-    /// What is to be done about an input. Calls that have ended together are kept together: one commit
-    /// each would make many that end at once wait for each other.
+    /// Decides about an input. Calls that have ended together are handled together: one commit each
+    /// would make many that end at once wait for each other.
     fn decide(&mut self, input: Input, work: &mut Work) -> Decision {
         let ends = matches!(input, Input::CallDone { .. });
         let mut decision = self.machine.step(input);
@@ -246,7 +257,10 @@ impl Actor {
         decision
     }
 
+    /// Waits for whatever comes next.
     async fn next(&self, work: &mut Work, commands: &mut mpsc::Receiver<Command>) -> Next {
+        // Not biased: a stream of one kind of input must not starve the others. Every branch can be
+        // dropped without losing anything.
         tokio::select! {
             command = commands.recv(), if work.open => Next::Command(command),
             () = self.stop.token.cancelled(), if !work.stopping => Next::Stop,
@@ -260,7 +274,7 @@ impl Actor {
         }
     }
 
-    /// What came, as an input; none if there is nothing to decide about it.
+    /// Turns what came into an input; none if there is nothing to decide.
     async fn understood(
         &mut self,
         next: Next,
@@ -274,6 +288,8 @@ impl Actor {
             Next::Command(None) => {
                 work.open = false;
                 if self.role.is_main() {
+                    // All handles of the front end are gone: nobody can answer any agent of the
+                    // session.
                     self.registry.unattended(&self.session);
                 }
                 Some(Input::Unattended)
@@ -310,6 +326,7 @@ impl Actor {
         })
     }
 
+    /// Returns the input for a call that has ended; a result of none means that it panicked.
     fn call_done(&self, key: CallKey, result: Option<Ran>, work: &mut Work) -> Input {
         if work.calls.is_empty() {
             work.grace = None;
@@ -341,6 +358,7 @@ impl Actor {
             .unwrap_or_default()
     }
 
+    /// Turns wake-ups into inputs. The first is returned, the others are queued.
     async fn reasons(
         &mut self,
         reasons: WakeReasons,
@@ -365,7 +383,7 @@ impl Actor {
         Ok(work.inputs.pop_front())
     }
 
-    /// What waits in the inbox and was not looked at yet.
+    /// Reads the mail that it has not read yet.
     async fn fetch_mail(&mut self) -> Result<Input, StoreError> {
         let Identity { realm, agent, .. } = self.identity;
         let filter = MailFilter {
@@ -375,14 +393,14 @@ impl Actor {
         let mut mail = self.ports.store.mail(realm, agent, filter, MAIL).await?;
         self.inbox.last = mail.last().map_or(self.inbox.last, |mail| mail.number);
         if mail.len() == MAIL {
-            // There may be more.
+            // There may be more. It is read in a turn of its own, after this has been handled.
             self.inbox.wakeup.raise(WakeReason::Mail);
         }
         teammate::handle_dismissal(self, &mut mail);
         Ok(Input::Mail(mail))
     }
 
-    /// Has it look into its inbox when it begins to live.
+    /// Makes it read its inbox when it starts.
     pub(crate) fn expect_mail(&self) {
         self.inbox.wakeup.raise(WakeReason::Mail);
     }
@@ -391,22 +409,23 @@ impl Actor {
         self.identity.agent
     }
 
-    /// Looks into the inbox before it lives. Nothing begins by it yet.
+    /// Reads the inbox before it starts. The decision is dropped: the messages wait in the machine.
     pub(crate) async fn look_for_mail(&mut self) -> Result<(), StoreError> {
         let mail = self.fetch_mail().await?;
         self.machine.step(mail);
         Ok(())
     }
 
+    /// Returns what a call of a tool means to do.
     fn intent(&self, tool: &str, input: &RawJson) -> Result<Intent, ToolError> {
         self.setup.tools.intent(tool, input, &self.setup.workspace)
     }
 }
 
-/// Keeps what a call has begun, and passes the rest on.
+/// Keeps a background command that a call has begun, and returns the rest of its output.
 fn answered(output: ToolOutput, call: &str, work: &mut Work) -> Answered {
     let then = match output.then {
-        // What follows from an operation wants nothing first.
+        // Only a first result can ask for another tool; this may be the result of an operation.
         FollowUp::Nothing | FollowUp::ToolFirst { .. } => Consequence::Nothing,
         FollowUp::Operations(ops) => Consequence::Operations(ops),
         FollowUp::MailShown(numbers) => Consequence::MailShown(numbers),
@@ -426,7 +445,7 @@ fn answered(output: ToolOutput, call: &str, work: &mut Work) -> Answered {
     }
 }
 
-/// Now, in milliseconds of Unix time.
+/// Returns the current Unix time in milliseconds.
 pub(crate) fn wall_ms(clock: &dyn Clock) -> i64 {
     let since = clock.wall().duration_since(UNIX_EPOCH).unwrap_or_default();
     i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
@@ -436,16 +455,18 @@ fn millis(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// Unique to a call, for ever.
+/// Returns a marker that is unique to a call. Processes that it starts carry it, so that they are
+/// found after a crash.
 pub(crate) fn marker(agent: AgentId, key: CallKey) -> String {
     format!("{agent}.{}.{}", key.seq, key.ordinal)
 }
 
-/// Ends when the future does; never if there is none.
+/// Waits for the future; for ever if there is none.
 async fn maybe<T>(future: &mut Option<BoxFuture<'static, T>>) -> T {
     match future {
         Some(waiting) => {
             let result = waiting.await;
+            // Cleared, because a finished future must not be polled again.
             *future = None;
             result
         }

@@ -19,21 +19,23 @@ use crate::govern::{Priority, Ticket, WarmupLead};
 use crate::history::request_size;
 use crate::history::request_size::RequestSize;
 
-/// How long an agent waits for its sibling's reply to begin: one that hangs must not hold up all others.
+/// Time that an agent waits for its sibling's reply to begin: one that hangs must not hold up the
+/// others.
 const PATIENCE: Duration = Duration::from_secs(15);
 
-/// Takes a place to call the model from, if there is one and it need not wait for its siblings.
+/// Takes a run permit, if one is free and the agent need not wait for its siblings.
 pub(super) fn try_take_place(actor: &mut Actor, work: &mut Work) {
     let entry = enter(actor);
     actor.spending.place = match entry {
         Ticket::Go(_) => actor.session.slots.try_take(),
         Ticket::Wait(_) => None,
     };
+    // Kept until the model is called: entering twice would take two turns in the queue.
     work.entry = Some(entry);
 }
 
-/// Asks whether what it shares with its siblings can be read: before its first call only, which writes
-/// it if not.
+/// Asks whether the bytes that it shares with its siblings are cached. Only the first call asks; it
+/// writes them if they are not.
 pub(super) fn enter(actor: &Actor) -> Ticket {
     match actor
         .spending
@@ -46,7 +48,7 @@ pub(super) fn enter(actor: &Actor) -> Ticket {
     }
 }
 
-/// Calls the model as soon as there is a place to do so from.
+/// Calls the model as soon as there is a permit.
 pub(super) async fn admit(actor: &mut Actor, work: &mut Work) {
     match work.entry.take().unwrap_or(Ticket::Go(None)) {
         Ticket::Go(lead) if !wants_place(actor) => call_model(actor, lead, work).await,
@@ -54,8 +56,9 @@ pub(super) async fn admit(actor: &mut Actor, work: &mut Work) {
     }
 }
 
-/// Waits for its siblings without a place, and then for a place.
+/// Waits for its siblings without a permit, and then for a permit.
 pub(super) fn line_up(actor: &mut Actor, entry: Ticket, work: &mut Work) {
+    // A permit held while waiting would keep the sibling that it waits for from calling.
     actor.spending.place = None;
     let parent = actor.role.sub_agent().map(|sub| sub.parent);
     let coming = if actor.prefix.last_request.begun {
@@ -69,6 +72,7 @@ pub(super) fn line_up(actor: &mut Actor, entry: Ticket, work: &mut Work) {
     );
     work.model = ModelWork::Queued(Box::pin(async move {
         let (lead, impatient) = tokio::select! {
+            // The lead first: if both are ready, there is no reason to call without the cache.
             biased;
             lead = entry.passed() => (lead, false),
             () = patience => (None, true),
@@ -85,12 +89,13 @@ pub(super) fn line_up(actor: &mut Actor, entry: Ticket, work: &mut Work) {
     }));
 }
 
-/// Whether it needs a place to call the model from. A person waits for a root: it needs none.
+/// Returns true if it needs a permit to call the model. A main agent needs none, because a person
+/// waits for it.
 pub(super) fn wants_place(actor: &Actor) -> bool {
     !actor.role.is_main() && actor.spending.place.is_none()
 }
 
-/// It has a place, or can pay again.
+/// Calls the model now that there is a permit, or that money may be free.
 pub(super) async fn on_admitted(
     actor: &mut Actor,
     admission: Admission,
@@ -109,7 +114,8 @@ pub(super) async fn on_admitted(
     };
     let lead = match entry {
         Ticket::Go(lead) => lead,
-        // It waited for so long that the cache has forgotten, and another is writing already.
+        // It waited so long for a permit that the cache has forgotten, and a sibling is writing
+        // already.
         entry => {
             line_up(actor, entry, work);
             return Ok(());
@@ -122,7 +128,7 @@ pub(super) async fn on_admitted(
     Ok(())
 }
 
-/// The state in which it waits for a place.
+/// Returns the state in which it waits for a permit.
 pub(super) fn queued_state(actor: &Actor) -> AgentState {
     if !actor.prefix.last_request.begun {
         AgentState::Created
@@ -131,6 +137,7 @@ pub(super) fn queued_state(actor: &Actor) -> AgentState {
     }
 }
 
+/// Reserves the call's worst case and makes the call; compacts first if the history is too large.
 pub(super) async fn call_model(actor: &mut Actor, lead: Option<WarmupLead>, work: &mut Work) {
     let crowded = || {
         compact::is_crowded(actor).then(|| CompactionRequest {
@@ -143,6 +150,8 @@ pub(super) async fn call_model(actor: &mut Actor, lead: Option<WarmupLead>, work
     }
     let max_tokens = actor.setup.limits.max_tokens;
     let size = request_size::size(&actor.prefix.preamble, actor.prefix.history.pieces());
+    // Asked for before the reservation: what is freed between a refusal and the wait would be
+    // missed.
     let freed = actor.spending.account.freed();
     let at_ms = wall_ms(&*actor.ports.clock);
     let (ports, input, ttl) = (
@@ -159,11 +168,13 @@ pub(super) async fn call_model(actor: &mut Actor, lead: Option<WarmupLead>, work
     ) {
         Ok(reservation) => reservation,
         Err(exceeded) if exceeded.may_pass() => {
-            // Others have set aside what they will not use: when they are done there may be enough.
+            // Calls in progress have reserved more than they will use: once they are settled there
+            // may be
+            // enough.
             let place = actor.spending.place.take();
             work.model = ModelWork::Queued(Box::pin(async move {
                 freed.await;
-                // Its siblings need not wait for its money: whoever can pay leads meanwhile.
+                // The lead is dropped: a sibling that can pay leads meanwhile.
                 Admission {
                     place,
                     lead: None,
@@ -179,6 +190,7 @@ pub(super) async fn call_model(actor: &mut Actor, lead: Option<WarmupLead>, work
     };
     work.cancel_model = CancellationToken::new();
     let body = request(actor, reservation.output, ttl);
+    // Set when the call is made, not when it succeeds: a retry must not wait for siblings again.
     actor.prefix.last_request.begun = true;
     let Ports { model, clock, .. } = actor.ports.clone();
     let (attribution, cancel) = (
@@ -208,6 +220,7 @@ pub(super) async fn call_model(actor: &mut Actor, lead: Option<WarmupLead>, work
     }));
 }
 
+/// Returns the bytes of a request: all of them were encoded before.
 pub(super) fn request(actor: &Actor, max_tokens: u32, ttl: Ttl) -> posse_port::model::Body {
     actor.ports.model.body(&Request {
         preamble: &actor.prefix.preamble,
@@ -218,10 +231,11 @@ pub(super) fn request(actor: &Actor, max_tokens: u32, ttl: Ttl) -> posse_port::m
     })
 }
 
-/// Ends the call, or the waiting for it.
+/// Cancels the call, or the waiting for it.
 pub(super) fn abort(_actor: &mut Actor, work: &mut Work) {
     work.cancel_model.cancel();
     work.compaction_request = None;
+    // What waits in the queue has no call that could report the cancellation.
     if work.model.leave_queue() {
         let (error, finished, spent) = (ModelError::Cancelled, Vec::new(), Vec::new());
         let failure = Box::new(Failure {
@@ -266,6 +280,7 @@ pub(super) fn on_reply(actor: &mut Actor, called: ModelReturn, work: &mut Work) 
         call_reservation.output() < actor.setup.limits.max_tokens,
         call_reservation.broke(),
     );
+    // Also after a failure: attempts that failed may have to be paid for.
     call_reservation.settle(&charges);
     match result {
         Ok(reply) => {
@@ -276,6 +291,7 @@ pub(super) fn on_reply(actor: &mut Actor, called: ModelReturn, work: &mut Work) 
                 begun: true,
             };
             actor.prefix.compaction_failed = false;
+            // Worked out here, because the decision is pure and may not look at files.
             let intents = reply.content.iter().filter_map(|block| match block {
                 ContentBlock::ToolUse { name, input, .. } => Some(actor.intent(name, input)),
                 _ => None,

@@ -1,4 +1,7 @@
-//! Carrying out a decision: first the commit, then the effects.
+//! Carries out a decision: first the commit, then the effects.
+//!
+//! After a crash between the two, the store has the step and nothing of the effects happened; the
+//! process that resumes the agent settles what they would have done.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -23,6 +26,7 @@ use crate::definition::agent_type::FORK;
 use crate::history::Part;
 
 impl Actor {
+    /// Commits a decision and carries out its effects. If the commit fails, no effect happens.
     pub(super) async fn carry_out(
         &mut self,
         decision: Decision,
@@ -31,12 +35,14 @@ impl Actor {
         let (ends, calls_model) = (decision.ends_run(), decision.calls_model());
         let Decision { mut commit, after } = decision;
         if self.machine.waits() {
-            // Who waits takes no place from those who work.
+            // An agent that waits for others must not keep the permit that they may need.
             self.spending.place = None;
         }
         if call::wants_place(self) && calls_model {
             call::try_take_place(self, work);
             if self.spending.place.is_none() {
+                // Part of the same commit, so that people see who waits for a permit without
+                // another write.
                 commit.state = Some(call::queued_state(self));
                 self.spending.told_queued = true;
             }
@@ -51,7 +57,9 @@ impl Actor {
                 .as_ref()
                 .is_some_and(|resting| resting.unless_mail);
         let own = OwnTasks::of(&commit.operations);
-        // Before the commit: what a member sends with its last breath is found by that as mail.
+        // Asked before the commit: what a member sends when it becomes idle is then found by the
+        // commit
+        // as mail.
         let busy = if ends {
             lead::busy_members(self).await?
         } else {
@@ -68,7 +76,8 @@ impl Actor {
         if resting && !committed.mail_waits {
             teammate::on_idle(self).await;
         }
-        // A root that ends is told of mail that has come meanwhile, so that it does not seem to be done.
+        // Mail that came with the end of a main agent's run begins another, so it must not seem
+        // done.
         self.inbox.waits = self.role.is_main() && committed.mail_waits;
         if self.inbox.waits {
             self.expect_mail();
@@ -78,16 +87,19 @@ impl Actor {
                 mail_waits: committed.mail_waits,
             });
             if committed.mail_waits {
+                // The wake-up for this mail may have been handled before the commit found it.
                 let mail = self.fetch_mail().await?;
                 work.inputs.push_back(mail);
             }
         }
+        // Only now, in order: everything before was durable first.
         for effect in after {
             self.effect(effect, busy, work).await?;
         }
         Ok(())
     }
 
+    /// Carries out one effect.
     async fn effect(
         &mut self,
         effect: Effect,
@@ -97,6 +109,8 @@ impl Actor {
         match effect {
             Effect::Look { claim } => {
                 let found = tasks::check_tasks(self, claim).await?;
+                // Before all other inputs: a prompt that comes first would find a claimed task
+                // unattended.
                 work.inputs.push_front(found);
             }
             Effect::Raise => Arc::clone(&self.lifecycle).start_declared_members(&self.session),
@@ -139,7 +153,7 @@ impl Actor {
                 work.grace = Some(self.ports.clock.sleep(grace));
             }
             Effect::End(ended) => {
-                // A sub-agent has one run; what it came to is told when nothing of it is left.
+                // A sub-agent has one run. Its result is reported when nothing of the run is left.
                 work.open &=
                     self.role.is_main() || self.role.is_teammate() && !self.machine.is_leaving();
                 self.spending.place = None;
@@ -160,7 +174,8 @@ impl Actor {
         Ok(())
     }
 
-    /// Tells tools what came of their operations, and wakes who got mail and lives nowhere.
+    /// Tells tools the results of their operations, and revives agents that got mail and live
+    /// nowhere.
     fn tell_operated(&self, calls: &[Option<CallKey>], results: Vec<OpResult>, work: &mut Work) {
         let mut by_call: BTreeMap<CallKey, Vec<OpResult>> = BTreeMap::new();
         for (call, result) in calls.iter().zip(results) {
@@ -189,11 +204,13 @@ impl Actor {
         }
     }
 
-    /// Spells a commit, makes it durable, and tells of its entries.
+    /// Encodes a commit, stores it, and reports its entries.
     async fn commit(&mut self, commit: Commit, began: Duration) -> Result<Committed, StoreError> {
         let unborn = self.birth.is_some() && commit.entries.is_empty();
         if unborn && commit.closing.is_none() {
-            // Who has not been told anything yet is not in the store either.
+            // An agent without an entry is not in the store yet: a session that was only opened
+            // leaves
+            // nothing behind.
             if let (Some(birth), Some(mode)) = (&mut self.birth, commit.mode) {
                 birth.mode = mode;
             }
@@ -202,6 +219,7 @@ impl Actor {
         if unborn || commit.is_empty() {
             return Ok(Committed::default());
         }
+        // Looked at before the last step: the fate of its worktree is stored together with its end.
         let closing = match &commit.closing {
             Some(closing) => Some(sub_agent::close_run(self, closing, began).await),
             None => None,
@@ -228,7 +246,7 @@ impl Actor {
             messages.push(message);
         }
         let entries = self.prefix.history.draft(parts);
-        // What a tool has read is known once the model has been told.
+        // A file counts as read once the model has been told its content.
         let told = entries.iter().any(|entry| entry.kind == EntryKind::Results);
         let seen = if told {
             self.seen.take_fresh()
@@ -263,12 +281,14 @@ impl Actor {
             step.state = Some(state);
             step.operations.extend(report);
         }
+        // Nothing in memory changes before this: if it fails, the agent is what the store says.
         let committed = self.ports.store.commit(step).await?;
         if let Some(Err(refused)) = committed
             .results
             .last()
             .filter(|_| tells && !committed.mail_waits)
         {
+            // An end that its starter never hears of would leave it waiting for ever.
             return Err(StoreError::BadStep(format!(
                 "its end could not be reported: {refused}"
             )));
@@ -296,8 +316,10 @@ impl Actor {
         Ok(committed)
     }
 
-    /// A message as bytes. That of a fork's first entry begins as those of its siblings do; whoever listens is
-    /// told what is its own, for each of a thousand siblings has an answer to each of their thousand calls.
+    /// Encodes a message. A fork's first entry begins with a head that all siblings share; events
+    /// show
+    /// only the fork's own part, because each of a thousand siblings has an answer to each of their
+    /// thousand calls.
     fn spelt(&mut self, message: &Message) -> (Option<Encoded>, Encoded) {
         let model = &self.ports.model;
         match self.prefix.opening.take() {
@@ -309,7 +331,8 @@ impl Actor {
         }
     }
 
-    /// A root becomes idle unless mail waits that would begin another run.
+    /// Returns the state change. A main agent becomes idle unless mail waits that begins another
+    /// run.
     fn state_change(&self, state: AgentState) -> StateChange {
         if self.role.is_main() && state == AgentState::Idle && self.machine.is_awake() {
             StateChange::UnlessMail(state)
@@ -318,7 +341,7 @@ impl Actor {
         }
     }
 
-    /// A step of this agent, with what every one of them says.
+    /// Returns a step of this agent with the fields that every step has.
     pub(super) fn new_step(&mut self) -> Step {
         let Identity {
             realm,
@@ -332,7 +355,7 @@ impl Actor {
         }
     }
 
-    /// Keeps a state that no decision brings.
+    /// Stores a state that does not come from a decision.
     pub(super) async fn tell_state(&mut self, state: AgentState) -> Result<(), StoreError> {
         if self.birth.is_some() {
             return Ok(());
@@ -344,7 +367,7 @@ impl Actor {
         self.ports.store.commit(step).await.map(drop)
     }
 
-    /// Settles what a dead process left open, before the agent lives.
+    /// Stores what settles a dead process's open calls, before the agent starts.
     pub(crate) async fn settle(&mut self, decision: Decision) -> Result<(), StoreError> {
         let began = self.ports.clock.now();
         self.commit(decision.commit, began).await.map(drop)

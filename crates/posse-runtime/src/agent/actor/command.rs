@@ -1,4 +1,4 @@
-//! Commands from front ends and from other agents, as inputs.
+//! Turns commands of front ends and other agents into inputs.
 
 use std::sync::Arc;
 
@@ -10,6 +10,7 @@ use crate::agent::step::Input;
 use crate::live::registry::By;
 use crate::live::stop;
 
+/// Handles a command. Returns the input that the machine has to decide about, if any.
 pub(super) fn on_command(actor: &mut Actor, command: Command, work: &mut Work) -> Option<Input> {
     match command {
         Command::Prompt(blocks) => Some(Input::Prompt(blocks)),
@@ -29,6 +30,8 @@ pub(super) fn on_command(actor: &mut Actor, command: Command, work: &mut Work) -
             call,
             answer,
         } if agent == actor.identity.agent => {
+            // Questions about a skill's commands first: they belong to no call that the machine
+            // knows.
             let answer = actor.registry.questions.answer(agent, &call, answer)?;
             let intent = match &answer {
                 Answer::Allow { input: Some(input) } => actor
@@ -57,7 +60,9 @@ pub(super) fn on_command(actor: &mut Actor, command: Command, work: &mut Work) -
                     answer,
                 },
             );
-            // Who is not here cannot have asked: here nobody has either, and it is reported so.
+            // An agent that is not here has not asked. As input of this agent, which has not asked
+            // either,
+            // it is reported as an answer to no question.
             let unheard = |_| Input::Answer {
                 call,
                 answer: Answer::Allow { input: None },
@@ -68,6 +73,7 @@ pub(super) fn on_command(actor: &mut Actor, command: Command, work: &mut Work) -
         Command::Compact { keep } => Some(Input::Compact { keep }),
         Command::StopRun(task) => {
             let (registry, sink) = (Arc::clone(&actor.registry), actor.sink.clone());
+            // On a task of its own: stopping waits, and the actor must stay responsive.
             actor.supervisor.start_errand(async move {
                 if stop::stop(&registry, task, By::Person).await.is_none() {
                     let what = format!("{task} cannot be stopped: no run has that id");
@@ -104,7 +110,7 @@ pub(super) fn on_command(actor: &mut Actor, command: Command, work: &mut Work) -
     }
 }
 
-/// What waits behind a skill, if its turn has come.
+/// Returns the next command that waited behind a skill, if its turn has come.
 pub(super) fn next_held(actor: &mut Actor, work: &mut Work) -> Option<Input> {
     if !actor.machine.is_idle() {
         return None;

@@ -1,4 +1,4 @@
-//! Compaction: a summary takes the place of the history, with what must not be lost restated beside it.
+//! Compaction: replaces the history by a summary, and restates beside it what must not be lost.
 
 use std::sync::Arc;
 
@@ -19,16 +19,16 @@ use crate::prompt;
 use crate::prompt::advertised::Offer;
 use crate::prompt::side_query::SideWords;
 
-/// The longest summary, in tokens.
+/// Maximum length of a summary, in tokens.
 const SUMMARY_TOKENS: u32 = 16_000;
-/// How much of a model's window may be full before a history is compacted, in hundredths.
+/// Percentage of the model's window at which a history is compacted.
 const FULL: u64 = 85;
-/// A token is about so many bytes, if it is not known better.
+/// Approximate number of bytes per token, for text that the provider has not counted.
 const TOKEN_BYTES: usize = 3;
-/// A summary that was cut off is of use if it is as long as this, in bytes.
+/// Minimum length of a cut summary that is still useful, in bytes.
 const LEAST_SUMMARY: usize = 2_000;
 
-/// Whether a summary can take the place of a history: one that was broken off after a few words cannot.
+/// Returns true if a summary can replace the history: one that broke off after a few words cannot.
 fn is_whole(summary: &str, stop: Option<&StopReason>) -> bool {
     match stop {
         Some(StopReason::MaxTokens) => summary.len() >= LEAST_SUMMARY,
@@ -37,7 +37,7 @@ fn is_whole(summary: &str, stop: Option<&StopReason>) -> bool {
     }
 }
 
-/// Whether the next request would come too near to what the model can take.
+/// Returns true if the next request would come too close to the model's limit.
 pub(super) fn is_crowded(actor: &Actor) -> bool {
     let window = || {
         actor
@@ -51,14 +51,16 @@ pub(super) fn is_crowded(actor: &Actor) -> bool {
     };
     let size = request_size::size(&actor.prefix.preamble, actor.prefix.history.pieces());
     let grown = (size.saturating_sub(actor.prefix.last_request.bytes) / TOKEN_BYTES) as u64;
-    // Bytes say little of tokens where there are pictures: what the model has not read yet counts for a
-    // part of the whole at most. If it is more after all, the model says so.
+    // Images have many bytes and few tokens, so what the provider has not counted yet adds at most
+    // a
+    // tenth of the limit. If it is more after all, the provider refuses and the history is
+    // compacted.
     let tokens = actor
         .prefix
         .last_request
         .tokens
         .saturating_add(grown.min(most / 10));
-    // A summary that is long itself is not made shorter by another: there must be something new.
+    // Another summary does not make a long summary shorter: there must be something new.
     let is_new = actor.prefix.history.summary().is_none_or(|summary| {
         let base = (actor.prefix.preamble.bytes.len() + summary) / TOKEN_BYTES;
         tokens.saturating_sub(base as u64) >= most / 4
@@ -69,7 +71,7 @@ pub(super) fn is_crowded(actor: &Actor) -> bool {
         && tokens >= most
 }
 
-/// Asks for a summary, on the very history that it replaces.
+/// Asks for a summary as a continuation of the history that it replaces, which is cached.
 pub(super) async fn start(
     actor: &mut Actor,
     compaction_request: CompactionRequest,
@@ -85,6 +87,8 @@ pub(super) async fn start(
         .await;
     work.cancel_model = CancellationToken::new();
     let history = if compaction_request.overfull {
+        // The whole history does not fit any more, so the last exchange is left out and quoted
+        // later.
         actor.prefix.history.before_last_reply()
     } else {
         actor.prefix.history.clone()
@@ -123,7 +127,7 @@ pub(super) async fn start(
     }));
 }
 
-/// What is to be decided about it.
+/// Returns the input for a finished compaction.
 pub(super) async fn on_compacted(
     actor: &mut Actor,
     squeezed: Compacted,
@@ -167,9 +171,11 @@ pub(super) async fn on_compacted(
                 .as_ref()
                 .is_some_and(|terms| terms.fork.is_some())
             {
+                // The rules stood in the history that is gone.
                 content.insert(0, prompt::fork_rules());
             }
-            // What is sent from now on is another prompt, of which nothing is known yet.
+            // The next request is a new prompt: nothing is known of its size or its place in the
+            // cache.
             (actor.prefix.previous_reply, actor.prefix.last_request) = (
                 None,
                 RequestSize {
@@ -203,7 +209,7 @@ pub(super) async fn on_compacted(
     })
 }
 
-/// What the agent must still know, as it is now.
+/// Returns what the agent must still know, as it is now.
 pub(super) async fn restated(actor: &Actor) -> Result<prompt::Restated, StoreError> {
     let (realm, agent) = (actor.identity.realm, actor.identity.agent);
     let runs = actor

@@ -1,4 +1,4 @@
-//! How an agent departs: in order, after a store failure, after a panic.
+//! Ends of an agent: in order, after a store failure, after a panic.
 
 use std::sync::Arc;
 
@@ -11,10 +11,11 @@ use crate::agent::actor::{Actor, Role, report, sub_agent};
 use crate::agent::ending;
 use crate::agent::step::Ended;
 
-/// Leaves the registry, and tells whoever waits how it ended. Whether mail may have come for it since.
+/// Leaves the registry and reports the end to those who wait. Returns true if mail may have arrived
+/// since.
 pub(super) async fn depart(mut actor: Actor, lost: Option<EventKind>) -> bool {
     let agent = actor.identity.agent;
-    // Of a run that breaks off nobody has looked yet.
+    // A run that breaks off has not looked at its worktree yet.
     let looked = if lost.is_some() {
         sub_agent::own_worktree_end(&actor).await
     } else {
@@ -24,7 +25,7 @@ pub(super) async fn depart(mut actor: Actor, lost: Option<EventKind>) -> bool {
         .role
         .sub_agent_mut()
         .and_then(|sub| sub.worktree.take());
-    // From here on it can be brought to life again, unless what it works in must be given back first.
+    // From here on it can be revived, unless its worktree must be released first.
     let alive = actor.alive.take().filter(|_| worktree.is_some());
     let unread = actor.machine.left_mail() && !actor.stop.token.is_cancelled();
     let (sub, teammate) = match actor.role {
@@ -33,11 +34,12 @@ pub(super) async fn depart(mut actor: Actor, lost: Option<EventKind>) -> bool {
         Role::Teammate(sub, teammate) => (Some(sub), Some(teammate)),
     };
     let Some(sub) = sub else {
+        // Before the last event: a front end that sees the end may resume the session at once.
         actor.registry.leave(agent);
         if let Some(event) = lost {
             actor.sink.emit(event).await;
         }
-        // If it fails, others find out by themselves that this process has ended.
+        // The error is dropped: if this fails, the lease runs out and others can take the agent.
         let _ = actor.ports.store.release(agent, actor.identity.epoch).await;
         return false;
     };
@@ -50,13 +52,14 @@ pub(super) async fn depart(mut actor: Actor, lost: Option<EventKind>) -> bool {
                 actor.sink.emit(EventKind::Member(left)).await;
             }
             None => {
-                // It goes on another time, or elsewhere.
+                // It has not left its team: another process, or a later resume, continues it.
                 actor.registry.leave(agent);
                 let end = ending::broken(&sub.run.facts, sub.run.id, "posse was stopped".into());
                 sub.run.over(end);
                 if let Some(worktree) = worktree {
                     actor.ports.worktrees.release(&worktree).await;
                 }
+                // The lease runs out by itself if this fails.
                 let _ = actor.ports.store.release(agent, actor.identity.epoch).await;
                 return false;
             }
@@ -73,15 +76,18 @@ pub(super) async fn depart(mut actor: Actor, lost: Option<EventKind>) -> bool {
     };
     end.worktree = end.worktree.or(looked);
     if lost.is_some() && sub.run.is_durable() {
+        // The step that failed was to report the end. One more attempt, so that its starter hears
+        // of it.
         last_resort(&actor.ports, actor.identity, &sub.run, &end, 0).await;
     }
+    // Left before the run is over: whoever waits for the end must not find it registered.
     let (mail, durable) = (actor.registry.leave(agent) || unread, sub.run.is_durable());
     let removed = end
         .worktree
         .as_ref()
         .is_some_and(|worktree| worktree.kept.is_none());
     sub.run.over(end.clone());
-    // Of one that is not durable nobody has heard that it began, either.
+    // Nobody was told that a run began that is not durable, so nobody is told of its end.
     if durable {
         let news = RunUpdate {
             run: sub.run.facts.clone(),
@@ -95,6 +101,7 @@ pub(super) async fn depart(mut actor: Actor, lost: Option<EventKind>) -> bool {
     if let Some(kept) = actor
         .ports
         .worktrees
+        // After the end was reported: nobody has to wait for files to be deleted.
         .release(&worktree)
         .await
         .filter(|_| removed)
@@ -106,14 +113,16 @@ pub(super) async fn depart(mut actor: Actor, lost: Option<EventKind>) -> bool {
         actor.sink.emit(EventKind::Warning(what)).await;
     }
     drop(alive);
-    // Mail that has come meanwhile could not bring it back. Where the store fails it would fail again.
+    // While it was held, mail could not revive it, so the inbox is looked at again. If the store
+    // has
+    // failed, it would fail again.
     mail || lost.is_none()
 }
 
-/// It was put together, and will not live after all.
+/// Gives back an agent that was assembled and will not start.
 pub(crate) async fn give_back(mut actor: Actor) {
     actor.registry.leave(actor.identity.agent);
-    // If it fails, others find out by themselves that this process has ended.
+    // The error is dropped: if this fails, the lease runs out and others can take the agent.
     let _ = actor
         .ports
         .store
@@ -128,7 +137,8 @@ pub(crate) async fn give_back(mut actor: Actor) {
     }
 }
 
-/// What is done in its place if it panics: whoever waits must not wait for an end that never comes.
+/// Returns what to do if the agent panics: those who wait must not wait for an end that never
+/// comes.
 pub(crate) fn crashed(actor: &Actor) -> impl Future<Output = ()> + Send + 'static {
     let (sink, ports, identity) = (actor.sink.clone(), actor.ports.clone(), actor.identity);
     let registry = Arc::clone(&actor.registry);
@@ -150,6 +160,7 @@ pub(crate) fn crashed(actor: &Actor) -> impl Future<Output = ()> + Send + 'stati
         if let Some(worktree) = worktree {
             ports.worktrees.release(&worktree).await;
         }
+        // As in an orderly end: first the registry, then those who wait.
         registry.leave(identity.agent);
         match run.zip(end) {
             Some((run, end)) => run.over(end),
@@ -165,19 +176,20 @@ pub(crate) fn crashed(actor: &Actor) -> impl Future<Output = ()> + Send + 'stati
                 .await;
             }
         }
-        // If it fails, others find out by themselves that this process has ended.
+        // The error is dropped: if this fails, the lease runs out and others can take the agent.
         let _ = ports.store.release(identity.agent, identity.epoch).await;
     }
 }
 
-/// The store refused: nothing that it did not take has happened, and nothing more will.
+/// Ends the run after a store failure: no effect of the failed step has happened, and nothing more
+/// will.
 pub(super) fn on_store_error(actor: &mut Actor, error: &StoreError, work: &mut Work) -> EventKind {
     let fault = Fault::from(error);
     let ended = Ended {
         outcome: Outcome::Failed(fault),
         run: actor.machine.take_run(),
     };
-    // Whoever waits for it waits no longer.
+    // Dropping the call drops its reservation and its lead, so that siblings need not wait.
     (work.model, work.entry) = (ModelWork::None, None);
     work.calls.cancel();
     report::run_ended(actor, ended, work, 0)

@@ -1,4 +1,4 @@
-//! Notes where the agent stands when it asks for forks.
+//! Makes the fork point of an agent whose calls ask for forks.
 
 use std::sync::Arc;
 
@@ -10,9 +10,9 @@ use crate::history::fork_point::ForkPoint;
 use crate::prompt;
 use crate::prompt::side_query::placeholders;
 
-/// Where the agent stands with the calls of its last reply open; made once for all of them.
+/// Returns the fork point with the calls of the last reply open; made once for all of them.
 pub(super) fn fork_point(actor: &mut Actor) -> Arc<ForkPoint> {
-    // It ends with the reply whose calls are open.
+    // The last entry is the reply whose calls are open.
     let seq = actor.prefix.history.next_seq().saturating_sub(1);
     if let Some(branch) = actor
         .prefix
@@ -23,6 +23,7 @@ pub(super) fn fork_point(actor: &mut Actor) -> Arc<ForkPoint> {
         return Arc::clone(branch);
     }
     let open = actor.machine.open_calls();
+    // A provider accepts no request with unanswered calls, so each gets a placeholder.
     let calls: Vec<String> = open.into_iter().flat_map(OpenCalls::call_ids).collect();
     let mut answers = placeholders(&calls);
     answers.push(ContentBlock::text(prompt::fork_rules()));
@@ -34,6 +35,7 @@ pub(super) fn fork_point(actor: &mut Actor) -> Arc<ForkPoint> {
             .prefix
             .history
             .segments(actor.identity.agent, actor.prefix.segments.clone()),
+        // Encoded once: all siblings send and store the same bytes.
         head: actor.ports.model.encode_head(&answers),
         previous_reply: actor.prefix.previous_reply.clone(),
         last_request: actor.prefix.last_request.of_parent(),

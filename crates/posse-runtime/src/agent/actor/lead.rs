@@ -1,4 +1,4 @@
-//! What a lead does about its teams.
+//! What the main agent does about its teams.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -18,28 +18,29 @@ use crate::live::{roster, stop};
 use crate::prompt;
 use crate::prompt::team::Raised;
 
-/// How often a main agent looks whether its teams still do something, if nobody tells it.
+/// Interval at which a main agent checks whether its teams still work, if nobody tells it.
 pub(crate) const HEAL: Duration = Duration::from_secs(5);
 
-/// How many members of its teams do something, if it is the main agent.
+/// Returns the number of busy members of its teams; 0 if it is not the main agent.
 pub(super) async fn busy_members(actor: &Actor) -> Result<usize, StoreError> {
     let Identity { realm, agent, .. } = actor.identity;
     if !actor.role.is_main() || actor.birth.is_some() {
         return Ok(0);
     }
+    // Teams that are being started have members that the roster does not know yet.
     let raising = actor.session.raising.load(Ordering::Acquire);
     Ok(raising + roster::busy_members(&actor.registry, &*actor.ports.store, realm, agent).await?)
 }
 
-/// The main agent's run is over, and its teams did something then. If they do not any more, and nothing has come
-/// of it that begins another run, that is told: whoever waits for the end of everything need not wait.
+/// Checks, after the main agent's run, whether its teams have finished too. If they have and no
+/// mail begins another run, it is reported: nobody need wait any longer.
 pub(super) async fn check_teams(actor: &mut Actor, work: &mut Work) -> Result<(), StoreError> {
     work.heal = None;
     if !actor.machine.is_idle() {
         return Ok(());
     }
     let busy = busy_members(actor).await?;
-    // What a member sent with its last breath is there by now.
+    // Asked after the members: what one sent when it became idle is there by now.
     let mail = actor.fetch_mail().await?;
     let came = matches!(&mail, Input::Mail(mail) if !mail.is_empty());
     work.inputs.push_back(mail);
@@ -53,7 +54,7 @@ pub(super) async fn check_teams(actor: &mut Actor, work: &mut Work) -> Result<()
     Ok(())
 }
 
-/// A person's first words, with the team that is to be raised for them.
+/// Returns a person's first prompt, with the operations that create the team for it.
 pub(super) fn make_team(
     actor: &mut Actor,
     name: Name,
@@ -78,7 +79,7 @@ pub(super) fn make_team(
     Input::Team { words, ops }
 }
 
-/// What posse has to tell the main agent of its teams.
+/// Adds notices about its teams to the main agent's next message.
 pub(super) fn take_notices(actor: &mut Actor) {
     if actor.role.is_main() {
         actor
@@ -89,7 +90,7 @@ pub(super) fn take_notices(actor: &mut Actor) {
     }
 }
 
-/// The main agent is done, and nothing is left to do: its teammates end with it.
+/// Ends the teammates together with the main agent.
 pub(super) async fn dismiss(actor: &mut Actor, completed: bool) {
     if !actor.role.is_main() {
         return;
@@ -98,17 +99,18 @@ pub(super) async fn dismiss(actor: &mut Actor, completed: bool) {
     if done {
         dismiss_idle(actor).await;
     }
-    // Who is left here goes on with the session, another time.
+    // Those that remain continue when the session is resumed.
     stop::give_up_mates(&actor.registry, &actor.session);
 }
 
+/// Dismisses all teammates if none of them works.
 pub(super) async fn dismiss_idle(actor: &mut Actor) {
     let me = actor.identity.agent;
-    // Who is still at work goes on when somebody goes on with the session.
+    // Members at work continue when the session is resumed.
     if !busy_members(actor).await.is_ok_and(|busy| busy == 0) {
         return;
     }
-    // What cannot be written now is found by whoever goes on with the session.
+    // The error is dropped: a resumed session finds the members as they are.
     let Ok(teams) = roster::teams(&*actor.ports.store, actor.identity.realm).await else {
         return;
     };
@@ -119,6 +121,7 @@ pub(super) async fn dismiss_idle(actor: &mut Actor) {
             agent, name, held, ..
         } in others
         {
+            // A member of this process leaves its team with its own last step.
             if stop::stop(&actor.registry, agent.uuid(), By::Above { person: false })
                 .await
                 .is_some()
@@ -128,6 +131,9 @@ pub(super) async fn dismiss_idle(actor: &mut Actor) {
             let id = MailId::from(Uuid::now_v7());
             let (to, kind) = (Address::Agent(agent), MailKind::Dismissal);
             let (summary, body) = (String::from("the session has ended"), String::new());
+            // A member of another process is told by mail. One that no process has cannot read it,
+            // and is
+            // taken off the roster.
             let op = match held {
                 true => Op::Send {
                     id,
@@ -149,11 +155,12 @@ pub(super) async fn dismiss_idle(actor: &mut Actor) {
             operations,
             ..actor.new_step()
         };
+        // As above: what fails now is found when the session is resumed.
         let _ = actor.ports.store.commit(step).await;
     }
 }
 
-/// A teammate does nothing though no mail says so: the main agent may wait for that.
+/// Wakes the main agent when a teammate became idle without a message: it may wait for that.
 pub(super) fn wake_main(actor: &Actor) {
     actor.registry.wake(actor.session.root, WakeReason::Settle);
 }

@@ -1,5 +1,4 @@
-//! What a model knows of the types of agents that it can start and of the skills that it can load, and how it
-//! hears of others.
+//! Keeps the model informed of the agent types it can start and the skills it can load.
 
 use std::sync::Arc;
 
@@ -9,16 +8,16 @@ use crate::definition::skill::Skill;
 use crate::live::setup::{loadable, startable};
 use crate::prompt::advertised::Offer;
 
-/// What the model knows.
+/// What the model was told of types and skills.
 #[derive(Default)]
 pub(crate) struct Advertised {
-    /// A fingerprint of what it was told last; none if it is offered nothing, or nobody remembers.
+    /// Fingerprint of what it was told last; none if it is offered nothing or it is unknown.
     pub(crate) told: Option<u64>,
-    /// The same in words, if this process knows.
+    /// The offer itself, if this process knows it.
     offer: Option<Offer>,
-    /// What it will know when the news is told.
+    /// The offer it will know once the pending notice is stored.
     coming: Option<Offer>,
-    /// What was looked at last.
+    /// Lists that were compared last.
     looked: Option<(Types, Option<Listed<Skill>>)>,
 }
 
@@ -30,7 +29,7 @@ impl Advertised {
         }
     }
 
-    /// The model has been told of this; none if of nothing new.
+    /// Notes that the model was told of an offer; none if of nothing new.
     pub(super) fn tell(&mut self, print: Option<u64>) {
         if print.is_some() {
             self.told = print;
@@ -39,14 +38,15 @@ impl Advertised {
     }
 }
 
-/// Looks at types and skills as they are now. Others than the model knows are told with the next entry:
-/// what was sent before does not change.
+/// Compares types and skills with what the model knows. Changes are told with the next entry: what
+/// was sent before stays as it is, and so stays cached.
 pub(super) fn check_offer(actor: &mut Actor) {
     let spawning = &actor.session.setup.spawning;
     let now = (
         spawning.types.now(),
         spawning.skills.as_ref().map(|skills| skills.now()),
     );
+    // The lists are replaced when they change, so comparing pointers is enough.
     let same = |looked: &(Types, Option<Listed<Skill>>)| {
         let skills = match (&looked.1, &now.1) {
             (Some(before), Some(now)) => Arc::ptr_eq(before, now),

@@ -1,4 +1,4 @@
-//! What front ends are told of a run that has ended.
+//! What front ends are told when a run ends.
 
 use posse_protocol::{AgentMisses, EventKind, Misses, RunEnd, Usage};
 
@@ -6,6 +6,7 @@ use crate::agent::actor::work::Work;
 use crate::agent::actor::{Actor, millis};
 use crate::agent::step::{Ended, Run};
 
+/// Returns the event for the end of a run.
 pub(super) fn run_ended(actor: &Actor, ended: Ended, work: &Work, busy: usize) -> EventKind {
     let Ended { outcome, run } = ended;
     let is_root = actor.role.is_main();
@@ -30,7 +31,7 @@ pub(super) fn run_ended(actor: &Actor, ended: Ended, work: &Work, busy: usize) -
     }))
 }
 
-/// What it missed in the cache in a run.
+/// Returns what the agent missed in the cache in a run.
 pub(super) fn own_misses(actor: &Actor, run: &Run) -> Misses {
     let missed = run.missed.clone();
     let usage = run

@@ -1,4 +1,4 @@
-//! The commands an agent has in the background.
+//! Background commands of an agent.
 
 use std::sync::Arc;
 
@@ -14,15 +14,17 @@ use crate::agent::ending;
 use crate::live::registry::{By, Shell, Stop};
 use crate::live::run::{Run, shell_facts};
 
-/// Lets a command go on in the background.
+/// Moves a command to the background.
 pub(super) fn start(actor: &mut Actor, id: Uuid, work: &mut Work) {
     let Some((begun, call)) = work.begun.remove(&id) else {
         return;
     };
     let agent = actor.identity.agent;
     let facts = shell_facts(id, agent, begun.description, call, begun.output);
+    // A child token: the command ends with its agent.
     let stop = Stop::new(actor.stop.token.child_token());
     let run = Arc::new(Run::new(facts, id, true));
+    // The step that told the model of it has stored its row.
     run.born();
     tell(
         &actor.sink,
@@ -44,7 +46,8 @@ pub(super) fn start(actor: &mut Actor, id: Uuid, work: &mut Work) {
     work.shells.start(id, move |_| (begun.work)(token));
 }
 
-/// A background command has ended: that is kept, and told to the agent by mail, in one step.
+/// Handles the end of a background command: stores it and reports it to the agent by mail, in one
+/// step.
 pub(super) async fn on_done(
     actor: &mut Actor,
     id: Uuid,
@@ -72,12 +75,14 @@ pub(super) async fn on_done(
         duration_ms: millis(took),
     };
     let end = ending::of_shell(&shell.run.facts, &report, usage);
-    // A sub-agent whose run is over is not begun again by what it had started.
+    // A sub-agent whose run is over must not be revived by what it had started.
     let over =
         actor.role.sub_agent().is_some_and(|sub| sub.end.is_some()) || sub_agent::is_stopped(actor);
+    // What the agent stopped itself is told to it as the result of that call.
     let quiet = over || (report.status == RunStatus::Killed && shell.stop.by() == By::Agent(agent));
     shell.run.close();
     commit_end(actor, &end, quiet).await?;
+    // After the commit: the agent counts as having something to wait for until its mail is there.
     actor.registry.shell_over(agent, id);
     shell.run.over(end.clone());
     let news = RunUpdate {
@@ -88,7 +93,7 @@ pub(super) async fn on_done(
     Ok(())
 }
 
-/// Keeps that a background command has ended, and tells the agent by mail unless that is told anyway.
+/// Stores the end of a background command, and reports it by mail unless it is reported otherwise.
 pub(crate) async fn commit_end(
     actor: &mut Actor,
     end: &Notification,
@@ -109,14 +114,14 @@ pub(crate) async fn commit_end(
     actor.ports.store.commit(step).await.map(drop)
 }
 
-/// Tells its background commands to end. A sub-agent that is stopped hears nothing of theirs.
+/// Tells its background commands to end.
 pub(super) fn stop_all(actor: &Actor) {
     for shell in actor.registry.shells(actor.identity.agent) {
         shell.stop.stop(By::Shutdown);
     }
 }
 
-/// Ends what is left under way.
+/// Ends everything that is still in progress.
 pub(super) async fn wind_up(actor: &mut Actor, work: &mut Work, can_write: bool) {
     stop_all(actor);
     let mut grace = Some(actor.ports.clock.sleep(GRACE));
@@ -124,7 +129,8 @@ pub(super) async fn wind_up(actor: &mut Actor, work: &mut Work, can_write: bool)
         tokio::select! {
             _ = work.calls.next(), if !work.calls.is_empty() => {}
             Some((id, report)) = work.shells.next(), if !work.shells.is_empty() => {
-                // A store that fails has failed before; nothing more can be kept.
+                // The error is dropped: the store has failed before, and nothing more can be
+                // stored.
                 let kept = if can_write { on_done(actor, id, report).await.is_ok() } else { false };
                 if !kept {
                     actor.registry.shell_over(actor.identity.agent, id);

@@ -1,4 +1,4 @@
-//! Skills that a person has called, and the commands that wait behind them.
+//! Queue of skills that a person has called, and of commands that wait behind them.
 
 use std::collections::VecDeque;
 
@@ -13,20 +13,21 @@ use crate::agent::skill::{Ready, Unready};
 use crate::agent::step::{Input, PROMPTS};
 use crate::definition::skill::Fork;
 
-/// What a person has called and what waits behind it.
+/// The skill in progress, and what waits behind it.
 #[derive(Default)]
 pub(super) struct SkillQueue {
-    /// Commands that wait until what was called before them is done.
+    /// Commands that wait for the skill before them.
     pub(super) held: VecDeque<Command>,
+    /// The skill that is being prepared or followed.
     pub(super) work: Option<BoxFuture<'static, SkillDone>>,
     pub(super) cancel: CancellationToken,
-    /// An agent that is to be started when that is durable.
+    /// The skill whose agent is started once the entry about it is stored.
     pub(super) delegation: Option<(Ready, Fork)>,
 }
 
-/// What came of it.
+/// Result of a skill.
 pub(super) enum SkillDone {
-    /// The instructions are ready, or are not.
+    /// The instructions are ready, or could not be prepared.
     Ready {
         words: Vec<ContentBlock>,
         ready: Box<Result<Ready, Unready>>,
@@ -36,31 +37,32 @@ pub(super) enum SkillDone {
 }
 
 impl SkillQueue {
-    /// Whether something is under way or waits.
+    /// Returns true if a skill is in progress or something waits.
     pub(super) fn is_busy(&self) -> bool {
         self.work.is_some() || !self.held.is_empty()
     }
 
-    /// Ends when what is under way has.
+    /// Waits for the skill in progress.
     pub(super) async fn next(&mut self) -> SkillDone {
         maybe(&mut self.work).await
     }
 
-    /// Tells what is under way to end.
+    /// Cancels the skill in progress.
     pub(super) fn stop(&self) {
         if self.work.is_some() {
             self.cancel.cancel();
         }
     }
 
-    /// Nothing that waits is begun.
+    /// Drops everything that waits, and cancels the skill in progress.
     pub(super) fn forget(&mut self) {
         self.held.clear();
         self.stop();
     }
 
-    /// Keeps a command that has to wait for its turn: what calls a skill, and whatever comes after one and
-    /// would begin a run. Else gives it back.
+    /// Keeps a command that must wait: every skill, and whatever comes after one and would begin a
+    /// run.
+    /// Returns any other command.
     pub(super) fn hold(&mut self, command: Command) -> Result<Option<Input>, Command> {
         let begins = matches!(
             command,
@@ -71,6 +73,7 @@ impl SkillQueue {
             _ if begins && self.is_busy() => {}
             _ => return Err(command),
         }
+        // A front end that sends without reading must not fill the memory.
         if self.held.len() >= PROMPTS {
             let message = format!(
                 "{PROMPTS} prompts are already waiting; this one was not \
@@ -82,7 +85,7 @@ impl SkillQueue {
         Ok(None)
     }
 
-    /// The command whose turn it is, if nothing is under way.
+    /// Returns the next command, if no skill is in progress.
     pub(super) fn take(&mut self) -> Option<Command> {
         if self.work.is_some() {
             None
@@ -92,7 +95,7 @@ impl SkillQueue {
     }
 }
 
-/// A run that could not begin.
+/// Returns the input for a run that could not begin.
 pub(super) fn failed(class: FaultClass, message: String) -> Input {
     Input::NotBegun(Outcome::Failed(Fault {
         class,

@@ -1,5 +1,5 @@
-//! Skills that a person calls: made ready while nothing else begins, then told to the model, or followed by an
-//! agent of their own without it.
+//! Skills that a person calls: prepared while nothing else begins, then given to the model or to a
+//! sub-agent.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ use crate::definition::skill::Skill;
 use crate::live::setup::reader;
 use crate::prompt;
 
-/// What came of an agent that has followed a skill, as the run's end.
+/// Returns the end of a run in which a sub-agent followed a skill.
 fn came(outcome: SkillOutcome, stopped: bool) -> Delegated {
     let SkillOutcome {
         status,
@@ -67,7 +67,7 @@ fn fault(message: String) -> Fault {
     }
 }
 
-/// Makes a skill ready that a person has called.
+/// Starts preparing a skill that a person has called.
 pub(super) fn call_skill(
     actor: &mut Actor,
     name: &str,
@@ -85,7 +85,8 @@ pub(super) fn call_skill(
         let ready = Box::new(skill::prepare(&gate, skill, &arguments).await);
         SkillDone::Ready { words, ready }
     }));
-    // Else mail begins a run meanwhile, which is told of the skill's rules and not of the skill.
+    // Otherwise mail could begin a run meanwhile, which would have the skill's rules without the
+    // skill.
     actor.machine.set_preparing(true);
     None
 }
@@ -107,11 +108,13 @@ pub(super) fn callable(actor: &Actor, name: &str) -> Result<Arc<Skill>, SkillErr
     }
 }
 
+/// Returns the gate through which the skill's commands run.
 pub(super) fn gate(actor: &Actor, cancel: CancellationToken) -> Gate {
     let agent = actor.identity.agent;
     let context = ToolContext {
         key: next_key(actor),
         call: String::new(),
+        // There is no call whose key could mark them, and the marker must be unique.
         marker: format!("{agent}.{}", Uuid::now_v7()),
         subject: Subject::Nothing,
         workspace: Arc::clone(&actor.setup.workspace),
@@ -129,6 +132,7 @@ pub(super) fn gate(actor: &Actor, cancel: CancellationToken) -> Gate {
     }
 }
 
+/// Returns the key of the entry that comes next.
 pub(super) fn next_key(actor: &Actor) -> CallKey {
     CallKey {
         seq: actor.prefix.history.next_seq(),
@@ -136,7 +140,7 @@ pub(super) fn next_key(actor: &Actor) -> CallKey {
     }
 }
 
-/// What came of a skill, as an input.
+/// Returns the input for a skill that is prepared or has been followed.
 pub(super) fn on_done(actor: &mut Actor, followed: SkillDone, work: &mut Work) -> Input {
     let stopped = work.skills.cancel.is_cancelled();
     actor.machine.set_preparing(false);
@@ -166,6 +170,7 @@ pub(super) fn on_done(actor: &mut Actor, followed: SkillDone, work: &mut Work) -
     }
 }
 
+/// Begins the run of a prepared skill, by the model itself or by a sub-agent.
 pub(super) fn begin(
     actor: &mut Actor,
     mut words: Vec<ContentBlock>,
@@ -195,7 +200,7 @@ pub(super) fn begin(
             failed(FaultClass::InvalidRequest, why)
         }
         Some(fork) => {
-            // The first called it; what stands beside it is for whoever follows it.
+            // The first block is the call itself; what stands beside it is for the sub-agent.
             for block in words.iter().skip(1) {
                 if let ContentBlock::Text { text } = block {
                     ready.text.push_str("\n\n");
@@ -203,13 +208,16 @@ pub(super) fn begin(
                 }
             }
             words.push(ContentBlock::text(prompt::skill::delegated(&ready.skill)));
+            // Started once the entry is stored, because a crash must not leave a sub-agent that no
+            // entry
+            // mentions.
             work.skills.delegation = Some((ready, fork));
             Input::Delegate(words)
         }
     }
 }
 
-/// Has an agent follow the skill that the entry tells of.
+/// Starts the sub-agent that follows the skill of the last entry.
 pub(super) fn delegate(actor: &mut Actor, key: CallKey, work: &mut Work) {
     let Some((ready, fork)) = work.skills.delegation.take() else {
         return;
