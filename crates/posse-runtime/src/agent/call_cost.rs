@@ -1,4 +1,4 @@
-//! What a model call takes: set aside before it, once more for each further attempt, and booked after it.
+//! Budget for one model call: reserved before it, again before each retry, settled afterwards.
 
 use posse_protocol::{Cost, Missed, Purpose, Usage};
 use tokio_util::sync::CancellationToken;
@@ -9,10 +9,10 @@ use posse_port::model::{Attribution, Failure, Reply, Ttl};
 use posse_port::price::Prices;
 use posse_port::store::Charge;
 
-/// The lowest cap on a reply that is of any use.
+/// Lowest useful cap on a reply, in tokens.
 const LEAST_OUTPUT: u32 = 1024;
 
-/// Sets aside what a call of `model` could take.
+/// Reserves the worst case of a call of `model`.
 pub(crate) fn reserve(
     ports: &Ports,
     account: &Account,
@@ -21,7 +21,7 @@ pub(crate) fn reserve(
     max_tokens: u32,
 ) -> Result<Reservation, Exceeded> {
     let price = |input: u64, output: u32| -> Option<Cost> {
-        // Nothing costs more than to be written to the cache.
+        // The worst case: writing to the cache costs more than any other kind of input.
         let (cache_write_5m, cache_write_1h) = if ttl == Ttl::OneHour {
             (0, input)
         } else {
@@ -47,7 +47,7 @@ pub(crate) fn reserve(
     account.reserve(&ask, ports.clock.now())
 }
 
-/// What a call that came to this is charged.
+/// Returns the charges of a call, including failed attempts.
 pub(crate) fn charges(
     prices: &dyn Prices,
     asked: &str,
@@ -71,7 +71,7 @@ pub(crate) fn charges(
     let charge = |usage: Usage| Charge {
         model: model.to_owned(),
         usage,
-        // A gateway may call the model by a name of its own.
+        // A gateway may use a model name of its own, which has no price here.
         cost: prices
             .cost(model, &usage)
             .or_else(|| prices.cost(asked, &usage)),
@@ -81,9 +81,10 @@ pub(crate) fn charges(
     spent.into_iter().map(charge).collect()
 }
 
-/// What is set aside for a call that is under way.
+/// Reservation of a call in progress.
 pub(crate) struct CallReservation {
     reservation: Reservation,
+    /// True if another attempt could not be paid for.
     broke: bool,
     cancel: CancellationToken,
 }
@@ -98,7 +99,9 @@ impl CallReservation {
         }
     }
 
-    /// An attempt has failed: what was used may have to be paid for, and so will another.
+    /// Reserves another attempt after one failed: both may have to be paid for. Cancels the call if
+    /// the
+    /// budget has no room.
     pub(crate) fn retried(&mut self) {
         if !self.reservation.again() {
             self.broke = true;
@@ -106,18 +109,19 @@ impl CallReservation {
         }
     }
 
-    /// The cap on the output that is paid for.
+    /// Returns the cap on the output that is paid for.
     pub(crate) fn output(&self) -> u32 {
         self.reservation.output
     }
 
-    /// Why the call was ended, if another attempt could not have been paid for.
+    /// Returns why the call was ended, if another attempt could not be paid for.
     pub(crate) fn broke(&self) -> Option<String> {
         self.broke
             .then(|| "the attempt failed, and the budget does not allow another".to_owned())
     }
 
-    /// The call of this agent missed something in the cache: booked with it, and kept with the charge of its
+    /// Notes what the call missed in the cache: booked with the call, and stored with the charge of
+    /// its
     /// reply.
     pub(crate) fn miss(&mut self, who: &Attribution, missed: &Missed, charges: &mut [Charge]) {
         charges
@@ -130,7 +134,7 @@ impl CallReservation {
         }
     }
 
-    /// The call is over, and this is what it took.
+    /// Ends the call and books its charges.
     pub(crate) fn settle(self, charges: &[Charge]) {
         self.reservation.settle(charges);
     }

@@ -1,4 +1,4 @@
-//! What a run came to, as its starter is told.
+//! The end of a run, as it is reported to its starter.
 
 use posse_protocol::{Limit, Notification, RunFacts, RunStatus, RunUsage};
 use uuid::Uuid;
@@ -6,14 +6,15 @@ use uuid::Uuid;
 use crate::live::registry::By;
 use posse_port::tool::RunReport;
 
-/// So much of a result is kept in a message, as it is written there; all of it is in the output file.
+/// Maximum size of a result in a message, in bytes of JSON; all of it is in the output file.
 const MOST_BYTES: usize = 128 * 1024;
 
-/// And so much of the rest.
+/// Maximum size of the description and of the summary, in bytes.
 const MOST_LINE: usize = 1024;
+/// Maximum size of the error, in bytes.
 const MOST_ERROR: usize = 8 * 1024;
 
-/// The end of a sub-agent's run.
+/// Returns the end of a sub-agent's run.
 pub(crate) fn of_agent(
     facts: &RunFacts,
     run: Uuid,
@@ -25,7 +26,7 @@ pub(crate) fn of_agent(
     ended(facts, run, (status, summary, error), text, usage)
 }
 
-/// The end of a background command.
+/// Returns the end of a background command.
 pub(crate) fn of_shell(facts: &RunFacts, report: &RunReport, usage: RunUsage) -> Notification {
     let summary = format!("{}: {}", facts.description, report.summary);
     let error = (report.status != RunStatus::Completed).then(|| report.summary.clone());
@@ -72,7 +73,7 @@ fn ended(
     }
 }
 
-/// How much of a text takes no more than so many bytes in JSON.
+/// Returns the length of the longest beginning of a text that takes at most `most` bytes in JSON.
 fn fitting(text: &str, most: usize) -> usize {
     let mut taken = 0;
     let too_much = |(_, c): &(usize, char)| {
@@ -88,7 +89,7 @@ fn fitting(text: &str, most: usize) -> usize {
         .map_or(text.len(), |(at, _)| at)
 }
 
-/// A run of which nothing more can be said.
+/// Returns the end of a run that broke off.
 pub(crate) fn broken(facts: &RunFacts, run: Uuid, error: String) -> Notification {
     of_agent(
         facts,
@@ -99,7 +100,7 @@ pub(crate) fn broken(facts: &RunFacts, run: Uuid, error: String) -> Notification
     )
 }
 
-/// The limit that stopped a run.
+/// Returns the reason for a run that a limit stopped.
 pub(crate) fn limit(limit: Limit) -> String {
     match limit {
         Limit::Turns => "it reached its limit of turns",
@@ -110,7 +111,7 @@ pub(crate) fn limit(limit: Limit) -> String {
     .to_owned()
 }
 
-/// Who stopped a run.
+/// Returns the reason for a run that was stopped.
 pub(crate) fn stopped(by: By) -> String {
     match by {
         By::Person => "the user stopped it",

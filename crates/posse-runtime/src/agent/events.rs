@@ -1,5 +1,6 @@
-//! The way out: events to a front end. What is durable waits for room; a reply that is arriving is
-//! drawn together while there is none, so that a slow reader slows nothing down and misses nothing.
+//! Events for the front end. What is durable waits for room in the channel. Parts of a reply that
+//! is arriving are joined while there is none, so that a slow reader delays nothing and misses
+//! nothing.
 
 use std::collections::VecDeque;
 use std::future::poll_fn;
@@ -15,22 +16,22 @@ use crate::agent::call_cost::CallReservation;
 use crate::govern::{CacheWarmup, WarmupLead};
 use posse_port::model::{Attribution, Body, Call, Failure, Model, ModelEvent, Reply};
 
-/// Events that may wait for the front end.
+/// Number of events that may wait for the front end.
 pub(crate) const EVENTS: usize = 256;
 
-/// Where an agent's events go.
+/// Sends an agent's events.
 #[derive(Clone)]
 pub(crate) struct EventSink {
     pub(crate) agent: AgentId,
     pub(crate) events: mpsc::Sender<Event>,
-    /// Fires when everything must stop: then nobody is waited for.
+    /// Fires when the agent must stop: then nobody is waited for.
     pub(crate) stop: CancellationToken,
-    /// Whether it is a sub-agent: of those only what concerns others is told.
+    /// True for a sub-agent: of those only events that concern others are sent.
     pub(crate) below: bool,
 }
 
 impl EventSink {
-    /// Tells of something, once there is room. With nobody listening it is told to nobody.
+    /// Sends an event once there is room. Dropped if nobody listens.
     pub(crate) async fn emit(&self, kind: EventKind) {
         if self.below && !concerns_others(&kind) {
             return;
@@ -40,6 +41,8 @@ impl EventSink {
             kind,
         };
         tokio::select! {
+            // Room first: while the agent stops, its last events are still sent if the reader keeps
+            // up.
             biased;
             room = self.events.reserve() => {
                 if let Ok(room) = room {
@@ -51,6 +54,7 @@ impl EventSink {
     }
 }
 
+/// Returns true for events of sub-agents that people or other agents act on.
 fn concerns_others(kind: &EventKind) -> bool {
     use EventKind::{ApprovalRequested, ApprovalWithdrawn, Denied, Member, Run, Warning};
     matches!(
@@ -64,12 +68,12 @@ fn concerns_others(kind: &EventKind) -> bool {
     )
 }
 
-/// A reply that is arriving.
+/// Forwards a reply while it arrives.
 pub(crate) struct ReplyStream {
     sink: EventSink,
     call_reservation: CallReservation,
     warming: WarmupOutcome,
-    /// What there was no room for yet.
+    /// Events for which there was no room yet.
     waiting: VecDeque<EventKind>,
 }
 
@@ -87,12 +91,12 @@ impl ReplyStream {
         }
     }
 
-    /// What is set aside for it.
+    /// Returns the reservation, to be settled.
     pub(crate) fn call_reservation(self) -> CallReservation {
         self.call_reservation
     }
 
-    /// Makes a call and tells of what arrives: what comes together is told together.
+    /// Makes a call and sends what arrives. Parts that arrive together are sent together.
     pub(crate) async fn follow(
         &mut self,
         model: &dyn Model,
@@ -100,6 +104,8 @@ impl ReplyStream {
         attribution: &Attribution,
         cancel: &CancellationToken,
     ) -> Result<Reply, Failure> {
+        // A mutex, because the callback and the poll below both need it; they never run at the same
+        // time.
         let arriving = Mutex::new(self);
         let held = || arriving.lock().unwrap_or_else(PoisonError::into_inner);
         let mut on = |event: ModelEvent<'_>| held().on(event);
@@ -111,6 +117,7 @@ impl ReplyStream {
         });
         let result = poll_fn(|context| {
             let polled = calling.as_mut().poll(context);
+            // After each poll, not in the callback: all that one poll brought is joined first.
             held().tell();
             polled
         })
@@ -124,15 +131,18 @@ impl ReplyStream {
         result
     }
 
-    /// Takes what the model port tells.
+    /// Takes an event of the model port.
     fn on(&mut self, event: ModelEvent<'_>) {
         self.warming.on(event);
+        // Nobody sees a sub-agent's reply arrive, but its retries must be paid for.
         if self.sink.below && !matches!(event, ModelEvent::Retry { .. }) {
             return;
         }
         if let ModelEvent::Retry { .. } = event {
             self.call_reservation.retried();
-            // What the failed attempt said is void; whoever has not heard of it need not.
+            // The text of a failed attempt is void. What was not sent yet is dropped; front ends
+            // discard the
+            // rest when they see the retry.
             self.waiting
                 .retain(|kind| matches!(kind, EventKind::Retry(_)));
         }
@@ -146,7 +156,7 @@ impl ReplyStream {
         }
     }
 
-    /// Tells as much as there is room for. Never blocks.
+    /// Sends as much as there is room for. Never blocks.
     fn tell(&mut self) {
         while let Some(kind) = self.waiting.pop_front() {
             match self.sink.events.try_reserve() {
@@ -156,13 +166,13 @@ impl ReplyStream {
                     kind,
                 }),
                 Err(TrySendError::Full(())) => return self.waiting.push_front(kind),
-                // Nobody listens any more.
+                // The front end has gone.
                 Err(TrySendError::Closed(())) => self.waiting.clear(),
             }
         }
     }
 
-    /// Tells the rest.
+    /// Sends the rest, waiting for room.
     async fn finish(&mut self) {
         for kind in std::mem::take(&mut self.waiting) {
             self.sink.emit(kind).await;
@@ -170,17 +180,17 @@ impl ReplyStream {
     }
 }
 
-/// Siblings whose requests begin like the one that is being answered.
+/// Tells siblings whose requests begin with the same bytes how the call goes.
 pub(crate) struct WarmupOutcome {
     pub(crate) warmup: Option<Arc<CacheWarmup>>,
-    /// If they wait for this very reply.
+    /// Set if they wait for this reply.
     pub(crate) lead: Option<WarmupLead>,
-    /// When the request was sent: so long ago the cache was used, at most.
+    /// Time when the request was sent, which is when the cache was used.
     pub(crate) sent: Duration,
 }
 
 impl WarmupOutcome {
-    /// They go on when the reply begins; if the attempt fails, another of them tries it meanwhile.
+    /// Lets them continue when the reply begins. If the attempt fails, another of them leads.
     fn on(&mut self, event: ModelEvent<'_>) {
         match (event, &self.warmup) {
             (ModelEvent::Started { .. }, Some(warmup)) => warmup.begun(self.sent),

@@ -1,4 +1,4 @@
-//! What an agent needs from the room that makes agents. Nothing else of it is known here.
+//! What an agent needs from the code that creates agents. A trait, because that code is above.
 
 use std::sync::Arc;
 
@@ -13,15 +13,15 @@ use posse_port::BoxFuture;
 use posse_port::store::CallKey;
 use posse_port::tool::{ToolError, ToolOutput};
 
-/// Makes agents, and brings them back.
+/// Creates agents and revives them.
 pub(crate) trait Lifecycle: Send + Sync {
-    /// Mail waits for an agent that may not be in memory: wake it, or bring it back.
+    /// Wakes an agent for which mail waits, or revives it.
     fn mail_for(self: Arc<Self>, agent: AgentId);
 
-    /// Starts the members of declared teams that are missing.
+    /// Starts the missing members of declared teams.
     fn start_declared_members(self: Arc<Self>, session: &Arc<Session>);
 
-    /// Has an agent of its own follow a skill, and waits for it unless it works in the background.
+    /// Runs a skill in a sub-agent, and waits for it unless it runs in the background.
     fn follow_skill(
         self: Arc<Self>,
         by: AgentId,
@@ -31,7 +31,7 @@ pub(crate) trait Lifecycle: Send + Sync {
     ) -> BoxFuture<'static, Result<SkillOutcome, ToolError>>;
 }
 
-/// The call that starts an agent to follow a skill.
+/// A request to run a skill in a sub-agent.
 pub(crate) struct Delegation {
     pub(crate) key: CallKey,
     pub(crate) call: String,
@@ -39,14 +39,14 @@ pub(crate) struct Delegation {
     pub(crate) fork: Fork,
 }
 
-/// What came of an agent that followed a skill.
+/// Result of a sub-agent that followed a skill.
 pub(crate) struct SkillOutcome {
-    /// How it ended; running if it continues in the background.
+    /// Its status; running if it continues in the background.
     pub(crate) status: RunStatus,
-    /// What it said, for people.
+    /// Its answer, for people.
     pub(crate) text: String,
-    /// The same for whoever called.
+    /// Its answer, for the model that called the skill.
     pub(crate) told: Result<ToolOutput, ToolError>,
-    /// Why it did not come to an end of its own.
+    /// Why it did not complete.
     pub(crate) error: Option<String>,
 }

@@ -1,5 +1,5 @@
-//! The file that an agent's run writes its output to: readable while it runs, capped, and never a reason
-//! for the run to fail. No file stays open between two pieces, however many agents there are.
+//! Output file of an agent's run: readable while it runs, limited in size, and never a reason for
+//! the run to fail. No file stays open between two writes, however many agents there are.
 
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
@@ -9,21 +9,22 @@ use std::path::{Path, PathBuf};
 use crate::prompt::Tail;
 use rustix::fs::OFlags;
 
-/// How large a file becomes, and the room in it for the line that says so.
+/// Maximum size of a file.
 const MOST_BYTES: u64 = 64 << 20;
+/// Room for the line that says that the output was cut.
 const CUT_LINE: u64 = 100;
 
-/// The output of a run.
+/// Output of a run.
 #[derive(Debug)]
 pub struct Output {
     path: PathBuf,
     most: u64,
-    /// Nothing more is written: it is full, or it failed.
+    /// True if nothing more is written: the file is full, or a write failed.
     closed: bool,
 }
 
 impl Output {
-    /// Output that goes to `path`. What is there already stays: a run that goes on continues it.
+    /// Returns output that goes to `path`. Existing content stays: a revived run appends to it.
     pub fn new(path: PathBuf) -> Self {
         Self {
             path,
@@ -32,13 +33,14 @@ impl Output {
         }
     }
 
-    /// Where it goes.
+    /// Path of the file.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Adds `text`. If that fails it is told here, once: later pieces are left out in silence. Blocks,
-    /// as briefly as a write to the page cache does.
+    /// Appends `text`. A failure is returned once; later texts are dropped silently. Blocks as
+    /// briefly
+    /// as a write to the page cache does.
     pub fn append(&mut self, text: &str) -> io::Result<()> {
         if self.closed || text.is_empty() {
             return Ok(());
@@ -48,12 +50,12 @@ impl Output {
         written.map(drop)
     }
 
-    /// Writes what fits; says whether the file is full now.
+    /// Writes what fits. Returns true if the file is full.
     fn write(&self, text: &str) -> io::Result<bool> {
         let mut file = self.open()?;
         let length = file.metadata()?.len();
         let Some(left) = self.most.checked_sub(length) else {
-            // Only the line that says so leads past the limit.
+            // Only the line about the cut goes past the limit, so it has been written.
             return Ok(true);
         };
         let fits = text.floor_char_boundary(usize::try_from(left).unwrap_or(usize::MAX));
@@ -77,7 +79,7 @@ impl Output {
         let file = match open() {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 if let Some(directory) = self.path.parent() {
-                    // What agents write is nobody else's business.
+                    // Readable by the user only: agents may print secrets.
                     DirBuilder::new()
                         .recursive(true)
                         .mode(0o700)
@@ -94,8 +96,8 @@ impl Output {
     }
 }
 
-/// The end of the file at `path`, at most `bytes` of it, beginning and ending between characters. What is
-/// not there yet is empty.
+/// Returns the last `bytes` bytes of the file at `path`, beginning and ending between characters. A
+/// file that does not exist yet is empty.
 pub fn tail(path: &Path, bytes: usize) -> io::Result<Tail> {
     let mut file = match opening().read(true).open(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
@@ -112,12 +114,12 @@ pub fn tail(path: &Path, bytes: usize) -> io::Result<Tail> {
     }
     let mut before = facts.len().saturating_sub(bytes as u64);
     file.seek(SeekFrom::Start(before))?;
-    // What is written meanwhile is for the next look.
+    // Limited: what is written meanwhile is for the next look.
     let mut read = Vec::new();
     file.take(bytes as u64).read_to_end(&mut read)?;
     let mut kept = read.as_slice();
     if before > 0 {
-        // A character has at most three bytes that continue it.
+        // A character of UTF-8 has at most three continuation bytes.
         let halves = kept
             .iter()
             .take(3)
@@ -135,7 +137,7 @@ pub fn tail(path: &Path, bytes: usize) -> io::Result<Tail> {
     })
 }
 
-/// Where a last character begins that has not been written to its end.
+/// Returns where an incomplete last character begins.
 fn unfinished(bytes: &[u8]) -> Option<usize> {
     let start = bytes.len().saturating_sub(3);
     (start..bytes.len()).find(|at| {
@@ -144,7 +146,7 @@ fn unfinished(bytes: &[u8]) -> Option<usize> {
     })
 }
 
-/// A link in place of the file leads nowhere, and a pipe holds nobody up.
+/// Returns options that do not follow a link in place of the file, and do not wait for a pipe.
 fn opening() -> OpenOptions {
     let mut options = OpenOptions::new();
     options.custom_flags((OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed());

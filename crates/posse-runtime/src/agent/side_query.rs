@@ -1,5 +1,5 @@
-//! Asides: requests on an agent's exact prefix that leave no trace in its conversation. What is said in
-//! one is known to whoever asked, and paid for under a purpose of its own; nothing of it is kept.
+//! Side queries: requests on an agent's exact prefix that leave no trace in its conversation. Only
+//! the asker sees the answer, and charges have a purpose of their own; nothing else is stored.
 
 mod side_tools;
 
@@ -24,29 +24,29 @@ use posse_port::store::Charge;
 pub(crate) use crate::agent::side_query::side_tools::SideTools;
 use crate::prompt::side_query::{SideWords, placeholders};
 
-/// Somebody who is told of what arrives, while it arrives. Must not block. What was said before a retry, or
-/// before another reply begins, is no part of the answer.
+/// Called with parts of the reply while they arrive. Must not block. Text before a retry, or before
+/// another reply begins, is not part of the answer.
 pub type Hear = Box<dyn FnMut(ModelEvent<'_>) + Send>;
 
-/// A request on an agent's prefix, before it is known what is asked.
+/// A request on an agent's prefix, without the question.
 pub(crate) struct SideQuery {
     pub(crate) ports: Ports,
     pub(crate) preamble: Encoded,
-    /// All of it; a clone shares the bytes.
+    /// The whole history; a clone shares the bytes.
     pub(crate) history: History,
-    /// The model's ids of all calls of the reply that the history ends with, if they have no results in it.
+    /// The model's IDs of the open calls of the last reply: each needs a placeholder.
     pub(crate) open: Vec<String>,
     pub(crate) attribution: Arc<Attribution>,
     /// The model's name.
     pub(crate) model: String,
     /// The provider's id of the last reply.
     pub(crate) previous: Option<String>,
-    /// Who pays.
+    /// Account that pays.
     pub(crate) account: Account,
-    /// How large the agent's last request was.
+    /// Size of the agent's last request.
     pub(crate) last_request: RequestSize,
     pub(crate) max_tokens: u32,
-    /// How long the cache keeps what this reads.
+    /// Lifetime of what it writes to the cache.
     pub(crate) ttl: Ttl,
     pub(crate) cancel: CancellationToken,
     pub(crate) hear: Option<Hear>,
@@ -56,13 +56,13 @@ pub(crate) struct SideQuery {
 pub(crate) struct SideReply {
     /// What it took, also when it failed.
     pub(crate) charges: Vec<Charge>,
-    /// About the last reply, if there was one.
+    /// Facts about the last reply, if there was one.
     pub(crate) facts: Option<ReplyFacts>,
-    /// What the model said last.
+    /// Last text of the model.
     pub(crate) text: Result<String, SideQueryError>,
 }
 
-/// Why an aside has no answer.
+/// Why a side query has no answer.
 #[derive(Debug, thiserror::Error)]
 pub enum SideQueryError {
     /// The model could not be asked.
@@ -71,18 +71,18 @@ pub enum SideQueryError {
     /// A budget forbids it.
     #[error("{0}")]
     Refused(String),
-    /// It was told to end.
+    /// It was cancelled.
     #[error("it was cancelled")]
     Cancelled,
-    /// It went on calling tools.
+    /// The model kept calling tools.
     #[error("the model kept calling tools and did not answer")]
     Tools,
-    /// It ended without a word.
+    /// The model ended without text.
     #[error("the model did not answer")]
     Silent,
 }
 
-/// What is said in an aside, after the agent's history.
+/// Conversation of a side query, after the agent's history.
 struct Talk {
     pieces: Vec<Encoded>,
     marks: Vec<CacheBreakpoint>,
@@ -119,6 +119,9 @@ impl SideQuery {
             },
         );
         for turn in 0..hands.turns() {
+            // Only from the second turn on: the usual single turn should not pay for a cache entry
+            // that
+            // nobody reads.
             if turn > 0 {
                 self.mark_end(&mut talk);
             }
@@ -162,7 +165,7 @@ impl SideQuery {
         talk.pieces.push(self.ports.model.entry(&message));
     }
 
-    /// There will be more turns than one: what they share is kept.
+    /// Marks the end of the conversation for the cache, because another turn follows.
     fn mark_end(&self, talk: &mut Talk) {
         talk.marks = self.history.marks_before(self.ttl);
         talk.marks.push(CacheBreakpoint {
@@ -171,7 +174,7 @@ impl SideQuery {
         });
     }
 
-    /// One call, and what it took.
+    /// Makes one call and settles its cost.
     async fn call(&mut self, talk: &mut Talk, purpose: Purpose) -> Result<Reply, SideQueryError> {
         let size = request_size::size(&self.preamble, &talk.pieces);
         let reservation = self.pay(size).await?;
@@ -232,9 +235,11 @@ impl SideQuery {
         }
     }
 
-    /// Sets aside what a request of this size could take, once there is enough.
+    /// Reserves the worst case of a request, waiting until there is enough.
     async fn pay(&mut self, size: usize) -> Result<Reservation, SideQueryError> {
         loop {
+            // Asked for before the attempt: what is freed between a refusal and the wait would be
+            // missed.
             let freed = self.account.freed();
             let input = self.last_request.input(size);
             match call_cost::reserve(
@@ -255,7 +260,7 @@ impl SideQuery {
     }
 }
 
-/// What a reply's provider says that it missed in the cache.
+/// Returns what the provider says that the reply missed in the cache.
 fn missed(reply: &Reply) -> Option<Missed> {
     let miss = reply.cache_miss.as_ref()?;
     let tokens = miss.missed_tokens.filter(|tokens| *tokens > 0)?;

@@ -1,4 +1,4 @@
-//! A skill that is called: its instructions made ready.
+//! Prepares the instructions of a skill that is called.
 
 mod gate;
 
@@ -11,19 +11,19 @@ use posse_port::closest;
 
 pub(crate) use gate::{Gate, Held, SHELL, Stopped};
 
-/// A skill whose instructions are ready.
+/// A skill with prepared instructions.
 pub(crate) struct Ready {
     pub(crate) skill: Arc<Skill>,
-    /// All that is to be followed.
+    /// The instructions, with the output of their commands.
     pub(crate) text: String,
-    /// What holds besides while it is followed.
+    /// Rules that apply while the skill is followed.
     pub(crate) rules: Option<Arc<Policy>>,
 }
 
-/// Why a skill is not ready.
+/// Why a skill could not be prepared.
 pub(crate) enum Unready {
     Failed(String),
-    /// A person wants nothing more to be done.
+    /// A person stopped it.
     Stopped(String),
 }
 
@@ -58,7 +58,7 @@ fn unknown(skills: &[Arc<Skill>], name: &str) -> SkillError {
     }
 }
 
-/// Makes a skill's instructions ready: its commands are run.
+/// Prepares a skill's instructions by running their commands.
 pub(crate) async fn prepare(
     gate: &Gate,
     skill: Arc<Skill>,
@@ -69,6 +69,7 @@ pub(crate) async fn prepare(
         .registry
         .live_agent(gate.agent)
         .ok_or_else(|| failed(&"the agent has ended"))?;
+    // Before any command runs: if its agent may not be started, nothing must have happened.
     if let Some(fork) = &skill.fork {
         gate.start(&skill, fork).await.map_err(|held| match held {
             Held::Said(why) => Unready::Failed(format!("{} needs an agent: {why}", skill.name)),
@@ -91,7 +92,7 @@ pub(crate) async fn prepare(
     Ok(Ready { skill, text, rules })
 }
 
-/// What the instructions of a skill are, for whoever follows them.
+/// Returns the instructions for the model that follows them.
 pub(crate) fn instructions(ready: &Ready) -> String {
     prompt::skill::instructions(&ready.skill, &ready.text)
 }

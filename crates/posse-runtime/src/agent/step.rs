@@ -1,5 +1,5 @@
-//! What an agent does next. Pure: an input and the state in, a decision out. Nothing here waits,
-//! reads a clock, or touches the outside; the actor does that, after the decision's commit is durable.
+//! Decides what an agent does next. Pure: an input and the state in, a decision out. Nothing here
+//! waits, reads a clock, or touches the outside; the actor does that, after the commit is durable.
 
 mod begin;
 mod compact;
@@ -38,24 +38,26 @@ use posse_port::store::{AgentState, CallKey, CallOutcome, OpenCall};
 /// What an agent is doing.
 pub(crate) enum State {
     Idle,
+    /// The model is called, or a compaction is made.
     Calling {
         cancelled: bool,
     },
+    /// Tool calls of the last reply are open.
     Acting(OpenCalls),
-    /// The run has ended, if no mail waits.
+    /// The run ends if no mail waits; the commit decides.
     Ending(Outcome),
-    /// The model has ended its turn; what the agent has started goes on.
+    /// The model has ended its turn; what the agent started continues.
     Waiting,
-    /// An agent follows the skill that a person has called; the model is not called.
+    /// A sub-agent follows the skill that a person called; the model is not called.
     Delegating,
-    /// It looks which tasks it has and could take. `open`: at the end of a run.
+    /// It looks for its tasks. `open` is true at the end of a run.
     Looking {
         open: bool,
     },
 }
 
 impl Machine {
-    /// Decides on an input.
+    /// Decides about an input.
     pub(crate) fn step(&mut self, input: Input) -> Decision {
         let mut decision = Decision::default();
         match input {
@@ -98,6 +100,7 @@ impl Machine {
                         .push(Effect::End(Box::new(Ended { outcome, run })));
                 }
             }
+            // A run in progress continues anyway.
             Input::Continue => {}
             Input::Reply {
                 reply,
@@ -154,8 +157,9 @@ impl Machine {
         decision
     }
 
-    /// Settles the calls that a dead process left open. Those that may have begun are never run again;
-    /// of some it is `known` what came of them. A sub-agent that had ended its turn waits on.
+    /// Settles the calls that a dead process left open. Calls that may have begun are never run
+    /// again;
+    /// `known` has the outcomes of some. A sub-agent that had ended its turn continues to wait.
     pub(crate) fn recover(
         &mut self,
         open: Vec<OpenCall>,

@@ -123,9 +123,10 @@ pub enum Short {
         /// What the smallest useful call could cost.
         need: Cost,
     },
-    /// A price: there is a budget of money, and what a call costs, or what one has cost, is not known.
+    /// A price: there is a budget of money, and the cost of this call or of an earlier one is
+    /// unknown.
     Price {
-        /// What may be spent.
+        /// Budget.
         budget: Cost,
     },
     /// Model calls.

@@ -1,4 +1,4 @@
-//! An agent's run as others see it, and the commands that it has in the background.
+//! The run of a sub-agent as others see it: its last step, its report and its worktree.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,24 +19,25 @@ use crate::live::registry::By;
 use crate::live::run::Run;
 use crate::live::stop;
 
-/// How long is looked at a checkout before the end of a run is told: who was told to stop is waited for
-/// about as long.
+/// Time that checking a worktree may take before the end of a run is reported. About as long as a
+/// stopped agent is waited for.
 const LOOK: Duration = Duration::from_millis(1500);
 
-/// What makes an agent a sub-agent.
+/// What a sub-agent has that a main agent has not.
 pub(crate) struct SubAgent {
     pub(crate) run: Arc<Run>,
     pub(crate) parent: AgentId,
+    /// File that people and agents can read while it runs.
     pub(crate) output: Output,
-    /// What it was told first; of one that is brought back, nothing.
+    /// Its first prompt; empty if it was revived.
     pub(crate) prompt: String,
-    /// Whether the store knows who is told of its end.
+    /// True if the store knows who is told of its end.
     pub(crate) starter_kept: bool,
-    /// The tool it used last.
+    /// Tool that it used last.
     pub(crate) last_tool: Option<String>,
-    /// What it came to.
+    /// Its end, once its last step is being committed.
     pub(crate) end: Option<Notification>,
-    /// The checkout that it has for itself.
+    /// Worktree of its own.
     pub(crate) worktree: Option<Worktree>,
 }
 
@@ -54,7 +55,9 @@ impl SubAgent {
         }
     }
 
-    /// Whom the store is to be told of as its starter, if it was not yet.
+    /// Returns the starter, if the store has to be told of it. Only of background runs: while a
+    /// call
+    /// waits, the open call says who started it.
     pub(crate) fn untold_starter(&mut self) -> Option<AgentId> {
         let untold = self.run.is_background() && !self.starter_kept;
         self.starter_kept |= untold;
@@ -62,18 +65,19 @@ impl SubAgent {
     }
 }
 
-/// What the last step of a run says besides.
+/// What the last step of a run adds.
 pub(crate) struct LastWords {
     pub(crate) state: StateChange,
     pub(crate) ended: Option<Box<EndedRun>>,
     pub(crate) notification: Option<Operation>,
 }
 
-/// What is to be told of a checkout at the end of a run.
+/// Returns what is reported of a worktree at the end of a run.
 pub(crate) async fn worktree_end(ports: &Ports, worktree: &Worktree) -> WorktreeEnd {
     let mut late = ports.clock.sleep(LOOK);
     let kept = tokio::select! {
         kept = ports.worktrees.changes(worktree) => kept,
+        // An unchecked worktree counts as changed: it must not be removed.
         () = &mut late => Some("changes that could not be checked in time".into()),
     };
     let Worktree {
@@ -87,7 +91,7 @@ pub(crate) async fn worktree_end(ports: &Ports, worktree: &Worktree) -> Worktree
     }
 }
 
-/// What a run that has come to this has used.
+/// Returns what a run has used.
 fn used(tally: &Tally, took: Duration) -> RunUsage {
     RunUsage {
         total_tokens: tally.tokens(),
@@ -96,13 +100,13 @@ fn used(tally: &Tally, took: Duration) -> RunUsage {
     }
 }
 
-/// Writes a line for those who look on; if it cannot be written, they see less.
+/// Writes a line for those who follow the run; if it cannot be written, they see less.
 fn note(output: &mut Output, text: &str) {
     let _ = output.append(text);
 }
 
-/// A run broke off: tries to keep that, and to tell its starter. If that fails too, it is found open by
-/// whoever takes the agent next.
+/// Tries to store the end of a run that broke off, and to tell its starter. If that fails too, the
+/// process that takes the agent next finds the run open.
 pub(crate) async fn last_resort(
     ports: &Ports,
     who: Identity,
@@ -122,6 +126,7 @@ pub(crate) async fn last_resort(
         by_person: false,
         mail,
         usage: end.usage,
+        // Kept in the row only if no mail has it: a resumed starter must hear of it once.
         text: (!by_mail).then(|| end.result.clone()),
         value: None,
         worktree: end.worktree.clone(),
@@ -139,9 +144,10 @@ pub(crate) async fn last_resort(
     let _ = ports.store.commit(step).await;
 }
 
-/// The mail that tells of an end.
+/// Returns the mail that reports an end.
 pub(crate) fn notification(end: &Notification, to: AgentId) -> Operation {
     let body = serde_json::to_string(end).unwrap_or_default();
+    // The run's own ID: reported twice, it is the same mail.
     let (id, summary) = (MailId::from(end.run), end.summary.clone());
     let op = Op::Send {
         id,
@@ -153,7 +159,7 @@ pub(crate) fn notification(end: &Notification, to: AgentId) -> Operation {
     Operation { call: None, op }
 }
 
-/// Tells those who look on. Who does not read does not hold up anybody: there will be more to see.
+/// Reports progress. A full channel drops it, because there will be more.
 pub(super) fn tell(sink: &crate::agent::events::EventSink, run: &RunFacts, what: News) {
     let news = RunUpdate {
         run: run.clone(),
@@ -165,7 +171,7 @@ pub(super) fn tell(sink: &crate::agent::events::EventSink, run: &RunFacts, what:
     });
 }
 
-/// How a run that came to this ended, and why.
+/// Returns the status, the state and the reason of an end.
 pub(crate) fn judged(outcome: &Outcome, by: By) -> (RunStatus, AgentState, Option<String>) {
     match outcome {
         Outcome::Completed => (RunStatus::Completed, AgentState::Completed, None),
@@ -197,21 +203,22 @@ pub(crate) fn judged(outcome: &Outcome, by: By) -> (RunStatus, AgentState, Optio
     }
 }
 
-/// It has a checkout for itself; it is given back when the agent departs.
+/// Gives the agent a worktree of its own; it is released when the agent departs.
 pub(crate) fn set_worktree(actor: &mut Actor, worktree: Option<Worktree>) {
     if let Some(sub) = actor.role.sub_agent_mut() {
         sub.worktree = worktree;
     }
 }
 
-/// What is to be told of its checkout at the end of a run.
+/// Returns what is reported of its own worktree at the end of a run.
 pub(super) async fn own_worktree_end(actor: &Actor) -> Option<WorktreeEnd> {
     let worktree = actor.role.sub_agent()?.worktree.as_ref()?;
     Some(worktree_end(&actor.ports, worktree).await)
 }
 
-/// What the step says that is to end the run of a sub-agent. What the agent has started and nobody
-/// will hear of any more is stopped first.
+/// Returns what the last step of a run says. What the agent has started, and nobody will hear of
+/// any
+/// more, is stopped first.
 pub(super) async fn close_run(actor: &mut Actor, closing: &Closing, began: Duration) -> LastWords {
     if closing.outcome != Outcome::Completed || actor.role.is_teammate() {
         stop::stop_agents(
@@ -223,7 +230,7 @@ pub(super) async fn close_run(actor: &mut Actor, closing: &Closing, began: Durat
     }
     let tally = &closing.run;
     let usage = used(tally, actor.ports.clock.now().saturating_sub(began));
-    // Who was not told to stop was interrupted by a person's answer.
+    // An agent that was not told to stop was interrupted by a person's answer.
     let by = if actor.stop.token.is_cancelled() {
         actor.stop.by()
     } else {
@@ -239,6 +246,7 @@ pub(super) async fn close_run(actor: &mut Actor, closing: &Closing, began: Durat
         .spent
         .last()
         .map_or_else(|| actor.spending.model.clone(), |spent| spent.model.clone());
+    // Mail up to here was there when it was stopped, and must not revive it.
     let mail = if by.is_some() {
         newest_mail(actor).await
     } else {
@@ -247,22 +255,25 @@ pub(super) async fn close_run(actor: &mut Actor, closing: &Closing, began: Durat
     let worktree = own_worktree_end(actor).await;
     let is_teammate = actor.role.is_teammate();
     let Some(sub) = actor.role.sub_agent_mut() else {
-        // Only sub-agents close.
+        // Cannot happen: only sub-agents close a run.
         return LastWords {
             state: StateChange::To(state),
             ended: None,
             notification: None,
         };
     };
+    // From here on the run cannot be detached: the step below says how its end is reported.
     let told_by_mail = sub.run.close();
     let starter = sub.run.starter();
     let quiet = by.is_some_and(|by| match by {
-        // Who is stopped too hears nothing.
+        // A starter that is stopped as well must not be woken by it.
         By::Above { .. } => actor.registry.is_frozen(starter),
         By::Agent(by) => by == starter,
         By::Person | By::Shutdown => false,
     });
-    // Who has agreed to end has said so, and with the session all end. Of any other end its lead is told.
+    // A teammate that agreed to end has answered its lead, and those that end with the session need
+    // no
+    // report. The lead is told of any other end.
     let told_to = actor.stop.token.is_cancelled().then(|| actor.stop.by());
     let quiet = match told_to {
         _ if !is_teammate => quiet,
@@ -300,7 +311,9 @@ pub(super) async fn close_run(actor: &mut Actor, closing: &Closing, began: Durat
     }
 }
 
-/// A step is durable: the run is born by its first, and goes on if its last one ended nothing.
+/// Notes that a step is durable: the first makes the run visible, and mail that came before the
+/// last
+/// one lets the run continue.
 pub(super) async fn on_committed(actor: &mut Actor, mail_waits: bool) {
     let Some(sub) = actor.role.sub_agent_mut() else {
         return;
@@ -321,7 +334,7 @@ pub(super) async fn on_committed(actor: &mut Actor, mail_waits: bool) {
     }
 }
 
-/// Writes down what an entry says for those who look on.
+/// Writes an entry's text for those who follow the run.
 pub(super) fn note_entry(actor: &mut Actor, entry: &Entry, began: Duration) {
     let Some(sub) = actor.role.sub_agent_mut() else {
         return;
@@ -360,11 +373,11 @@ pub(super) fn note_entry(actor: &mut Actor, entry: &Entry, began: Duration) {
     );
 }
 
-/// The number of the newest mail that waits.
+/// Returns the number of the newest mail that waits.
 pub(super) async fn newest_mail(actor: &mut Actor) -> u64 {
     loop {
         let before = actor.inbox.last;
-        // A store that fails is noticed by the commit that follows.
+        // The error is dropped: the commit that follows meets the same failure.
         let fetched = actor.fetch_mail().await;
         if fetched.is_err() || actor.inbox.last == before {
             return actor.inbox.last;
@@ -372,7 +385,7 @@ pub(super) async fn newest_mail(actor: &mut Actor) -> u64 {
     }
 }
 
-/// Whether it is a sub-agent that somebody has stopped.
+/// Returns true if it is a sub-agent that was stopped.
 pub(super) fn is_stopped(actor: &Actor) -> bool {
     !actor.role.is_main() && actor.stop.token.is_cancelled()
 }

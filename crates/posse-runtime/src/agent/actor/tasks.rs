@@ -1,4 +1,4 @@
-//! The tasks an agent has, and how a teammate finds the next one.
+//! Tasks that an agent has, and how a teammate finds the next one.
 
 use std::sync::Arc;
 
@@ -12,14 +12,14 @@ use crate::agent::step::Input;
 use crate::live::roster;
 use crate::prompt;
 
-/// So many of the tasks that an agent is doing are looked at.
+/// Maximum number of an agent's own tasks that are looked at.
 const OWN: usize = 32;
 
-/// What a step does to tasks, and to the agent itself.
+/// What the operations of a step do to tasks and to the agent's membership.
 pub(crate) struct OwnTasks {
-    /// The tasks, by the operation that touches them.
+    /// Tasks with the position of the operation that changes them.
     touched: Vec<(usize, Option<Name>, TaskId)>,
-    /// The operation that agrees to end.
+    /// Position of the operation that agrees to a shutdown.
     agrees: Option<usize>,
 }
 
@@ -49,7 +49,7 @@ impl OwnTasks {
     }
 }
 
-/// A teammate that was given up while it did tasks has them again, unless somebody else has.
+/// Claims the tasks again that a revived teammate worked on, unless another has them.
 pub(super) async fn reclaim(actor: &mut Actor) -> Result<(), StoreError> {
     let Some(team_identity) = actor
         .role
@@ -86,7 +86,8 @@ pub(super) async fn reclaim(actor: &mut Actor) -> Result<(), StoreError> {
     };
     let committed = actor.ports.store.commit(step).await?;
     for result in &committed.results {
-        // Its process may have ended after the claim and before the entry that tells of it.
+        // Its process may have died after the claim and before the entry that tells of it. Then the
+        // task is told in full.
         if let Ok(Done::Claimed(task)) = result
             && !actor
                 .prefix
@@ -100,7 +101,7 @@ pub(super) async fn reclaim(actor: &mut Actor) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Whether it would take a task is known to those who tell of tasks.
+/// Shows the registry whether the agent would take a task.
 pub(super) fn show_accepts_tasks(actor: &Actor) {
     if actor.role.is_teammate() {
         actor
@@ -109,7 +110,7 @@ pub(super) fn show_accepts_tasks(actor: &Actor) {
     }
 }
 
-/// There may be a task for it; if it cannot look now, somebody else may.
+/// Returns an input to look for tasks. If the agent cannot look now, another teammate is woken.
 pub(super) fn on_hint(actor: &Actor) -> Option<Input> {
     show_accepts_tasks(actor);
     if actor.machine.accepts_tasks() {
@@ -125,11 +126,12 @@ pub(super) fn on_hint(actor: &Actor) -> Option<Input> {
     let (registry, store) = (Arc::clone(&actor.registry), Arc::clone(&actor.ports.store));
     actor
         .supervisor
+        // The error is dropped: the next commit meets the same failure and reports it.
         .start_errand(async move { drop(roster::tasks_for(&registry, &*store, list).await) });
     None
 }
 
-/// Remembers which tasks the agent has had, and whether it has agreed to end.
+/// Remembers the tasks that the agent has claimed, and whether it agreed to shut down.
 pub(super) fn note_tasks(actor: &mut Actor, own: OwnTasks, results: &[OpResult]) {
     let done = |at: &usize| results.get(*at).is_some_and(Result::is_ok);
     let touched = own.touched.into_iter().filter(|(at, ..)| done(at));
@@ -147,7 +149,7 @@ pub(super) fn list(actor: &Actor, team: Option<Name>) -> ListId {
     }
 }
 
-/// Looks which tasks the agent is doing; if it does none, and `claim`, takes the next one.
+/// Finds the tasks that the agent works on; if there are none and `claim` is set, claims the next.
 pub(super) async fn check_tasks(actor: &mut Actor, claim: bool) -> Result<Input, StoreError> {
     let agent = actor.identity.agent;
     let store = Arc::clone(&actor.ports.store);
@@ -194,6 +196,7 @@ pub(super) async fn check_tasks(actor: &mut Actor, claim: bool) -> Result<Input,
         ready,
         ..TaskFilter::default()
     };
+    // Asked before claiming: an idle team would otherwise write a step for every look.
     if store
         .tasks(list(actor, team.clone()), filter, 1)
         .await?
@@ -208,7 +211,9 @@ pub(super) async fn check_tasks(actor: &mut Actor, claim: bool) -> Result<Input,
         team: team.clone(),
         takes,
     };
-    // Who takes one is at work from then on: a lead that looks meanwhile does not take it for idle.
+    // The claim makes it running in the same step, so that a lead that looks now does not take it
+    // for
+    // idle.
     let (operations, state) = (
         vec![Operation { call: None, op }],
         StateChange::To(AgentState::Running),
@@ -228,7 +233,7 @@ pub(super) async fn check_tasks(actor: &mut Actor, claim: bool) -> Result<Input,
         });
     match &claimed {
         Some(task) => drop(actor.tasks.insert((team, task.id))),
-        // Somebody was faster.
+        // Another teammate was faster. The step has made it running, so that is taken back.
         None if !actor.machine.has_run() => {
             actor.tell_state(AgentState::Idle).await?;
             lead::wake_main(actor);

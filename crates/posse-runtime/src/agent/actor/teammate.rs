@@ -1,5 +1,4 @@
-//! A teammate among others: what it looks for, what it tells its lead, and how it leaves. And what a lead does
-//! about its team.
+//! A teammate in its team: what it learns, what it reports to its lead, and how it leaves.
 
 use std::sync::Arc;
 
@@ -21,17 +20,17 @@ use crate::live::{lookup, roster};
 use crate::prompt;
 use crate::prompt::team::{Glance, Welcome};
 
-/// So much of a last answer is told to a lead, in characters.
+/// Maximum length of the last answer in the report to the lead, in characters.
 const ANSWER: usize = 8_000;
 
-/// What makes an agent a teammate.
+/// What a teammate has that other sub-agents have not.
 pub(crate) struct Teammate {
     pub(crate) team_identity: Arc<TeamIdentity>,
-    /// What the front ends are told of it when it begins to live here.
+    /// Event that announces it when it starts here.
     pub(crate) arrival: Option<MemberChange>,
-    /// What it tells its lead when it is idle.
+    /// Report to its lead; set while the step that makes it idle is committed.
     report: Option<IdleReport>,
-    /// What it has been told of its team's notes.
+    /// The team's notes that it has been told of.
     glance: Glance,
 }
 
@@ -46,7 +45,7 @@ impl Teammate {
     }
 }
 
-/// Tells the front ends that a teammate is here.
+/// Announces the teammate to front ends.
 pub(super) async fn announce(actor: &mut Actor) {
     let Some(teammate) = actor.role.teammate_mut() else {
         return;
@@ -57,7 +56,7 @@ pub(super) async fn announce(actor: &mut Actor) {
     }
 }
 
-/// Tells a teammate that has done nothing yet who it is.
+/// Tells a teammate that has no history yet who it is.
 pub(crate) async fn welcome(actor: &mut Actor) -> Result<(), StoreError> {
     let Some(teammate) = actor.role.teammate_mut() else {
         return Ok(());
@@ -68,7 +67,7 @@ pub(crate) async fn welcome(actor: &mut Actor) -> Result<(), StoreError> {
         .store
         .notes(actor.identity.realm, team_identity.team.clone())
         .await?;
-    // Those it need not be told of when it wakes.
+    // The welcome names these notes, so they need not be reported when it wakes.
     teammate.glance.look(&notes);
     let teams = roster::teams(&*actor.ports.store, actor.identity.realm).await?;
     if let Some(team) = teams.iter().find(|team| team.name == team_identity.team) {
@@ -87,7 +86,7 @@ pub(crate) async fn welcome(actor: &mut Actor) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Before it wakes, a teammate looks at its team's notes.
+/// Tells a teammate that is about to wake of new notes of its team.
 pub(super) async fn check_notes(actor: &mut Actor, input: &Input) -> Result<(), StoreError> {
     let wakes = match input {
         Input::Mail(mail) => !mail.is_empty(),
@@ -117,25 +116,26 @@ pub(super) async fn check_notes(actor: &mut Actor, input: &Input) -> Result<(), 
     Ok(())
 }
 
-/// A teammate is back: it has the tasks again that it was at, and knows who it is if it has done nothing yet.
+/// Prepares a revived teammate: it gets its tasks back, and a welcome if it has no history yet.
 pub(crate) async fn on_revived(actor: &mut Actor, new: bool) -> Result<(), StoreError> {
     if !actor.role.is_teammate() {
         return Ok(());
     }
     if actor.machine.is_unanswered() {
-        // Others are taken anew, with all that is to be known of them.
+        // Only a run that was interrupted had tasks at work; after any other, tasks are claimed
+        // anew.
         tasks::reclaim(actor).await?;
     }
     if new {
         welcome(actor).await?;
     }
-    // What it would have done next may be anything: it looks.
+    // What it would have done next is unknown, so it looks for everything.
     actor.inbox.wakeup.raise(WakeReason::Settle);
     actor.inbox.wakeup.raise(WakeReason::Tasks);
     Ok(())
 }
 
-/// A run begins.
+/// Reports that a run of a teammate begins.
 pub(super) async fn on_run_started(actor: &Actor) {
     if let Some(teammate) = actor.role.teammate() {
         follow_mode_of_main(actor).await;
@@ -148,28 +148,29 @@ pub(super) async fn on_run_started(actor: &Actor) {
     }
 }
 
-/// Where the main agent lives elsewhere, its mode may have changed there.
+/// Follows the mode of a main agent in another process.
 pub(super) async fn follow_mode_of_main(actor: &Actor) {
     let root = actor.session.root;
     if actor.registry.live_agent(root).is_some() {
         return;
     }
-    // A store that fails is noticed by whoever commits next.
+    // The error is dropped: the next commit meets the same failure and reports it.
     if let Ok(Some(row)) = lookup::row(&*actor.ports.store, root).await {
         actor.session.rights.set_mode(row.mode);
     }
 }
 
-/// A teammate is told to stop: for good, or because its process ends.
+/// Handles the stop of a teammate: for good, or because its process ends.
 pub(super) fn on_stop(actor: &mut Actor) {
     match actor.stop.by() {
         _ if !actor.role.is_teammate() => {}
+        // It remains a member: the process that takes it continues in the middle of the run.
         By::Shutdown => actor.machine.suspend(),
         By::Person | By::Agent(_) | By::Above { .. } => actor.machine.leave(),
     }
 }
 
-/// A dismissal among its mail ends a teammate at once; its model does not see it.
+/// Ends a teammate that got a dismissal; its model does not see it.
 pub(super) fn handle_dismissal(actor: &Actor, mail: &mut Vec<Mail>) {
     if !actor.role.is_teammate() {
         return;
@@ -179,11 +180,12 @@ pub(super) fn handle_dismissal(actor: &Actor, mail: &mut Vec<Mail>) {
             Sender::User => By::Person,
             Sender::Agent { id, .. } => By::Agent(*id),
         });
+        // Nothing is lost: unread mail stays in the store.
         mail.clear();
     }
 }
 
-/// What the step says by which a teammate becomes idle: its state, and what its lead is told.
+/// Returns the state and the report of the step that makes a teammate idle.
 pub(super) async fn idle_report(
     actor: &mut Actor,
     resting: &Resting,
@@ -248,7 +250,7 @@ pub(super) async fn idle_report(
     let leads = leads
         .iter()
         .any(|mine| mine.team == team_identity.team && mine.lead == agent);
-    // A lead that is a teammate itself tells the main agent.
+    // A lead that is a teammate itself reports to the main agent.
     let to = match leads {
         true => Address::Agent(actor.session.root),
         false => Address::Member {
@@ -270,7 +272,7 @@ pub(super) async fn idle_report(
     Ok((state, Some(Operation { call: None, op })))
 }
 
-/// A teammate is idle now.
+/// Reports that a teammate is idle.
 pub(super) async fn on_idle(actor: &mut Actor) {
     actor.tasks.clear();
     let Some(teammate) = actor.role.teammate_mut() else {
@@ -284,7 +286,7 @@ pub(super) async fn on_idle(actor: &mut Actor) {
     }
 }
 
-/// What a teammate that ends does last.
+/// Returns the operation by which a teammate leaves its team, part of its last step.
 pub(super) fn leave_op(actor: &Actor) -> Option<Operation> {
     let TeamIdentity { team, name, .. } = (*actor.role.teammate()?.team_identity).clone();
     Some(Operation {

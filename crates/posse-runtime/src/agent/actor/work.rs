@@ -1,4 +1,4 @@
-//! What an agent has under way.
+//! What an actor has in progress: the model call, tool calls, commands, timers.
 
 use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
@@ -19,33 +19,40 @@ use crate::govern::{RunPermit, Ticket, WarmupLead};
 use crate::live::wakeup::WakeReasons;
 use crate::supervise::Calls;
 
+/// Result of a tool call.
 pub(super) type Ran = Result<ToolOutput, ToolError>;
 
-/// What is under way.
+/// Everything in progress.
 pub(super) struct Work {
-    /// What is to be looked at before anything else.
+    /// Inputs to handle before anything else.
     pub(super) inputs: VecDeque<Input>,
-    /// Whether it may call at once, as far as its siblings are concerned; from before a commit until after it.
+    /// Place in the cache warm-up, kept from before a commit until the call after it.
     pub(super) entry: Option<Ticket>,
     pub(super) model: ModelWork,
-    /// How the history is to be compacted before the next call.
+    /// Compaction to make before the next call.
     pub(super) compaction_request: Option<CompactionRequest>,
+    /// Cancels the model call; a new token for each.
     pub(super) cancel_model: CancellationToken,
     pub(super) calls: Calls<CallKey, Ran>,
-    /// What calls have begun and nobody follows yet, with the model's ids of the calls.
+    /// Background commands that calls have begun and that wait for their step, with the model's IDs
+    /// of
+    /// the calls.
     pub(super) begun: HashMap<Uuid, (NewRun, String)>,
     pub(super) shells: Calls<Uuid, RunReport>,
     pub(super) skills: SkillQueue,
-    /// Fires when tools that were told to end have not.
+    /// Fires when cancelled tools have not ended in time.
     pub(super) grace: Option<BoxFuture<'static, ()>>,
-    /// While the main agent's teams do something: when it is looked whether they still do.
+    /// While the main agent's teams work: fires when they are checked again.
     pub(super) heal: Option<BoxFuture<'static, ()>>,
+    /// Time when the run began.
     pub(super) began: Duration,
+    /// Time spent in model calls of the run.
     pub(super) api: Duration,
-    /// Whether somebody may tell it more.
+    /// True while commands may come.
     pub(super) open: bool,
+    /// True once it was told to stop.
     pub(super) stopping: bool,
-    /// Whether its last run ended by itself.
+    /// True if its last run completed.
     pub(super) completed: bool,
 }
 
@@ -72,33 +79,33 @@ impl Work {
     }
 }
 
-/// What it has waited for.
+/// Result of waiting in the queues before a call.
 pub(super) struct Admission {
-    /// None for a root.
+    /// None for a main agent, which needs no permit.
     pub(super) place: Option<RunPermit>,
     pub(super) lead: Option<WarmupLead>,
-    /// Whether it has waited for its siblings long enough.
+    /// True if it stopped waiting for its siblings.
     pub(super) impatient: bool,
 }
 
 /// What came of a call.
 pub(super) struct ModelReturn {
     pub(super) result: Result<Reply, Failure>,
-    /// When it began, in milliseconds of Unix time.
+    /// Unix time when it began, in milliseconds.
     pub(super) at_ms: i64,
-    /// How many bytes were sent.
+    /// Number of bytes that were sent.
     pub(super) size: usize,
     pub(super) took: Duration,
     pub(super) call_reservation: CallReservation,
 }
 
-/// What came of a compaction.
+/// A finished compaction.
 pub(super) struct Compacted {
     pub(super) answer: SideReply,
     pub(super) compaction_request: CompactionRequest,
 }
 
-/// The one thing that goes on about the model.
+/// What the agent does about the model: one thing at a time.
 pub(super) enum ModelWork {
     None,
     /// Waits until it may call.
@@ -108,7 +115,7 @@ pub(super) enum ModelWork {
 }
 
 impl ModelWork {
-    /// Ends when that does; never if there is nothing.
+    /// Waits for it; for ever if there is nothing.
     pub(super) async fn next(&mut self) -> Next {
         let next = match self {
             Self::None => std::future::pending().await,
@@ -120,7 +127,7 @@ impl ModelWork {
         next
     }
 
-    /// Gives up waiting, and returns true if that is what it did.
+    /// Leaves the queue. Returns true if it waited in one.
     pub(super) fn leave_queue(&mut self) -> bool {
         let queued = matches!(self, Self::Queued(_));
         if queued {
@@ -130,7 +137,7 @@ impl ModelWork {
     }
 }
 
-/// What comes next.
+/// What the actor waited for.
 pub(super) enum Next {
     Command(Option<Command>),
     Stop,

@@ -1,4 +1,4 @@
-//! What may be done in an aside besides answering.
+//! Tools of a side query.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,28 +14,28 @@ use posse_port::clock::Clock;
 use posse_port::store::CallKey;
 use posse_port::tool::{FollowUp, Intent, KnownFiles, ToolContext, ToolError, ToolOutput, Toolbox};
 
-/// So often is somebody asked who was told to use no tools.
+/// Maximum number of replies of a model that may use no tools.
 const TIED_TURNS: usize = 4;
-/// The same for somebody who may use some.
+/// Maximum number of replies of a model that may use some.
 const FREE_TURNS: usize = 16;
-/// How long a tool has to end when it is told to.
+/// Time that a tool has to end when it is cancelled.
 const GRACE: Duration = Duration::from_millis(900);
 
 const NO_TOOLS: &str = "Not run: this is a question on the side, and no tools may be used. Answer \
                         in words, from what you already know.";
 const CRASHED: &str = "The tool crashed. Part of it may have taken effect.";
 
-/// The tools that the model may use in an aside.
+/// Tools that the model may use in a side query.
 pub(crate) enum SideTools {
     /// None.
     Tied,
-    /// These, as far as the rights go. Nobody is asked.
+    /// These, as far as the rights allow. Nobody is asked for approval.
     Free {
         /// The tools.
         tools: Toolbox,
         /// The rights.
         rights: Rights,
-        /// Files whose content the model has seen in the aside; the agent's own are not touched.
+        /// Files that the model has read in the side query; the agent's own are not changed.
         seen: KnownFiles,
     },
 }
@@ -43,7 +43,7 @@ pub(crate) enum SideTools {
 type SideToolRun = Result<ToolOutput, ToolError>;
 
 impl SideTools {
-    /// So many replies there may be.
+    /// Returns the maximum number of replies.
     pub(super) fn turns(&self) -> usize {
         match self {
             Self::Tied => TIED_TURNS,
@@ -51,7 +51,7 @@ impl SideTools {
         }
     }
 
-    /// The results of the calls in a reply, one after another; none if there are no calls.
+    /// Returns the results of the calls in a reply, in order; empty if there are no calls.
     pub(super) async fn answer(
         &self,
         content: &[ContentBlock],
@@ -86,7 +86,7 @@ impl SideTools {
         Ok(results)
     }
 
-    /// What is needed to run a call; else what the model is told.
+    /// Returns what is needed to run a call, or why it may not run.
     fn allowed(
         &self,
         tool: &str,
@@ -120,7 +120,7 @@ impl SideTools {
     }
 }
 
-/// Runs a call to its end, or until it must end.
+/// Runs a call until it ends or is cancelled.
 async fn run(
     tools: &Toolbox,
     name: &str,

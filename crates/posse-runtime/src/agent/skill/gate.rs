@@ -1,5 +1,6 @@
-//! Commands in a skill's instructions: each passes the gate that a call of Bash passes, and in its place comes
-//! what it printed, or why it did not run.
+//! Runs the commands in a skill's instructions. Each needs the same permission as a call of Bash;
+//! it
+//! is replaced by its output, or by why it did not run.
 
 use std::sync::Arc;
 
@@ -15,26 +16,26 @@ use posse_permission::{Policy, Rights, Verdict};
 use posse_port::text::neutral;
 use posse_port::tool::{Intent, Subject, Tool, ToolContext, ToolError, Workspace};
 
-/// The tool that commands are run with.
+/// Tool that runs the commands.
 pub(crate) const SHELL: &str = "Bash";
 
-/// Whose commands they are, and what they run with.
+/// Checks and runs the commands of one skill.
 pub(crate) struct Gate {
     pub(crate) registry: Arc<Registry>,
     pub(crate) agent: AgentId,
-    /// None if the agent has no shell.
+    /// The shell; none if the agent has none.
     pub(crate) shell: Option<Arc<dyn Tool>>,
-    /// What the commands are given; its marker is made theirs.
+    /// Context of the commands; each gets a marker of its own.
     pub(crate) context: ToolContext,
 }
 
-/// A person wants nothing more to be done; what they said.
+/// A person stopped the skill, with this message.
 pub(crate) struct Stopped(pub(crate) String);
 
-/// What a person is asked about, or told that it was denied.
+/// What a person is asked about, or told of if it is denied.
 struct Asking {
     tool: &'static str,
-    /// What it is called where it is asked about.
+    /// ID of the question.
     call: String,
     input: RawJson,
 }
@@ -45,16 +46,16 @@ struct Cleared {
     intent: Intent,
 }
 
-/// Why something is not done.
+/// Why a command or an agent was not started.
 pub(crate) enum Held {
-    /// In its place it says so.
+    /// The reason takes its place in the instructions.
     Said(String),
-    /// Nothing goes on.
+    /// The skill is stopped.
     Stopped(String),
 }
 
 impl Gate {
-    /// The text that comes of all parts. `rules` hold besides, for these commands only.
+    /// Returns the instructions with all commands replaced. `rules` apply to these commands only.
     pub(crate) async fn fill(
         &self,
         parts: Vec<TemplatePart>,
@@ -101,7 +102,8 @@ impl Gate {
         })
     }
 
-    /// Whether the agent may start the one that follows a skill, as if it had called Agent for it.
+    /// Checks that the agent may start the one that follows a skill, as if it called the Agent
+    /// tool.
     pub(crate) async fn start(&self, skill: &Skill, fork: &Fork) -> Result<(), Held> {
         let who = self
             .registry
@@ -136,14 +138,14 @@ impl Gate {
                 Err(self.denied(&who, call, why).await)
             }
             Verdict::Ask(why) => match self.ask(&who, &call, why).await {
-                // What it is told is the skill's; nobody can put something else in its place.
+                // Changed input is ignored: the prompt is the skill's, and nobody can replace it.
                 Some(Answer::Allow { .. }) => Ok(()),
                 answer => Err(refused(answer)),
             },
         }
     }
 
-    /// Whether a command may run, as if the agent had called the shell with it.
+    /// Checks that a command may run, as if the agent called the shell with it.
     async fn clear(
         &self,
         shell: &Arc<dyn Tool>,
@@ -178,7 +180,7 @@ impl Gate {
             Verdict::Ask(why) => match self.ask(&who, &call(input.clone()), why).await {
                 Some(Answer::Allow { input: None }) => Ok(Cleared { input, intent }),
                 Some(Answer::Allow { input: Some(input) }) => {
-                    // A person may allow what a rule asks about, never what one denies.
+                    // A person may allow what a rule asks about, never what a rule denies.
                     let intent = look(&input)?;
                     match judge.verdict(SHELL, &intent) {
                         Verdict::Deny(why) => Err(self.denied(&who, call(input), why).await),
@@ -225,6 +227,7 @@ impl Gate {
             agent: self.agent,
             kind: EventKind::Denied(denial),
         };
+        // A front end that does not read must not keep a cancelled skill from ending.
         tokio::select! {
             _ = who.session.events.send(event) => {}
             () = self.context.cancel.cancelled() => {}
@@ -233,7 +236,7 @@ impl Gate {
     }
 }
 
-/// What a person said who did not allow it.
+/// Returns what follows from an answer that does not allow it.
 fn refused(answer: Option<Answer>) -> Held {
     match answer {
         Some(Answer::Deny {
@@ -247,17 +250,18 @@ fn refused(answer: Option<Answer>) -> Held {
     }
 }
 
-/// The agent's rights, with rules that hold besides.
+/// Returns the agent's rights with additional rules.
 fn judge(rights: &Rights, rules: Option<&Arc<Policy>>) -> Rights {
     let Some(rules) = rules else {
         return rights.clone();
     };
+    // A child of the rights, so that the rules do not outlive these commands.
     match rights.child(None, Workspace::clone(rights.workspace())) {
         Ok(judge) => {
             judge.grant(Arc::clone(rules));
             judge
         }
-        // It lies in its own directories, so this does not happen.
+        // Cannot happen: the workspace is the same.
         Err(_) => rights.clone(),
     }
 }

@@ -1,11 +1,11 @@
-//! Words of a person.
+//! The first prompt of a session with a declared team.
 
 use posse_port::store::Op;
 use posse_protocol::{ContentBlock, Fault, FaultClass, Outcome};
 
 use crate::agent::step::{Decision, Effect, Machine, State, turn};
 
-/// A person's first words, with the team that is made for them.
+/// Begins the first run, with the team that is created for it in the same step.
 pub(super) fn on_team(
     machine: &mut Machine,
     decision: &mut Decision,

@@ -1,4 +1,4 @@
-//! When a summary takes the place of the history, and how the run goes on then.
+//! Decides when the history is compacted, and how the run continues.
 
 use posse_port::store::Charge;
 use posse_protocol::{
@@ -8,7 +8,7 @@ use posse_protocol::{
 
 use crate::agent::step::{CompactionRequest, Decision, Effect, Machine, Run, State, turn};
 
-/// A person wants it: at once if nothing is under way, else before the next call.
+/// Handles a person's request: at once if the agent is idle, otherwise before the next call.
 pub(super) fn on_compact(machine: &mut Machine, decision: &mut Decision, keep: Option<String>) {
     let compaction_request = CompactionRequest {
         keep,
@@ -31,8 +31,8 @@ pub(super) fn on_compact(machine: &mut Machine, decision: &mut Decision, keep: O
         .extend([Effect::Begin, Effect::Compact(compaction_request)]);
 }
 
-/// The model cannot take the history any more: it is compacted without what came last. Once; a summary
-/// that is too long itself cannot be helped.
+/// Compacts a history that is too large for the model, without its last part. Once: a summary that
+/// is too long itself cannot be helped.
 pub(super) fn on_overfull(machine: &mut Machine, decision: &mut Decision) {
     if std::mem::replace(&mut machine.compaction.overfull, true) {
         return turn::end_run(machine, decision, Outcome::Partial(Limit::Context));
@@ -46,6 +46,7 @@ pub(super) fn on_overfull(machine: &mut Machine, decision: &mut Decision) {
     decision.after.push(Effect::Compact(compaction_request));
 }
 
+/// Replaces the history by a summary and continues.
 pub(super) fn on_compacted(
     machine: &mut Machine,
     decision: &mut Decision,
@@ -65,7 +66,7 @@ pub(super) fn on_compacted(
     if !alone || waits {
         content.extend(machine.compaction.said());
     }
-    // Whether it waits for an answer is known from it when the process is gone.
+    // After a crash, the stop reason tells whether the model still has to answer.
     let stop = ((alone || cancelled) && !waits).then_some(StopReason::EndTurn);
     let facts = facts.map(|facts| ReplyFacts { stop, ..facts });
     machine
@@ -90,7 +91,7 @@ pub(super) fn on_compacted(
     decision.after.push(Effect::CallModel);
 }
 
-/// No summary came about. If the model can still take the history the run goes on without.
+/// Handles a failed compaction. If the model can still take the history, the run continues.
 pub(super) fn on_not_compacted(
     machine: &mut Machine,
     decision: &mut Decision,

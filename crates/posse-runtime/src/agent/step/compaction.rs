@@ -1,4 +1,4 @@
-//! What is remembered between compactions.
+//! What is remembered for the next compaction.
 
 use std::sync::Arc;
 
@@ -7,41 +7,41 @@ use posse_protocol::{ContentBlock, EntryKind, Message};
 use crate::agent::step::{CompactionRequest, Draft};
 use crate::prompt;
 
-/// What stands before words that are repeated.
+/// Text before instructions that are repeated.
 const GO_ON: &str =
     "Your latest instructions, word for word; continue from where the summary says you are:";
-/// So much of what was said last is kept word for word, in bytes.
+/// Maximum size of the latest instructions that are kept verbatim, in bytes.
 const SAID_BYTES: usize = 256 * 1024;
 
-/// What is to be known about compactions.
+/// State of compactions.
 #[derive(Default)]
 pub(super) struct Compaction {
-    /// One is wanted before the next call.
+    /// A compaction to make before the next call.
     pub(super) wanted: Option<CompactionRequest>,
-    /// One is under way that no run waits for.
+    /// True if the compaction in progress is a run of its own.
     pub(super) alone: bool,
-    /// The model could not take the history, and has not answered since.
+    /// True if the history was too large for the model, which has not answered since.
     pub(super) overfull: bool,
     /// True if the history begins with another agent's.
     pub(super) inherits: bool,
-    /// What the run was begun with.
+    /// Message that began the run.
     pub(super) asked: Option<Arc<Message>>,
-    /// What the model was told since it last answered.
+    /// Messages since the model's last reply.
     pub(super) told: Vec<Arc<Message>>,
 }
 
 impl Compaction {
-    /// How the history is to be compacted before the next call, if it is.
+    /// Takes the compaction that is due before the next call.
     pub(super) fn due(&mut self) -> Option<CompactionRequest> {
         self.wanted.take()
     }
 
-    /// A run begins with what was told last, if anything was.
+    /// Notes the message that begins a run.
     pub(super) fn begun(&mut self, last: Option<&Draft>) {
         self.asked = last.map(|draft| Arc::clone(&draft.message));
     }
 
-    /// The run is over. What nobody has answered is not forgotten.
+    /// Notes the end of the run. A message without an answer is kept.
     pub(super) fn over(&mut self, unanswered: bool) {
         (self.alone, self.overfull) = (false, false);
         if !unanswered {
@@ -49,7 +49,7 @@ impl Compaction {
         }
     }
 
-    /// The model is told something, or has answered.
+    /// Notes a new entry.
     pub(super) fn added(&mut self, kind: EntryKind, message: &Arc<Message>) {
         match kind {
             EntryKind::Prompt | EntryKind::Results => self.told.push(Arc::clone(message)),
@@ -57,13 +57,14 @@ impl Compaction {
         }
     }
 
-    /// The model has answered what it was sent.
+    /// Notes that the model has answered.
     pub(super) fn answered(&mut self) {
         self.overfull = false;
     }
 
-    /// What the run was begun with, and what came since the last answer, word for word: what tools answered
-    /// is in the summary, but for that it is too much.
+    /// Returns the message that began the run and those since the last reply, verbatim. Tool
+    /// results are
+    /// left out: they are too large, and the summary has what matters.
     pub(super) fn said(&self) -> Vec<ContentBlock> {
         let told = self
             .told

@@ -1,4 +1,4 @@
-//! What comes in and what is decided about it.
+//! Inputs of the machine, and its decisions.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -20,32 +20,33 @@ use crate::agent::step::Run;
 /// Something that an agent must react to.
 #[derive(Debug)]
 pub(crate) enum Input {
-    /// A person's words.
+    /// A person's prompt.
     Prompt(Vec<ContentBlock>),
-    /// A person's words to an agent that leads a team which is made for them, and what makes it.
+    /// A person's first prompt, with the operations that create the team for it.
     Team {
         words: Vec<ContentBlock>,
         ops: Vec<Op>,
     },
     /// There may be a task for it.
     Look,
-    /// The tasks that it is doing, and the one that it has taken.
+    /// The tasks that it works on, and the one that it has claimed.
     Found {
         open: Vec<Task>,
         claimed: Option<Box<Task>>,
     },
-    /// A person has called a skill that another agent follows; what the entry says of it.
+    /// A person called a skill that a sub-agent follows; the content of the entry about it.
     Delegate(Vec<ContentBlock>),
-    /// That agent is done.
+    /// That sub-agent is done.
     Delegated(Box<Delegated>),
-    /// A run that was asked for could not begin.
+    /// A requested run could not begin.
     NotBegun(Outcome),
     /// Mail that waits.
     Mail(Vec<Mail>),
-    /// Go on without new words.
+    /// Continue without a new prompt.
     Continue,
-    /// The model answered. `intents` are what its tool calls mean to do, in their order. `capped`: it
-    /// could say less than usual, because a budget holds no more.
+    /// The model replied. `intents` are what its tool calls mean to do, in order. `capped` is true
+    /// if a
+    /// budget lowered the cap on the reply.
     Reply {
         reply: Box<Reply>,
         charges: Vec<Charge>,
@@ -53,71 +54,71 @@ pub(crate) enum Input {
         capped: bool,
         missed: Option<Missed>,
     },
-    /// A budget forbids the call that was to be made, or another attempt at it; why, for people.
+    /// A budget forbids the call or another attempt at it; the reason is for people.
     Refused { why: String, charges: Vec<Charge> },
-    /// A summary was made, which takes the place of the history.
+    /// A summary was made that replaces the history.
     Compacted {
         content: Vec<ContentBlock>,
         facts: Option<ReplyFacts>,
         charges: Vec<Charge>,
     },
-    /// No summary came about, though the model answered.
+    /// The model replied without a usable summary.
     NotCompacted { why: String, charges: Vec<Charge> },
-    /// A person wants a summary in place of the history.
+    /// A person asks for a compaction.
     Compact { keep: Option<String> },
-    /// The model did not answer.
+    /// The model call failed.
     Failed {
         failure: Box<Failure>,
         charges: Vec<Charge>,
     },
-    /// A person answered. `intent` is that of the input they put in place of the model's.
+    /// A person answered a question. `intent` is that of the input that replaces the model's.
     Answer {
         call: String,
         answer: Answer,
         intent: Option<Result<Intent, ToolError>>,
     },
-    /// A tool has ended; none if it panicked or had to be given up.
+    /// A tool call has ended; the result is none if it panicked or was aborted.
     CallDone {
         key: CallKey,
         result: Option<Result<Answered, ToolError>>,
     },
-    /// The step that was to end the run unless mail waits is committed.
+    /// The step that ends the run unless mail waits is committed.
     Settled { mail_waits: bool },
-    /// What it has started may all be over.
+    /// Everything that it started may be over.
     Settle,
     /// Stop the run.
     Interrupt,
-    /// Another mode.
+    /// Change the permission mode.
     SetMode(PermissionMode),
-    /// Nobody can tell or answer anything any more.
+    /// Nobody can send commands or answers any more.
     Unattended,
 }
 
-/// What came of an agent that has followed a skill.
+/// Result of a sub-agent that followed a skill.
 #[derive(Debug)]
 pub(crate) struct Delegated {
     pub(crate) outcome: Outcome,
-    /// What it said.
+    /// Its answer.
     pub(crate) text: String,
-    /// What the model is told of it.
+    /// Text for the model.
     pub(crate) told: String,
 }
 
-/// What a tool answered, as far as decisions need it.
+/// Output of a tool, as far as decisions need it.
 #[derive(Debug, Default)]
 pub(crate) struct Answered {
     pub(crate) content: Vec<ToolContent>,
     pub(crate) then: Consequence,
 }
 
-/// What an answer has for a consequence; see [`FollowUp`](posse_port::tool::Then).
+/// What follows from a tool's output; see [`FollowUp`](posse_port::tool::FollowUp).
 #[derive(Debug, Default)]
 pub(crate) enum Consequence {
     #[default]
     Nothing,
     Operations(Vec<Op>),
     MailShown(Vec<u64>),
-    /// Another tool is to be used first, which means to do this.
+    /// Another tool is run first, which means to do this.
     ToolFirst {
         tool: String,
         input: RawJson,
@@ -130,7 +131,7 @@ pub(crate) enum Consequence {
     },
 }
 
-/// What is to be done about an input: first the commit, then the effects.
+/// What to do about an input: first the commit, then the effects.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Decision {
     pub(crate) commit: Commit,
@@ -138,14 +139,14 @@ pub(crate) struct Decision {
 }
 
 impl Decision {
-    /// Changes the mode. It holds for the agent and all below it once the change is durable.
+    /// Changes the mode. It applies to the agent and all below it once the change is durable.
     pub(super) fn set_mode(&mut self, mode: PermissionMode) {
         self.commit.mode = Some(mode);
         self.after
             .extend([Effect::SetMode(mode), Effect::Emit(EventKind::Mode(mode))]);
     }
 
-    /// Returns true if a run ends by it.
+    /// Returns true if it ends a run.
     pub(crate) fn ends_run(&self) -> bool {
         self.after
             .iter()
@@ -159,7 +160,7 @@ impl Decision {
             .any(|effect| matches!(effect, Effect::CallModel | Effect::Compact(_)))
     }
 
-    /// Adds what was decided right after it, so that both are one step.
+    /// Adds a later decision, so that both are one step.
     pub(crate) fn add(&mut self, more: Self) {
         let Commit {
             entries,
@@ -175,7 +176,7 @@ impl Decision {
             types,
         } = more.commit;
         if entries.iter().any(|entry| entry.kind == EntryKind::Results) {
-            // They tell what the calls came to, which need not be kept twice.
+            // The results entry has the outcomes, which need not be stored twice.
             self.commit
                 .calls
                 .retain(|call| !matches!(call.change, CallChangeKind::Done(_)));
@@ -195,7 +196,7 @@ impl Decision {
     }
 }
 
-/// A step in words; the actor spells it.
+/// A step before it is encoded.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Commit {
     pub(crate) entries: Vec<Draft>,
@@ -205,22 +206,22 @@ pub(crate) struct Commit {
     pub(crate) operations: Vec<Operation>,
     pub(crate) runs: Vec<RunChange>,
     pub(crate) state: Option<AgentState>,
-    /// That the run ends by it.
+    /// Set if it ends the run.
     pub(crate) closing: Option<Closing>,
-    /// That a teammate becomes idle by it.
+    /// Set if it makes a teammate idle.
     pub(crate) resting: Option<Resting>,
     pub(crate) mode: Option<PermissionMode>,
-    /// The types of agents and skills that the entries tell of, as a fingerprint.
+    /// Fingerprint of the agent types and skills that the entries tell of.
     pub(crate) types: Option<u64>,
 }
 
-/// How a run is to end.
+/// How a run ends.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Closing {
     pub(crate) outcome: Outcome,
-    /// What it came to.
+    /// Sums of the run.
     pub(crate) run: Run,
-    /// Only if no mail waits; then [`Input::Settled`] says what came of it.
+    /// True if it ends only if no mail waits; [`Input::Settled`] tells whether it did.
     pub(crate) unless_mail: bool,
 }
 
@@ -228,9 +229,9 @@ pub(crate) struct Closing {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Resting {
     pub(crate) outcome: Outcome,
-    /// Only if no mail waits; then [`Input::Settled`] says what came of it.
+    /// True if it becomes idle only if no mail waits; [`Input::Settled`] tells whether it did.
     pub(crate) unless_mail: bool,
-    /// What it said last.
+    /// Its last answer.
     pub(crate) text: String,
 }
 
@@ -240,7 +241,7 @@ impl Commit {
     }
 }
 
-/// An entry in words.
+/// An entry before it is encoded.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Draft {
     pub(crate) kind: EntryKind,
@@ -248,14 +249,14 @@ pub(crate) struct Draft {
     pub(crate) reply: Option<ReplyFacts>,
 }
 
-/// Something to be done outside, once the commit is durable.
+/// Something to do once the commit is durable.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Effect {
     /// Call the model with the whole history.
     CallModel,
-    /// Look which tasks the agent is doing, and take one if it has none and `claim`.
+    /// Find the agent's tasks; if it has none and `claim` is set, claim one.
     Look { claim: bool },
-    /// Start the members of the team that was made.
+    /// Start the members of the team that was created.
     Raise,
     /// Ask the model for a summary of the history instead.
     Compact(CompactionRequest),
@@ -271,7 +272,7 @@ pub(crate) enum Effect {
     AbortDelegate,
     /// End all tools that run.
     AbortCalls,
-    /// Let the new mode hold.
+    /// Apply the new mode.
     SetMode(PermissionMode),
     /// Tell the front ends.
     Emit(EventKind),
@@ -279,18 +280,18 @@ pub(crate) enum Effect {
     Begin,
     /// Tell the front ends that the run has ended, with what it took.
     End(Box<Ended>),
-    /// Tell the front ends how a run ended that never began; one that goes on is not touched by it.
+    /// Report a run that never began; a run in progress is not affected.
     Refuse(Outcome),
 }
 
-/// How a history is to be compacted.
+/// How to compact a history.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct CompactionRequest {
     /// What a person wants to be kept above all.
     pub(crate) keep: Option<String>,
-    /// Whether posse does it by itself.
+    /// True if posse does it on its own.
     pub(crate) auto: bool,
-    /// Whether the model cannot take all of it any more: what came last is left out.
+    /// True if the history is too large for the model: its last part is left out.
     pub(crate) overfull: bool,
 }
 

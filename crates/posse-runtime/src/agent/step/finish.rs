@@ -1,4 +1,4 @@
-//! The model has ended its turn: what is left to be done before the run ends.
+//! What is left to do after the model has ended its turn, before the run ends.
 
 use posse_port::store::AgentState;
 use posse_protocol::{ContentBlock, Fault, FaultClass, Outcome, RawJson};
@@ -8,9 +8,9 @@ use crate::agent::step::{
     Closing, Decision, Effect, Ended, Life, Machine, Resting, State, mail, turn,
 };
 
-/// The model has ended its turn by itself. Mail that has come meanwhile is answered first, unless a
-/// person's words wait: those come before it, in a run that shows both. And a sub-agent is not done
-/// while what it has started goes on.
+/// Handles the end of the model's turn. Mail that has come is answered first, unless a person's
+/// prompt waits: that comes first, in a run that shows both. A sub-agent is not done while what it
+/// has started continues.
 pub(super) fn finish(machine: &mut Machine, decision: &mut Decision) {
     if machine.begins_by_mail() && !machine.queue.has_prompts() {
         return turn::next_turn(machine, decision, Vec::new());
@@ -21,7 +21,7 @@ pub(super) fn finish(machine: &mut Machine, decision: &mut Decision) {
     conclude(machine, decision);
 }
 
-/// The turn is over, and nothing is left to be done in it.
+/// Ends the run, or waits, once nothing is left to do in it.
 pub(super) fn conclude(machine: &mut Machine, decision: &mut Decision) {
     match machine.life {
         Life::Root { .. } => turn::end_run(machine, decision, Outcome::Completed),
@@ -40,6 +40,8 @@ pub(super) fn conclude(machine: &mut Machine, decision: &mut Decision) {
                 decision.commit.closing = Some(Closing {
                     outcome: Outcome::Completed,
                     run: machine.run.clone(),
+                    // The store decides in the same transaction whether mail waits, so none falls
+                    // between.
                     unless_mail: true,
                 });
             }
@@ -60,13 +62,13 @@ pub(super) fn conclude(machine: &mut Machine, decision: &mut Decision) {
     }
 }
 
-/// The answer as a value, if it must be one.
+/// Returns the answer as a value, if there is an output schema.
 fn check_answer(machine: &Machine) -> Result<Option<RawJson>, Wrong> {
     let Some(output_schema) = &machine.output_schema else {
         return Ok(None);
     };
     if machine.run.turns == 0 {
-        // It had answered when posse was ended, and what it said is not known here.
+        // It had answered when posse ended, and a resumed run does not know the text of its answer.
         let again = "posse restarted before it could be passed on";
         return Err(Wrong::Repairable(output_schema.repair(again)));
     }
@@ -77,13 +79,14 @@ fn check_answer(machine: &Machine) -> Result<Option<RawJson>, Wrong> {
     }
 }
 
+/// Handles the result of a step that ends the run unless mail waits.
 pub(super) fn on_settled(machine: &mut Machine, decision: &mut Decision, mail_waits: bool) {
     let State::Ending(outcome) = &machine.state else {
         return;
     };
     let outcome = outcome.clone();
     if mail_waits {
-        // What it answered is not its answer any more.
+        // The run continues with the mail, so its answer was not the last one.
         (machine.run.value, machine.run.repaired) = (None, false);
         machine.state = State::Waiting;
         if machine.is_muted() {
@@ -98,12 +101,15 @@ pub(super) fn on_settled(machine: &mut Machine, decision: &mut Decision, mail_wa
         .push(Effect::End(Box::new(Ended { outcome, run })));
 }
 
-/// Whether it must look for tasks before its turn is over: a teammate always, others if they may have some.
+/// Returns true if it must look for tasks before its turn is over: a teammate always, others if
+/// they
+/// may have some.
 fn must_check_tasks(machine: &Machine) -> bool {
     machine.departure != Departure::Leaving
         && (machine.is_teammate() && machine.live == 0 || machine.owning && !machine.run.reminded)
 }
 
+/// Asks for the agent's tasks. A teammate that was interrupted claims none.
 fn check_tasks(machine: &mut Machine, decision: &mut Decision) {
     machine.state = State::Looking { open: true };
     decision.after.push(Effect::Look {
@@ -111,7 +117,7 @@ fn check_tasks(machine: &mut Machine, decision: &mut Decision) {
     });
 }
 
-/// A teammate has nothing to do: it becomes idle, unless mail has come.
+/// Makes a teammate idle unless mail has come. Prompts that wait are answered first.
 fn go_idle(machine: &mut Machine, decision: &mut Decision) {
     if machine.queue.has_prompts() {
         let words = machine.queue.all_prompts();
@@ -126,10 +132,10 @@ fn go_idle(machine: &mut Machine, decision: &mut Decision) {
     });
 }
 
-/// An answer that does not fit.
+/// An answer that does not match the output schema.
 enum Wrong {
-    /// It is asked for once more, with these words.
+    /// The model is asked once more, with this text.
     Repairable(String),
-    /// It was asked for once more already.
+    /// The model was asked once more already.
     Again(String),
 }

@@ -1,13 +1,15 @@
-//! What is under way is stopped.
+//! Interrupting what is in progress.
 
 use posse_protocol::Outcome;
 
 use crate::agent::step::{Decision, Effect, Machine, State, tools, turn};
 
+/// Stops what is in progress. The run ends when it has stopped.
 pub(super) fn interrupt(machine: &mut Machine, decision: &mut Decision) {
     let leaving = machine.is_leaving();
     match &mut machine.state {
         State::Idle if leaving => turn::end_run(machine, decision, Outcome::Completed),
+        // What is being committed or looked up ends by itself, and the result is handled then.
         State::Idle | State::Ending(_) | State::Looking { .. } => {}
         State::Waiting => turn::end_run(machine, decision, Outcome::Interrupted),
         State::Delegating => decision.after.push(Effect::AbortDelegate),

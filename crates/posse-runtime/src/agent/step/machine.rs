@@ -1,4 +1,4 @@
-//! The state of the machine, and what others ask of it.
+//! State of the machine, and what the actor asks of it.
 
 use std::sync::Arc;
 
@@ -12,39 +12,40 @@ use crate::agent::step::{CompactionRequest, Input, Run, State};
 use crate::definition::output_schema::OutputSchema;
 use crate::live::setup::{Approver, Limits};
 
-/// What an agent is allowed, and by whom.
+/// What an agent may do, and who is asked for approval.
 #[derive(Clone)]
 pub(crate) struct Authority {
     pub(crate) rights: Rights,
     pub(crate) approver: Approver,
-    /// What a person calls the agent that asks; none for the main one.
+    /// Name of the agent in questions to a person; none for the main agent.
     pub(crate) name: Option<String>,
     pub(crate) limits: Limits,
 }
 
-/// Which kind of life it is.
+/// Kind of life of an agent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Life {
-    /// A root: told things by a person, run by run. If it `joins`, words that come while it works are
-    /// shown at the next tool boundary.
+    /// A main agent: prompted by a person, run by run. If it `joins`, prompts that arrive during a
+    /// run
+    /// are shown at the next tool boundary.
     Root { joins: bool },
-    /// A sub-agent: it has one run, and ends with it.
+    /// A sub-agent: it has one run and ends with it.
     Sub,
     /// A teammate: told things by mail and by a person, run by run; between them it looks for work. `then` is the
     /// mode that it has once its plan is approved, if not its lead's.
     Teammate { then: Option<PermissionMode> },
 }
 
-/// What begins a run of an agent that does nothing.
+/// What can begin a run of an idle agent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Attention {
-    /// Mail, tasks and words.
+    /// Mail, tasks and prompts.
     Awake,
-    /// Words only: it was interrupted, or was just resumed.
+    /// Prompts only: it was interrupted, or was just resumed.
     Muted,
 }
 
-/// What becomes of an agent when its run ends.
+/// What happens to an agent when its run ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Departure {
     /// It stays as long as its kind does.
@@ -55,40 +56,44 @@ pub(super) enum Departure {
     Suspended,
 }
 
-/// One agent's state, as far as decisions need it.
+/// State of one agent, as far as decisions need it.
 pub(crate) struct Machine {
     pub(super) state: State,
     pub(super) rights: Authority,
     pub(super) life: Life,
+    /// Prompts and mail that wait.
     pub(super) queue: Queue,
+    /// Sums of the current run.
     pub(super) run: Run,
-    /// Mail that answers of the present calls show.
+    /// Mail that results of the open calls show; taken by the step that stores the results.
     pub(super) took: Vec<u64>,
-    /// What posse itself has to tell the model with the next entry.
+    /// Notices of posse itself for the next entry.
     pub(super) notices: Vec<String>,
-    /// Types of agents and skills that the model does not know yet: their fingerprint, and what it is told.
+    /// Agent types and skills that are new to the model: their fingerprint, and the text about
+    /// them.
     pub(super) offer: Option<(u64, String)>,
-    /// How the history is compacted, and when.
+    /// State of compactions.
     pub(super) compaction: Compaction,
-    /// What its answer must fit.
+    /// Schema of its answer.
     pub(super) output_schema: Option<OutputSchema>,
-    /// How many runs it has started that are not over.
+    /// Number of its background runs that are not over.
     pub(super) live: usize,
-    /// What begins a run.
+    /// What can begin a run.
     pub(super) attention: Attention,
-    /// Whether it stays after the run.
+    /// What happens after the run.
     pub(super) departure: Departure,
-    /// Whether a skill is being made ready, whose run comes before any other.
+    /// True while a skill is prepared, whose run comes before any other.
     pub(super) preparing: bool,
-    /// Whether it has, or may have, tasks that it is doing.
+    /// True if it may have tasks in progress.
     pub(super) owning: bool,
-    /// The number of the agent's next own entry.
+    /// Number of the agent's next own entry.
     pub(super) next_seq: u64,
-    /// Whether the last entry waits for a reply.
+    /// True if the last entry waits for a reply.
     pub(super) unanswered: bool,
 }
 
 impl Machine {
+    /// Returns the machine of an idle agent.
     pub(crate) fn new(rights: Authority, life: Life, next_seq: u64, unanswered: bool) -> Self {
         Self {
             state: State::Idle,
@@ -111,44 +116,44 @@ impl Machine {
         }
     }
 
-    /// Whether its history begins with another's.
+    /// Sets whether its history begins with another agent's.
     pub(crate) fn inherits(&mut self, inherits: bool) {
         self.compaction.inherits = inherits;
     }
 
-    /// Its answer must fit this.
+    /// Sets the schema of its answer.
     pub(crate) fn bind(&mut self, output_schema: Option<OutputSchema>) {
         self.output_schema = output_schema;
     }
 
-    /// Posse itself has something to tell the model; it is shown with the next entry.
+    /// Adds a notice of posse itself to the next entry.
     pub(crate) fn tell(&mut self, notice: String) {
         self.notices.push(notice);
     }
 
-    /// The model does not know these types of agents and skills yet; none if it knows all there is.
+    /// Sets the agent types and skills that are new to the model; none if it knows all.
     pub(crate) fn offer(&mut self, offer: Option<(u64, String)>) {
         self.offer = offer;
     }
 
-    /// It has, or may have, tasks that it is doing.
+    /// Sets whether it may have tasks in progress.
     pub(crate) fn set_owning(&mut self, owning: bool) {
         self.owning = owning;
     }
 
-    /// It ends for good, as soon as what it does is done.
+    /// Makes it end for good after its run.
     pub(crate) fn leave(&mut self) {
         self.departure = Departure::Leaving;
     }
 
-    /// Whether it ends for good.
+    /// Returns true if it ends for good after its run.
     pub(crate) fn is_leaving(&self) -> bool {
         self.departure == Departure::Leaving
     }
 
-    /// Its process ends: what it does goes on elsewhere, or another time.
+    /// Notes that its process ends and that it continues elsewhere or later.
     pub(crate) fn suspend(&mut self) {
-        // One that leaves for good ends with its run, whatever becomes of the process.
+        // An agent that leaves for good ends with its run, whatever happens to the process.
         if self.departure == Departure::Stays {
             self.departure = Departure::Suspended;
         }
@@ -163,12 +168,12 @@ impl Machine {
         free && self.is_teammate() && self.is_awake() && self.departure == Departure::Stays
     }
 
-    /// Whether a run is open.
+    /// Returns true if a run is open.
     pub(crate) fn has_run(&self) -> bool {
         !matches!(self.state, State::Idle | State::Looking { open: false })
     }
 
-    /// Whether it does nothing, and what comes now would wake it.
+    /// Returns true if it does nothing, so that an input would wake it.
     pub(crate) fn rests(&self) -> bool {
         matches!(self.state, State::Idle | State::Looking { .. })
     }
@@ -180,7 +185,7 @@ impl Machine {
         }
     }
 
-    /// Whether the last entry waits for a reply.
+    /// Returns true if the last entry waits for a reply.
     pub(crate) fn is_unanswered(&self) -> bool {
         self.unanswered
     }
@@ -194,27 +199,27 @@ impl Machine {
         self.is_teammate() && !self.is_awake()
     }
 
-    /// The rules that hold now.
+    /// Returns the rules that apply now.
     pub(crate) fn policy(&self) -> Arc<Policy> {
         self.rights.rights.policy()
     }
 
-    /// The mode that holds from now on, for it and all below it.
+    /// Sets the mode of the agent and all below it.
     pub(crate) fn set_mode(&self, mode: PermissionMode) {
         self.rights.rights.set_mode(mode);
     }
 
-    /// What skills have granted is over with the run.
+    /// Withdraws what skills have granted for the run.
     pub(crate) fn withdraw(&self) {
         self.rights.rights.withdraw();
     }
 
-    /// Whether mail begins a run.
+    /// Returns true if mail begins a run.
     pub(crate) fn is_awake(&self) -> bool {
         self.attention == Attention::Awake
     }
 
-    /// Whether mail that it has looked at waits on, because its run ended first.
+    /// Returns true if mail that it has read still waits, because its run ended first.
     pub(crate) fn left_mail(&self) -> bool {
         self.queue.has_left_mail()
     }
@@ -224,17 +229,17 @@ impl Machine {
         self.attention = Attention::Muted;
     }
 
-    /// Whether a skill is being made ready that a person has called: until it is, no other run begins.
+    /// Sets whether a skill is being prepared; until it is, no other run begins.
     pub(crate) fn set_preparing(&mut self, preparing: bool) {
         self.preparing = preparing;
     }
 
-    /// Whether nothing is under way and no words wait.
+    /// Returns true if nothing is in progress and nothing waits.
     pub(crate) fn is_idle(&self) -> bool {
         matches!(self.state, State::Idle) && !self.queue.has_prompts() && !self.begins_by_mail()
     }
 
-    /// Whether the run, or the end of it, waits for what the agent has started or for a person.
+    /// Returns true if the run waits for what the agent has started, or for a person.
     pub(crate) fn waits(&self) -> bool {
         match &self.state {
             State::Waiting | State::Delegating => true,
@@ -243,50 +248,50 @@ impl Machine {
         }
     }
 
-    /// How many runs it has started that are not over.
+    /// Sets the number of its background runs that are not over.
     pub(crate) fn set_live(&mut self, live: usize) {
-        // Whoever starts something wants to hear of its end.
+        // An agent that starts something wants to hear of its end, even if it was muted.
         if live > self.live {
             self.attention = Attention::Awake;
         }
         self.live = live;
     }
 
-    /// What waited for the run before it, if its turn has come.
+    /// Returns what waited for the previous run, if its turn has come.
     pub(crate) fn next(&mut self) -> Option<Input> {
         if self.preparing || !matches!(self.state, State::Idle) {
             return None;
         }
         if let Some(CompactionRequest { keep, .. }) = self.compaction.due() {
-            // It was wanted while the run before was ending.
+            // It was requested while the previous run was ending.
             return Some(Input::Compact { keep });
         }
         let prompt = self.queue.next_prompt().map(Input::Prompt);
         prompt.or_else(|| self.begins_by_mail().then(|| Input::Mail(Vec::new())))
     }
 
-    /// Whether mail that waits is reason enough for a run.
+    /// Returns true if waiting mail begins a run.
     pub(super) fn begins_by_mail(&self) -> bool {
         self.is_awake() && !self.preparing && self.queue.has_mail()
     }
 
-    /// Nothing new will be begun.
+    /// Drops everything that waits, so that nothing new begins.
     pub(crate) fn forget_waiting(&mut self) {
         self.queue.clear();
         self.attention = Attention::Muted;
     }
 
-    /// What the run has come to so far.
+    /// Returns the sums of the run so far.
     pub(crate) fn run(&self) -> &Run {
         &self.run
     }
 
-    /// What the run that goes on has come to, when it cannot go on.
+    /// Takes the sums of a run that cannot continue.
     pub(crate) fn take_run(&mut self) -> Run {
         std::mem::take(&mut self.run)
     }
 
-    /// Whether there is something to go on with.
+    /// Returns true if there is something to continue.
     pub(crate) fn unfinished(&self) -> bool {
         self.unanswered || self.queue.has_mail() || self.live > 0
     }

@@ -1,4 +1,4 @@
-//! Mail has come.
+//! Mail that has arrived.
 
 use posse_port::store::AgentState;
 use posse_protocol::{Mail, MailKind};
@@ -6,8 +6,10 @@ use posse_protocol::{Mail, MailKind};
 use crate::agent::step::machine::Attention;
 use crate::agent::step::{Decision, Machine, State, interrupt, turn};
 
+/// Queues mail, and begins or continues a run with it if the agent may.
 pub(super) fn on_mail(machine: &mut Machine, decision: &mut Decision, mut mail: Vec<Mail>) {
-    // What the answer of a call shows waits in the store until all calls are answered.
+    // Mail that an open call shows stays in the store until all calls are answered; it must not be
+    // shown twice.
     mail.retain(|mail| !machine.took.contains(&mail.number));
     let interrupts = note_signals(machine, &mail);
     machine.queue.post(mail);
@@ -24,7 +26,7 @@ pub(super) fn on_mail(machine: &mut Machine, decision: &mut Decision, mut mail: 
     }
 }
 
-/// Whether among the mail is an interruption; what was written after it wakes one who was interrupted.
+/// Returns true if the mail contains an interruption. A message after it wakes the agent again.
 pub(super) fn note_signals(machine: &mut Machine, mail: &[Mail]) -> bool {
     if !machine.is_teammate() || mail.is_empty() {
         return false;
@@ -39,7 +41,7 @@ pub(super) fn note_signals(machine: &mut Machine, mail: &[Mail]) -> bool {
     mail.iter().any(signal)
 }
 
-/// It was interrupted by mail: what it does ends. What waits to be read is in its history, and begins nothing.
+/// Interrupts the agent because of mail. Waiting mail goes into its history and begins nothing.
 pub(super) fn mute(machine: &mut Machine, decision: &mut Decision) {
     match machine.state {
         State::Idle if machine.begins_by_mail() => turn::begin(machine, decision, Vec::new()),

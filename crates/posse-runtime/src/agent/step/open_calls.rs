@@ -1,4 +1,4 @@
-//! The tool calls of one reply: judged, asked about, run, and answered in their order.
+//! Open tool calls of one reply: judged, asked about, run, and answered in order.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use posse_protocol::{ContentBlock, EventKind, Outcome, RawJson, ToolContent};
 
 use crate::agent::step::{Decision, Effect, ToolRun};
 
-/// The calls of a reply.
+/// The open calls of a reply.
 pub(crate) struct OpenCalls {
     pub(super) calls: Vec<OpenToolCall>,
     /// Why no further call is run, and how the run will end.
@@ -25,20 +25,21 @@ pub(super) struct OpenToolCall {
     first: First,
 }
 
-/// Another tool that a call's own wants to be used first.
+/// Another tool that a call's own tool asks to be run first.
 enum First {
-    /// None so far.
+    /// None was asked for.
     Unasked,
-    /// It is used in place of the call's own, which is kept here.
+    /// It takes the place of the call's own tool, which is kept here.
     Used {
         tool: String,
         input: RawJson,
         intent: Result<Intent, ToolError>,
     },
-    /// What came of it.
+    /// It has ended with this outcome.
     Done(CallOutcome),
 }
 
+/// Progress of a call.
 #[derive(PartialEq)]
 pub(super) enum CallPhase {
     Waiting,
@@ -57,13 +58,14 @@ pub(super) const UNKNOWN: &str = "Outcome unknown: posse ended while this was ru
 pub(super) const NOT_BEGUN: &str =
     "Not run, or without effect: posse ended before this started or answered.";
 
-/// What the model is told of a call that a dead process left open.
+/// Returns the result of a call that a dead process left open.
 pub(super) fn recovered(call: OpenCall, known: Option<CallOutcome>) -> ContentBlock {
     let unknown = || failure(if call.begun { UNKNOWN } else { NOT_BEGUN });
     let outcome = call.outcome.or(known).unwrap_or_else(unknown);
     result(call.id, &outcome)
 }
 
+/// Returns an outcome that tells the model of an error.
 pub(crate) fn failure(text: impl Into<String>) -> CallOutcome {
     CallOutcome {
         content: Arc::new([ToolContent::text(text)]),
@@ -71,6 +73,7 @@ pub(crate) fn failure(text: impl Into<String>) -> CallOutcome {
     }
 }
 
+/// Returns the content block for an outcome.
 pub(super) fn result(id: String, outcome: &CallOutcome) -> ContentBlock {
     ContentBlock::ToolResult {
         tool_use_id: id,
@@ -80,7 +83,7 @@ pub(super) fn result(id: String, outcome: &CallOutcome) -> ContentBlock {
 }
 
 impl OpenCalls {
-    /// The calls in `content`, the reply with number `seq`.
+    /// Returns the calls in `content`, the reply with number `seq`.
     pub(super) fn new(
         seq: u64,
         content: &[ContentBlock],
@@ -92,6 +95,7 @@ impl OpenCalls {
             }
             _ => None,
         });
+        // An interrupted reply comes without intents: its calls are never run.
         let intents = intents.into_iter().chain(std::iter::repeat_with(|| {
             Err(ToolError::Tell(NOT_RUN.into()))
         }));
@@ -117,7 +121,7 @@ impl OpenCalls {
         u32::try_from(self.calls.len()).unwrap_or(u32::MAX)
     }
 
-    /// Whether all calls whose turn it is wait for other agents, or for a person.
+    /// Returns true if all calls whose turn it is wait for other agents or for a person.
     pub(super) fn waits(&self) -> bool {
         let mut open = self.calls[self.group()]
             .iter()
@@ -134,7 +138,7 @@ impl OpenCalls {
         self.calls.is_empty()
     }
 
-    /// The tool of a call.
+    /// Returns the tool of a call.
     pub(crate) fn tool(&self, key: CallKey) -> Option<&str> {
         self.calls
             .iter()
@@ -142,7 +146,7 @@ impl OpenCalls {
             .map(|call| call.tool.as_str())
     }
 
-    /// The model's id of a call.
+    /// Returns the model's ID of a call.
     pub(crate) fn call_id(&self, key: CallKey) -> Option<&str> {
         self.calls
             .iter()
@@ -150,12 +154,12 @@ impl OpenCalls {
             .map(|call| call.id.as_str())
     }
 
-    /// The model's ids of all calls.
+    /// Returns the model's IDs of all calls.
     pub(crate) fn call_ids(&self) -> impl Iterator<Item = String> {
         self.calls.iter().map(|call| call.id.clone())
     }
 
-    /// Whether a tool runs that waits for other agents.
+    /// Returns true if a running tool waits for other agents.
     pub(crate) fn awaits_others(&self) -> bool {
         let waits = |call: &OpenToolCall| call.intent.as_ref().is_ok_and(|intent| intent.waits);
         self.calls
@@ -163,7 +167,7 @@ impl OpenCalls {
             .any(|call| call.phase == CallPhase::Running && waits(call))
     }
 
-    /// The tool of a call that a person is being asked about.
+    /// Returns the tool of a call that a person is asked about.
     pub(crate) fn asked_tool(&self, id: &str) -> Option<&str> {
         let asked = self
             .calls
@@ -172,7 +176,7 @@ impl OpenCalls {
         asked.map(|call| call.tool.as_str())
     }
 
-    /// What the store is told when the reply is.
+    /// Returns the changes that the step with the reply stores.
     pub(super) fn asked(&self) -> impl Iterator<Item = CallChange> {
         self.calls.iter().map(|call| CallChange {
             key: call.key,
@@ -183,7 +187,7 @@ impl OpenCalls {
         })
     }
 
-    /// Results of calls none of which has run.
+    /// Returns the results of calls none of which has run.
     pub(super) fn not_run(&self) -> Vec<ContentBlock> {
         self.calls
             .iter()
@@ -191,8 +195,9 @@ impl OpenCalls {
             .collect()
     }
 
-    /// The calls whose turn it is: the first open one and, if it may run beside others, the
-    /// neighbours after it that may too.
+    /// Returns the calls whose turn it is: the first open one and, if it may run beside others,
+    /// those
+    /// directly after it that may too.
     pub(super) fn group(&self) -> std::ops::Range<usize> {
         let beside = |call: &&OpenToolCall| {
             call.intent
@@ -210,6 +215,7 @@ impl OpenCalls {
         first..first + more.max(1)
     }
 
+    /// Returns true if every call has an outcome.
     pub(crate) fn all_done(&self) -> bool {
         self.calls
             .iter()
@@ -257,7 +263,7 @@ impl OpenToolCall {
         }));
     }
 
-    /// Another tool is used first. It is judged as if the model had called it.
+    /// Runs another tool first. It needs permission as if the model had called it.
     pub(super) fn use_first(
         &mut self,
         tool: String,
@@ -281,7 +287,8 @@ impl OpenToolCall {
         self.phase = CallPhase::Waiting;
     }
 
-    /// If the tool that was used first has come to this, the call's own is next.
+    /// Continues with the call's own tool after the one that ran first. Returns false if there was
+    /// none.
     pub(super) fn after_first(&mut self, outcome: &CallOutcome) -> bool {
         let First::Used {
             tool,
@@ -297,13 +304,14 @@ impl OpenToolCall {
         true
     }
 
-    /// It came to nothing before it ran. If another tool was to be used first, the call's own says what follows.
+    /// Ends a call that did not run. If it was a tool to be run first, the call's own tool decides.
     pub(super) fn not_run(&mut self, outcome: CallOutcome) {
         if !self.after_first(&outcome) {
             self.phase = CallPhase::Done(outcome);
         }
     }
 
+    /// Ends a call that ran, and reports it.
     pub(super) fn done(&mut self, decision: &mut Decision, outcome: CallOutcome) {
         let (call, is_error) = (self.id.clone(), outcome.is_error);
         decision

@@ -1,20 +1,20 @@
-//! What waits for an agent: a person's words before mail, each in the order of arrival. Interrupts wait
-//! for nothing and are not here.
+//! What waits for an agent: prompts before mail, each in order of arrival. Interruptions do not
+//! wait and are not here.
 
 use std::collections::VecDeque;
 
 use posse_protocol::{ContentBlock, Mail};
 
-/// So many prompts may wait for the run before them.
+/// Maximum number of prompts that wait for the run before them.
 pub(crate) const PROMPTS: usize = 64;
-/// So many bytes of mail go into one entry; more waits for the next.
+/// Maximum size of the mail in one entry, in bytes; the rest waits for the next.
 const SHOWN_BYTES: usize = 512 * 1024;
 
-/// What waits.
+/// Prompts and mail that wait.
 #[derive(Default)]
 pub(super) struct Queue {
     prompts: VecDeque<Vec<ContentBlock>>,
-    /// Waits in the store too, until an entry shows it.
+    /// Mail, which waits in the store too until an entry shows it.
     mail: VecDeque<Mail>,
     /// True if mail waited when the run ended.
     left_mail: bool,
@@ -29,7 +29,7 @@ impl Queue {
         !self.prompts.is_empty()
     }
 
-    /// Takes words; false if too many wait.
+    /// Adds a prompt. Returns false if too many wait.
     pub(super) fn prompt(&mut self, blocks: Vec<ContentBlock>) -> bool {
         let room = self.prompts.len() < PROMPTS;
         if room {
@@ -38,28 +38,29 @@ impl Queue {
         room
     }
 
+    /// Adds mail. Mail that is queued already is ignored: it may be read twice.
     pub(super) fn post(&mut self, mail: Vec<Mail>) {
         let last = self.mail.back().map_or(0, |mail| mail.number);
         self.mail
             .extend(mail.into_iter().filter(|mail| mail.number > last));
     }
 
-    /// Forgets mail that something else has shown.
+    /// Removes mail that a call has shown.
     pub(super) fn shown(&mut self, numbers: &[u64]) {
         self.mail.retain(|mail| !numbers.contains(&mail.number));
     }
 
-    /// The words whose turn it is.
+    /// Takes the next prompt.
     pub(super) fn next_prompt(&mut self) -> Option<Vec<ContentBlock>> {
         self.prompts.pop_front()
     }
 
-    /// All words that wait.
+    /// Takes all prompts.
     pub(super) fn all_prompts(&mut self) -> Vec<ContentBlock> {
         self.prompts.drain(..).flatten().collect()
     }
 
-    /// The mail that goes into the next entry.
+    /// Takes the mail for the next entry.
     pub(super) fn next_mail(&mut self) -> Vec<Mail> {
         let mut bytes = 0;
         let fits = |mail: &&Mail| {
@@ -71,12 +72,13 @@ impl Queue {
             .iter()
             .take_while(fits)
             .count()
+            // At least one, however large: otherwise it would never be shown.
             .max(1)
             .min(self.mail.len());
         self.mail.drain(..count).collect()
     }
 
-    /// The run is over; whatever comes of the mail comes of another one.
+    /// Ends the run: mail that waits begins another one.
     pub(super) fn leave(&mut self) {
         self.left_mail = self.has_mail();
         self.clear();
@@ -87,7 +89,7 @@ impl Queue {
         self.left_mail
     }
 
-    /// Nothing new will be begun. Mail waits on in the store.
+    /// Drops everything that waits. Mail stays in the store.
     pub(super) fn clear(&mut self) {
         self.prompts.clear();
         self.mail.clear();

@@ -1,4 +1,4 @@
-//! The model answered, or did not.
+//! Replies of the model, and failed calls.
 
 use posse_port::model::{ApiErrorKind, Failure, ModelError, Reply};
 use posse_port::store::Charge;
@@ -12,6 +12,7 @@ use crate::agent::step::machine::Departure;
 use crate::agent::step::open_calls::OpenCalls;
 use crate::agent::step::{Decision, Life, Machine, State, compact, finish, interrupt, tools, turn};
 
+/// Stores a reply and starts its tool calls, or ends the run.
 pub(super) fn on_reply(
     machine: &mut Machine,
     decision: &mut Decision,
@@ -74,6 +75,7 @@ pub(super) fn on_reply(
     }
 }
 
+/// Handles a failed or cancelled call.
 pub(super) fn on_failure(
     machine: &mut Machine,
     decision: &mut Decision,
@@ -99,6 +101,7 @@ pub(super) fn on_failure(
     }
     if !matches!(failure.error, ModelError::Cancelled) {
         let fault = Fault::from(&failure.error);
+        // A failure that may pass pauses the run, so that it can be continued later.
         let passes = failure.error.retryable();
         let outcome = if passes {
             Outcome::Paused(fault)
@@ -107,14 +110,15 @@ pub(super) fn on_failure(
         };
         return turn::end_run(machine, decision, outcome);
     }
-    // What was said was said; half a tool call never was, and thoughts alone say nothing.
+    // Text that people have seen is kept, and the model must know that it said it. Half a tool call
+    // never happened, and thinking alone says nothing.
     let said = |block: &ContentBlock| {
         !matches!(
             block,
             ContentBlock::Thinking { .. } | ContentBlock::RedactedThinking { .. }
         )
     };
-    // One whose process ends says it again, and all of it.
+    // A teammate whose process ends repeats the whole reply when it continues.
     if machine.departure != Departure::Suspended && failure.finished.iter().any(said) {
         machine.run.heard(&failure.finished, None);
         let usage = failure.spent.last().copied().unwrap_or_default();
@@ -134,6 +138,7 @@ pub(super) fn on_failure(
             Some(facts),
         );
         if !acting.is_empty() {
+            // A provider accepts no calls without results.
             let results = acting.not_run();
             turn::add_entry(
                 machine,
@@ -150,7 +155,7 @@ pub(super) fn on_failure(
     turn::end_run(machine, decision, Outcome::Interrupted);
 }
 
-/// A budget forbids the call: a root's run has come to its limit, a sub-agent waits for more.
+/// Handles a call that a budget forbids: a main agent's run ends at its limit, a sub-agent pauses.
 pub(super) fn on_refused(
     machine: &mut Machine,
     decision: &mut Decision,
@@ -161,6 +166,7 @@ pub(super) fn on_refused(
         return;
     };
     if charges.is_empty() {
+        // No attempt was made, so it does not count as a turn.
         machine.run.turns = machine.run.turns.saturating_sub(1);
     }
     machine.run.charge(&charges);

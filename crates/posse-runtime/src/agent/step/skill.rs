@@ -1,4 +1,4 @@
-//! A skill that another agent follows.
+//! A skill that a sub-agent follows.
 
 use posse_port::store::{AgentState, CallKey};
 use posse_protocol::{
@@ -9,7 +9,7 @@ use posse_protocol::{
 use crate::agent::step::machine::Attention;
 use crate::agent::step::{Decision, Delegated, Effect, Machine, Run, State, turn};
 
-/// Begins a run in which another agent follows a skill.
+/// Begins a run in which a sub-agent follows a skill.
 pub(super) fn on_delegate(
     machine: &mut Machine,
     decision: &mut Decision,
@@ -46,7 +46,7 @@ pub(super) fn on_delegate(
     decision.after.push(Effect::Delegate(key));
 }
 
-/// That agent is done: what it said is the run's result, and the model hears of it with the next words.
+/// Ends the run with the sub-agent's answer; the model sees it with the next prompt.
 pub(super) fn on_delegated(machine: &mut Machine, decision: &mut Decision, delegated: Delegated) {
     if !matches!(machine.state, State::Delegating) {
         return;
@@ -56,7 +56,7 @@ pub(super) fn on_delegated(machine: &mut Machine, decision: &mut Decision, deleg
         text,
         told,
     } = delegated;
-    // It asks the model for nothing, also when somebody goes on with the session later.
+    // Marked as answered, so that a resumed session does not ask the model for a reply.
     let (usage, stop) = (Usage::default(), Some(StopReason::EndTurn));
     let facts = ReplyFacts {
         id: String::new(),

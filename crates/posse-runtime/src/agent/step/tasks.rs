@@ -1,4 +1,4 @@
-//! Tasks of a list are ready, or were found.
+//! Tasks that are ready or were found.
 
 use posse_protocol::{ContentBlock, Outcome, Task};
 
@@ -6,7 +6,7 @@ use crate::agent::step::machine::Departure;
 use crate::agent::step::{Decision, Effect, Ended, Machine, State, finish, turn};
 use crate::prompt;
 
-/// There may be a task for one who does nothing.
+/// Makes an idle teammate look for a task.
 pub(super) fn on_tasks_ready(machine: &mut Machine, decision: &mut Decision) {
     let free = matches!(machine.state, State::Idle)
         && machine.is_awake()
@@ -17,7 +17,9 @@ pub(super) fn on_tasks_ready(machine: &mut Machine, decision: &mut Decision) {
     }
 }
 
-/// What it found: a task begins a run of its own; of one that it left undone it is reminded once.
+/// Handles what was found: a claimed task begins a run of its own; of an unfinished one the agent
+/// is
+/// reminded once.
 pub(super) fn on_tasks_found(
     machine: &mut Machine,
     decision: &mut Decision,
@@ -44,6 +46,7 @@ pub(super) fn on_tasks_found(
     }
     if !run_open {
         machine.state = State::Idle;
+        // Mail that came while it looked was queued and began nothing.
         if machine.begins_by_mail() {
             turn::begin(machine, decision, Vec::new());
         }

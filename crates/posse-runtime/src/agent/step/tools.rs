@@ -1,4 +1,4 @@
-//! Transitions about tool calls: judged, asked about, run, and answered in their order.
+//! Transitions of tool calls: judged, asked about, run, and answered in order.
 
 use posse_permission::Verdict;
 use posse_port::store::{
@@ -17,8 +17,9 @@ use crate::agent::step::open_calls::{
 use crate::agent::step::{Answered, Consequence, Decision, Effect, Life, Machine, State, turn};
 use crate::live::setup::Approver;
 
-/// Starts what may start now; when every call is answered, goes on to the model.
+/// Starts the calls that may start now. When every call is answered, the model is called.
 pub(super) fn advance(machine: &mut Machine, decision: &mut Decision) {
+    // A loop, because a group of calls may all be denied at once, and then the next one is due.
     loop {
         let State::Acting(acting) = &machine.state else {
             return;
@@ -48,6 +49,7 @@ pub(super) fn advance(machine: &mut Machine, decision: &mut Decision) {
     }
 }
 
+/// Decides whether a call may run: it is run, asked about or denied.
 pub(super) fn judge(machine: &mut Machine, decision: &mut Decision, index: usize) {
     let State::Acting(acting) = &mut machine.state else {
         return;
@@ -95,6 +97,7 @@ pub(super) fn judge(machine: &mut Machine, decision: &mut Decision, index: usize
     }
 }
 
+/// Denies a call and reports it to people.
 pub(super) fn deny(machine: &mut Machine, decision: &mut Decision, index: usize, why: String) {
     let denial = refuse(machine, index, why);
     decision
@@ -102,6 +105,7 @@ pub(super) fn deny(machine: &mut Machine, decision: &mut Decision, index: usize,
         .extend(denial.map(|denial| Effect::Emit(EventKind::Denied(denial))));
 }
 
+/// Denies a call and keeps the denial for the end of the run.
 pub(super) fn refuse(machine: &mut Machine, index: usize, why: String) -> Option<Denial> {
     let State::Acting(acting) = &mut machine.state else {
         return None;
@@ -119,6 +123,7 @@ pub(super) fn refuse(machine: &mut Machine, index: usize, why: String) -> Option
     Some(denial)
 }
 
+/// Handles a person's answer to a question about a call.
 pub(super) fn on_answer(
     machine: &mut Machine,
     decision: &mut Decision,
@@ -132,7 +137,7 @@ pub(super) fn on_answer(
         _ => None,
     };
     let (State::Acting(acting), Some(index)) = (&mut machine.state, found) else {
-        // Somebody took the trouble to answer: they are told that nobody waits for it any more.
+        // A person answered, so they are told that the question is closed.
         let what = format!("the answer about call {id} came too late: the question is closed");
         return decision.after.push(Effect::Emit(EventKind::Warning(what)));
     };
@@ -142,7 +147,9 @@ pub(super) fn on_answer(
             if let (Some(input), Some(intent)) = (input, intent) {
                 (call.input, call.intent) = (input, intent);
             }
-            // A person may allow what a rule asks about, never what one denies.
+            // Judged again: the input may be changed, and the rules too. A person may allow what a
+            // rule
+            // asks about, never what a rule denies.
             let verdict = call
                 .intent
                 .as_ref()
@@ -157,7 +164,7 @@ pub(super) fn on_answer(
             }
         }
         Answer::Deny { message, interrupt } => {
-            // Who denies it need not be told.
+            // Not reported: the person who denied it knows.
             refuse(machine, index, message);
             if interrupt {
                 return stop(machine, decision, Outcome::Interrupted);
@@ -167,7 +174,7 @@ pub(super) fn on_answer(
     advance(machine, decision);
 }
 
-/// Whoever could answer has left: what was asked is denied, and nothing is asked any more.
+/// Denies what was asked when nobody can answer any more; from then on nothing is asked.
 pub(super) fn on_unattended(machine: &mut Machine, decision: &mut Decision) {
     machine.rights.approver = Approver::Nobody;
     let State::Acting(acting) = &machine.state else {
@@ -186,6 +193,7 @@ pub(super) fn on_unattended(machine: &mut Machine, decision: &mut Decision) {
     advance(machine, decision);
 }
 
+/// Handles the end of a tool call.
 pub(super) fn on_call_done(
     machine: &mut Machine,
     decision: &mut Decision,
@@ -203,7 +211,7 @@ pub(super) fn on_call_done(
         Some(Ok(Answered { content, then })) => {
             match then {
                 Consequence::Nothing => {}
-                // What the model is told is known when they are done.
+                // The result is known once the operations are committed.
                 Consequence::Operations(ops) => {
                     let operation = |op| Operation {
                         call: Some(key),
@@ -216,7 +224,7 @@ pub(super) fn on_call_done(
                 }
                 Consequence::MailShown(numbers) => {
                     machine.queue.shown(&numbers);
-                    // Two calls may have looked at the same end.
+                    // Two calls may have shown the same mail.
                     machine.took.extend(numbers);
                     machine.took.sort_unstable();
                     machine.took.dedup();
@@ -259,7 +267,8 @@ pub(super) fn on_call_done(
         return advance(machine, decision);
     }
     acting.calls[index].done(decision, outcome.clone());
-    // While others are open a crash must not make this one's outcome unknown.
+    // While other calls are open, a crash must not make this outcome unknown. The last outcome goes
+    // into the results entry at once, which saves a commit.
     if !acting.all_done() {
         decision.commit.calls.push(CallChange {
             key,
@@ -269,6 +278,7 @@ pub(super) fn on_call_done(
     advance(machine, decision);
 }
 
+/// Ends the run because a tool asks for it.
 pub(super) fn tool_stops(machine: &mut Machine, decision: &mut Decision, index: usize, what: &str) {
     let State::Acting(acting) = &mut machine.state else {
         return;
@@ -293,12 +303,13 @@ pub(super) fn tool_stops(machine: &mut Machine, decision: &mut Decision, index: 
     );
 }
 
-/// Nothing more is started; when what runs has ended, the run ends with `outcome`.
+/// Starts no further call; when the running ones have ended, the run ends with `outcome`.
 pub(super) fn stop(machine: &mut Machine, decision: &mut Decision, outcome: Outcome) {
     let State::Acting(acting) = &mut machine.state else {
         return;
     };
     let told_to_end = acting.stopping.is_some();
+    // The first reason counts.
     acting.stopping.get_or_insert(outcome);
     let mut running = false;
     for call in &mut acting.calls {
@@ -316,13 +327,14 @@ pub(super) fn stop(machine: &mut Machine, decision: &mut Decision, outcome: Outc
         }
     }
     match running {
+        // Told once: another signal would start their grace period again.
         true if told_to_end => {}
         true => decision.after.push(Effect::AbortCalls),
         false => advance(machine, decision),
     }
 }
 
-/// Every call has its outcome: they go back in one message, in their order.
+/// Sends all outcomes to the model in one message, in order.
 pub(super) fn answer_model(machine: &mut Machine, decision: &mut Decision) {
     let State::Acting(acting) = std::mem::replace(&mut machine.state, State::Idle) else {
         return;

@@ -1,4 +1,4 @@
-//! Turns of a run: how one begins, continues and ends.
+//! Turns of a run: how they begin, continue and end.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::agent::step::{
 use crate::history::restore::unanswered;
 use crate::prompt;
 
-/// Begins a run, with new words, with mail, or without either.
+/// Begins a run, with a prompt, with mail, or without either.
 pub(super) fn begin(machine: &mut Machine, decision: &mut Decision, words: Vec<ContentBlock>) {
     machine.attention = Attention::Awake;
     machine.run = Run::default();
@@ -24,7 +24,7 @@ pub(super) fn begin(machine: &mut Machine, decision: &mut Decision, words: Vec<C
     machine.compaction.begun(decision.commit.entries.last());
 }
 
-/// The next turn, with new words and whatever mail waits.
+/// Begins the next turn, with new content and waiting mail.
 pub(super) fn next_turn(
     machine: &mut Machine,
     decision: &mut Decision,
@@ -46,8 +46,8 @@ pub(super) fn next_turn(
     call_model(machine, decision);
 }
 
-/// What the next entry shows besides: posse's own words, and mail, which is taken by the step that
-/// brings that entry.
+/// Returns what the next entry shows besides: notices, and mail, which the step with that entry
+/// marks as taken.
 pub(super) fn show_news(machine: &mut Machine, decision: &mut Decision) -> Vec<ContentBlock> {
     let mail = machine.queue.next_mail();
     apply_approval(machine, decision, &mail);
@@ -71,7 +71,7 @@ pub(super) fn show_news(machine: &mut Machine, decision: &mut Decision) -> Vec<C
         .collect()
 }
 
-/// The next model call, unless a limit forbids it. The one place where calls are made from.
+/// Calls the model unless a limit forbids it. The only place that decides to call.
 pub(super) fn call_model(machine: &mut Machine, decision: &mut Decision) {
     if machine
         .rights
@@ -92,7 +92,7 @@ pub(super) fn call_model(machine: &mut Machine, decision: &mut Decision) {
     );
 }
 
-/// Ends the run.
+/// Ends the run with `outcome`.
 pub(super) fn end_run(machine: &mut Machine, decision: &mut Decision, outcome: Outcome) {
     machine.state = State::Idle;
     machine.compaction.over(machine.unanswered);
@@ -114,7 +114,7 @@ pub(super) fn end_run(machine: &mut Machine, decision: &mut Decision, outcome: O
                 run: machine.run.clone(),
                 unless_mail: false,
             });
-            // Whatever comes of the mail comes of another run.
+            // Mail that waits begins another run.
             machine.queue.leave();
         }
     }
@@ -124,7 +124,7 @@ pub(super) fn end_run(machine: &mut Machine, decision: &mut Decision, outcome: O
         .push(Effect::End(Box::new(Ended { outcome, run })));
 }
 
-/// A teammate's run has ended otherwise than by itself: it is idle, and waits to be told more.
+/// Makes a teammate idle after a run that did not end by itself.
 pub(super) fn idle_after(machine: &mut Machine, decision: &mut Decision, outcome: &Outcome) {
     if machine.departure == Departure::Suspended {
         return;
@@ -133,7 +133,7 @@ pub(super) fn idle_after(machine: &mut Machine, decision: &mut Decision, outcome
         Outcome::Interrupted if machine.is_awake() => {}
         Outcome::Completed => machine.attention = Attention::Awake,
         _ => {
-            // What it could not answer it has read when it is written to again.
+            // It goes into the history now, so that the next message is not read without it.
             machine.attention = Attention::Muted;
             show_silently(machine, decision);
         }
@@ -146,10 +146,11 @@ pub(super) fn idle_after(machine: &mut Machine, decision: &mut Decision, outcome
     });
 }
 
-/// Puts what waits into the history, without asking the model for anything.
+/// Adds waiting mail to the history without calling the model.
 pub(super) fn show_silently(machine: &mut Machine, decision: &mut Decision) {
     while machine.queue.has_mail() {
         let content = show_news(machine, decision);
+        // Marked as answered, so that a resumed agent does not ask the model for a reply.
         let (usage, stop) = (Usage::default(), Some(StopReason::EndTurn));
         let facts = ReplyFacts {
             id: String::new(),
@@ -171,7 +172,7 @@ pub(super) fn show_silently(machine: &mut Machine, decision: &mut Decision) {
     }
 }
 
-/// A plan that is approved changes the mode with the entry that says so.
+/// Changes the mode when a plan is approved, in the step with the entry that says so.
 pub(super) fn apply_approval(machine: &mut Machine, decision: &mut Decision, mail: &[Mail]) {
     let Life::Teammate { then } = machine.life else {
         return;
@@ -186,6 +187,7 @@ pub(super) fn apply_approval(machine: &mut Machine, decision: &mut Decision, mai
     }
 }
 
+/// Adds an entry to the step.
 pub(super) fn add_entry(
     machine: &mut Machine,
     decision: &mut Decision,
