@@ -1,8 +1,8 @@
-//! An agent's history: bytes that were made once, in an order that never changes.
+//! An agent's history: bytes that are encoded once, in an order that never changes.
 //!
-//! Entries that no mark will stand at any more are joined to larger pieces, so that a request of ten
-//! megabytes is strung together from a handful of pieces. Joining copies each byte a few times in the
-//! history's whole life; cloning a history copies none.
+//! Entries that no cache mark can be placed at any more are joined into larger ones, so that a
+//! request of ten megabytes is made of a handful of parts. Joining copies each byte a few times in
+//! the life of a history; cloning a history copies none.
 
 pub(crate) mod cache_ttl;
 pub(crate) mod fork_point;
@@ -16,43 +16,48 @@ use crate::prompt::FORK_TAG;
 use posse_port::model::{BreakpointPosition, CacheBreakpoint, Encoded, Ttl};
 use posse_port::store::{NewEntry, Segment, checksum};
 
-/// Entries at the end that stay apart: the marks of the next request stand among them.
+/// Number of entries at the end that stay separate: the marks of the next request are among them.
 const APART: usize = 4;
-/// So many entries wait before they are joined.
+/// Number of entries to accumulate before joining them.
 const JOIN_AT: usize = 16;
-/// A piece of this size is not joined with others any more.
+/// Encoded bytes of this size are not joined with others any more.
 const LARGE: usize = 1 << 20;
 
 /// An agent's history.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct History {
-    /// The first `shared` ones are another agent's, or the same as its siblings'; then joined ones, then one
-    /// for each of `apart`.
+    /// The first `shared` ones are another agent's, or the same as its siblings'; then come joined
+    /// ones, then one for each of `apart`.
     pieces: Vec<Encoded>,
     shared: usize,
-    /// Where the last request ended that was answered: its own, or that of the agent it was forked from. No
-    /// pieces are joined across it.
+    /// Position where the last answered request ended: its own, or that of the agent it was forked
+    /// from. Nothing is joined across it.
     request_end: Option<usize>,
+    /// Kinds of the entries at the end that are not joined yet.
     apart: Vec<EntryKind>,
+    /// Number of the next own entry.
     next_seq: u64,
+    /// Checksum of the last own entry, which covers all before it.
     chain: u64,
-    /// The own entry that it begins with, if that took the place of all before it, and its size.
+    /// The own entry that it begins with, if a compaction replaced all before it.
     since: Option<u64>,
+    /// Size of that entry.
     summary: usize,
-    /// Whether it says of itself that it is a fork's.
+    /// True if its text says that it is a fork's.
     tagged: bool,
 }
 
-/// An entry in the making.
+/// An entry that is about to be made.
 pub(crate) struct Part {
     pub(crate) kind: EntryKind,
+    /// Beginning of the message that a fork shares with its siblings.
     pub(crate) head: Option<Encoded>,
     pub(crate) piece: Encoded,
     pub(crate) reply: Option<ReplyFacts>,
 }
 
 impl History {
-    /// A history that begins with all of another's: the bytes are shared.
+    /// Returns a history that begins with all of this one: the bytes are shared.
     pub(crate) fn forked(&self) -> Self {
         Self {
             shared: self.pieces.len(),
@@ -67,12 +72,14 @@ impl History {
         }
     }
 
-    /// The number that the next own entry gets.
+    /// Returns the number of the next own entry.
     pub(crate) fn next_seq(&self) -> u64 {
         self.next_seq
     }
 
-    /// All of it as the store has it, for another to begin with. `inherited` is what it began with itself.
+    /// Returns all of it as stored segments, for another history to begin with. `inherited` is what
+    /// it
+    /// began with itself.
     pub(crate) fn segments(&self, agent: AgentId, inherited: Vec<Segment>) -> Vec<Segment> {
         let mut segments = if self.since.is_some() {
             Vec::new()
@@ -84,17 +91,17 @@ impl History {
         segments
     }
 
-    /// The size of the summary that it begins with, if it does.
+    /// Returns the size of the summary that it begins with, if it does.
     pub(crate) fn summary(&self) -> Option<usize> {
         Some(self.summary).filter(|size| *size > 0)
     }
 
-    /// Whether a model has said anything in it.
+    /// Returns true if it contains a reply.
     pub(crate) fn has_replied(&self) -> bool {
         self.request_end.is_some()
     }
 
-    /// The same up to the end of the last request that was answered.
+    /// Returns the history up to the end of the last answered request.
     pub(crate) fn before_last_reply(&self) -> Self {
         let kept = self.request_end.map_or(0, |end| end + 1);
         let mut before = self.clone();
@@ -103,7 +110,7 @@ impl History {
         before
     }
 
-    /// What came after that, as it was sent.
+    /// Returns what came after the last answered request, as it was sent.
     pub(crate) fn after_last_request(&self) -> String {
         let from = self.request_end.map_or(0, |end| end + 1);
         let parts: Vec<&[u8]> = self.pieces[from..]
@@ -113,14 +120,14 @@ impl History {
         String::from_utf8_lossy(&parts.join(&b","[..])).into_owned()
     }
 
-    /// Whether it says of itself that it is a fork's.
+    /// Returns true if its text says that it is a fork's.
     pub(crate) fn is_tagged(&self) -> bool {
         self.tagged
     }
 
     /// Returns true if one of its messages contains this text.
     pub(crate) fn contains(&self, text: &str) -> bool {
-        // Messages are JSON: the text is part of a string there.
+        // Messages are encoded as JSON, so the text is compared as part of a JSON string.
         let quoted = serde_json::Value::from(text).to_string();
         let inner = quoted
             .strip_prefix('"')
@@ -131,7 +138,9 @@ impl History {
             .any(|piece| String::from_utf8_lossy(&piece.bytes).contains(text))
     }
 
-    /// Makes the entries that follow; they are part of the history once they are [`push`](Self::push)ed.
+    /// Makes the next entries. They become part of the history once they are
+    /// [`push`](Self::push)ed,
+    /// which happens only after the commit.
     pub(crate) fn draft(&self, parts: Vec<Part>) -> Vec<NewEntry> {
         let (mut seq, mut chain) = (self.next_seq, self.chain);
         let entry = |Part {
@@ -182,7 +191,8 @@ impl History {
         }
     }
 
-    /// Adds an entry that a store had, if it is the one that was stored.
+    /// Adds a stored entry if its checksum is right; otherwise returns the number that was
+    /// expected.
     pub(crate) fn restore(&mut self, entry: &NewEntry) -> Result<(), u64> {
         let expected = checksum(
             self.chain,
@@ -191,6 +201,7 @@ impl History {
             entry.head.as_ref(),
             &entry.piece,
         );
+        // A compaction begins a new chain: what it replaced is not read.
         let follows = entry.seq == self.next_seq || entry.kind == EntryKind::Compaction;
         if !follows || entry.checksum != expected {
             return Err(self.next_seq);
@@ -199,6 +210,7 @@ impl History {
         Ok(())
     }
 
+    /// Joins entries at the end, and then joined ones of similar size.
     fn join(&mut self) {
         let start = self.pieces.len() - self.apart.len();
         let mut end = self.pieces.len() - APART;
@@ -210,7 +222,9 @@ impl History {
         let joined = join(&self.pieces[start..end]);
         self.pieces.splice(start..end, [joined]);
         self.apart.drain(..end - start);
-        // Like a counter that carries: pieces at the front are at least twice as large as the next.
+        // Like a binary counter that carries: each is at least twice as large as the next, so that
+        // a byte
+        // is copied a logarithmic number of times.
         loop {
             let end = self.pieces.len() - self.apart.len();
             let [.., before, last] = &self.pieces[self.shared..end] else {
@@ -228,14 +242,15 @@ impl History {
         }
     }
 
-    /// What a request is strung together from.
+    /// Returns the encoded bytes that a request is made of.
     pub(crate) fn pieces(&self) -> &[Encoded] {
         &self.pieces
     }
 
-    /// Where the cache should keep what it reads, for the agent's whole life: the preamble, what is shared
-    /// with others, the end of the request before this one, and the end of this one. The first request of
-    /// a fork has its parent's last one before it.
+    /// Returns the cache marks of a request: the preamble, what is shared with others, the end of
+    /// the
+    /// previous request, and the end of this one. Before a fork's first request comes its parent's
+    /// last.
     pub(crate) fn marks(&self, ttl: Ttl) -> Vec<CacheBreakpoint> {
         let mut marks = self.marks_before(ttl);
         let end = BreakpointPosition::Entry(self.pieces.len().saturating_sub(1));
@@ -245,7 +260,8 @@ impl History {
         marks
     }
 
-    /// The same but for the end of this one: what others have left is read, and nothing is left.
+    /// Returns the marks without the end of this request: the cache is read, and nothing is
+    /// written.
     pub(crate) fn marks_before(&self, ttl: Ttl) -> Vec<CacheBreakpoint> {
         let mut slots: Vec<usize> = [self.shared.checked_sub(1), self.request_end]
             .into_iter()
@@ -262,13 +278,14 @@ impl History {
     }
 }
 
-/// Whether what an entry begins with says that it is a fork's.
+/// Returns true if the beginning of an entry says that it is a fork's.
 fn says_fork(head: &Encoded) -> bool {
     head.bytes
         .windows(FORK_TAG.len())
         .any(|window| window == FORK_TAG.as_bytes())
 }
 
+/// Joins encoded entries into one; the mark is that of the last.
 fn join(pieces: &[Encoded]) -> Encoded {
     let [piece] = pieces else {
         let mut bytes =

@@ -31,8 +31,8 @@ use crate::toolset::wait::Wait;
 pub(crate) use crate::toolset::watch::tell;
 use posse_port::tool::{Tool, Toolbox, typed};
 
-/// Tools that no sub-agent has: they are for whoever speaks with the person. A teammate that works by plan hands
-/// that in.
+/// Tools that no sub-agent has: they are for the agent that talks to the person. A teammate in plan
+/// mode has ExitPlanMode, to submit its plan.
 const WITHHELD: [&str; 5] = [
     "TeamCreate",
     "TeamDelete",
@@ -41,11 +41,12 @@ const WITHHELD: [&str; 5] = [
     "AskUser",
 ];
 
-/// Who calls.
+/// The agent that calls a tool.
 #[derive(Clone)]
 pub(crate) struct Caller {
     pub(crate) factory: Arc<Factory>,
     pub(crate) agent: AgentId,
+    /// What texts for it may tell it to do.
     pub(crate) reader: Reader,
 }
 
@@ -67,7 +68,7 @@ impl AgentTools for Toolset {
     }
 }
 
-/// What a main agent has: what it was given, and the ways to others.
+/// Returns the tools of a main agent: those of its setup, and those that reach other agents.
 fn tools_of_main(
     factory: &Arc<Factory>,
     agent: AgentId,
@@ -92,8 +93,8 @@ fn tools_of_main(
     tools
 }
 
-/// What a sub-agent has: what its terms say of what the main agent was given. A fork has all that its
-/// parent has.
+/// Returns the tools of a sub-agent: those of the main agent that its terms allow. A fork has all
+/// that its parent has.
 fn tools_of_sub(
     factory: &Arc<Factory>,
     agent: AgentId,
@@ -102,6 +103,7 @@ fn tools_of_sub(
     types: Option<&[Arc<Definition>]>,
 ) -> Toolbox {
     if terms.fork == Some(ForkOf::Main) {
+        // The descriptions of tools are part of the preamble, which a fork sends unchanged.
         return tools_of_main(factory, agent, setup, types.unwrap_or_default());
     }
     let mut tools = setup.tools.clone();
@@ -116,6 +118,7 @@ fn tools_of_sub(
             && !(name == "ExitPlanMode" && holder == Holder::Teammate { plan: true })
     };
     let kept = |name: &str| !withheld(name) && terms.has(name);
+    // Filtered before and after: the tools added below depend on those that are left.
     tools.retain(kept);
     tools.extend(ways(factory, agent, setup, types, &tools));
     tools.extend(team_tools(&caller(factory, agent, &tools), holder, &tools));
@@ -124,7 +127,9 @@ fn tools_of_sub(
     tools
 }
 
-/// The tools of this room. `types` are those that it may start; none if it is too deep for that.
+/// Returns the tools that reach other agents. `types` are those that it may start; none if it is
+/// too
+/// deep.
 fn ways(
     factory: &Arc<Factory>,
     agent: AgentId,
@@ -165,7 +170,7 @@ fn ways(
     tools
 }
 
-/// The tool that loads skills, for an agent that has these tools besides.
+/// Returns the tool that loads skills, for an agent with these other tools.
 fn skill_tool(
     factory: &Arc<Factory>,
     agent: AgentId,
@@ -182,7 +187,7 @@ fn skill_tool(
     )))
 }
 
-/// An agent that has these tools, as one who calls them.
+/// Returns an agent with these tools as a caller.
 fn caller(factory: &Arc<Factory>, agent: AgentId, tools: &Toolbox) -> Caller {
     Caller {
         factory: Arc::clone(factory),

@@ -1,5 +1,5 @@
-//! Reuse: what an agent's calls leave in the provider's cache, for how long it pays to keep it there, and
-//! what of it was not found again. Pure.
+//! Cache lifetime: what an agent's calls leave in the provider's cache, how long it pays to keep it
+//! there, and what was not found again. Pure.
 
 #[cfg(test)]
 mod tests;
@@ -9,22 +9,22 @@ use posse_protocol::{EntryKind, Missed, Usage};
 use posse_port::model::{CacheMiss, Ttl};
 use posse_port::store::Transcript;
 
-/// What a token costs that is read from the cache, written to it for five minutes, and for an hour, in
-/// hundredths of one that is neither. Models differ a little in the first, hardly in the others.
+/// Cost of a token that is read from the cache, written to it for five minutes, and for an hour, in
+/// percent of an uncached one. Models differ a little in the first, hardly in the others.
 const READ: u64 = 10;
 const FIVE_MINUTES: u64 = 125;
 const ONE_HOUR: u64 = 200;
 
-/// Less is no miss: providers count in steps, and round a prompt's end to them.
+/// Fewer tokens are not a miss: providers round the end of a prompt.
 const FEW: u64 = 64;
-/// The same as a part of a large prompt.
+/// The same as a fraction of a large prompt.
 const SMALL_PART: u64 = 100;
 
-/// What is known of an agent's calls. A fork begins with its parent's: that is what it can read.
+/// What is known of an agent's calls. A fork starts with its parent's: that is what it can read.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct CacheTtl {
     left: Option<TimeLeft>,
-    /// What all prompts so far would have cost with marks of either length.
+    /// Cost of all prompts so far, had every one been written for five minutes, or for an hour.
     five_minutes: u64,
     one_hour: u64,
 }
@@ -32,19 +32,20 @@ pub(crate) struct CacheTtl {
 /// What the last call left in the cache.
 #[derive(Clone, Copy, Debug)]
 struct TimeLeft {
-    /// When it was last used, in milliseconds of Unix time.
+    /// Unix time of its last use, in milliseconds.
     at_ms: i64,
-    /// How much the provider said that it has read or written.
+    /// Number of tokens that the provider has read or written.
     tokens: u64,
-    /// The whole prompt: so much would be left with any marks.
+    /// Number of tokens of the whole prompt.
     prompt: u64,
-    /// For how long it is kept.
+    /// Lifetime of it.
     ttl: Ttl,
 }
 
 impl CacheTtl {
-    /// The same from what a store has. When a reply was kept stands there, not when it was asked for: a gap
-    /// may seem shorter than it was, by as long as the reply took.
+    /// Restores it from a transcript. The store has the time of the reply, not of the request, so a
+    /// gap
+    /// may seem shorter by the duration of the reply.
     pub(crate) fn of(transcript: &Transcript) -> Self {
         let mut cache_ttl = Self::default();
         for stored in &transcript.entries {
@@ -57,14 +58,15 @@ impl CacheTtl {
         cache_ttl
     }
 
-    /// A summary has taken the place of what was left.
+    /// Forgets what was left: a summary has replaced it.
     pub(crate) fn compacted(&mut self) {
         self.left = None;
     }
 
-    /// For how long the marks of a call should last that is made now: an hour if that would have been
-    /// cheaper for all calls so far and this one. A gap of more than five minutes is known before the call
-    /// that ends it, and has cost a whole prompt: the first one decides.
+    /// Returns the lifetime for the marks of a call that is made now: an hour if that would have
+    /// been
+    /// cheaper for all calls so far and this one. The first gap of more than five minutes decides,
+    /// because it has cost a whole prompt.
     pub(crate) fn ttl(&self, at_ms: i64) -> Ttl {
         let prompt = self.left.map_or(0, |left| left.prompt);
         let [five_minutes, one_hour] = self.costs(at_ms, prompt);
@@ -75,7 +77,7 @@ impl CacheTtl {
         }
     }
 
-    /// A call was made: how much of what was left it has missed.
+    /// Notes a call, and returns what it missed of what was left.
     pub(crate) fn called(
         &mut self,
         at_ms: i64,
@@ -84,7 +86,7 @@ impl CacheTtl {
     ) -> Option<Missed> {
         let prompt = usage.prompt();
         if prompt == 0 {
-            // It was cut off before the provider said what it had read.
+            // It was cut off before the provider reported its usage.
             return None;
         }
         [self.five_minutes, self.one_hour] = self.costs(at_ms, prompt);
@@ -107,7 +109,7 @@ impl CacheTtl {
         missed
     }
 
-    /// What all prompts and a next one would have cost with marks of either length.
+    /// Returns the cost of all prompts and one more, with marks of either lifetime.
     fn costs(&self, at_ms: i64, prompt: u64) -> [u64; 2] {
         let cost = |before: u64, ttl: Ttl, write: u64| {
             let readable = self
@@ -124,6 +126,7 @@ impl CacheTtl {
         ]
     }
 
+    /// Returns what a call missed, and why as far as it is known.
     fn missed(&self, at_ms: i64, usage: &Usage, told: Option<&CacheMiss>) -> Option<Missed> {
         let left = self.left?;
         let tokens = left.tokens.saturating_sub(usage.cache_read);

@@ -1,4 +1,4 @@
-//! Where an agent stands when it asks for forks: what all forks of one reply have in common.
+//! The fork point: what all forks of one reply have in common.
 
 use std::sync::Arc;
 
@@ -11,43 +11,44 @@ use posse_port::model::Encoded;
 use posse_port::store::Segment;
 use posse_port::tool::KnownFiles;
 
-/// What forks of one reply have in common: nothing of it is copied for any of them.
+/// What forks of one reply have in common. Nothing of it is copied for any of them.
 pub(crate) struct ForkPoint {
-    /// The reply that asks for them.
+    /// Number of the reply that asks for them.
     pub(crate) seq: u64,
     pub(crate) preamble: Encoded,
-    /// All of the parent's history, with that reply for its end.
+    /// The parent's history, ending with that reply.
     pub(crate) history: History,
-    /// The same as the store has it.
+    /// The same as stored segments.
     pub(crate) segments: Vec<Segment>,
-    /// What the first message of every fork begins with: an answer for each call of the reply, the same for
-    /// every call, and how forks work.
+    /// Beginning of every fork's first message: the same placeholder for each call of the reply,
+    /// and the
+    /// rules of forks.
     pub(crate) head: Encoded,
     pub(crate) previous_reply: Option<String>,
     pub(crate) last_request: RequestSize,
     /// What the parent can read from the cache, and so can a fork.
     pub(crate) cache_ttl: CacheTtl,
-    /// Whether what the forks share can be read yet.
+    /// Coordinates which fork writes the shared bytes to the cache.
     pub(crate) warmup: Arc<CacheWarmup>,
     pub(crate) seen: KnownFiles,
-    /// The types of agents that the parent's model was told of.
+    /// Fingerprint of the agent types that the parent's model was told of.
     pub(crate) told: Option<u64>,
     /// The parent's terms; none if it is a main agent.
     pub(crate) terms: Option<Terms>,
 }
 
 impl ForkPoint {
-    /// Whether the history says that it is itself a fork's.
+    /// Returns true if the history is itself a fork's.
     pub(crate) fn is_fork(&self) -> bool {
         self.history.is_tagged()
     }
 
-    /// The gate that its forks pass before their first calls.
+    /// Returns the warm-up that its forks share.
     pub(crate) fn warmup(&self) -> Arc<CacheWarmup> {
         Arc::clone(&self.warmup)
     }
 
-    /// What the parent's terms make of a fork's: it has what its parent has, for as long as forks live.
+    /// Returns the terms of a fork: those of its parent, for the life of a fork.
     pub(crate) fn terms(&self) -> Terms {
         Terms::of_fork(self.terms.as_ref())
     }

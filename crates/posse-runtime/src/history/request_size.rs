@@ -1,26 +1,26 @@
-//! How large a request is.
+//! Sizes of requests, in bytes and in tokens.
 
 use posse_protocol::EntryKind;
 
 use posse_port::model::Encoded;
 use posse_port::store::{NewEntry, Transcript};
 
-/// More than a request has around its pieces, in bytes.
+/// Upper bound for the bytes of a request besides its entries.
 const AROUND: usize = 1024;
 
-/// How large requests are, as far as it was paid for.
+/// Size of the last request, from which the next one is estimated.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct RequestSize {
     /// Tokens of the last request and its reply.
     pub(crate) tokens: u64,
     /// Bytes of the last request.
     pub(crate) bytes: usize,
-    /// Whether any call was made.
+    /// True if this process has made a call for the agent.
     pub(crate) begun: bool,
 }
 
 impl RequestSize {
-    /// What is known of the first request of a fork.
+    /// Returns the size for the first request of a fork.
     pub(crate) fn of_parent(self) -> Self {
         Self {
             begun: false,
@@ -28,14 +28,15 @@ impl RequestSize {
         }
     }
 
-    /// The most tokens that a request of this size can be: no token is shorter than a byte.
+    /// Returns the maximum number of tokens of a request of this size: no token is shorter than a
+    /// byte.
     pub(crate) fn input(&self, size: usize) -> u64 {
         self.tokens
             .saturating_add(size.saturating_sub(self.bytes) as u64)
     }
 }
 
-/// More than the size of a request of these pieces, in bytes.
+/// Returns an upper bound for the size of a request, in bytes.
 pub(crate) fn size<'a>(preamble: &Encoded, pieces: impl IntoIterator<Item = &'a Encoded>) -> usize {
     preamble.bytes.len()
         + pieces
@@ -45,7 +46,7 @@ pub(crate) fn size<'a>(preamble: &Encoded, pieces: impl IntoIterator<Item = &'a 
         + AROUND
 }
 
-/// How large the last request was, as far as its reply tells.
+/// Returns the size of the last request of a transcript.
 pub(crate) fn last_request(transcript: &Transcript) -> RequestSize {
     let entries = transcript.entries.iter().map(|stored| &stored.entry);
     let summary = transcript
@@ -53,7 +54,7 @@ pub(crate) fn last_request(transcript: &Transcript) -> RequestSize {
         .iter()
         .rposition(|stored| stored.entry.kind == EntryKind::Compaction);
     let entries: Vec<&NewEntry> = entries.skip(summary.unwrap_or(0)).collect();
-    // Of a reply that was cut off it is not known what it took.
+    // The usage of a reply that was cut off is unknown.
     let whole = |entry: &NewEntry| {
         let facts = entry.reply.as_ref().filter(|facts| facts.stop.is_some())?;
         (entry.kind == EntryKind::Reply).then_some(facts.usage)

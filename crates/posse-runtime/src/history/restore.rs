@@ -1,13 +1,14 @@
-//! A stored transcript, made into a history again.
+//! Restores a history from a stored transcript.
 
 use posse_protocol::{EntryKind, ReplyFacts, StopReason};
 
 use crate::history::History;
 use posse_port::store::{StoreError, StoredEntry, Transcript};
 
+/// Returns the provider's ID of the last reply since the last compaction.
 pub(crate) fn last_reply(transcript: &Transcript) -> Option<String> {
     let is_new = |stored: &&StoredEntry| stored.entry.kind != EntryKind::Compaction;
-    // What tells of another agent's answer has facts too, and is no reply.
+    // An entry about a sub-agent's answer has facts too, and is not a reply.
     let replied = |stored: &&StoredEntry| stored.entry.kind != EntryKind::Prompt;
     let entries = transcript
         .entries
@@ -22,7 +23,7 @@ pub(crate) fn last_reply(transcript: &Transcript) -> Option<String> {
         .filter(|id| !id.is_empty())
 }
 
-/// Whether the transcript ends with something that the model has not answered.
+/// Returns true if the transcript ends with something that the model has not answered.
 pub(crate) fn waits(transcript: &Transcript) -> bool {
     transcript
         .entries
@@ -30,7 +31,7 @@ pub(crate) fn waits(transcript: &Transcript) -> bool {
         .is_some_and(|last| unanswered(last.entry.kind, last.entry.reply.as_ref()))
 }
 
-/// The history as it was, if that is what is stored.
+/// Restores the history, checking that it is what was stored.
 pub(crate) fn restore(transcript: &Transcript) -> Result<History, StoreError> {
     let mut history = History::default();
     let mut whose = None;
@@ -39,6 +40,7 @@ pub(crate) fn restore(transcript: &Transcript) -> Result<History, StoreError> {
             .replace(stored.agent)
             .is_some_and(|before| before != stored.agent)
         {
+            // Each agent has a chain of checksums of its own, which begins where its entries do.
             history = history.forked();
         }
         let damaged = |seq| StoreError::Damaged {
@@ -51,11 +53,11 @@ pub(crate) fn restore(transcript: &Transcript) -> Result<History, StoreError> {
     Ok(if mine { history } else { history.forked() })
 }
 
-/// Whether a transcript that ends with this entry waits for a reply.
+/// Returns true if a transcript that ends with this entry waits for a reply.
 pub(crate) fn unanswered(last: EntryKind, reply: Option<&ReplyFacts>) -> bool {
     match last {
         EntryKind::Results => true,
-        // Of another agent's answer it is said that nobody waits for more.
+        // An entry about a sub-agent's answer is marked as answered.
         EntryKind::Prompt => reply.is_none_or(|facts| facts.stop.is_none()),
         EntryKind::Reply => reply.is_some_and(|facts| facts.stop == Some(StopReason::PauseTurn)),
         EntryKind::Compaction => reply.is_none_or(|facts| facts.stop.is_none()),

@@ -1,4 +1,4 @@
-//! The Agent tool: starts another agent, and waits for it or does not.
+//! The Agent tool: starts another agent, and waits for it unless it runs in the background.
 
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ use posse_port::tool::{Intent, Subject, Tool, ToolContext, ToolError, ToolOutput
 /// Starts agents.
 pub(super) struct AgentTool {
     caller: Caller,
-    /// Those that the model was told of first; what it can start changes.
+    /// Types in the tool's description. What can be started may change later.
     types: Vec<Arc<Definition>>,
     background: Background,
     forking: Forking,
@@ -46,7 +46,7 @@ impl AgentTool {
         }
     }
 
-    /// The name that a type has, however it is written.
+    /// Returns the real name of a type, whatever its case in the call.
     fn name_of(&self, wanted: &str) -> String {
         let here = self.caller.factory.registry.live_agent(self.caller.agent);
         let types = here
@@ -68,7 +68,7 @@ impl Tool for AgentTool {
     fn intent(&self, input: &RawJson, _: &Workspace) -> Result<Intent, ToolError> {
         let input = read(input)?;
         let wanted = wanted(&input, self.forking);
-        // Rules are asked about the name that the type has, however it is written.
+        // Rules name the type as it is defined, so they are asked about that name.
         let agent = self.name_of(wanted);
         let in_background =
             self.background == Background::Always || input.run_in_background == Some(true);

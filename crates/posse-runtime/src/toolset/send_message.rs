@@ -25,7 +25,7 @@ use posse_port::tool::{
     FollowUp, Intent, Subject, ToolContext, ToolError, ToolOutput, TypedTool, Workspace,
 };
 
-/// Among so many agents, names are looked for that could have been meant.
+/// Maximum number of agents among which similar names are looked for.
 const NAMED: usize = 1000;
 
 /// Writes to agents.
@@ -63,7 +63,7 @@ impl TypedTool for SendMessage {
     fn intent(&self, input: &SendMessageInput, _: &Workspace) -> Result<Intent, ToolError> {
         Ok(Intent {
             read_only: true,
-            // What one sends keeps its order.
+            // Messages of one agent keep their order.
             beside_others: false,
             subject: Subject::Nothing,
             waits: false,
@@ -144,6 +144,7 @@ impl TypedTool for SendMessage {
 }
 
 impl SendMessage {
+    /// Returns what the sender is told of a delivery.
     fn told(&self, receipt: &Receipt) -> String {
         let factory = &self.0.factory;
         let Receipt { to, name, .. } = receipt;
@@ -161,6 +162,7 @@ impl SendMessage {
         prompt::sent(name, *to, delivery)
     }
 
+    /// Finds the recipient that a name or an ID means.
     async fn address(&self, to: &str) -> Result<Address, ToolError> {
         let caller = &self.0;
         let here = caller.here()?;
@@ -170,7 +172,7 @@ impl SendMessage {
         let mine = caller.memberships().await?;
         match (to, &mine[..]) {
             ("*", mine) => return others(mine),
-            // Nobody's name is needed to know who is meant.
+            // In its only team a member knows who leads, without looking at the roster.
             (Name::LEAD, [only]) if only.lead != caller.agent => {
                 return Ok(Address::Member {
                     team: only.team.clone(),
@@ -209,7 +211,7 @@ impl SendMessage {
         }
     }
 
-    /// A sub-agent that may be written to.
+    /// Returns the address of a sub-agent, if it may be written to.
     fn agent(&self, to: &str, found: &AgentRecord) -> Result<Address, ToolError> {
         if found.agent == self.0.agent {
             return Err(tell("Nothing was sent: that is you."));
@@ -222,7 +224,7 @@ impl SendMessage {
         Ok(Address::Agent(found.agent))
     }
 
-    /// A teammate that the caller leads.
+    /// Returns the address of a teammate that the caller leads.
     async fn led(&self, to: &str) -> Result<Address, ToolError> {
         match self.0.teammate(to).await? {
             Some((team, teammate)) if team.lead == self.0.agent => Ok(Address::Member {
@@ -241,7 +243,8 @@ impl SendMessage {
         }
     }
 
-    /// The names that can be written to: whoever was given one, at work or not, and those of one's teams.
+    /// Returns the names that can be written to: named agents, at work or not, and members of the
+    /// caller's teams.
     async fn names(&self, realm: RealmId, teams: &[Team]) -> Result<Vec<String>, ToolError> {
         let filter = AgentFilter {
             realm: Some(realm),
@@ -270,7 +273,7 @@ impl SendMessage {
     }
 }
 
-/// All others of the caller's team.
+/// Returns the address of all others in the caller's team.
 fn others(mine: &[Membership]) -> Result<Address, ToolError> {
     match mine {
         [only] => Ok(Address::Others {
@@ -285,7 +288,7 @@ fn others(mine: &[Membership]) -> Result<Address, ToolError> {
     }
 }
 
-/// Who is called so in a team: the caller's, or another of the session.
+/// Returns the address of a member of a team: the caller's, or another of the session.
 fn member(to: &str, team: Option<&Team>) -> Result<Address, ToolError> {
     let (name, of) = to.split_once('@').unwrap_or((to, ""));
     let of = team.map_or_else(|| of.parse::<Name>(), |team| Ok(team.name.clone()));
