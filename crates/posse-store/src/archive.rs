@@ -1,4 +1,8 @@
-//! What an archive must be like before a team is made of it, whatever the engine.
+//! Validation of a team's archive before it is imported, shared by both engines.
+//!
+//! An archive may have been edited by hand. What passes here can be written without asking again,
+//! so that an import is either refused as a whole or leaves a team that obeys every rule of the
+//! store.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -6,11 +10,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use posse_port::store::{Archive, METADATA_DEPTH, depth};
 use posse_protocol::{AgentId, Member, Name, Task, TaskId, TaskStatus};
 
-/// The highest number that is imported: from here one can count on forever, and JSON readers that
-/// use doubles still read it exactly.
+/// Highest number that can be imported. Counting can continue from here forever, and JSON readers
+/// that use doubles still read it exactly.
 const MOST: u64 = 1 << 53;
 
-/// A contradiction in an archive.
+/// A contradiction in an archive, for the person who wants to import it.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ArchiveContradiction {
     #[error("the lead of team {team} is no member of it")]
@@ -55,6 +59,7 @@ pub(crate) fn check(archive: &Archive) -> Result<(), ArchiveContradiction> {
             team: team.name.clone(),
         });
     }
+    // `team-lead` is reserved, but it is what the lead itself is called.
     let leads = |member: &Member| member.name.as_str() == Name::LEAD && member.agent == team.lead;
     if let Some(member) = team
         .members
@@ -75,6 +80,7 @@ pub(crate) fn check(archive: &Archive) -> Result<(), ArchiveContradiction> {
         });
     }
     for (member, mail) in team.members.iter().zip(mail) {
+        // An inbox numbers its messages from 1 without gaps; a gap means that some are missing.
         if let Some((_, mail)) = (1..)
             .zip(mail)
             .find(|(number, mail)| mail.number != *number)
@@ -103,6 +109,8 @@ pub(crate) fn check(archive: &Archive) -> Result<(), ArchiveContradiction> {
     if let Some(task) = tasks.iter().find(deep) {
         return Err(ArchiveContradiction::TooDeep { task: task.id });
     }
+    // Task numbers are never reused, so the archive cannot contain one beyond the last number
+    // given.
     let mut before = 0;
     for task in tasks {
         if task.id.0 <= before || task.id.0 > *last_task {
@@ -113,7 +121,7 @@ pub(crate) fn check(archive: &Archive) -> Result<(), ArchiveContradiction> {
     check_dependencies(tasks)
 }
 
-/// Refuses tasks that wait for one that is missing, or for each other.
+/// Refuses tasks that depend on a missing task or on each other.
 fn check_dependencies(tasks: &[Task]) -> Result<(), ArchiveContradiction> {
     let mut open: BTreeMap<TaskId, usize> = tasks
         .iter()
@@ -136,6 +144,8 @@ fn check_dependencies(tasks: &[Task]) -> Result<(), ArchiveContradiction> {
         .filter(|(_, waits)| **waits == 0)
         .map(|(id, _)| *id)
         .collect();
+    // Kahn's algorithm: what cannot be removed after everything it needs is part of a cycle, or
+    // behind one.
     while let Some(done) = ready.pop() {
         open.remove(&done);
         for id in blocks.remove(&done).unwrap_or_default() {
@@ -153,8 +163,8 @@ fn check_dependencies(tasks: &[Task]) -> Result<(), ArchiveContradiction> {
     }
 }
 
-/// Returns its tasks as they are imported, and for how many others each waits. A task in progress
-/// becomes pending, as if the host of its owner had died.
+/// Returns the tasks as they are imported, each with the number of unsettled tasks it waits for.
+/// A task in progress becomes pending, as if the host of its owner had died.
 pub(crate) fn tasks(archive: &Archive) -> impl Iterator<Item = (Cow<'_, Task>, usize)> {
     let settled: BTreeSet<TaskId> = archive
         .tasks
@@ -171,6 +181,8 @@ pub(crate) fn tasks(archive: &Archive) -> impl Iterator<Item = (Cow<'_, Task>, u
         let task = match task.status {
             TaskStatus::InProgress => {
                 let lost_by = task.owner.as_ref().map(|owner| owner.name.clone());
+                // The version rises as with every change, so that an update that expects the old
+                // one is refused.
                 let (owner, status, version) = (None, TaskStatus::Pending, task.version + 1);
                 Cow::Owned(Task {
                     owner,

@@ -1,9 +1,12 @@
-//! How words are spelt in columns, whatever the engine.
+//! How enums and hashes are encoded in columns, the same for both engines.
+//!
+//! The numbers are part of the file format: they are never changed or reused.
 
 use posse_port::store::AgentState;
 use posse_protocol::{EntryKind, Purpose, RunStatus, TaskStatus};
 use uuid::Uuid;
 
+/// Returns the number that stands for a kind of entry.
 pub(crate) fn kind(kind: EntryKind) -> i64 {
     match kind {
         EntryKind::Prompt => 1,
@@ -13,6 +16,7 @@ pub(crate) fn kind(kind: EntryKind) -> i64 {
     }
 }
 
+/// Returns the kind of entry a number stands for, if any.
 pub(crate) fn kind_from(number: i64) -> Option<EntryKind> {
     [
         EntryKind::Prompt,
@@ -24,6 +28,7 @@ pub(crate) fn kind_from(number: i64) -> Option<EntryKind> {
     .find(|it| kind(*it) == number)
 }
 
+/// Returns the number that stands for the purpose of a charge.
 pub(crate) fn purpose(purpose: Purpose) -> i64 {
     match purpose {
         Purpose::Work => 0,
@@ -34,6 +39,7 @@ pub(crate) fn purpose(purpose: Purpose) -> i64 {
     }
 }
 
+/// Returns the number that stands for an agent's state.
 pub(crate) fn state(state: AgentState) -> i64 {
     match state {
         AgentState::Idle => 0,
@@ -48,10 +54,13 @@ pub(crate) fn state(state: AgentState) -> i64 {
     }
 }
 
+/// Returns the agent's state a number stands for, if any.
 pub(crate) fn state_from(number: i64) -> Option<AgentState> {
     AgentState::ALL.into_iter().find(|it| state(*it) == number)
 }
 
+/// Returns the number that stands for a task's status. Settled ones are the highest: the queries
+/// and indices of open tasks compare with `<`.
 pub(crate) fn status(status: TaskStatus) -> i64 {
     match status {
         TaskStatus::Pending => 0,
@@ -61,6 +70,7 @@ pub(crate) fn status(status: TaskStatus) -> i64 {
     }
 }
 
+/// Returns the number that stands for the status of a background run.
 pub(crate) fn run(status: RunStatus) -> i64 {
     match status {
         RunStatus::Running => 0,
@@ -72,19 +82,20 @@ pub(crate) fn run(status: RunStatus) -> i64 {
     }
 }
 
-/// The name of a content.
+/// The hash by which shared content is stored once.
 pub(crate) type Hash = [u8; 16];
 
-/// Returns what bytes with a mark are named.
+/// Returns the hash of bytes and their cache mark.
 pub(crate) fn content_name(bytes: &[u8], mark_at: Option<usize>) -> Hash {
     let mut hasher = xxhash_rust::xxh3::Xxh3::new();
+    // The mark is hashed too: the same bytes with another mark are another content.
     hasher.update(&mark_at.map_or(u64::MAX, |at| at as u64).to_le_bytes());
     hasher.update(bytes);
     hasher.digest128().to_be_bytes()
 }
 
-/// Returns the first and the last id that begin with `prefix`, if any can: hexadecimal digits, with
-/// an id's hyphens in their places or with none.
+/// Returns the lowest and the highest id that begin with `prefix`, or `None` if no id can: the
+/// prefix must be hexadecimal digits, with an id's hyphens in their places or with none.
 pub(crate) fn ids_with(prefix: &str) -> Option<(Uuid, Uuid)> {
     let prefix = prefix.to_ascii_lowercase();
     let digits = prefix.replace('-', "");

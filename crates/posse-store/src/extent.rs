@@ -1,10 +1,10 @@
-//! How much of a history is read, whichever the engine.
+//! How much of a history is read, the same for both engines.
 
-/// How much of a history is wanted.
+/// The part of a history that a caller wants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Extent {
-    /// All there is.
+    /// The whole history.
     All,
-    /// What is still sent: from the last own compaction on, if there is one.
+    /// The part that is still sent to the model: from the agent's last compaction, if it has one.
     Sent,
 }

@@ -1,6 +1,7 @@
-//! Where what agents must not lose is kept: adapters of the runtime's store port.
+//! Durable storage of agents' state: adapters of the runtime's store port.
 //!
-//! [`Sqlite`] is one file on one machine, shared by any number of processes; [`Postgres`] a server for many machines.
+//! [`Sqlite`] is one file on one machine, shared by any number of processes; [`Postgres`] is a
+//! server shared by many machines. Both pass the same contract suite.
 
 mod archive;
 mod columns;

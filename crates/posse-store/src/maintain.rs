@@ -1,7 +1,7 @@
-//! Looking after a store: is it whole, a copy of it, what is not needed any more.
+//! Maintenance of a store: integrity check, backup, and removal of unused sessions.
 //!
-//! These work beside processes that use the store, and hold none of them up for long. Those of this room are for a
-//! file, those of [`postgres`] for a server.
+//! These work beside processes that use the store, and block none of them for long. The functions
+//! here are for a file, those of [`postgres`] for a server.
 
 mod entry_link;
 mod report;

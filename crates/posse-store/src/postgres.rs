@@ -1,8 +1,9 @@
 //! The store port on PostgreSQL: a server that any number of machines share.
 //!
-//! All that is decided when something is written is decided by functions on the server (`postgres/schema`), one call
-//! for a batch of steps: one round trip, one transaction. This file owns the value that callers hold. Its connections
-//! live on a thread of their own: so it can be used from any runtime, and can finish when it is dropped.
+//! Every decision about a write is made by functions on the server (`postgres/schema`), one call
+//! per batch of steps: one round trip, one transaction. This file owns the value that callers
+//! hold. Its connections live on a thread of their own, so that it can be used from any runtime
+//! and can finish its work when it is dropped.
 
 mod column;
 mod compress;
@@ -49,14 +50,16 @@ pub use schema::Migrated;
 
 /// A store on a PostgreSQL server.
 ///
-/// Each value is a host of its own: an agent that one of them holds is refused to the others, in this process and in
-/// any other.
+/// Each value is a host of its own: an agent that one of them holds is refused to the others, in
+/// this process and in any other.
 pub struct Postgres {
     url: String,
     timing: Option<Timing>,
+    /// State shared with the store's thread.
     host: Arc<PgHost>,
+    /// Runtime of the store's thread, on which queries run.
     handle: Handle,
-    /// None only while dropping: the thread ends when it is gone.
+    /// `None` only while dropping: the thread ends when the last sender is gone.
     jobs: Option<mpsc::Sender<PgJob>>,
     thread: Option<JoinHandle<()>>,
 }
@@ -67,12 +70,12 @@ impl Postgres {
         Self::at(url, None)
     }
 
-    /// The same with other times. All who use a database should agree on the lease.
+    /// Opens the store with other times. All users of a database should agree on the lease.
     pub fn open_with(url: &str, timing: Timing) -> Result<Self, StoreError> {
         Self::at(url, Some(timing))
     }
 
-    /// Another host on the same data, as another process would be.
+    /// Opens another host on the same data, as another process would.
     pub fn another_host(&self) -> Result<Self, StoreError> {
         Self::at(&self.url, self.timing)
     }
@@ -109,8 +112,9 @@ impl Postgres {
         })
     }
 
-    /// Has jobs written. They are queued before this returns, so that an agent's steps keep the order of the calls; only
-    /// when the queue is full does the order become that of waiting.
+    /// Queues jobs to be written and returns a future of their outcome. They are queued before
+    /// this returns, so that an agent's steps keep the order of the calls; only when the queue is
+    /// full is the order that of waiting.
     fn write(
         &self,
         work: Result<PgWork, StoreError>,
@@ -146,7 +150,7 @@ impl Postgres {
         })
     }
 
-    /// Looks through a connection of the pool, again if it was cut meanwhile.
+    /// Runs a query on a pooled connection, and again if the connection was cut meanwhile.
     fn look<T: Send + 'static>(
         &self,
         look: impl for<'a> Fn(&'a PgReader<'a>) -> BoxFuture<'a, Result<T, PgFailure>>
@@ -155,6 +159,8 @@ impl Postgres {
         + 'static,
     ) -> BoxFuture<'_, Result<T, StoreError>> {
         let host = Arc::clone(&self.host);
+        // On the store's own runtime: the pool's connections are driven there, and the caller may
+        // have no tokio runtime at all.
         let looking = self.handle.spawn(async move {
             let mut patience = Patience::new(&host);
             loop {
@@ -181,8 +187,8 @@ impl Postgres {
     }
 }
 
-/// Brings the tables of a server up to date; with `contract` also removes what only older versions of posse needed, which
-/// cannot use it any more after that.
+/// Brings the tables of a server up to date. With `contract` it also removes what only older
+/// versions of posse needed; these can no longer use the server afterwards.
 pub fn migrate(url: &str, contract: bool) -> Result<Migrated, StoreError> {
     let link = ServerConnection::new(url, None)?;
     let failed = |failure: PgFailure| failure.at(link.place());
@@ -195,7 +201,7 @@ pub fn migrate(url: &str, contract: bool) -> Result<Migrated, StoreError> {
         .map_err(failed)
 }
 
-/// Something to be written.
+/// A write request, before it has a channel for its answer.
 struct PgWork {
     agent: Option<AgentId>,
     realm: Option<RealmId>,
@@ -204,7 +210,7 @@ struct PgWork {
     kind: JobKind,
 }
 
-/// All that the store's thread does, to the end.
+/// Runs the store's thread from opening to the end.
 async fn serve(
     host: Arc<PgHost>,
     queue: mpsc::Receiver<PgJob>,
@@ -219,7 +225,7 @@ async fn serve(
     listening.spawn(listener::listen(Arc::clone(&host)));
     writer::write(Arc::clone(&host), queue).await;
     listening.shutdown().await;
-    // What it could not set free itself is free when its lease has run out.
+    // Errors are ignored: what cannot be released here is free when the lease has expired.
     if host.leave().await.is_ok()
         && let Ok(client) = host.link.client().await
     {
@@ -276,7 +282,8 @@ impl Store for Postgres {
                 .look(move |reader| Box::pin(reader.taken(agent, epoch)))
                 .await;
             if taken.is_err() {
-                // Nobody knows that it is held, so nobody would give it up.
+                // The caller never learns that it holds the agent, so nobody else would release
+                // it.
                 let _ = self.release(agent, epoch).await;
             }
             taken
@@ -411,12 +418,15 @@ impl Store for Postgres {
 }
 
 impl Drop for Postgres {
-    /// Ends when what is queued is written, or cannot be; then sets free what it holds.
+    /// Returns when everything queued is written or has failed, and what the host holds is
+    /// released.
     fn drop(&mut self) {
+        // First, so that a server that is away is not waited for.
         self.host.close();
         self.jobs = None;
         if let Some(thread) = self.thread.take() {
-            // If it panicked, it has already failed whoever waited for it.
+            // A thread that panicked has dropped its senders, so that every waiting caller got an
+            // error.
             let _ = thread.join();
         }
     }

@@ -1,7 +1,7 @@
 //! The store port on SQLite: one file, written by one thread per process.
 //!
 //! This file owns the value that callers hold. Steps go to the writer ([`writer`]), which commits
-//! them in batches; looking goes to connections of its own ([`read`]) and waits for no writer.
+//! them in batches. Queries use connections of their own ([`read`]) and never wait for a writer.
 
 mod batch;
 mod bell;
@@ -57,7 +57,7 @@ pub use error::{Trouble, trouble};
 pub use timing::Timing;
 pub use write_gate::WritePause;
 
-/// Steps that may wait for the writer; whoever comes when it is full waits for a place.
+/// Number of steps that may wait for the writer; when it is full, callers wait.
 const QUEUE: usize = 4096;
 
 /// A store in one SQLite file.
@@ -70,30 +70,30 @@ pub struct Sqlite {
     /// None only while dropping: the writer ends when it is gone.
     jobs: Option<mpsc::Sender<SqliteJob>>,
     writer: Option<JoinHandle<()>>,
-    /// What dead hosts left is being set free. Whoever looks first waits for it: a task is not to
-    /// be seen in progress that nobody does.
+    /// Answers to the release of what dead hosts left. The first query waits for them, so that no
+    /// task is shown as in progress that nobody works on.
     clearing: Mutex<Vec<oneshot::Receiver<WriteOutcome>>>,
 }
 
 impl Sqlite {
-    /// Opens the store in the file `path`, and makes the file, and the directory it is in, if they
-    /// are missing. Nothing else is written before the first step, but that what hosts held that
-    /// have died is set free.
+    /// Opens the store in the file `path`, and creates the file and its directory if they are
+    /// missing. Before the first step nothing is written, except that what dead hosts held is
+    /// released.
     pub fn open(path: &Path) -> Result<Self, StoreError> {
         Self::open_with(path, Timing::default())
     }
 
-    /// The same with other times. All who open a file should agree on them.
+    /// Opens the store with other times. All processes that open a file should agree on them.
     pub fn open_with(path: &Path, timing: Timing) -> Result<Self, StoreError> {
         Self::at(DatabasePlace::file(path, timing)?)
     }
 
-    /// A store that lives as long as it is open, for tests.
+    /// Creates a store that lives as long as it is open, for tests.
     pub fn in_memory() -> Result<Self, StoreError> {
         Self::at(DatabasePlace::memory()?)
     }
 
-    /// Another host on the same data, as another process would be.
+    /// Opens another host on the same data, as another process would.
     pub fn another_host(&self) -> Result<Self, StoreError> {
         Self::at(self.place.clone())
     }
@@ -126,20 +126,19 @@ impl Sqlite {
         })
     }
 
-    /// Returns the longest that a batch has waited for its turn among the processes.
+    /// Returns the longest time that a batch has waited for its turn among the processes.
     pub fn longest_wait(&self) -> Duration {
         self.shared.longest_wait()
     }
 
-    /// Finishes what is being written, and lets nothing else be written until the guard is dropped.
-    /// For a process that is about to be stopped: stopped while it writes, it would hold up all
-    /// others.
+    /// Finishes the current batch, and starts no other until the guard is dropped. For a process
+    /// that is about to be stopped: stopped while it writes, it would block all others.
     pub fn still(&self) -> WritePause<'_> {
         self.shared.gate.still()
     }
 
-    /// Has the writer do `work`. It is queued before this returns, so that an agent's steps keep
-    /// the order of the calls; only when the queue is full does the order become that of waiting.
+    /// Queues `work` for the writer. It is queued before this returns, so that an agent's steps
+    /// keep the order of the calls; only when the queue is full is the order that of waiting.
     fn write(&self, work: WriteRequest) -> BoxFuture<'_, Result<WriteAnswer, StoreError>> {
         let (answer, answered) = oneshot::channel();
         let queued = match &self.jobs {
@@ -156,7 +155,7 @@ impl Sqlite {
         })
     }
 
-    /// Looks through a connection of its own, where blocking is allowed.
+    /// Runs a query on a connection of its own, on a thread where blocking is allowed.
     async fn look<T: Send + 'static>(
         &self,
         look: impl FnOnce(&read::SqliteReader<'_>) -> Result<T, SqliteFailure> + Send + 'static,
@@ -164,7 +163,7 @@ impl Sqlite {
         let clearing =
             mem::take(&mut *self.clearing.lock().unwrap_or_else(PoisonError::into_inner));
         for cleared in clearing {
-            // If it failed, it is seen as it is.
+            // If it failed, the query shows the state as it is.
             let _ = cleared.await;
         }
         let (place, shared) = (self.place.clone(), Arc::clone(&self.shared));
@@ -204,11 +203,12 @@ impl Store for Sqlite {
         let taken = self.write(WriteRequest::Take(agent));
         Box::pin(async move {
             let epoch = taken.await?.epoch;
-            // Read after the commit: from now on nobody else writes, and a long history read inside
-            // the transaction would hold up every other agent.
+            // Read after the commit: nobody else writes to the agent from now on, and reading a
+            // long history inside the transaction would block every other agent.
             let taken = self.look(move |reader| reader.taken(agent, epoch)).await;
             if taken.is_err() {
-                // Nobody knows that it is held, so nobody would give it up.
+                // The caller never learns that it holds the agent, so nobody else would release
+                // it.
                 let _ = self.release(agent, epoch).await;
             }
             taken
@@ -310,8 +310,8 @@ impl Store for Sqlite {
 }
 
 impl Drop for Sqlite {
-    /// Ends the writer when it has finished what is queued; what cannot be written because another
-    /// process has stopped is given up.
+    /// Ends the writer when it has finished its queue. What cannot be written because another
+    /// process is stopped is given up.
     fn drop(&mut self) {
         self.shared.gate.close(self.place.timing.patience);
         self.jobs = None;

@@ -1,4 +1,4 @@
-//! What a host is to be told, kept until it asks.
+//! Notifications for a host, kept until it asks.
 
 use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use posse_port::store::Wake;
 use tokio::sync::Notify;
 
-/// A set: what is told twice before anybody listens is heard once.
+/// Collects wakes in a set: what is reported twice before anyone listens is delivered once.
 #[derive(Default)]
 pub(crate) struct Waker {
     untold: Mutex<BTreeSet<Wake>>,
@@ -14,7 +14,7 @@ pub(crate) struct Waker {
 }
 
 impl Waker {
-    /// Has something told.
+    /// Adds wakes.
     pub(crate) fn wake(&self, wakes: impl IntoIterator<Item = Wake>) {
         let mut untold = self.untold.lock().unwrap_or_else(PoisonError::into_inner);
         untold.extend(wakes);
@@ -23,8 +23,8 @@ impl Waker {
         }
     }
 
-    /// Waits for something to tell. What is taken out is given in the same poll: a call that is dropped
-    /// has taken nothing.
+    /// Waits for wakes and takes them. They are taken and returned in the same poll, so that a
+    /// call that is dropped has taken nothing.
     pub(crate) async fn woken(&self) -> Vec<Wake> {
         loop {
             let told =

@@ -1,15 +1,15 @@
-//! What a writer answers, whichever the engine.
+//! The writer's answers, the same for both engines.
 
 use posse_port::store::{Committed, Epoch, StoreError};
 
 /// The result of a write.
 #[derive(Debug, Default)]
 pub(crate) struct WriteAnswer {
-    /// Of a take.
+    /// The new epoch, for a take.
     pub(crate) epoch: Epoch,
-    /// Of a step; of an order the results alone.
+    /// The result of a step; for an order only the operations' results.
     pub(crate) committed: Committed,
 }
 
-/// What a caller of the writer is answered.
+/// The answer to a caller of the writer.
 pub(crate) type WriteOutcome = Result<WriteAnswer, StoreError>;

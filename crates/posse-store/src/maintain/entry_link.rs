@@ -1,12 +1,12 @@
-//! How the entries of a history hang together, whichever the engine.
+//! How the entries of a history are chained, the same for both engines.
 
-/// What an entry is to the one before it.
+/// What a check finds when it compares an entry with the one before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum EntryLink {
-    /// The next one, as it was written, with this checksum.
+    /// The entry is the next one and unchanged, with this checksum.
     Whole(u64),
-    /// What it begins with is not there.
+    /// The shared content that the entry begins with is missing.
     Headless,
-    /// Another one, or changed.
+    /// The entry is not the next one, or its bytes have changed.
     Broken,
 }

@@ -4,53 +4,55 @@ use std::path::PathBuf;
 
 use uuid::Uuid;
 
-/// How many faults of one kind are named.
+/// Number of faults of one kind that are listed individually; the rest are only counted.
 pub(crate) const NAMED: usize = 20;
 
-/// What a store is like.
+/// The result of an integrity check.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Health {
-    /// How many agents there are.
+    /// Number of agents.
     pub agents: u64,
-    /// How many entries of transcripts were verified.
+    /// Number of transcript entries that were verified.
     pub entries: u64,
-    /// How many teams there are.
+    /// Number of teams.
     pub teams: u64,
-    /// How many tasks, deleted ones too.
+    /// Number of tasks, including deleted ones.
     pub tasks: u64,
-    /// How many messages, shown or waiting.
+    /// Number of messages, read or waiting.
     pub messages: u64,
-    /// What is wrong, for people.
+    /// Faults that were found, described for people.
     pub faults: Vec<String>,
 }
 
 /// What was removed, or would be.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Collected {
-    /// Root agents.
+    /// Number of root agents.
     pub sessions: u64,
-    /// All agents.
+    /// Number of agents of any kind.
     pub agents: u64,
-    /// Teams.
+    /// Number of teams.
     pub teams: u64,
-    /// In a file: by how much that is free in it has grown, in bytes. It does not shrink: what is free is used again.
-    /// On a server: how many bytes of transcripts were removed; it uses their place again when it has swept.
+    /// In a file: the growth of its free space, in bytes. The file does not shrink, but free
+    /// space is reused. On a server: bytes of transcripts removed; their space is reused after a
+    /// vacuum.
     pub bytes: u64,
 }
 
-/// A realm that nobody uses.
+/// A realm that has not been used for a long time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unused {
-    /// What it is called: its first session, else the lead of an imported team, else the realm itself.
+    /// Its name for people: its first session, else the lead of an imported team, else the
+    /// realm's id.
     pub id: Uuid,
-    /// How many root agents it has.
+    /// Number of root agents in it.
     pub sessions: u64,
-    /// How many agents.
+    /// Number of agents in it.
     pub agents: u64,
     /// The names of its teams.
     pub teams: Vec<String>,
-    /// When something happened in it last, in milliseconds of Unix time.
+    /// Time of the last change in it, in milliseconds of Unix time.
     pub used_ms: i64,
-    /// Where its first session works.
+    /// Working directory of its first session.
     pub cwd: Option<PathBuf>,
 }

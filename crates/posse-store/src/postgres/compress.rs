@@ -1,15 +1,15 @@
-//! Bytes packed for the way and for the disk: what is sent is what is kept.
+//! Compression of large values. They are compressed once, for the network and for the disk.
 
 use std::io;
 
 use bytes::Bytes;
 
-/// Shorter ones are not worth it.
+/// Shorter values are not compressed: it saves too little.
 const LEAST: usize = 256;
-/// Level 1: the fastest that packs text well.
+/// Compression level 1: the fastest one that compresses text well.
 const LEVEL: i32 = 1;
 
-/// Returns the bytes, packed if that makes them shorter, and whether they are.
+/// Returns the bytes, compressed if that makes them shorter, and whether they are compressed.
 pub(super) fn pack(bytes: &Bytes) -> (Bytes, bool) {
     if bytes.len() < LEAST {
         return (bytes.clone(), false);
@@ -20,7 +20,7 @@ pub(super) fn pack(bytes: &Bytes) -> (Bytes, bool) {
     }
 }
 
-/// Returns the bytes as they were.
+/// Returns the original bytes.
 pub(super) fn unpack(bytes: &[u8], packed: bool) -> io::Result<Bytes> {
     if packed {
         Ok(zstd::stream::decode_all(bytes)?.into())

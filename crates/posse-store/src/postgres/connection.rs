@@ -1,4 +1,4 @@
-//! The way to the server: what a URL means, connections with TLS or without, and the pool of them.
+//! Connecting to the server: parsing its URL, TLS, and the connection pool.
 
 use std::fmt;
 use std::fs::File;
@@ -21,29 +21,31 @@ use tokio_postgres_rustls::MakeRustlsConnect;
 use super::error::PgFailure;
 use crate::Timing;
 
-/// Connections of a host, beside the one by which it listens.
+/// Maximum size of a host's pool. The listener's connection is not part of it.
 const CONNECTIONS: usize = 16;
-/// How long a server may take to answer a call for a connection.
+/// Time a server may take to accept a connection.
 const CONNECT: Duration = Duration::from_secs(5);
-/// How long sent bytes may stay unconfirmed before the line counts as cut.
+/// Time sent bytes may stay unacknowledged before the connection counts as broken.
 const UNHEARD: Duration = Duration::from_secs(10);
 
-/// A server and how to get there.
+/// A server and how to connect to it.
 #[derive(Clone)]
 pub(super) struct ServerConnection {
     config: Config,
     tls: MakeRustlsConnect,
+    /// Connections for writes and queries.
     pub(super) pool: Pool,
     pub(super) timing: Timing,
+    /// The server's name for people, without a password.
     place: Arc<str>,
 }
 
-/// What a line of the own kind carries beside answers.
+/// The half of a dedicated connection that carries its traffic, notifications included.
 pub(super) type DriverConnection =
     Connection<Socket, <MakeRustlsConnect as MakeTlsConnect<Socket>>::Stream>;
 
 impl ServerConnection {
-    /// Reads a URL; nothing is connected yet.
+    /// Parses a URL. Does not connect yet.
     pub(super) fn new(url: &str, timing: Option<Timing>) -> Result<Self, StoreError> {
         let UrlOptions {
             rest,
@@ -60,29 +62,33 @@ impl ServerConnection {
         let place = place(&config);
         let timing = timing.unwrap_or_else(|| Timing {
             lease: lease.unwrap_or(Timing::default().lease),
+            // A sweep is also what renews the lease, so it must be much shorter than that.
             sweep: Duration::from_secs(1),
             patience: Duration::from_secs(60),
             deaf: false,
         });
+        // Without an explicit sslmode, only connections that never leave the machine are
+        // unencrypted.
         let encrypted = plain.map_or_else(|| !is_near(&config), |plain| !plain);
         config.ssl_mode(if encrypted {
             SslMode::Require
         } else {
             SslMode::Disable
         });
-        // After a failover the one that can be written to is meant, whichever of them it is.
+        // After a failover the URL may name several servers; only the writable one is of use.
         config.target_session_attrs(TargetSessionAttrs::ReadWrite);
         config.connect_timeout(config.get_connect_timeout().copied().unwrap_or(CONNECT));
         config.tcp_user_timeout(config.get_tcp_user_timeout().copied().unwrap_or(UNHEARD));
-        // One that waits for an answer sends nothing: it must ask whether anybody is there.
+        // A connection that waits for an answer sends nothing, so only keepalives notice a dead
+        // server.
         if config.get_keepalives_idle() == Config::new().get_keepalives_idle() {
             config
                 .keepalives_idle(UNHEARD / 2)
                 .keepalives_interval(UNHEARD / 5)
                 .keepalives_retries(3);
         }
-        // Compiling a query takes longer than these queries do; and a process that is stopped within a
-        // transaction must not keep its locks.
+        // jit: compiling takes longer than these short queries run. Idle timeout: a process that
+        // is stopped within a transaction must not keep its locks.
         let settings = format!(
             "{} -c search_path=posse -c posse.lease={}ms -c jit=off -c idle_in_transaction_session_timeout=60000",
             config.get_options().unwrap_or_default(),
@@ -95,8 +101,8 @@ impl ServerConnection {
         let tls = MakeRustlsConnect::new(
             trust(encrypted, root.as_deref()).map_err(|error| failed(&place, error))?,
         );
-        // Fast asks the server nothing before a connection is used again: that would be a
-        // round trip each time, and one that broke shows with its first query.
+        // `Fast` skips the test query before a connection is reused: that would cost a round trip
+        // each time, and a broken connection is noticed with its first query anyway.
         let recycled = ManagerConfig {
             recycling_method: RecyclingMethod::Fast,
         };
@@ -112,38 +118,40 @@ impl ServerConnection {
         })
     }
 
-    /// Returns a connection of the pool; the place is free again when it is dropped.
+    /// Returns a pooled connection, which goes back to the pool when it is dropped.
     pub(super) async fn client(&self) -> Result<Object, PgFailure> {
         Ok(self.pool.get().await?)
     }
 
-    /// Gives up connections that nobody has needed for so long.
+    /// Closes pooled connections that were not used for `spare`.
     pub(super) fn let_go(&self, spare: Duration) {
         self.pool.retain(|_, used| used.last_used() < spare);
     }
 
-    /// Returns a connection of its own, with what carries it.
+    /// Opens a dedicated connection and returns it with the half that drives it.
     pub(super) async fn line(&self) -> Result<(Client, DriverConnection), PgFailure> {
         Ok(self.config.connect(self.tls.clone()).await?)
     }
 
-    /// Returns the server, for people: without a password.
+    /// Returns the server's name for people, without a password.
     pub(super) fn place(&self) -> &str {
         &self.place
     }
 }
 
-/// What a URL asks for, of which the driver knows nothing.
+/// Options of a URL that posse handles itself, because the driver does not know them.
 struct UrlOptions {
-    /// The URL without it.
+    /// The URL without these options.
     rest: String,
-    /// Whom to trust, other than those whom the system trusts.
+    /// Certificates to trust instead of the system's.
     root: Option<PathBuf>,
+    /// Lease of this host's claims, if the URL sets one.
     lease: Option<Duration>,
-    /// Whether it is said that nothing is encrypted.
+    /// True if the URL turns encryption off, false if it asks for it.
     plain: Option<bool>,
 }
 
+/// Splits posse's own options from a URL.
 fn asked(url: &str) -> Result<UrlOptions, StoreError> {
     let (base, query) = url.split_once('?').unwrap_or((url, ""));
     let mut asked = UrlOptions {
@@ -157,6 +165,8 @@ fn asked(url: &str) -> Result<UrlOptions, StoreError> {
         match part.split_once('=') {
             Some(("sslrootcert", path)) => asked.root = Some(decoded(path).into()),
             Some(("sslmode", "disable")) => asked.plain = Some(true),
+            // All three verify the certificate: encryption without verification is not supported,
+            // so `require` means the stricter mode.
             Some(("sslmode", "require" | "verify-ca" | "verify-full")) => asked.plain = Some(false),
             Some(("sslmode", other)) => {
                 let why = format!(
@@ -181,7 +191,7 @@ fn asked(url: &str) -> Result<UrlOptions, StoreError> {
     Ok(asked)
 }
 
-/// Returns the text that percent signs stand for.
+/// Decodes percent-encoded text.
 fn decoded(text: &str) -> String {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
@@ -190,6 +200,7 @@ fn decoded(text: &str) -> String {
             .get(..2)
             .and_then(|code| u8::from_str_radix(std::str::from_utf8(code).ok()?, 16).ok());
         match (first, code) {
+            // A percent sign that is not followed by two digits stands for itself.
             (b'%', Some(code)) => {
                 bytes.push(code);
                 rest = &more[2..];
@@ -203,6 +214,7 @@ fn decoded(text: &str) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
+/// Parses a duration such as `15s` or `500ms`.
 fn duration(text: &str) -> Option<Duration> {
     match text.strip_suffix("ms") {
         Some(number) => number.parse().ok().map(Duration::from_millis),
@@ -214,7 +226,7 @@ fn duration(text: &str) -> Option<Duration> {
     }
 }
 
-/// Returns true if all of it is on this machine: nobody listens to that line.
+/// Returns true if every host of the URL is this machine, where no network is involved.
 fn is_near(config: &Config) -> bool {
     config.get_hosts().iter().all(|host| match host {
         Host::Unix(_) => true,
@@ -224,7 +236,7 @@ fn is_near(config: &Config) -> bool {
     })
 }
 
-/// Whom to trust. Without encryption nobody is asked.
+/// Returns the TLS configuration with the certificates to trust.
 fn trust(encrypted: bool, root: Option<&std::path::Path>) -> io::Result<ClientConfig> {
     let mut roots = RootCertStore::empty();
     match root {
@@ -238,7 +250,7 @@ fn trust(encrypted: bool, root: Option<&std::path::Path>) -> io::Result<ClientCo
             }
         }
         None if encrypted => {
-            // Some that a system has may not be read; those that are left are trusted.
+            // Systems ship certificates that rustls cannot parse; the remaining ones are enough.
             let _ = roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
         }
         None => {}
@@ -250,7 +262,7 @@ fn trust(encrypted: bool, root: Option<&std::path::Path>) -> io::Result<ClientCo
     Ok(config.with_root_certificates(roots).with_no_client_auth())
 }
 
-/// Returns the name of a server for people.
+/// Returns a server's name for people: user, hosts and database, but not the password.
 fn place(config: &Config) -> String {
     let port = |at: usize| {
         config
@@ -279,7 +291,7 @@ fn place(config: &Config) -> String {
     )
 }
 
-/// Returns an error with what caused it, in a line.
+/// Returns an error and its cause on one line.
 fn reason(error: &dyn std::error::Error) -> String {
     match error.source() {
         Some(cause) => format!("{error}: {cause}"),
@@ -287,6 +299,7 @@ fn reason(error: &dyn std::error::Error) -> String {
     }
 }
 
+/// Returns the error of the port for a server that cannot be used.
 fn failed(place: &str, error: io::Error) -> StoreError {
     StoreError::Engine {
         place: place.to_owned(),
@@ -294,8 +307,8 @@ fn failed(place: &str, error: io::Error) -> StoreError {
     }
 }
 
-/// Returns the error for a URL that means no server. It may have a password in it, so none of it is
-/// repeated but its beginning.
+/// Returns the error for an invalid URL. The URL may contain a password, so only its scheme is
+/// repeated.
 fn unusable(url: &str, why: String) -> StoreError {
     let shown = url
         .split_once("://")

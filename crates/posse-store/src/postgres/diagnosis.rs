@@ -8,30 +8,30 @@ use tokio_postgres::error::SqlState;
 
 use super::error::PgCause;
 
-/// Why a server cannot be used, where that is known: each wants something else to be done.
+/// The reason why a server cannot be used. Each one needs a different action.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ServerTrouble {
-    /// Nobody answers there.
+    /// The server does not answer.
     Unreachable,
-    /// There is no host of this name.
+    /// The host name cannot be resolved.
     UnknownHost,
-    /// The password is missing or wrong, or this user may not come in at all.
+    /// The password is missing or wrong, or the user may not connect at all.
     Password,
-    /// There is no such database.
+    /// The database does not exist.
     NoDatabase,
-    /// It cannot be spoken to in secret.
+    /// No encrypted connection can be established.
     Tls,
-    /// This user may not do that there.
+    /// The user lacks a privilege.
     Forbidden,
     /// The address itself is wrong; the error's text says how.
     Address,
-    /// Its tables are not for this posse; the error's text says what to do.
+    /// The schema does not match this version of posse; the error's text says what to do.
     Older,
-    /// Something else.
+    /// Any other reason.
     Other,
 }
 
-/// Returns what is wrong with a server, if an error is about one.
+/// Returns what is wrong with the server, if the error is about a server.
 pub fn server_trouble(error: &StoreError) -> Option<ServerTrouble> {
     let StoreError::Engine { place, source } = error else {
         return None;
@@ -48,7 +48,7 @@ pub fn server_trouble(error: &StoreError) -> Option<ServerTrouble> {
     }
 }
 
-/// Returns what the driver's error means for people.
+/// Classifies an error of the driver.
 fn said(error: &tokio_postgres::Error) -> ServerTrouble {
     if let Some(state) = error.code() {
         return match *state {
@@ -60,7 +60,7 @@ fn said(error: &tokio_postgres::Error) -> ServerTrouble {
             _ => ServerTrouble::Other,
         };
     }
-    // The driver tells its own kinds apart by words alone.
+    // The driver's error kinds are private; its text is the only way to tell them apart.
     let words = error.to_string();
     let cause = error.source().map(ToString::to_string).unwrap_or_default();
     if words.contains("TLS") || cause.contains("TLS") {

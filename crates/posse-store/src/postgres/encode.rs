@@ -1,8 +1,9 @@
-//! What is to be written, as the functions of the schema read it: JSON, and beside it the bytes.
+//! Encodes what is to be written as the functions of the schema read it: JSON, with large bytes
+//! beside it.
 //!
-//! Numbers of 64 bits without a sign go as the same bits with one, paths as hexadecimal bytes,
-//! words as SQLite's columns have them. What is absent is left out, or null where the functions ask
-//! for it by name.
+//! Unsigned 64-bit numbers are sent as the signed number with the same bits, paths as hexadecimal
+//! bytes, enums as SQLite's columns have them. Absent values are left out, or null where the
+//! functions ask for them by name.
 
 use std::fmt::Write as _;
 use std::os::unix::ffi::OsStrExt;
@@ -25,24 +26,25 @@ use uuid::Uuid;
 use super::compress;
 use crate::{archive, columns};
 
-/// A job with the bytes that it names by their places, from 1.
+/// A job as JSON, with the bytes that it refers to by position, from 1.
 #[derive(Debug, Default)]
 pub(super) struct EncodedStep {
     pub(super) json: Value,
     pub(super) blobs: Vec<Bytes>,
-    /// True if it is a step that can be written together with others of its kind.
+    /// True if the step may be written together with others in one statement per table.
     pub(super) plain: bool,
 }
 
 impl EncodedStep {
-    /// Adds bytes, and gives their place and whether they are packed.
+    /// Adds bytes and returns their position and whether they are compressed.
     fn blob(&mut self, bytes: &Bytes) -> (usize, bool) {
         let (bytes, packed) = compress::pack(bytes);
         self.blobs.push(bytes);
         (self.blobs.len(), packed)
     }
 
-    /// Bytes that are kept by content. Those that are `known` to be there are left out.
+    /// Encodes content that is stored by its hash. If it is `known` to be on the server, only the
+    /// hash is sent.
     fn shared(&mut self, piece: &Encoded, known: bool) -> Value {
         let hash = Uuid::from_bytes(columns::content_name(&piece.bytes, piece.mark_at));
         match known {
@@ -55,14 +57,17 @@ impl EncodedStep {
     }
 }
 
+/// Encodes the take-over of an agent.
 pub(super) fn take(agent: AgentId) -> EncodedStep {
-    // By its id a second try is known.
+    // The id identifies the job: if its answer is lost and it is sent again, it is not done twice.
     EncodedStep {
         json: json!({"do": "take", "agent": agent, "id": Uuid::now_v7()}),
         ..EncodedStep::default()
     }
 }
 
+/// Encodes the release of an agent. It needs no id: a second try finds a newer epoch and does
+/// nothing.
 pub(super) fn release(agent: AgentId, epoch: Epoch) -> EncodedStep {
     EncodedStep {
         json: json!({"do": "release", "agent": agent, "epoch": epoch.0.cast_signed()}),
@@ -70,6 +75,7 @@ pub(super) fn release(agent: AgentId, epoch: Epoch) -> EncodedStep {
     }
 }
 
+/// Encodes a person's operations.
 pub(super) fn order(order: &Order) -> Result<EncodedStep, StoreError> {
     let ops = order.ops.iter().map(op).collect::<Result<Vec<_>, _>>()?;
     let json = json!({"do": "operate", "realm": order.realm, "id": Uuid::now_v7(), "at": order.at_ms, "ops": ops});
@@ -79,7 +85,7 @@ pub(super) fn order(order: &Order) -> Result<EncodedStep, StoreError> {
     })
 }
 
-/// Returns an archive as it is sent. Refuses one that contradicts itself.
+/// Encodes an archive. Refuses one that contradicts itself.
 pub(super) fn import(archive: &Archive) -> Result<EncodedStep, StoreError> {
     archive::check(archive).map_err(|error| StoreError::BadStep(error.to_string()))?;
     let team = &archive.team;
@@ -123,7 +129,7 @@ fn mail(mail: &Mail) -> Value {
     })
 }
 
-/// Returns a task with its columns, and what it was blocked by.
+/// Encodes a task with its columns and dependencies.
 fn task(task: &Task, waits: usize) -> Result<Value, StoreError> {
     let owner = task.owner.as_ref();
     Ok(json!({
@@ -136,7 +142,7 @@ fn task(task: &Task, waits: usize) -> Result<Value, StoreError> {
     }))
 }
 
-/// Returns a step as it is sent; `known` says which contents the store has already.
+/// Encodes a step. `known` returns true for content that the server already has.
 pub(super) fn step(
     step: &Step,
     known: impl Fn(&Encoded) -> bool,
@@ -222,13 +228,14 @@ pub(super) fn step(
     Ok(encoded)
 }
 
-/// Returns true if a step only adds replies and results, calls that are asked for, and a charge
-/// that is far from the highest numbers.
+/// Returns true if a step only adds replies, results, requested calls and a charge that cannot
+/// overflow its total.
 fn is_plain(step: &Step) -> bool {
     let adds = |entry: &NewEntry| {
         entry.head.is_none() && matches!(entry.kind, EntryKind::Reply | EntryKind::Results)
     };
     let asks = |call: &CallChange| matches!(call.change, CallChangeKind::Asked { .. });
+    // Totals are added up in SQL for plain steps, where an overflow would fail the whole batch.
     let small = |charge: &Charge| {
         let Usage {
             input,
@@ -307,7 +314,7 @@ fn entry(
     Ok(json)
 }
 
-/// Returns where a call is: its entry, and its place there.
+/// Returns the position of a call: its entry, and its ordinal there.
 fn place(key: CallKey) -> (i64, i32) {
     (key.seq.cast_signed(), key.ordinal.cast_signed())
 }
@@ -329,7 +336,7 @@ fn call(
     })
 }
 
-/// Returns a charge as it is sent, with the columns of its sum.
+/// Encodes a charge with the columns of its total.
 fn charge(charge: &Charge) -> Value {
     let usage = &charge.usage;
     json!({
@@ -469,7 +476,7 @@ fn address(to: &Address) -> Value {
     }
 }
 
-/// Returns the list of a team; empty for the session's own.
+/// Returns the team's part of a list's key; empty for the session's own list.
 fn list(team: Option<&Name>) -> &str {
     team.map_or("", Name::as_str)
 }
@@ -481,7 +488,7 @@ fn joining(it: &Joining) -> Result<Value, StoreError> {
     }))
 }
 
-/// Returns which tasks somebody takes; nothing for all.
+/// Encodes which tasks a member takes; `None` means all.
 fn takes(takes: &Takes) -> Result<Option<String>, StoreError> {
     if *takes == Takes::Any {
         Ok(None)
@@ -490,7 +497,7 @@ fn takes(takes: &Takes) -> Result<Option<String>, StoreError> {
     }
 }
 
-/// Returns what is sent to one who joins, but for its text: that is the prompt.
+/// Encodes the first message to a new member. Its text is not repeated: it is the prompt.
 fn greeting(greeting: &Greeting, prompt: &str) -> Value {
     let Greeting { id, summary } = greeting;
     json!({"id": id, "bytes": summary.len() + prompt.len(), "summary": summary})
@@ -511,28 +518,29 @@ fn task_change(change: &TaskChange) -> Result<Value, StoreError> {
         "unblock_from": change.unblock_from, "role": change.role, "check": change.check, "passed": change.passed,
         "metadata": inner(&change.metadata)?, "deep": is_deep(&change.metadata),
     });
-    // There, and null, if it is to be nobody's.
+    // Present and null means that the task shall have no owner; absent means no change.
     if let Some(owner) = &change.owner {
         json["owner"] = json!(owner);
     }
     Ok(json)
 }
 
-/// Returns true if metadata nest deeper than they may.
+/// Returns true if metadata are nested deeper than allowed.
 fn is_deep(metadata: &Map<String, Value>) -> bool {
     metadata.values().any(|value| depth(value) > METADATA_DEPTH)
 }
 
-/// JSON that is kept as text.
+/// Serializes JSON that is stored as text.
 fn text(value: &impl Serialize) -> Result<String, StoreError> {
     serde_json::to_string(value).map_err(|error| StoreError::BadStep(error.to_string()))
 }
 
-/// JSON that is kept as text, and that the functions look into: it must have no NUL of its own.
+/// Serializes JSON that is stored as text and parsed by the functions, which cannot read NUL.
 fn inner(value: &impl Serialize) -> Result<String, StoreError> {
     Ok(super::nul::hide(&text(value)?).into_owned())
 }
 
+/// Encodes a path as hexadecimal: JSON has no bytes, and a path need not be UTF-8.
 fn path(path: &Path) -> String {
     let bytes = path.as_os_str().as_bytes();
     let mut hex = String::with_capacity(2 * bytes.len());

@@ -1,4 +1,4 @@
-//! What can go wrong, sorted by whom it concerns and by what helps.
+//! Errors, sorted by whom they concern and what helps against them.
 
 use std::error::Error;
 use std::fmt;
@@ -9,22 +9,23 @@ use deadpool_postgres::PoolError;
 use posse_port::store::StoreError;
 use tokio_postgres::error::SqlState;
 
-/// Why something was not done.
+/// Why a job was not done.
 #[derive(Debug)]
 pub(super) enum PgFailure {
-    /// A refusal: it concerns one caller.
+    /// The job was refused, which concerns only its caller.
     Refused(StoreError),
-    /// The server, or the way to it: it concerns everybody in the transaction.
+    /// The server or the connection failed, which concerns every job in the transaction.
     Broken(PgCause),
 }
 
 impl PgFailure {
-    /// A step that breaks a rule of the port.
+    /// Returns the error for a step that breaks a rule of the port.
     pub(super) fn bad_step(what: impl Into<String>) -> Self {
         Self::Refused(StoreError::BadStep(what.into()))
     }
 
-    /// A row that makes no sense: not the server but what is kept there.
+    /// Returns the error for a row that cannot be interpreted: the data are wrong, not the
+    /// server.
     pub(super) fn senseless(error: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
         Self::Refused(StoreError::Engine {
             place: "a row of it".into(),
@@ -32,7 +33,7 @@ impl PgFailure {
         })
     }
 
-    /// Returns what may help.
+    /// Returns what may help against the failure.
     pub(super) fn remedy(&self) -> Remedy {
         match self {
             Self::Refused(_) => Remedy::None,
@@ -40,7 +41,7 @@ impl PgFailure {
         }
     }
 
-    /// Returns the error of the port; `place` is the server, for people.
+    /// Returns the error of the port; `place` is the server's name for people.
     pub(super) fn at(self, place: &str) -> StoreError {
         match self {
             Self::Refused(error) => error,
@@ -49,13 +50,13 @@ impl PgFailure {
     }
 }
 
-/// What may help against trouble with the server.
+/// What may help against a failure of the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Remedy {
-    /// Another connection, perhaps to another server. Whether a transaction that was under way is
-    /// committed is not known.
+    /// Another connection, perhaps to another server. It is unknown if a transaction that was
+    /// under way was committed.
     Reconnect,
-    /// The same again, in a moment: all is undone.
+    /// The same again in a moment: everything was rolled back.
     Again,
     /// Nothing that a program could do.
     None,
@@ -63,8 +64,7 @@ pub(super) enum Remedy {
 
 /// Returns what helps against an error of the server.
 fn remedy(state: &SqlState) -> Remedy {
-    // Which transaction it was is known, but the server goes, comes, or is none that can be written
-    // to.
+    // The server is shutting down, starting up, or has become a read-only standby.
     const AWAY: [SqlState; 6] = [
         SqlState::ADMIN_SHUTDOWN,
         SqlState::CRASH_SHUTDOWN,
@@ -88,15 +88,16 @@ fn remedy(state: &SqlState) -> Remedy {
     }
 }
 
-/// Returns what helps if it was not the server that said what is wrong.
+/// Returns what helps against an error that did not come from the server itself.
 fn remedy_of_way(error: &tokio_postgres::Error) -> Remedy {
     match error
         .source()
         .map(|cause| cause.downcast_ref::<io::Error>())
     {
-        // Closed, timed out, or not the answer to what was asked.
+        // Closed, timed out, or an unexpected answer.
         None => Remedy::Reconnect,
-        // What cannot be trusted or understood will not be the next time.
+        // A certificate or message that cannot be trusted or parsed will not be the next time
+        // either.
         Some(Some(cause))
             if !matches!(
                 cause.kind(),
@@ -135,8 +136,8 @@ impl From<tokio_postgres::Error> for PgFailure {
     }
 }
 
-/// Returns true if an error comes from what was to be written: a value that does not fit, a rule of
-/// the tables, a limit.
+/// Returns true if an error comes from what was to be written: a value that does not fit, a
+/// constraint, a limit.
 fn of_the_step(state: &SqlState) -> bool {
     ["22", "23", "54"]
         .iter()
@@ -159,12 +160,12 @@ impl From<PoolError> for PgFailure {
     }
 }
 
-/// What broke. Everybody whose job was in the same batch gets a copy.
+/// What failed. Everyone whose job was in the same batch gets a copy.
 #[derive(Clone, Debug)]
 pub(super) struct PgCause {
     error: Arc<dyn Error + Send + Sync>,
     remedy: Remedy,
-    /// There is no space left on the server.
+    /// The server has no disk space left.
     full: bool,
 }
 
@@ -177,7 +178,7 @@ impl PgCause {
         }
     }
 
-    /// Returns what the driver said, if it did.
+    /// Returns the driver's error, if there is one.
     pub(super) fn driver(&self) -> Option<&tokio_postgres::Error> {
         self.error.downcast_ref()
     }
@@ -193,7 +194,7 @@ impl PgCause {
 
 impl fmt::Display for PgCause {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // "db error" says nothing; its source has what the server said.
+        // The driver's own text is only "db error"; its source has what the server said.
         match self
             .error
             .source()
@@ -208,6 +209,7 @@ impl fmt::Display for PgCause {
 impl Error for PgCause {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         let cause = self.error.source()?;
+        // `Display` already shows it, so that it would appear twice in a chain of causes.
         if cause.is::<tokio_postgres::error::DbError>() {
             None
         } else {

@@ -1,4 +1,4 @@
-//! This host: what it writes, how it stands with the others, and what it tells them.
+//! This host: what it writes, its standing with the other hosts, and what it tells them.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
@@ -25,34 +25,39 @@ use crate::host_status::HostStatus;
 use crate::wake::Waker;
 use crate::write_outcome::WriteAnswer;
 
-/// What a server that was away is given before it is asked again: doubled each time, up to the
-/// second.
+/// First pause before a server that was away is tried again; doubled each time, up to
+/// [`LAST_PAUSE`].
 const FIRST_PAUSE: Duration = Duration::from_millis(20);
+/// Longest pause between two tries.
 const LAST_PAUSE: Duration = Duration::from_secs(1);
-/// Contents that are remembered to be on the server.
+/// Number of contents that are remembered to be on the server.
 const KNOWN: usize = 4096;
-/// From so many on plain steps are written together.
+/// From this number on plain steps of a batch are written together.
 const TOGETHER: usize = 2;
-/// The most bytes that a notification carries.
+/// Maximum size of a notification in bytes. PostgreSQL refuses 8,000 and more.
 const NOTICE: usize = 7900;
 
+/// The state of this host that the store's thread and its callers share.
 pub(super) struct PgHost {
     pub(super) link: ServerConnection,
     pub(super) id: Uuid,
-    /// This machine, for people elsewhere.
+    /// This machine's name, shown to people on other machines.
     pub(super) node: String,
+    /// A [`HostStatus`] as its number.
     standing: AtomicU8,
     pub(super) waker: Waker,
-    /// What others are to be told, until it is on its way.
+    /// Wakes for other hosts that are not sent yet.
     untold: Mutex<WakesByHost>,
-    /// Something is to be told, or this host has settled.
+    /// Notified when there is something to tell, or when this host has got its row.
     pub(super) stir: Notify,
+    /// Contents known to be on the server, which need not be sent again.
     known: Mutex<HashSet<(RealmId, Hash)>>,
-    /// The last step of each agent that this host writes to, in its epoch. A step says which one it
-    /// goes on from: a try whose answer was lost may still be on its way when later steps are done.
+    /// The last step of each agent that this host writes to, in its epoch. A step names the one
+    /// it continues from: a try whose answer was lost may still arrive after later steps.
     last: Mutex<HashMap<AgentId, (Epoch, StepId)>>,
-    /// Whether it is to end: nothing is waited for any longer than it takes.
+    /// True once the store is being dropped: failures are no longer waited out.
     closing: AtomicBool,
+    /// Weak, because the writer ends when the last strong sender is gone.
     jobs: mpsc::WeakSender<PgJob>,
 }
 
@@ -84,19 +89,19 @@ impl PgHost {
         }
     }
 
-    /// It was taken for dead; told once.
+    /// Notes that this host was taken for dead. The runtime is told once.
     pub(super) fn lose(&self) {
         if self.standing.swap(HostStatus::Lost as u8, Ordering::SeqCst) != HostStatus::Lost as u8 {
             self.waker.wake([Wake::Fenced]);
         }
     }
 
-    /// From now on nothing is waited for that does not come by itself.
+    /// Stops waiting for a server that is away.
     pub(super) fn close(&self) {
         self.closing.store(true, Ordering::SeqCst);
     }
 
-    /// Returns true if the server has a content, as far as this host remembers.
+    /// Returns true if this host remembers that the server has this content.
     pub(super) fn knows(&self, realm: RealmId, piece: &Encoded) -> bool {
         let name = columns::content_name(&piece.bytes, piece.mark_at);
         self.known
@@ -105,13 +110,14 @@ impl PgHost {
             .contains(&(realm, name))
     }
 
-    /// Remembers what a step has brought to the server, and that it was the agent's last.
+    /// Remembers what a step brought to the server, and that it was its agent's last.
     fn remember(&self, step: &Step) {
         self.goes_on(step.agent, (step.epoch, step.id));
         let preamble = step.birth.iter().map(|birth| &birth.preamble);
         let heads = step.entries.iter().filter_map(|entry| entry.head.as_ref());
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         for piece in preamble.chain(heads) {
+            // Forgetting is harmless: the content is sent once more.
             if known.len() >= KNOWN {
                 known.clear();
             }
@@ -122,6 +128,7 @@ impl PgHost {
         }
     }
 
+    /// Sets the step that the agent's next step continues from.
     fn goes_on(&self, agent: AgentId, from: (Epoch, StepId)) {
         self.last
             .lock()
@@ -129,15 +136,17 @@ impl PgHost {
             .insert(agent, from);
     }
 
-    /// Returns the step that another one goes on from, as far as this host remembers.
+    /// Returns the step that `step` continues from, if this host remembers it.
     fn before(&self, step: &Step) -> Option<Uuid> {
         let last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         last.get(&step.agent)
+            // Under another epoch somebody else may have written in between.
             .filter(|(epoch, _)| *epoch == step.epoch)
             .map(|(_, step)| step.0)
     }
 
-    /// Forgets which step was the last of agents that it gives up, or of whom it does not know.
+    /// Forgets the last steps of agents that are released, or whose state is unknown after a
+    /// failure.
     fn forget(&self, jobs: &[PgJob]) {
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         for agent in jobs.iter().filter_map(|job| job.agent) {
@@ -145,9 +154,10 @@ impl PgHost {
         }
     }
 
-    /// Writes jobs in one transaction, and answers each. What is refused is refused alone.
+    /// Writes jobs in one transaction and answers each one. A refusal affects only its own job.
     pub(super) async fn write(&self, jobs: Vec<PgJob>) {
-        // Halves of what was refused, the first on top.
+        // The server refuses a batch as a whole without saying which job is wrong, so that halves
+        // are tried. A stack with the first half on top keeps the order of an agent's steps.
         let mut parts = vec![jobs];
         while let Some(mut jobs) = parts.pop() {
             match self.persist(&jobs).await {
@@ -162,6 +172,8 @@ impl PgHost {
                     }
                 }
                 Err(PgFailure::Broken(cause)) => {
+                    // Whether they were committed is unknown, so the next step cannot name its
+                    // predecessor.
                     self.forget(&jobs);
                     for job in jobs {
                         let _ = job.answer.send(Err(cause.clone().at(self.link.place())));
@@ -171,8 +183,9 @@ impl PgHost {
         }
     }
 
-    /// Answers jobs that are durable, and tells whom it concerns.
+    /// Answers jobs that are durable, and wakes the hosts concerned.
     fn answer(&self, jobs: Vec<PgJob>, written: WriteResult) {
+        // Durable by now: what is told earlier could not be seen by those who look.
         self.tell(job::sorted(written.news));
         for (job, done) in jobs.into_iter().zip(written.done) {
             match (&job.step, job.agent, job::taken(&done)) {
@@ -181,8 +194,8 @@ impl PgHost {
                 _ => self.forget(std::slice::from_ref(&job)),
             }
             let unheard = job.answer.send(job::answer(done));
-            // Whoever has stopped waiting needs no answer; but an agent that nobody knows of is
-            // held by nobody.
+            // A caller that stopped waiting needs no answer. But if it took an agent, nobody
+            // knows that this host holds it, so it is released again.
             if let (Some(agent), JobKind::Holds, None, Err(Ok(WriteAnswer { epoch, .. }))) =
                 (job.agent, job.kind, job.step, unheard)
                 && let Some(jobs) = self.jobs.upgrade()
@@ -204,8 +217,8 @@ impl PgHost {
         }
     }
 
-    /// Has the server do jobs, however often that must be tried. A job that was done already is
-    /// known by its id, so that after a lost answer nothing is guessed.
+    /// Has the server do jobs, and tries again as long as that may help. The server recognizes a
+    /// job it has done by its id, so that nothing is guessed after a lost answer.
     async fn persist(&self, jobs: &[PgJob]) -> Result<WriteResult, PgFailure> {
         let holds = jobs.iter().any(|job| job.kind == JobKind::Holds);
         let (mut whole, mut overtaken) = (false, false);
@@ -225,11 +238,14 @@ impl PgHost {
                     }
                     return Ok(written);
                 }
+                // The content was removed since this host remembered it: everything is sent once.
                 Err(SendError::Unknown) if !whole => {
                     whole = true;
                     asking = self.asking(jobs, Some(&|step| encode::step(step, |_| false)))?;
                 }
                 Err(SendError::Unknown) => return Err(PgFailure::bad_step("a content is missing")),
+                // Another process wrote with this epoch, or an earlier try did arrive: without a
+                // predecessor the server decides by the step's id alone.
                 Err(SendError::Overtaken) if !overtaken => {
                     overtaken = true;
                     self.forget(jobs);
@@ -245,7 +261,7 @@ impl PgHost {
         }
     }
 
-    /// Puts jobs together; with `anew` steps are told anew.
+    /// Assembles a request from jobs. With `anew`, steps are encoded again.
     fn asking(&self, jobs: &[PgJob], anew: Option<Anew<'_>>) -> Result<EncodedJobs, PgFailure> {
         let (mut told, mut blobs) = (Vec::with_capacity(jobs.len()), Vec::new());
         let together = jobs.iter().filter(|job| job.encoded.plain).count() >= TOGETHER;
@@ -256,6 +272,8 @@ impl PgHost {
             };
             let encoded = again.as_ref().unwrap_or(&job.encoded);
             let mut json = encoded.json.clone();
+            // Each job counts its blobs from 1; in a batch it also needs its share of the common
+            // array.
             if jobs.len() > 1 && !encoded.blobs.is_empty() {
                 (json["base"], json["count"]) = (json!(blobs.len()), json!(encoded.blobs.len()));
             }
@@ -276,6 +294,7 @@ impl PgHost {
         })
     }
 
+    /// Sends one request and waits for the answer.
     async fn ask(&self, me: Option<&str>, asking: &EncodedJobs) -> Result<WriteResult, SendError> {
         let client = self.link.client().await.map_err(SendError::Failed)?;
         let sql = "SELECT write($1::text::jsonb, $2::text::jsonb, $3::bytea[])::text";
@@ -283,6 +302,7 @@ impl PgHost {
             .prepare_cached(sql)
             .await
             .map_err(|error| SendError::Failed(error.into()))?;
+        // Beside the JSON, which has no type for bytes.
         let blobs: Vec<&[u8]> = asking.blobs.iter().map(|blob| &blob[..]).collect();
         let asked: [&(dyn ToSql + Sync); 3] = [&me, &asking.jobs, &blobs];
         let Ok(row) = timeout(
@@ -291,7 +311,8 @@ impl PgHost {
         )
         .await
         else {
-            // What it is still doing must not be in anybody's way.
+            // The connection is still busy with the query: it is closed, not returned to the
+            // pool.
             drop(Object::take(client));
             let late = PgCause::new(
                 "the server has not answered for too long",
@@ -307,7 +328,7 @@ impl PgHost {
             .map_err(|error| SendError::Failed(PgFailure::senseless(error)))
     }
 
-    /// Returns what the functions say of jobs that they do not do.
+    /// Interprets an error that the functions raised.
     fn told(&self, error: tokio_postgres::Error) -> SendError {
         let said = error.as_db_error();
         match said.map(|said| said.code().code()) {
@@ -327,15 +348,17 @@ impl PgHost {
         }
     }
 
+    /// Notes that this host now has its row.
     fn settle(&self) {
         let (from, to) = (HostStatus::Stranger as u8, HostStatus::Settled as u8);
         let _ = self
             .standing
+            // Not a plain store: the listener may have found the host lost in the meantime.
             .compare_exchange(from, to, Ordering::SeqCst, Ordering::SeqCst);
         self.stir.notify_one();
     }
 
-    /// Tells this host what concerns it, and has the others told.
+    /// Wakes this host if it is concerned, and queues what other hosts should know.
     pub(super) fn tell(&self, mut news: WakesByHost) {
         if let Some(mine) = news.remove(&self.id) {
             if mine.contains(&Wake::Fenced) {
@@ -354,7 +377,8 @@ impl PgHost {
         self.stir.notify_one();
     }
 
-    /// Channels and what is to be said there. What came together for one host is one notification.
+    /// Takes what other hosts should know, as channels and texts. Each host gets one
+    /// notification.
     pub(super) fn notices(&self) -> Vec<(String, String)> {
         let untold =
             std::mem::take(&mut *self.untold.lock().unwrap_or_else(PoisonError::into_inner));
@@ -364,7 +388,7 @@ impl PgHost {
             .collect()
     }
 
-    /// Sets free what this host still holds.
+    /// Releases everything this host still holds.
     pub(super) async fn leave(&self) -> Result<(), PgFailure> {
         if self.standing() != HostStatus::Settled {
             return Ok(());
@@ -379,6 +403,8 @@ impl PgHost {
         }
     }
 
+    /// Releases a part of it and returns true if there is more. Small transactions block nobody
+    /// long.
     async fn leave_some(&self) -> Result<bool, PgFailure> {
         let client = self.link.client().await?;
         let row = client
@@ -387,19 +413,20 @@ impl PgHost {
         let text: String = row.try_get(0)?;
         let left: WriteResult = serde_json::from_str(&text).map_err(PgFailure::senseless)?;
         let mut news = job::sorted(left.news);
-        // It must not take its own leaving for a loss.
+        // The host's own departure must not look like being fenced.
         news.remove(&self.id);
         self.tell(news);
         Ok(left.more)
     }
 }
 
-/// Returns the channel of a host.
+/// Returns the notification channel of a host.
 pub(super) fn channel(host: Uuid) -> String {
     format!("posse_{}", host.simple())
 }
 
-/// Returns what a notification says; nothing if it would be too long, and then its host looks.
+/// Returns the text of a notification. Empty if it would be too long; the receiver then queries
+/// for itself.
 fn notice(wakes: &BTreeSet<Wake>) -> String {
     let said: Vec<Value> = wakes
         .iter()
@@ -418,7 +445,7 @@ fn notice(wakes: &BTreeSet<Wake>) -> String {
     }
 }
 
-/// Returns what a notification says, read back; none if its host is to look.
+/// Parses a notification. `None` if this host has to query for itself.
 pub(super) fn heard(notice: &str) -> Option<Vec<Wake>> {
     #[derive(serde::Deserialize)]
     #[serde(rename_all = "lowercase")]
@@ -438,25 +465,26 @@ pub(super) fn heard(notice: &str) -> Option<Vec<Wake>> {
     Some(wakes.collect())
 }
 
-/// Why jobs were not done.
+/// Why a request failed.
 enum SendError {
     /// A content was left out that the server does not have.
     Unknown,
-    /// The last step of an agent is another one than this host remembers: somebody else wrote with
-    /// its epoch.
+    /// The agent's last step is not the one this host remembers: somebody else wrote with its
+    /// epoch.
     Overtaken,
     Failed(PgFailure),
 }
 
-/// Jobs as they are sent.
+/// A batch of jobs as it is sent.
 struct EncodedJobs {
     jobs: String,
     blobs: Vec<Bytes>,
 }
 
+/// Encodes a step again, with everything it left out the first time.
 type Anew<'a> = &'a (dyn Fn(&Step) -> Result<encode::EncodedStep, StoreError> + Sync);
 
-/// How long a server that is away is waited for.
+/// A limit on how long a server that is away is waited for.
 pub(super) struct Patience<'a> {
     host: &'a PgHost,
     end: Instant,
@@ -472,7 +500,7 @@ impl<'a> Patience<'a> {
         }
     }
 
-    /// Waits until it makes sense to try again; a failure that nothing helps against is given back.
+    /// Waits until a retry makes sense. Returns the failure if no retry helps or time is up.
     pub(super) async fn with(&mut self, failure: PgFailure) -> Result<(), PgFailure> {
         let over = Instant::now() >= self.end || self.host.closing.load(Ordering::SeqCst);
         if failure.remedy() == Remedy::None || over {
@@ -484,7 +512,7 @@ impl<'a> Patience<'a> {
     }
 }
 
-/// Lets time pass: what is waited for is a server, which knows no clock of ours.
+/// Sleeps in real time: a test's paused clock cannot make a server answer sooner.
 pub(super) async fn pause(time: Duration) {
     let _: Result<(), _> = timeout(time, std::future::pending()).await;
 }

@@ -1,4 +1,4 @@
-//! What is to be written, and what came of it.
+//! Jobs to be written, and the server's answers to them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -14,52 +14,59 @@ use super::encode::EncodedStep;
 use super::nul;
 use crate::write_outcome::{WriteAnswer, WriteOutcome};
 
-/// Work, and who waits for it.
+/// A write job and the channel for its answer.
 pub(super) struct PgJob {
-    /// The agent whose step it is; none of an order or an import.
+    /// The agent whose step it is; `None` for an order or an import.
     pub(super) agent: Option<AgentId>,
-    /// Where it is done; none if only the server knows.
+    /// The realm it writes to; `None` if only the server knows it.
     pub(super) realm: Option<RealmId>,
     pub(super) encoded: EncodedStep,
-    /// For a step that has to be told anew, with all it leaves out when it is told first.
+    /// The step itself, to encode it again with everything that the first encoding left out.
     pub(super) step: Option<Arc<Step>>,
     pub(super) kind: JobKind,
     pub(super) answer: oneshot::Sender<WriteOutcome>,
 }
 
-/// What a job means for this host.
+/// What a job means for what this host holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum JobKind {
-    /// It holds the agent from then on.
+    /// This host holds the agent afterwards.
     Holds,
-    /// It gives the agent up.
+    /// This host no longer holds the agent.
     Releases,
+    /// Nothing changes.
     Neither,
 }
 
-/// What `write` and `leave` give.
+/// The result of the functions `write` and `leave`.
 #[derive(Deserialize)]
 pub(super) struct WriteResult {
+    /// One result per job, in their order.
     #[serde(default)]
     pub(super) done: Vec<Value>,
+    /// Changes that hosts should know of.
     pub(super) news: Vec<Novelty>,
+    /// True if `leave` has to be called again.
     #[serde(default)]
     pub(super) more: bool,
 }
 
-/// Something that hosts should know.
+/// A change that hosts should know of.
 #[derive(Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Novelty {
+    /// An agent of this host got mail.
     Mail(Uuid, AgentId),
+    /// A list of a realm and team has claimable tasks, which concerns these hosts.
     List(RealmId, String, Vec<Uuid>),
+    /// This host was taken for dead, and what it held was released.
     Freed(Uuid),
 }
 
-/// What hosts should know, by host.
+/// Wakes, by the host that should get them.
 pub(super) type WakesByHost = BTreeMap<Uuid, BTreeSet<Wake>>;
 
-/// Sorts news by whom they concern.
+/// Groups changes by the host they concern.
 pub(super) fn sorted(novelties: Vec<Novelty>) -> WakesByHost {
     let mut news = WakesByHost::new();
     for novelty in novelties {
@@ -73,7 +80,8 @@ pub(super) fn sorted(novelties: Vec<Novelty>) -> WakesByHost {
                     news.entry(host).or_default().insert(wake.clone());
                 }
             }
-            // Others find it at their next look.
+            // Only the lost host is told. The others find the agents at their next query, within
+            // a second.
             Novelty::Freed(host) => {
                 news.entry(host).or_default().insert(Wake::Fenced);
             }
@@ -82,7 +90,8 @@ pub(super) fn sorted(novelties: Vec<Novelty>) -> WakesByHost {
     news
 }
 
-/// Only what is a name, or empty for the session's list, was ever written.
+/// Returns the list of a team. Only names were ever written, and the empty string for the
+/// session's own list.
 pub(super) fn list(realm: RealmId, team: &str) -> ListId {
     ListId {
         realm,
@@ -90,14 +99,14 @@ pub(super) fn list(realm: RealmId, team: &str) -> ListId {
     }
 }
 
-/// Of a take: the epoch, and the last step before it.
+/// Returns the epoch of a take and the last step before it.
 pub(super) fn taken(done: &Value) -> Option<(Epoch, StepId)> {
     let epoch = done.get("epoch")?.as_i64()?;
     let step = done.get("step")?.as_str()?.parse().ok()?;
     Some((Epoch(epoch.cast_unsigned()), StepId(step)))
 }
 
-/// Returns what came of one job.
+/// Returns the outcome of one job.
 pub(super) fn answer(done: Value) -> WriteOutcome {
     if let Some(epoch) = done.get("epoch").and_then(Value::as_i64) {
         return Ok(WriteAnswer {
@@ -122,7 +131,7 @@ fn senseless(error: serde_json::Error) -> StoreError {
     }
 }
 
-/// Returns the error that a refused job has, as the functions tell it.
+/// Returns the error for a refused job, from the detail that the functions raise.
 pub(super) fn refusal(detail: &str, node: &str) -> Option<StoreError> {
     #[derive(Deserialize)]
     #[serde(untagged)]
@@ -165,7 +174,7 @@ pub(super) fn refusal(detail: &str, node: &str) -> Option<StoreError> {
     })
 }
 
-/// Returns a process for people: its machine is told if it is another one than `here`.
+/// Returns a process for people, with its machine if that is another one than `here`.
 pub(super) fn holder(pid: i32, node: &str, here: &str) -> String {
     if node == here {
         format!("pid {pid}")

@@ -1,8 +1,9 @@
-//! Hearing and being heard: one connection of its own for each host.
+//! Notifications between hosts, over one dedicated connection per host.
 //!
-//! By it the host renews its lease and looks what is new, every second; between looks it is told by notifications what
-//! to look at, and tells others. These go outside of the writers' transactions, since a notification inside one would
-//! hold up all commits of the server; and they are only hints: what is lost is found by the next look.
+//! Over it the host renews its lease and queries for changes every second. Between queries,
+//! notifications tell it what changed, and it notifies others. They are sent outside of the
+//! writers' transactions, because a notification inside one would serialize all commits of the
+//! server. They are only hints: what is lost is found by the next query.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::future::poll_fn;
@@ -24,24 +25,29 @@ use super::host::{PgHost, channel, heard, pause};
 use super::job;
 use crate::host_status::HostStatus;
 
-/// Notifications that may wait to be read; what comes beyond them is looked for.
+/// Number of notifications that may wait to be read; an overflow is made up for by a query.
 const UNREAD: usize = 1024;
-/// How long a connection is kept that nobody needs.
+/// Time after which an unused pooled connection is closed.
 const SPARE: Duration = Duration::from_secs(60);
-/// How many looks there are from one tidying to the next.
+/// Number of queries between two clean-ups.
 const TIDY: u32 = 60;
 
-/// What a look finds.
+/// The result of a query for changes.
 #[derive(Deserialize)]
 struct LookResult {
+    /// This host was taken for dead.
     #[serde(default)]
     fenced: bool,
+    /// Where the next query begins.
     #[serde(default)]
     cursor: i64,
+    /// Agents of this host with waiting mail.
     #[serde(default)]
     mail: Vec<AgentId>,
+    /// Lists with changes since the cursor, each with its last change.
     #[serde(default)]
     lists: Vec<(RealmId, String, i64)>,
+    /// Hosts whose lease has expired.
     #[serde(default)]
     gone: Vec<Uuid>,
 }
@@ -49,27 +55,29 @@ struct LookResult {
 /// What this host has seen so far.
 #[derive(Default)]
 struct SeenChanges {
-    /// Where the next look begins.
+    /// Where the next query begins.
     cursor: i64,
-    /// Changes from there on that were told already.
+    /// Changes from there on that were already reported. Queries overlap, since a transaction
+    /// that was open at the last one may commit later.
     lists: BTreeMap<ListId, i64>,
-    /// Hosts whose end was told already.
+    /// Hosts whose end was already reported.
     gone: BTreeSet<Uuid>,
     looks: u32,
 }
 
-/// Listens and tells until it is dropped. Whoever only looks needs it not: it begins with the first thing to do.
+/// Listens and notifies until it is dropped. It starts with the first thing to do: a process that
+/// only reads needs no such connection.
 pub(super) async fn listen(host: Arc<PgHost>) {
     host.stir.notified().await;
     let mut seen = SeenChanges::default();
     loop {
-        // Whatever broke it: a server that is away, or another one now.
+        // The server may be away, or another one now: any error is answered by connecting again.
         let _ = converse(&host, &mut seen).await;
         pause(host.link.timing.sweep.min(Duration::from_millis(200))).await;
     }
 }
 
-/// Tells others what they should know.
+/// Sends queued notifications to other hosts.
 pub(super) async fn tell(host: &PgHost, client: &Client) -> Result<(), PgFailure> {
     let (channels, notices): (Vec<_>, Vec<_>) = host.notices().into_iter().unzip();
     if !channels.is_empty() {
@@ -79,12 +87,13 @@ pub(super) async fn tell(host: &PgHost, client: &Client) -> Result<(), PgFailure
     Ok(())
 }
 
+/// Serves one connection until it breaks.
 async fn converse(host: &PgHost, seen: &mut SeenChanges) -> Result<(), PgFailure> {
     let (client, line) = host.link.line().await?;
     let (said, mut hear) = mpsc::channel(UNREAD);
     let mut carried = JoinSet::new();
     carried.spawn(carry(line, said));
-    // Who is cut off finds out before its lease has run out.
+    // Half the lease, so that a host that is cut off reconnects before its lease expires.
     let most = host.link.timing.lease.max(Duration::from_secs(1)) / 2;
     let in_time = async |work: &mut (dyn Future<Output = Result<(), PgFailure>> + Send + Unpin)| {
         let late = |_| {
@@ -95,21 +104,26 @@ async fn converse(host: &PgHost, seen: &mut SeenChanges) -> Result<(), PgFailure
         };
         timeout(most, work).await.map_err(late)?
     };
-    // What is written here is lost without harm: the next look renews the lease again.
+    // Without waiting for the disk: what is lost in a crash is only the lease, and the next query
+    // renews it.
     let listen = format!("SET synchronous_commit = off; LISTEN {}", channel(host.id));
     in_time(&mut Box::pin(async {
         Ok(client.batch_execute(&listen).await?)
     }))
     .await?;
     let mut tick = interval(host.link.timing.sweep);
+    // After a stall one query is enough; the missed ones would find nothing new.
     tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         tokio::select! {
+            // A broken connection first: the other branches would only fail on it, one timeout
+            // after the other.
             biased;
             _ = carried.join_next() => return Ok(()),
             () = host.stir.notified() => in_time(&mut Box::pin(tell(host, &client))).await?,
             notice = hear.recv() => match notice.and_then(|notice| heard(&notice)) {
-                // That this host is lost is believed only if it is seen: anybody can say so.
+                // Anyone can send a notification, so that a claim that this host is lost is
+                // verified by a query.
                 Some(wakes) if !wakes.contains(&Wake::Fenced) => {
                     if !host.link.timing.deaf {
                         host.waker.wake(wakes);
@@ -125,8 +139,8 @@ async fn converse(host: &PgHost, seen: &mut SeenChanges) -> Result<(), PgFailure
     }
 }
 
-/// Keeps a line going, and passes on what is said on it. What finds no place is an empty notice, by which all is
-/// looked for.
+/// Drives the connection and forwards its notifications. If the queue is full a notification is
+/// dropped; the next query finds what it was about.
 async fn carry(mut line: DriverConnection, said: mpsc::Sender<String>) {
     while let Some(Ok(message)) = poll_fn(|context| line.poll_message(context)).await {
         if let AsyncMessage::Notification(notification) = message {
@@ -135,7 +149,7 @@ async fn carry(mut line: DriverConnection, said: mpsc::Sender<String>) {
     }
 }
 
-/// Renews the lease, and finds what is new.
+/// Renews the lease and queries for changes.
 async fn look(host: &PgHost, client: &Client, seen: &mut SeenChanges) -> Result<(), PgFailure> {
     if host.standing() != HostStatus::Settled {
         return Ok(());

@@ -1,6 +1,6 @@
-//! Looking after the data on a server: are they whole, and what is not needed any more.
+//! Maintenance of the data on a server: integrity check and removal of unused sessions.
 //!
-//! These work beside hosts that use them, and hold none of them up for long.
+//! These work beside hosts that use the server, and block none of them for long.
 
 mod check;
 mod collect;
@@ -16,7 +16,7 @@ use super::{column, schema};
 pub use check::check;
 pub use collect::{collect, unused};
 
-/// Does something with the data at a URL, and waits for it.
+/// Runs `work` against the server at a URL and waits for it.
 fn at<T>(
     url: &str,
     work: impl AsyncFnOnce(&ServerConnection) -> Result<T, PgFailure>,

@@ -1,13 +1,14 @@
-//! The one character that PostgreSQL's text cannot have, spelt with two that it can.
+//! Escaping of NUL, the one character that PostgreSQL's text cannot hold.
 //!
-//! In JSON on its way in, `\u0000` becomes U+F8FF and `0`; a U+F8FF that is really meant, U+F8FF
-//! and `1`. On the way out it is turned back, in JSON and in plain text.
+//! On the way in, `\u0000` in JSON becomes U+F8FF and `0`; a real U+F8FF becomes U+F8FF and `1`.
+//! On the way out this is reversed, in JSON and in plain text.
 
 use std::borrow::Cow;
 
+/// The escape character: of the private use area, so that it hardly occurs in real text.
 const MARK: char = '\u{f8ff}';
 
-/// JSON without the escape of NUL.
+/// Returns JSON with escaped NULs replaced.
 pub(super) fn hide(json: &str) -> Cow<'_, str> {
     if !json.contains(r"\u0000") && !json.contains(MARK) {
         return Cow::Borrowed(json);
@@ -17,7 +18,8 @@ pub(super) fn hide(json: &str) -> Cow<'_, str> {
     while let Some(at) = rest.find(['\\', MARK]) {
         hidden.push_str(&rest[..at]);
         rest = &rest[at..];
-        // A backslash and what it escapes go together: after two of them no escape begins.
+        // A backslash is skipped together with what it escapes: in `\\u0000` no escape of NUL
+        // begins.
         let (shown, length) = match rest {
             _ if rest.starts_with(r"\u0000") => ("\u{f8ff}0", 6),
             _ if rest.starts_with(MARK) => ("\u{f8ff}1", MARK.len_utf8()),
@@ -30,7 +32,7 @@ pub(super) fn hide(json: &str) -> Cow<'_, str> {
     Cow::Owned(hidden)
 }
 
-/// Returns a text as columns have it.
+/// Returns plain text with NULs replaced, as columns have it.
 pub(super) fn hide_text(text: &str) -> Cow<'_, str> {
     if !text.contains(['\0', MARK]) {
         return Cow::Borrowed(text);
@@ -38,16 +40,17 @@ pub(super) fn hide_text(text: &str) -> Cow<'_, str> {
     Cow::Owned(text.replace(MARK, "\u{f8ff}1").replace('\0', "\u{f8ff}0"))
 }
 
-/// Returns the JSON that was hidden.
+/// Restores JSON.
 pub(super) fn show(json: &str) -> Cow<'_, str> {
     turn_back(json, r"\u0000")
 }
 
-/// Returns the text of a column that was hidden in JSON.
+/// Restores plain text that was hidden as JSON.
 pub(super) fn show_text(text: &str) -> Cow<'_, str> {
     turn_back(text, "\0")
 }
 
+/// Replaces the escapes by `nul` and by the escape character itself.
 fn turn_back<'a>(text: &'a str, nul: &str) -> Cow<'a, str> {
     let mut parts = text.split(MARK);
     let first = parts.next().unwrap_or_default();

@@ -1,8 +1,8 @@
-//! Looking: transcripts, lists of agents, mail, teams and tasks, from one snapshot each.
+//! Queries: transcripts, lists of agents, mail, teams and tasks, each from one snapshot.
 //!
-//! What one query can say is one query. Where it takes several they go out together with the
-//! beginning and the end of their transaction: one round trip as well, and no connection is left
-//! with a transaction open.
+//! What one query can return is one query. Where several are needed, they are sent together with
+//! the beginning and the end of their transaction: that is one round trip, too, and leaves no
+//! connection with an open transaction.
 
 mod mail;
 mod sessions;
@@ -30,21 +30,21 @@ use crate::extent::Extent;
 
 pub(super) use task::{task, tasks};
 
-/// Looks through one connection.
+/// Reads through one connection.
 pub(super) struct PgReader<'a> {
     client: &'a ClientWrapper,
-    /// What this machine is called.
+    /// The name of this machine.
     node: &'a str,
 }
 
-/// What a query is about.
+/// Parameters of a query.
 type QueryValues<'a> = [&'a (dyn ToSql + Sync)];
 
-/// What entries of one read begin with: those that begin the same way share it in memory too.
+/// Content that entries begin with, by hash. Entries that share it share it in memory, too.
 type PgHeads = HashMap<Uuid, Encoded>;
 
-/// An agent's own entries, in the order of [`entry`]; parameter 2 says whether only what is still
-/// sent.
+/// An agent's own entries, with columns in the order of [`entry`]. Parameter 2 restricts them to
+/// what is still sent.
 const OWN: &str =
     "SELECT seq, kind, at_ms, checksum, reply, head, mark_at, packed, bytes FROM entry
     WHERE realm = (SELECT realm FROM agent WHERE id = $1) AND agent = $1
@@ -52,15 +52,15 @@ const OWN: &str =
             WHERE realm = (SELECT realm FROM agent WHERE id = $1) AND agent = $1), 0) ELSE 0 END
     ORDER BY seq";
 
-/// What it has inherited; nothing if only what is still sent is wanted and a compaction stands for
-/// it.
+/// The segments an agent inherits. None if only what is still sent is wanted and a compaction
+/// replaces them.
 const SEGMENTS: &str = "SELECT source, first, beyond FROM segment s
     WHERE realm = (SELECT realm FROM agent WHERE id = $1) AND agent = $1
         AND NOT ($2 AND EXISTS (SELECT 1 FROM pulse WHERE realm = s.realm AND agent = $1 AND since IS NOT NULL))
     ORDER BY ordinal";
 
-/// The entries of these segments. One segment after the other is looked up, however many entries
-/// others have.
+/// The entries of these segments. Each segment is looked up by index, regardless of how many
+/// entries other agents have.
 const INHERITED: &str = "SELECT e.* FROM segment s CROSS JOIN LATERAL (
         SELECT seq, kind, at_ms, checksum, reply, head, mark_at, packed, bytes FROM entry
         WHERE realm = s.realm AND agent = s.source AND seq >= s.first AND seq < s.beyond ORDER BY seq OFFSET 0) e
@@ -68,7 +68,7 @@ const INHERITED: &str = "SELECT e.* FROM segment s CROSS JOIN LATERAL (
         AND NOT ($2 AND EXISTS (SELECT 1 FROM pulse WHERE realm = s.realm AND agent = $1 AND since IS NOT NULL))
     ORDER BY s.ordinal, e.seq";
 
-/// The calls of the last entry that is no prompt, if that is a reply.
+/// The calls of the last entry other than a prompt, if that is a reply.
 const CALLS: &str =
     "SELECT seq, ordinal, id, tool, begun, is_error, operated, packed, content FROM call
     WHERE realm = (SELECT realm FROM agent WHERE id = $1) AND agent = $1
@@ -77,16 +77,19 @@ const CALLS: &str =
             ORDER BY seq DESC LIMIT 1)
     ORDER BY ordinal";
 
+/// What the agent's requests begin with.
 const PREAMBLE: &str = "SELECT mark_at, packed, bytes FROM preamble
     WHERE realm = (SELECT realm FROM agent WHERE id = $1) AND hash = (SELECT preamble FROM agent WHERE id = $1)";
 
+/// Shared contents by hash.
 const HEADS: &str =
     "SELECT hash, mark_at, packed, bytes FROM preamble WHERE realm = $1 AND hash = ANY ($2)";
 
+/// Files whose content the agent knows.
 const SEEN: &str = "SELECT path, version FROM seen
     WHERE realm = (SELECT realm FROM agent WHERE id = $1) AND agent = $1 ORDER BY path";
 
-/// The rows of a transcript.
+/// The rows a transcript is made from.
 struct Parts {
     extent: Extent,
     agent: Vec<Row>,
@@ -102,7 +105,7 @@ impl<'a> PgReader<'a> {
         Self { client, node }
     }
 
-    /// Returns an agent and what belongs to it.
+    /// Returns an agent's transcript.
     pub(super) async fn transcript(&self, agent: AgentId) -> Result<Transcript, PgFailure> {
         self.prepare_parts().await?;
         // Biased, since the driver sends queries in the order in which they are first polled: the
@@ -148,7 +151,8 @@ impl<'a> PgReader<'a> {
         Ok(self.client.query(&statement, about).await?)
     }
 
-    /// The same where not every query uses all that it is given.
+    /// Returns all rows of a query that may not use all of its parameters, so that the server
+    /// cannot infer their types.
     async fn typed_rows(
         &self,
         sql: &str,
@@ -159,8 +163,8 @@ impl<'a> PgReader<'a> {
         Ok(self.client.query(&statement, about).await?)
     }
 
-    /// Makes queries known to the server: once that is done, [`PgReader::rows`] sends what it sends
-    /// when it is first polled, so that what is joined goes out in its order.
+    /// Prepares queries. Once prepared, [`PgReader::rows`] sends its query when it is first
+    /// polled, so that joined queries are sent in their order.
     async fn prepare(&self, queries: &[&str]) -> Result<(), PgFailure> {
         for sql in queries {
             self.client.prepare_cached(sql).await?;
@@ -168,7 +172,7 @@ impl<'a> PgReader<'a> {
         Ok(())
     }
 
-    /// All until the end is seen at one moment.
+    /// Begins a read-only snapshot.
     async fn begin(&self) -> Result<(), PgFailure> {
         Ok(self
             .client
@@ -176,6 +180,7 @@ impl<'a> PgReader<'a> {
             .await?)
     }
 
+    /// Ends the snapshot.
     async fn end(&self) -> Result<(), PgFailure> {
         Ok(self.client.batch_execute("COMMIT").await?)
     }
@@ -209,7 +214,7 @@ impl<'a> PgReader<'a> {
         })
     }
 
-    /// Returns the transcript that rows make.
+    /// Builds the transcript from its rows.
     async fn assembled(&self, agent: AgentId, parts: &Parts) -> Result<Transcript, PgFailure> {
         let found = parts
             .agent
@@ -258,8 +263,8 @@ impl<'a> PgReader<'a> {
         })
     }
 
-    /// Returns what entries begin with, where they are there. It is found by its content, which
-    /// does not change: it need not be seen at the same moment.
+    /// Returns the contents that entries begin with, if they exist. They are found by hash and
+    /// never change, so that they need not be read in the same snapshot.
     async fn heads(
         &self,
         realm: RealmId,
@@ -273,15 +278,15 @@ impl<'a> PgReader<'a> {
         }
         let (realm, hashes) = (realm.uuid(), Vec::from_iter(hashes));
         let rows = self.rows(HEADS, &[&realm, &hashes]).await?;
-        // One that cannot be unpacked is as good as missing.
         Ok(rows
             .iter()
+            // One that cannot be decompressed is treated as missing, which is reported as damage.
             .filter_map(|row| Some((column::get(row, 0).ok()?, column::piece(row, 1).ok()?)))
             .collect())
     }
 }
 
-/// Adds the entries of a segment. A hole is damage that needs no checksum to be seen.
+/// Adds the entries of a segment. A gap is damage that is visible without a checksum.
 fn entries_of<'a>(
     segment: Segment,
     rows: &mut impl Iterator<Item = &'a Row>,
@@ -305,6 +310,7 @@ fn entries_of<'a>(
     Ok(())
 }
 
+/// Returns an entry of `agent`.
 fn entry(row: &Row, agent: AgentId, heads: &PgHeads) -> Result<StoredEntry, PgFailure> {
     let kinds = [
         EntryKind::Prompt,

@@ -1,9 +1,9 @@
-//! The tables and functions on a server: made, brought up to date, and known again.
+//! The tables and functions on a server: creation, migration, and version check.
 //!
-//! A version is brought in in two halves, so that hosts of the old and of the new posse work side
-//! by side while a fleet is being exchanged. To *expand* adds what the new version needs and takes
-//! nothing from the old; to *contract* removes what only the old one needed, when nobody runs it
-//! any more. `version.oldest` is the version that a posse must know at least.
+//! A new version comes in two halves, so that hosts of the old and the new posse work side by
+//! side while a fleet is upgraded. *Expand* adds what the new version needs and removes nothing
+//! of the old; *contract* removes what only the old one needed, when nobody runs it any more.
+//! `version.oldest` is the version that a posse must know at least.
 
 use posse_port::store::StoreError;
 
@@ -13,11 +13,11 @@ use super::error::PgFailure;
 /// A version of the tables.
 struct Version {
     expand: &'static [&'static str],
-    /// Empty if nothing has to go.
+    /// Empty if nothing has to be removed.
     contract: &'static [&'static str],
 }
 
-/// Every version, the first one first.
+/// Every version, oldest first.
 const VERSIONS: &[Version] = &[Version {
     expand: &[
         include_str!("schema/tables.sql"),
@@ -39,18 +39,18 @@ const VERSIONS: &[Version] = &[Version {
     contract: &[],
 }];
 
-/// What `migrate` did.
+/// The result of a migration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Migrated {
-    /// The version before; none if there was nothing.
+    /// The version before; `None` if there was no schema.
     pub from: Option<u32>,
     /// The version now.
     pub to: u32,
-    /// The oldest version that a posse must know to use it now.
+    /// The oldest version that a posse must know to use the server now.
     pub oldest: u32,
 }
 
-/// Returns the versions that are there: of the tables, and the oldest that must be known.
+/// Returns the version of the tables, and the oldest one that must be known.
 async fn found(
     client: &impl deadpool_postgres::GenericClient,
 ) -> Result<Option<(u32, u32)>, PgFailure> {
@@ -68,7 +68,7 @@ async fn found(
     Ok(Some((number.cast_unsigned(), oldest.cast_unsigned())))
 }
 
-/// Makes sure that the tables can be used; an empty database gets them.
+/// Ensures that the tables can be used. An empty database gets them.
 pub(super) async fn ready(link: &ServerConnection) -> Result<(), PgFailure> {
     let known = VERSIONS.len() as u32;
     let client = link.client().await?;
@@ -84,6 +84,7 @@ pub(super) async fn ready(link: &ServerConnection) -> Result<(), PgFailure> {
                 known,
             }))
         }
+        // Refused, not migrated: a person decides when a fleet's tables change.
         Some((number, _)) if number < known => {
             let source = format!(
                 "its schema has version {number}, but this posse needs {known}: run `posse store \
@@ -106,6 +107,7 @@ pub(super) async fn migrate(
     change(link, VERSIONS, contract).await
 }
 
+/// Migrates to the last of `versions`, in one transaction.
 async fn change(
     link: &ServerConnection,
     versions: &[Version],
@@ -113,8 +115,8 @@ async fn change(
 ) -> Result<Migrated, PgFailure> {
     let mut client = link.client().await?;
     let transaction = client.transaction().await?;
-    // One at a time; the others find it done.
     transaction
+        // One process migrates; the others wait here and find it done.
         .batch_execute("SELECT pg_advisory_xact_lock(hashtext('posse schema'))")
         .await?;
     let before = found(&transaction).await?;
@@ -135,6 +137,7 @@ async fn change(
         oldest = 1;
     }
     transaction
+        // Functions call each other across files, before all of them exist.
         .batch_execute("SET LOCAL check_function_bodies = off")
         .await?;
     for sql in versions

@@ -1,10 +1,10 @@
-//! Writing: jobs wait in lanes, one for each realm, and go to the server in batches.
+//! Batching of writes: jobs wait in lanes, one per realm.
 //!
-//! A realm has one batch under way at a time, and the batch takes what waits in it: one transaction
-//! and one sync serve many agents of a session. Different realms are written side by side, over a
-//! few connections; when these are busy, a batch takes several realms. Of one agent a batch has one
-//! job at most: then a batch that was sent twice, because an answer was lost, is known by each
-//! job's id. What is asked for in a realm is done in the order of asking.
+//! A realm has one batch under way at a time, and a batch takes everything that waits in its
+//! lane: one transaction and one sync serve many agents of a session. Different realms are
+//! written in parallel over a few connections; when these are busy, a batch takes several realms.
+//! A batch has at most one job per agent: if it is sent twice because an answer was lost, each
+//! job is recognized by its id. Within a realm, jobs are done in the order they were queued.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
@@ -17,33 +17,37 @@ use uuid::Uuid;
 use super::host::PgHost;
 use super::job::{JobKind, PgJob};
 
-/// Jobs that may wait.
+/// Number of jobs that may wait.
 pub(super) const QUEUE: usize = 4096;
-/// Batches under way at once.
+/// Number of batches under way at once.
 const WRITERS: usize = 4;
-/// Jobs in one transaction.
+/// Maximum number of jobs per transaction.
 const JOBS: usize = 256;
-/// Bytes in one transaction, unless one job has more.
+/// Maximum number of bytes per transaction, unless one job has more.
 const BYTES: usize = 4 << 20;
 
-/// Where jobs wait. A lane is there while something waits in it or is under way.
+/// Waiting jobs. A lane exists while jobs wait in it or are under way.
 #[derive(Default)]
 struct Lanes {
     lanes: HashMap<Uuid, Lane>,
-    /// Lanes in which something waits and nothing is under way, in the order of waiting.
+    /// Lanes with waiting jobs and none under way, in the order of waiting.
     ready: VecDeque<Uuid>,
+    /// Number of waiting jobs in all lanes.
     waiting: usize,
-    /// The realms of agents that this host holds: not every job says it.
+    /// The realms of agents that this host holds, since not every job names one.
     homes: HashMap<AgentId, RealmId>,
 }
 
+/// The jobs of one realm.
 #[derive(Default)]
 struct Lane {
     waiting: VecDeque<PgJob>,
+    /// A batch with jobs of this lane is under way.
     busy: bool,
 }
 
 impl Lanes {
+    /// Queues a job in the lane of its realm.
     fn put(&mut self, job: PgJob) {
         let home = job.realm.or_else(|| self.homes.get(&job.agent?).copied());
         match (job.agent, job.realm, job.kind) {
@@ -51,6 +55,8 @@ impl Lanes {
             (Some(agent), Some(realm), _) => drop(self.homes.insert(agent, realm)),
             _ => {}
         }
+        // An agent of an unknown realm gets a lane of its own; on the server the lock of its
+        // realm's row still serializes its writes.
         let key = home
             .map(RealmId::uuid)
             .or(job.agent.map(AgentId::uuid))
@@ -63,8 +69,8 @@ impl Lanes {
         self.waiting += 1;
     }
 
-    /// Returns what goes next: a share of the lanes that are ready, or all if the others have
-    /// nothing to do.
+    /// Returns the next batch: a fair share of the ready lanes, or all of them if no other writer
+    /// is free.
     fn batch(&mut self, writers: usize) -> (Vec<Uuid>, Vec<PgJob>) {
         let (mut keys, mut jobs, mut bytes) = (Vec::new(), Vec::new(), 0);
         for _ in 0..self.ready.len().div_ceil(writers.max(1)) {
@@ -80,7 +86,7 @@ impl Lanes {
             lane.busy = true;
             keys.push(key);
             let mut agents = HashSet::new();
-            // In the order of asking, up to the second job of an agent.
+            // In order, up to the second job of an agent: see the module's documentation.
             while jobs.len() < JOBS && bytes < BYTES {
                 let Some(job) = lane.waiting.pop_front() else {
                     break;
@@ -102,7 +108,7 @@ impl Lanes {
         (keys, jobs)
     }
 
-    /// A batch with these lanes is done.
+    /// Frees the lanes of a finished batch.
     fn done(&mut self, keys: Vec<Uuid>) {
         for key in keys {
             match self.lanes.get_mut(&key) {
@@ -116,14 +122,15 @@ impl Lanes {
     }
 }
 
-/// Writes until nobody can send jobs any more and all are done.
+/// Writes until all senders are gone and all jobs are done.
 pub(super) async fn write(host: Arc<PgHost>, mut queue: mpsc::Receiver<PgJob>) {
     let mut lanes = Lanes::default();
     let mut writing: JoinSet<Vec<Uuid>> = JoinSet::new();
     let mut open = true;
     while open || !writing.is_empty() || lanes.waiting > 0 {
         tokio::select! {
-            // What is asked for now goes with what else is asked for now.
+            // Receiving comes first, so that everything queued at this moment goes into the same
+            // batch.
             biased;
             job = queue.recv(), if open && lanes.waiting < QUEUE => match job {
                 Some(job) => {
@@ -133,7 +140,8 @@ pub(super) async fn write(host: Arc<PgHost>, mut queue: mpsc::Receiver<PgJob>) {
                 None => open = false,
             },
             done = writing.join_next(), if !writing.is_empty() => {
-                // A batch that panicked has failed whoever waited for it; its lanes stay shut.
+                // A batch that panicked has dropped its senders, which fails its callers. Its
+                // lanes stay closed: what it wrote is unknown.
                 if let Some(Ok(keys)) = done {
                     lanes.done(keys);
                 }

@@ -1,7 +1,8 @@
-//! One transaction: jobs of many, each of which may be refused alone.
+//! One transaction with jobs of many agents, each of which may be refused alone.
 //!
-//! A host has a row from the transaction in which it first holds something. The row is never made
-//! again: when it is gone, others have taken the host for dead, and it holds nothing any more.
+//! A host has a row from the transaction in which it first holds an agent. The row is never
+//! created again: if it is gone, others have taken the host for dead, and it holds nothing any
+//! more.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -20,24 +21,25 @@ use super::{claim, free, host_rows, operation, step};
 use crate::host_status::HostStatus;
 use crate::write_outcome::{WriteAnswer, WriteOutcome};
 
-/// What a host knows when it settles; it hears of all that changes after it.
+/// What a host knows when it gets its row. It is notified of every change after that.
 #[derive(Clone)]
 pub(super) struct Start {
-    /// The last change of a list.
+    /// The last change of a task list.
     pub(super) cursor: i64,
     /// The other hosts.
     pub(super) others: BTreeSet<Uuid>,
 }
 
+/// A batch of jobs and the changes that others must be told about.
 pub(super) struct Batch<'a> {
     place: &'a DatabasePlace,
     connection: &'a Connection,
-    /// This host, if a job needs one.
+    /// This host, if one of the jobs needs it.
     me: Option<Uuid>,
     pub(super) status: HostStatus,
-    /// What others should know when this is durable.
+    /// What others should know once the batch is durable.
     pub(super) changes: Changes,
-    /// If this host has settled in this batch.
+    /// Set if this host got its row in this batch.
     pub(super) start: Option<Start>,
 }
 
@@ -58,10 +60,11 @@ impl<'a> Batch<'a> {
         }
     }
 
-    /// Does `jobs` in one transaction, and says whether it wrote anything.
+    /// Does `jobs` in one transaction. Returns true if it wrote anything.
     ///
-    /// A savepoint around each job costs a fifth of the work, and refusals are rare: they are looked for
-    /// first without, and only a batch that has one is undone and done again with savepoints.
+    /// A savepoint around each job costs a fifth of the work, and refusals are rare. So the jobs
+    /// are first done without; only a batch with a refusal is undone and done again with
+    /// savepoints.
     pub(super) fn run(
         &mut self,
         jobs: &[SqliteJob],
@@ -85,7 +88,7 @@ impl<'a> Batch<'a> {
         Ok(true)
     }
 
-    /// The same with a savepoint around each job.
+    /// Does `jobs` in one transaction, with a savepoint around each.
     fn run_apart(
         &mut self,
         jobs: &[SqliteJob],
@@ -93,6 +96,7 @@ impl<'a> Batch<'a> {
     ) -> Result<bool, SqliteCause> {
         self.begin()?;
         for job in jobs {
+            // What is rolled back must not be announced.
             let before = self.changes.clone();
             self.execute("SAVEPOINT job")?;
             let outcome = refused_or_done(self.perform(&job.work))?;
@@ -107,8 +111,10 @@ impl<'a> Batch<'a> {
         Ok(true)
     }
 
-    /// Begins the transaction, in which this host is settled if it is needed.
+    /// Begins the transaction, and creates this host's row if it is needed.
     fn begin(&mut self) -> Result<(), SqliteCause> {
+        // Immediate takes the write lock now: a transaction that reads first and then writes
+        // fails if somebody else has written in between.
         self.execute("BEGIN IMMEDIATE")?;
         self.changes = Changes::default();
         self.start = None;
@@ -132,7 +138,7 @@ impl<'a> Batch<'a> {
         Ok(())
     }
 
-    /// Makes the host's row, and sets free what those left who died while nobody was there.
+    /// Creates the host's row, and releases what hosts left that died while nobody was running.
     fn settle(&mut self, me: Uuid) -> Result<Start, SqliteFailure> {
         let mut others = host_rows::hosts(self.connection)?;
         others.remove(&me);
@@ -141,7 +147,8 @@ impl<'a> Batch<'a> {
                 others.remove(&other);
             }
         }
-        // It may be there, from a commit that failed after it was durable.
+        // The row may exist already, from a commit that was durable although it returned an
+        // error.
         let sql = "INSERT OR IGNORE INTO host (id) VALUES (?1)";
         self.connection
             .prepare_cached(sql)?
@@ -154,6 +161,7 @@ impl<'a> Batch<'a> {
         Ok(Start { cursor, others })
     }
 
+    /// Does one job.
     fn perform(&mut self, work: &WriteRequest) -> Result<WriteAnswer, SqliteFailure> {
         let (place, connection) = (self.place, self.connection);
         match work {
@@ -204,8 +212,8 @@ impl<'a> Batch<'a> {
         }
     }
 
-    /// Sets free what a host held if it is dead, and says whether it was. One of which that cannot be
-    /// found out is left to another time.
+    /// Releases what a host held if it is dead, and returns true if it is. If that cannot be
+    /// determined, it is left for later.
     fn free_dead(&mut self, host: Uuid) -> Result<bool, SqliteFailure> {
         let hosts = self.place.hosts();
         let dead = matches!(hosts.look(host), Ok(HostLiveness::Dead));
@@ -216,7 +224,7 @@ impl<'a> Batch<'a> {
         Ok(dead)
     }
 
-    /// This host, about to hold an agent.
+    /// Returns this host, which is about to hold an agent. Refused if it has been taken for dead.
     fn holder(&self, agent: AgentId) -> Result<Uuid, SqliteFailure> {
         let fenced = SqliteFailure::Refused(StoreError::Fenced { agent });
         self.me
@@ -229,7 +237,7 @@ impl<'a> Batch<'a> {
     }
 }
 
-/// Tells what concerns one job from what concerns all.
+/// Separates refusals, which concern one job, from failures, which concern all.
 fn refused_or_done<T>(
     done: Result<T, SqliteFailure>,
 ) -> Result<Result<T, StoreError>, SqliteCause> {

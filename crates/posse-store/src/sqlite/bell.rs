@@ -1,9 +1,9 @@
-//! The listener of a host: one thread that sleeps until its bell is rung, another host dies, or it is time to show
-//! that this one lives.
+//! The listener of a host: one thread that sleeps until its bell is rung, another host dies, or a
+//! heartbeat is due.
 //!
-//! It arms its watch, looks, and only then sleeps: a ring between looking and sleeping is heard. What it
-//! finds by looking is all there is to know; a ring carries nothing. So a ring that was lost costs time
-//! until the sweep, and nothing else.
+//! It arms its watch, queries, and only then sleeps, so that a ring between querying and sleeping
+//! is heard. A ring carries no data: everything there is to know is found by querying. A lost
+//! ring costs time until the next sweep, and nothing else.
 
 mod look;
 
@@ -30,12 +30,13 @@ use super::place::DatabasePlace;
 use super::shared::SharedState;
 use super::timing::Timing;
 
-/// The thread; it ends when this is dropped.
+/// The thread's handle. The thread ends when this is dropped.
 pub(super) struct Bell {
     stop: Arc<OwnedFd>,
     thread: Option<JoinHandle<()>>,
 }
 
+/// The state of the thread.
 struct BellListener {
     me: Uuid,
     hosts: Hosts,
@@ -43,17 +44,17 @@ struct BellListener {
     heart: Heart,
     path: PathBuf,
     connection: Connection,
-    /// None where the system has no watches left: then the sweep finds what there is.
+    /// `None` if the system has no watches left: then only the sweep finds changes.
     rings: Option<OwnedFd>,
     stop: Arc<OwnedFd>,
     shared: Arc<SharedState>,
-    /// Weak: the writer ends when nobody else can send it anything.
+    /// Weak, because the writer ends when the last strong sender is gone.
     jobs: mpsc::WeakSender<SqliteJob>,
-    /// The last change of a list that was seen.
+    /// The last change of a task list that was seen.
     cursor: i64,
-    /// The other hosts, as of the last look.
+    /// The other hosts, as of the last query.
     others: BTreeSet<Uuid>,
-    /// Those that tell by themselves when they die.
+    /// Process handles of hosts, which become readable when the process ends.
     watched: BTreeMap<Uuid, OwnedFd>,
 }
 
@@ -64,7 +65,7 @@ enum Woken {
 }
 
 impl Bell {
-    /// Starts listening. None in memory, where hosts are told directly.
+    /// Starts listening. Returns `None` for a store in memory, where hosts are told directly.
     pub(super) fn start(
         place: &DatabasePlace,
         host: &SqliteHost,
@@ -105,7 +106,7 @@ impl Bell {
 
 impl Drop for Bell {
     fn drop(&mut self) {
-        // A counter that was never raised before can be raised.
+        // Cannot block or overflow: the counter is raised only once.
         let _ = rustix::io::write(&self.stop, &1_u64.to_ne_bytes());
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
@@ -114,6 +115,7 @@ impl Drop for Bell {
 }
 
 impl BellListener {
+    /// Listens until stopped, or until this host is lost.
     fn listen(mut self) {
         let mut due = Instant::now();
         loop {
@@ -123,7 +125,7 @@ impl BellListener {
                 due = Instant::now() + self.timing.sweep;
             }
             self.arm();
-            // What the engine refuses now it gives at the next sweep.
+            // An error of the engine is not fatal: the next sweep queries again.
             let settled = self.look(sweep).unwrap_or(true);
             if !settled {
                 return;
@@ -134,8 +136,8 @@ impl BellListener {
         }
     }
 
-    /// Forgets old rings, and watches for new ones. A watch that is there already stays; one that
-    /// vanished with its file is made again.
+    /// Discards old rings and watches for new ones. An existing watch stays; one that vanished
+    /// with its file is created again.
     fn arm(&self) {
         let Some(rings) = &self.rings else { return };
         let mut events = [0; 4096];
@@ -143,7 +145,8 @@ impl BellListener {
         if self.timing.deaf {
             return;
         }
-        // Unlinking changes attributes at once; the rest is heard only when the last handle is gone.
+        // ATTRIB reports unlinking at once; a deletion event would come only when the last handle
+        // is closed.
         let flags = inotify::WatchFlags::MODIFY | inotify::WatchFlags::ATTRIB;
         let watch = || inotify::add_watch(rings, &self.path, flags);
         if watch().is_err() {
@@ -154,7 +157,7 @@ impl BellListener {
         }
     }
 
-    /// Sleeps until something happens, at most so long.
+    /// Sleeps until something happens, at most for `most`.
     fn sleep(&mut self, most: Duration) -> Woken {
         let most = Timespec {
             tv_sec: most.as_secs().cast_signed(),
@@ -172,13 +175,13 @@ impl BellListener {
         let mut fds: Vec<_> = fds
             .map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN))
             .collect();
-        // Interrupted, it looks once too often.
+        // An interruption by a signal is harmless: it only queries once too often.
         let _ = poll(&mut fds, Some(&most));
         let happened: Vec<bool> = fds.iter().map(|fd| !fd.revents().is_empty()).collect();
         if happened.first() == Some(&true) {
             return Woken::Stopped;
         }
-        // Who has died is looked at like one who is new.
+        // A host that died is no longer watched, and is examined like a new one.
         let mut died = happened.into_iter().skip(before);
         self.watched.retain(|_, _| died.next() != Some(true));
         Woken::Rung

@@ -1,4 +1,4 @@
-//! What an agent spends: each charge, and the sums by model and purpose.
+//! What an agent spends: each charge, and the totals by model and purpose.
 
 use posse_port::store::Charge;
 use rusqlite::{Connection, params};
@@ -6,8 +6,8 @@ use rusqlite::{Connection, params};
 use super::column;
 use super::error::SqliteFailure;
 
-/// Adds a charge, and adds it to the agent's total. One without a price makes a total without one:
-/// a sum of what is known would pass for the whole.
+/// Adds a charge, and adds it to the agent's total. A charge without a price makes the total
+/// unknown: a partial sum would pass for the whole.
 pub(super) fn book(
     connection: &Connection,
     realm: &[u8],
@@ -21,7 +21,7 @@ pub(super) fn book(
                FROM total WHERE realm = ?1 AND agent = ?2 AND model = ?3";
     let mut statement = connection.prepare_cached(sql)?;
     let mut rows = statement.query(params![realm, agent, model])?;
-    // A charge is numbered among all with its model, whatever they were made for.
+    // Charges are numbered per model, across all purposes.
     let (mut nth, mut before) = (0, None);
     while let Some(row) = rows.next()? {
         let calls: i64 = row.get(1)?;
@@ -47,6 +47,7 @@ pub(super) fn book(
         }
     };
     let [a, b, c, d, e, f, g] = column::spend(&usage, cost);
+    // Not an upsert: unsigned sums saturate in Rust, and would overflow in SQL.
     let sql = match calls {
         0 => {
             "INSERT INTO total (realm, agent, model, purpose, calls, input, cache_read, cache_write_5m,

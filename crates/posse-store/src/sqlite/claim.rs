@@ -1,4 +1,4 @@
-//! Taking an agent and giving it up, in the open transaction.
+//! Taking and releasing an agent, in the open transaction.
 
 use posse_port::store::{Epoch, StoreError};
 use posse_protocol::{AgentId, RealmId};
@@ -12,8 +12,8 @@ use super::free;
 use super::host::HostLiveness;
 use super::place::DatabasePlace;
 
-/// Makes `me` the agent's holder, with a new epoch, unless another host is that lives
-/// and is not stalled.
+/// Makes `me` the agent's holder with a new epoch, unless another host holds it that is alive and
+/// not stalled.
 pub(super) fn take(
     connection: &Connection,
     agent: AgentId,
@@ -38,7 +38,8 @@ pub(super) fn take(
                 let holder = format!("pid {pid}");
                 return Err(SqliteFailure::Refused(StoreError::Held { agent, holder }));
             }
-            // Its files are its own: it may go on one day, and learns from its bell what it has lost.
+            // Its files stay: it may continue one day, and then learns from its bell what it has
+            // lost.
             HostLiveness::Stalled { .. } => free::host(connection, other, changes)?,
             HostLiveness::Dead => {
                 free::host(connection, other, changes)?;
@@ -65,13 +66,14 @@ pub(super) fn take(
     Ok(Epoch(epoch))
 }
 
-/// Gives the agent up, if `epoch` is still its epoch; nobody writes with it after that.
+/// Releases the agent if `epoch` is still its epoch.
 pub(super) fn release(
     connection: &Connection,
     agent: AgentId,
     epoch: Epoch,
     changes: &mut Changes,
 ) -> Result<(), SqliteFailure> {
+    // A new epoch, so that a late step of the former holder is refused.
     let sql = "UPDATE agent SET epoch = epoch + 1, host = NULL WHERE id = ?1 AND epoch = ?2 RETURNING realm";
     let realm: Option<RealmId> = connection
         .prepare_cached(sql)?

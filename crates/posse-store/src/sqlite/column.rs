@@ -1,4 +1,4 @@
-//! How words are spelt in columns, and read back.
+//! Conversion between values and columns.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -16,7 +16,7 @@ use uuid::Uuid;
 use super::error::SqliteFailure;
 pub(super) use crate::columns::{kind, kind_from, purpose, run, state, state_from, status};
 
-/// Returns a purpose in column `at`.
+/// Returns the purpose in column `at`.
 pub(super) fn purpose_from(row: &Row<'_>, at: usize) -> rusqlite::Result<Purpose> {
     let number: i64 = row.get(at)?;
     Purpose::ALL
@@ -25,7 +25,7 @@ pub(super) fn purpose_from(row: &Row<'_>, at: usize) -> rusqlite::Result<Purpose
         .ok_or_else(|| senseless(at))
 }
 
-/// Returns a task's status in column `at`.
+/// Returns the task status in column `at`.
 pub(super) fn status_from(row: &Row<'_>, at: usize) -> rusqlite::Result<TaskStatus> {
     let number: i64 = row.get(at)?;
     TaskStatus::ALL
@@ -34,7 +34,7 @@ pub(super) fn status_from(row: &Row<'_>, at: usize) -> rusqlite::Result<TaskStat
         .ok_or_else(|| senseless(at))
 }
 
-/// Returns what is requested, in column `at`.
+/// Returns the kind of request in column `at`.
 pub(super) fn request_kind(row: &Row<'_>, at: usize) -> rusqlite::Result<RequestKind> {
     let word = row.get_ref(at)?.as_str()?;
     RequestKind::ALL
@@ -43,7 +43,7 @@ pub(super) fn request_kind(row: &Row<'_>, at: usize) -> rusqlite::Result<Request
         .ok_or_else(|| senseless(at))
 }
 
-/// Returns what runs, in column `at`.
+/// Returns the kind of background run in column `at`.
 pub(super) fn run_kind(row: &Row<'_>, at: usize) -> rusqlite::Result<RunKind> {
     let word = row.get_ref(at)?.as_str()?;
     [RunKind::Agent, RunKind::Shell]
@@ -52,7 +52,7 @@ pub(super) fn run_kind(row: &Row<'_>, at: usize) -> rusqlite::Result<RunKind> {
         .ok_or_else(|| senseless(at))
 }
 
-/// Returns a message's kind in column `at`.
+/// Returns the kind of message in column `at`.
 pub(super) fn mail_kind(row: &Row<'_>, at: usize) -> rusqlite::Result<MailKind> {
     let word = row.get_ref(at)?.as_str()?;
     MailKind::ALL
@@ -78,12 +78,12 @@ pub(super) fn name(row: &Row<'_>, at: usize) -> rusqlite::Result<Name> {
         .map_err(|_| senseless(at))
 }
 
-/// Returns the team's part of a list's key.
+/// Returns the team's part of a list's key; empty for the session's own list.
 pub(super) fn team(team: Option<&Name>) -> &str {
     team.map_or("", Name::as_str)
 }
 
-/// Returns which tasks somebody takes; nothing for all.
+/// Returns the column for the tasks a member takes; `None` means all.
 pub(super) fn takes(takes: &Takes) -> Result<Option<String>, SqliteFailure> {
     if *takes == Takes::Any {
         Ok(None)
@@ -92,11 +92,12 @@ pub(super) fn takes(takes: &Takes) -> Result<Option<String>, SqliteFailure> {
     }
 }
 
+/// Serializes JSON for a column.
 pub(super) fn json(value: &impl Serialize) -> Result<String, SqliteFailure> {
     serde_json::to_string(value).map_err(|error| SqliteFailure::bad_step(error.to_string()))
 }
 
-/// JSON in column `at`, if there is any.
+/// Parses optional JSON in column `at`.
 pub(super) fn maybe_json<T: DeserializeOwned>(
     row: &Row<'_>,
     at: usize,
@@ -107,24 +108,27 @@ pub(super) fn maybe_json<T: DeserializeOwned>(
         .map_err(|_| senseless(at))
 }
 
-/// Returns a limit or a number to start after, as a column has it.
+/// Returns a limit or a number to start after as a column value, capped at the highest.
 pub(super) fn most(number: impl TryInto<i64>) -> i64 {
     number.try_into().unwrap_or(i64::MAX)
 }
 
-/// 64 bits without a sign, as SQLite can keep them.
+/// Returns an unsigned number as SQLite can store it: the signed one with the same bits.
 pub(super) fn bits(number: u64) -> i64 {
     number.cast_signed()
 }
 
+/// Reverses [`bits`].
 pub(super) fn from_bits(number: i64) -> u64 {
     number.cast_unsigned()
 }
 
+/// Returns a path as bytes, since it need not be UTF-8.
 pub(super) fn path(path: &Path) -> &[u8] {
     path.as_os_str().as_bytes()
 }
 
+/// Reverses [`path`].
 pub(super) fn path_from(bytes: &[u8]) -> PathBuf {
     OsStr::from_bytes(bytes).into()
 }
@@ -139,7 +143,7 @@ pub(super) fn maybe_id(row: &Row<'_>, at: usize) -> rusqlite::Result<Option<Uuid
     Ok(row.get::<_, Option<[u8; 16]>>(at)?.map(Uuid::from_bytes))
 }
 
-/// Returns an offset in column `at`, if there is one.
+/// Returns the optional offset in column `at`.
 pub(super) fn mark(row: &Row<'_>, at: usize) -> rusqlite::Result<Option<usize>> {
     let offset: Option<i64> = row.get(at)?;
     offset
@@ -147,7 +151,7 @@ pub(super) fn mark(row: &Row<'_>, at: usize) -> rusqlite::Result<Option<usize>> 
         .transpose()
 }
 
-/// Tokens and money in seven columns from `at` on.
+/// Returns tokens and cost from seven columns starting at `at`.
 pub(super) fn spent(row: &Row<'_>, at: usize) -> rusqlite::Result<(Usage, Option<Cost>)> {
     let tokens = |column: usize| row.get(at + column).map(from_bits);
     let usage = Usage {
@@ -162,7 +166,7 @@ pub(super) fn spent(row: &Row<'_>, at: usize) -> rusqlite::Result<(Usage, Option
     Ok((usage, cost.map(|pico| Cost::from_pico_usd(from_bits(pico)))))
 }
 
-/// Returns the seven columns.
+/// Returns the seven columns that [`spent`] reads.
 pub(super) fn spend(usage: &Usage, cost: Option<Cost>) -> [Option<i64>; 7] {
     let Usage {
         input,
@@ -184,7 +188,7 @@ pub(super) fn spend(usage: &Usage, cost: Option<Cost>) -> [Option<i64>; 7] {
     [a, b, c, d, e, f, cost.map(|cost| bits(cost.pico_usd()))]
 }
 
-/// Returns the error for a column whose value means nothing.
+/// Returns the error for a column with a value that cannot be interpreted.
 pub(super) fn senseless(at: usize) -> rusqlite::Error {
     rusqlite::Error::FromSqlConversionFailure(at, Type::Null, Box::new(FromSqlError::InvalidType))
 }

@@ -1,5 +1,5 @@
-//! Bytes that many have in common, kept once per realm and named by their content: preambles, and
-//! what entries of siblings begin with.
+//! Content that many agents share, stored once per realm by its hash: preambles, and what entries
+//! of siblings begin with.
 
 use posse_port::model::Encoded;
 use rusqlite::{Connection, OptionalExtension, params};
@@ -9,14 +9,14 @@ use super::error::SqliteFailure;
 
 pub(super) use crate::columns::{Hash, content_name as name};
 
-/// Keeps a piece, and gives its name.
+/// Stores a content if it is new, and returns its hash.
 pub(super) fn keep(
     connection: &Connection,
     realm: &[u8],
     piece: &Encoded,
 ) -> Result<Hash, SqliteFailure> {
     let hash = name(&piece.bytes, piece.mark_at);
-    // Asked first: an insert that is ignored has copied all of the bytes.
+    // A look-up first: an ignored insert would have bound and copied all of the bytes.
     let sql = "SELECT 1 FROM preamble WHERE realm = ?1 AND hash = ?2";
     if !connection
         .prepare_cached(sql)?
@@ -31,7 +31,7 @@ pub(super) fn keep(
     Ok(hash)
 }
 
-/// Returns the piece of this name, if there is one.
+/// Returns the content with this hash, if it exists.
 pub(super) fn find(
     connection: &Connection,
     realm: &[u8],

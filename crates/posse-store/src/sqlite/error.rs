@@ -1,4 +1,4 @@
-//! What can go wrong, sorted by whom it concerns.
+//! Errors, sorted by whom they concern.
 
 use std::error::Error;
 use std::fmt;
@@ -10,16 +10,16 @@ use rusqlite::ErrorCode;
 
 use super::place::DatabasePlace;
 
-/// Why something was not done.
+/// Why a job was not done.
 pub(super) enum SqliteFailure {
-    /// A refusal: it concerns one caller, and the transaction is as good as before.
+    /// The job was refused, which concerns only its caller. The transaction is unaffected.
     Refused(StoreError),
-    /// The engine, or the file system below it: it concerns everybody in the transaction.
+    /// The engine or the file system failed, which concerns every job in the transaction.
     Broken(SqliteCause),
 }
 
 impl SqliteFailure {
-    /// A step that breaks a rule of the port.
+    /// Returns the error for a step that breaks a rule of the port.
     pub(super) fn bad_step(what: impl Into<String>) -> Self {
         Self::Refused(StoreError::BadStep(what.into()))
     }
@@ -39,8 +39,8 @@ impl From<rusqlite::Error> for SqliteFailure {
             Some(ErrorCode::ConstraintViolation | ErrorCode::TooBig) => {
                 Self::bad_step(error.to_string())
             }
-            // Not the engine but a row of it: one that makes no sense concerns whoever asked for
-            // it.
+            // Without a code the error is about a value, not about the engine: it concerns only
+            // the caller who asked for that row.
             None => Self::Refused(StoreError::Engine {
                 place: "a row of it".into(),
                 source: Box::new(error),
@@ -56,42 +56,44 @@ impl From<io::Error> for SqliteFailure {
     }
 }
 
-/// What broke. Everybody whose step was in the same batch gets a copy.
+/// What failed. Everyone whose step was in the same batch gets a copy.
 #[derive(Clone, Debug)]
 pub(super) struct SqliteCause {
     error: Arc<dyn Error + Send + Sync>,
     what: What,
 }
 
+/// What kind of failure it is.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum What {
-    /// There is no space left.
+    /// The disk has no space left.
     Full,
     /// Reading or writing failed, and SQLite does not say why.
     Io,
-    /// Something that a person can mend.
+    /// Something that a person can repair.
     Known(Trouble),
     Other,
 }
 
-/// Why a store's file cannot be used, where that is known: each wants something else to be done.
+/// Why a store's file cannot be used. Each reason needs a different action.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Trouble {
     /// It is another program's database.
     Foreign,
-    /// It is no database.
+    /// It is not a database.
     NoDatabase,
     /// The database is damaged.
     Damaged,
-    /// It can be read only.
+    /// It cannot be written to.
     ReadOnly,
-    /// This user may not.
+    /// This user lacks permission.
     Denied,
-    /// Another process has held it up for too long; the error's text says which, and what to do.
+    /// Another process has blocked it for too long; the error's text says which one, and what to
+    /// do.
     HeldUp,
 }
 
-/// Returns what is wrong with a store's file, if an error says so.
+/// Returns what is wrong with a store's file, if the error tells.
 pub fn trouble(error: &StoreError) -> Option<Trouble> {
     let StoreError::Engine { source, .. } = error else {
         return None;
@@ -102,7 +104,7 @@ pub fn trouble(error: &StoreError) -> Option<Trouble> {
     }
 }
 
-/// Why a database is not opened.
+/// The error for a database of another program.
 #[derive(Debug)]
 struct Foreign;
 
@@ -115,7 +117,7 @@ impl fmt::Display for Foreign {
 impl Error for Foreign {}
 
 impl SqliteCause {
-    /// It is another program's database.
+    /// Returns the error for a database of another program.
     pub(super) fn foreign() -> Self {
         Self {
             error: Arc::new(Foreign),
@@ -125,13 +127,13 @@ impl SqliteCause {
 
     pub(super) fn at(&self, place: &DatabasePlace) -> StoreError {
         let mut cause = self.clone();
-        // Of a file that may not be read it only says that it cannot be opened.
+        // For a file without read permission SQLite only says that it cannot be opened.
         if self.what == What::Io && place.is_denied() {
             cause.what = What::Known(Trouble::Denied);
         }
         let source = Box::new(cause);
-        // SQLite says "full" when a write found no space; of a failed sync or of its shared memory
-        // it only says that it failed.
+        // SQLite says "full" only for a failed write; for a failed sync or for its shared memory
+        // it reports a general I/O error.
         let full = self.what == What::Full || (self.what == What::Io && place.has_no_space());
         let place = place.to_string();
         match full {
@@ -165,7 +167,7 @@ impl From<io::Error> for SqliteCause {
             io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => What::Full,
             io::ErrorKind::PermissionDenied => What::Known(Trouble::Denied),
             io::ErrorKind::ReadOnlyFilesystem => What::Known(Trouble::ReadOnly),
-            // The turnstile's: nothing else here waits with an end.
+            // Only the turnstile waits with a time limit.
             io::ErrorKind::TimedOut => What::Known(Trouble::HeldUp),
             _ => What::Other,
         };

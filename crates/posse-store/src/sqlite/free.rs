@@ -1,4 +1,4 @@
-//! Setting free: what agents and hosts that are gone had.
+//! Releasing what agents and hosts held that are gone.
 
 use std::collections::BTreeSet;
 
@@ -12,26 +12,27 @@ use super::error::SqliteFailure;
 use super::host::HostLiveness;
 use super::place::DatabasePlace;
 
-/// An agent's tasks, pending again: found by who does them, however many tasks there are.
+/// Makes an agent's tasks in progress pending. They are found by their owner's index, regardless
+/// of how many tasks there are.
 pub(super) const TASKS: &str = "UPDATE task INDEXED BY task_owner
     SET status = 0, lost_by = owner, owner = NULL, owner_agent = NULL, version = version + 1
     WHERE realm = ?1 AND owner_agent = ?2 AND status = 1 AND team = coalesce(?3, team) RETURNING team";
 
-/// What an agent was to do, anybody's again.
+/// Removes the owner of pending tasks that were assigned to an agent.
 pub(super) const AHEAD: &str = "UPDATE task INDEXED BY task_ahead
     SET owner = NULL, owner_agent = NULL, version = version + 1
     WHERE realm = ?1 AND owner_agent = ?2 AND status = 0 AND team = coalesce(?3, team) RETURNING team, waits = 0";
 
-/// Returns true if a host is dead or stalled, so that what it has is free for others.
+/// Returns true if a host is dead or stalled, so that others may take what it holds.
 pub(super) fn gone(place: &DatabasePlace, host: Uuid) -> bool {
-    // Of whom that cannot be found out nothing is taken.
+    // If that cannot be determined, nothing is taken from it.
     matches!(
         place.hosts().look(host),
         Ok(HostLiveness::Dead | HostLiveness::Stalled { .. })
     )
 }
 
-/// Sets free all that a host held: its agents get a new epoch and no holder, their tasks are
+/// Releases everything a host held: its agents get a new epoch and no holder, their tasks become
 /// pending.
 pub(super) fn host(
     connection: &Connection,
@@ -56,7 +57,7 @@ pub(super) fn host(
     Ok(())
 }
 
-/// An inbox whose agent nobody holds any more.
+/// Notes that nobody holds the agent of an inbox any more.
 pub(super) fn inbox(
     connection: &Connection,
     realm: RealmId,
@@ -92,7 +93,7 @@ pub(super) fn tasks(
     Ok(())
 }
 
-/// Makes the tasks unowned that an agent was to do, in one list or in all: nobody else could begin
+/// Removes an agent as owner of its pending tasks, in one list or in all: nobody else could start
 /// them.
 pub(super) fn unassign(
     connection: &Connection,
@@ -123,7 +124,7 @@ pub(super) fn claimable(
     changes: &mut Changes,
 ) -> Result<(), SqliteFailure> {
     let list = ListId { realm, team };
-    // Also if the changes have it: what put it there may have been undone since.
+    // Even if the list is already among the changes: what put it there may have been rolled back.
     let sql = "UPDATE changes SET last = last + 1 RETURNING last";
     let change: i64 = connection
         .prepare_cached(sql)?

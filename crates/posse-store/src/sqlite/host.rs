@@ -1,8 +1,8 @@
-//! Hosts: who holds agents, and whether they are alive.
+//! Hosts: the processes that hold agents, and whether they are alive.
 //!
-//! A host locks a file of its own name for its life; the kernel unlocks it when the process ends,
-//! however it ends. In the file are the process, for people and for those who want to hear at once
-//! that it has ended, and the time of the last heartbeat. Beside it is the host's bell.
+//! A host keeps a file of its own name locked while it lives; the kernel unlocks it when the
+//! process ends, however it ends. The file has the process id, for people and for those who watch
+//! the process, and the time of the last heartbeat. Beside it is the host's bell.
 
 mod memory;
 
@@ -20,15 +20,17 @@ use crate::wake::Waker;
 
 pub(super) use memory::MemoryHosts;
 
-/// What belongs to a host is never reached through a link that somebody put there.
+/// Files of a host are never opened through a symbolic link that somebody may have put there.
 pub(super) const NO_LINK: i32 = rustix::fs::OFlags::NOFOLLOW.bits().cast_signed();
 
-/// What is being made longer than this was left by a host that died before it had a name.
+/// A file that has been under construction for longer was left by a host that died before it was
+/// named.
 const MAKING: Duration = Duration::from_secs(60);
 
 /// All hosts of a store.
 pub(super) enum Hosts {
-    /// A directory with files for each; one whose heartbeat is older than the lease is stalled.
+    /// A directory with files for each host. One whose heartbeat is older than the lease is
+    /// stalled.
     Files {
         directory: PathBuf,
         lease: Duration,
@@ -36,12 +38,13 @@ pub(super) enum Hosts {
     Memory(Arc<MemoryHosts>),
 }
 
-/// A host that lives until this is dropped.
+/// A host, alive until this is dropped.
 pub(super) struct SqliteHost {
     pub(super) id: Uuid,
     hold: HostLock,
 }
 
+/// What keeps a host alive.
 enum HostLock {
     File {
         directory: PathBuf,
@@ -51,11 +54,11 @@ enum HostLock {
     Memory(Arc<MemoryHosts>),
 }
 
-/// What can be said of a host from outside.
+/// The state of a host, as others see it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum HostLiveness {
     Dead,
-    /// Its process is there, and has not shown for the lease that it goes on.
+    /// Its process exists, but its last heartbeat is older than the lease.
     Stalled {
         pid: u32,
     },
@@ -64,14 +67,14 @@ pub(super) enum HostLiveness {
     },
 }
 
-/// A host's heart: what shows others that it goes on.
+/// Writes heartbeats.
 pub(super) struct Heart {
     file: File,
     stamp_at: u64,
 }
 
 impl Hosts {
-    /// Makes a new host, whose notifications go to `waker`.
+    /// Creates a new host, whose notifications go to `waker`.
     pub(super) fn settle(&self, waker: &Arc<Waker>) -> io::Result<SqliteHost> {
         let id = Uuid::now_v7();
         let hold = match self {
@@ -94,8 +97,8 @@ impl Hosts {
                     .create_new(true)
                     .mode(0o600)
                     .open(bell(directory, id))?;
-                // It gets its name only now: a file with a host's name is locked or its host is
-                // dead.
+                // It is named only now, so that a file with a host's name is always locked or its
+                // host is dead.
                 fs::rename(&new, directory.join(id.to_string()))?;
                 self.sweep(directory, id);
                 HostLock::File {
@@ -112,7 +115,7 @@ impl Hosts {
         Ok(SqliteHost { id, hold })
     }
 
-    /// Returns what can be said of a host.
+    /// Returns the state of a host.
     pub(super) fn look(&self, id: Uuid) -> io::Result<HostLiveness> {
         let (directory, lease) = match self {
             Self::Files { directory, lease } => (directory, *lease),
@@ -132,7 +135,8 @@ impl Hosts {
             return Ok(HostLiveness::Dead);
         }
         let (pid, shown) = shown(&path);
-        // A stamp that was read while it was written may be nonsense, but not twice the same.
+        // A stamp that is read while it is written may be wrong, but not wrong in the same way
+        // twice.
         let is_old = |stamp: Option<u64>| {
             stamp.is_some_and(|at| now_ms().saturating_sub(at) > millis(lease))
         };
@@ -154,14 +158,14 @@ impl Hosts {
         })
     }
 
-    /// Removes what a dead host left. What cannot be removed now is removed another time.
+    /// Removes the files of a dead host. What cannot be removed now is removed by a later sweep.
     pub(super) fn bury(&self, id: Uuid) {
         if let Self::Files { directory, .. } = self {
             remove(directory, id);
         }
     }
 
-    /// Returns the file that a host listens to.
+    /// Returns the file that a host watches.
     pub(super) fn bell(&self, id: Uuid) -> Option<PathBuf> {
         match self {
             Self::Files { directory, .. } => Some(bell(directory, id)),
@@ -169,7 +173,7 @@ impl Hosts {
         }
     }
 
-    /// Removes what dead hosts left.
+    /// Removes files of dead hosts.
     fn sweep(&self, directory: &Path, own: Uuid) {
         for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
             let path = entry.path();
@@ -182,11 +186,13 @@ impl Hosts {
             };
             let left = match path.extension() {
                 None => matches!(self.look(id), Ok(HostLiveness::Dead)),
-                // Made before its host has a name.
+                // A bell exists before its host is named, so that a young one may belong to a
+                // host in the making.
                 Some(kind) if kind == "bell" => {
                     is_old(&entry) && matches!(self.look(id), Ok(HostLiveness::Dead))
                 }
-                // Locked right after it is made.
+                // The file is locked right after its creation, so that a young one may not be
+                // locked yet.
                 Some(kind) if kind == "new" => {
                     is_old(&entry)
                         && File::open(&path).is_ok_and(|file| matches!(is_locked(&file), Ok(false)))
@@ -201,14 +207,14 @@ impl Hosts {
 }
 
 impl SqliteHost {
-    /// Shows that it goes on.
+    /// Writes a heartbeat.
     pub(super) fn beat(&self) {
         if let HostLock::File { lock, stamp_at, .. } = &self.hold {
             beat(lock, *stamp_at);
         }
     }
 
-    /// Returns its heart; one in memory needs none.
+    /// Returns a handle that writes heartbeats; `None` for a host in memory, which needs none.
     pub(super) fn heart(&self) -> io::Result<Option<Heart>> {
         match &self.hold {
             HostLock::File { lock, stamp_at, .. } => Ok(Some(Heart {
@@ -221,7 +227,7 @@ impl SqliteHost {
 }
 
 impl Heart {
-    /// Shows that the host goes on. One that cannot is taken for stalled, as it should be.
+    /// Writes a heartbeat. A host that cannot is taken for stalled, which is correct.
     pub(super) fn beat(&self) {
         beat(&self.file, self.stamp_at);
     }
@@ -230,7 +236,7 @@ impl Heart {
 impl Drop for SqliteHost {
     fn drop(&mut self) {
         match &self.hold {
-            // A file that stays is swept by the next host.
+            // A file that cannot be removed is swept by the next host.
             HostLock::File { directory, .. } => remove(directory, self.id),
             HostLock::Memory(hosts) => hosts.leave(self.id),
         }
@@ -238,6 +244,7 @@ impl Drop for SqliteHost {
 }
 
 fn beat(file: &File, stamp_at: u64) {
+    // Not synced: a heartbeat only says that the process runs now.
     let _ = file.write_all_at(stamp().as_bytes(), stamp_at);
 }
 
@@ -252,7 +259,7 @@ fn remove(directory: &Path, id: Uuid) {
 }
 
 fn is_locked(file: &File) -> io::Result<bool> {
-    // Shared, so that two who look do not take each other for the host.
+    // Shared, so that two processes that test the lock do not take each other for the host.
     match file.try_lock_shared() {
         Ok(()) => Ok(false),
         Err(TryLockError::WouldBlock) => Ok(true),
@@ -260,7 +267,7 @@ fn is_locked(file: &File) -> io::Result<bool> {
     }
 }
 
-/// Returns the process and the last heartbeat in a host's file.
+/// Returns the process id and the last heartbeat from a host's file.
 fn shown(path: &Path) -> (u32, Option<u64>) {
     let text = fs::read_to_string(path).unwrap_or_default();
     let mut lines = text.lines();
@@ -276,13 +283,13 @@ fn is_old(entry: &DirEntry) -> bool {
     made.is_ok_and(|made| made.elapsed().is_ok_and(|age| age > MAKING))
 }
 
-/// Returns a heartbeat, always of the same length.
+/// Returns a heartbeat. All have the same length, so that one overwrites another.
 fn stamp() -> String {
     format!("{:020}\n", now_ms())
 }
 
-/// Milliseconds of a clock that all processes share and that stands still while the machine sleeps:
-/// after a night nobody is stalled.
+/// Returns milliseconds of a clock that all processes share and that stops while the machine
+/// sleeps: after a night's sleep nobody is stalled.
 fn now_ms() -> u64 {
     let now = clock_gettime(ClockId::Monotonic);
     now.tv_sec.cast_unsigned() * 1000 + now.tv_nsec.cast_unsigned() / 1_000_000

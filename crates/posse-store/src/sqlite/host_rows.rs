@@ -1,4 +1,4 @@
-//! The rows of hosts: a host has one from its first agent until it is set free.
+//! The rows of hosts. A host has one from its first agent until it is released.
 
 use std::collections::BTreeSet;
 
@@ -15,7 +15,7 @@ pub(super) fn hosts(connection: &Connection) -> rusqlite::Result<BTreeSet<Uuid>>
     statement.query_map([], |row| column::id(row, 0))?.collect()
 }
 
-/// Returns the hosts that have died and still hold something, without those that cannot be looked at.
+/// Returns hosts that died without being released. Hosts that cannot be examined are left out.
 pub(super) fn dead_hosts(
     place: &DatabasePlace,
     connection: &Connection,

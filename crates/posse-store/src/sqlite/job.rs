@@ -1,4 +1,4 @@
-//! What the writer is asked to do, and what it answers.
+//! Requests to the writer, and their answers.
 
 use posse_port::store::{Archive, Epoch, Order, Step};
 use posse_protocol::AgentId;
@@ -7,19 +7,19 @@ use uuid::Uuid;
 
 use crate::write_outcome::WriteOutcome;
 
-/// Something to be written.
+/// A write request.
 pub(super) enum WriteRequest {
     Commit(Box<Step>),
     Operate(Box<Order>),
     Import(Box<Archive>),
     Take(AgentId),
     Release(AgentId, Epoch),
-    /// Sets free what a host held, if it is dead.
+    /// Releases what a host held, if it is dead.
     Free(Uuid),
 }
 
 impl WriteRequest {
-    /// Returns true if a host holds an agent because of it.
+    /// Returns true if this host holds an agent because of it.
     pub(super) fn needs_host(&self) -> bool {
         match self {
             Self::Commit(step) => step.birth.is_some(),
@@ -29,7 +29,7 @@ impl WriteRequest {
     }
 }
 
-/// Work, and who waits for it.
+/// A request and the channel for its answer.
 pub(super) struct SqliteJob {
     pub(super) work: WriteRequest,
     pub(super) answer: oneshot::Sender<WriteOutcome>,

@@ -1,4 +1,4 @@
-//! The tasks of a list, read whole: with what they wait for and what waits for them.
+//! Queries for the tasks of a list, with what they wait for and what waits for them.
 
 use std::collections::BTreeSet;
 
@@ -9,12 +9,12 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 use super::column;
 use super::error::SqliteFailure;
 
-/// A list to look into.
+/// Reads one task list.
 #[derive(Clone, Copy)]
 pub(super) struct ListReader<'a> {
     pub(super) connection: &'a Connection,
     pub(super) realm: [u8; 16],
-    /// Empty for the session's own.
+    /// Empty for the session's own list.
     pub(super) team: &'a str,
 }
 
@@ -28,28 +28,28 @@ pub(super) const ANY: &str = "SELECT id FROM task INDEXED BY task_ready
     WHERE realm = ?1 AND team = ?2 AND status = 0 AND owner IS NULL AND waits = 0 AND id > ?3 AND ?5 IS NULL
     ORDER BY id LIMIT ?4";
 
-/// Those that are marked with one word, or with none.
+/// Claimable tasks that are marked with one role, or with none.
 pub(super) const MARKED: &str = "SELECT id FROM task INDEXED BY task_role
     WHERE realm = ?1 AND team = ?2 AND role IS ?5 AND status = 0 AND owner IS NULL AND waits = 0 AND id > ?3
     ORDER BY id LIMIT ?4";
 
-/// Those that one is to do; none is the person.
+/// Pending tasks assigned to one agent; `NULL` is the person.
 pub(super) const OWN: &str = "SELECT id FROM task INDEXED BY task_own
     WHERE realm = ?1 AND team = ?2 AND owner_agent IS ?5 AND status = 0 AND owner IS NOT NULL AND waits = 0
         AND id > ?3 AND (owner_agent IS NOT NULL OR owner = 'user')
     ORDER BY id LIMIT ?4";
 
-/// Those that any agent is to do.
+/// Pending tasks assigned to any agent.
 pub(super) const ASSIGNED: &str = "SELECT id FROM task INDEXED BY task_assigned
     WHERE realm = ?1 AND team = ?2 AND status = 0 AND owner_agent IS NOT NULL AND waits = 0 AND id > ?3
         AND ?5 IS NULL
     ORDER BY id LIMIT ?4";
 
-/// Pending ones that somebody of a name has lost.
+/// Pending tasks that an owner of a given name lost.
 pub(super) const LOST: &str = "SELECT id FROM task INDEXED BY task_lost
     WHERE realm = ?1 AND team = ?2 AND lost_by = ?5 AND status = 0 AND id > ?3 ORDER BY id LIMIT ?4";
 
-/// Who is to do a task.
+/// The owner whose tasks are looked for.
 #[derive(Clone, Copy)]
 pub(super) enum TaskOwner {
     Person,
@@ -66,7 +66,7 @@ impl<'a> ListReader<'a> {
         }
     }
 
-    /// Returns a task, also a deleted one.
+    /// Returns a task, including a deleted one.
     pub(super) fn task(&self, id: TaskId) -> Result<Option<Task>, SqliteFailure> {
         let sql = format!("{TASK} WHERE realm = ?1 AND team = ?2 AND id = ?3");
         let mut statement = self.connection.prepare_cached(&sql)?;
@@ -78,7 +78,7 @@ impl<'a> ListReader<'a> {
         Ok(found)
     }
 
-    /// Returns tasks by their numbers, but not deleted ones.
+    /// Returns tasks ordered by number, without deleted ones.
     pub(super) fn tasks(
         &self,
         filter: &TaskFilter,
@@ -87,7 +87,8 @@ impl<'a> ListReader<'a> {
         if filter.ready.is_some() || filter.assigned || filter.lost_by.is_some() {
             return self.pending(filter, limit);
         }
-        // Spelt out, so that an index of those in progress is found.
+        // As a literal, not as a parameter, so that SQLite can use the partial index of the
+        // status.
         let status = filter
             .status
             .map(|status| format!("AND status = {}", column::status(status)));
@@ -108,8 +109,8 @@ impl<'a> ListReader<'a> {
         Ok(tasks)
     }
 
-    /// Pending tasks of which an index knows whose they are, by their numbers. Of what several
-    /// indexes know the rest is looked through.
+    /// Returns pending tasks that an index finds, ordered by number. If several indices apply,
+    /// one is followed and the others filter.
     fn pending(&self, filter: &TaskFilter, limit: usize) -> Result<Vec<Task>, SqliteFailure> {
         if filter
             .status
@@ -125,6 +126,7 @@ impl<'a> ListReader<'a> {
             of_owner,
         ];
         let alone = asked.into_iter().filter(|asked| *asked).count() == 1;
+        // With several conditions the limit applies to their intersection, not to each range.
         let reach = (filter.after, if alone { limit } else { usize::MAX });
         let mut ranges = Vec::new();
         if let Some(ready) = &filter.ready {
@@ -152,7 +154,7 @@ impl<'a> ListReader<'a> {
         Ok(tasks)
     }
 
-    /// Returns what somebody could claim now; of one owner only, if that is given.
+    /// Returns what an agent could claim now; only tasks of `owner`, if that is given.
     fn ready_for(
         &self,
         ready: &Ready,
@@ -172,8 +174,8 @@ impl<'a> ListReader<'a> {
         }
     }
 
-    /// Returns the lowest numbers after one that somebody could claim now: its own, and unowned
-    /// ones that it takes.
+    /// Returns the lowest numbers after `reach.0` that somebody could claim now: their own tasks,
+    /// and unowned ones that they take.
     pub(super) fn ready(
         &self,
         whose: TaskOwner,
@@ -195,7 +197,7 @@ impl<'a> ListReader<'a> {
         Ok(found.into_iter().take(reach.1).collect())
     }
 
-    /// Returns the lowest numbers after one that somebody is to do, and could begin.
+    /// Returns the lowest numbers of tasks assigned to somebody that could be started.
     fn own(&self, whose: TaskOwner, reach: (u64, usize)) -> Result<Vec<TaskId>, SqliteFailure> {
         match whose {
             TaskOwner::Person => self.range(OWN, reach, None::<[u8; 16]>),
@@ -204,7 +206,7 @@ impl<'a> ListReader<'a> {
         }
     }
 
-    /// Returns the lowest numbers of one range of an index.
+    /// Returns the lowest numbers in one range of an index.
     fn range(
         &self,
         sql: &str,
@@ -219,7 +221,7 @@ impl<'a> ListReader<'a> {
         Ok(rows?.collect::<Result<_, _>>()?)
     }
 
-    /// Returns all tasks by their numbers, deleted ones too.
+    /// Returns all tasks ordered by number, including deleted ones.
     pub(super) fn all(&self) -> Result<Vec<Task>, SqliteFailure> {
         let sql = format!("{TASK} WHERE realm = ?1 AND team = ?2 ORDER BY id");
         let mut statement = self.connection.prepare_cached(&sql)?;
@@ -230,7 +232,7 @@ impl<'a> ListReader<'a> {
         Ok(tasks)
     }
 
-    /// Returns the status of a task, also of a deleted one.
+    /// Returns the status of a task, including a deleted one.
     pub(super) fn status(&self, id: TaskId) -> Result<Option<TaskStatus>, SqliteFailure> {
         let sql = "SELECT status FROM task WHERE realm = ?1 AND team = ?2 AND id = ?3";
         let mut statement = self.connection.prepare_cached(sql)?;
@@ -240,7 +242,7 @@ impl<'a> ListReader<'a> {
             .optional()?)
     }
 
-    /// Returns what a task waits for, or has waited for, in order.
+    /// Returns what a task waits for or has waited for, ordered by number.
     pub(super) fn needs(&self, id: TaskId) -> Result<Vec<TaskId>, SqliteFailure> {
         let sql = "SELECT needs FROM dependency WHERE realm = ?1 AND team = ?2 AND task = ?3 ORDER BY needs";
         let mut statement = self.connection.prepare_cached(sql)?;
@@ -251,8 +253,8 @@ impl<'a> ListReader<'a> {
         Ok(rows.collect::<Result<_, _>>()?)
     }
 
-    /// Adds the dependencies of tasks that are sorted by their numbers: two queries, however many
-    /// they are.
+    /// Adds the dependencies of tasks that are sorted by number. Takes two queries, regardless of
+    /// how many tasks there are.
     fn link(&self, tasks: &mut [Task]) -> Result<(), SqliteFailure> {
         let (Some(first), Some(last)) =
             (tasks.first().map(|it| it.id), tasks.last().map(|it| it.id))

@@ -1,6 +1,6 @@
-//! Looking after a store's file: is it whole, a copy of it, what is not needed any more.
+//! Maintenance of a store's file: integrity check, backup, and removal of unused sessions.
 //!
-//! These work beside processes that use the store, and hold none of them up for long.
+//! These work beside processes that use the store, and block none of them for long.
 
 mod backup;
 mod check;
@@ -21,13 +21,13 @@ pub use collect::{collect, unused};
 /// Versions of a store's tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Versions {
-    /// The file's; 0 if it is empty.
+    /// The file's version; 0 if it is empty.
     pub found: u32,
-    /// The newest that is known here.
+    /// The newest version that this posse knows.
     pub known: u32,
 }
 
-/// Returns which version of the tables the file `path` has. It is not brought up to date by this.
+/// Returns the version of the tables in the file `path`. Does not migrate it.
 pub fn versions(path: &Path) -> Result<Versions, StoreError> {
     let place = DatabasePlace::existing(path);
     let connection = place.connect().map_err(|error| place.failed(error))?;
@@ -39,7 +39,7 @@ pub fn versions(path: &Path) -> Result<Versions, StoreError> {
     })
 }
 
-/// Returns the file `path` with up-to-date tables; it must be there.
+/// Opens the existing file `path` and brings its tables up to date.
 fn open(path: &Path) -> Result<(DatabasePlace, Connection), StoreError> {
     let place = DatabasePlace::existing(path);
     let connection = place.connect().map_err(|error| place.failed(error))?;
@@ -47,8 +47,8 @@ fn open(path: &Path) -> Result<(DatabasePlace, Connection), StoreError> {
     Ok((place, connection))
 }
 
-/// Tables with a realm, from those whose rows make others visible to those that are only found by
-/// them.
+/// Tables with a realm, in the order in which a realm is removed: first the rows by which others
+/// are found.
 const TABLES: [&str; 18] = [
     "agent",
     "team",

@@ -1,5 +1,5 @@
-//! Telling hosts what a durable batch means for them: this one and those in memory directly, those
-//! of other processes by their bells, so that they look.
+//! Notifies hosts of a durable batch: this one and those in memory directly, those of other
+//! processes by their bells, so that they query.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{File, OpenOptions};
@@ -15,11 +15,10 @@ use super::host::{Hosts, NO_LINK};
 use super::host_rows;
 use crate::wake::Waker;
 
-/// Bells that are kept at hand; those of hosts that are gone are among them until there are too
-/// many.
+/// Number of open bells. They include those of hosts that are gone, until the limit is reached.
 const BELLS: usize = 64;
 
-/// The way to other hosts.
+/// Notifies other hosts.
 pub(super) struct Notifier {
     hosts: Hosts,
     bells: BTreeMap<Uuid, File>,
@@ -33,7 +32,7 @@ impl Notifier {
         }
     }
 
-    /// Tells everybody concerned. What cannot be told now is found by the sweep.
+    /// Notifies everyone concerned. Failures are ignored, since the sweep finds what was missed.
     pub(super) fn notify(
         &mut self,
         connection: &Connection,
@@ -55,7 +54,7 @@ impl Notifier {
         }
     }
 
-    /// Makes a host look; one in memory is told what for.
+    /// Makes a host query. One in memory is told what for.
     pub(super) fn ring(&mut self, host: Uuid, wakes: BTreeSet<Wake>) {
         if let Hosts::Memory(hosts) = &self.hosts {
             return hosts.wake(host, wakes);
@@ -81,7 +80,7 @@ impl Notifier {
     }
 }
 
-/// Returns who should know what.
+/// Returns which hosts should know what.
 fn concerned(connection: &Connection, changes: Changes) -> BTreeMap<Uuid, BTreeSet<Wake>> {
     let mut concerned: BTreeMap<Uuid, BTreeSet<Wake>> = BTreeMap::new();
     for (host, agents) in changes.mail {
@@ -106,7 +105,7 @@ fn concerned(connection: &Connection, changes: Changes) -> BTreeMap<Uuid, BTreeS
                 .map(|freed| Wake::Died((*freed).into()));
             concerned.entry(host).or_default().extend(died);
         }
-        // One that only stalled learns it when it goes on.
+        // A host that was only stalled learns it when it continues.
         for host in changes.freed {
             concerned.entry(host).or_default().insert(Wake::Fenced);
         }
@@ -114,8 +113,8 @@ fn concerned(connection: &Connection, changes: Changes) -> BTreeMap<Uuid, BTreeS
     concerned
 }
 
-/// Returns hosts that hold an agent of a realm. A list concerns them all: who of them is a member
-/// is for the runtime, and there are never many.
+/// Returns hosts that hold an agent of a realm. All of them are told of a list: the runtime knows
+/// which agents are members, and there are never many hosts.
 fn hosts_in(connection: &Connection, realm: Uuid) -> rusqlite::Result<Vec<Uuid>> {
     let sql = "SELECT id FROM host
                WHERE EXISTS (SELECT 1 FROM agent WHERE agent.host = host.id AND agent.realm = ?1)";

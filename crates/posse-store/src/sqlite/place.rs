@@ -1,4 +1,4 @@
-//! Where the data are: a file, or memory that the hosts of one process share.
+//! Where the data are: in a file, or in memory that the hosts of one process share.
 
 use std::fmt;
 use std::fs::{self, DirBuilder, OpenOptions, Permissions};
@@ -19,14 +19,13 @@ use super::host::{Hosts, MemoryHosts, NO_LINK};
 use super::timing::Timing;
 use super::turnstile::Turnstile;
 
-/// How long a transaction waits for others that do not pass the turnstile: a checkpoint, a
-/// recovery.
+/// Time a transaction waits for others that do not pass the turnstile: a checkpoint, a recovery.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// A connection is used by one thread at a time.
+/// Without SQLite's own mutexes: a connection is used by one thread at a time.
 const FLAGS: OpenFlags = OpenFlags::SQLITE_OPEN_READ_WRITE.union(OpenFlags::SQLITE_OPEN_NO_MUTEX);
 
-/// Where the data are, and how patient those are who work there.
+/// Where the data are, and the time limits that apply there.
 #[derive(Clone)]
 pub(super) struct DatabasePlace {
     data: Data,
@@ -39,16 +38,16 @@ enum Data {
     Memory(Arc<MemoryData>),
 }
 
-/// Data that live as long as somebody holds this.
+/// Data that live as long as this value.
 struct MemoryData {
     uri: String,
     hosts: Arc<MemoryHosts>,
-    /// SQLite forgets the data with their last connection.
+    /// SQLite discards the data with their last connection.
     _anchor: Mutex<Connection>,
 }
 
 impl DatabasePlace {
-    /// The file `path`, made if it is missing.
+    /// Returns the file `path`, created if it is missing.
     pub(super) fn file(path: &Path, timing: Timing) -> Result<Self, StoreError> {
         let place = Self {
             data: Data::File(path.into()),
@@ -61,7 +60,7 @@ impl DatabasePlace {
         })
     }
 
-    /// The file `path`, whether it is there or not.
+    /// Returns the file `path`, whether it exists or not.
     pub(super) fn existing(path: &Path) -> Self {
         Self {
             data: Data::File(real(path).into()),
@@ -69,7 +68,7 @@ impl DatabasePlace {
         }
     }
 
-    /// New memory.
+    /// Returns new memory.
     pub(super) fn memory() -> Result<Self, StoreError> {
         let uri = format!("file:/posse-{}?vfs=memdb", Uuid::now_v7());
         let anchor = connect_memory(&uri).map_err(|error| StoreError::Engine {
@@ -96,8 +95,8 @@ impl DatabasePlace {
         }
     }
 
-    /// Returns what the processes that write pass; memory has one process only, and SQLite's own
-    /// lock.
+    /// Returns the turnstile of the writing processes. Memory has only one process, for which
+    /// SQLite's own lock is enough.
     pub(super) fn turnstile(&self) -> io::Result<Option<Turnstile>> {
         match &self.data {
             Data::File(path) => Turnstile::open(path).map(Some),
@@ -105,14 +104,14 @@ impl DatabasePlace {
         }
     }
 
-    /// Sees to it that nobody else can read the data.
+    /// Ensures that nobody else can read the data.
     pub(super) fn keep_private(&self) {
         if let Data::File(path) = &self.data {
             keep_private(path);
         }
     }
 
-    /// Returns the hosts that work here.
+    /// Returns the hosts of this store.
     pub(super) fn hosts(&self) -> Hosts {
         match &self.data {
             Data::File(path) => Hosts::Files {
@@ -123,7 +122,7 @@ impl DatabasePlace {
         }
     }
 
-    /// Returns the port's error for what went wrong here.
+    /// Returns the port's error for a failure here.
     pub(super) fn failed(&self, cause: impl Into<SqliteCause>) -> StoreError {
         cause.into().at(self)
     }
@@ -136,7 +135,7 @@ impl DatabasePlace {
         rustix::fs::access(&**path, Access::READ_OK) == Err(Errno::ACCESS)
     }
 
-    /// Returns true if the file system has no space left, or cannot make files.
+    /// Returns true if the file system has no space left, or cannot create files.
     pub(super) fn has_no_space(&self) -> bool {
         let Data::File(path) = &self.data else {
             return false;
@@ -157,8 +156,8 @@ impl fmt::Display for DatabasePlace {
     }
 }
 
-/// Returns the file itself: SQLite keeps its companions beside it, wherever a link to it lies, and
-/// so do we.
+/// Resolves links to the file: SQLite keeps its companion files beside the real one, and so does
+/// the store.
 fn real(path: &Path) -> PathBuf {
     path.canonicalize().unwrap_or_else(|_| path.to_owned())
 }
@@ -170,8 +169,10 @@ fn directory(path: &Path) -> PathBuf {
     }
 }
 
-/// Makes the file for its owner alone; SQLite gives its companions the same rights.
+/// Creates the file with access for its owner only; SQLite gives its companions the same
+/// permissions.
 fn make(path: &Path, timing: Timing) -> io::Result<()> {
+    // Again under the lock: another process may have created it while this one waited.
     if path.try_exists()? {
         return Ok(());
     }
@@ -184,8 +185,8 @@ fn make(path: &Path, timing: Timing) -> io::Result<()> {
     if path.try_exists()? {
         return Ok(());
     }
-    // Made under another name: closing a handle on the database itself would drop the locks that
-    // another connection of this process may already have on it.
+    // Created under another name: closing a handle on the database itself would drop the POSIX
+    // locks that another connection of this process may already have on it.
     let new = path.with_added_extension("new");
     let mut make = OpenOptions::new();
     make.write(true)
@@ -197,8 +198,8 @@ fn make(path: &Path, timing: Timing) -> io::Result<()> {
     fs::rename(&new, path)
 }
 
-/// Takes a file that is there, and what SQLite keeps beside it, from everybody but its owner: mail
-/// and transcripts are nobody else's. What belongs to another is left as it is.
+/// Restricts an existing file and SQLite's files beside it to their owner, because mail and
+/// transcripts are private. Files of another owner are left as they are.
 fn keep_private(path: &Path) {
     let own = rustix::process::geteuid().as_raw();
     let beside = ["-wal", "-shm"].map(|ending| {
@@ -209,7 +210,7 @@ fn keep_private(path: &Path) {
     for path in [path.to_owned()].into_iter().chain(beside) {
         let open = fs::metadata(&path).is_ok_and(|it| it.uid() == own && it.mode() & 0o077 != 0);
         if open {
-            // Where rights cannot be changed it is as private as it can be.
+            // Where permissions cannot be changed it is as private as it can be.
             let _ = fs::set_permissions(&path, Permissions::from_mode(0o600));
         }
     }
@@ -229,12 +230,13 @@ fn connect_memory(uri: &str) -> rusqlite::Result<Connection> {
 fn configured(connection: Connection) -> rusqlite::Result<Connection> {
     connection.busy_timeout(PATIENCE)?;
     connection.set_prepared_statement_cache_capacity(256);
-    // With less, a power cut could take steps that were acknowledged.
+    // With less, a power loss could take steps that were acknowledged.
     connection.pragma_update(None, "synchronous", "FULL")?;
     connection.pragma_update(None, "temp_store", "MEMORY")?;
-    // After a long look at much, the log shrinks again.
+    // A long query keeps the log from being reset, so that it grows; afterwards it is truncated
+    // to this.
     connection.pragma_update(None, "journal_size_limit", 64 << 20)?;
-    // There a plain sync stops at the drive's cache.
+    // On macOS a plain fsync stops at the drive's cache.
     if cfg!(target_vendor = "apple") {
         connection.pragma_update(None, "fullfsync", true)?;
     }

@@ -1,4 +1,4 @@
-//! The tables, and how an older file becomes a newer one.
+//! The tables, and the migration of older files.
 //!
 //! A version once released is never edited: a change is another element of [`VERSIONS`].
 
@@ -8,7 +8,7 @@ use rusqlite::Connection;
 use super::error::SqliteCause;
 use super::place::DatabasePlace;
 
-/// What brings a file from each version to the next; the first from an empty file.
+/// The migration from each version to the next; the first one starts from an empty file.
 const VERSIONS: &[&str] = &[
     include_str!("schema/1.sql"),
     include_str!("schema/2.sql"),
@@ -21,26 +21,26 @@ const VERSIONS: &[&str] = &[
 /// The newest version.
 pub(super) const KNOWN: usize = VERSIONS.len();
 
-/// What posse writes into the header of its files: "poss". `schema/2.sql` says it too.
+/// The application id in the header of posse's files: "poss". `schema/2.sql` sets it, too.
 const OURS: i32 = 0x706f_7373;
 
-/// Whose a database is.
+/// The program that a database belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum DatabaseOwner {
-    /// Nothing is in it.
+    /// It is empty.
     Nobody,
     Posse,
     Another,
 }
 
-/// Makes the tables what this posse knows. Refuses those of a newer one, and those of another
-/// program.
+/// Migrates the tables to the version of this posse. Refuses tables of a newer posse or of
+/// another program.
 pub(super) fn bring_up_to_date(
     place: &DatabasePlace,
     connection: &Connection,
 ) -> Result<(), StoreError> {
     let failed = |error: rusqlite::Error| place.failed(error);
-    // Before anything is written, beside it as well.
+    // First of all: nothing may be written into or beside another program's database.
     must_be_ours(place, connection)?;
     place.keep_private();
     if version(connection).map_err(failed)? < VERSIONS.len() {
@@ -61,7 +61,7 @@ pub(super) fn bring_up_to_date(
     }
 }
 
-/// Refuses a database of another program; an empty one is as good as ours.
+/// Refuses a database of another program. An empty one is accepted.
 pub(super) fn must_be_ours(
     place: &DatabasePlace,
     connection: &Connection,
@@ -79,7 +79,7 @@ pub(super) fn version(connection: &Connection) -> rusqlite::Result<usize> {
         .map(|it| it as usize)
 }
 
-/// Returns whose the database is, as of one moment.
+/// Returns the program that the database belongs to, from one snapshot.
 fn owner(connection: &Connection) -> rusqlite::Result<DatabaseOwner> {
     let snapshot = connection.unchecked_transaction()?;
     let mark: i32 = snapshot.query_row("PRAGMA application_id", [], |row| row.get(0))?;
@@ -93,7 +93,7 @@ fn owner(connection: &Connection) -> rusqlite::Result<DatabaseOwner> {
         snapshot.query_row(sql, [], |row| Ok((row.get(0)?, row.get(1)?)))?;
     Ok(match (mark, version(&snapshot)?, all, known) {
         (0, 0, 0, _) => DatabaseOwner::Nobody,
-        // The first files had no mark.
+        // Files of version 1 have no application id, and are recognized by their tables.
         (0, 1.., _, 2) => DatabaseOwner::Posse,
         _ => DatabaseOwner::Another,
     })
@@ -101,7 +101,7 @@ fn owner(connection: &Connection) -> rusqlite::Result<DatabaseOwner> {
 
 fn migrate(connection: &Connection) -> Result<(), SqliteCause> {
     if version(connection)? == 0 {
-        // Kept in the file. Memory has none and answers with another word.
+        // The mode is stored in the file. Memory does not support it and returns another mode.
         connection.query_row("PRAGMA journal_mode = WAL", [], |_| Ok(()))?;
     }
     let transaction =

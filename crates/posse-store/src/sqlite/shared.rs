@@ -1,4 +1,4 @@
-//! What the threads of one store share with the value that callers hold.
+//! State that the threads of one store share with the value that callers hold.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -14,9 +14,9 @@ const READERS: usize = 2;
 
 #[derive(Default)]
 pub(super) struct SharedState {
-    /// What this host is to be told.
+    /// Collects notifications for this host.
     pub(super) waker: Arc<Waker>,
-    /// What holds the writer back.
+    /// Holds the writer back.
     pub(super) gate: WriteGate,
     /// Connections that nobody is looking through.
     readers: Mutex<Vec<Connection>>,
@@ -47,7 +47,7 @@ impl SharedState {
         self.longest_wait.fetch_max(nanoseconds, Ordering::Relaxed);
     }
 
-    /// Returns the longest that a batch has waited for its turn.
+    /// Returns the longest time that a batch waited for its turn.
     pub(super) fn longest_wait(&self) -> Duration {
         Duration::from_nanos(self.longest_wait.load(Ordering::Relaxed))
     }

@@ -1,9 +1,9 @@
 //! Writes one step into the open transaction.
 //!
-//! The first statement both checks the step against the agent's row and moves it on; a step that is
-//! refused there has written nothing. It also keeps the step's id and what came of it, by which a
-//! second try is known; only a step with operations, whose results are not known yet, writes the
-//! row again.
+//! The first statement both checks the step against the agent's row and advances the row; a step
+//! that is refused there has written nothing. It also stores the step's id and result, by which a
+//! second try is recognized. Only a step with operations, whose results are not known yet, writes
+//! the row again.
 
 mod birth;
 mod mail;
@@ -29,7 +29,7 @@ use super::{charge, column, content};
 #[cfg(test)]
 pub(super) use birth::{HAD, NAMED};
 
-/// Whose rows are written, and when.
+/// The agent whose rows are written, and when.
 #[derive(Clone, Copy)]
 struct StepWriter<'a> {
     connection: &'a Connection,
@@ -38,7 +38,7 @@ struct StepWriter<'a> {
     at_ms: i64,
 }
 
-/// Writes `step`; `host` holds an agent that it makes.
+/// Writes `step`. If it creates an agent, `host` holds it.
 pub(super) fn write(
     place: &DatabasePlace,
     connection: &Connection,
@@ -60,12 +60,15 @@ pub(super) fn write(
         writer.birth(birth, step, host, changes)?;
     }
     let mut committed = Committed::default();
+    // Before the row is advanced, which needs to know if the state changes. Mail that the step
+    // itself takes does not count.
     if let Some(StateChange::UnlessMail(_)) = step.state {
         committed.mail_waits = writer.mail_waiting()? > step.mail.len() as u64;
     }
     if let Some(before) = writer.advance(step, &committed)? {
         return Ok(before);
     }
+    // After the row: a repeated step has returned by now, and needs no checks.
     writer.must_make_sense(step)?;
     for (entry, seq) in step
         .entries
@@ -134,8 +137,8 @@ pub(super) fn write(
 }
 
 impl StepWriter<'_> {
-    /// Moves the agent's row on, if the step is its writer's next. If it was the last one already,
-    /// gives what came of it then.
+    /// Advances the agent's row, if the step is its writer's next one. Returns the earlier result
+    /// if the step was the last one already.
     fn advance(
         &self,
         step: &Step,
@@ -189,8 +192,8 @@ impl StepWriter<'_> {
         }
     }
 
-    /// Refuses a run that came to something without having ended, a starter of another realm, and a
-    /// charge that is no charge of the step.
+    /// Refuses a result of a run that has not ended, a starter of another realm, and a charge
+    /// among the operations.
     fn must_make_sense(&self, step: &Step) -> Result<(), SqliteFailure> {
         if step
             .operations
@@ -218,7 +221,7 @@ impl StepWriter<'_> {
         }
     }
 
-    /// Closes what is asked of one that has ended: whether it ends, and what it would do.
+    /// Closes the requests to and from an agent that has shut down.
     fn close_requests(&self) -> Result<(), SqliteFailure> {
         let sql = "DELETE FROM request WHERE realm = ?1 AND (asked = ?2 OR asker = ?2)
                        AND kind = iif(asked = ?2, ?3, ?4)";
@@ -238,8 +241,8 @@ impl StepWriter<'_> {
             .exists(params![self.realm, agent.uuid().as_bytes()])?)
     }
 
-    /// Returns what came of a step that was committed already; or why the agent's row is not what
-    /// the step goes on from.
+    /// Returns the result of a step that was already committed, or why the agent's row does not
+    /// fit.
     fn repeated(&self, step: &Step) -> Result<Committed, SqliteFailure> {
         let sql = "SELECT epoch, own, step, result FROM agent WHERE realm = ?1 AND id = ?2";
         let found = self
@@ -275,7 +278,7 @@ impl StepWriter<'_> {
         }
     }
 
-    /// Does the step's operations, and keeps what came of them: with their calls, and with the
+    /// Performs the step's operations and stores their results, with their calls and with the
     /// step.
     fn operate(
         &self,
@@ -397,7 +400,7 @@ impl StepWriter<'_> {
     }
 }
 
-/// Returns what is kept of what came of a step: mostly nothing.
+/// Returns the stored form of a step's result; usually `None`.
 fn result(committed: &Committed) -> Result<Option<String>, SqliteFailure> {
     if *committed == Committed::default() {
         Ok(None)
@@ -406,7 +409,7 @@ fn result(committed: &Committed) -> Result<Option<String>, SqliteFailure> {
     }
 }
 
-/// Returns true if an entry is one of the step's.
+/// Returns true if the step adds this entry.
 fn brings(step: &Step, entry: u64) -> bool {
     step.entries.iter().any(|new| new.seq == entry)
 }

@@ -1,17 +1,17 @@
-//! How long things may take.
+//! Time limits of the store.
 
 use std::time::Duration;
 
 /// How long hosts wait for each other.
 #[derive(Clone, Copy, Debug)]
 pub struct Timing {
-    /// A host whose heartbeat is older is stalled.
+    /// Age of a heartbeat after which its host counts as stalled.
     pub lease: Duration,
-    /// How often a host shows that it lives, and looks for what no bell told it.
+    /// Interval of heartbeats, and of queries for what no notification reported.
     pub sweep: Duration,
-    /// How long writing waits for its turn among the processes.
+    /// Time that writing waits for its turn among the processes.
     pub patience: Duration,
-    /// For tests: hears no bell and no death, so that only the sweep heals.
+    /// For tests: ignores notifications and deaths, so that only the sweep finds them.
     pub deaf: bool,
 }
 
@@ -20,6 +20,7 @@ impl Default for Timing {
         let lease = Duration::from_secs(15);
         Self {
             lease,
+            // Two heartbeats may be late or lost before the lease expires.
             sweep: lease / 3,
             patience: Duration::from_secs(10),
             deaf: false,

@@ -78,7 +78,8 @@ impl Turnstile {
     pub(super) fn enter(&self, patience: Duration) -> io::Result<Pass<'_>> {
         let locks = &self.0;
         let mut queue = locks.queue();
-        // While the doorman is out there, its handles are ours: to try them would be to meddle.
+        // While the doorman is in the queue it uses the same file handles, and a lock belongs to
+        // the handle: trying them here would succeed or release its place.
         if queue.doorman != Doorman::Queued {
             if locks.is_free()? {
                 return Ok(Pass(&locks.writer));
@@ -153,7 +154,7 @@ impl TurnstileLocks {
                 queue.turn = Some(turn);
                 self.changed.notify_all();
             } else if turn.is_ok() {
-                // The writer that wanted it has given up, and other processes wait.
+                // The writer that wanted the turn has timed out, and other processes wait.
                 let _ = self.writer.unlock();
             }
         }

@@ -1,9 +1,10 @@
-//! What keeps the writer from starting a batch, and what bounds its end.
+//! Holds the writer back while the process is about to be stopped, and limits how long it may
+//! take to finish.
 
 use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Lets batches of the writer begin, or holds them back.
+/// Admits batches of the writer, or holds them back.
 #[derive(Default)]
 pub(super) struct WriteGate {
     inside: Mutex<GateState>,
@@ -14,12 +15,14 @@ pub(super) struct WriteGate {
 
 #[derive(Default)]
 struct GateState {
+    /// A batch is being written.
     writing: bool,
+    /// Number of pauses in force.
     stills: usize,
 }
 
-/// While it lives, this store writes nothing: a process that is stopped then holds up no other. Writes
-/// wait.
+/// While it lives, this store writes nothing, so that a process that is stopped meanwhile blocks
+/// no other. Writes wait.
 pub struct WritePause<'a>(&'a WriteGate);
 
 impl WriteGate {
@@ -51,7 +54,7 @@ impl WriteGate {
 
     /// Bounds every wait from now on: none ends later than `patience` after this call.
     pub(super) fn close(&self, patience: Duration) {
-        // It is closed once.
+        // Only the first call counts: the store is dropped once.
         let _ = self.closes.set(Instant::now() + patience);
     }
 
@@ -75,7 +78,7 @@ impl Drop for BatchGuard<'_> {
     fn drop(&mut self) {
         let mut inside = self.0.inside();
         inside.writing = false;
-        // Nearly always nobody waits, and to notify is a system call.
+        // Usually nobody waits, and notifying is a system call.
         if inside.stills > 0 {
             self.0.changed.notify_all();
         }

@@ -1,8 +1,8 @@
 //! The one thread of a process that writes.
 //!
-//! It takes whatever is waiting, commits it in one transaction ([`Batch`]), and answers when that
-//! is durable: one sync of the disk serves every agent that had something to say meanwhile. It
-//! never waits for more.
+//! It takes everything that is waiting, commits it in one transaction ([`Batch`]), and answers
+//! when that is durable: one sync of the disk serves every agent that queued something meanwhile.
+//! It never waits for a batch to fill.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -29,10 +29,10 @@ use super::turnstile::{Pass, Turnstile};
 use crate::host_status::HostStatus;
 use crate::write_outcome::{WriteAnswer, WriteOutcome};
 
-/// Jobs in one transaction; what waits beyond them has the next.
+/// Maximum number of jobs per transaction; the rest waits for the next one.
 const BATCH: usize = 512;
 
-/// Starts the writer; it ends when nobody can send jobs any more and all are done.
+/// Starts the writer. It ends when all senders are gone and all jobs are done.
 pub(super) fn start(
     place: DatabasePlace,
     shared: Arc<SharedState>,
@@ -48,28 +48,29 @@ pub(super) fn start(
                 let written = writer.write(&jobs, &mut outcomes);
                 writer.answer(&mut jobs, &mut outcomes, written);
             }
-            // What it could not set free itself, others do who find its lock free.
+            // What it cannot release itself is released by others, who find its lock free.
             let _ = writer.leave();
         })
 }
 
+/// The state of the writing thread.
 struct Writer {
     place: DatabasePlace,
     shared: Arc<SharedState>,
-    /// For the bell, which has work for the writer.
+    /// Passed to the bell, which has work for the writer.
     jobs: mpsc::WeakSender<SqliteJob>,
     /// Opened with the first job.
     database: Option<WriterConnection>,
-    /// Made when it is about to hold an agent: looking leaves no traces.
+    /// Created when it is about to hold an agent: a process that only reads leaves no traces.
     host: Option<SqliteHost>,
     status: HostStatus,
-    /// What the bell is to start from, until it has been started.
+    /// What the bell starts from, until it has been started.
     start: Option<Start>,
     bell: Option<Bell>,
     notifier: Notifier,
 }
 
-/// The way to the data.
+/// The connection that writes, and the turnstile it passes.
 struct WriterConnection {
     connection: Connection,
     turnstile: Option<Turnstile>,
@@ -95,7 +96,7 @@ impl Writer {
         }
     }
 
-    /// Commits a batch. `outcomes` gets one for each job, true only if this returns `Ok`.
+    /// Commits a batch. `outcomes` gets one outcome per job, valid only if this returns `Ok`.
     fn write(
         &mut self,
         jobs: &[SqliteJob],
@@ -119,15 +120,15 @@ impl Writer {
         };
         let pass = database.enter(&self.place, &shared)?;
         if let (Some(host), None) = (&self.host, &self.bell) {
-            // It may have waited for its turn, or been refused before: it must not settle as
-            // stalled.
+            // It may have waited long for its turn, or failed before: others must not see it as
+            // stalled from the beginning.
             host.beat();
         }
         let mut batch = Batch::new(&self.place, &database.connection, me, self.status);
         let done = batch.run(jobs, outcomes);
         let open = done.is_err() && !database.connection.is_autocommit();
-        // What broke the transaction may break this too; then closing ends it, and frees SQLite's
-        // lock.
+        // What broke the transaction may break the rollback, too. Then closing the connection
+        // ends it and releases SQLite's lock.
         let stuck = open && database.connection.execute_batch("ROLLBACK").is_err();
         drop(pass);
         let Batch {
@@ -150,7 +151,7 @@ impl Writer {
         Ok(())
     }
 
-    /// This writer's host.
+    /// Returns this writer's host, created on first use.
     fn host(&mut self) -> io::Result<Uuid> {
         let host = match &mut self.host {
             Some(host) => host,
@@ -159,11 +160,11 @@ impl Writer {
         Ok(host.id)
     }
 
-    /// Tells what is durable now to whom it concerns.
+    /// Notifies everyone concerned of what is durable now.
     fn notify(&mut self, changes: Changes, start: Option<Start>) {
         if let Some(start) = start {
             self.status = HostStatus::Settled;
-            // They watch over each other.
+            // The others must start watching this host's process.
             for other in &start.others {
                 self.notifier.ring(*other, BTreeSet::new());
             }
@@ -178,7 +179,7 @@ impl Writer {
         }
     }
 
-    /// Starts the bell of a host that has settled. If it cannot be started now, after the next
+    /// Starts the bell of a host that has its row. If that fails now, it is tried after the next
     /// batch.
     fn listen(&mut self) {
         let (Some(host), Some(start)) = (&self.host, &self.start) else {
@@ -189,6 +190,7 @@ impl Writer {
         }
     }
 
+    /// Answers the jobs of a batch.
     fn answer(
         &self,
         jobs: &mut Vec<SqliteJob>,
@@ -199,12 +201,13 @@ impl Writer {
         for (job, outcome) in jobs.drain(..).zip(outcomes.drain(..)) {
             let outcome = match &written {
                 Ok(()) => outcome,
-                // A refusal too may rest on what was not committed.
+                // Refusals are replaced, too: they may rest on earlier jobs of the batch that
+                // were not committed.
                 Err(cause) => Err(cause.at(&self.place)),
             };
             let unheard = job.answer.send(outcome);
-            // Whoever has stopped waiting needs no answer; but an agent that nobody knows of is
-            // held by nobody.
+            // A caller that stopped waiting needs no answer. But if it took an agent, nobody
+            // knows that this host holds it, so it is released again.
             if let (WriteRequest::Take(agent), Err(Ok(taken))) = (job.work, unheard) {
                 let (work, (answer, _)) = (
                     WriteRequest::Release(agent, taken.epoch),
@@ -219,9 +222,9 @@ impl Writer {
         }
     }
 
-    /// Sets free what this host still holds, and tells the others.
+    /// Releases what this host still holds, and notifies the others.
     fn leave(mut self) -> Result<(), SqliteFailure> {
-        // It must not take its own leaving for a loss.
+        // First, because the host's own departure must not look like being fenced.
         self.bell = None;
         let (Some(host), Some(database)) = (self.host.take(), &self.database) else {
             return Ok(());
@@ -231,13 +234,15 @@ impl Writer {
         }
         let _writing = self.shared.gate.write();
         let pass = database.enter(&self.place, &self.shared)?;
-        // Immediate, since a transaction that begins by reading cannot write once another has.
+        // Immediate: a transaction that begins by reading cannot write once somebody else has
+        // written.
         let transaction =
             Transaction::new_unchecked(&database.connection, TransactionBehavior::Immediate)?;
         let mut changes = Changes::default();
         free::host(&transaction, host.id, &mut changes)?;
         transaction.commit()?;
         drop(pass);
+        // After the commit: with its lock free others would release the host a second time.
         drop(host);
         self.notifier.notify(&database.connection, None, changes);
         Ok(())
@@ -245,7 +250,7 @@ impl Writer {
 }
 
 impl WriterConnection {
-    /// Waits for this process's turn; in memory there is only one.
+    /// Waits for this process's turn. A store in memory has only one process.
     fn enter(&self, place: &DatabasePlace, shared: &SharedState) -> io::Result<Option<Pass<'_>>> {
         let began = Instant::now();
         let patience = shared.gate.patience(place.timing.patience);

@@ -1,7 +1,7 @@
-//! Whether the data on a server are what was written, and mean something.
+//! Integrity check of the data on a server.
 //!
-//! Some realms at a time are looked at, each time at one moment: nothing reaches from one realm
-//! into another, and a moment that lasts long would keep the server from sweeping.
+//! It looks at some realms at a time, each time in one snapshot. Nothing refers from one realm to
+//! another, and a snapshot that is held for long would keep the server from vacuuming.
 
 use deadpool_postgres::Transaction;
 use posse_port::in_a_line;
@@ -16,25 +16,28 @@ use super::{PgFailure, at, column};
 use crate::columns;
 use crate::maintain::{EntryLink, Health, NAMED};
 
-/// Realms that are looked at in one moment.
+/// Number of realms per snapshot.
 const REALMS: i64 = 64;
 
-/// Rows with bytes that are in memory at a time.
+/// Number of rows with bytes that are in memory at a time.
 const ROWS: i32 = 100;
 
-/// Where such a share of the realms ends.
+/// Finds the last realm of a snapshot.
 const SHARE: &str = "SELECT id FROM realm WHERE id > $1 ORDER BY id OFFSET $2 LIMIT 1";
 
+/// Shared contents of a range of realms.
 const CONTENTS: &str =
     "SELECT realm, hash, mark_at, packed, bytes FROM preamble WHERE realm > $1 AND realm <= $2";
 
+/// Entries of a range of realms, in the order of their chains.
 const ENTRIES: &str = "SELECT realm, agent, seq, kind, checksum, head, packed, bytes FROM entry
     WHERE realm > $1 AND realm <= $2 ORDER BY realm, agent, seq";
 
+/// One shared content.
 const HEAD: &str = "SELECT mark_at, packed, bytes FROM preamble WHERE realm = $1 AND hash = $2";
 
-/// Checks the checksums of every transcript, and what must hold between rows. `told` is called with
-/// what is being looked at. Nobody waits for it.
+/// Verifies the checksums of every transcript and the rules between rows. `told` is called with
+/// what is being checked. It blocks nobody.
 pub fn check(url: &str, told: &mut dyn FnMut(&str)) -> Result<Health, StoreError> {
     at(url, async |link| {
         let mut client = link.client().await?;
@@ -54,12 +57,14 @@ pub fn check(url: &str, told: &mut dyn FnMut(&str)) -> Result<Health, StoreError
                 .map_or(Ok(Uuid::max()), |row| column::get(row, 0))?;
             let moment = client
                 .build_transaction()
+                // One snapshot for all queries: otherwise a step that commits in between would
+                // look like a contradiction.
                 .isolation_level(IsolationLevel::RepeatableRead);
             let moment = moment.read_only(true).start().await?;
             match look.share(&moment, after, last).await {
                 Ok(()) => {}
                 Err(failure) if look.health.faults.is_empty() => return Err(failure),
-                // Where damage is known it is no surprise that not all can be read.
+                // Where damage is known it is expected that not everything can be read.
                 Err(failure) => {
                     let why = in_a_line(&failure.at(link.place()));
                     look.health
@@ -77,7 +82,7 @@ pub fn check(url: &str, told: &mut dyn FnMut(&str)) -> Result<Health, StoreError
     })
 }
 
-/// Returns what must hold: what is broken, and the query that says by whom.
+/// Returns the rules: a description of each fault, and a query for the rows that have it.
 fn rules() -> impl Iterator<Item = (String, String)> {
     let owned = OWNED.iter().map(|table| {
         let what = format!("rows of {table} belong to no agent (`posse store gc` removes them)");
@@ -93,15 +98,15 @@ fn rules() -> impl Iterator<Item = (String, String)> {
         .chain(owned)
 }
 
-/// What was found so far.
+/// The results so far.
 struct SnapshotCheck {
     health: Health,
-    /// How many faults against each rule.
+    /// Number of faults per rule.
     found: Vec<usize>,
 }
 
 impl SnapshotCheck {
-    /// Looks at the realms after one up to another.
+    /// Checks the realms after `after` up to and including `last`.
     async fn share(
         &mut self,
         moment: &Transaction<'_>,
@@ -135,7 +140,7 @@ impl SnapshotCheck {
         Ok(())
     }
 
-    /// Checks that every shared content is what its name says.
+    /// Verifies that every shared content matches its hash.
     async fn contents(
         &mut self,
         moment: &Transaction<'_>,
@@ -165,7 +170,7 @@ impl SnapshotCheck {
         }
     }
 
-    /// Follows the chain of checksums of every transcript.
+    /// Verifies the chain of checksums of every transcript.
     async fn transcripts(
         &mut self,
         moment: &Transaction<'_>,
@@ -185,6 +190,8 @@ impl SnapshotCheck {
                     (current, chain, next, broken) = (Some(agent), 0, 0, false);
                 }
                 self.health.entries += 1;
+                // After the first broken link every further one of the chain would be reported as
+                // well.
                 if broken {
                     continue;
                 }
@@ -209,7 +216,7 @@ impl SnapshotCheck {
         }
     }
 
-    /// Returns the health, with how many faults are not named.
+    /// Returns the result, with the number of faults that are not listed.
     fn whole(mut self) -> Health {
         for ((what, _), found) in rules().zip(self.found) {
             if found > NAMED {
@@ -222,15 +229,15 @@ impl SnapshotCheck {
     }
 }
 
-/// What entries begin with. The last one is kept: siblings that share it are often next to each
-/// other.
+/// A cache of the content that entries begin with. Only the last one is kept: siblings that share
+/// it usually follow each other.
 struct PgCheckedHeads<'a> {
     moment: &'a Transaction<'a>,
     last: Option<(Uuid, Uuid, Encoded)>,
 }
 
 impl PgCheckedHeads<'_> {
-    /// Looks at an entry that should be the next one of a chain.
+    /// Compares an entry with the link of the chain that is expected next.
     async fn link(&mut self, row: &Row, chain: u64, next: u64) -> Result<EntryLink, PgFailure> {
         let head = match column::get::<Option<Uuid>>(row, 5)? {
             None => None,
@@ -245,7 +252,7 @@ impl PgCheckedHeads<'_> {
             EntryKind::Results,
             EntryKind::Compaction,
         ];
-        // What means nothing, or cannot be unpacked, is damaged as well.
+        // A value that cannot be interpreted or decompressed counts as damage, too.
         let kind = column::one_of(row, 3, kinds, columns::kind);
         let (Ok(kind), Ok(bytes)) = (kind, column::bytes(row, 6)) else {
             return Ok(EntryLink::Broken);
@@ -274,8 +281,8 @@ impl PgCheckedHeads<'_> {
     }
 }
 
-/// Returns who breaks a rule and where: the columns and their names. Nothing is said of what is
-/// empty, as the team of a session's own list is.
+/// Describes a row that breaks a rule by its columns and their names. Empty columns are left out,
+/// such as the team of a session's own list.
 fn words(row: &Row) -> Result<String, PgFailure> {
     let mut words = Vec::new();
     for (at, column) in row.columns().iter().enumerate() {

@@ -1,4 +1,4 @@
-//! Removing realms that nobody has used for long.
+//! Removal of realms that have not been used for a long time.
 
 use posse_port::store::StoreError;
 use tokio_postgres::Row;
@@ -7,14 +7,14 @@ use uuid::Uuid;
 use super::{PgFailure, at, column};
 use crate::maintain::{Collected, Unused};
 
-/// Rows that are removed in one transaction.
+/// Number of rows removed per transaction.
 const BATCH: i64 = 200;
 
-/// Realms that are looked at by one query.
+/// Number of realms per query.
 const PAGE: i64 = 500;
 
-/// Some realms after one, with what those are that may go. The number of rows says how many were
-/// looked at.
+/// A page of realms, with a description of those that may be removed. The number of rows tells
+/// how many realms were looked at.
 const REALMS: &str =
     "SELECT r.id, u.is_unused, u.used, u.sessions, u.agents, u.teams, u.leads, f.id, f.cwd
     FROM (SELECT id, unused(id, $2) AS is_unused FROM realm WHERE id > $1 ORDER BY id LIMIT $3) r
@@ -27,7 +27,7 @@ const REALMS: &str =
         ORDER BY created_ms, id LIMIT 1) f ON r.is_unused
     ORDER BY r.id";
 
-/// Returns what [`collect`] would remove, that which was used last first.
+/// Returns what [`collect`] would remove, most recently used first.
 pub fn unused(url: &str, before_ms: i64) -> Result<Vec<Unused>, StoreError> {
     at(url, async |link| {
         let client = link.client().await?;
@@ -48,8 +48,8 @@ pub fn unused(url: &str, before_ms: i64) -> Result<Vec<Unused>, StoreError> {
 }
 
 /// Removes whole realms in which nothing has happened since `before_ms` and no agent is held by a
-/// live host. Writers of a realm wait for one small batch at most. `told` is called with what is
-/// removed so far.
+/// live host. Writers of a realm wait for one small batch at most. `told` is called with what has
+/// been removed so far.
 pub fn collect(
     url: &str,
     before_ms: i64,
@@ -67,8 +67,7 @@ pub fn collect(
             let rows = client.query(REALMS, &[&after, &before_ms, &PAGE]).await?;
             for row in &rows {
                 after = column::get(row, 0)?;
-                // Looked at without holding anybody up; whether it still may go is asked again
-                // under its lock.
+                // This looks without a lock; `behead` asks again under the realm's lock.
                 let Some(gone) = described(row)? else {
                     continue;
                 };
@@ -78,6 +77,8 @@ pub fn collect(
                 )? {
                     continue;
                 }
+                // In batches, because a realm's rows may be many and its lock is held during each
+                // one.
                 let mut more = true;
                 while more {
                     let row = client.query_one(&empty, &[&after, &BATCH]).await?;
@@ -96,7 +97,7 @@ pub fn collect(
     })
 }
 
-/// Returns a realm that may go.
+/// Returns the description of a realm, if it may be removed.
 fn described(row: &Row) -> Result<Option<Unused>, PgFailure> {
     if column::get::<Option<bool>>(row, 1)?.is_none() {
         return Ok(None);

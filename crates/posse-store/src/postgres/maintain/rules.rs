@@ -1,19 +1,21 @@
-//! What must hold between rows of the tables: what is broken, and the query that says by whom.
+//! The rules between rows: a description of each fault, and a query for the rows that have it.
 //!
-//! Each is about the realms after parameter 1 up to parameter 2. Its columns' names say what they are.
+//! Each query covers the realms after parameter 1 up to parameter 2. The names of its columns
+//! appear in the report.
 
-/// How many agents, teams, tasks and messages there are.
+/// Counts agents, teams, tasks and messages.
 pub(super) const COUNTED: &str = "SELECT
     (SELECT count(*) FROM agent WHERE realm > $1 AND realm <= $2),
     (SELECT count(*) FROM team WHERE realm > $1 AND realm <= $2),
     (SELECT count(*) FROM task WHERE realm > $1 AND realm <= $2),
     (SELECT count(*) FROM mail WHERE realm > $1 AND realm <= $2)";
 
-/// Tables whose rows are an agent's.
+/// Tables whose rows belong to an agent.
 pub(super) const OWNED: [&str; 9] = [
     "pulse", "root", "segment", "entry", "call", "charge", "total", "seen", "run",
 ];
 
+/// The faults that are looked for.
 pub(super) const RULES: [(&str, &str); 33] = [
     (
         "an agent is missing from some tables",

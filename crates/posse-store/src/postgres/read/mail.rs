@@ -1,4 +1,4 @@
-//! Inboxes, and what waits for an agent: messages, requests, background commands.
+//! Queries for what waits for an agent: messages, requests, background commands.
 
 use posse_port::store::{BackgroundRun, CallKey, MailFilter, OpenRequest};
 use posse_protocol::{AgentId, Mail, MailKind, RealmId, RequestKind, RunKind, Sender};
@@ -12,13 +12,13 @@ pub(super) const MAIL: &str =
     "SELECT m.recipient, m.number, m.id, m.sender, m.sender_name, m.kind, m.sent_ms, m.entry,
         m.summary, m.body FROM mail m";
 
-/// A request's columns.
+/// Columns of a request.
 const REQUEST: &str = "SELECT id, kind, asker, asker_name, asked, text, asked_ms FROM request";
 
-/// How many messages wait for an agent.
+/// Number of messages that wait for an agent.
 pub(super) const COUNT: &str = "SELECT waiting FROM inbox WHERE realm = (SELECT realm FROM agent WHERE id = $1) AND agent = $1";
 
-/// What still runs, however much has ended; oldest first.
+/// Background commands that still run, oldest first. An index covers only these.
 pub(super) const RUNS: &str =
     "SELECT id, kind, description, output, began_ms, call_seq, call_ordinal FROM run
     WHERE realm = (SELECT realm FROM agent WHERE id = $1) AND agent = $1 AND state = 0 ORDER BY began_ms, id";
@@ -47,7 +47,7 @@ impl PgReader<'_> {
         rows.iter().map(message).collect()
     }
 
-    /// Returns requests that are open, oldest first: that an agent was asked or has asked, or all.
+    /// Returns open requests, oldest first: those from or to `agent`, or all.
     pub(in super::super) async fn requests(
         &self,
         realm: RealmId,
@@ -104,7 +104,7 @@ pub(super) fn message(row: &Row) -> Result<Mail, PgFailure> {
     })
 }
 
-/// Returns a sender by its id and its name, in columns from `at` on.
+/// Returns the sender in the columns `at` (id) and `at + 1` (name).
 fn sender(row: &Row, at: usize) -> Result<Sender, PgFailure> {
     Ok(match column::get::<Option<Uuid>>(row, at)? {
         Some(id) => Sender::Agent {

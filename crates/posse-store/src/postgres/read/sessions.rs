@@ -1,4 +1,4 @@
-//! Agents without their history: what a list shows.
+//! Queries for agents without their history, as lists show them.
 
 use std::os::unix::ffi::OsStrExt;
 
@@ -18,14 +18,14 @@ use crate::columns;
 pub(super) struct PgAgentRow {
     pub(super) session: AgentRecord,
     pub(super) dialect: String,
-    /// How many entries are its own.
+    /// Number of its own entries.
     pub(super) own: u64,
-    /// The last compaction among them.
+    /// Its last compaction.
     pub(super) since: Option<u64>,
 }
 
-/// The agents `chosen`, in the order of [`agent`]. The limits keep it to looking up one after
-/// another, whatever the server thinks of their number.
+/// The agents `chosen`, with columns in the order of [`agent`]. The limits force the planner to
+/// look up one agent after another, whatever its statistics say.
 const AGENTS: &str = "SELECT a.realm, a.id, a.parent, a.path, a.model, p.mode, a.cwd, p.state, a.created_ms, p.used_ms,
         p.own, a.inherited, a.dialect, p.since, p.types, p.starter, p.ended, a.call_seq, a.call_ordinal, a.call_id,
         a.agent_type, a.name, a.description, a.terms, h.pid, h.node, e.packed, e.bytes, e.head_packed, e.head,
@@ -45,15 +45,15 @@ pub(super) fn one() -> String {
     format!("WITH chosen AS (SELECT realm, id FROM agent WHERE id = $1) {AGENTS}")
 }
 
-/// Root agents: of directory 1, with ids from 2 to 3, at most 4.
+/// Query for root agents: of directory 1, with ids from 2 to 3, at most 4.
 fn roots(filter: &SessionFilter) -> String {
     let cwd = if filter.cwd.is_some() {
         "r.cwd = $1"
     } else {
         "true"
     };
-    // Few ids begin so: they are found first. Else every id would do, and the order is the index to
-    // follow.
+    // Few ids have a given prefix, so that they are looked up first. Without a prefix every id
+    // matches, and following the index in the order of use finds the first ones at once.
     let chosen = match filter.id_prefix {
         Some(_) => format!(
             "SELECT a.realm, a.id, r.used_ms FROM agent a CROSS JOIN LATERAL
@@ -69,8 +69,8 @@ fn roots(filter: &SessionFilter) -> String {
     format!("WITH chosen AS MATERIALIZED ({chosen}) {AGENTS} ORDER BY c.used_ms DESC, c.id DESC")
 }
 
-/// Returns which agents a filter means, and in which order: the realm is parameter 1, the parent 2,
-/// the name 3, the limit 4, the id 5. What is narrow is looked up first.
+/// Returns the query for the agents a filter selects, in order. Parameters: realm 1, parent 2,
+/// name 3, limit 4, id 5. The narrowest condition is looked up first.
 fn chosen(filter: &AgentFilter) -> String {
     let given = |given: bool, yes: &'static str, no: &'static str| if given { yes } else { no };
     let realm = match filter {
@@ -115,7 +115,7 @@ fn chosen(filter: &AgentFilter) -> String {
 }
 
 impl PgReader<'_> {
-    /// Root agents, the one used last first.
+    /// Returns root agents, most recently used first.
     pub(in super::super) async fn sessions(
         &self,
         filter: &SessionFilter,
@@ -136,7 +136,7 @@ impl PgReader<'_> {
         self.listed(&rows)
     }
 
-    /// Agents, by path and then by age; those of a parent by age.
+    /// Returns agents by path and then by age; the children of one parent by age.
     pub(in super::super) async fn agents(
         &self,
         filter: &AgentFilter,
@@ -163,7 +163,7 @@ impl PgReader<'_> {
     }
 }
 
-/// Returns an agent, as it looks from the machine `node`.
+/// Returns an agent as seen from the machine `node`.
 pub(super) fn agent(row: &Row, node: &str) -> Result<PgAgentRow, PgFailure> {
     let (own, inherited) = (column::bits(row, 10)?, column::bits(row, 11)?);
     let (pid, on) = (
@@ -199,7 +199,7 @@ pub(super) fn agent(row: &Row, node: &str) -> Result<PgAgentRow, PgFailure> {
     })
 }
 
-/// Returns a process for people, who are at the machine `here`.
+/// Returns a process for people at the machine `here`.
 pub(in super::super) fn holder(pid: i32, node: &str, here: &str) -> String {
     if node == here {
         format!("pid {pid}")
@@ -240,7 +240,7 @@ fn first_prompt(row: &Row) -> Result<Option<Bytes>, PgFailure> {
     ))
 }
 
-/// Returns what was charged, from the array that the query makes of it.
+/// Returns the charges from the JSON array that the query builds.
 fn charges(json: Option<&str>) -> Result<Vec<Charge>, PgFailure> {
     type Total = (String, i64, i64, i64, i64, i64, i64, i64, Option<i64>, i64);
     let Some(json) = json else {

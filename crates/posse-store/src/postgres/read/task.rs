@@ -1,6 +1,6 @@
-//! Tasks, read whole: with what they wait for and what waits for them.
+//! Queries for tasks, with what they wait for and what waits for them.
 //!
-//! Which ones is found by an index first, so that no list is looked through for a few of it.
+//! An index finds the task numbers first, so that no list is scanned for a few of its tasks.
 
 use posse_port::store::{Ready, TaskFilter};
 use posse_protocol::{AgentId, ListId, Name, Takes, Task, TaskId, TaskStatus};
@@ -10,10 +10,11 @@ use tokio_postgres::types::Type;
 use super::{PgFailure, PgReader, QueryValues, column, nul};
 use crate::columns;
 
-/// All of a list, deleted ones too.
+/// All tasks of a list, including deleted ones.
 pub(super) const ALL: &str = "SELECT task_json($1, $2, id)::text
     FROM (SELECT id FROM task WHERE realm = $1 AND team = $2 ORDER BY id OFFSET 0) ids";
 
+/// One task.
 const ONE: &str = "SELECT task_json($1, $2, $3)::text";
 
 /// Unowned tasks that can be claimed.
@@ -22,17 +23,18 @@ const CLAIMABLE: &str = "status = 0 AND owner IS NULL AND waits = 0";
 /// Those of them that are not marked.
 const UNMARKED: &str = "role IS NULL AND status = 0 AND owner IS NULL AND waits = 0";
 
-/// Those that somebody is to do, and could begin.
+/// Tasks assigned to an agent that it could start.
 const OWN: &str = "status = 0 AND owner IS NOT NULL AND waits = 0 AND owner_agent = $8";
 
-/// Those that any agent is to do. As the index of them spells it.
+/// Tasks assigned to any agent. The condition has the same text as in the index, so that the
+/// planner uses it.
 const ASSIGNED: &str = "status = 0 AND owner_agent IS NOT NULL AND waits = 0 AND id > 0";
 
-/// Pending ones that somebody of a name has lost.
+/// Pending tasks that an owner of a given name lost.
 const LOST: &str = "status = 0 AND lost_by = $7";
 
-/// What may be asked with: the realm, the list, after which number, at most how many, the owner, the roles, who has
-/// lost it, who looks.
+/// Types of the parameters: realm, list, after which number, limit, owner, roles, loser, the
+/// agent that asks.
 const ASKED: [Type; 8] = [
     Type::UUID,
     Type::TEXT,
@@ -44,9 +46,10 @@ const ASKED: [Type; 8] = [
     Type::UUID,
 ];
 
-/// Returns the query for the tasks that a filter means; none if there can be none.
+/// Returns the query for the tasks a filter selects; `None` if there cannot be any.
 fn chosen(filter: &TaskFilter) -> Option<String> {
-    // Each is a range of an index, or several. The first is followed, the others are looked at on the way.
+    // Each is one or several ranges of an index. The first is followed, the others filter its
+    // rows.
     let mut narrow = Vec::new();
     if let Some(ready) = &filter.ready {
         narrow.push(ready_for(ready, filter.owner)?);
@@ -62,7 +65,8 @@ fn chosen(filter: &TaskFilter) -> Option<String> {
     }
     let mut narrow = narrow.into_iter();
     let followed = narrow.next().unwrap_or_else(|| {
-        // Spelt out, so that an index of those in progress is found.
+        // As a literal, not as a parameter: only so does the planner use the partial index of the
+        // status.
         let status = filter
             .status
             .map(|status| format!("status <> 3 AND status = {}", columns::status(status)));
@@ -77,7 +81,8 @@ fn chosen(filter: &TaskFilter) -> Option<String> {
         ""
     });
     let range = |range: &String| {
-        // The planner takes a null for no order: it goes down the index only if the order begins with it.
+        // The planner does not treat `role IS NULL` as an order; it descends the index only if
+        // the order begins with the role.
         let order = if range == UNMARKED { "role, id" } else { "id" };
         format!(
             "(SELECT id FROM task WHERE realm = $1 AND team = $2 AND id > $3 AND {range}{rest} ORDER BY {order} LIMIT $4)"
@@ -93,8 +98,8 @@ fn chosen(filter: &TaskFilter) -> Option<String> {
     ))
 }
 
-/// Returns the conditions of what an agent could claim now: its own tasks, and unowned ones that it takes; only
-/// those of `owner` if that is given. None if there can be none.
+/// Returns the conditions of what an agent could claim now: its own tasks, and unowned ones that
+/// it takes; only those of `owner` if that is given. `None` if there cannot be any.
 fn ready_for(ready: &Ready, owner: Option<AgentId>) -> Option<Vec<String>> {
     if owner.is_some() {
         return (owner == ready.agent).then(|| vec![OWN.to_owned()]);
@@ -110,13 +115,13 @@ fn ready_for(ready: &Ready, owner: Option<AgentId>) -> Option<Vec<String>> {
     (!ranges.is_empty()).then_some(ranges)
 }
 
-/// Returns a task, also a deleted one.
+/// Returns a task, including a deleted one.
 pub(in super::super) async fn task(
     reader: &PgReader<'_>,
     list: &ListId,
     id: TaskId,
 ) -> Result<Option<Task>, PgFailure> {
-    // No list has counted as far as this.
+    // Numbers are signed in the table, so that no list has one beyond this.
     let Ok(id) = i64::try_from(id.0) else {
         return Ok(None);
     };
@@ -127,7 +132,7 @@ pub(in super::super) async fn task(
         .map_or(Ok(None), |row| column::maybe_json(row, 0))
 }
 
-/// Returns the tasks that a filter means, in the order of their numbers.
+/// Returns the tasks a filter selects, ordered by number.
 pub(in super::super) async fn tasks(
     reader: &PgReader<'_>,
     list: &ListId,

@@ -1,4 +1,4 @@
-//! Teams, their notes, and all of one at once.
+//! Queries for teams, their notes, and everything of one team.
 
 use std::collections::HashMap;
 
@@ -15,7 +15,7 @@ const MEMBER: &str =
     "m.name, m.agent, m.agent_type, m.model, m.prompt, m.color, m.backend, m.cwd, m.joined_ms, m.role,
         m.takes, p.state, coalesce(i.waiting, 0), h.id IS NOT NULL";
 
-/// What else is to be known of a member.
+/// Joins for a member's state, mail and host.
 const STANDING: &str = "LEFT JOIN LATERAL (SELECT state, host FROM pulse WHERE realm = m.realm AND agent = m.agent LIMIT 1) p ON true
     LEFT JOIN LATERAL (SELECT waiting FROM inbox WHERE realm = m.realm AND agent = m.agent LIMIT 1) i ON true
     LEFT JOIN LATERAL (SELECT id FROM host WHERE id = p.host AND NOT gone(id) LIMIT 1) h ON true";
@@ -24,7 +24,7 @@ const NOTES: &str = "SELECT name, version, author, text, written_ms FROM note WH
 
 const LAST: &str = "SELECT last FROM list WHERE realm = $1 AND team = $2";
 
-/// What is asked of some teams: themselves, their members, and the names of those who have left.
+/// Queries for some teams: the teams, their members, and the names of former members.
 struct TeamQueries {
     teams: String,
     members: String,
@@ -32,7 +32,7 @@ struct TeamQueries {
 }
 
 impl TeamQueries {
-    /// Of the teams that a condition and an order choose.
+    /// Returns the queries for the teams that a condition and an order select.
     fn chosen(which: &str) -> Self {
         let chosen = format!("(SELECT * FROM team WHERE {which}) t");
         Self {
@@ -102,7 +102,7 @@ impl TeamQueries {
 }
 
 impl PgReader<'_> {
-    /// Teams, the newest first.
+    /// Returns teams, newest first.
     pub(in super::super) async fn teams(
         &self,
         realm: Option<RealmId>,
@@ -127,7 +127,7 @@ impl PgReader<'_> {
         Ok(read)
     }
 
-    /// Returns what an agent is in its teams.
+    /// Returns an agent's memberships.
     pub(in super::super) async fn membership(
         &self,
         realm: RealmId,
@@ -161,14 +161,14 @@ impl PgReader<'_> {
         rows.iter().map(note).collect()
     }
 
-    /// Returns all of a team.
+    /// Returns everything of a team.
     pub(in super::super) async fn export(
         &self,
         realm: RealmId,
         name: &Name,
     ) -> Result<Option<Archive>, PgFailure> {
         let teams = TeamQueries::one();
-        // Who is a member under several names has one inbox.
+        // DISTINCT: an agent that is a member under several names has one inbox.
         let mails = format!(
             "{} JOIN (SELECT DISTINCT realm, agent FROM member WHERE realm = $1 AND team = $2) a
              ON m.realm = a.realm AND m.recipient = a.agent ORDER BY m.recipient, m.number",
@@ -195,6 +195,8 @@ impl PgReader<'_> {
             return Ok(None);
         };
         for member in &mut team.members {
+            // These describe the moment, not the team: an archive must not change because a
+            // member works.
             (member.state, member.waiting, member.held) = (MemberState::default(), 0, false);
         }
         let mut inboxes: HashMap<AgentId, Vec<Mail>> = HashMap::new();
@@ -231,7 +233,7 @@ fn team(row: &Row) -> Result<Team, PgFailure> {
 }
 
 fn member(row: &Row) -> Result<Member, PgFailure> {
-    // One without an agent has nothing to do.
+    // A member of an imported team has no agent, and is idle.
     let state = match column::get::<Option<i16>>(row, 11)? {
         None => MemberState::Idle,
         Some(_) => column::one_of(row, 11, AgentState::ALL, columns::state)?.of_member(),

@@ -1,4 +1,4 @@
-//! Looking: what there is for this host to know, by a few queries that each use an index.
+//! The queries for changes, each of which uses an index.
 
 use std::collections::BTreeSet;
 
@@ -16,8 +16,8 @@ use super::super::job::{SqliteJob, WriteRequest};
 use super::BellListener;
 
 impl BellListener {
-    /// Has this host told what is new, and says whether it still is one. At a sweep it also looks
-    /// at hosts whose death should have been heard.
+    /// Reports changes to this host, and returns false if it has lost its row. A sweep also
+    /// examines hosts whose death should have been noticed.
     pub(super) fn look(&mut self, sweep: bool) -> rusqlite::Result<bool> {
         let hosts = host_rows::hosts(&self.connection)?;
         if !hosts.contains(&self.me) {
@@ -36,6 +36,7 @@ impl BellListener {
         Ok(true)
     }
 
+    /// Returns agents of this host with waiting mail.
     fn mail(&self) -> rusqlite::Result<Vec<Wake>> {
         let sql = "SELECT agent FROM inbox WHERE host = ?1 AND waiting > 0";
         let mut statement = self.connection.prepare_cached(sql)?;
@@ -45,7 +46,8 @@ impl BellListener {
         waiting.collect()
     }
 
-    /// Lists that changed since the last look, of realms in which this host holds an agent.
+    /// Returns lists that changed since the last query, of realms in which this host holds an
+    /// agent.
     fn lists(&mut self) -> rusqlite::Result<Vec<Wake>> {
         let sql = "SELECT changed, realm, team, EXISTS (SELECT 1 FROM agent
                        WHERE agent.host = ?2 AND agent.realm = list.realm)
@@ -56,7 +58,7 @@ impl BellListener {
         while let Some(row) = rows.next()? {
             cursor = row.get(0)?;
             if row.get(3)? {
-                // Only what is a name, or empty for the session's list, was ever written.
+                // Only names were ever written, and the empty string for the session's own list.
                 let team: Option<Name> = row.get_ref(2)?.as_str()?.parse().ok();
                 lists.push(Wake::Tasks(ListId {
                     realm: column::id(row, 1)?.into(),
@@ -68,7 +70,7 @@ impl BellListener {
         Ok(lists)
     }
 
-    /// Gets to know new hosts, and has those set free that are dead.
+    /// Starts watching new hosts, and has dead ones released.
     fn meet(&mut self, hosts: BTreeSet<Uuid>, sweep: bool) {
         self.others = hosts;
         self.others.remove(&self.me);
@@ -92,8 +94,8 @@ impl BellListener {
         }
     }
 
-    /// Watches the process of a host, and says whether it turned out to be dead meanwhile. Those of
-    /// this process leave in peace.
+    /// Watches the process of a host. Returns true if it turned out to be dead meanwhile. Hosts
+    /// of this process need no watch: they leave in order.
     fn watch(&mut self, host: Uuid, pid: u32) -> bool {
         if self.timing.deaf || pid == std::process::id() || self.watched.contains_key(&host) {
             return false;
@@ -101,11 +103,13 @@ impl BellListener {
         if let Some(process) = process(pid) {
             self.watched.insert(host, process);
         }
-        // The number may be another process's by now, but not if the host still has its lock.
+        // The pid may belong to another process by now, but not as long as the host still has its
+        // lock.
         matches!(self.hosts.look(host), Ok(HostLiveness::Dead))
     }
 
-    /// Has the writer set free what a dead host held. If it has too much to do, at the next sweep.
+    /// Has the writer release what a dead host held. If its queue is full, the next sweep tries
+    /// again.
     fn free(&self, host: Uuid) {
         if let Some(jobs) = self.jobs.upgrade() {
             let (answer, _) = oneshot::channel();

@@ -1,4 +1,4 @@
-//! The hosts of a store in memory: all of this process, and told directly.
+//! The hosts of a store in memory: all in this process, and notified directly.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 use super::Waker;
 
-/// Those that live.
+/// The hosts that are alive, with their wakers.
 #[derive(Default)]
 pub(in super::super) struct MemoryHosts(Mutex<BTreeMap<Uuid, Arc<Waker>>>);
 
@@ -25,7 +25,7 @@ impl MemoryHosts {
         self.hosts().contains_key(&id)
     }
 
-    /// Has something told to a host, if it lives.
+    /// Wakes a host, if it is alive.
     pub(in super::super) fn wake(&self, id: Uuid, wakes: impl IntoIterator<Item = Wake>) {
         if let Some(waker) = self.hosts().get(&id) {
             waker.wake(wakes);

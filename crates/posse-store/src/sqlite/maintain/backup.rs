@@ -1,4 +1,4 @@
-//! A copy of a store, while others write to it.
+//! Copies a store while others write to it.
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -13,7 +13,7 @@ use super::super::error::SqliteCause;
 use super::super::place::DatabasePlace;
 use super::super::schema;
 
-/// By which a copy is given up while it is being made.
+/// Cancels a copy that is being made.
 #[derive(Clone, Default)]
 pub struct BackupStop(Arc<Mutex<BackupState>>);
 
@@ -33,7 +33,7 @@ impl BackupStop {
         }
     }
 
-    /// Goes on with a connection, unless it was asked not to.
+    /// Registers the connection that `ask` interrupts. Fails if the copy was already cancelled.
     fn go_on(&self, with: Option<&Connection>) -> io::Result<()> {
         let mut wanted = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         wanted.copying = with.map(Connection::get_interrupt_handle);
@@ -53,10 +53,11 @@ pub fn back_up(path: &Path, to: &Path, stop: &BackupStop) -> Result<u64, StoreEr
     let (from, place) = (DatabasePlace::existing(path), DatabasePlace::existing(to));
     let connection = from.connect().map_err(|error| from.failed(error))?;
     schema::must_be_ours(&from, &connection)?;
+    // Under another name first, so that an interrupted copy is never taken for a whole one.
     let new = to.with_added_extension(format!("{}.new", std::process::id()));
     let copied = copy(&connection, &new, stop).and_then(|()| put(&new, to, stop));
     if copied.is_err() {
-        // It may not be there.
+        // It may not exist.
         let _ = fs::remove_file(&new);
     }
     copied.map_err(|cause| cause.at(&place))
@@ -65,7 +66,7 @@ pub fn back_up(path: &Path, to: &Path, stop: &BackupStop) -> Result<u64, StoreEr
 /// A compact copy of one snapshot.
 fn copy(connection: &Connection, new: &Path, stop: &BackupStop) -> Result<(), SqliteCause> {
     stop.go_on(Some(connection))?;
-    // SQLite takes an empty file as it is, and so its rights stay.
+    // SQLite uses an empty file as it is, so that the permissions set here stay.
     OpenOptions::new()
         .write(true)
         .create_new(true)
@@ -75,7 +76,7 @@ fn copy(connection: &Connection, new: &Path, stop: &BackupStop) -> Result<(), Sq
         .to_str()
         .ok_or_else(|| io::Error::other("the path is not UTF-8"))?;
     connection.execute("VACUUM INTO ?1", [name])?;
-    // A copy has the usual journal; a store has the one that lets readers and writers be.
+    // VACUUM INTO does not keep the journal mode, and a store needs the write-ahead log.
     let copy = Connection::open(new)?;
     copy.query_row("PRAGMA journal_mode = WAL", [], |_| Ok(()))?;
     copy.close().map_err(|(_, error)| error)?;
@@ -88,10 +89,11 @@ fn put(new: &Path, to: &Path, stop: &BackupStop) -> Result<u64, SqliteCause> {
     file.sync_all()?;
     let size = file.metadata()?.len();
     stop.go_on(None)?;
+    // A link fails if the name exists, where a rename would replace it.
     match fs::hard_link(new, to) {
         Ok(()) => fs::remove_file(new)?,
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Err(error.into()),
-        // Some file systems have no links.
+        // Some file systems have no hard links.
         Err(_) if !to.try_exists()? => fs::rename(new, to)?,
         Err(error) => return Err(error.into()),
     }
@@ -99,6 +101,7 @@ fn put(new: &Path, to: &Path, stop: &BackupStop) -> Result<u64, SqliteCause> {
         .parent()
         .filter(|parent| !parent.as_os_str().is_empty())
         .unwrap_or(Path::new("."));
+    // The name itself must survive a power loss, too.
     File::open(parent)?.sync_all()?;
     Ok(size)
 }

@@ -1,4 +1,4 @@
-//! Whether a store is what was written, and means something.
+//! Integrity check of a store's file.
 
 use std::path::Path;
 
@@ -14,15 +14,15 @@ use super::super::error::SqliteFailure;
 use super::{TABLES, open};
 use crate::maintain::{EntryLink, Health, NAMED};
 
-/// Checks the file, the checksums of every transcript, and what must hold between rows. `told` is
-/// called with what is being looked at. Nobody waits for it.
+/// Checks the file, the checksums of every transcript, and the rules between rows. `told` is
+/// called with what is being checked. It blocks nobody.
 pub fn check(path: &Path, told: &mut dyn FnMut(&str)) -> Result<Health, StoreError> {
     let (place, connection) = open(path)?;
     let mut health = Health::default();
     match look(&connection, &mut health, told) {
         Ok(()) => Ok(health),
         Err(failure) if health.faults.is_empty() => Err(failure.at(&place)),
-        // In a file that is known to be damaged it is no surprise that not all can be read.
+        // In a file that is known to be damaged it is expected that not everything can be read.
         Err(failure) => {
             health.faults.push(format!(
                 "the rest cannot be checked: {}",
@@ -74,7 +74,7 @@ fn look(
     Ok(())
 }
 
-/// What an interrupted removal leaves.
+/// The advice for rows that an interrupted removal leaves.
 const GARBAGE: &str = "`posse store gc` removes them";
 
 fn count(snapshot: &Transaction<'_>, sql: &str) -> Result<u64, SqliteFailure> {
@@ -83,12 +83,12 @@ fn count(snapshot: &Transaction<'_>, sql: &str) -> Result<u64, SqliteFailure> {
     ))
 }
 
-/// What SQLite itself finds.
+/// Adds the faults that SQLite itself finds.
 fn integrity(snapshot: &Transaction<'_>, health: &mut Health) -> Result<(), SqliteFailure> {
     let mut statement = snapshot.prepare("PRAGMA integrity_check")?;
     let found = statement.query_map([], |row| row.get::<_, String>(0))?;
     for line in found {
-        // SQLite puts several into one text, under a title.
+        // SQLite reports several faults in one text, under a title.
         let line = line?;
         let faults = line
             .lines()
@@ -100,7 +100,7 @@ fn integrity(snapshot: &Transaction<'_>, health: &mut Health) -> Result<(), Sqli
     Ok(())
 }
 
-/// Checks that every shared content is what its name says.
+/// Verifies that every shared content matches its hash.
 fn contents(snapshot: &Transaction<'_>, health: &mut Health) -> Result<(), SqliteFailure> {
     let mut statement = snapshot.prepare("SELECT realm, hash, mark_at, bytes FROM preamble")?;
     let mut rows = statement.query([])?;
@@ -121,7 +121,7 @@ fn is_named(row: &Row<'_>) -> rusqlite::Result<bool> {
     Ok(content::name(row.get_ref(3)?.as_blob()?, column::mark(row, 2)?) == hash)
 }
 
-/// Follows the chain of checksums of every transcript, one entry in memory at a time.
+/// Verifies the chain of checksums of every transcript, with one entry in memory at a time.
 fn transcripts(
     snapshot: &Transaction<'_>,
     health: &mut Health,
@@ -147,7 +147,7 @@ fn transcripts(
         if broken {
             continue;
         }
-        // What has columns that mean nothing is damaged as well.
+        // A row with columns that cannot be interpreted counts as damage, too.
         match heads.link(row, chain, next).unwrap_or(EntryLink::Broken) {
             EntryLink::Whole(checksum) if agent.is_some() => (chain, next) = (checksum, next + 1),
             link => {
@@ -168,15 +168,15 @@ fn transcripts(
     Ok(())
 }
 
-/// What entries begin with. The last one is kept: siblings that share it are often next to each
-/// other.
+/// A cache of the content that entries begin with. Only the last one is kept: siblings that share
+/// it usually follow each other.
 struct SqliteCheckedHeads<'a> {
     snapshot: &'a Transaction<'a>,
     last: Option<(Uuid, Hash, Encoded)>,
 }
 
 impl SqliteCheckedHeads<'_> {
-    /// Looks at an entry that should be the next one of a chain.
+    /// Compares an entry with the link of the chain that is expected next.
     fn link(&mut self, row: &Row<'_>, chain: u64, next: u64) -> rusqlite::Result<EntryLink> {
         let (seq, stored) = (
             column::from_bits(row.get(1)?),
@@ -214,7 +214,8 @@ impl SqliteCheckedHeads<'_> {
     }
 }
 
-/// Names what breaks a rule: each row of `sql` says who and where, its columns' names what that is.
+/// Reports what breaks a rule: each row of `sql` says who and where, the names of its columns
+/// what that is.
 fn rule(
     snapshot: &Transaction<'_>,
     what: &str,
@@ -243,7 +244,7 @@ fn rule(
     Ok(())
 }
 
-/// Returns a cell for people; nothing if it is empty, as the team of a session's own list is.
+/// Returns a cell for people. `None` if it is empty, such as the team of a session's own list.
 fn word(row: &Row<'_>, at: usize) -> rusqlite::Result<Option<String>> {
     Ok(match row.get_ref(at)? {
         rusqlite::types::ValueRef::Integer(number) => Some(number.to_string()),
@@ -258,7 +259,7 @@ fn word(row: &Row<'_>, at: usize) -> rusqlite::Result<Option<String>> {
     })
 }
 
-/// What must hold between rows: what is broken, and by whom.
+/// The rules between rows: a description of each fault, and a query for the rows that have it.
 const RULES: [(&str, &str); 29] = [
     (
         "an agent's number of entries is wrong",

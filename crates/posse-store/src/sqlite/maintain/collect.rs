@@ -1,4 +1,4 @@
-//! Removing realms that nobody has used for long.
+//! Removal of realms that have not been used for a long time.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -17,10 +17,10 @@ use super::super::turnstile::Turnstile;
 use super::{TABLES, open};
 use crate::maintain::{Collected, Unused};
 
-/// Rows that are removed in one transaction.
+/// Number of rows removed per transaction.
 const BATCH: usize = 200;
 
-/// Returns what [`collect`] would remove, that which was used last first.
+/// Returns what [`collect`] would remove, most recently used first.
 pub fn unused(path: &Path, before_ms: i64) -> Result<Vec<Unused>, StoreError> {
     let (place, connection) = open(path)?;
     let looked = || {
@@ -37,8 +37,8 @@ pub fn unused(path: &Path, before_ms: i64) -> Result<Vec<Unused>, StoreError> {
 }
 
 /// Removes whole realms in which nothing has happened since `before_ms` and no agent is held by a
-/// live host. Writers wait for one small batch at most. `told` is called with what is removed so
-/// far.
+/// live host. Writers wait for one small batch at most. `told` is called with what has been
+/// removed so far.
 pub fn collect(
     path: &Path,
     before_ms: i64,
@@ -54,7 +54,7 @@ pub fn collect(
                 sum.sessions += gone.sessions;
                 sum.agents += gone.agents;
                 sum.teams += gone.teams.len() as u64;
-                // Others may have used some of it meanwhile.
+                // Saturating: other processes may have used some of the free space meanwhile.
                 sum.bytes = free_bytes(&connection)?.saturating_sub(free_before);
                 told(sum);
             }
@@ -64,7 +64,7 @@ pub fn collect(
     removed().map_err(|failure: SqliteFailure| failure.at(&place))
 }
 
-/// Removes a realm if it may go, and says what it was.
+/// Removes a realm if it may be removed, and returns what it was.
 fn remove(
     place: &DatabasePlace,
     turnstile: Option<&Turnstile>,
@@ -78,7 +78,8 @@ fn remove(
             return Ok(None);
         }
         let gone = described(connection, realm)?;
-        // Looked at without holding anybody up; what was seen counts if nobody has written since.
+        // The look above blocked nobody. Inside the transaction it is repeated only if somebody
+        // has written since.
         let headless = in_turn(turnstile, connection, || {
             if data_version(connection)? != version && !may_go(place, connection, realm, before_ms)?
             {
@@ -94,12 +95,12 @@ fn remove(
     }
 }
 
-/// Returns a number that is another one when somebody else has written.
+/// Returns a number that changes when another connection writes.
 fn data_version(connection: &Connection) -> Result<i64, SqliteFailure> {
     Ok(connection.query_row("PRAGMA data_version", [], |row| row.get(0))?)
 }
 
-/// Returns how much of the file is free to be used again.
+/// Returns how much of the file is free for reuse.
 fn free_bytes(connection: &Connection) -> Result<u64, SqliteFailure> {
     let number = |sql: &str| {
         connection
@@ -109,7 +110,8 @@ fn free_bytes(connection: &Connection) -> Result<u64, SqliteFailure> {
     Ok(number("PRAGMA freelist_count")?.saturating_mul(number("PRAGMA page_size")?))
 }
 
-/// Returns every realm of which there is a row, found by leaps through the keys.
+/// Returns every realm that has a row. Each query skips to the next key instead of reading all
+/// rows.
 fn realms(connection: &Connection) -> Result<BTreeSet<Uuid>, SqliteFailure> {
     let mut realms = BTreeSet::new();
     for table in TABLES.iter().chain(&["preamble"]) {
@@ -127,7 +129,7 @@ fn realms(connection: &Connection) -> Result<BTreeSet<Uuid>, SqliteFailure> {
     Ok(realms)
 }
 
-/// When something happened in a realm last; none if nothing in it has a time.
+/// Returns when something last happened in a realm; `None` if nothing in it has a time.
 fn used_ms(connection: &Connection, realm: Uuid) -> Result<Option<i64>, SqliteFailure> {
     let sql = "SELECT max(at) FROM (
             SELECT max(used_ms) AS at FROM agent WHERE realm = ?1
@@ -141,7 +143,7 @@ fn used_ms(connection: &Connection, realm: Uuid) -> Result<Option<i64>, SqliteFa
         .query_row([realm.as_bytes()], |row| row.get(0))?)
 }
 
-/// Returns true if nothing has happened since, and no live host holds an agent of it.
+/// Returns true if nothing has happened since `before_ms` and no live host holds an agent of it.
 fn may_go(
     place: &DatabasePlace,
     connection: &Connection,
@@ -197,7 +199,7 @@ fn described(connection: &Connection, realm: Uuid) -> Result<Unused, SqliteFailu
     })
 }
 
-/// One transaction, when it is our turn.
+/// Runs `act` in one transaction, after passing the turnstile.
 fn in_turn<T>(
     turnstile: Option<&Turnstile>,
     connection: &Connection,
@@ -213,8 +215,8 @@ fn in_turn<T>(
     Ok(done)
 }
 
-/// Removes the rows by which a realm is found: from then on nobody sees, takes or joins anything of
-/// it. If the rest is not removed now, it is the next time.
+/// Removes the rows by which a realm is found: nobody can see, take or join anything of it any
+/// more. If the rest is not removed now, it is removed next time.
 fn behead(connection: &Connection, realm: Uuid) -> Result<(), SqliteFailure> {
     for table in ["agent", "team"] {
         let sql = format!("DELETE FROM {table} WHERE realm = ?1");
@@ -225,7 +227,7 @@ fn behead(connection: &Connection, realm: Uuid) -> Result<(), SqliteFailure> {
     Ok(())
 }
 
-/// Removes all other rows of a realm, in batches, unless somebody makes it anew meanwhile.
+/// Removes all other rows of a realm in batches, unless somebody creates it again meanwhile.
 fn empty(
     turnstile: Option<&Turnstile>,
     connection: &Connection,

@@ -1,4 +1,4 @@
-//! Makes an agent: its row, its preamble, and what its history begins with.
+//! Creates an agent: its row, its preamble, and the segments its history begins with.
 
 use posse_port::store::{AgentState, Birth, Committed, Origin, Segment, Step, StoreError};
 use posse_protocol::{AgentId, EntryKind, Name};
@@ -7,16 +7,16 @@ use uuid::Uuid;
 
 use super::{Changes, SqliteFailure, StepWriter, column, content};
 
-/// Who has a name in a realm.
+/// The agent registered under a name in a realm.
 pub(in super::super) const NAMED: &str = "SELECT id FROM agent WHERE realm = ?1 AND name = ?2";
 
-/// Who has a name in any team of a realm, or null for one that has left.
+/// The agent that has a name in any team of a realm, or null if that member has left.
 pub(in super::super) const HAD: &str = "SELECT agent FROM used_name used LEFT JOIN member
         ON member.realm = used.realm AND member.team = used.team AND member.name = used.name
     WHERE used.realm = ?1 AND used.name = ?2 LIMIT 1";
 
 impl StepWriter<'_> {
-    /// Returns what came of a birth that was committed already, if this is one.
+    /// Returns the result of a creation that was already committed, if this is a second try.
     pub(super) fn born_before(&self, step: &Step) -> Result<Option<Committed>, SqliteFailure> {
         if step.epoch.0 != 1 {
             return Err(SqliteFailure::bad_step(format!(
@@ -46,7 +46,7 @@ impl StepWriter<'_> {
         }
     }
 
-    /// Makes the agent, without entries of its own, and lets `host` hold it.
+    /// Creates the agent, held by `host` and without entries of its own.
     pub(super) fn birth(
         &self,
         birth: &Birth,
@@ -97,7 +97,7 @@ impl StepWriter<'_> {
             origin.map(|it| &it.description),
             origin.map(|it| &it.terms),
         ])?;
-        // One who joined a team before it was born has an inbox already.
+        // An agent that joined a team before it was created already has an inbox.
         let sql = "UPDATE inbox SET host = ?3 WHERE realm = ?1 AND agent = ?2 RETURNING waiting";
         let mut statement = self.connection.prepare_cached(sql)?;
         let waiting: Option<i64> = statement
@@ -111,7 +111,8 @@ impl StepWriter<'_> {
         Ok(())
     }
 
-    /// Refuses a parent of another realm, and a name that somebody has, or has or had in a team.
+    /// Refuses a parent of another realm, and a name that an agent has, or that a member has or
+    /// had.
     fn may_come_from(&self, origin: &Origin) -> Result<(), SqliteFailure> {
         if !self.is_here(origin.parent)? {
             return Err(SqliteFailure::bad_step(format!(
@@ -174,7 +175,7 @@ impl StepWriter<'_> {
         Ok(())
     }
 
-    /// Returns true if an entry stands for all before it.
+    /// Returns true if an entry replaces all entries before it.
     fn is_compaction(&self, agent: Uuid, seq: u64) -> Result<bool, SqliteFailure> {
         let sql = "SELECT 1 FROM entry WHERE realm = ?1 AND agent = ?2 AND seq = ?3 AND kind = ?4";
         let (seq, kind) = (column::bits(seq), column::kind(EntryKind::Compaction));
@@ -182,7 +183,7 @@ impl StepWriter<'_> {
         Ok(statement.exists(params![self.realm, agent.as_bytes(), seq, kind])?)
     }
 
-    /// Returns where the first prompt is of what a segment stands for.
+    /// Returns the position of the first prompt that a segment covers.
     fn first_prompt(&self, segment: &Segment) -> Result<Option<(Uuid, i64)>, SqliteFailure> {
         let source = segment.agent.uuid();
         if segment.from > 0 {

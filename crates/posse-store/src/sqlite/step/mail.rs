@@ -1,4 +1,4 @@
-//! Mail that an agent takes: it is shown by an entry of the same step, or it still waits.
+//! Mail that an agent takes. It is shown by an entry of the same step, or it still waits.
 
 use posse_port::store::{Step, TakenMail};
 use rusqlite::{OptionalExtension, params};
@@ -6,7 +6,7 @@ use rusqlite::{OptionalExtension, params};
 use super::{SqliteFailure, StepWriter, brings, column};
 
 impl StepWriter<'_> {
-    /// Marks what the step takes with the entries that show it.
+    /// Marks the mail that the step takes with the entries that show it.
     pub(super) fn take_mail(&self, step: &Step) -> Result<(), SqliteFailure> {
         let sql = "UPDATE mail SET entry = ?4
                    WHERE realm = ?1 AND recipient = ?2 AND number = ?3 AND entry IS NULL
@@ -37,7 +37,7 @@ impl StepWriter<'_> {
         Ok(())
     }
 
-    /// Returns how many messages wait for the agent.
+    /// Returns the number of messages that wait for the agent.
     pub(super) fn mail_waiting(&self) -> Result<u64, SqliteFailure> {
         let sql = "SELECT waiting FROM inbox WHERE realm = ?1 AND agent = ?2";
         let mut statement = self.connection.prepare_cached(sql)?;

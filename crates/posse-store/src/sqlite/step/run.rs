@@ -1,4 +1,4 @@
-//! Background commands: each begins and ends, once and in this order.
+//! Background commands. Each begins and ends once, in this order.
 
 use posse_port::store::{RunChange, RunChangeKind};
 use posse_protocol::RunStatus;
@@ -7,6 +7,7 @@ use rusqlite::params;
 use super::{SqliteFailure, StepWriter, column};
 
 impl StepWriter<'_> {
+    /// Records the beginning or the end of a command.
     pub(super) fn run(&self, RunChange { id, change }: &RunChange) -> Result<(), SqliteFailure> {
         let (realm, agent, key) = (self.realm, self.agent, id.as_bytes());
         let changed = match change {
@@ -33,7 +34,7 @@ impl StepWriter<'_> {
                     call.ordinal,
                 ])?
             }
-            // What can go on has not ended.
+            // A command that can continue has not ended.
             RunChangeKind::Ended(RunStatus::Running | RunStatus::Paused) => 0,
             RunChangeKind::Ended(status) => {
                 let sql = "UPDATE run SET state = ?4

@@ -1,12 +1,12 @@
-//! Who is to blame that nobody gets a turn, as far as the system tells.
+//! Finds the process that keeps all others from writing, as far as the system tells.
 
 use std::fs::{self, File};
 use std::os::unix::fs::MetadataExt;
 
-/// Words for people: which process holds the others up, and what to do about it.
+/// Returns a message for people: which process blocks the others, and what to do about it.
 pub(super) fn blame(next: &File, writer: &File) -> String {
     let holders: Vec<u32> = [writer, next].into_iter().filter_map(holder).collect();
-    // Of two the one that is stopped: the other only waits for it.
+    // If one of the two is stopped, it is the cause; the other only waits for it.
     match (
         holders.iter().find(|pid| is_stopped(**pid)),
         holders.first(),
@@ -30,13 +30,13 @@ fn holder(file: &File) -> Option<u32> {
     locks.lines().find_map(|line| locker(line, &inode))
 }
 
-/// Returns the process of a line like `7: FLOCK  ADVISORY  WRITE 4711 08:01:123 0 EOF`; those who
-/// wait for the lock have an arrow before the word.
+/// Returns the process in a line like `7: FLOCK  ADVISORY  WRITE 4711 08:01:123 0 EOF`. Lines of
+/// waiting processes have an arrow before the word.
 fn locker(line: &str, inode: &str) -> Option<u32> {
     let words: Vec<&str> = line.split_whitespace().collect();
     match words[..] {
         [_, "FLOCK", _, "WRITE", pid, place, ..] if place.rsplit(':').next() == Some(inode) => {
-            // 0 is a process that this one cannot see.
+            // 0 is a process in another namespace, which this one cannot see.
             pid.parse().ok().filter(|pid| *pid != 0)
         }
         _ => None,
@@ -45,7 +45,7 @@ fn locker(line: &str, inode: &str) -> Option<u32> {
 
 fn is_stopped(pid: u32) -> bool {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    // The name before it may hold anything, also brackets.
+    // From the end: the process name before it may contain anything, including brackets.
     stat.rsplit_once(") ")
         .is_some_and(|(_, rest)| rest.starts_with(['T', 't']))
 }
