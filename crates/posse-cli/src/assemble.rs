@@ -1,4 +1,6 @@
-//! From flags and settings to a runtime with an agent: the only room that names adapters.
+//! From flags and settings to a runtime with an agent.
+//!
+//! This is the only room that names adapters: everything else knows ports.
 
 pub(crate) mod agent_args;
 pub(crate) mod directories;

@@ -1,4 +1,4 @@
-//! What the environment, settings and flags say, before anything is opened.
+//! Environment, settings and flags, before anything is opened.
 
 pub(crate) mod environment;
 pub(crate) mod search_paths;
@@ -9,9 +9,9 @@ pub(crate) mod store_choice;
 use anyhow::Context;
 use tokio::runtime::{Builder, Runtime};
 
-/// Returns a runtime on this thread alone: commands that wait for one thing need no more.
+/// Returns a single-threaded runtime.
 pub(crate) fn runtime() -> anyhow::Result<Runtime> {
-    // More threads would only cost time at the start: the work is done by tools and servers.
+    // More threads would only slow down the start: the work is done by tools and servers.
     Builder::new_current_thread()
         .enable_all()
         .build()

@@ -1,5 +1,5 @@
-//! Types of agents and skills as people define them: where the files are, which of several with one name counts,
-//! and what is wrong with the others. What a file says is the runtime's business.
+//! Agent types and skills as people define them: where the files are, which of several with the
+//! same name counts, and what is wrong with the others. The runtime interprets what a file says.
 
 pub(crate) mod guide;
 mod inline_agents;
@@ -28,14 +28,14 @@ pub(crate) use self::watch::{LiveDefinitions, WatchGuard, WatchedSources};
 use crate::config::search_paths::SearchPaths;
 use crate::output::tame;
 
-/// Who brings a definition, the highest first.
+/// Where a definition comes from, highest precedence first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum DefinitionSource {
     /// The administrator.
     Managed,
     /// `--agents`.
     Flag,
-    /// Whoever wrote the repository.
+    /// The repository.
     Project,
     /// The user.
     User,
@@ -44,7 +44,7 @@ pub(crate) enum DefinitionSource {
 }
 
 impl DefinitionSource {
-    /// In a word.
+    /// Returns the source in one word.
     pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::Managed => "managed",
@@ -56,9 +56,9 @@ impl DefinitionSource {
     }
 }
 
-/// Something that files define.
+/// Something that files define under a name.
 pub(crate) trait HasName: Clone + PartialEq + Send + Sync + 'static {
-    /// Returns what it is called. Case does not matter.
+    /// Returns its name. Case does not matter.
     fn name(&self) -> &str;
 }
 
@@ -74,7 +74,7 @@ impl HasName for Skill {
     }
 }
 
-/// A definition, and where it is from.
+/// A definition and its source.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct DefinitionEntry<T = Definition> {
     pub(crate) definition: T,
@@ -84,12 +84,12 @@ pub(crate) struct DefinitionEntry<T = Definition> {
 }
 
 impl<T: HasName> DefinitionEntry<T> {
-    /// Returns true if this is its name; case does not matter.
+    /// Returns true if this is its name, regardless of case.
     pub(crate) fn is_called(&self, name: &str) -> bool {
         same(self.definition.name(), name)
     }
 
-    /// Returns where it is from, for people: its file, or who brings it.
+    /// Returns its file for people, or its source if it has none.
     pub(crate) fn origin(&self, cwd: &Path) -> String {
         self.path
             .as_deref()
@@ -97,19 +97,19 @@ impl<T: HasName> DefinitionEntry<T> {
     }
 }
 
-/// How much a remark weighs.
+/// The weight of a remark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Severity {
-    /// Something is not loaded.
+    /// A definition is not loaded.
     Error,
-    /// Something is not as it was written.
+    /// A definition does not mean what is written.
     Warning,
-    /// Something to know.
+    /// For information.
     Note,
 }
 
 impl Severity {
-    /// In a word.
+    /// Returns the severity in one word.
     pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::Error => "error",
@@ -119,41 +119,41 @@ impl Severity {
     }
 }
 
-/// Something to say about a file.
+/// A remark about a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Remark {
     pub(crate) weight: Severity,
     pub(crate) path: PathBuf,
-    /// Counted from 1; none if it is about the whole.
+    /// Counted from 1; `None` if it is about the whole file.
     pub(crate) line: Option<usize>,
     pub(crate) reason: String,
 }
 
 impl Remark {
-    /// `file:line`, safe to show.
+    /// Returns `file:line`, safe to print.
     pub(crate) fn place(&self, cwd: &Path) -> String {
         let path = shown(&self.path, cwd);
         self.line
             .map_or_else(|| path.clone(), |line| format!("{path}:{line}"))
     }
 
-    /// `file:line: reason`, safe to show.
+    /// Returns `file:line: reason`, safe to print.
     pub(crate) fn in_a_line(&self, cwd: &Path) -> String {
         format!("{}: {}", self.place(cwd), tame(&self.reason))
     }
 }
 
-/// Everything that was found.
+/// All definitions that were found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct DefinitionSet<T = Definition> {
-    /// What counts: posse's own first, then by name.
+    /// Those that count: posse's own first, then by name.
     pub(crate) known: Vec<DefinitionEntry<T>>,
-    /// What another of the same name stands before, the highest first.
+    /// Those overridden by another of the same name, highest precedence first.
     pub(crate) shadowed: Vec<DefinitionEntry<T>>,
     pub(crate) remarks: Vec<Remark>,
-    /// The directories that were looked into, and what their links lead to.
+    /// The directories that were read, and those that links lead to. All of them are watched.
     directories: BTreeSet<PathBuf>,
-    /// How many bytes may still be read.
+    /// Number of bytes that may still be read.
     left: usize,
 }
 
@@ -187,31 +187,31 @@ impl<T: HasName> DefinitionSet<T> {
             .eq(other.known.iter().map(|known| &known.definition))
     }
 
-    /// Returns what a person should know who did not ask: errors and warnings.
+    /// Returns errors and warnings, which are shown without being asked for.
     pub(crate) fn trouble(&self) -> impl Iterator<Item = &Remark> {
         self.remarks
             .iter()
             .filter(|remark| remark.weight < Severity::Note)
     }
 
-    /// Returns what stands before this one, if it is not the one that counts.
+    /// Returns the definition that overrides this one, if any.
     pub(crate) fn winner(&self, entry: &DefinitionEntry<T>) -> Option<&DefinitionEntry<T>> {
         self.find(entry.definition.name())
             .filter(|winner| *winner != entry)
     }
 
-    /// Returns those of this name that do not count.
+    /// Returns the overridden definitions of this name.
     pub(crate) fn shadowed_by_name(&self, name: &str) -> Vec<&DefinitionEntry<T>> {
         let is_called = |entry: &&DefinitionEntry<T>| entry.is_called(name);
         self.shadowed.iter().filter(is_called).collect()
     }
 
-    /// Returns what counts under this name.
+    /// Returns the definition that counts under this name.
     pub(crate) fn find(&self, name: &str) -> Option<&DefinitionEntry<T>> {
         self.known.iter().find(|known| known.is_called(name))
     }
 
-    /// Takes one that is lower than all before it.
+    /// Adds a definition of lower precedence than all before it.
     fn add(&mut self, known: DefinitionEntry<T>) {
         match self.find(known.definition.name()) {
             Some(_) => self.shadowed.push(known),
@@ -221,7 +221,7 @@ impl<T: HasName> DefinitionSet<T> {
 }
 
 impl DefinitionSet {
-    /// Takes all that a directory holds.
+    /// Adds all definitions in a directory.
     fn read(&mut self, directory: &Directory, places: &SearchPaths) {
         let (bounds, left) = (directory.bounds.as_deref(), &mut self.left);
         let scanned = scan::scan(&directory.path, bounds, &ScanKind::FILES, left);
@@ -253,7 +253,7 @@ impl DefinitionSet {
         here.into_iter().for_each(|known| self.add(known));
     }
 
-    /// Returns what one file defines.
+    /// Returns the definition in a file, and records remarks about it.
     fn take(
         &mut self,
         path: PathBuf,
@@ -298,7 +298,7 @@ impl DefinitionSet {
         })
     }
 
-    /// posse's own come first, in their order; the others by name.
+    /// Sorts posse's own definitions first, in their order, and the others by name.
     fn in_order(mut self) -> Self {
         let own = self::guide::built_in();
         let place = |known: &DefinitionEntry| own.iter().position(|own| known.is_called(&own.name));
@@ -312,10 +312,10 @@ impl DefinitionSet {
     }
 }
 
-/// What directories of agents are called.
+/// Name of directories with agent types.
 const AGENTS: &[&str] = &["agents"];
 
-/// Where definitions come from.
+/// Where agent types are defined.
 #[derive(Clone, Debug)]
 pub(crate) struct AgentSources {
     places: SearchPaths,
@@ -340,7 +340,7 @@ impl AgentSources {
         &self.places.cwd
     }
 
-    /// Reads all that there is now.
+    /// Reads all current definitions.
     pub(crate) fn load(&self) -> DefinitionSet {
         let mut loaded = DefinitionSet::default();
         let (managed, others) = place::directories(&self.places, AGENTS);
@@ -355,7 +355,7 @@ impl AgentSources {
         }
         let mut seen = BTreeSet::new();
         for directory in others {
-            // Often the one is a link to the other.
+            // Often one directory is a link to another, and must not be read twice.
             if seen.insert(
                 directory
                     .path
@@ -375,7 +375,7 @@ impl AgentSources {
         loaded.in_order()
     }
 
-    /// Reads these files and directories only. What lies where nobody looks is taken for the user's.
+    /// Reads only these files and directories. One outside of all sources counts as the user's.
     pub(crate) fn load_only(&self, paths: &[PathBuf]) -> DefinitionSet {
         let mut loaded = DefinitionSet::default();
         for path in paths {
@@ -406,6 +406,7 @@ impl AgentSources {
         loaded.in_order()
     }
 
+    /// Returns a directory with the source it belongs to.
     fn directory_of(&self, path: &Path) -> Directory {
         let source = place::source_of(path, &self.places, AGENTS);
         Directory {
@@ -416,9 +417,10 @@ impl AgentSources {
         }
     }
 
-    /// Returns where a new definition of the project's goes, or one of the user's.
+    /// Returns the path for a new definition of the project or of the user.
     pub(crate) fn place_for(&self, name: &str, user: bool) -> Option<PathBuf> {
         let project = self.places.project();
+        // In the home directory itself a project's definitions would be taken for the user's.
         let is_home = self.places.home.as_deref() == Some(project);
         let directory = if user || is_home {
             self.places.posse_home.clone()?
@@ -450,12 +452,12 @@ impl WatchedSources for AgentSources {
     }
 }
 
-/// Returns true if two names mean the same.
+/// Returns true if two names are the same, regardless of case.
 fn same(one: &str, other: &str) -> bool {
     one.to_lowercase() == other.to_lowercase()
 }
 
-/// Returns a path for people: as seen from `cwd` if it lies beneath it.
+/// Returns a path for people, relative to `cwd` if it is inside.
 pub(crate) fn shown(path: &Path, cwd: &Path) -> String {
     let near = path
         .strip_prefix(cwd)

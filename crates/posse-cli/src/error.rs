@@ -1,4 +1,4 @@
-//! Every error a person sees passes here: what happened, then what to do.
+//! Every error that people see goes through here: what happened, then what to do.
 
 pub(crate) mod usage;
 
@@ -16,14 +16,14 @@ use posse_store::{ServerTrouble, Trouble, server_trouble, trouble};
 
 use crate::output::{json_line, print, say, tame};
 
-/// Exit codes; `docs/cli.md` lists them.
+/// Exit code for failures; `docs/cli.md` lists all codes.
 pub(crate) const FAILED: u8 = 1;
-/// A limit that the user set, or the model's, stopped it.
+/// Exit code if a limit of the user or the model stopped the run.
 pub(crate) const LIMITED: u8 = 3;
-/// Ended by Ctrl-C.
+/// Exit code after Ctrl-C.
 pub(crate) const INTERRUPTED: u8 = 130;
 
-/// An error with advice of its own.
+/// An error with its own advice.
 #[derive(Debug)]
 pub(crate) struct Advised {
     pub(crate) what: String,
@@ -41,34 +41,34 @@ impl std::error::Error for Advised {}
 /// Settings that cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum SettingsError {
-    /// A file that is there and cannot be read.
+    /// A file exists but cannot be read.
     #[error("cannot read {}", path.display())]
     Unreadable {
         path: PathBuf,
         #[source]
         source: std::io::Error,
     },
-    /// A file with the wrong content.
+    /// A file has invalid content.
     #[error("{}: {why}", path.display())]
     Wrong { path: PathBuf, why: String },
-    /// A rule that is none.
+    /// A rule is invalid.
     #[error(transparent)]
     Rule(#[from] RuleError),
-    /// Whoever runs the machine does not want it.
+    /// The administrator has disabled the mode.
     #[error("bypassPermissions is switched off by {}", by.display())]
     BypassDisabled { by: PathBuf },
 }
 
-/// Shows an error with its causes and a hint, and gives the exit code. A program that asked for JSON gets
-/// it as an object as well; ask-model has told of its model's itself.
+/// Prints an error with its causes and a hint, and returns the exit code. With `json` it is also
+/// printed as an object; errors of a model were already printed by the command.
 pub(crate) fn report(error: &anyhow::Error, json: bool) -> ExitCode {
     if is_broken_pipe(error) {
-        // Whoever read our output has had enough: nothing went wrong.
+        // The reader of the output has seen enough, which is not an error.
         return ExitCode::SUCCESS;
     }
     let (what, hint) = (what(error), hint(error));
     if json && !error.is::<ModelError>() {
-        // If nobody reads it there, stderr has it.
+        // If nobody reads standard output, stderr has the error.
         let _ = print(json_line(&object(&what, hint.as_deref())).as_bytes());
     }
     if let Some(ModelError::Cancelled) = error.downcast_ref() {
@@ -84,7 +84,7 @@ pub(crate) fn object(what: &str, hint: Option<&str>) -> serde_json::Value {
     serde_json::json!({"error": what, "hint": hint})
 }
 
-/// Returns what happened, in a line.
+/// Returns what happened in one line.
 fn what(error: &anyhow::Error) -> String {
     match error.downcast_ref::<StoreError>() {
         Some(store @ StoreError::Engine { place, .. })
@@ -96,14 +96,14 @@ fn what(error: &anyhow::Error) -> String {
     }
 }
 
-/// Returns true if nobody reads our output any more.
+/// Returns true if nobody reads the output any more.
 pub(crate) fn is_broken_pipe(error: &anyhow::Error) -> bool {
     error
         .downcast_ref::<std::io::Error>()
         .is_some_and(|error| error.kind() == std::io::ErrorKind::BrokenPipe)
 }
 
-/// Says what is wrong and what to do about it.
+/// Prints what is wrong and what to do about it.
 pub(crate) fn tell(what: &str, hint: Option<&str>) {
     say(&format!("\x1b[1;31merror:\x1b[0m {}", tame(what)));
     if let Some(hint) = hint {
@@ -111,7 +111,7 @@ pub(crate) fn tell(what: &str, hint: Option<&str>) {
     }
 }
 
-/// Returns what to do about a fault of this class.
+/// Returns the advice for a class of faults.
 pub(crate) fn for_class(class: FaultClass) -> Option<&'static str> {
     Some(match class {
         FaultClass::Unreachable => {
@@ -148,7 +148,7 @@ pub(crate) fn for_class(class: FaultClass) -> Option<&'static str> {
     })
 }
 
-/// Returns what to do about an error.
+/// Returns the advice for an error.
 pub(crate) fn hint(error: &anyhow::Error) -> Option<String> {
     if let Some(advised) = error.downcast_ref::<Advised>() {
         return Some(advised.advice.clone());
@@ -166,7 +166,7 @@ pub(crate) fn hint(error: &anyhow::Error) -> Option<String> {
         Some(StartError::AlreadyHere { .. }) => {
             return Some("this is a bug in posse; please report it".into());
         }
-        // Only sub-agents have a place of their own, and what becomes of them is told as theirs.
+        // Only sub-agents have a place of their own, and their errors are reported as theirs.
         Some(StartError::Place(_)) | None => {}
     }
     if let Some(error) = error.downcast_ref::<StoreError>() {
@@ -186,6 +186,7 @@ pub(crate) fn hint(error: &anyhow::Error) -> Option<String> {
     for_class(Fault::from(error.downcast_ref::<ModelError>()?).class).map(str::to_owned)
 }
 
+/// Returns the advice for an error of the store.
 fn for_store(error: &StoreError) -> Option<String> {
     Some(match error {
         StoreError::Held { holder, .. } => {
@@ -215,6 +216,7 @@ fn for_store(error: &StoreError) -> Option<String> {
     })
 }
 
+/// Returns the advice for a file that cannot be used.
 fn for_trouble(trouble: Trouble) -> Option<&'static str> {
     Some(match trouble {
         Trouble::Foreign => "it is left unchanged; name another file: --store sqlite:PATH",
@@ -227,11 +229,12 @@ fn for_trouble(trouble: Trouble) -> Option<&'static str> {
         Trouble::Denied => {
             "check who owns it and its directory (ls -l), or name another: --store sqlite:PATH"
         }
-        // Its text says what to do.
+        // Its own text says what to do.
         Trouble::HeldUp => return None,
     })
 }
 
+/// Returns the advice for a server that cannot be used.
 fn for_server(trouble: ServerTrouble) -> Option<&'static str> {
     Some(match trouble {
         ServerTrouble::Unreachable => {
@@ -256,11 +259,12 @@ fn for_server(trouble: ServerTrouble) -> Option<&'static str> {
         }
         ServerTrouble::Address => "correct the address: postgres://USER@HOST/DATABASE",
         ServerTrouble::Other => "the server's log says more; nothing that was acknowledged is lost",
-        // Its text says what to do.
+        // Its own text says what to do.
         ServerTrouble::Older => return None,
     })
 }
 
+/// Returns the advice for a refused operation.
 fn for_refusal(refusal: &Refusal) -> String {
     match refusal {
         Refusal::NoSuchRecipient { .. } => "`posse team show NAME` lists its members".into(),
@@ -301,7 +305,7 @@ fn for_refusal(refusal: &Refusal) -> String {
             "`posse team show NAME` shows who leads the team".into()
         }
         Refusal::NotOpen { .. } => "`posse team requests` lists open requests".into(),
-        // Only agents are refused so.
+        // Only agents are refused for this reason.
         Refusal::Unchecked { .. } => "a person can complete it anyway".into(),
         Refusal::CheckStands { .. } => "a person can change it anyway".into(),
         Refusal::NothingToClaim => "`posse task list` shows all tasks".into(),

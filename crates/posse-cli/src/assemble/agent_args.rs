@@ -1,4 +1,5 @@
-//! The flags that say what agents may do and may use, the same for whoever has them work or hosts them.
+//! Flags for what agents may do and use, shared by the commands that run agents and those that
+//! host them.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -67,7 +68,7 @@ pub(crate) struct AgentArgs {
 }
 
 impl AgentArgs {
-    /// Returns the types of agents that are defined by the command line itself.
+    /// Returns the agent types that the command line itself defines.
     pub(crate) fn given(&self, path: &[&'static str]) -> Result<InlineAgents, UsageError> {
         let given = self.agents.as_deref().map(InlineAgents::read).transpose();
         let wrong = |error: InlineAgentsError| {
@@ -81,7 +82,7 @@ impl AgentArgs {
         self.provider.flagged().is_some()
     }
 
-    /// Returns what they ask for, in the session that is meant.
+    /// Returns the run configuration of these flags, for the given session.
     pub(crate) fn run_config(
         &self,
         which: Option<SessionChoice>,
@@ -118,7 +119,7 @@ impl AgentArgs {
             given,
             system_prompt: None,
             append_system_prompt: None,
-            // A pane has a person in front of it; whatever has nobody there says so itself.
+            // A pane has a person in front of it; callers without one override this.
             approver: Approver::FrontEnd,
             backend: None,
             is_host: false,
@@ -128,18 +129,19 @@ impl AgentArgs {
     }
 }
 
-/// Some seconds, and at most a year.
+/// Parses a number of seconds, at most a year.
 pub(crate) fn seconds(least: u64) -> impl TypedValueParser<Value = u64> {
     clap::value_parser!(u64).range(least..=365 * 24 * 60 * 60)
 }
 
+/// Parses a permission mode.
 fn modes() -> impl TypedValueParser<Value = PermissionMode> {
     PossibleValuesParser::new(PermissionMode::ALL.map(PermissionMode::as_str))
         .try_map(|word| word.parse::<PermissionMode>())
 }
 
-/// Returns a directory that is there; it is meant from where posse was started, wherever the
-/// session works.
+/// Returns an existing directory, resolved against the directory posse was started in: the
+/// session may work elsewhere.
 fn directory(text: &str) -> Result<PathBuf, DirectoryError> {
     match std::fs::canonicalize(text) {
         Ok(path) if path.is_dir() => Ok(path),
@@ -149,7 +151,7 @@ fn directory(text: &str) -> Result<PathBuf, DirectoryError> {
     }
 }
 
-/// Why a path cannot be a directory that tools reach.
+/// Why a path cannot be used as an additional directory.
 #[derive(Debug, thiserror::Error)]
 enum DirectoryError {
     #[error("it does not exist")]
@@ -160,6 +162,7 @@ enum DirectoryError {
     Unreadable(#[from] std::io::Error),
 }
 
+/// Parses an amount in dollars.
 fn dollars(text: &str) -> Result<Cost, BudgetError> {
     let dollars: f64 = text.parse().map_err(|_| BudgetError::NotANumber)?;
     settings::agents::dollars(dollars)

@@ -8,32 +8,33 @@ use anyhow::Context;
 use crate::config::environment::posse_home;
 use crate::error::Advised;
 
-/// Returns where tools put what is too long to be told.
+/// Returns the directory for tool output that is too long to be shown. Old output is removed in
+/// the background.
 pub(crate) fn spill() -> anyhow::Result<PathBuf> {
     let home = home()?;
-    // The store may be elsewhere, and this be the first that is kept here.
+    // The store may be elsewhere, so that this may be the first file in posse's home.
     std::fs::create_dir_all(&home).with_context(|| format!("cannot make {}", home.display()))?;
     let spill = home
         .canonicalize()
         .with_context(|| format!("cannot find {}", home.display()))?
         .join("spill");
     let old = spill.clone();
-    // Nobody waits for it; what it does not get to do, the next run does.
+    // Nobody waits for the thread: what it does not finish is left to the next run.
     let _ = std::thread::Builder::new()
         .name("posse-sweep".into())
         .spawn(move || sweep(&old, KEPT));
     Ok(spill)
 }
 
-/// Returns where worktrees of agents are.
+/// Returns the directory for agents' worktrees.
 pub(crate) fn worktrees() -> anyhow::Result<PathBuf> {
     Ok(home()?.join("worktrees"))
 }
 
-/// How long a session's spilt output is kept after it was last added to.
+/// Time a session's output is kept after it was last written to.
 const KEPT: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 
-/// Removes what has not been touched for so long.
+/// Removes output that was not written to for `kept`.
 fn sweep(spill: &Path, kept: Duration) {
     for session in std::fs::read_dir(spill).into_iter().flatten().flatten() {
         let touched = session.metadata().and_then(|about| about.modified()).ok();
@@ -41,12 +42,13 @@ fn sweep(spill: &Path, kept: Duration) {
             .and_then(|at| at.elapsed().ok())
             .is_some_and(|age| age > kept)
         {
-            // If it cannot be removed now, it may be later.
+            // If it cannot be removed now, a later run tries again.
             let _ = std::fs::remove_dir_all(session.path());
         }
     }
 }
 
+/// Returns posse's home, or an error with advice.
 fn home() -> anyhow::Result<PathBuf> {
     Ok(posse_home().ok_or_else(|| Advised {
         what: "there is no home directory".into(),

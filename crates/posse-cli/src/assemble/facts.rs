@@ -1,15 +1,15 @@
-//! What a front end can say of a session before it begins.
+//! What a front end can tell about a session before it begins.
 
 use std::path::PathBuf;
 
 use posse_protocol::{AgentId, PermissionMode};
 
-/// What a front end can say of a session before anything has happened in it.
+/// What a front end can tell about a session before anything has happened in it.
 #[derive(Clone, Debug)]
 pub(crate) struct SessionFacts {
     /// The session, which is its root agent.
     pub(crate) session: AgentId,
-    /// The command that goes on with it, without its words.
+    /// The command that continues it, without a prompt.
     pub(crate) again: String,
     /// The model's name.
     pub(crate) model: String,
@@ -17,7 +17,7 @@ pub(crate) struct SessionFacts {
     pub(crate) cwd: PathBuf,
     /// The names of its tools.
     pub(crate) tools: Vec<String>,
-    /// The types of agents that it can start.
+    /// The agent types that it can start.
     pub(crate) agents: Vec<String>,
     /// The skills that its model can load.
     pub(crate) skills: Vec<String>,
@@ -25,8 +25,8 @@ pub(crate) struct SessionFacts {
     pub(crate) commands: Vec<String>,
     /// The mode it starts in.
     pub(crate) mode: PermissionMode,
-    /// Where the key comes from; none if there is none.
+    /// The variable that the key comes from; `None` if there is no key.
     pub(crate) key_source: Option<&'static str>,
-    /// How often a model call is tried again.
+    /// Number of times a failed model call is retried.
     pub(crate) retries: u32,
 }

@@ -1,4 +1,5 @@
-//! How another process is started that takes a member of the team: with the rules of this one, and its key.
+//! How another process is started for a member of the team: with the rules and the key of this
+//! one.
 
 use std::ffi::{OsStr, OsString};
 
@@ -11,8 +12,7 @@ use crate::config::store::StoreLocation;
 use crate::config::store_choice;
 use crate::error::Advised;
 
-/// What the other process must find in its environment as this one does: where things are, and what is started
-/// by whom.
+/// Variables that the other process needs: where files are, and which models sub-agents use.
 const TOLD: [&str; 5] = [
     "HOME",
     "PATH",
@@ -20,7 +20,7 @@ const TOLD: [&str; 5] = [
     "POSSE_SUBAGENT_MODEL",
     "POSSE_SUBAGENT_MODEL_FORCE",
 ];
-/// The same, with passwords at times.
+/// Variables that it needs, too, and that may contain passwords.
 const HUSHED: [&str; 8] = [
     "HTTPS_PROXY",
     "HTTP_PROXY",
@@ -32,7 +32,7 @@ const HUSHED: [&str; 8] = [
     "no_proxy",
 ];
 
-/// Returns what runs in a pane that is opened for a member.
+/// Returns the command and the environment for a member's pane.
 pub(crate) fn launch(config: &RunConfig) -> anyhow::Result<Launch> {
     if config.limits.budget.tokens.is_some() {
         anyhow::bail!(Advised {
@@ -42,7 +42,7 @@ pub(crate) fn launch(config: &RunConfig) -> anyhow::Result<Launch> {
                 .into(),
         });
     }
-    // Not by its name: another version may be first on the PATH of the pane.
+    // Not by name: the pane's PATH may find another version first.
     let posse = std::env::current_exe().context("cannot find the running program")?;
     let mut command = vec![posse.into_os_string(), "team".into(), "join".into()];
     command.extend(flags(config)?);
@@ -72,13 +72,14 @@ pub(crate) fn launch(config: &RunConfig) -> anyhow::Result<Launch> {
     })
 }
 
-/// Returns the flags that make it the same for a member there as here.
+/// Returns the flags that give a member the same configuration there as here.
 fn flags(config: &RunConfig) -> anyhow::Result<Vec<OsString>> {
     let mut flags = FlagList::default();
-    // What a server is opened with may have a password in it, and others read command lines.
+    // A server's URL may contain a password, and other users can read command lines: it is passed
+    // in the environment.
     if let StoreLocation::File(path) = store_choice::meant_store(&config.store)?.place {
         let mut url = OsString::from("sqlite:");
-        // A pane may begin in another directory.
+        // Absolute, because a pane may start in another directory.
         url.push(std::path::absolute(path)?);
         flags.add("--store", url);
     }
@@ -120,11 +121,12 @@ fn flags(config: &RunConfig) -> anyhow::Result<Vec<OsString>> {
     Ok(flags.0)
 }
 
+/// Flags of a command line.
 #[derive(Default)]
 struct FlagList(Vec<OsString>);
 
 impl FlagList {
-    /// In one word: a value may begin with a dash.
+    /// Adds a flag as one word, `--name=value`: a value may begin with a dash.
     fn add(&mut self, name: &str, value: impl AsRef<OsStr>) {
         let mut flag = OsString::from(name);
         flag.push("=");
@@ -132,6 +134,7 @@ impl FlagList {
         self.0.push(flag);
     }
 
+    /// Adds a flag if it has a value.
     fn number(&mut self, name: &str, value: Option<impl ToString>) {
         value
             .iter()

@@ -1,4 +1,4 @@
-//! Maintenance of stores: what a file and a server do alike, each in its own way.
+//! Maintenance of stores: one interface to a file and a server.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ pub(crate) use posse_store::maintain::{BackupStop, Collected, Health, Unused};
 
 use crate::config::store::StoreLocation;
 
-/// Checks a store, and says before each part what it looks at.
+/// Checks a store. `told` is called before each part.
 pub(crate) fn check(
     location: &StoreLocation,
     told: &mut dyn FnMut(&str),
@@ -20,7 +20,7 @@ pub(crate) fn check(
     })
 }
 
-/// Returns what nobody has used since `before`.
+/// Returns the sessions that were not used since `before`.
 pub(crate) fn unused(location: &StoreLocation, before: i64) -> anyhow::Result<Vec<Unused>> {
     Ok(match location {
         StoreLocation::File(path) => maintain::unused(path, before)?,
@@ -28,7 +28,7 @@ pub(crate) fn unused(location: &StoreLocation, before: i64) -> anyhow::Result<Ve
     })
 }
 
-/// Removes what nobody has used since `before`.
+/// Removes the sessions that were not used since `before`.
 pub(crate) fn collect(
     location: &StoreLocation,
     before: i64,
@@ -40,7 +40,7 @@ pub(crate) fn collect(
     })
 }
 
-/// Brings a file up to date. Opening it does, so that is all there is to do.
+/// Brings a file up to date, which opening it does.
 pub(crate) fn migrate_file(path: &Path) -> anyhow::Result<Migrated> {
     let versions = maintain::versions(path)?;
     drop(Sqlite::open(path)?);

@@ -1,4 +1,4 @@
-//! Which agent works, and with what: a new one, one that goes on, or a copy.
+//! Starts, resumes or forks the agent that was asked for, with everything it needs.
 
 use std::io::IsTerminal as _;
 use std::path::{Path, PathBuf};
@@ -40,32 +40,32 @@ use crate::error::Advised;
 use crate::output::say;
 use crate::select::sessions;
 
-/// The mode that a session does not keep: it is asked for anew each time.
+/// The mode that a session does not keep: it must be asked for each time.
 const BYPASS: PermissionMode = PermissionMode::BypassPermissions;
 
-/// No agent is started if the machine has less memory left than this, in bytes.
+/// Free memory in bytes below which no agent is started.
 const LEAST_MEMORY: u64 = 256 << 20;
 
-/// How many warnings about definitions of agents are told.
+/// Number of warnings about definitions that are shown.
 const MOST_WARNINGS: usize = 5;
 
-/// An agent that is ready to be told something.
+/// An agent that is ready for its first prompt.
 pub(crate) struct Started {
     pub(crate) runtime: Runtime,
     pub(crate) agent: Agent,
     pub(crate) facts: SessionFacts,
     pub(crate) store: store::OpenStore,
-    /// The types that it can start, as they change.
+    /// The agent types that it can start, kept up to date.
     pub(crate) live: LiveDefinitions<AgentSources>,
-    /// The skills, as they change.
+    /// The skills, kept up to date.
     pub(crate) skills: LiveDefinitions<SkillSources>,
-    /// What can be called by a slash.
+    /// The slash commands.
     pub(crate) slash: SlashCommands,
-    /// Comes if somebody should look at worktrees.
+    /// Receives a line if worktrees of ended agents hold work.
     pub(crate) swept: oneshot::Receiver<String>,
 }
 
-/// What an agent stands on, before there is one.
+/// Everything an agent needs, before there is one.
 pub(crate) struct SessionContext {
     pub(crate) runtime: Runtime,
     pub(crate) setup: Setup,
@@ -73,9 +73,10 @@ pub(crate) struct SessionContext {
     pub(crate) live: LiveDefinitions<AgentSources>,
     pub(crate) skills: LiveDefinitions<SkillSources>,
     pub(crate) slash: SlashCommands,
+    /// Where the agent works: the session's directory, or the current one.
     pub(crate) cwd: PathBuf,
     settings: Settings,
-    /// The session that goes on.
+    /// The session to continue.
     pub(crate) found: Option<AgentRecord>,
     worktrees: GitWorktrees,
     model: String,
@@ -84,7 +85,7 @@ pub(crate) struct SessionContext {
 }
 
 impl SessionContext {
-    /// Returns what can be said of an agent on them.
+    /// Returns the facts about an agent in this context.
     pub(crate) fn facts(
         &self,
         session: AgentId,
@@ -114,7 +115,7 @@ impl SessionContext {
     }
 }
 
-/// Makes or finds the agent that was asked for.
+/// Starts, resumes or forks the agent that was asked for.
 pub(crate) async fn open(config: RunConfig) -> anyhow::Result<Started> {
     let context = session_context(&config).await?;
     let (runtime, setup, mode) = (
@@ -122,6 +123,7 @@ pub(crate) async fn open(config: RunConfig) -> anyhow::Result<Started> {
         context.setup.clone(),
         context.settings.mode,
     );
+    // Only a changed mode is passed on: the stored one needs no step that sets it.
     let changed = context
         .found
         .as_ref()
@@ -162,7 +164,7 @@ pub(crate) async fn open(config: RunConfig) -> anyhow::Result<Started> {
     })
 }
 
-/// Makes what an agent stands on.
+/// Opens the store, finds the session, and assembles everything an agent needs.
 pub(crate) async fn session_context(config: &RunConfig) -> anyhow::Result<SessionContext> {
     let here = environment::working_directory()?;
     let store = store::OpenStore::at(&store_choice::meant_store(&config.store)?.place)?;
@@ -173,7 +175,7 @@ pub(crate) async fn session_context(config: &RunConfig) -> anyhow::Result<Sessio
     let cwd = found.as_ref().map_or(here, |session| session.cwd.clone());
     let settings = settings(config, found.as_ref(), &cwd)?;
     let fallback = match &found {
-        // The prompt cache that the session has paid for is that model's alone.
+        // The prompt cache that the session has paid for belongs to its model.
         Some(session) => ModelFallback::AgentRecord(session.model.clone()),
         None => ModelFallback::Settings(settings.model.clone()),
     };
@@ -186,6 +188,7 @@ pub(crate) async fn session_context(config: &RunConfig) -> anyhow::Result<Sessio
         retries,
     } = runtime_parts(config, Arc::clone(&store.store), fallback)?;
     let budgets = settings.agents.budgets;
+    // Before any agent exists: a budget that cannot be enforced must not look as if it were.
     affordable(
         &*prices,
         &model,
@@ -214,7 +217,7 @@ pub(crate) async fn session_context(config: &RunConfig) -> anyhow::Result<Sessio
     })
 }
 
-/// What all agents of a process stand on, whatever session they are of.
+/// What all agents of a process share, whatever their session.
 pub(crate) struct RuntimeParts {
     pub(crate) runtime: Runtime,
     prices: Arc<PriceList>,
@@ -224,7 +227,7 @@ pub(crate) struct RuntimeParts {
     retries: u32,
 }
 
-/// Makes a runtime on a store, with the model that flags, settings or the session name.
+/// Creates a runtime on a store, with the model that flags, settings or the session choose.
 pub(crate) fn runtime_parts(
     config: &RunConfig,
     store: Arc<dyn Store>,
@@ -237,7 +240,7 @@ pub(crate) fn runtime_parts(
 }
 
 impl RuntimeParts {
-    /// Makes a runtime on a store, with a model that is chosen.
+    /// Creates a runtime on a store, with a given model.
     pub(crate) fn new(chosen: ChosenModel, store: Arc<dyn Store>) -> anyhow::Result<Self> {
         let prices = Arc::new(provider::prices()?);
         let worktrees = GitWorktrees::new(directories::worktrees()?);
@@ -260,7 +263,7 @@ impl RuntimeParts {
     }
 }
 
-/// What agents of one session get.
+/// What the agents of one session share.
 pub(crate) struct SessionParts {
     pub(crate) setup: Setup,
     pub(crate) live: LiveDefinitions<AgentSources>,
@@ -268,12 +271,14 @@ pub(crate) struct SessionParts {
 }
 
 impl SessionParts {
-    /// For members of a session that others lead, which works in `cwd`.
+    /// Returns the parts for members of a session that another process leads, which works in
+    /// `cwd`.
     pub(crate) fn of(config: &RunConfig, cwd: &Path) -> anyhow::Result<Self> {
         session_parts(config, &settings(config, None, cwd)?, cwd.to_owned())
     }
 }
 
+/// Loads the definitions of `cwd` and assembles a session's parts.
 fn session_parts(
     config: &RunConfig,
     settings: &Settings,
@@ -292,7 +297,7 @@ fn session_parts(
     })
 }
 
-/// Returns the settings that hold, with what is to be said about them.
+/// Returns the effective settings, and prints warnings about them.
 fn settings(
     config: &RunConfig,
     found: Option<&AgentRecord>,
@@ -303,6 +308,8 @@ fn settings(
         .as_ref()
         .map(|lead| (lead.strictest, lead.mode))
         .unwrap_or_default();
+    // Bypassing permissions is dropped when a session is resumed: it needs a person's word each
+    // time.
     let kept = found
         .map(|session| session.mode)
         .filter(|mode| *mode != BYPASS);
@@ -334,6 +341,7 @@ fn settings(
     Ok(settings)
 }
 
+/// Finds the session to continue. Fails if it cannot continue as asked for.
 async fn find_session(
     store: &dyn Store,
     which: &SessionChoice,
@@ -363,7 +371,7 @@ async fn find_session(
     Ok(session)
 }
 
-/// Returns what is said of a session whose mode is no longer what it was, unasked.
+/// Returns a message if a session's mode has changed without being asked for.
 fn changed_mode(was: PermissionMode, now: PermissionMode) -> Option<String> {
     if was == now {
         return None;
@@ -376,7 +384,7 @@ fn changed_mode(was: PermissionMode, now: PermissionMode) -> Option<String> {
     Some(format!("the session was in {was}; {rest}"))
 }
 
-/// Refuses a budget in money where the price of the model is not known: it could not be kept.
+/// Refuses a budget in dollars if the model's price is unknown: it could not be enforced.
 fn affordable(prices: &dyn Prices, model: &str, budgets: &[Budget]) -> anyhow::Result<()> {
     let wanted = budgets.iter().any(|budget| budget.cost.is_some());
     if wanted && prices.cost(model, &Usage::default()).is_none() {
@@ -390,6 +398,7 @@ fn affordable(prices: &dyn Prices, model: &str, budgets: &[Budget]) -> anyhow::R
     Ok(())
 }
 
+/// Returns the setup of the session's agents.
 fn setup(
     config: &RunConfig,
     settings: &Settings,
@@ -408,7 +417,7 @@ fn setup(
     }
     let home = environment::home().map(|home| home.canonicalize().unwrap_or(home));
     let mut spawning = spawning(settings, &cwd, live);
-    // Who leads a team in front of somebody may have its members seen.
+    // Panes are only for teams that a person watches.
     let leads = config.team.is_some();
     let pane_context = panes::PaneContext {
         attended: leads && std::io::stderr().is_terminal(),
@@ -434,8 +443,8 @@ fn setup(
     Ok(Setup {
         tools: match config.which {
             None if !config.is_host => tools::tools(&settings.policy),
-            // The model knows what it was told of; rules deny each call. And what a forbidden tool left
-            // running when its process died must be ended by that tool.
+            // A resumed model knows the tools it was offered; rules deny each call. A forbidden
+            // tool is also needed to end what it left running when its process died.
             _ => tools::all_tools(),
         },
         policy: Arc::new(settings.policy.clone()),
@@ -446,17 +455,18 @@ fn setup(
         },
         approver: config.approver,
         spawning,
-        // Who sends several prompts waits for as many results.
+        // A front end that sends several prompts waits for as many results.
         joins: false,
     })
 }
 
+/// Returns how agents of the session start others.
 fn spawning(settings: &Settings, cwd: &Path, live: &LiveDefinitions<AgentSources>) -> Spawning {
     let agents = &settings.agents;
     let (instead, more, day) = (None, None, today());
     let instructions = instructions::at(cwd);
     Spawning {
-        // Nobody sits in front of it: only if it is wanted everywhere.
+        // Without a person in front, only if it is enabled everywhere.
         implicit_fork: agents.implicit_fork == ImplicitFork::Always,
         types: live.catalogue.clone(),
         skills: None,
@@ -482,7 +492,7 @@ fn spawning(settings: &Settings, cwd: &Path, live: &LiveDefinitions<AgentSources
     }
 }
 
-/// Says what is wrong with definitions, as far as one reads that before something else.
+/// Prints the first problems of definitions, so that they do not bury the result.
 fn warn<S: WatchedSources>(live: &LiveDefinitions<S>) {
     let trouble: Vec<_> = live.loaded.trouble().collect();
     for remark in trouble.iter().take(MOST_WARNINGS) {
@@ -503,10 +513,12 @@ fn warn<S: WatchedSources>(live: &LiveDefinitions<S>) {
     }
 }
 
+/// Returns the current day in UTC.
 fn today() -> String {
     jiff::Timestamp::now().strftime("%Y-%m-%d").to_string()
 }
 
+/// Returns the profile of a new root agent.
 fn character(config: &RunConfig, model: &str, mode: PermissionMode, cwd: &Path) -> AgentProfile {
     let of_lead = config
         .lead

@@ -1,5 +1,5 @@
-//! Where teammates run: in this process, in a terminal of their own, or in workers. Decided from settings, flags and the
-//! tmux that posse was started in.
+//! Where teammates run: in this process, in terminals of their own, or in workers. Decided from
+//! settings, flags and the tmux session that posse was started in.
 
 use std::sync::Arc;
 
@@ -10,14 +10,15 @@ use crate::config::environment::variable;
 use crate::config::settings::teams::{Backend, ForcedBy, TeamSettings};
 use crate::error::Advised;
 
-/// What a run is, as far as it says whether panes are wanted.
+/// What decides if a run may open panes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct PaneContext {
-    /// Whether a person sits in front: nobody else needs a pane that was not asked for by name.
+    /// A person sits in front. Without one, panes are opened only if a flag or an administrator
+    /// asks.
     pub(crate) attended: bool,
-    /// Whether it has a team work; others may never open a pane.
+    /// The run leads a team; other runs never open a pane.
     pub(crate) leads: bool,
-    /// Whether it has a budget in tokens, which one process alone can keep.
+    /// The run has a budget in tokens, which only a single process can enforce.
     pub(crate) counts_tokens: bool,
 }
 
@@ -40,6 +41,7 @@ pub(crate) fn choose(
     })
 }
 
+/// The decision, before anything is opened.
 #[derive(Debug, PartialEq, Eq)]
 enum PaneChoice {
     InProcess,
@@ -48,6 +50,7 @@ enum PaneChoice {
     Workers,
 }
 
+/// Decides where teammates run. Pure, so that every combination can be tested.
 fn decide(
     teams: &TeamSettings,
     context: PaneContext,
@@ -59,13 +62,13 @@ fn decide(
         counts_tokens,
     } = context;
     if teams.backend == Backend::Worker && !counts_tokens {
-        // Nobody has to look on for that.
+        // Workers need no person to watch them.
         return Ok(PaneChoice::Workers);
     }
     if teams.forced.is_none() && (!attended || counts_tokens) {
         return Ok(PaneChoice::InProcess);
     }
-    // What the administrator wants of panes is no reason to fail for who opens none.
+    // An administrator's wish for panes must not fail runs that never open one.
     let in_vain = matches!(teams.forced, Some(ForcedBy::File(_))) && !leads;
     match (teams.backend, inside, &teams.pane_command) {
         (Backend::InProcess, _, _) => Ok(PaneChoice::InProcess),
@@ -78,7 +81,7 @@ fn decide(
             ),
         }),
         (Backend::Tmux, Some(inside), _) => Ok(PaneChoice::Tmux(inside)),
-        // Who has it in the settings works outside tmux at times.
+        // With tmux in their settings, people still work outside tmux at times.
         (Backend::Tmux, None, _) if teams.forced.is_none() || in_vain => Ok(PaneChoice::InProcess),
         (Backend::Tmux, None, _) => Err(Advised {
             what: "teammates run in tmux panes, but posse was not started inside tmux".into(),
@@ -96,7 +99,7 @@ fn decide(
     }
 }
 
-/// Returns how it could be otherwise.
+/// Returns the advice how to change the backend.
 fn otherwise(teams: &TeamSettings) -> String {
     match &teams.forced {
         Some(ForcedBy::File(path)) => {

@@ -1,28 +1,29 @@
-//! The system prompt: posse's own words, where the agent is, the project's instructions, the day.
+//! The system prompt: posse's own text, the environment, the project's instructions, the day.
 //!
-//! What changes most often stands last, so that what stands before it is the same for long.
+//! What changes most often comes last, so that the longest possible prefix stays in the prompt
+//! cache.
 
 use std::path::Path;
 
-/// posse's own words.
+/// posse's own text.
 const OWN_WORDS: &str = include_str!("system_prompt.md");
 
 /// What a system prompt is made from.
 #[derive(Clone)]
 pub(crate) struct PromptParts<'a> {
-    /// In place of posse's own words.
+    /// Replaces posse's own text.
     pub(crate) instead: Option<&'a str>,
-    /// After everything but the day.
+    /// Inserted before the day.
     pub(crate) more: Option<&'a str>,
     /// Where the agent works.
     pub(crate) cwd: &'a Path,
-    /// What the project and the user have written down for agents.
+    /// Instructions of the project and the user for agents.
     pub(crate) instructions: Option<String>,
-    /// The day, `2026-11-15` for one.
+    /// The day, such as `2026-11-15`.
     pub(crate) day: &'a str,
 }
 
-/// Returns the system prompt, block by block.
+/// Returns the blocks of the system prompt.
 pub(crate) fn system(parts: PromptParts<'_>) -> Vec<String> {
     let mut blocks = vec![parts.instead.unwrap_or(OWN_WORDS).trim_end().to_owned()];
     blocks.extend(surroundings(parts));
@@ -30,7 +31,7 @@ pub(crate) fn system(parts: PromptParts<'_>) -> Vec<String> {
     blocks
 }
 
-/// Returns what sub-agents are told too: everything but the words about what the agent is.
+/// Returns the blocks that sub-agents get, too: everything but the text about the agent's role.
 pub(crate) fn surroundings(parts: PromptParts<'_>) -> Vec<String> {
     let is_repository = parts
         .cwd

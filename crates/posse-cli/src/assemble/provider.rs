@@ -33,6 +33,7 @@ pub(crate) struct ProviderArgs {
     anthropic_version: Option<String>,
 }
 
+/// Parses the name of a model.
 fn name(text: &str) -> Result<String, &'static str> {
     if text.trim().is_empty() {
         Err("the model name is empty")
@@ -41,10 +42,10 @@ fn name(text: &str) -> Result<String, &'static str> {
     }
 }
 
-/// Returns how failed calls are repeated while a person waits for one answer.
+/// Returns the retry policy for commands where a person waits for one answer.
 pub(crate) fn impatient() -> RetryPolicy {
     RetryPolicy {
-        // Better a quick answer that it does not work than a minute of hope.
+        // A quick failure is better than a minute of waiting.
         retries: 2,
         ..RetryPolicy::default()
     }
@@ -59,26 +60,26 @@ pub(crate) enum Provider {
     Openai,
 }
 
-/// A model that is chosen and can be called.
+/// A model that is ready to be called.
 pub(crate) struct ChosenModel {
     pub(crate) model: Box<dyn Model>,
     pub(crate) name: String,
-    /// Where the key comes from; none if there is none.
+    /// The variable that the key comes from; `None` if there is no key.
     pub(crate) key_source: Option<&'static str>,
-    /// How often a call is tried again.
+    /// Number of times a failed call is retried.
     pub(crate) retries: u32,
 }
 
-/// Who names a model when no flag does.
+/// Where the model's name comes from if no flag names one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum ModelFallback {
-    /// Settings, which have been told what flag and environment say; else there is the default.
+    /// The settings, which already include flag and environment; else the default.
     Settings(Option<String>),
-    /// A session, which keeps the one it has; a flag that says another is an error.
+    /// A session, which keeps its model; a flag that names another one is an error.
     AgentRecord(String),
 }
 
-/// Everything but the connection: what `doctor` looks at.
+/// The resolved settings without a connection, which `doctor` checks.
 pub(crate) struct ProviderSettings {
     pub(crate) provider: Provider,
     pub(crate) name: Option<String>,
@@ -87,15 +88,16 @@ pub(crate) struct ProviderSettings {
     version: ApiVersion,
 }
 
-/// A key, and where it was found.
+/// A key, and the variable it was found in.
 pub(crate) struct ApiKey {
     pub(crate) source: &'static str,
     value: String,
+    /// Sent as a bearer token instead of an `x-api-key` header.
     bearer: bool,
 }
 
 impl ProviderArgs {
-    /// Settles what flags and environment leave open.
+    /// Resolves flags, environment and defaults.
     pub(crate) fn settle(&self) -> anyhow::Result<ProviderSettings> {
         let provider = match (self.provider, variable("POSSE_PROVIDER").as_deref()) {
             (Some(provider), _) => provider,
@@ -150,7 +152,7 @@ impl ProviderArgs {
         })
     }
 
-    /// Returns what another posse must find in its environment to call the same API.
+    /// Returns the variables that make another posse process call the same API.
     pub(crate) fn environment(&self) -> anyhow::Result<Vec<Variable>> {
         let settings = self.settle()?;
         let (provider, url) = match settings.provider {
@@ -170,7 +172,7 @@ impl ProviderArgs {
             told("POSSE_PROVIDER", provider),
             told("POSSE_ANTHROPIC_VERSION", version),
         ];
-        // Whoever comes in by a name and a password has them in the address.
+        // A URL with a user name and a password is a secret.
         variables.push(Variable {
             secret: settings.base_url.contains('@'),
             ..told(url, &settings.base_url)
@@ -182,12 +184,12 @@ impl ProviderArgs {
         Ok(variables)
     }
 
-    /// Returns the model that the flag names, if it does.
+    /// Returns the model that the flag names.
     pub(crate) fn flagged(&self) -> Option<&str> {
         self.model.as_deref()
     }
 
-    /// Returns the model that flag or environment name, if they do.
+    /// Returns the model that flag or environment name.
     pub(crate) fn named(&self) -> Option<String> {
         self.model.clone().or_else(|| variable("POSSE_MODEL"))
     }
@@ -197,7 +199,7 @@ impl ProviderArgs {
         self.choose_or(policy, ModelFallback::Settings(None))
     }
 
-    /// Returns the chosen model, or the one that somebody else names.
+    /// Returns the chosen model, or the one that `fallback` names.
     pub(crate) fn choose_or(
         &self,
         policy: RetryPolicy,
@@ -238,14 +240,14 @@ impl ProviderArgs {
 }
 
 impl ProviderSettings {
-    /// Returns true if the server is on this machine: it asks for no real key.
+    /// Returns true if the server is on this machine, which needs no real key.
     pub(crate) fn is_local(&self) -> bool {
         posse_model::is_local(&self.base_url)
     }
 
-    /// Returns where and how to call; an error where a key is needed and there is none.
+    /// Returns the endpoint. Fails if a key is needed and missing.
     pub(crate) fn endpoint(&self) -> anyhow::Result<Endpoint> {
-        // Before the key: a key that is missing for a place that is none would be the wrong complaint.
+        // Before the key: for an invalid URL a missing key would be the wrong complaint.
         if !self.base_url.starts_with("http") {
             return Err(SetupError::BadUrl {
                 url: self.base_url.clone(),
@@ -281,6 +283,7 @@ impl ProviderSettings {
         })
     }
 
+    /// Returns the variable that usually holds the key.
     pub(crate) fn key_name(&self) -> &'static str {
         match self.provider {
             Provider::Anthropic => "ANTHROPIC_API_KEY",
@@ -289,7 +292,7 @@ impl ProviderSettings {
     }
 }
 
-/// Returns the built-in prices, and those of `prices.toml` in posse's home before them.
+/// Returns the built-in prices, overridden by `prices.toml` in posse's home.
 pub(crate) fn prices() -> anyhow::Result<PriceList> {
     let built_in = PriceList::built_in()?;
     let Some(path) = posse_home().map(|home| home.join("prices.toml")) else {

@@ -1,4 +1,4 @@
-//! Lists of permission rules, as flags give them.
+//! Parsing of permission rules in flags.
 
 use posse_permission::{Policy, RuleError, RuleList, Source};
 
@@ -33,7 +33,7 @@ pub(crate) fn denying(list: &str) -> Result<Vec<String>, RuleListError> {
     Ok(deny)
 }
 
-/// Checks that they are rules at all; where their paths begin does not matter for that.
+/// Checks the syntax of rules, for which the roots of their paths do not matter.
 fn checked(rules: &RuleList) -> Result<(), RuleListError> {
     let anywhere = || "/".into();
     let source = Source {
@@ -46,7 +46,7 @@ fn checked(rules: &RuleList) -> Result<(), RuleListError> {
     checked.map_err(RuleListError::Rule)
 }
 
-/// Takes a list apart at commas and blanks; what stands in parentheses stays together.
+/// Splits a list at commas and blanks outside of parentheses.
 fn split(list: &str) -> Result<Vec<String>, RuleListError> {
     let mut rules = vec![String::new()];
     let mut depth = 0_usize;

@@ -12,22 +12,24 @@ use crate::config::settings::teams::Backend;
 use crate::config::store::StoreArgs;
 use crate::definitions::InlineAgents;
 
-/// Which session goes on.
+/// The session to continue.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum SessionChoice {
     /// The one of this directory that was used last.
     Newest,
-    /// The one whose id begins so.
+    /// The one whose id begins with this.
     Id(String),
 }
 
 /// What the command line asks for.
 pub(crate) struct RunConfig {
+    /// The session to continue; `None` for a new one.
     pub(crate) which: Option<SessionChoice>,
+    /// Continue in a copy of that session.
     pub(crate) fork: bool,
     /// The team that the agent leads.
     pub(crate) team: Option<Name>,
-    /// What a new lead is.
+    /// The configuration of a new lead.
     pub(crate) lead: Option<LeadConfig>,
     pub(crate) provider: ProviderArgs,
     pub(crate) mode: Option<PermissionMode>,
@@ -40,24 +42,26 @@ pub(crate) struct RunConfig {
     pub(crate) given: InlineAgents,
     pub(crate) system_prompt: Option<String>,
     pub(crate) append_system_prompt: Option<String>,
+    /// Who answers when a tool call needs approval.
     pub(crate) approver: Approver,
     /// `--team-backend`.
     pub(crate) backend: Option<Backend>,
-    /// Whether it only hosts members that others have started.
+    /// The process only hosts members that others have started.
     pub(crate) is_host: bool,
     pub(crate) store: StoreArgs,
-    /// Whether all is told.
+    /// Print details, too.
     pub(crate) verbose: bool,
 }
 
-/// What the file of a team says about its lead.
+/// What a team's file says about its lead.
 pub(crate) struct LeadConfig {
     pub(crate) model: Option<String>,
     pub(crate) effort: Option<Effort>,
-    /// The mode that it has unless a flag says another.
+    /// The mode, unless a flag names another.
     pub(crate) mode: Option<PermissionMode>,
-    /// The mode that it has at most: whoever wrote the repository says so, who may only tighten.
+    /// The most permissive mode allowed: the file belongs to the repository, which may only
+    /// tighten.
     pub(crate) strictest: Option<PermissionMode>,
-    /// More for its system prompt.
+    /// Additions to its system prompt.
     pub(crate) prompt: Vec<String>,
 }

@@ -1,4 +1,4 @@
-//! The flags of whatever has agents work and then ends.
+//! The flags of commands that run agents and then end.
 
 use std::time::Duration;
 
@@ -69,7 +69,8 @@ pub(crate) enum InputFormat {
 }
 
 impl RunOptions {
-    /// Checks what the grammar of the command line cannot say. `path` is the command that they belong to.
+    /// Checks combinations that clap cannot express. `path` is the command that the flags belong
+    /// to.
     pub(crate) fn check(&self, path: &[&'static str]) -> Result<(), UsageError> {
         let wrong = |what: &str| Err(UsageError::new(path, ErrorKind::ArgumentConflict, what));
         let lines_out = self.output_format() == OutputFormat::StreamJson;
@@ -82,12 +83,12 @@ impl RunOptions {
         Ok(())
     }
 
-    /// Returns the types of agents that are defined by the command line itself.
+    /// Returns the agent types that the command line itself defines.
     pub(crate) fn given(&self, path: &[&'static str]) -> Result<InlineAgents, UsageError> {
         self.terms.given(path)
     }
 
-    /// Returns what they ask for, in the session that is meant.
+    /// Returns the run configuration of these flags, for the given session.
     pub(crate) fn run_config(
         &self,
         which: Option<SessionChoice>,
@@ -103,7 +104,7 @@ impl RunOptions {
             backend: self.team_backend,
             system_prompt: self.system_prompt.clone(),
             append_system_prompt: self.append_system_prompt.clone(),
-            // Only a program that sends lines can answer a question.
+            // Only a program that sends lines can answer a request for approval.
             approver: if self.by_lines() {
                 Approver::FrontEnd
             } else {
@@ -114,12 +115,12 @@ impl RunOptions {
         }
     }
 
-    /// Returns how long background runs are waited for while nothing happens.
+    /// Returns how long to wait for background runs while none of them ends.
     pub(crate) fn patience(&self) -> Duration {
         Duration::from_secs(self.background_wait.unwrap_or(600))
     }
 
-    /// Returns true if prompts and answers come as lines.
+    /// Returns true if prompts and answers come as lines of JSON.
     pub(crate) fn by_lines(&self) -> bool {
         self.input_format == Some(InputFormat::StreamJson)
     }

@@ -1,4 +1,4 @@
-//! Opening stores.
+//! Opens stores.
 
 use std::sync::Arc;
 
@@ -8,21 +8,22 @@ use posse_store::{Postgres, Sqlite};
 use crate::config::store::{DatabaseServer, StoreArgs, StoreLocation};
 use crate::config::store_choice::{meant_store, there};
 
-/// Opens the store that is meant, and makes it if it is missing.
+/// Opens the store that flags, environment or settings name, and creates it if it is missing.
 pub(crate) fn open_store(store: &StoreArgs) -> anyhow::Result<Arc<dyn Store>> {
     Ok(OpenStore::at(&meant_store(store)?.place)?.store)
 }
 
-/// A store that is open.
+/// An open store.
 #[derive(Clone)]
 pub(crate) struct OpenStore {
     pub(crate) store: Arc<dyn Store>,
-    /// The same, if it is a file: whoever stops in its turn to write holds up all others there.
+    /// The same store if it is a file: a process that is stopped while it writes would block all
+    /// others.
     pub(crate) file: Option<Arc<Sqlite>>,
 }
 
 impl OpenStore {
-    /// Opens the store at a place, and makes it if it is missing.
+    /// Opens the store at a location, and creates it if it is missing.
     pub(crate) fn at(place: &StoreLocation) -> anyhow::Result<Self> {
         match place {
             StoreLocation::File(path) => {
@@ -40,11 +41,12 @@ impl OpenStore {
     }
 }
 
-/// Opens the store that is meant without making any: one that nobody has named is empty until it is there.
+/// Opens the store for reading, without creating it. A default store that does not exist is
+/// empty.
 pub(crate) fn look_into_store(store: &StoreArgs) -> anyhow::Result<Arc<dyn Store>> {
     let meant = meant_store(store)?;
     match &meant.place {
-        // To look at nothing must not leave a file behind.
+        // Reading must not leave a file behind.
         StoreLocation::File(path) if !meant.named && !path.exists() => {
             Ok(Arc::new(Sqlite::in_memory()?))
         }

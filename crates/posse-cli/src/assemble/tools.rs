@@ -1,4 +1,4 @@
-//! The tools of agents, and the guardian that ends what their commands leave running.
+//! The tools of agents, and the watchdog that ends what their commands leave running.
 
 use std::ffi::OsString;
 use std::sync::LazyLock;
@@ -7,24 +7,24 @@ use posse_permission::Policy;
 use posse_port::tool::Toolbox;
 use posse_tools::{Reach, ToolsConfig, Watchdog};
 
-/// The command of posse that stands guard.
+/// The command that runs posse as a watchdog.
 pub(crate) const GUARD: &str = "guard";
 
-/// The one of this process: all agents' commands are its care.
+/// The watchdog of this process, shared by the commands of all agents.
 static GUARDIAN: LazyLock<Watchdog> = LazyLock::new(|| {
-    // If it is not known, the first command says so.
+    // If it cannot be found, the first command reports that it could not be started.
     let posse = std::env::current_exe().unwrap_or_else(|_| "posse".into());
     Watchdog::new(posse, [GUARD])
 });
 
-/// Returns the tools of an agent, without those that the rules forbid altogether.
+/// Returns the tools of an agent, without those that rules forbid entirely.
 pub(crate) fn tools(policy: &Policy) -> Toolbox {
     let mut tools = all_tools();
     tools.retain(|tool| !policy.forbids_tool(tool));
     tools
 }
 
-/// Returns every tool that there is.
+/// Returns all tools.
 pub(crate) fn all_tools() -> Toolbox {
     posse_tools::all(ToolsConfig {
         reach: Reach::Public,
@@ -33,8 +33,9 @@ pub(crate) fn all_tools() -> Toolbox {
     })
 }
 
-/// Stands guard until the process that started it ends. Returns none if no process of posse's did.
+/// Runs as a watchdog until the process that started it ends. Returns `None` if the arguments are
+/// not those of a watchdog.
 pub(crate) fn run_watchdog(arguments: &[OsString]) -> Option<()> {
-    // Only the process that started us holds the other end open: it closes however that process ends.
+    // The parent holds the other end of standard input open, which closes however it ends.
     posse_tools::run_watchdog(arguments, std::io::stdin().lock())
 }

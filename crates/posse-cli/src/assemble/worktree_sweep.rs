@@ -1,4 +1,4 @@
-//! What agents of processes that died have left, looked after when posse starts.
+//! Cleans up worktrees of processes that died, when posse starts.
 
 use std::path::Path;
 
@@ -7,26 +7,26 @@ use tokio::sync::oneshot;
 
 use crate::output::count;
 
-/// Begins to remove what holds nothing of all that is in `home`. Nobody waits for it; what it does not get
-/// to do, the next run does. If others hold something, a line about them comes.
+/// Starts removing worktrees in `home` that hold no work. Nobody waits for it: what it does not
+/// finish is left to the next run. Sends a line if others hold work.
 pub(crate) fn start(worktrees: GitWorktrees, home: &Path) -> oneshot::Receiver<String> {
     let (tell, told) = oneshot::channel();
     if !home.is_dir() {
         return told;
     }
-    // If there is no thread to be had, nothing is swept this time.
+    // Without a thread nothing is swept this time, which does no harm.
     let _ = std::thread::Builder::new()
         .name("posse-worktrees".into())
         .spawn(move || {
             if let Some(line) = line(&worktrees.sweep_left()) {
-                // The run may have ended before.
+                // The run may have ended already.
                 let _ = tell.send(line);
             }
         });
     told
 }
 
-/// Returns what is told of those that were not removed.
+/// Returns the message about worktrees that were kept.
 fn line(swept: &[Swept]) -> Option<String> {
     let kept = swept.iter().filter(|swept| !swept.removed).count();
     let hold = if kept == 1 {

@@ -48,7 +48,7 @@ impl AgentsCommand {
     }
 }
 
-/// Returns where types are defined for who works here.
+/// Returns the sources of agent types for the current directory.
 fn definitions() -> anyhow::Result<AgentSources> {
     Ok(AgentSources::at(
         &environment::working_directory()?,

@@ -25,7 +25,7 @@ use crate::headless::signals::Signals;
 use crate::output::{in_words, json_line, print, say, say_to_person, tame};
 use crate::select::sessions;
 
-/// The longest reply, in tokens.
+/// Maximum length of a reply, in tokens.
 const MAX_TOKENS: u32 = 32_000;
 
 /// Ask an agent something on the side, without disturbing its work.
@@ -56,7 +56,7 @@ pub(crate) struct AskCommand {
     store: StoreArgs,
 }
 
-/// What is asked.
+/// The kind of question.
 enum AskKind {
     Question(String),
     Progress,
@@ -101,6 +101,7 @@ impl AskCommand {
         })
     }
 
+    /// Returns the question that the flags ask for.
     fn asked(&self, session: &AgentRecord) -> anyhow::Result<AskKind> {
         if self.progress {
             return Ok(AskKind::Progress);
@@ -121,7 +122,7 @@ impl AskCommand {
         )?))
     }
 
-    /// Gives the answer, or what came in its place.
+    /// Prints the answer or the error, and the cost.
     fn finish(
         &self,
         session: &AgentRecord,
@@ -185,7 +186,7 @@ impl AskCommand {
         }
         match answer {
             Ok(_) => Ok(ExitCode::SUCCESS),
-            // A program has been told already.
+            // A program has already got it as JSON.
             Err(error) if self.json && !error.is::<ModelError>() => {
                 error::tell(&error.to_string(), error::hint(&error).as_deref());
                 Ok(ExitCode::from(error::FAILED))
@@ -195,7 +196,7 @@ impl AskCommand {
     }
 }
 
-/// Returns what is told of a question that has no answer.
+/// Converts the error of a question without an answer.
 fn told(error: SideQueryError) -> anyhow::Error {
     let what = error.to_string();
     match error {
@@ -209,12 +210,13 @@ fn told(error: SideQueryError) -> anyhow::Error {
     }
 }
 
-/// Asks, until there is an answer or somebody wants no more.
+/// Asks until there is an answer or a signal cancels the question.
 async fn ask(
     runtime: Runtime,
     session: &AgentRecord,
     asked: AskKind,
-    // Shared with the listener, which the runtime owns as long as it asks; what it wrote counts afterwards.
+    // Shared with the listener, which the runtime owns while it asks; the caller needs it
+    // afterwards.
     shown: &Arc<Mutex<AnswerWriter>>,
 ) -> anyhow::Result<SideAnswer> {
     let (cancel, shows) = (CancellationToken::new(), Arc::clone(shown));
@@ -240,7 +242,7 @@ async fn ask(
             cancel.cancel();
             tokio::select! {
                 findings = &mut asking => findings,
-                // Whoever says it twice wants to leave.
+                // A second signal leaves without waiting for the cancellation.
                 () = signals.next() => return Err(ModelError::Cancelled.into()),
             }
         }

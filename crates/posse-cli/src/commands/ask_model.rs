@@ -38,7 +38,7 @@ pub(crate) struct AskModelCommand {
 impl AskModelCommand {
     pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
         let chosen = self.provider.choose(provider::impatient())?;
-        // Before the call: a reply that is paid for must not be lost to a typo in a price list.
+        // Before the call: a reply that is paid for must not be lost to an error in a price list.
         let prices = provider::prices()?;
         let question = answer::question(
             self.text.as_deref(),
@@ -75,6 +75,7 @@ impl AskModelCommand {
         }
     }
 
+    /// Sends the question and streams the reply.
     async fn ask(
         &self,
         chosen: &ChosenModel,
@@ -108,6 +109,7 @@ impl AskModelCommand {
         let result = tokio::select! {
             result = &mut calling => result,
             _ = tokio::signal::ctrl_c() => {
+                // Waits for the call to end, which then reports what it has cost so far.
                 cancel.cancel();
                 (&mut calling).await
             }
@@ -117,6 +119,7 @@ impl AskModelCommand {
         result
     }
 
+    /// Prints the reply and its cost.
     fn finish(
         &self,
         chosen: &ChosenModel,

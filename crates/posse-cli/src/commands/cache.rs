@@ -20,6 +20,7 @@ use crate::present::cache_misses::{in_words, of_reasons};
 use crate::present::costs::{AgentCost, about, called, tree};
 use crate::select::sessions;
 
+/// Columns of the table of agents.
 const AGENTS: [Column; 8] = [
     spare("FIRST", 4).right(),
     needed("PARENT").right(),
@@ -30,6 +31,7 @@ const AGENTS: [Column; 8] = [
     spare("DIFFERS AT", 1),
     needed("AGENT"),
 ];
+/// Columns of the table of requests.
 const REQUESTS: [Column; 7] = [
     spare("WHEN", 2),
     spare("AFTER", 3).right(),
@@ -40,7 +42,7 @@ const REQUESTS: [Column; 7] = [
     needed("DIFFERS AT"),
 ];
 
-/// So many first requests of agents that one agent started are kept to compare others with.
+/// Number of siblings' first requests that are kept to compare others with.
 const ELDERS: usize = 8;
 
 /// Show what a session read from the prompt cache, and why it missed the rest.
@@ -90,7 +92,7 @@ impl CacheCommand {
     }
 }
 
-/// Returns the one agent whose id begins so.
+/// Returns the only agent whose id begins with `prefix`.
 fn alone<'a>(prefix: &str, lines: &[AgentCost<'a>]) -> Result<&'a AgentRecord, Advised> {
     let wanted = prefix.trim().to_ascii_lowercase();
     let mut found = lines
@@ -111,16 +113,16 @@ fn alone<'a>(prefix: &str, lines: &[AgentCost<'a>]) -> Result<&'a AgentRecord, A
     }
 }
 
-/// An agent, and what its requests have in common with others'.
+/// An agent, and what its requests have in common with others.
 struct CacheRow<'a> {
     line: &'a AgentCost<'a>,
-    /// The size of its first request; none if it has sent none.
+    /// Size of its first request; `None` if it has sent none.
     first: Option<u64>,
-    /// What that shares with the request of its parent before it, whose size is this.
+    /// Size of its parent's previous request, and what its first request shares with it.
     parent: Option<(u64, Shared)>,
-    /// The elder sibling that it shares most of it with.
+    /// The elder sibling it shares most with.
     sibling: Option<(AgentId, Shared)>,
-    /// Those that missed something, or all.
+    /// The requests that missed something, or all.
     requests: Vec<CacheRequest>,
     missed: Vec<Missed>,
 }
@@ -128,23 +130,24 @@ struct CacheRow<'a> {
 /// A request.
 struct CacheRequest {
     at_ms: i64,
-    /// How long after the agent's request before.
+    /// Time since the agent's previous request.
     after_ms: Option<i64>,
-    /// Whether it asked for a summary.
+    /// It asked for a summary.
     compacts: bool,
     usage: Usage,
     missed: Option<Missed>,
-    /// Where it differs from the one before.
+    /// Where it differs from the previous one.
     differs: Option<String>,
 }
 
-/// An agent above the one that is looked at, and what its children so far began with.
+/// An ancestor of the current agent, and the first requests of its children so far.
 struct Ancestor {
     depth: usize,
     looked: Rc<AgentRequests>,
     children: Vec<Rc<AgentRequests>>,
 }
 
+/// The report of a session.
 struct CacheReport<'a> {
     rows: Vec<CacheRow<'a>>,
     requests: usize,
@@ -152,6 +155,7 @@ struct CacheReport<'a> {
 }
 
 impl<'a> CacheReport<'a> {
+    /// Reads the transcripts of all agents and compares their requests.
     async fn of(
         store: &dyn Store,
         lines: &'a [AgentCost<'a>],
@@ -163,7 +167,7 @@ impl<'a> CacheReport<'a> {
             requests: 0,
             missed: Vec::new(),
         };
-        // Those above the present one that were looked at, each with what its other children began with.
+        // The path from the root to the current agent: agents come in depth-first order.
         let mut above: Vec<Ancestor> = Vec::new();
         for line in lines {
             while above.pop_if(|above| above.depth >= line.depth).is_some() {}
@@ -184,6 +188,8 @@ impl<'a> CacheReport<'a> {
             }
             if let Some(Ancestor { children, .. }) = above.last_mut()
                 && children.len() < ELDERS
+                // Siblings with the same preamble add nothing to compare with, and would use up
+                // the limit.
                 && !children.iter().any(|elder| elder.begins_like(&looked))
             {
                 children.push(Rc::clone(&looked));
@@ -197,6 +203,7 @@ impl<'a> CacheReport<'a> {
         Ok(report)
     }
 
+    /// Adds an agent's row and its misses.
     fn add(&mut self, mut row: CacheRow<'a>, all: bool) {
         self.requests += row.requests.len();
         for missed in row
@@ -245,8 +252,7 @@ impl<'a> CacheReport<'a> {
     }
 }
 
-/// Returns true if an agent is needed to say something of `only`: itself, its parent, and its
-/// siblings.
+/// Returns true if an agent is needed to report on `only`: itself, its parent and its siblings.
 fn concerns(only: &AgentRecord, line: &AgentCost<'_>) -> bool {
     let parent = only.origin.as_ref().map(|origin| origin.parent);
     let its_parent = line.agent.origin.as_ref().map(|origin| origin.parent);
@@ -254,8 +260,8 @@ fn concerns(only: &AgentRecord, line: &AgentCost<'_>) -> bool {
         || parent.is_some_and(|parent| parent == line.agent.agent || its_parent == Some(parent))
 }
 
-/// Returns whose history a root goes on with, if it was forked off another session that is still
-/// there.
+/// Returns the agent whose history a root continues, if it was forked from another session that
+/// still exists.
 async fn source(
     store: &dyn Store,
     looked: &AgentRequests,
@@ -276,7 +282,7 @@ fn total(missed: &[Missed]) -> u64 {
         .fold(0, |sum, missed| sum.saturating_add(missed.tokens))
 }
 
-/// Returns how much of a whole it is, in percent; "all" only if it is all.
+/// Returns a share in percent; "all" only if it is everything.
 fn share(part: u64, whole: u64) -> String {
     match (part, whole) {
         _ if part >= whole => "all".into(),

@@ -15,6 +15,7 @@ use crate::present::costs::{AgentCost, Tally, about, called, tree};
 use crate::present::sessions::short;
 use crate::select::sessions;
 
+/// Columns of the table of agents.
 const AGENTS: [Column; 7] = [
     needed("COST").right(),
     needed("WITH BELOW").right(),
@@ -24,6 +25,7 @@ const AGENTS: [Column; 7] = [
     spare("STATE", 3),
     needed("AGENT"),
 ];
+/// Columns of the table of models.
 const MODELS: [Column; 4] = [
     needed("COST").right(),
     needed("IN").right(),
@@ -31,6 +33,7 @@ const MODELS: [Column; 4] = [
     needed("MODEL"),
 ];
 
+/// Columns of the table about the prompt cache.
 const CACHE: [Column; 7] = [
     needed("READ").right(),
     needed("WRITTEN").right(),
@@ -40,6 +43,7 @@ const CACHE: [Column; 7] = [
     spare("ALL MISSED", 1).right(),
     needed("AGENT"),
 ];
+/// Columns of the table of purposes.
 const PURPOSES: [Column; 4] = [
     needed("COST").right(),
     needed("IN").right(),
@@ -84,7 +88,7 @@ impl CostCommand {
 
 /// What a session has cost.
 struct Bill<'a> {
-    /// Each agent, before those that it started.
+    /// Each agent, followed by those it started.
     lines: Vec<AgentCost<'a>>,
     models: BTreeMap<&'a str, Tally>,
     purposes: BTreeMap<Purpose, Tally>,
@@ -92,8 +96,8 @@ struct Bill<'a> {
 }
 
 impl<'a> Bill<'a> {
-    /// Returns the bill of `root` and all below it; other sessions of the same realm may be among
-    /// `agents`.
+    /// Returns the bill of `root` and all agents below it; `agents` may include other sessions of
+    /// the same realm.
     fn of(root: AgentId, agents: &'a [AgentRecord]) -> Self {
         let lines = tree(root, agents);
         let charges = || lines.iter().flat_map(|line| &line.agent.charges);
@@ -108,6 +112,7 @@ impl<'a> Bill<'a> {
         }
     }
 
+    /// Returns the tables for people.
     fn readable(&self, columns: Option<usize>) -> String {
         let rows = self.lines.iter().map(|line| {
             let [input, output] = line.own.figures();
@@ -163,7 +168,7 @@ impl<'a> Bill<'a> {
         shown
     }
 
-    /// Returns the last lines: everything together, and what is to be known about it.
+    /// Returns the last lines: the total, and remarks about it.
     fn summary(&self) -> String {
         let ([input, output], [read, written, _]) = (self.total.figures(), self.total.cache());
         let agents = if self.lines.len() == 1 {
@@ -212,7 +217,7 @@ fn add(object: &mut Value, more: Value) {
     }
 }
 
-/// Groups of charges as a list of objects.
+/// Returns groups of charges as a list of objects.
 fn list<K: serde::Serialize>(name: &str, groups: &BTreeMap<K, Tally>) -> Value {
     let object = |(group, tally): (&K, &Tally)| {
         let mut object = json!({name: group});
@@ -245,7 +250,7 @@ fn of_agent(line: &AgentCost<'_>) -> Value {
     object
 }
 
-/// Returns an amount with as many places as any other, so that a column can be added up.
+/// Returns an amount with a fixed number of digits, so that columns can be added up.
 fn money(tally: Tally) -> String {
     tally
         .cost

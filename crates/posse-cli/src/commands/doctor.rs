@@ -22,17 +22,17 @@ pub(crate) struct DoctorCommand {
     json: bool,
 }
 
-/// How a check went.
+/// The result of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Grade {
     Good,
-    /// posse works, but not all of it.
+    /// posse works, but with restrictions.
     Lacking,
     /// posse does not work.
     Bad,
 }
 
-/// One thing that was checked.
+/// One check and its result.
 struct Finding {
     what: &'static str,
     grade: Grade,
@@ -43,6 +43,7 @@ struct Finding {
 
 impl DoctorCommand {
     pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
+        // First: without valid flags and variables no check makes sense.
         let settled = self.provider.settle()?;
         let runtime = crate::config::runtime()?;
         let mut worst_is_bad = false;
@@ -67,6 +68,7 @@ impl DoctorCommand {
         })
     }
 
+    /// Returns a result as a line.
     fn line(&self, finding: &Finding) -> String {
         let (word, mark) = match finding.grade {
             Grade::Good => ("good", "\x1b[32m✓\x1b[0m"),

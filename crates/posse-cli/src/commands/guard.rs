@@ -1,12 +1,13 @@
-//! `posse guard ID [CGROUP]`: what posse starts beside itself to end what it may leave running. Not for
-//! people, so no help and no completion speaks of it; and small, so that it is asked for before anything else.
+//! `posse guard ID [CGROUP]`: the watchdog that posse starts beside itself to end what it may
+//! leave running. It is not for people, so that help and completions do not mention it. It is
+//! checked for before anything else, so that it stays small.
 
 use std::ffi::OsString;
 use std::process::ExitCode;
 
 use crate::assemble::tools;
 
-/// Stands guard, if that is what these words ask for.
+/// Runs as a watchdog, if the command line asks for it.
 pub(crate) fn asked(words: &[OsString]) -> Option<ExitCode> {
     let [_, name, arguments @ ..] = words else {
         return None;
@@ -14,6 +15,6 @@ pub(crate) fn asked(words: &[OsString]) -> Option<ExitCode> {
     if name != tools::GUARD {
         return None;
     }
-    // Who is no guardian is a person, and is told that there is no such command.
+    // A person who types this is told that there is no such command.
     tools::run_watchdog(arguments).map(|()| ExitCode::SUCCESS)
 }

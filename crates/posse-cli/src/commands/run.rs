@@ -1,4 +1,4 @@
-//! `posse -p`: an agent without a screen.
+//! `posse -p`: runs an agent without a screen.
 
 use std::process::ExitCode;
 
@@ -45,13 +45,13 @@ pub(crate) struct RunCommand {
 
 impl RunCommand {
     pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
-        // Before standard input is read: who made a mistake need not type a prompt first.
+        // Before standard input is read: a person with a wrong flag need not type a prompt first.
         self.check()?;
         let given = self.options.given(&[])?;
         job::run(&self.options, || self.job(given))
     }
 
-    /// Returns what is to be done.
+    /// Returns the job to run.
     fn job(&self, given: InlineAgents) -> anyhow::Result<RunJob> {
         let by_lines = self.options.by_lines();
         let words = if by_lines {
@@ -71,7 +71,7 @@ impl RunCommand {
         })
     }
 
-    /// Checks what the grammar of the command line cannot say.
+    /// Checks combinations that clap cannot express.
     fn check(&self) -> Result<(), UsageError> {
         let wrong = |kind, what: &str| Err(UsageError::new(&[], kind, what));
         if !self.print {
@@ -107,6 +107,7 @@ impl RunCommand {
         }
     }
 
+    /// Returns the session to continue.
     fn which(&self) -> Option<SessionChoice> {
         self.resume
             .clone()

@@ -51,6 +51,7 @@ impl ScriptedModelCommand {
         crate::config::runtime()?.block_on(self.serve(mode))
     }
 
+    /// Returns what the server plays.
     fn mode(&self) -> anyhow::Result<Mode> {
         let script = match &self.script {
             _ if self.sink => return Ok(Mode::Sink),
@@ -64,6 +65,7 @@ impl ScriptedModelCommand {
         Ok(Mode::Play(script))
     }
 
+    /// Serves until a signal ends it.
     async fn serve(&self, mode: Mode) -> anyhow::Result<ExitCode> {
         let options = ServerOptions {
             port: self.port,
@@ -99,7 +101,7 @@ impl ScriptedModelCommand {
     }
 }
 
-/// Ends at Ctrl-C or at a polite request to terminate.
+/// Waits for Ctrl-C or SIGTERM.
 async fn ended() -> anyhow::Result<()> {
     use tokio::signal::unix::{SignalKind, signal};
     let mut terminate = signal(SignalKind::terminate())?;

@@ -43,8 +43,8 @@ impl StoreCommand {
     }
 }
 
-/// Does something with a file that Ctrl-Z does not stop: stopped in its turn to write, it would hold up all others.
-/// Ctrl-C ends it.
+/// Runs `act` on a file such that Ctrl-Z does not stop it: stopped while it writes, it would
+/// block all others. Ctrl-C ends it.
 fn unstopped(
     place: &StoreLocation,
     act: impl FnOnce() -> anyhow::Result<ExitCode>,
@@ -54,11 +54,12 @@ fn unstopped(
     }
     let runtime = crate::config::runtime()?;
     let _within = runtime.enter();
+    // A handler that nobody reads replaces the default action, which is to stop.
     let _unheard = signal(SignalKind::from_raw(rustix::process::Signal::TSTP.as_raw()))?;
     act()
 }
 
-/// Returns a size as people read it.
+/// Returns a size for people.
 fn size(bytes: u64) -> String {
     const UNITS: [&str; 4] = ["kB", "MB", "GB", "TB"];
     if bytes < 1000 {
@@ -71,7 +72,7 @@ fn size(bytes: u64) -> String {
     format!("{amount:.1} {}", UNITS[unit])
 }
 
-/// Returns a store as people read it.
+/// Returns a store's name for people.
 fn shown(place: &StoreLocation) -> String {
     crate::output::tame(&place.shown())
 }

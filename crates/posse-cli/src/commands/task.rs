@@ -68,6 +68,7 @@ impl TaskCommand {
 }
 
 impl TaskListArgs {
+    /// Returns the list that the flags name.
     async fn meant(&self, store: &dyn Store) -> anyhow::Result<ListId> {
         if let Some(team) = &self.team {
             let session = teams::SessionArg {
@@ -96,7 +97,7 @@ impl TaskListArgs {
     }
 }
 
-/// Returns the task of that number.
+/// Returns the task with this number.
 async fn task(store: &dyn Store, list: &ListId, id: TaskId) -> anyhow::Result<Task> {
     let found = store.task(list.clone(), id).await?;
     Ok(found.ok_or(posse_port::store::Refusal::NoSuchTask { id })?)
@@ -107,7 +108,7 @@ async fn task(store: &dyn Store, list: &ListId, id: TaskId) -> anyhow::Result<Ta
 #[error("`{}` is not a task number", tame(.0))]
 struct TaskIdError(String);
 
-/// Reads the number of a task as people write it: `3`, or `#3`.
+/// Parses the number of a task as people write it: `3` or `#3`.
 fn id(text: &str) -> Result<TaskId, TaskIdError> {
     let number = text.trim();
     let parsed = number

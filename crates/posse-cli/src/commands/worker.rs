@@ -49,7 +49,7 @@ impl WorkerCommand {
         };
         let runtime = crate::config::runtime()?;
         let result = runtime.block_on(serve(config, &serving));
-        // Whatever still waits in a thread is not waited for.
+        // Blocked threads are not waited for: a read of standard input may never return.
         runtime.shutdown_background();
         result
     }

@@ -34,14 +34,14 @@ impl WorktreesCommand {
     }
 }
 
-/// Returns every worktree, the newest last: ids begin with the time.
+/// Returns all worktrees, newest last: ids begin with the time.
 fn all(worktrees: &GitWorktrees) -> io::Result<Vec<Found>> {
     let mut found = worktrees.list()?;
     found.sort_by_key(|found| found.agent);
     Ok(found)
 }
 
-/// Returns what is to be known of a worktree, in a word.
+/// Returns a worktree's state in one word.
 fn state(found: &Found) -> &'static str {
     match (found.live, &found.keeps) {
         (true, _) => "live",

@@ -1,11 +1,11 @@
-//! The environment: the one place of posse that reads it.
+//! The environment. This is the only place that reads it.
 
 use std::io::ErrorKind;
 use std::path::PathBuf;
 
 use crate::error::Advised;
 
-/// A variable's value; empty counts as absent.
+/// Returns a variable's value; empty counts as absent.
 #[expect(
     clippy::disallowed_methods,
     reason = "this is the room that reads the environment"
@@ -14,7 +14,7 @@ pub(crate) fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.is_empty())
 }
 
-/// Returns where posse keeps what is the user's: `$POSSE_HOME`, else `~/.posse`.
+/// Returns the directory for the user's files: `$POSSE_HOME`, else `~/.posse`.
 pub(crate) fn posse_home() -> Option<PathBuf> {
     let given = variable("POSSE_HOME").map(PathBuf::from);
     given.or_else(|| std::env::home_dir().map(|home| home.join(".posse")))
@@ -25,7 +25,7 @@ pub(crate) fn home() -> Option<PathBuf> {
     std::env::home_dir()
 }
 
-/// Returns where posse was started, with links resolved.
+/// Returns the directory posse was started in, with links resolved.
 pub(crate) fn working_directory() -> anyhow::Result<PathBuf> {
     let found = std::env::current_dir().and_then(|path| path.canonicalize());
     found.map_err(|error| match error.kind() {

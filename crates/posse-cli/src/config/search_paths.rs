@@ -4,10 +4,10 @@ use std::path::{Path, PathBuf};
 
 use super::environment;
 
-/// Where settings and instructions are looked for. Nothing else of the environment counts.
+/// Where settings and instructions are looked for. Nothing else depends on the environment.
 #[derive(Clone, Debug)]
 pub(crate) struct SearchPaths {
-    /// What an administrator wrote; `/etc/posse/settings.json`.
+    /// The administrator's settings, `/etc/posse/settings.json`.
     pub(crate) managed: PathBuf,
     /// `$POSSE_HOME`.
     pub(crate) posse_home: Option<PathBuf>,
@@ -18,7 +18,7 @@ pub(crate) struct SearchPaths {
 }
 
 impl SearchPaths {
-    /// Returns the places of this machine and user, for an agent that works in `cwd`.
+    /// Returns the paths of this machine and user, for an agent that works in `cwd`.
     pub(crate) fn at(cwd: &Path) -> Self {
         Self {
             managed: PathBuf::from("/etc/posse/settings.json"),
@@ -28,7 +28,7 @@ impl SearchPaths {
         }
     }
 
-    /// Returns the nearest directory from `cwd` up that holds a `.git`, else `cwd`.
+    /// Returns the nearest directory from `cwd` up that contains a `.git`, else `cwd`.
     pub(crate) fn project(&self) -> &Path {
         self.cwd
             .ancestors()

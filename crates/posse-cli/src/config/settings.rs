@@ -1,5 +1,5 @@
-//! Settings in layers: managed, command line, local, project, user. A repository may only tighten: what its
-//! files would loosen is left out, with a warning.
+//! Settings in layers: managed, command line, local, project, user. A repository may only tighten
+//! permissions: what its files would loosen is ignored with a warning.
 
 pub(crate) mod agents;
 mod file;
@@ -18,7 +18,7 @@ use super::search_paths::SearchPaths;
 use super::store;
 use crate::error::SettingsError;
 
-/// What flags say.
+/// Settings from flags.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct FlagSettings {
     /// `--allowedTools`.
@@ -27,9 +27,9 @@ pub(crate) struct FlagSettings {
     pub(crate) deny: Vec<String>,
     /// `--permission-mode`.
     pub(crate) mode: Option<PermissionMode>,
-    /// The mode of the session that goes on: as good as a `defaultMode` of the user, and no flag.
+    /// The mode of the resumed session. It counts like a user's `defaultMode`, not like a flag.
     pub(crate) kept_mode: Option<PermissionMode>,
-    /// The mode that a repository's declaration of a team allows at most.
+    /// The most permissive mode that a repository's team file allows.
     pub(crate) strictest: Option<PermissionMode>,
     /// `--model`.
     pub(crate) model: Option<String>,
@@ -41,7 +41,7 @@ pub(crate) struct FlagSettings {
     pub(crate) backend: Option<Backend>,
 }
 
-/// What holds, all layers taken together.
+/// The effective settings of all layers.
 #[derive(Clone, Debug)]
 pub(crate) struct Settings {
     pub(crate) policy: Policy,
@@ -52,22 +52,22 @@ pub(crate) struct Settings {
     pub(crate) agents: AgentSettings,
     /// How teams work.
     pub(crate) teams: TeamSettings,
-    /// How large a prompt may become before it is compacted, if that is said.
+    /// Size of a prompt in tokens at which it is compacted, if set.
     pub(crate) compact_at: Option<u64>,
-    /// What was left out, for people.
+    /// What was ignored, in summary.
     pub(crate) warnings: Vec<String>,
-    /// What it was exactly, for those who want to know.
+    /// What was ignored, in detail.
     pub(crate) details: Vec<String>,
 }
 
-/// Who wrote a layer.
+/// The author of a layer, who decides what it may change.
 #[derive(Clone, Copy, PartialEq)]
 enum LayerAuthor {
     /// The administrator.
     Managed,
     /// The user.
     User,
-    /// Whoever wrote the repository: may tighten, and no more.
+    /// The repository's authors, who may only tighten.
     Repository,
 }
 
@@ -75,20 +75,20 @@ enum LayerAuthor {
 struct Layer {
     path: PathBuf,
     trust: LayerAuthor,
-    /// What `/` in its rules means.
+    /// What `/` in its rules refers to.
     root: PathBuf,
     content: SettingsFile,
 }
 
 impl Settings {
-    /// Returns the settings that hold in `cwd`, with what flags say.
+    /// Returns the effective settings in `cwd`, including flags.
     pub(crate) fn at(cwd: &Path, flags: FlagSettings) -> Result<Self, SettingsError> {
         Self::load(&SearchPaths::at(cwd), flags)
     }
 
-    /// Reads all layers and puts them together.
+    /// Reads and merges all layers.
     pub(crate) fn load(places: &SearchPaths, flags: FlagSettings) -> Result<Self, SettingsError> {
-        // Rules are held against resolved paths.
+        // Resolved, because rules are compared with resolved paths.
         let resolved = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
         let cwd = resolved(&places.cwd);
         let home = places.home.as_deref().map(resolved);
@@ -154,9 +154,10 @@ impl Settings {
         Ok(settings)
     }
 
-    /// Takes what merges: rules and directories; and says what is left out.
+    /// Merges rules and directories of a layer, and records what is ignored.
     fn take(&mut self, layer: &Layer, source: &Source) -> Result<(), SettingsError> {
         let permissions = &layer.content.permissions;
+        // Denying and asking only tightens, so that every author may do it.
         let strict = RuleList {
             deny: permissions.deny.clone(),
             ask: permissions.ask.clone(),
@@ -175,7 +176,7 @@ impl Settings {
             return Ok(());
         }
         for rule in &permissions.allow {
-            // An allow rule that is not understood allows nothing: no reason to stop.
+            // One at a time: an invalid allow rule allows nothing, so that a warning is enough.
             let one = RuleList {
                 allow: vec![rule.clone()],
                 ..RuleList::default()
@@ -195,7 +196,7 @@ impl Settings {
     }
 }
 
-/// Reads every file there is, highest layer first.
+/// Reads every existing file, highest layer first.
 fn layers(places: &SearchPaths) -> Result<Vec<Layer>, SettingsError> {
     let project = places.project();
     let mut files = vec![(
@@ -212,7 +213,7 @@ fn layers(places: &SearchPaths) -> Result<Vec<Layer>, SettingsError> {
             ));
         }
     }
-    // What lies in the user's own directories is the user's, also for who works right in them.
+    // Files in the user's own directories are the user's, even if posse is started inside them.
     let mut own = Vec::new();
     if let Some(directory) = &places.posse_home {
         own.push((
@@ -244,8 +245,8 @@ fn layers(places: &SearchPaths) -> Result<Vec<Layer>, SettingsError> {
     Ok(layers)
 }
 
-/// Returns the store that the administrator or the user has chosen in posse's own settings. A
-/// repository cannot: it would see what is said in others.
+/// Returns the store that the administrator or the user has chosen. A repository cannot choose
+/// one: it could read the conversations of other projects.
 pub(crate) fn chosen_store(
     places: &SearchPaths,
 ) -> Result<Option<store::StoreLocation>, SettingsError> {
@@ -261,7 +262,7 @@ pub(crate) fn chosen_store(
             path: path.clone(),
             why: why.to_string(),
         })?;
-        // What is not absolute begins at home, or where the file is.
+        // A relative path starts at home if it begins with `~`, else at the settings file.
         let chosen = store::from_home(chosen, places.home.as_deref());
         return Ok(Some(match chosen {
             store::StoreLocation::File(chosen) => {
@@ -273,8 +274,8 @@ pub(crate) fn chosen_store(
     Ok(None)
 }
 
-/// Returns the mode: the highest layer that the user or an administrator wrote says it, and a
-/// repository may make it stricter.
+/// Returns the mode: from the highest layer of the user or the administrator, tightened by the
+/// repository.
 fn mode(
     layers: &[Layer],
     flag: Option<PermissionMode>,
@@ -286,7 +287,7 @@ fn mode(
         of.filter_map(|layer| layer.content.permissions.default_mode)
     };
     let managed = given(LayerAuthor::Managed).next();
-    // A stricter wish than the administrator's is granted.
+    // A wish counts against the administrator's mode only if it is stricter.
     let wanted = flag
         .or(kept)
         .filter(|wanted| managed.is_none_or(|managed| strictness(*wanted) < strictness(managed)));
@@ -302,7 +303,7 @@ fn mode(
             by: layer.path.clone(),
         });
     }
-    // A flag is the user's own word for this run: nothing in a repository changes it.
+    // A flag is the user's decision for this run, which a repository does not change.
     let stricter = given(LayerAuthor::Repository)
         .chain(strictest)
         .filter(|_| flag.is_none())
@@ -313,7 +314,7 @@ fn mode(
         .map_or(own, |wanted| PermissionMode::ALL[wanted]))
 }
 
-/// Returns what the files of those say who are trusted so, the highest first.
+/// Returns a value from the files of one author, highest layer first.
 fn said<T>(
     layers: &[Layer],
     trust: LayerAuthor,
@@ -325,12 +326,12 @@ fn said<T>(
         .find_map(|layer| key(&layer.content))
 }
 
-/// Returns what only the administrator and the user may say.
+/// Returns a value that only the administrator and the user may set.
 fn own<T>(layers: &[Layer], key: impl Fn(&SettingsFile) -> Option<T>) -> Option<T> {
     said(layers, LayerAuthor::Managed, &key).or_else(|| said(layers, LayerAuthor::User, &key))
 }
 
-/// Returns its place among all modes, the strictest first.
+/// Returns the position of a mode in the order of strictness, strictest first.
 fn strictness(mode: PermissionMode) -> usize {
     PermissionMode::ALL
         .iter()
@@ -338,7 +339,7 @@ fn strictness(mode: PermissionMode) -> usize {
         .unwrap_or_default()
 }
 
-/// Returns what a repository's file asks for and does not get: in a line, and exactly.
+/// Returns what a repository's file asks for in vain: as a summary, and in detail.
 fn loosened(layer: &Layer, holds: &Settings) -> (Option<String>, Vec<String>) {
     let permissions = &layer.content.permissions;
     let looser = permissions

@@ -1,4 +1,4 @@
-//! Where a store is, as people and settings write it.
+//! The location of a store, as people and settings write it.
 
 mod server;
 
@@ -29,7 +29,7 @@ pub(crate) enum StoreLocation {
 }
 
 impl StoreLocation {
-    /// As people are told of it: without any password.
+    /// Returns the location for people, without a password.
     pub(crate) fn shown(&self) -> String {
         match self {
             Self::File(path) => path.to_string_lossy().into_owned(),
@@ -37,7 +37,7 @@ impl StoreLocation {
         }
     }
 
-    /// As it is named on a command line that others may read.
+    /// Returns the location for a command line that others may read, without a password.
     pub(crate) fn address(&self) -> String {
         match self {
             Self::File(path) => format!("sqlite:{}", path.to_string_lossy()),
@@ -46,7 +46,7 @@ impl StoreLocation {
     }
 }
 
-/// Reads the flag. What is wrong with it is told without what could be a password.
+/// Parses the flag. Its error messages never contain a password.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct StoreParser;
 
@@ -60,7 +60,7 @@ impl TypedValueParser for StoreParser {
         value: &OsStr,
     ) -> Result<StoreLocation, clap::Error> {
         let text = value.to_string_lossy();
-        // The parser's own message would repeat the value, and with it a password.
+        // clap's own message would repeat the value and with it a password.
         parse(&text).map_err(|why| {
             let what = format!(
                 "invalid value '{}' for '--store <STORE>': {why}",
@@ -86,7 +86,7 @@ pub(crate) enum LocationError {
     Unknown,
 }
 
-/// Reads a store as people name it.
+/// Parses a location.
 pub(crate) fn parse(text: &str) -> Result<StoreLocation, LocationError> {
     match text.split_once(':') {
         Some(("sqlite", path)) if path.trim() == ":memory:" => Err(LocationError::InMemory),
@@ -101,8 +101,7 @@ pub(crate) fn parse(text: &str) -> Result<StoreLocation, LocationError> {
     }
 }
 
-/// Returns what somebody took for a store, without what could be a password: a name in front of an
-/// `@` is not shown.
+/// Returns a location without what could be a password: nothing before an `@` is shown.
 pub(crate) fn hushed(text: &str) -> String {
     match (
         text.find("://"),
@@ -116,7 +115,7 @@ pub(crate) fn hushed(text: &str) -> String {
     }
 }
 
-/// Returns the location with a leading `~` put in place: a shell leaves it alone behind `sqlite:`.
+/// Replaces a leading `~`, which a shell does not expand after `sqlite:`.
 pub(crate) fn from_home(place: StoreLocation, home: Option<&Path>) -> StoreLocation {
     match (&place, home) {
         (StoreLocation::File(path), Some(home)) => match path.strip_prefix("~") {

@@ -1,4 +1,5 @@
-//! Which store is meant: the flag, else `$POSSE_STORE`, else the settings, else the one in posse's home.
+//! Chooses the store: the flag, else `$POSSE_STORE`, else the settings, else the one in posse's
+//! home.
 
 use std::path::Path;
 
@@ -8,16 +9,15 @@ use super::settings::chosen_store;
 use super::store::{StoreArgs, StoreLocation, from_home, hushed, parse};
 use crate::error::Advised;
 
-/// The store that is meant.
+/// The chosen store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct StoreChoice {
     pub(crate) place: StoreLocation,
-    /// Whether somebody has named it: it should be there then.
+    /// Somebody has named it, so that it should exist.
     pub(crate) named: bool,
 }
 
-/// Returns the store: what the flag says, else the environment, else the settings, else posse's
-/// own.
+/// Returns the store from the flag, the environment, the settings, or the default.
 fn place(flag: Option<&StoreLocation>, places: &SearchPaths) -> anyhow::Result<StoreChoice> {
     let named = |place: StoreLocation| StoreChoice {
         place: from_home(place, places.home.as_deref()),
@@ -45,9 +45,9 @@ fn place(flag: Option<&StoreLocation>, places: &SearchPaths) -> anyhow::Result<S
     })
 }
 
-/// Returns the store that is meant; a server with the password that it wants.
+/// Returns the chosen store; a server with its password.
 pub(crate) fn meant_store(store: &StoreArgs) -> anyhow::Result<StoreChoice> {
-    // A store is chosen by the user, never by what lies in a directory.
+    // Not from the current directory: the user chooses a store, never a repository.
     let StoreChoice { place, named } =
         place(store.store.as_ref(), &SearchPaths::at(Path::new("/")))?;
     let place = match place {
@@ -66,7 +66,7 @@ pub(crate) fn meant_store(store: &StoreArgs) -> anyhow::Result<StoreChoice> {
     Ok(StoreChoice { place, named })
 }
 
-/// Returns a store that is there, as far as that can be seen from here.
+/// Returns a store that exists, as far as that can be determined without opening it.
 pub(crate) fn there(place: StoreLocation) -> Result<StoreLocation, Advised> {
     let path = match &place {
         StoreLocation::File(path) if !path.exists() => path,
@@ -79,8 +79,8 @@ pub(crate) fn there(place: StoreLocation) -> Result<StoreLocation, Advised> {
     })
 }
 
-/// Returns a command that means the same store as this one: what only a flag has said must be said
-/// again. A password is not: `PGPASSWORD` says it.
+/// Returns a command that uses the same store as this process: the flag must be repeated. A
+/// password is not, since `PGPASSWORD` passes it.
 pub(crate) fn in_store(command: String, store: &StoreArgs) -> String {
     match &store.store {
         Some(place) => format!("{command} --store {}", quoted(&place.address())),
@@ -88,7 +88,7 @@ pub(crate) fn in_store(command: String, store: &StoreArgs) -> String {
     }
 }
 
-/// Returns a word for a shell.
+/// Quotes a word for a shell.
 fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-._~/:@,%+=".contains(c);
     if word.chars().all(plain) {

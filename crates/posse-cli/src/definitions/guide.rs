@@ -1,9 +1,9 @@
-//! The types of agents that posse brings along, with the one that answers from these pages.
+//! The built-in agent types, including the one that answers questions from these pages.
 
 use posse_runtime::definition::agent_type as definition;
 use posse_runtime::definition::agent_type::Definition;
 
-/// What users read. The inner papers would only mislead.
+/// The pages for users. Internal pages would only mislead.
 const DOCUMENTATION: &str = concat!(
     "\n<!-- README.md -->\n\n",
     include_str!("../../../../README.md"),

@@ -1,4 +1,4 @@
-//! `--agents`: definitions of the command line.
+//! `--agents`: definitions on the command line.
 
 use std::path::{Path, PathBuf};
 
@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::{Remark, Severity, memory, same, scan};
 use crate::config::search_paths::SearchPaths;
 
-/// What was given.
+/// The definitions of the flag.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct InlineAgents {
     definitions: Vec<ReadDefinition>,
@@ -18,7 +18,7 @@ pub(crate) struct InlineAgents {
     text: Option<String>,
 }
 
-/// Why the value of `--agents` defines no agents.
+/// Why the value of `--agents` is invalid.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum InlineAgentsError {
     #[error("--agents: `{name}`: {why}")]
@@ -32,7 +32,7 @@ pub(crate) enum InlineAgentsError {
 }
 
 impl InlineAgents {
-    /// Reads the flag's value: JSON, or `@FILE` with it in a file. Else what is wrong with it.
+    /// Parses the flag's value: JSON, or `@FILE` with JSON in a file.
     pub(crate) fn read(value: &str) -> Result<Self, InlineAgentsError> {
         let text = match value.strip_prefix('@') {
             None => value.to_owned(),
@@ -67,12 +67,12 @@ impl InlineAgents {
         })
     }
 
-    /// Returns what the flag could have said; none if it was not there.
+    /// Returns the definitions as JSON; `None` if the flag was not given.
     pub(crate) fn text(&self) -> Option<&str> {
         self.text.as_deref()
     }
 
-    /// Returns each definition, with what is to be said about it.
+    /// Returns each definition, with remarks about it.
     pub(super) fn resolved(&self, places: &SearchPaths) -> Vec<(Definition, Vec<Remark>)> {
         let resolve = |read: &ReadDefinition| {
             let mut definition = read.definition.clone();

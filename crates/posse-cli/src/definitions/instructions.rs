@@ -1,5 +1,5 @@
-//! What people wrote for agents: AGENTS.md and CLAUDE.md, from the user and from the project's root down to
-//! where the agent works.
+//! Instructions for agents: AGENTS.md and CLAUDE.md, of the user and from the project's root down
+//! to where the agent works.
 
 use std::fmt::Write as _;
 use std::io::Read as _;
@@ -7,9 +7,10 @@ use std::path::{Path, PathBuf};
 
 use crate::config::search_paths::SearchPaths;
 
-/// All instructions together are no longer than this.
+/// Maximum size of all instructions together.
 const MOST_BYTES: usize = 32 * 1024;
 
+/// Marks where they were cut.
 const CUT: &str = "[cut here: all instructions together are at most 32 KiB]";
 
 /// One file's instructions.
@@ -19,12 +20,12 @@ pub(crate) struct Instruction {
     pub(crate) text: String,
 }
 
-/// Returns what is written down for agents in `cwd` and above, as one block.
+/// Returns the instructions for agents in `cwd` as one block.
 pub(crate) fn at(cwd: &Path) -> Option<String> {
     render(&gather(&SearchPaths::at(cwd)))
 }
 
-/// Finds all instructions, the most general first. What cannot be read is as if it were not there.
+/// Finds all instructions, most general first. Files that cannot be read are skipped.
 pub(crate) fn gather(places: &SearchPaths) -> Vec<Instruction> {
     let mut directories: Vec<&Path> = places
         .cwd
@@ -33,14 +34,14 @@ pub(crate) fn gather(places: &SearchPaths) -> Vec<Instruction> {
         .collect();
     directories.reverse();
     let own = places.posse_home.as_deref().and_then(|directory| {
-        // What is the user's may lead anywhere.
+        // The user's own file may be a link to anywhere.
         read(&directory.join("AGENTS.md"), Path::new("/"))
     });
     let mut found = Vec::from_iter(own);
     for directory in directories {
         let common = read(&directory.join("AGENTS.md"), places.project());
         let other = read(&directory.join("CLAUDE.md"), places.project());
-        // Often the one is a link to the other, or names it.
+        // Often one is a link to the other, or only refers to it.
         let repeats = |common: &Instruction, other: &Instruction| {
             common.text.trim() == other.text.trim() || other.text.trim() == "@AGENTS.md"
         };
@@ -51,7 +52,7 @@ pub(crate) fn gather(places: &SearchPaths) -> Vec<Instruction> {
     shortened(found)
 }
 
-/// One block for the system prompt; `None` if nobody wrote anything.
+/// Returns one block for the system prompt; `None` if there are no instructions.
 pub(crate) fn render(instructions: &[Instruction]) -> Option<String> {
     if instructions.is_empty() {
         return None;
@@ -71,10 +72,10 @@ pub(crate) fn render(instructions: &[Instruction]) -> Option<String> {
     Some(block)
 }
 
-/// Reads one file, which must really lie within `bounds`: a repository could link to what is not its own.
+/// Reads a file, which must really be inside `bounds`: a repository could link to private files.
 fn read(path: &Path, bounds: &Path) -> Option<Instruction> {
     let real = path.canonicalize().ok()?;
-    // A directory, a pipe or a device of that name is no instruction, and could make us wait.
+    // Reading a pipe or a device could block forever.
     if !real.starts_with(bounds.canonicalize().ok()?) || !std::fs::metadata(&real).ok()?.is_file() {
         return None;
     }
@@ -91,7 +92,7 @@ fn read(path: &Path, bounds: &Path) -> Option<Instruction> {
     })
 }
 
-/// Cuts where the limit is reached, and says so there; what would come after is named.
+/// Cuts where the limit is reached, with a note; files after that are only named.
 fn shortened(found: Vec<Instruction>) -> Vec<Instruction> {
     let mut left = MOST_BYTES;
     found

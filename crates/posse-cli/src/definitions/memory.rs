@@ -8,8 +8,8 @@ use super::DefinitionSource;
 use super::place::Directory;
 use crate::config::search_paths::SearchPaths;
 
-/// Returns the directory for notes of this scope, and what is to be said about it. `from` is where
-/// the definition lies, if it lies anywhere.
+/// Returns the directory for notes of this scope, and a warning if there is one. `from` is the
+/// directory of the definition, if it has one.
 pub(super) fn resolve(
     scope: MemoryScope,
     name: &str,
@@ -21,7 +21,7 @@ pub(super) fn resolve(
     let of_project = from.is_some_and(|directory| directory.source == DefinitionSource::Project);
     let (scope, warning) = match scope {
         MemoryScope::User if of_project => {
-            // What one repository writes down must not be read in another.
+            // Notes of one repository must not be read in another.
             let why = "a repository's agent keeps its notes in the project: `memory: user` is \
                        treated as `local`";
             (MemoryScope::Local, Some(why.to_owned()))
@@ -52,7 +52,7 @@ pub(super) fn resolve(
     (Some(Memory { scope, directory }), warning)
 }
 
-/// Returns true if a path that need not be there yet leads out of where it seems to lie.
+/// Returns true if a path, which need not exist yet, leads out of the project.
 fn leads_out(path: &Path, project: &Path) -> bool {
     let there = path
         .ancestors()

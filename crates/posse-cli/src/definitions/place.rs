@@ -1,24 +1,25 @@
-//! Which directories hold definitions, the one that counts most first.
+//! The directories with definitions, highest precedence first.
 
 use std::path::{Path, PathBuf};
 
 use super::DefinitionSource;
 use crate::config::search_paths::SearchPaths;
 
-/// A directory of definitions, there or not.
+/// A directory with definitions, existing or not.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Directory {
     pub(super) path: PathBuf,
-    /// What such directories are called.
+    /// The name of such directories.
     pub(super) kind: &'static str,
     pub(super) source: DefinitionSource,
-    /// What links may not lead out of: a repository could link to what is not its own.
+    /// Links must not lead out of this: a repository could link to private files.
     pub(super) bounds: Option<PathBuf>,
 }
 
-/// Returns the administrator's, which stands above what the command line says, and those below
-/// that. `kinds` is what the directories are called, the one that counts more first; an
-/// administrator has the first only.
+/// Returns the administrator's directory, which precedes the command line, and those that follow
+/// it.
+/// `kinds` are the names of the directories, highest precedence first; an administrator has only
+/// the first.
 pub(super) fn directories(
     places: &SearchPaths,
     kinds: &[&'static str],
@@ -53,7 +54,7 @@ pub(super) fn directories(
         })
         .collect();
     let project = places.project();
-    // What lies in the user's own directories is the user's, also for who works right in them.
+    // Files in the user's own directories are the user's, even if posse is started inside them.
     let theirs = |directory: &&Path| Some(*directory) != places.home.as_deref();
     let within = places
         .cwd
@@ -80,7 +81,7 @@ pub(super) fn directories(
     (own(managed, first, DefinitionSource::Managed), others)
 }
 
-/// Returns all of them.
+/// Returns the paths of all of them.
 pub(super) fn all(places: &SearchPaths, kinds: &[&'static str]) -> Vec<PathBuf> {
     let (managed, others) = directories(places, kinds);
     [managed]
@@ -90,7 +91,7 @@ pub(super) fn all(places: &SearchPaths, kinds: &[&'static str]) -> Vec<PathBuf> 
         .collect()
 }
 
-/// Returns whose a file is. What lies where nobody looks is taken for the user's.
+/// Returns the source of a file. One outside of all directories counts as the user's.
 pub(super) fn source_of(
     path: &Path,
     places: &SearchPaths,
@@ -103,7 +104,7 @@ pub(super) fn source_of(
     found.map_or(DefinitionSource::User, |directory| directory.source)
 }
 
-/// Places without links. One directory has one name: links to it would else make two of it.
+/// Resolves links, so that each directory has one name.
 pub(super) fn resolved(places: SearchPaths) -> SearchPaths {
     let real = |path: PathBuf| path.canonicalize().unwrap_or(path);
     let (posse_home, home) = (places.posse_home.map(real), places.home.map(real));

@@ -1,4 +1,4 @@
-//! Files of definitions beneath a directory, within bounds: what a repository holds may be anything.
+//! Finds files of definitions in a directory, within limits: a repository may contain anything.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -7,13 +7,13 @@ use std::path::{Path, PathBuf};
 
 use super::{Remark, Severity};
 
-/// What is looked for.
+/// What to look for.
 pub(super) struct ScanKind {
-    /// How deep directories are looked into.
+    /// Maximum depth of directories.
     depth: usize,
-    /// Whether links to directories are followed.
+    /// Follow links to directories.
     links: bool,
-    /// Which files are meant, by their names.
+    /// Selects files by name.
     wanted: fn(&Path) -> bool,
 }
 
@@ -24,7 +24,7 @@ impl ScanKind {
         links: false,
         wanted: is_markdown,
     };
-    /// Directories that each define something. Often they are links to where they are kept.
+    /// Directories that each define something. They are often links to where they are kept.
     pub(super) const FOLDERS: Self = Self {
         depth: 1,
         links: true,
@@ -51,31 +51,31 @@ fn is_skill(path: &Path) -> bool {
     path.file_name().is_some_and(|name| name == "SKILL.md")
 }
 
-/// How many files and directories are looked at.
+/// Maximum number of files and directories.
 const MOST: usize = 1_000;
-/// How many names of a directory are read.
+/// Maximum number of names read from a directory.
 const NAMES: usize = 10_000;
-/// How long a file may be, in bytes.
+/// Maximum size of a file in bytes.
 const LONGEST: u64 = 256 * 1024;
 
-/// How long all files of a kind may be together, in bytes: all of them are kept.
+/// Maximum size of all files of a kind in bytes, because all are kept in memory.
 pub(super) const ALL: usize = 16 * 1024 * 1024;
 
-/// What is wrong with a file: where, if that is known, and what.
+/// Why a file cannot be used: the line, if known, and the reason.
 type ReadFailure = (Option<usize>, String);
 
-/// What was found.
+/// The result of a scan.
 #[derive(Debug, Default)]
 pub(super) struct ScanResult {
-    /// Files with their texts, in the order of their paths.
+    /// Files with their texts, ordered by path.
     pub(super) files: Vec<(PathBuf, String)>,
-    /// The directories that were looked into, and those that linked files lie in.
+    /// The directories that were read, and those of linked files.
     pub(super) directories: BTreeSet<PathBuf>,
     pub(super) remarks: Vec<Remark>,
 }
 
-/// Looks for files in a directory and beneath it. What links lead to must lie within `bounds`. `left` is how
-/// many bytes may be read, of [`ALL`].
+/// Finds files in a directory and below. Links must not lead out of `bounds`. `left` is the
+/// number of bytes that may still be read, of [`ALL`].
 pub(super) fn scan(
     directory: &Path,
     bounds: Option<&Path>,
@@ -107,19 +107,20 @@ pub(super) fn scan(
     scan.found
 }
 
-/// Reads one file, if it is one that can be a definition.
+/// Reads a file, if it can be a definition.
 pub(super) fn read(path: &Path, bounds: Option<&Path>) -> Result<String, ReadFailure> {
     let unread = |error: std::io::Error| (None, format!("cannot be read: {error}"));
     let real = path.canonicalize().map_err(unread)?;
     if !beneath(&real, bounds) {
         return Err((None, leads_out(bounds)));
     }
-    // To read a pipe would be to wait.
+    // Reading a pipe would block.
     if !fs::metadata(&real).map_err(unread)?.is_file() {
         return Err((None, "it is not a file".into()));
     }
     let mut bytes = Vec::new();
     let file = fs::File::open(&real).map_err(unread)?;
+    // One byte more than allowed tells that the file is too long.
     file.take(LONGEST + 1)
         .read_to_end(&mut bytes)
         .map_err(unread)?;
@@ -136,12 +137,12 @@ pub(super) fn read(path: &Path, bounds: Option<&Path>) -> Result<String, ReadFai
     })
 }
 
-/// Returns the line that says the name.
+/// Returns the line with the name.
 pub(super) fn line_of_name(text: &str) -> usize {
     line_of(text, "name")
 }
 
-/// Returns the line of the front matter that a field is on; the first if it is not found.
+/// Returns the line of a field in the front matter; 1 if it is not found.
 pub(super) fn line_of(text: &str, field: &str) -> usize {
     let says = |line: &str| {
         let line = line.trim_start_matches(['"', '\'']);
@@ -151,13 +152,15 @@ pub(super) fn line_of(text: &str, field: &str) -> usize {
     text.lines().position(says).map_or(1, |at| at + 1)
 }
 
+/// The state of a scan.
 struct Scanner<'a> {
     bounds: Option<&'a Path>,
     look: &'a ScanKind,
     left: &'a mut usize,
     found: ScanResult,
-    /// What files really are: a link to one that was read is not another.
+    /// Real paths of files: a link to one that was read is skipped.
     seen: BTreeSet<PathBuf>,
+    /// A limit was reached.
     full: bool,
 }
 
@@ -175,6 +178,7 @@ impl Scanner<'_> {
         let (names, more) = match names(directory) {
             Ok(found) => found,
             Err(error) => {
+                // A link could lead in a circle, or to a huge directory.
                 return self.remark(
                     Severity::Error,
                     directory,
@@ -196,6 +200,7 @@ impl Scanner<'_> {
                 self.take(&path, is_link);
             }
             if self.full {
+                // Subdirectories of a skill are its own.
                 return;
             }
         }
@@ -263,7 +268,7 @@ impl Scanner<'_> {
         }
     }
 
-    /// Returns true if one more may be looked at.
+    /// Returns true if one more file or directory may be read.
     fn room(&mut self, path: &Path) -> bool {
         self.full = self.seen.len() + self.found.directories.len() > MOST;
         if self.full {
@@ -274,8 +279,8 @@ impl Scanner<'_> {
     }
 }
 
-/// Returns what a directory holds, by name, and whether it holds more. What begins with a dot is
-/// some program's, not a person's.
+/// Returns the entries of a directory by name, and true if there are more. Hidden ones belong to
+/// programs, not to people.
 fn names(directory: &Path) -> std::io::Result<(Vec<PathBuf>, bool)> {
     let mut names = Vec::new();
     let mut entries = fs::read_dir(directory)?;
@@ -289,6 +294,7 @@ fn names(directory: &Path) -> std::io::Result<(Vec<PathBuf>, bool)> {
     Ok((names, entries.next().is_some()))
 }
 
+/// Returns true if a resolved path is inside `bounds`.
 fn beneath(real: &Path, bounds: Option<&Path>) -> bool {
     bounds.is_none_or(|bounds| {
         bounds

@@ -12,12 +12,12 @@ use super::scan::{self, ScanKind};
 use super::{DefinitionEntry, DefinitionSet, DefinitionSource, Remark, Severity, WatchedSources};
 use crate::config::search_paths::SearchPaths;
 
-/// What directories of skills are called; of one name, a skill counts before a command.
+/// Names of the directories. A skill precedes a command of the same name.
 const KINDS: &[&str] = &[SKILLS, COMMANDS];
 const SKILLS: &str = "skills";
 const COMMANDS: &str = "commands";
 
-/// Where skills come from.
+/// Where skills are defined.
 #[derive(Clone, Debug)]
 pub(crate) struct SkillSources {
     places: SearchPaths,
@@ -40,13 +40,13 @@ impl SkillSources {
         &self.places.cwd
     }
 
-    /// Reads all that there is now.
+    /// Reads all current skills.
     pub(crate) fn load(&self) -> DefinitionSet<Skill> {
         let mut loaded = DefinitionSet::default();
         let (managed, others) = place::directories(&self.places, KINDS);
         let mut seen = BTreeSet::new();
         for directory in [managed].into_iter().chain(others) {
-            // Often the one is a link to the other.
+            // Often one directory is a link to another, and must not be read twice.
             if seen.insert(
                 directory
                     .path
@@ -59,8 +59,8 @@ impl SkillSources {
         in_order(loaded)
     }
 
-    /// Reads these files and directories only. What lies where nobody looks is taken for the user's, and a
-    /// directory for one of skills unless it is called otherwise.
+    /// Reads only these files and directories. One outside of all sources counts as the user's,
+    /// and a directory holds skills unless it is called `commands`.
     pub(crate) fn load_only(&self, paths: &[PathBuf]) -> DefinitionSet<Skill> {
         let mut loaded = DefinitionSet::default();
         for path in paths {
@@ -126,7 +126,7 @@ impl WatchedSources for SkillSources {
     }
 }
 
-/// Takes all that a directory holds.
+/// Adds all skills in a directory.
 fn read(loaded: &mut DefinitionSet<Skill>, directory: &Directory) {
     let look = if directory.kind == SKILLS {
         &ScanKind::FOLDERS
@@ -142,7 +142,7 @@ fn read(loaded: &mut DefinitionSet<Skill>, directory: &Directory) {
     loaded.remarks.extend(scanned.remarks);
     loaded.directories.extend(scanned.directories);
     for (path, text) in scanned.files {
-        // What stands beside commands to tell people of them.
+        // A README beside commands is for people.
         if path
             .file_stem()
             .is_some_and(|name| name.eq_ignore_ascii_case("readme"))
@@ -164,7 +164,7 @@ fn read(loaded: &mut DefinitionSet<Skill>, directory: &Directory) {
     }
 }
 
-/// Returns what one file defines.
+/// Returns the skill in a file, and records remarks about it.
 fn take(
     loaded: &mut DefinitionSet<Skill>,
     path: PathBuf,
@@ -196,7 +196,7 @@ fn take(
         .into_iter()
         .for_each(|note| say(Severity::Note, Some(note.line), note.reason));
     if directory.source == DefinitionSource::Project && !skill.allowed.is_empty() {
-        // Whoever wrote the repository would else decide what need not be asked about.
+        // Otherwise the repository's authors would decide which tool calls need no approval.
         skill.allowed.clear();
         let reason = "ignored: `allowed-tools` of a repository's skill: a repository may only \
                       tighten permissions; your own settings or --allowedTools may allow it";
@@ -213,7 +213,7 @@ fn take(
     })
 }
 
-/// Returns what a file is called by its place.
+/// Returns a skill's name, which its path determines.
 fn name(path: &Path, directory: &Directory, kind: Kind) -> String {
     if kind == Kind::Skill {
         let folder = path.parent().and_then(Path::file_name).unwrap_or_default();
@@ -229,7 +229,8 @@ fn name(path: &Path, directory: &Directory, kind: Kind) -> String {
     parts.collect::<Vec<_>>().join(":")
 }
 
-/// By name, a repository's last: however many it has, the model hears what the others are for.
+/// Sorts by name, with a repository's last: however many there are, the model learns about the
+/// others.
 fn in_order(mut loaded: DefinitionSet<Skill>) -> DefinitionSet<Skill> {
     let place = |known: &DefinitionEntry<Skill>| known.source == DefinitionSource::Project;
     loaded

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 /// posse's own command.
 const COMPACT: &str = "compact";
 
-/// What can be called.
+/// The commands that can be called.
 #[derive(Clone, Default)]
 pub(crate) struct SlashCommands {
     skills: Arc<Skills>,
@@ -40,8 +40,8 @@ impl SlashCommands {
         Self { skills, policy }
     }
 
-    /// Returns what is to be done about a prompt. What looks like a command and is none is a
-    /// mistake, and told as one: a model would only guess.
+    /// Parses a prompt. One that looks like a command but is none is an error: a model would only
+    /// guess.
     pub(crate) fn read(&self, words: Vec<ContentBlock>) -> Result<Command, SlashError> {
         let Some(ContentBlock::Text { text }) = words.first() else {
             return Ok(Command::Prompt(words));
@@ -64,13 +64,13 @@ impl SlashCommands {
                 })
             }
             Some(skill) => Err(SlashError::ModelOnly(skill.name.clone())),
-            // "/etc/hosts is wrong" speaks of a file, and a model can make sense of it.
+            // "/etc/hosts is wrong" is about a file, which a model understands.
             None if is_path(name) => Ok(Command::Prompt(words)),
             None => Err(self.unknown(name)),
         }
     }
 
-    /// Returns what there is to call, for programs.
+    /// Returns the commands for programs.
     pub(crate) fn list(&self) -> Value {
         let compact = json!({
             "name": COMPACT, "description": "Replace the history with a summary",
@@ -84,7 +84,7 @@ impl SlashCommands {
         callable.chain([compact]).collect()
     }
 
-    /// Returns the names of all that a person can call.
+    /// Returns the names of all commands that a person can call.
     pub(crate) fn names(&self) -> Vec<String> {
         let callable = self.callable();
         callable
@@ -94,12 +94,13 @@ impl SlashCommands {
             .collect()
     }
 
-    /// Returns the skills that a person can call: those that no rule denies.
+    /// Returns the skills that a person can call and no rule denies.
     fn callable(&self) -> Vec<Arc<Skill>> {
         let may = |skill: &&Arc<Skill>| skill.for_user && !self.policy.forbids_skill(&skill.name);
         self.skills.now().iter().filter(may).cloned().collect()
     }
 
+    /// Returns the error for an unknown command, with a suggestion.
     fn unknown(&self, name: &str) -> SlashError {
         let callable = self.names();
         let callable: Vec<&str> = callable.iter().map(String::as_str).collect();
@@ -110,8 +111,7 @@ impl SlashCommands {
     }
 }
 
-/// Returns true if words that look like a command speak of something on the disk, or begin with a
-/// capital.
+/// Returns true if a word after a slash exists on the disk, or contains a capital.
 fn is_path(name: &str) -> bool {
     name.contains(|c: char| c.is_ascii_uppercase()) || Path::new("/").join(name).exists()
 }

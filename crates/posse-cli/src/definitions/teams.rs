@@ -1,4 +1,4 @@
-//! Teams as they are declared: a file `NAME.toml` says who belongs to one, and what it begins with.
+//! Declared teams: a file `NAME.toml` lists the members and the first tasks.
 
 mod file;
 #[cfg(test)]
@@ -18,7 +18,7 @@ use super::{
 };
 use crate::config::search_paths::SearchPaths;
 
-/// What directories of teams are called.
+/// Name of directories with teams.
 const TEAMS: &[&str] = &["teams"];
 
 /// A team as its file declares it.
@@ -32,11 +32,11 @@ pub(crate) struct TeamDeclaration {
 /// What a file says about the lead.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct LeadDeclaration {
-    /// The definition whose prompt it has beside posse's own.
+    /// The definition whose prompt is added to posse's own.
     pub(crate) agent: Option<String>,
     pub(crate) model: Option<String>,
     pub(crate) mode: Option<PermissionMode>,
-    /// More for its system prompt.
+    /// Addition to its system prompt.
     pub(crate) prompt: Option<String>,
 }
 
@@ -50,15 +50,15 @@ impl HasName for TeamDeclaration {
 #[derive(Clone, Debug)]
 pub(crate) struct TeamSources {
     places: SearchPaths,
-    /// The types of agents that there are.
+    /// The known agent types.
     types: Vec<String>,
 }
 
 impl TeamSources {
-    /// Returns the sources for a lead that works in `cwd`. A team may name any type of agents
-    /// defined there.
+    /// Returns the sources for a lead that works in `cwd`. A team may use any agent type defined
+    /// there.
     pub(crate) fn at(cwd: &Path, given: InlineAgents) -> Self {
-        // Definitions first: a declaration that names a type nobody defines is an error at its line.
+        // Definitions first: a declaration with an unknown type is an error at its line.
         let types = AgentSources::at(cwd, given).load().definitions();
         let names = types.into_iter().map(|it| it.name).collect();
         Self::new(SearchPaths::at(cwd), names)
@@ -76,7 +76,7 @@ impl TeamSources {
         &self.places.cwd
     }
 
-    /// Reads all that there is now.
+    /// Reads all current declarations.
     pub(crate) fn load(&self) -> DefinitionSet<TeamDeclaration> {
         let mut loaded = DefinitionSet::default();
         let (managed, others) = place::directories(&self.places, TEAMS);
@@ -89,7 +89,7 @@ impl TeamSources {
         };
         let mut seen = BTreeSet::new();
         for directory in [managed].into_iter().chain(others).filter(ours) {
-            // Often the one is a link to the other.
+            // Often one directory is a link to another, and must not be read twice.
             if !seen.insert(
                 directory
                     .path
@@ -100,7 +100,7 @@ impl TeamSources {
             }
             let (known, told) = (loaded.known.clone(), loaded.remarks.len());
             self.read(&mut loaded, &directory);
-            // What is wrong with a file that does not count keeps nobody from anything.
+            // An error in a file that is overridden anyway must not stop anyone.
             let counts_not = |remark: &&mut Remark| {
                 about(remark).is_some_and(|name| known.iter().any(|known| known.is_called(name)))
             };
@@ -117,7 +117,7 @@ impl TeamSources {
         loaded
     }
 
-    /// Takes all that a directory holds.
+    /// Adds all teams in a directory.
     fn read(&self, loaded: &mut DefinitionSet<TeamDeclaration>, directory: &Directory) {
         let bounds = directory.bounds.as_deref();
         let scanned = scan::scan(&directory.path, bounds, &ScanKind::TABLES, &mut loaded.left);
@@ -151,7 +151,7 @@ impl TeamSources {
         here.into_iter().for_each(|known| loaded.add(known));
     }
 
-    /// Returns what one file declares.
+    /// Returns the team in a file, and records remarks about it.
     fn take(
         &self,
         loaded: &mut DefinitionSet<TeamDeclaration>,
@@ -192,7 +192,7 @@ impl TeamSources {
     }
 }
 
-/// Returns the team that a file is about, by its name.
+/// Returns the team that a remark is about.
 pub(crate) fn about(remark: &Remark) -> Option<&str> {
     remark.path.file_stem().and_then(|stem| stem.to_str())
 }

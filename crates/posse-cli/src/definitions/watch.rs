@@ -1,4 +1,4 @@
-//! Definitions that change while posse runs: a thread watches where they can be, reads them anew, and says
+//! Watches definitions while posse runs: a thread reads them again when they change, and reports
 //! what has changed.
 
 use std::collections::BTreeSet;
@@ -14,27 +14,27 @@ use posse_runtime::definition::catalogue::Catalogue;
 use super::{DefinitionSet, HasName, Remark};
 use crate::output::{say, tame};
 
-/// Changes that come so soon after each other are one.
+/// Changes in quick succession are treated as one.
 const QUIET: Duration = Duration::from_millis(100);
-/// But they are not waited for longer than this.
+/// Maximum time to wait for more changes.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// How many remarks are told at once.
+/// Number of remarks shown at once.
 const TOLD: usize = 5;
 
-/// Where definitions come from that can change.
+/// Sources of definitions that can change.
 pub(crate) trait WatchedSources: Send + 'static {
     /// What is defined.
     type Item: HasName;
-    /// What `posse` calls it.
+    /// The name of the command about them.
     const WORD: &'static str;
 
-    /// Reads all that there is now.
+    /// Reads all current definitions.
     fn load(&self) -> DefinitionSet<Self::Item>;
 
-    /// Reads what is at some paths only.
+    /// Reads only these paths.
     fn load_only(&self, paths: &[PathBuf]) -> DefinitionSet<Self::Item>;
 
-    /// Returns the directories that can hold definitions, there or not.
+    /// Returns the directories that can hold definitions, existing or not.
     fn candidates(&self) -> Vec<PathBuf>;
 
     /// Returns where the agent works.
@@ -48,7 +48,7 @@ pub(crate) struct LiveDefinitions<S: WatchedSources> {
     pub(crate) catalogue: Arc<Catalogue<S::Item>>,
 }
 
-/// Definitions are watched until this is dropped.
+/// Watches definitions until it is dropped.
 pub(crate) struct WatchGuard {
     stop: Arc<AtomicBool>,
     wake: SyncSender<()>,
@@ -65,7 +65,7 @@ impl<S: WatchedSources> LiveDefinitions<S> {
         }
     }
 
-    /// Begins to watch. Nothing is waited for: all is done in a thread.
+    /// Starts watching in a thread, and returns at once.
     pub(crate) fn watch(self) -> WatchGuard {
         let (wake, woken) = sync_channel(1);
         let stop = Arc::new(AtomicBool::new(false));
@@ -87,17 +87,18 @@ impl<S: WatchedSources> LiveDefinitions<S> {
 impl Drop for WatchGuard {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Relaxed);
-        // If it has no room, the thread is about to wake anyway.
+        // If the channel is full, the thread is about to wake up anyway.
         let _ = self.wake.try_send(());
     }
 }
 
+/// Warns that changes are not noticed.
 fn unwatched(what: &str, why: &dyn std::fmt::Display) {
     let what = format!("warning: {what}: not watched; changes apply from the next run: {why}");
     say(&tame(&what));
 }
 
-/// Goes on until it is told to stop.
+/// Runs until it is stopped.
 fn keep_up<S: WatchedSources>(
     mut live: LiveDefinitions<S>,
     wake: &SyncSender<()>,
@@ -108,7 +109,7 @@ fn keep_up<S: WatchedSources>(
     let (wake, watched) = (wake.clone(), around.clone());
     let hear = move |event: notify::Result<Event>| {
         if event.as_ref().map_or(true, |event| watched.concerns(event)) {
-            // If there is no room, somebody has said it already.
+            // If the channel is full, a wake-up is already pending.
             let _ = wake.try_send(());
         }
     };
@@ -125,6 +126,7 @@ fn keep_up<S: WatchedSources>(
         if stop.load(Ordering::Relaxed) {
             return;
         }
+        // An unchanged catalogue is not replaced: agents would be told of types they know.
         if !now.counts_the_same(&live.loaded) {
             live.catalogue.replace(now.definitions());
         }
@@ -143,16 +145,17 @@ fn keep_up<S: WatchedSources>(
     }
 }
 
+/// The watcher and the directories it watches.
 struct DirectoryWatcher {
     watcher: RecommendedWatcher,
     armed: BTreeSet<PathBuf>,
-    /// Whether it was said that something cannot be watched.
+    /// A warning about a directory that cannot be watched was shown.
     told: bool,
 }
 
 impl DirectoryWatcher {
-    /// Reads everything, such that whatever changes after it was read is heard of. All watches are set
-    /// anew: a directory may be another one of the same name by now.
+    /// Reads everything such that no later change is missed. All watches are set again, because a
+    /// directory may have been replaced by another one of the same name.
     fn load<S: WatchedSources>(
         &mut self,
         sources: &S,
@@ -165,9 +168,10 @@ impl DirectoryWatcher {
             let wanted: BTreeSet<PathBuf> =
                 loaded.directories.iter().chain(there).cloned().collect();
             let new: Vec<PathBuf> = wanted.difference(&self.armed).cloned().collect();
+            // Read after the last watch was set, so that nothing changed unnoticed in between.
             if new.is_empty() {
                 for gone in before.difference(&self.armed) {
-                    // It may be gone from the disk as well.
+                    // The directory may be gone from the disk.
                     let _ = self.watcher.unwatch(gone);
                 }
                 return loaded;
@@ -191,12 +195,12 @@ impl DirectoryWatcher {
     }
 }
 
-/// Where directories of definitions can be.
+/// Where definitions can be.
 #[derive(Clone)]
 struct WatchedPaths {
-    /// The directories themselves, there or not.
+    /// The directories with definitions, existing or not.
     candidates: Vec<PathBuf>,
-    /// The two above each of them, in which one is seen to come or go.
+    /// The two directories above each, in which one appears or disappears.
     parents: BTreeSet<PathBuf>,
 }
 
@@ -216,8 +220,8 @@ impl WatchedPaths {
         }
     }
 
-    /// Returns true if something has changed that could define something. That files were looked at
-    /// is no change: we look at them ourselves.
+    /// Returns true if a change could affect definitions. Reading files is not a change, because
+    /// the watcher itself reads them.
     fn concerns(&self, event: &Event) -> bool {
         if matches!(event.kind, EventKind::Access(_)) {
             return false;
@@ -236,7 +240,7 @@ impl WatchedPaths {
     }
 }
 
-/// Returns what has changed, in a line; none if nothing has.
+/// Returns what has changed in one line; `None` if nothing has.
 fn difference<T: HasName>(
     word: &str,
     before: &DefinitionSet<T>,

@@ -1,10 +1,10 @@
-//! Command lines that make no sense, where a parser's own words would not say what is meant.
+//! Invalid command lines for which clap's own messages would not help.
 
 use clap::error::ErrorKind;
 use clap::{ArgMatches, Command};
 use posse_port::closest;
 
-/// Returns true if the command that was given has `--json`.
+/// Returns true if the given command has `--json`.
 pub(crate) fn wants_json(matches: &ArgMatches) -> bool {
     match matches.subcommand() {
         Some((_, matches)) => wants_json(matches),
@@ -17,7 +17,7 @@ pub(crate) fn wants_json(matches: &ArgMatches) -> bool {
     }
 }
 
-/// A command line that the grammar allows and that makes no sense all the same.
+/// A command line that clap accepts but that makes no sense.
 #[derive(Debug, thiserror::Error)]
 #[error("{message}")]
 pub(crate) struct UsageError {
@@ -40,10 +40,9 @@ impl UsageError {
         }
     }
 
-    /// Returns the error as the parser would report it, with the usage of the subcommand it is
-    /// about.
+    /// Returns the error as clap would report it, with the usage of its subcommand.
     pub(crate) fn into_clap(self, mut root: Command) -> clap::Error {
-        // Only a built command knows its usage with the names of those above it.
+        // Only a built command knows its full name in the usage.
         root.build();
         for name in self.command {
             let found = root
@@ -56,8 +55,8 @@ impl UsageError {
     }
 }
 
-/// Returns the complaint about a first word that stands where a command should and is none. A
-/// prompt in that place has blanks, or `-p` somewhere.
+/// Returns the error for a first word that is not a command. A prompt in its place contains
+/// blanks, or there is a `-p`.
 pub(crate) fn no_such_command(command: &mut Command, arguments: &[String]) -> Option<clap::Error> {
     let word = arguments.get(1).filter(|word| !word.starts_with('-'))?;
     let prints = |word: &String| {
@@ -67,7 +66,7 @@ pub(crate) fn no_such_command(command: &mut Command, arguments: &[String]) -> Op
     if word.is_empty() || word.contains(char::is_whitespace) || arguments.iter().any(prints) {
         return None;
     }
-    // `help` is clap's own.
+    // `help` is clap's own command.
     let names: Vec<&str> = command
         .get_subcommands()
         .map(Command::get_name)

@@ -1,11 +1,11 @@
-//! A type of agents, for programs and for people.
+//! Descriptions of an agent type, for programs and for people.
 
 use posse_runtime::definition::agent_type::{Definition, Isolation, MemoryScope};
 use serde_json::{Value, json};
 
 use crate::definitions::DefinitionEntry;
 
-/// Returns what a list says of a type.
+/// Returns what a list shows of a type.
 pub(super) fn object(known: &DefinitionEntry) -> Value {
     let Definition {
         name,
@@ -22,7 +22,7 @@ pub(super) fn object(known: &DefinitionEntry) -> Value {
     })
 }
 
-/// Returns all that there is to say of it, but what it stands before.
+/// Returns everything about it, except what it overrides.
 pub(super) fn whole(known: &DefinitionEntry) -> Value {
     let it = &known.definition;
     let memory = it
@@ -43,7 +43,7 @@ pub(super) fn whole(known: &DefinitionEntry) -> Value {
     object
 }
 
-/// Returns the fields that say something, as they are written in a file.
+/// Returns the fields that are set, as they are written in a file.
 pub(super) fn fields(it: &Definition) -> Vec<(&'static str, String)> {
     let list = |words: &[String]| (!words.is_empty()).then(|| words.join(", "));
     let all = [

@@ -11,6 +11,7 @@ use crate::output::table::{Column, needed, spare, table};
 use crate::output::{json_line, print, tame, width};
 use crate::present::definitions;
 
+/// Columns of the table.
 const COLUMNS: [Column; 5] = [
     needed("NAME"),
     spare("SOURCE", 1),
@@ -19,7 +20,7 @@ const COLUMNS: [Column; 5] = [
     needed("DESCRIPTION"),
 ];
 
-/// What is shown before the description if what does not count is shown as well.
+/// Extra column with `--all`.
 const SHADOWED: Column = needed("SHADOWED BY");
 
 /// List the agent types that can be started here.
@@ -56,6 +57,7 @@ impl ListAgents {
     }
 }
 
+/// Returns the table for people.
 fn readable(
     loaded: &DefinitionSet,
     shown: &[&DefinitionEntry],

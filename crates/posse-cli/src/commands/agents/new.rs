@@ -12,7 +12,9 @@ use crate::definitions::{AgentSources, shown};
 use crate::error::Advised;
 use crate::output::{json_line, print};
 
+/// The initial definition, with placeholders.
 const TEMPLATE: &str = include_str!("new.md");
+/// Description if none is given.
 const DESCRIPTION: &str = "Say here when to use it, and what to tell it.";
 
 /// Write an initial agent definition.
@@ -42,6 +44,7 @@ impl NewAgent {
             self.description.as_deref().unwrap_or(DESCRIPTION),
             &self.tools,
         );
+        // Checked before it is written: an invalid file would be in the way of the next try.
         if let Err(problem) = file::read(&text) {
             anyhow::bail!(Advised {
                 what: format!("this definition would not load: {}", problem.reason),
@@ -84,12 +87,13 @@ impl NewAgent {
     }
 }
 
+/// Parses the name of a type.
 fn name(name: &str) -> anyhow::Result<String> {
     file::check_name(name).map_err(anyhow::Error::msg)?;
     Ok(name.to_owned())
 }
 
-/// Returns the file's text. What people give is quoted as JSON does it, which YAML understands.
+/// Returns the file's text. Values from people are quoted as JSON, which is valid YAML.
 fn text(name: &str, description: &str, tools: &[String]) -> String {
     let tools = match tools {
         [] => "# tools: Read, Grep, Glob\n".to_owned(),
@@ -106,13 +110,14 @@ fn text(name: &str, description: &str, tools: &[String]) -> String {
             .replace("DESCRIPTION", &json!(description).to_string())
     };
     let plain = fill(name);
-    // Some names are something else in YAML: 12, true.
+    // Some names are not strings in YAML, such as 12 or true, and must be quoted.
     match file::read(&plain) {
         Ok(Some(read)) if read.definition.name == name => plain,
         _ => fill(&json!(name).to_string()),
     }
 }
 
+/// Writes a new file. Never overwrites one.
 fn write(path: &Path, text: &str, cwd: &Path) -> anyhow::Result<()> {
     let directory: PathBuf = path.parent().map(Path::to_owned).unwrap_or_default();
     std::fs::create_dir_all(&directory)
@@ -130,7 +135,7 @@ fn write(path: &Path, text: &str, cwd: &Path) -> anyhow::Result<()> {
     }
 }
 
-/// Returns what to do with it.
+/// Returns the next steps for a person.
 fn next(name: &str) -> String {
     format!(
         r#"

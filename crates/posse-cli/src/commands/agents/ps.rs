@@ -14,6 +14,7 @@ use crate::present::agents::{pid, state};
 use crate::present::sessions::shown_ids;
 use crate::select::sessions;
 
+/// Columns of the table.
 const COLUMNS: [Column; 8] = [
     needed("ID"),
     spare("PATH", 2),
@@ -25,7 +26,7 @@ const COLUMNS: [Column; 8] = [
     spare("DIRECTORY", 5),
 ];
 
-/// What is shown of sub-agents, after the path.
+/// Extra columns if there are sub-agents, inserted after the path.
 const OF_SUB_AGENTS: [Column; 2] = [spare("TYPE", 4), spare("NAME", 3)];
 
 /// List running agents.
@@ -73,11 +74,12 @@ impl ListLiveAgents {
     }
 }
 
-/// Who has whom for a parent.
+/// The parent of each agent.
 struct SessionRoots(HashMap<AgentId, Option<AgentId>>);
 
 impl SessionRoots {
-    /// Parents need not be among those that are shown.
+    /// Reads the parents of all agents in the realms concerned: they need not be among those
+    /// shown.
     async fn of(store: &dyn Store, agents: &[AgentRecord]) -> anyhow::Result<Self> {
         let children = agents.iter().filter(|agent| agent.origin.is_some());
         let realms: BTreeSet<RealmId> = children.map(|agent| agent.realm).collect();
@@ -97,10 +99,10 @@ impl SessionRoots {
         Ok(Self(parents))
     }
 
-    /// Returns the session that an agent belongs to.
+    /// Returns the session of an agent.
     fn of_agent(&self, agent: &AgentRecord) -> AgentId {
         let (mut id, mut parent) = (agent.agent, parent(agent));
-        // A chain is no longer than there are agents.
+        // Bounded, so that a damaged store with a cycle does not hang the command.
         for _ in 0..=self.0.len() {
             let Some(next) = parent else { break };
             (id, parent) = (next, self.0.get(&next).copied().flatten());

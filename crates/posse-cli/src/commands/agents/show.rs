@@ -48,6 +48,7 @@ impl ShowAgent {
     }
 }
 
+/// Returns the description for people.
 fn readable(known: &DefinitionEntry, shadows: &[&DefinitionEntry], cwd: &Path) -> String {
     let it = &known.definition;
     let mut out = format!(

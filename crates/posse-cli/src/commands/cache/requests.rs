@@ -1,4 +1,4 @@
-//! The requests of an agent, put together from what the store keeps of them.
+//! The requests of an agent, reconstructed from its transcript.
 
 use std::rc::Rc;
 
@@ -10,27 +10,28 @@ use super::{CacheRequest, CacheRow};
 use crate::error::Advised;
 use crate::present::costs::AgentCost;
 
-/// An agent with all that it has sent.
+/// An agent with everything it has sent.
 pub(super) struct AgentRequests {
     agent: AgentId,
     sent: Sent,
-    /// How many of the entries are not its own.
+    /// Number of inherited entries.
     inherited: usize,
     origin: Option<Box<Origin>>,
     segments: Vec<Segment>,
-    /// Its requests that were answered, in their order.
+    /// Its answered requests, in order.
     answered: Vec<AnsweredRequest>,
-    /// The first one, answered or not.
+    /// Its first request, answered or not.
     first: Option<RequestSpan>,
 }
 
-/// A request: from the last compaction before it up to the entry that answers it.
+/// The entries of a request: from the last compaction before it up to its answer.
 #[derive(Clone, Copy)]
 struct RequestSpan {
     from: usize,
     to: usize,
 }
 
+/// A request with its answer's facts.
 struct AnsweredRequest {
     sending: RequestSpan,
     at_ms: i64,
@@ -38,13 +39,14 @@ struct AnsweredRequest {
     facts: ReplyFacts,
 }
 
-/// Who an agent is compared with.
+/// The agents that an agent is compared with.
 pub(super) struct Relatives<'a> {
     pub(super) parent: Option<&'a AgentRequests>,
     pub(super) elders: &'a [Rc<AgentRequests>],
 }
 
 impl AgentRequests {
+    /// Reads an agent's transcript.
     pub(super) async fn at(store: &dyn Store, agent: AgentId) -> anyhow::Result<Self> {
         let transcript = store.read(agent).await?;
         Ok(Self::of(transcript).map_err(|error| Advised {
@@ -53,6 +55,7 @@ impl AgentRequests {
         })?)
     }
 
+    /// Splits a transcript into requests.
     fn of(transcript: Transcript) -> Result<Self, serde_json::Error> {
         let Transcript {
             record: session,
@@ -67,6 +70,7 @@ impl AgentRequests {
         for (to, stored) in entries.iter().enumerate() {
             let sending = RequestSpan { from, to };
             let compacts = stored.entry.kind == EntryKind::Compaction;
+            // Inherited replies were paid for by another agent.
             let replied = to >= inherited && stored.entry.kind != EntryKind::Prompt;
             if let Some(facts) = stored.entry.reply.clone().filter(|_| replied) {
                 first = first.or(Some(sending));
@@ -99,18 +103,18 @@ impl AgentRequests {
         })
     }
 
-    /// Returns the last history of another that its own begins with.
+    /// Returns the last segment of another agent's history that its own begins with.
     pub(super) fn segment(&self) -> Option<Segment> {
         self.segments.last().copied()
     }
 
-    /// Returns true if its preamble is that of another.
+    /// Returns true if both have the same preamble.
     pub(super) fn begins_like(&self, other: &Self) -> bool {
         let nothing = RequestSpan { from: 0, to: 0 };
         self.prompt(nothing).same_preamble(&other.prompt(nothing))
     }
 
-    /// Returns what its requests have in common with one another, and with those of its kin.
+    /// Returns what its requests have in common with each other and with those of its relatives.
     pub(super) fn compared<'a>(
         &self,
         line: &'a AgentCost<'a>,
@@ -139,7 +143,7 @@ impl AgentRequests {
         self.sent.request(sending.from..sending.to)
     }
 
-    /// Returns the request whose reply made `child`, or the last one that the child's history has.
+    /// Returns the request whose reply created `child`, or the last one in the child's history.
     fn before(&self, child: &Self) -> Option<Prompt<'_>> {
         let segment = child
             .segments
@@ -162,13 +166,13 @@ impl AgentRequests {
         Some(self.prompt(asked.sending))
     }
 
-    /// Returns each one that was answered. The first one comes after its parent's.
+    /// Returns the answered requests. The first one is compared with its parent's.
     fn requests(&self, parent: Option<&Shared>) -> Vec<CacheRequest> {
         let mut before: Option<&AnsweredRequest> = None;
         let mut requests = Vec::new();
         for answered in &self.answered {
             let shared = match before {
-                // What was sent since the same compaction was sent again: entries never change.
+                // Nothing differs since the same compaction: entries never change.
                 Some(before) if before.sending.from == answered.sending.from => None,
                 Some(before) => Some(
                     self.prompt(answered.sending)

@@ -1,4 +1,4 @@
-//! The checks themselves.
+//! The individual checks.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -17,6 +17,7 @@ use crate::config::store::{StoreArgs, StoreLocation};
 use crate::config::store_choice;
 use crate::error;
 
+/// Returns the result of a check that passed.
 fn good(what: &'static str, found: impl Into<String>) -> Finding {
     Finding {
         what,
@@ -26,6 +27,7 @@ fn good(what: &'static str, found: impl Into<String>) -> Finding {
     }
 }
 
+/// Returns the result of a check that did not pass, with advice.
 fn not(
     what: &'static str,
     grade: Grade,
@@ -77,7 +79,7 @@ pub(super) async fn endpoint(settled: &ProviderSettings) -> Finding {
         .get(format!("{}{path}", url.trim_end_matches('/')))
         .header("anthropic-version", "2026-10-21")
         .timeout(Duration::from_secs(10));
-    // Without a key it is still worth knowing whether anybody answers.
+    // Even without a key it is worth knowing if the server answers.
     if let Ok(Ok((name, value))) = settled.endpoint().map(|endpoint| endpoint.auth.header()) {
         request = request.header(name, value);
     }
@@ -124,13 +126,14 @@ pub(super) async fn endpoint(settled: &ProviderSettings) -> Finding {
     }
 }
 
-/// Returns the cause at the bottom, which says most.
+/// Returns the root cause, which is the most specific one.
 fn deepest(error: &dyn std::error::Error) -> String {
     error.source().map_or_else(|| error.to_string(), deepest)
 }
 
+/// Is git installed, and new enough?
 pub(super) fn git() -> Finding {
-    // The first that gives a new worktree its lock and the reason for it in one go.
+    // The first version that creates and locks a worktree with a reason in one call.
     let advice = "install git 2.33 or later; posse isolates agents in its worktrees";
     match version_of("git", &["--version"]) {
         None => not("git", Grade::Bad, "not found", advice),
@@ -149,8 +152,9 @@ pub(super) fn git() -> Finding {
     }
 }
 
+/// Is tmux installed, and new enough?
 pub(super) fn tmux() -> Finding {
-    // The first that reads commands from standard input, where what is secret is told.
+    // The first version that reads commands from standard input, which is how secrets are passed.
     let advice = "install tmux 3.2 or later to see teammates in panes; everything else works";
     match version_of("tmux", &["-V"]) {
         None => not("tmux", Grade::Lacking, "not found", advice),
@@ -159,8 +163,8 @@ pub(super) fn tmux() -> Finding {
     }
 }
 
-/// Returns true if this tmux does what posse needs; one between two versions (`next-3.7`, `master`)
-/// is taken to.
+/// Returns true if this tmux has what posse needs. Development versions (`next-3.7`, `master`)
+/// are assumed to.
 fn has_panes(version: &str) -> bool {
     let number = version.trim_start_matches("tmux ").split('.');
     let parts: Vec<u32> = number
@@ -173,7 +177,8 @@ fn has_panes(version: &str) -> bool {
     parts.is_empty() || parts >= vec![3, 2]
 }
 
-/// Not whether bubblewrap is there, but whether it confines: no capability may be left inside.
+/// Can bubblewrap confine commands? Being installed is not enough: no capability may be left
+/// inside.
 pub(super) fn sandbox() -> Finding {
     const WHAT: &str = "sandbox";
     if !cfg!(target_os = "linux") {
@@ -303,7 +308,7 @@ pub(super) fn place() -> Finding {
 /// Are the settings good that `posse -p` would take here? What it would warn of is said as well.
 pub(super) fn settings() -> Vec<Finding> {
     const WHAT: &str = "settings";
-    // Without a working directory those of the user are still worth a look.
+    // Without a working directory the user's own settings are still worth checking.
     let here = working_directory().unwrap_or_else(|_| PathBuf::from("/"));
     match Settings::at(&here, FlagSettings::default()).map_err(anyhow::Error::from) {
         Err(error) => vec![not(
@@ -327,6 +332,7 @@ pub(super) fn settings() -> Vec<Finding> {
     }
 }
 
+/// Returns the advice for an error.
 fn advice_for(error: &anyhow::Error) -> String {
     error::hint(error).unwrap_or_else(|| "fix it".into())
 }
@@ -335,7 +341,7 @@ fn version_of(program: &str, arguments: &[&str]) -> Option<String> {
     run(program, arguments).and_then(|text| text.lines().next().map(|line| line.trim().to_owned()))
 }
 
-/// What a program prints, if it is there and succeeds.
+/// Returns what a program prints, if it exists and succeeds.
 #[expect(
     clippy::disallowed_methods,
     reason = "these commands only say what they are"

@@ -14,11 +14,12 @@ use crate::output::{json_line, print, say, say_to_person, tame, width};
 use crate::select::recipients::RecipientArgs;
 use crate::select::recipients::{MailRecipient, Recipients, address};
 
-/// How many are shown to people unless they say.
+/// Number of messages shown to people by default.
 const SHOWN: usize = 20;
-/// How many are read at a time.
+/// Number of messages read at a time.
 const PAGE: usize = 256;
 
+/// Columns of the table.
 const COLUMNS: [Column; 6] = [
     needed("TO"),
     spare("NO", 3).right(),
@@ -79,7 +80,7 @@ impl ListMail {
                     .map(|mail| (recipient.name.clone(), mail)),
             );
         }
-        // Each inbox keeps its order, whatever the clocks said.
+        // A stable sort: messages of one inbox with the same time keep their order.
         found.sort_by_key(|(_, mail)| mail.sent_ms);
         left_out |= found.len() > most;
         let found = &found[found.len().saturating_sub(most)..];
@@ -116,7 +117,7 @@ impl ListMail {
     }
 }
 
-/// Returns the newest of an inbox, oldest first, and whether there are more.
+/// Returns the newest messages of an inbox, oldest first, and true if there are more.
 async fn newest(
     store: &dyn Store,
     realm: RealmId,
@@ -144,9 +145,10 @@ async fn newest(
     }
 }
 
-/// The colours of those who belong to teams.
+/// Colours of team members.
 type Colors = HashMap<AgentId, String>;
 
+/// Reads the colours of all members in a realm.
 async fn colors(store: &dyn Store, realm: RealmId) -> anyhow::Result<Colors> {
     let members = store
         .teams(Some(realm), usize::MAX)
@@ -156,7 +158,7 @@ async fn colors(store: &dyn Store, realm: RealmId) -> anyhow::Result<Colors> {
     Ok(members.map(|member| (member.agent, member.color)).collect())
 }
 
-/// Returns the colour of whoever sent it; none of who has none.
+/// Returns the colour of the sender; empty if it has none.
 fn color<'a>(mail: &Mail, colors: &'a Colors) -> &'a str {
     match &mail.from {
         Sender::Agent { id, .. } => colors.get(id).map(String::as_str).unwrap_or_default(),
@@ -180,8 +182,8 @@ fn object(to: &str, mail: &Mail) -> Value {
     })
 }
 
-/// Returns a message with its text, indented so that nothing in it can be taken for the next one's
-/// head.
+/// Returns a message with its text, indented so that no line can be mistaken for the head of the
+/// next message.
 fn at_length((to, mail): &(String, Mail), colors: &Colors) -> String {
     let head = format!("{} → {} {}", tame(mail.from.name()), tame(to), mail.number);
     let lines = mail
@@ -198,7 +200,7 @@ fn at_length((to, mail): &(String, Mail), colors: &Colors) -> String {
     )
 }
 
-/// Returns a line each, in the colour of whoever sent it.
+/// Returns a line per message, in the colour of its sender.
 fn readable(found: &[(String, Mail)], colors: &Colors, now: i64, columns: Option<usize>) -> String {
     let row = |(to, mail): &(String, Mail)| {
         vec![

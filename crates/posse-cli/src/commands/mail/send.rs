@@ -14,7 +14,7 @@ use crate::select::recipients::RecipientArgs;
 use crate::select::recipients::{ALL, Recipients, address};
 use crate::select::tasks::operate;
 
-/// The longest summary that is made from a text.
+/// Maximum length of a summary that is made from the text.
 const SUMMARY: usize = 80;
 
 /// Send mail to agents, from you.
@@ -108,7 +108,7 @@ fn readable(receipt: &Receipt) -> String {
     format!("sent to {}: it waits in its inbox\n", tame(&receipt.name))
 }
 
-/// What is too long is told with what was counted.
+/// Replaces the error for a text that is too long by one that counts the summary, too.
 fn explained(error: anyhow::Error) -> anyhow::Error {
     match error.downcast_ref() {
         Some(Refusal::TooLong { bytes, most }) => anyhow::Error::new(Advised {

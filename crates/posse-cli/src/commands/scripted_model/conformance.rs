@@ -1,4 +1,5 @@
-//! `posse scripted-model --conformance URL`: the same requests to this server or to the real one.
+//! `posse scripted-model --conformance URL`: sends the same requests to this server or to a real
+//! one.
 
 use std::process::ExitCode;
 
@@ -11,7 +12,7 @@ use crate::config::environment::variable;
 use crate::error::FAILED;
 use crate::output::{print, say, tame};
 
-/// What became of a case.
+/// The outcome of a case.
 enum CaseOutcome {
     Passed,
     Failed(String),
@@ -19,7 +20,8 @@ enum CaseOutcome {
     Skipped,
 }
 
-/// Sends every case to `url`, tells how each went, and fails if any did not get its class.
+/// Sends every case to `url` and reports the outcomes. Fails if any answer is not of the expected
+/// class.
 pub(crate) async fn run(url: &str, model: &str, as_json: bool) -> anyhow::Result<ExitCode> {
     let http = provider::http_client(url)?;
     let key = variable("ANTHROPIC_API_KEY").unwrap_or_else(|| "local".to_owned());
@@ -69,6 +71,7 @@ pub(crate) async fn run(url: &str, model: &str, as_json: bool) -> anyhow::Result
     })
 }
 
+/// Sends one case and returns status and answer.
 async fn send(
     http: &reqwest::Client,
     url: &str,

@@ -11,9 +11,9 @@ use crate::output::transcript::{first_line, fitted};
 use crate::output::{json_line, print, say, say_to_person, tame, width};
 use crate::present::sessions::{cost, distinct, object, state};
 
-/// How many are shown to people unless they say.
+/// Number of sessions shown to people by default.
 const SHOWN: usize = 20;
-/// How wide a terminal must be to show entries and cost.
+/// Width of a terminal from which entries and cost are shown.
 const WITH_FIGURES: usize = 64;
 
 /// List sessions, the last used first.
@@ -41,7 +41,7 @@ impl ListSessions {
         let most = self
             .number
             .unwrap_or(if self.json { usize::MAX } else { SHOWN });
-        // One more than is shown tells whether there are more.
+        // One more than shown, to know if there are more.
         let mut sessions = store
             .sessions(
                 SessionFilter {
@@ -78,8 +78,8 @@ impl ListSessions {
     }
 }
 
-/// Returns a row per session that is no wider than the terminal: a narrow one does without entries
-/// and cost, and the first words get the rest.
+/// Returns a row per session, no wider than the terminal. A narrow one omits entries and cost,
+/// and the first words get the rest.
 fn table(sessions: &[AgentRecord], now: i64, with_place: bool, columns: Option<usize>) -> String {
     let ids: Vec<String> = sessions
         .iter()

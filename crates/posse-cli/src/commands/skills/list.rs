@@ -13,6 +13,7 @@ use crate::output::table::{Column, needed, spare, table};
 use crate::output::{json_line, print, tame, width};
 use crate::present::definitions;
 
+/// Columns of the table.
 const COLUMNS: [Column; 4] = [
     needed("NAME"),
     spare("SOURCE", 1),

@@ -46,7 +46,7 @@ impl ShowSkill {
     }
 }
 
-/// Returns what a list says of a skill.
+/// Returns what a list shows of a skill.
 pub(super) fn object(known: &DefinitionEntry<Skill>) -> Value {
     let it = &known.definition;
     let fork = it.fork.as_ref();
@@ -63,7 +63,7 @@ pub(super) fn object(known: &DefinitionEntry<Skill>) -> Value {
     })
 }
 
-/// Returns who calls it.
+/// Returns who may call it.
 pub(super) fn callers(it: &Skill) -> &'static str {
     match (it.for_model, it.for_user) {
         (true, true) => "all",
@@ -73,6 +73,7 @@ pub(super) fn callers(it: &Skill) -> &'static str {
     }
 }
 
+/// Returns the description for people.
 fn readable(
     known: &DefinitionEntry<Skill>,
     shadows: &[&DefinitionEntry<Skill>],

@@ -13,7 +13,7 @@ use crate::config::store::StoreLocation;
 use crate::error::{Advised, INTERRUPTED};
 use crate::output::{json_line, print, say, say_to_person, tame};
 
-/// How often a copy that is to be given up is told so.
+/// Interval at which a cancelled copy is interrupted.
 const AGAIN: Duration = Duration::from_millis(20);
 
 /// Copy the store into a new file, as it is at one moment, while others use it.
@@ -97,7 +97,8 @@ impl BackUpStore {
     }
 }
 
-/// The size of the copy; none if a signal has stopped it, and then nothing of it is left.
+/// Copies a file and returns the size of the copy; `None` if a signal stopped it, and then
+/// nothing is left of it.
 #[expect(
     clippy::disallowed_methods,
     reason = "what is waited for is SQLite, which knows no other clock"
@@ -117,9 +118,10 @@ async fn copied(path: &Path, to: &Path) -> anyhow::Result<Option<u64>> {
         _ = end.recv() => {}
     }
     loop {
+        // Repeated, because a statement that is just starting misses an interrupt.
         stop.ask();
         tokio::select! {
-            // It may have been done already.
+            // The copy may have been finished before the signal.
             done = &mut copying => return Ok(done?.ok()),
             () = tokio::time::sleep(AGAIN) => {}
         }

@@ -56,7 +56,7 @@ impl CheckStore {
     }
 }
 
-/// Returns what was looked at.
+/// Returns the counts of what was checked.
 fn in_words(health: &maintenance::Health) -> String {
     let counted = [
         (health.agents, "agent", "agents"),

@@ -1,4 +1,4 @@
-//! A copy of a server's store, by the program that PostgreSQL has for it.
+//! Copies a server's store with PostgreSQL's own program.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -13,7 +13,8 @@ use tokio::signal::unix::{SignalKind, signal};
 use crate::config::store::DatabaseServer;
 use crate::error::Advised;
 
-/// Writes the copy to a new file: its size; none if a signal has stopped it. Of what is not whole nothing is left.
+/// Writes the copy to a new file and returns its size; `None` if a signal stopped it. Nothing is
+/// left of an incomplete copy.
 pub(super) async fn dumped(server: &DatabaseServer, to: &Path) -> anyhow::Result<Option<u64>> {
     let (mut interrupt, mut end) = (
         signal(SignalKind::interrupt())?,
@@ -40,20 +41,21 @@ pub(super) async fn dumped(server: &DatabaseServer, to: &Path) -> anyhow::Result
     Ok(Some(copy.finish(to)?))
 }
 
-/// Ends it, and waits until it is no more.
+/// Kills the program and waits for its end.
 async fn gone(mut dumping: Child) -> anyhow::Result<Option<u64>> {
     dumping.kill().await?;
     Ok(None)
 }
 
-/// Starts the program. What it must not tell others it finds in its environment.
+/// Starts the program. Secrets are passed in its environment.
 #[expect(
     clippy::disallowed_methods,
     reason = "the one program that can copy a server's store"
 )]
 fn start(server: &DatabaseServer, to: File) -> anyhow::Result<Child> {
     let mut command = Command::new("pg_dump");
-    // A tenant copies what is its own; without the second it would be refused.
+    // Row security: a tenant can only copy its own rows, and would be refused without this
+    // option.
     command.args([
         "--format=custom",
         "--enable-row-security",
@@ -67,7 +69,7 @@ fn start(server: &DatabaseServer, to: File) -> anyhow::Result<Child> {
         .stdout(to)
         .stderr(Stdio::piped())
         .kill_on_drop(true);
-    // In a group of its own: a Ctrl-C is ours, and we end it.
+    // A group of its own: Ctrl-C reaches only posse, which then ends the program in order.
     command.process_group(0);
     if let Some(password) = server.password() {
         command.env("PGPASSWORD", password);
@@ -83,7 +85,7 @@ fn start(server: &DatabaseServer, to: File) -> anyhow::Result<Child> {
     })
 }
 
-/// Why there is no copy, from what the program says.
+/// Returns the reason why there is no copy, from the program's messages.
 fn refused(said: &str, server: &DatabaseServer) -> Advised {
     let lines = said
         .lines()
@@ -114,32 +116,33 @@ fn refused(said: &str, server: &DatabaseServer) -> Advised {
     }
 }
 
-/// A copy that is not whole yet, under another name; dropped, nothing of it is left.
+/// An incomplete copy under a temporary name, which is removed when this is dropped.
 struct PartialFile {
     path: PathBuf,
     file: File,
 }
 
 impl PartialFile {
+    /// Creates the file beside its final name.
     fn beside(to: &Path) -> anyhow::Result<Self> {
         let mut name = to.as_os_str().to_owned();
         name.push(format!(".{}.part", std::process::id()));
-        // In the same directory: a link to its final name cannot cross file systems.
+        // In the same directory, since a hard link cannot cross file systems.
         let path = PathBuf::from(name);
         let made = OpenOptions::new()
             .write(true)
             .create_new(true)
-            // Transcripts hold whatever agents have read.
+            // Transcripts contain whatever agents have read.
             .mode(0o600)
             .open(&path);
         let file = made.with_context(|| format!("cannot write {}", path.display()))?;
         Ok(Self { path, file })
     }
 
-    /// Gives it its name; its size.
+    /// Gives the copy its name and returns its size.
     fn finish(self, to: &Path) -> anyhow::Result<u64> {
         self.file.sync_all()?;
-        // A link is refused where something is: nothing is ever overwritten.
+        // A link fails if the name exists, so that nothing is ever overwritten.
         std::fs::hard_link(&self.path, to)
             .with_context(|| format!("cannot write {}", to.display()))?;
         Ok(self.file.metadata()?.len())

@@ -42,7 +42,7 @@ impl CollectGarbage {
             }
         } else {
             let mut told = |so_far: Collected| {
-                // A line for each would hide everything else on the terminal.
+                // A line for each session would bury everything else on the terminal.
                 if so_far.sessions.is_multiple_of(100) {
                     say_to_person(&format!(
                         "{} removed",
@@ -73,9 +73,10 @@ impl CollectGarbage {
     }
 }
 
+/// Printed if nothing was removed.
 const NOTHING: &str = "nothing to remove\n";
 
-/// Returns how much goes, or would.
+/// Returns what was or would be removed.
 fn in_words(gone: &Collected) -> String {
     format!(
         "{} ({}), {}",
@@ -85,6 +86,7 @@ fn in_words(gone: &Collected) -> String {
     )
 }
 
+/// Returns the sum of what would be removed.
 fn sum(unused: &[Unused]) -> Collected {
     unused
         .iter()
@@ -113,7 +115,7 @@ fn would_go(unused: &[Unused]) -> Value {
     json!({"sessions": sessions, "agents": agents, "teams": teams, "dry_run": true, "unused": each})
 }
 
-/// Returns a line for each, and their sum.
+/// Returns a line per realm, and their sum.
 fn listed(unused: &[Unused], now: i64) -> String {
     if unused.is_empty() {
         return NOTHING.to_owned();
@@ -150,7 +152,7 @@ fn listed(unused: &[Unused], now: i64) -> String {
 #[error("an age is a number and a unit: 90m, 12h, 30d, 8w")]
 struct AgeError;
 
-/// Reads an age, a number and its unit, in milliseconds.
+/// Parses an age, a number and its unit, into milliseconds.
 fn milliseconds(text: &str) -> Result<i64, AgeError> {
     let units = [
         ("s", 1),

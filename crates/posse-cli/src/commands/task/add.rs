@@ -68,7 +68,7 @@ impl AddTask {
     }
 }
 
-/// The longest subject, in characters: it is shown in lists.
+/// Maximum length of a subject in characters: it is shown in lists.
 const SUBJECT: usize = 500;
 
 /// Why a text cannot be the subject of a task.
@@ -85,7 +85,7 @@ pub(super) enum SubjectError {
     TooLong { length: usize },
 }
 
-/// Returns a subject that says something, in one line.
+/// Parses a subject, which must be one line and not empty.
 pub(super) fn subject(text: &str) -> Result<String, SubjectError> {
     let subject = text.trim();
     match subject.chars().count() {

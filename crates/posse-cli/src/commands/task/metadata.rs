@@ -1,4 +1,4 @@
-//! `KEY=JSON` on the command line.
+//! Parses `KEY=JSON` arguments.
 
 use serde_json::{Map, Value};
 
@@ -11,7 +11,7 @@ pub(super) enum MetadataError {
     Json { key: String, value: String },
 }
 
-/// Reads one `KEY=JSON`.
+/// Parses one `KEY=JSON`.
 pub(super) fn pair(text: &str) -> Result<(String, Value), MetadataError> {
     let (key, value) = text
         .split_once('=')
@@ -24,7 +24,7 @@ pub(super) fn pair(text: &str) -> Result<(String, Value), MetadataError> {
     Ok((key.to_owned(), value))
 }
 
-/// Pairs together; of two with the same key the later counts.
+/// Joins pairs; of two with the same key the later one counts.
 pub(super) fn map(pairs: Vec<(String, Value)>) -> Map<String, Value> {
     pairs.into_iter().collect()
 }

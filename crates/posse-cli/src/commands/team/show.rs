@@ -17,6 +17,7 @@ use crate::present::{sessions, tasks};
 use crate::select::tasks::list_of;
 use crate::select::{members, teams};
 
+/// Columns of the table of members.
 const COLUMNS: [Column; 8] = [
     needed("MEMBER"),
     needed("STATE"),
@@ -43,7 +44,7 @@ pub(super) struct ShowTeam {
     json: bool,
 }
 
-/// A team and what there is to know of it.
+/// A team and everything that is shown of it.
 struct TeamView {
     team: Team,
     /// The agents of its realm.
@@ -51,7 +52,7 @@ struct TeamView {
     tasks: Vec<Task>,
     requests: Vec<OpenRequest>,
     notes: Vec<Note>,
-    /// Those who have left, as far as they are known.
+    /// Agents of former members, as far as they are known.
     former: HashMap<String, AgentRecord>,
 }
 
@@ -68,6 +69,7 @@ impl ShowTeam {
     }
 }
 
+/// Reads everything about a team.
 async fn look(store: &dyn Store, team: Team) -> anyhow::Result<TeamView> {
     let filter = AgentFilter {
         realm: Some(team.realm),
@@ -90,11 +92,12 @@ async fn look(store: &dyn Store, team: Team) -> anyhow::Result<TeamView> {
 }
 
 impl TeamView {
+    /// Returns the tasks that are not settled.
     fn open(&self) -> impl Iterator<Item = &Task> {
         self.tasks.iter().filter(|task| !task.status.is_settled())
     }
 
-    /// Returns how a member stands, and who holds it.
+    /// Returns a member's state, and the process that hosts it.
     fn state(&self, member: &Member) -> (&'static str, Option<&str>) {
         let holder = self
             .agents
@@ -104,18 +107,19 @@ impl TeamView {
             if holder.is_some() {
                 member.state.as_str()
             } else {
+                // The stored state is that of the last process: without a host nothing happens.
                 "not running"
             },
             holder,
         )
     }
 
-    /// Returns what a member has cost by itself; none if it is not known.
+    /// Returns what a member itself has cost; `None` if it is unknown.
     fn cost(&self, member: &Member) -> Option<Cost> {
         self.agents.get(&member.agent).and_then(sessions::cost)
     }
 
-    /// Returns the task that a member does.
+    /// Returns the task that a member works on.
     fn doing(&self, member: &Member) -> Option<&Task> {
         let is_its = |task: &Task| {
             task.owner
@@ -127,6 +131,7 @@ impl TeamView {
             .find(|task| task.status == TaskStatus::InProgress && is_its(task))
     }
 
+    /// Returns the team for programs.
     fn object(&self) -> Value {
         let mut object = list::object(&self.team, self.open().count());
         let members = self.team.members.iter().map(|member| {
@@ -159,6 +164,7 @@ impl TeamView {
         object
     }
 
+    /// Returns the team for people.
     fn readable(&self, columns: Option<usize>, verbose: bool) -> String {
         let team = &self.team;
         let widest = columns.unwrap_or(usize::MAX);
@@ -241,7 +247,7 @@ impl TeamView {
         out
     }
 
-    /// Returns how many tasks there are, in words.
+    /// Returns the number of tasks by status, in words.
     fn counts(&self) -> String {
         let of = |status: TaskStatus| {
             self.tasks

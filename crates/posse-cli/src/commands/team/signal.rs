@@ -113,7 +113,7 @@ impl StopMember {
     }
 }
 
-/// Has a member stop what it does.
+/// Interrupts a member's work.
 pub(super) async fn interrupt(store: &dyn Store, meant: &ChosenMember) -> anyhow::Result<()> {
     signal(store, meant, MailKind::Interruption).await
 }
@@ -123,7 +123,7 @@ pub(super) async fn dismiss(store: &dyn Store, meant: &ChosenMember) -> anyhow::
     signal(store, meant, MailKind::Dismissal).await
 }
 
-/// Refuses to signal a lead: it has nobody above it whose mail could say so.
+/// Refuses to signal a lead, which nobody is above.
 fn not_the_lead(meant: &ChosenMember) -> Result<(), Advised> {
     if meant.member.agent != meant.team.lead {
         return Ok(());
@@ -135,7 +135,7 @@ fn not_the_lead(meant: &ChosenMember) -> Result<(), Advised> {
     })
 }
 
-/// Returns what is to be said of one that no process has.
+/// Returns a remark about a member that no process hosts.
 fn later(meant: &ChosenMember) -> String {
     if meant.member.held {
         return String::new();
@@ -150,6 +150,7 @@ fn later(meant: &ChosenMember) -> String {
     )
 }
 
+/// Sends a signal as mail, which is what reaches another process.
 async fn signal(store: &dyn Store, meant: &ChosenMember, kind: MailKind) -> anyhow::Result<()> {
     not_the_lead(meant)?;
     let (id, to) = (Uuid::now_v7().into(), meant.address());
@@ -163,6 +164,7 @@ async fn signal(store: &dyn Store, meant: &ChosenMember, kind: MailKind) -> anyh
     operate(store, meant.team.realm, op).await.map(|_| ())
 }
 
+/// Prints a result as JSON or as text.
 pub(super) fn told(json: bool, object: Value, text: &str) -> anyhow::Result<ExitCode> {
     print(
         if json {

@@ -10,7 +10,7 @@ use crate::error::Advised;
 use crate::output::{json_line, print, tame};
 use crate::present::sessions::short;
 
-/// How many candidates are named.
+/// Number of candidates listed for an ambiguous id.
 const NAMED: usize = 8;
 
 /// Remove worktrees whose agents have ended.
@@ -35,7 +35,7 @@ impl CleanWorktrees {
         if self.ids.is_empty() {
             self.sweep(worktrees)?;
         } else {
-            // All are looked at before any is touched.
+            // All are checked before any is removed, so that a wrong id removes nothing.
             let meant = meant(&super::all(worktrees)?, &self.ids)?;
             meant
                 .iter()
@@ -51,6 +51,7 @@ impl CleanWorktrees {
         Ok(ExitCode::SUCCESS)
     }
 
+    /// Removes all worktrees that hold no work.
     fn sweep(&self, worktrees: &GitWorktrees) -> anyhow::Result<()> {
         let mut swept = worktrees.sweep();
         swept.sort_by_key(|swept| swept.found.agent);
@@ -60,19 +61,22 @@ impl CleanWorktrees {
         swept.iter().try_for_each(|swept| self.tell(swept))
     }
 
+    /// Removes one worktree that holds no work.
     fn remove(&self, worktrees: &GitWorktrees, found: &Found) -> anyhow::Result<()> {
         let swept = worktrees
             .clean(found)
             .map_err(|why| stuck(found, &why.to_string()))?;
         if !swept.removed {
-            // Somebody has worked in it since it was looked at.
+            // Somebody has worked in it since it was checked.
             allowed(&swept.found, false)?;
             anyhow::bail!(stuck(&swept.found, "there is something in its way"));
         }
         self.tell(&swept)
     }
 
+    /// Removes one worktree with everything in it.
     fn discard(&self, worktrees: &GitWorktrees, found: &Found) -> anyhow::Result<()> {
+        // Before it is removed: afterwards nothing names them any more.
         let commits = worktrees.commits(found);
         worktrees
             .discard(found)
@@ -88,6 +92,7 @@ impl CleanWorktrees {
         Ok(())
     }
 
+    /// Prints what became of a worktree.
     fn tell(&self, swept: &Swept) -> anyhow::Result<()> {
         let Swept { found, removed } = swept;
         let told = match (self.json, removed) {
@@ -106,7 +111,7 @@ impl CleanWorktrees {
     }
 }
 
-/// Checks that it may be removed.
+/// Checks that a worktree may be removed.
 fn allowed(found: &Found, discard: bool) -> Result<(), Advised> {
     let id = short(found.agent);
     if found.live {
@@ -129,7 +134,7 @@ fn allowed(found: &Found, discard: bool) -> Result<(), Advised> {
     }
 }
 
-/// It may be removed, but cannot be.
+/// Returns the error for a worktree that may be removed but cannot be.
 fn stuck(found: &Found, why: &str) -> Advised {
     Advised {
         what: format!("{} cannot be removed: {}", place(found), tame(why)),
@@ -137,7 +142,7 @@ fn stuck(found: &Found, why: &str) -> Advised {
     }
 }
 
-/// Returns the worktrees whose agents' ids begin so.
+/// Returns the worktrees whose agents' ids begin with `ids`.
 fn meant(all: &[Found], ids: &[String]) -> Result<Vec<Found>, Advised> {
     let mut meant: Vec<Found> = Vec::new();
     for prefix in ids {
@@ -192,7 +197,7 @@ fn done(found: &Found, removed: bool, commits: &[String]) -> Value {
     told
 }
 
-/// Returns what was thrown away, and how what was committed can be got back.
+/// Returns what was discarded, and how committed work can be restored.
 fn gone(found: &Found, commits: &[String]) -> String {
     let mut told = format!("discarded {}: {}\n", place(found), holds(found));
     for commit in commits {

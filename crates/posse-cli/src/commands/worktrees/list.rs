@@ -12,6 +12,7 @@ use crate::output::table::{Column, needed, spare, table};
 use crate::output::{json_line, print, say_to_person, tame, width};
 use crate::present::sessions::shown_ids;
 
+/// Columns of the table.
 const COLUMNS: [Column; 4] = [
     needed("ID"),
     needed("STATE"),
@@ -19,7 +20,7 @@ const COLUMNS: [Column; 4] = [
     needed("HOLDS"),
 ];
 
-/// What the list does not say.
+/// What to do next, printed below the list.
 const ADVICE: &str = "\n\
                       to keep work, commit it in its directory, then, in the repository: git merge \
                       posse/ID\n\
@@ -62,6 +63,7 @@ impl ListWorktrees {
     }
 }
 
+/// Returns the repository of the current directory.
 fn here() -> anyhow::Result<PathBuf> {
     let directory = working_directory()?;
     Ok(repository::around(&directory).ok_or_else(|| Advised {
@@ -70,7 +72,7 @@ fn here() -> anyhow::Result<PathBuf> {
     })?)
 }
 
-/// Returns a row for each, and beneath it in full what people copy.
+/// Returns a row per worktree, and below it in full what people copy.
 fn readable(found: &[Found], columns: Option<usize>) -> String {
     let ids = shown_ids(found.iter().map(|found| found.agent));
     let row = |(found, id): (&Found, &String)| {

@@ -1,11 +1,11 @@
-//! Which repository a directory belongs to, without asking git, which may not be there.
+//! Finds the repository of a directory without git, which may not be installed.
 
 use std::path::{Path, PathBuf};
 
 use posse_tools::Found;
 
-/// Returns the repository of a worktree as people name it: the directory that has its `.git`; a
-/// bare one itself.
+/// Returns a worktree's repository as people name it: the directory with its `.git`, or a bare
+/// repository itself.
 pub(super) fn of(found: &Found) -> Option<PathBuf> {
     let Some(shared) = shared(found) else {
         return found.origin.clone();
@@ -16,18 +16,18 @@ pub(super) fn of(found: &Found) -> Option<PathBuf> {
     }
 }
 
-/// Returns what all checkouts of a worktree's repository share. Its own `.git` says which; if that
-/// is gone, the checkout that it was made from does.
+/// Returns the git directory that all checkouts of a worktree's repository share. Its own `.git`
+/// names it; if that is gone, the checkout it was created from does.
 pub(super) fn shared(found: &Found) -> Option<PathBuf> {
     named_in(&found.path).or_else(|| around(found.origin.as_deref()?))
 }
 
-/// Returns the same of the repository that a directory lies in.
+/// Returns the shared git directory of the repository that contains a directory.
 pub(super) fn around(directory: &Path) -> Option<PathBuf> {
     directory.ancestors().find_map(named_in)
 }
 
-/// Returns the same of a checkout's top directory.
+/// Returns the shared git directory of a checkout's top directory.
 fn named_in(top: &Path) -> Option<PathBuf> {
     let git = top.join(".git");
     if git.is_dir() {
@@ -37,7 +37,7 @@ fn named_in(top: &Path) -> Option<PathBuf> {
     let own = top.join(text.strip_prefix("gitdir: ")?.trim_end());
     let shared = match std::fs::read_to_string(own.join("commondir")) {
         Ok(shared) => own.join(shared.trim_end()),
-        // A submodule's: nobody shares it.
+        // A submodule's git directory is not shared.
         Err(_) => own,
     };
     shared.canonicalize().ok()

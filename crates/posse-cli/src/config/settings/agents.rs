@@ -1,5 +1,5 @@
-//! How agents may start others: the key `agents`. It counts in posse's own files; another program may mean
-//! something else by it.
+//! How agents may start others: the key `agents`. It is read only from posse's own files, since
+//! another program may mean something else by it.
 
 use std::num::{NonZeroU32, NonZeroU64, NonZeroUsize};
 use std::time::Duration;
@@ -12,12 +12,12 @@ use serde::{Deserialize, Deserializer};
 
 use super::{Layer, LayerAuthor};
 
-/// How deep the tree becomes if nobody says otherwise.
+/// Default depth of the tree of agents.
 const DEPTH: u32 = 3;
-/// How many agents work at once if nobody says otherwise.
+/// Default number of agents that work at once.
 const RUNNING: usize = 64;
 
-/// What flags say.
+/// Settings from flags.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct AgentFlags {
     /// `--max-depth`.
@@ -30,31 +30,31 @@ pub(crate) struct AgentFlags {
     pub(crate) auto_background: Option<Duration>,
 }
 
-/// What holds.
+/// The effective settings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct AgentSettings {
     pub(crate) depth: u32,
     pub(crate) running: usize,
     pub(crate) background: Background,
     pub(crate) auto_background: Option<Duration>,
-    /// What each sub-agent may use.
+    /// Budgets of each sub-agent.
     pub(crate) budgets: Budgets,
-    /// What worktrees begin with.
+    /// The commit that worktrees start from.
     pub(crate) base: Base,
-    /// What becomes of uncommitted work when a worktree is made.
+    /// How uncommitted work is treated when a worktree is created.
     pub(crate) dirty: Dirty,
-    /// When a call that names no type makes a fork.
+    /// When a call without a type creates a fork.
     pub(crate) implicit_fork: ImplicitFork,
 }
 
-/// When a call that names no type makes a fork.
+/// When a call without a type creates a fork.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum ImplicitFork {
     /// Never.
     #[default]
     Off,
-    /// Where a person sits in front of it.
+    /// If a person sits in front.
     Interactive,
     /// Everywhere.
     Always,
@@ -76,7 +76,7 @@ pub(super) const WORKTREE_KEYS: [&str; 2] = ["base", "dirty"];
 /// The keys of a budget.
 pub(super) const BUDGET_KEYS: [&str; 4] = ["usd", "tokens", "turns", "seconds"];
 
-/// What a file says under `agents`.
+/// The content of the key `agents` in a file.
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct AgentsFile {
@@ -94,12 +94,14 @@ pub(super) struct AgentsFile {
     implicit_fork: Option<ImplicitFork>,
 }
 
+/// The content of the key `worktree`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 struct WorktreeFile {
     base: Option<Base>,
     dirty: Option<Dirty>,
 }
 
+/// The content of a budget.
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
 struct BudgetFile {
     #[serde(default, deserialize_with = "usd")]
@@ -125,7 +127,7 @@ impl AgentsFile {
         self.max_running.map(NonZeroUsize::get)
     }
 
-    /// Returns what a repository's file asks for beyond what holds.
+    /// Returns the keys in which a repository's file asks for more than the effective settings.
     pub(super) fn beyond(&self, holds: &AgentSettings) -> Vec<String> {
         let mut beyond = Vec::new();
         let mut note =
@@ -161,7 +163,7 @@ impl AgentsFile {
                 name,
             );
         }
-        // Whose work is looked at is the user's affair.
+        // What agents see of uncommitted work is for the user to decide.
         note(self.worktree != WorktreeFile::default(), "worktree");
         note(
             self.implicit_fork
@@ -172,8 +174,8 @@ impl AgentsFile {
     }
 }
 
-/// Puts the layers together. The administrator's numbers are bounds, then flags count, then the user's files.
-/// A repository lowers what is left of them, but not what a flag says.
+/// Merges the layers. The administrator's numbers are limits, then flags count, then the user's
+/// files. A repository may lower the result, but not what a flag says.
 pub(super) fn settle(layers: &[Layer], flags: &AgentFlags) -> AgentSettings {
     let of = |trust: LayerAuthor| {
         let of = layers.iter().filter(move |layer| layer.trust == trust);
@@ -199,7 +201,7 @@ pub(super) fn settle(layers: &[Layer], flags: &AgentFlags) -> AgentSettings {
     }
 }
 
-/// What the files say, by who wrote them, the highest layer first.
+/// The files by author, highest layer first.
 struct AgentsFiles {
     managed: Vec<AgentsFile>,
     user: Vec<AgentsFile>,
@@ -207,6 +209,7 @@ struct AgentsFiles {
 }
 
 impl AgentsFiles {
+    /// Returns a number, limited by the administrator and lowered by the repository.
     fn number<T: Ord + Copy>(
         &self,
         flag: Option<T>,
@@ -224,6 +227,7 @@ impl AgentsFiles {
         repository.fold(own, T::min)
     }
 
+    /// Returns a budget, limited by every author.
     fn budget(&self, key: impl Fn(&AgentsFile) -> Budget) -> Budget {
         let layer = |files: &[AgentsFile]| {
             files
@@ -240,6 +244,7 @@ impl AgentsFiles {
         self.repository.iter().map(&key).fold(own, least)
     }
 
+    /// Returns when sub-agents run in the background. Everyone may turn it off.
     fn background(&self, off: bool) -> Background {
         let all = || self.managed.iter().chain(&self.repository);
         if off || all().any(|file| file.background == Some(Background::Off)) {
@@ -251,7 +256,7 @@ impl AgentsFiles {
             .unwrap_or_default()
     }
 
-    /// Returns what only the administrator and the user may say.
+    /// Returns a value that only the administrator and the user may set.
     fn own<T>(&self, key: impl Fn(&AgentsFile) -> Option<T>) -> Option<T> {
         self.managed.iter().chain(&self.user).find_map(key)
     }
@@ -263,7 +268,7 @@ impl AgentsFiles {
     }
 }
 
-/// Returns the lower of each.
+/// Returns the lower limit of each kind.
 fn least(one: Budget, other: Budget) -> Budget {
     Budget {
         cost: lower(one.cost, other.cost),
@@ -273,7 +278,7 @@ fn least(one: Budget, other: Budget) -> Budget {
     }
 }
 
-/// Returns the lower of two bounds, where none is no bound.
+/// Returns the lower of two limits, where `None` is no limit.
 fn lower<T: Ord>(one: Option<T>, other: Option<T>) -> Option<T> {
     match (one, other) {
         (Some(one), Some(other)) => Some(one.min(other)),
@@ -294,7 +299,7 @@ pub(crate) enum BudgetError {
     OutOfRange,
 }
 
-/// Returns an amount of money that can be a budget.
+/// Returns an amount in dollars that can be a budget.
 pub(crate) fn dollars(dollars: f64) -> Result<Cost, BudgetError> {
     if !(dollars > 0.0 && dollars <= 1e6) {
         return Err(BudgetError::OutOfRange);

@@ -1,4 +1,5 @@
-//! One settings file. Keys that are not ours are left alone: other programs keep theirs in it.
+//! One settings file. Unknown keys at the top are ignored, because other programs keep theirs in
+//! the same file.
 
 use std::path::Path;
 
@@ -11,15 +12,15 @@ use super::teams::{self, TeamsFile};
 use crate::error::SettingsError;
 use posse_port::closest;
 
-/// What posse understands of a settings file.
+/// The keys of a settings file that posse reads.
 #[derive(Debug, Default, Deserialize)]
 pub(super) struct SettingsFile {
     #[serde(default)]
     pub(super) permissions: Permissions,
     pub(super) model: Option<String>,
-    /// Where everything is kept: `sqlite:PATH`, or a server.
+    /// The store: `sqlite:PATH`, or a server's URL.
     pub(super) store: Option<String>,
-    /// How large a prompt may become, in tokens, before a summary takes the place of the history.
+    /// Size of a prompt in tokens at which the history is replaced by a summary.
     #[serde(rename = "compactAt")]
     pub(super) compact_at: Option<std::num::NonZeroU64>,
     /// How agents may start others.
@@ -28,7 +29,7 @@ pub(super) struct SettingsFile {
     /// How teams work.
     #[serde(skip)]
     pub(super) teams: TeamsFile,
-    /// Keys that posse does not know, by where they are: a typo there may leave a door open.
+    /// Unknown keys inside posse's own parts: a typo there may leave a rule without effect.
     #[serde(skip)]
     pub(super) unknown: Vec<(&'static str, Vec<String>)>,
 }
@@ -43,6 +44,7 @@ const KEYS: [&str; 6] = [
     "disableBypassPermissionsMode",
 ];
 
+/// The content of the key `permissions`.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Permissions {
@@ -56,7 +58,7 @@ pub(super) struct Permissions {
     pub(super) default_mode: Option<PermissionMode>,
     #[serde(default)]
     pub(super) additional_directories: Vec<String>,
-    /// `"disable"` in other programs' files, `true` in ours.
+    /// `"disable"` in other programs' files, `true` in posse's.
     #[serde(
         default,
         rename = "disableBypassPermissionsMode",
@@ -65,10 +67,10 @@ pub(super) struct Permissions {
     pub(super) disables_bypass: bool,
 }
 
-/// Reads a file; `None` if there is none.
+/// Reads a file; `None` if it does not exist.
 pub(super) fn read(path: &Path) -> Result<Option<SettingsFile>, SettingsError> {
     let text = match std::fs::metadata(path) {
-        // To read a pipe would be to wait.
+        // Reading a pipe would block.
         Ok(found) if !found.is_file() => Err(std::io::Error::other("it is not a file")),
         Ok(_) => std::fs::read_to_string(path),
         Err(error) => Err(error),
@@ -83,7 +85,7 @@ pub(super) fn read(path: &Path) -> Result<Option<SettingsFile>, SettingsError> {
             });
         }
     };
-    // Some editors begin a file with a mark.
+    // Some editors write a byte order mark.
     let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
     if text.trim().is_empty() {
         return Ok(None);
@@ -95,7 +97,7 @@ pub(super) fn read(path: &Path) -> Result<Option<SettingsFile>, SettingsError> {
     let mut file: SettingsFile = serde_json::from_str(text).map_err(wrong)?;
     let all: Value = serde_json::from_str(text).map_err(wrong)?;
     let mut parts = vec![("permissions", &all["permissions"], &KEYS[..])];
-    // In the files of other programs these are keys of theirs.
+    // In other programs' files these keys have another meaning.
     if !path
         .parent()
         .is_some_and(|directory| directory.ends_with(".claude"))
@@ -122,7 +124,7 @@ pub(super) fn read(path: &Path) -> Result<Option<SettingsFile>, SettingsError> {
     Ok(Some(file))
 }
 
-/// Returns the keys of an object that are none of these, and what may be meant.
+/// Returns the unknown keys of an object, with suggestions.
 fn not_known(object: &Value, known: &[&str]) -> Vec<String> {
     let keys = object
         .as_object()
@@ -136,6 +138,7 @@ fn not_known(object: &Value, known: &[&str]) -> Vec<String> {
     named.collect()
 }
 
+/// Returns true if the error means that the file does not exist.
 fn is_absence(error: &std::io::Error) -> bool {
     matches!(
         error.kind(),
@@ -149,6 +152,7 @@ fn mode<'de, D: Deserializer<'de>>(from: D) -> Result<Option<PermissionMode>, D:
         .transpose()
 }
 
+/// Parses `true`, `false` or `"disable"`.
 fn switch<'de, D: Deserializer<'de>>(from: D) -> Result<bool, D::Error> {
     #[derive(Deserialize)]
     #[serde(untagged)]

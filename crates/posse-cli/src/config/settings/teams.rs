@@ -1,5 +1,5 @@
-//! How teams work: the key `teams`. It counts in posse's own files, and only the user's and the administrator's:
-//! what opens a terminal runs programs.
+//! How teams work: the key `teams`. It is read only from posse's own files, and only from the
+//! user's and the administrator's, because it names programs to run.
 
 use std::num::NonZeroU32;
 use std::path::PathBuf;
@@ -10,7 +10,7 @@ use serde::{Deserialize, Deserializer};
 
 use super::{Layer, LayerAuthor};
 
-/// How long a teammate has to answer whether it ends, if nobody says otherwise.
+/// Default time a teammate may take to answer a shutdown request.
 const DEADLINE: Duration = Duration::from_secs(60);
 
 /// Where teammates run.
@@ -28,20 +28,20 @@ pub(crate) enum Backend {
     Worker,
 }
 
-/// What holds.
+/// The effective settings.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct TeamSettings {
     pub(crate) backend: Backend,
-    /// Who says that nothing else will do, if anybody does.
+    /// Who demands this backend; without a demand, another one is used if it does not work.
     pub(crate) forced: Option<ForcedBy>,
     pub(crate) pane_command: Option<Template>,
     /// Where panes of tmux go.
     pub(crate) place: Place,
-    /// How long a teammate has to answer whether it ends.
+    /// Time a teammate may take to answer a shutdown request.
     pub(crate) deadline: Duration,
 }
 
-/// Who is taken at their word.
+/// Who demands a backend.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum ForcedBy {
     /// `--team-backend`.
@@ -53,7 +53,7 @@ pub(crate) enum ForcedBy {
 /// The keys of `teams`.
 pub(super) const KEYS: [&str; 4] = ["backend", "paneCommand", "tmux", "shutdownDeadline"];
 
-/// What a file says under `teams`.
+/// The content of the key `teams` in a file.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct TeamsFile {
@@ -67,7 +67,7 @@ pub(super) struct TeamsFile {
 }
 
 impl TeamsFile {
-    /// Returns what a repository's file asks for: all of it is the user's affair.
+    /// Returns the keys that a repository's file sets: all of them are for the user to decide.
     pub(super) fn beyond(&self) -> Vec<String> {
         let asked = [
             self.backend.is_some(),
@@ -83,7 +83,7 @@ impl TeamsFile {
     }
 }
 
-/// Puts the layers together: the administrator's word, then the flag, then the user's.
+/// Merges the layers: the administrator, then the flag, then the user.
 pub(super) fn settle(layers: &[Layer], flag: Option<Backend>) -> TeamSettings {
     let managed = layers
         .iter()

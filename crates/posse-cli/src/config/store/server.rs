@@ -1,11 +1,11 @@
-//! The address of a server: read once, and shown without its password.
+//! The address of a server, which is shown without its password.
 
 use std::fmt;
 
-/// How an address looks.
+/// The form of an address.
 const FORM: &str = "a server is postgres://USER@HOST/DATABASE; separate several hosts with commas";
 
-/// What parameters begin with that only posse knows.
+/// Prefix of parameters that only posse knows.
 const OWN: &str = "posse_";
 
 /// Why a text is not the address of a server.
@@ -26,17 +26,18 @@ pub(crate) struct DatabaseServer {
     password: Option<String>,
     hosts: String,
     database: String,
-    /// `name=value`, and no password among them.
+    /// `name=value` pairs without the password.
     parameters: Vec<String>,
 }
 
 impl DatabaseServer {
-    /// Reads an address.
+    /// Parses an address.
     pub(super) fn parse(text: &str) -> Result<Self, AddressError> {
         let (_, rest) = text.split_once("://").ok_or(AddressError::Form)?;
         let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
         let (authority, path) = rest.split_at(end);
-        // The driver takes all in front of the first `@` for a name, wherever that is.
+        // The driver takes everything before the first `@` for credentials, wherever it is. An
+        // unescaped one would end up in messages as part of the host.
         if path.contains('@') || authority.matches('@').count() > 1 {
             return Err(AddressError::Unescaped);
         }
@@ -74,7 +75,7 @@ impl DatabaseServer {
         Ok(server)
     }
 
-    /// As people are told of it: `user@host/database`.
+    /// Returns the address for people: `user@host/database`.
     pub(crate) fn shown(&self) -> String {
         let user = self.user.as_deref().or_else(|| self.parameter("user"));
         let hosts = if self.hosts.is_empty() {
@@ -92,7 +93,7 @@ impl DatabaseServer {
         )
     }
 
-    /// Returns the address without the password: others may read it.
+    /// Returns the address without the password, for places that others may read.
     pub(crate) fn address(&self) -> String {
         Self {
             password: None,
@@ -101,7 +102,7 @@ impl DatabaseServer {
         .whole()
     }
 
-    /// Returns the same for programs of PostgreSQL, which know nothing of posse.
+    /// Returns the address for PostgreSQL's own programs, without posse's parameters.
     pub(crate) fn for_others(&self) -> String {
         let mut others = self.clone();
         others
@@ -110,7 +111,7 @@ impl DatabaseServer {
         others.address()
     }
 
-    /// Returns all of it. Nobody else may read it.
+    /// Returns the address with the password. Nobody else may read it.
     pub(crate) fn whole(&self) -> String {
         let Self {
             hosts, database, ..
@@ -130,12 +131,12 @@ impl DatabaseServer {
         format!("postgres://{credentials}{hosts}/{database}{query}")
     }
 
-    /// Returns the password, in clear.
+    /// Returns the decoded password.
     pub(crate) fn password(&self) -> Option<String> {
         self.password.as_deref().map(decoded)
     }
 
-    /// Returns the same server, with a password if the address has none.
+    /// Adds a password if the address has none.
     pub(crate) fn or_password(mut self, password: Option<String>) -> Self {
         self.password = self
             .password
@@ -152,11 +153,12 @@ impl DatabaseServer {
 
 impl fmt::Debug for DatabaseServer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Never the password, not even in debug output.
         write!(f, "Server({})", self.shown())
     }
 }
 
-/// Returns text without what means something in an address.
+/// Percent-encodes text for an address.
 fn encoded(text: &str) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
     let one = |byte: u8| {
@@ -169,6 +171,7 @@ fn encoded(text: &str) -> String {
     text.bytes().map(one).collect()
 }
 
+/// Decodes percent-encoded text.
 fn decoded(text: &str) -> String {
     let bytes = text.as_bytes();
     let (mut clear, mut at) = (Vec::with_capacity(bytes.len()), 0);

@@ -1,4 +1,4 @@
-//! What a `NAME.toml` says. All that is wrong with it is found at once, each with its line.
+//! Parses a `NAME.toml`. All errors are found at once, each with its line.
 
 use std::collections::BTreeMap;
 
@@ -11,11 +11,14 @@ use toml::de::{DeTable, DeValue};
 use super::super::{DefinitionSource, Severity};
 use super::{LeadDeclaration, TeamDeclaration};
 
-/// The most of a role.
+/// Maximum number of members with the same role.
 const MOST: u64 = 1_000;
 
+/// Keys of the file.
 const KEYS: [&str; 4] = ["description", "lead", "roles", "tasks"];
+/// Keys of `[lead]`.
 const LEAD_KEYS: [&str; 4] = ["agent", "model", "permission_mode", "prompt"];
+/// Keys of `[roles.NAME]`.
 const ROLE_KEYS: [&str; 9] = [
     "agent",
     "prompt",
@@ -27,8 +30,9 @@ const ROLE_KEYS: [&str; 9] = [
     "count",
     "takes",
 ];
+/// Keys of `[[tasks]]`.
 const TASK_KEYS: [&str; 5] = ["subject", "description", "role", "blocked_by", "check"];
-/// How people may call that a role alone writes to some files.
+/// Keys that people may try for file ownership of roles, which does not exist.
 const OWNERSHIP: [&str; 6] = [
     "owns",
     "own",
@@ -38,19 +42,19 @@ const OWNERSHIP: [&str; 6] = [
     "write_ownership",
 ];
 
-/// A file, and what is to be said about it.
+/// A file and the remarks about it.
 pub(super) struct TeamFileReader<'a> {
     text: &'a str,
     source: DefinitionSource,
     pub(super) remarks: Vec<(Severity, Option<usize>, String)>,
 }
 
-/// A table of the file.
+/// A table in the file.
 struct TableReader<'t, 'a> {
     keys: Vec<(&'t str, usize, &'t Spanned<DeValue<'a>>)>,
-    /// What it is, for people.
+    /// Its name for people.
     what: String,
-    /// Where it begins.
+    /// Where it begins, in bytes.
     at: usize,
 }
 
@@ -69,14 +73,14 @@ impl<'a> TeamFileReader<'a> {
         }
     }
 
-    /// Something about all of it.
+    /// Adds a remark about the whole file.
     pub(super) fn whole(&mut self, weight: Severity, reason: String) {
         self.remarks.push((weight, None, reason));
     }
 
-    /// Returns what it declares; none if anything is wrong with it.
+    /// Returns the declared team; `None` if there are errors.
     pub(super) fn read(&mut self, name: Name, types: &[String]) -> Option<TeamDeclaration> {
-        // Some editors begin a file with a mark.
+        // Some editors write a byte order mark.
         let text = self.text.strip_prefix('\u{feff}').unwrap_or(self.text);
         self.text = text;
         let document = match DeTable::parse(text) {
@@ -104,6 +108,7 @@ impl<'a> TeamFileReader<'a> {
         (!is_broken).then_some(TeamDeclaration { name, lead, plan })
     }
 
+    /// Reads `[lead]`.
     fn lead(&mut self, all: &TableReader<'_, '_>, types: &[String]) -> LeadDeclaration {
         let Some((at, table)) = self.table(all, "lead") else {
             return LeadDeclaration::default();
@@ -117,6 +122,7 @@ impl<'a> TeamFileReader<'a> {
         }
     }
 
+    /// Reads all `[roles.NAME]`.
     fn roles(&mut self, all: &TableReader<'_, '_>, types: &[String]) -> BTreeMap<Name, TeamRole> {
         let mut roles = BTreeMap::new();
         let Some((at, table)) = self.table(all, "roles") else {
@@ -158,6 +164,7 @@ impl<'a> TeamFileReader<'a> {
         roles
     }
 
+    /// Reads one role.
     fn role(&mut self, part: &TableReader<'_, '_>, types: &[String]) -> TeamRole {
         self.known(part, &ROLE_KEYS);
         let efforts = Effort::ALL.map(Effort::as_str);
@@ -187,7 +194,7 @@ impl<'a> TeamFileReader<'a> {
         }
     }
 
-    /// No two members may be called alike.
+    /// Refuses roles whose members would have the same name.
     fn alike(&mut self, at: usize, roles: &BTreeMap<Name, TeamRole>) {
         for (name, role) in roles.iter().filter(|(_, role)| role.count > 1) {
             if let Err(error) = format!("{name}-{}", role.count).parse::<Name>() {
@@ -209,6 +216,7 @@ impl<'a> TeamFileReader<'a> {
         }
     }
 
+    /// Reads all `[[tasks]]`.
     fn tasks(&mut self, all: &TableReader<'_, '_>) -> Vec<PlannedTask> {
         let Some((_, at, value)) = all.keys.iter().find(|(key, _, _)| *key == "tasks") else {
             return Vec::new();
@@ -241,6 +249,7 @@ impl<'a> TeamFileReader<'a> {
         tasks
     }
 
+    /// Reads one task. It may only wait for earlier ones, so that there is no cycle.
     fn task(&mut self, part: &TableReader<'_, '_>, number: u64) -> PlannedTask {
         let subject = self.text(part, "subject");
         if subject
@@ -279,7 +288,7 @@ impl<'a> TeamFileReader<'a> {
         }
     }
 
-    /// Every task must have somebody who takes it.
+    /// Refuses a task that no role takes.
     fn taken(&mut self, all: &TableReader<'_, '_>, plan: &TeamPlan) {
         if plan.roles.is_empty() {
             return;
@@ -326,6 +335,7 @@ impl<'a> TeamFileReader<'a> {
         }
     }
 
+    /// Reads an agent type, which must be defined.
     fn agent(&mut self, part: &TableReader<'_, '_>, types: &[String]) -> Option<String> {
         let agent = self.text(part, "agent")?;
         if !types.iter().any(|known| super::super::same(known, &agent)) {
@@ -340,6 +350,7 @@ impl<'a> TeamFileReader<'a> {
         Some(agent)
     }
 
+    /// Reads a permission mode. A repository cannot bypass permissions.
     fn mode(&mut self, part: &TableReader<'_, '_>) -> Option<PermissionMode> {
         let (word, at) = (
             self.text(part, "permission_mode")?,
@@ -442,6 +453,7 @@ impl<'a> TeamFileReader<'a> {
         numbers.unwrap_or_default()
     }
 
+    /// Adds an error for a value of the wrong type.
     fn unlike<T>(
         &mut self,
         part: &TableReader<'_, '_>,
@@ -461,7 +473,7 @@ impl<'a> TeamFileReader<'a> {
         None
     }
 
-    /// Returns a table under a key; anything else there is an error.
+    /// Returns the table under a key; anything else is an error.
     fn table<'t, 'd>(
         &mut self,
         part: &TableReader<'t, 'd>,
@@ -502,7 +514,7 @@ impl<'a> TeamFileReader<'a> {
         }
     }
 
-    /// Says which keys mean nothing.
+    /// Adds errors for unknown keys.
     fn known(&mut self, part: &TableReader<'_, '_>, known: &[&str]) {
         for (key, at, _) in part.keys.iter().filter(|(key, _, _)| !known.contains(key)) {
             let reason = if OWNERSHIP.contains(key) {
@@ -523,7 +535,7 @@ impl<'a> TeamFileReader<'a> {
         }
     }
 
-    /// Returns where a key stands; where its table begins if it does not.
+    /// Returns the position of a key, or of its table if it is missing.
     fn at(&self, part: &TableReader<'_, '_>, key: &str) -> usize {
         part.keys
             .iter()
@@ -536,6 +548,7 @@ impl<'a> TeamFileReader<'a> {
         self.remarks.push((Severity::Error, line, reason));
     }
 
+    /// Returns the line of a position.
     fn line(&self, at: usize) -> usize {
         let before = self.text.as_bytes().get(..at).unwrap_or_default();
         1 + before.iter().filter(|byte| **byte == b'\n').count()
@@ -549,7 +562,7 @@ fn value<'t, 'd>(part: &TableReader<'t, 'd>, key: &str) -> Option<&'t DeValue<'d
         .map(|(_, _, value)| value.get_ref())
 }
 
-/// Returns a number that counts something.
+/// Returns a non-negative whole number.
 fn whole(value: &DeValue<'_>) -> Option<u64> {
     let number = value.as_integer()?;
     u64::from_str_radix(number.as_str(), number.radix()).ok()
