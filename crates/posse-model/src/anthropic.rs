@@ -18,7 +18,7 @@ use posse_protocol::{ContentBlock, Message};
 
 use crate::connection::Connection;
 use crate::dialect::Dialect;
-use crate::pieces::Rope;
+use crate::encoded_entries::Rope;
 
 /// The versions of the API that are alive.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -105,7 +105,7 @@ impl Model for Anthropic {
     fn body(&self, request: &Request<'_>) -> Body {
         let mut rope = Rope::for_request(request);
         rope.fixed(b"{");
-        rope.piece(
+        rope.encoded(
             request.preamble,
             BreakpointPosition::Preamble,
             request.marks,

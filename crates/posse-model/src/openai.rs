@@ -18,7 +18,7 @@ use serde::Deserialize;
 
 use crate::connection::Connection;
 use crate::dialect::Dialect;
-use crate::pieces::Rope;
+use crate::encoded_entries::Rope;
 use crate::response::{excerpt, from_status, retry_after, should_retry};
 
 /// The adapter.
@@ -64,7 +64,7 @@ impl Model for OpenAi {
             r#"{{"max_completion_tokens":{},"stream":true,"stream_options":{{"include_usage":true}},"#,
             request.max_tokens
         ));
-        rope.piece(request.preamble, BreakpointPosition::Preamble, &[]);
+        rope.encoded(request.preamble, BreakpointPosition::Preamble, &[]);
         let begins_list = request.preamble.bytes.ends_with(b"[");
         if !begins_list && !request.entries.is_empty() {
             rope.fixed(b",");

@@ -28,7 +28,7 @@ const LARGE: usize = 1 << 20;
 pub(crate) struct History {
     /// The first `shared` ones are another agent's, or the same as its siblings'; then come joined
     /// ones, then one for each of `apart`.
-    pieces: Vec<Encoded>,
+    encoded_entries: Vec<Encoded>,
     shared: usize,
     /// Position where the last answered request ended: its own, or that of the agent it was forked
     /// from. Nothing is joined across it.
@@ -52,7 +52,7 @@ pub(crate) struct Part {
     pub(crate) kind: EntryKind,
     /// Beginning of the message that a fork shares with its siblings.
     pub(crate) head: Option<Encoded>,
-    pub(crate) piece: Encoded,
+    pub(crate) encoded: Encoded,
     pub(crate) reply: Option<ReplyFacts>,
 }
 
@@ -60,7 +60,7 @@ impl History {
     /// Returns a history that begins with all of this one: the bytes are shared.
     pub(crate) fn forked(&self) -> Self {
         Self {
-            shared: self.pieces.len(),
+            shared: self.encoded_entries.len(),
             request_end: self.request_end,
             apart: Vec::new(),
             next_seq: 0,
@@ -68,7 +68,7 @@ impl History {
             since: None,
             summary: self.summary,
             tagged: self.tagged,
-            pieces: self.pieces.clone(),
+            encoded_entries: self.encoded_entries.clone(),
         }
     }
 
@@ -105,7 +105,7 @@ impl History {
     pub(crate) fn before_last_reply(&self) -> Self {
         let kept = self.request_end.map_or(0, |end| end + 1);
         let mut before = self.clone();
-        before.pieces.truncate(kept);
+        before.encoded_entries.truncate(kept);
         (before.shared, before.apart) = (before.shared.min(kept), Vec::new());
         before
     }
@@ -113,9 +113,9 @@ impl History {
     /// Returns what came after the last answered request, as it was sent.
     pub(crate) fn after_last_request(&self) -> String {
         let from = self.request_end.map_or(0, |end| end + 1);
-        let parts: Vec<&[u8]> = self.pieces[from..]
+        let parts: Vec<&[u8]> = self.encoded_entries[from..]
             .iter()
-            .map(|piece| &piece.bytes[..])
+            .map(|encoded| &encoded.bytes[..])
             .collect();
         String::from_utf8_lossy(&parts.join(&b","[..])).into_owned()
     }
@@ -133,9 +133,9 @@ impl History {
             .strip_prefix('"')
             .and_then(|text| text.strip_suffix('"'));
         let text = inner.unwrap_or(&quoted);
-        self.pieces
+        self.encoded_entries
             .iter()
-            .any(|piece| String::from_utf8_lossy(&piece.bytes).contains(text))
+            .any(|encoded| String::from_utf8_lossy(&encoded.bytes).contains(text))
     }
 
     /// Makes the next entries. They become part of the history once they are
@@ -146,16 +146,16 @@ impl History {
         let entry = |Part {
                          kind,
                          head,
-                         piece,
+                         encoded,
                          reply,
                      }: Part| {
-            chain = checksum(chain, seq, kind, head.as_ref(), &piece);
+            chain = checksum(chain, seq, kind, head.as_ref(), &encoded);
             seq += 1;
             NewEntry {
                 seq: seq - 1,
                 kind,
                 head,
-                piece,
+                encoded,
                 checksum: chain,
                 reply,
             }
@@ -168,23 +168,23 @@ impl History {
         self.next_seq = entry.seq + 1;
         self.chain = entry.checksum;
         if entry.kind == EntryKind::Compaction {
-            (self.pieces, self.apart) = (Vec::new(), Vec::new());
+            (self.encoded_entries, self.apart) = (Vec::new(), Vec::new());
             (self.shared, self.request_end, self.since) = (0, None, Some(entry.seq));
             (self.summary, self.tagged) = (
-                entry.piece.bytes.len(),
-                self.tagged || says_fork(&entry.piece),
+                entry.encoded.bytes.len(),
+                self.tagged || says_fork(&entry.encoded),
             );
         }
         if entry.kind == EntryKind::Reply {
-            self.request_end = self.pieces.len().checked_sub(1);
+            self.request_end = self.encoded_entries.len().checked_sub(1);
         }
         if let Some(head) = &entry.head {
-            self.pieces.push(head.clone());
+            self.encoded_entries.push(head.clone());
             self.apart.clear();
-            self.shared = self.pieces.len();
+            self.shared = self.encoded_entries.len();
         }
         self.tagged |= entry.head.as_ref().is_some_and(says_fork);
-        self.pieces.push(entry.piece.clone());
+        self.encoded_entries.push(entry.encoded.clone());
         self.apart.push(entry.kind);
         if self.apart.len() >= APART + JOIN_AT {
             self.join();
@@ -199,7 +199,7 @@ impl History {
             entry.seq,
             entry.kind,
             entry.head.as_ref(),
-            &entry.piece,
+            &entry.encoded,
         );
         // A compaction begins a new chain: what it replaced is not read.
         let follows = entry.seq == self.next_seq || entry.kind == EntryKind::Compaction;
@@ -212,22 +212,22 @@ impl History {
 
     /// Joins entries at the end, and then joined ones of similar size.
     fn join(&mut self) {
-        let start = self.pieces.len() - self.apart.len();
-        let mut end = self.pieces.len() - APART;
+        let start = self.encoded_entries.len() - self.apart.len();
+        let mut end = self.encoded_entries.len() - APART;
         if let Some(at) = self.request_end.filter(|at| (start..end).contains(at)) {
             (end, self.request_end) = (at + 1, Some(start));
         } else if let Some(at) = self.request_end.as_mut().filter(|at| **at >= end) {
             *at -= end - start - 1;
         }
-        let joined = join(&self.pieces[start..end]);
-        self.pieces.splice(start..end, [joined]);
+        let joined = join(&self.encoded_entries[start..end]);
+        self.encoded_entries.splice(start..end, [joined]);
         self.apart.drain(..end - start);
         // Like a binary counter that carries: each is at least twice as large as the next, so that
         // a byte
         // is copied a logarithmic number of times.
         loop {
-            let end = self.pieces.len() - self.apart.len();
-            let [.., before, last] = &self.pieces[self.shared..end] else {
+            let end = self.encoded_entries.len() - self.apart.len();
+            let [.., before, last] = &self.encoded_entries[self.shared..end] else {
                 return;
             };
             let large = before.bytes.len() >= LARGE || before.bytes.len() >= 2 * last.bytes.len();
@@ -237,14 +237,14 @@ impl History {
             if let Some(at) = self.request_end.as_mut().filter(|at| **at + 1 >= end) {
                 *at -= 1;
             }
-            let joined = join(&self.pieces[end - 2..end]);
-            self.pieces.splice(end - 2..end, [joined]);
+            let joined = join(&self.encoded_entries[end - 2..end]);
+            self.encoded_entries.splice(end - 2..end, [joined]);
         }
     }
 
     /// Returns the encoded bytes that a request is made of.
-    pub(crate) fn pieces(&self) -> &[Encoded] {
-        &self.pieces
+    pub(crate) fn encoded_entries(&self) -> &[Encoded] {
+        &self.encoded_entries
     }
 
     /// Returns the cache marks of a request: the preamble, what is shared with others, the end of
@@ -253,8 +253,8 @@ impl History {
     /// last.
     pub(crate) fn marks(&self, ttl: Ttl) -> Vec<CacheBreakpoint> {
         let mut marks = self.marks_before(ttl);
-        let end = BreakpointPosition::Entry(self.pieces.len().saturating_sub(1));
-        if !self.pieces.is_empty() && marks.last().is_none_or(|mark| mark.place != end) {
+        let end = BreakpointPosition::Entry(self.encoded_entries.len().saturating_sub(1));
+        if !self.encoded_entries.is_empty() && marks.last().is_none_or(|mark| mark.place != end) {
             marks.push(CacheBreakpoint { place: end, ttl });
         }
         marks
@@ -286,24 +286,28 @@ fn says_fork(head: &Encoded) -> bool {
 }
 
 /// Joins encoded entries into one; the mark is that of the last.
-fn join(pieces: &[Encoded]) -> Encoded {
-    let [piece] = pieces else {
-        let mut bytes =
-            BytesMut::with_capacity(pieces.iter().map(|piece| piece.bytes.len() + 1).sum());
+fn join(encoded_entries: &[Encoded]) -> Encoded {
+    let [encoded] = encoded_entries else {
+        let mut bytes = BytesMut::with_capacity(
+            encoded_entries
+                .iter()
+                .map(|encoded| encoded.bytes.len() + 1)
+                .sum(),
+        );
         let mut mark_at = None;
-        for (index, piece) in pieces.iter().enumerate() {
+        for (index, encoded) in encoded_entries.iter().enumerate() {
             if index > 0 {
                 bytes.extend_from_slice(b",");
             }
-            mark_at = piece.mark_at.map(|at| bytes.len() + at);
-            bytes.extend_from_slice(&piece.bytes);
+            mark_at = encoded.mark_at.map(|at| bytes.len() + at);
+            bytes.extend_from_slice(&encoded.bytes);
         }
         return Encoded {
             bytes: Bytes::from(bytes),
             mark_at,
         };
     };
-    piece.clone()
+    encoded.clone()
 }
 
 #[cfg(test)]
@@ -322,7 +326,7 @@ mod tests {
         Part {
             kind,
             head: None,
-            piece: entry(index),
+            encoded: entry(index),
             reply: None,
         }
     }
@@ -340,12 +344,12 @@ mod tests {
         let mut history = History::default();
         let text =
             serde_json::json!({ "text": "<team-task id=\"1\">\nsays \"\u{e9}\"" }).to_string();
-        let piece = Encoded {
+        let encoded = Encoded {
             mark_at: None,
             bytes: text.into(),
         };
         let told = Part {
-            piece,
+            encoded,
             ..part(EntryKind::Prompt, 0)
         };
         let entries = history.draft(vec![part(EntryKind::Prompt, 7), told]);
@@ -366,9 +370,9 @@ mod tests {
 
     fn text(history: &History) -> Vec<u8> {
         let parts: Vec<&[u8]> = history
-            .pieces()
+            .encoded_entries()
             .iter()
-            .map(|piece| &piece.bytes[..])
+            .map(|encoded| &encoded.bytes[..])
             .collect();
         parts.join(&b","[..])
     }
@@ -387,9 +391,9 @@ mod tests {
                 let history = grown(entries);
                 assert_eq!(text(&history), expected);
                 assert!(
-                    history.pieces().len() <= APART + JOIN_AT + 12,
+                    history.encoded_entries().len() <= APART + JOIN_AT + 12,
                     "{}",
-                    history.pieces().len()
+                    history.encoded_entries().len()
                 );
                 assert_eq!(history.next_seq(), entries as u64);
             }
@@ -403,8 +407,8 @@ mod tests {
             let ends = |place: BreakpointPosition| match place {
                 BreakpointPosition::Preamble => None,
                 BreakpointPosition::Entry(index) => Some({
-                    let piece = &history.pieces()[index];
-                    String::from_utf8(piece.bytes[..piece.mark_at.unwrap()].to_vec()).unwrap()
+                    let encoded = &history.encoded_entries()[index];
+                    String::from_utf8(encoded.bytes[..encoded.mark_at.unwrap()].to_vec()).unwrap()
                 }),
             };
             let marked: Vec<String> = history
@@ -459,9 +463,9 @@ mod tests {
             else {
                 panic!("{marked:?}")
             };
-            let up_to: Vec<&[u8]> = history.pieces()[..=at]
+            let up_to: Vec<&[u8]> = history.encoded_entries()[..=at]
                 .iter()
-                .map(|piece| &piece.bytes[..])
+                .map(|encoded| &encoded.bytes[..])
                 .collect();
             assert_eq!(up_to.join(&b","[..]), before, "{unanswered}");
             assert!(history.after_last_request().starts_with("{entry 301"));
@@ -478,18 +482,16 @@ mod tests {
                 fork.push(&new);
             }
         }
-        for (mine, theirs) in fork.pieces().iter().zip(parent.pieces()) {
+        for (mine, theirs) in fork.encoded_entries().iter().zip(parent.encoded_entries()) {
             assert_eq!(
                 mine.bytes.as_ptr(),
                 theirs.bytes.as_ptr(),
                 "the same memory"
             );
         }
-        assert!(
-            fork.marks(Ttl::FiveMinutes)
-                .iter()
-                .any(|mark| mark.place == BreakpointPosition::Entry(parent.pieces().len() - 1))
-        );
+        assert!(fork.marks(Ttl::FiveMinutes).iter().any(
+            |mark| mark.place == BreakpointPosition::Entry(parent.encoded_entries().len() - 1)
+        ));
         assert_eq!(fork.next_seq(), 500);
     }
 
@@ -510,9 +512,9 @@ mod tests {
             Err(4)
         );
         let flip = |entries: &mut Vec<NewEntry>| {
-            let mut bytes = entries[1].piece.bytes.to_vec();
+            let mut bytes = entries[1].encoded.bytes.to_vec();
             bytes[3] ^= 1;
-            entries[1].piece.bytes = bytes.into();
+            entries[1].encoded.bytes = bytes.into();
         };
         assert_eq!(restored(&flip), Err(4));
     }

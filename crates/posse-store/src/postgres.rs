@@ -240,16 +240,17 @@ impl Store for Postgres {
         } else {
             JobKind::Neither
         };
-        let work = encode::step(&step, |piece| self.host.knows(step.realm, piece)).map(|encoded| {
-            let (agent, realm) = (Some(step.agent), Some(step.realm));
-            PgWork {
-                agent,
-                realm,
-                encoded,
-                step: Some(Arc::new(step)),
-                kind,
-            }
-        });
+        let work =
+            encode::step(&step, |encoded| self.host.knows(step.realm, encoded)).map(|encoded| {
+                let (agent, realm) = (Some(step.agent), Some(step.realm));
+                PgWork {
+                    agent,
+                    realm,
+                    encoded,
+                    step: Some(Arc::new(step)),
+                    kind,
+                }
+            });
         let done = self.write(work);
         Box::pin(async { Ok(done.await?.committed) })
     }

@@ -6,13 +6,13 @@ pub mod clock;
 pub mod deed;
 pub mod faulty;
 pub mod fleet;
-pub mod house;
 pub mod model;
 pub mod place;
 pub mod postgres;
 pub mod rig;
 pub mod scripted;
 pub mod store_contract;
+pub mod test_runtime;
 
 pub use clock::TestClock;
 pub use faulty::{Faulty, StoreCall};

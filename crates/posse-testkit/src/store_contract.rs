@@ -189,17 +189,17 @@ pub async fn entries_come_back_as_they_went_in(open: Open<'_>) {
     for seq in 0..40_u64 {
         let kind = [EntryKind::Prompt, EntryKind::Reply, EntryKind::Results][seq as usize % 3];
         let bytes = bytes[seq as usize % 4].clone();
-        let piece = Encoded {
+        let encoded = Encoded {
             mark_at: (seq % 2 == 0).then_some(bytes.len()),
             bytes: bytes.into(),
         };
-        last = posse_port::store::checksum(last, seq, kind, None, &piece);
+        last = posse_port::store::checksum(last, seq, kind, None, &encoded);
         let reply = (kind == EntryKind::Reply).then(|| facts(stops[seq as usize % 3].clone()));
         wanted.push(NewEntry {
             seq,
             kind,
             head: None,
-            piece,
+            encoded,
             checksum: last,
             reply,
         });

@@ -91,13 +91,13 @@ impl AskCommand {
                 asked,
                 &shown,
             );
-            let findings = asking.await?;
+            let side_answer = asking.await?;
             let mut shown = held(&shown);
             shown.end_line();
             if let Some(error) = shown.unread.take() {
                 return Err(error.into());
             }
-            self.finish(&session, purpose, findings)
+            self.finish(&session, purpose, side_answer)
         })
     }
 
@@ -127,14 +127,14 @@ impl AskCommand {
         &self,
         session: &AgentRecord,
         purpose: Purpose,
-        findings: SideAnswer,
+        side_answer: SideAnswer,
     ) -> anyhow::Result<ExitCode> {
         let SideAnswer {
             answer,
             facts,
             charges,
             unbooked,
-        } = findings;
+        } = side_answer;
         let answer = answer.map_err(told);
         let usage = charges
             .iter()
@@ -222,32 +222,34 @@ async fn ask(
     let (cancel, shows) = (CancellationToken::new(), Arc::clone(shown));
     let token = cancel.clone();
     let hear = Box::new(move |event: ModelEvent<'_>| held(&shows).event(event, &token));
-    let inquiry = SideQuestion {
+    let options = SideQuestion {
         max_tokens: MAX_TOKENS,
         cancel: cancel.clone(),
         hear: Some(hear),
     };
     let asking = async {
         match asked {
-            AskKind::Question(question) => runtime.ask(session.agent, &question, inquiry).await,
-            AskKind::Progress => runtime.progress(session.agent, inquiry).await,
-            AskKind::Memory(desk) => runtime.remember(session.agent, *desk, inquiry).await,
+            AskKind::Question(question) => runtime.ask(session.agent, &question, options).await,
+            AskKind::Progress => runtime.progress(session.agent, options).await,
+            AskKind::Memory(note_tools) => {
+                runtime.remember(session.agent, *note_tools, options).await
+            }
         }
     };
     tokio::pin!(asking);
     let mut signals = Signals::new()?;
-    let findings = tokio::select! {
-        findings = &mut asking => findings,
+    let side_answer = tokio::select! {
+        side_answer = &mut asking => side_answer,
         () = signals.next() => {
             cancel.cancel();
             tokio::select! {
-                findings = &mut asking => findings,
+                side_answer = &mut asking => side_answer,
                 // A second signal leaves without waiting for the cancellation.
                 () = signals.next() => return Err(ModelError::Cancelled.into()),
             }
         }
     };
-    Ok(findings?)
+    Ok(side_answer?)
 }
 
 fn held(shown: &Mutex<AnswerWriter>) -> MutexGuard<'_, AnswerWriter> {

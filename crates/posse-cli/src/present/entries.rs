@@ -123,7 +123,7 @@ mod tests {
         let told: serde_json::Value = serde_json::from_str(&lines[1]).unwrap();
         assert_eq!(
             told["exact"].as_str().unwrap().as_bytes(),
-            &transcript.entries[1].entry.piece.bytes[..]
+            &transcript.entries[1].entry.encoded.bytes[..]
         );
         assert_eq!(told["reply"]["id"], "msg_1");
         let mut fork = transcript.entries[0].clone();
@@ -132,14 +132,14 @@ mod tests {
             bytes: head.as_slice().into(),
             mark_at: None,
         });
-        fork.entry.piece.bytes = br#"{"type":"text","text":"go"}]}"#.as_slice().into();
+        fork.entry.encoded.bytes = br#"{"type":"text","text":"go"}]}"#.as_slice().into();
         let told: serde_json::Value = serde_json::from_str(&line(&fork).unwrap()).unwrap();
         assert_eq!(
             told["messages"][0]["content"][1]["text"], "go",
             "what siblings share is part of it"
         );
         let mut broken = transcript.entries[0].clone();
-        broken.entry.piece.bytes = b"{".as_slice().into();
+        broken.entry.encoded.bytes = b"{".as_slice().into();
         let told: serde_json::Value = serde_json::from_str(&line(&broken).unwrap()).unwrap();
         assert_eq!(
             (&told["messages"], &told["exact"]),

@@ -40,7 +40,7 @@ pub(crate) fn session() -> AgentRecord {
 }
 
 pub(crate) fn transcript() -> Transcript {
-    let piece = |bytes: &'static str| Encoded {
+    let encoded = |bytes: &'static str| Encoded {
         bytes: Bytes::from_static(bytes.as_bytes()),
         mark_at: None,
     };
@@ -51,7 +51,7 @@ pub(crate) fn transcript() -> Transcript {
             seq,
             kind,
             head: None,
-            piece: piece(bytes),
+            encoded: encoded(bytes),
             checksum: 255,
             reply,
         },
@@ -66,7 +66,7 @@ pub(crate) fn transcript() -> Transcript {
     Transcript {
         record: session(),
         dialect: "anthropic".into(),
-        preamble: piece(""),
+        preamble: encoded(""),
         segments: Vec::new(),
         entries: vec![
             entry(

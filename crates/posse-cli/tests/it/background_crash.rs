@@ -99,7 +99,7 @@ impl Found {
         let bytes = transcript
             .entries
             .iter()
-            .map(|stored| &stored.entry.piece.bytes);
+            .map(|stored| &stored.entry.encoded.bytes);
         bytes
             .map(|bytes| String::from_utf8(bytes.to_vec()).unwrap())
             .collect()

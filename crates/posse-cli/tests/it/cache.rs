@@ -74,7 +74,7 @@ fn preamble(tools: &[&str]) -> String {
     )
 }
 
-fn piece(text: &str) -> Encoded {
+fn encoded(text: &str) -> Encoded {
     Encoded {
         bytes: text.to_owned().into(),
         mark_at: None,
@@ -125,7 +125,7 @@ fn live(
         dialect: "anthropic".into(),
         mode: PermissionMode::Default,
         cwd: "/".into(),
-        preamble: piece(preamble),
+        preamble: encoded(preamble),
         segments,
     };
     let state = Some(StateChange::To(AgentState::Idle));
@@ -136,8 +136,8 @@ fn live(
     }];
     let mut chain = 0;
     for (seq, (minute, kind, head, bytes, missed)) in (0..).zip(said) {
-        let (head, piece) = (head.map(piece), piece(bytes));
-        chain = checksum(chain, seq, *kind, head.as_ref(), &piece);
+        let (head, encoded) = (head.map(encoded), encoded(bytes));
+        chain = checksum(chain, seq, *kind, head.as_ref(), &encoded);
         let missed = missed.map(|(tokens, why)| Missed {
             tokens,
             why: why.into(),
@@ -155,7 +155,7 @@ fn live(
             seq,
             kind: *kind,
             head,
-            piece,
+            encoded,
             checksum: chain,
             reply,
         }];

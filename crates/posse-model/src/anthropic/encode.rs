@@ -77,30 +77,30 @@ pub(super) fn entry(message: &Message) -> Encoded {
         .rposition(|block| !is_thinking(block))
         .map_or(0, |last| last + 1);
     // Nor does it take an empty message; one that had nothing to say says so.
-    let spelt = blocks(&message.content[..said]).unwrap_or_else(|| blocks_of("(nothing)"));
-    around(&format!(r#"{{"role":"{role}","content":["#), &spelt, "]}")
+    let encoded = blocks(&message.content[..said]).unwrap_or_else(|| blocks_of("(nothing)"));
+    around(&format!(r#"{{"role":"{role}","content":["#), &encoded, "]}")
 }
 
 /// The beginning of a message to the model.
 pub(super) fn encode_head(content: &[ContentBlock]) -> Encoded {
-    let spelt = blocks(content).unwrap_or_else(|| blocks_of("(nothing)"));
-    around(r#"{"role":"user","content":["#, &spelt, "")
+    let encoded = blocks(content).unwrap_or_else(|| blocks_of("(nothing)"));
+    around(r#"{"role":"user","content":["#, &encoded, "")
 }
 
 /// The end of it.
 pub(super) fn encode_tail(content: &[ContentBlock]) -> Encoded {
-    let spelt = blocks(content).unwrap_or_else(|| blocks_of("(nothing)"));
-    around("", &spelt, "]}")
+    let encoded = blocks(content).unwrap_or_else(|| blocks_of("(nothing)"));
+    around("", &encoded, "]}")
 }
 
-fn around(before: &str, spelt: &Encoded, after: &str) -> Encoded {
-    let mut out = Vec::with_capacity(before.len() + spelt.bytes.len() + after.len());
-    for part in [before.as_bytes(), &spelt.bytes, after.as_bytes()] {
+fn around(before: &str, encoded: &Encoded, after: &str) -> Encoded {
+    let mut out = Vec::with_capacity(before.len() + encoded.bytes.len() + after.len());
+    for part in [before.as_bytes(), &encoded.bytes, after.as_bytes()] {
         out.extend_from_slice(part);
     }
     Encoded {
         bytes: out.into(),
-        mark_at: spelt.mark_at.map(|at| before.len() + at),
+        mark_at: encoded.mark_at.map(|at| before.len() + at),
     }
 }
 
@@ -126,10 +126,10 @@ fn blocks(content: &[ContentBlock]) -> Option<Encoded> {
 }
 
 fn blocks_of(text: &str) -> Encoded {
-    let spelt = text_block(text);
+    let encoded = text_block(text);
     Encoded {
-        mark_at: Some(spelt.len() - 1),
-        bytes: spelt.into(),
+        mark_at: Some(encoded.len() - 1),
+        bytes: encoded.into(),
     }
 }
 

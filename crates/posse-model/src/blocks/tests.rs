@@ -9,7 +9,7 @@ use posse_protocol::{ContentBlock, Message, RawJson, Role, ToolContent, ToolSpec
 use super::*;
 use crate::{Anthropic, ApiVersion, Auth, Connection, Endpoint, OpenAi, RetryPolicy};
 
-type Spell<'a> = &'a dyn Model;
+type DialectUnderTest<'a> = &'a dyn Model;
 
 fn dialects() -> [Box<dyn Model>; 2] {
     let connection = || {
@@ -45,12 +45,12 @@ fn words(tools: &[&str], system: &[&str]) -> Preamble {
     }
 }
 
-fn entry(kind: EntryKind, piece: Encoded) -> NewEntry {
+fn entry(kind: EntryKind, encoded: Encoded) -> NewEntry {
     NewEntry {
         seq: 0,
         kind,
         head: None,
-        piece,
+        encoded,
         checksum: 0,
         reply: None,
     }
@@ -86,7 +86,7 @@ fn result(id: &str, text: &str) -> ContentBlock {
 
 /// Where the second of two requests first differs from the first.
 fn check(
-    spell: Spell<'_>,
+    dialect: DialectUnderTest<'_>,
     then: (&Preamble, &[Message]),
     now: (&Preamble, &[Message]),
     expected: Option<&str>,
@@ -94,9 +94,9 @@ fn check(
     let sent = [then, now].map(|(preamble, messages)| {
         let entries: Vec<NewEntry> = messages
             .iter()
-            .map(|message| entry(EntryKind::Prompt, spell.entry(message)))
+            .map(|message| entry(EntryKind::Prompt, dialect.entry(message)))
             .collect();
-        Sent::read(&spell.preamble(preamble), &entries).unwrap()
+        Sent::read(&dialect.preamble(preamble), &entries).unwrap()
     });
     let [then, now] = [&sent[0], &sent[1]].map(|sent| sent.request(0..usize::MAX));
     let shared = now.shared(&then);
@@ -213,11 +213,16 @@ fn what_goes_on_shares_all_that_was_there() {
     let history: Vec<Message> = (0..40)
         .map(|number| said(&format!("entry {number}")))
         .collect();
-    for spell in dialects() {
-        let all = check(&*spell, (&preamble, &history), (&preamble, &history), None);
+    for dialect in dialects() {
+        let all = check(
+            &*dialect,
+            (&preamble, &history),
+            (&preamble, &history),
+            None,
+        );
         for upto in [0, 1, 7, 39] {
             let shared = check(
-                &*spell,
+                &*dialect,
                 (&preamble, &history[..upto]),
                 (&preamble, &history),
                 None,
@@ -228,10 +233,10 @@ fn what_goes_on_shares_all_that_was_there() {
         let mut turned = history.clone();
         turned[3].role = Role::Assistant;
         check(
-            &*spell,
+            &*dialect,
             (&preamble, &history),
             (&preamble, &turned),
-            Some(match spell.preamble(&preamble).mark_at {
+            Some(match dialect.preamble(&preamble).mark_at {
                 Some(_) => "messages[3].content[0] (text)",
                 None => "messages[4] (assistant), was messages[4].content[0] (text)",
             }),
@@ -253,19 +258,19 @@ fn heads_are_read_with_what_they_begin() {
     let (results, directive) = ([result("toolu_1", "held")], |text: &str| {
         [ContentBlock::text(text)]
     });
-    for (number, spell) in dialects().iter().enumerate() {
+    for (number, dialect) in dialects().iter().enumerate() {
         let fork = |text: &str| {
-            let head = Some(spell.encode_head(&results));
+            let head = Some(dialect.encode_head(&results));
             vec![
-                entry(EntryKind::Prompt, spell.entry(&said("go"))),
+                entry(EntryKind::Prompt, dialect.entry(&said("go"))),
                 NewEntry {
                     head,
-                    ..entry(EntryKind::Prompt, spell.encode_tail(&directive(text)))
+                    ..entry(EntryKind::Prompt, dialect.encode_tail(&directive(text)))
                 },
             ]
         };
-        let [one, two] =
-            ["one", "two"].map(|text| Sent::read(&spell.preamble(&preamble), &fork(text)).unwrap());
+        let [one, two] = ["one", "two"]
+            .map(|text| Sent::read(&dialect.preamble(&preamble), &fork(text)).unwrap());
         let shared = two.request(0..2).shared(&one.request(0..2));
         let expected = [
             "messages[1].content[1] (text)",
@@ -274,9 +279,9 @@ fn heads_are_read_with_what_they_begin() {
         assert_eq!(shared.differs.unwrap().to_string(), expected);
         // As one message it is the same.
         let whole = told([&results[..], &directive("one")].concat());
-        let whole = [spell.entry(&said("go")), spell.entry(&whole)]
-            .map(|piece| entry(EntryKind::Prompt, piece));
-        let whole = Sent::read(&spell.preamble(&preamble), &whole).unwrap();
+        let whole = [dialect.entry(&said("go")), dialect.entry(&whole)]
+            .map(|encoded| entry(EntryKind::Prompt, encoded));
+        let whole = Sent::read(&dialect.preamble(&preamble), &whole).unwrap();
         assert_eq!(
             whole.request(0..2).shared(&one.request(0..2)),
             Shared {
@@ -290,17 +295,17 @@ fn heads_are_read_with_what_they_begin() {
 #[test]
 fn a_compaction_is_named_as_such_and_begins_the_count_anew() {
     let preamble = words(&[], &["who"]);
-    for (number, spell) in dialects().iter().enumerate() {
+    for (number, dialect) in dialects().iter().enumerate() {
         let mut entries: Vec<NewEntry> = (0..6)
             .map(|number| {
                 entry(
                     EntryKind::Prompt,
-                    spell.entry(&said(&format!("entry {number}"))),
+                    dialect.entry(&said(&format!("entry {number}"))),
                 )
             })
             .collect();
         entries[3].kind = EntryKind::Compaction;
-        let sent = Sent::read(&spell.preamble(&preamble), &entries).unwrap();
+        let sent = Sent::read(&dialect.preamble(&preamble), &entries).unwrap();
         let differs = sent
             .request(3..5)
             .shared(&sent.request(0..3))

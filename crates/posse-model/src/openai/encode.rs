@@ -63,9 +63,9 @@ pub(super) fn encode_head(content: &[ContentBlock]) -> Encoded {
 
 /// What it says after them.
 pub(super) fn encode_tail(content: &[ContentBlock]) -> Encoded {
-    let spelt: Vec<String> = user(content).iter().map(Value::to_string).collect();
+    let encoded: Vec<String> = user(content).iter().map(Value::to_string).collect();
     Encoded {
-        bytes: spelt.join(",").into(),
+        bytes: encoded.join(",").into(),
         mark_at: None,
     }
 }

@@ -164,7 +164,7 @@ pub struct NewEntry {
     /// realm, by content.
     pub head: Option<Encoded>,
     /// The bytes as sent, after the head.
-    pub piece: Encoded,
+    pub encoded: Encoded,
     /// Of these bytes and of the agent's own entries before it, back to the last compaction; see
     /// [`checksum`].
     pub checksum: u64,
@@ -176,8 +176,8 @@ impl NewEntry {
     /// All its bytes as sent: one message, or several joined by commas.
     pub fn sent(&self) -> Bytes {
         match &self.head {
-            Some(head) => Bytes::from([&head.bytes[..], b",", &self.piece.bytes[..]].concat()),
-            None => self.piece.bytes.clone(),
+            Some(head) => Bytes::from([&head.bytes[..], b",", &self.encoded.bytes[..]].concat()),
+            None => self.encoded.bytes.clone(),
         }
     }
 }
@@ -189,7 +189,7 @@ pub fn checksum<T: AsRef<[u8]> + ?Sized>(
     seq: u64,
     kind: EntryKind,
     head: Option<&T>,
-    piece: &T,
+    encoded: &T,
 ) -> u64 {
     let (previous, kind) = match kind {
         EntryKind::Prompt => (previous, 1),
@@ -197,12 +197,12 @@ pub fn checksum<T: AsRef<[u8]> + ?Sized>(
         EntryKind::Results => (previous, 3),
         EntryKind::Compaction => (0, 4),
     };
-    let (head, piece) = (head.map_or(&[][..], |head| head.as_ref()), piece.as_ref());
-    let front = [previous, seq, kind, (head.len() + piece.len()) as u64].map(u64::to_le_bytes);
+    let (head, encoded) = (head.map_or(&[][..], |head| head.as_ref()), encoded.as_ref());
+    let front = [previous, seq, kind, (head.len() + encoded.len()) as u64].map(u64::to_le_bytes);
     let mut hasher = xxhash_rust::xxh3::Xxh3::new();
     hasher.update(front.as_flattened());
     hasher.update(head);
-    hasher.update(piece);
+    hasher.update(encoded);
     hasher.digest()
 }
 

@@ -205,8 +205,8 @@ mod tests {
     #[test]
     fn takes_time_in_proportion() {
         // By the square these would take many minutes.
-        for piece in ["<", "< ", "</", "<m", "<mail ", "<task-", " "] {
-            let text = format!("<{}", piece.repeat(200_000));
+        for encoded in ["<", "< ", "</", "<m", "<mail ", "<task-", " "] {
+            let text = format!("<{}", encoded.repeat(200_000));
             assert!(neutral(&text).len() >= text.len());
         }
     }
@@ -227,7 +227,7 @@ mod tests {
     }
 
     fn texts() -> impl Strategy<Value = String> {
-        let pieces = [
+        let encoded_entries = [
             "<",
             "</",
             "<<",
@@ -252,8 +252,8 @@ mod tests {
             "x",
             "é",
         ];
-        prop::collection::vec(prop::sample::select(pieces.to_vec()), 0..24)
-            .prop_map(|pieces| pieces.concat())
+        prop::collection::vec(prop::sample::select(encoded_entries.to_vec()), 0..24)
+            .prop_map(|encoded_entries| encoded_entries.concat())
     }
 
     proptest! {

@@ -84,7 +84,7 @@ pub enum SideQueryError {
 
 /// Conversation of a side query, after the agent's history.
 struct Talk {
-    pieces: Vec<Encoded>,
+    encoded_entries: Vec<Encoded>,
     marks: Vec<CacheBreakpoint>,
     charges: Vec<Charge>,
     facts: Option<ReplyFacts>,
@@ -102,9 +102,9 @@ impl Talk {
 
 impl SideQuery {
     /// Asks, and follows the talk to its end. Tools that `hands` does not hold are answered with a refusal.
-    pub(crate) async fn ask(mut self, words: &SideWords, hands: SideTools) -> SideReply {
+    pub(crate) async fn ask(mut self, words: &SideWords, side_tools: SideTools) -> SideReply {
         let mut talk = Talk {
-            pieces: self.history.pieces().to_vec(),
+            encoded_entries: self.history.encoded_entries().to_vec(),
             marks: self.history.marks_before(self.ttl),
             charges: Vec::new(),
             facts: None,
@@ -118,7 +118,7 @@ impl SideQuery {
                 content: said,
             },
         );
-        for turn in 0..hands.turns() {
+        for turn in 0..side_tools.turns() {
             // Only from the second turn on: the usual single turn should not pay for a cache entry
             // that
             // nobody reads.
@@ -131,7 +131,7 @@ impl SideQuery {
             };
             let (stop, content) = (reply.stop.clone(), reply.content.clone());
             talk.facts = Some(facts(reply));
-            let results = match hands
+            let results = match side_tools
                 .answer(&content, &self.ports.clock, &self.cancel)
                 .await
             {
@@ -162,26 +162,26 @@ impl SideQuery {
     }
 
     fn say(&self, talk: &mut Talk, message: Message) {
-        talk.pieces.push(self.ports.model.entry(&message));
+        talk.encoded_entries.push(self.ports.model.entry(&message));
     }
 
     /// Marks the end of the conversation for the cache, because another turn follows.
     fn mark_end(&self, talk: &mut Talk) {
         talk.marks = self.history.marks_before(self.ttl);
         talk.marks.push(CacheBreakpoint {
-            place: BreakpointPosition::Entry(talk.pieces.len() - 1),
+            place: BreakpointPosition::Entry(talk.encoded_entries.len() - 1),
             ttl: self.ttl,
         });
     }
 
     /// Makes one call and settles its cost.
     async fn call(&mut self, talk: &mut Talk, purpose: Purpose) -> Result<Reply, SideQueryError> {
-        let size = request_size::size(&self.preamble, &talk.pieces);
+        let size = request_size::size(&self.preamble, &talk.encoded_entries);
         let reservation = self.pay(size).await?;
         let cancel = self.cancel.child_token();
         let body = self.ports.model.body(&Request {
             preamble: &self.preamble,
-            entries: &talk.pieces,
+            entries: &talk.encoded_entries,
             marks: &talk.marks,
             max_tokens: reservation.output,
             previous: self.previous.as_deref(),

@@ -37,11 +37,14 @@ impl RequestSize {
 }
 
 /// Returns an upper bound for the size of a request, in bytes.
-pub(crate) fn size<'a>(preamble: &Encoded, pieces: impl IntoIterator<Item = &'a Encoded>) -> usize {
+pub(crate) fn size<'a>(
+    preamble: &Encoded,
+    encoded_entries: impl IntoIterator<Item = &'a Encoded>,
+) -> usize {
     preamble.bytes.len()
-        + pieces
+        + encoded_entries
             .into_iter()
-            .map(|piece| piece.bytes.len())
+            .map(|encoded| encoded.bytes.len())
             .sum::<usize>()
         + AROUND
 }
@@ -69,7 +72,7 @@ pub(crate) fn last_request(transcript: &Transcript) -> RequestSize {
     };
     let sent = entries[..at]
         .iter()
-        .flat_map(|entry| entry.head.iter().chain([&entry.piece]));
+        .flat_map(|entry| entry.head.iter().chain([&entry.encoded]));
     RequestSize {
         tokens: usage.prompt().saturating_add(usage.output),
         bytes: size(&transcript.preamble, sent),

@@ -209,7 +209,7 @@ impl Registry {
     pub(crate) fn live_agent(&self, agent: AgentId) -> Option<Arc<LiveAgent>> {
         self.live_agents()
             .get(&agent)
-            .map(|lodging| Arc::clone(&lodging.who))
+            .map(|entry| Arc::clone(&entry.who))
     }
 
     /// Where an agent stands from now on, while its calls may make forks; none when they are answered.
@@ -411,9 +411,7 @@ impl Registry {
             if agent == above {
                 return true;
             }
-            at = live_agents
-                .get(&agent)
-                .and_then(|lodging| lodging.who.parent);
+            at = live_agents.get(&agent).and_then(|entry| entry.who.parent);
         }
         false
     }
@@ -423,7 +421,7 @@ impl Registry {
         let way = self
             .live_agents()
             .get(&agent)
-            .and_then(|lodging| lodging.who.commands.clone());
+            .and_then(|entry| entry.who.commands.clone());
         match way {
             Some(way) => way
                 .try_send(command)

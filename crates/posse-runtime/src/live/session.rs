@@ -24,7 +24,7 @@ const WORTH_WAITING: usize = 4 << 10;
 /// A preamble that siblings share.
 #[derive(Clone)]
 pub(crate) struct Common {
-    pub(crate) piece: Encoded,
+    pub(crate) encoded: Encoded,
     /// Coordinates who writes it to the prompt cache; none if it is too small to be cached.
     pub(crate) warmup: Option<Arc<CacheWarmup>>,
 }
@@ -121,9 +121,9 @@ impl Session {
             preambles.clear();
         }
         let common = || {
-            let piece = make();
-            let warmup = (piece.bytes.len() >= WORTH_WAITING).then(Arc::default);
-            Common { piece, warmup }
+            let encoded = make();
+            let warmup = (encoded.bytes.len() >= WORTH_WAITING).then(Arc::default);
+            Common { encoded, warmup }
         };
         preambles.entry(key).or_insert_with(common).clone()
     }

@@ -122,11 +122,11 @@ fn freeze(registry: &Registry, top: AgentId) -> Vec<Frozen> {
         at += 1;
     }
     let frozen = found.into_iter().filter_map(|agent| {
-        let lodging = live_agents.get_mut(&agent)?;
-        lodging.frozen = true;
+        let entry = live_agents.get_mut(&agent)?;
+        entry.frozen = true;
         Some(Frozen {
             agent,
-            who: Arc::clone(&lodging.who),
+            who: Arc::clone(&entry.who),
         })
     });
     frozen.collect()

@@ -418,7 +418,7 @@ fn assemble(
     };
     let mut machine = Machine::new(rights, life, seed.history.next_seq(), seed.unanswered);
     machine.bind(output_schema);
-    machine.inherits(!seed.history.pieces().is_empty());
+    machine.inherits(!seed.history.encoded_entries().is_empty());
     let attribution = Attribution {
         session: session.root.to_string(),
         agent: identity.agent.to_string(),

@@ -176,8 +176,8 @@ pub(crate) fn create_sub_agent(
                 loadable(&plan.session.setup),
             );
             let told = Offer::of(&tools, types, &skills).fingerprint();
-            let Common { piece, warmup } = preamble(factory, &plan, &tools, told);
-            (piece, warmup, told, Vec::new())
+            let Common { encoded, warmup } = preamble(factory, &plan, &tools, told);
+            (encoded, warmup, told, Vec::new())
         }
     };
     let run = Arc::new(Run::new(plan.facts(), Uuid::now_v7(), plan.background));
@@ -274,7 +274,7 @@ pub(crate) async fn create_teammate(
     );
     let told = Offer::of(&tools, known, &skills).fingerprint();
     let Common {
-        piece: preamble,
+        encoded: preamble,
         warmup,
     } = preamble(factory, &plan, &tools, told);
     // Its prompt is mail. With this guard held, the hint of that mail cannot make this process

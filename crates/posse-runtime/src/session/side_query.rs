@@ -106,7 +106,7 @@ pub(crate) async fn remember(
     let record = &transcript.record;
     let terms = record.origin.as_deref().and_then(Terms::kept);
     let noting = terms.and_then(|terms| Some((terms.notes.clone()?.directory, terms)));
-    let (notes, hands) = match noting {
+    let (notes, side_tools) = match noting {
         Some((directory, terms)) => (
             Some(directory.clone()),
             with_note_tools(note_tools, record, &terms, directory),
@@ -117,7 +117,7 @@ pub(crate) async fn remember(
         factory,
         &transcript,
         &SideWords::Memory { notes },
-        hands,
+        side_tools,
         options,
     )
     .await
@@ -128,7 +128,7 @@ async fn inquire(
     factory: &Arc<Factory>,
     transcript: &Transcript,
     words: &SideWords,
-    hands: SideTools,
+    side_tools: SideTools,
     options: SideQuestion,
 ) -> Result<SideAnswer, StartError> {
     assemble::same_dialect(factory, transcript)?;
@@ -171,7 +171,7 @@ async fn inquire(
         charges,
         facts,
         text,
-    } = query.ask(words, hands).await;
+    } = query.ask(words, side_tools).await;
     // Also after a failure: attempts that failed may have to be paid for.
     let unbooked = book(factory, record, &charges).await;
     Ok(SideAnswer {

@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 /// What every question on the side has in it, and nothing else.
 const ASIDE: &str = "A question on the side";
 
-fn inquiry() -> SideQuestion {
+fn options() -> SideQuestion {
     SideQuestion {
         max_tokens: 4096,
         cancel: CancellationToken::new(),
@@ -38,7 +38,7 @@ fn desk(rig: &Rig) -> NoteTools {
 async fn ask(rig: &Rig, agent: AgentId, question: &str) -> SideAnswer {
     rig.another()
         .unwrap()
-        .ask(agent, question, inquiry())
+        .ask(agent, question, options())
         .await
         .unwrap()
 }

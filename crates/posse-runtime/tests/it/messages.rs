@@ -96,7 +96,7 @@ async fn transcript(rig: &Rig, of: AgentId) -> String {
     let entries = rig.store.read(of).await.unwrap().entries;
     entries
         .iter()
-        .map(|stored| String::from_utf8(stored.entry.piece.bytes.to_vec()).unwrap())
+        .map(|stored| String::from_utf8(stored.entry.encoded.bytes.to_vec()).unwrap())
         .collect()
 }
 
@@ -488,7 +488,7 @@ impl Moment {
             let bytes = step
                 .entries
                 .iter()
-                .map(|entry| String::from_utf8_lossy(&entry.piece.bytes));
+                .map(|entry| String::from_utf8_lossy(&entry.encoded.bytes));
             bytes.into_iter().any(|entry| entry.contains(text))
         };
         let letter = |op: &Op| {

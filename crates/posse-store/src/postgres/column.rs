@@ -106,7 +106,7 @@ pub(super) fn bytes(row: &Row, at: usize) -> Result<Bytes, PgFailure> {
 }
 
 /// Returns encoded bytes from three columns: the mark, the packed flag and the bytes.
-pub(super) fn piece(row: &Row, at: usize) -> Result<Encoded, PgFailure> {
+pub(super) fn encoded(row: &Row, at: usize) -> Result<Encoded, PgFailure> {
     let mark_at = get::<Option<i64>>(row, at)?
         .map(usize::try_from)
         .transpose()

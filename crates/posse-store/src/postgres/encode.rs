@@ -45,13 +45,13 @@ impl EncodedStep {
 
     /// Encodes content that is stored by its hash. If it is `known` to be on the server, only the
     /// hash is sent.
-    fn shared(&mut self, piece: &Encoded, known: bool) -> Value {
-        let hash = Uuid::from_bytes(columns::content_name(&piece.bytes, piece.mark_at));
+    fn shared(&mut self, encoded: &Encoded, known: bool) -> Value {
+        let hash = Uuid::from_bytes(columns::content_name(&encoded.bytes, encoded.mark_at));
         match known {
             true => json!({"hash": hash}),
             false => {
-                let (blob, packed) = self.blob(&piece.bytes);
-                json!({"hash": hash, "mark": piece.mark_at, "blob": blob, "packed": packed})
+                let (blob, packed) = self.blob(&encoded.bytes);
+                json!({"hash": hash, "mark": encoded.mark_at, "blob": blob, "packed": packed})
             }
         }
     }
@@ -300,10 +300,10 @@ fn entry(
     encoded: &mut EncodedStep,
     known: &impl Fn(&Encoded) -> bool,
 ) -> Result<Value, StoreError> {
-    let (blob, packed) = encoded.blob(&entry.piece.bytes);
+    let (blob, packed) = encoded.blob(&entry.encoded.bytes);
     let mut json = json!({
         "seq": entry.seq, "kind": columns::kind(entry.kind), "checksum": entry.checksum.cast_signed(),
-        "mark": entry.piece.mark_at, "blob": blob, "packed": packed,
+        "mark": entry.encoded.mark_at, "blob": blob, "packed": packed,
     });
     if let Some(reply) = &entry.reply {
         json["reply"] = json!(text(reply)?);

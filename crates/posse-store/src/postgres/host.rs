@@ -102,8 +102,8 @@ impl PgHost {
     }
 
     /// Returns true if this host remembers that the server has this content.
-    pub(super) fn knows(&self, realm: RealmId, piece: &Encoded) -> bool {
-        let name = columns::content_name(&piece.bytes, piece.mark_at);
+    pub(super) fn knows(&self, realm: RealmId, encoded: &Encoded) -> bool {
+        let name = columns::content_name(&encoded.bytes, encoded.mark_at);
         self.known
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
@@ -116,14 +116,14 @@ impl PgHost {
         let preamble = step.birth.iter().map(|birth| &birth.preamble);
         let heads = step.entries.iter().filter_map(|entry| entry.head.as_ref());
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        for piece in preamble.chain(heads) {
+        for encoded in preamble.chain(heads) {
             // Forgetting is harmless: the content is sent once more.
             if known.len() >= KNOWN {
                 known.clear();
             }
             known.insert((
                 step.realm,
-                columns::content_name(&piece.bytes, piece.mark_at),
+                columns::content_name(&encoded.bytes, encoded.mark_at),
             ));
         }
     }

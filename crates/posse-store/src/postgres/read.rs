@@ -255,7 +255,7 @@ impl<'a> PgReader<'a> {
         Ok(Transcript {
             record: found.session,
             dialect: found.dialect,
-            preamble: column::piece(preamble, 0)?,
+            preamble: column::encoded(preamble, 0)?,
             segments,
             entries,
             inherited,
@@ -281,7 +281,7 @@ impl<'a> PgReader<'a> {
         Ok(rows
             .iter()
             // One that cannot be decompressed is treated as missing, which is reported as damage.
-            .filter_map(|row| Some((column::get(row, 0).ok()?, column::piece(row, 1).ok()?)))
+            .filter_map(|row| Some((column::get(row, 0).ok()?, column::encoded(row, 1).ok()?)))
             .collect())
     }
 }
@@ -334,7 +334,7 @@ fn entry(row: &Row, agent: AgentId, heads: &PgHeads) -> Result<StoredEntry, PgFa
             seq: column::bits(row, 0)?,
             kind: column::one_of(row, 1, kinds, columns::kind)?,
             head,
-            piece: column::piece(row, 6)?,
+            encoded: column::encoded(row, 6)?,
             checksum: column::bits(row, 3)?,
             reply: column::maybe_json(row, 4)?,
         },

@@ -219,7 +219,7 @@ impl<'a> Batch<'a> {
         let dead = matches!(hosts.look(host), Ok(HostLiveness::Dead));
         if dead {
             free::host(self.connection, host, &mut self.changes)?;
-            hosts.bury(host);
+            hosts.forget(host);
         }
         Ok(dead)
     }

@@ -43,7 +43,7 @@ pub(super) fn take(
             HostLiveness::Stalled { .. } => free::host(connection, other, changes)?,
             HostLiveness::Dead => {
                 free::host(connection, other, changes)?;
-                hosts.bury(other);
+                hosts.forget(other);
             }
         }
     }

@@ -13,9 +13,9 @@ pub(super) use crate::columns::{Hash, content_name as name};
 pub(super) fn keep(
     connection: &Connection,
     realm: &[u8],
-    piece: &Encoded,
+    encoded: &Encoded,
 ) -> Result<Hash, SqliteFailure> {
-    let hash = name(&piece.bytes, piece.mark_at);
+    let hash = name(&encoded.bytes, encoded.mark_at);
     // A look-up first: an ignored insert would have bound and copied all of the bytes.
     let sql = "SELECT 1 FROM preamble WHERE realm = ?1 AND hash = ?2";
     if !connection
@@ -23,10 +23,13 @@ pub(super) fn keep(
         .exists(params![realm, hash])?
     {
         let sql = "INSERT INTO preamble (realm, hash, mark_at, bytes) VALUES (?1, ?2, ?3, ?4)";
-        let mark_at = piece.mark_at.map(|at| at as i64);
-        connection
-            .prepare_cached(sql)?
-            .execute(params![realm, hash, mark_at, &piece.bytes[..]])?;
+        let mark_at = encoded.mark_at.map(|at| at as i64);
+        connection.prepare_cached(sql)?.execute(params![
+            realm,
+            hash,
+            mark_at,
+            &encoded.bytes[..]
+        ])?;
     }
     Ok(hash)
 }
@@ -38,7 +41,7 @@ pub(super) fn find(
     hash: Hash,
 ) -> rusqlite::Result<Option<Encoded>> {
     let sql = "SELECT bytes, mark_at FROM preamble WHERE realm = ?1 AND hash = ?2";
-    let piece = |row: &rusqlite::Row<'_>| {
+    let encoded = |row: &rusqlite::Row<'_>| {
         Ok(Encoded {
             bytes: row.get::<_, Vec<u8>>(0)?.into(),
             mark_at: column::mark(row, 1)?,
@@ -46,6 +49,6 @@ pub(super) fn find(
     };
     connection
         .prepare_cached(sql)?
-        .query_row(params![realm, hash], piece)
+        .query_row(params![realm, hash], encoded)
         .optional()
 }

@@ -159,7 +159,7 @@ impl Hosts {
     }
 
     /// Removes the files of a dead host. What cannot be removed now is removed by a later sweep.
-    pub(super) fn bury(&self, id: Uuid) {
+    pub(super) fn forget(&self, id: Uuid) {
         if let Self::Files { directory, .. } = self {
             remove(directory, id);
         }

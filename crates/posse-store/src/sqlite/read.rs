@@ -244,7 +244,7 @@ fn entry(row: &Row<'_>, agent: AgentId) -> rusqlite::Result<Option<StoredEntry>>
     let (Some(kind), Ok(reply)) = (column::kind_from(row.get(1)?), facts) else {
         return Ok(None);
     };
-    let piece = Encoded {
+    let encoded = Encoded {
         bytes: Bytes::copy_from_slice(row.get_ref(6)?.as_blob()?),
         mark_at: column::mark(row, 4)?,
     };
@@ -259,7 +259,7 @@ fn entry(row: &Row<'_>, agent: AgentId) -> rusqlite::Result<Option<StoredEntry>>
             seq,
             kind,
             head: None,
-            piece,
+            encoded,
             checksum,
             reply,
         },

@@ -355,9 +355,9 @@ impl StepWriter<'_> {
             column::kind(entry.kind),
             self.at_ms,
             column::bits(entry.checksum),
-            entry.piece.mark_at.map(|at| at as i64),
+            entry.encoded.mark_at.map(|at| at as i64),
             reply,
-            &entry.piece.bytes[..],
+            &entry.encoded.bytes[..],
             head.transpose()?,
         ])?;
         Ok(())

@@ -275,7 +275,7 @@ mod tests {
     /// Returns a birth with an entry of 100 kB.
     fn heavy() -> (SqliteJob, oneshot::Receiver<WriteOutcome>) {
         let (answer, answered) = oneshot::channel();
-        let piece = |length| Encoded {
+        let encoded = |length| Encoded {
             bytes: vec![b'x'; length].into(),
             mark_at: None,
         };
@@ -286,17 +286,17 @@ mod tests {
             dialect: "test".into(),
             mode: PermissionMode::Default,
             cwd: "/".into(),
-            preamble: piece(1),
+            preamble: encoded(1),
             segments: Vec::new(),
         };
-        let (kind, piece) = (EntryKind::Prompt, piece(100_000));
+        let (kind, encoded) = (EntryKind::Prompt, encoded(100_000));
         let step = Step {
             birth: Some(Box::new(birth)),
             entries: vec![NewEntry {
                 seq: 0,
                 kind,
                 head: None,
-                piece,
+                encoded,
                 checksum: 0,
                 reply: None,
             }],

@@ -84,7 +84,7 @@ impl Entry {
     fn new(agent: AgentId, entry: &NewEntry, at_ms: i64) -> Self {
         let (head, bytes) = (
             entry.head.as_ref().map(|head| head.bytes.clone()),
-            entry.piece.bytes.clone(),
+            entry.encoded.bytes.clone(),
         );
         Self {
             agent,

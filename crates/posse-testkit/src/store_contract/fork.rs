@@ -26,7 +26,7 @@ fn segment(number: u64, from: u64, to: u64) -> Segment {
 
 /// Whose entries, which, and what they say.
 fn told(transcript: &Transcript) -> Vec<(u8, u64, String)> {
-    let line = |entry: &NewEntry| String::from_utf8_lossy(&entry.piece.bytes).into_owned();
+    let line = |entry: &NewEntry| String::from_utf8_lossy(&entry.encoded.bytes).into_owned();
     let all = transcript.entries.iter();
     all.map(|it| (it.agent.uuid().as_bytes()[0], it.entry.seq, line(&it.entry)))
         .collect()
@@ -115,12 +115,12 @@ pub async fn heads_come_back_and_are_shared(open: Open<'_>) {
         headed(4, Prompt, &shared, ""),
     ]);
     // The same bytes with another mark are another head.
-    let piece = Encoded {
+    let encoded = Encoded {
         bytes: shared.clone().into(),
         mark_at: None,
     };
     first.entries.push(NewEntry {
-        head: Some(piece),
+        head: Some(encoded),
         ..entry(5, Prompt, "unmarked")
     });
     first.entries = chained(first.entries);

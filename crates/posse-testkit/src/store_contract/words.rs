@@ -78,7 +78,7 @@ pub fn child(number: u64, parent: u64, called: &str) -> Step {
 
 /// An entry, with the checksum of one that follows nothing.
 pub fn entry(seq: u64, kind: EntryKind, text: &str) -> NewEntry {
-    let piece = Encoded {
+    let encoded = Encoded {
         bytes: text.to_owned().into(),
         mark_at: None,
     };
@@ -86,8 +86,8 @@ pub fn entry(seq: u64, kind: EntryKind, text: &str) -> NewEntry {
         seq,
         kind,
         head: None,
-        checksum: checksum(0, seq, kind, None, &piece),
-        piece,
+        checksum: checksum(0, seq, kind, None, &encoded),
+        encoded,
         reply: None,
     }
 }
@@ -100,7 +100,7 @@ pub fn headed(seq: u64, kind: EntryKind, head: &str, text: &str) -> NewEntry {
     };
     let bare = entry(seq, kind, text);
     NewEntry {
-        checksum: checksum(0, seq, kind, Some(&head), &bare.piece),
+        checksum: checksum(0, seq, kind, Some(&head), &bare.encoded),
         head: Some(head),
         ..bare
     }
@@ -115,7 +115,7 @@ pub fn chained(mut entries: Vec<NewEntry>) -> Vec<NewEntry> {
             entry.seq,
             entry.kind,
             entry.head.as_ref(),
-            &entry.piece,
+            &entry.encoded,
         );
         entry.checksum = last;
     }
@@ -306,11 +306,11 @@ pub fn verify(transcript: &Transcript) -> Result<(), u64> {
             seq,
             kind,
             head,
-            piece,
+            encoded,
             checksum: stored,
             ..
         } = &stored.entry;
-        last = checksum(last, *seq, *kind, head.as_ref(), piece);
+        last = checksum(last, *seq, *kind, head.as_ref(), encoded);
         if last != *stored {
             return Err(*seq);
         }

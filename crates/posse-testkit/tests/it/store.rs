@@ -89,7 +89,7 @@ async fn four_entries(store: &dyn Store) {
     let (mut entries, mut last) = (Vec::new(), 0);
     for seq in 0..4 {
         let mut next = entry(seq, EntryKind::Prompt, &format!("entry {seq}"));
-        last = checksum(last, seq, next.kind, None, &next.piece);
+        last = checksum(last, seq, next.kind, None, &next.encoded);
         next.checksum = last;
         entries.push(next);
     }

@@ -63,7 +63,7 @@ pub(super) fn lives(home: &Path, id: Uuid) -> bool {
 }
 
 /// Removes what dead hosts left.
-pub(super) fn bury(home: &Path) {
+pub(super) fn forget(home: &Path) {
     for entry in fs::read_dir(home.join(DIRECTORY))
         .into_iter()
         .flatten()

@@ -46,7 +46,7 @@ impl GitWorktrees {
             .flat_map(|root| self.sweep_root(root, &meant))
             .collect();
         if !roots.is_empty() {
-            host::bury(&self.home);
+            host::forget(&self.home);
         }
         swept
     }

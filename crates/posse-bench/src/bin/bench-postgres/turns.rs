@@ -19,18 +19,18 @@ pub(crate) async fn run(place: &Place, agents: usize, time: Duration) -> Result<
     let store = Arc::new(Postgres::open(&place.url)?);
     let mut pairs = Vec::new();
     for agent in raised(&store, agents, Realms::Each).await? {
-        let mate = born(&store, agent.realm).await?.id;
-        pairs.push((agent, mate));
+        let peer = born(&store, agent.realm).await?.id;
+        pairs.push((agent, peer));
     }
     let meter = Meter::begin(place.server()).await?;
     let end = Instant::now() + time;
     let mut running = JoinSet::new();
-    for (mut agent, mate) in pairs {
+    for (mut agent, peer) in pairs {
         let store = Arc::clone(&store);
         running.spawn(async move {
             let mut turns = 0;
             while Instant::now() < end {
-                turn(&store, &mut agent, mate).await?;
+                turn(&store, &mut agent, peer).await?;
                 turns += 1;
             }
             Ok::<u64, Failed>(turns)
@@ -43,7 +43,7 @@ pub(crate) async fn run(place: &Place, agents: usize, time: Duration) -> Result<
     meter.end(turns).await
 }
 
-async fn turn(store: &Postgres, agent: &mut Agent, mate: AgentId) -> Result<(), Failed> {
+async fn turn(store: &Postgres, agent: &mut Agent, peer: AgentId) -> Result<(), Failed> {
     let state = |state| Some(StateChange::To(state));
     store
         .commit(Step {
@@ -53,7 +53,7 @@ async fn turn(store: &Postgres, agent: &mut Agent, mate: AgentId) -> Result<(), 
         .await?;
     let op = Op::Send {
         id: MailId::from(Uuid::now_v7()),
-        to: Address::Agent(mate),
+        to: Address::Agent(peer),
         kind: MailKind::Text,
         summary: "a word".into(),
         body: "The second test passes now; the third waits for what you change in the writer."

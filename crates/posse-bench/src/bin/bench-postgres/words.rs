@@ -103,7 +103,7 @@ impl Agent {
             seq,
             kind,
             head: None,
-            piece: Encoded { bytes, mark_at },
+            encoded: Encoded { bytes, mark_at },
             checksum: seq,
             reply,
         }

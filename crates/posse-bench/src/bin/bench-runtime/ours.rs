@@ -157,7 +157,7 @@ pub(crate) async fn agents(
 /// The steps of a turn: a prompt, and the reply that ends it.
 pub(crate) fn step(id: AgentId, turn: u64, reply: bool) -> Step {
     let seq = 2 * turn + u64::from(reply);
-    let piece = Encoded {
+    let encoded = Encoded {
         bytes: bytes::Bytes::from_static(ENTRY.as_bytes()),
         mark_at: Some(ENTRY.len() - 3),
     };
@@ -168,7 +168,7 @@ pub(crate) fn step(id: AgentId, turn: u64, reply: bool) -> Step {
         dialect: "anthropic".into(),
         mode: PermissionMode::Default,
         cwd: "/work".into(),
-        preamble: piece.clone(),
+        preamble: encoded.clone(),
         segments: Vec::new(),
     };
     Step {
@@ -181,7 +181,7 @@ pub(crate) fn step(id: AgentId, turn: u64, reply: bool) -> Step {
                 EntryKind::Prompt
             },
             head: None,
-            piece,
+            encoded,
             checksum: seq,
             reply: reply.then(|| FACTS.clone()),
         }],

@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use crate::Failed;
 use crate::record::Request;
-use posse_testkit::house::AgentRecord;
+use posse_testkit::test_runtime::AgentRecord;
 
 /// What a parent is told of at once, in kilobytes.
 const PART_KB: u64 = 8;

@@ -7,24 +7,24 @@ use serde_json::{Value, json};
 
 use crate::record::{self, millis};
 use crate::{Failed, cpu_ms, disk};
-use posse_testkit::house::House;
+use posse_testkit::test_runtime::TestRuntime;
 
 pub(crate) async fn run(url: &str, directory: &Path, count: u32) -> Result<Value, Failed> {
-    let house = House::new(url, directory, 64)?;
-    let mut warm = house.session();
+    let test_runtime = TestRuntime::new(url, directory, 64)?;
+    let mut warm = test_runtime.session();
     warm.say("warm up").await?;
     warm.end().await?;
-    disk::checkpoint(&house.home())?;
-    let before = disk::allocated(&house.home())?;
+    disk::checkpoint(&test_runtime.home())?;
+    let before = disk::allocated(&test_runtime.home())?;
 
-    let mut session = house.session();
+    let mut session = test_runtime.session();
     let (cpu, clock) = (cpu_ms()?, Instant::now());
     session.say("go").await?;
     session.end().await?;
     let (cpu, wall) = (cpu_ms()? - cpu, clock.elapsed().as_secs_f64());
 
-    let log = disk::checkpoint(&house.home())?;
-    let after = disk::allocated(&house.home())?;
+    let log = disk::checkpoint(&test_runtime.home())?;
+    let after = disk::allocated(&test_runtime.home())?;
     let requests = record::of_session(url, &session.id()).await?;
     let expected = 2 + 2 * count as usize;
     if requests.len() != expected {

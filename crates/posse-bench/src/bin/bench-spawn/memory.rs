@@ -6,15 +6,15 @@ use serde_json::{Value, json};
 
 use crate::Failed;
 use crate::record;
-use posse_testkit::house::House;
+use posse_testkit::test_runtime::TestRuntime;
 
 pub(crate) async fn run(url: &str, directory: &Path, count: usize) -> Result<Value, Failed> {
-    let house = House::new(url, directory, count + 100)?;
-    let mut warm = house.session();
+    let test_runtime = TestRuntime::new(url, directory, count + 100)?;
+    let mut warm = test_runtime.session();
     warm.say("warm up").await?;
     warm.end().await?;
     let seen = record::all(url).await?.len();
-    let mut session = house.session();
+    let mut session = test_runtime.session();
     let before = resident_kb()?;
     session.say("go").await?;
     let live = session.end().await?.live;
@@ -24,7 +24,7 @@ pub(crate) async fn run(url: &str, directory: &Path, count: usize) -> Result<Val
     // The main agent's two, and one of each.
     record::wait_for(url, seen + 2 + count).await?;
     let after = resident_kb()?;
-    house.runtime.shut_down().await;
+    test_runtime.runtime.shut_down().await;
     Ok(json!({"kb_each": (after - before) / count as f64, "before_kb": before}))
 }
 

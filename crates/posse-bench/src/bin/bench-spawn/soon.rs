@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::Failed;
 use crate::record::{self, Request, millis};
-use posse_testkit::house::House;
+use posse_testkit::test_runtime::TestRuntime;
 
 /// What the main agent was told in its own words, and whether it has nothing to do.
 #[derive(Default)]
@@ -51,10 +51,10 @@ pub(crate) async fn ends(
     rounds: u32,
     count: usize,
 ) -> Result<Value, Failed> {
-    let house = House::new(url, directory, 64)?;
+    let test_runtime = TestRuntime::new(url, directory, 64)?;
     let (mut samples, mut busy, mut next) = (Vec::new(), 0, 0);
     for _ in 0..rounds {
-        let mut session = house.session();
+        let mut session = test_runtime.session();
         session.say("go").await?;
         let mut told = Told::default();
         while told.count() < count || !told.idle {
@@ -85,10 +85,10 @@ pub(crate) async fn messages(
     rounds: u32,
     count: usize,
 ) -> Result<Value, Failed> {
-    let house = House::new(url, directory, 64)?;
+    let test_runtime = TestRuntime::new(url, directory, 64)?;
     let (mut samples, mut next) = (Vec::new(), 0);
     for _ in 0..rounds {
-        let mut session = house.session();
+        let mut session = test_runtime.session();
         session.say("start").await?;
         session.end().await?;
         let mut told = Told {

@@ -9,7 +9,7 @@ mod words;
 use std::path::Path;
 
 use posse_protocol::{EventKind, MemberState, Outcome, PermissionMode, RealmId, Team};
-use posse_testkit::house::{AgentRecord, House};
+use posse_testkit::test_runtime::{AgentRecord, TestRuntime};
 use serde_json::Value;
 
 use crate::Failed;
@@ -42,12 +42,12 @@ pub(crate) async fn run(words: &[&str]) -> Result<Value, Failed> {
 }
 
 /// A session whose main agent has made the team of the script, and whose members are idle.
-async fn crewed(house: &House) -> Result<AgentRecord, Failed> {
-    let mut session = house.session_in(PermissionMode::BypassPermissions);
+async fn crewed(test_runtime: &TestRuntime) -> Result<AgentRecord, Failed> {
+    let mut session = test_runtime.session_in(PermissionMode::BypassPermissions);
     session.say("start").await?;
     loop {
         rest(&mut session).await?;
-        let team = roster(house, &session).await?;
+        let team = roster(test_runtime, &session).await?;
         let others = team
             .members
             .iter()
@@ -79,8 +79,8 @@ fn realm(session: &AgentRecord) -> RealmId {
 }
 
 /// The team as the store has it.
-async fn roster(house: &House, session: &AgentRecord) -> Result<Team, Failed> {
-    let teams = house.store.teams(Some(realm(session)), 10).await?;
+async fn roster(test_runtime: &TestRuntime, session: &AgentRecord) -> Result<Team, Failed> {
+    let teams = test_runtime.store.teams(Some(realm(session)), 10).await?;
     teams
         .into_iter()
         .next()

@@ -7,11 +7,11 @@ use serde_json::{Value, json};
 
 use crate::record::{self, Request};
 use crate::{Failed, soon};
-use posse_testkit::house::House;
+use posse_testkit::test_runtime::TestRuntime;
 
 pub(crate) async fn run(url: &str, directory: &Path, count: usize) -> Result<Value, Failed> {
-    let house = House::new(url, directory, 64)?;
-    let mut session = house.session();
+    let test_runtime = TestRuntime::new(url, directory, 64)?;
+    let mut session = test_runtime.session();
     session.say("go").await?;
     let (mut over, mut told) = (0, soon::Told::default());
     while over < count || told.count() < count || !told.idle {

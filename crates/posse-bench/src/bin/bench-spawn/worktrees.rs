@@ -15,7 +15,7 @@ use tokio::task::JoinSet;
 
 use crate::Failed;
 use crate::record::{self, millis};
-use posse_testkit::house::House;
+use posse_testkit::test_runtime::TestRuntime;
 
 /// So many files are in a directory.
 const IN_DIRECTORY: u32 = 100;
@@ -127,8 +127,8 @@ pub(crate) async fn shared(
     directory: &Path,
     count: usize,
 ) -> Result<Value, Failed> {
-    let house = House::within(url, directory, repository, count)?;
-    let mut session = house.session_in(PermissionMode::BypassPermissions);
+    let test_runtime = TestRuntime::within(url, directory, repository, count)?;
+    let mut session = test_runtime.session_in(PermissionMode::BypassPermissions);
     session.say("go").await?;
     session.end().await?;
     Ok(json!({"ms": first_requests(url, &session.id(), count).await?}))
@@ -141,17 +141,17 @@ pub(crate) async fn isolated(
     directory: &Path,
     count: usize,
 ) -> Result<Value, Failed> {
-    let house = House::within(url, directory, repository, count)?;
-    let mut session = house.session_in(PermissionMode::BypassPermissions);
+    let test_runtime = TestRuntime::within(url, directory, repository, count)?;
+    let mut session = test_runtime.session_in(PermissionMode::BypassPermissions);
     session.say("go").await?;
     // The one that starts them, and two of each.
     record::wait_for(url, 2 * count + 1).await?;
     let mut wrong = wrong_at_work(repository, count)?;
     session.end().await?;
-    house.runtime.shut_down().await;
+    test_runtime.runtime.shut_down().await;
     wrong.extend(wrong_at_the_end(repository, count)?);
     let times = first_requests(url, &session.id(), count).await?;
-    let worktrees = GitWorktrees::new(house.worktrees());
+    let worktrees = GitWorktrees::new(test_runtime.worktrees());
     for found in worktrees.list()? {
         worktrees.discard(&found)?;
     }

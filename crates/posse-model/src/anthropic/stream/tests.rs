@@ -174,13 +174,13 @@ fn noise() -> impl Strategy<Value = Vec<u8>> {
             b"data: [DONE]\n\n".to_vec(),
         ])
         .collect();
-    let piece = prop_oneof![
+    let encoded = prop_oneof![
         6 => prop::sample::select(events),
         1 => prop::collection::vec(any::<u8>(), 0..40),
         1 => Just(b"\n\n".to_vec()),
         1 => Just(b"event: content_block_delta\ndata: {\"type\":\"content_block_delta\",\"index\":18446744073709551615,\"delta\":{\"type\":\"text_delta\",\"text\":\"\\ud800\"}}\n\n".to_vec()),
     ];
-    prop::collection::vec(piece, 1..20).prop_map(|pieces| pieces.concat())
+    prop::collection::vec(encoded, 1..20).prop_map(|encoded_entries| encoded_entries.concat())
 }
 
 /// A million chunks of noise: no panic, and what is held never exceeds what was sent.

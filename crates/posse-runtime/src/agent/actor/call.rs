@@ -149,7 +149,10 @@ pub(super) async fn call_model(actor: &mut Actor, lead: Option<WarmupLead>, work
         return compact::start(actor, compaction_request, work).await;
     }
     let max_tokens = actor.setup.limits.max_tokens;
-    let size = request_size::size(&actor.prefix.preamble, actor.prefix.history.pieces());
+    let size = request_size::size(
+        &actor.prefix.preamble,
+        actor.prefix.history.encoded_entries(),
+    );
     // Asked for before the reservation: what is freed between a refusal and the wait would be
     // missed.
     let freed = actor.spending.account.freed();
@@ -224,7 +227,7 @@ pub(super) async fn call_model(actor: &mut Actor, lead: Option<WarmupLead>, work
 pub(super) fn request(actor: &Actor, max_tokens: u32, ttl: Ttl) -> posse_port::model::Body {
     actor.ports.model.body(&Request {
         preamble: &actor.prefix.preamble,
-        entries: actor.prefix.history.pieces(),
+        entries: actor.prefix.history.encoded_entries(),
         marks: &actor.prefix.history.marks(ttl),
         max_tokens,
         previous: actor.prefix.previous_reply.as_deref(),

@@ -236,11 +236,11 @@ impl Actor {
                 message,
                 reply,
             } = draft;
-            let (head, piece) = self.spelt(&message);
+            let (head, encoded) = self.encode(&message);
             parts.push(Part {
                 kind,
                 head,
-                piece,
+                encoded,
                 reply,
             });
             messages.push(message);
@@ -320,7 +320,7 @@ impl Actor {
     /// show
     /// only the fork's own part, because each of a thousand siblings has an answer to each of their
     /// thousand calls.
-    fn spelt(&mut self, message: &Message) -> (Option<Encoded>, Encoded) {
+    fn encode(&mut self, message: &Message) -> (Option<Encoded>, Encoded) {
         let model = &self.ports.model;
         match self.prefix.opening.take() {
             Some(branch) => (

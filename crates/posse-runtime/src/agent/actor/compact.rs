@@ -49,7 +49,10 @@ pub(super) fn is_crowded(actor: &Actor) -> bool {
     let Some(most) = actor.setup.limits.compact_at.or_else(window) else {
         return false;
     };
-    let size = request_size::size(&actor.prefix.preamble, actor.prefix.history.pieces());
+    let size = request_size::size(
+        &actor.prefix.preamble,
+        actor.prefix.history.encoded_entries(),
+    );
     let grown = (size.saturating_sub(actor.prefix.last_request.bytes) / TOKEN_BYTES) as u64;
     // Images have many bytes and few tokens, so what the provider has not counted yet adds at most
     // a
@@ -93,7 +96,7 @@ pub(super) async fn start(
     } else {
         actor.prefix.history.clone()
     };
-    if history.pieces().is_empty() {
+    if history.encoded_entries().is_empty() {
         let (why, charges) = (
             "the request is larger than the model's context".to_owned(),
             Vec::new(),

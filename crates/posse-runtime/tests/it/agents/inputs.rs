@@ -158,7 +158,7 @@ async fn no_agent_is_started_past_a_limit() {
     );
     let stored = poor.store.read(agent.id).await.unwrap();
     let told =
-        String::from_utf8(stored.entries.last().unwrap().entry.piece.bytes.to_vec()).unwrap();
+        String::from_utf8(stored.entries.last().unwrap().entry.encoded.bytes.to_vec()).unwrap();
     assert!(told.contains("No agent was started: "), "{told}");
 
     let mut small = rig(&calling(""));

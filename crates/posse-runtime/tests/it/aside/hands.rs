@@ -11,7 +11,7 @@ use posse_runtime::definition::agent_type::{Memory, MemoryScope};
 use posse_testkit::Rig;
 use posse_testkit::rig::farewell;
 
-use super::{ask, desk, inquiry, last, last_message, run};
+use super::{ask, desk, last, last_message, options, run};
 use crate::turns::bodies;
 
 const CURIOUS: &str = r#"
@@ -32,9 +32,9 @@ async fn a_tool_that_nobody_allows_is_refused_and_the_question_asked_again() {
     rig.file("a.txt", "secret").unwrap();
     let mut agent = rig.prompted(&"words ".repeat(500)).await.unwrap();
     let first = run(&mut agent).await;
-    let findings = ask(&rig, agent.id, "why").await;
-    assert_eq!(findings.answer.unwrap(), "Then from memory: so.");
-    assert_eq!(findings.charges.len(), 2, "each call is paid for");
+    let side_answer = ask(&rig, agent.id, "why").await;
+    assert_eq!(side_answer.answer.unwrap(), "Then from memory: so.");
+    assert_eq!(side_answer.charges.len(), 2, "each call is paid for");
     let again = last(&rig);
     let results = last_message(&again);
     assert_eq!(results.len(), 2);
@@ -135,8 +135,8 @@ async fn who_keeps_notes_may_write_those_and_nothing_else() {
     farewell(agent).await;
     let before = bodies(&rig).len();
     let runtime = rig.another().unwrap();
-    let findings = runtime.remember(sub, desk(&rig), inquiry()).await.unwrap();
-    assert_eq!(findings.answer.unwrap(), "Noted.");
+    let side_answer = runtime.remember(sub, desk(&rig), options()).await.unwrap();
+    assert_eq!(side_answer.answer.unwrap(), "Noted.");
     assert_eq!(
         std::fs::read_to_string(directory.join("MEMORY.md")).unwrap(),
         "Tests need a clock."
@@ -191,8 +191,8 @@ async fn notes_that_are_there_are_brought_up_to_date() {
     farewell(agent).await;
     std::fs::write(directory.join("MEMORY.md"), "Tests need a clock.").unwrap();
     let runtime = rig.another().unwrap();
-    let findings = runtime.remember(sub, desk(&rig), inquiry()).await.unwrap();
-    assert_eq!(findings.answer.unwrap(), "Put right.");
+    let side_answer = runtime.remember(sub, desk(&rig), options()).await.unwrap();
+    assert_eq!(side_answer.answer.unwrap(), "Put right.");
     assert_eq!(
         std::fs::read_to_string(directory.join("MEMORY.md")).unwrap(),
         "Tests need no clock."

@@ -12,7 +12,7 @@ use posse_runtime::session::start_error::StartError;
 use posse_testkit::rig::farewell;
 use posse_testkit::{Rig, scripted};
 
-use super::{ASIDE, ask, inquiry, last, last_message, run, told};
+use super::{ASIDE, ask, last, last_message, options, run, told};
 use crate::turns::messages;
 
 const TALK: &str = r#"
@@ -47,9 +47,9 @@ async fn grown(rig: &Rig) -> (posse_runtime::live::handle::Agent, Usage) {
 async fn an_aside_reads_the_whole_prefix_and_the_agent_goes_on_as_if_it_had_not_been() {
     let (rig, twin) = (Rig::playing(TALK).unwrap(), Rig::playing(TALK).unwrap());
     let ((mut agent, before), (mut other, _)) = (grown(&rig).await, grown(&twin).await);
-    let findings = ask(&rig, agent.id, "Why is it so?").await;
-    assert_eq!(findings.answer.unwrap(), "Because of the clock.");
-    let usage = findings.facts.unwrap().usage;
+    let side_answer = ask(&rig, agent.id, "Why is it so?").await;
+    assert_eq!(side_answer.answer.unwrap(), "Because of the clock.");
+    let usage = side_answer.facts.unwrap().usage;
     assert_eq!(
         usage.cache_read,
         before.prompt(),
@@ -67,7 +67,7 @@ async fn an_aside_reads_the_whole_prefix_and_the_agent_goes_on_as_if_it_had_not_
     let runtime = rig.runtime().unwrap();
     assert_eq!(
         runtime
-            .progress(agent.id, inquiry())
+            .progress(agent.id, options())
             .await
             .unwrap()
             .answer
@@ -75,7 +75,7 @@ async fn an_aside_reads_the_whole_prefix_and_the_agent_goes_on_as_if_it_had_not_
         "Half of it is done."
     );
     let remembered = runtime
-        .remember(agent.id, super::desk(&rig), inquiry())
+        .remember(agent.id, super::desk(&rig), options())
         .await
         .unwrap();
     assert_eq!(remembered.answer.unwrap(), "Tests need a clock.");
@@ -138,9 +138,9 @@ async fn what_an_aside_takes_is_booked_under_its_purpose() {
     let runtime = rig.runtime().unwrap();
     let mut taken = ask(&rig, agent.id, "why?").await.charges;
     taken.extend(ask(&rig, agent.id, "and how?").await.charges);
-    taken.extend(runtime.progress(agent.id, inquiry()).await.unwrap().charges);
+    taken.extend(runtime.progress(agent.id, options()).await.unwrap().charges);
     let remembered = runtime
-        .remember(agent.id, super::desk(&rig), inquiry())
+        .remember(agent.id, super::desk(&rig), options())
         .await
         .unwrap();
     assert_eq!(remembered.unbooked, None);
@@ -205,10 +205,10 @@ async fn an_agent_in_the_middle_of_its_calls_can_be_asked() {
     {
         tokio::task::yield_now().await;
     }
-    let findings = ask(&rig, agent.id, "What are you at?").await;
-    assert_eq!(findings.answer.unwrap(), "It waits for a file.");
+    let side_answer = ask(&rig, agent.id, "What are you at?").await;
+    assert_eq!(side_answer.answer.unwrap(), "It waits for a file.");
     let first = rig.server.requests()[0].usage.unwrap();
-    let usage = findings.facts.unwrap().usage;
+    let usage = side_answer.facts.unwrap().usage;
     assert_eq!(
         (usage.cache_read, usage.cache_write_5m),
         (first.prompt(), 0)
@@ -257,7 +257,7 @@ async fn bytes_of_another_dialect_are_not_sent() {
         memory: Arc::new(SystemMemory),
         worktrees: Arc::new(posse_tools::GitWorktrees::new(rig.worktrees())),
     });
-    let refused = runtime.ask(agent.id, "why?", inquiry()).await.unwrap_err();
+    let refused = runtime.ask(agent.id, "why?", options()).await.unwrap_err();
     assert!(
         matches!(refused, StartError::OtherDialect { .. }),
         "{refused}"

@@ -11,7 +11,7 @@ use posse_testkit::Rig;
 use posse_testkit::rig::farewell;
 use tokio_util::sync::CancellationToken;
 
-use super::{ask, inquiry, run, told};
+use super::{ask, options, run, told};
 
 const STALLS: &str = r#"
 [[rule]]
@@ -44,7 +44,7 @@ async fn it_ends_at_once_when_it_is_told_to_and_is_paid_for() {
         SideQuestion {
             cancel,
             hear: Some(hear),
-            ..inquiry()
+            ..options()
         },
     );
     let stopping = async {
@@ -52,20 +52,20 @@ async fn it_ends_at_once_when_it_is_told_to_and_is_paid_for() {
         at = Some(Instant::now());
         token.cancel();
     };
-    let (findings, ()) = tokio::join!(asking, stopping);
-    let findings = findings.unwrap();
+    let (side_answer, ()) = tokio::join!(asking, stopping);
+    let side_answer = side_answer.unwrap();
     assert!(
         at.unwrap().elapsed() < Duration::from_secs(1),
         "{:?}",
         at.unwrap().elapsed()
     );
     assert!(
-        matches!(findings.answer, Err(SideQueryError::Cancelled)),
+        matches!(side_answer.answer, Err(SideQueryError::Cancelled)),
         "{:?}",
-        findings.answer
+        side_answer.answer
     );
-    assert_eq!(findings.charges[0].purpose, Purpose::Question);
-    assert!(findings.charges[0].usage.prompt() > 0);
+    assert_eq!(side_answer.charges[0].purpose, Purpose::Question);
+    assert!(side_answer.charges[0].usage.prompt() > 0);
     told(&mut agent, "go on").await;
     farewell(agent).await;
 }
@@ -80,18 +80,18 @@ async fn a_budget_holds_for_asides_too() {
     };
     let mut agent = rig.prompted("go").await.unwrap();
     run(&mut agent).await;
-    let findings = rig
+    let side_answer = rig
         .runtime()
         .unwrap()
-        .ask(agent.id, "why?", inquiry())
+        .ask(agent.id, "why?", options())
         .await
         .unwrap();
-    let Err(SideQueryError::Refused(why)) = findings.answer else {
-        panic!("{:?}", findings.answer)
+    let Err(SideQueryError::Refused(why)) = side_answer.answer else {
+        panic!("{:?}", side_answer.answer)
     };
     assert!(why.contains("limited to 1 model calls"), "{why}");
     assert_eq!(
-        (findings.charges.len(), rig.server.requests().len()),
+        (side_answer.charges.len(), rig.server.requests().len()),
         (0, 1),
         "nothing was sent"
     );
@@ -113,11 +113,11 @@ async fn a_fault_of_the_model_is_told_as_such() {
     let rig = Rig::playing(FAILS).unwrap();
     let mut agent = rig.prompted("go").await.unwrap();
     run(&mut agent).await;
-    let findings = ask(&rig, agent.id, "why?").await;
+    let side_answer = ask(&rig, agent.id, "why?").await;
     assert!(
-        matches!(findings.answer, Err(SideQueryError::Model(_))),
+        matches!(side_answer.answer, Err(SideQueryError::Model(_))),
         "{:?}",
-        findings.answer
+        side_answer.answer
     );
     told(&mut agent, "go on").await;
     farewell(agent).await;

@@ -149,12 +149,12 @@ async fn half_do(store: &dyn Store, taken: &Taken, deeds: &[Deed]) {
                     "role": "user",
                     "content": [{ "type": "text", "text": text }],
                 });
-                let piece = Encoded {
+                let encoded = Encoded {
                     bytes: message.to_string().into(),
                     mark_at: None,
                 };
                 seq += 1;
-                chain = checksum(chain, seq, EntryKind::Prompt, None, &piece);
+                chain = checksum(chain, seq, EntryKind::Prompt, None, &encoded);
                 if let Deed::ShowsMail(number) = deed {
                     step.mail.push(TakenMail {
                         number: *number,
@@ -165,7 +165,7 @@ async fn half_do(store: &dyn Store, taken: &Taken, deeds: &[Deed]) {
                     seq,
                     kind: EntryKind::Prompt,
                     head: None,
-                    piece,
+                    encoded,
                     checksum: chain,
                     reply: None,
                 });

@@ -153,9 +153,9 @@ impl SnapshotCheck {
         loop {
             let rows = moment.query_portal(&portal, ROWS).await?;
             for row in &rows {
-                let piece = column::piece(row, 2).ok();
-                let named = piece.map(|piece| {
-                    Uuid::from_bytes(columns::content_name(&piece.bytes, piece.mark_at))
+                let encoded = column::encoded(row, 2).ok();
+                let named = encoded.map(|encoded| {
+                    Uuid::from_bytes(columns::content_name(&encoded.bytes, encoded.mark_at))
                 });
                 if named != Some(column::get(row, 1)?) {
                     let realm: Uuid = column::get(row, 0)?;
@@ -274,10 +274,10 @@ impl PgCheckedHeads<'_> {
         {
             let statement = self.moment.prepare_cached(HEAD).await?;
             let found = self.moment.query_opt(&statement, &[&realm, &hash]).await?;
-            let piece = found.and_then(|row| column::piece(&row, 0).ok());
-            self.last = piece.map(|piece| (realm, hash, piece));
+            let encoded = found.and_then(|row| column::encoded(&row, 0).ok());
+            self.last = encoded.map(|encoded| (realm, hash, encoded));
         }
-        Ok(self.last.as_ref().map(|(_, _, piece)| piece))
+        Ok(self.last.as_ref().map(|(_, _, encoded)| encoded))
     }
 }
 

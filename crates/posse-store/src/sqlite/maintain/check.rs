@@ -208,9 +208,9 @@ impl SqliteCheckedHeads<'_> {
             .is_none_or(|(of, named, _)| (*of, *named) != (realm, hash))
         {
             let found = content::find(self.snapshot, realm.as_bytes(), hash)?;
-            self.last = found.map(|piece| (realm, hash, piece));
+            self.last = found.map(|encoded| (realm, hash, encoded));
         }
-        Ok(self.last.as_ref().map(|(_, _, piece)| piece))
+        Ok(self.last.as_ref().map(|(_, _, encoded)| encoded))
     }
 }
 

@@ -188,14 +188,14 @@ impl Shelf {
     /// Returns an agent of the realm that begins with the entries of another, and adds one with a
     /// head.
     fn forked(&self, store: &Sqlite, realm: RealmId, from: Segment, at_ms: i64) -> AgentId {
-        let (head, piece) = (
+        let (head, encoded) = (
             Encoded {
                 bytes: b"\"shared\"".as_slice().into(),
                 mark_at: Some(3),
             },
-            piece(),
+            encoded(),
         );
-        let sum = checksum(0, 0, EntryKind::Prompt, Some(&head), &piece);
+        let sum = checksum(0, 0, EntryKind::Prompt, Some(&head), &encoded);
         let mut step = Step::new(realm, Uuid::now_v7().into(), Epoch(1), at_ms);
         step.birth = Some(Box::new(Birth {
             segments: vec![from],
@@ -205,7 +205,7 @@ impl Shelf {
             seq: 0,
             kind: EntryKind::Prompt,
             head: Some(head),
-            piece,
+            encoded,
             checksum: sum,
             reply: None,
         }];
@@ -244,7 +244,7 @@ impl Shelf {
     }
 }
 
-fn piece() -> Encoded {
+fn encoded() -> Encoded {
     Encoded {
         bytes: b"\"hello\"".as_slice().into(),
         mark_at: None,
@@ -259,20 +259,20 @@ fn birth(origin: Option<Box<Origin>>) -> Birth {
         dialect: "test".into(),
         mode: PermissionMode::Default,
         cwd: "/".into(),
-        preamble: piece(),
+        preamble: encoded(),
         segments: Vec::new(),
     }
 }
 
 /// Returns the next link of a chain.
 fn entry(chain: &mut u64, seq: u64, kind: EntryKind) -> NewEntry {
-    let piece = piece();
-    *chain = checksum(*chain, seq, kind, None, &piece);
+    let encoded = encoded();
+    *chain = checksum(*chain, seq, kind, None, &encoded);
     NewEntry {
         seq,
         kind,
         head: None,
-        piece,
+        encoded,
         checksum: *chain,
         reply: None,
     }

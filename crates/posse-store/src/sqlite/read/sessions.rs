@@ -210,10 +210,10 @@ impl SqliteReader<'_> {
         let realm = realm.uuid();
         let key = params![realm.as_bytes(), agent.as_bytes(), seq];
         let sent = |row: &Row<'_>| {
-            let (piece, head): (Vec<u8>, Option<Vec<u8>>) = (row.get(0)?, row.get(1)?);
+            let (encoded, head): (Vec<u8>, Option<Vec<u8>>) = (row.get(0)?, row.get(1)?);
             Ok(head
                 .into_iter()
-                .chain([piece])
+                .chain([encoded])
                 .collect::<Vec<_>>()
                 .join(&b','))
         };

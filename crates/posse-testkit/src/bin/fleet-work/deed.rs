@@ -49,16 +49,16 @@ impl Writer {
                 _ => [EntryKind::Prompt, EntryKind::Reply][seq as usize % 2],
             };
             let text = format!("{{\"step\":\"{step}\",\"entry\":{seq}}}");
-            let piece = Encoded {
+            let encoded = Encoded {
                 bytes: text.into(),
                 mark_at: None,
             };
-            last = checksum(last, seq, kind, None, &piece);
+            last = checksum(last, seq, kind, None, &encoded);
             NewEntry {
                 seq,
                 kind,
                 head: None,
-                piece,
+                encoded,
                 checksum: last,
                 reply: None,
             }

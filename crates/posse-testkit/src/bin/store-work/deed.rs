@@ -180,8 +180,8 @@ fn message(number: u64) -> String {
 fn chained(number: u64, text: impl Fn(u64) -> String) -> NewEntry {
     let mut last = 0;
     for seq in 0..=number {
-        let piece = entry(seq, EntryKind::Prompt, &text(seq)).piece;
-        last = checksum(last, seq, EntryKind::Prompt, None, &piece);
+        let encoded = entry(seq, EntryKind::Prompt, &text(seq)).encoded;
+        last = checksum(last, seq, EntryKind::Prompt, None, &encoded);
     }
     NewEntry {
         checksum: last,

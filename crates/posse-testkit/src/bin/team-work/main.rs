@@ -17,7 +17,7 @@ use posse_port::store::StoreError;
 use posse_protocol::{Command, EventKind, PermissionMode};
 use posse_runtime::session::start_error::StartError;
 use posse_runtime::session::team::host::{Hosting, Members};
-use posse_testkit::house::{self, AgentRecord, House};
+use posse_testkit::test_runtime::{self, AgentRecord, TestRuntime};
 
 type Failed = Box<dyn Error + Send + Sync>;
 
@@ -30,22 +30,22 @@ async fn main() -> Result<(), Failed> {
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     match words[..] {
         ["lead", url, store, directory] => {
-            let house = house(url, store, Path::new(directory))?;
-            let session = house.session_in(PermissionMode::BypassPermissions);
+            let test_runtime = test_runtime(url, store, Path::new(directory))?;
+            let session = test_runtime.session_in(PermissionMode::BypassPermissions);
             say(&format!("session {}", session.id()))?;
             session.say("start").await?;
             lead(session).await
         }
         ["lead", url, store, directory, id] => {
-            let house = house(url, store, Path::new(directory))?;
-            let session = resumed(&house, id).await?;
+            let test_runtime = test_runtime(url, store, Path::new(directory))?;
+            let session = resumed(&test_runtime, id).await?;
             say(&format!("session {id}"))?;
             // Also if nothing waits yet: mail wakes a resumed main agent only after it was told to continue.
             session.0.handle.send(Command::Continue).await?;
             lead(session).await
         }
         ["host", url, store, directory, session, most] => {
-            let house = house(url, store, Path::new(directory))?;
+            let test_runtime = test_runtime(url, store, Path::new(directory))?;
             let members = Members::Free {
                 most: Some(most.parse()?),
             };
@@ -53,7 +53,10 @@ async fn main() -> Result<(), Failed> {
                 session: session.parse()?,
                 members,
             };
-            let mut hosted = house.runtime.host(hosting, house.setup.clone()).await?;
+            let mut hosted = test_runtime
+                .runtime
+                .host(hosting, test_runtime.setup.clone())
+                .await?;
             say(&format!("hosts {}", hosted.agents.len()))?;
             while hosted.events.recv().await.is_some() {}
             Err("nothing is left to host".into())
@@ -62,12 +65,12 @@ async fn main() -> Result<(), Failed> {
     }
 }
 
-fn house(url: &str, store: &str, directory: &Path) -> Result<House, Failed> {
+fn test_runtime(url: &str, store: &str, directory: &Path) -> Result<TestRuntime, Failed> {
     let work = directory.join("work");
     std::fs::create_dir_all(&work)?;
-    House::on(
+    TestRuntime::on(
         &store.parse()?,
-        house::model(url)?,
+        test_runtime::model(url)?,
         directory,
         &work,
         RUNNING,
@@ -75,12 +78,12 @@ fn house(url: &str, store: &str, directory: &Path) -> Result<House, Failed> {
 }
 
 /// On a server, what a killed process had is its own until the lease is over.
-async fn resumed(house: &House, id: &str) -> Result<AgentRecord, Failed> {
+async fn resumed(test_runtime: &TestRuntime, id: &str) -> Result<AgentRecord, Failed> {
     let clock = SystemClock::default();
     loop {
-        match house
+        match test_runtime
             .runtime
-            .resume(id.parse()?, None, house.setup.clone())
+            .resume(id.parse()?, None, test_runtime.setup.clone())
             .await
         {
             Err(StartError::Store(StoreError::Held { .. })) => {

@@ -179,7 +179,7 @@ async fn check(deed: Deed, database: &Path, acks: &[String], what: &str) -> Dura
         .transcript
         .entries
         .iter()
-        .map(|stored| String::from_utf8(stored.entry.piece.bytes.to_vec()).unwrap())
+        .map(|stored| String::from_utf8(stored.entry.encoded.bytes.to_vec()).unwrap())
         .collect();
     match deed {
         Deed::Send => {

@@ -12,7 +12,7 @@ use tokio::process::{Child, ChildStdin, ChildStdout};
 
 use super::grow;
 use crate::{Failed, record};
-use posse_testkit::house::{AgentRecord, House};
+use posse_testkit::test_runtime::{AgentRecord, TestRuntime};
 
 /// How many forks there are, and how many of them are woken.
 const FORKS: usize = 16;
@@ -137,10 +137,10 @@ pub(crate) async fn work(
     directory: &Path,
     resumed: Option<&str>,
 ) -> Result<Value, Failed> {
-    let house = House::new(url, directory, FORKS + 10)?;
+    let test_runtime = TestRuntime::new(url, directory, FORKS + 10)?;
     let mut session = match resumed {
-        Some(id) => house.resumed(id).await?,
-        None => house.session(),
+        Some(id) => test_runtime.resumed(id).await?,
+        None => test_runtime.session(),
     };
     say(&session.id())?;
     let mut orders = BufReader::new(tokio::io::stdin()).lines();

@@ -15,7 +15,7 @@ use tokio::task::JoinSet;
 use super::grow;
 use crate::memory::{forget_peak, peak_kb, resident_kb};
 use crate::{Failed, disk};
-use posse_testkit::house::{self, House};
+use posse_testkit::test_runtime::{self, TestRuntime};
 
 pub(crate) async fn run(
     url: &str,
@@ -25,22 +25,22 @@ pub(crate) async fn run(
     kilobytes: u64,
 ) -> Result<Value, Failed> {
     let two = Arc::new(Two {
-        parent: house::model(url)?,
-        forks: house::model(sink)?,
+        parent: test_runtime::model(url)?,
+        forks: test_runtime::model(sink)?,
         seen: Mutex::default(),
     });
     let work = directory.join("work");
     std::fs::create_dir_all(&work)?;
-    let house = House::asking(two.clone(), directory, &work, count + 100)?;
+    let test_runtime = TestRuntime::asking(two.clone(), directory, &work, count + 100)?;
     // Everything has been done once before it counts.
-    let mut warm = house.session();
+    let mut warm = test_runtime.session();
     warm.say("split 1.").await?;
     warm.end().await?;
-    let mut session = house.session();
+    let mut session = test_runtime.session();
     grow(&mut session, kilobytes).await?;
-    let database = house.home().join("posse.db");
+    let database = test_runtime.home().join("posse.db");
     let stored = || -> Result<u64, Failed> {
-        disk::checkpoint(&house.home())?;
+        disk::checkpoint(&test_runtime.home())?;
         Ok(std::fs::metadata(&database)?.len())
     };
     let before = stored()?;
@@ -51,7 +51,7 @@ pub(crate) async fn run(
     session.end().await?;
     let peak = peak_kb()?;
     let growth = stored()? - before;
-    house.runtime.shut_down().await;
+    test_runtime.runtime.shut_down().await;
     let Seen {
         asked,
         answered,

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::{bare, common};
 use crate::{Failed, record};
-use posse_testkit::house::posse;
+use posse_testkit::test_runtime::posse;
 
 #[expect(
     clippy::disallowed_methods,

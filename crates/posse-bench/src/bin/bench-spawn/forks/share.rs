@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::{bare, common, grow};
 use crate::Failed;
 use crate::record::{self, Request};
-use posse_testkit::house::House;
+use posse_testkit::test_runtime::TestRuntime;
 
 const MODEL: &str = "claude-opus-5";
 
@@ -19,8 +19,8 @@ pub(crate) async fn run(
     count: usize,
     kilobytes: u64,
 ) -> Result<Value, Failed> {
-    let house = House::new(url, directory, count + 100)?;
-    let mut session = house.session();
+    let test_runtime = TestRuntime::new(url, directory, count + 100)?;
+    let mut session = test_runtime.session();
     grow(&mut session, kilobytes).await?;
     session.say(&format!("split {count}.")).await?;
     session.end().await?;

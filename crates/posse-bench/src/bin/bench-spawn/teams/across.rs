@@ -6,7 +6,7 @@ use std::process::{Child, Command, Stdio};
 
 use posse_protocol::AgentId;
 use posse_runtime::session::team::host::{Hosting, Members};
-use posse_testkit::house::House;
+use posse_testkit::test_runtime::TestRuntime;
 use serde_json::{Value, json};
 
 use super::crewed;
@@ -23,15 +23,15 @@ pub(super) async fn run(
     let (mut waits, mut next) = (Waits::default(), 0);
     for round in 0..rounds {
         let place = directory.join(round.to_string());
-        let house = House::new(url, &place, 64)?;
-        let session = crewed(&house).await?;
+        let test_runtime = TestRuntime::new(url, &place, 64)?;
+        let session = crewed(&test_runtime).await?;
         // Its members are free, and whoever asks first has them.
-        house.runtime.shut_down().await;
+        test_runtime.runtime.shut_down().await;
         let id = session.id();
-        drop((session, house));
+        drop((session, test_runtime));
         let mut child = start(url, &place, &id)?;
-        let house = House::new(url, &place, 64)?;
-        let mut session = house.resumed(&id).await?;
+        let test_runtime = TestRuntime::new(url, &place, 64)?;
+        let mut session = test_runtime.resumed(&id).await?;
         exchange(&mut session, count).await?;
         waits.take(&record::since(url, &id, &mut next).await?, count)?;
         child.kill()?;
@@ -56,12 +56,15 @@ fn start(url: &str, place: &Path, session: &str) -> Result<Child, Failed> {
 
 /// Hosts the members of a session until it is killed.
 pub(super) async fn host(url: &str, directory: &Path, session: AgentId) -> Result<Value, Failed> {
-    let house = House::new(url, directory, 64)?;
+    let test_runtime = TestRuntime::new(url, directory, 64)?;
     let hosting = Hosting {
         session,
         members: Members::Free { most: None },
     };
-    let mut hosted = house.runtime.host(hosting, house.setup.clone()).await?;
+    let mut hosted = test_runtime
+        .runtime
+        .host(hosting, test_runtime.setup.clone())
+        .await?;
     println!("{}", hosted.agents.len());
     while hosted.events.recv().await.is_some() {}
     Ok(json!({}))

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use posse_port::store::{NewTask, Op, Order, TaskFilter};
 use posse_protocol::{ListId, TaskId, TaskStatus};
-use posse_testkit::house::House;
+use posse_testkit::test_runtime::TestRuntime;
 use serde_json::Value;
 
 use super::{TEAM, crewed, realm, rest};
@@ -20,10 +20,10 @@ pub(super) async fn run(
     rounds: u32,
     count: u64,
 ) -> Result<Value, Failed> {
-    let house = House::new(url, directory, 64)?;
+    let test_runtime = TestRuntime::new(url, directory, 64)?;
     let (mut samples, mut own, mut next) = (Vec::new(), 0, 0);
     for _ in 0..rounds {
-        let mut session = crewed(&house).await?;
+        let mut session = crewed(&test_runtime).await?;
         let team = Some(TEAM.parse()?);
         let task = |number: u64| {
             let blocked_by = number
@@ -42,7 +42,7 @@ pub(super) async fn run(
             }
         };
         let ops = (1..=count).map(task).collect();
-        for result in house
+        for result in test_runtime
             .store
             .operate(Order {
                 realm: realm(&session),
@@ -61,7 +61,7 @@ pub(super) async fn run(
             status: Some(TaskStatus::Completed),
             ..TaskFilter::default()
         };
-        while (house
+        while (test_runtime
             .store
             .tasks(list.clone(), done.clone(), usize::MAX)
             .await?

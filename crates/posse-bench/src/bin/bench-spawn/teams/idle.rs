@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use posse_port::clock::{Clock as _, SystemClock};
-use posse_testkit::house::House;
+use posse_testkit::test_runtime::TestRuntime;
 use serde_json::{Value, json};
 
 use super::{crewed, roster};
@@ -22,9 +22,9 @@ pub(super) async fn run(
     count: usize,
     seconds: u64,
 ) -> Result<Value, Failed> {
-    let house = House::new(url, directory, count + 10)?;
-    let mut all = vec![crewed(&house).await?];
-    let members = roster(&house, &all[0]).await?.members.len();
+    let test_runtime = TestRuntime::new(url, directory, count + 10)?;
+    let mut all = vec![crewed(&test_runtime).await?];
+    let members = roster(&test_runtime, &all[0]).await?.members.len();
     if members != count + 1 {
         return Err(format!("{members} are in the team").into());
     }
@@ -35,7 +35,7 @@ pub(super) async fn run(
     let used = cpu_ms()? - cpu;
     let before = resident_kb()?;
     for _ in 0..MORE {
-        all.push(crewed(&house).await?);
+        all.push(crewed(&test_runtime).await?);
     }
     let after = resident_kb()?;
     Ok(json!({

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use posse_protocol::MemberState;
-use posse_testkit::house::House;
+use posse_testkit::test_runtime::TestRuntime;
 use serde_json::{Value, json};
 
 use super::{crewed, roster};
@@ -13,9 +13,9 @@ use crate::record::{self, millis};
 
 /// From the end of the reply that starts them to the first request of the last of them.
 pub(super) async fn run(url: &str, directory: &Path, count: usize) -> Result<Value, Failed> {
-    let house = House::new(url, directory, count + 10)?;
-    let session = crewed(&house).await?;
-    let team = roster(&house, &session).await?;
+    let test_runtime = TestRuntime::new(url, directory, count + 10)?;
+    let session = crewed(&test_runtime).await?;
+    let team = roster(&test_runtime, &session).await?;
     let idle = team
         .members
         .iter()

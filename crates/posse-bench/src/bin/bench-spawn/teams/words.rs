@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use posse_testkit::house::{AgentRecord, House};
+use posse_testkit::test_runtime::{AgentRecord, TestRuntime};
 use serde_json::{Value, json};
 
 use super::crewed;
@@ -19,10 +19,10 @@ pub(super) async fn run(
     rounds: u32,
     count: usize,
 ) -> Result<Value, Failed> {
-    let house = House::new(url, directory, 64)?;
+    let test_runtime = TestRuntime::new(url, directory, 64)?;
     let (mut waits, mut next) = (Waits::default(), 0);
     for _ in 0..rounds {
-        let mut session = crewed(&house).await?;
+        let mut session = crewed(&test_runtime).await?;
         exchange(&mut session, count).await?;
         waits.take(&record::since(url, &session.id(), &mut next).await?, count)?;
     }
@@ -57,10 +57,10 @@ impl Waits {
     pub(super) fn take(&mut self, requests: &[Request], count: usize) -> Result<(), Failed> {
         for number in 0..count {
             let lead = find(requests, true, &format!("write {number}. to"))?;
-            let mate = find(requests, false, &format!("word {number}."))?;
+            let peer = find(requests, false, &format!("word {number}."))?;
             let told = find(requests, true, &format!("answer {number}."))?;
-            self.down.push(millis(lead.ended()?, mate.at_us));
-            let ended = mate.ended()?;
+            self.down.push(millis(lead.ended()?, peer.at_us));
+            let ended = peer.ended()?;
             let works = |it: &&Request| {
                 it.is_main() && it.at_us < ended && it.ended_us.is_none_or(|at| at > ended)
             };

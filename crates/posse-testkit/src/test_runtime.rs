@@ -27,7 +27,7 @@ use crate::rig::{prompt, spawning};
 use crate::scripted::{self, SetupError};
 
 /// A place with a runtime.
-pub struct House {
+pub struct TestRuntime {
     /// The runtime.
     pub runtime: Runtime,
     /// Its store.
@@ -37,7 +37,7 @@ pub struct House {
     directory: PathBuf,
 }
 
-impl House {
+impl TestRuntime {
     /// In `directory`, with a model at `url`; so many agents work at once.
     pub fn new(url: &str, directory: &Path, running: usize) -> Result<Self, SetupError> {
         let work = directory.join("work");

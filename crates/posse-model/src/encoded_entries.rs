@@ -25,23 +25,23 @@ impl Rope {
     }
 
     /// Adds a piece, with its mark if one stands at `place`.
-    pub(crate) fn piece(
+    pub(crate) fn encoded(
         &mut self,
-        piece: &Encoded,
+        encoded: &Encoded,
         place: BreakpointPosition,
         marks: &[CacheBreakpoint],
     ) {
         let mark = marks.iter().find(|mark| mark.place == place);
-        let (Some(mark), Some(at)) = (mark, piece.mark_at) else {
-            self.0.push(piece.bytes.clone());
+        let (Some(mark), Some(at)) = (mark, encoded.mark_at) else {
+            self.0.push(encoded.bytes.clone());
             return;
         };
-        self.0.push(piece.bytes.slice(..at));
+        self.0.push(encoded.bytes.slice(..at));
         self.fixed(match mark.ttl {
             Ttl::FiveMinutes => MARK_5M,
             Ttl::OneHour => MARK_1H,
         });
-        self.0.push(piece.bytes.slice(at..));
+        self.0.push(encoded.bytes.slice(at..));
     }
 
     /// Adds the entries, with commas between them.
@@ -50,7 +50,7 @@ impl Rope {
             if index > 0 {
                 self.fixed(b",");
             }
-            self.piece(entry, BreakpointPosition::Entry(index), request.marks);
+            self.encoded(entry, BreakpointPosition::Entry(index), request.marks);
         }
     }
 
