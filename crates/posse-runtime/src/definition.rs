@@ -1,4 +1,4 @@
-//! What people declare: types of agents, skills, teams, and the terms that follow from them. Pure.
+//! What people declare: agent types, skills, teams, and the terms that follow from them. Pure.
 
 pub mod agent_type;
 pub mod catalogue;

@@ -1,4 +1,4 @@
-//! Types of sub-agents, and those that posse brings along.
+//! Types of sub-agents, and the built-in ones.
 
 pub mod file;
 
@@ -11,48 +11,48 @@ use serde_json::Value;
 use crate::definition::model_choice::SMALL;
 use posse_port::model::Effort;
 
-/// What the main agent is called by those it starts. Nobody else can be.
+/// Name of the main agent. Reserved.
 pub const MAIN: &str = "main";
-/// The type of an agent that goes on from exactly where its starter is. It is never listed.
+/// Type of an agent that continues from exactly where its parent is. Never listed.
 pub const FORK: &str = "fork";
-/// The type of a sub-agent for which none was named.
+/// Type of a sub-agent if a call names none.
 pub const GENERAL_PURPOSE: &str = "general-purpose";
 
-/// What an agent has that changes nothing.
+/// Tools that change nothing.
 const READING: [&str; 4] = ["Read", "Grep", "Glob", "WebFetch"];
 
 /// A type of sub-agent.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Definition {
-    /// What the model calls it. Found without regard to case.
+    /// Name by which the model starts it; case is ignored.
     pub name: String,
     /// When to use it, for the model.
     pub description: String,
     /// Its system prompt.
     pub prompt: String,
-    /// The only tools it has; none for all that its parent has.
+    /// The only tools it has; none for all of its parent's.
     pub tools: Option<Vec<String>>,
-    /// Tools that it does not have, whatever `tools` says.
+    /// Tools that it never has, whatever `tools` says.
     pub disallowed: Vec<String>,
     /// Its model, or a short name of one; none for its parent's.
     pub model: Option<String>,
-    /// How hard it tries; none for its parent's.
+    /// Reasoning effort; none for its parent's.
     pub effort: Option<Effort>,
     /// Its mode; it never has more rights than its parent.
     pub mode: Option<PermissionMode>,
-    /// Whether it runs in the background unless the call says otherwise.
+    /// True if it runs in the background unless the call says otherwise.
     pub background: bool,
-    /// Whether it answers once: nobody writes to it later, so its id is not told.
+    /// True if it answers once: nobody can write to it later, so its ID is not shown.
     pub one_shot: bool,
-    /// Model calls in a run.
+    /// Maximum number of model calls in a run.
     pub max_turns: Option<u32>,
-    /// What it works in, if not where its parent does.
+    /// Isolation, if it does not work in its parent's directory.
     pub isolation: Option<Isolation>,
-    /// Where it keeps notes from one life to the next.
+    /// Notes that it keeps between sessions.
     pub memory: Option<Memory>,
-    /// What it is told before its prompt.
+    /// Text before its prompt.
     pub initial_prompt: Option<String>,
-    /// The JSON Schema that its answer must fit.
+    /// JSON Schema of its answer.
     pub output_schema: Option<Arc<Value>>,
     /// MCP servers without which it is not started, by name or pattern.
     pub required_mcp_servers: Vec<String>,
@@ -62,34 +62,34 @@ pub struct Definition {
     pub skills: Vec<String>,
     /// Hooks of its own; kept as written.
     pub hooks: Option<Value>,
-    /// The colour that front ends show it in.
+    /// Colour in front ends.
     pub color: Option<String>,
 }
 
 impl Definition {
-    /// What agents of the type are called in paths.
+    /// Returns the name of agents of the type in paths.
     pub(crate) fn label(&self) -> String {
         self.name.to_lowercase()
     }
 }
 
-/// What an agent works in that has a place of its own.
+/// How an agent's directory is isolated from its parent's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Isolation {
     /// A git worktree.
     Worktree,
 }
 
-/// Notes that an agent of a type keeps.
+/// Notes that agents of a type keep.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Memory {
-    /// Whose they are.
+    /// Who shares them.
     pub scope: MemoryScope,
-    /// Where they are; made when the first agent of the type is started.
+    /// Their directory; created when the first agent of the type is started.
     pub directory: PathBuf,
 }
 
-/// Whose notes are.
+/// Who shares the notes of a type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MemoryScope {
     /// The user's, in all projects.
@@ -100,7 +100,7 @@ pub enum MemoryScope {
     Local,
 }
 
-/// The types that posse brings along, but for its [`guide`].
+/// Returns the built-in types, except for the [`guide`].
 pub fn built_in() -> Vec<Definition> {
     let general = Definition {
         name: GENERAL_PURPOSE.to_owned(),
@@ -159,7 +159,7 @@ pub fn built_in() -> Vec<Definition> {
     vec![general, explore, plan, bash]
 }
 
-/// The type that answers questions about posse, from its documentation.
+/// Returns the type that answers questions about posse from its documentation.
 pub fn guide(documentation: &str) -> Definition {
     let prompt = concat!(
         include_str!("../prompt/types/every.md"),
@@ -177,7 +177,7 @@ pub fn guide(documentation: &str) -> Definition {
     }
 }
 
-/// What those have in common that answer once and change nothing.
+/// Returns what types that answer once and change nothing have in common.
 fn reading() -> Definition {
     Definition {
         tools: Some(READING.map(str::to_owned).to_vec()),

@@ -1,26 +1,27 @@
-//! Things that files define, types of agents and skills, as they are now: files change while posse runs.
+//! Agent types and skills as they are now: their files change while posse runs.
 
 use std::sync::{Arc, PoisonError, RwLock};
 
 use crate::definition::agent_type::Definition;
 
-/// The things. Whoever shares it sees what it becomes.
+/// Definitions that can be replaced. Everyone who shares it sees the change.
 #[derive(Debug)]
 pub struct Catalogue<T = Definition>(RwLock<Listed<T>>);
 
-/// Things, as of one moment.
+/// Definitions as of one moment.
 pub type Listed<T> = Arc<[Arc<T>]>;
 
-/// Types, as of one moment.
+/// Agent types as of one moment.
 pub type Types = Listed<Definition>;
 
 impl<T> Catalogue<T> {
-    /// The things as they are now.
+    /// Returns the current definitions.
     pub fn now(&self) -> Listed<T> {
         Arc::clone(&self.0.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Others from now on. Agents that live keep what they have; models are told with the next message.
+    /// Replaces the definitions. Live agents keep what they have; models are told with the next
+    /// message.
     pub fn replace(&self, things: Vec<T>) {
         *self.0.write().unwrap_or_else(PoisonError::into_inner) =
             things.into_iter().map(Arc::new).collect();

@@ -1,5 +1,5 @@
-//! Markdown with YAML in front: what definitions of agents, skills and commands are written in. Which keys
-//! there are is the business of whoever reads them.
+//! Markdown with YAML front matter: the format of agent types, skills and commands. Which keys
+//! there are is up to the caller.
 
 pub(crate) mod error;
 mod fence;
@@ -11,15 +11,15 @@ use serde_json::Value;
 
 use crate::definition::front::fence::Fence;
 
-/// Bytes of a file. Texts for models are some thousand; what is far beyond is none.
+/// Maximum size of a file in bytes. Texts for models have some thousand.
 const LONGEST: usize = 256 * 1024;
 
-/// Something about a file, by line.
+/// A problem in a file, with its line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
     /// The line, from 1.
     pub line: usize,
-    /// What is wrong or odd there.
+    /// What is wrong there.
     pub reason: String,
 }
 
@@ -32,15 +32,15 @@ impl Problem {
     }
 }
 
-/// The keys that a kind of file has.
+/// Keys of a kind of file.
 pub(crate) struct Keys {
     /// All of them.
     pub(crate) all: &'static [&'static str],
-    /// Those that are a text of any kind.
+    /// Keys whose values are text of any kind.
     pub(crate) texts: &'static [&'static str],
-    /// Those of them that are sentences.
+    /// Those of them whose values are sentences.
     pub(crate) prose: &'static [&'static str],
-    /// Those that are names, in a list or in a text.
+    /// Keys whose values are names, in a list or in a text.
     pub(crate) lists: &'static [&'static str],
 }
 
@@ -52,27 +52,27 @@ pub(crate) struct Field {
     pub(crate) value: Value,
 }
 
-/// Fields, and what is odd about how they are written.
+/// Fields, and warnings about how they are written.
 type Fields = (Vec<Field>, Vec<Problem>);
 
-/// A file, taken apart. Lines are those of the file.
+/// A parsed file. Line numbers are those of the file.
 pub(crate) struct Page {
     pub(crate) fields: Vec<Field>,
-    /// What is odd about how the fields are written.
+    /// Warnings about how the fields are written.
     pub(crate) notes: Vec<Problem>,
-    /// What is below them, without white space around it.
+    /// Text below the fields, trimmed.
     pub(crate) body: String,
-    /// The line that begins with.
+    /// Line at which that begins.
     pub(crate) body_line: usize,
     /// The lines of the two `---`; both 1 if there are none.
     pub(crate) opening: usize,
     pub(crate) closing: usize,
-    /// Whether there are fields at all.
+    /// True if there is front matter.
     pub(crate) has_front: bool,
 }
 
 impl Page {
-    /// Takes a text apart. Without front matter all of it is the body.
+    /// Parses a text. Without front matter, all of it is the body.
     pub(crate) fn of(text: &str, keys: &Keys) -> Result<Self, Problem> {
         if text.len() > LONGEST {
             return Err(Problem::new(
@@ -125,7 +125,7 @@ impl Page {
     }
 }
 
-/// How many lines are above the first that says something.
+/// Returns the number of empty lines at the beginning.
 fn lines_above(text: &str) -> usize {
     text[..text.len() - text.trim_start().len()]
         .matches('\n')

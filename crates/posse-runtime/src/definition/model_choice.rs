@@ -1,31 +1,32 @@
-//! Which model an agent has that another starts. Pure.
+//! Chooses the model of a new sub-agent. Pure.
 
 use posse_protocol::PermissionMode;
 
 use posse_port::model::Names;
 
-/// Short names that every provider is asked for; one that has no such model leaves the agent its parent's.
+/// Short names that every provider is asked for. If it has no such model, the agent gets its
+/// parent's.
 const SHORT: [&str; 5] = ["opus", "sonnet", "haiku", "fable", SMALL];
-/// The smallest that there is.
+/// Short name of the smallest model.
 pub(crate) const SMALL: &str = "small";
 
-/// Who wants which model. The first that says something is heard.
+/// Preferences for a model. The first that is set applies.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ModelPreference<'a> {
-    /// For every sub-agent, whatever the others say.
+    /// For every sub-agent, before all others.
     pub forced: Option<&'a str>,
-    /// The call that starts it.
+    /// From the call that starts it.
     pub call: Option<&'a str>,
-    /// Its type.
+    /// From its type.
     pub definition: Option<&'a str>,
-    /// For those of which nobody says anything.
+    /// For sub-agents without any other preference.
     pub usual: Option<&'a str>,
 }
 
-/// The id of the model, for an agent that starts in `mode`.
+/// Returns the ID of the model, for an agent that starts in `mode`.
 ///
-/// Where it is of the same family as the parent's it is the parent's, to the letter: a tree does not mix
-/// versions, and what a gateway adds to an id is kept.
+/// If it is of the same family as the parent's, it is the parent's exact ID: a session does not mix
+/// versions, and what a gateway adds to an ID is kept.
 pub fn resolve(
     preference: &ModelPreference<'_>,
     parent: &str,
@@ -68,8 +69,8 @@ fn is_family(one: &str, other: &str, names: &dyn Names) -> bool {
         .is_some_and(|family| names.family_of(other) == Some(family))
 }
 
-/// Whether two ids begin with the same word. If not, there is a gateway, or another maker's model behind the
-/// same API: nobody knows what else is to be had there, and `small` is what types wish for that never saw it.
+/// Returns true if two IDs begin with the same word. If not, a gateway or another maker's model is
+/// behind the same API: nothing is known of its other models, and `small` may not exist there.
 fn spelt_alike(one: &str, other: &str) -> bool {
     let first = |id: &str| id.split('-').next().unwrap_or_default().to_lowercase();
     first(one) == first(other)

@@ -1,4 +1,4 @@
-//! The JSON Schema that an answer must fit, and what an agent is told about it. Pure.
+//! The JSON Schema of an agent's answer, and what the agent is told about it. Pure.
 
 mod bounds;
 mod error;
@@ -16,24 +16,24 @@ use serde_json::Value;
 pub use crate::definition::output_schema::error::SchemaError;
 use posse_port::text::{neutral, plain_line};
 
-/// How long a schema may be.
+/// Maximum size of a schema, in bytes.
 const MOST_BYTES: usize = 64 * 1024;
-/// How deep a schema may be nested, references followed.
+/// Maximum depth of a schema with references expanded.
 const MOST_LEVELS: usize = 128;
-/// How many objects and lists it may consist of, references followed.
+/// Maximum number of objects and lists with references expanded.
 const MOST_PARTS: usize = 20_000;
-/// How much is told of what is wrong.
+/// Maximum number of lines about errors.
 const MOST_LINES: usize = 10;
-/// A longer value is none to hand on: it travels in a message.
+/// Maximum size of an answer in bytes: it is part of a message.
 const MOST_VALUE: usize = 64 * 1024;
-/// How much is looked at for that.
+/// Maximum number of errors that are looked at.
 const MOST_ERRORS: usize = 100;
-/// How long a line of it is.
+/// Maximum length of a line, in characters.
 const LINE_CHARACTERS: usize = 300;
-/// How much of a value is told.
+/// Maximum length of a quoted value, in characters.
 const VALUE_CHARACTERS: usize = 80;
 
-/// What an answer must be.
+/// A compiled schema. Cheap to clone.
 #[derive(Clone)]
 pub struct OutputSchema(Arc<Inner>);
 
@@ -51,10 +51,10 @@ impl fmt::Debug for OutputSchema {
 }
 
 impl OutputSchema {
-    /// Takes a schema if answers can be held to it; else why not, for whoever wrote it.
+    /// Compiles a schema, or returns why it cannot be used.
     ///
-    /// It stands for itself: nothing is fetched, and it does not refer to itself, so that judging any answer
-    /// takes bounded time and space.
+    /// It must be self-contained and must not refer to itself: nothing is fetched, and checking any
+    /// answer takes bounded time and space.
     pub fn new(schema: &Value) -> Result<Self, SchemaError> {
         if !schema.is_object() && !schema.is_boolean() {
             return Err(SchemaError::NotAnObject);
@@ -70,7 +70,7 @@ impl OutputSchema {
             return Err(SchemaError::UnknownDraft);
         }
         bounds::check(schema)?;
-        // An engine without backtracking: no pattern makes an answer's check slow.
+        // A regular-expression engine without backtracking, so that no pattern makes a check slow.
         let options = jsonschema::options()
             .offline()
             .with_pattern_options(PatternOptions::regex());
@@ -83,12 +83,12 @@ impl OutputSchema {
         })))
     }
 
-    /// The schema.
+    /// Returns the schema.
     pub fn schema(&self) -> &Value {
         &self.0.schema
     }
 
-    /// The value that a final text is, in compact form; else what is wrong with it, a line each.
+    /// Parses an answer into a compact value, or returns its errors, a line each.
     pub fn check(&self, text: &str) -> Result<RawJson, String> {
         let text = without_fence(text.trim());
         if text.is_empty() {
@@ -97,7 +97,7 @@ impl OutputSchema {
         let value: Value = serde_json::from_str(text)
             .map_err(|error| format!("the text is not one JSON value: {error}"))?;
         if self.0.validator.is_valid(&value) {
-            // What was looked at is what is handed on: of a key that is there twice, only one is.
+            // The parsed value is passed on, not the text: of a duplicate key only one was checked.
             let value = RawJson::from(&value);
             return match value.get().len() {
                 long if long > MOST_VALUE => Err(format!(
@@ -113,7 +113,7 @@ impl OutputSchema {
         Err(listed(lines))
     }
 
-    /// What the agent is told with its first message.
+    /// Returns the text about the schema for the first message.
     pub fn asked(&self) -> String {
         format!(
             "A program reads your result. Your last message must be one JSON value that matches \
@@ -124,7 +124,7 @@ impl OutputSchema {
         )
     }
 
-    /// What it is told, once, if its answer does not fit.
+    /// Returns the text that asks, once, for a corrected answer.
     pub fn repair(&self, wrong: &str) -> String {
         format!(
             "Your last message is not the required JSON value:\n\
@@ -135,7 +135,7 @@ impl OutputSchema {
     }
 }
 
-/// A text without the one code fence that it stands in.
+/// Returns a text without the code fence around it.
 fn without_fence(text: &str) -> &str {
     let inner = text
         .strip_prefix("```")
@@ -147,14 +147,14 @@ fn without_fence(text: &str) -> &str {
     inner[if named { 4 } else { 0 }..].trim()
 }
 
-/// The lines for one thing that is wrong. Where several forms are allowed, those of the one that was meant.
+/// Adds the lines for one error. Of several allowed forms, only the intended one is reported.
 fn describe(error: &ValidationError<'_>, lines: &mut Vec<String>) {
     let forms = match error.kind() {
         Kind::AnyOf { context } | Kind::OneOfNotValid { context } => context.as_slice(),
         _ => &[],
     };
     lines.push(tell(error));
-    // A form that expects another type at this very place was not meant.
+    // A form that expects another type at this place was not intended.
     let elsewhere = |wrong: &ValidationError<'_>| {
         matches!(wrong.kind(), Kind::Type { .. }) && wrong.instance_path() == error.instance_path()
     };
@@ -167,7 +167,7 @@ fn describe(error: &ValidationError<'_>, lines: &mut Vec<String>) {
     }
 }
 
-/// Where, and what is wrong there.
+/// Returns the place and the error.
 fn tell(error: &ValidationError<'_>) -> String {
     let value = cut(&error.instance().to_string(), VALUE_CHARACTERS);
     let path = error.instance_path().to_string();
@@ -178,7 +178,7 @@ fn tell(error: &ValidationError<'_>) -> String {
     )
 }
 
-/// The first lines, each once.
+/// Returns the first lines, without duplicates.
 fn listed(lines: Vec<String>) -> String {
     let mut told: Vec<String> = Vec::new();
     for line in lines {

@@ -1,5 +1,5 @@
-//! Skills: instructions in files, loaded by a model or called by a person as `/name`. A command is a skill
-//! that is one file.
+//! Skills: instructions in files that a model loads or a person calls as `/name`. A command is a
+//! skill that is one file.
 
 pub mod arguments;
 pub mod body;
@@ -19,31 +19,31 @@ use posse_permission::{Policy, RuleError, RuleList, Source};
 use posse_port::model::Effort;
 use posse_port::tool::{Toolbox, Workspace};
 
-/// The skills that there are, as they are now.
+/// The current skills.
 pub type Skills = Catalogue<Skill>;
 
 /// A skill.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Skill {
-    /// What it is called by. Found without regard to case.
+    /// Its name; case is ignored.
     pub name: String,
     /// What it does, for the model.
     pub description: String,
     /// When to use it, if the description does not say.
     pub when_to_use: Option<String>,
-    /// What is to be written after its name, for people.
+    /// Hint about its arguments, for people.
     pub argument_hint: Option<String>,
-    /// The names of its arguments, in their order.
+    /// Names of its arguments, in order.
     pub arguments: Vec<String>,
-    /// Whether a model may load it by itself.
+    /// True if a model may load it.
     pub for_model: bool,
-    /// Whether a person may call it.
+    /// True if a person may call it.
     pub for_user: bool,
-    /// What need not be asked about while it is followed, as rules.
+    /// Rules that allow actions without asking while it is followed.
     pub allowed: Vec<String>,
-    /// What may not be done while it is followed, as rules.
+    /// Rules that forbid actions while it is followed.
     pub disallowed: Vec<String>,
-    /// Whether an agent of its own follows it, and which; else whoever has loaded it.
+    /// The sub-agent that follows it; none if the agent that loads it does.
     pub fork: Option<Fork>,
     /// Its instructions.
     pub body: SkillBody,
@@ -54,30 +54,30 @@ pub struct Skill {
 /// The agent that follows a skill.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Fork {
-    /// Its type; none for the usual one.
+    /// Its type; none for the default.
     pub agent: Option<String>,
     /// Its model; none for the type's.
     pub model: Option<String>,
-    /// How hard it tries; none for as hard as the type.
+    /// Reasoning effort; none for the type's.
     pub effort: Option<Effort>,
-    /// Whether nobody waits for it.
+    /// True if it runs in the background.
     pub background: bool,
 }
 
 impl Fork {
-    /// The type of the agent.
+    /// Returns the type of the agent.
     pub fn agent_type(&self) -> &str {
         self.agent.as_deref().unwrap_or(GENERAL_PURPOSE)
     }
 }
 
 impl Skill {
-    /// Where its other files are.
+    /// Returns the directory of its files.
     pub fn directory(&self) -> &Path {
         self.path.parent().unwrap_or(Path::new("/"))
     }
 
-    /// What it allows and forbids while it is followed; none if that is nothing.
+    /// Returns the rules that apply while it is followed; none if there are none.
     pub(crate) fn rules(&self, workspace: &Workspace) -> Result<Option<Arc<Policy>>, RuleError> {
         let list = RuleList {
             allow: self.allowed.clone(),
@@ -88,7 +88,7 @@ impl Skill {
     }
 }
 
-/// Rules of a file, as they hold in a workspace; none if there are none.
+/// Compiles rules of a file for a workspace; none if there are none.
 pub(crate) fn rules(
     file: &str,
     list: RuleList,
@@ -109,7 +109,7 @@ pub(crate) fn rules(
     Ok(Some(Arc::new(policy)))
 }
 
-/// The skill of this name, however it is written.
+/// Returns the skill with this name, ignoring case.
 pub fn named<'a>(skills: &'a [Arc<Skill>], name: &str) -> Option<&'a Arc<Skill>> {
     let name = name.to_lowercase();
     skills
@@ -117,7 +117,8 @@ pub fn named<'a>(skills: &'a [Arc<Skill>], name: &str) -> Option<&'a Arc<Skill>>
         .find(|skill| skill.name.to_lowercase() == name)
 }
 
-/// Those of the skills that an agent with these tools can follow: who starts no agents, starts none by a skill.
+/// Returns the skills that an agent with these tools can follow: without the Agent tool, none that
+/// needs a sub-agent.
 pub(crate) fn followable(skills: &[Arc<Skill>], tools: &Toolbox) -> Vec<Arc<Skill>> {
     let starts = tools.get(AGENT).is_some();
     skills

@@ -1,4 +1,4 @@
-//! Sub-agents: the one door through which every agent but a root comes, and what becomes of them.
+//! Settings for starting sub-agents and teammates.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,45 +13,44 @@ use posse_port::worktree::{Base, Dirty};
 /// How agents of a session may start others.
 #[derive(Clone, Debug)]
 pub struct Spawning {
-    /// The types that can be started.
+    /// Types that can be started.
     pub types: Arc<Catalogue>,
-    /// The skills that can be loaded and called; without them nobody is told of any.
+    /// Skills that can be loaded and called; none if there is no skill tool.
     pub skills: Option<Arc<Skills>>,
-    /// The model of every sub-agent, whatever anybody says.
+    /// Model of every sub-agent, before all other choices.
     pub forced_model: Option<String>,
-    /// The model of sub-agents for which neither call nor type names one; none for their parent's.
+    /// Model of sub-agents for which neither call nor type names one; none for their parent's.
     pub usual_model: Option<String>,
-    /// Whether a call that names no type starts a fork.
+    /// True if a call without a type starts a fork.
     pub implicit_fork: bool,
-    /// What worktrees begin with.
+    /// Commit that worktrees begin with.
     pub base: Base,
-    /// What becomes of uncommitted work when a worktree is made.
+    /// What happens to uncommitted work when a worktree is made.
     pub dirty: Dirty,
-    /// What every sub-agent is told after its type's own prompt: where it works, the project's
-    /// instructions, the day.
+    /// Texts for every sub-agent after its type's prompt: directory, project instructions, date.
     pub context: Arc<[String]>,
-    /// How deep the tree may become; the main agent is at 0.
+    /// Maximum depth of agents; the main agent is at 0.
     pub depth: u32,
-    /// How many agents may work at once. More wait for a place.
+    /// Number of sub-agents that may call the model at once. The others wait for a permit.
     pub running: usize,
-    /// Whether runs go to the background.
+    /// When runs go to the background.
     pub background: Background,
-    /// After what time a sub-agent that is waited for moves to the background by itself.
+    /// Time after which a sub-agent that a call waits for moves to the background.
     pub auto_background: Option<Duration>,
-    /// What each sub-agent may use.
+    /// Budgets of each sub-agent.
     pub budgets: Budgets,
-    /// How much memory the machine must have left, in bytes.
+    /// Memory that must stay free on the machine, in bytes.
     pub least_memory: u64,
-    /// How teams work.
+    /// Settings of teams.
     pub teams: Teaming,
 }
 
-/// How teams work.
+/// Settings of teams.
 #[derive(Clone, Debug)]
 pub struct Teaming {
-    /// Where teammates run that are started.
+    /// Where new teammates run.
     pub team_backend: TeamBackend,
-    /// How long a teammate has to answer whether it ends; after that it can be forced to.
+    /// Time that a teammate has to answer a shutdown request; after that it can be forced.
     pub deadline: Duration,
 }
 
@@ -72,12 +71,12 @@ pub enum TeamBackend {
     Here,
     /// Each in a process of its own, in a terminal that is opened for it.
     Panes(Arc<dyn Panes>),
-    /// In processes that others have started for that, on this machine or on others.
+    /// In worker processes, on this machine or on others.
     Workers,
 }
 
 impl TeamBackend {
-    /// What they are called in rosters.
+    /// Returns its name in rosters.
     pub(crate) fn name(&self) -> &str {
         match self {
             Self::Here => IN_PROCESS,
@@ -87,17 +86,17 @@ impl TeamBackend {
     }
 }
 
-/// What runs a teammate that lives where it was started.
+/// Backend of a teammate that runs where it was started.
 pub(crate) const IN_PROCESS: &str = "in-process";
-/// What runs a teammate that any worker may take.
+/// Backend of a teammate that any worker may take.
 pub const WORKER: &str = "worker";
 
-/// Whether runs go to the background.
+/// When runs go to the background.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Background {
     /// Never: nobody can ask for it.
     Off,
-    /// When the call or the definition says so.
+    /// If the call or the definition says so.
     #[default]
     Asked,
     /// Unless the call says no.

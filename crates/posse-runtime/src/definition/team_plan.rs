@@ -1,4 +1,4 @@
-//! A declared team, as operations and as it will be. Pure.
+//! A declared team, as operations and as the team it will be. Pure.
 
 use std::path::PathBuf;
 
@@ -12,11 +12,12 @@ use uuid::Uuid;
 use crate::definition::agent_type::GENERAL_PURPOSE;
 use posse_port::store::{Joining, NewTask, Op, TaskChange};
 
-/// Where the plan of a team is kept among its settings, and the goal.
+/// Setting of a team that holds its plan.
 pub(crate) const PLAN: &str = "plan";
+/// Setting of a team that holds its goal.
 pub(crate) const GOAL: &str = "goal";
 
-/// The operations that make a declared team.
+/// Returns the operations that create a declared team.
 pub(crate) fn founding(
     team: &Name,
     plan: &TeamPlan,
@@ -60,7 +61,8 @@ pub(crate) fn founding(
             blocked_by,
             check,
         } = task.clone();
-        // What comes later cannot be waited for before it is there.
+        // A task can wait only for tasks that exist already, so dependencies on later ones are
+        // added afterwards.
         let blocked_by = blocked_by
             .into_iter()
             .filter(|before| *before < number)
@@ -103,7 +105,7 @@ pub(crate) fn founding(
     [made].into_iter().chain(tasks).chain(waits).collect()
 }
 
-/// The team as it will be.
+/// Returns the team as it will be.
 pub(crate) fn expected(team: &Name, plan: &TeamPlan, lead: AgentId) -> Team {
     let member = |(role, name): (&Name, Name)| Member {
         name,
@@ -137,7 +139,7 @@ pub(crate) fn expected(team: &Name, plan: &TeamPlan, lead: AgentId) -> Team {
     }
 }
 
-/// Who belongs to a team, by role and name.
+/// Returns the members of a team, by role and name.
 pub(crate) fn names(plan: &TeamPlan) -> Vec<(&Name, Name)> {
     let several = |(role, declared): (&'_ Name, &TeamRole)| -> Vec<Name> {
         let numbered =

@@ -1,5 +1,5 @@
-//! What is agreed when a sub-agent is started. It holds for its life, whatever becomes of the files and
-//! flags that its type came from.
+//! Terms of a sub-agent: fixed when it is started, and valid for its life, whatever happens to the
+//! files and flags that its type came from.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -17,13 +17,13 @@ use posse_port::store::Origin;
 use posse_port::tool::AgentMemory;
 use posse_port::worktree::Worktree;
 
-/// Model calls in the run of a fork.
+/// Maximum number of model calls in a fork's run.
 const FORK_TURNS: u32 = 200;
 
-/// What an agent has that keeps notes, whatever else it has.
+/// Tools that an agent with notes always has.
 pub(crate) const NOTING: [&str; 3] = ["Read", "Write", "Edit"];
 
-/// What a teammate has, whatever else it has: without these it could neither be heard nor end.
+/// Tools that a teammate always has: without them it could neither answer nor end.
 const TEAMWORK: [&str; 8] = [
     "SendMessage",
     "TaskCreate",
@@ -35,35 +35,35 @@ const TEAMWORK: [&str; 8] = [
     "ExitPlanMode",
 ];
 
-/// The terms of a sub-agent's life.
+/// Terms of a sub-agent; stored with its record.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct Terms {
-    /// The only tools it has; none for all that its parent has.
+    /// The only tools it has; none for all of its parent's.
     pub(crate) tools: Option<Vec<String>>,
-    /// Tools that it does not have, whatever `tools` says.
+    /// Tools that it never has, whatever `tools` says.
     pub(crate) disallowed: Vec<String>,
     /// Its mode, if not its parent's.
     pub(crate) mode: Option<PermissionMode>,
-    /// How hard it tries.
+    /// Reasoning effort.
     pub(crate) effort: Option<Effort>,
-    /// Model calls in a run.
+    /// Maximum number of model calls in a run.
     pub(crate) turns: Option<u32>,
-    /// Whether nobody writes to it later.
+    /// True if nobody can write to it after its answer.
     pub(crate) one_shot: bool,
-    /// The JSON Schema that its answer must fit.
+    /// JSON Schema of its answer.
     pub(crate) schema: Option<Arc<Value>>,
-    /// The checkout that it has for itself.
+    /// Worktree of its own.
     pub(crate) worktree: Option<Worktree>,
-    /// What the checkout that it works in is a copy of, if it is one: its own, or that of its parent.
+    /// Originals of the checkout that it works in, if that is a worktree: its own or its parent's.
     pub(crate) copies: Vec<PathBuf>,
-    /// Where it keeps notes.
+    /// Notes that it keeps.
     pub(crate) notes: Option<AgentMemory>,
-    /// What the skill that it follows allows and forbids.
+    /// Rules of the skill that it follows.
     pub(crate) granted: Granted,
-    /// That it is a fork, and of whom.
+    /// Set if it is a fork: of which kind of agent.
     pub(crate) fork: Option<ForkOf>,
-    /// That it is a teammate. A fork of one has its terms for the tools' sake, and is none.
+    /// Set if it is a teammate. A fork of one has these terms for its tools, and is not a teammate.
     #[serde(rename = "mate")]
     pub(crate) teammate: Option<TeammateTerms>,
 }
@@ -72,12 +72,15 @@ pub(crate) struct Terms {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct Granted {
+    /// The skill's file.
     pub(crate) file: String,
+    /// Rules that allow actions.
     pub(crate) allow: Vec<String>,
+    /// Rules that forbid actions.
     pub(crate) deny: Vec<String>,
 }
 
-/// Whose tools a fork has: all of them, so that what its model is told of them is the same.
+/// Kind of agent whose tools a fork has: all of them, so that its preamble stays the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum ForkOf {
     /// A main agent's.
@@ -87,7 +90,7 @@ pub(crate) enum ForkOf {
 }
 
 impl Terms {
-    /// Those of a type.
+    /// Returns the terms of a type.
     pub(crate) fn of(kind: &Definition) -> Self {
         Self {
             tools: kind.tools.clone(),
@@ -101,8 +104,8 @@ impl Terms {
         }
     }
 
-    /// Those of a fork of an agent with these terms; none of a main agent. It has what its parent has, and is
-    /// forbidden what that is.
+    /// Returns the terms of a fork of an agent with these terms; none for a main agent. It has what
+    /// its parent has, and is forbidden what its parent is.
     pub(crate) fn of_fork(parent: Option<&Self>) -> Self {
         let inherited = parent.map(|terms| Self {
             tools: terms.tools.clone(),
@@ -124,7 +127,7 @@ impl Terms {
         }
     }
 
-    /// Those of somebody who may do nothing: what they were is not known any more.
+    /// Returns terms that allow nothing, for an agent whose terms are unknown.
     pub(crate) fn lost() -> Self {
         Self {
             tools: Some(Vec::new()),
@@ -132,17 +135,17 @@ impl Terms {
         }
     }
 
-    /// Those that were kept; none if an older posse kept none.
+    /// Parses stored terms; none if there are none.
     pub(crate) fn kept(origin: &Origin) -> Option<Self> {
         serde_json::from_str(&origin.terms).ok()
     }
 
-    /// The same to be kept; not if a path is no text.
+    /// Encodes the terms for the store; fails if a path is not text.
     pub(crate) fn to_keep(&self) -> Result<String, serde_json::Error> {
         serde_json::to_string(self)
     }
 
-    /// Whether it has a tool, if its parent has.
+    /// Returns true if it has a tool that its parent has.
     pub(crate) fn has(&self, tool: &str) -> bool {
         let named = |names: &[String]| names.iter().any(|name| name == tool);
         let listed = self.tools.as_deref().is_none_or(named);
@@ -151,7 +154,7 @@ impl Terms {
         (listed || notes || team) && !named(&self.disallowed)
     }
 
-    /// What a skill grants, and tools that it takes away.
+    /// Adds the rules of a skill, and removes tools that it forbids.
     pub(crate) fn grant(&mut self, granted: Granted) {
         self.disallowed.extend(
             granted
@@ -163,7 +166,7 @@ impl Terms {
         self.granted = granted;
     }
 
-    /// Lets what is granted hold.
+    /// Applies the rules of a skill to its rights.
     pub(crate) fn give(&self, rights: &Rights) -> Result<(), RuleError> {
         let Granted { file, allow, deny } = self.granted.clone();
         let rules = skill::rules(
@@ -179,7 +182,7 @@ impl Terms {
         Ok(())
     }
 
-    /// Notes in a directory. Whoever may edit nothing by its type may edit those alone.
+    /// Adds notes in a directory. An agent that may edit nothing by its type may edit only those.
     pub(crate) fn keep_notes(&mut self, directory: PathBuf) {
         let only = !(self.has("Write") || self.has("Edit"));
         self.notes = Some(AgentMemory { directory, only });

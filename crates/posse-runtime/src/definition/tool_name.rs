@@ -1,4 +1,4 @@
-//! Names of tools that other rooms than their own must know.
+//! Names of tools that are used outside their own modules.
 
 /// The tool that starts agents.
 pub(crate) const AGENT: &str = "Agent";

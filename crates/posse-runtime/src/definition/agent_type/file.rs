@@ -1,4 +1,4 @@
-//! A definition from its text: Markdown with YAML in front, or an entry of `--agents`.
+//! Parses a definition: Markdown with YAML front matter, or an entry of `--agents`.
 
 mod field;
 mod name;
@@ -15,18 +15,19 @@ use crate::definition::front::{Page, value};
 pub use crate::definition::agent_type::file::name::check_name;
 use crate::definition::front::Problem;
 
-/// A definition that was read.
+/// A parsed definition.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ReadDefinition {
-    /// The definition; its `memory` is none, for where notes lie is not in the text.
+    /// The definition; its `memory` is none, because the text does not say where notes are.
     pub definition: Definition,
-    /// Whose notes it keeps, if any.
+    /// Who shares its notes, if it keeps any.
     pub memory: Option<MemoryScope>,
-    /// What is odd but no error.
+    /// Warnings.
     pub notes: Vec<Problem>,
 }
 
-/// Reads a file's text. None: it has no front matter, so it is no definition (a README beside them).
+/// Parses a file. Returns none if it has no front matter and so is not a definition, such as a
+/// README.
 pub fn read(text: &str) -> Result<Option<ReadDefinition>, Problem> {
     let page = Page::of(text, &field::KEYS)?;
     if !page.has_front {
@@ -57,8 +58,8 @@ pub fn read(text: &str) -> Result<Option<ReadDefinition>, Problem> {
     }
 }
 
-/// Reads one entry of `--agents`: the fields of front matter, and `prompt`. It has no lines; all notes
-/// have the first.
+/// Parses one entry of `--agents`: the fields of front matter, and `prompt`. It has no lines, so
+/// all warnings have the first.
 pub fn from_json(name: &str, entry: &Value) -> Result<ReadDefinition, FieldError> {
     check_name(name)?;
     let Value::Object(fields) = entry else {

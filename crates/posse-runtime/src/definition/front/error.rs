@@ -1,8 +1,8 @@
-//! Why a field of front matter cannot be taken.
+//! Errors in fields of front matter.
 
 use crate::definition::output_schema::SchemaError;
 
-/// What a name may not be.
+/// Why a name is invalid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NameError {
     #[error("the name is empty")]
@@ -27,7 +27,7 @@ pub enum NameError {
     },
 }
 
-/// What is wrong with a field.
+/// Why a field is invalid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FieldError {
     #[error(transparent)]

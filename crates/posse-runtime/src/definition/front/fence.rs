@@ -1,21 +1,21 @@
-//! Where front matter begins and ends.
+//! Finds the beginning and the end of front matter.
 
 use crate::definition::front::Problem;
 
-/// The parts of a file.
+/// Parts of a file.
 pub(super) struct Fence<'a> {
-    /// The line of the first `---`, from 1. A line of `yaml` is so much further down in the file.
+    /// Line of the first `---`, from 1. Added to a line of `yaml`, it gives the line in the file.
     pub opening: usize,
-    /// What is between the two.
+    /// Text between the two.
     pub yaml: &'a str,
-    /// The line of the second.
+    /// Line of the second.
     pub closing: usize,
-    /// What is below it.
+    /// Text below it.
     pub body: &'a str,
 }
 
 impl<'a> Fence<'a> {
-    /// The parts of `text`; none if it does not begin with front matter.
+    /// Splits `text`; none if it does not begin with front matter.
     pub(super) fn of(text: &'a str) -> Result<Option<Self>, Problem> {
         let mut lines = text
             .split_inclusive('\n')

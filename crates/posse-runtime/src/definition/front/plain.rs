@@ -1,4 +1,4 @@
-//! Front matter that is no YAML, as people write it: `description: Use it for this: that`.
+//! Front matter that is not valid YAML, as people write it: `description: Use it for this: that`.
 
 use std::collections::HashSet;
 
@@ -10,18 +10,18 @@ use crate::definition::front::yaml::Broken;
 use crate::definition::front::{Field, Fields, Keys, Problem};
 use posse_port::closest;
 
-/// Keys that are read one by one, each at the price of a document.
+/// Maximum number of keys: each is parsed as a document of its own.
 const MOST: usize = 200;
 
-/// A key with all lines up to the next.
+/// A key with all lines up to the next key.
 struct Block<'a> {
     key: &'a str,
     line: usize,
     lines: Vec<&'a str>,
 }
 
-/// The fields of a text that YAML has refused: each on its own, by the rules of YAML if it fits them, else,
-/// if it is a text, as it stands.
+/// Parses fields of a text that is not YAML: each on its own, as YAML if it is valid, otherwise
+/// verbatim if it is a text.
 pub(super) fn fields(yaml: &str, broken: Broken, keys: &Keys) -> Result<Fields, Problem> {
     if broken.too_much {
         return Err(broken.problem);
@@ -76,10 +76,10 @@ pub(super) fn fields(yaml: &str, broken: Broken, keys: &Keys) -> Result<Fields, 
     Ok((fields, notes))
 }
 
-/// The text, cut where keys begin; none if it does not begin with one.
+/// Splits the text where keys begin; none if it does not begin with a key.
 fn blocks<'a>(yaml: &'a str, keys: &Keys) -> Option<Vec<Block<'a>>> {
     let mut blocks: Vec<Block<'a>> = Vec::new();
-    // How many examples are open: `user: …` in one of them is no key.
+    // Number of open examples: `user: …` inside one is not a key.
     let mut open = 0_usize;
     for (at, line) in yaml.lines().enumerate() {
         match key_of(line).filter(|key| open == 0 || is_meant(key, keys)) {
@@ -104,7 +104,7 @@ fn blocks<'a>(yaml: &'a str, keys: &Keys) -> Option<Vec<Block<'a>>> {
     (!blocks.is_empty()).then_some(blocks)
 }
 
-/// The key that a line begins with.
+/// Returns the key at the beginning of a line.
 fn key_of(line: &str) -> Option<&str> {
     let (key, rest) = line.split_once(':')?;
     let fits = key.starts_with(|c: char| c.is_alphabetic() || c == '_')
@@ -114,13 +114,13 @@ fn key_of(line: &str) -> Option<&str> {
     (fits && (rest.is_empty() || rest.starts_with([' ', '\t']))).then_some(key)
 }
 
-/// Whether a key is one that there is, or nearly.
+/// Returns true if a key exists, or is nearly one that does.
 fn is_meant(key: &str, keys: &Keys) -> bool {
     key.len() <= 64 && closest(key, keys.all).is_some()
 }
 
 impl Block<'_> {
-    /// The text as it stands, if it is one without quotes, marks of its own and characters that are not seen.
+    /// Returns the text verbatim, if it has no quotes, no YAML syntax and no invisible characters.
     fn plain(&self, keys: &Keys) -> Option<String> {
         let (first, more) = self.lines.split_first()?;
         let first = first.split_once(':')?.1.trim();

@@ -1,4 +1,4 @@
-//! Values of fields: what they may be, and what is said if they are not.
+//! Values of fields, and the errors for wrong ones.
 
 use serde_json::{Map, Value};
 
@@ -6,10 +6,10 @@ use crate::definition::front::error::FieldError;
 use posse_port::closest;
 use posse_port::model::Effort;
 
-/// What a list of names is called.
+/// Description of a list of names in errors.
 const NAMES: &str = "a list of names, or names with commas";
 
-/// A text that is not empty, without white space around it.
+/// Parses a non-empty text, trimmed.
 pub(crate) fn text(key: &str, value: Value) -> Result<String, FieldError> {
     match value {
         Value::String(text) if !text.trim().is_empty() => Ok(text.trim().to_owned()),
@@ -21,7 +21,7 @@ pub(crate) fn text(key: &str, value: Value) -> Result<String, FieldError> {
     }
 }
 
-/// What a value is, in words.
+/// Returns the kind of a value, for errors.
 pub(crate) fn kind(value: &Value) -> String {
     match value {
         Value::Null => "nothing".to_owned(),
@@ -32,7 +32,7 @@ pub(crate) fn kind(value: &Value) -> String {
     }
 }
 
-/// A part of a file in a reason: short, and on one line.
+/// Returns a part of a file for an error: short and on one line.
 pub(crate) fn quoted(text: &str) -> String {
     const LONGEST: usize = 60;
     let line = |c: char| if c.is_control() { ' ' } else { c };
@@ -43,8 +43,8 @@ pub(crate) fn quoted(text: &str) -> String {
     short
 }
 
-/// What is said of a key that there is not. `otherwise` are keys that other programs have, or that come to
-/// mind, each with what is meant by it.
+/// Returns the warning about an unknown key. `otherwise` are keys of other programs, or obvious
+/// guesses, each with the key that is meant.
 pub(crate) fn unknown(
     key: &str,
     known: &[&'static str],
@@ -65,12 +65,12 @@ pub(crate) fn unknown(
     }
 }
 
-/// What is said of a field that nothing comes of.
+/// Returns the warning about a field without effect.
 pub(crate) fn idle(key: &str) -> String {
     format!("`{key}` is kept, but has no effect yet")
 }
 
-/// One of some words.
+/// Parses one of a set of words.
 pub(crate) fn one_of<T: Copy>(
     key: &str,
     value: &Value,
@@ -91,7 +91,7 @@ pub(crate) fn one_of<T: Copy>(
     Err(unexpected(key, known, value))
 }
 
-/// How hard a model tries.
+/// Parses a reasoning effort.
 pub(crate) fn effort(value: &Value, notes: &mut Vec<String>) -> Result<Option<Effort>, FieldError> {
     if value.is_u64() {
         notes.push("`effort` as a number is ignored; use a word".to_owned());
@@ -105,14 +105,14 @@ pub(crate) fn effort(value: &Value, notes: &mut Vec<String>) -> Result<Option<Ef
     .map(Some)
 }
 
-/// Yes or no.
+/// Parses a boolean.
 pub(crate) fn truth(key: &str, value: &Value) -> Result<bool, FieldError> {
     value
         .as_bool()
         .ok_or_else(|| unexpected_text(key, "true or false", value))
 }
 
-/// Names in a list, or in a text with commas.
+/// Parses names in a list, or in a text with commas.
 pub(crate) fn names(key: &str, value: Value) -> Result<Vec<String>, FieldError> {
     match value {
         Value::String(names) => Ok(names
@@ -133,7 +133,7 @@ pub(crate) fn names(key: &str, value: Value) -> Result<Vec<String>, FieldError> 
     }
 }
 
-/// All names as one text: a list in YAML is cut at commas in parentheses too.
+/// Returns all names as one text, because a YAML list is also split at commas in parentheses.
 pub(crate) fn joined(key: &str, value: &Value) -> Result<String, FieldError> {
     match value {
         Value::String(names) => Ok(names.clone()),
@@ -153,7 +153,7 @@ pub(crate) fn joined(key: &str, value: &Value) -> Result<String, FieldError> {
     }
 }
 
-/// Values by name.
+/// Parses a mapping.
 pub(crate) fn mapping(key: &str, value: Value) -> Result<Map<String, Value>, FieldError> {
     match value {
         Value::Object(map) => Ok(map),
@@ -161,7 +161,7 @@ pub(crate) fn mapping(key: &str, value: Value) -> Result<Map<String, Value>, Fie
     }
 }
 
-/// The error for a value of another kind than `expected`.
+/// Returns the error for a value of another kind than `expected`.
 pub(crate) fn unexpected(key: &str, expected: impl Into<String>, found: &Value) -> FieldError {
     FieldError::Expected {
         key: key.to_owned(),
@@ -170,7 +170,7 @@ pub(crate) fn unexpected(key: &str, expected: impl Into<String>, found: &Value) 
     }
 }
 
-/// The same, where a text may look like what is expected.
+/// Returns the same, where a text may look like what is expected.
 pub(crate) fn unexpected_text(key: &str, expected: &str, found: &Value) -> FieldError {
     let text = if found.is_string() { "the text " } else { "" };
     FieldError::Expected {
@@ -180,7 +180,7 @@ pub(crate) fn unexpected_text(key: &str, expected: &str, found: &Value) -> Field
     }
 }
 
-/// The error for a list with something else in it.
+/// Returns the error for a list with something else in it.
 pub(crate) fn unlisted(key: &str, expected: &'static str, found: &Value) -> FieldError {
     FieldError::Listed {
         key: key.to_owned(),

@@ -1,4 +1,4 @@
-//! Front matter by the rules of YAML.
+//! Front matter that is valid YAML.
 
 use std::fmt;
 
@@ -11,15 +11,15 @@ use serde_saphyr::{
 use crate::definition::front::value::quoted;
 use crate::definition::front::{Field, Fields, Keys, Problem};
 
-/// What YAML refuses.
+/// A YAML error.
 pub(super) struct Broken {
-    /// Where and why.
+    /// Line and reason.
     pub problem: Problem,
-    /// Whether it is too much, rather than wrong.
+    /// True if it is too large, rather than wrong.
     pub too_much: bool,
 }
 
-/// The fields of a text that is YAML.
+/// Parses fields as YAML.
 pub(super) fn fields(yaml: &str, keys: &Keys) -> Result<Fields, Broken> {
     let Pairs(fields) =
         serde_saphyr::from_str_with_options(yaml, options()).map_err(|error| broken(&error))?;
@@ -38,7 +38,7 @@ pub(super) fn fields(yaml: &str, keys: &Keys) -> Result<Fields, Broken> {
     Ok((fields, notes))
 }
 
-/// Whether a text on the line of its key is shorter than it looks.
+/// Returns true if YAML has cut a text that stands on the line of its key.
 fn is_cut(field: &Field, line: &str, keys: &Keys) -> bool {
     let Some(rest) = line
         .strip_prefix(&field.key)
@@ -50,7 +50,7 @@ fn is_cut(field: &Field, line: &str, keys: &Keys) -> bool {
     keys.prose.contains(&field.key.as_str()) && plain && rest.contains(" #")
 }
 
-/// What is enough for every file, and too little to blow up: an alias repeats what its anchor has.
+/// Returns limits that are enough for every file, and keep aliases from multiplying its size.
 fn options() -> Options {
     serde_saphyr::options! {
         budget: serde_saphyr::budget! {
@@ -103,7 +103,7 @@ fn broken(error: &Error) -> Broken {
     }
 }
 
-/// What is wrong, wherever it was repeated from.
+/// Returns the original error, wherever an alias repeated it.
 fn cause(error: &Error) -> &Error {
     match error {
         Error::AliasError { error, .. } => cause(error),
@@ -115,7 +115,7 @@ fn line_of(at: Location) -> usize {
     usize::try_from(at.line()).unwrap_or(1).max(1)
 }
 
-/// A mapping in its order, with the lines of its keys.
+/// A mapping in order, with the lines of its keys.
 struct Pairs(Vec<Field>);
 
 impl<'de> Deserialize<'de> for Pairs {

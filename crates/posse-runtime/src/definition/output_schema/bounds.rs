@@ -1,5 +1,5 @@
-//! Whether judging by a schema is bounded: it refers to no other document and not to itself, and is not large
-//! once each reference is replaced by what it stands for.
+//! Checks that validating with a schema is bounded: it refers to no other document and not to
+//! itself, and is not too large once each reference is replaced by its target.
 
 use std::collections::HashMap;
 
@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use crate::definition::output_schema::error::SchemaError;
 use crate::definition::output_schema::{MOST_LEVELS, MOST_PARTS};
 
-/// What would make a reference mean another place than the one it names.
+/// Keywords by which a reference could mean another place than the one it names.
 const MOVING: [&str; 4] = ["$dynamicRef", "$recursiveRef", "$anchor", "$dynamicAnchor"];
 
 /// Refuses a schema that is not bounded.
@@ -27,7 +27,7 @@ pub(super) fn check(schema: &Value) -> Result<(), SchemaError> {
     Ok(())
 }
 
-/// How large a part is.
+/// Size of a part.
 #[derive(Clone, Copy, Default)]
 struct Size {
     levels: usize,
@@ -45,7 +45,7 @@ impl Size {
 
 struct Walk<'a> {
     root: &'a Value,
-    /// What each reference stands for; none while it is being looked at.
+    /// Size of each reference's target; none while it is being computed, which detects a cycle.
     known: HashMap<&'a str, Option<Size>>,
 }
 
@@ -73,7 +73,7 @@ impl<'a> Walk<'a> {
         })
     }
 
-    /// What a reference stands for.
+    /// Returns the size of a reference's target.
     fn referred(&mut self, key: &str, value: &'a Value) -> Result<Size, SchemaError> {
         let ("$ref", Value::String(to)) = (key, value) else {
             return Ok(Size::default());
@@ -89,7 +89,7 @@ impl<'a> Walk<'a> {
         if place.is_empty() {
             return Err(SchemaError::Recursive(to.clone()));
         }
-        // A percent sign would be read in two ways.
+        // A percent sign could be read in two ways.
         let target = Some(place).filter(|place| place.starts_with('/') && !place.contains('%'));
         let target = target.and_then(|place| self.root.pointer(place));
         let target = target.ok_or_else(|| SchemaError::Dangling(to.clone()))?;
@@ -99,7 +99,7 @@ impl<'a> Walk<'a> {
         Ok(size)
     }
 
-    /// Refuses words by which references lead elsewhere.
+    /// Refuses keywords by which references lead elsewhere.
     fn stays(&self, part: &Value, map: &Map<String, Value>) -> Result<(), SchemaError> {
         let said = |word: &str| map.get(word).is_some_and(Value::is_string);
         if let Some(word) = MOVING.into_iter().find(|word| said(word)) {

@@ -1,8 +1,8 @@
-//! Why answers cannot be held to a schema.
+//! Errors in an output schema.
 
 use crate::definition::output_schema::{MOST_BYTES, MOST_LEVELS, MOST_PARTS};
 
-/// What is wrong with it.
+/// Why a schema cannot be used.
 #[expect(missing_docs, reason = "each message says what its variant means")]
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SchemaError {
@@ -30,7 +30,7 @@ pub enum SchemaError {
     OtherReference(&'static str),
     #[error("{0}: only the whole schema may have one")]
     Inner(&'static str),
-    /// What the validator says of it.
+    /// Message of the validator.
     #[error("{0}")]
     Invalid(String),
 }

@@ -1,16 +1,16 @@
-//! What is written after a skill's name, and how it is taken apart.
+//! Parses what is written after a skill's name.
 
 /// A prompt that calls something: `/name` and what follows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Called<'a> {
     /// The name, without the slash.
     pub name: &'a str,
-    /// What follows, without white space around it.
+    /// What follows it, trimmed.
     pub arguments: &'a str,
 }
 
 impl<'a> Called<'a> {
-    /// What a prompt calls, if it looks as if it called anything.
+    /// Parses a prompt; none if it does not look like a call.
     pub fn read(prompt: &'a str) -> Option<Self> {
         let rest = prompt.strip_prefix('/')?;
         let (name, arguments) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
@@ -25,8 +25,8 @@ impl<'a> Called<'a> {
     }
 }
 
-/// The words of a text, as a shell would see them: quotes hold words together, a backslash takes the meaning
-/// from what follows it. A quote that is never closed ends with the text.
+/// Splits a text into words like a shell: quotes hold words together, a backslash escapes the next
+/// character. An open quote ends with the text.
 pub fn split(text: &str) -> Vec<String> {
     let mut words = Vec::new();
     let mut word: Option<String> = None;
@@ -56,7 +56,7 @@ pub fn split(text: &str) -> Vec<String> {
     words
 }
 
-/// A word as a shell reads it: as it is where nothing in it means anything, else in single quotes.
+/// Quotes a word for a shell, if it needs quotes.
 pub(super) fn quoted(word: &str) -> String {
     let plain = |c: char| {
         c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | '/' | ':' | ',' | '@' | '+')
@@ -67,17 +67,17 @@ pub(super) fn quoted(word: &str) -> String {
     format!("'{}'", word.replace('\'', r"'\''"))
 }
 
-/// The quotes and parentheses of a command that are open, the outermost first.
+/// Open quotes and parentheses of a command, the outermost first.
 #[derive(Debug, Default)]
 pub(super) struct Quotes(Vec<char>);
 
 impl Quotes {
-    /// Whether a quote is open.
+    /// Returns true if a quote is open.
     pub(super) fn open(&self) -> bool {
         matches!(self.0.last(), Some('\'' | '"'))
     }
 
-    /// Reads on in the command.
+    /// Continues with the next part of the command.
     pub(super) fn read(&mut self, text: &str) {
         let mut chars = text.chars().peekable();
         while let Some(c) = chars.next() {
@@ -93,8 +93,8 @@ impl Quotes {
         }
     }
 
-    /// A value for this place. Open quotes are closed before it and opened after it: inside of them others
-    /// would mean nothing.
+    /// Returns a value for this place. Open quotes are closed before it and opened after it,
+    /// because other quotes mean nothing inside them.
     pub(super) fn put(&self, value: &str) -> String {
         match self.0.last() {
             Some(quote @ ('\'' | '"')) => format!("{quote}{}{quote}", quoted(value)),

@@ -1,26 +1,27 @@
-//! The instructions of a skill: text with places for arguments, for facts, and for what commands print. A
-//! body is taken apart once, before anything is put in: what an argument says is never read as a place.
+//! The instructions of a skill: text with placeholders for arguments, facts and command output. A
+//! body is parsed once, before values are inserted: an argument is never read as a placeholder.
 
 use std::path::Path;
 
 use crate::definition::skill::arguments::{Quotes, quoted, split};
 use posse_port::model::Effort;
 
-/// How many commands a body may have.
+/// Maximum number of commands in a body.
 pub(crate) const MOST_COMMANDS: usize = 16;
 
-/// How long a body may be with everything put in, in bytes: a place may stand in it often, and an argument be long.
+/// Maximum size of an expanded body in bytes: a placeholder may occur often, and an argument be
+/// long.
 const LONGEST: usize = 1024 * 1024;
 
-/// With everything put in, a body is longer than anybody could follow.
+/// The expanded body is too long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("it is longer than 1 MiB with its arguments")]
 pub struct TooLong;
 
-/// Instructions, taken apart.
+/// Parsed instructions.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SkillBody {
-    /// As they are written.
+    /// Source text.
     pub text: String,
     pieces: Vec<TemplatePiece>,
 }
@@ -29,17 +30,17 @@ pub struct SkillBody {
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum TemplatePiece {
     Text(String),
-    /// Something that is put in.
+    /// A value that is inserted.
     Placeholder(Placeholder),
-    /// What a command prints.
+    /// The output of a command.
     Command(Vec<TemplatePiece>),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Placeholder {
-    /// All arguments as they were written.
+    /// All arguments, verbatim.
     Arguments,
-    /// One of them, from 0.
+    /// One argument, from 0.
     Argument(usize),
     Session,
     SkillDirectory,
@@ -47,33 +48,32 @@ enum Placeholder {
     Effort,
 }
 
-/// What is put in.
+/// Values that are inserted.
 #[derive(Clone, Copy, Debug)]
 pub struct Values<'a> {
-    /// What was written after the name.
+    /// Text after the skill's name.
     pub arguments: &'a str,
-    /// The session's id.
+    /// ID of the session.
     pub session: &'a str,
-    /// Where the skill's files are.
+    /// Directory of the skill.
     pub directory: &'a Path,
-    /// Where the agent works.
+    /// Directory of the agent.
     pub project: &'a Path,
-    /// How hard the model tries, if that was said.
+    /// Reasoning effort, if it is known.
     pub effort: Option<Effort>,
 }
 
-/// A part of what comes of it.
+/// A part of the expanded body.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TemplatePart {
     /// Text.
     Text(String),
-    /// A command, in whose place comes what it prints.
+    /// A command, to be replaced by its output.
     Command(String),
 }
 
 impl SkillBody {
-    /// Takes a text apart. `names` are those of the arguments, in their order. Else, by line from 0, what is
-    /// wrong with it.
+    /// Parses a text. `names` are those of the arguments, in order. Errors have a line, from 0.
     pub fn new(text: &str, names: &[String]) -> Result<Self, (usize, String)> {
         let mut pieces = Vec::new();
         let (mut rest, mut commands) = (text, 0);
@@ -105,14 +105,14 @@ impl SkillBody {
         })
     }
 
-    /// Whether it runs commands.
+    /// Returns true if it runs commands.
     pub fn has_commands(&self) -> bool {
         self.pieces
             .iter()
             .any(|piece| matches!(piece, TemplatePiece::Command(_)))
     }
 
-    /// The body with everything put in but what commands print. Arguments that it has no place for follow it.
+    /// Inserts all values, except for command output. Arguments without a placeholder are appended.
     pub fn expand(&self, values: &Values<'_>) -> Result<Vec<TemplatePart>, TooLong> {
         let words = split(values.arguments);
         let mut parts: Vec<TemplatePart> = Vec::new();
@@ -138,7 +138,7 @@ impl SkillBody {
     }
 }
 
-/// A command with everything put in, such that a shell reads each value as what it is, never as more of the
+/// Inserts values into a command, such that a shell reads each as data and never as part of the
 /// command.
 fn in_command(
     pieces: &[TemplatePiece],
@@ -153,7 +153,7 @@ fn in_command(
                 quotes.read(text);
                 text.clone()
             }
-            // Where the command has no quotes they are several words.
+            // Outside quotes, all arguments are several words.
             TemplatePiece::Placeholder(Placeholder::Arguments) if !quotes.open() => words
                 .iter()
                 .map(|word| quoted(word))
@@ -184,7 +184,7 @@ fn add(parts: &mut Vec<TemplatePart>, text: &str, left: &mut usize) -> Result<()
     Ok(())
 }
 
-/// Whether arguments have a place.
+/// Returns true if there is a placeholder for arguments.
 fn takes_arguments(pieces: &[TemplatePiece]) -> bool {
     pieces.iter().any(|piece| match piece {
         TemplatePiece::Placeholder(place) => {
@@ -214,13 +214,13 @@ fn put(piece: &TemplatePiece, values: &Values<'_>, words: &[String]) -> String {
             .map(Effort::as_str)
             .unwrap_or_default()
             .to_owned(),
-        // Commands are not nested.
+        // Cannot happen: commands are not nested.
         TemplatePiece::Command(_) => String::new(),
     }
 }
 
-/// Where the next `` !`…` `` begins, and where its last backquote is. It stands alone: after white space or
-/// at the beginning, and on one line.
+/// Returns where the next `` !`…` `` begins and ends. It must follow white space or the beginning,
+/// and be on one line.
 fn next_command(text: &str) -> Option<(usize, usize)> {
     text.match_indices("!`").find_map(|(at, mark)| {
         let alone = text[..at]
@@ -228,7 +228,7 @@ fn next_command(text: &str) -> Option<(usize, usize)> {
             .next_back()
             .is_none_or(char::is_whitespace);
         let after = at + mark.len();
-        // Not further than it must: there may be many of them on one long line.
+        // Searched only as far as needed: a long line may have many of them.
         let end = if alone {
             text[after..].find(['`', '\n'])
         } else {
@@ -239,7 +239,7 @@ fn next_command(text: &str) -> Option<(usize, usize)> {
     })
 }
 
-/// The places in a text.
+/// Splits a text at its placeholders.
 fn slots(text: &str, names: &[String]) -> Vec<TemplatePiece> {
     let mut pieces = Vec::new();
     let mut plain = String::new();
@@ -247,7 +247,7 @@ fn slots(text: &str, names: &[String]) -> Vec<TemplatePiece> {
     while let Some(at) = rest.find('$') {
         let (before, from) = rest.split_at(at);
         if let Some(before) = before.strip_suffix('\\') {
-            // A dollar that is meant as such.
+            // An escaped dollar sign.
             plain.push_str(before);
             plain.push('$');
             rest = &from[1..];
@@ -275,7 +275,7 @@ fn slots(text: &str, names: &[String]) -> Vec<TemplatePiece> {
     pieces
 }
 
-/// The place that follows a dollar, and how long its name is.
+/// Returns the placeholder after a dollar sign, and the length of its name.
 fn place(after: &str, names: &[String]) -> Option<(Placeholder, usize)> {
     const FACTS: [(&str, Placeholder); 4] = [
         ("{CLAUDE_SESSION_ID}", Placeholder::Session),

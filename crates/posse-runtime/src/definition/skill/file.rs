@@ -1,4 +1,4 @@
-//! A skill from its text: Markdown, usually with YAML in front.
+//! Parses a skill: Markdown, usually with YAML front matter.
 
 mod field;
 #[cfg(test)]
@@ -12,28 +12,28 @@ use crate::definition::front::value::quoted;
 use crate::definition::skill::file::field::Fields;
 use crate::definition::skill::{Skill, SkillBody, check_name};
 
-/// How much a model is told of what a skill is for, in characters.
+/// Maximum length of a skill's description for models, in characters.
 pub(crate) const TOLD: usize = 1_536;
 
-/// What kind of file it is.
+/// Kind of file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// `SKILL.md` in a directory of its own, which gives it its name.
+    /// `SKILL.md` in a directory of its own, which is its name.
     Skill,
-    /// A file of its own, whose path gives it its name.
+    /// A single file, whose path is its name.
     Command,
 }
 
-/// A skill that was read.
+/// A parsed skill.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Read {
     /// The skill.
     pub skill: Skill,
-    /// What is odd but no error.
+    /// Warnings.
     pub notes: Vec<Problem>,
 }
 
-/// Reads a file's text. Its name is that of its place, whatever it says.
+/// Parses a file. Its place determines its name, whatever the text says.
 pub fn read(text: &str, name: &str, path: &Path, kind: Kind) -> Result<Read, Problem> {
     let page = Page::of(text, &field::KEYS)?;
     check_name(name).map_err(|reason| Problem::new(1, reason))?;
@@ -93,7 +93,7 @@ pub fn read(text: &str, name: &str, path: &Path, kind: Kind) -> Result<Read, Pro
     Ok(Read { skill, notes })
 }
 
-/// What a text is about, if nothing says it: its first line.
+/// Returns the first line, as the description of a skill without one.
 fn first_line(body: &str) -> String {
     let line = body
         .lines()

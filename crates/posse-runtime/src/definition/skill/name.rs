@@ -1,16 +1,16 @@
-//! What a skill may be called.
+//! Names of skills.
 
 use crate::definition::front::error::NameError;
 use crate::definition::front::value::quoted;
 
-/// Letters of a name.
+/// Maximum length of a name.
 const LONGEST: usize = 64;
 
-/// Names that mean something of posse's own.
+/// Names of posse's own commands.
 const RESERVED: [&str; 1] = ["compact"];
 
-/// Whether a name can be given to a skill; else why not. In a command's name `:` stands between the
-/// directories that its file is in.
+/// Checks that a skill may have a name. In a command's name, `:` separates the directories of its
+/// file.
 pub fn check_name(name: &str) -> Result<(), NameError> {
     let shown = quoted(name);
     if name.is_empty() {

@@ -1,4 +1,4 @@
-//! The fields of a definition: what each may be, and what it does.
+//! Fields of a definition: their values and their meaning.
 
 use std::sync::Arc;
 
@@ -38,7 +38,7 @@ pub(super) const FIELDS: &[&str] = &[
     "outputSchema",
 ];
 
-/// The same by what they may be.
+/// The keys by the kind of their values.
 pub(super) const KEYS: Keys = Keys {
     all: FIELDS,
     texts: &["name", "description", "model", "color", "initialPrompt"],
@@ -46,7 +46,7 @@ pub(super) const KEYS: Keys = Keys {
     lists: &["tools", "disallowedTools", "skills", "requiredMcpServers"],
 };
 
-/// Keys that other programs have, or that come to mind, for what is called otherwise here.
+/// Keys of other programs, or obvious guesses, with the key that is used here.
 const OTHERWISE: [(&str, &str); 6] = [
     ("allowedtools", "tools"),
     ("deniedtools", "disallowedTools"),
@@ -60,7 +60,7 @@ const COLOURS: [&str; 8] = [
     "red", "blue", "green", "yellow", "purple", "orange", "pink", "cyan",
 ];
 
-/// Takes one field over; what is odd about it comes into `notes`.
+/// Applies one field. Warnings are added to `notes`.
 pub(super) fn take(
     read: &mut ReadDefinition,
     key: &str,
@@ -110,7 +110,7 @@ pub(super) fn take(
     Ok(())
 }
 
-/// What no definition can do without and this one has not.
+/// Returns the required field that is missing, if any.
 pub(super) fn missing(definition: &Definition) -> Option<&'static str> {
     let Definition {
         name,
@@ -131,7 +131,7 @@ pub(super) fn missing(definition: &Definition) -> Option<&'static str> {
 
 fn mode(value: &Value) -> Result<PermissionMode, FieldError> {
     match value.as_str().map(str::trim) {
-        // What other programs call it.
+        // Accepted because other programs use these names.
         Some("manual") => Ok(PermissionMode::Default),
         _ => one_of(
             "permissionMode",
@@ -197,7 +197,7 @@ fn servers(value: Value) -> Result<Vec<Value>, FieldError> {
     }
 }
 
-/// A schema that answers can be held against.
+/// Parses a schema, checking that answers can be validated against it.
 fn schema(key: &str, value: Value) -> Result<Arc<Value>, FieldError> {
     let schema = Value::Object(mapping(key, value)?);
     OutputSchema::new(&schema).map_err(|reason| FieldError::Schema {

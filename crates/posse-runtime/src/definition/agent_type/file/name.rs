@@ -1,14 +1,14 @@
-//! What a type may be called.
+//! Names of types.
 
 use crate::definition::front::error::NameError;
 
-/// Letters of a name.
+/// Maximum length of a name.
 const LONGEST: usize = 64;
 
-/// Names that mean something else where a type is named: matched without case, as all of them are.
+/// Names with another meaning where a type is named; case is ignored.
 const RESERVED: [&str; 2] = ["fork", "main"];
 
-/// Whether a name may be given to a type; else why not.
+/// Checks that a type may have a name.
 pub fn check_name(name: &str) -> Result<(), NameError> {
     let shown = crate::definition::front::value::quoted(name);
     if name.is_empty() {

@@ -1,4 +1,4 @@
-//! Lists of tools.
+//! Lists of tools in a definition.
 
 use serde_json::Value;
 
@@ -6,7 +6,7 @@ use crate::definition::front::error::FieldError;
 use crate::definition::front::value::{joined, quoted};
 use posse_port::closest;
 
-/// The tools that posse has. Others are kept: definitions are shared with programs that have them.
+/// Tools that posse has. Others are kept, because definitions are shared with other programs.
 const TOOLS: [&str; 13] = [
     "Agent",
     "Bash",
@@ -23,10 +23,10 @@ const TOOLS: [&str; 13] = [
     "Write",
 ];
 
-/// Names in a list.
+/// Maximum number of names in a list.
 const MOST: usize = 500;
 
-/// The tools that `tools` names; none for all.
+/// Returns the tools that `tools` names; none for all.
 pub(super) fn granted(
     value: &Value,
     notes: &mut Vec<String>,
@@ -43,7 +43,7 @@ pub(super) fn granted(
     Ok((!names.iter().any(|name| name == "*")).then_some(names))
 }
 
-/// The tools that `disallowedTools` names.
+/// Returns the tools that `disallowedTools` names.
 pub(super) fn denied(value: &Value, notes: &mut Vec<String>) -> Result<Vec<String>, FieldError> {
     let names = names("disallowedTools", value, notes, |tool, part| {
         format!(
@@ -95,7 +95,7 @@ fn names(
     Ok(names)
 }
 
-/// A tool's name, and what is in parentheses behind it.
+/// Returns a tool's name, and what is in the parentheses after it.
 fn cut(written: &str) -> Result<(&str, Option<&str>), FieldError> {
     let (name, part) = match written.split_once('(') {
         Some((name, rest)) => {
@@ -111,7 +111,7 @@ fn cut(written: &str) -> Result<(&str, Option<&str>), FieldError> {
     Ok((name, part))
 }
 
-/// The parts between commas that are in no parentheses; empty ones are left out.
+/// Returns the parts between commas outside parentheses, without empty ones.
 fn split(text: &str) -> Vec<&str> {
     let mut depth = 0_usize;
     let parts = text.split(|c: char| {

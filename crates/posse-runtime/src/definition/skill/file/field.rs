@@ -1,4 +1,4 @@
-//! The fields of a skill: what each may be, and what it does.
+//! Fields of a skill: their values and their meaning.
 
 use serde_json::Value;
 
@@ -37,7 +37,7 @@ const FIELDS: &[&str] = &[
     "shell",
 ];
 
-/// The same by what they may be.
+/// The keys by the kind of their values.
 pub(super) const KEYS: Keys = Keys {
     all: FIELDS,
     texts: &[
@@ -54,17 +54,17 @@ pub(super) const KEYS: Keys = Keys {
     lists: &["arguments", "allowed-tools", "disallowed-tools"],
 };
 
-/// Keys that other programs have, or that come to mind, for what is called otherwise here.
+/// Keys of other programs, or obvious guesses, with the key that is used here.
 const OTHERWISE: [(&str, &str); 3] = [
     ("tools", "allowed-tools"),
     ("fork", "context"),
     ("subagenttype", "agent"),
 ];
 
-/// Rules in a list.
+/// Maximum number of rules in a list.
 const MOST: usize = 200;
 
-/// What front matter said.
+/// Values of the front matter.
 pub(super) struct Fields {
     name: Option<String>,
     pub(super) description: Option<String>,
@@ -104,7 +104,7 @@ impl Default for Fields {
 }
 
 impl Fields {
-    /// Takes one field over; what is odd about it comes into `notes`.
+    /// Applies one field. Warnings are added to `notes`.
     pub(super) fn take(
         &mut self,
         key: &str,
@@ -148,7 +148,7 @@ impl Fields {
         Ok(())
     }
 
-    /// What is odd about a name that is not that of the place.
+    /// Returns the warning about a name that differs from that of the place.
     pub(super) fn misplaced(&self, key: &str, place: &str) -> Option<String> {
         let name = self
             .name
@@ -160,7 +160,7 @@ impl Fields {
         ))
     }
 
-    /// Which agent follows it; and what is said that only such an agent heeds.
+    /// Returns the sub-agent that follows it, and warnings about fields that apply only to one.
     pub(super) fn fork(&mut self) -> (Option<Fork>, Vec<String>) {
         let (agent, model, background) = (self.agent.take(), self.model.take(), self.background);
         if self.forks {
@@ -191,17 +191,17 @@ impl Fields {
     }
 }
 
-/// The type of the agent that follows it.
+/// Parses the type of the sub-agent.
 fn agent(key: &str, value: Value) -> Result<String, FieldError> {
     let agent = text(key, value)?;
     if agent.eq_ignore_ascii_case(FORK) {
-        // Its instructions come without any history, whoever calls it.
+        // The instructions of a skill come without history, so a fork makes no sense.
         return Err(FieldError::ForkAsAgent(key.to_owned()));
     }
     Ok(agent)
 }
 
-/// What is written after the name, for people. Brackets make it a list in YAML.
+/// Parses the hint about arguments. Brackets make it a list in YAML.
 fn hint(key: &str, value: Value) -> Result<String, FieldError> {
     match value {
         Value::Array(items) if items.iter().all(Value::is_string) => {
@@ -212,7 +212,7 @@ fn hint(key: &str, value: Value) -> Result<String, FieldError> {
     }
 }
 
-/// Names of arguments, with spaces or commas between them, or in a list.
+/// Parses names of arguments, separated by spaces or commas, or in a list.
 fn arguments(key: &str, value: Value) -> Result<Vec<String>, FieldError> {
     let value = match value {
         Value::String(names) => {
@@ -232,7 +232,7 @@ fn arguments(key: &str, value: Value) -> Result<Vec<String>, FieldError> {
     Ok(names)
 }
 
-/// Rules that allow something. One that is none allows nothing: that is no reason to refuse the rest.
+/// Parses rules that allow something. An invalid one allows nothing, so it is only a warning.
 fn allowed(key: &str, value: &Value, notes: &mut Vec<String>) -> Result<Vec<String>, FieldError> {
     let mut rules = rules(key, value)?;
     rules.retain(|rule| {
@@ -250,7 +250,8 @@ fn allowed(key: &str, value: &Value, notes: &mut Vec<String>) -> Result<Vec<Stri
     Ok(rules)
 }
 
-/// Rules that forbid something. One that is none would forbid less than was meant.
+/// Parses rules that forbid something. An invalid one would forbid less than was meant, so it is an
+/// error.
 fn disallowed(key: &str, value: &Value) -> Result<Vec<String>, FieldError> {
     let rules = rules(key, value)?;
     for rule in &rules {
@@ -268,7 +269,7 @@ fn disallowed(key: &str, value: &Value) -> Result<Vec<String>, FieldError> {
     Ok(rules)
 }
 
-/// What is wrong with a rule, wherever its paths begin.
+/// Returns what is wrong with a rule, whatever its paths are relative to.
 fn wrong(rules: RuleList) -> Option<String> {
     let anywhere = || "/".into();
     let source = Source {
@@ -283,7 +284,7 @@ fn wrong(rules: RuleList) -> Option<String> {
         .map(|error| error.why.to_string())
 }
 
-/// The rules in a list, or in a text with spaces or commas between them; those in parentheses belong to a
+/// Splits rules in a list, or in a text with spaces or commas; those in parentheses belong to a
 /// rule.
 fn rules(key: &str, value: &Value) -> Result<Vec<String>, FieldError> {
     if !value.is_string() && !value.is_array() {
