@@ -1,5 +1,5 @@
-//! What models are told of agents, runs and mail. Everything that another wrote stands in a frame that it
-//! cannot close, and no frame can be imitated.
+//! Texts for models about agents, runs and mail. Everything that someone else wrote is in a frame
+//! that it cannot close, and no frame can be imitated.
 
 pub(crate) mod advertised;
 pub mod agent_tool;
@@ -25,12 +25,12 @@ pub use place::{elsewhere, remade, types, worktree};
 
 use posse_protocol::{RunKind, RunUsage};
 
-/// How much of a result is told.
+/// Maximum length of a result, in characters.
 const MOST_CHARACTERS: usize = 30_000;
-/// How much is told of each, however many there are, and of an error.
+/// Minimum share of each of several results, and maximum length of an error, in characters.
 const LEAST_CHARACTERS: usize = 2_000;
 
-/// What a run came to, so that nobody takes silence for something that was left out.
+/// Returns the text, or a note that there is none: silence could be taken for an omission.
 fn or_nothing(text: &str) -> &str {
     if text.trim().is_empty() {
         "(no output)"
@@ -39,7 +39,7 @@ fn or_nothing(text: &str) -> &str {
     }
 }
 
-/// What a run used, in words.
+/// Returns what a run used, as text.
 fn usage(kind: RunKind, usage: RunUsage) -> String {
     let RunUsage {
         total_tokens,

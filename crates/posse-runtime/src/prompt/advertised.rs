@@ -1,4 +1,4 @@
-//! What a model is offered by lists that change: types of agents, and skills. Pure.
+//! Lists that a model is offered and that change: agent types and skills. Pure.
 
 use std::sync::Arc;
 
@@ -10,14 +10,17 @@ use crate::prompt;
 use crate::prompt::agent_tool;
 use posse_port::tool::Toolbox;
 
-/// The lists, each as the model reads it; none without the tool that lists it.
+/// The lists as the model reads them; none without the tool that lists it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Offer {
+    /// Agent types that can be started.
     pub(crate) types: Option<String>,
+    /// Skills that can be loaded.
     pub(crate) skills: Option<String>,
 }
 
 impl Offer {
+    /// Returns what a model with these tools is offered.
     pub(crate) fn of(tools: &Toolbox, types: &[Arc<Definition>], skills: &[Arc<Skill>]) -> Self {
         Self {
             types: tools.get(AGENT).map(|_| agent_tool::listing(types)),
@@ -27,7 +30,8 @@ impl Offer {
         }
     }
 
-    /// A number that says whether two offers are the same to a model; none if there is nothing to offer.
+    /// Returns a fingerprint that differs if two offers differ to a model; none if nothing is
+    /// offered.
     pub(crate) fn fingerprint(&self) -> Option<u64> {
         let text = match (&self.types, &self.skills) {
             (None, None) => return None,
@@ -37,7 +41,7 @@ impl Offer {
         Some(xxhash_rust::xxh3::xxh3_64(text.as_bytes()))
     }
 
-    /// What a model is told that knows another offer, or one that nobody remembers.
+    /// Returns the text for a model that knows another offer, or an unknown one.
     pub(crate) fn news(&self, known: Option<&Self>) -> String {
         let types = self
             .types

@@ -1,4 +1,4 @@
-//! The Agent tool as the model is told of it: its input, and what it says of itself.
+//! The Agent tool as the model sees it: its input and its description.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -54,19 +54,19 @@ pub struct AgentInput {
     pub output_schema: Option<Value>,
 }
 
-/// Whether and when calls make forks.
+/// When calls make forks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Forking {
     /// Never: a rule denies it.
     Denied,
-    /// When the call says so.
+    /// If the call asks for one.
     #[default]
     Asked,
-    /// Also when the call names no type.
+    /// Also if the call names no type.
     Implicit,
 }
 
-/// How the model is told of the Agent tool. `types` are those it may start.
+/// Returns the specification of the Agent tool. `types` are those it may start.
 pub fn spec(background: Background, forking: Forking, types: &[Arc<Definition>]) -> ToolSpec {
     let mut schema = posse_port::tool::schema::<AgentInput>();
     if let Some(Value::Object(properties)) = schema.get_mut("properties") {
@@ -86,6 +86,7 @@ pub fn spec(background: Background, forking: Forking, types: &[Arc<Definition>])
     }
 }
 
+/// Returns the description of the tool, as the settings make it.
 fn description(background: Background, forking: Forking, types: &[Arc<Definition>]) -> String {
     let forks = match forking {
         Forking::Denied => "",
@@ -120,10 +121,10 @@ fn description(background: Background, forking: Forking, types: &[Arc<Definition
     )
 }
 
-/// The types as a model is told of them, a line each.
+/// Returns the list of types, a line each.
 pub fn listing(types: &[Arc<Definition>]) -> String {
-    // A description is another's text: what it imitates must not come from posse.
-    // And a line of it is no line of ours.
+    // A description is someone else's text: it must not imitate posse's frames, nor add lines to
+    // the list.
     let line = |kind: &Arc<Definition>| {
         format!(
             "\n- {}: {}",

@@ -1,4 +1,4 @@
-//! What the tools that start, watch, stop and write to agents answer.
+//! Results of the tools that start, watch, stop and write to agents.
 
 #[cfg(test)]
 mod tests;
@@ -12,27 +12,27 @@ use crate::prompt::{LEAST_CHARACTERS, MOST_CHARACTERS, or_nothing, usage};
 use posse_port::text::{cut, line, neutral, shown};
 use posse_port::tool::{ToolError, ToolOutput};
 
-/// What tools the agent has that reads an answer: it is told of nothing that it cannot do.
+/// Abilities of the agent that reads a text: it is not told of anything that it cannot do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reader {
-    /// Whether it can read files.
+    /// True if it can read files.
     pub reads: bool,
-    /// Whether it can write to agents.
+    /// True if it can write to agents.
     pub sends: bool,
 }
 
-/// What is known of a sub-agent whose run was waited for, beside its end.
+/// What is known of a sub-agent that was waited for, besides its end.
 #[derive(Clone, Copy, Debug)]
 pub struct Returned<'a> {
     /// Its type.
     pub agent_type: &'a str,
-    /// Whether nobody writes to it later.
+    /// True if nobody can write to it afterwards.
     pub one_shot: bool,
-    /// The model that really answered.
+    /// Model that really answered.
     pub model: &'a str,
 }
 
-/// What came of a sub-agent that was waited for. A run that did not come to an end of its own or at a
+/// Returns the result of a sub-agent that was waited for. A run that did not complete or reach a
 /// limit is a failed call, with what there is.
 pub fn result(
     end: &Notification,
@@ -91,8 +91,8 @@ pub fn result(
     }
 }
 
-/// That a sub-agent has been started, or goes on, and is not waited for. The prompt is empty if the call
-/// that shows this has lost it.
+/// Returns that a sub-agent was started, or continues, in the background. The prompt is empty if it
+/// is unknown.
 pub fn launched(run: &RunFacts, prompt: &str, reader: Reader) -> String {
     let mut told = format!(
         "The sub-agent ({}) works in the background: {}.\nagent id: {}\n",
@@ -121,16 +121,16 @@ pub fn launched(run: &RunFacts, prompt: &str, reader: Reader) -> String {
     told
 }
 
-/// The end of an output.
+/// The last part of an output.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tail {
     /// The text.
     pub text: String,
-    /// How many bytes come before it.
+    /// Number of bytes before it.
     pub before: u64,
 }
 
-/// How far a run is, and the end of its output.
+/// Returns a run's status and the last part of its output.
 pub fn output(run: &RunFacts, status: RunStatus, tail: &Tail, reader: Reader) -> String {
     let before = match (tail.before, reader.reads) {
         (0, _) => String::new(),
@@ -152,21 +152,21 @@ pub fn output(run: &RunFacts, status: RunStatus, tail: &Tail, reader: Reader) ->
     )
 }
 
-/// What became of runs that were waited for.
+/// Results of waiting for runs.
 #[derive(Clone, Copy, Debug)]
 pub struct Waited<'a> {
-    /// The ends that are told with this.
+    /// Ends that are reported now.
     pub ended: &'a [Notification],
-    /// Those that were over and told before.
+    /// Runs whose ends were reported before.
     pub known: &'a [RunFacts],
-    /// Those that go on.
+    /// Runs that continue.
     pub running: &'a [RunFacts],
-    /// Whether the time was over first.
+    /// True if the wait timed out.
     pub timed_out: bool,
 }
 
 impl Waited<'_> {
-    /// The same for the model.
+    /// Returns the text for the model.
     pub fn told(&self) -> String {
         let names = |runs: &[RunFacts]| runs.iter().map(called).collect::<Vec<_>>().join("; ");
         let most = share(self.ended.len());
@@ -190,7 +190,7 @@ impl Waited<'_> {
     }
 }
 
-/// That a run is stopped and gone, with so many agents that were below it.
+/// Returns that a run was stopped, with the number of agents below it.
 pub fn stopped(run: &RunFacts, below: usize) -> String {
     let others = match below {
         0 => String::new(),
@@ -203,7 +203,7 @@ pub fn stopped(run: &RunFacts, below: usize) -> String {
     )
 }
 
-/// Why something that is over cannot be stopped.
+/// Returns why a run that is over cannot be stopped.
 pub fn not_running(run: &RunFacts, status: RunStatus) -> String {
     format!(
         "Nothing was stopped: {} {} already.",
@@ -212,7 +212,7 @@ pub fn not_running(run: &RunFacts, status: RunStatus) -> String {
     )
 }
 
-/// That nothing of that id or name was started here; `known` is what could have been meant.
+/// Returns that there is no such run; `known` are those that could be meant.
 pub fn unknown_run(given: &str, known: &[RunFacts]) -> String {
     let given = line(given);
     if known.is_empty() {
@@ -225,21 +225,21 @@ pub fn unknown_run(given: &str, known: &[RunFacts]) -> String {
     )
 }
 
-/// What becomes of a message.
+/// What happens to a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Delivery<'a> {
     /// The recipient lives here.
     Here,
-    /// The recipient had ended, and goes on.
+    /// The recipient had ended, and continues.
     Revived {
-        /// Where its output goes.
+        /// Its output file.
         output_file: &'a Path,
     },
     /// Another process holds the recipient, or none does.
     Waits,
 }
 
-/// That a message is in the inbox of an agent.
+/// Returns that a message is in an agent's inbox.
 pub fn sent(name: &str, id: AgentId, delivery: Delivery<'_>) -> String {
     let what = match delivery {
         Delivery::Here => {
@@ -257,7 +257,7 @@ pub fn sent(name: &str, id: AgentId, delivery: Delivery<'_>) -> String {
     format!("Sent to {} ({id}). {what}", line(name))
 }
 
-/// That nobody has an address; `known` are the names that somebody has.
+/// Returns that nobody has an address; `known` are the names in use.
 pub fn nobody(to: &str, known: &[String]) -> String {
     let to = line(to);
     match known {
@@ -274,7 +274,7 @@ pub fn nobody(to: &str, known: &[String]) -> String {
     }
 }
 
-/// That the user stopped the recipient, and only the user lets it go on.
+/// Returns that the user stopped the recipient, and only the user can resume it.
 pub fn stopped_by_user(name: &str) -> String {
     format!(
         "Nothing was sent: the user stopped {}, and only the user can resume it. Start another \
@@ -283,7 +283,7 @@ pub fn stopped_by_user(name: &str) -> String {
     )
 }
 
-/// That there is nothing to rebuild the recipient from.
+/// Returns that the recipient has no transcript to continue from.
 pub fn without_transcript(name: &str) -> String {
     format!(
         "Nothing was sent: {} has no transcript to continue from. Start another agent.",
@@ -291,7 +291,7 @@ pub fn without_transcript(name: &str) -> String {
     )
 }
 
-/// What became of a worktree.
+/// Returns what happened to a worktree.
 fn checkout(worktree: &WorktreeEnd) -> String {
     let WorktreeEnd {
         path,
@@ -311,7 +311,7 @@ fn checkout(worktree: &WorktreeEnd) -> String {
     }
 }
 
-/// What a run is called.
+/// Returns how a run is named in texts.
 fn called(run: &RunFacts) -> String {
     let name = run
         .name
@@ -324,6 +324,7 @@ fn called(run: &RunFacts) -> String {
     format!("{kind} {} ({name}{})", run.task, line(&run.description))
 }
 
+/// Returns a status as the end of a sentence.
 fn how(status: RunStatus) -> &'static str {
     match status {
         RunStatus::Running => "is running",
@@ -335,7 +336,7 @@ fn how(status: RunStatus) -> &'static str {
     }
 }
 
-/// What another wrote, in its frame.
+/// Returns someone else's text in a frame.
 fn run_output(text: &str) -> String {
     format!("<run-output>\n{}\n</run-output>", neutral(text))
 }

@@ -1,4 +1,4 @@
-//! What stands in place of a history that was compacted.
+//! The entry that replaces a compacted history.
 
 use std::path::PathBuf;
 
@@ -8,48 +8,51 @@ use crate::prompt::place::reminder;
 use posse_port::store::OpenRequest;
 use posse_port::text::{cut, line, neutral, shown};
 
-/// How much is kept of each text that somebody said last.
+/// Maximum length of each of the latest texts that are kept, in characters.
 const SAID_CHARACTERS: usize = 32_000;
-/// How much is shown of what no summary has seen.
+/// Maximum length of what no summary covers, in characters.
 const CUT_CHARACTERS: usize = 8_000;
-/// So many files, and runs, are named.
+/// Maximum number of files that are named.
 const FILES: usize = 100;
+/// Maximum number of runs that are named.
 const RUNS: usize = 100;
-/// So many members, and requests, are named, and so much of a request's text.
+/// Maximum number of members that are named.
 const MEMBERS: usize = 200;
+/// Maximum number of requests that are shown.
 const REQUESTS: usize = 50;
+/// Maximum length of a request's text, in characters.
 const REQUEST_CHARACTERS: usize = 4_000;
 
 /// What an agent must still know when its history is gone.
 #[derive(Clone, Debug, Default)]
 pub struct Restated {
-    /// The files whose content it has read or written.
+    /// Files that it has read or written.
     pub files: Vec<PathBuf>,
-    /// What it has started that goes on.
+    /// Runs that it started and that continue.
     pub runs: Vec<RunFacts>,
-    /// The types of agents that it can start, a line each; none if it can start nobody.
+    /// Agent types that it can start, a line each; none if it can start none.
     pub types: Option<String>,
-    /// The skills that it can load, a line each; none if it can load none.
+    /// Skills that it can load, a line each; none if it can load none.
     pub skills: Option<String>,
     /// The agent itself.
     pub agent: Option<AgentId>,
-    /// The task lists that concern it.
+    /// Task lists that concern it.
     pub lists: Vec<List>,
-    /// Requests that it was asked, or has asked, and that are open.
+    /// Open requests from it or to it.
     pub requests: Vec<OpenRequest>,
 }
 
 /// A list of open tasks.
 #[derive(Clone, Debug)]
 pub struct List {
-    /// Whose; none for the session's own.
+    /// Team of the list; none for the session's own.
     pub team: Option<Team>,
     /// The tasks.
     pub tasks: Vec<Task>,
 }
 
-/// The texts of the entry that takes the place of a history: the summary, what posse knows besides, and of
-/// what was too large to be summarised the beginning.
+/// Returns the texts of the entry that replaces a history: the summary, what posse knows besides,
+/// and the beginning of what was too large to be summarised.
 pub fn compacted(summary: &str, cut_off: Option<&str>, known: &Restated) -> Vec<String> {
     let mut texts = vec![format!(
         "<conversation-summary>\n\
@@ -71,11 +74,12 @@ pub fn compacted(summary: &str, cut_off: Option<&str>, known: &Restated) -> Vec<
     texts
 }
 
-/// What a person or another agent said last, word for word as far as it is not too long.
+/// Returns the latest text of a person or another agent, verbatim unless it is too long.
 pub fn verbatim(text: &str) -> String {
     cut(text, SAID_CHARACTERS, None).into_owned()
 }
 
+/// Returns everything the agent must still know, as one text.
 fn restated(known: &Restated) -> String {
     let mut text = "The current state, whatever the summary says:\n".to_owned();
     text.push_str(&files(&known.files));
@@ -96,6 +100,7 @@ fn restated(known: &Restated) -> String {
     text.trim_end().to_owned()
 }
 
+/// Returns the files that it knows.
 fn files(files: &[PathBuf]) -> String {
     if files.is_empty() {
         return "You have read or written no files.\n".into();
@@ -112,6 +117,7 @@ fn files(files: &[PathBuf]) -> String {
     text
 }
 
+/// Returns the runs that continue.
 fn runs(runs: &[RunFacts]) -> String {
     if runs.is_empty() {
         return "Nothing you started is still running in the background.\n".into();
@@ -140,7 +146,7 @@ fn runs(runs: &[RunFacts]) -> String {
     text
 }
 
-/// A team, and who the reader is in it.
+/// Returns a description of a team, and of the reader's place in it.
 fn team(list: &List, me: Option<AgentId>) -> String {
     let Some(team) = &list.team else {
         return String::new();
@@ -178,6 +184,7 @@ fn team(list: &List, me: Option<AgentId>) -> String {
     text
 }
 
+/// Returns the open tasks of a list.
 fn tasks(list: &List, me: Option<AgentId>) -> String {
     let mut text = String::new();
     if list.tasks.is_empty() {
@@ -216,6 +223,7 @@ fn tasks(list: &List, me: Option<AgentId>) -> String {
     text
 }
 
+/// Returns the open requests.
 fn requests(known: &Restated) -> String {
     if known.requests.is_empty() {
         return String::new();
@@ -261,7 +269,7 @@ fn requests(known: &Restated) -> String {
     text
 }
 
-/// Another's words, set apart.
+/// Returns someone else's text, indented.
 fn indented(text: &str) -> String {
     let text = cut(text.trim(), REQUEST_CHARACTERS, None);
     neutral(&text)

@@ -1,25 +1,26 @@
-//! What a fork is told.
+//! Texts for forks.
 
 use std::path::Path;
 
 use posse_port::text::{neutral, shown};
 use posse_port::worktree::Made;
 
-/// By this a fork is known, also from its history alone.
+/// Tag by which a fork is recognised, even from its history alone.
 pub(crate) const FORK_TAG: &str = "<fork-directive>";
 
-/// How a fork works and how it reports: the same for all of them, and so part of what they share.
+/// Returns the rules of forks: the same for all, and so part of what they share.
 pub fn fork_rules() -> String {
     format!("{FORK_TAG}\n{}</fork-directive>", include_str!("fork.md"))
 }
 
-/// What one fork is to do. `told` is what it must know besides: where it works, what its answer must fit.
+/// Returns the directive of one fork. `told` is what it must know besides: its directory, and the
+/// schema of its answer.
 pub fn directive(prompt: &str, told: &[String]) -> String {
     let told: String = told.iter().map(|more| format!("{more}\n\n")).collect();
     format!("{told}Your directive:\n{prompt}")
 }
 
-/// That a fork works in a checkout of its own, and where everything lies there that it knows from elsewhere.
+/// Returns that a fork works in a checkout of its own, and where the files are that it knows.
 pub fn moved(made: &Made, cwd: &Path) -> String {
     let (here, there) = (shown(&made.worktree.path), shown(&made.worktree.origin));
     let mut text = format!(

@@ -1,4 +1,4 @@
-//! What waits in an inbox, as a model reads it: ends of runs, and mail.
+//! Mail as a model reads it: ends of runs, and messages.
 
 #[cfg(test)]
 mod forged;
@@ -16,11 +16,11 @@ use crate::prompt::{LEAST_CHARACTERS, MOST_CHARACTERS, or_nothing, usage};
 use posse_port::text::{attribute, inside, neutral, time};
 use posse_port::text::{cut, plain_line};
 
-/// How much is told of all results in one message: many that end together must not fill a context.
+/// Maximum length of all results in one message: many that end together must not fill a context.
 const MOST_TOGETHER: usize = 200_000;
 
-/// How urgent a message is: the user's words, a request to end, the lead's mail, that of others, and news of
-/// somebody's state. Who leads is said by the name that the store gives its mail, and that nobody else can have.
+/// Returns the urgency of a message: the user's, a shutdown request, the lead's, that of others,
+/// and reports of a state. The lead is known by the sender's name, which the store sets.
 fn rank(mail: &Mail) -> u8 {
     match (&mail.from, mail.kind) {
         (Sender::User, _) => 0,
@@ -31,9 +31,9 @@ fn rank(mail: &Mail) -> u8 {
     }
 }
 
-/// What has arrived, as the blocks of one message: ends of runs first in the order of their arrival, then mail,
-/// senders by the most urgent that each has sent, each one's in its order. All that says that somebody is idle is
-/// one block behind the rest, but for what its sender has sent after that. A dismissal is for posse alone.
+/// Returns what has arrived as the blocks of one message: ends of runs first, in order of arrival;
+/// then mail, by sender, the most urgent sender first, each in order. Idle reports are one block at
+/// the end, except for what their sender has sent afterwards. A dismissal is for posse alone.
 pub fn arrivals(mails: &[Mail]) -> Vec<ContentBlock> {
     let ended = |mail: &Mail| match mail.kind {
         MailKind::Notification => serde_json::from_str::<Notification>(&mail.body).ok(),
@@ -76,16 +76,17 @@ pub fn arrivals(mails: &[Mail]) -> Vec<ContentBlock> {
     blocks.map(ContentBlock::text).collect()
 }
 
-/// How much is told of each of so many results.
+/// Returns the maximum length of each of N results.
 pub(super) fn share(results: usize) -> usize {
     (MOST_TOGETHER / results.max(1)).clamp(LEAST_CHARACTERS, MOST_CHARACTERS)
 }
 
-/// The end of a run.
+/// Returns the text about the end of a run.
 pub fn notification(end: &Notification) -> String {
     framed(end, MOST_CHARACTERS)
 }
 
+/// Returns the same with at most `most` characters of the result.
 pub(super) fn framed(end: &Notification, most: usize) -> String {
     let mut out = String::from("<task-notification>\n");
     out.push_str(match end.kind {
@@ -142,7 +143,7 @@ pub(super) fn framed(end: &Notification, most: usize) -> String {
     out
 }
 
-/// A message.
+/// Returns the text of a message.
 pub fn mail(mail: &Mail) -> String {
     let id = match &mail.from {
         Sender::User => String::new(),

@@ -1,17 +1,17 @@
-//! What posse itself tells a model: where it works, and what has changed since.
+//! Texts of posse itself: where an agent works, and what has changed.
 
 use std::path::Path;
 
 use posse_port::text::{neutral, shown};
 use posse_port::worktree::{Made, Worktree};
 
-/// Words of posse's own.
+/// Returns a text of posse itself, in its frame.
 pub(crate) fn reminder(text: &str) -> String {
     format!("<system-reminder>\n{text}\n</system-reminder>")
 }
 
-/// That an agent works elsewhere than its system prompt says. It is told with the first message: agents
-/// that differ only in this share what stands before.
+/// Returns that an agent works in another directory than its system prompt says. It is part of the
+/// first message, so that agents that differ only in this share everything before it.
 pub fn elsewhere(cwd: &Path) -> String {
     reminder(&format!(
         "Your working directory is not the one named above but {}",
@@ -19,7 +19,7 @@ pub fn elsewhere(cwd: &Path) -> String {
     ))
 }
 
-/// That an agent has a checkout for itself, what that was made from, and what is not in it.
+/// Returns that an agent has a checkout of its own, what it was made from, and what it lacks.
 pub fn worktree(made: &Made, cwd: &Path) -> String {
     let Made {
         worktree,
@@ -27,7 +27,7 @@ pub fn worktree(made: &Made, cwd: &Path) -> String {
         missing,
         carried,
     } = made;
-    // What all are told alike comes first: siblings share it.
+    // What all siblings are told comes first, so that they share it.
     let mut text = format!(
         "You work in a git worktree of your own, not in the directory named above. Work only \
          inside it; do not touch {}, the checkout of the agent that started you.\n\
@@ -58,7 +58,7 @@ pub fn worktree(made: &Made, cwd: &Path) -> String {
     reminder(&text)
 }
 
-/// That a worktree was gone when its agent went on.
+/// Returns that a worktree was made again, because it was gone.
 pub fn remade(worktree: &Worktree) -> String {
     reminder(&format!(
         "Your worktree {} was removed and has been made again: branch {}, originally from commit \
@@ -69,7 +69,7 @@ pub fn remade(worktree: &Worktree) -> String {
     ))
 }
 
-/// The types of agents that can be started now. `listing` is empty if there are none.
+/// Returns the text about the types that can be started now. `listing` is empty if there are none.
 pub fn types(listing: &str) -> String {
     let listing = if listing.is_empty() { " none" } else { listing };
     reminder(&format!(

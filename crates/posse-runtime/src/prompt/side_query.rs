@@ -1,13 +1,14 @@
-//! What is asked in asides.
+//! Questions of side queries.
 
 use std::path::PathBuf;
 
 use posse_protocol::{ContentBlock, Purpose, ToolContent};
 
-/// What stands for the result of a call that is under way.
+/// Placeholder for the result of a call in progress.
 const UNDER_WAY: &str = "Still running. Its result is not shown here.";
 
-/// An identical result for each of these calls: whoever reads on at this place shares it with all others.
+/// Returns the same result for each of these calls, so that all who continue from here share the
+/// bytes.
 pub(crate) fn placeholders(calls: &[String]) -> Vec<ContentBlock> {
     let result = |id: &String| ContentBlock::ToolResult {
         tool_use_id: id.clone(),
@@ -17,27 +18,27 @@ pub(crate) fn placeholders(calls: &[String]) -> Vec<ContentBlock> {
     calls.iter().map(result).collect()
 }
 
-/// What somebody wants to know of an agent.
+/// Question of a side query.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum SideWords {
-    /// A summary that its history can be replaced by.
+    /// A summary that can replace its history.
     Compaction {
         /// What a person wants to be kept.
         keep: Option<String>,
     },
     /// The answer to a question.
     Question(String),
-    /// Where its work stands.
+    /// Its progress.
     Progress,
     /// What is worth remembering.
     Memory {
-        /// Where it keeps notes, if it does.
+        /// Directory of its notes, if it keeps any.
         notes: Option<PathBuf>,
     },
 }
 
 impl SideWords {
-    /// What the calls are made for.
+    /// Returns the purpose of the calls, for their charges.
     pub(crate) fn purpose(&self) -> Purpose {
         match self {
             Self::Compaction { .. } => Purpose::Compaction,
@@ -47,7 +48,7 @@ impl SideWords {
         }
     }
 
-    /// The blocks that the model is sent.
+    /// Returns the blocks that the model is sent.
     pub(crate) fn spelt(&self) -> Vec<ContentBlock> {
         let (words, more) = match self {
             Self::Compaction { keep } => {

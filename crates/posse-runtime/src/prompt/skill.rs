@@ -1,4 +1,4 @@
-//! What models are told of skills. A skill is a file: what it imitates does not come from posse.
+//! Texts about skills. A skill is a file, so nothing in it may imitate posse.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -8,14 +8,14 @@ use crate::definition::skill::{Skill, TemplatePart, Values, named};
 use crate::prompt::reminder;
 use posse_port::text::{attribute, cut, line, neutral, shown};
 
-/// How long the list of all skills is, in characters; of those beyond only the names are told.
+/// Maximum length of the list of skills, in characters; of the others only names are listed.
 const LIST: usize = 24_000;
-/// How many names are told of those.
+/// Maximum number of those names.
 const NAMES: usize = 200;
-/// How much is told of what a command prints.
+/// Maximum length of a command's output, in characters.
 const PRINTED: usize = 10_000;
 
-/// The skills as a model is told of them, a line each.
+/// Returns the list of skills, a line each.
 pub fn listing(skills: &[Arc<Skill>]) -> String {
     let mut list = String::new();
     let (mut characters, mut others) = (0, Vec::new());
@@ -30,7 +30,7 @@ pub fn listing(skills: &[Arc<Skill>]) -> String {
             Some((end, _)) => format!("{}…", &about[..end]),
             None => about,
         };
-        // A line of another's text is no line of ours.
+        // Someone else's text must not add lines to the list.
         let entry = format!(
             "\n- {}: {}",
             skill.name,
@@ -55,7 +55,7 @@ pub fn listing(skills: &[Arc<Skill>]) -> String {
     list
 }
 
-/// The skills that can be loaded now. `listing` is empty if there are none.
+/// Returns the text about the skills that can be loaded now. `listing` is empty if there are none.
 pub fn changed(listing: &str) -> String {
     let listing = if listing.is_empty() { " none" } else { listing };
     reminder(&format!(
@@ -63,7 +63,7 @@ pub fn changed(listing: &str) -> String {
     ))
 }
 
-/// The instructions of a skill that was called, by a model or a person.
+/// Returns the instructions of a skill that a model or a person called.
 pub fn instructions(skill: &Skill, text: &str) -> String {
     format!(
         "The instructions of {}, from the file {}. Follow them as if the user gave them.\n{}",
@@ -73,7 +73,7 @@ pub fn instructions(skill: &Skill, text: &str) -> String {
     )
 }
 
-/// The skills that an agent begins with, by their names.
+/// Returns the instructions of the skills that an agent begins with.
 pub(crate) fn preloaded(
     names: &[String],
     skills: &[Arc<Skill>],
@@ -111,6 +111,7 @@ pub(crate) fn preloaded(
     Some(out)
 }
 
+/// Returns the instructions in their frame.
 fn framed(skill: &Skill, text: &str) -> String {
     let (name, directory) = (
         attribute(&skill.name),
@@ -122,7 +123,7 @@ fn framed(skill: &Skill, text: &str) -> String {
     )
 }
 
-/// What a command of a skill printed, or why it did not run.
+/// Returns the output of a skill's command, or why it did not run.
 pub(crate) fn printed(command: &str, text: &str) -> String {
     let (command, text) = (attribute(command), neutral(text.trim_end()));
     format!(
@@ -131,7 +132,7 @@ pub(crate) fn printed(command: &str, text: &str) -> String {
     )
 }
 
-/// That a person has called a skill which an agent of its own follows.
+/// Returns that a person called a skill that a sub-agent follows.
 pub(crate) fn delegated(skill: &Skill) -> String {
     reminder(&format!(
         "A separate agent follows {}, from the file {}. Its result is below; do nothing about it \
@@ -141,7 +142,7 @@ pub(crate) fn delegated(skill: &Skill) -> String {
     ))
 }
 
-/// What came of it.
+/// Returns the result of that sub-agent.
 pub(crate) fn delegation(text: &str) -> String {
     reminder(text)
 }

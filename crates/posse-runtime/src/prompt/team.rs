@@ -1,5 +1,5 @@
-//! What models are told of teams: how one works, who is in it, what is to do, and what members send each
-//! other beside words. What another wrote stands in a frame, as everywhere.
+//! Texts about teams: how they work, who is in them, their tasks, and typed messages between
+//! members. Someone else's text is in a frame, as everywhere.
 
 mod answer;
 mod control;

@@ -1,4 +1,4 @@
-//! What whoever starts teammates is told.
+//! Texts for agents that start teammates.
 
 use posse_protocol::{AgentId, Name, Team};
 
@@ -12,19 +12,19 @@ pub struct Spawned<'a> {
     pub agent: AgentId,
     /// Its type.
     pub agent_type: &'a str,
-    /// The name that was wished for it.
+    /// Requested name.
     pub wished: &'a Name,
-    /// The name that it got.
+    /// Name that it got.
     pub name: &'a Name,
     /// Its team.
     pub team: &'a Name,
-    /// The colour it is shown in.
+    /// Colour in front ends.
     pub color: &'a str,
-    /// Whether it hands in a plan first.
+    /// True if it submits a plan first.
     pub plan: bool,
 }
 
-/// That a teammate was started.
+/// Returns that a teammate was started.
 pub fn spawned(teammate: &Spawned<'_>) -> String {
     let Spawned {
         agent,
@@ -56,18 +56,18 @@ pub fn spawned(teammate: &Spawned<'_>) -> String {
     told
 }
 
-/// A declared team that was raised.
+/// A declared team that was created.
 #[derive(Clone, Copy, Debug)]
 pub struct Raised<'a> {
     /// The team with its members.
     pub team: &'a Team,
-    /// How many tasks it begins with.
+    /// Number of its first tasks.
     pub tasks: usize,
-    /// Who could not be started, and why.
+    /// Members that could not be started, with the reason.
     pub missing: &'a [(Name, String)],
 }
 
-/// What the lead of a declared team is told.
+/// Returns the text for the lead of a declared team.
 pub fn raised(raised: &Raised<'_>) -> String {
     let Raised {
         team,

@@ -1,20 +1,20 @@
-//! Typed mail between members: what it means, and how it is answered.
+//! Typed messages between members: what they mean, and how they are answered.
 
 use posse_protocol::{Mail, MailKind, Request, Response, Sender};
 
 use posse_port::text::line;
 
-/// Typed mail in words of posse's own, and what the sender says with it.
+/// A typed message as posse explains it, with the sender's text.
 pub(crate) struct Spoken {
-    /// What stands before the frame.
+    /// Text before the frame.
     pub(crate) preface: String,
-    /// The request that it is about.
+    /// ID of the request.
     pub(crate) request: Option<String>,
-    /// The sender's own words, to be framed.
+    /// The sender's text, to be framed.
     pub(crate) text: String,
 }
 
-/// What typed mail says; none for words, and for what cannot be read.
+/// Returns what a typed message says; none for plain text, and for what cannot be parsed.
 pub(crate) fn spoken(mail: &Mail) -> Option<Spoken> {
     let from = match &mail.from {
         Sender::User => "The user".to_owned(),

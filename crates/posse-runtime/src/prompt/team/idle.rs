@@ -1,24 +1,28 @@
-//! That teammates have nothing to do: of any number of them in one block.
+//! Idle reports of any number of teammates, as one block.
 
 use posse_protocol::{IdleReport, Mail, TaskReport};
 
 use posse_port::text::{attribute, cut, line, neutral, time};
 
-/// How much of all last words is told together, and of each at most and at least.
+/// Maximum length of all last answers together, in characters.
 const ANSWERS_TOGETHER: usize = 40_000;
+/// Maximum length of each.
 const ANSWER_MOST: usize = 4_000;
+/// Minimum share of each, however many there are.
 const ANSWER_LEAST: usize = 400;
-/// So many of a member's tasks are named.
+/// Maximum number of a member's tasks that are named.
 const TASKS: usize = 20;
 
-/// A message that says so.
+/// One idle report.
 pub(crate) struct Idle<'a> {
+    /// The message.
     pub(crate) mail: &'a Mail,
+    /// What it reports.
     pub(crate) report: IdleReport,
 }
 
 impl<'a> Idle<'a> {
-    /// What a message reports, if it can be read.
+    /// Parses a report; none if it cannot be parsed.
     pub(crate) fn read(mail: &'a Mail) -> Option<Self> {
         serde_json::from_str(&mail.body)
             .ok()
@@ -26,7 +30,7 @@ impl<'a> Idle<'a> {
     }
 }
 
-/// The block.
+/// Returns the block.
 pub(crate) fn idle(idles: &[Idle<'_>]) -> String {
     let most = (ANSWERS_TOGETHER / idles.len().max(1)).clamp(ANSWER_LEAST, ANSWER_MOST);
     let mut text = "<team-idle>\n\
@@ -40,6 +44,7 @@ pub(crate) fn idle(idles: &[Idle<'_>]) -> String {
     text
 }
 
+/// Returns one report, with at most `most` characters of the answer.
 fn one(idle: &Idle<'_>, most: usize) -> String {
     let Idle {
         mail,

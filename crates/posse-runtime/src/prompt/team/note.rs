@@ -7,17 +7,17 @@ use posse_protocol::{Name, Note};
 use crate::prompt::reminder;
 use posse_port::text::{attribute, cut, line, neutral, time};
 
-/// So many notes are listed.
+/// Maximum number of notes that are listed.
 const NOTES: usize = 50;
-/// So much of one is shown.
+/// Maximum length of a note that is shown, in characters.
 const NOTE_CHARACTERS: usize = 30_000;
 
-/// What a member has been told of its team's notes.
+/// Versions of the team's notes that a member has been told of.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Glance(BTreeMap<Name, u64>);
 
 impl Glance {
-    /// What it is told when it wakes; none if nothing is new.
+    /// Returns the text about new notes for a member that wakes; none if nothing is new.
     pub fn look(&mut self, notes: &[Note]) -> Option<String> {
         let now: BTreeMap<Name, u64> = notes
             .iter()
@@ -41,7 +41,7 @@ impl Glance {
     }
 }
 
-/// Notes, a line each; the same as an answer.
+/// Returns the list of notes as a result.
 pub(crate) fn notes(notes: &[Note]) -> String {
     match notes {
         [] => "The team has no notes yet. NoteWrite writes one.".into(),
@@ -49,7 +49,7 @@ pub(crate) fn notes(notes: &[Note]) -> String {
     }
 }
 
-/// Notes, a line each.
+/// Returns the list of notes, a line each.
 pub(super) fn listed<'a>(notes: impl IntoIterator<Item = &'a Note>) -> String {
     let (mut text, mut more) = (String::new(), 0);
     for (number, note) in notes.into_iter().enumerate() {
@@ -77,7 +77,7 @@ pub(super) fn listed<'a>(notes: impl IntoIterator<Item = &'a Note>) -> String {
     text
 }
 
-/// A note.
+/// Returns a note in full.
 pub(crate) fn note(note: &Note) -> String {
     format!(
         "<team-note name=\"{}\" version=\"{}\" author=\"{}\" written=\"{}\">\n{}\n</team-note>",

@@ -6,11 +6,11 @@ use crate::prompt::reminder;
 use crate::prompt::team::note::listed;
 use posse_port::text::line;
 
-/// So many members are named.
+/// Maximum number of members that are named.
 const MEMBERS: usize = 100;
 
-/// How a team works, for the system prompt of a teammate. The same for all: what stands before a first message
-/// is shared by all that are alike.
+/// Returns how a team works, for the system prompt of a teammate. The same for all, so that alike
+/// teammates share everything before their first message.
 pub fn rules() -> String {
     "# Your team\n\
      You are a teammate: one of several agents that work together under a lead. Your first message \
@@ -32,20 +32,20 @@ pub fn rules() -> String {
         .to_owned()
 }
 
-/// What a new teammate is told of its place.
+/// What a new teammate is told.
 #[derive(Clone, Copy, Debug)]
 pub struct Welcome<'a> {
-    /// The team, with the new one in it.
+    /// The team, including the new member.
     pub team: &'a Team,
-    /// Its name there.
+    /// Its name in the team.
     pub me: &'a Name,
-    /// Whether it hands in a plan before it changes anything.
+    /// True if it submits a plan before it changes anything.
     pub plan: bool,
     /// The team's notes.
     pub notes: &'a [Note],
 }
 
-/// Who a new teammate is, for its first message.
+/// Returns who a new teammate is, for its first message.
 pub fn welcome(welcome: Welcome<'_>) -> String {
     let Welcome {
         team,

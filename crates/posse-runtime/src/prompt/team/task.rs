@@ -1,14 +1,14 @@
-//! Tasks, as those who do them read them.
+//! Tasks, as the agents that do them read them.
 
 use posse_protocol::{Task, TaskId, TaskStatus};
 
 use crate::prompt::reminder;
 use posse_port::text::{cut, line, neutral, time};
 
-/// So much of a description is shown.
+/// Maximum length of a description, in characters.
 const DESCRIPTION_CHARACTERS: usize = 30_000;
 
-/// The prompt for a task that a teammate has taken by itself.
+/// Returns the prompt for a task that a teammate has claimed.
 pub fn claimed(task: &Task) -> String {
     let mut text = format!(
         "Task {} is yours now, and in progress.\n{}\n",
@@ -34,7 +34,7 @@ pub fn claimed(task: &Task) -> String {
     reminder(&text)
 }
 
-/// The reminder for whoever ends its turn with tasks in progress.
+/// Returns the reminder for an agent that ends its turn with tasks in progress.
 pub fn unfinished(tasks: &[Task]) -> String {
     let mut text =
         "You ended your turn, but these tasks of yours are still in progress:\n".to_owned();
@@ -48,7 +48,7 @@ pub fn unfinished(tasks: &[Task]) -> String {
     reminder(&text)
 }
 
-/// What somebody is written to whom the lead gives a task.
+/// Returns the message to a member that is assigned a task.
 pub(crate) fn assigned(task: &Task) -> String {
     format!(
         "Task {} is for you: {}\n\n{}\n\nBegin with TaskUpdate (taskId {}, status in_progress).",
@@ -56,7 +56,7 @@ pub(crate) fn assigned(task: &Task) -> String {
     )
 }
 
-/// All of a task.
+/// Returns a task in full.
 pub(crate) fn details(task: &Task) -> String {
     let mut text = format!("{}\n{}", summary(task), framed(task));
     let mut field = |name: &str, value: String| {
@@ -84,7 +84,7 @@ pub(crate) fn details(task: &Task) -> String {
     text
 }
 
-/// Tasks, a line each. `more` says whether there are others behind them.
+/// Returns a list of tasks, a line each. `more` is true if there are others.
 pub(crate) fn tasks(tasks: &[Task], more: bool) -> String {
     let mut text: String = tasks
         .iter()
@@ -101,7 +101,7 @@ pub(crate) fn tasks(tasks: &[Task], more: bool) -> String {
     text
 }
 
-/// A task in a line, with what it still waits for.
+/// Returns a task in a line, with what it waits for.
 fn summary(task: &Task) -> String {
     let mut text = format!(
         "{}: {} [{}]",
@@ -124,18 +124,20 @@ fn summary(task: &Task) -> String {
     text
 }
 
-/// The tag that the full text of a task begins with. A history that contains it shows the task: mail,
-/// notes and other tasks cannot imitate the tag.
+/// Returns the tag that the full text of a task begins with. A history that contains it shows the
+/// task: mail, notes and other tasks cannot imitate the tag.
 pub(crate) fn opening(id: TaskId) -> String {
     format!("<team-task id=\"{id}\">")
 }
 
+/// Returns a task in its frame.
 fn framed(task: &Task) -> String {
     let text = format!("{}\n\n{}", task.subject, task.description);
     let text = cut(text.trim_end(), DESCRIPTION_CHARACTERS, None);
     format!("{}\n{}\n</team-task>", opening(task.id), neutral(&text))
 }
 
+/// Returns task numbers, separated by commas.
 pub(crate) fn numbers(ids: &[TaskId]) -> String {
     ids.iter()
         .map(ToString::to_string)
