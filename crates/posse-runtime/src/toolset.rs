@@ -44,7 +44,9 @@ const WITHHELD: [&str; 5] = [
 /// The agent that calls a tool.
 #[derive(Clone)]
 pub(crate) struct Caller {
+    /// Creates and finds agents.
     pub(crate) factory: Arc<Factory>,
+    /// Its ID.
     pub(crate) agent: AgentId,
     /// What texts for it may tell it to do.
     pub(crate) reader: Reader,
@@ -128,8 +130,7 @@ fn tools_of_sub(
 }
 
 /// Returns the tools that reach other agents. `types` are those that it may start; none if it is
-/// too
-/// deep.
+/// too deep.
 fn ways(
     factory: &Arc<Factory>,
     agent: AgentId,

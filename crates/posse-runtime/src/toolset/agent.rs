@@ -95,6 +95,7 @@ fn read(input: &RawJson) -> Result<AgentInput, ToolError> {
     posse_port::tool::read(AGENT, input)
 }
 
+/// Spawns the agent and returns its answer, or that it works in the background.
 async fn run(
     caller: Caller,
     input: AgentInput,

@@ -1,4 +1,4 @@
-//! The Skill tool: loads the instructions of a skill, or has an agent of its own follow them.
+//! The Skill tool: loads the instructions of a skill, or runs it in a sub-agent.
 
 use std::sync::Arc;
 
@@ -35,16 +35,16 @@ struct SkillInput {
 /// Loads skills.
 pub(crate) struct SkillTool {
     caller: Caller,
-    /// What commands in instructions are run with, if the agent may at all.
+    /// Runs the commands in instructions; none if the agent has no shell.
     shell: Option<Arc<dyn Tool>>,
-    /// Whether the agent may start others.
+    /// True if the agent may start others.
     starts: bool,
-    /// As the model was told of it first; what it can load changes.
+    /// Description as the model was first told. What can be loaded may change later.
     spec: ToolSpec,
 }
 
 impl SkillTool {
-    /// For an agent that has these tools besides.
+    /// Returns the tool for an agent with these other tools.
     pub(crate) fn new(caller: Caller, skills: &[Arc<Skill>], tools: &Toolbox) -> Self {
         let schema = posse_port::tool::schema::<SkillInput>();
         let listing = prompt::skill::listing(&followable(skills, tools));
@@ -71,13 +71,14 @@ impl SkillTool {
         }
     }
 
+    /// Returns the skills that can be loaded now.
     fn skills(&self) -> Vec<Arc<Skill>> {
         let here = self.caller.factory.registry.live_agent(self.caller.agent);
         here.map(|here| loadable(&here.session.setup))
             .unwrap_or_default()
     }
 
-    /// Whether a skill that wants it goes its own way.
+    /// Returns true if a skill runs in the background.
     fn in_background(&self, skill: &Skill) -> bool {
         let here = self.caller.factory.registry.live_agent(self.caller.agent);
         let possible =
@@ -107,7 +108,8 @@ impl Tool for SkillTool {
             return Err(ToolError::Tell(why));
         }
         Ok(Intent {
-            // What its instructions lead to is judged when it is done, and so are its commands.
+            // The skill itself changes nothing: its commands, and what its instructions lead to,
+            // are judged when they are done.
             read_only: true,
             beside_others: !skill.body.has_commands(),
             title: format!(
@@ -136,6 +138,8 @@ impl Tool for SkillTool {
     fn abandon(&self, marker: String) -> BoxFuture<'static, ()> {
         let shell = self.shell.clone();
         Box::pin(async move {
+            // How many commands had been started is not known after a crash, so all markers are
+            // tried.
             for number in 0..MOST_COMMANDS {
                 if let Some(shell) = &shell {
                     shell.abandon(format!("{marker}.{number}")).await;
@@ -149,6 +153,7 @@ fn read(input: &RawJson) -> Result<SkillInput, ToolError> {
     posse_port::tool::read(SKILL, input)
 }
 
+/// Prepares the skill, and returns its instructions or the answer of its sub-agent.
 async fn run(
     caller: Caller,
     shell: Option<Arc<dyn Tool>>,

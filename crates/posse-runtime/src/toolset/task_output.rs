@@ -1,4 +1,4 @@
-//! The TaskOutput tool: how far a run is, and what it has written.
+//! The TaskOutput tool: reports a run's status and output.
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -18,13 +18,14 @@ use posse_port::tool::{
     FollowUp, Intent, Subject, ToolContext, ToolError, ToolOutput, TypedTool, Workspace,
 };
 
-/// How long is waited, and how long at most, in milliseconds.
+/// Default time to wait, in milliseconds.
 pub(super) const TIMEOUT: u64 = 30_000;
+/// Maximum time to wait, in milliseconds.
 pub(super) const LONGEST: u64 = 600_000;
-/// How much of the output is told.
+/// Maximum number of bytes of output that are shown.
 const TAIL: usize = 30_000;
 
-/// Looks at runs.
+/// The TaskOutput tool.
 pub(super) struct TaskOutput(pub(super) Caller);
 
 /// Input of TaskOutput.
@@ -78,6 +79,7 @@ impl TypedTool for TaskOutput {
             }
             Found::Live(run) if block => {
                 tokio::select! {
+                    // The end first: if it is there, it is reported even if the time is over.
                     biased;
                     end = run.ended() => {
                         let took = self.0.notices(std::slice::from_ref(&end)).await?;
@@ -103,7 +105,7 @@ impl TypedTool for TaskOutput {
     }
 }
 
-/// That the end was seen: it is not told again.
+/// Returns the end as output. Its mail counts as shown, so that it is not reported again.
 fn saw(end: Notification, took: Vec<u64>) -> ToolOutput {
     let told = Waited {
         ended: &[end],
@@ -118,6 +120,7 @@ fn saw(end: Notification, took: Vec<u64>) -> ToolOutput {
     }
 }
 
+/// Parses the time to wait.
 pub(super) fn patience(timeout: Option<u64>) -> Result<Duration, ToolError> {
     match timeout.unwrap_or(TIMEOUT) {
         timeout if timeout > LONGEST => {

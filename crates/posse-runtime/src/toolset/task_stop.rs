@@ -1,4 +1,4 @@
-//! The TaskStop tool: stops a run with all that it has started.
+//! The TaskStop tool: stops a run with everything it has started.
 
 use std::borrow::Cow;
 use std::time::{Duration, UNIX_EPOCH};
@@ -19,7 +19,7 @@ use posse_port::tool::{
     FollowUp, Intent, Subject, ToolContext, ToolError, ToolOutput, TypedTool, Workspace,
 };
 
-/// Stops runs.
+/// The TaskStop tool.
 pub(super) struct TaskStop(pub(super) Caller);
 
 /// Input of TaskStop.
@@ -84,6 +84,7 @@ impl TypedTool for TaskStop {
                 run.facts.task
             )));
         }
+        // Counted before the stop: afterwards they are gone.
         let below = factory.registry.below(run.facts.task);
         match stop::stop(&factory.registry, run.facts.task, By::Agent(me)).await {
             Some(end) if end.status == RunStatus::Killed => {
@@ -101,7 +102,7 @@ impl TypedTool for TaskStop {
 }
 
 impl TaskStop {
-    /// Interrupts a teammate; ends one that was asked to end and has not answered for too long.
+    /// Interrupts a teammate, or ends one that has not answered a shutdown request in time.
     async fn halt(
         &self,
         team: &Team,
@@ -137,6 +138,7 @@ impl TaskStop {
             true => (MailKind::Dismissal, "end at once"),
             false => (MailKind::Interruption, "stop what you are doing"),
         };
+        // By mail, because the teammate may live in another process.
         let op = Op::Send {
             id: MailId::from(Uuid::now_v7()),
             to: Address::Member {
@@ -154,7 +156,7 @@ impl TaskStop {
     }
 }
 
-/// What is told of a teammate that was sent a signal.
+/// Returns what the caller is told after a teammate was sent a signal.
 fn halted(results: &[OpResult]) -> Result<ToolOutput, ToolError> {
     if let Some(refusal) = results.iter().find_map(|result| result.as_ref().err()) {
         return Err(tell(format!("Nothing was stopped: {refusal}.")));

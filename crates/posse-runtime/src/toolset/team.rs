@@ -1,4 +1,4 @@
-//! The tools by which agents make teams, share tasks and notes, and hand in plans.
+//! Tools for teams: creating them, sharing tasks and notes, submitting plans.
 
 mod exit_plan_mode;
 mod note_read;
@@ -31,18 +31,18 @@ use crate::toolset::{Caller, tell};
 use posse_port::store::OpResult;
 use posse_port::tool::{Intent, Subject, Tool, ToolError, ToolOutput, Toolbox, typed};
 
-/// Who is to have them.
+/// Kind of agent that gets the tools.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Holder {
-    /// A main agent. `teams` if it can start anybody.
+    /// A main agent. `teams` is true if it can start agents.
     Main { teams: bool },
-    /// A teammate. `plan` if it hands in a plan first.
+    /// A teammate. `plan` is true if it submits a plan first.
     Teammate { plan: bool },
     /// Another sub-agent.
     Sub,
 }
 
-/// The tools of this room for an agent that has these `others`.
+/// Returns the team tools of an agent that has these `others`.
 pub(crate) fn tools(caller: &Caller, holder: Holder, others: &Toolbox) -> Vec<Arc<dyn Tool>> {
     let runs_checks = others.get("Bash").is_some();
     let mut tools = vec![
@@ -73,7 +73,7 @@ pub(crate) fn tools(caller: &Caller, holder: Holder, others: &Toolbox) -> Vec<Ar
     tools
 }
 
-/// A call that looks at what is in the store.
+/// Returns the intent of a call that reads from the store.
 fn looks(title: impl Into<String>) -> Intent {
     Intent {
         beside_others: true,
@@ -81,9 +81,10 @@ fn looks(title: impl Into<String>) -> Intent {
     }
 }
 
-/// A call that changes what is in the store, in its order with others.
+/// Returns the intent of a call that changes the store, in order with other calls.
 fn changes(title: impl Into<String>) -> Intent {
     Intent {
+        // Read-only to the permission rules: only posse's own records change.
         read_only: true,
         beside_others: false,
         subject: Subject::Nothing,
@@ -92,7 +93,7 @@ fn changes(title: impl Into<String>) -> Intent {
     }
 }
 
-/// What is told of one operation that did what it should; what was refused is told with `hint`.
+/// Returns the result of an operation: `told` if it succeeded, otherwise the refusal with `hint`.
 fn done(results: &[OpResult], told: &str, hint: &str) -> Result<ToolOutput, ToolError> {
     match results.iter().find_map(|result| result.as_ref().err()) {
         None => Ok(ToolOutput::text(told)),

@@ -1,4 +1,4 @@
-//! The Wait tool: sleeps until runs have ended, for one turn.
+//! The Wait tool: waits until runs have ended, within one turn.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use posse_port::tool::{
     FollowUp, Intent, Subject, ToolContext, ToolError, ToolOutput, TypedTool, Workspace,
 };
 
-/// Waits for runs.
+/// The Wait tool.
 pub(super) struct Wait(pub(super) Caller);
 
 /// Input of Wait.
@@ -76,7 +76,7 @@ impl TypedTool for Wait {
                 for id in ids {
                     match self.0.find(&id).await? {
                         Found::Live(run) => live.push(run),
-                        // Another process has it.
+                        // Another process runs it, so its end cannot be waited for here.
                         Found::Stored {
                             facts,
                             status: RunStatus::Running,
@@ -97,6 +97,7 @@ impl TypedTool for Wait {
         let mut timed_out = false;
         if !enough {
             tokio::select! {
+                // The ends first: if they are there, they are reported even if the time is over.
                 biased;
                 () = are_over(&live, input.until) => {}
                 () = context.cancel.cancelled() => return Err(tell("interrupted while waiting")),
@@ -122,7 +123,7 @@ impl TypedTool for Wait {
     }
 }
 
-/// Ends when one or all of the runs have.
+/// Waits until one or all of the runs have ended.
 async fn are_over(runs: &[Arc<Run>], until: Until) {
     match until {
         Until::All => {
@@ -136,6 +137,7 @@ async fn are_over(runs: &[Arc<Run>], until: Until) {
             std::future::poll_fn(|context| {
                 let mut over = false;
                 for run in &mut waiting {
+                    // All are polled, so that each wakes this task.
                     over |= run.as_mut().poll(context).is_ready();
                 }
                 if over {

@@ -1,4 +1,4 @@
-//! Looking at runs, and waiting for them.
+//! Finds the run that a tool call means, and the mail about its end.
 
 use std::sync::Arc;
 
@@ -13,19 +13,19 @@ use crate::toolset::Caller;
 use posse_port::store::{AgentRecord, MailFilter};
 use posse_port::tool::ToolError;
 
-/// No more mail than this is looked at.
+/// Maximum number of messages that are searched.
 const MOST_MAIL: usize = 10_000;
 
-/// A run that was meant.
+/// The run that is meant.
 pub(super) enum Found {
     /// It lives here.
     Live(Arc<Run>),
-    /// It is over, or lives elsewhere.
+    /// It is over, or lives in another process.
     Stored { facts: RunFacts, status: RunStatus },
 }
 
 impl Caller {
-    /// The run of the caller's session that an id or a name means.
+    /// Returns the run of the caller's session that an ID or a name means.
     pub(super) async fn find(&self, given: &str) -> Result<Found, ToolError> {
         let here = self
             .factory
@@ -76,7 +76,7 @@ impl Caller {
         if let Some((run, _)) = self.factory.registry.run(record.agent.uuid()) {
             return Ok(Found::Live(run));
         }
-        // It may have ended between the two looks: then its end is stored by now.
+        // It may have ended between the two lookups: then its end is stored by now.
         let record = match record.state.is_open() {
             true => self
                 .stored(here.session.realm, &record.agent.to_string())
@@ -90,7 +90,7 @@ impl Caller {
         Ok(Found::Stored { facts, status })
     }
 
-    /// The stored sub-agent that an id or a name means.
+    /// Returns the stored sub-agent that an ID or a name means.
     pub(super) async fn stored(
         &self,
         realm: posse_protocol::RealmId,
@@ -113,14 +113,15 @@ impl Caller {
         Ok(found.filter(|record| record.realm == realm))
     }
 
-    /// The mail in the caller's inbox that tells of these ends: whoever shows them takes it.
+    /// Returns the mail in the caller's inbox that reports these ends; a call that shows them takes
+    /// it.
     pub(super) async fn notices(&self, ends: &[Arc<Notification>]) -> Result<Vec<u64>, ToolError> {
         let mail = self.mail(true).await?;
         let tells = |mail: &&Mail| ends.iter().any(|end| end.run == mail.id.uuid());
         Ok(mail.iter().filter(tells).map(|mail| mail.number).collect())
     }
 
-    /// What the caller's inbox says of the last end of a task.
+    /// Returns the last end of a task that the caller's inbox reports.
     pub(super) async fn notice(&self, task: Uuid) -> Result<Option<Notice>, ToolError> {
         let mail = self.mail(false).await?;
         let told = |mail: &Mail| {
@@ -134,7 +135,7 @@ impl Caller {
         Ok(mail.iter().rev().find_map(told))
     }
 
-    /// The same, if the caller has not been shown it yet.
+    /// Returns the same, if the caller has not been shown it yet.
     pub(super) async fn unseen_end(
         &self,
         task: Uuid,
@@ -145,6 +146,7 @@ impl Caller {
             .and_then(|notice| notice.unseen.map(|number| (notice.end, number))))
     }
 
+    /// Reads the caller's inbox.
     async fn mail(&self, waiting: bool) -> Result<Vec<Mail>, ToolError> {
         let Some(here) = self.factory.registry.live_agent(self.agent) else {
             return Ok(Vec::new());
@@ -160,14 +162,15 @@ impl Caller {
     }
 }
 
-/// What an agent is told of a run's end by mail.
+/// Mail about the end of a run.
 pub(super) struct Notice {
     end: Notification,
-    /// The mail's number, while it waits.
+    /// Number of the mail, while it waits.
     unseen: Option<u64>,
 }
 
 impl Notice {
+    /// Returns the facts of a run of which only the mail is left.
     fn facts(self, starter: AgentId) -> RunFacts {
         let Notification {
             task,
@@ -192,6 +195,7 @@ impl Notice {
     }
 }
 
+/// Returns an error for the model.
 pub(crate) fn tell(what: impl ToString) -> ToolError {
     ToolError::Tell(what.to_string())
 }

@@ -5,19 +5,19 @@ use schemars::{Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 use serde_json::Value;
 
-/// What a message is.
+/// A message that a model sends.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum OutgoingMessage {
-    /// Words.
+    /// Plain text.
     Text(String),
-    /// Something typed.
+    /// A control message.
     Control(Control),
 }
 
-/// What can be sent besides words.
+/// A message with a meaning to posse.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Control {
-    /// Asks a teammate to end.
+    /// Asks a teammate to shut down.
     Shutdown { reason: String },
     /// Answers a request.
     Answer {
@@ -28,6 +28,7 @@ pub(super) enum Control {
     },
 }
 
+/// A control message as the model writes it.
 #[derive(Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case", deny_unknown_fields)]
 enum Written {
@@ -46,7 +47,7 @@ enum Written {
     },
 }
 
-/// How the model is told of it.
+/// Returns the JSON Schema of a message: text, or an object with a type.
 pub(super) fn schema(_: &mut SchemaGenerator) -> Schema {
     json_schema!({
         "anyOf": [
@@ -70,7 +71,8 @@ pub(super) fn schema(_: &mut SchemaGenerator) -> Schema {
     })
 }
 
-/// What is meant by a message; else what the model is told. A text is a text, whatever it looks like.
+/// Parses a message, or returns an error for the model. A string is always text, whatever it looks
+/// like.
 pub(super) fn read(message: Value) -> Result<OutgoingMessage, String> {
     let written = match message {
         Value::String(text) if text.trim().is_empty() => return Err("message is empty".into()),

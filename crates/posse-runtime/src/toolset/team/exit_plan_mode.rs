@@ -1,4 +1,4 @@
-//! The ExitPlanMode tool: hands in a plan.
+//! The ExitPlanMode tool: submits a plan.
 
 use std::borrow::Cow;
 
@@ -15,7 +15,7 @@ use posse_port::tool::{
     FollowUp, Intent, ToolContext, ToolError, ToolOutput, TypedTool, Workspace,
 };
 
-/// Hands plans in.
+/// The ExitPlanMode tool.
 pub(super) struct ExitPlanMode(pub(super) Caller);
 
 /// Input of ExitPlanMode.

@@ -1,4 +1,4 @@
-//! The NoteRead tool: a note of the team's scratchpad, or which there are.
+//! The NoteRead tool: shows a note of the team, or lists all.
 
 use std::borrow::Cow;
 
@@ -12,7 +12,7 @@ use crate::toolset::{Caller, tell};
 use posse_port::text::line;
 use posse_port::tool::{Intent, ToolContext, ToolError, ToolOutput, TypedTool, Workspace};
 
-/// Shows notes.
+/// The NoteRead tool.
 pub(super) struct NoteRead(pub(super) Caller);
 
 /// Input of NoteRead.

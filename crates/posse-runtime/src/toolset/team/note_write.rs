@@ -1,4 +1,4 @@
-//! The NoteWrite tool: writes a note on the team's scratchpad.
+//! The NoteWrite tool: writes a note of the team.
 
 use std::borrow::Cow;
 
@@ -14,7 +14,7 @@ use posse_port::tool::{
     FollowUp, Intent, ToolContext, ToolError, ToolOutput, TypedTool, Workspace,
 };
 
-/// Writes notes.
+/// The NoteWrite tool.
 pub(super) struct NoteWrite(pub(super) Caller);
 
 /// Input of NoteWrite.
@@ -60,6 +60,7 @@ impl TypedTool for NoteWrite {
             team,
             name,
             text: input.text,
+            // Version 0 means that the note must not exist yet: no note is overwritten unread.
             expect: Some(input.version.unwrap_or(0)),
         };
         Ok(ToolOutput {

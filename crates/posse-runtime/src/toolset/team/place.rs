@@ -1,4 +1,4 @@
-//! Which team, and which list, a call is about.
+//! Finds the team and the task list that a call is about.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use posse_port::store::{Membership, StoreError};
 use posse_port::tool::ToolError;
 
 impl Caller {
-    /// The caller as it lives here.
+    /// Returns the calling agent.
     pub(crate) fn here(&self) -> Result<Arc<LiveAgent>, ToolError> {
         self.factory
             .registry
@@ -20,11 +20,12 @@ impl Caller {
             .ok_or_else(|| tell("the caller has ended"))
     }
 
-    /// What the caller is in its teams, once for each.
+    /// Returns the caller's memberships, one for each team.
     pub(crate) async fn memberships(&self) -> Result<Vec<Membership>, ToolError> {
         self.memberships_of(self.agent).await
     }
 
+    /// Returns an agent's memberships, one for each team.
     async fn memberships_of(&self, agent: AgentId) -> Result<Vec<Membership>, ToolError> {
         let realm = self.here()?.session.realm;
         let mut found = self
@@ -38,7 +39,7 @@ impl Caller {
         Ok(found)
     }
 
-    /// The teams that the caller belongs to, with all of their members.
+    /// Returns the caller's teams, with all of their members.
     pub(crate) async fn teams(&self) -> Result<Vec<Team>, ToolError> {
         let mine = self.memberships().await?;
         if mine.is_empty() {
@@ -51,7 +52,7 @@ impl Caller {
         Ok(teams)
     }
 
-    /// A team of the session, with all of its members.
+    /// Returns a team of the session, with all of its members.
     pub(super) async fn roster(&self, name: &Name) -> Result<Option<Team>, ToolError> {
         let teams = roster::teams(&*self.factory.ports.store, self.here()?.session.realm)
             .await
@@ -59,14 +60,14 @@ impl Caller {
         Ok(teams.into_iter().find(|team| team.name == *name))
     }
 
-    /// The one of the caller's teams that a call means.
+    /// Returns the team of the caller that a call means.
     pub(super) async fn team(&self, named: Option<&str>) -> Result<Name, ToolError> {
         let chosen = choose(self.memberships().await?, named).map_err(tell)?;
         let none = || tell("You are not in a team. TeamCreate makes one, if you have it.");
         chosen.map(|membership| membership.team).ok_or_else(none)
     }
 
-    /// The one that the caller leads and that a call means.
+    /// Returns the team led by the caller that a call means.
     pub(super) async fn led_team(&self, named: Option<&str>) -> Result<Name, ToolError> {
         let (led, others): (Vec<Membership>, Vec<Membership>) = self
             .memberships()
@@ -88,8 +89,8 @@ impl Caller {
             .ok_or_else(|| tell("You do not lead a team."))
     }
 
-    /// The list that a call means: of the team that the caller belongs to, or whoever is nearest above it and
-    /// belongs to any; else the session's.
+    /// Returns the task list that a call means: that of the caller's team, or of the nearest agent
+    /// above it that is in one; otherwise the session's.
     pub(super) async fn list(&self, named: Option<&str>) -> Result<ListId, ToolError> {
         let realm = self.here()?.session.realm;
         let (mut teams, mut at) = (Vec::new(), Some(self.agent));
@@ -103,7 +104,7 @@ impl Caller {
         Ok(ListId { realm, team })
     }
 
-    /// Who has made an agent.
+    /// Returns the parent of an agent.
     async fn above(&self, agent: AgentId) -> Result<Option<AgentId>, ToolError> {
         if let Some(live_agent) = self.factory.registry.live_agent(agent) {
             return Ok(live_agent.parent);
@@ -115,7 +116,7 @@ impl Caller {
     }
 }
 
-/// Which of some teams is meant: the one that is named, else the only one; none if there is none.
+/// Returns the named team, or the only one; none if there is none.
 fn choose(mut teams: Vec<Membership>, named: Option<&str>) -> Result<Option<Membership>, String> {
     let known = || {
         let mut names: Vec<&str> = teams.iter().map(|it| it.team.as_str()).collect();
@@ -144,6 +145,7 @@ fn choose(mut teams: Vec<Membership>, named: Option<&str>) -> Result<Option<Memb
     }
 }
 
+/// Turns a store error into an error for the model.
 pub(super) fn failed(error: StoreError) -> ToolError {
     tell(error.to_string())
 }

@@ -1,4 +1,4 @@
-//! The TaskCreate tool: puts a task on the list.
+//! The TaskCreate tool: adds a task to the list.
 
 use std::borrow::Cow;
 
@@ -15,7 +15,7 @@ use posse_port::tool::{
     FollowUp, Intent, ToolContext, ToolError, ToolOutput, TypedTool, Workspace,
 };
 
-/// Makes tasks.
+/// The TaskCreate tool.
 pub(super) struct TaskCreate(pub(super) Caller);
 
 /// Input of TaskCreate.

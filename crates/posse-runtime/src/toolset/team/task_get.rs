@@ -1,4 +1,4 @@
-//! The TaskGet tool: all of a task.
+//! The TaskGet tool: shows a task in full.
 
 use std::borrow::Cow;
 
@@ -13,7 +13,7 @@ use crate::toolset::team::task_number::TaskNumber;
 use crate::toolset::{Caller, tell};
 use posse_port::tool::{Intent, ToolContext, ToolError, ToolOutput, TypedTool, Workspace};
 
-/// Shows a task.
+/// The TaskGet tool.
 pub(super) struct TaskGet(pub(super) Caller);
 
 /// Input of TaskGet.

@@ -1,4 +1,4 @@
-//! The TaskList tool: what there is to do.
+//! The TaskList tool: lists tasks.
 
 use std::borrow::Cow;
 
@@ -12,10 +12,10 @@ use crate::toolset::team::place::failed;
 use posse_port::store::TaskFilter;
 use posse_port::tool::{Intent, ToolContext, ToolError, ToolOutput, TypedTool, Workspace};
 
-/// So many tasks are shown at once.
+/// Maximum number of tasks that are shown at once.
 const TASKS: usize = 100;
 
-/// Lists tasks.
+/// The TaskList tool.
 pub(super) struct TaskList(pub(super) Caller);
 
 /// Input of TaskList.
@@ -55,6 +55,7 @@ impl TypedTool for TaskList {
             .factory
             .ports
             .store
+            // One more than is shown tells whether there are more.
             .tasks(list, filter, TASKS + 1)
             .await
             .map_err(failed)?;

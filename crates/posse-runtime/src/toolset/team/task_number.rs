@@ -1,4 +1,4 @@
-//! The number of a task, as a model writes it: as a number or as a text.
+//! Number of a task as a model writes it: as a number or as a string.
 
 use posse_protocol::TaskId;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -6,7 +6,7 @@ use serde::de::Error;
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
-/// A task's number.
+/// Number of a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct TaskNumber(pub(super) TaskId);
 
@@ -34,7 +34,7 @@ impl JsonSchema for TaskNumber {
     }
 }
 
-/// Some of them.
+/// Returns the IDs of task numbers.
 pub(super) fn ids(numbers: &[TaskNumber]) -> Vec<TaskId> {
     numbers.iter().map(|number| number.0).collect()
 }

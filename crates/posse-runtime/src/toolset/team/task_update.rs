@@ -1,4 +1,4 @@
-//! The TaskUpdate tool: takes, gives, changes and completes tasks.
+//! The TaskUpdate tool: claims, assigns, changes and completes tasks.
 
 mod decide;
 
@@ -21,15 +21,15 @@ use posse_port::tool::{
     FollowUp, Intent, ToolContext, ToolError, ToolOutput, TypedTool, Workspace,
 };
 
-/// How long a check may take, in milliseconds.
+/// Maximum duration of a check, in milliseconds.
 const CHECK_MS: u64 = 600_000;
-/// How much is told of what a failed check printed.
+/// Maximum length of a failed check's output that is shown, in characters.
 const OUTPUT_CHARACTERS: usize = 10_000;
 
-/// Changes tasks.
+/// The TaskUpdate tool.
 pub(super) struct TaskUpdate {
     pub(super) caller: Caller,
-    /// Whether the agent can run commands.
+    /// True if the agent can run commands.
     pub(super) runs_checks: bool,
 }
 
@@ -120,6 +120,7 @@ impl TypedTool for TaskUpdate {
                     line(check)
                 )));
             }
+            // The check runs as a call of Bash that the agent makes, with its permissions.
             (Some(check), None) => return Ok(first(check, &format!("Check of task {id}"))),
             (Some(check), Some(outcome)) if outcome.is_error => {
                 return Err(tell(failed_check(&format!("Task {id}"), check, outcome)));
@@ -150,7 +151,7 @@ impl TypedTool for TaskUpdate {
     }
 }
 
-/// That a command is to be run first.
+/// Returns the output that asks for a command to be run first.
 fn first(check: &str, description: &str) -> ToolOutput {
     let input = json!({ "command": check, "timeout": CHECK_MS, "description": description });
     let input = RawJson::from(&input);
@@ -163,7 +164,7 @@ fn first(check: &str, description: &str) -> ToolOutput {
     }
 }
 
-/// What is told of a check that did not pass, or was not allowed to run.
+/// Returns what is told of a check that failed or was not allowed to run.
 fn failed_check(task: &str, check: &str, outcome: &CallOutcome) -> String {
     let texts = outcome.content.iter().filter_map(|content| match content {
         ToolContent::Text { text } => Some(text.as_str()),
@@ -181,7 +182,7 @@ fn failed_check(task: &str, check: &str, outcome: &CallOutcome) -> String {
     )
 }
 
-/// What is told of all that was done: the change itself is the first.
+/// Returns what is told of the results; the change itself comes first.
 fn told(results: &[OpResult]) -> Result<ToolOutput, ToolError> {
     let (mut done, mut refused) = (Vec::new(), Vec::new());
     for result in results {

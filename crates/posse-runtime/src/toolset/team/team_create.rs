@@ -1,4 +1,4 @@
-//! The TeamCreate tool: makes a team that its caller leads.
+//! The TeamCreate tool: creates a team that its caller leads.
 
 use std::borrow::Cow;
 
@@ -16,7 +16,7 @@ use posse_port::tool::{
     FollowUp, Intent, ToolContext, ToolError, ToolOutput, TypedTool, Workspace,
 };
 
-/// Makes teams.
+/// The TeamCreate tool.
 pub(super) struct TeamCreate(pub(super) Caller);
 
 /// Input of TeamCreate.
@@ -61,7 +61,7 @@ impl TypedTool for TeamCreate {
         }
         let here = self.0.here()?;
         if here.parent.is_some() {
-            // A fork of a main agent has its tools.
+            // A fork of the main agent has this tool too, because its tools must be its parent's.
             return Err(tell("Only the main agent creates teams."));
         }
         let lead = Joining {
@@ -73,6 +73,7 @@ impl TypedTool for TeamCreate {
             backend: "in-process".to_owned(),
             cwd: here.rights.workspace().cwd.clone(),
             role: None,
+            // A lead claims no tasks by itself: it coordinates.
             takes: Takes::Only {
                 unmarked: false,
                 roles: Vec::new(),

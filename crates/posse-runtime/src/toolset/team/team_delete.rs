@@ -12,7 +12,7 @@ use posse_port::tool::{
     FollowUp, Intent, ToolContext, ToolError, ToolOutput, TypedTool, Workspace,
 };
 
-/// Removes teams.
+/// The TeamDelete tool.
 pub(super) struct TeamDelete(pub(super) Caller);
 
 /// Input of TeamDelete.

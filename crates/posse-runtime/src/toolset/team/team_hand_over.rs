@@ -15,7 +15,7 @@ use posse_port::tool::{
     FollowUp, Intent, ToolContext, ToolError, ToolOutput, TypedTool, Workspace,
 };
 
-/// Hands the lead over.
+/// The TeamHandOver tool.
 pub(super) struct TeamHandOver(pub(super) Caller);
 
 /// Input of TeamHandOver.

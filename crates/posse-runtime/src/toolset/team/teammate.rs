@@ -1,4 +1,4 @@
-//! Who of the caller's teams is meant by a name. Pure but for the looking up.
+//! Finds the teammate that a name means. Pure but for the lookup.
 
 use posse_protocol::{AgentId, Member, Name, Team};
 
@@ -6,7 +6,7 @@ use crate::toolset::{Caller, tell};
 use posse_port::tool::ToolError;
 
 impl Caller {
-    /// The teammate of the caller that a name, `name@team` or an id means.
+    /// Returns the teammate of the caller that a name, `name@team` or an ID means.
     pub(crate) async fn teammate(&self, given: &str) -> Result<Option<(Team, Member)>, ToolError> {
         let teams = self.teams().await?;
         let found = teammate(&teams, given, self.agent).map_err(tell)?;
@@ -14,7 +14,8 @@ impl Caller {
     }
 }
 
-/// The other member that is meant; none if that is nobody of these teams. Else why it cannot be said who is.
+/// Returns the other member that is meant; none if there is no such member, an error if it is
+/// ambiguous.
 pub(crate) fn teammate<'a>(
     teams: &'a [Team],
     given: &str,
@@ -42,6 +43,7 @@ pub(crate) fn teammate<'a>(
     meant.dedup_by_key(|(_, member)| member.agent);
     match meant.as_slice() {
         [] if myself => Err("that is you".into()),
+        // Names are never reused, so a former member's name means nobody else.
         [] => match asked().find(|team| team.former.iter().any(|former| former.as_str() == name)) {
             Some(team) => Err(format!(
                 "{name} has left team {}, and no one else has that name",

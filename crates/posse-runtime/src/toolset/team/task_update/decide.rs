@@ -1,4 +1,4 @@
-//! What a call of TaskUpdate comes to. Pure.
+//! Decides which operations a call of TaskUpdate makes. Pure.
 
 #[cfg(test)]
 mod tests;
@@ -12,22 +12,24 @@ use crate::toolset::team::task_update::TaskUpdateInput;
 use posse_port::store::{Address, Op, Refusal, TaskChange};
 use posse_port::text::summary;
 
-/// What somebody calls itself who takes a task.
+/// Name by which an agent claims a task for itself.
 const ME: &str = "me";
-/// What the person is called.
+/// Name of the person.
 const USER: &str = "user";
 
-/// Who calls, and where.
+/// The caller, and the list of the task.
 pub(super) struct UpdateContext<'a> {
+    /// The calling agent.
     pub(super) agent: AgentId,
+    /// Its path, which names it as owner in a session without a team.
     pub(super) path: &'a str,
-    /// The team whose list it is, if it is one's.
+    /// Team whose list it is; none for the session's.
     pub(super) list: Option<&'a Name>,
-    /// The team itself, if the call [names somebody](names_somebody).
+    /// The team, loaded if the call [names a member](names_somebody).
     pub(super) team: Option<&'a Team>,
 }
 
-/// Whether a call gives the task to somebody by a name, who must be looked for in the team.
+/// Returns true if a call assigns the task to a member by name.
 pub(super) fn names_somebody(input: &TaskUpdateInput) -> bool {
     input
         .owner
@@ -35,13 +37,13 @@ pub(super) fn names_somebody(input: &TaskUpdateInput) -> bool {
         .is_some_and(|owner| !matches!(owner, "" | ME | USER))
 }
 
-/// What becomes of the owner.
+/// What happens to the owner.
 enum NewOwner<'a> {
-    /// It stays, or is none any more.
+    /// It stays, is removed, or is the person.
     Plain(Option<Option<String>>),
-    /// The caller takes the task.
+    /// The caller claims the task.
     Claimed,
-    /// A member gets it.
+    /// A member gets the task.
     Given(&'a Team, Name),
 }
 
@@ -94,7 +96,7 @@ pub(super) fn must_pass(
     }
 }
 
-/// The operations; else what the model is told. `passed` is the check that has.
+/// Returns the operations, or an error for the model. `passed` is the check that has succeeded.
 pub(super) fn decide(
     input: &TaskUpdateInput,
     task: &Task,
@@ -107,6 +109,7 @@ pub(super) fn decide(
     let mut ops = Vec::new();
     if matches!(owner, NewOwner::Claimed) {
         may_claim(task, at)?;
+        // Claiming makes it in progress already.
         status = status.filter(|status| *status != TaskStatus::InProgress);
         ops.push(Op::Claim {
             team: team.clone(),
@@ -140,7 +143,7 @@ pub(super) fn decide(
         }));
     }
     if change != TaskChange::default() {
-        // Of two who complete it one is told so: the other may have done the same work, and should know.
+        // If two agents complete it, one is told: it may have done the same work.
         let expect = (change.status == completes.status && ops.is_empty()).then_some(task.version);
         let (id, change) = (task.id, Box::new(change));
         ops.push(Op::UpdateTask {
@@ -171,13 +174,14 @@ pub(super) fn decide(
     Ok(ops)
 }
 
+/// Decides what happens to the owner.
 fn owner<'a>(
     input: &TaskUpdateInput,
     task: &Task,
     at: &UpdateContext<'a>,
 ) -> Result<NewOwner<'a>, UpdateError> {
     let Some(given) = input.owner.as_deref() else {
-        // Only who begins it takes it: what is its own already stays so.
+        // Starting a task claims it; any other change leaves the owner as it is.
         let begins = input.status == Some(TaskStatus::InProgress);
         return Ok(if begins {
             NewOwner::Claimed
@@ -206,7 +210,7 @@ fn owner<'a>(
     }
 }
 
-/// Another member, whom the lead gives a task.
+/// Returns the member that the lead assigns a task to.
 fn another<'a>(given: &str, at: &UpdateContext<'a>) -> Result<NewOwner<'a>, UpdateError> {
     let Some(team) = at.team else {
         return Err(UpdateError::NoTeam);
@@ -235,13 +239,14 @@ fn another<'a>(given: &str, at: &UpdateContext<'a>) -> Result<NewOwner<'a>, Upda
     }
 }
 
+/// Returns true if the caller owns a task.
 fn is_mine(task: &Task, at: &UpdateContext<'_>) -> bool {
     task.owner
         .as_ref()
         .is_some_and(|owner| owner.agent == Some(at.agent))
 }
 
-/// Refuses what is known not to be claimable, so that nothing else of the call is done either.
+/// Refuses a task that cannot be claimed, so that nothing else of the call is done either.
 fn may_claim(task: &Task, at: &UpdateContext<'_>) -> Result<(), UpdateError> {
     let waits = task
         .waits_for
@@ -259,12 +264,12 @@ fn may_claim(task: &Task, at: &UpdateContext<'_>) -> Result<(), UpdateError> {
                 .map_or_else(String::new, |owner| summary(&owner.name));
             Err(UpdateError::Taken { id: task.id, by })
         }
-        // Whose process has died, the store knows.
+        // The store knows whether the owner's process has died, so it decides the rest.
         _ => Ok(()),
     }
 }
 
-/// The mail to whoever is given a task that it did not have.
+/// Returns the mail to a member that is assigned a task it did not have.
 fn told(input: &TaskUpdateInput, task: &Task, team: &Team, name: Name) -> Option<Op> {
     let member = team.members.iter().find(|member| member.name == name)?;
     let has_it = task
