@@ -1,5 +1,13 @@
 //! The actor of one agent: it waits for the next input, asks [`Machine::step`] what to do, commits
 //! that, and then carries out the effects. It owns all of the agent's state.
+//!
+//! One turn of its loop:
+//! 1. Take an input that waits, or wait for the next event: a command, a wake-up, a reply, a timer,
+//!    or the end of a tool call or a background command.
+//! 2. Add what the model has to be told with the next entry: new types and skills, notes, notices.
+//! 3. Decide. Pure, in `agent/step`.
+//! 4. Commit the decision in one transaction. If that fails, the agent ends without any effect.
+//! 5. Carry out the effects in order. Most start something whose end is a later input.
 
 mod call;
 mod carry;
@@ -60,8 +68,11 @@ const MAIL: usize = 256;
 /// Identity of an agent in the store. The epoch makes writes of an earlier holder fail.
 #[derive(Clone, Copy)]
 pub(crate) struct Identity {
+    /// Realm that the agent belongs to.
     pub(crate) realm: RealmId,
+    /// ID of the agent.
     pub(crate) agent: AgentId,
+    /// Epoch in which this process holds it.
     pub(crate) epoch: Epoch,
 }
 
@@ -69,37 +80,51 @@ pub(crate) struct Identity {
 pub(crate) struct Actor {
     /// Dropped first: once the agent's events have ended, it may be started again.
     pub(crate) alive: Option<AliveGuard>,
+    /// Store, model, clock and everything else outside.
     pub(crate) ports: Ports,
+    /// Starts tasks that outlive a turn.
     pub(crate) supervisor: Supervisor,
+    /// Agents that live in this process.
     pub(crate) registry: Arc<Registry>,
     /// The way to what starts and revives agents, which is above this room.
     pub(crate) lifecycle: Arc<dyn Lifecycle>,
+    /// What it shares with the agents of its session.
     pub(crate) session: Arc<Session>,
+    /// What this process has given it.
     pub(crate) setup: Setup,
     pub(crate) identity: Identity,
+    /// Main agent, sub-agent or teammate.
     pub(crate) role: Role,
     /// Terms that were agreed with a sub-agent.
     pub(crate) terms: Option<Box<Terms>>,
     /// Stored with the first step; set until then.
     pub(crate) birth: Option<Box<Birth>>,
+    /// What its requests begin with.
     pub(crate) prefix: Prefix,
+    /// What it needs to call the model.
     pub(crate) spending: Spending,
     pub(crate) inbox: Inbox,
     /// Decides what to do about each input.
     pub(crate) machine: Machine,
     /// Files it has read, against which edits are checked.
     pub(crate) seen: KnownFiles,
+    /// Agent types and skills that its model was told of.
     pub(crate) known: Advertised,
     /// Tasks that it has claimed, with their lists.
     pub(crate) tasks: BTreeSet<(Option<Name>, TaskId)>,
+    /// Sends its events.
     pub(crate) sink: EventSink,
+    /// Tells it to end.
     pub(crate) stop: Stop,
 }
 
 /// The agent's part in its session.
 pub(crate) enum Role {
+    /// The main agent of its session.
     Main,
+    /// An agent that another has started for one piece of work.
     Sub(Box<SubAgent>),
+    /// A long-lived member of a team.
     Teammate(Box<SubAgent>, Box<Teammate>),
 }
 
@@ -112,6 +137,7 @@ impl Role {
         matches!(self, Self::Teammate(..))
     }
 
+    /// Returns what it has as a sub-agent. A teammate is a sub-agent too.
     pub(crate) fn sub_agent(&self) -> Option<&SubAgent> {
         match self {
             Self::Main => None,
@@ -143,13 +169,19 @@ impl Role {
 
 /// The beginning of every request, and what is known of how it was last sent.
 pub(crate) struct Prefix {
+    /// Sent with every call: which agent of which session makes it.
     pub(crate) attribution: Arc<Attribution>,
+    /// Encoded system prompt and tools.
     pub(crate) preamble: Encoded,
     /// Parts of other agents' histories that its own begins with.
     pub(crate) segments: Vec<Segment>,
+    /// Encoded entries.
     pub(crate) history: History,
+    /// The provider's ID of the last reply.
     pub(crate) previous_reply: Option<String>,
+    /// What its calls have left in the prompt cache.
     pub(crate) cache_ttl: CacheTtl,
+    /// Size of its last request.
     pub(crate) last_request: RequestSize,
     /// True if the last compaction failed: none is tried before another reply.
     pub(crate) compaction_failed: bool,
@@ -161,6 +193,7 @@ pub(crate) struct Prefix {
 
 /// What an agent needs before it may call the model.
 pub(crate) struct Spending {
+    /// Account that pays for its calls.
     pub(crate) account: Account,
     /// Name of the model, for charges of calls that got no reply.
     pub(crate) model: String,
@@ -175,6 +208,7 @@ pub(crate) struct Spending {
 
 /// Mail of the agent, and what wakes it.
 pub(crate) struct Inbox {
+    /// Wakes it.
     pub(crate) wakeup: Arc<Wakeup>,
     /// Number of the newest mail that it has read.
     pub(crate) last: u64,
@@ -184,8 +218,7 @@ pub(crate) struct Inbox {
 
 impl Actor {
     /// Runs until it is stopped, or idle with no handles left. Returns true if mail arrived that it
-    /// did
-    /// not process.
+    /// did not process.
     pub(crate) async fn live(mut self, mut commands: mpsc::Receiver<Command>) -> bool {
         let mut work = Work::new(self.ports.clock.now());
         Box::pin(teammate::announce(&mut self)).await;
@@ -221,8 +254,7 @@ impl Actor {
             None => {
                 let next = self.next(work, commands).await;
                 // Handlers are boxed, here and below, so that the future of an idle agent does not
-                // reserve
-                // space for them.
+                // reserve space for them.
                 match Box::pin(self.understood(next, work)).await? {
                     Some(input) => input,
                     None => return Ok(()),

@@ -100,8 +100,7 @@ impl CallReservation {
     }
 
     /// Reserves another attempt after one failed: both may have to be paid for. Cancels the call if
-    /// the
-    /// budget has no room.
+    /// the budget has no room.
     pub(crate) fn retried(&mut self) {
         if !self.reservation.again() {
             self.broke = true;
@@ -121,8 +120,7 @@ impl CallReservation {
     }
 
     /// Notes what the call missed in the cache: booked with the call, and stored with the charge of
-    /// its
-    /// reply.
+    /// its reply.
     pub(crate) fn miss(&mut self, who: &Attribution, missed: &Missed, charges: &mut [Charge]) {
         charges
             .iter_mut()

@@ -39,6 +39,7 @@ pub(crate) fn of_shell(facts: &RunFacts, report: &RunReport, usage: RunUsage) ->
     )
 }
 
+/// Returns the end of a run with every text cut to its limit.
 fn ended(
     facts: &RunFacts,
     run: Uuid,

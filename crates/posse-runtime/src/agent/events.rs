@@ -22,7 +22,9 @@ pub(crate) const EVENTS: usize = 256;
 /// Sends an agent's events.
 #[derive(Clone)]
 pub(crate) struct EventSink {
+    /// Agent whose events they are.
     pub(crate) agent: AgentId,
+    /// Channel of the session.
     pub(crate) events: mpsc::Sender<Event>,
     /// Fires when the agent must stop: then nobody is waited for.
     pub(crate) stop: CancellationToken,
@@ -141,8 +143,7 @@ impl ReplyStream {
         if let ModelEvent::Retry { .. } = event {
             self.call_reservation.retried();
             // The text of a failed attempt is void. What was not sent yet is dropped; front ends
-            // discard the
-            // rest when they see the retry.
+            // discard the rest when they see the retry.
             self.waiting
                 .retain(|kind| matches!(kind, EventKind::Retry(_)));
         }
@@ -182,6 +183,7 @@ impl ReplyStream {
 
 /// Tells siblings whose requests begin with the same bytes how the call goes.
 pub(crate) struct WarmupOutcome {
+    /// The warm-up that they share.
     pub(crate) warmup: Option<Arc<CacheWarmup>>,
     /// Set if they wait for this reply.
     pub(crate) lead: Option<WarmupLead>,
@@ -201,6 +203,7 @@ impl WarmupOutcome {
     }
 }
 
+/// Returns the event for front ends.
 fn told(event: ModelEvent<'_>) -> EventKind {
     EventKind::Delta(match event {
         ModelEvent::Started { model } => Delta::Started {

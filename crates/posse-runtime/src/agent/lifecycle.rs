@@ -33,9 +33,13 @@ pub(crate) trait Lifecycle: Send + Sync {
 
 /// A request to run a skill in a sub-agent.
 pub(crate) struct Delegation {
+    /// Call or entry that asks for it.
     pub(crate) key: CallKey,
+    /// The model's ID of the call; empty if a person called the skill.
     pub(crate) call: String,
+    /// The prepared skill.
     pub(crate) ready: Ready,
+    /// Kind of agent that follows it.
     pub(crate) fork: Fork,
 }
 

@@ -39,8 +39,7 @@ impl Output {
     }
 
     /// Appends `text`. A failure is returned once; later texts are dropped silently. Blocks as
-    /// briefly
-    /// as a write to the page cache does.
+    /// briefly as a write to the page cache does.
     pub fn append(&mut self, text: &str) -> io::Result<()> {
         if self.closed || text.is_empty() {
             return Ok(());
@@ -68,6 +67,7 @@ impl Output {
         Ok(true)
     }
 
+    /// Opens the file, and creates it with its directory if it is missing.
     fn open(&self) -> io::Result<File> {
         let open = || {
             opening()
@@ -79,7 +79,7 @@ impl Output {
         let file = match open() {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 if let Some(directory) = self.path.parent() {
-                    // Readable by the user only: agents may print secrets.
+                    // Readable by the user only: what agents write concerns nobody else.
                     DirBuilder::new()
                         .recursive(true)
                         .mode(0o700)

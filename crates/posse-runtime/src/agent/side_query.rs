@@ -31,11 +31,13 @@ pub type Hear = Box<dyn FnMut(ModelEvent<'_>) + Send>;
 /// A request on an agent's prefix, without the question.
 pub(crate) struct SideQuery {
     pub(crate) ports: Ports,
+    /// Preamble of the agent.
     pub(crate) preamble: Encoded,
     /// The whole history; a clone shares the bytes.
     pub(crate) history: History,
     /// The model's IDs of the open calls of the last reply: each needs a placeholder.
     pub(crate) open: Vec<String>,
+    /// Attribution of the agent.
     pub(crate) attribution: Arc<Attribution>,
     /// The model's name.
     pub(crate) model: String,
@@ -45,10 +47,13 @@ pub(crate) struct SideQuery {
     pub(crate) account: Account,
     /// Size of the agent's last request.
     pub(crate) last_request: RequestSize,
+    /// Maximum length of a reply, in tokens.
     pub(crate) max_tokens: u32,
     /// Lifetime of what it writes to the cache.
     pub(crate) ttl: Ttl,
+    /// Cancels the query.
     pub(crate) cancel: CancellationToken,
+    /// Called while the reply arrives.
     pub(crate) hear: Option<Hear>,
 }
 
@@ -91,6 +96,7 @@ struct Talk {
 }
 
 impl Talk {
+    /// Ends the conversation with an answer or an error.
     fn ended(self, text: Result<String, SideQueryError>) -> SideReply {
         SideReply {
             charges: self.charges,
@@ -120,8 +126,7 @@ impl SideQuery {
         );
         for turn in 0..side_tools.turns() {
             // Only from the second turn on: the usual single turn should not pay for a cache entry
-            // that
-            // nobody reads.
+            // that nobody reads.
             if turn > 0 {
                 self.mark_end(&mut talk);
             }
@@ -161,6 +166,7 @@ impl SideQuery {
         talk.ended(Err(SideQueryError::Tools))
     }
 
+    /// Adds a message to the conversation.
     fn say(&self, talk: &mut Talk, message: Message) {
         talk.encoded_entries.push(self.ports.model.entry(&message));
     }

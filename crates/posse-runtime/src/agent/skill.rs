@@ -22,6 +22,7 @@ pub(crate) struct Ready {
 
 /// Why a skill could not be prepared.
 pub(crate) enum Unready {
+    /// It could not be prepared; the reason is for the caller.
     Failed(String),
     /// A person stopped it.
     Stopped(String),
@@ -47,6 +48,7 @@ pub(crate) fn find(skills: &[Arc<Skill>], name: &str) -> Result<Arc<Skill>, Skil
         .ok_or_else(|| unknown(skills, wanted))
 }
 
+/// Returns the error for an unknown name, with a suggestion.
 fn unknown(skills: &[Arc<Skill>], name: &str) -> SkillError {
     let names: Vec<&str> = skills.iter().map(|skill| skill.name.as_str()).collect();
     let meant = closest(name, &names)

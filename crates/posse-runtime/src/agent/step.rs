@@ -1,5 +1,8 @@
 //! Decides what an agent does next. Pure: an input and the state in, a decision out. Nothing here
 //! waits, reads a clock, or touches the outside; the actor does that, after the commit is durable.
+//!
+//! Because a decision is a value, every order of inputs can be tested without a store or a model.
+//! One file for each kind of transition; `machine.rs` has the state.
 
 mod begin;
 mod compact;
@@ -37,6 +40,7 @@ use posse_port::store::{AgentState, CallKey, CallOutcome, OpenCall};
 
 /// What an agent is doing.
 pub(crate) enum State {
+    /// Nothing.
     Idle,
     /// The model is called, or a compaction is made.
     Calling {
@@ -158,8 +162,8 @@ impl Machine {
     }
 
     /// Settles the calls that a dead process left open. Calls that may have begun are never run
-    /// again;
-    /// `known` has the outcomes of some. A sub-agent that had ended its turn continues to wait.
+    /// again; `known` has the outcomes of some. A sub-agent that had ended its turn continues to
+    /// wait.
     pub(crate) fn recover(
         &mut self,
         open: Vec<OpenCall>,

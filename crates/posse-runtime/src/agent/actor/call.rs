@@ -172,8 +172,7 @@ pub(super) async fn call_model(actor: &mut Actor, lead: Option<WarmupLead>, work
         Ok(reservation) => reservation,
         Err(exceeded) if exceeded.may_pass() => {
             // Calls in progress have reserved more than they will use: once they are settled there
-            // may be
-            // enough.
+            // may be enough.
             let place = actor.spending.place.take();
             work.model = ModelWork::Queued(Box::pin(async move {
                 freed.await;

@@ -58,8 +58,7 @@ impl Actor {
                 .is_some_and(|resting| resting.unless_mail);
         let own = OwnTasks::of(&commit.operations);
         // Asked before the commit: what a member sends when it becomes idle is then found by the
-        // commit
-        // as mail.
+        // commit as mail.
         let busy = if ends {
             lead::busy_members(self).await?
         } else {
@@ -109,7 +108,7 @@ impl Actor {
         match effect {
             Effect::Look { claim } => {
                 let found = tasks::check_tasks(self, claim).await?;
-                // Before all other inputs: a prompt that comes first would find a claimed task
+                // Before all other inputs: until it is handled, the machine counts as looking.
                 // unattended.
                 work.inputs.push_front(found);
             }
@@ -209,8 +208,7 @@ impl Actor {
         let unborn = self.birth.is_some() && commit.entries.is_empty();
         if unborn && commit.closing.is_none() {
             // An agent without an entry is not in the store yet: a session that was only opened
-            // leaves
-            // nothing behind.
+            // leaves nothing behind.
             if let (Some(birth), Some(mode)) = (&mut self.birth, commit.mode) {
                 birth.mode = mode;
             }
@@ -317,9 +315,8 @@ impl Actor {
     }
 
     /// Encodes a message. A fork's first entry begins with a head that all siblings share; events
-    /// show
-    /// only the fork's own part, because each of a thousand siblings has an answer to each of their
-    /// thousand calls.
+    /// show only the fork's own part, because each of a thousand siblings has an answer to each of
+    /// their thousand calls.
     fn encode(&mut self, message: &Message) -> (Option<Encoded>, Encoded) {
         let model = &self.ports.model;
         match self.prefix.opening.take() {

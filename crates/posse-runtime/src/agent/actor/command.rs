@@ -61,8 +61,7 @@ pub(super) fn on_command(actor: &mut Actor, command: Command, work: &mut Work) -
                 },
             );
             // An agent that is not here has not asked. As input of this agent, which has not asked
-            // either,
-            // it is reported as an answer to no question.
+            // either, it is reported as an answer to no question.
             let unheard = |_| Input::Answer {
                 call,
                 answer: Answer::Allow { input: None },

@@ -55,8 +55,7 @@ pub(super) fn is_crowded(actor: &Actor) -> bool {
     );
     let grown = (size.saturating_sub(actor.prefix.last_request.bytes) / TOKEN_BYTES) as u64;
     // Images have many bytes and few tokens, so what the provider has not counted yet adds at most
-    // a
-    // tenth of the limit. If it is more after all, the provider refuses and the history is
+    // a tenth of the limit. If it is more after all, the provider refuses and the history is
     // compacted.
     let tokens = actor
         .prefix

@@ -114,8 +114,7 @@ pub(super) async fn depart(mut actor: Actor, lost: Option<EventKind>) -> bool {
     }
     drop(alive);
     // While it was held, mail could not revive it, so the inbox is looked at again. If the store
-    // has
-    // failed, it would fail again.
+    // has failed, it would fail again.
     mail || lost.is_none()
 }
 

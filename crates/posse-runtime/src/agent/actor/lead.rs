@@ -132,8 +132,7 @@ pub(super) async fn dismiss_idle(actor: &mut Actor) {
             let (to, kind) = (Address::Agent(agent), MailKind::Dismissal);
             let (summary, body) = (String::from("the session has ended"), String::new());
             // A member of another process is told by mail. One that no process has cannot read it,
-            // and is
-            // taken off the roster.
+            // and is taken off the roster.
             let op = match held {
                 true => Op::Send {
                     id,

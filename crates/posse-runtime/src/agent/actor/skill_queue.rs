@@ -61,8 +61,7 @@ impl SkillQueue {
     }
 
     /// Keeps a command that must wait: every skill, and whatever comes after one and would begin a
-    /// run.
-    /// Returns any other command.
+    /// run. Returns any other command.
     pub(super) fn hold(&mut self, command: Command) -> Result<Option<Input>, Command> {
         let begins = matches!(
             command,

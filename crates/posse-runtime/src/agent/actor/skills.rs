@@ -209,8 +209,7 @@ pub(super) fn begin(
             }
             words.push(ContentBlock::text(prompt::skill::delegated(&ready.skill)));
             // Started once the entry is stored, because a crash must not leave a sub-agent that no
-            // entry
-            // mentions.
+            // entry mentions.
             work.skills.delegation = Some((ready, fork));
             Input::Delegate(words)
         }

@@ -25,7 +25,9 @@ const LOOK: Duration = Duration::from_millis(1500);
 
 /// What a sub-agent has that a main agent has not.
 pub(crate) struct SubAgent {
+    /// Its run, shared with those that wait for it.
     pub(crate) run: Arc<Run>,
+    /// The agent that created it. Its starter may be another, if a message revived it.
     pub(crate) parent: AgentId,
     /// File that people and agents can read while it runs.
     pub(crate) output: Output,
@@ -56,8 +58,7 @@ impl SubAgent {
     }
 
     /// Returns the starter, if the store has to be told of it. Only of background runs: while a
-    /// call
-    /// waits, the open call says who started it.
+    /// call waits, the open call says who started it.
     pub(crate) fn untold_starter(&mut self) -> Option<AgentId> {
         let untold = self.run.is_background() && !self.starter_kept;
         self.starter_kept |= untold;
@@ -67,8 +68,11 @@ impl SubAgent {
 
 /// What the last step of a run adds.
 pub(crate) struct LastWords {
+    /// State that the step sets.
     pub(crate) state: StateChange,
+    /// End that is stored in the agent's record.
     pub(crate) ended: Option<Box<EndedRun>>,
+    /// Mail to its starter, if no call waits for the end.
     pub(crate) notification: Option<Operation>,
 }
 
@@ -217,8 +221,7 @@ pub(super) async fn own_worktree_end(actor: &Actor) -> Option<WorktreeEnd> {
 }
 
 /// Returns what the last step of a run says. What the agent has started, and nobody will hear of
-/// any
-/// more, is stopped first.
+/// any more, is stopped first.
 pub(super) async fn close_run(actor: &mut Actor, closing: &Closing, began: Duration) -> LastWords {
     if closing.outcome != Outcome::Completed || actor.role.is_teammate() {
         stop::stop_agents(
@@ -272,8 +275,7 @@ pub(super) async fn close_run(actor: &mut Actor, closing: &Closing, began: Durat
         By::Person | By::Shutdown => false,
     });
     // A teammate that agreed to end has answered its lead, and those that end with the session need
-    // no
-    // report. The lead is told of any other end.
+    // no report. The lead is told of any other end.
     let told_to = actor.stop.token.is_cancelled().then(|| actor.stop.by());
     let quiet = match told_to {
         _ if !is_teammate => quiet,
@@ -312,8 +314,7 @@ pub(super) async fn close_run(actor: &mut Actor, closing: &Closing, began: Durat
 }
 
 /// Notes that a step is durable: the first makes the run visible, and mail that came before the
-/// last
-/// one lets the run continue.
+/// last one lets the run continue.
 pub(super) async fn on_committed(actor: &mut Actor, mail_waits: bool) {
     let Some(sub) = actor.role.sub_agent_mut() else {
         return;

@@ -24,6 +24,7 @@ pub(crate) struct OwnTasks {
 }
 
 impl OwnTasks {
+    /// Collects what operations do to tasks.
     pub(crate) fn of(operations: &[Operation]) -> Self {
         let touched =
             operations
@@ -142,6 +143,7 @@ pub(super) fn note_tasks(actor: &mut Actor, own: OwnTasks, results: &[OpResult])
     }
 }
 
+/// Returns the list of a team; none for the session's.
 pub(super) fn list(actor: &Actor, team: Option<Name>) -> ListId {
     ListId {
         realm: actor.identity.realm,
@@ -212,8 +214,7 @@ pub(super) async fn check_tasks(actor: &mut Actor, claim: bool) -> Result<Input,
         takes,
     };
     // The claim makes it running in the same step, so that a lead that looks now does not take it
-    // for
-    // idle.
+    // for idle.
     let (operations, state) = (
         vec![Operation { call: None, op }],
         StateChange::To(AgentState::Running),

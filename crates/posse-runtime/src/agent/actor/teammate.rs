@@ -25,6 +25,7 @@ const ANSWER: usize = 8_000;
 
 /// What a teammate has that other sub-agents have not.
 pub(crate) struct Teammate {
+    /// Its name, team and role.
     pub(crate) team_identity: Arc<TeamIdentity>,
     /// Event that announces it when it starts here.
     pub(crate) arrival: Option<MemberChange>,

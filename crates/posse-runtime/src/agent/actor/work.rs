@@ -28,17 +28,20 @@ pub(super) struct Work {
     pub(super) inputs: VecDeque<Input>,
     /// Place in the cache warm-up, kept from before a commit until the call after it.
     pub(super) entry: Option<Ticket>,
+    /// Model call in progress.
     pub(super) model: ModelWork,
     /// Compaction to make before the next call.
     pub(super) compaction_request: Option<CompactionRequest>,
     /// Cancels the model call; a new token for each.
     pub(super) cancel_model: CancellationToken,
+    /// Tool calls in progress.
     pub(super) calls: Calls<CallKey, Ran>,
     /// Background commands that calls have begun and that wait for their step, with the model's IDs
-    /// of
-    /// the calls.
+    /// of the calls.
     pub(super) begun: HashMap<Uuid, (NewRun, String)>,
+    /// Background commands in progress.
     pub(super) shells: Calls<Uuid, RunReport>,
+    /// Skills that a person has called.
     pub(super) skills: SkillQueue,
     /// Fires when cancelled tools have not ended in time.
     pub(super) grace: Option<BoxFuture<'static, ()>>,
@@ -83,6 +86,7 @@ impl Work {
 pub(super) struct Admission {
     /// None for a main agent, which needs no permit.
     pub(super) place: Option<RunPermit>,
+    /// Set if siblings wait for its call.
     pub(super) lead: Option<WarmupLead>,
     /// True if it stopped waiting for its siblings.
     pub(super) impatient: bool,
@@ -95,7 +99,9 @@ pub(super) struct ModelReturn {
     pub(super) at_ms: i64,
     /// Number of bytes that were sent.
     pub(super) size: usize,
+    /// Duration of the call.
     pub(super) took: Duration,
+    /// Reservation, to be settled.
     pub(super) call_reservation: CallReservation,
 }
 
@@ -107,10 +113,13 @@ pub(super) struct Compacted {
 
 /// What the agent does about the model: one thing at a time.
 pub(super) enum ModelWork {
+    /// Nothing.
     None,
     /// Waits until it may call.
     Queued(BoxFuture<'static, Admission>),
+    /// The model replies.
     Calling(BoxFuture<'static, ModelReturn>),
+    /// The model writes a summary.
     Compacting(BoxFuture<'static, Compacted>),
 }
 
@@ -139,15 +148,26 @@ impl ModelWork {
 
 /// What the actor waited for.
 pub(super) enum Next {
+    /// A command; none if all handles are gone.
     Command(Option<Command>),
+    /// It was told to stop.
     Stop,
+    /// It was woken.
     WakeReasons(WakeReasons),
+    /// It may call the model.
     Admitted(Admission),
+    /// A model call has ended.
     Called(Box<ModelReturn>),
+    /// A compaction has ended.
     Compacted(Box<Compacted>),
+    /// A tool call has ended; none if it panicked or was aborted.
     CallDone(CallKey, Option<Ran>),
+    /// A background command has ended; none if it panicked.
     ShellDone(Uuid, Option<RunReport>),
+    /// A skill is prepared, or was followed.
     SkillDone(SkillDone),
+    /// Cancelled tools have not ended in time.
     GraceOver,
+    /// It is time to check the teams.
     Heal,
 }

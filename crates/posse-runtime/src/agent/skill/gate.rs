@@ -1,6 +1,5 @@
 //! Runs the commands in a skill's instructions. Each needs the same permission as a call of Bash;
-//! it
-//! is replaced by its output, or by why it did not run.
+//! it is replaced by its output, or by why it did not run.
 
 use std::sync::Arc;
 
@@ -76,6 +75,7 @@ impl Gate {
         Ok(text)
     }
 
+    /// Runs one command, and returns its output or why it did not run.
     async fn run(
         &self,
         number: usize,
@@ -192,6 +192,7 @@ impl Gate {
         }
     }
 
+    /// Asks a person for approval.
     async fn ask(&self, who: &LiveAgent, about: &Asking, why: String) -> Option<Answer> {
         let from = who.run.as_ref().map(|run| {
             let name = run.facts.name.as_ref();
@@ -215,6 +216,7 @@ impl Gate {
             .await
     }
 
+    /// Reports a denial to people.
     async fn denied(&self, who: &LiveAgent, about: Asking, why: String) -> Held {
         let Asking { tool, call, input } = about;
         let denial = Denial {

@@ -63,8 +63,7 @@ impl Compaction {
     }
 
     /// Returns the message that began the run and those since the last reply, verbatim. Tool
-    /// results are
-    /// left out: they are too large, and the summary has what matters.
+    /// results are left out: they are too large, and the summary has what matters.
     pub(super) fn said(&self) -> Vec<ContentBlock> {
         let told = self
             .told

@@ -45,8 +45,7 @@ pub(crate) enum Input {
     /// Continue without a new prompt.
     Continue,
     /// The model replied. `intents` are what its tool calls mean to do, in order. `capped` is true
-    /// if a
-    /// budget lowered the cap on the reply.
+    /// if a budget lowered the cap on the reply.
     Reply {
         reply: Box<Reply>,
         charges: Vec<Charge>,
@@ -114,9 +113,12 @@ pub(crate) struct Answered {
 /// What follows from a tool's output; see [`FollowUp`](posse_port::tool::FollowUp).
 #[derive(Debug, Default)]
 pub(crate) enum Consequence {
+    /// Nothing follows.
     #[default]
     Nothing,
+    /// Operations are committed; the result is known afterwards.
     Operations(Vec<Op>),
+    /// The output shows this mail, which counts as read with the results entry.
     MailShown(Vec<u64>),
     /// Another tool is run first, which means to do this.
     ToolFirst {
@@ -124,6 +126,7 @@ pub(crate) enum Consequence {
         input: RawJson,
         intent: Result<Intent, ToolError>,
     },
+    /// A command continues in the background.
     Began {
         id: Uuid,
         description: String,
@@ -134,7 +137,9 @@ pub(crate) enum Consequence {
 /// What to do about an input: first the commit, then the effects.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Decision {
+    /// What is stored, in one transaction.
     pub(crate) commit: Commit,
+    /// What is done once that is durable, in order.
     pub(crate) after: Vec<Effect>,
 }
 
@@ -199,17 +204,25 @@ impl Decision {
 /// A step before it is encoded.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Commit {
+    /// New entries of the history.
     pub(crate) entries: Vec<Draft>,
+    /// Changes of tool calls.
     pub(crate) calls: Vec<CallChange>,
+    /// Costs of model calls.
     pub(crate) charges: Vec<Charge>,
+    /// Mail that the entries show.
     pub(crate) mail: Vec<TakenMail>,
+    /// Operations on mail, teams and tasks.
     pub(crate) operations: Vec<Operation>,
+    /// Changes of background commands.
     pub(crate) runs: Vec<RunChange>,
+    /// New state of the agent.
     pub(crate) state: Option<AgentState>,
     /// Set if it ends the run.
     pub(crate) closing: Option<Closing>,
     /// Set if it makes a teammate idle.
     pub(crate) resting: Option<Resting>,
+    /// New permission mode.
     pub(crate) mode: Option<PermissionMode>,
     /// Fingerprint of the agent types and skills that the entries tell of.
     pub(crate) types: Option<u64>,

@@ -102,8 +102,7 @@ pub(super) fn on_settled(machine: &mut Machine, decision: &mut Decision, mail_wa
 }
 
 /// Returns true if it must look for tasks before its turn is over: a teammate always, others if
-/// they
-/// may have some.
+/// they may have some.
 fn must_check_tasks(machine: &Machine) -> bool {
     machine.departure != Departure::Leaving
         && (machine.is_teammate() && machine.live == 0 || machine.owning && !machine.run.reminded)

@@ -26,13 +26,12 @@ pub(crate) struct Authority {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Life {
     /// A main agent: prompted by a person, run by run. If it `joins`, prompts that arrive during a
-    /// run
-    /// are shown at the next tool boundary.
+    /// run are shown at the next tool boundary.
     Root { joins: bool },
     /// A sub-agent: it has one run and ends with it.
     Sub,
-    /// A teammate: told things by mail and by a person, run by run; between them it looks for work. `then` is the
-    /// mode that it has once its plan is approved, if not its lead's.
+    /// A teammate: it gets mail and prompts, run by run, and looks for tasks in between. `then` is
+    /// its mode once its plan is approved; none for its lead's.
     Teammate { then: Option<PermissionMode> },
 }
 
@@ -58,8 +57,11 @@ pub(super) enum Departure {
 
 /// State of one agent, as far as decisions need it.
 pub(crate) struct Machine {
+    /// What it is doing.
     pub(super) state: State,
+    /// What it may do.
     pub(super) rights: Authority,
+    /// Main agent, sub-agent or teammate.
     pub(super) life: Life,
     /// Prompts and mail that wait.
     pub(super) queue: Queue,

@@ -15,11 +15,16 @@ pub(crate) struct OpenCalls {
     pub(super) stopping: Option<Outcome>,
 }
 
+/// One tool call.
 pub(super) struct OpenToolCall {
+    /// Position of the call: reply and ordinal.
     pub(super) key: CallKey,
+    /// The model's ID of the call.
     pub(super) id: String,
     pub(super) tool: String,
+    /// Input, which a person may have changed.
     pub(super) input: RawJson,
+    /// What it means to do, or why the input is wrong.
     pub(super) intent: Result<Intent, ToolError>,
     pub(super) phase: CallPhase,
     first: First,
@@ -42,19 +47,27 @@ enum First {
 /// Progress of a call.
 #[derive(PartialEq)]
 pub(super) enum CallPhase {
+    /// Its turn has not come, or it was not judged yet.
     Waiting,
+    /// A person is asked for approval.
     Asked,
+    /// It runs.
     Running,
     Done(CallOutcome),
 }
 
+/// Result of a call that was aborted.
 pub(super) const INTERRUPTED: &str =
     "Interrupted before it ended. Part of it may have taken effect.";
+/// Result of a call that was not started because the run was stopped.
 pub(super) const NOT_RUN: &str = "Not run: the run was stopped first.";
+/// Result of a call whose tool panicked.
 pub(super) const CRASHED: &str = "The tool crashed. Part of it may have taken effect.";
+/// Result of a call that had begun when the process died.
 pub(super) const UNKNOWN: &str = "Outcome unknown: posse ended while this was running. It may have \
                        taken full, partial or no effect, and was not run again. Check before you \
                        repeat it.";
+/// Result of a call that had not begun when the process died.
 pub(super) const NOT_BEGUN: &str =
     "Not run, or without effect: posse ended before this started or answered.";
 
@@ -196,8 +209,7 @@ impl OpenCalls {
     }
 
     /// Returns the calls whose turn it is: the first open one and, if it may run beside others,
-    /// those
-    /// directly after it that may too.
+    /// those directly after it that may too.
     pub(super) fn group(&self) -> std::ops::Range<usize> {
         let beside = |call: &&OpenToolCall| {
             call.intent

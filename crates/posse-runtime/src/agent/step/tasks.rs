@@ -18,8 +18,7 @@ pub(super) fn on_tasks_ready(machine: &mut Machine, decision: &mut Decision) {
 }
 
 /// Handles what was found: a claimed task begins a run of its own; of an unfinished one the agent
-/// is
-/// reminded once.
+/// is reminded once.
 pub(super) fn on_tasks_found(
     machine: &mut Machine,
     decision: &mut Decision,

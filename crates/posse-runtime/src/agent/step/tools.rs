@@ -148,8 +148,7 @@ pub(super) fn on_answer(
                 (call.input, call.intent) = (input, intent);
             }
             // Judged again: the input may be changed, and the rules too. A person may allow what a
-            // rule
-            // asks about, never what a rule denies.
+            // rule asks about, never what a rule denies.
             let verdict = call
                 .intent
                 .as_ref()
