@@ -49,10 +49,13 @@ pub(crate) struct History {
 
 /// An entry that is about to be made.
 pub(crate) struct Part {
+    /// Kind of entry.
     pub(crate) kind: EntryKind,
     /// Beginning of the message that a fork shares with its siblings.
     pub(crate) head: Option<Encoded>,
+    /// The encoded message, without its head.
     pub(crate) encoded: Encoded,
+    /// Facts about a reply.
     pub(crate) reply: Option<ReplyFacts>,
 }
 
@@ -78,8 +81,7 @@ impl History {
     }
 
     /// Returns all of it as stored segments, for another history to begin with. `inherited` is what
-    /// it
-    /// began with itself.
+    /// it began with itself.
     pub(crate) fn segments(&self, agent: AgentId, inherited: Vec<Segment>) -> Vec<Segment> {
         let mut segments = if self.since.is_some() {
             Vec::new()
@@ -139,8 +141,7 @@ impl History {
     }
 
     /// Makes the next entries. They become part of the history once they are
-    /// [`push`](Self::push)ed,
-    /// which happens only after the commit.
+    /// [`push`](Self::push)ed, which happens only after the commit.
     pub(crate) fn draft(&self, parts: Vec<Part>) -> Vec<NewEntry> {
         let (mut seq, mut chain) = (self.next_seq, self.chain);
         let entry = |Part {
@@ -223,8 +224,7 @@ impl History {
         self.encoded_entries.splice(start..end, [joined]);
         self.apart.drain(..end - start);
         // Like a binary counter that carries: each is at least twice as large as the next, so that
-        // a byte
-        // is copied a logarithmic number of times.
+        // a byte is copied a logarithmic number of times.
         loop {
             let end = self.encoded_entries.len() - self.apart.len();
             let [.., before, last] = &self.encoded_entries[self.shared..end] else {
@@ -248,9 +248,8 @@ impl History {
     }
 
     /// Returns the cache marks of a request: the preamble, what is shared with others, the end of
-    /// the
-    /// previous request, and the end of this one. Before a fork's first request comes its parent's
-    /// last.
+    /// the previous request, and the end of this one. Before a fork's first request comes its
+    /// parent's last.
     pub(crate) fn marks(&self, ttl: Ttl) -> Vec<CacheBreakpoint> {
         let mut marks = self.marks_before(ttl);
         let end = BreakpointPosition::Entry(self.encoded_entries.len().saturating_sub(1));

@@ -1,7 +1,8 @@
 //! The library behind posse: agents, their tools and permissions, and the ports through which they
 //! reach models, stores and clocks. Adapters implement the ports; the runtime never names one.
 //!
-//! Front ends send `Command`s to an [`AgentHandle`] and read `Event`s; there is no other way in or out.
+//! Front ends send `Command`s to an [`AgentHandle`] and read `Event`s; there is no other way in or
+//! out.
 
 pub mod agent;
 pub mod definition;

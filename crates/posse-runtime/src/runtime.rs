@@ -1,4 +1,4 @@
-//! The library's entrance: agents are started, resumed and forked here.
+//! Entry point of the library: starts, resumes and forks agents.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -34,21 +34,21 @@ use crate::live::handle::Agent;
 use crate::live::setup::{AgentProfile, Setup};
 pub(crate) use crate::session::start_error::StartError;
 
-/// Runs agents. One for each open store: it is the one that hears what the store wakes it for.
+/// Runs agents. There is one for each open store, whose wake-ups it handles.
 #[derive(Clone)]
 pub struct Runtime {
     factory: Arc<Factory>,
 }
 
 impl Runtime {
-    /// A runtime that reaches the outside through `ports`.
+    /// Returns a runtime that reaches the outside through `ports`.
     pub fn new(ports: Ports) -> Self {
         Self {
             factory: Arc::new(Factory::new(ports, Box::new(Toolset))),
         }
     }
 
-    /// A new root agent, in a realm of its own. It is in the store from its first prompt on.
+    /// Starts a new main agent, in a realm of its own. It is stored with its first prompt.
     pub fn start(&self, profile: &AgentProfile, setup: Setup) -> Agent {
         let AgentProfile {
             model,
@@ -97,9 +97,9 @@ impl Runtime {
         self.begin(parts, Seed::default(), setup, tools)
     }
 
-    /// Goes on with an agent that the store has. What its process left open when it died is settled
-    /// first: a call whose outcome is unknown is answered so, and never run again. Its sub-agents that
-    /// had not ended go on in the background.
+    /// Resumes a stored agent. What its process left open when it died is settled first: a call
+    /// whose outcome is unknown is reported as such, and never run again. Its sub-agents that had
+    /// not ended continue in the background.
     pub async fn resume(
         &self,
         id: AgentId,
@@ -115,13 +115,15 @@ impl Runtime {
             Ok(agent) => Ok(agent),
             Err(error) => {
                 self.factory.registry.leave(id);
-                // If it fails, others find out by themselves that this process has ended.
+                // The error is dropped: if this fails, the lease runs out and others can take the
+                // agent.
                 let _ = self.factory.ports.store.release(id, epoch).await;
                 Err(error)
             }
         }
     }
 
+    /// Assembles and starts a main agent that was taken from the store.
     async fn go_on(
         &self,
         taken: Taken,
@@ -136,14 +138,18 @@ impl Runtime {
             ..AgentParts::taken(&taken, Some(alive))
         };
         let tools = self.main_tools(record.agent, &setup);
+        // Before the inbox is read: mail that comes in between is then not missed.
         dispatch::start(&self.factory);
         let seed = Seed::of(&taken)?;
         let (mut actor, commands, agent) =
             assemble::assemble_root(&self.factory, parts, seed, setup, tools);
+        // Taken up before the main agent is settled, so that it counts those that continue.
+        // continue.
         let below = revive::adopt(&self.factory, &actor.session).await?;
         actor
             .machine
             .set_live(self.factory.registry.live(record.agent));
+        // A resumed session does nothing until a person says so.
         actor.machine.mute();
         if let Err(error) = self.settle(&mut actor, taken, mode).await {
             for (adopted, _) in below {
@@ -164,6 +170,7 @@ impl Runtime {
         })
     }
 
+    /// Settles what the last process left open, and reads the inbox.
     async fn settle(
         &self,
         actor: &mut Actor,
@@ -176,8 +183,8 @@ impl Runtime {
         Ok(actor.look_for_mail().await?)
     }
 
-    /// A new root agent whose history begins with all of another's, which stays as it is. It lives in
-    /// the same realm: what is shared is shared on disk too.
+    /// Starts a new main agent whose history begins with all of another's, which stays as it is.
+    /// Both are in the same realm, because what they share is shared on disk too.
     pub async fn fork_session(
         &self,
         id: AgentId,
@@ -187,7 +194,8 @@ impl Runtime {
         let mut transcript = self.factory.ports.store.read(id).await?;
         assemble::same_dialect(&self.factory, &transcript)?;
         if !transcript.open_calls.is_empty() {
-            // Whoever asked for these tools gets their answers; the copy begins before it did.
+            // The original gets the results of these calls; the copy begins before the reply that
+            // asked.
             transcript.entries.pop();
         }
         let (history, session) = (restore(&transcript)?, transcript.record.clone());
@@ -234,12 +242,12 @@ impl Runtime {
         host::host(&self.factory, hosting, setup).await
     }
 
-    /// Takes up what has become free of the sessions whose free members are hosted here.
+    /// Takes up members that have become free in the sessions that are hosted here.
     pub async fn take_up_free(&self) {
         revive::take_over(&self.factory).await;
     }
 
-    /// Returns true if this process was taken for dead: then it can write nothing any more.
+    /// Returns true if another process has taken this one for dead: then it can write nothing.
     pub fn is_fenced(&self) -> bool {
         self.factory.fenced.load(Ordering::Acquire)
     }
@@ -249,8 +257,8 @@ impl Runtime {
         self.factory.registry.teammates(session)
     }
 
-    /// Asks an agent something on the side: it answers from what it knows, and its conversation and
-    /// its run stay as they are.
+    /// Asks an agent a question: it answers from what it knows, and its conversation and its run
+    /// stay as they are.
     pub async fn ask(
         &self,
         agent: AgentId,
@@ -260,7 +268,7 @@ impl Runtime {
         side_query::ask(&self.factory, agent, question, options).await
     }
 
-    /// Asks where an agent's work stands, in a line or two.
+    /// Asks for an agent's progress in a line or two.
     pub async fn progress(
         &self,
         agent: AgentId,
@@ -269,8 +277,8 @@ impl Runtime {
         side_query::progress(&self.factory, agent, options).await
     }
 
-    /// Asks what of an agent's work is worth remembering. One that keeps notes brings them up to
-    /// date; of any other it is only told.
+    /// Asks what of an agent's work is worth remembering. An agent that keeps notes updates them;
+    /// any other only reports.
     pub async fn remember(
         &self,
         agent: AgentId,
@@ -280,11 +288,13 @@ impl Runtime {
         side_query::remember(&self.factory, agent, note_tools, options).await
     }
 
-    /// Stops all agents as [`Command::Interrupt`](posse_protocol::Command::Interrupt) would, and waits until they have given up what they held.
+    /// Stops all agents as [`Command::Interrupt`](posse_protocol::Command::Interrupt) would, and
+    /// waits until they have released what they held.
     pub async fn shut_down(&self) {
         self.factory.supervisor.stop().await;
     }
 
+    /// Assembles and starts a new main agent.
     fn begin(&self, parts: AgentParts, seed: Seed, setup: Setup, tools: Toolbox) -> Agent {
         dispatch::start(&self.factory);
         let (actor, commands, agent) =
@@ -292,6 +302,7 @@ impl Runtime {
         assemble::start_root(&self.factory, actor, commands, agent)
     }
 
+    /// Returns the tools of a main agent.
     fn main_tools(&self, agent: AgentId, setup: &Setup) -> Toolbox {
         let types = startable(setup);
         let kind = ToolsOf::Main { types: &types };
@@ -301,5 +312,5 @@ impl Runtime {
     }
 }
 
-/// The path of a main agent.
+/// Path of a main agent.
 const ROOT_PATH: &str = "/main";

@@ -1,4 +1,8 @@
-//! Makes agents, brings them back and ends sessions.
+//! Creates agents, revives them and ends sessions.
+//!
+//! `spawn` decides, `create` makes a new agent, `revive` brings a stored one back, `assemble`
+//! builds the actor for both, and `recover` settles what a dead process left open. `team` places
+//! members in other processes.
 
 pub(crate) mod assemble;
 pub(crate) mod create;

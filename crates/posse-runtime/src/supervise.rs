@@ -1,5 +1,5 @@
-//! The only place that starts tasks. What is started here belongs to somebody who can stop it: agents
-//! to the runtime, tool calls to their agent. Cancellation runs down the same tree.
+//! The only place that starts tasks. Each belongs to an owner that can stop it: agents to the
+//! runtime, tool calls to their agent. Cancellation follows the same tree.
 
 use std::collections::HashSet;
 use std::future::{Future, poll_fn};
@@ -12,7 +12,7 @@ use tokio::task::{JoinError, JoinSet};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-/// The agents of a runtime.
+/// Starts and stops the agents of a runtime.
 #[derive(Clone, Default)]
 pub(crate) struct Supervisor {
     agents: TaskTracker,
@@ -39,13 +39,13 @@ impl Drop for AliveGuard {
 }
 
 impl Supervisor {
-    /// A token that fires when everything must stop, and may be fired earlier for one agent alone.
+    /// Returns a token that fires when everything must stop, or earlier for one agent.
     pub(crate) fn branch(&self) -> CancellationToken {
         self.stop.child_token()
     }
 
-    /// The right to bring an agent to life; none while it lives. The store cannot tell: to it the two
-    /// would be one host, and the second would take the first's work for a dead process's.
+    /// Returns the right to start an agent; none while it lives. The store cannot tell: both would
+    /// be the same host to it, and the second would take the first's work for a dead process's.
     pub(crate) fn room_for(&self, agent: AgentId) -> Option<AliveGuard> {
         let mut alive = self.alive.lock().unwrap_or_else(PoisonError::into_inner);
         alive.insert(agent).then(|| AliveGuard {
@@ -54,8 +54,8 @@ impl Supervisor {
         })
     }
 
-    /// Starts an agent. It ends by itself when it is told to, or when the runtime stops; if it panics
-    /// instead, `crashed` says so in its place.
+    /// Starts an agent. It ends when it is told to, or when the runtime stops; if it panics,
+    /// `crashed` runs in its place.
     pub(crate) fn start_agent(
         &self,
         agent: impl Future<Output = ()> + Send + 'static,
@@ -64,6 +64,8 @@ impl Supervisor {
         self.agents.spawn(async move {
             let mut agent = Box::pin(agent);
             let ended = poll_fn(|context| {
+                // Caught here and not by the task, because `crashed` must run before the tracker
+                // counts it as ended.
                 let polled = catch_unwind(AssertUnwindSafe(|| agent.as_mut().poll(context)));
                 polled.map_or(Poll::Ready(false), |poll| poll.map(|()| true))
             });
@@ -73,8 +75,8 @@ impl Supervisor {
         });
     }
 
-    /// Starts something that is done on the side. It must end when [`branch`](Self::branch)es are
-    /// cancelled, or soon by itself; once everything stops, nothing is started any more.
+    /// Starts a side task. It must end when [`branch`](Self::branch)es are cancelled, or soon by
+    /// itself. Once everything stops, nothing is started.
     pub(crate) fn start_errand(&self, errand: impl Future<Output = ()> + Send + 'static) {
         if !self.stop.is_cancelled() {
             self.agents.spawn(errand);
@@ -89,9 +91,10 @@ impl Supervisor {
     }
 }
 
-/// The running tool calls of one agent; they do not outlive it.
+/// Running tool calls of one agent; they do not outlive it.
 pub(crate) struct Calls<K, T> {
     running: JoinSet<T>,
+    /// Keys by task, because a task that panicked returns only its ID.
     keys: Vec<(tokio::task::Id, K)>,
     cancel: CancellationToken,
 }
@@ -118,18 +121,19 @@ impl<K: Copy, T: Send + 'static> Calls<K, T> {
         self.keys.push((task.id(), key));
     }
 
-    /// The next call that ends; `None` in place of a result if it panicked or was given up.
+    /// Waits for the next call that ends; the result is none if it panicked or was aborted.
     pub(crate) async fn next(&mut self) -> Option<(K, Option<T>)> {
         let ended = self.running.join_next_with_id().await?;
         self.known(ended)
     }
 
-    /// A call that has ended already, if there is one.
+    /// Returns a call that has ended already, if there is one.
     pub(crate) fn try_next(&mut self) -> Option<(K, Option<T>)> {
         let ended = self.running.try_join_next_with_id()?;
         self.known(ended)
     }
 
+    /// Returns the key and the result of a task that has ended.
     fn known(&mut self, ended: Result<(tokio::task::Id, T), JoinError>) -> Option<(K, Option<T>)> {
         let (id, result) = match ended {
             Ok((id, result)) => (id, Some(result)),
@@ -139,12 +143,13 @@ impl<K: Copy, T: Send + 'static> Calls<K, T> {
         Some((self.keys.swap_remove(index).1, result))
     }
 
-    /// Tells all running calls to end. Later ones are not concerned.
+    /// Tells all running calls to end. Calls started later are not affected.
     pub(crate) fn cancel(&mut self) {
+        // Replaced by a new token, which later calls get.
         std::mem::take(&mut self.cancel).cancel();
     }
 
-    /// Gives up calls that did not end when they were told to.
+    /// Aborts calls that did not end when they were told to.
     pub(crate) fn give_up(&mut self) {
         self.running.abort_all();
     }

@@ -68,8 +68,7 @@ pub struct Ask<'a> {
 
 impl Account {
     /// Opens the account of a session, which is also its main agent's. The main agent's subtree
-    /// budget
-    /// is the session's.
+    /// budget is the session's.
     pub fn session(budgets: Budgets, now: Duration) -> Self {
         Self::new(None, budgets, now, Arc::default())
     }
@@ -89,8 +88,7 @@ impl Account {
         let account = self.open(budgets, now);
         let mut own = sums(&account.0);
         // Not in the accounts above: they have it if this process saw it spent, and a session's
-        // budget
-        // counts from now on if not.
+        // budget counts from now on if not.
         own.alone.recall(used);
         own.subtree.recall(used);
         drop(own);
@@ -147,8 +145,7 @@ impl Account {
     }
 
     /// Waits until a call of the session is over. Counts from when it is called, not from when it
-    /// is
-    /// first polled: call it, try to reserve, then wait.
+    /// is first polled: call it, try to reserve, then wait.
     pub fn freed(&self) -> impl Future<Output = ()> + Send + use<> {
         Arc::clone(&self.0.freed).notified_owned()
     }
@@ -177,12 +174,14 @@ impl Account {
         successors(Some(&*self.0), |node| node.parent.as_deref())
     }
 
+    /// Locks the account and all above it, from the bottom up.
     fn lock(&self) -> Chain<'_> {
         self.nodes().map(sums).collect()
     }
 }
 
 impl Ask<'_> {
+    /// Returns the worst case in tokens.
     fn tokens(&self, output: u32) -> u64 {
         self.input.saturating_add(u64::from(output))
     }
@@ -230,8 +229,7 @@ pub struct Reservation {
 
 impl Reservation {
     /// Reserves the same again for another attempt: the previous one may have to be paid for.
-    /// Returns
-    /// false, with nothing more reserved, if a budget has no room for it.
+    /// Returns false, with nothing more reserved, if a budget has no room for it.
     pub fn again(&mut self) -> bool {
         let mut chain = self.account.lock();
         if room(&chain, self.tokens, self.cost).is_err() {
@@ -262,6 +260,7 @@ impl Reservation {
         self.close(Some(charges));
     }
 
+    /// Frees the reservation, and books the charges if a call was made.
     fn close(&mut self, charges: Option<&[Charge]>) {
         let held = take(&mut self.held);
         let mut chain = self.account.lock();
@@ -307,6 +306,7 @@ fn room(chain: &Chain<'_>, tokens: u64, cost: Option<Cost>) -> Result<Remaining,
     Ok(all)
 }
 
+/// Reserves in every ledger of the chain.
 fn hold(chain: &mut Chain<'_>, more: HeldAmount) {
     each_mut(chain, |ledger| ledger.held.add(more));
 }

@@ -31,6 +31,7 @@ impl Exceeded {
         }
     }
 
+    /// Returns the message.
     fn words(&self) -> String {
         let whose = self.whose;
         let under_way = if self.may_pass() {

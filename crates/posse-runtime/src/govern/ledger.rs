@@ -10,11 +10,13 @@ use posse_port::store::Charge;
 /// A budget, with what is spent and what is reserved.
 #[derive(Debug, Default)]
 pub(super) struct BudgetLedger {
+    /// The limits.
     pub(super) budget: Budget,
     /// Spent so far, by model.
     pub(super) spent: Vec<Spent>,
     /// Number of finished calls.
     pub(super) turns: u32,
+    /// Reserved for calls in progress.
     pub(super) held: HeldAmount,
 }
 
@@ -90,6 +92,7 @@ impl BudgetLedger {
         })
     }
 
+    /// Returns the tokens that are left, or why `need` does not fit.
     fn tokens_left(&self, need: u64) -> Result<Option<u64>, Short> {
         let Some(budget) = self.budget.tokens else {
             return Ok(None);
@@ -106,6 +109,7 @@ impl BudgetLedger {
         }
     }
 
+    /// Returns the money that is left, or why `need` does not fit.
     fn cost_left(&self, need: Option<Cost>) -> Result<Option<Cost>, Short> {
         let Some(budget) = self.budget.cost else {
             return Ok(None);
@@ -141,6 +145,7 @@ impl BudgetLedger {
         add(&mut self.spent, used);
     }
 
+    /// Returns the tokens that are spent.
     fn tokens(&self) -> u64 {
         let each = self
             .spent

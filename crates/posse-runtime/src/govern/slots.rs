@@ -43,7 +43,8 @@ impl RunSlots {
         })))
     }
 
-    /// Waits for a place. `whose` is whose child asks: children of one agent share a queue.
+    /// Waits for a permit. `whose` is the parent of the agent that asks: children of one agent
+    /// share a queue.
     pub fn take(&self, whose: AgentId, coming: Priority) -> SlotWaiters {
         let mut room = self.room();
         let state = if room.take() {
@@ -101,14 +102,18 @@ pub struct SlotWaiters {
     state: SlotState,
 }
 
+/// Progress of a waiter.
 #[derive(Debug)]
 enum SlotState {
+    /// A slot was free at once.
     Given(RunPermit),
+    /// It waits in a queue, or was chosen and not polled since.
     Queued {
         line: SlotLine,
         number: u64,
         told: oneshot::Receiver<()>,
     },
+    /// The permit was handed out.
     Over,
 }
 
@@ -142,8 +147,7 @@ impl Drop for SlotWaiters {
         };
         let queued = self.slots.room().leave(*line, *number);
         // A waiter that is not in the queue was chosen. Once the channel is closed nobody can send
-        // to
-        // it; if somebody already has, the slot goes to the next waiter.
+        // to it; if somebody already has, the slot goes to the next waiter.
         told.close();
         if !queued && told.try_recv().is_ok() {
             self.slots.give();
@@ -226,6 +230,7 @@ impl QueueRoom {
         waited
     }
 
+    /// Returns the position of the queue for an agent's children.
     fn siblings(&self, whose: AgentId) -> Option<usize> {
         self.anew.iter().position(|(other, _)| *other == whose)
     }

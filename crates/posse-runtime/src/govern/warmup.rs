@@ -57,8 +57,7 @@ impl CacheWarmup {
     }
 
     /// Notes that a reply has begun: the shared bytes can be read, and all waiters continue. `sent`
-    /// is
-    /// when the call was made, which is when the cache was used.
+    /// is when the call was made, which is when the cache was used.
     pub fn begun(&self, sent: Duration) {
         let mut room = self.room();
         room.used = room.used.max(Some(sent));
@@ -80,7 +79,7 @@ impl CacheWarmup {
             let mut room = self.room();
             let next = room.queue.pop_first();
             room.led = next.is_some();
-            // Unlocked before anything is sent: a waiter that is dropped locks it again.
+            // Unlocked before anything is sent: woken waiters lock it again when they are dropped.
             drop(room);
             let Some((_, tell)) = next else { return };
             match tell.send(Some(WarmupLead(Some(Arc::clone(self))))) {
@@ -133,8 +132,7 @@ impl Future for WarmupWaiters {
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<WarmupLead>> {
         // The sender is dropped only with the queue, which this future keeps alive; if it were,
-        // there
-        // would be nobody to wait for.
+        // there would be nobody to wait for.
         Pin::new(&mut self.told)
             .poll(cx)
             .map(|told| told.ok().flatten())
@@ -147,6 +145,7 @@ impl Drop for WarmupWaiters {
     }
 }
 
+/// The shared state.
 #[derive(Debug, Default)]
 struct PrefixRoom {
     /// When it was last asked for what has begun to be answered.

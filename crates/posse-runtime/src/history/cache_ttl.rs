@@ -44,8 +44,7 @@ struct TimeLeft {
 
 impl CacheTtl {
     /// Restores it from a transcript. The store has the time of the reply, not of the request, so a
-    /// gap
-    /// may seem shorter by the duration of the reply.
+    /// gap may seem shorter by the duration of the reply.
     pub(crate) fn of(transcript: &Transcript) -> Self {
         let mut cache_ttl = Self::default();
         for stored in &transcript.entries {
@@ -64,9 +63,8 @@ impl CacheTtl {
     }
 
     /// Returns the lifetime for the marks of a call that is made now: an hour if that would have
-    /// been
-    /// cheaper for all calls so far and this one. The first gap of more than five minutes decides,
-    /// because it has cost a whole prompt.
+    /// been cheaper for all calls so far and this one. The first gap of more than five minutes
+    /// decides, because it has cost a whole prompt.
     pub(crate) fn ttl(&self, at_ms: i64) -> Ttl {
         let prompt = self.left.map_or(0, |left| left.prompt);
         let [five_minutes, one_hour] = self.costs(at_ms, prompt);
@@ -148,6 +146,7 @@ impl CacheTtl {
     }
 }
 
+/// Returns a lifetime in milliseconds.
 fn lifetime_ms(ttl: Ttl) -> i64 {
     match ttl {
         Ttl::FiveMinutes => 300_000,

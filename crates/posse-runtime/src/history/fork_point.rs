@@ -15,21 +15,24 @@ use posse_port::tool::KnownFiles;
 pub(crate) struct ForkPoint {
     /// Number of the reply that asks for them.
     pub(crate) seq: u64,
+    /// The parent's preamble.
     pub(crate) preamble: Encoded,
     /// The parent's history, ending with that reply.
     pub(crate) history: History,
     /// The same as stored segments.
     pub(crate) segments: Vec<Segment>,
     /// Beginning of every fork's first message: the same placeholder for each call of the reply,
-    /// and the
-    /// rules of forks.
+    /// and the rules of forks.
     pub(crate) head: Encoded,
+    /// The provider's ID of the reply.
     pub(crate) previous_reply: Option<String>,
+    /// Size of the parent's last request.
     pub(crate) last_request: RequestSize,
     /// What the parent can read from the cache, and so can a fork.
     pub(crate) cache_ttl: CacheTtl,
     /// Coordinates which fork writes the shared bytes to the cache.
     pub(crate) warmup: Arc<CacheWarmup>,
+    /// Files that the parent has read.
     pub(crate) seen: KnownFiles,
     /// Fingerprint of the agent types that the parent's model was told of.
     pub(crate) told: Option<u64>,

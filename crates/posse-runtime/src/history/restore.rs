@@ -1,4 +1,7 @@
 //! Restores a history from a stored transcript.
+//!
+//! Every entry carries a checksum over itself and all before it, so damage and reordering are found
+//! before anything is sent to a provider.
 
 use posse_protocol::{EntryKind, ReplyFacts, StopReason};
 

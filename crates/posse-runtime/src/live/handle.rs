@@ -19,8 +19,7 @@ pub struct Agent {
     /// Names of its tools.
     pub tools: Vec<String>,
     /// Accepts commands. When all handles are dropped, the agent finishes what it was told and
-    /// ends;
-    /// then `events` closes.
+    /// ends; then `events` closes.
     pub handle: AgentHandle,
     /// Events of the agent and its session.
     pub events: mpsc::Receiver<Event>,

@@ -21,6 +21,7 @@ struct OpenQuestion {
 }
 
 impl Questions {
+    /// Locks the table of open questions.
     fn open(&self) -> MutexGuard<'_, HashMap<(AgentId, String), OpenQuestion>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -63,8 +64,7 @@ impl Questions {
             },
         );
         // Checked after the question is registered: a front end that leaves in between either drops
-        // the
-        // question or is seen here.
+        // the question or is seen here.
         let attended = session.approver() == Approver::FrontEnd;
         let heard = async {
             session

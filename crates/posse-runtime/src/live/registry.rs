@@ -1,4 +1,8 @@
 //! The registry: which agents live in this process, who started them, and how to reach them.
+//!
+//! It holds nothing that must survive the process: the store has that. An agent is entered before
+//! it is durable and leaves before its end is reported, so that whoever hears of it finds the
+//! registry up to date.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::Ordering;
@@ -35,6 +39,7 @@ pub(crate) struct Registry {
 
 /// An agent that lives in this process: what others may know of it. Nothing here changes.
 pub(crate) struct LiveAgent {
+    /// Session that it belongs to.
     pub(crate) session: Arc<Session>,
     /// The agent that created it; none for a main agent.
     pub(crate) parent: Option<AgentId>,
@@ -42,12 +47,17 @@ pub(crate) struct LiveAgent {
     pub(crate) path: String,
     /// Number of agents above it.
     pub(crate) depth: u32,
+    /// Name of its model.
     pub(crate) model: String,
+    /// Its reasoning effort, which children inherit.
     pub(crate) effort: Option<Effort>,
+    /// Its rights: those of its children are derived from them at each call.
     pub(crate) rights: Rights,
+    /// Its account: those of its children are below it.
     pub(crate) account: Account,
     /// Accepts commands for a sub-agent. A main agent gets its own from its front end.
     pub(crate) commands: Option<mpsc::Sender<Command>>,
+    /// Tells it to end.
     pub(crate) stop: Stop,
     /// Run of a sub-agent.
     pub(crate) run: Option<Arc<Run>>,
@@ -59,7 +69,9 @@ pub(crate) struct LiveAgent {
 
 /// A live agent, and what changes about it.
 pub(super) struct RegistryEntry {
+    /// The agent.
     pub(super) who: Arc<LiveAgent>,
+    /// Wakes it.
     pub(super) wakeup: Arc<Wakeup>,
     /// True once it is being stopped: it may start nothing.
     pub(super) frozen: bool,
@@ -76,7 +88,9 @@ pub(super) struct RegistryEntry {
 /// A background command of an agent.
 #[derive(Clone)]
 pub(crate) struct Shell {
+    /// Its run, as others see it.
     pub(crate) run: Arc<Run>,
+    /// Tells it to end.
     pub(crate) stop: Stop,
     /// Time when it began, by the monotonic clock.
     pub(crate) began: Duration,
@@ -115,6 +129,7 @@ impl By {
 /// Tells an agent or a command to end, and remembers who did.
 #[derive(Clone)]
 pub(crate) struct Stop {
+    /// Fires when it must end.
     pub(crate) token: CancellationToken,
     by: Arc<OnceLock<By>>,
 }
@@ -142,8 +157,7 @@ impl Stop {
 
 impl Registry {
     /// Enters an agent and returns the wake-up by which it learns of events. Returns none if its
-    /// parent
-    /// is frozen.
+    /// parent is frozen.
     pub(crate) fn enter(&self, agent: AgentId, who: LiveAgent) -> Option<Arc<Wakeup>> {
         let wakeup = Arc::new(Wakeup::default());
         let mut live_agents = self.live_agents();
@@ -159,6 +173,8 @@ impl Registry {
             .as_ref()
             .filter(|run| run.is_background() && who.teammate.is_none())
         {
+            // Counted under the same lock as it is entered: otherwise its starter could end in
+            // between, because nothing seemed to be left.
             for one in [Some(run.starter()), host(&live_agents, &who)]
                 .into_iter()
                 .flatten()
@@ -188,8 +204,7 @@ impl Registry {
     }
 
     /// Removes an agent and wakes its starter. Returns true if mail arrived that it did not process
-    /// and
-    /// nobody stopped it.
+    /// and nobody stopped it.
     pub(crate) fn leave(&self, agent: AgentId) -> bool {
         let mut live_agents = self.live_agents();
         let Some(left) = live_agents.remove(&agent) else {

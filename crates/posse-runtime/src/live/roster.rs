@@ -145,8 +145,7 @@ pub(crate) async fn tasks_for(
         }
     }
     // Teammates that take the same tasks are counted together: waking all of them for one task
-    // would
-    // make the others look in vain.
+    // would make the others look in vain.
     let mut alike: BTreeMap<&Takes, Vec<AgentId>> = BTreeMap::new();
     for (agent, team_identity) in accepting_tasks
         .iter()

@@ -1,4 +1,8 @@
 //! A run, as seen by those that started it or wait for it.
+//!
+//! A run is either waited for by a call or in the background. If a call waits, the end is the
+//! call's result; in the background it is reported by mail. Which of the two is fixed when the last
+//! step is about to be committed ([`Run::close`]), because that step contains the mail.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -73,6 +77,7 @@ impl Run {
         }
     }
 
+    /// Returns the agent that is told of its end.
     pub(crate) fn starter(&self) -> AgentId {
         self.facts.starter
     }
@@ -103,8 +108,7 @@ impl Run {
     }
 
     /// Moves it to the background. Returns false if it is there already or is over. A run that is
-    /// just
-    /// ending is moved if it continues after all.
+    /// just ending is moved if it continues after all.
     pub(crate) fn detach(&self) -> bool {
         self.phase.send_if_modified(|phase| {
             if phase.last_step == LastStep::Committing {
@@ -118,8 +122,7 @@ impl Run {
     }
 
     /// Notes that its last step is about to be committed. Returns true if its starter must be told
-    /// by
-    /// mail, because no call waits.
+    /// by mail, because no call waits.
     pub(crate) fn close(&self) -> bool {
         let mut background = false;
         self.phase.send_modify(|phase| {

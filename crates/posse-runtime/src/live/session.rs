@@ -24,6 +24,7 @@ const WORTH_WAITING: usize = 4 << 10;
 /// A preamble that siblings share.
 #[derive(Clone)]
 pub(crate) struct Common {
+    /// The encoded preamble.
     pub(crate) encoded: Encoded,
     /// Coordinates who writes it to the prompt cache; none if it is too small to be cached.
     pub(crate) warmup: Option<Arc<CacheWarmup>>,
@@ -33,11 +34,13 @@ pub(crate) struct Common {
 pub(crate) struct Session {
     /// Its main agent, whose ID is the session's.
     pub(crate) root: AgentId,
+    /// Realm that it shares with sessions forked from it.
     pub(crate) realm: RealmId,
     /// Setup of the main agent; sub-agents get a part of it.
     pub(crate) setup: Setup,
     /// Receives the events of all its agents.
     pub(crate) events: mpsc::Sender<Event>,
+    /// Its account, which is also the main agent's.
     pub(crate) account: Account,
     /// Rights of the main agent: no agent below has more.
     pub(crate) rights: Rights,
@@ -116,8 +119,7 @@ impl Session {
             .unwrap_or_else(PoisonError::into_inner);
         if preambles.len() >= PREAMBLES && !preambles.contains_key(&key) {
             // Everything is dropped instead of the oldest: keys vary with what models write into
-            // calls,
-            // and the few that are in use come back at once.
+            // calls, and the few that are in use come back at once.
             preambles.clear();
         }
         let common = || {

@@ -61,8 +61,7 @@ pub struct Limits {
     /// Maximum length of a reply, in tokens.
     pub max_tokens: u32,
     /// Size of a prompt, in tokens, at which the history is compacted. The default is near the end
-    /// of
-    /// the model's window.
+    /// of the model's window.
     pub compact_at: Option<u64>,
 }
 
@@ -124,8 +123,7 @@ pub(crate) fn startable_at(
     terms: &Terms,
 ) -> Option<Vec<Arc<Definition>>> {
     // A fork has its parent's tools, whose descriptions name the types: another list would change
-    // the
-    // bytes that it shares with its parent.
+    // the bytes that it shares with its parent.
     let depth = depth.saturating_sub(u32::from(terms.fork.is_some()));
     (depth < setup.spawning.depth).then(|| startable(setup))
 }

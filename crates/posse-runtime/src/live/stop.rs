@@ -24,8 +24,8 @@ pub(crate) async fn stop_all(registry: &Registry, root: AgentId, by: By) {
         .filter(|(_, it)| it.who.session.root == root)
     {
         if let (Some(way), Some(_)) = (&it.who.commands, &it.who.teammate) {
-            // A teammate is interrupted, and stays a member of its team.
-            // commands that a person has sent already.
+            // A teammate is interrupted, and stays a member of its team. commands that a person has
+            // sent already.
             let _ = way.try_send(Command::Interrupt);
         }
         let own = it
@@ -60,6 +60,7 @@ pub(crate) async fn stop_agents(registry: &Registry, agent: AgentId, by: By) {
     stop_runs(registry, runs, by).await;
 }
 
+/// Stops runs with everything below them, and waits until all have ended.
 async fn stop_runs(registry: &Registry, runs: Vec<Arc<Run>>, by: By) {
     let told: Vec<_> = runs
         .iter()

@@ -1,4 +1,7 @@
 //! Wakes an agent up when something waits for it. Wake-ups that come together are merged.
+//!
+//! A wake-up carries no data: the agent looks at the store or the registry itself. So none can be
+//! stale, and one too many does no harm.
 
 use std::sync::atomic::{AtomicU8, Ordering};
 

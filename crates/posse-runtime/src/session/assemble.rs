@@ -37,8 +37,11 @@ use crate::supervise::AliveGuard;
 
 /// What every agent is assembled from, whether it is new or read from the store.
 pub(crate) struct AgentParts {
+    /// Identity in the store.
     pub(crate) identity: Identity,
+    /// Name of the model.
     pub(crate) model: String,
+    /// Permission mode that it starts with.
     pub(crate) mode: PermissionMode,
     /// Reasoning effort, if it is known.
     pub(crate) effort: Option<Effort>,
@@ -107,6 +110,7 @@ impl AgentParts {
 /// State that an agent begins with. The default is that of an agent without a history.
 #[derive(Default)]
 pub(crate) struct Seed {
+    /// Everything that was said.
     pub(crate) history: History,
     /// Files it has read, with the hashes that edits are checked against.
     pub(crate) seen: KnownFiles,
@@ -145,8 +149,7 @@ impl Seed {
     }
 
     /// Returns the state of a fork. One that works in a checkout of its own (`elsewhere`) knows
-    /// none
-    /// of the files there.
+    /// none of the files there.
     pub(crate) fn grown(branch: Arc<ForkPoint>, elsewhere: bool) -> Self {
         Self {
             history: branch.history.clone(),
@@ -164,15 +167,23 @@ impl Seed {
     }
 }
 
-/// What makes a sub-agent of an agent.
+/// What a sub-agent has besides the parts that every agent has.
 pub(crate) struct SubAgentParts {
+    /// Session that it belongs to.
     pub(crate) session: Arc<Session>,
+    /// Its run, as others see it.
     pub(crate) sub: SubAgent,
+    /// Number of agents above it.
     pub(crate) depth: u32,
+    /// Its rights, derived from its parent's.
     pub(crate) rights: Rights,
+    /// Its account, below its parent's.
     pub(crate) account: Account,
+    /// Its tools.
     pub(crate) tools: Toolbox,
+    /// Maximum number of model calls in a run.
     pub(crate) turns: Option<u32>,
+    /// Schema of its answer.
     pub(crate) output_schema: Option<OutputSchema>,
     /// Name shown to people who are asked for approval.
     pub(crate) name: String,
@@ -500,8 +511,7 @@ pub(crate) fn start(factory: &Arc<Factory>, (actor, commands): Assembled) {
     let life = async move {
         if actor.live(commands).await {
             // Mail that came after its last look found an agent that was still registered, so
-            // nobody
-            // has revived it.
+            // nobody has revived it.
             lifecycle.mail_for(agent);
         }
     };

@@ -1,4 +1,8 @@
 //! Creates sub-agents and teammates from a plan that has passed every check.
+//!
+//! The two differ in what makes them durable. A sub-agent is stored with its first step, which its
+//! own actor commits; until then nobody is told of it. A teammate is stored by the step that adds
+//! it to the roster, together with its prompt as mail, because another process may run it.
 
 use std::sync::Arc;
 
@@ -40,25 +44,37 @@ use crate::session::worktree_guard::WorktreeGuard;
 
 /// A sub-agent that is about to be created.
 pub(crate) struct Plan {
+    /// Its ID.
     pub(crate) agent: AgentId,
+    /// Session that it belongs to.
     pub(crate) session: Arc<Session>,
     /// Who started it and by which call, as the store keeps it.
     pub(crate) origin: Origin,
+    /// Its type.
     pub(crate) definition: Arc<Definition>,
     /// The parent's fork point, if it is a fork.
     pub(crate) branch: Option<Arc<ForkPoint>>,
+    /// Terms that hold for its whole life.
     pub(crate) terms: Terms,
+    /// Position in the session.
     pub(crate) path: String,
+    /// Number of agents above it.
     pub(crate) depth: u32,
+    /// Name of its model.
     pub(crate) model: String,
+    /// Its rights, derived from its parent's.
     pub(crate) rights: Rights,
+    /// Its account, below its parent's.
     pub(crate) account: Account,
     /// Texts placed before its prompt; those that its siblings share come first.
     pub(crate) told: Vec<String>,
     /// Notes that agents of its type kept in earlier sessions.
     pub(crate) notes: Option<String>,
+    /// Its task.
     pub(crate) prompt: String,
+    /// Schema of its answer.
     pub(crate) output_schema: Option<OutputSchema>,
+    /// True if no call waits for it.
     pub(crate) background: bool,
     /// The team that it joins, if it is a teammate.
     pub(crate) joins: Option<Box<Joins>>,
@@ -66,9 +82,11 @@ pub(crate) struct Plan {
 
 /// How a new teammate joins a team.
 pub(crate) struct Joins {
+    /// Team to join.
     pub(crate) team: Name,
     /// Requested name. The store adds a number if the name is taken.
     pub(crate) name: Name,
+    /// Role, if one is declared.
     pub(crate) role: Option<String>,
     /// Roles whose tasks it takes.
     pub(crate) takes: Takes,
@@ -92,8 +110,7 @@ impl Plan {
     }
 
     /// Returns where a teammate runs. Only this process adds its spending to the session's budget,
-    /// so
-    /// a teammate without a budget of its own stays here if the session has one.
+    /// so a teammate without a budget of its own stays here if the session has one.
     fn team_backend(&self) -> TeamBackend {
         let team_backend = &self.session.setup.spawning.teams.team_backend;
         let budgeted = self.session.setup.limits.budget.cost.is_some();

@@ -1,5 +1,8 @@
 //! Delivers the store's wake-ups: agents that live here are woken, others are revived, and what
 //! dead hosts held is taken up.
+//!
+//! A wake-up is only a hint: the mail itself is durable, and the store's sweep finds what a lost
+//! wake-up should have told.
 
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
@@ -49,8 +52,7 @@ async fn dispatch(factory: Weak<Factory>, ended: CancellationToken) {
                 Wake::Tasks(list) => {
                     let there = Arc::clone(&factory);
                     // On a task of its own, because the next wake-up must not wait for these
-                    // queries. The
-                    // error is dropped: the next commit reports it.
+                    // queries. The error is dropped: the next commit reports it.
                     factory.supervisor.start_errand(async move {
                         drop(roster::tasks_for(&there.registry, &*there.ports.store, list).await)
                     });

@@ -18,14 +18,16 @@ use crate::supervise::Supervisor;
 
 /// Creates agents and revives them.
 pub(crate) struct Factory {
+    /// Store, model, clock and everything else outside.
     pub(crate) ports: Ports,
+    /// Starts all tasks.
     pub(crate) supervisor: Supervisor,
+    /// Agents that live in this process.
     pub(crate) registry: Arc<Registry>,
     /// Makes the tools that agents have besides those of their setup.
     pub(crate) tools: Box<dyn AgentTools>,
     /// Held from the check that there is room for members until those taken up are counted, so that
-    /// two
-    /// callers cannot fill the same room.
+    /// two callers cannot fill the same room.
     pub(crate) adopting: tokio::sync::Mutex<()>,
     /// Agents that could not be revived, each with the number of its newest mail at that time. They
     /// are tried again for newer mail only.

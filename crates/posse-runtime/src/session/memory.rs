@@ -56,6 +56,7 @@ pub fn load(memory: &Memory) -> Loaded {
     }
 }
 
+/// Returns how notes are kept, for the system prompt.
 fn rules(place: &str) -> String {
     format!(
         "You have notes of your own in {place}. You wrote them in earlier sessions, and will read \
@@ -84,6 +85,7 @@ struct FoundNotes {
     unreadable: Vec<String>,
 }
 
+/// A note that is shown.
 struct Shown {
     text: String,
     /// Size of the whole file, if only its beginning is shown.
@@ -91,6 +93,7 @@ struct Shown {
 }
 
 impl FoundNotes {
+    /// Returns the notes as text for the system prompt.
     fn told(&self) -> String {
         if self.shown.is_empty() && self.left_out.is_empty() && self.unreadable.is_empty() {
             return "There are none yet.".to_owned();
@@ -112,6 +115,7 @@ impl FoundNotes {
     }
 }
 
+/// Adds a line with names of files that are not shown.
 fn list(out: &mut String, what: &str, names: &[String]) {
     let Some(first) = names
         .get(..names.len().min(MOST_NAMES))
@@ -139,6 +143,7 @@ enum Unfit {
     Failed(#[from] io::Error),
 }
 
+/// Reads all notes, as far as there is room.
 fn read(memory: &Memory) -> io::Result<(PathBuf, FoundNotes)> {
     let handle = directory(memory)?;
     let resolved = memory.directory.canonicalize()?;
@@ -222,8 +227,7 @@ fn names(entries: Dir) -> io::Result<Vec<OsString>> {
 /// Reads the beginning of a file, as much as there is room for; none if there is no room.
 fn note(directory: &OwnedFd, name: &OsStr, room: usize) -> Result<Option<Shown>, Unfit> {
     // Links are not followed: a file elsewhere is not a note. NONBLOCK, so that opening a named
-    // pipe
-    // does not wait for a writer.
+    // pipe does not wait for a writer.
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let file = match rustix::fs::openat(directory, name, flags, Mode::empty()) {
         Err(Errno::LOOP) => return Err(Unfit::NotAFile),

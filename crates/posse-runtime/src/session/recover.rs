@@ -1,4 +1,8 @@
 //! Settles what a dead process left open of an agent, before the agent continues.
+//!
+//! A tool call that may have begun is never run again. Its outcome is looked up where someone else
+//! knows it: a sub-agent's record, or results that were stored with an operation. Of any other call
+//! the model is told that the outcome is unknown.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -44,8 +48,7 @@ pub(crate) async fn recover(
         .filter(|call| call.begun && call.outcome.is_none())
     {
         // Ended before anything else: whatever still runs could change files while the agent is
-        // told
-        // that the outcome is unknown.
+        // told that the outcome is unknown.
         if let Some(tool) = actor.setup.tools.get(&call.tool) {
             tool.abandon(marker(agent, call.key)).await;
         }
@@ -229,6 +232,7 @@ pub(crate) fn depth(path: &str) -> u32 {
     u32::try_from(path.matches('/').count().saturating_sub(1)).unwrap_or(u32::MAX)
 }
 
+/// Returns the outcome of a call from what its tool says.
 fn outcome(told: Result<ToolOutput, ToolError>) -> CallOutcome {
     match told {
         Ok(output) => CallOutcome {

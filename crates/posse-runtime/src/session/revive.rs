@@ -1,4 +1,7 @@
 //! Revives sub-agents: those that a message wakes, and those that a dead process left at work.
+//!
+//! Both take the agent from the store, which raises its epoch, so that a process that still held it
+//! can write nothing. Then what was open is settled, and the agent starts in a new background run.
 
 use std::collections::HashMap;
 use std::sync::{Arc, MutexGuard, PoisonError};
@@ -48,8 +51,7 @@ struct Waiting {
 
 impl Waiting {
     /// Returns the agent that is told when the run ends: the sender. If only a notification woke
-    /// it,
-    /// its parent is told: two agents that notified each other would wake each other for ever.
+    /// it, its parent is told: two agents that notified each other would wake each other for ever.
     fn starter(&self, record: &AgentRecord) -> AgentId {
         let parent = record
             .origin
@@ -65,6 +67,7 @@ pub(crate) async fn revive(factory: &Arc<Factory>, agent: AgentId) {
     let _ = try_revive(factory, agent).await;
 }
 
+/// Revives the agent, unless it lives already, wants nothing, or belongs elsewhere.
 async fn try_revive(factory: &Arc<Factory>, agent: AgentId) -> Result<(), StartError> {
     // If it is being revived already, it looks into its inbox once it lives: no hint is lost.
     let Some(alive) = factory.supervisor.room_for(agent) else {
@@ -82,7 +85,8 @@ async fn try_revive(factory: &Arc<Factory>, agent: AgentId) -> Result<(), StartE
         return Ok(());
     };
     if is_teammate(&record) {
-        // Who has a pane is waited for there; if its process dies, it is taken up then.
+        // A member with a pane or a worker is left to that process; if it dies, the member is taken
+        // up then.
         let team_identity =
             roster::team_identity(&*factory.ports.store, record.realm, agent).await?;
         if team_identity.is_none_or(|team_identity| team_identity.backend != IN_PROCESS)
@@ -100,8 +104,7 @@ async fn try_revive(factory: &Arc<Factory>, agent: AgentId) -> Result<(), StartE
         Ok((assembled, unanswered)) => {
             if unanswered {
                 // The mail may be gone: a process that has died since may have shown it to the
-                // model. The
-                // send cannot fail, because nobody else knows the agent yet.
+                // model. The send cannot fail, because nobody else knows the agent yet.
                 let _ = factory.registry.pass_on(agent, Command::Continue);
             }
             assembled.0.expect_mail();
@@ -116,6 +119,7 @@ async fn try_revive(factory: &Arc<Factory>, agent: AgentId) -> Result<(), StartE
     }
 }
 
+/// Locks the table of agents that could not be revived.
 fn beyond_reach(factory: &Arc<Factory>) -> MutexGuard<'_, HashMap<AgentId, u64>> {
     factory
         .beyond_reach
@@ -196,8 +200,7 @@ pub(crate) async fn adopt(
                 error @ (StoreError::Engine { .. } | StoreError::Full { .. }),
             )) => {
                 // The store itself fails. What was taken is given back at once, so that another
-                // process need
-                // not wait for this one's lease to run out.
+                // process need not wait for this one's lease to run out.
                 for (actor, _) in adopted {
                     depart::give_back(actor).await;
                 }

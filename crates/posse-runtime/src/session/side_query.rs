@@ -259,8 +259,7 @@ fn with_note_tools(
         }),
     };
     // An agent in plan mode changes nothing, not even notes. Any other mode is lowered to the
-    // default,
-    // because keeping notes needs no more.
+    // default, because keeping notes needs no more.
     let mode = match record.mode {
         PermissionMode::Plan => PermissionMode::Plan,
         _ => PermissionMode::Default,

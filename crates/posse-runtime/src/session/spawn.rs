@@ -1,5 +1,13 @@
 //! Spawning: every agent that another one starts comes through here, and every limit is checked
 //! here.
+//!
+//! A spawn goes through these steps:
+//! 1. [`route()`](crate::session::route::route) decides which agent the call asks for.
+//! 2. The limits are checked: depth, budget, memory, number of live agents.
+//! 3. If the agent is isolated, its worktree is made, under a guard that gives it back on failure.
+//! 4. Terms, rights and model are derived from the parent's; a child never has more rights.
+//! 5. The limits are checked again, because making a worktree takes time.
+//! 6. The agent is created and its first step committed. Only then does the call get an answer.
 
 use std::sync::Arc;
 
@@ -42,6 +50,7 @@ pub(crate) struct SpawnRequest {
     pub(crate) key: CallKey,
     /// The model's id of that call.
     pub(crate) call: String,
+    /// Input of the Agent tool, or what stands in for it.
     pub(crate) input: AgentInput,
     /// Rules that a skill adds to its rights.
     pub(crate) granted: Granted,
@@ -51,16 +60,20 @@ pub(crate) struct SpawnRequest {
 
 /// Settings of a declared teammate that a call of the Agent tool cannot express.
 pub(crate) struct RoleOptions {
+    /// Role in the declared team.
     pub(crate) role: String,
     /// Roles whose tasks it takes; none for its own role and tasks without a role.
     pub(crate) takes: Option<Vec<String>>,
+    /// Permission mode, if it is not the type's.
     pub(crate) mode: Option<PermissionMode>,
+    /// Budget for it and all that it starts.
     pub(crate) budget: Option<Cost>,
 }
 
 /// A run that a call waits for. Dropped while it is held, it tells the run to end.
 pub(crate) struct RunGuard {
     registry: Arc<Registry>,
+    /// Its run.
     pub(crate) run: Arc<Run>,
     /// True if nobody can write to it after its answer.
     pub(crate) one_shot: bool,
@@ -68,7 +81,9 @@ pub(crate) struct RunGuard {
     pub(crate) teammate: Option<Arc<TeamIdentity>>,
     /// True if it submits a plan first.
     pub(crate) plan: bool,
+    /// The agent that waits.
     by: AgentId,
+    /// False once the run may outlive the guard.
     held: bool,
 }
 
@@ -339,8 +354,7 @@ fn exhausted(factory: &Arc<Factory>, account: &Account) -> Option<String> {
 }
 
 /// Checks that no agent of the realm has a name and no teammate has or had it. A name is given
-/// once:
-/// mail for its first bearer must reach nobody else.
+/// once: mail for its first bearer must reach nobody else.
 async fn name_is_free(
     factory: &Arc<Factory>,
     parent: &LiveAgent,

@@ -8,7 +8,9 @@ use crate::session::factory::Factory;
 
 /// A worktree that no agent has yet. Dropped, it is released unless an agent has taken it.
 pub(crate) struct WorktreeGuard {
+    /// Releases the worktree.
     pub(crate) factory: Arc<Factory>,
+    /// The worktree; none if the agent needs none, or has taken it.
     pub(crate) made: Option<Made>,
 }
 

@@ -40,8 +40,7 @@ pub enum Members {
         most: Option<usize>,
     },
     /// The same for members that were created for workers. A process takes up no more than the
-    /// largest
-    /// maximum among the sessions that it hosts this way.
+    /// largest maximum among the sessions that it hosts this way.
     Raised {
         /// Maximum number of members.
         most: Option<usize>,
@@ -53,8 +52,7 @@ pub struct Hosted {
     /// Members that were taken up at once.
     pub agents: Vec<AgentId>,
     /// Accepts [`Command::To`] and [`Command::Answer`]. When all handles are dropped, the members
-    /// are
-    /// given up, and other processes can take them.
+    /// are given up, and other processes can take them.
     pub handle: AgentHandle,
     /// Events of the members. Closes when none is left.
     pub events: mpsc::Receiver<Event>,
@@ -73,8 +71,7 @@ pub(crate) async fn host(
         Members::One(agent) => vec![revive::take_member(factory, agent, &session).await?],
         Members::Free { .. } | Members::Raised { .. } => {
             // Once the session is registered, the death of a host makes this process take members
-            // up as
-            // well. The lock makes that wait: otherwise both would fill the same room.
+            // up as well. The lock makes that wait: otherwise both would fill the same room.
             let _alone = factory.adopting.lock().await;
             factory.registry.stays(&session);
             revive::adopt(factory, &session).await?
