@@ -42,7 +42,6 @@ use posse_port::store::{AgentState, CallKey, CallOutcome, OpenCall};
 pub(crate) enum State {
     /// Nothing.
     Idle,
-    /// The model is called, or a compaction is made.
     Calling {
         cancelled: bool,
     },

@@ -275,7 +275,7 @@ impl Reservation {
             root.below.book(&mut own.recent, charges, self.miss.take());
         }
         drop(chain);
-        // After the locks are released: whoever wakes up tries to reserve at once.
+        // After the locks are released: a waiter that wakes up tries to reserve at once.
         self.account.0.freed.notify_waiters();
     }
 }

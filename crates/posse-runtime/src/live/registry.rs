@@ -1,7 +1,7 @@
 //! The registry: which agents live in this process, who started them, and how to reach them.
 //!
 //! It holds nothing that must survive the process: the store has that. An agent is entered before
-//! it is durable and leaves before its end is reported, so that whoever hears of it finds the
+//! it is durable and leaves before its end is reported, so that everyone who hears of it finds the
 //! registry up to date.
 
 use std::collections::{HashMap, HashSet};
@@ -103,7 +103,7 @@ pub(crate) enum By {
     Person,
     /// An agent.
     Agent(AgentId),
-    /// Whoever stops the agent above it: its end is not reported separately.
+    /// The agent above it was stopped: its own end is not reported separately.
     Above {
         /// True if that is a person.
         person: bool,
@@ -144,7 +144,7 @@ impl Stop {
 
     /// Tells it to end. The first caller counts.
     pub(crate) fn stop(&self, by: By) {
-        // Set before the token fires: whoever wakes up by it asks at once who it was.
+        // Set before the token fires: the agent asks who it was as soon as it wakes up.
         let _ = self.by.set(by);
         self.token.cancel();
     }

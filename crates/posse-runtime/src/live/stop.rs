@@ -15,7 +15,7 @@ pub(crate) fn abandon(registry: &Registry, run: &Run, by: AgentId) {
     tell_to_stop(registry, run.facts.task, By::Agent(by));
 }
 
-/// Stops every background run of a session, whoever started it, and waits until all have ended.
+/// Stops every background run of a session and waits until all have ended.
 pub(crate) async fn stop_all(registry: &Registry, root: AgentId, by: By) {
     let mut found: Vec<(u32, AgentId, Arc<Run>)> = Vec::new();
     for (agent, it) in registry

@@ -386,7 +386,7 @@ pub(crate) async fn create_teammate(
         .ok_or(SpawnError::Stopped)?;
     sub_agent::set_worktree(&mut actor, worktree_guard.take());
     actor.spending.warmup = warmup;
-    // It is durable by now: whoever takes it next finds its prompt in the inbox.
+    // It is durable by now: the process that takes it next finds its prompt in the inbox.
     if let Err(error) = teammate::welcome(&mut actor).await {
         depart::give_back(actor).await;
         return Err(error.into());

@@ -80,7 +80,7 @@ pub(super) async fn depart(mut actor: Actor, lost: Option<EventKind>) -> bool {
         // of it.
         last_resort(&actor.ports, actor.identity, &sub.run, &end, 0).await;
     }
-    // Left before the run is over: whoever waits for the end must not find it registered.
+    // Left before the run is over: those that wait for the end must not find it registered.
     let (mail, durable) = (actor.registry.leave(agent) || unread, sub.run.is_durable());
     let removed = end
         .worktree
