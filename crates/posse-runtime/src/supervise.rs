@@ -20,10 +20,11 @@ pub(crate) struct Supervisor {
     alive: AliveAgents,
 }
 
-/// The agents that are alive here. Locked for a moment only: guards are dropped on any thread, outside of tasks too.
+/// The agents that live here. Locked for a moment only: guards are dropped on any thread, outside
+/// of tasks too.
 type AliveAgents = Arc<Mutex<HashSet<AgentId>>>;
 
-/// That an agent lives here, until this is dropped.
+/// Marks an agent as living here, until it is dropped.
 pub(crate) struct AliveGuard {
     agent: AgentId,
     all: AliveAgents,

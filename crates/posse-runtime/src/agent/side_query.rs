@@ -57,9 +57,9 @@ pub(crate) struct SideQuery {
     pub(crate) hear: Option<Hear>,
 }
 
-/// What came of an aside.
+/// Result of a side query.
 pub(crate) struct SideReply {
-    /// What it took, also when it failed.
+    /// Its charges, even if it failed.
     pub(crate) charges: Vec<Charge>,
     /// Facts about the last reply, if there was one.
     pub(crate) facts: Option<ReplyFacts>,
@@ -107,7 +107,7 @@ impl Talk {
 }
 
 impl SideQuery {
-    /// Asks, and follows the talk to its end. Tools that `hands` does not hold are answered with a refusal.
+    /// Asks, and continues until there is an answer. Tools that `hands` does not allow are refused.
     pub(crate) async fn ask(mut self, words: &SideWords, side_tools: SideTools) -> SideReply {
         let mut talk = Talk {
             encoded_entries: self.history.encoded_entries().to_vec(),

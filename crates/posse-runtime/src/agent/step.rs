@@ -192,7 +192,7 @@ impl Machine {
             Life::Sub if state == AgentState::Waiting && !self.unanswered => {
                 self.state = State::Waiting
             }
-            // Its reply was kept, and what it would have done then was not.
+            // Its reply was stored, and what it would have done next was not.
             Life::Teammate { .. } if state.is_open() && !self.unanswered => {
                 self.state = State::Waiting
             }

@@ -222,7 +222,7 @@ pub struct Reservation {
     /// Worst case of one attempt.
     tokens: u64,
     cost: Option<Cost>,
-    /// What is set aside for all attempts.
+    /// Reserved for all attempts together.
     held: HeldAmount,
     miss: Option<Miss>,
 }

@@ -169,19 +169,21 @@ type SlotQueue = BTreeMap<u64, oneshot::Sender<()>>;
 struct QueueRoom {
     free: usize,
     arrivals: u64,
+    /// Agents that continue; served before all others.
     back: SlotQueue,
-    /// The children of each agent, in the order of their turns; no queue is empty.
+    /// Children of each agent, in the order of their turns; no queue is empty.
     anew: VecDeque<(AgentId, SlotQueue)>,
 }
 
 impl QueueRoom {
-    /// Whether there was a free place.
+    /// Takes a free slot. Returns false if there is none.
     fn take(&mut self) -> bool {
         let free = self.free > 0;
         self.free -= usize::from(free);
         free
     }
 
+    /// Adds a waiter and returns its number.
     fn enter(&mut self, line: SlotLine, tell: oneshot::Sender<()>) -> u64 {
         self.arrivals += 1;
         let number = self.arrivals;
@@ -214,7 +216,7 @@ impl QueueRoom {
         None
     }
 
-    /// Whether it was still waiting.
+    /// Removes a waiter. Returns true if it was still waiting.
     fn leave(&mut self, line: SlotLine, number: u64) -> bool {
         if line.coming == Priority::Resuming {
             return self.back.remove(&number).is_some();

@@ -27,7 +27,7 @@ pub struct CacheWarmup(Mutex<PrefixRoom>);
 pub enum Ticket {
     /// Call at once. With a lead, the others wait for this call.
     Go(Option<WarmupLead>),
-    /// Wait for the one who leads.
+    /// Wait for the sibling that leads.
     Wait(WarmupWaiters),
 }
 
@@ -148,7 +148,7 @@ impl Drop for WarmupWaiters {
 /// The shared state.
 #[derive(Debug, Default)]
 struct PrefixRoom {
-    /// When it was last asked for what has begun to be answered.
+    /// When the last request was sent whose reply has begun.
     used: Option<Duration>,
     /// True while an agent leads. Nobody waits while it is false.
     led: bool,

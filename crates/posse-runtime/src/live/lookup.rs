@@ -44,6 +44,7 @@ pub(crate) async fn session_of(
 ) -> Result<Option<Arc<Session>>, StoreError> {
     let (mut origin, mut top) = (record.origin.clone(), record.agent);
     while let Some(from) = origin {
+        // The nearest ancestor that lives here is enough: every live agent knows its session.
         if let Some(above) = registry.live_agent(from.parent) {
             return Ok(Some(Arc::clone(&above.session)));
         }
@@ -54,7 +55,7 @@ pub(crate) async fn session_of(
     Ok(registry.stays_for(top))
 }
 
-/// Whether a stored agent is a teammate, or was one.
+/// Returns true if a stored agent is or was a teammate.
 pub(crate) fn is_teammate(record: &AgentRecord) -> bool {
     let origin = record.origin.as_deref();
     origin

@@ -15,7 +15,9 @@ use crate::live::setup::Approver;
 #[derive(Default)]
 pub(crate) struct Questions(Mutex<HashMap<(AgentId, String), OpenQuestion>>);
 
+/// A question that waits for its answer.
 struct OpenQuestion {
+    /// Main agent of the session whose front end answers.
     root: AgentId,
     answer: oneshot::Sender<Answer>,
 }

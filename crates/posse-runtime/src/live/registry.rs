@@ -31,7 +31,8 @@ use posse_port::model::Effort;
 #[derive(Default)]
 pub(crate) struct Registry {
     live_agents: Mutex<HashMap<AgentId, RegistryEntry>>,
-    /// Sessions that live elsewhere, and whose free members are taken up here.
+    /// Sessions whose main agent lives elsewhere and whose free members are taken up here. Weak: a
+    /// session ends with its last agent or host.
     hosted: Mutex<Vec<Weak<Session>>>,
     /// Questions to people that do not belong to a tool call.
     pub(crate) questions: Questions,
@@ -81,7 +82,7 @@ pub(super) struct RegistryEntry {
     pub(super) shells: HashMap<Uuid, Shell>,
     /// Its fork point, while calls of its last reply may make forks.
     pub(super) branch: Option<Arc<ForkPoint>>,
-    /// Whether it is a teammate that would take a task.
+    /// True if it is a teammate that would take a task.
     pub(super) accepts: bool,
 }
 
@@ -185,7 +186,8 @@ impl Registry {
             }
         }
         let (live, shells) = (HashSet::new(), HashMap::new());
-        // Until it has looked for itself, a teammate may find something to do.
+        // A teammate counts as looking for tasks until it has looked itself, so that no wake-up is
+        // lost.
         let accepts = who.teammate.is_some();
         let (who, reasons) = (Arc::new(who), Arc::clone(&wakeup));
         live_agents.insert(
@@ -220,42 +222,42 @@ impl Registry {
         left.wakeup.is_raised(WakeReason::Mail) && !left.who.stop.token.is_cancelled()
     }
 
-    /// Who lives here under this id.
+    /// Returns the live agent with this ID.
     pub(crate) fn live_agent(&self, agent: AgentId) -> Option<Arc<LiveAgent>> {
         self.live_agents()
             .get(&agent)
             .map(|entry| Arc::clone(&entry.who))
     }
 
-    /// Where an agent stands from now on, while its calls may make forks; none when they are answered.
+    /// Sets or clears an agent's fork point. It is set while calls that may fork are open.
     pub(crate) fn set_fork_point(&self, agent: AgentId, branch: Option<Arc<ForkPoint>>) {
         if let Some(live_agent) = self.live_agents().get_mut(&agent) {
             live_agent.branch = branch;
         }
     }
 
-    /// Where an agent stands whose calls may make forks.
+    /// Returns an agent's fork point, if calls that may fork are open.
     pub(crate) fn fork_point(&self, agent: AgentId) -> Option<Arc<ForkPoint>> {
         self.live_agents()
             .get(&agent)
             .and_then(|live_agent| live_agent.branch.clone())
     }
 
-    /// Whether a teammate would take a task from now on.
+    /// Sets whether a teammate would take a task.
     pub(crate) fn set_accepts_tasks(&self, agent: AgentId, accepts: bool) {
         if let Some(live_agent) = self.live_agents().get_mut(&agent) {
             live_agent.accepts = accepts;
         }
     }
 
-    /// Whether a teammate that lives here would take a task; none if it does not live here.
+    /// Returns true if a teammate would take a task; none if it does not live here.
     pub(crate) fn accepts_tasks(&self, agent: AgentId) -> Option<bool> {
         self.live_agents()
             .get(&agent)
             .map(|live_agent| live_agent.accepts)
     }
 
-    /// Teammates of a list that would take a task.
+    /// Returns the teammates that would take a task of a list.
     pub(crate) fn accepting_tasks(&self, list: &ListId) -> Vec<(AgentId, Arc<TeamIdentity>)> {
         let accepts = |(agent, it): (&AgentId, &RegistryEntry)| {
             let team_identity = it.who.teammate.as_ref().filter(|_| it.accepts)?;
@@ -264,6 +266,7 @@ impl Registry {
             theirs.then(|| (*agent, Arc::clone(team_identity)))
         };
         let mut accepting_tasks: Vec<_> = self.live_agents().iter().filter_map(accepts).collect();
+        // In a fixed order, so that the same teammates are woken first each time.
         accepting_tasks.sort_unstable_by_key(|(agent, _)| *agent);
         accepting_tasks
     }
@@ -306,7 +309,7 @@ impl Registry {
     /// Returns true if one more free member of the session's teams may be taken up here.
     pub(crate) fn has_room(&self, session: &Arc<Session>) -> bool {
         let live_agents = self.live_agents();
-        // A worker counts all that it has.
+        // A worker's limit holds for all sessions together.
         let counts =
             |it: &&RegistryEntry| session.is_worker || Arc::ptr_eq(&it.who.session, session);
         let teammates = live_agents
@@ -401,6 +404,7 @@ impl Registry {
     /// Returns the number of agents here below an agent.
     pub(crate) fn below(&self, task: Uuid) -> usize {
         let top = AgentId::from(task);
+        // Copied, because `is_below` takes the same lock.
         let agents: Vec<AgentId> = self.live_agents().keys().copied().collect();
         agents
             .into_iter()
@@ -445,7 +449,7 @@ impl Registry {
         }
     }
 
-    /// Nudges an agent, if it lives here.
+    /// Wakes an agent. Returns false if it does not live here.
     pub(crate) fn wake(&self, agent: AgentId, about: WakeReason) -> bool {
         let wakeup = self
             .live_agents()
@@ -518,6 +522,7 @@ impl Registry {
         }
     }
 
+    /// Locks the table.
     pub(super) fn live_agents(&self) -> MutexGuard<'_, HashMap<AgentId, RegistryEntry>> {
         self.live_agents
             .lock()
@@ -532,7 +537,8 @@ fn settle(starter: &mut RegistryEntry, task: Uuid) {
     }
 }
 
-/// The agent above whose worktree this one works in: it must not end before.
+/// Returns the parent, if the agent works in the parent's worktree: the parent must not end first,
+/// because its worktree is removed with it.
 fn host(live_agents: &HashMap<AgentId, RegistryEntry>, who: &LiveAgent) -> Option<AgentId> {
     let parent = who.parent?;
     let here = |who: &LiveAgent| {

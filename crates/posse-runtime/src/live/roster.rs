@@ -99,6 +99,7 @@ async fn finds_work(
         team: Some(team.name.clone()),
     };
     for member in members {
+        // Of a member in another process it is only known whether some process has it.
         let takes = registry.accepts_tasks(member.agent).unwrap_or(member.held);
         if member.state != MemberState::Idle || !takes {
             continue;

@@ -45,12 +45,12 @@ pub(crate) fn shell_facts(
 /// Progress of a run.
 #[derive(Default)]
 struct RunPhase {
-    /// Whether anything of it is durable.
+    /// True once its first step is stored.
     born: bool,
     /// True if no call waits for it.
     background: bool,
     last_step: LastStep,
-    /// What it came to.
+    /// Its end, once it is over.
     over: Option<Arc<Notification>>,
 }
 

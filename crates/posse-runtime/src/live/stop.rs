@@ -109,6 +109,7 @@ fn tell_to_stop(registry: &Registry, task: Uuid, by: By) -> Vec<Arc<Run>> {
 
 /// Freezes an agent and all below it: none of them can start anything.
 fn freeze(registry: &Registry, top: AgentId) -> Vec<Frozen> {
+    // One lock for the whole walk: no child can be entered between finding and freezing its parent.
     let mut live_agents = registry.live_agents();
     let mut found = vec![top];
     let mut at = 0;

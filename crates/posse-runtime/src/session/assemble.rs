@@ -194,7 +194,7 @@ pub(crate) struct SubAgentParts {
 /// An agent that is assembled and not started, with the receiving end of its commands.
 pub(crate) type Assembled = (Actor, mpsc::Receiver<Command>);
 
-/// What roots and sub-agents differ in.
+/// Everything in which main agents and sub-agents differ.
 struct RoleParts {
     session: Arc<Session>,
     life: Life,

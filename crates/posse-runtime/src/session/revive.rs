@@ -224,7 +224,7 @@ pub(crate) async fn adopt(
         if let Some(sub) = actor.role.sub_agent().filter(|_| !actor.role.is_teammate()) {
             factory.registry.count(&sub.run);
         }
-        // What it waited for may be over by now.
+        // What it waited for may have ended while it was not registered.
         factory.registry.wake(actor.agent(), Nudging::Settle);
     }
     Ok(adopted)

@@ -140,7 +140,8 @@ async fn inquire(
             hear,
         },
     ) = (&transcript.record, options);
-    // Who lives here pays out of the session's budget; nobody knows that of another process.
+    // An agent that lives here pays from the session's budget; the budgets of another process are
+    // unknown.
     let account = factory
         .registry
         .live_agent(record.agent)
@@ -233,7 +234,7 @@ async fn book(factory: &Arc<Factory>, record: &AgentRecord, charges: &[Charge]) 
     }
 }
 
-/// Tools that reach an agent's notes and nothing else.
+/// Returns tools that reach an agent's notes and nothing else.
 fn with_note_tools(
     note_tools: NoteTools,
     record: &AgentRecord,

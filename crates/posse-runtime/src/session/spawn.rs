@@ -148,6 +148,7 @@ pub(crate) async fn spawn(
         by,
         held: true,
     };
+    // The guard exists before the wait: if the call is dropped meanwhile, the child is stopped.
     run.is_born()
         .await
         .map_err(|end| SpawnError::Unborn(end.error.clone().unwrap_or_default()))?;
@@ -181,6 +182,7 @@ async fn plan(
         setup::forking(&session.setup),
         &teams,
     )?;
+    // Read once: when the parent's reply ends, the fork point is gone.
     let branch = factory.registry.fork_point(by).filter(|_| route.fork);
     if branch.as_ref().is_some_and(|branch| branch.is_fork()) {
         return Err(SpawnError::Fork);

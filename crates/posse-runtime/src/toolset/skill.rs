@@ -195,6 +195,7 @@ async fn run(
         &ready.rules,
         caller.factory.registry.live_agent(caller.agent),
     ) {
+        // Until the end of the run, which withdraws what skills have granted.
         who.rights.grant(Arc::clone(rules));
     }
     Ok(ToolOutput::text(instructions(&ready)))

@@ -253,6 +253,7 @@ pub(super) fn abort(_actor: &mut Actor, work: &mut Work) {
     }
 }
 
+/// Settles a call and returns its reply, or its failure, as an input.
 pub(super) fn on_reply(actor: &mut Actor, called: ModelReturn, work: &mut Work) -> Input {
     let ModelReturn {
         result,

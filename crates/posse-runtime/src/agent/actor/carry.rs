@@ -129,6 +129,7 @@ impl Actor {
             Effect::AbortModel => call::abort(self, work),
             Effect::Run(run) => {
                 if matches!(&run.subject, Subject::Starts { agent } if agent == FORK) {
+                    // Registered before the tool runs, which looks for it when it spawns.
                     let branch = fork::fork_point(self);
                     self.registry
                         .set_fork_point(self.identity.agent, Some(branch));
@@ -370,6 +371,7 @@ impl Actor {
         self.commit(decision.commit, began).await.map(drop)
     }
 
+    /// Starts a tool call. It gets copies, because it runs beside the actor.
     fn run_tool(&self, work: &mut Work, run: ToolRun) {
         let ToolRun {
             key,

@@ -82,7 +82,7 @@ pub(super) fn on_command(actor: &mut Actor, command: Command, work: &mut Work) -
             None
         }
         Command::StopRuns => {
-            // Who stops everything wants nothing to begin by it.
+            // The ends of the stopped runs must not begin a new run.
             actor.machine.mute();
             let (registry, root) = (Arc::clone(&actor.registry), actor.session.root);
             actor

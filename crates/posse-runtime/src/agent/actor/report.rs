@@ -56,8 +56,8 @@ pub(super) fn own_misses(actor: &Actor, run: &Run) -> Misses {
     }
 }
 
-/// How many runs go on that begin another of this agent when they end.
+/// Returns the number of runs that will begin another run of this agent when they end.
 pub(super) fn live_runs_and_mail(actor: &Actor) -> usize {
-    // Mail that came with its last breath begins another run.
+    // Mail that came with the end of its run begins another run.
     actor.registry.live(actor.identity.agent) + usize::from(actor.inbox.waits)
 }

@@ -32,7 +32,7 @@ pub(super) enum SkillDone {
         words: Vec<ContentBlock>,
         ready: Box<Result<Ready, Unready>>,
     },
-    /// An agent has followed them, or could not be started.
+    /// A sub-agent has followed them, or could not be started.
     Delegated(Box<Result<SkillOutcome, ToolError>>),
 }
 

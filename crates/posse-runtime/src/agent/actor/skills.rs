@@ -91,7 +91,7 @@ pub(super) fn call_skill(
     None
 }
 
-/// The skill of this name, if a person may call it.
+/// Returns the skill with this name, if a person may call it.
 pub(super) fn callable(actor: &Actor, name: &str) -> Result<Arc<Skill>, SkillError> {
     let setup = &actor.session.setup;
     let skills = setup

@@ -155,7 +155,7 @@ pub(super) fn list(actor: &Actor, team: Option<Name>) -> ListId {
 pub(super) async fn check_tasks(actor: &mut Actor, claim: bool) -> Result<Input, StoreError> {
     let agent = actor.identity.agent;
     let store = Arc::clone(&actor.ports.store);
-    // From here on it is nudged for tasks: what becomes ready after it has looked is not missed.
+    // Marked before it looks: it is woken for tasks that become ready after the query.
     actor.registry.set_accepts_tasks(agent, claim);
     let mut lists: Vec<Option<Name>> = actor.tasks.iter().map(|(team, _)| team.clone()).collect();
     lists.extend(

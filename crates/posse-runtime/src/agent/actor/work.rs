@@ -92,7 +92,7 @@ pub(super) struct Admission {
     pub(super) impatient: bool,
 }
 
-/// What came of a call.
+/// A finished model call.
 pub(super) struct ModelReturn {
     pub(super) result: Result<Reply, Failure>,
     /// Unix time when it began, in milliseconds.

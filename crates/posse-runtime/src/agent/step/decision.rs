@@ -277,7 +277,7 @@ pub(crate) enum Effect {
     AbortModel,
     /// Run a tool.
     Run(ToolRun),
-    /// Let go on in the background what a call has begun.
+    /// Move what a call has begun to the background.
     StartRun(Uuid),
     /// Start the agent that follows a skill.
     Delegate(CallKey),
@@ -311,17 +311,21 @@ pub(crate) struct CompactionRequest {
 /// A tool that is to be run.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct ToolRun {
+    /// Position of the call.
     pub(crate) key: CallKey,
     /// The model's id of the call.
     pub(crate) call: String,
+    /// Name of the tool.
     pub(crate) tool: String,
+    /// Its input.
     pub(crate) input: RawJson,
+    /// What permission rules were asked about.
     pub(crate) subject: Subject,
-    /// What the tool came to that had to be used first.
+    /// Outcome of the tool that was run first, if one was.
     pub(crate) first: Option<CallOutcome>,
 }
 
-/// A run that ended, but for its times.
+/// A run that ended, without its times.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Ended {
     pub(crate) outcome: Outcome,

@@ -161,7 +161,7 @@ impl Machine {
         }
     }
 
-    /// Whether it would take a task.
+    /// Returns true if it would take a task.
     pub(crate) fn accepts_tasks(&self) -> bool {
         let free = matches!(
             self.state,
@@ -180,7 +180,8 @@ impl Machine {
         matches!(self.state, State::Idle | State::Looking { .. })
     }
 
-    /// A person interrupts it: it does nothing until it is told more.
+    /// Mutes a teammate that a person interrupts: nothing begins until it gets a message or a
+    /// prompt.
     pub(super) fn settle_down(&mut self) {
         if self.is_teammate() {
             self.attention = Attention::Muted;
@@ -192,11 +193,12 @@ impl Machine {
         self.unanswered
     }
 
+    /// Returns true if it is a teammate.
     pub(super) fn is_teammate(&self) -> bool {
         matches!(self.life, Life::Teammate { .. })
     }
 
-    /// Whether it is interrupted, and nothing but a new word wakes it.
+    /// Returns true if it is a teammate that was interrupted and waits for a new message.
     pub(super) fn is_muted(&self) -> bool {
         self.is_teammate() && !self.is_awake()
     }
@@ -226,7 +228,7 @@ impl Machine {
         self.queue.has_left_mail()
     }
 
-    /// Mail begins no run before a person has said something.
+    /// Lets no mail begin a run until a person sends a prompt.
     pub(crate) fn mute(&mut self) {
         self.attention = Attention::Muted;
     }

@@ -11,7 +11,7 @@ use crate::agent::step::{Decision, Effect, ToolRun};
 /// The open calls of a reply.
 pub(crate) struct OpenCalls {
     pub(super) calls: Vec<OpenToolCall>,
-    /// Why no further call is run, and how the run will end.
+    /// Set if no further call is run: how the run will end.
     pub(super) stopping: Option<Outcome>,
 }
 
@@ -236,7 +236,8 @@ impl OpenCalls {
 }
 
 impl OpenToolCall {
-    /// Lets the call run; what may change something outside is recorded first.
+    /// Starts the call. A call that may change something outside is stored as begun first: after a
+    /// crash it must not run again.
     pub(super) fn run(&mut self, decision: &mut Decision) {
         let Ok(intent) = &self.intent else { return };
         if !intent.read_only

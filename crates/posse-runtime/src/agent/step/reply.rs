@@ -24,6 +24,7 @@ pub(super) fn on_reply(
     let State::Calling { cancelled } = machine.state else {
         return;
     };
+    // A reply that broke off because the context is full does not count as an answer.
     if reply.stop != StopReason::ContextFull {
         machine.compaction.answered();
     }

@@ -353,7 +353,7 @@ pub(super) fn answer_model(machine: &mut Machine, decision: &mut Decision) {
         .mail
         .extend(took.map(|number| TakenMail { number, entry }));
     if acting.stopping.is_none() {
-        // The tool boundary: what has come meanwhile is shown with the results.
+        // The tool boundary: prompts and mail that have come are shown with the results.
         if matches!(
             machine.life,
             Life::Root { joins: true } | Life::Teammate { .. }

@@ -36,6 +36,7 @@ enum TemplatePiece {
     Command(Vec<TemplatePiece>),
 }
 
+/// A place in the text where a value is inserted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Placeholder {
     /// All arguments, verbatim.
@@ -175,6 +176,7 @@ fn take(left: &mut usize, text: &str) -> Result<(), TooLong> {
     Ok(())
 }
 
+/// Adds text, joining it with text before it.
 fn add(parts: &mut Vec<TemplatePart>, text: &str, left: &mut usize) -> Result<(), TooLong> {
     take(left, text)?;
     match parts.last_mut() {

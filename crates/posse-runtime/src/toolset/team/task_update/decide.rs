@@ -82,7 +82,7 @@ pub(super) enum UpdateError {
     Taken { id: TaskId, by: String },
 }
 
-/// The command that must pass before the call can do what it asks for.
+/// Returns the command that must succeed before the task can be completed.
 pub(super) fn must_pass(
     input: &TaskUpdateInput,
     task: &Task,
@@ -200,7 +200,7 @@ fn owner<'a>(
         ("", Some(TaskStatus::InProgress)) => Err(UpdateError::NoOwner),
         ("", _) => Ok(NewOwner::Plain(Some(None))),
         (_, Some(TaskStatus::Pending)) if mine => Err(UpdateError::ClaimedAsPending),
-        // Who completes its own says nothing new.
+        // Naming itself as owner of a task that it has changes nothing.
         (_, Some(TaskStatus::Completed | TaskStatus::Deleted)) if mine && is_mine(task, at) => {
             Ok(NewOwner::Plain(None))
         }
