@@ -144,7 +144,6 @@ impl Runtime {
         let (mut actor, commands, agent) =
             assemble::assemble_root(&self.factory, parts, seed, setup, tools);
         // Taken up before the main agent is settled, so that it counts those that continue.
-        // continue.
         let below = revive::adopt(&self.factory, &actor.session).await?;
         actor
             .machine

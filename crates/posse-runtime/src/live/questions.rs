@@ -57,7 +57,6 @@ impl Questions {
     ) -> Option<Answer> {
         let (answer, answered) = oneshot::channel();
         let call = question.call.clone();
-        // them.
         self.open().insert(
             (agent, call.clone()),
             OpenQuestion {

@@ -24,8 +24,7 @@ pub(crate) async fn stop_all(registry: &Registry, root: AgentId, by: By) {
         .filter(|(_, it)| it.who.session.root == root)
     {
         if let (Some(way), Some(_)) = (&it.who.commands, &it.who.teammate) {
-            // A teammate is interrupted, and stays a member of its team. commands that a person has
-            // sent already.
+            // A teammate is interrupted, and stays a member of its team.
             let _ = way.try_send(Command::Interrupt);
         }
         let own = it

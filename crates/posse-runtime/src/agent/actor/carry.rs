@@ -109,7 +109,6 @@ impl Actor {
             Effect::Look { claim } => {
                 let found = tasks::check_tasks(self, claim).await?;
                 // Before all other inputs: until it is handled, the machine counts as looking.
-                // unattended.
                 work.inputs.push_front(found);
             }
             Effect::Raise => Arc::clone(&self.lifecycle).start_declared_members(&self.session),
