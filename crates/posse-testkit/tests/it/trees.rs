@@ -372,7 +372,7 @@ fn full_disk(stride: usize) {
         let said = String::from_utf8_lossy(&output.stdout);
         if !output.status.success() && !said.contains("made") && told.contains("made: ") {
             assert!(
-                told.contains("leave isolation out") || told.contains("Commit it first"),
+                told.contains("omit isolation") || told.contains("Commit it first"),
                 "{what}: {told}"
             );
             assert_eq!(ground.left(), Vec::<String>::new(), "{what}: {told}");
@@ -466,7 +466,7 @@ fn without_git_that_is_said() {
     let output = command.env("PATH", ground.home()).output().unwrap();
     let told = String::from_utf8_lossy(&output.stderr);
     assert!(
-        told.contains("there is no git") && told.contains("leave isolation out"),
+        told.contains("there is no git") && told.contains("omit isolation"),
         "{told}"
     );
     assert!(!ground.home().exists());

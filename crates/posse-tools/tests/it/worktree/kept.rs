@@ -236,7 +236,7 @@ async fn a_repository_in_it_is_kept() {
     let told = ground.trees.release(&worktree).await.unwrap();
     assert_eq!(
         told,
-        "could not be looked at: its .git file was removed or replaced"
+        "could not be checked: its .git file was removed or replaced"
     );
     assert_eq!(
         ground
@@ -327,7 +327,7 @@ async fn what_cannot_be_looked_at_is_kept() {
     });
     let told = told.await;
     assert!(
-        told.starts_with("could not be looked at: git said: "),
+        told.starts_with("could not be checked: git said: "),
         "{told}"
     );
 }
@@ -421,7 +421,7 @@ async fn what_stands_in_gits_files_is_no_word_for_git() {
             .changes(&worktree)
             .await
             .unwrap()
-            .contains("could not be looked at")
+            .contains("could not be checked")
     );
     write(&record, format!("{log}0 --max-count=0 x\n"));
     assert!(
@@ -430,7 +430,7 @@ async fn what_stands_in_gits_files_is_no_word_for_git() {
             .changes(&worktree)
             .await
             .unwrap()
-            .contains("could not be looked at")
+            .contains("could not be checked")
     );
     write(&record, &log);
     let marker = registration(&worktree).join("posse");

@@ -109,11 +109,11 @@ async fn where_there_is_nothing_to_make_it_from_that_is_said_with_what_to_do() {
         &["not in a git repository", "git init", "Leave isolation out"],
     )
     .await;
-    refused("nowhere", &["there is no directory"]).await;
+    refused("nowhere", &["does not exist"]).await;
     ground.git("", &["init", "-q", "--bare", "bare.git"]);
-    refused("bare.git", &["bare repository", "leave isolation out"]).await;
+    refused("bare.git", &["bare repository", "omit isolation"]).await;
     ground.git("", &["init", "-q", "-b", "main", "unborn"]);
-    refused("unborn", &["no commit yet", "leave isolation out"]).await;
+    refused("unborn", &["no commit yet", "omit isolation"]).await;
     refused("unborn/.git", &["inside a git directory"]).await;
 }
 
@@ -205,7 +205,7 @@ async fn what_cannot_be_made_leaves_nothing() {
     ground.git("r", &["config", "filter.broken.required", "true"]);
     let why = ground.trees.make(ground.wanted("r")).await.unwrap_err();
     assert!(
-        why.contains("smudge filter broken failed") && why.contains("leave isolation out"),
+        why.contains("smudge filter broken failed") && why.contains("omit isolation"),
         "{why}"
     );
     ground.is_as_before();

@@ -117,7 +117,7 @@ async fn what_lost_its_other_half_is_swept() {
     let worktree = other.make().await.worktree;
     fs::remove_dir_all(other.path("r")).unwrap();
     let told = other.trees.release(&worktree).await.unwrap();
-    assert_eq!(told, "could not be looked at: its repository is gone");
+    assert_eq!(told, "could not be checked: its repository is gone");
     assert!(worktree.path.exists());
     let found = GitWorktrees::new(other.path("home/worktrees"))
         .list()
@@ -142,7 +142,7 @@ async fn an_agent_that_goes_on_has_its_worktree_again() {
     assert!(why.contains("another posse works in the worktree"), "{why}");
     assert_eq!(
         other.release(&worktree).await.as_deref(),
-        Some("another posse works in it")
+        Some("another posse process is using it")
     );
     assert!(locked.exists());
     fs::remove_file(worktree.path.join("x.rs")).unwrap();
@@ -206,7 +206,7 @@ async fn what_a_person_has_removed_is_made_again() {
             .reclaim(&worktree)
             .await
             .unwrap_err()
-            .contains("is no worktree of this posse")
+            .contains("is not a worktree of this posse")
     );
     assert!(elsewhere.release(&worktree).await.is_some());
 }
