@@ -24,7 +24,8 @@ struct BackupState {
 }
 
 impl BackupStop {
-    /// Gives the copy up. What runs just then may miss it: ask until it has ended.
+    /// Cancels the copy. A statement that is just starting may miss it: call this until the copy
+    /// ends.
     pub fn ask(&self) {
         let mut wanted = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         wanted.stop = true;
@@ -47,8 +48,9 @@ impl BackupStop {
     }
 }
 
-/// Copies the store in `path` into the new file `to`, as it is at one moment, and gives the copy's size in
-/// bytes. The copy is there whole or not at all, and only its owner can read it. Nobody waits for it.
+/// Copies the store in `path` into the new file `to`, as of one moment, and returns the copy's
+/// size in bytes. The copy exists whole or not at all, and only its owner can read it. It blocks
+/// nobody.
 pub fn back_up(path: &Path, to: &Path, stop: &BackupStop) -> Result<u64, StoreError> {
     let (from, place) = (DatabasePlace::existing(path), DatabasePlace::existing(to));
     let connection = from.connect().map_err(|error| from.failed(error))?;
@@ -63,7 +65,7 @@ pub fn back_up(path: &Path, to: &Path, stop: &BackupStop) -> Result<u64, StoreEr
     copied.map_err(|cause| cause.at(&place))
 }
 
-/// A compact copy of one snapshot.
+/// Writes a compact copy of one snapshot.
 fn copy(connection: &Connection, new: &Path, stop: &BackupStop) -> Result<(), SqliteCause> {
     stop.go_on(Some(connection))?;
     // SQLite uses an empty file as it is, so that the permissions set here stay.
@@ -83,7 +85,7 @@ fn copy(connection: &Connection, new: &Path, stop: &BackupStop) -> Result<(), Sq
     Ok(())
 }
 
-/// Gives the copy its name, unless something has it.
+/// Gives the copy its name, unless that exists.
 fn put(new: &Path, to: &Path, stop: &BackupStop) -> Result<u64, SqliteCause> {
     let file = File::open(new)?;
     file.sync_all()?;
