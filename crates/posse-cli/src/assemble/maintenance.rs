@@ -56,7 +56,7 @@ pub(crate) fn migrate_server(address: &str, output_schema: bool) -> anyhow::Resu
     Ok(posse_store::migrate(address, output_schema)?)
 }
 
-/// Copies a file until `stop` asks to end, and returns the size of the copy.
+/// Copies a file, unless `stop` cancels it, and returns the size of the copy.
 pub(crate) fn back_up(from: &Path, to: &Path, stop: &BackupStop) -> anyhow::Result<u64> {
     Ok(maintain::back_up(from, to, stop)?)
 }

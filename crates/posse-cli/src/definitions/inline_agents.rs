@@ -14,7 +14,7 @@ use crate::config::search_paths::SearchPaths;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct InlineAgents {
     definitions: Vec<ReadDefinition>,
-    /// The same as text, without a file that may be elsewhere for others.
+    /// The same as JSON text, so that another process needs no access to the file.
     text: Option<String>,
 }
 
