@@ -1,4 +1,7 @@
-//! The front end without a screen: an agent is told what to do and heard until it ends.
+//! The front end without a screen: it sends an agent commands and shows its events until it ends.
+//!
+//! [`controller`] decides what happens, without waiting for anything; [`event_loop`] waits, and
+//! does what the controller decides.
 
 pub(crate) mod answer;
 pub(crate) mod approvals;

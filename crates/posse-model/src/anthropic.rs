@@ -20,10 +20,10 @@ use crate::connection::Connection;
 use crate::dialect::Dialect;
 use crate::encoded_entries::Rope;
 
-/// The versions of the API that are alive.
+/// The supported versions of the API.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ApiVersion {
-    /// `2023-06-01`, what compatible servers and gateways speak.
+    /// `2023-06-01`, which compatible servers and gateways support.
     V2023,
     /// `2026-10-21`, which has no sampling parameters any more.
     #[default]
@@ -31,7 +31,7 @@ pub enum ApiVersion {
 }
 
 impl ApiVersion {
-    /// The header's value.
+    /// Returns the header's value.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::V2023 => "2023-06-01",
@@ -40,22 +40,23 @@ impl ApiVersion {
     }
 }
 
-/// The adapter.
+/// The adapter of this API.
 #[derive(Clone)]
 pub struct Anthropic {
     connection: Connection,
     dialect: AnthropicWire,
 }
 
+/// What requests and responses look like.
 #[derive(Clone)]
 struct AnthropicWire {
     version: ApiVersion,
-    /// Whether the API is asked to explain cache misses; compatible servers do not know how.
+    /// Ask the API to explain cache misses, which compatible servers do not support.
     diagnose: bool,
 }
 
 impl Anthropic {
-    /// An adapter that calls over `connection`.
+    /// Returns an adapter that uses `connection`.
     pub fn new(connection: Connection, version: ApiVersion) -> Self {
         Self {
             connection,

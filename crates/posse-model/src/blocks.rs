@@ -1,7 +1,8 @@
-//! Requests looked at block by block: where two of them first differ.
+//! Compares requests block by block: where two of them first differ.
 //!
-//! For whoever asks why a cache was missed. Nothing on the way to the wire looks inside a piece. A request
-//! is read from the pieces that are kept of it; so it has no marks here, which are no part of a prefix.
+//! This explains cache misses. Nothing on the way to the API looks inside encoded parts. A
+//! request is reconstructed from its stored parts, so that it has no cache marks, which are not
+//! part of a prefix.
 
 use std::fmt;
 use std::ops::Range;
@@ -15,29 +16,29 @@ use serde_json::value::RawValue;
 
 mod read;
 
-/// All that an agent has sent: its preamble, and its history entry by entry.
+/// Everything an agent has sent: its preamble and the entries of its history.
 #[derive(Clone, Debug)]
 pub struct Sent {
     preamble: Vec<Block>,
-    /// How many messages the preamble brings.
+    /// Number of messages in the preamble.
     leading: usize,
     history: Vec<Block>,
-    /// Of each entry: the number of its first block, and of its first message.
+    /// For each entry the index of its first block and of its first message.
     begins: Vec<(usize, usize)>,
 }
 
-/// A part of a request that a cache keeps whole or not at all.
+/// A part of a request that a cache keeps as a whole or not at all.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Block {
     place: Place,
-    /// Who says it, in a message.
+    /// The role of its message.
     role: String,
-    /// What it is: a tool's name, the kind of a content block.
+    /// A tool's name, or the kind of a content block.
     what: String,
     bytes: Bytes,
 }
 
-/// Where a block stands. Messages of a history are counted from its first entry.
+/// The position of a block. Messages of a history are counted from its first entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Place {
     Field(String),
@@ -47,7 +48,7 @@ enum Place {
 }
 
 impl Sent {
-    /// Reads what an agent has sent, oldest first.
+    /// Parses what an agent has sent, oldest first.
     pub fn read<'a>(
         preamble: &Encoded,
         entries: impl IntoIterator<Item = &'a NewEntry>,
@@ -67,7 +68,7 @@ impl Sent {
         Ok(sent)
     }
 
-    /// The request that was put together from these entries.
+    /// Returns the request made of these entries.
     pub fn request(&self, entries: Range<usize>) -> Prompt<'_> {
         let begin = |entry: usize| self.begins.get(entry).map(|begin| begin.0);
         let first = begin(entries.start).unwrap_or(self.history.len());
@@ -86,24 +87,24 @@ impl Sent {
 pub struct Prompt<'a> {
     sent: &'a Sent,
     history: &'a [Block],
-    /// How many messages of the history come before it.
+    /// Number of messages of the history before it.
     skipped: usize,
 }
 
 impl<'a> Prompt<'a> {
-    /// The size of its blocks in bytes.
+    /// Returns the size of its blocks in bytes.
     pub fn bytes(&self) -> u64 {
         self.blocks()
             .map(|standing| standing.block.bytes.len() as u64)
             .sum()
     }
 
-    /// Whether its preamble is that of another.
+    /// Returns true if both have the same preamble.
     pub fn same_preamble(&self, other: &Self) -> bool {
         self.sent.preamble == other.sent.preamble
     }
 
-    /// What this one has in common with `other`, which came before it.
+    /// Returns what this request has in common with an earlier one.
     pub fn shared(&self, other: &Self) -> Shared {
         let (mut bytes, mut mine, mut theirs) = (0, self.blocks(), other.blocks());
         let differs = loop {
@@ -123,7 +124,7 @@ impl<'a> Prompt<'a> {
 
     fn blocks(&self) -> impl Iterator<Item = Standing<'a>> + use<'a> {
         let (skipped, leading) = (self.skipped, self.sent.leading);
-        // A preamble's own messages come first, and are numbered already.
+        // Messages in the preamble come first and are already numbered.
         let preamble = self.sent.preamble.iter().map(|block| Standing {
             block,
             skipped: 0,
@@ -137,10 +138,11 @@ impl<'a> Prompt<'a> {
     }
 }
 
-/// A block where it stands in a request.
+/// A block at its position in a request.
 struct Standing<'a> {
     block: &'a Block,
-    /// How many messages of its history are not part of the request, and how many others come first.
+    /// Number of messages of its history that are not part of the request, and of those before
+    /// it.
     skipped: usize,
     leading: usize,
 }
@@ -179,23 +181,23 @@ impl PartialEq for Standing<'_> {
 /// What two requests have in common.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Shared {
-    /// The size of the blocks that both begin with.
+    /// Size of the blocks that both begin with.
     pub bytes: u64,
-    /// The first block of the earlier one that the later one has not; none if it has them all.
+    /// The first block of the earlier one that the later one lacks; `None` if it has them all.
     pub differs: Option<Difference>,
 }
 
 /// Where a later request first differs from an earlier one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Difference {
-    /// Place and kind of the later one's block; none if it has no more.
+    /// Position and kind of the later one's block; `None` if it has no more.
     now: Option<(String, String)>,
-    /// Of the earlier one's.
+    /// Position and kind of the earlier one's block.
     then: (String, String),
 }
 
 impl Difference {
-    /// Whether a summary took the place of what was there.
+    /// Returns true if a summary replaced what was there.
     pub fn is_compaction(&self) -> bool {
         self.now
             .as_ref()
@@ -223,7 +225,7 @@ impl fmt::Display for Difference {
     }
 }
 
-/// What a compaction is called.
+/// The kind of a compaction.
 const COMPACTION: &str = "compaction";
 
 #[cfg(test)]

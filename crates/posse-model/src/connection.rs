@@ -1,4 +1,4 @@
-//! Sending a request and following its reply: one attempt, and the loop that makes another.
+//! Sends a request and follows its reply: single attempts, and the loop that retries them.
 
 mod rope_body;
 
@@ -16,18 +16,19 @@ use crate::dialect::{Assembly, Dialect, Listener, garbled};
 use crate::retry::RetryPolicy;
 use crate::sse::Decoder;
 
-/// An error body longer than this is cut, and one that takes longer is given up: nobody reads on.
+/// Maximum size of an error's body that is read.
 const ERROR_BODY_LIMIT: usize = 64 << 10;
+/// Maximum time to wait for an error's body.
 const ERROR_BODY_WAIT: Duration = Duration::from_secs(5);
 
-/// No reply is this large; a stream that goes on regardless is not one.
+/// No reply is this large; a stream that exceeds it is garbled.
 const REPLY_LIMIT: u64 = 64 << 20;
 
-/// How long the end of a stream may lag behind its last event. A connection that has been read to its
-/// end can be used again.
+/// Time that the end of a stream may lag behind its last event. Only a connection that was read
+/// to its end can be reused.
 const END_WAIT: Duration = Duration::from_millis(20);
 
-/// Where a provider is, and how to say who we are.
+/// A provider's address and credential.
 #[derive(Clone, Debug)]
 pub struct Endpoint {
     /// The base URL, as the provider's documentation gives it.
@@ -46,7 +47,7 @@ pub enum Auth {
 }
 
 impl Auth {
-    /// The header that says it.
+    /// Returns the header with the credential.
     pub fn header(&self) -> Result<(HeaderName, HeaderValue), SetupError> {
         Ok(match self {
             Self::Bearer(key) => (
@@ -61,10 +62,10 @@ impl Auth {
     }
 }
 
-/// Why an adapter could not be made.
+/// Why an adapter could not be created.
 #[derive(Debug, thiserror::Error)]
 pub enum SetupError {
-    /// The base URL is not one.
+    /// The base URL is invalid.
     #[error("`{url}` is not a valid base URL")]
     BadUrl {
         /// As given.
@@ -114,7 +115,7 @@ impl Connection {
         })
     }
 
-    /// Makes the call and retries it while that is worth it.
+    /// Makes the call, and retries it as long as that makes sense.
     pub(crate) async fn call<D: Dialect>(
         &self,
         dialect: &D,
@@ -158,7 +159,7 @@ impl Connection {
             tokio::select! {
                 biased;
                 () = call.cancel.cancelled() => {
-                    // What the attempt had said was declared void.
+                    // The output of the attempt was already declared void.
                     let (error, finished) = (ModelError::Cancelled, Vec::new());
                     return Err(Failure { error, finished, spent: wasted, attempts: attempt });
                 }
@@ -168,6 +169,7 @@ impl Connection {
         }
     }
 
+    /// Makes one attempt.
     async fn attempt<D: Dialect>(
         &self,
         dialect: &D,
@@ -218,7 +220,7 @@ impl Connection {
         }
     }
 
-    /// Reads what comes after the last event, so that the connection can be used again.
+    /// Reads what comes after the last event, so that the connection can be reused.
     async fn read_to_end(&self, response: &mut reqwest::Response) {
         tokio::select! {
             biased;
@@ -245,6 +247,8 @@ impl Connection {
             .body(rope_body::RopeBody::wrap(body))
     }
 
+    /// Returns the error of a request that got no response. Only a failed connection was
+    /// certainly not processed.
     fn send_error(&self, error: reqwest::Error) -> ModelError {
         if error.is_connect() {
             ModelError::Connect {
@@ -260,7 +264,7 @@ impl Connection {
     }
 }
 
-/// Whether a URL is on this machine.
+/// Returns true if a URL is on this machine.
 pub fn is_local(url: &str) -> bool {
     let host = url.split("://").nth(1).unwrap_or_default();
     ["127.", "localhost", "[::1]"]
@@ -268,9 +272,9 @@ pub fn is_local(url: &str) -> bool {
         .any(|local| host.starts_with(local))
 }
 
-/// The HTTP client that posse speaks to the provider at `url` with.
+/// Returns the HTTP client for the provider at `url`.
 pub fn http_client(url: &str) -> Result<reqwest::Client, SetupError> {
-    // Fails only when a provider is installed already, which is just as good.
+    // Fails only if a provider is already installed, which is just as good.
     let _ = rustls::crypto::ring::default_provider().install_default();
     // HTTP/1.1 on purpose: a provider's cap on streams per HTTP/2 connection would queue agents
     // behind each other unseen, and one reset would cut them all.
@@ -279,7 +283,7 @@ pub fn http_client(url: &str) -> Result<reqwest::Client, SetupError> {
         .redirect(reqwest::redirect::Policy::none())
         .connect_timeout(Duration::from_secs(10))
         .user_agent(concat!("posse/", env!("CARGO_PKG_VERSION")));
-    // reqwest takes proxies from the environment; what is on this machine is reached without one.
+    // reqwest takes proxies from the environment, but this machine is reached without one.
     let builder = if is_local(url) {
         builder.no_proxy()
     } else {
@@ -288,7 +292,7 @@ pub fn http_client(url: &str) -> Result<reqwest::Client, SetupError> {
     Ok(builder.build()?)
 }
 
-/// An attempt that failed, with what can be kept of it.
+/// A failed attempt, with what can be kept of it.
 struct Attempt {
     error: ModelError,
     finished: Vec<ContentBlock>,
@@ -305,7 +309,7 @@ impl From<ModelError> for Box<Attempt> {
     }
 }
 
-/// Reads events into `assembly` until the stream says that it is complete.
+/// Reads events into `assembly` until the stream is complete.
 async fn follow<A: Assembly>(
     response: &mut reqwest::Response,
     assembly: &mut A,
@@ -327,7 +331,8 @@ async fn follow<A: Assembly>(
         if received > REPLY_LIMIT {
             return Err(garbled(format!("it is larger than {REPLY_LIMIT} bytes")));
         }
-        // Bytes alone are no sign of life: a stream that drips for ever without an event has stalled.
+        // Bytes alone are not a sign of life: a stream that drips forever without an event has
+        // stalled.
         let result = decoder.feed(&chunk, |event| {
             watch.alive();
             assembly.event(event, on).map_err(Box::new)
@@ -337,7 +342,8 @@ async fn follow<A: Assembly>(
     Ok(())
 }
 
-/// What can be read of an error body; only being cancelled is a failure, the status has said enough.
+/// Returns as much as can be read of an error's body. Only a cancellation is a failure, since the
+/// status says enough.
 async fn error_body(
     response: &mut reqwest::Response,
     watch: &mut Watch<'_>,
@@ -355,8 +361,8 @@ async fn error_body(
 
 /// Ends a wait when the call is cancelled or nothing has happened for too long.
 ///
-/// One timer serves a whole stream: a sign of life only notes the time, and the timer, when it
-/// fires, sleeps on for what is left.
+/// One timer serves a whole stream: a sign of life only records the time, and when the timer
+/// fires, it is set again for what is left.
 struct Watch<'a> {
     clock: &'a dyn Clock,
     stall: Duration,
@@ -398,12 +404,15 @@ impl<'a> Watch<'a> {
     }
 }
 
+/// Returns a header value that is not shown in logs.
 fn secret(text: &str) -> Result<HeaderValue, SetupError> {
     let mut value = HeaderValue::from_str(text).map_err(|_| SetupError::BadKey)?;
     value.set_sensitive(true);
     Ok(value)
 }
 
+/// Adds headers that tell which agent makes the call. Values that are not valid in a header are
+/// left out: they are only for people.
 fn attribute(attribution: &Attribution, headers: &mut HeaderMap) {
     let named = [
         ("x-posse-session-id", Some(&attribution.session)),

@@ -1,4 +1,4 @@
-//! What the shared machinery needs to know of a provider's dialect.
+//! What the shared code needs to know of a provider's API.
 
 use std::time::SystemTime;
 
@@ -8,21 +8,21 @@ use posse_protocol::{ContentBlock, Usage};
 
 use crate::sse;
 
-/// A provider's way of talking.
+/// A provider's API.
 pub(crate) trait Dialect: Send + Sync {
-    /// Puts one reply together.
+    /// Assembles one reply.
     type Assembly: Assembly;
 
-    /// The path after the base URL.
+    /// Returns the path after the base URL.
     fn path(&self) -> &'static str;
 
-    /// Headers besides authentication and content type.
+    /// Adds headers besides authentication and content type.
     fn headers(&self, attribution: &Attribution, headers: &mut HeaderMap);
 
-    /// What the account has left.
+    /// Returns what the account has left.
     fn limits(&self, headers: &HeaderMap) -> RateLimits;
 
-    /// Reads an error response.
+    /// Parses an error response.
     fn error(
         &self,
         status: StatusCode,
@@ -32,26 +32,26 @@ pub(crate) trait Dialect: Send + Sync {
     ) -> ApiError;
 }
 
-/// Told of what arrives.
+/// Receives what arrives.
 pub(crate) type Listener<'a> = &'a mut (dyn FnMut(ModelEvent<'_>) + Send);
 
-/// A reply being put together from events.
+/// A reply that is being assembled from events.
 pub(crate) trait Assembly: Default + Send {
-    /// Takes the next event.
+    /// Handles the next event.
     fn event(&mut self, event: sse::Event<'_>, on: Listener<'_>) -> Result<(), ModelError>;
 
-    /// Whether the stream has said that it is complete.
+    /// Returns true if the stream has said that it is complete.
     fn is_complete(&self) -> bool;
 
-    /// The reply, taken out; an error if what came does not add up to one.
+    /// Takes the reply; an error if the events do not make a complete one.
     fn finish(&mut self, limits: RateLimits) -> Result<Reply, ModelError>;
 
-    /// What can be kept of an attempt that failed: finished blocks, the text of one that was not, and
-    /// what was used so far.
+    /// Returns what can be kept of a failed attempt: finished blocks, the text of an unfinished
+    /// one, and the usage so far.
     fn salvage(self) -> (Vec<ContentBlock>, Usage);
 }
 
-/// Shorthand for the error of a reply that makes no sense.
+/// Returns the error for an invalid reply.
 pub(crate) fn garbled(what: impl Into<String>) -> ModelError {
     ModelError::Garbled { what: what.into() }
 }

@@ -1,30 +1,35 @@
-//! Stringing finished pieces together, with cache marks spliced in at their stored offsets.
+//! Joins encoded parts, with cache marks inserted at their stored offsets.
 
 use bytes::Bytes;
 use posse_port::model::{Body, BreakpointPosition, CacheBreakpoint, Encoded, Request, Ttl};
 
+/// A cache mark for five minutes.
 const MARK_5M: &[u8] = br#","cache_control":{"type":"ephemeral"}"#;
+/// A cache mark for an hour.
 const MARK_1H: &[u8] = br#","cache_control":{"type":"ephemeral","ttl":"1h"}"#;
 
-/// A rope being made.
+/// A body that is being assembled. Parts are shared, not copied.
 pub(crate) struct Rope(Vec<Bytes>);
 
 impl Rope {
+    /// Returns an empty rope with space for a request.
     pub(crate) fn for_request(request: &Request<'_>) -> Self {
         Self(Vec::with_capacity(
             4 + 2 * request.entries.len() + 3 * request.marks.len(),
         ))
     }
 
+    /// Adds constant bytes.
     pub(crate) fn fixed(&mut self, bytes: &'static [u8]) {
         self.0.push(Bytes::from_static(bytes));
     }
 
+    /// Adds a text.
     pub(crate) fn own(&mut self, text: String) {
         self.0.push(text.into());
     }
 
-    /// Adds a piece, with its mark if one stands at `place`.
+    /// Adds an encoded part, with a cache mark if one belongs there.
     pub(crate) fn encoded(
         &mut self,
         encoded: &Encoded,
@@ -44,7 +49,7 @@ impl Rope {
         self.0.push(encoded.bytes.slice(at..));
     }
 
-    /// Adds the entries, with commas between them.
+    /// Adds the entries, separated by commas.
     pub(crate) fn entries(&mut self, request: &Request<'_>) {
         for (index, entry) in request.entries.iter().enumerate() {
             if index > 0 {
@@ -54,6 +59,7 @@ impl Rope {
         }
     }
 
+    /// Returns the body.
     pub(crate) fn finish(self) -> Body {
         self.0.into_iter().collect()
     }

@@ -1,7 +1,7 @@
 //! Adapters to model APIs, behind the runtime's model port.
 //!
-//! A dialect ([`Anthropic`], [`OpenAi`]) spells words as bytes and puts a stream of events together
-//! into a reply. What they share is here once: server-sent events, sending, retrying, prices.
+//! A dialect ([`Anthropic`], [`OpenAi`]) encodes requests as bytes and assembles a reply from a
+//! stream of events. What they share is here once: server-sent events, sending, retrying, prices.
 
 mod anthropic;
 pub mod blocks;

@@ -1,6 +1,6 @@
-//! Chat Completions as OpenAI, Ollama, vLLM, llama.cpp and OpenRouter speak it.
+//! Chat Completions as OpenAI, Ollama, vLLM, llama.cpp and OpenRouter implement it.
 //!
-//! Every field that one of them leaves out is optional here.
+//! Every field that one of them omits is optional here.
 
 mod encode;
 mod stream;
@@ -21,20 +21,20 @@ use crate::dialect::Dialect;
 use crate::encoded_entries::Rope;
 use crate::response::{excerpt, from_status, retry_after, should_retry};
 
-/// The adapter.
+/// The adapter of this API.
 #[derive(Clone)]
 pub struct OpenAi {
     connection: Connection,
 }
 
 impl OpenAi {
-    /// An adapter that calls over `connection`, whose base URL ends in `/v1` as this API's do.
+    /// Returns an adapter that uses `connection`, whose base URL ends in `/v1`.
     pub fn new(connection: Connection) -> Self {
         Self { connection }
     }
 }
 
-/// Models of other makers have no short names.
+/// Models of other providers have no short names.
 impl Names for OpenAi {}
 
 impl Model for OpenAi {
@@ -79,6 +79,7 @@ impl Model for OpenAi {
     }
 }
 
+/// What requests and responses look like.
 struct OpenAiWire;
 
 #[derive(Deserialize)]
@@ -152,6 +153,7 @@ impl Dialect for OpenAiWire {
     }
 }
 
+/// Returns the kind of an error, by its code or else by the status.
 fn classify(code: Option<&str>, status: StatusCode) -> ApiErrorKind {
     match code {
         Some("insufficient_quota") => ApiErrorKind::SpendLimit,
@@ -161,7 +163,7 @@ fn classify(code: Option<&str>, status: StatusCode) -> ApiErrorKind {
     }
 }
 
-/// Message and code of an error body.
+/// Returns message and code of an error's body.
 fn read_error(body: &[u8]) -> Option<(String, Option<String>)> {
     match serde_json::from_slice::<OpenAiEnvelope>(body).ok()?.error {
         ErrorBody::Full { message, code } => {

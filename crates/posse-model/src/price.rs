@@ -1,4 +1,4 @@
-//! What tokens cost. The figures are data that users can override; see `prices.toml`.
+//! Prices of tokens. The figures are data that users can override; see `prices.toml`.
 
 use posse_port::price::Prices;
 use posse_protocol::{Cost, Usage};
@@ -12,13 +12,13 @@ pub struct PriceList {
     model: Vec<ModelPrice>,
 }
 
-/// Why a price list cannot be used.
+/// Why a price list is invalid.
 #[derive(Debug, thiserror::Error)]
 pub enum PriceError {
-    /// It is not the TOML that a price list is.
+    /// It is not valid TOML, or has unknown fields.
     #[error(transparent)]
     Toml(#[from] toml::de::Error),
-    /// A figure that nothing can cost.
+    /// A figure cannot be a price.
     #[error("{value} is not a price (model {id})")]
     NoPrice {
         /// The model.
@@ -46,7 +46,7 @@ pub struct ModelPrice {
     /// Price of writing to the cache for an hour, as a multiple of input.
     #[serde(default = "one_hour")]
     pub cache_write_1h: f64,
-    /// Prices that hold from a prompt size on; the largest size that is exceeded counts.
+    /// Prices from a prompt size on; of those exceeded the largest counts.
     #[serde(default)]
     pub tier: Vec<Tier>,
 }
@@ -72,7 +72,7 @@ fn one_hour() -> f64 {
 }
 
 impl PriceList {
-    /// The prices that came with this version of posse.
+    /// Returns the prices of this version of posse.
     pub fn built_in() -> Result<Self, PriceError> {
         Self::parse(include_str!("prices.toml"))
     }
@@ -102,14 +102,14 @@ impl PriceList {
         Ok(list)
     }
 
-    /// Puts the models of a user's file before these, so that they win.
+    /// Puts the models of a user's file first, so that they take precedence.
     pub fn overridden_by(mut self, user: &str) -> Result<Self, PriceError> {
         let mut first = Self::parse(user)?;
         first.model.append(&mut self.model);
         Ok(first)
     }
 
-    /// The figures of `model`, if they are known: by its id, with or without a date at its end.
+    /// Returns the figures of `model`, if known: by its id, with or without a date at its end.
     pub fn of(&self, model: &str) -> Option<&ModelPrice> {
         let is_date = |rest: &str| {
             let date = rest.strip_prefix(['-', '@']).unwrap_or_default();
@@ -128,7 +128,7 @@ impl PriceList {
         self.model.iter().map(|price| price.id.as_str())
     }
 
-    /// What `usage` of `model` costs; none when its price is not known.
+    /// Returns the cost of `usage` of `model`; `None` if its price is unknown.
     pub fn cost(&self, model: &str, usage: &Usage) -> Option<Cost> {
         self.of(model).map(|price| price.cost(usage))
     }

@@ -1,11 +1,12 @@
-//! What an error response says by its status and headers alone, whatever the dialect.
+//! What an error response says by status and headers alone, in any dialect.
 
 use std::time::{Duration, SystemTime};
 
 use http::{HeaderMap, StatusCode};
 use posse_port::model::ApiErrorKind;
 
-/// The class of a status, for bodies that say nothing: gateways, proxies, compatible servers.
+/// Returns the kind of a status, for bodies that say nothing: of gateways, proxies, compatible
+/// servers.
 pub(crate) fn from_status(status: StatusCode) -> ApiErrorKind {
     match status.as_u16() {
         401 => ApiErrorKind::Authentication,
@@ -22,7 +23,7 @@ pub(crate) fn from_status(status: StatusCode) -> ApiErrorKind {
     }
 }
 
-/// `retry-after-ms`, else `retry-after` as seconds or as a date.
+/// Returns `retry-after-ms`, else `retry-after` in seconds or as a date.
 pub(crate) fn retry_after(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
     let text = |name: &str| {
         headers
@@ -48,7 +49,7 @@ pub(crate) fn retry_after(headers: &HeaderMap, now: SystemTime) -> Option<Durati
     )
 }
 
-/// The API's own word on whether to retry.
+/// Returns the API's own advice whether to retry.
 pub(crate) fn should_retry(headers: &HeaderMap) -> Option<bool> {
     match headers.get("x-should-retry")?.as_bytes() {
         b"true" => Some(true),
@@ -57,7 +58,7 @@ pub(crate) fn should_retry(headers: &HeaderMap) -> Option<bool> {
     }
 }
 
-/// The start of a body that is not JSON, so that the person sees what the gateway said.
+/// Returns the beginning of a body that is not JSON, so that people see what the gateway said.
 pub(crate) fn excerpt(body: &[u8], status: StatusCode) -> String {
     let text = String::from_utf8_lossy(body);
     let start: String = text.trim().chars().take(300).collect();

@@ -1,4 +1,4 @@
-//! When to try again, and how long to wait before.
+//! When to retry, and how long to wait before.
 
 use std::hash::{BuildHasher, RandomState};
 use std::time::Duration;
@@ -8,19 +8,19 @@ use posse_port::model::ModelError;
 /// How often and how patiently a call is retried.
 #[derive(Clone, Copy, Debug)]
 pub struct RetryPolicy {
-    /// Attempts after the first.
+    /// Number of retries.
     pub retries: u32,
-    /// Attempts after the first that stalled: a stall has already cost its whole time-out.
+    /// Number of retries after stalls: a stall has already cost its whole timeout.
     pub stall_retries: u32,
-    /// The wait before the first retry; it doubles from there.
+    /// Wait before the first retry, doubled for each one after it.
     pub first_wait: Duration,
-    /// What doubling stops at.
+    /// Limit of doubling.
     pub longest_wait: Duration,
-    /// The longest `retry-after` that is waited out; a longer one ends the call.
+    /// Longest `retry-after` that is waited for; a longer one ends the call.
     pub longest_retry_after: Duration,
-    /// Nothing arrived for so long: the attempt has stalled.
+    /// Time without an event after which an attempt has stalled.
     pub stall: Duration,
-    /// A number between 0 and 1 that spreads the waits of many agents.
+    /// Returns a number between 0 and 1 that spreads the waits of many agents.
     pub random: fn() -> f64,
 }
 
@@ -39,13 +39,14 @@ impl Default for RetryPolicy {
 }
 
 impl RetryPolicy {
-    /// The wait before the next attempt, if there is to be one. `attempt` counts from 1.
+    /// Returns the wait before the next attempt, if there is one. `attempt` counts from 1.
     pub(crate) fn wait(&self, error: &ModelError, attempt: u32, stalls: u32) -> Option<Duration> {
         let stalled_too_often =
             matches!(error, ModelError::Stalled { .. }) && stalls > self.stall_retries;
         if !error.retryable() || attempt > self.retries || stalled_too_often {
             return None;
         }
+        // The provider knows best when it can answer again, so its wait is not spread.
         if let Some(asked) = error.retry_after() {
             return (asked <= self.longest_retry_after).then_some(asked);
         }
@@ -53,12 +54,13 @@ impl RetryPolicy {
         Some(
             doubled
                 .min(self.longest_wait)
+                // Never longer than the limit: only up to a quarter is taken off.
                 .mul_f64(0.75 + 0.25 * (self.random)()),
         )
     }
 }
 
-/// Randomness for spreading waits needs no more quality than the standard library's hash seeds.
+/// Spreading waits needs no better randomness than the standard library's hash seeds.
 fn random() -> f64 {
     (RandomState::new().hash_one(0_u8) >> 11) as f64 / (1_u64 << 53) as f64
 }

@@ -1,21 +1,21 @@
-//! A decoder for server-sent events that takes bytes in any cut and never holds more than one event.
+//! A decoder for server-sent events that accepts bytes in any split and holds at most one event.
 //!
-//! It is stricter than a browser's where a browser would drop things: bytes that are not UTF-8, an
-//! event without data, and an event over the size limit are errors, because a model's reply with a
-//! hole in it must not pass for a whole one.
+//! It is stricter than a browser, which would drop things: bytes that are not UTF-8, an event
+//! without data, and an event over the size limit are errors, because a reply with a gap must not
+//! pass for a complete one.
 
 use memchr::memchr2;
 
 /// One event.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Event<'a> {
-    /// The `event:` field; empty when there was none.
+    /// The `event:` field; empty if there was none.
     pub name: &'a str,
     /// The `data:` lines, joined by newlines.
     pub data: &'a str,
 }
 
-/// What no stream of events may contain.
+/// Why a stream is invalid.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SseError {
     /// An event grew past the limit.
@@ -35,24 +35,25 @@ pub enum SseError {
     },
 }
 
-/// The largest event that a model API sends is one content block; this is far above any.
+/// Maximum size of an event. The largest one of a model API is a content block, which is far
+/// smaller.
 const LIMIT: usize = 16 << 20;
 
 /// Decodes a stream, chunk by chunk.
 #[derive(Debug, Default)]
 pub struct Decoder {
-    /// An unfinished line.
+    /// An incomplete line.
     line: Vec<u8>,
     name: String,
     data: String,
     has_data: bool,
-    /// The last line ended in `\r`: a `\n` right after it belongs to it.
+    /// The last line ended in `\r`, so that a `\n` right after it belongs to it.
     after_cr: bool,
     started: bool,
 }
 
 impl Decoder {
-    /// Takes the next bytes and hands each event they complete to `each`, until that fails.
+    /// Decodes the next bytes and passes each complete event to `each`, until that fails.
     pub fn feed<E: From<SseError>>(
         &mut self,
         mut chunk: &[u8],
@@ -68,6 +69,7 @@ impl Decoder {
                     self.hold(&chunk[..end])?;
                     let line = std::mem::take(&mut self.line);
                     self.line(&line, &mut each)?;
+                    // Put back, so that its memory is reused for the next line.
                     self.line = line;
                     self.line.clear();
                 }
@@ -81,7 +83,7 @@ impl Decoder {
         Ok(())
     }
 
-    /// Bytes held back for an event that is not complete.
+    /// Returns the number of bytes held for an incomplete event.
     pub fn held(&self) -> usize {
         self.line.len() + self.data.len() + self.name.len()
     }
@@ -92,6 +94,7 @@ impl Decoder {
         Ok(())
     }
 
+    /// Refuses an event that grows beyond the limit.
     fn bound(&self, more: usize) -> Result<(), SseError> {
         if self.data.len() + more > LIMIT {
             Err(SseError::TooLarge { limit: LIMIT })
@@ -127,7 +130,7 @@ impl Decoder {
                 }
                 self.data.push_str(value);
             }
-            // Comments (an empty field name), `id`, `retry`, and whatever comes next.
+            // Comments (an empty field name), `id`, `retry`, and whatever is added later.
             _ => {}
         }
         Ok(())

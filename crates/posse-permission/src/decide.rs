@@ -1,4 +1,4 @@
-//! The verdict on a tool call. Pure.
+//! The verdict on a tool call. It is a pure function, so that every combination can be tested.
 
 use std::path::{Path, PathBuf};
 
@@ -11,18 +11,19 @@ use super::rule::{About, Rule};
 use super::shell::Line;
 use posse_port::tool::{Intent, Subject, Workspace};
 
-/// What becomes of a call.
+/// What happens to a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// It runs.
     Allow,
-    /// A person is asked; the text says why.
+    /// A person is asked for approval; the text says why.
     Ask(String),
     /// It does not run; the text says why.
     Deny(String),
 }
 
-/// Decides on a call of `tool`: deny rules first, then ask rules, then allow rules, then the mode.
+/// Decides on a call of `tool`: deny rules first, then ask rules, then allow rules, then the
+/// mode.
 pub fn decide(
     policy: &Policy,
     mode: PermissionMode,
@@ -50,13 +51,14 @@ pub fn decide(
     }
     let doubted = call.perhaps_ruled(&policy.deny);
     if mode == PermissionMode::BypassPermissions {
-        // Nobody is there to be asked.
+        // In this mode nobody is asked, so that doubt about a deny rule counts as a denial.
         return doubted.map_or(Verdict::Allow, |rule| {
             Verdict::Deny(format!(
                 "the rule {rule} may apply to what the wildcards match; name the files"
             ))
         });
     }
+    // After the bypass: a person who chose that mode may edit protected files.
     if let Some(why) = call.untouchable() {
         return Verdict::Deny(why);
     }
@@ -96,7 +98,7 @@ struct Call<'a> {
 }
 
 impl Call<'_> {
-    /// The first of these deny or ask rules that is about this call.
+    /// Returns the first of these deny or ask rules that applies to this call.
     fn ruled<'r>(&self, rules: &'r [Rule]) -> Option<&'r Rule> {
         let touches = |rule: &&Rule| {
             rule.names_tool(self.tool)
@@ -104,7 +106,7 @@ impl Call<'_> {
                     (Subject::Reads(paths), About::Read(pattern)) => paths
                         .iter()
                         .any(|path| pattern.touches(path, self.workspace)),
-                    // What may not be read cannot be edited either.
+                    // What may not be read may not be edited, either.
                     (Subject::Edits(paths), About::Read(pattern) | About::Edit(pattern)) => paths
                         .iter()
                         .any(|path| pattern.touches(path, self.workspace)),
@@ -124,7 +126,7 @@ impl Call<'_> {
         rules.iter().find(touches)
     }
 
-    /// The first of these rules that could be about what a command's wildcards stand for.
+    /// Returns the first of these rules that could apply to what a command's wildcards match.
     fn perhaps_ruled<'r>(&self, rules: &'r [Rule]) -> Option<&'r Rule> {
         let line = self.line.as_ref()?;
         rules
@@ -132,7 +134,8 @@ impl Call<'_> {
             .find(|rule| line.perhaps_touched_by(&rule.about))
     }
 
-    /// Whether an agent that may edit its notes only is about to edit something else.
+    /// Returns the reason if an agent that may edit only its notes is about to edit something
+    /// else.
     fn beyond_notes(&self) -> Option<String> {
         let notes = self.workspace.notes.as_ref().filter(|notes| notes.only)?;
         let Subject::Edits(paths) = &self.intent.subject else {
@@ -145,8 +148,9 @@ impl Call<'_> {
         })
     }
 
-    /// What no rule can allow.
+    /// Returns the reason if no rule can allow the call.
     fn untouchable(&self) -> Option<String> {
+        // A person would not see them in a question, so they could not know what they approve.
         let strange = |text: &str| text.chars().any(char::is_control);
         match &self.intent.subject {
             Subject::Edits(paths) | Subject::Reads(paths)
@@ -165,7 +169,8 @@ impl Call<'_> {
         }
     }
 
-    /// Whether a rule or the mode allows it; else why not, and what would.
+    /// Returns `Ok` if a rule or the mode allows the call; else the reason, and the rule that
+    /// would.
     fn allowed(&self) -> Result<(), String> {
         if let Some(path) = self.original() {
             return Err(format!(
@@ -189,7 +194,7 @@ impl Call<'_> {
                     .as_ref()
                     .map_or(Ok(()), |line| line.allowed(self.policy));
             }
-            // A server says itself whether its tools only read: its word is not enough.
+            // Servers declare themselves whether their tools only read; that is not trusted.
             Subject::Nothing => self.intent.read_only && !self.tool.starts_with("mcp__"),
             Subject::Reads(paths) => paths.iter().all(|path| {
                 let inside = self.workspace.holds(path) || path.starts_with(&self.workspace.spill);
@@ -211,7 +216,8 @@ impl Call<'_> {
             Subject::Fetches { host } => {
                 self.allows(|about| matches!(about, About::Host(domain) if domain.matches(host)))
             }
-            // What it may do is judged when it does it; it has no more rights than who starts it.
+            // What it does is judged when it does it; it has no more rights than the agent that
+            // starts it.
             Subject::Starts { .. } | Subject::Follows { .. } => true,
         };
         if free {
@@ -221,7 +227,8 @@ impl Call<'_> {
         }
     }
 
-    /// A file in what a worktree was made from, whatever rules say of it to those who work there.
+    /// Returns a file in the checkout that the worktree was made from. Rules about that checkout
+    /// are meant for those who work there.
     fn original(&self) -> Option<&Path> {
         let (Subject::Reads(paths) | Subject::Edits(paths)) = &self.intent.subject else {
             return None;
@@ -232,14 +239,15 @@ impl Call<'_> {
             .find(|path| self.workspace.is_original(path))
     }
 
+    /// Returns true if an allow rule matches.
     fn allows(&self, fits: impl Fn(&About) -> bool) -> bool {
         self.policy.allow.iter().any(|rule| fits(&rule.about))
     }
 
-    /// The rule that would allow it.
+    /// Returns the rule that would allow the call.
     fn wanted(&self) -> String {
         let last = |paths: &[PathBuf]| {
-            // What is named comes first and what it leads to last: both must be allowed.
+            // The named path comes first and what it leads to last; both must be allowed.
             let last = paths
                 .last()
                 .map(|path| self.workspace.lasting(path).display().to_string());
@@ -256,12 +264,12 @@ impl Call<'_> {
     }
 }
 
-/// Why nobody edits this path by a mere rule.
+/// Returns the reason if a rule cannot allow edits of this path.
 pub(super) fn forbidden_edit(path: &Path, workspace: &Workspace) -> Option<String> {
     protected(path, workspace).map(|name| is_protected(path, name))
 }
 
-/// How a person is told so.
+/// Returns the message about a protected path.
 pub(super) fn is_protected(path: &Path, name: &str) -> String {
     format!(
         "{} is protected: files in {name} can run later or widen permissions; edit it yourself, or \
@@ -270,7 +278,7 @@ pub(super) fn is_protected(path: &Path, name: &str) -> String {
     )
 }
 
-/// How a person is told what would allow a call.
+/// Returns the message about what would allow a call.
 pub(super) fn unallowed(rule: &str) -> String {
     let quoted = rule.replace('\'', r"'\''");
     format!("no rule allows {rule}; allow it with --allowedTools '{quoted}'")

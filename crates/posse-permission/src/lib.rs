@@ -1,4 +1,8 @@
-//! Who may do what without asking. [`decide`] is pure: rules, a mode and a question in, a verdict out.
+//! Who may do what without asking. [`decide`] is pure: rules, a mode and an intent in, a verdict
+//! out.
+//!
+//! Nothing here reads the disk: tools resolve paths before they ask, and check again when they
+//! open a file. Rules decide when to ask; the sandbox is the boundary.
 
 #[cfg(test)]
 mod corpus;

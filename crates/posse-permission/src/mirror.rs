@@ -1,5 +1,5 @@
-//! What rules say in a worktree: of a path there the same as of that path in the checkout it was made from.
-//! Every question of a rule's paths comes through here. Never looks at the disk.
+//! Rules in a worktree: a path there is treated like the same path in the checkout it was made
+//! from. All questions about a rule's paths go through here. Never reads the disk.
 
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
@@ -7,29 +7,29 @@ use std::path::{Path, PathBuf};
 use super::path::overlap;
 use posse_port::tool::Workspace;
 
-/// How a workspace's paths look to rules.
+/// How rules see the paths of a workspace.
 pub(super) trait RulePaths {
-    /// What a rule that allows is asked about: the path just as it is, here and in the originals.
+    /// Returns what an allow rule is compared with: the exact path, here and in the originals.
     fn twins<'p>(&self, path: &'p Path) -> impl Iterator<Item = Cow<'p, Path>>;
 
-    /// What a rule that denies or asks is asked about: also what the path could be if case does not count or
-    /// it has a shell's wildcards, and for paths of an original what that is a copy of.
+    /// Returns what a deny or ask rule is compared with: also what the path could be if case is
+    /// ignored or it contains wildcards, and for paths in an original what that is a copy of.
     fn lookalikes<'p>(&self, path: &'p Path) -> impl Iterator<Item = Cow<'p, Path>>;
 
-    /// The path as a rule would best name it: a worktree does not last.
+    /// Returns the path that a rule should name, since a worktree does not last.
     fn lasting<'p>(&self, path: &'p Path) -> Cow<'p, Path>;
 
-    /// Whether the path lies beneath a root or in the notes.
+    /// Returns true if the path is inside a root or the notes.
     fn holds(&self, path: &Path) -> bool;
 
-    /// Whether the path lies in the agent's notes.
+    /// Returns true if the path is inside the agent's notes.
     fn notes_hold(&self, path: &Path) -> bool;
 
-    /// Whether the path lies in a checkout that this worktree was made from. Rules about that one are meant
-    /// for those who work there.
+    /// Returns true if the path is in a checkout that this worktree was made from. Rules about
+    /// that are meant for those who work there.
     fn is_original(&self, path: &Path) -> bool;
 
-    /// Directories whose own names say nothing about what lies in them.
+    /// Returns directories whose own names say nothing about their content.
     fn tops(&self) -> impl Iterator<Item = &Path>;
 }
 
@@ -86,7 +86,7 @@ impl RulePaths for Workspace {
     }
 }
 
-/// What is left of the path if its beginning could be `top`.
+/// Returns the rest of the path if it could begin with `top`.
 fn perhaps_inside(path: &Path, top: &Path) -> Option<PathBuf> {
     if let Ok(inside) = path.strip_prefix(top) {
         return Some(inside.to_owned());

@@ -1,4 +1,4 @@
-//! Paths in rules: gitignore patterns, and the places that nobody edits unasked. Never looks at the disk.
+//! Paths in rules: gitignore patterns, and protected places. Never reads the disk.
 
 use std::path::{Component, Path, PathBuf};
 
@@ -8,27 +8,29 @@ use crate::mirror::RulePaths;
 use crate::rule_problem::RuleProblem;
 use posse_port::tool::Workspace;
 
-/// What `Read(…)` or `Edit(…)` says about paths.
+/// The pattern of `Read(…)` or `Edit(…)`.
 #[derive(Clone, Debug)]
 pub(super) struct PathPattern {
     exact: Beneath,
-    /// The same without regard to case.
+    /// The same, ignoring case.
     folded: Beneath,
-    /// The one path it names, if there are no wildcards.
+    /// The only path it names, if there are no wildcards.
     literal: Option<Literal>,
-    /// Its components, where there are wildcards; `**` is any number of them.
+    /// Its components, if there are wildcards; `**` is any number of them.
     parts: Vec<String>,
 }
 
+/// A path without wildcards.
 #[derive(Clone, Debug)]
 struct Literal {
     path: PathBuf,
-    /// Whether the name is meant at any depth.
+    /// The name is meant at any depth.
     anywhere: bool,
-    /// Whether what lies beneath is meant, and not the path itself.
+    /// What is inside is meant, not the path itself.
     beneath: bool,
 }
 
+/// A gitignore pattern inside a directory.
 #[derive(Clone, Debug)]
 struct Beneath {
     base: PathBuf,
@@ -36,7 +38,7 @@ struct Beneath {
 }
 
 impl PathPattern {
-    /// A gitignore line that holds beneath `base`.
+    /// Parses a gitignore line that applies inside `base`.
     pub(super) fn new(base: &Path, line: &str) -> Result<Self, RuleProblem> {
         if line.trim_matches('/').is_empty() {
             return Err(RuleProblem::NoPath);
@@ -71,14 +73,14 @@ impl PathPattern {
         })
     }
 
-    /// For allowing: the path just as it is.
+    /// Returns true if the exact path matches. For allow rules.
     pub(super) fn allows(&self, path: &Path, workspace: &Workspace) -> bool {
         workspace
             .twins(path)
             .any(|path| self.exact.matches(&path, false))
     }
 
-    /// Whether it names this very file and no other.
+    /// Returns true if it names this file and no other.
     pub(super) fn is_just(&self, path: &Path, workspace: &Workspace) -> bool {
         let just = |named: &Literal| {
             !named.anywhere
@@ -88,22 +90,24 @@ impl PathPattern {
         self.literal.as_ref().is_some_and(just)
     }
 
-    /// For denying and asking: `.ENV` is `.env`, and what could be a directory is one.
+    /// Returns true if the path could match: `.ENV` counts as `.env`, and what could be a
+    /// directory is one. For deny and ask rules.
     pub(super) fn touches(&self, path: &Path, workspace: &Workspace) -> bool {
         workspace
             .lookalikes(path)
             .any(|path| self.is_touched(&path))
     }
 
-    /// Whether a shell's glob, made absolute, could stand for something this pattern touches.
+    /// Returns true if a shell's glob, made absolute, could match something that this pattern
+    /// touches.
     pub(super) fn may_be(&self, glob: &Path, workspace: &Workspace) -> bool {
         workspace
             .lookalikes(glob)
             .any(|glob| self.stands_for(&glob))
     }
 
-    /// Whether a shell's glob, made absolute, could stand for something that this pattern's own wildcards
-    /// stand for too.
+    /// Returns true if a shell's glob, made absolute, could match something that this pattern's
+    /// own wildcards match.
     pub(super) fn may_meet(&self, glob: &Path, workspace: &Workspace) -> bool {
         let meets = |glob: &Path| {
             let glob = folded_parts(glob);
@@ -129,7 +133,7 @@ impl PathPattern {
             _ => named.path.clone(),
         };
         let (glob, literal) = (folded_parts(glob), folded_parts(&literal));
-        // A directory is read only through something beneath it.
+        // A directory is only read through something inside it.
         glob.len() >= literal.len() + usize::from(named.beneath)
             && glob
                 .iter()
@@ -138,9 +142,10 @@ impl PathPattern {
     }
 }
 
-/// Globs that go deeper could mean anything.
+/// Globs that are deeper could match anything.
 const DEEPEST: usize = 64;
 
+/// Returns the components of a path in lower case.
 fn folded_parts(path: &Path) -> Vec<String> {
     path.components()
         .skip(1)
@@ -152,6 +157,7 @@ fn fold_text(text: &str) -> String {
     text.to_lowercase()
 }
 
+/// Returns true if some path matches both the glob and the pattern, component by component.
 fn meet(glob: &[String], pattern: &[String]) -> bool {
     let Some((first, others)) = pattern.split_first() else {
         return true;
@@ -163,14 +169,15 @@ fn meet(glob: &[String], pattern: &[String]) -> bool {
         .is_some_and(|(part, beneath)| overlap(part, first) && meet(beneath, others))
 }
 
-/// Whether a name could be meant by both: by a component of a shell's glob, and by one of a pattern.
+/// Returns true if some name matches both a component of a shell's glob and one of a pattern.
 pub(super) fn overlap(glob: &str, pattern: &str) -> bool {
     // The shell's wildcards do not match a leading dot.
     if glob.starts_with(['*', '?', '[']) && pattern.starts_with('.') {
         return false;
     }
     let (glob, pattern) = (wildcards(glob), wildcards(pattern));
-    // Row by row: whether the rests from here on can meet.
+    // A table instead of recursion, which would take exponential time with many stars. Each row
+    // tells if the rests from here on can match.
     let mut below = vec![false; pattern.len() + 1];
     for at in (0..=glob.len()).rev() {
         let mut row = vec![false; pattern.len() + 1];
@@ -194,13 +201,14 @@ pub(super) fn overlap(glob: &str, pattern: &str) -> bool {
     below.first().copied().unwrap_or_default()
 }
 
+/// A character of a component, or a wildcard.
 enum Wild {
     Many,
     One,
     Just(char),
 }
 
-/// Reads a component; what is not plain in it stands for anything.
+/// Parses a component. Whatever is not plain counts as a wildcard for anything.
 fn wildcards(text: &str) -> Vec<Wild> {
     let mut out = Vec::new();
     let mut rest = text.chars();
@@ -224,6 +232,7 @@ fn wildcards(text: &str) -> Vec<Wild> {
 impl Beneath {
     fn new(base: PathBuf, line: &str) -> Result<Self, RuleProblem> {
         let mut builder = GitignoreBuilder::new(&base);
+        // Otherwise it would be a comment, and the rule would silently match nothing.
         let line = if line.starts_with('#') {
             format!("\\{line}")
         } else {
@@ -239,7 +248,7 @@ impl Beneath {
     }
 
     fn matches(&self, path: &Path, is_directory: bool) -> bool {
-        // Component by component: `/w-evil` is not beneath `/w`.
+        // Component by component: `/w-evil` is not inside `/w`.
         path.strip_prefix(&self.base).is_ok_and(|inside| {
             !inside.as_os_str().is_empty()
                 && self
@@ -250,13 +259,13 @@ impl Beneath {
     }
 }
 
-/// The path as a file system that ignores case would see it.
+/// Returns the path as a file system that ignores case sees it.
 fn fold(path: &Path) -> PathBuf {
     PathBuf::from(path.to_string_lossy().to_lowercase())
 }
 
-/// Makes a path absolute and takes `.` and `..` out of it, by its text alone. The ways around through
-/// `/proc` are undone.
+/// Makes a path absolute and removes `.` and `..`, by its text alone. Detours through `/proc` are
+/// resolved.
 pub(super) fn absolute(cwd: &Path, path: &str) -> PathBuf {
     let mut out = PathBuf::from("/");
     for component in cwd.join(path).components() {
@@ -274,7 +283,7 @@ pub(super) fn absolute(cwd: &Path, path: &str) -> PathBuf {
     out
 }
 
-/// What `/proc/self/root` and `/proc/self/cwd` are.
+/// Returns what `/proc/self/root` and `/proc/self/cwd` refer to.
 fn behind_proc(cwd: &Path, path: &Path) -> Option<PathBuf> {
     let mut parts = path
         .strip_prefix("/proc")
@@ -293,12 +302,12 @@ fn behind_proc(cwd: &Path, path: &Path) -> Option<PathBuf> {
     }
 }
 
-/// Whether the path lies beneath one of the roots.
+/// Returns true if the path is inside one of the roots.
 pub(super) fn is_beneath(path: &Path, roots: &[PathBuf]) -> bool {
     roots.iter().any(|root| path.starts_with(root))
 }
 
-/// What runs later, or says what may run: nobody edits it by a mere rule.
+/// Files that run later or define what may run: a rule cannot allow editing them.
 const PROTECTED: &[&str] = &[
     // Version control, and what tools of our kind are told by.
     ".git",
@@ -333,17 +342,18 @@ const PROTECTED: &[&str] = &[
     ".inputrc",
 ];
 
-/// The protected name in the path, whether or not it exists. What a root itself is called does not count:
-/// a worktree lies beneath a `.posse`.
+/// Returns the protected name in the path, whether or not it exists. Names of roots do not count:
+/// a worktree is inside a `.posse`.
 pub(super) fn protected(path: &Path, workspace: &Workspace) -> Option<&'static str> {
     named_protected(path, workspace, |name, part| name == part)
 }
 
-/// The protected name that a shell's glob, made absolute, could stand for.
+/// Returns the protected name that a shell's glob, made absolute, could match.
 pub(super) fn may_be_protected(glob: &Path, workspace: &Workspace) -> Option<&'static str> {
     named_protected(glob, workspace, |name, part| overlap(part, name))
 }
 
+/// Returns the protected name inside the workspace's part of a path.
 fn named_protected(
     path: &Path,
     workspace: &Workspace,

@@ -1,33 +1,34 @@
-//! Patterns over text: shell commands, tool names, host names.
+//! Patterns for text: shell commands, tool names, host names.
 
-/// Stands between the words of a command, so that `rm "a b"` and `rm a b` differ.
+/// Separates the words of a command, so that `rm "a b"` and `rm a b` differ.
 pub(super) const BETWEEN: char = '\u{1f}';
 
-/// Text in which `*` stands for anything.
+/// Text in which `*` matches anything.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Glob {
-    /// What must come between the stars, in order.
+    /// The parts between the stars, in order.
     pieces: Vec<String>,
 }
 
 impl Glob {
-    /// Every `*` is a star.
+    /// Parses a text; every `*` is a star.
     pub(super) fn new(text: &str) -> Self {
         Self {
             pieces: text.split('*').map(str::to_owned).collect(),
         }
     }
 
-    /// Whether it names one text only.
+    /// Returns true if it matches only one text.
     pub(super) fn is_exact(&self) -> bool {
         self.pieces.len() == 1
     }
 
-    /// Whether it matches everything.
+    /// Returns true if it matches everything.
     pub(super) fn is_everything(&self) -> bool {
         self.pieces.len() > 1 && self.pieces.iter().all(String::is_empty)
     }
 
+    /// Returns true if the text matches.
     pub(super) fn matches(&self, text: &str) -> bool {
         let [first, middle @ .., last] = self.pieces.as_slice() else {
             return self.pieces.first().is_some_and(|only| only == text);
@@ -36,6 +37,7 @@ impl Glob {
             return false;
         };
         for piece in middle {
+            // The first occurrence is enough: what is left for later parts only becomes longer.
             let Some(at) = rest.find(piece.as_str()) else {
                 return false;
             };
@@ -45,21 +47,22 @@ impl Glob {
     }
 }
 
-/// What `Bash(…)` says about commands.
+/// The pattern of `Bash(…)`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct CommandPattern {
     /// As it was written, for whole commands.
     written: String,
-    /// Over words with [`BETWEEN`] between them.
+    /// For words separated by [`BETWEEN`].
     strict: Glob,
-    /// The same over words with spaces between them.
+    /// For words separated by spaces.
     loose: Glob,
-    /// Where the pattern ends in ` *` or `:*`: what it is without, for the command without arguments.
+    /// For a pattern that ends in ` *` or `:*`: the part before, which matches the command
+    /// without arguments.
     alone: Option<(Glob, Glob)>,
 }
 
 impl CommandPattern {
-    /// Reads the specifier: quotes and spaces as the shell does, `*` as anything.
+    /// Parses the specifier: quotes and spaces as in a shell, `*` as anything.
     pub(super) fn new(text: &str) -> Self {
         let text = text.trim();
         let ended = text.strip_suffix(":*").map(|stem| format!("{stem} *"));
@@ -76,22 +79,22 @@ impl CommandPattern {
         }
     }
 
-    /// Whether it matches every command.
+    /// Returns true if it matches every command.
     pub(super) fn is_everything(&self) -> bool {
         self.strict.is_everything()
     }
 
-    /// Whether it names one command only.
+    /// Returns true if it matches only one command.
     pub(super) fn is_exact(&self) -> bool {
         self.strict.is_exact()
     }
 
-    /// Whether it is this very text, the whole command.
+    /// Returns true if it is exactly this command.
     pub(super) fn is_written(&self, command: &str) -> bool {
         self.is_exact() && self.written == command.trim()
     }
 
-    /// Whether these words are meant, each as the command will get it. For allowing.
+    /// Returns true if it matches these words, as the command gets them. For allow rules.
     pub(super) fn allows(&self, words: &[&str]) -> bool {
         let text = words.join(&BETWEEN.to_string());
         self.strict.matches(&text)
@@ -101,7 +104,7 @@ impl CommandPattern {
                 .is_some_and(|(strict, _)| strict.matches(&text))
     }
 
-    /// Whether this text could be meant. For denying and asking.
+    /// Returns true if it could match this text. For deny and ask rules.
     pub(super) fn touches(&self, text: &str) -> bool {
         self.loose.matches(text)
             || self
@@ -110,13 +113,13 @@ impl CommandPattern {
                 .is_some_and(|(_, loose)| loose.matches(text))
     }
 
-    /// Whether the pattern itself spells out these words at its start.
+    /// Returns true if the pattern itself begins with these words.
     pub(super) fn begins_with(&self, words: &str) -> bool {
         self.written.starts_with(words)
     }
 }
 
-/// The words of a pattern with [`BETWEEN`] between them, quotes removed where they close.
+/// Returns the words of a pattern separated by [`BETWEEN`], without quotes that are closed.
 fn words_of(text: &str) -> String {
     let mut out = String::new();
     let mut quote = None;
@@ -135,7 +138,7 @@ fn words_of(text: &str) -> String {
         }
     }
     if quote.is_some() {
-        // A quote that never closes is no quoting.
+        // A quote that is never closed does not quote anything.
         return text
             .split_whitespace()
             .collect::<Vec<_>>()
@@ -144,7 +147,7 @@ fn words_of(text: &str) -> String {
     out
 }
 
-/// A host, or with `*.` all beneath it.
+/// A host, or with `*.` all hosts below it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Domain {
     Any,
@@ -153,7 +156,7 @@ pub(super) enum Domain {
 }
 
 impl Domain {
-    /// Reads what follows `domain:`; `None` if it is no host name.
+    /// Parses what follows `domain:`; `None` if it is not a host name.
     pub(super) fn new(text: &str) -> Option<Self> {
         let text = text.trim_end_matches('.').to_lowercase();
         if text == "*" {
@@ -174,7 +177,8 @@ impl Domain {
         })
     }
 
-    /// Label by label: `python.org.evil.example` is not beneath `python.org`, nor is `xpython.org`.
+    /// Compares label by label: neither `python.org.evil.example` nor `xpython.org` is below
+    /// `python.org`.
     pub(super) fn matches(&self, host: &str) -> bool {
         let host = host.trim_end_matches('.').to_lowercase();
         match self {

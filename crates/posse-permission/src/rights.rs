@@ -1,5 +1,5 @@
-//! What an agent may do, as a chain up to the session's own rights: no agent may do what one above it
-//! may not, also when that one's mode changes later.
+//! An agent's rights, as a chain up to those of the session: no agent may do what one above it
+//! may not, even if that one's mode changes later.
 
 use std::borrow::Cow;
 use std::path::PathBuf;
@@ -11,30 +11,31 @@ use super::path::is_beneath;
 use super::{Policy, Verdict, decide};
 use posse_port::tool::{Intent, Workspace};
 
-/// An agent's rights. Clones share: a mode that is set holds at once, for all agents below as well.
+/// An agent's rights. Clones share them: a new mode applies at once, to all agents below as well.
 #[derive(Clone, Debug)]
 pub struct Rights(Arc<RightsLink>);
 
+/// One link of the chain.
 #[derive(Debug)]
 struct RightsLink {
-    /// None while it is that of the agent above.
+    /// `None` if it is that of the agent above.
     mode: Mutex<Option<PermissionMode>>,
     policy: Arc<Policy>,
     workspace: Arc<Workspace>,
-    /// What skills that are followed allow and forbid besides.
+    /// Additional rules of skills that are in use.
     granted: Mutex<Vec<Arc<Policy>>>,
-    /// The same of those above it, as it was when the agent was started.
+    /// Those of the agents above, as of when the agent was started.
     inherited: Vec<Arc<Policy>>,
     above: Option<Rights>,
 }
 
-/// An agent was to work where the one that starts it may not.
+/// The error for an agent that would work where the one that starts it may not.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{cwd} is outside the allowed directories: {roots}", cwd = .cwd.display(), roots = list(.roots))]
 pub struct Outside {
-    /// Where.
+    /// Where it would work.
     pub cwd: PathBuf,
-    /// Where it might have.
+    /// Where it could work.
     pub roots: Vec<PathBuf>,
 }
 
@@ -47,7 +48,7 @@ fn list(roots: &[PathBuf]) -> String {
 }
 
 impl Rights {
-    /// The rights of a session.
+    /// Returns the rights of a session.
     pub fn root(mode: PermissionMode, policy: Arc<Policy>, workspace: Arc<Workspace>) -> Self {
         let (mode, granted, inherited) = (Mutex::new(Some(mode)), Mutex::default(), Vec::new());
         Self(Arc::new(RightsLink {
@@ -60,9 +61,9 @@ impl Rights {
         }))
     }
 
-    /// The rights of an agent that this one starts. Without a mode it has this one's, whatever that
-    /// becomes. Roots that do not lie in this one's are left out; in a worktree, this one's are taken as they
-    /// lie there.
+    /// Returns the rights of an agent that this one starts. Without a mode it shares this one's,
+    /// even if that changes. Roots outside this one's are left out; in a worktree they are mapped
+    /// to it.
     pub fn child(
         &self,
         mode: Option<PermissionMode>,
@@ -86,12 +87,12 @@ impl Rights {
         })))
     }
 
-    /// Another mode, from the next verdict on.
+    /// Sets the mode, from the next verdict on.
     pub fn set_mode(&self, mode: PermissionMode) {
         *self.0.mode.lock().unwrap_or_else(PoisonError::into_inner) = Some(mode);
     }
 
-    /// The strictest mode along the chain. For people: a verdict asks every one of them.
+    /// Returns the strictest mode along the chain, for people. A verdict considers every one.
     pub fn mode(&self) -> PermissionMode {
         let mode = self
             .chain()
@@ -100,7 +101,7 @@ impl Rights {
         mode.unwrap_or_default()
     }
 
-    /// The strictest mode of those above it.
+    /// Returns the strictest mode of the agents above.
     pub fn mode_above(&self) -> PermissionMode {
         self.0
             .above
@@ -108,8 +109,8 @@ impl Rights {
             .map_or_else(|| self.mode(), Self::mode)
     }
 
-    /// The rules, with what was granted to this agent, and to those above it before they started it: that was
-    /// the user's word as well.
+    /// Returns the rules, with those granted to this agent, and to those above before they
+    /// started it: these were the user's decision as well.
     pub fn policy(&self) -> Arc<Policy> {
         let granted = self.rules_besides();
         if granted.is_empty() {
@@ -119,8 +120,8 @@ impl Rights {
         }
     }
 
-    /// More rules, until [`Rights::withdraw`]; those that it starts meanwhile keep them. The same are not
-    /// taken twice: a skill may be loaded often.
+    /// Adds rules until [`Rights::withdraw`]; agents that are started meanwhile keep them.
+    /// Duplicates are ignored, since a skill may be loaded often.
     pub fn grant(&self, rules: Arc<Policy>) {
         let mut granted = self
             .0
@@ -132,7 +133,7 @@ impl Rights {
         }
     }
 
-    /// Takes back all that was granted.
+    /// Removes all granted rules.
     pub fn withdraw(&self) {
         self.0
             .granted
@@ -141,6 +142,7 @@ impl Rights {
             .clear();
     }
 
+    /// Returns the granted and the inherited rules.
     fn rules_besides(&self) -> Vec<Arc<Policy>> {
         let granted = self
             .0
@@ -150,15 +152,15 @@ impl Rights {
         granted.iter().chain(&self.0.inherited).cloned().collect()
     }
 
-    /// Where it works.
+    /// Returns where it works.
     pub fn workspace(&self) -> &Arc<Workspace> {
         &self.0.workspace
     }
 
-    /// What becomes of a call of `tool` by this agent: the strictest of what it and those above it may do.
+    /// Returns the verdict on a call of `tool`: the strictest one along the chain.
     pub fn verdict(&self, tool: &str, intent: &Intent) -> Verdict {
-        // All agents of a session have the same rules but for what is granted, and that holds also for those
-        // above: else nobody could be granted anything.
+        // All agents of a session share the rules, except for granted ones. These count for the
+        // links above, too: otherwise nothing could be granted.
         let policy = &*self.policy();
         let mut judged: Vec<(PermissionMode, Cow<'_, [PathBuf]>)> = Vec::new();
         let mut strictest = Verdict::Allow;
@@ -173,8 +175,9 @@ impl Rights {
             let verdict = if judged.is_empty() {
                 decide(policy, mode, &self.0.workspace, tool, intent)
             } else {
-                // Another's mode, rules and roots; but what is done is done here. What a command's paths mean
-                // depends on that, and an agent may always read its own output and write its own notes.
+                // The mode and roots of the link above, but this agent's place: that decides what
+                // a command's paths mean, and an agent may always read its own output and write
+                // its own notes.
                 let workspace = Workspace {
                     roots: roots.to_vec(),
                     ..Workspace::clone(&self.0.workspace)
@@ -192,7 +195,7 @@ impl Rights {
         strictest
     }
 
-    /// The agent's roots, as they lie where an agent below it works.
+    /// Returns the agent's roots, mapped to where an agent below it works.
     fn roots_in(&self, below: &Workspace) -> Cow<'_, [PathBuf]> {
         let roots = self.0.workspace.roots.as_slice();
         below
@@ -203,18 +206,19 @@ impl Rights {
             })
     }
 
-    /// The agent, and those above it.
+    /// Returns the agent and those above it.
     fn chain(&self) -> impl Iterator<Item = &Self> {
         std::iter::successors(Some(self), |rights| rights.0.above.as_ref())
     }
 
-    /// The agent's own mode: the first that was set, from here upwards.
+    /// Returns the agent's mode: the first that is set, from here upwards.
     fn own_mode(&self) -> PermissionMode {
         let set = |rights: &Self| *rights.0.mode.lock().unwrap_or_else(PoisonError::into_inner);
         self.chain().find_map(set).unwrap_or_default()
     }
 }
 
+/// Returns the position of a mode in the order of strictness, strictest first.
 fn strictness(mode: PermissionMode) -> usize {
     PermissionMode::ALL
         .iter()
@@ -222,6 +226,7 @@ fn strictness(mode: PermissionMode) -> usize {
         .unwrap_or_default()
 }
 
+/// Returns how strict a verdict is.
 fn weight(verdict: &Verdict) -> u8 {
     match verdict {
         Verdict::Allow => 0,
@@ -230,7 +235,7 @@ fn weight(verdict: &Verdict) -> u8 {
     }
 }
 
-/// Says whose right is missing.
+/// Adds to a reason that the limit comes from an agent above.
 fn above(verdict: Verdict) -> Verdict {
     let held = |why| format!("{why} (this limit comes from an agent above this one)");
     match verdict {

@@ -1,4 +1,4 @@
-//! Permission rules, and what they say about a call.
+//! Permission rules, and which calls they apply to.
 
 mod grammar;
 
@@ -10,7 +10,7 @@ use super::pattern::{CommandPattern, Domain, Glob};
 use crate::rule_problem::RuleProblem;
 use posse_port::tool::{ReadGuard, Workspace};
 
-/// All rules that hold for a session.
+/// All rules of a session.
 #[derive(Clone, Debug, Default)]
 pub struct Policy {
     pub(super) deny: Vec<Rule>,
@@ -18,32 +18,32 @@ pub struct Policy {
     pub(super) allow: Vec<Rule>,
 }
 
-/// Where rules come from: what a rule's paths mean depends on it. The directories are absolute and
+/// Where rules come from, which decides what their paths mean. Directories are absolute and
 /// resolved.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Source {
-    /// For people: a file's name, or a flag's.
+    /// The name of a file or a flag, for people.
     pub name: String,
-    /// What `/` at the start of a pattern means: the settings file's root.
+    /// What `/` at the beginning of a pattern refers to: the settings file's root.
     pub root: PathBuf,
-    /// What `./`, or nothing, at the start of a pattern means: where the agent works.
+    /// What `./` or nothing at the beginning of a pattern refers to: where the agent works.
     pub cwd: PathBuf,
-    /// What `~/` at the start of a pattern means.
+    /// What `~/` at the beginning of a pattern refers to.
     pub home: Option<PathBuf>,
 }
 
-/// Rules as settings spell them.
+/// Rules as they are written in settings.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RuleList {
-    /// Never.
+    /// Never allowed.
     pub deny: Vec<String>,
-    /// Only if a person says so.
+    /// Allowed if a person approves.
     pub ask: Vec<String>,
-    /// Freely.
+    /// Allowed.
     pub allow: Vec<String>,
 }
 
-/// A rule that is none.
+/// An invalid rule.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{rule}` is not a permission rule: {why} ({place})")]
 pub struct RuleError {
@@ -51,7 +51,7 @@ pub struct RuleError {
     pub rule: String,
     /// What is wrong.
     pub why: RuleProblem,
-    /// Where it stands.
+    /// The source it is in.
     pub place: String,
 }
 
@@ -60,15 +60,15 @@ pub struct RuleError {
 pub(super) struct Rule {
     /// As it was written.
     text: String,
-    /// Where it stands.
+    /// The source it is in.
     place: Arc<str>,
     pub(super) about: About,
 }
 
-/// What a rule is about.
+/// What a rule applies to.
 #[derive(Clone, Debug)]
 pub(super) enum About {
-    /// Tools, whatever their input.
+    /// Tools, with any input.
     Tools(Glob),
     /// All tools that read files.
     Reading,
@@ -86,7 +86,7 @@ pub(super) enum About {
     Agent(Glob),
     /// Skills of this name.
     Skill(Glob),
-    /// Something of a tool that posse does not have.
+    /// A tool that posse does not have.
     Elsewhere,
 }
 
@@ -97,7 +97,7 @@ impl std::fmt::Display for Rule {
 }
 
 impl Rule {
-    /// Whether the rule is about a tool as such.
+    /// Returns true if the rule applies to all calls of a tool.
     pub(super) fn names_tool(&self, tool: &str) -> bool {
         match &self.about {
             About::Tools(name) => name.matches(tool),
@@ -113,7 +113,7 @@ impl Rule {
 }
 
 impl Policy {
-    /// Adds the rules of one source. If one of them is wrong, none is added.
+    /// Adds the rules of a source. If one of them is invalid, none is added.
     pub fn add(&mut self, source: &Source, rules: &RuleList) -> Result<(), RuleError> {
         let place: Arc<str> = source.name.as_str().into();
         let read = |texts: &[String], allows: bool| -> Result<Vec<Rule>, RuleError> {
@@ -139,7 +139,7 @@ impl Policy {
         Ok(())
     }
 
-    /// The same without what it allows.
+    /// Returns the rules without those that allow something.
     pub fn strict(&self) -> Self {
         Self {
             allow: Vec::new(),
@@ -147,12 +147,12 @@ impl Policy {
         }
     }
 
-    /// Whether a tool is denied whatever its input: then the model is not told of it.
+    /// Returns true if a tool is always denied, so that the model is not told of it.
     pub fn forbids_tool(&self, tool: &str) -> bool {
         self.deny.iter().any(|rule| rule.names_tool(tool))
     }
 
-    /// Whether agents of this type are denied: then the model is not told of it.
+    /// Returns true if agents of this type are denied, so that the model is not told of it.
     pub fn forbids_agent(&self, name: &str) -> bool {
         let name = name.to_lowercase();
         let denies =
@@ -160,7 +160,7 @@ impl Policy {
         self.forbids_tool("Agent") || self.deny.iter().any(denies)
     }
 
-    /// Whether skills of this name are denied: then the model is not told of it.
+    /// Returns true if skills of this name are denied, so that the model is not told of them.
     pub fn forbids_skill(&self, name: &str) -> bool {
         let name = name.to_lowercase();
         let denies =
@@ -168,7 +168,7 @@ impl Policy {
         self.forbids_tool("Skill") || self.deny.iter().any(denies)
     }
 
-    /// Whether another has the same rules from the same places.
+    /// Returns true if both have the same rules from the same sources.
     pub(super) fn says_the_same(&self, other: &Self) -> bool {
         let same = |one: &[Rule], other: &[Rule]| {
             let alike =
@@ -180,7 +180,7 @@ impl Policy {
             && same(&self.allow, &other.allow)
     }
 
-    /// All rules of this and of others, which come after.
+    /// Returns these rules followed by those of others.
     pub(super) fn with<'a>(&self, others: impl IntoIterator<Item = &'a Arc<Self>>) -> Self {
         let mut all = self.clone();
         for other in others {

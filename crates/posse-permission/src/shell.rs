@@ -1,5 +1,5 @@
-//! Shell commands, taken apart for the rules. Every command in a line counts for denying; for allowing,
-//! every one must be plain and allowed.
+//! Shell commands and the rules. Every command in a line counts for denying; for allowing, every
+//! one must be plain and allowed.
 
 mod lexical;
 mod options;
@@ -20,14 +20,16 @@ use super::rule::About;
 use crate::mirror::RulePaths;
 use posse_port::tool::Workspace;
 
-/// A longer command is nothing that a person has thought of when writing a rule.
+/// Maximum length of a command that rules can allow: nobody thinks of longer ones when writing a
+/// rule.
 const LONGEST: usize = 10_000;
 
-/// So many directories are followed, and so many words looked at in them.
+/// Maximum number of directories that are followed.
 const MOST_PLACES: usize = 16;
+/// Maximum number of paths that are compared.
 const MOST_PATHS: usize = 50_000;
 
-/// Variables that may stand before an allowed command.
+/// Variables that may be set for an allowed command.
 const HARMLESS: &[&str] = &[
     "CI",
     "FORCE_COLOR",
@@ -40,31 +42,33 @@ const HARMLESS: &[&str] = &[
     "TZ",
 ];
 
-/// Commands that write no file that they are given the name of.
+/// Commands that do not write to files named by their arguments.
 const READERS: &[&str] = &[
     "cat", "cd", "diff", "du", "echo", "egrep", "fgrep", "file", "find", "git", "grep", "head",
     "ls", "printf", "rg", "stat", "tail", "test", "wc", "[",
 ];
 
-/// What a parser makes of a text; none if it cannot, or panics (brush-parser does at `~99999999999`).
+/// Returns the result of a parser; `None` if it fails or panics (brush-parser does at
+/// `~99999999999`).
 fn parsed<T>(parse: impl FnOnce() -> Option<T>) -> Option<T> {
     catch_unwind(AssertUnwindSafe(parse)).ok().flatten()
 }
 
-/// A command line, read.
+/// A parsed command line.
 pub(super) struct Line<'a> {
     command: &'a str,
     workspace: &'a Workspace,
     script: Script,
-    /// What deny and ask rules are held against.
+    /// The texts that deny and ask rules are compared with.
     texts: Vec<String>,
-    /// Every directory in which a command of the line could run, as far as can be told.
+    /// Every directory in which a command of the line could run, as far as can be determined.
     places: Vec<PathBuf>,
-    /// Whether there are too many of them: then every path could be meant.
+    /// There are too many of them, so that every path could be meant.
     lost: bool,
 }
 
 impl<'a> Line<'a> {
+    /// Parses a command line.
     pub(super) fn read(command: &'a str, workspace: &'a Workspace) -> Self {
         let script = script::read(command, workspace);
         let mut texts = vec![command.trim().to_owned()];
@@ -84,6 +88,7 @@ impl<'a> Line<'a> {
                 texts.push(format!("{}{rest}", first.text));
             }
             texts.push(format!("{name}{rest}"));
+            // Whether the `cd` succeeds is unknown, so that both directories count from here on.
             if matches!(name, "cd" | "pushd") && !lost {
                 let home = workspace
                     .home
@@ -121,7 +126,7 @@ impl<'a> Line<'a> {
         }
     }
 
-    /// Whether a deny or ask rule is about something in the line.
+    /// Returns true if a deny or ask rule applies to something in the line.
     pub(super) fn touched_by(&self, about: &About) -> bool {
         match about {
             About::Command(pattern) => self.texts.iter().any(|text| pattern.touches(text)),
@@ -143,7 +148,7 @@ impl<'a> Line<'a> {
                 };
                 self.written().any(named)
             }
-            // A redirection is what the tool would do.
+            // A redirection does what the tool would do.
             About::Editing => self.opens(true),
             About::Reading => self.opens(false),
             About::Tools(name) => {
@@ -154,7 +159,7 @@ impl<'a> Line<'a> {
         }
     }
 
-    /// Whether a deny or ask rule could be about what the line's wildcards stand for.
+    /// Returns true if a deny or ask rule could apply to what the line's wildcards match.
     pub(super) fn perhaps_touched_by(&self, about: &About) -> bool {
         let globs = |word: &&Word| word.glob;
         match about {
@@ -179,7 +184,7 @@ impl<'a> Line<'a> {
         }
     }
 
-    /// Whether a redirection opens a file for writing, or for reading.
+    /// Returns true if a redirection opens a file for writing, or for reading.
     fn opens(&self, writes: bool) -> bool {
         self.script
             .files
@@ -187,7 +192,8 @@ impl<'a> Line<'a> {
             .any(|file| file.writes == writes && !file.is_free())
     }
 
-    /// What no rule can allow: writing what is protected, and removing everything.
+    /// Returns the reason if no rule can allow the line: it writes something protected, or
+    /// removes everything.
     pub(super) fn untouchable(&self) -> Option<String> {
         let forbidden = |file: &File| {
             self.paths(&file.name)
@@ -202,7 +208,7 @@ impl<'a> Line<'a> {
         })
     }
 
-    /// Why nobody writes the path, which the word could be.
+    /// Returns the reason why a path, which the word could be, is not written.
     fn forbidden(&self, word: &Word, path: &Path) -> Option<String> {
         let perhaps = || {
             let name = may_be_protected(path, self.workspace).filter(|_| word.glob);
@@ -211,7 +217,7 @@ impl<'a> Line<'a> {
         forbidden_edit(path, self.workspace).or_else(perhaps)
     }
 
-    /// Whether rules allow all of it; else why not.
+    /// Returns `Ok` if rules allow all of it; else the reason.
     pub(super) fn allowed(&self, policy: &Policy) -> Result<(), String> {
         let patterns = || {
             policy.allow.iter().filter_map(|rule| match &rule.about {
@@ -252,6 +258,7 @@ impl<'a> Line<'a> {
         Ok(())
     }
 
+    /// Returns `Ok` if rules allow one command of the line.
     fn command_allowed(
         &self,
         command: &Simple,
@@ -310,12 +317,14 @@ impl<'a> Line<'a> {
         }
     }
 
+    /// Returns `Ok` if rules allow a redirection.
     fn file_allowed(&self, file: &File, policy: &Policy) -> Result<(), String> {
         let name = file.name.text.as_str();
         if file.is_free() {
             return Ok(());
         }
-        // After a `cd`, and through links, a path may be another one: a rule must name the very file.
+        // After a `cd`, and through links, a path may be another one: a rule must name the very
+        // file.
         let path = absolute(&self.workspace.cwd, name);
         let fixed = !file.name.glob && self.places.len() == 1;
         let inside = fixed && self.workspace.holds(&path);
@@ -341,6 +350,7 @@ impl<'a> Line<'a> {
         }
     }
 
+    /// Returns all words that could be paths.
     fn arguments(&self) -> impl Iterator<Item = &Word> {
         self.script.commands.iter().flat_map(|command| {
             let is_path = |at: usize, word: &Word| at > 0 || word.text.contains('/');
@@ -357,12 +367,12 @@ impl<'a> Line<'a> {
         self.script.files.iter().filter(|file| file.writes)
     }
 
-    /// Every path that the word, or a value in it, could be.
+    /// Returns every path that the word, or a value in it, could be.
     fn paths(&self, word: &Word) -> impl Iterator<Item = PathBuf> {
         values(word).flat_map(|value| self.places.iter().map(move |place| absolute(place, value)))
     }
 
-    /// A path that must not be edited, where a command could write it.
+    /// Returns a path that must not be edited and that the command could write.
     fn written_to(&self, words: &[Word], policy: &Policy) -> Option<PathBuf> {
         if READERS.contains(&within::name(words)) {
             return None;
@@ -385,12 +395,12 @@ impl<'a> Line<'a> {
         words.iter().skip(1).find_map(forbidden)
     }
 
-    /// The first path that is written as leading out of the workspace, and does.
+    /// Returns the first path that leads out of the workspace.
     fn outside(&self, words: &[Word]) -> Option<PathBuf> {
         let name = within::name(words);
         let skipped = match name {
             "echo" | "printf" => return None,
-            // What is searched for is no path.
+            // The search pattern is not a path.
             "grep" | "egrep" | "fgrep" | "rg" if !words.iter().skip(1).any(names_pattern) => words
                 .iter()
                 .skip(1)
@@ -419,7 +429,8 @@ impl<'a> Line<'a> {
             })
     }
 
-    /// `rm -r` of a root, what it is a copy of, the home directory, or what they lie in.
+    /// Returns true for `rm -r` of a root, of what it is a copy of, of the home directory, or of
+    /// a directory that contains one.
     fn removes_all(&self, command: &Simple) -> bool {
         let words = command.words.as_slice();
         let option = |text: &str| {
@@ -439,7 +450,7 @@ impl<'a> Line<'a> {
         let kept: Vec<_> = self.workspace.tops().chain(kept).collect();
         let gone = |word: &Word| {
             let text = word.text.as_str();
-            // `*` at the end is everything in the directory.
+            // `*` at the end means everything in the directory.
             let directory = text
                 .strip_suffix('*')
                 .filter(|rest| rest.is_empty() || rest.ends_with('/'));
@@ -457,8 +468,9 @@ impl<'a> Line<'a> {
     }
 }
 
-/// The rule that allows a command, and the words that it is about. Wrappers allow nothing: where one has a
-/// rule with `*`, what it runs must be spelled out by that rule, or be allowed itself.
+/// Returns the rule that allows a command, and the words that it applies to. A wrapper is not
+/// enough: if a rule with `*` matches one, the rule must spell out what it runs, or that must be
+/// allowed itself.
 fn fitting<'w, 'p>(
     words: &'w [Word],
     allowing: &[&'p CommandPattern],
@@ -473,7 +485,7 @@ fn fitting<'w, 'p>(
             .iter()
             .filter(|pattern| pattern.allows(&texts))
             .collect();
-        // A rule that names the command in full is preferred: it is taken at its word.
+        // A rule that names the command in full is preferred, because it is taken literally.
         fitting.sort_by_key(|pattern| !pattern.is_exact());
         let inner = std::iter::successors(Some(words), |words| within::unwrapped(words))
             .last()
@@ -499,7 +511,7 @@ fn fitting<'w, 'p>(
     }
 }
 
-/// Whether a search is told by this option what to look for: then every other word is a path.
+/// Returns true if this option gives the search pattern, so that every other word is a path.
 fn names_pattern(word: &Word) -> bool {
     let text = word.text.as_str();
     match text.strip_prefix("--") {
@@ -508,10 +520,10 @@ fn names_pattern(word: &Word) -> bool {
     }
 }
 
-/// So many letters of a cluster of short options may stand before the value of the last one.
+/// Maximum number of letters before the value in a cluster of short options.
 const MOST_LETTERS: usize = 8;
 
-/// The word, and what follows an option, a `=`, an `@` or a `:` in it.
+/// Returns the word, and what follows an option, a `=`, an `@` or a `:` in it.
 fn values(word: &Word) -> impl Iterator<Item = &str> {
     let text = word.text.as_str();
     let short = text
@@ -524,7 +536,7 @@ fn values(word: &Word) -> impl Iterator<Item = &str> {
         .take(MOST_LETTERS)
         .filter_map(|(at, _)| short.get(at..));
     let after = |mark| text.split_once(mark).map(|(_, value)| value);
-    // What follows the colon of a URL is no path.
+    // What follows the colon of a URL is not a path.
     let scoped = after(':').filter(|value| !value.starts_with("//"));
     [Some(text), after('='), after('@'), scoped]
         .into_iter()
@@ -533,7 +545,7 @@ fn values(word: &Word) -> impl Iterator<Item = &str> {
         .filter(|value| !value.is_empty())
 }
 
-/// Whether the command reads whatever lies beneath its arguments.
+/// Returns true if the command reads everything below its arguments.
 fn is_recursive(words: &[Word]) -> bool {
     let has = |letters: &[char], long: &[&str]| {
         words.iter().skip(1).any(|word| {
@@ -553,7 +565,7 @@ fn is_recursive(words: &[Word]) -> bool {
     }
 }
 
-/// Characters that a person would not see, or would see somewhere else.
+/// Returns true for characters that a person does not see, or sees in another place.
 fn is_invisible(c: char) -> bool {
     (c.is_control() && c != '\n' && c != '\t')
         || matches!(c, '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'

@@ -1,4 +1,4 @@
-//! The Anthropic side: what is refused, what it costs, how it is answered.
+//! The Anthropic side: what is refused, what is billed, what is answered.
 
 mod binding;
 mod headers;

@@ -1,9 +1,9 @@
-//! Errors as the two APIs word them.
+//! Errors in the words of the two APIs.
 
 use http::StatusCode;
 use serde_json::{Value, json};
 
-/// A request that is refused.
+/// A refused request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ApiRefusal {
     pub(crate) status: u16,
@@ -22,7 +22,7 @@ impl ApiRefusal {
         }
     }
 
-    /// The commonest one: the request itself is wrong.
+    /// Returns the most common one: the request itself is invalid.
     pub(crate) fn invalid(message: impl Into<String>) -> Self {
         Self::new(400, message)
     }
@@ -50,7 +50,7 @@ impl ApiRefusal {
     }
 }
 
-/// Returns the class that belongs to a status.
+/// Returns the error type of a status.
 pub(crate) fn kind_of(status: u16) -> &'static str {
     match status {
         401 => "authentication_error",

@@ -1,4 +1,4 @@
-//! A response's body: bytes, pauses and mishaps, one after another.
+//! A response's body: bytes, pauses and faults, one after another.
 
 use std::collections::VecDeque;
 use std::io;
@@ -32,9 +32,10 @@ pub(crate) struct PlayedBody {
     steps: VecDeque<BodyStep>,
     waiting: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
     pace: Arc<dyn Pace>,
+    /// Tells the connection to reset instead of closing.
     reset: Arc<AtomicBool>,
     entry: Option<(Arc<Record>, u64)>,
-    /// True if what was sent has had a chance to leave before the connection breaks.
+    /// What was sent had a chance to leave before the connection breaks.
     flushed: bool,
 }
 
@@ -50,7 +51,7 @@ impl PlayedBody {
         }
     }
 
-    /// Notes in the record how the body ended, and when.
+    /// Records how and when the body ends.
     pub(crate) fn recorded(mut self, record: Arc<Record>, number: u64) -> Self {
         self.entry = Some((record, number));
         self
@@ -98,7 +99,7 @@ impl http_body::Body for PlayedBody {
                 Some(BodyStep::Send(bytes)) => return Poll::Ready(Some(Ok(Frame::data(bytes)))),
                 Some(BodyStep::Wait(duration)) => self.waiting = Some(self.pace.sleep(duration)),
                 Some(step @ (BodyStep::Break | BodyStep::Reset)) if !self.flushed => {
-                    // hyper sends what it holds when the body has nothing more for now.
+                    // hyper sends what it holds only when the body has nothing more for now.
                     self.flushed = true;
                     self.steps.push_front(step);
                     context.waker().wake_by_ref();

@@ -1,7 +1,7 @@
 //! The prompt cache, as the providers describe theirs.
 //!
-//! Nothing here knows of requests or of time: a prefix and the current time come in, what was read
-//! and written goes out.
+//! It knows nothing of requests or clocks: a prefix and the current time go in, what was read and
+//! written comes out.
 
 use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
@@ -10,13 +10,13 @@ use serde_json::{Value, json};
 
 use crate::prefix::{CacheTtl, Position, RequestPrefix, Section};
 
-/// A breakpoint looks at so many positions, itself the first of them.
+/// Number of positions that a breakpoint looks at, including itself.
 const LOOK_BACK: usize = 20;
 
-/// Prompts remembered for explaining misses: at most so many positions in all.
+/// Number of positions of earlier prompts that are remembered for explaining misses.
 const REMEMBERED_POSITIONS: usize = 1 << 20;
 
-/// What a request's input is billed as.
+/// How a request's input is billed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Billing {
     pub(crate) input: u64,
@@ -31,6 +31,7 @@ pub(crate) struct Ticket {
     writes: Vec<(u64, CacheTtl, Duration)>,
 }
 
+/// An entry.
 #[derive(Debug)]
 struct CacheEntry {
     ttl: CacheTtl,
@@ -47,6 +48,7 @@ pub(crate) struct PromptCache {
     remembered: usize,
 }
 
+/// An earlier prompt.
 #[derive(Debug)]
 struct PreviousPrompt {
     model: String,
@@ -61,7 +63,7 @@ fn lifetime(ttl: CacheTtl) -> Duration {
 }
 
 impl PromptCache {
-    /// Bills `prefix` by its marks. `minimum` is the least that the model caches.
+    /// Bills `prefix` by its marks. `minimum` is the smallest prefix that the model caches.
     pub(crate) fn bill(
         &mut self,
         prefix: &RequestPrefix,
@@ -112,7 +114,7 @@ impl PromptCache {
         (billing, ticket)
     }
 
-    /// Tokens of the longest known beginning of `prefix`, for providers that cache without marks.
+    /// Returns the tokens of the longest cached prefix, for providers that cache without marks.
     pub(crate) fn bill_unmarked(
         &mut self,
         prefix: &RequestPrefix,
@@ -136,7 +138,7 @@ impl PromptCache {
         )
     }
 
-    /// The reply has begun: what its request wrote can be read from now on.
+    /// Makes a request's writes readable, because its reply has begun.
     pub(crate) fn begin(&mut self, ticket: &Ticket) {
         for &(hash, ttl, at) in &ticket.writes {
             let expires = at + lifetime(ttl);
@@ -150,7 +152,7 @@ impl PromptCache {
         }
     }
 
-    /// Drops what has expired, each time the cache has doubled.
+    /// Removes expired entries whenever the cache has doubled in size.
     pub(crate) fn sweep(&mut self, now: Duration) {
         if self.entries.len() > self.sweep_at {
             self.entries.retain(|_, entry| entry.expires > now);
@@ -172,7 +174,7 @@ impl PromptCache {
         }
     }
 
-    /// Remembers the prompt of the reply `id`, for explaining the next one's misses.
+    /// Remembers the prompt of the reply `id`, for explaining the misses of the next one.
     pub(crate) fn remember(&mut self, id: &str, model: &str, prefix: &RequestPrefix) {
         self.remembered += prefix.positions.len();
         self.order.push_back(id.to_owned());
@@ -189,7 +191,7 @@ impl PromptCache {
         }
     }
 
-    /// Returns why `prefix` did not read what the reply `id` could have left it; null when it did.
+    /// Returns why `prefix` did not read what the reply `id` could have left; null if it did.
     pub(crate) fn explain(
         &self,
         id: &str,

@@ -1,15 +1,15 @@
-//! Requests with the class of answer that each must get, from this server and from the real API
-//! alike.
+//! Requests with the class of answer that each must get, both from this server and from the real
+//! API.
 //!
-//! The cases are data (`conformance.jsonl`). Some send back what an earlier one was answered, so
-//! they are run in order, and whoever runs them keeps the answers.
+//! The cases are data (`conformance.jsonl`). Some send back an earlier answer, so that they are
+//! run in order and the caller keeps the answers.
 
 use std::collections::{BTreeMap, HashMap};
 
 use serde::Deserialize;
 use serde_json::Value;
 
-/// One request and what must become of it.
+/// A request and the expected class of answer.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Case {
@@ -20,14 +20,14 @@ pub struct Case {
     /// The path; `/v1/messages` unless given.
     #[serde(default = "messages")]
     pub path: String,
-    /// Headers that differ from the usual ones; null leaves one out.
+    /// Headers that differ from the usual ones; null omits one.
     #[serde(default)]
     pub headers: BTreeMap<String, Option<String>>,
-    /// It sends back the reply to this earlier case, which must have thinking in it.
+    /// It sends back the reply to this earlier case, which must contain thinking.
     #[serde(default)]
     pub needs_thinking_of: Option<String>,
     body: Value,
-    /// What must become of it.
+    /// The expected class.
     pub expect: Expected,
 }
 
@@ -37,7 +37,7 @@ pub struct Case {
 pub struct Expected {
     /// The HTTP status.
     pub status: u16,
-    /// The error's type, where the status is one.
+    /// The error's type, if the status is an error.
     #[serde(rename = "type")]
     pub kind: Option<String>,
 }
@@ -48,9 +48,9 @@ pub struct Expected {
 pub struct Mismatch {
     /// What was expected.
     pub expected: Expected,
-    /// What came.
+    /// What was answered.
     pub got: Expected,
-    /// What the answer says in words.
+    /// The answer's message.
     pub words: String,
 }
 
@@ -70,7 +70,7 @@ pub fn cases() -> Result<Vec<Case>, serde_json::Error> {
 pub type Answers = HashMap<String, Value>;
 
 impl Case {
-    /// Returns the body to send; none when an earlier answer lacks what this case sends back.
+    /// Returns the body to send; `None` if an earlier answer lacks what this case sends back.
     pub fn body(&self, model: &str, answers: &Answers) -> Option<Vec<u8>> {
         if let Value::String(raw) = &self.body {
             return Some(raw.clone().into_bytes());
@@ -124,7 +124,7 @@ impl std::fmt::Display for Expected {
     }
 }
 
-/// The same content with a word put into its thinking.
+/// Returns the content with its thinking changed.
 fn edited(content: &Value) -> Value {
     let mut content = content.clone();
     for block in content.as_array_mut().into_iter().flatten() {

@@ -1,4 +1,4 @@
-//! `/_scripted/…`: looking at the server, and moving its clock, from another process.
+//! `/_scripted/…`: inspects the server and moves its clock, from another process.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! What a script can see of a request, whichever API it came by.
+//! What a script sees of a request, in either API.
 
 use serde_json::Value;
 
@@ -10,11 +10,11 @@ pub(crate) struct Conversation {
     pub(crate) model: String,
     /// Text of the last user message that has any.
     pub(crate) last_user: String,
-    /// Text of the tool results in the last message; empty when it brings none.
+    /// Text of the tool results in the last message; empty if there are none.
     pub(crate) last_tool: String,
-    /// Number of the model's turn that is asked for, from 1.
+    /// Number of the model's turn that is requested, from 1.
     pub(crate) turn: u32,
-    /// System prompt and all messages, for markers.
+    /// System prompt and all messages, for markers. Collected only if a rule looks for one.
     pub(crate) all_text: String,
 }
 

@@ -1,4 +1,4 @@
-//! Playing a reply as its rule says: at its pace, with its mishap.
+//! Plays a reply as its rule says: at its speed, with its fault.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use bytes::Bytes;
 use crate::body::BodyStep;
 use crate::script::Fault;
 
-/// An event of a stream, and how many tokens it carries.
+/// An event of a stream, and its number of tokens.
 pub(crate) struct Timed {
     pub(crate) bytes: String,
     pub(crate) tokens: u64,
@@ -55,19 +55,19 @@ pub(crate) fn play(
     mishap(steps, fault)
 }
 
-/// Anthropic names its events, Chat Completions does not.
+/// Returns an error event. Anthropic names its events, Chat Completions does not.
 fn error_event(class: &str, named: bool) -> String {
     let name = if named { "event: error\n" } else { "" };
     let data = serde_json::json!({"type": "error", "error": {"type": class, "message": "the script says so"}});
     format!("{name}data: {data}\n\n")
 }
 
-/// Returns a whole body, which has no events: faults of events do not touch it.
+/// Plays a complete body, which has no events, so that faults of events do not apply.
 pub(crate) fn play_whole(body: String, fault: Option<&Fault>) -> Vec<BodyStep> {
     mishap(vec![BodyStep::Send(body.into())], fault)
 }
 
-/// Returns what happens to bytes on their way.
+/// Applies a fault to bytes.
 fn mishap(steps: Vec<BodyStep>, fault: Option<&Fault>) -> Vec<BodyStep> {
     match fault {
         Some(Fault::Cut { at }) => until(steps, *at, BodyStep::Break),
@@ -79,6 +79,7 @@ fn mishap(steps: Vec<BodyStep>, fault: Option<&Fault>) -> Vec<BodyStep> {
                 *at,
                 BodyStep::Send(Bytes::from_static(&[0xff, 0x00, 0xfe, b'\n'])),
             );
+            // A blank line ends the event, so that the client sees the garbage now.
             steps.push(BodyStep::Send(Bytes::from_static(b"\n")));
             steps
         }

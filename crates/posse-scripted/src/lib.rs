@@ -1,10 +1,10 @@
 //! The scripted model: a model server on loopback whose replies are data.
 //!
-//! It speaks the Anthropic Messages API and OpenAI Chat Completions over real HTTP, is as strict
-//! with requests as the real ones are, keeps a prompt cache as they do, and does on demand what a
-//! network does by bad luck. Every test of posse runs against it, and so does anybody without a key.
+//! It implements the Anthropic Messages API and OpenAI Chat Completions over real HTTP, is as
+//! strict with requests as the real ones, keeps a prompt cache as they do, and produces network
+//! failures on demand. All tests of posse run against it, and so can anybody without a key.
 //!
-//! [`Server`] is the whole of it; [`Script`] is what it is told to say.
+//! [`Server`] is the whole of it; [`Script`] is what it answers.
 
 mod anthropic;
 mod api_error;

@@ -1,9 +1,9 @@
-//! The models that the Anthropic side knows, with what differs between them on the wire.
+//! The models that the Anthropic side knows, and how they differ.
 
-/// What a model lets a request say about thinking.
+/// Which thinking settings a model accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ThinkingRule {
-    /// It always thinks: switching that off is an error.
+    /// It always thinks: turning that off is an error.
     AlwaysOn,
     /// Any setting.
     Free,
@@ -19,12 +19,13 @@ pub(crate) struct ModelFacts {
     pub(crate) context: u64,
     pub(crate) max_output: u64,
     pub(crate) thinking: ThinkingRule,
-    /// True if `role: system` may stand inside `messages`.
+    /// True if `role: system` is accepted inside `messages`.
     pub(crate) system_messages: bool,
-    /// The effort that leaving it out means.
+    /// The effort if none is given.
     pub(crate) default_effort: &'static str,
 }
 
+/// Returns a model with the large context.
 const fn large(id: &'static str, cache_minimum: u64, thinking: ThinkingRule) -> ModelFacts {
     ModelFacts {
         id,
@@ -37,6 +38,7 @@ const fn large(id: &'static str, cache_minimum: u64, thinking: ThinkingRule) -> 
     }
 }
 
+/// Returns the model with a lower default effort.
 const fn medium(model: ModelFacts) -> ModelFacts {
     ModelFacts {
         default_effort: "medium",

@@ -1,24 +1,24 @@
-//! The server's own time. Tests put their clock here; people use the machine's, and may push it
-//! ahead to see a cache entry expire.
+//! The server's own clock. Tests supply theirs; people use the machine's, and may advance it to
+//! see a cache entry expire.
 
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// Where the server's time comes from.
+/// The source of the server's time.
 pub trait Pace: Send + Sync {
-    /// Time since some fixed start.
+    /// Returns the time since a fixed start.
     fn now(&self) -> Duration;
 
-    /// Ends once [`now`](Pace::now) has advanced by `duration`.
+    /// Completes once [`now`](Pace::now) has advanced by `duration`.
     fn sleep(&self, duration: Duration) -> Pin<Box<dyn Future<Output = ()> + Send>>;
 
-    /// Pushes [`now`](Pace::now) ahead. Whoever sleeps on the machine's clock sleeps on.
+    /// Advances [`now`](Pace::now). Sleeps on the machine's clock are not shortened.
     fn advance(&self, duration: Duration);
 }
 
-/// The machine's clock, plus what it was pushed ahead by.
+/// The machine's clock, plus what it was advanced by.
 #[derive(Debug)]
 pub struct SystemPace {
     start: Instant,

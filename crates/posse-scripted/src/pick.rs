@@ -1,4 +1,4 @@
-//! Which rule answers, and what it says: the script's memory between turns lives here.
+//! Picks the rule that answers and renders its reply. Holds the script's state between turns.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -8,7 +8,7 @@ use crate::conversation::Conversation;
 use crate::script::{Fault, Say, Script, ScriptRule, ToolInput};
 use crate::template::{TemplateValues, TextTemplate};
 
-/// What a rule says to a request.
+/// A rule's answer to a request.
 #[derive(Debug)]
 pub(crate) struct PickedAnswer {
     pub(crate) rule: String,
@@ -38,8 +38,9 @@ pub(crate) enum RenderedBlock {
 #[derive(Debug)]
 pub(crate) struct Play {
     script: Script,
+    /// How often each rule was used.
     used: Vec<u32>,
-    /// What rules have set, by agent; keys that begin with `shared.` are everybody's.
+    /// What rules have set, by agent; keys that begin with `shared.` belong to all agents.
     state: HashMap<String, BTreeMap<String, String>>,
     shared: BTreeMap<String, String>,
 }
@@ -55,7 +56,7 @@ impl Play {
         }
     }
 
-    /// Returns true if any rule looks for a marker, so that gathering all text is worth it.
+    /// Returns true if a rule looks for a marker, so that all text must be collected.
     pub(crate) fn reads_all_text(&self) -> bool {
         self.script
             .rules
@@ -63,7 +64,7 @@ impl Play {
             .any(|rule| rule.when.marker.is_some())
     }
 
-    /// Returns the answer of the first rule that fits, which is thereby used once more.
+    /// Returns the answer of the first rule that matches, and counts its use.
     pub(crate) fn answer(&mut self, conversation: &Conversation) -> Option<PickedAnswer> {
         let mut values = TemplateValues {
             user: conversation.last_user.clone(),
@@ -111,6 +112,7 @@ impl Play {
     }
 }
 
+/// Returns true if a rule matches, and sets the groups of its patterns.
 fn fits(rule: &ScriptRule, conversation: &Conversation, values: &mut TemplateValues) -> bool {
     let when = &rule.when;
     let plain = [
@@ -139,7 +141,7 @@ fn fits(rule: &ScriptRule, conversation: &Conversation, values: &mut TemplateVal
     ) else {
         return false;
     };
-    // A rule about a tool's answer speaks of a request that brings one.
+    // A rule about a tool's result applies only to a request that contains one.
     if when.tool.is_some() && conversation.last_tool.is_empty() {
         return false;
     }

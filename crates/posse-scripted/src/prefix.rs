@@ -1,4 +1,5 @@
-//! A request as the prompt cache sees it: a row of blocks, each with the hash of all up to it.
+//! A request as the prompt cache sees it: a sequence of blocks, each with the hash of everything
+//! up to it.
 
 use std::hash::{DefaultHasher, Hasher};
 
@@ -14,7 +15,7 @@ pub(crate) enum Section {
     Messages,
 }
 
-/// How long an entry lives.
+/// How long an entry is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CacheTtl {
     FiveMinutes,
@@ -30,7 +31,7 @@ pub(crate) struct Position {
     /// Tokens up to and including this block.
     pub(crate) tokens: u64,
     pub(crate) mark: Option<CacheTtl>,
-    /// Thinking is cached with what surrounds it and can carry no mark.
+    /// Thinking is cached with what surrounds it and cannot have a mark.
     pub(crate) cacheable: bool,
 }
 
@@ -60,7 +61,7 @@ impl Builder {
         }
     }
 
-    /// Mixes in a setting that what follows depends on, unless it is at its default.
+    /// Adds a setting that the rest depends on, unless it has its default.
     pub(crate) fn setting(&mut self, name: &str, value: &Value, default: &str) {
         let text = value
             .as_str()
@@ -71,8 +72,8 @@ impl Builder {
         }
     }
 
-    /// Adds a block. What is hashed is its JSON, keys in the order given, without spaces and
-    /// without the cache mark: what a model reads, not how it was typed.
+    /// Adds a block. Its JSON is hashed with keys in the given order, without spaces and cache
+    /// mark: what a model reads, not how it was written.
     pub(crate) fn block(&mut self, section: Section, role: &str, block: &Value) {
         let mark = mark_of(block);
         let text = match block.as_object() {
@@ -110,7 +111,7 @@ impl Builder {
 }
 
 impl RequestPrefix {
-    /// Tokens of the whole prompt.
+    /// Returns the tokens of the whole prompt.
     pub(crate) fn tokens(&self) -> u64 {
         self.positions.last().map_or(0, |last| last.tokens)
     }

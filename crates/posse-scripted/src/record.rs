@@ -1,4 +1,4 @@
-//! What was asked of the server, kept for assertions.
+//! Requests to the server, recorded for assertions.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
@@ -8,8 +8,9 @@ use posse_protocol::Usage;
 use serde::Serialize;
 use tokio::sync::watch;
 
-/// What is kept at most: requests, and bytes of their bodies. Older ones give way.
+/// Maximum number of recorded requests; older ones are dropped.
 const MOST_REQUESTS: usize = 100_000;
+/// Maximum size of their bodies.
 const MOST_BYTES: usize = 256 << 20;
 
 /// One request.
@@ -17,24 +18,22 @@ const MOST_BYTES: usize = 256 << 20;
 pub struct Recorded {
     /// Its number, from 0.
     pub number: u64,
-    /// The connection that it came by, counted from 0.
+    /// The connection it came over, counted from 0.
     pub connection: u64,
-    /// When the last byte of it had come, in microseconds of the server's clock, which never goes
-    /// back.
+    /// When its last byte arrived, in microseconds of the server's monotonic clock.
     pub at_us: u64,
-    /// When the answer ended, by the same clock: the last byte of a reply was handed to the
-    /// connection.
+    /// When the answer ended, by the same clock: its last byte was handed to the connection.
     pub ended_us: Option<u64>,
     /// Method and path.
     pub method: String,
     /// The path.
     pub path: String,
-    /// Headers, names in lower case; credentials are left out.
+    /// Headers with names in lower case, without credentials.
     pub headers: Vec<(String, String)>,
     /// The body, as it came.
     #[serde(serialize_with = "as_text")]
     pub body: Bytes,
-    /// The status it was answered with; 0 when it got none.
+    /// The status of the answer; 0 if there was none.
     pub status: u16,
     /// The rule that answered.
     pub rule: Option<String>,
@@ -58,13 +57,13 @@ impl Recorded {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
-    /// It has not.
+    /// It has not ended.
     Open,
     /// All of it was sent.
     Sent,
     /// The script broke the connection.
     Broken,
-    /// The client went away before its end.
+    /// The client left before its end.
     Abandoned,
 }
 
@@ -100,7 +99,7 @@ impl Record {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Keeps a request and gives it its number.
+    /// Records a request and returns its number.
     pub(crate) fn add(&self, mut request: Recorded) -> u64 {
         let mut kept = self.kept();
         request.number = kept.next;
@@ -119,7 +118,7 @@ impl Record {
         number
     }
 
-    /// Changes a request, if it is still kept.
+    /// Changes a request, if it is still recorded.
     pub(crate) fn update(&self, number: u64, change: impl FnOnce(&mut Recorded)) {
         let mut kept = self.kept();
         let first = kept.requests.front().map_or(0, |oldest| oldest.number);
@@ -139,9 +138,9 @@ impl Record {
             .collect()
     }
 
-    /// Ends once `count` requests have come.
+    /// Waits until `count` requests have come.
     pub(crate) async fn wait_for(&self, count: u64) {
-        // An error would mean that the record is gone, and with it whoever waits.
+        // An error means that the record is gone, and with it everyone who waits.
         let _ = self.count.subscribe().wait_for(|seen| *seen >= count).await;
     }
 }

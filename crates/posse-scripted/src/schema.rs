@@ -1,4 +1,5 @@
-//! The closed schemas of requests: what is not in them is refused, in the words of the real API.
+//! The closed schemas of requests: whatever is not in them is refused, in the words of the real
+//! API.
 
 use std::sync::LazyLock;
 
@@ -47,7 +48,7 @@ pub(crate) fn is_beta(name: &str) -> bool {
     OTHER_BETAS.contains(&name) || KNOWN.iter().any(|known| known == name)
 }
 
-/// Betas that clients in the field name although the published list lacks them.
+/// Betas that clients use although the published list lacks them.
 const OTHER_BETAS: &[&str] = &[
     "claude-code-20250219",
     "effort-2025-11-24",
@@ -60,7 +61,8 @@ const STABLE: &str = include_str!("../schemas/anthropic_request.json");
 const BETA: &str = include_str!("../schemas/anthropic_request_beta.json");
 const CHAT_REQUEST: &str = include_str!("../schemas/openai_request.json");
 
-/// Streaming and plain requests differ in one field; betas are named in a header, not in the body.
+/// Streaming and plain requests differ in one field; betas are named in a header, not in the
+/// body.
 fn messages(schema: &mut Value) {
     if let Some(properties) = schema["properties"].as_object_mut() {
         properties.shift_remove("betas");
@@ -69,7 +71,7 @@ fn messages(schema: &mut Value) {
     require(schema, |name| name != "stream");
 }
 
-/// Fields that speak of generating have no place where nothing is generated.
+/// Removes fields about generating, since nothing is generated.
 fn count_tokens(schema: &mut Value) {
     let generating = [
         "betas",
@@ -99,7 +101,7 @@ fn compile(text: &str, adapt: fn(&mut Value)) -> Result<Validator, SchemaError> 
 }
 
 impl Schema {
-    /// Refuses a request that does not fit, with the most telling thing that is wrong with it.
+    /// Refuses an invalid request, with the most relevant error.
     pub(crate) fn check(&self, request: &Value) -> Result<(), ApiRefusal> {
         let validator = self
             .0
@@ -112,7 +114,7 @@ impl Schema {
             .iter_errors(request)
             .map(|error| tell(&error))
             .collect();
-        // An extra field is what the real API names first.
+        // The real API names an extra field first.
         errors.sort_by_key(|error| !error.ends_with(EXTRA));
         let worst = errors.into_iter().next();
         Err(ApiRefusal::invalid(
@@ -153,7 +155,7 @@ fn tell(error: &ValidationError<'_>) -> String {
     }
 }
 
-/// Of the forms that were tried, the one that was meant: its tag fits, or else it came furthest.
+/// Returns the error of the form that was meant: the one whose tag fits, or that matches most.
 fn closest(forms: &[Vec<ValidationError<'static>>]) -> Option<String> {
     let is_tag = |error: &ValidationError<'_>| {
         let path = error.instance_path().to_string();

@@ -1,17 +1,16 @@
-//! Which addresses of the network may be reached: those that everybody can, not this machine nor
-//! its neighbours.
+//! Which network addresses may be reached: public ones, but not this machine or its neighbours.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 
-/// What WebFetch may reach.
+/// The addresses that WebFetch may reach.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Reach {
     /// Public addresses only.
     #[default]
     Public,
-    /// Every address, this machine's too. For tests.
+    /// Every address, including this machine. For tests.
     Any,
 }
 
@@ -29,8 +28,8 @@ pub(crate) struct NotPublic {
     pub(crate) host: String,
 }
 
-/// Finds the addresses of hosts. The client connects to what this gives and to nothing else, so
-/// that the address that is looked at is the one that is used.
+/// Resolves host names. The client connects only to what this returns, so that the address that
+/// was checked is the one that is used.
 pub(crate) struct Resolver(pub(crate) Reach);
 
 impl Resolve for Resolver {
@@ -50,6 +49,7 @@ impl Resolve for Resolver {
     }
 }
 
+/// Returns true for an address that is reachable from everywhere.
 fn is_public(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(address) => is_public_v4(address),
@@ -57,6 +57,7 @@ fn is_public(address: IpAddr) -> bool {
     }
 }
 
+/// Returns true unless the address is reserved, private, shared, for benchmarks or multicast.
 fn is_public_v4(address: Ipv4Addr) -> bool {
     let [a, b, c, _] = address.octets();
     !(a == 0
@@ -69,19 +70,20 @@ fn is_public_v4(address: Ipv4Addr) -> bool {
         || (a == 198 && (18..20).contains(&b)))
 }
 
+/// Returns true for a global address; one that embeds an IPv4 address is judged by that.
 fn is_public_v6(address: Ipv6Addr) -> bool {
     let low = |high: u16, low: u16| {
         let ([a, b], [c, d]) = (high.to_be_bytes(), low.to_be_bytes());
         is_public_v4(Ipv4Addr::new(a, b, c, d))
     };
     match address.segments() {
-        // An older address in a newer one's clothes: mapped, compatible, translated, tunnelled.
+        // IPv4 inside IPv6: mapped, compatible, translated (NAT64), tunnelled (6to4).
         [0, 0, 0, 0, 0, 0xffff | 0, g, h]
         | [0x64, 0xff9b, 0, 0, 0, 0, g, h]
         | [0x2002, g, h, ..] => low(g, h),
-        // Local translation, Teredo.
+        // Local translation and Teredo could lead anywhere.
         [0x64, 0xff9b, ..] | [0x2001, 0, ..] => false,
-        // Only these are given out to be reached by all.
+        // Only 2000::/3 is assigned for global use.
         [first, ..] => first & 0xe000 == 0x2000,
     }
 }

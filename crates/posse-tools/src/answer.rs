@@ -1,4 +1,4 @@
-//! How tools put what they have to say: refusals, short forms, and work that blocks.
+//! Answers of tools: errors, short texts, and blocking work.
 
 use std::fmt::Display;
 use std::path::Path;
@@ -6,20 +6,20 @@ use std::path::Path;
 use posse_port::tool::{ToolContext, ToolError, Workspace};
 use tokio_util::sync::CancellationToken;
 
-/// What is said when a call is cancelled.
+/// The answer of a cancelled call.
 const INTERRUPTED: &str = "interrupted before it finished";
 
-/// Returns a failure that the model is told.
+/// Returns an error that the model is told.
 pub(crate) fn tell(what: impl Into<String>) -> ToolError {
     ToolError::Tell(what.into())
 }
 
-/// Returns a failure of the system, with what was tried.
+/// Returns an error of the system, with what was tried.
 pub(crate) fn cannot(what: &str, path: &Path, why: impl Display) -> ToolError {
     tell(format!("cannot {what} {}: {why}", path.display()))
 }
 
-/// Fails once the call is cancelled.
+/// Returns an error if the call is cancelled.
 pub(crate) fn go_on(cancel: &CancellationToken) -> Result<(), ToolError> {
     if cancel.is_cancelled() {
         Err(tell(INTERRUPTED))
@@ -28,7 +28,7 @@ pub(crate) fn go_on(cancel: &CancellationToken) -> Result<(), ToolError> {
     }
 }
 
-/// Runs what blocks beside the async threads. `work` looks at the token in its loops.
+/// Runs blocking work on another thread. `work` checks the cancellation token in its loops.
 pub(crate) async fn blocking<T: Send + 'static>(
     context: ToolContext,
     work: impl FnOnce(&ToolContext) -> Result<T, ToolError> + Send + 'static,
@@ -41,8 +41,7 @@ pub(crate) async fn blocking<T: Send + 'static>(
         .unwrap_or_else(|error| Err(tell(format!("the tool failed: {error}"))))
 }
 
-/// Returns a path as people and models like to read it: from the working directory, if it lies
-/// there.
+/// Returns a path for people and models: relative to the working directory, if it is inside.
 pub(crate) fn shown(path: &Path, workspace: &Workspace) -> String {
     match path.strip_prefix(&workspace.cwd) {
         Ok(inside) if inside.as_os_str().is_empty() => ".".to_owned(),
@@ -51,7 +50,7 @@ pub(crate) fn shown(path: &Path, workspace: &Workspace) -> String {
     }
 }
 
-/// Returns the first line of `text`, at most `most` characters of it, fit for a title.
+/// Returns the first line of `text`, at most `most` characters, safe to show as a title.
 pub(crate) fn headline(text: &str, most: usize) -> String {
     let text = text.trim();
     let line = text.lines().next().unwrap_or_default();
@@ -66,7 +65,7 @@ pub(crate) fn headline(text: &str, most: usize) -> String {
     short
 }
 
-/// Returns the longest start of `text` within `most` bytes.
+/// Returns the longest prefix of `text` within `most` bytes.
 pub(crate) fn clip(text: &str, most: usize) -> &str {
     &text[..text.floor_char_boundary(most)]
 }

@@ -1,4 +1,4 @@
-//! The Bash tool: a command in a shell.
+//! The Bash tool: runs a command in a shell.
 
 mod background;
 mod ending;
@@ -19,19 +19,21 @@ use crate::shell::{Bounds, OF_A_REPOSITORY, RunningShell, ShellJob};
 use crate::watchdog::Watchdog;
 pub use foreground::{ForegroundBash, ForegroundBashInput};
 
-/// How long a command may take, and how long at most, in milliseconds.
+/// Default time limit of a command in milliseconds.
 const LIMIT: u64 = 120_000;
+/// Highest time limit in milliseconds.
 const MOST: u64 = 600_000;
-/// How much of a command is its title.
+/// Length of a title, in characters of the command.
 const TITLE: usize = 80;
 
-/// What is to be known of commands, and of those in the background.
+/// What the model is told about commands.
 const ABOUT: &str = "Runs a command with bash in the working directory and returns its output \
                      (standard output and error together) and exit status. Each call is a new \
                      shell: directory and variables do not carry over. There is no input and no \
                      terminal. When the command ends, processes it left running are ended. Long \
                      output is cut in the middle; the answer then names a file with all of it. To \
                      read, find, search and edit files, use the tools made for that.";
+/// What it is told about commands in the background.
 const ABOUT_BACKGROUND: &str = " With run_in_background the answer comes at once: read the file it \
                                 names while the command runs; you are notified when it ends.";
 
@@ -56,14 +58,15 @@ pub struct BashInput {
 }
 
 impl Bash {
-    /// With somebody who ends what it has started if this process cannot.
+    /// Returns the tool. The watchdog ends what it has started if this process is killed.
     pub fn new(guardian: Option<Watchdog>) -> Self {
         Self { guardian }
     }
 
+    /// Starts a shell with a command.
     fn start(&self, command: &str, context: &ToolContext) -> Result<RunningShell, ToolError> {
         let (workspace, marker) = (&context.workspace, &context.marker);
-        // In a worktree, git is to find the worktree.
+        // In a worktree, git must find the worktree and not what the environment names.
         let without = if workspace.mirror.is_some() {
             OF_A_REPOSITORY
         } else {
@@ -116,7 +119,7 @@ impl TypedTool for Bash {
         let ending = followed.map_err(|error| tell(format!("the shell was lost: {error}")))?;
         let mut told = capture.told().await;
         if told.is_empty() {
-            // So that nobody takes silence for something that was left out.
+            // So that silence is not taken for output that was left out.
             told.push_str("(no output)");
         }
         if let Some(left) = ending::left(&ending) {
@@ -131,12 +134,13 @@ impl TypedTool for Bash {
         }
     }
 
+    // After a crash only the marker in their environment identifies the processes of a call.
     async fn abandon(&self, marker: String) {
         Family::marked(&marker).end(&SystemClock::default()).await;
     }
 }
 
-/// Returns how long it may take; in the background there may be no limit.
+/// Returns the time limit; `None` in the background unless one is set.
 fn limit(input: &BashInput) -> Result<Option<Duration>, ToolError> {
     match input.timeout {
         Some(0) => Err(tell("timeout must be more than 0 milliseconds")),
@@ -147,6 +151,7 @@ fn limit(input: &BashInput) -> Result<Option<Duration>, ToolError> {
     }
 }
 
+/// Appends a line.
 fn note(told: &mut String, what: &str) {
     if !told.is_empty() && !told.ends_with('\n') {
         told.push('\n');

@@ -1,19 +1,19 @@
-//! What a command prints: as much as a model is told, and the whole in a file. In the foreground
-//! there is a file only if it is more than is told; in the background, from the start.
+//! Output of a command: as much as a model is shown, and all of it in a file. In the foreground
+//! there is a file only if the output is too long; in the background there is one from the start.
 
 use std::path::{Path, PathBuf};
 
 use crate::output_file::OutputFile;
 
-/// How much is told; of more, the first and the last half.
+/// Number of bytes that are shown; of longer output the first and the last half.
 const TOLD: usize = 30_000;
 const HALF: usize = TOLD / 2;
-/// How much of its end is told of what ran in the background.
+/// Number of bytes that are shown of the end of background output.
 const END: usize = 4_000;
 
-/// Takes what a command prints.
+/// Receives the output of a command.
 pub(crate) trait Sink: Send {
-    /// Takes the next piece.
+    /// Receives the next piece.
     fn take(&mut self, piece: &[u8]) -> impl Future<Output = ()> + Send;
 }
 
@@ -21,14 +21,15 @@ pub(crate) trait Sink: Send {
 pub(crate) struct Capture {
     path: PathBuf,
     start: Vec<u8>,
-    /// At least the last half, once there is more than is told.
+    /// At least the last half, once there is more than is shown.
     end: Vec<u8>,
     total: u64,
     file: Option<OutputFile>,
 }
 
 impl Capture {
-    /// Takes output whose file, if it needs one, is made in `directory` and named after `marker`.
+    /// Returns a capture whose file, if it needs one, is created in `directory` and named after
+    /// `marker`.
     pub(crate) fn new(directory: &Path, marker: &str) -> Self {
         let plain = |c: char| {
             if c.is_ascii_alphanumeric() || c == '-' {
@@ -48,7 +49,7 @@ impl Capture {
         }
     }
 
-    /// Returns what the model is told of it.
+    /// Returns what the model is shown.
     pub(crate) async fn told(mut self) -> String {
         let Some(mut file) = self.file.take() else {
             return String::from_utf8_lossy(&self.start).into_owned();
@@ -56,7 +57,7 @@ impl Capture {
         file.finish().await;
         let start = String::from_utf8_lossy(&self.start[..HALF.min(self.start.len())]);
         let end = String::from_utf8_lossy(last(&self.end, HALF));
-        // Halves of a character that the cut left are no loss.
+        // A character that was cut in half is dropped.
         let (start, end) = (
             start.trim_end_matches('\u{fffd}'),
             end.trim_start_matches('\u{fffd}'),
@@ -79,7 +80,7 @@ impl Sink for Capture {
         let mut file = match self.file.take() {
             Some(file) => file,
             None => {
-                // It is whole from its first byte on, so that what was kept goes first.
+                // The file is complete: what was kept in memory so far is written first.
                 let made = OutputFile::create(&self.path).await;
                 let mut file = made.unwrap_or_else(|error| OutputFile::failed(&self.path, &error));
                 file.add(&self.start).await;
@@ -105,7 +106,7 @@ pub(crate) struct Log {
 }
 
 impl Log {
-    /// Everything goes to this file.
+    /// Returns a log that writes everything to `file`.
     pub(crate) fn new(file: OutputFile) -> Self {
         Self {
             file,
@@ -114,11 +115,11 @@ impl Log {
         }
     }
 
-    /// Returns the end of it, for the note that the command has ended.
+    /// Returns the end of the output, for the notification that the command has ended.
     pub(crate) async fn told(mut self) -> String {
         self.file.finish().await;
         if self.total == 0 {
-            // So that nobody takes silence for something that was left out.
+            // So that silence is not taken for output that was left out.
             return "(no output)".into();
         }
         let end = String::from_utf8_lossy(last(&self.end, END));
@@ -143,9 +144,10 @@ impl Sink for Log {
     }
 }
 
-/// Adds a piece to an end of which at least `most` bytes are kept.
+/// Appends a piece to a buffer that keeps at least the last `most` bytes.
 fn keep_end(end: &mut Vec<u8>, piece: &[u8], most: usize) {
     end.extend_from_slice(last(piece, most));
+    // Only now and then, so that the buffer is not moved for every piece.
     if end.len() > 8 * most {
         end.drain(..end.len() - most);
     }

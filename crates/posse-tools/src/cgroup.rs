@@ -1,6 +1,5 @@
-//! A cgroup for what a posse process starts, where the machine lets us have one. Who is in it
-//! cannot leave unseen: not by another session, not with an emptied environment, not by losing its
-//! parents.
+//! A cgroup for the processes that posse starts, if the machine allows one. A process cannot
+//! leave it unnoticed: not by a new session, an emptied environment, or the loss of its parents.
 
 use std::collections::HashSet;
 use std::fs;
@@ -10,31 +9,32 @@ use std::path::{Path, PathBuf};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-/// The file by which a process enters.
+/// The file through which a process enters.
 pub(crate) const DOOR: &str = "cgroup.procs";
+/// The file that kills all processes inside. Linux 5.14 and later have it.
 const KILL: &str = "cgroup.kill";
 
-/// Returns where a cgroup of this name would be, beneath that of this process.
+/// Returns the path of a cgroup of this name, below that of this process.
 pub(crate) fn named(name: &str) -> Option<PathBuf> {
     let mounts = fs::read_to_string("/proc/self/mountinfo").ok()?;
     let own = fs::read_to_string("/proc/self/cgroup").ok()?;
     Some(place(&mounts, &own)?.join(name))
 }
 
-/// Makes it; whether that is of use.
+/// Creates it. Returns false if it cannot be created or used.
 pub(crate) fn make(directory: &Path) -> bool {
     if fs::create_dir(directory).is_err() {
         return false;
     }
     let of_use = directory.join(KILL).exists() && may_enter(directory);
     if !of_use {
-        // An older kernel, or rights that do not reach far enough. If it stays, it is empty.
+        // An older kernel, or missing permissions. If it cannot be removed, it is at least empty.
         let _ = fs::remove_dir(directory);
     }
     of_use
 }
 
-/// Returns true if processes can be put in, as far as rights say.
+/// Returns true if permissions allow to add processes.
 fn may_enter(directory: &Path) -> bool {
     fs::OpenOptions::new()
         .write(true)
@@ -42,7 +42,7 @@ fn may_enter(directory: &Path) -> bool {
         .is_ok()
 }
 
-/// Returns the directory of our cgroup, version 2.
+/// Returns the directory of this process's cgroup, version 2.
 fn place(mounts: &str, own: &str) -> Option<PathBuf> {
     let own = own.lines().find_map(|line| line.strip_prefix("0::"))?;
     let (root, mounted_on) = mounts.lines().find_map(|line| {
@@ -51,8 +51,9 @@ fn place(mounts: &str, own: &str) -> Option<PathBuf> {
         let (root, on) = (fields.next()?, fields.next()?);
         system.starts_with("cgroup2 ").then_some((root, on))
     })?;
-    // Outside of what is mounted here (`/..`) there is nothing of ours; odd names are spelt with
-    // `\`.
+    // A path outside of the mount (`/..`) is not accessible here; special characters are escaped
+    // with
+    // `\`, which is not worth decoding.
     if own.split('/').any(|part| part == "..") || mounted_on.contains('\\') {
         return None;
     }
@@ -60,12 +61,12 @@ fn place(mounts: &str, own: &str) -> Option<PathBuf> {
     Some(Path::new(mounted_on).join(beneath))
 }
 
-/// Kills all who are in it or beneath it, also those who are being forked.
+/// Kills all processes inside and below, including those that are being forked.
 pub(crate) fn kill(directory: &Path) -> io::Result<()> {
     fs::write(directory.join(KILL), "1")
 }
 
-/// Returns who is in it or beneath it.
+/// Returns the processes inside and below.
 pub(crate) fn members(directory: &Path) -> HashSet<i32> {
     let inside = fs::read_to_string(directory.join(DOOR)).unwrap_or_default();
     let inside = inside.lines().filter_map(|pid| pid.parse().ok());
@@ -78,8 +79,8 @@ pub(crate) fn members(directory: &Path) -> HashSet<i32> {
         .collect()
 }
 
-/// Removes it, with those that were made beneath it; whether it is gone. Who has just ended may
-/// still be in it for a moment.
+/// Removes it and those below. Returns false if it still exists: a process that has just ended
+/// may stay in it for a moment.
 pub(crate) fn remove(directory: &Path) -> bool {
     for directory in beneath(directory) {
         remove(&directory);
@@ -87,18 +88,18 @@ pub(crate) fn remove(directory: &Path) -> bool {
     fs::remove_dir(directory).is_ok() || !directory.exists()
 }
 
-/// Waits until somebody has entered or left, but not for long.
+/// Waits a short time for a process to enter or leave.
 pub(crate) fn wait(directory: &Path) {
     let Ok(mut events) = fs::File::open(directory.join("cgroup.events")) else {
         return;
     };
-    // What was read is what a change is a change of.
+    // The file must be read first: a poll reports only changes after the last read.
     let _ = io::copy(&mut events, &mut io::sink());
     let wait = Timespec {
         tv_sec: 0,
         tv_nsec: 10_000_000,
     };
-    // If it fails, it is tried again all the sooner.
+    // If it fails, the caller just tries again sooner.
     let _ = poll(&mut [PollFd::new(&events, PollFlags::PRI)], Some(&wait));
 }
 
@@ -108,8 +109,8 @@ fn beneath(directory: &Path) -> Vec<PathBuf> {
     directories.map(|entry| entry.path()).collect()
 }
 
-/// Returns true if this is a cgroup that [`named`] has named, so that nobody is talked into ending
-/// others.
+/// Returns true if [`named`] has created this path, so that nobody can be tricked into ending
+/// other processes.
 pub(crate) fn is_named(directory: &Path, name: &str) -> bool {
     directory
         .file_name()

@@ -1,4 +1,4 @@
-//! Runs a program to its end, hears what it prints, and ends it if it takes too long.
+//! Runs a program to its end, reads its output, and ends it if it takes too long.
 
 use std::fs::File;
 use std::io::{self, Read, Seek as _, Write as _};
@@ -12,16 +12,17 @@ use rustix::fs::{MemfdFlags, OFlags, fcntl_getfl, fcntl_setfl, memfd_create};
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
 
-/// How long it may tidy up after it was told to end.
+/// Time for cleaning up after it was told to end.
 pub(crate) const GRACE: Duration = Duration::from_secs(5);
 
-/// How much it may print; of complaints, only the start is kept.
+/// Maximum size of its output.
 const MOST_OUTPUT: usize = 256 << 20;
+/// Size of its error output that is kept.
 const MOST_COMPLAINTS: usize = 64 << 10;
-/// How much is taken at a time, before anybody looks at the clock again: more than any pipe holds.
+/// Number of bytes read before the clock is checked again: more than any pipe holds.
 const AT_A_TIME: usize = 1 << 20;
 
-/// What a program said until it ended.
+/// The output of a program that has ended.
 pub(crate) struct Heard {
     /// On standard output.
     pub(crate) printed: Vec<u8>,
@@ -30,16 +31,16 @@ pub(crate) struct Heard {
     pub(crate) status: ExitStatus,
 }
 
-/// Why it was not heard to its end.
+/// Why a program did not run to its end.
 #[derive(Debug)]
 pub(crate) enum Unheard {
-    /// There is no such program.
+    /// The program does not exist.
     Missing,
-    /// It could not be started, or not be heard.
+    /// It could not be started or read.
     Io(io::Error),
     /// It took too long, and was ended.
     Late(Duration),
-    /// It printed more than anybody can read.
+    /// It printed too much.
     TooMuch,
 }
 
@@ -49,7 +50,7 @@ impl From<io::Error> for Unheard {
     }
 }
 
-/// Runs it, with something to read if there is any.
+/// Runs a program with optional input.
 pub(crate) fn run(
     mut command: Command,
     input: Option<&[u8]>,
@@ -59,8 +60,8 @@ pub(crate) fn run(
         Some(input) => Stdio::from(in_memory(input)?),
         None => Stdio::null(),
     };
-    // A group of its own: Ctrl-C in the terminal is posse's to deal with, and what it has started
-    // can be ended with it.
+    // A group of its own: Ctrl-C in the terminal is for posse to handle, and the processes that
+    // it starts can be ended together with it.
     command
         .stdin(input)
         .stdout(Stdio::piped())
@@ -73,7 +74,7 @@ pub(crate) fn run(
     Running::new(child, limit)?.finish()
 }
 
-/// Returns what it is to read, in a file, so that nobody has to write while it is read from.
+/// Returns the input as a file, so that it need not be written while the output is read.
 fn in_memory(input: &[u8]) -> io::Result<File> {
     let mut file = File::from(memfd_create("posse-input", MemfdFlags::CLOEXEC)?);
     file.write_all(input)?;
@@ -81,10 +82,11 @@ fn in_memory(input: &[u8]) -> io::Result<File> {
     Ok(file)
 }
 
-/// A program that was started. It is ended if this is dropped.
+/// A running program, which is ended when this is dropped.
 struct Running {
     child: Child,
     group: Pid,
+    /// A handle that becomes readable when it ends.
     exit: OwnedFd,
     ended: bool,
     limit: Duration,
@@ -112,6 +114,7 @@ impl Running {
             limit,
         };
         for pipe in running.pipes() {
+            // Non-blocking: a read must return when the pipe is empty, to look at the other one.
             fcntl_setfl(pipe, fcntl_getfl(pipe)? | OFlags::NONBLOCK)?;
         }
         Ok(running)
@@ -124,13 +127,13 @@ impl Running {
             .chain(self.child.stderr.as_ref().map(AsFd::as_fd))
     }
 
-    /// Hears it out.
+    /// Reads its output until it ends.
     fn finish(mut self) -> Result<Heard, Unheard> {
         let until = Instant::now() + self.limit;
         let (mut printed, mut said) = (Vec::new(), Vec::new());
         loop {
             let over = self.wait(until)?;
-            // What it has left running may hold the pipes for longer; nobody waits for that.
+            // Processes it has left running may keep the pipes open; they are not waited for.
             self.hear(&mut printed, &mut said)?;
             if printed.len() > MOST_OUTPUT {
                 return Err(Unheard::TooMuch);
@@ -151,7 +154,7 @@ impl Running {
         })
     }
 
-    /// Waits until it has ended, which is told, or said something, or it is `until`.
+    /// Waits for its end or for output, at most until `until`. Returns true if it has ended.
     fn wait(&self, until: Instant) -> io::Result<bool> {
         let mut polled = vec![PollFd::new(&self.exit, PollFlags::IN)];
         polled.extend(
@@ -166,7 +169,7 @@ impl Running {
         }
     }
 
-    /// Takes what is in its pipes.
+    /// Reads what is in its pipes.
     fn hear(&mut self, printed: &mut Vec<u8>, said: &mut Vec<u8>) -> io::Result<()> {
         if drain(self.child.stdout.as_mut(), printed, MOST_OUTPUT + 1)? {
             self.child.stdout = None;
@@ -183,7 +186,8 @@ impl Drop for Running {
         if self.ended {
             return;
         }
-        // It takes its own locks away if it is asked; nobody hears it any more.
+        // First a polite signal, so that git can remove its lock files. Nobody reads its output
+        // any more, and a full pipe would keep it from ending.
         (self.child.stdout, self.child.stderr) = (None, None);
         let _ = kill_process_group(self.group, Signal::TERM);
         let until = Instant::now() + GRACE;
@@ -193,8 +197,8 @@ impl Drop for Running {
     }
 }
 
-/// Takes what is there, though not endlessly, keeping at most `most` bytes in all; whether that was
-/// the end.
+/// Reads what is there, but not endlessly, and keeps at most `most` bytes in all. Returns true at
+/// the end of the pipe.
 fn drain(pipe: Option<&mut impl Read>, kept: &mut Vec<u8>, most: usize) -> io::Result<bool> {
     let Some(pipe) = pipe else { return Ok(false) };
     let mut buffer = [0; 16 << 10];

@@ -1,21 +1,22 @@
-//! Starts processes apart from posse. The one place where tools start shells.
+//! Starts processes apart from posse. This is the only place where tools start shells.
 
 use std::io;
 
 use tokio::process::{Child, Command};
 
-/// What is posse's own and no command's business.
+/// Variables of posse that commands must not see.
 pub(crate) const SECRETS: [&str; 3] = [
     "ANTHROPIC_API_KEY",
     "ANTHROPIC_AUTH_TOKEN",
     "OPENAI_API_KEY",
 ];
 
-/// Starts `sh` apart from posse; its number is that of its group. `prepare` says what it is to do.
+/// Starts `sh` apart from posse; its pid is that of its group. `prepare` sets what it shall do.
 ///
-/// It is in a session of its own, by the program of util-linux and busybox, which replaces itself because it
-/// leads no group yet: it has no terminal. Nothing can be written past posse to the user's, and who asks
-/// there for a password fails at once. Where there is no such program, it is in a group of its own.
+/// It gets a session of its own by `setsid` of util-linux or busybox, which replaces itself
+/// because it does not lead a group yet. So it has no terminal: nothing can be written to the
+/// user's terminal behind posse's back, and a program that asks there for a password fails at
+/// once. Without `setsid` it gets a group of its own.
 #[expect(
     clippy::disallowed_methods,
     reason = "this is where tools start processes"

@@ -1,4 +1,4 @@
-//! The Edit tool: one text in place of another.
+//! The Edit tool: replaces text in a file.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -12,9 +12,11 @@ use crate::answer::{blocking, cannot, clip, count, shown, tell};
 use crate::replace::Replacement;
 use crate::rooted_fs::{Access, RootedPath};
 
-/// How many lines around a change are told, how many of the change, and how much of each.
+/// Number of lines shown around a change.
 const AROUND: usize = 2;
+/// Number of lines shown of a change.
 const MOST_LINES: usize = 12;
+/// Number of bytes shown of a line.
 const LINE_BYTES: usize = 200;
 
 /// Changes parts of files.
@@ -72,7 +74,7 @@ fn edit(input: &EditInput, context: &ToolContext) -> Result<ToolOutput, ToolErro
             "there is no such file; Write creates one",
         )
     };
-    // Looked at first, because a change makes missing directories.
+    // Checked first, because a replacement creates missing directories.
     place.open()?.ok_or_else(absent)?;
     let replacement = Replacement::begin(&place, context)?;
     let old = &replacement.old.as_ref().ok_or_else(absent)?.content;
@@ -86,16 +88,17 @@ fn edit(input: &EditInput, context: &ToolContext) -> Result<ToolOutput, ToolErro
     Ok(ToolOutput::text(told))
 }
 
-/// What an edit makes of a content.
+/// The result of an edit.
 #[derive(Debug, PartialEq)]
 struct Change {
     content: Vec<u8>,
     times: usize,
-    /// Where the first replacement begins, and how long it is.
+    /// Where the first replacement begins, and its length.
     at: usize,
     length: usize,
 }
 
+/// Applies an edit to a file's content.
 fn change(content: &[u8], input: &EditInput) -> Result<Change, ToolError> {
     if input.old_string.is_empty() {
         return Err(tell("old_string is empty; Write writes a whole file"));
@@ -108,7 +111,7 @@ fn change(content: &[u8], input: &EditInput) -> Result<Change, ToolError> {
     let (mut old, mut new) = (input.old_string.clone(), input.new_string.clone());
     let mut found: Vec<usize> = memmem::find_iter(content, &old).collect();
     if found.is_empty() && !old.contains('\r') && memmem::find(content, b"\r\n").is_some() {
-        // The file's line ends are not shown, so they cannot be asked for; they are kept.
+        // Line ends are not shown to the model, so it cannot ask for them; they are kept.
         old = old.replace('\n', "\r\n");
         new = new.replace("\r\n", "\n").replace('\n', "\r\n");
         found = memmem::find_iter(content, &old).collect();

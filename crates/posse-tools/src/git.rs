@@ -1,5 +1,5 @@
-//! Runs git: the one place that does. What the environment or a repository's settings could make it
-//! do otherwise (another directory, hooks, questions, files left out of a look) is ruled out here.
+//! Runs git. This is the only place that does. Whatever the environment or a repository's
+//! settings could change (another directory, hooks, questions, hidden files) is ruled out here.
 
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -9,11 +9,12 @@ use std::time::Duration;
 
 use crate::child::{self, Heard, Unheard};
 
-/// How long a look may take, and a change.
+/// Time limit of a read-only call.
 const LOOK: Duration = Duration::from_secs(60);
+/// Time limit of a call that changes something.
 const CHANGE: Duration = Duration::from_secs(600);
 
-/// What leads git elsewhere, or makes it read paths otherwise.
+/// Variables that lead git elsewhere, or change how it reads paths.
 const ASTRAY: &[&str] = &[
     "GIT_DIR",
     "GIT_WORK_TREE",
@@ -44,8 +45,8 @@ const ASTRAY: &[&str] = &[
     "GIT_TRACE2",
 ];
 
-/// Settings that would run other programs, or hide something from a look; and where HEAD was is
-/// recorded.
+/// Settings against running other programs or hiding something from a look. The log of HEAD is
+/// turned on, because it shows commits that no branch names.
 const SETTINGS: &[&str] = &[
     "core.hooksPath=/dev/null",
     "core.fsmonitor=false",
@@ -64,34 +65,34 @@ const SETTINGS: &[&str] = &[
     "worktree.useRelativePaths=false",
 ];
 
-/// A call of git that is being put together.
+/// A call of git that is being assembled.
 pub(crate) struct Git {
     command: Command,
     input: Option<Vec<u8>>,
     limit: Duration,
 }
 
-/// Why a call came to nothing.
+/// Why a call failed.
 #[derive(Debug, thiserror::Error)]
 pub enum GitError {
     /// There is no git.
     #[error("there is no git on this machine, or it is not in the PATH")]
     Missing,
-    /// It could not be started, or not be heard.
+    /// It could not be started or read.
     #[error("git cannot be run: {0}")]
     Io(#[from] io::Error),
     /// It took too long, and was ended.
     #[error("git had not finished after {} s", .0.as_secs())]
     Late(Duration),
-    /// It printed more than anybody can read.
+    /// It printed too much.
     #[error("git printed too much output")]
     TooMuch,
-    /// It said no.
+    /// It refused.
     #[error("git said: {said}")]
     Refused {
         /// What it had printed until then.
         printed: Vec<u8>,
-        /// Why, in its own words.
+        /// The reason, in git's words.
         said: String,
     },
 }
@@ -108,28 +109,31 @@ impl From<Unheard> for GitError {
 }
 
 impl Git {
-    /// A look from `at`: it writes nothing and fetches nothing.
+    /// Returns a read-only call from `at`, which fetches nothing.
     pub(crate) fn look(at: &Path) -> Self {
         let mut git = Self::at(at, LOOK);
-        // `status` would refresh the index under its lock, and a partial clone would fetch objects.
+        // Without these, `status` would refresh the index under its lock, and a partial clone
+        // would fetch objects.
         git.command
             .env("GIT_OPTIONAL_LOCKS", "0")
             .env("GIT_NO_LAZY_FETCH", "1");
         git
     }
 
-    /// A change, from `at`.
+    /// Returns a call from `at` that changes something.
     pub(crate) fn change(at: &Path) -> Self {
         Self::at(at, CHANGE)
     }
 
+    /// Returns a call from `at` with a neutral environment.
     #[expect(clippy::disallowed_methods, reason = "this is where git is started")]
     fn at(at: &Path, limit: Duration) -> Self {
         let mut command = Command::new("git");
         for name in ASTRAY {
             command.env_remove(name);
         }
-        // Its words are read; and nobody is there to answer it.
+        // Its messages are parsed, so they must be in English; and nobody is there to answer a
+        // prompt.
         command.env("LC_ALL", "C").env("GIT_TERMINAL_PROMPT", "0");
         command.arg("-C").arg(at);
         for setting in SETTINGS {
@@ -142,45 +146,45 @@ impl Git {
         }
     }
 
-    /// With this git directory, whatever lies around `at`.
+    /// Sets the git directory, regardless of what is around `at`.
     pub(crate) fn directory(self, directory: &Path) -> Self {
         let mut option = OsString::from("--git-dir=");
         option.push(directory);
         self.word(option)
     }
 
-    /// With this as its checkout.
+    /// Sets the checkout.
     pub(crate) fn checkout(self, checkout: &Path) -> Self {
         let mut option = OsString::from("--work-tree=");
         option.push(checkout);
         self.word(option)
     }
 
-    /// With another index than the checkout's own.
+    /// Sets another index than the checkout's own.
     pub(crate) fn index(mut self, index: &Path) -> Self {
         self.command.env("GIT_INDEX_FILE", index);
         self
     }
 
-    /// One more word.
+    /// Adds an argument.
     pub(crate) fn word(mut self, word: impl AsRef<OsStr>) -> Self {
         self.command.arg(word);
         self
     }
 
-    /// More words.
+    /// Adds arguments.
     pub(crate) fn words<W: AsRef<OsStr>>(mut self, words: impl IntoIterator<Item = W>) -> Self {
         self.command.args(words);
         self
     }
 
-    /// What it reads.
+    /// Sets its input.
     pub(crate) fn input(mut self, input: Vec<u8>) -> Self {
         self.input = Some(input);
         self
     }
 
-    /// Runs it; what it printed.
+    /// Runs it and returns its output.
     pub(crate) fn run(self) -> Result<Vec<u8>, GitError> {
         let Heard {
             printed,
@@ -197,7 +201,7 @@ impl Git {
         }
     }
 
-    /// Runs it; what it printed, without the end of the last line.
+    /// Runs it and returns its output without the last line end.
     pub(crate) fn line(self) -> Result<String, GitError> {
         let printed = self.run()?;
         Ok(String::from_utf8_lossy(&printed)
@@ -206,16 +210,16 @@ impl Git {
     }
 }
 
-/// Returns true if it could not look everywhere: to git that is not a failure.
+/// Returns true if it could not read a directory, which git does not treat as a failure.
 fn is_blind(said: &[u8]) -> bool {
     memchr::memmem::find(said, b"could not open directory").is_some()
 }
 
-/// Returns why it said no, in one line.
+/// Returns its reason in one line.
 fn words(said: &[u8], status: ExitStatus) -> String {
     let said = String::from_utf8_lossy(said);
     let lines = said.lines().map(str::trim).filter(|line| !line.is_empty());
-    // What it was about to do is no reason.
+    // What it was about to do is not a reason.
     let reasons: Vec<&str> = lines
         .filter(|line| !line.starts_with("Preparing worktree"))
         .collect();
@@ -228,7 +232,7 @@ fn words(said: &[u8], status: ExitStatus) -> String {
     if text.is_empty() {
         text = status.to_string();
     }
-    // It stands in a sentence.
+    // It becomes part of a sentence.
     text.trim_end_matches('.').to_owned()
 }
 

@@ -1,4 +1,4 @@
-//! The Glob tool: files by their names.
+//! The Glob tool: finds files by name.
 
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use crate::answer::{blocking, cannot, shown, tell};
 use crate::rooted_fs::{Access, RootedPath};
 use crate::walk::{self, Enough, Filter, walk};
 
-/// How many paths are told.
+/// Number of paths that are shown.
 const MOST_PATHS: usize = 100;
 
 /// Finds files by name.
@@ -67,7 +67,8 @@ fn glob(input: &GlobInput, context: &ToolContext) -> Result<ToolOutput, ToolErro
     let mut found: Vec<((i64, i64), PathBuf)> = Vec::new();
     let left_out = walk(&place.resolved, Filter::default(), context, |path| {
         let within = path.strip_prefix(&place.resolved).unwrap_or(&path);
-        // Looked at through the root's handle: what a swapped link shows is not told.
+        // Read through the root's handle, so that a link that was swapped meanwhile reveals
+        // nothing.
         if fits.is_match(within)
             && let Ok(stat) = root.stat(&path)
         {
@@ -81,6 +82,7 @@ fn glob(input: &GlobInput, context: &ToolContext) -> Result<ToolOutput, ToolErro
     ))
 }
 
+/// Returns the matcher for paths relative to the searched directory.
 fn matcher(pattern: &str, place: &RootedPath) -> Result<GlobMatcher, ToolError> {
     let outside =
         || tell("the pattern is relative to the searched directory; give that directory as path");

@@ -1,4 +1,4 @@
-//! The Grep tool: files by what is in them.
+//! The Grep tool: finds files by content.
 
 mod finds;
 
@@ -21,7 +21,7 @@ use crate::rooted_fs::{Access, Root, RootedPath};
 use crate::walk::{self, Enough, Filter, walk};
 use finds::{Finds, Report};
 
-/// How much of a file is held at once: its longest line, or all of it where matches span lines.
+/// Maximum memory for a file: its longest line, or all of it for matches that span lines.
 const MOST_HELD: usize = 64 << 20;
 
 /// Finds files by content.
@@ -149,7 +149,7 @@ struct Search<'a> {
     matcher: RegexMatcher,
     searcher: Searcher,
     report: Report,
-    /// How many files could not be searched.
+    /// Number of files that could not be searched.
     unread: usize,
     root: Root,
     context: &'a ToolContext,
@@ -157,7 +157,8 @@ struct Search<'a> {
 
 impl Search<'_> {
     fn file(&mut self, path: &Path) -> Enough {
-        // Opened through the root's handle: the walk goes by names, which may lead elsewhere by now.
+        // Opened through the root's handle, because the names of the walk may lead elsewhere by
+        // now.
         let Ok((file, stat)) = self.root.open_file(path) else {
             self.unread += 1;
             return Enough::No;
@@ -237,7 +238,7 @@ fn filter(input: &GrepInput, directory: &Path) -> Result<Filter, ToolError> {
     Ok(filter)
 }
 
-/// A file that ends with an error once the call is cancelled.
+/// A file that fails once the call is cancelled.
 struct Stoppable<'a> {
     inner: std::fs::File,
     cancel: &'a CancellationToken,

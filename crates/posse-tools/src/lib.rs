@@ -1,9 +1,9 @@
-//! What agents work with: files, search, shell, web.
+//! The tools of agents: files, search, shell, web.
 //!
-//! Each tool is a file; what several of them stand on is a file named after it. File tools reach
-//! nothing but what lies beneath the workspace's roots (`beneath`), nothing that the shell starts
-//! outlives its call or run (`processes`) or posse itself (`guardian`), and the web is reached at
-//! public addresses only (`address`).
+//! Each tool is a file; what several of them share is a file named after it. File tools reach
+//! nothing outside the workspace's roots (`rooted_fs`), nothing that the shell starts outlives
+//! its call or run (`processes`) or posse itself (`watchdog`), and the web is reached at public
+//! addresses only (`address`).
 
 mod address;
 mod answer;
@@ -47,19 +47,19 @@ pub use web_fetch::{WebFetch, WebFetchInput};
 pub use worktree::{Found, GitWorktrees, Swept, WorktreeError};
 pub use write::{Write, WriteInput};
 
-/// What the tools of a process are to be like.
+/// The configuration of a process's tools.
 #[derive(Clone, Debug)]
 pub struct ToolsConfig {
-    /// Where the web ends.
+    /// The addresses that may be reached.
     pub reach: Reach,
-    /// True if commands may go on after their call.
+    /// True if commands may continue after their call.
     pub background: bool,
-    /// Who ends what was started if this process is killed.
+    /// Ends what was started if this process is killed.
     pub guardian: Option<Watchdog>,
 }
 
-/// Returns all tools, by name. Makes nothing that costs time: the HTTP client is built at the first
-/// fetch, the guardian started with the first command.
+/// Returns all tools, by name. Nothing that costs time happens here: the HTTP client is built
+/// with the first fetch, the watchdog started with the first command.
 pub fn all(means: ToolsConfig) -> Toolbox {
     let bash = Bash::new(means.guardian);
     Toolbox::from_iter([

@@ -1,5 +1,5 @@
-//! Pages as Markdown. What a page holds is the business of strangers: the converter is given an orderly
-//! page of bounded size and depth, never theirs.
+//! Converts pages to Markdown. Pages come from strangers, so that the converter gets a sanitized
+//! page of limited size and depth.
 
 mod pieces;
 mod sanitize;
@@ -8,7 +8,7 @@ use htmd::HtmlToMarkdown;
 
 use sanitize::sanitize;
 
-/// Turns HTML into Markdown. Takes time and memory within bounds, whatever the page is.
+/// Converts HTML to Markdown, with limited time and memory for any page.
 pub(crate) fn markdown(html: &str) -> String {
     let (page, whole) = sanitize(html);
     let mut told = HtmlToMarkdown::new().convert(&page).unwrap_or(page);

@@ -1,4 +1,4 @@
-//! The file that a command's output goes to: private, readable while it grows, and capped.
+//! The file for a command's output: private, readable while it grows, and limited in size.
 
 use std::fmt;
 use std::io;
@@ -7,8 +7,9 @@ use std::path::{Path, PathBuf};
 use tokio::fs::{DirBuilder, File};
 use tokio::io::AsyncWriteExt as _;
 
-/// How large it becomes, and the room in it for the line that says so.
+/// Maximum size.
 const MOST_BYTES: u64 = 64 << 20;
+/// Space reserved for the line that says that the output was cut.
 const CUT_LINE: u64 = 100;
 
 /// A file that output is added to.
@@ -24,10 +25,10 @@ enum OutputFileState {
 }
 
 impl OutputFile {
-    /// Makes it, and its directory. There must be none yet.
+    /// Creates the file and its directory. It must not exist yet.
     pub(crate) async fn create(path: &Path) -> io::Result<Self> {
         if let Some(directory) = path.parent() {
-            // What commands print is nobody else's business.
+            // The output of commands is private.
             DirBuilder::new()
                 .recursive(true)
                 .mode(0o700)
@@ -49,7 +50,7 @@ impl OutputFile {
         })
     }
 
-    /// One that could not be made; what is added is lost.
+    /// Returns a file that could not be created; what is added to it is lost.
     pub(crate) fn failed(path: &Path, why: &io::Error) -> Self {
         Self {
             path: path.to_owned(),
@@ -57,7 +58,7 @@ impl OutputFile {
         }
     }
 
-    /// Adds a piece, as far as there is room.
+    /// Adds a piece, as far as there is space.
     pub(crate) async fn add(&mut self, piece: &[u8]) {
         let OutputFileState::Open { file, left } = &mut self.state else {
             return;
@@ -85,7 +86,7 @@ impl OutputFile {
         }
     }
 
-    /// Waits until all is written.
+    /// Waits until everything is written.
     pub(crate) async fn finish(&mut self) {
         if let OutputFileState::Open { file, .. } = &mut self.state
             && let Err(error) = file.flush().await

@@ -1,5 +1,5 @@
-//! Terminals of their own for teammates: panes of the user's tmux, or whatever a command of the user's opens.
-//! In each runs posse itself and takes the member from the store.
+//! Terminals for teammates: panes of the user's tmux, or whatever a command of the user opens.
+//! Each runs posse itself, which takes the member from the store.
 
 mod color;
 mod command;

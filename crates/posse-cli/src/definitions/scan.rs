@@ -178,7 +178,6 @@ impl Scanner<'_> {
         let (names, more) = match names(directory) {
             Ok(found) => found,
             Err(error) => {
-                // A link could lead in a circle, or to a huge directory.
                 return self.remark(
                     Severity::Error,
                     directory,
@@ -200,7 +199,6 @@ impl Scanner<'_> {
                 self.take(&path, is_link);
             }
             if self.full {
-                // Subdirectories of a skill are its own.
                 return;
             }
         }
@@ -208,7 +206,7 @@ impl Scanner<'_> {
 
     fn enter(&mut self, path: &Path, is_link: bool, depth: usize) {
         if is_link && !self.look.links {
-            // It could lead in a circle, or to more than anybody wants to read.
+            // A link could lead in a circle, or to a huge directory.
             return self.remark(
                 Severity::Warning,
                 path,
@@ -225,7 +223,7 @@ impl Scanner<'_> {
         }
         if depth > self.look.depth {
             if self.look.links {
-                // A skill's own directories are its business.
+                // Subdirectories of a skill are its own.
                 return;
             }
             if self.look.depth == 0 {

@@ -1,4 +1,4 @@
-//! What commands that ask a model share: where the question comes from, and how the reply is shown.
+//! What commands that ask a model share: reading the question and showing the reply.
 
 use std::io::{self, IsTerminal, Read};
 
@@ -10,19 +10,19 @@ use tokio_util::sync::CancellationToken;
 use crate::error::Advised;
 use crate::output::{print, say, say_to_person, tame};
 
-/// How the reply is given.
+/// How the reply is printed.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum AnswerForm {
-    /// As it comes, on a terminal.
+    /// As it arrives, on a terminal.
     Live,
-    /// In one piece: a program that reads a pipe must not get what a failed attempt had said.
+    /// In one piece: a program that reads a pipe must not get the output of a failed attempt.
     Whole,
     /// One object, whatever happens.
     Json,
 }
 
 impl AnswerForm {
-    /// Returns what is wanted here.
+    /// Returns the form for this process's output.
     pub(crate) fn of(json: bool) -> Self {
         match (json, io::stdout().is_terminal()) {
             (true, _) => Self::Json,
@@ -32,7 +32,8 @@ impl AnswerForm {
     }
 }
 
-/// Returns the question: an argument, or standard input. `example` is a command line that has one.
+/// Returns the question, from the argument or from standard input. `example` is a command line
+/// with one.
 pub(crate) fn question(text: Option<&str>, example: &str) -> anyhow::Result<String> {
     let text = match text {
         Some(text) if text != "-" => text.to_owned(),
@@ -56,7 +57,7 @@ pub(crate) fn question(text: Option<&str>, example: &str) -> anyhow::Result<Stri
     Ok(text)
 }
 
-/// Says why the model stopped, if it is not that it was done.
+/// Prints why the model stopped, unless it was done.
 pub(crate) fn say_stop(stop: &StopReason) {
     match stop {
         StopReason::EndTurn | StopReason::StopSequence | StopReason::ToolUse => {}
@@ -68,13 +69,13 @@ pub(crate) fn say_stop(stop: &StopReason) {
     }
 }
 
-/// What has been shown of the reply.
+/// Prints a reply and remembers what was shown.
 pub(crate) struct AnswerWriter {
     live: bool,
-    /// Whether this attempt has shown any text.
+    /// The current attempt has shown text.
     anything: bool,
     at_line_start: bool,
-    /// Why the reply could not be written out.
+    /// Why the reply could not be printed.
     pub(crate) unread: Option<io::Error>,
 }
 
@@ -88,18 +89,19 @@ impl AnswerWriter {
         }
     }
 
+    /// Handles an event of the model call. Cancels the call if nobody reads the output.
     pub(crate) fn event(&mut self, event: ModelEvent<'_>, cancel: &CancellationToken) {
         match event {
             ModelEvent::Text(text) if self.live && !text.is_empty() => {
                 self.anything = true;
                 self.at_line_start = text.ends_with('\n');
                 if let Err(error) = print(tame(text).as_bytes()) {
-                    // Nobody reads any more, so nothing more need be paid for.
+                    // Nobody reads any more, so that nothing more needs to be paid for.
                     self.unread = Some(error);
                     cancel.cancel();
                 }
             }
-            // A reply before this one was not the last.
+            // A new reply: the one before was not the last.
             ModelEvent::Started { .. } => self.end_line(),
             ModelEvent::Retry {
                 attempt,
@@ -122,10 +124,11 @@ impl AnswerWriter {
         }
     }
 
+    /// Ends the current line, so that notes start on a new one.
     pub(crate) fn end_line(&mut self) {
         if self.live && !self.at_line_start {
             self.at_line_start = true;
-            // The reply is complete either way; a closed pipe has been noticed before.
+            // The reply is complete either way; a closed pipe was noticed before.
             let _ = print(b"\n");
         }
     }

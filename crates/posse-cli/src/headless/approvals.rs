@@ -1,4 +1,4 @@
-//! Questions to the program at the other end: may this tool call run?
+//! Requests for approval to the program that controls the session.
 
 use std::collections::VecDeque;
 
@@ -9,31 +9,32 @@ use uuid::Uuid;
 use super::input::PeerError;
 use super::render::shape;
 
-/// How many withdrawn questions are remembered.
+/// Number of withdrawn requests that are remembered.
 const REMEMBERED: usize = 64;
 
-/// The questions that are open.
+/// The open requests.
 #[derive(Default)]
 pub(crate) struct PendingApprovals {
     open: Vec<PendingApproval>,
-    /// The ids of those withdrawn last: their answers may be under way.
+    /// Ids of recently withdrawn requests, whose answers may be under way.
     withdrawn: VecDeque<String>,
 }
 
-/// An answer to something that was never asked, or is answered already.
+/// An answer to a request that was never made, or is already answered.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct UnknownApproval;
 
+/// An open request.
 struct PendingApproval {
     id: String,
-    /// Who asked. Two agents may use the same id for a call.
+    /// The agent that asked. Two agents may use the same id for a call.
     agent: AgentId,
     call: String,
     input: Value,
 }
 
 impl PendingApprovals {
-    /// Returns the line that asks for this agent.
+    /// Returns the line that asks for approval.
     pub(crate) fn ask(&mut self, agent: AgentId, question: &Question) -> Value {
         let (id, input) = (Uuid::now_v7().to_string(), shape::value(&question.input));
         let mut request = json!({
@@ -54,8 +55,7 @@ impl PendingApprovals {
         line
     }
 
-    /// Returns the line that says that no answer is needed any more; none if the question was
-    /// answered.
+    /// Returns the line that withdraws a request; `None` if it was already answered.
     pub(crate) fn withdraw(&mut self, agent: AgentId, call: &str) -> Option<Value> {
         let at = self
             .open
@@ -67,8 +67,8 @@ impl PendingApprovals {
         Some(json!({"type": "control_cancel_request", "request_id": id}))
     }
 
-    /// Returns what the answer tells the agent. Whatever is no clear yes is a no; an answer to a
-    /// question that has just been withdrawn tells nothing.
+    /// Returns the command for the agent. Everything but a clear yes is a no. An answer to a
+    /// request that was just withdrawn has no effect.
     pub(crate) fn answer(
         &mut self,
         id: &str,
@@ -95,7 +95,7 @@ impl PendingApprovals {
         }))
     }
 
-    /// Nobody is there any more: all open questions are answered with no.
+    /// Denies all open requests, because nobody is there to answer them.
     pub(crate) fn give_up(&mut self) -> Vec<Command> {
         std::mem::take(&mut self.open)
             .into_iter()
@@ -104,7 +104,7 @@ impl PendingApprovals {
     }
 }
 
-/// Returns the answer when nobody is there to give one.
+/// Returns the denial for a request that nobody can answer.
 pub(crate) fn unanswered(agent: AgentId, call: String) -> Command {
     Command::Answer {
         agent,
@@ -123,8 +123,8 @@ fn deny(message: String) -> Answer {
 fn read(response: &Value, asked: &Value) -> Answer {
     match response["behavior"].as_str() {
         Some("allow") => {
-            // Programs send the input back also where they changed nothing; then the model's own
-            // bytes stay.
+            // Programs return the input even if they did not change it; then the model's own
+            // bytes are kept.
             let changed = response
                 .get("updatedInput")
                 .filter(|input| !input.is_null() && *input != asked);

@@ -1,5 +1,7 @@
-//! What passes between an agent and the outside, decided without waiting for anything: an event, a line or
-//! the end of a wait in, things to be written and commands to be sent out.
+//! The decisions of the headless front end, made without waiting for anything.
+//!
+//! An event, an input line, a signal or the end of a wait goes in; items to write and commands to
+//! send come out. So every order of events can be tested without an agent.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -20,64 +22,67 @@ use super::runs::Runs;
 use super::team_snapshot::TeamSnapshot;
 use crate::definitions::slash::SlashCommands;
 
-/// How many commands wait for the agent before no more lines are read.
+/// Number of commands that may wait for the agent before input is no longer read.
 const WAITING: usize = 16;
-/// How long it is waited for what has been told to stop, where somebody may be counted who will not: members of
-/// a team that another process has.
+/// Time to wait for what was told to stop, if some of it may never answer: members of a team that
+/// another process hosts.
 const LAST: Duration = Duration::from_secs(3);
-/// The number of that wait: nothing that happens begins it anew.
+/// The number of that wait. It never changes, so that nothing restarts it.
 const LAST_WAIT: u64 = u64::MAX;
 
 /// What is known at the start.
 pub(crate) struct RunPlan {
     /// The main agent.
     pub(crate) main: AgentId,
-    /// What it is told before any line.
+    /// The first command, before any input.
     pub(crate) first: Option<Command>,
-    /// Whether lines can come; then somebody is there to answer.
+    /// Input lines can come, so that somebody is there to answer.
     pub(crate) listening: bool,
-    /// The mode the person started the session in.
+    /// The mode that the person started the session in.
     pub(crate) started_in: PermissionMode,
-    /// How long background runs are waited for while none of them ends.
+    /// Time to wait for background runs while none of them ends.
     pub(crate) patience: Duration,
-    /// What can be called by a slash.
+    /// The slash commands.
     pub(crate) slash: SlashCommands,
-    /// Whether it leads a declared team.
+    /// The agent leads a declared team.
     pub(crate) led: bool,
 }
 
-/// Where things stand.
+/// The state of the front end.
 pub(crate) struct Controller {
     renderer: Renderer,
-    /// What was known at the start. Lines can end before all else does.
+    /// What was known at the start. `listening` becomes false when the input ends.
     plan: RunPlan,
-    /// What the agent has still to be told.
+    /// Commands that are not sent yet.
     pending: VecDeque<Command>,
-    /// Runs that have been asked for and have not begun.
+    /// Number of runs that were asked for and have not begun.
     asked: u32,
-    /// Whether a run goes on.
+    /// A run is under way.
     running: bool,
-    /// How many background runs have gone on since the last run ended. The end of each begins another run,
-    /// unless all of them are stopped together.
+    /// Number of background runs since the last run ended. The end of each begins another run,
+    /// unless all are stopped together.
     live: usize,
+    /// All background runs were told to stop, so that their ends begin no run.
     all_stopped: bool,
+    /// The background runs that are known, for messages.
     runs: Runs,
-    /// Which wait it is, if it is one: another end makes it another.
+    /// The number of the current wait; a new number restarts it.
     wait: u64,
+    /// Set while background runs are being stopped.
     stopping: Option<StopState>,
     questions: PendingApprovals,
-    /// Whether the last word has been said.
+    /// The final output was written.
     finished: bool,
     ending: RunResult,
 }
 
-/// Background runs are being stopped, and then it is over.
+/// Background runs are being stopped; afterwards the front end ends.
 struct StopState {
-    /// How many ends are still to come.
+    /// Number of ends still to come.
     ends: usize,
-    /// Whether the run that goes on was begun since: it is no result of anything that was asked for.
+    /// The current run began afterwards: nobody asked for its result.
     stray: bool,
-    /// Whether it is waited for no longer than [`LAST`].
+    /// Waited for no longer than [`LAST`].
     bounded: bool,
 }
 
@@ -86,40 +91,41 @@ struct StopState {
 pub(crate) enum Interruption {
     #[default]
     Never,
-    /// What goes on is stopped, and waited for.
+    /// Everything is stopped and waited for.
     Once,
     /// Nothing is waited for.
     Twice,
 }
 
-/// How it ended.
+/// How the front end ended.
 #[derive(Default)]
 pub(crate) struct RunResult {
-    /// The last run's end, with what all runs took; none if there was none.
+    /// The end of the last run, with the sums of all runs; `None` if there was no run.
     pub(crate) last: Option<RunEnd>,
     /// Background runs that were stopped because nobody waits any longer.
     pub(crate) left: Vec<RunFacts>,
-    /// Whether they were waited for in vain.
+    /// Waiting for them timed out.
     pub(crate) gave_up: bool,
-    /// Whether signals ended it.
+    /// How often a signal interrupted it.
     pub(crate) interruption: Interruption,
-    /// Whether there was input that could not be understood.
+    /// Some input was invalid.
     pub(crate) not_understood: bool,
 }
 
 impl RunResult {
-    /// Returns true if a signal ended it.
+    /// Returns true if a signal interrupted it.
     pub(crate) fn is_interrupted(&self) -> bool {
         self.interruption != Interruption::Never
     }
 
-    /// Returns true if a second signal did: then nothing is waited for.
+    /// Returns true after a second signal: nothing is waited for any more.
     pub(crate) fn leaves_at_once(&self) -> bool {
         self.interruption == Interruption::Twice
     }
 }
 
 impl Controller {
+    /// Returns the state at the start, with the first command pending.
     pub(crate) fn new(mut renderer: Renderer, mut plan: RunPlan) -> Self {
         let first = plan.first.take();
         first.iter().for_each(|first| renderer.told(first));
@@ -140,39 +146,39 @@ impl Controller {
         }
     }
 
-    /// Returns what is written before anything happens.
+    /// Returns the first output.
     pub(crate) fn greet(&self) -> Vec<OutputItem> {
         self.renderer.greet()
     }
 
-    /// Something that has nothing to do with what agents do.
+    /// Returns a note that is not about agents.
     pub(crate) fn note(&mut self, note: String) -> Vec<OutputItem> {
         self.renderer.note(note)
     }
 
-    /// Returns how the team stands, so long after it has begun.
+    /// Returns the state of the team after `elapsed`.
     pub(crate) fn seen(&mut self, seen: &TeamSnapshot, elapsed: Duration) -> Vec<OutputItem> {
         self.renderer.seen(seen, elapsed)
     }
 
-    /// Returns what the agent is to be told next.
+    /// Returns the next command to send.
     pub(crate) fn next_command(&mut self) -> Option<Command> {
         self.pending.pop_front()
     }
 
-    /// Returns true if another line may be read.
+    /// Returns true if another input line may be read.
     pub(crate) fn takes_lines(&self) -> bool {
-        // Who writes faster than the agent works waits in its own pipe.
+        // A program that writes faster than the agent works waits in its own pipe.
         self.plan.listening && self.pending.len() < WAITING
     }
 
-    /// Returns true if the agent has done all that it was told, and will be told nothing more.
+    /// Returns true if the agent has finished and will be sent nothing more.
     pub(crate) fn is_done(&self) -> bool {
         self.is_over() && self.pending.is_empty()
     }
 
-    /// Returns true if it is time to leave: a signal said so, or what was waited for in vain is
-    /// stopped.
+    /// Returns true if it is time to leave: after a signal, or when what was waited for in vain
+    /// is stopped.
     pub(crate) fn must_leave(&self) -> bool {
         let stopped = self.stopping.as_ref().is_none_or(|stopping| {
             stopping.ends == 0 && (stopping.bounded || self.runs.background().next().is_none())
@@ -182,9 +188,8 @@ impl Controller {
             || (self.ending.gave_up && stopped)
     }
 
-    /// Returns how long to wait before [`Controller::waited`], and by which number this wait goes:
-    /// another number is a wait that begins anew. None if nothing is waited for but what an agent
-    /// does.
+    /// Returns how long to wait before [`Controller::waited`], and the number of this wait;
+    /// another number restarts it. `None` if only the agent is waited for.
     pub(crate) fn waits(&self) -> Option<(u64, Duration)> {
         if self.is_busy() {
             return None;
@@ -202,12 +207,12 @@ impl Controller {
         self.ending
     }
 
-    /// Takes note that the agent is gone. If it owed an end, that is a failure.
+    /// Handles the end of the agent's events. An agent that owes a result has failed.
     pub(crate) fn gone(&mut self) -> Vec<OutputItem> {
         self.live = 0;
         if self.is_busy() && !self.ending.is_interrupted() {
             let message = "the agent ended without a result".to_owned();
-            // An agent always says how a run ended, so this is posse's own mistake.
+            // An agent always reports how a run ended, so this is a bug in posse.
             let fault = Fault {
                 class: FaultClass::Internal,
                 status: None,
@@ -230,13 +235,14 @@ impl Controller {
         self.ending.is_interrupted()
     }
 
-    /// Takes a signal: the first stops what goes on, the second everything.
+    /// Handles a signal: the first one stops the work, the second one leaves at once.
     pub(crate) fn signal(&mut self) -> Vec<OutputItem> {
         if self.ending.is_interrupted() {
             self.ending.interruption = Interruption::Twice;
             return Vec::new();
         }
         self.ending.interruption = Interruption::Once;
+        // Without a run there is nothing to interrupt, and the command would hit the next one.
         if self.is_busy() {
             self.pending.push_back(Command::Interrupt);
         }
@@ -248,7 +254,7 @@ impl Controller {
         items
     }
 
-    /// Background runs were waited for long enough.
+    /// Handles the end of a wait for background runs.
     pub(crate) fn waited(&mut self) -> Vec<OutputItem> {
         if let Some(stopping) = &mut self.stopping {
             stopping.ends = 0;
@@ -269,16 +275,18 @@ impl Controller {
         items
     }
 
-    /// Something happened to an agent.
+    /// Handles an event of an agent.
     pub(crate) fn event(&mut self, event: Event) -> Vec<OutputItem> {
         let Event { agent, kind } = event;
         if let EventKind::Run(news) = &kind {
-            // A member is no run: it is told of as one of its team, and has no end that is waited for.
+            // A member is not a run: it is reported as a member of its team, and its end is not
+            // waited for.
             if self.runs.is_member(news.run.task) {
                 return Vec::new();
             }
             self.runs.news(news);
             if let (RunChange::Ended(_), true) = (&news.what, news.run.starter == self.plan.main) {
+                // Something ended, so the wait for the others starts again.
                 self.wait += 1;
                 if self.all_stopped && !self.running {
                     self.live = self.live.saturating_sub(1);
@@ -314,18 +322,19 @@ impl Controller {
         items
     }
 
-    /// Something happened to a member of a team: whoever waits has not waited in vain.
+    /// Handles a change of a team's member, which restarts the wait.
     fn member(&mut self, agent: AgentId, news: &MemberUpdate) -> Vec<OutputItem> {
         self.wait += 1;
         self.runs.member(agent, news);
         self.renderer.member(agent, news)
     }
 
-    /// Takes a line of input; none is the end of them.
+    /// Handles an input line; `None` is the end of the input.
     pub(crate) fn line(&mut self, came: Option<StdinLine>) -> Vec<OutputItem> {
         let told = match came {
             None => {
                 self.plan.listening = false;
+                // Nobody can answer any more: agents must not wait for approval forever.
                 self.pending.extend(self.questions.give_up());
                 let mut items = self.say_what_is_waited_for();
                 self.settle(&mut items);
@@ -347,7 +356,8 @@ impl Controller {
             }
             Ok(StdinMessage::Prompt { words, .. }) => match self.plan.slash.read(words) {
                 Ok(command) => {
-                    // While a run goes on, the history is compacted within it.
+                    // During a run the history is compacted within it, which is not a run of its
+                    // own.
                     let within = matches!(command, Command::Compact { .. }) && self.is_busy();
                     self.asked += u32::from(!within);
                     self.renderer.told(&command);
@@ -379,7 +389,7 @@ impl Controller {
         }
     }
 
-    /// Returns true if a run goes on or is to come.
+    /// Returns true if a run is under way or will begin.
     fn is_busy(&self) -> bool {
         self.running || self.asked > 0
     }
@@ -389,17 +399,19 @@ impl Controller {
         !self.plan.listening && !self.is_busy() && self.live == 0
     }
 
-    /// A run has begun: one that was asked for, or one that the end of a background run begins.
+    /// Handles the beginning of a run: one that was asked for, or one that the end of a
+    /// background run begins.
     fn begun(&mut self) {
         self.asked = self.asked.saturating_sub(1);
         (self.running, self.all_stopped) = (true, false);
         if let Some(stopping) = &mut self.stopping {
-            // Nobody will read what it says.
+            // Nobody will read its result.
             stopping.stray = true;
             self.pending.push_back(Command::Interrupt);
         }
     }
 
+    /// Handles the end of a run.
     fn ended(&mut self, end: RunEnd, items: &mut Vec<OutputItem>) {
         if !std::mem::take(&mut self.running) {
             self.asked = self.asked.saturating_sub(1);
@@ -415,7 +427,7 @@ impl Controller {
             .as_mut()
             .is_some_and(|stopping| std::mem::take(&mut stopping.stray));
         self.ending.last = Some(match self.ending.last.take() {
-            // It counts for what it took only.
+            // Only its cost counts: the result is that of the run before.
             Some(before) if is_stray => {
                 let (outcome, text, stop) = (
                     before.outcome.clone(),
@@ -432,21 +444,21 @@ impl Controller {
             before => result::added(before, end),
         });
         match &mut self.stopping {
-            // Who had no room to say that it has ended is gone all the same.
+            // Runs whose end could not be delivered are gone all the same.
             Some(stopping) if self.live == 0 => {
                 stopping.ends = 0;
                 self.runs = Runs::default();
             }
             Some(stopping) => stopping.ends = stopping.ends.min(self.live),
-            // What was started while the run was being stopped has to go too.
+            // What was started while the run was being stopped must be stopped, too.
             None if self.ending.is_interrupted() => self.stop_runs(),
             None => items.extend(self.say_what_is_waited_for()),
         }
     }
 
-    /// Has all that goes on in the background stopped, if there is anything. Members of a team are not stopped:
-    /// they are put aside when this process ends, what they have started with them, and go on another time; those
-    /// in other processes are left to these.
+    /// Stops all background runs, if there are any. Members of a team are not stopped: they are
+    /// released when this process ends and continue another time. Those in other processes are
+    /// left alone.
     fn stop_runs(&mut self) {
         if self.stopping.is_some() {
             return;
@@ -480,6 +492,7 @@ impl Controller {
         }
     }
 
+    /// Returns a note about the background runs that are waited for.
     fn say_what_is_waited_for(&mut self) -> Vec<OutputItem> {
         match self.waits() {
             Some((_, patience)) if !patience.is_zero() && self.waited_for() > 0 => {
@@ -489,8 +502,8 @@ impl Controller {
         }
     }
 
-    /// Returns how many background runs go on. Members of a team that work are counted with them,
-    /// and told of by themselves.
+    /// Returns the number of background runs. Working members are counted in `live`, too, but
+    /// reported separately.
     fn waited_for(&self) -> usize {
         let with_members = self.plan.led || self.runs.has_members();
         if with_members {
@@ -500,13 +513,14 @@ impl Controller {
         }
     }
 
-    /// Says the last word once nothing more will happen.
+    /// Writes the final output once nothing more will happen.
     fn settle(&mut self, items: &mut Vec<OutputItem>) {
         if self.is_over() || self.must_leave() {
             self.finish(items);
         }
     }
 
+    /// Writes the final output, once.
     fn finish(&mut self, items: &mut Vec<OutputItem>) {
         if let (Some(last), false) = (&self.ending.last, self.finished) {
             self.finished = true;
@@ -515,11 +529,13 @@ impl Controller {
         }
     }
 
+    /// Reports invalid input.
     fn not_understood(&mut self, what: &str) -> Vec<OutputItem> {
         self.ending.not_understood = true;
         self.renderer.not_understood(what)
     }
 
+    /// Handles a control request and returns its answer.
     fn request(&mut self, request: ControlRequest) -> Result<Value, RequestError> {
         match request {
             ControlRequest::Initialize => {
@@ -559,7 +575,7 @@ impl Controller {
     }
 }
 
-/// For another agent of the session.
+/// Addresses a command to another agent of the session.
 fn to(agent: AgentId, command: Command) -> Command {
     Command::To {
         agent,

@@ -1,5 +1,5 @@
-//! The loop between an agent and the outside: events go out, lines and signals come in, until all is
-//! done. What is to be done about each of them [`Controller`] decides.
+//! The loop between an agent and the outside: events go out, lines and signals come in.
+//! [`Controller`] decides what to do about each of them.
 
 use std::io;
 
@@ -17,20 +17,21 @@ use super::signals::Signals;
 use super::team_watch::{Refresh, SOON, TeamWatch};
 use super::writer::OutputWriter;
 
-/// A wait for background runs, by its number.
+/// A wait for background runs, with its number.
 type NumberedWait = (u64, BoxFuture<'static, ()>);
 
-/// What comes from elsewhere than the agent.
+/// Inputs other than the agent's events.
 pub(crate) struct LoopInputs {
+    /// Lines of standard input, if it is read.
     pub(crate) lines: Option<mpsc::Receiver<StdinLine>>,
-    /// Comes if somebody should look at worktrees.
+    /// Receives a line if worktrees of ended agents hold work.
     pub(crate) swept: oneshot::Receiver<String>,
-    /// Looks at how the team gets on, if there is one.
+    /// Watches the team's progress, if there is a team.
     pub(crate) watch: Option<TeamWatch>,
 }
 
-/// Goes on until the agent has done what it was told, or a signal says that it is enough. An error
-/// means that nobody reads our output any more.
+/// Runs until the agent has finished or a signal ends it. An error means that nobody reads the
+/// output any more.
 pub(crate) async fn run(
     mut controller: Controller,
     handle: AgentHandle,
@@ -52,6 +53,7 @@ pub(crate) async fn run(
     let mut swept = Some(swept);
     writer.say(controller.greet());
     while !controller.must_leave() {
+        // One command at a time, so that they arrive in their order.
         if sending.is_none()
             && let Some(handle) = &handle
             && let Some(command) = controller.next_command()
@@ -59,19 +61,21 @@ pub(crate) async fn run(
             sending = Some(Sending::new(handle, command));
         }
         if sending.is_none() && controller.is_done() {
-            // When nobody can tell it anything any more the agent ends, and its events with it.
+            // Without a handle nobody can send anything: the agent ends, and so do its events.
             handle = None;
         }
         wait = controller
             .waits()
             .map(|(number, patience)| match wait.take() {
+                // The same wait continues: a new sleep would never end while events keep coming.
                 Some(wait) if wait.0 == number => wait,
                 _ => (number, clock.sleep(patience)),
             });
-        // A reader that does not read holds the agent up, until somebody wants it to stop.
+        // A reader that does not read holds up the agent, but must not keep a person from
+        // stopping it.
         let hears = writer.is_ready() || controller.is_interrupted();
         tokio::select! {
-            // What waited is handed on: events are heard again.
+            // First of all what waits is written, so that events are read again.
             handed_on = writer.work() => handed_on?,
             () = signals.next() => writer.say(controller.signal()),
             () = over(&mut wait), if wait.is_some() => {
@@ -90,7 +94,7 @@ pub(crate) async fn run(
             event = events.recv(), if hears => match event {
                 Some(event) => {
                     watch.iter_mut().for_each(TeamWatch::touch);
-                    // The last word comes after all that led to it.
+                    // The state of the team is written before the result that it led to.
                     if matches!(event.kind, EventKind::Ended(_)) {
                         writer.say(looked(&mut watch, &mut controller, clock, Refresh::Always).await);
                     }
@@ -114,7 +118,7 @@ pub(crate) async fn run(
     Ok(ending)
 }
 
-/// Returns what there is to tell, if there is anything.
+/// Waits for a line about worktrees.
 async fn told(swept: &mut Option<oneshot::Receiver<String>>) -> Option<String> {
     match swept {
         Some(swept) => swept.await.ok(),
@@ -122,7 +126,7 @@ async fn told(swept: &mut Option<oneshot::Receiver<String>>) -> Option<String> {
     }
 }
 
-/// Returns what is to be written of the team as it stands.
+/// Returns the output about the team's current state.
 async fn looked(
     watch: &mut Option<TeamWatch>,
     controller: &mut Controller,

@@ -1,4 +1,4 @@
-//! What a program tells us, line by line: `--input-format stream-json`.
+//! Input lines of a controlling program: `--input-format stream-json`.
 
 pub(crate) mod stdin;
 
@@ -9,46 +9,46 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-/// What a line says.
+/// The meaning of a line.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum StdinMessage {
-    /// Words for the agent, or for another one of the session.
+    /// A prompt for the main agent, or for another agent of the session.
     Prompt {
         to: Option<AgentId>,
         words: Vec<ContentBlock>,
     },
-    /// Something is asked of us; the answer carries the id.
+    /// A request to posse; the answer carries the id.
     Request { id: String, request: ControlRequest },
-    /// The answer to a question of ours.
+    /// The answer to a request from posse.
     Response {
         id: String,
         response: Result<Value, PeerError>,
     },
-    /// Nothing that needs doing.
+    /// Nothing to do.
     Nothing,
 }
 
-/// What can be asked of us.
+/// A request to posse.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ControlRequest {
     Initialize,
-    /// Stop what the agent does, or another one of the session.
+    /// Interrupt the main agent, or another agent of the session.
     Interrupt(Option<AgentId>),
     SetMode(PermissionMode),
     /// Stop a sub-agent or a background command.
     StopTask(Uuid),
-    /// Stop all that goes on in the background.
+    /// Stop everything in the background.
     StopAllTasks,
-    /// Wait no longer for the sub-agents that are waited for.
+    /// Move the sub-agents that are waited for to the background.
     BackgroundTasks,
 }
 
-/// What a program says went wrong when it should have answered.
+/// The error that a program returned instead of an answer.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub(crate) struct PeerError(pub(crate) String);
 
-/// Why a request is not granted.
+/// Why a request is refused.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum RequestError {
     #[error("`agent_id` is not an agent id")]
@@ -80,13 +80,14 @@ enum PromptError {
     Unsupported(String),
 }
 
-/// A line that cannot be done. With an id it is answered under that id.
+/// A line that cannot be handled. With an id, the error is sent as the answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct InputError {
     pub(crate) id: Option<String>,
     pub(crate) what: String,
 }
 
+/// A line as JSON.
 #[derive(Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 enum InputObject {
@@ -111,6 +112,7 @@ struct UserMessage {
     content: Content,
 }
 
+/// The content of a user message: text or blocks.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum Content {
@@ -118,6 +120,7 @@ enum Content {
     Blocks(Vec<Value>),
 }
 
+/// An answer as JSON.
 #[derive(Deserialize)]
 #[serde(tag = "subtype", rename_all = "snake_case")]
 enum ControlResponse {
@@ -133,7 +136,7 @@ enum ControlResponse {
     },
 }
 
-/// Reads one line.
+/// Parses a line.
 pub(crate) fn read(line: &str) -> Result<StdinMessage, InputError> {
     if line.trim().is_empty() {
         return Ok(StdinMessage::Nothing);
@@ -192,10 +195,12 @@ pub(crate) fn response<E: Display>(id: &str, answer: Result<Value, E>) -> Value 
     json!({"type": "control_response", "response": response})
 }
 
+/// Returns an error that is not the answer to a request.
 fn not(what: String) -> InputError {
     InputError { id: None, what }
 }
 
+/// Parses a control request.
 fn read_request(request: &Value) -> Result<ControlRequest, RequestError> {
     match request["subtype"].as_str() {
         Some("initialize") => Ok(ControlRequest::Initialize),
@@ -233,6 +238,7 @@ fn read_request(request: &Value) -> Result<ControlRequest, RequestError> {
     }
 }
 
+/// Returns the blocks of a prompt, which must not be empty.
 fn prompt(content: Content) -> Result<Vec<ContentBlock>, PromptError> {
     let blocks = match content {
         Content::Text(text) => vec![ContentBlock::text(text)],

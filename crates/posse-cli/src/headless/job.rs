@@ -1,4 +1,4 @@
-//! From what the command line asks for to an exit code: the agent is opened, told what to do, and heard to the end.
+//! Runs a job: opens the agent, sends the first command, and returns the exit code.
 
 use std::process::ExitCode;
 
@@ -20,19 +20,19 @@ use crate::definitions::slash::SlashError;
 use crate::error::{self, Advised};
 use crate::output::{json_line, print, say};
 
-/// What an agent is to do.
+/// What an agent shall do.
 pub(crate) struct RunJob {
     pub(crate) config: RunConfig,
     pub(crate) first: FirstInput,
 }
 
-/// What it is told first.
+/// The first input.
 pub(crate) enum FirstInput {
-    /// A person's words, or what was left of the last ones.
+    /// A person's prompt; `None` continues unfinished work.
     Words(Option<Vec<ContentBlock>>),
-    /// What others have left to do; the agent itself may have nothing.
+    /// Continue the work of others; the agent itself may have nothing to do.
     Rest,
-    /// The goal of a team that is raised for it.
+    /// The goal of a team that is started for it.
     Team {
         name: Name,
         plan: Box<TeamPlan>,
@@ -41,6 +41,7 @@ pub(crate) enum FirstInput {
 }
 
 impl FirstInput {
+    /// Returns the first command, if there is one.
     fn command(self, started: &Started, listening: bool) -> Result<Option<Command>, Advised> {
         let words = match self {
             Self::Team { name, plan, words } => {
@@ -52,7 +53,7 @@ impl FirstInput {
         let unfinished = started.agent.unfinished;
         match words {
             Some(words) => started.slash.read(words).map(Some).map_err(no_command),
-            // Who sends lines says what it does next.
+            // A program that sends lines says itself what comes next.
             None if listening => Ok(None),
             None if unfinished => Ok(Some(Command::Continue)),
             None => Err(Advised {
@@ -66,7 +67,7 @@ impl FirstInput {
     }
 }
 
-/// Does what is found to be asked for. Programs hear in a line of their own if it cannot even begin.
+/// Runs a job. If it cannot even begin, programs get a result line.
 pub(crate) fn run(
     options: &RunOptions,
     job: impl FnOnce() -> anyhow::Result<RunJob>,
@@ -86,15 +87,16 @@ pub(crate) fn run(
     result
 }
 
-/// Does it, in a runtime of its own.
+/// Runs a job in a new runtime.
 fn begin(options: &RunOptions, job: RunJob) -> anyhow::Result<ExitCode> {
     let runtime = crate::config::runtime()?;
     let result = runtime.block_on(work(options, job));
-    // Whatever still waits in a thread, for a line that never comes for one, is not waited for.
+    // Blocked threads are not waited for: a read of standard input may never return.
     runtime.shutdown_background();
     result
 }
 
+/// Opens the agent and runs the event loop.
 async fn work(options: &RunOptions, job: RunJob) -> anyhow::Result<ExitCode> {
     let RunJob { config, first } = job;
     let listening = options.by_lines();
@@ -142,7 +144,8 @@ async fn work(options: &RunOptions, job: RunJob) -> anyhow::Result<ExitCode> {
         Err(error) = &mut stopping => Err(error),
     };
     if !ending.as_ref().is_ok_and(RunResult::leaves_at_once) {
-        // Events are read on, so that the agent does not wait for us while we wait for it.
+        // Events are still read, so that the agent does not wait for the front end while that
+        // waits for the agent.
         let drain = async { while events.recv().await.is_some() {} };
         signals::unless_signalled(async { tokio::join!(runtime.shut_down(), drain) }).await?;
     }
@@ -153,7 +156,7 @@ async fn work(options: &RunOptions, job: RunJob) -> anyhow::Result<ExitCode> {
     Ok(finish(&ending, &again))
 }
 
-/// Returns the error for a prompt that looks like a command and is not one.
+/// Returns the error for a prompt that looks like a command but is none.
 fn no_command(error: SlashError) -> Advised {
     let advice = "`posse skills list` shows what can be called; put a word before the slash to make it a \
          prompt";
@@ -163,7 +166,7 @@ fn no_command(error: SlashError) -> Advised {
     }
 }
 
-/// Says what went wrong, if anything did, and gives the exit code.
+/// Prints what went wrong and returns the exit code.
 fn finish(ending: &RunResult, again: &str) -> ExitCode {
     let code = match &ending.last {
         Some(end) => {
@@ -179,6 +182,7 @@ fn finish(ending: &RunResult, again: &str) -> ExitCode {
         None => 0,
     };
     match code {
+        // A signal decides, whatever the last run came to: a shell expects 130 after Ctrl-C.
         _ if ending.is_interrupted() => ExitCode::from(error::INTERRUPTED),
         0 if ending.not_understood => ExitCode::from(error::FAILED),
         0 if ending.gave_up => ExitCode::from(error::LIMITED),

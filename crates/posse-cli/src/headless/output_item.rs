@@ -1,24 +1,24 @@
-//! What a front end has to write, before it is written.
+//! Output of a front end, before it is written.
 
 use serde_json::Value;
 
 use super::panel::Panel;
 use crate::output::json_line;
 
-/// Something to be written.
+/// Something to write.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum OutputItem {
     /// On stdout, as it is.
     Out(String),
-    /// On stderr, a line.
+    /// A line on stderr.
     Note(String),
-    /// On stderr, a line that is nothing for programs.
+    /// A line on stderr, only if that is a terminal.
     TerminalNote(String),
-    /// At the foot of a terminal, in place of the one before.
+    /// At the bottom of a terminal, replacing the previous one.
     Panel(Box<Panel>),
 }
 
-/// Returns an object on a line of its own.
+/// Returns an object as a line.
 pub(crate) fn line(value: &Value) -> OutputItem {
     OutputItem::Out(json_line(value))
 }

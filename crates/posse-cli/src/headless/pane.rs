@@ -1,5 +1,5 @@
-//! Members of a team in a terminal of their own: a process that takes them from the store, shows what they do,
-//! and passes a person's words on.
+//! Members of a team in a terminal of their own: a process that takes them from the store, shows
+//! what they do, and passes on what a person types.
 
 mod conversation;
 
@@ -27,14 +27,14 @@ use crate::error::Advised;
 use crate::output::say;
 use crate::present::sessions::short;
 
-/// How often it is looked whether the lead's process is there.
+/// Interval of checks if the lead's process is there.
 const LOOK: Duration = Duration::from_secs(2);
 
-/// Who is hosted.
+/// Whom to host.
 pub(crate) enum JoinTarget {
     /// One member.
     Member(AgentId),
-    /// Every member of this team that nobody has.
+    /// Every member of this team that no process hosts.
     Team(Name),
 }
 
@@ -66,7 +66,7 @@ pub(crate) async fn join(config: RunConfig, target: JoinTarget) -> anyhow::Resul
         events,
         agents,
     } = context.runtime.host(hosting, context.setup.clone()).await?;
-    // Who is here now is in the team as it is now.
+    // Read again: members may have joined before the ones here were taken.
     let team = team_of(
         context.store.store.as_ref(),
         &session,
@@ -101,14 +101,15 @@ pub(crate) async fn join(config: RunConfig, target: JoinTarget) -> anyhow::Resul
         ended = pane.drive(conversation, handle) => ended,
         Err(error) = &mut stopping => Err(error),
     };
-    // Whoever is still here is given back. Events are read on, so that nobody waits for us while we wait.
+    // Members that are still here are released. Events are still read, so that nobody waits for
+    // this process meanwhile.
     let drain = async { while pane.events.recv().await.is_some() {} };
     tokio::join!(runtime.shut_down(), drain);
     say(&ended?);
     Ok(ExitCode::SUCCESS)
 }
 
-/// Returns the team that members are hosted of.
+/// Returns the team whose members are hosted.
 async fn team_of(
     store: &dyn Store,
     session: &posse_port::store::AgentRecord,
@@ -128,7 +129,7 @@ async fn team_of(
     })?)
 }
 
-/// What comes from elsewhere.
+/// The inputs of the loop.
 struct PaneLoop<'a> {
     events: mpsc::Receiver<Event>,
     store: &'a dyn Store,
@@ -136,7 +137,7 @@ struct PaneLoop<'a> {
 }
 
 impl PaneLoop<'_> {
-    /// Goes on until it is over; the last line.
+    /// Runs until it is over and returns the last line.
     async fn drive(
         &mut self,
         mut conversation: PaneConversation,
@@ -188,7 +189,7 @@ impl PaneLoop<'_> {
         Ok(conversation.farewell())
     }
 
-    /// Returns true if a process has the session's main agent. Who cannot say is taken for a yes.
+    /// Returns true if a process hosts the session's main agent, or if that cannot be determined.
     async fn lead_is_there(&self) -> bool {
         let filter = SessionFilter {
             cwd: None,

@@ -1,4 +1,4 @@
-//! A team at work, redrawn in place at the foot of a terminal.
+//! A team at work, redrawn in place at the bottom of a terminal.
 
 use std::time::Duration;
 
@@ -27,13 +27,12 @@ pub(crate) struct PanelRow {
     pub(crate) name: String,
     pub(crate) color: String,
     pub(crate) state: MemberState,
-    /// What it does.
+    /// The task it works on.
     pub(crate) task: Option<String>,
 }
 
 impl Panel {
-    /// Returns its lines, none wider than the window and no more than fit: those who work are shown
-    /// before the others.
+    /// Returns its lines, which fit the window. Working members are shown before others.
     pub(crate) fn lines(&self, columns: usize, rows: usize) -> Vec<String> {
         // A line that fills the last column would be followed by an empty one.
         let widest = columns.saturating_sub(1);
@@ -90,7 +89,7 @@ impl PanelRow {
     }
 }
 
-/// Returns how long something has lasted.
+/// Returns a duration for people.
 fn lasted(elapsed: Duration) -> String {
     let seconds = elapsed.as_secs();
     match (seconds / 3600, seconds / 60 % 60, seconds % 60) {

@@ -1,4 +1,4 @@
-//! How a run is shown: as text, as one object, or as lines.
+//! Output formats of a run: text, one JSON object, or JSON lines.
 
 pub(crate) mod json_lines;
 pub(crate) mod members;
@@ -27,10 +27,10 @@ use crate::assemble::facts::SessionFacts;
 use crate::assemble::run_options::{OutputFormat, RunOptions};
 use crate::output::{one_line, tame};
 
-/// So many runs are named in a line for people.
+/// Number of runs that are named in a line for people.
 const NAMED: usize = 4;
 
-/// One of the forms.
+/// An output format.
 pub(crate) enum Renderer {
     Text(TextRenderer),
     Json(SessionFacts),
@@ -38,8 +38,8 @@ pub(crate) enum Renderer {
 }
 
 impl Renderer {
-    /// Returns the renderer that the options ask for. A team's lead says its words at the end only:
-    /// until then others have something to tell.
+    /// Returns the renderer that the options ask for. A team's lead is shown at the end only,
+    /// because its members have something to show until then.
     pub(crate) fn new(options: &RunOptions, facts: SessionFacts, team: bool) -> Self {
         let person = std::io::stderr().is_terminal();
         match options.output_format() {
@@ -54,7 +54,7 @@ impl Renderer {
         }
     }
 
-    /// Returns what is written before anything happens.
+    /// Returns the first output.
     pub(crate) fn greet(&self) -> Vec<OutputItem> {
         match self {
             Self::Lines(lines) => vec![line(&lines.init())],
@@ -62,7 +62,7 @@ impl Renderer {
         }
     }
 
-    /// Takes note of what the agent will be told.
+    /// Notes a command that the agent will get.
     pub(crate) fn told(&mut self, command: &Command) {
         if let (
             Self::Lines(lines),
@@ -75,7 +75,7 @@ impl Renderer {
         }
     }
 
-    /// Returns what is written of an event of the main agent.
+    /// Returns the output for an event of the main agent.
     pub(crate) fn event(&mut self, event: &EventKind, runs: &Runs) -> Vec<OutputItem> {
         match (self, event) {
             (Self::Text(text), event) => text.event(event, runs),
@@ -88,7 +88,7 @@ impl Renderer {
             }
             (Self::Json(_), EventKind::Warning(what)) => vec![unheard(what)],
             (Self::Json(_), EventKind::Run(news)) => match &news.what {
-                // It is no end, and whoever pays has to know.
+                // A pause is not an end, and whoever pays should know of it.
                 RunChange::Ended(end) if end.status == RunStatus::Paused => {
                     vec![OutputItem::Note(one_line(&progress::ended(&news.run, end)))]
                 }
@@ -98,7 +98,7 @@ impl Renderer {
         }
     }
 
-    /// Returns what is written of what happened to a member of a team.
+    /// Returns the output for a change of a team's member.
     pub(crate) fn member(&mut self, agent: AgentId, news: &MemberUpdate) -> Vec<OutputItem> {
         match self {
             Self::Text(text) => {
@@ -109,7 +109,7 @@ impl Renderer {
         }
     }
 
-    /// Returns what is written of how the team stands.
+    /// Returns the output for the state of the team.
     pub(crate) fn seen(&mut self, seen: &TeamSnapshot, elapsed: Duration) -> Vec<OutputItem> {
         let mut items = match self {
             Self::Text(text) => text.tasks(seen),
@@ -126,7 +126,7 @@ impl Renderer {
         items
     }
 
-    /// Returns what is written of an event of a sub-agent.
+    /// Returns the output for an event of a sub-agent.
     pub(crate) fn event_below(
         &mut self,
         agent: AgentId,
@@ -141,7 +141,7 @@ impl Renderer {
                 match self {
                     Self::Lines(lines) => vec![line(&lines.denied_below(agent, &name, denial))],
                     Self::Text(text) => text.trouble(note()),
-                    // The result lists those of the main agent only.
+                    // The result lists only denials of the main agent.
                     Self::Json(_) => vec![OutputItem::Note(note())],
                 }
             }
@@ -149,9 +149,9 @@ impl Renderer {
         }
     }
 
-    /// Returns what is written when nothing more will happen. `all` is the last run's end, with
-    /// what all took; `left` is what was stopped because nobody waits any longer; `broken_off` says
-    /// that a team was stopped before it was done.
+    /// Returns the final output. `all` is the end of the last run with the sums of all runs;
+    /// `left` was stopped because nobody waits any longer; `broken_off` is true if a team was
+    /// interrupted.
     pub(crate) fn finish(
         &mut self,
         all: &RunEnd,
@@ -168,12 +168,12 @@ impl Renderer {
                 }
                 vec![line(&result)]
             }
-            // Each run has had its line.
+            // Each run already had its line.
             Self::Lines(_) => Vec::new(),
         }
     }
 
-    /// Returns what is written while background runs are waited for.
+    /// Returns the output while background runs are waited for.
     pub(crate) fn waiting(&mut self, live: usize, runs: &Runs) -> Vec<OutputItem> {
         let known: Vec<&RunFacts> = runs.background().collect();
         let what = format!(
@@ -188,7 +188,7 @@ impl Renderer {
         }
     }
 
-    /// Returns what is written when they were waited for long enough.
+    /// Returns the output when waiting for them timed out.
     pub(crate) fn left_running(
         &mut self,
         live: usize,
@@ -217,7 +217,7 @@ impl Renderer {
         }
     }
 
-    /// Returns a line for people, between all else.
+    /// Returns a note for people.
     pub(crate) fn note(&mut self, note: String) -> Vec<OutputItem> {
         match self {
             Self::Text(text) => text.trouble(note),
@@ -225,7 +225,7 @@ impl Renderer {
         }
     }
 
-    /// Returns what is written of a line of input that could not be read.
+    /// Returns the output for invalid input.
     pub(crate) fn not_understood(&self, what: &str) -> Vec<OutputItem> {
         let note = OutputItem::Note(format!("input: {}", tame(what)));
         match self {
@@ -247,7 +247,7 @@ fn counted(runs: usize) -> String {
     }
 }
 
-/// Returns what some runs are called, after a colon; of many only the first.
+/// Returns the names of runs after a colon; of many only the first ones.
 fn listed(runs: &[&RunFacts]) -> String {
     let named: Vec<String> = runs.iter().take(NAMED).map(|run| called(run)).collect();
     let more = runs.len() - named.len();

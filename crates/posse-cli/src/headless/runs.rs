@@ -1,4 +1,4 @@
-//! What goes on beside the main agent: sub-agents and background commands that have not ended.
+//! Sub-agents and background commands that have not ended.
 
 use std::collections::BTreeMap;
 
@@ -7,14 +7,14 @@ use uuid::Uuid;
 
 use crate::output::transcript::shortened;
 
-/// The longest description that is told, in characters.
+/// Maximum length of a description, in characters.
 const LONGEST: usize = 60;
 
-/// The runs that are known to go on, oldest first.
+/// The known runs, oldest first.
 #[derive(Default)]
 pub(crate) struct Runs {
     live: BTreeMap<Uuid, LiveRun>,
-    /// What members of teams are called; they are no runs.
+    /// Names of team members, which are not runs.
     members: BTreeMap<AgentId, String>,
 }
 
@@ -24,8 +24,8 @@ struct LiveRun {
 }
 
 impl Runs {
-    /// Takes note of what has happened to a run. One that was not heard of before is one of an earlier
-    /// process, which nobody waits for.
+    /// Notes a change of a run. One that is not known was started by an earlier process, and
+    /// nobody waits for it.
     pub(crate) fn news(&mut self, news: &RunUpdate) {
         let facts = &news.run;
         if matches!(news.what, RunChange::Ended(_)) {
@@ -43,7 +43,7 @@ impl Runs {
         }
     }
 
-    /// Takes note of a member of a team. What it does has no end that is waited for.
+    /// Notes a member of a team, whose end is not waited for.
     pub(crate) fn member(&mut self, agent: AgentId, news: &MemberUpdate) {
         self.live.remove(&agent.uuid());
         self.members.entry(agent).or_insert_with(|| address(news));
@@ -54,17 +54,17 @@ impl Runs {
         self.members.contains_key(&AgentId::from(task))
     }
 
-    /// Returns true if anybody here belongs to a team.
+    /// Returns true if there are team members.
     pub(crate) fn has_members(&self) -> bool {
         !self.members.is_empty()
     }
 
-    /// Returns how many there are.
+    /// Returns the number of runs.
     pub(crate) fn len(&self) -> usize {
         self.live.len()
     }
 
-    /// Returns those that nobody waits for.
+    /// Returns the runs in the background.
     pub(crate) fn background(&self) -> impl Iterator<Item = &RunFacts> {
         self.live
             .values()
@@ -72,7 +72,7 @@ impl Runs {
             .map(|live| &live.facts)
     }
 
-    /// Returns what an agent is called, for people.
+    /// Returns an agent's name for people.
     pub(crate) fn called(&self, agent: AgentId) -> String {
         let run = self.live.get(&agent.uuid()).map(|live| called(&live.facts));
         run.or_else(|| self.members.get(&agent).cloned())
@@ -80,12 +80,12 @@ impl Runs {
     }
 }
 
-/// Returns what a member is called everywhere.
+/// Returns a member's address, `name@team`.
 pub(crate) fn address(news: &MemberUpdate) -> String {
     format!("{}@{}", news.name, news.team)
 }
 
-/// Returns what a run is called, for people: its name, or what it is and does.
+/// Returns a run's name for people, or its type and description.
 pub(crate) fn called(facts: &RunFacts) -> String {
     match (&facts.name, facts.kind) {
         (Some(name), _) => name.to_string(),
@@ -94,7 +94,7 @@ pub(crate) fn called(facts: &RunFacts) -> String {
     }
 }
 
-/// Returns what it does, in few words.
+/// Returns a run's description, shortened.
 pub(crate) fn described(facts: &RunFacts) -> String {
     shortened(&facts.description, LONGEST)
 }

@@ -1,4 +1,5 @@
-//! Where things are written: results on stdout, notes on stderr, and at the foot of a terminal how a team stands.
+//! Writes output: results on stdout, notes on stderr, and the state of a team at the bottom of a
+//! terminal.
 
 use std::io::{self, IsTerminal, Write};
 
@@ -13,13 +14,13 @@ use crate::output::transcript::breadth;
 #[derive(Default)]
 pub(crate) struct Screen {
     panel: Option<Box<Panel>>,
-    /// How wide the lines of the panel are that are shown now.
+    /// Widths of the panel's lines as they are drawn now.
     shown: Vec<usize>,
 }
 
 impl Screen {
-    /// Writes one thing, above the panel: at a stroke, so that nothing flickers. An error means that nobody reads
-    /// stdout any more.
+    /// Writes an item above the panel, in one write so that nothing flickers. An error means that
+    /// nobody reads stdout any more.
     pub(crate) fn write(&mut self, item: OutputItem) -> io::Result<()> {
         let mut text = self.erased();
         let mut written = Ok(());
@@ -28,10 +29,11 @@ impl Screen {
             OutputItem::TerminalNote(note) if io::stderr().is_terminal() => {
                 text.push_str(&format!("\x1b[2m{note}\x1b[0m\n"));
             }
-            // It helps only who can act on it now, which is a person.
+            // Only a person can act on it now.
             OutputItem::TerminalNote(_) => {}
             OutputItem::Out(words) => {
-                // That goes another way, in between.
+                // stdout is another stream: what is on stderr must be erased before it is
+                // written.
                 show(&std::mem::take(&mut text));
                 written = print(words.as_bytes());
             }
@@ -42,12 +44,13 @@ impl Screen {
         written
     }
 
-    /// Takes the panel away for good.
+    /// Removes the panel for good.
     pub(crate) fn clear(&mut self) {
         show(&self.erased());
         self.panel = None;
     }
 
+    /// Returns the panel, and remembers its widths.
     fn drawn(&mut self) -> String {
         let (Some(panel), Some((columns, rows))) = (&self.panel, window()) else {
             return String::new();
@@ -60,6 +63,7 @@ impl Screen {
         lines.iter().map(|line| format!("{line}\n")).collect()
     }
 
+    /// Returns the control sequence that erases the panel.
     fn erased(&mut self) -> String {
         let shown = std::mem::take(&mut self.shown);
         match window() {
@@ -71,14 +75,14 @@ impl Screen {
     }
 }
 
-/// Writes to stderr. If nobody can read it there, nothing is lost.
+/// Writes to stderr. Errors are ignored, since there is no other place to report them.
 fn show(text: &str) {
     if !text.is_empty() {
         let _ = anstream::stderr().lock().write_all(text.as_bytes());
     }
 }
 
-/// Returns how many rows lines take that were drawn for a wider window.
+/// Returns the number of rows of lines that were drawn for a wider window.
 fn rows_of(lines: &[usize], columns: usize) -> usize {
     lines
         .iter()
@@ -86,8 +90,8 @@ fn rows_of(lines: &[usize], columns: usize) -> usize {
         .sum()
 }
 
-/// Returns the size of the terminal at stderr, if there is one that can be drawn on: not where
-/// colours are unwanted.
+/// Returns the size of the terminal on stderr, if it can be drawn on: not if colours are turned
+/// off.
 fn window() -> Option<(usize, usize)> {
     let err = io::stderr();
     if AutoStream::choice(&err) == ColorChoice::Never {

@@ -5,17 +5,18 @@ use std::io;
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-/// What tells us to stop.
+/// The signals that ask to stop.
 pub(crate) struct Signals {
     interrupts: Signal,
     terminations: Signal,
-    /// The terminal closes. None if that does not matter (any more).
+    /// The terminal is closed. `None` if that does not matter (any more).
     hangups: Option<Signal>,
 }
 
 impl Signals {
+    /// Starts listening to the signals.
     pub(crate) fn new() -> io::Result<Self> {
-        // Whoever starts us with nohup wants us to stay.
+        // A process that was started with nohup shall stay.
         let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
         let hangups = if ignores_hangup(&status) {
             None
@@ -33,7 +34,7 @@ impl Signals {
         })
     }
 
-    /// When the next of them comes.
+    /// Waits for the next signal.
     pub(crate) async fn next(&mut self) {
         let hung_up = tokio::select! {
             _ = self.interrupts.recv() => false,
@@ -41,14 +42,14 @@ impl Signals {
             () = received(&mut self.hangups) => true,
         };
         if hung_up {
-            // Shell and kernel both tell of it, which is no second wish.
+            // The shell and the kernel both send it, which is not a second request.
             self.hangups = None;
         }
     }
 }
 
-/// Waits for `last`, but no longer than until the next signal: whoever sends one wants to leave. A
-/// terminal that closes says so more than once, and nobody is impatient there.
+/// Waits for `last`, but not beyond the next signal, which asks to leave at once. A hang-up does
+/// not count: it is sent more than once, and nobody is impatient.
 pub(crate) async fn unless_signalled<T>(last: impl Future<Output = T>) -> io::Result<()> {
     let mut signals = Signals::new()?;
     signals.hangups = None;

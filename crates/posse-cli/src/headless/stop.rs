@@ -1,4 +1,5 @@
-//! Ctrl-Z: the process stops, but never while it writes. Other processes would have to wait for it.
+//! Ctrl-Z: the process stops, but never while it writes, because other processes would have to
+//! wait.
 
 use std::convert::Infallible;
 use std::io;
@@ -9,9 +10,9 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use crate::assemble::store::OpenStore;
 
-/// Stops the process each time it is told to, and goes on when it is continued.
+/// Stops the process whenever it is told to, and continues when it is resumed.
 pub(crate) async fn when_told(store: OpenStore) -> io::Result<Infallible> {
-    // A server has no turns to write that somebody could keep from others.
+    // On a server a stopped process blocks nobody.
     let Some(store) = store.file else {
         return std::future::pending().await;
     };
@@ -21,8 +22,10 @@ pub(crate) async fn when_told(store: OpenStore) -> io::Result<Infallible> {
             std::future::pending::<()>().await;
         }
         let store = Arc::clone(&store);
+        // The pause waits for the current batch, which must not block the runtime's only thread.
         let stopped = tokio::task::spawn_blocking(move || {
             let _still = store.still();
+            // SIGTSTP has a handler now, so that only SIGSTOP stops the process.
             kill_process(getpid(), Signal::STOP)
         });
         stopped.await.map_err(io::Error::other)??;

@@ -1,10 +1,13 @@
-//! Words spelt as the Messages API wants them.
+//! Encoding of requests for the Messages API.
+//!
+//! Each part is encoded once and sent as the same bytes ever after, because the prompt cache
+//! compares bytes.
 
 use posse_port::model::{Encoded, Preamble, Thinking};
 use posse_protocol::{ContentBlock, Message, Role};
 use serde_json::Value;
 
-/// `"model":…,"tools":[…],"system":[…],"thinking":…,"output_config":…`, without braces around it.
+/// Encodes `"model":…,"tools":[…],"system":[…],"thinking":…,"output_config":…`, without braces.
 pub(super) fn preamble(preamble: &Preamble) -> Encoded {
     let mut out = format!(r#""model":{}"#, json(&preamble.model));
     let mut mark_at = None;
@@ -45,7 +48,7 @@ pub(super) fn preamble(preamble: &Preamble) -> Encoded {
     }
 }
 
-/// Writes a list if it has items, and notes the splice inside its last one.
+/// Writes a list if it has items, and sets the position for a cache mark inside the last one.
 fn list(
     out: &mut String,
     open: &str,
@@ -64,35 +67,37 @@ fn list(
     }
 }
 
-/// One message.
+/// Encodes one message.
 pub(super) fn entry(message: &Message) -> Encoded {
     let role = match message.role {
         Role::User => "user",
         Role::Assistant => "assistant",
     };
-    // The API refuses a reply that ends in thinking; thoughts that led to nothing bind nothing.
+    // The API refuses a reply that ends in thinking; such thoughts led to nothing and can be
+    // dropped.
     let said = message
         .content
         .iter()
         .rposition(|block| !is_thinking(block))
         .map_or(0, |last| last + 1);
-    // Nor does it take an empty message; one that had nothing to say says so.
+    // The API refuses an empty message, too.
     let encoded = blocks(&message.content[..said]).unwrap_or_else(|| blocks_of("(nothing)"));
     around(&format!(r#"{{"role":"{role}","content":["#), &encoded, "]}")
 }
 
-/// The beginning of a message to the model.
+/// Encodes the beginning of a user message, which siblings share.
 pub(super) fn encode_head(content: &[ContentBlock]) -> Encoded {
     let encoded = blocks(content).unwrap_or_else(|| blocks_of("(nothing)"));
     around(r#"{"role":"user","content":["#, &encoded, "")
 }
 
-/// The end of it.
+/// Encodes the rest of it.
 pub(super) fn encode_tail(content: &[ContentBlock]) -> Encoded {
     let encoded = blocks(content).unwrap_or_else(|| blocks_of("(nothing)"));
     around("", &encoded, "]}")
 }
 
+/// Puts text around encoded bytes, and moves their mark accordingly.
 fn around(before: &str, encoded: &Encoded, after: &str) -> Encoded {
     let mut out = Vec::with_capacity(before.len() + encoded.bytes.len() + after.len());
     for part in [before.as_bytes(), &encoded.bytes, after.as_bytes()] {
@@ -104,7 +109,7 @@ fn around(before: &str, encoded: &Encoded, after: &str) -> Encoded {
     }
 }
 
-/// Blocks with commas between them; none if nothing of them can be sent.
+/// Encodes blocks separated by commas; `None` if none of them can be sent.
 fn blocks(content: &[ContentBlock]) -> Option<Encoded> {
     let (mut out, mut mark_at) = (String::new(), None);
     for block in content {
@@ -125,6 +130,7 @@ fn blocks(content: &[ContentBlock]) -> Option<Encoded> {
     })
 }
 
+/// Encodes a text as the only block.
 fn blocks_of(text: &str) -> Encoded {
     let encoded = text_block(text);
     Encoded {
@@ -140,11 +146,12 @@ fn is_thinking(block: &ContentBlock) -> bool {
     )
 }
 
+/// Returns true if the API accepts a cache mark on this block.
 fn can_carry_mark(block: &ContentBlock) -> bool {
     !is_thinking(block) && !matches!(block, ContentBlock::Opaque { .. })
 }
 
-/// A block's JSON; none for what the API would refuse: blank text, thinking without its seal.
+/// Returns a block's JSON; `None` for blocks that the API refuses: blank text, unsigned thinking.
 fn block_json(block: &ContentBlock) -> Option<String> {
     Some(match block {
         ContentBlock::Text { text } if text.trim().is_empty() => return None,

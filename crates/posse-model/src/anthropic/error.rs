@@ -1,4 +1,4 @@
-//! Errors as the Messages API words them.
+//! Errors of the Messages API.
 
 use std::time::SystemTime;
 
@@ -8,6 +8,7 @@ use serde::Deserialize;
 
 use crate::response::{excerpt, from_status, retry_after, should_retry};
 
+/// The body of an error response.
 #[derive(Deserialize)]
 struct Envelope {
     error: Body,
@@ -28,7 +29,7 @@ struct Details {
     error_code: Option<String>,
 }
 
-/// An error response.
+/// Parses an error response.
 pub(super) fn read(
     status: StatusCode,
     headers: &HeaderMap,
@@ -63,7 +64,7 @@ pub(super) fn read(
     }
 }
 
-/// An error that came inside a stream that had begun well.
+/// Parses an error inside a stream that began normally.
 pub(super) fn in_stream(data: &str) -> ApiError {
     let envelope = serde_json::from_str::<Envelope>(data).ok();
     let request_id = envelope
@@ -76,6 +77,7 @@ pub(super) fn in_stream(data: &str) -> ApiError {
         },
         |found| found.error,
     );
+    // The status was 200; an unknown kind counts as an error of the server, which is retried.
     let kind = classify(&error, StatusCode::INTERNAL_SERVER_ERROR);
     ApiError {
         kind,
@@ -87,6 +89,7 @@ pub(super) fn in_stream(data: &str) -> ApiError {
     }
 }
 
+/// Returns the kind of an error, by its type or else by the status.
 fn classify(error: &Body, status: StatusCode) -> ApiErrorKind {
     let code = error
         .details
@@ -97,7 +100,7 @@ fn classify(error: &Body, status: StatusCode) -> ApiErrorKind {
             ApiErrorKind::SpendLimit
         }
         "rate_limit_error" => ApiErrorKind::RateLimited,
-        // The API has no code for it.
+        // The API has no code for this.
         "invalid_request_error" if error.message.starts_with("prompt is too long") => {
             ApiErrorKind::ContextFull
         }

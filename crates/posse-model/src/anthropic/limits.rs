@@ -1,8 +1,9 @@
-//! What the rate-limit headers say.
+//! Parses rate-limit headers.
 
 use http::HeaderMap;
 use posse_port::model::{Allowance, RateLimits};
 
+/// Returns the limits in a response's headers.
 pub(super) fn read(headers: &HeaderMap) -> RateLimits {
     RateLimits {
         requests: allowance(headers, "requests"),
@@ -12,6 +13,7 @@ pub(super) fn read(headers: &HeaderMap) -> RateLimits {
     }
 }
 
+/// Returns one limit, if its headers are present and valid.
 fn allowance(headers: &HeaderMap, what: &str) -> Option<Allowance> {
     let text = |part: &str| {
         headers

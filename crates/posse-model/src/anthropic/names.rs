@@ -1,6 +1,6 @@
 //! Short names of models.
 
-/// The families, each with its newest model.
+/// The model families, each with its newest model.
 const FAMILIES: [(&str, &str); 4] = [
     ("fable", "claude-fable-5-2"),
     ("opus", "claude-opus-5-5"),
@@ -11,7 +11,7 @@ const FAMILIES: [(&str, &str); 4] = [
 /// The family of the smallest models.
 const SMALL: &str = "haiku";
 
-/// The model that a short name stands for.
+/// Returns the model that a short name stands for.
 pub(super) fn model_of(short: &str) -> Option<&'static str> {
     let family = if short == "small" { SMALL } else { short };
     FAMILIES
@@ -20,7 +20,7 @@ pub(super) fn model_of(short: &str) -> Option<&'static str> {
         .map(|(_, newest)| newest)
 }
 
-/// The family that one of an id's words names.
+/// Returns the family named by one of the words of an id.
 pub(super) fn family_of(model: &str) -> Option<&'static str> {
     let words = model.split(|c: char| !c.is_ascii_alphanumeric());
     let family = |word: &str| {
@@ -31,7 +31,7 @@ pub(super) fn family_of(model: &str) -> Option<&'static str> {
     words.into_iter().find_map(family).map(|(name, _)| name)
 }
 
-/// How many tokens a prompt and its reply may have together: those of version 5 and later take a million.
+/// Returns the number of tokens for a prompt and its reply together: a million from version 5 on.
 pub(super) fn window_of(model: &str) -> Option<u64> {
     let family = family_of(model)?;
     let model = model.to_ascii_lowercase();
@@ -41,6 +41,7 @@ pub(super) fn window_of(model: &str) -> Option<u64> {
         .find(|word| !word.is_empty());
     let is_large = version
         .and_then(|version| version.parse().ok())
+        // Larger numbers are dates, not versions.
         .is_some_and(|version: u64| (5..100).contains(&version));
     Some(if is_large { 1_000_000 } else { 200_000 })
 }

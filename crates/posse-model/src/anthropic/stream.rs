@@ -1,8 +1,8 @@
-//! A reply of the Messages API, put together from its events.
+//! Assembles a reply of the Messages API from its events.
 //!
-//! Kinds of events, deltas and blocks that appear later are let through, as the API asks of its
-//! clients, but never at the price of a hole: a delta of an unknown kind that carries content, an
-//! event that contradicts its own name, a block out of order make the whole reply garbled.
+//! Unknown kinds of events, deltas and blocks are accepted, as the API asks of its clients, but
+//! never at the price of a gap: a delta of an unknown kind with content, an event that
+//! contradicts its own name, or a block out of order makes the whole reply garbled.
 
 #[cfg(test)]
 mod tests;
@@ -19,14 +19,15 @@ use wire::{
     BlockDelta, BlockStart, BlockStop, Delta, Kind, MessageDelta, MessageStart, UsageFields,
 };
 
-/// A reply in the making.
+/// A reply that is being assembled.
 #[derive(Default)]
 pub(crate) struct Assembly {
     id: Option<String>,
     model: String,
     blocks: Vec<ContentBlock>,
     open: Option<Open>,
-    /// The last block was a tool call whose input is not whole; why. Fine only if the cap cut it.
+    /// Why the input of the last tool call is incomplete. Acceptable only if the length limit cut
+    /// it.
     half_call: Option<String>,
     stop: Option<StopReason>,
     usage: UsageFields,
@@ -100,6 +101,7 @@ impl dialect::Assembly for Assembly {
         if let Some(Open::Text(text)) = self.open {
             self.blocks.push(ContentBlock::Text { text });
         }
+        // Unsigned thinking cannot be sent back.
         self.blocks.retain(
             |block| !matches!(block, ContentBlock::Thinking { signature, .. } if signature.is_empty()),
         );
@@ -212,7 +214,7 @@ impl Assembly {
                 on(ModelEvent::ToolInput(&more.0));
                 streamed.push_str(&more.0);
             }
-            // Something new that adds to a block, citations for one, and takes nothing from it.
+            // An unknown addition to a block, such as citations, that takes nothing from it.
             (
                 Open::Text(_) | Open::Thinking { .. } | Open::ToolUse { .. },
                 _,
@@ -266,7 +268,8 @@ impl Assembly {
                     Ok(_) => {
                         return Err(garbled(format!("the input of `{name}` is not an object")));
                     }
-                    // Whether this is damage or the cap on output is known when the reply stops.
+                    // Whether this is damage or the length limit is known only when the reply
+                    // stops.
                     Err(error) => {
                         self.half_call =
                             Some(format!("the input of `{name}` is not JSON: {error}"));
@@ -307,7 +310,7 @@ fn parse<'a, T: Deserialize<'a>>(data: &'a str) -> Result<T, ModelError> {
     serde_json::from_str(data).map_err(not_json)
 }
 
-/// Parses an event whose `type` must be the name it came under.
+/// Parses an event whose `type` must match the name it came under.
 fn checked<'a, T: Deserialize<'a> + wire::Typed>(
     name: &str,
     data: &'a str,

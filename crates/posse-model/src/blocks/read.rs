@@ -1,4 +1,4 @@
-//! From bytes to blocks.
+//! Parses encoded bytes into blocks.
 
 use std::borrow::Cow;
 
@@ -6,7 +6,7 @@ use serde::de::{Deserializer, MapAccess, Visitor};
 
 use super::{Block, Bytes, COMPACTION, Deserialize, EntryKind, NewEntry, Place, RawValue, fmt};
 
-/// An object's fields in their order.
+/// The fields of an object in their order.
 struct Fields<'a>(Vec<(Cow<'a, str>, &'a RawValue)>);
 
 impl<'de: 'a, 'a> Deserialize<'de> for Fields<'a> {
@@ -31,7 +31,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for Fields<'a> {
     }
 }
 
-/// What says of an item what it is.
+/// The fields that tell what an item is.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Kind {
@@ -51,7 +51,7 @@ struct Function {
 
 impl Kind {
     fn of(item: &RawValue) -> Self {
-        // What is no object, or says nothing that is understood, is just no kind.
+        // An item that is not an object has no kind, which is not an error.
         serde_json::from_str(item.get()).unwrap_or_default()
     }
 
@@ -81,11 +81,12 @@ impl Kind {
     }
 }
 
-/// The blocks of a preamble, and how many messages it brings: in some dialects the system prompt is one.
+/// Returns the blocks of a preamble, and its number of messages: in some dialects the system
+/// prompt is one.
 pub(super) fn preamble(bytes: &Bytes) -> Result<(Vec<Block>, usize), serde_json::Error> {
     let around = |end: &str| Bytes::from([b"{", &bytes[..], end.as_bytes()].concat());
     let (closed, open) = (around("}"), around("]}"));
-    // A list that is left open is where the history goes on.
+    // A list that is left open is where the history continues.
     let (text, fields) = match serde_json::from_slice::<Fields<'_>>(&open) {
         Ok(fields) => (&open, fields),
         Err(_) => (&closed, serde_json::from_slice(&closed)?),
@@ -122,7 +123,8 @@ pub(super) fn preamble(bytes: &Bytes) -> Result<(Vec<Block>, usize), serde_json:
     Ok((blocks, messages))
 }
 
-/// Adds the blocks of an entry, whose first message has this number. How many messages it is.
+/// Adds the blocks of an entry whose first message has this number. Returns its number of
+/// messages.
 pub(super) fn entry(
     entry: &NewEntry,
     number: usize,
@@ -149,7 +151,7 @@ pub(super) fn entry(
     Ok(messages.len())
 }
 
-/// Adds the blocks of a message. One that says more than who speaks and what, is one block.
+/// Adds the blocks of a message. One with more fields than role and content is a single block.
 fn message(
     text: &Bytes,
     raw: &RawValue,

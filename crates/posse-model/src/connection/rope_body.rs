@@ -1,4 +1,5 @@
-//! A rope of bytes as an HTTP body of known length. Large parts are not copied, small ones are joined.
+//! A body made of many parts, with known length. Large parts are not copied, small ones are
+//! joined.
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
@@ -9,16 +10,17 @@ use bytes::Bytes;
 use http_body::{Frame, SizeHint};
 use posse_port::model::Body;
 
-/// Small parts are joined up to this size, so that a history of many entries is not as many writes.
+/// Small parts are joined up to this size, so that a long history does not need as many writes.
 const JOIN_BELOW: usize = 16 << 10;
 
-/// What is left to send of a [`Body`].
+/// The rest of a [`Body`] that is not sent yet.
 pub(super) struct RopeBody {
     parts: VecDeque<Bytes>,
     left: u64,
 }
 
 impl RopeBody {
+    /// Returns a request's body.
     pub(super) fn wrap(body: &Body) -> reqwest::Body {
         reqwest::Body::wrap(Self {
             parts: body.parts().iter().cloned().collect(),
@@ -26,6 +28,7 @@ impl RopeBody {
         })
     }
 
+    /// Returns the next part, joined with small ones after it.
     fn next(&mut self) -> Option<Bytes> {
         let first = self.parts.pop_front()?;
         let mut size = first.len();
@@ -38,7 +41,7 @@ impl RopeBody {
         if count == 0 {
             return Some(first);
         }
-        // No larger than it must be: many of them wait in as many connections.
+        // Not larger than needed: with many agents, many of them wait in as many connections.
         let mut joined = Vec::with_capacity(size);
         joined.extend_from_slice(&first);
         self.parts

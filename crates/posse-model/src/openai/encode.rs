@@ -1,10 +1,11 @@
-//! Words spelt as Chat Completions wants them.
+//! Encoding of requests for Chat Completions.
 
 use posse_port::model::{Encoded, Preamble, Thinking};
 use posse_protocol::{ContentBlock, Message, Role, ToolContent};
 use serde_json::{Value, json};
 
-/// `"model":…,"tools":[…],"messages":[…` up to and including the system message: the list stays open.
+/// Encodes `"model":…,"tools":[…],"messages":[…` up to the system message. The list stays open,
+/// so that entries follow.
 pub(super) fn preamble(preamble: &Preamble) -> Encoded {
     let mut out = format!(r#""model":{}"#, Value::from(preamble.model.as_str()));
     let tools: Vec<String> = preamble
@@ -45,7 +46,7 @@ pub(super) fn preamble(preamble: &Preamble) -> Encoded {
     }
 }
 
-/// One message; a user message with tool results is several on this wire, answers first.
+/// Encodes one message. A user message with tool results becomes several, results first.
 pub(super) fn entry(message: &Message) -> Encoded {
     match message.role {
         Role::Assistant => Encoded {
@@ -56,12 +57,12 @@ pub(super) fn entry(message: &Message) -> Encoded {
     }
 }
 
-/// The answers that a message to the model begins with.
+/// Encodes the tool results that a user message begins with.
 pub(super) fn encode_head(content: &[ContentBlock]) -> Encoded {
     encode_tail(content)
 }
 
-/// What it says after them.
+/// Encodes the text after them.
 pub(super) fn encode_tail(content: &[ContentBlock]) -> Encoded {
     let encoded: Vec<String> = user(content).iter().map(Value::to_string).collect();
     Encoded {
@@ -70,6 +71,7 @@ pub(super) fn encode_tail(content: &[ContentBlock]) -> Encoded {
     }
 }
 
+/// Encodes a reply.
 fn assistant(content: &[ContentBlock]) -> Value {
     let mut text = String::new();
     let mut calls = Vec::new();
@@ -79,7 +81,7 @@ fn assistant(content: &[ContentBlock]) -> Value {
             ContentBlock::ToolUse { id, name, input } => calls.push(json!({
                 "id": id, "type": "function", "function": {"name": name, "arguments": input.get()},
             })),
-            // This wire has no place for thinking or for blocks of another provider.
+            // This API has no place for thinking or for blocks of another provider.
             _ => {}
         }
     }
@@ -95,6 +97,7 @@ fn assistant(content: &[ContentBlock]) -> Value {
     json!({"role": "assistant", "content": content, "tool_calls": calls})
 }
 
+/// Encodes a user message.
 fn user(content: &[ContentBlock]) -> Vec<Value> {
     let mut messages = Vec::new();
     let mut parts = Vec::new();
@@ -105,12 +108,12 @@ fn user(content: &[ContentBlock]) -> Vec<Value> {
                 content,
                 is_error,
             } => {
-                // This wire has no flag for it, and the model must know.
+                // This API has no flag for errors, but the model must know.
                 let mut text = String::from(if *is_error { "Error: " } else { "" });
                 for block in content {
                     match block {
                         ToolContent::Text { text: more } => text.push_str(more),
-                        // A tool's answer is text here; its images follow with the user's words.
+                        // Tool results are text here; their images follow in the user's message.
                         image => parts.extend(part(&image.clone().into())),
                     }
                 }

@@ -1,4 +1,4 @@
-//! A reply of Chat Completions, put together from its chunks.
+//! Assembles a reply of Chat Completions from its chunks.
 
 #[cfg(test)]
 mod tests;
@@ -12,7 +12,7 @@ use super::{classify, read_error};
 use crate::dialect::{self, Listener, garbled};
 use crate::sse;
 
-/// A reply in the making.
+/// A reply that is being assembled.
 #[derive(Default)]
 pub(crate) struct Assembly {
     id: String,
@@ -26,14 +26,16 @@ pub(crate) struct Assembly {
     done: bool,
 }
 
+/// A tool call that is being assembled.
 struct ToolCall {
-    /// The number that its fragments come under.
+    /// The index of its fragments.
     index: u64,
     id: String,
     name: String,
     arguments: String,
 }
 
+/// A chunk. Some servers omit almost every field.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Chunk {
@@ -55,7 +57,8 @@ struct Choice {
 struct Delta {
     content: Option<String>,
     refusal: Option<String>,
-    /// llama.cpp, DeepSeek, vLLM say `reasoning_content`; OpenRouter `reasoning`; some say both.
+    /// llama.cpp, DeepSeek and vLLM use `reasoning_content`, OpenRouter `reasoning`; some send
+    /// both.
     reasoning_content: Option<String>,
     reasoning: Option<String>,
     tool_calls: Option<Vec<CallDelta>>,
@@ -160,7 +163,7 @@ impl dialect::Assembly for Assembly {
         })
     }
 
-    /// Nothing on this wire says that a tool's input is whole, so that text alone can be kept.
+    /// Nothing in this API says that a tool's input is complete, so that only text can be kept.
     fn salvage(self) -> (Vec<ContentBlock>, Usage) {
         let said = (!self.text.is_empty()).then_some(ContentBlock::Text { text: self.text });
         (said.into_iter().collect(), self.usage)
@@ -191,7 +194,8 @@ impl Assembly {
         Ok(())
     }
 
-    /// A fragment of a call. Servers that send whole calls leave the index out, or send 0 for each.
+    /// Handles a fragment of a call. Servers that send whole calls omit the index, or send 0 for
+    /// each.
     fn call(&mut self, delta: CallDelta, on: Listener<'_>) -> Result<(), ModelError> {
         let (name, arguments) = delta
             .function
@@ -240,7 +244,7 @@ impl Assembly {
         Ok(())
     }
 
-    /// What was said. A last call that the cap cut in half is left out.
+    /// Returns the content. A last call that the length limit cut is left out.
     fn content(&mut self, capped: bool) -> Result<Vec<ContentBlock>, ModelError> {
         let mut content = Vec::new();
         if !self.thinking.is_empty() {
@@ -284,7 +288,7 @@ impl Assembly {
 }
 
 impl ChunkUsage {
-    /// On this wire the prompt's count includes what the cache served.
+    /// In this API the prompt's count includes what the cache served.
     fn total(self) -> Usage {
         let details = self.prompt_tokens_details.unwrap_or_default();
         let (read, written) = (
@@ -320,6 +324,7 @@ fn stop_reason(word: &str) -> StopReason {
     }
 }
 
+/// Parses an error inside a stream.
 fn in_stream(data: &str) -> ModelError {
     let (message, code) = read_error(data.as_bytes()).unwrap_or_else(|| (data.to_owned(), None));
     ModelError::Api(Box::new(ApiError {

@@ -1,11 +1,11 @@
-//! How a rule is written: `Tool` or `Tool(specifier)`.
+//! The syntax of a rule: `Tool` or `Tool(specifier)`.
 
 use super::super::path::PathPattern;
 use super::super::pattern::{CommandPattern, Domain, Glob};
 use super::{About, Source};
 use crate::rule_problem::RuleProblem;
 
-/// Tools without specifiers: posse's, and those that settings of other agents speak of.
+/// Tools without specifiers: posse's, and those in settings of other programs.
 const PLAIN: &[&str] = &[
     "Write",
     "Grep",
@@ -25,7 +25,7 @@ const PLAIN: &[&str] = &[
     "TeamHandOver",
 ];
 
-/// Tools of other agents, whose rules are understood and mean nothing here.
+/// Tools of other programs, whose rules are valid but have no effect here.
 const FOREIGN: &[&str] = &[
     "AskUserQuestion",
     "BashOutput",
@@ -48,7 +48,7 @@ const FOREIGN: &[&str] = &[
     "ToolSearch",
 ];
 
-/// Reads a rule. `allows` says that it stands in the allow list, where less may be left open.
+/// Parses a rule. `allows` is true for the allow list, where less may be left open.
 pub(super) fn read(text: &str, source: &Source, allows: bool) -> Result<About, RuleProblem> {
     let text = text.trim();
     if text.contains(|c: char| c.is_control() && c != '\n' && c != '\t') {
@@ -80,9 +80,9 @@ pub(super) fn read(text: &str, source: &Source, allows: bool) -> Result<About, R
             let domain = specifier.strip_prefix("domain:").and_then(Domain::new);
             Ok(About::Host(domain.ok_or(RuleProblem::NoDomain)?))
         }
-        // The older name is still met in settings.
+        // The older name still occurs in settings.
         ("Agent" | "Task", None) => Ok(About::Agent(Glob::new("*"))),
-        // Types are found without case, so they are ruled without it.
+        // Types are found regardless of case, so rules ignore case, too.
         ("Agent" | "Task", Some(name)) => Ok(About::Agent(Glob::new(&name.to_lowercase()))),
         ("Skill", None) => Ok(About::Skill(Glob::new("*"))),
         ("Skill", Some(name)) => Ok(About::Skill(Glob::new(&name.to_lowercase()))),
@@ -94,6 +94,7 @@ pub(super) fn read(text: &str, source: &Source, allows: bool) -> Result<About, R
     }
 }
 
+/// Parses a rule about tools of an MCP server.
 fn mcp(tool: &str, specifier: Option<&str>, allows: bool) -> Result<About, RuleProblem> {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | '*');
     if specifier.is_some() || !tool.chars().all(plain) {
@@ -114,6 +115,7 @@ fn mcp(tool: &str, specifier: Option<&str>, allows: bool) -> Result<About, RuleP
     })))
 }
 
+/// Parses a path pattern; its beginning tells what it is relative to.
 fn paths(pattern: &str, source: &Source) -> Result<PathPattern, RuleProblem> {
     if let Some(rest) = pattern.strip_prefix("//") {
         return PathPattern::new("/".as_ref(), &format!("/{rest}"));

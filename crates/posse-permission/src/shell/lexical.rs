@@ -1,12 +1,12 @@
-//! A second opinion on how bash reads a text. The parser is another program than the shell that will run
-//! it: what the two could read in different ways, no rule allows.
+//! A second opinion on how bash reads a text. The parser is not the shell that will run it: what
+//! the two could read differently, no rule allows.
 
-/// Why a text cannot be taken apart into tokens by its characters alone.
+/// Why a text cannot be split into tokens by its characters alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Doubt {
-    /// It holds substitutions, which nest.
+    /// It contains substitutions, which nest.
     Expands,
-    /// Its quotes or here-documents are nothing that people write.
+    /// Its quotes or here-documents are unusual.
     Odd,
 }
 
@@ -16,21 +16,22 @@ const OPERATORS: &[&str] = &[
     "|&", "&", "|", ";", "<", ">", "(", ")", "\n",
 ];
 
-/// A text with substitutions may hold this many brackets, and nest this deep: the parser goes back and
-/// forth over each level.
+/// Maximum number and depth of brackets in a text with substitutions: the parser backtracks at
+/// each level.
 pub(super) const NESTING: usize = 8;
 
-/// So many compound commands may nest, as the parser recurses, and so many `case`, where it also goes back.
+/// Maximum number of compound commands, since the parser recurses.
 const MOST_COMPOUNDS: usize = 48;
+/// Maximum number of `case` commands, where it also backtracks.
 const MOST_CASES: usize = 4;
 
-/// This many commands are taken apart.
+/// Maximum number of commands that are parsed.
 const MOST_COMMANDS: usize = 256;
 
-/// This many substitutions are, too.
+/// Maximum number of substitutions that are parsed.
 const MOST_EXPANSIONS: usize = 64;
 
-/// The tokens of a text, as bash delimits them.
+/// Returns the tokens of a text, as bash delimits them.
 pub(super) fn tokens(text: &str) -> Result<Vec<String>, Doubt> {
     let mut lexer = Lexer {
         rest: text,
@@ -50,11 +51,11 @@ pub(super) fn tokens(text: &str) -> Result<Vec<String>, Doubt> {
 
 /// A here-document whose body has not begun.
 struct Document {
-    /// The line that ends it; empty before its word was met.
+    /// The line that ends it; empty until its word is known.
     end: String,
     strips: bool,
     expands: bool,
-    /// Where its body belongs among the tokens.
+    /// The position of its body among the tokens.
     at: usize,
 }
 
@@ -222,18 +223,18 @@ impl Lexer<'_> {
     }
 }
 
-/// What may be done with a text.
+/// How a text may be treated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Trust {
     /// The parser reads it as bash does.
     Parser,
-    /// The parser can be asked, and may be wrong: what stands between separators counts as well.
+    /// The parser can be used but may be wrong: what is between separators counts as well.
     Both,
-    /// The parser must not be asked: it could take forever.
+    /// The parser must not be used, since it could take forever.
     Separators,
 }
 
-/// Whether the parser can be given a text, and be believed.
+/// Decides if the parser can be given a text, and be trusted.
 pub(super) fn trust(text: &str) -> Trust {
     let expansions = text.matches(['$', '`']).count();
     let own = tokens(text);
@@ -267,7 +268,7 @@ pub(super) fn trust(text: &str) -> Trust {
                 .max()
                 .unwrap_or_default(),
         ),
-        // A closing bracket in quotes closes nothing.
+        // A closing bracket in quotes closes nothing, so that all opening ones are counted.
         _ if text.contains(['\'', '"', '\\', '#']) => text.matches(['(', '{', '[']).count(),
         _ => deepest(text.chars()),
     };
@@ -279,7 +280,7 @@ pub(super) fn trust(text: &str) -> Trust {
     }
 }
 
-/// Whether there are too many compound commands among the words.
+/// Returns true if there are too many compound commands among the words.
 fn compounds<'a>(words: impl Iterator<Item = &'a str>) -> bool {
     let (mut all, mut cases) = (0, 0);
     for word in words {
@@ -299,18 +300,18 @@ fn separates(token: &str) -> bool {
     )
 }
 
-/// Whether there are substitutions at all.
+/// Returns true if there are substitutions.
 fn nests(text: &str) -> bool {
     text.contains("$(") || text.contains("${") || text.contains("$[") || text.contains('`')
 }
 
-/// What the parser is known to read differently, among substitutions.
+/// Returns true if the text contains what the parser is known to read differently.
 fn is_odd(text: &str) -> bool {
     let quotes = ["\\'", "\\$", "$'", "$\"", "<<$", "<<-$", "<<\\", "<<-\\"];
     quotes.iter().any(|odd| text.contains(odd)) || (text.contains("<<") && text.contains("\\\n"))
 }
 
-/// How deep brackets nest in a word, those in quotes left out.
+/// Returns how deeply brackets nest in a word, without quoted ones.
 fn deepest_within(word: &str) -> usize {
     match Plain::new(word) {
         Some(plain) => deepest(
@@ -334,7 +335,7 @@ fn deepest(characters: impl Iterator<Item = char>) -> usize {
     deepest
 }
 
-/// A word that bash makes by removing quotes alone.
+/// A word from which bash only removes quotes.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Plain {
     /// Its characters, and whether they were quoted.
@@ -342,7 +343,7 @@ pub(super) struct Plain {
 }
 
 impl Plain {
-    /// Reads a word; none if there is more in it than quotes.
+    /// Parses a word; `None` if it contains more than quotes.
     pub(super) fn new(raw: &str) -> Option<Self> {
         let mut characters = Vec::new();
         let mut rest = raw.chars().peekable();
@@ -372,7 +373,7 @@ impl Plain {
                     }
                     characters.push((c, quote.is_some()));
                 }
-                // These end a word: the parser has not seen its end.
+                // These end a word: the parser has missed its end.
                 (' ' | '\t' | '\n' | ';' | '&' | '|' | '<' | '>' | '(' | ')', None) => return None,
                 (c, quote) => characters.push((c, quote.is_some())),
             }
@@ -384,7 +385,7 @@ impl Plain {
         self.characters.iter().map(|(c, _)| c).collect()
     }
 
-    /// The words that braces make of it; none if there are no braces that make any.
+    /// Returns the words that braces expand to; empty if there are no such braces.
     pub(super) fn spread(&self) -> Vec<String> {
         let bare = |wanted: char| {
             self.characters
@@ -414,7 +415,7 @@ impl Plain {
     }
 }
 
-/// Braces, one after the other, as bash expands them.
+/// Expands braces as bash does, one after another.
 fn spread(word: &[(char, bool)]) -> Words {
     for (open, _) in word.iter().enumerate().filter(|(_, c)| **c == ('{', false)) {
         let (before, inner) = (
@@ -441,7 +442,7 @@ fn spread(word: &[(char, bool)]) -> Words {
 type Characters = [(char, bool)];
 type Words = Vec<Vec<(char, bool)>>;
 
-/// What stands between the commas up to the closing brace, and what follows it.
+/// Returns the parts between the commas up to the closing brace, and what follows it.
 fn alternatives(inner: &Characters) -> Option<(Words, &Characters)> {
     let mut parts = vec![Vec::new()];
     let mut depth = 0_usize;
@@ -469,7 +470,7 @@ fn alternatives(inner: &Characters) -> Option<(Words, &Characters)> {
     None
 }
 
-/// `a..e`: single characters only.
+/// Expands `a..e`, for single characters only.
 fn range_of(range: &Characters) -> Option<Words> {
     let [(from, _), ('.', false), ('.', false), (to, _), ..] = range else {
         return None;

@@ -1,6 +1,6 @@
-//! What an allowed program could do that nobody meant: options that run other programs or write files.
+//! Options with which an allowed program runs other programs or writes files.
 //!
-//! A table, and no proof: it decides when to ask. The sandbox is the boundary.
+//! This is a table, not a proof: it decides when to ask. The sandbox is the boundary.
 
 use super::within;
 use super::word::Word;
@@ -8,7 +8,7 @@ use super::word::Word;
 /// A program's options that a rule with a wildcard does not cover.
 struct Reach {
     programs: &'static [&'static str],
-    /// Long options, or words that count wherever they stand. Abbreviations count too.
+    /// Long options, or words that count at any position. Abbreviations count, too.
     words: &'static [&'static str],
     /// Letters of short options.
     letters: &'static str,
@@ -162,7 +162,8 @@ const REACHES: &[Reach] = &[
     },
 ];
 
-/// Programs that run whatever their arguments say, and builtins that change what later commands mean.
+/// Programs that run whatever their arguments say, and builtins that change what later commands
+/// mean.
 const ALWAYS: &[&str] = &[
     "awk",
     "gawk",
@@ -231,8 +232,8 @@ const GIT: &[&str] = &[
     "worktree",
 ];
 
-/// What this command could do beyond the obvious; the answer is the word that says so. `spells` tells
-/// whether the rule itself begins with these words.
+/// Returns the word with which this command could do more than is obvious. `spells` returns true
+/// if the rule itself begins with these words.
 pub(super) fn reach(words: &[Word], spells: impl Fn(&str) -> bool) -> Option<String> {
     let name = within::name(words);
     if ALWAYS.contains(&name) {
@@ -251,7 +252,7 @@ pub(super) fn reach(words: &[Word], spells: impl Fn(&str) -> bool) -> Option<Str
     let table = REACHES
         .iter()
         .find(|reach| reach.programs.contains(&name))?;
-    // A file's name can be an option.
+    // A wildcard may match a file whose name is an option.
     let wild = |word: &&Word| word.glob && word.text.starts_with(['*', '?', '[']);
     let named =
         |word: &&Word| is_one_of(&word.text, table.words) || has_letter(&word.text, table.letters);
@@ -288,7 +289,7 @@ fn git(arguments: &[Word], spells: impl Fn(&str) -> bool) -> Option<String> {
     found.map(|word| word.text.clone())
 }
 
-/// sed is let through with line ranges and plain substitutions only.
+/// Accepts sed only with line ranges and plain substitutions.
 fn sed(arguments: &[Word]) -> Option<String> {
     let known = [
         "-n", "-E", "-r", "-nE", "-nr", "-u", "-s", "--quiet", "--silent",

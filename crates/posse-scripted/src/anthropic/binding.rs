@@ -1,8 +1,8 @@
-//! Thinking is bound to the conversation it was thought in.
+//! Thinking is bound to the conversation in which it was produced.
 //!
-//! A signature carries the hash of the prompt it answered. It comes back, the hash is made anew,
-//! and the two must agree; the text must be the one that was signed. Redacted thinking carries its
-//! signature inside its data.
+//! A signature contains the hash of the prompt it answered. When it comes back, the hash is
+//! computed again and must agree, and the text must be the one that was signed. Redacted thinking
+//! carries its signature inside its data.
 
 use std::hash::{DefaultHasher, Hasher};
 
@@ -13,6 +13,7 @@ use super::request::{add_system, add_tools, text_block};
 use crate::api_error::ApiRefusal;
 use crate::prefix::{Builder, Section, is_thinking};
 
+/// The beta that allows to drop thinking of another conversation.
 const DROP_BETA: &str = "thinking-binding-controls-2026-08-01";
 
 /// Signs a thinking block of `model` that follows the prompt with hash `prompt`.
@@ -23,6 +24,7 @@ pub(crate) fn sign(model: &str, prompt: u64, thinking: &str) -> String {
     )
 }
 
+/// Returns the hash that a signature carries.
 fn seal(model: &str, prompt: u64, thinking: &str) -> u64 {
     let mut hasher = DefaultHasher::new();
     hasher.write(b"posse scripted model");
@@ -54,10 +56,10 @@ pub(super) fn add_message(builder: &mut Builder, message: &Value) {
     }
 }
 
-/// Checks every thinking block of the history, and gives what was dropped and the hash of the whole
-/// prompt, to which thinking in the reply is bound. Blocks of another model are dropped silently,
-/// as the API does; those of another conversation are an error, or dropped and listed if that was
-/// asked for.
+/// Checks every thinking block of the history. Returns what was dropped, and the hash of the
+/// whole prompt, to which thinking in the reply is bound. Blocks of another model are dropped
+/// silently, as the API does; those of another conversation are an error, or dropped and listed
+/// if that was asked for.
 pub(super) fn check(
     asked: &Asked,
     body: &mut Value,
@@ -71,8 +73,8 @@ pub(super) fn check(
         return Ok((dropped, builder.hash()));
     };
     for (at, message) in messages.iter_mut().enumerate() {
-        // Neighbours of one role are one message: thinking may be bound to what stands right before
-        // its block, or to what stood before its message.
+        // Adjacent messages of one role are one message: thinking may be bound to what precedes
+        // its block, or to what precedes its message.
         let mut prompts = vec![builder.hash()];
         let role = message["role"].as_str().unwrap_or_default().to_owned();
         let thinks = |blocks: &&mut Vec<Value>| blocks.iter().any(is_thinking);
@@ -114,6 +116,7 @@ pub(super) fn check(
     Ok((dropped, builder.hash()))
 }
 
+/// What happens to a thinking block.
 enum ThinkingVerdict {
     Keep,
     Foreign,
@@ -121,6 +124,7 @@ enum ThinkingVerdict {
     Forged,
 }
 
+/// Compares a block's signature with the prompts it may be bound to.
 fn judge(block: &Value, model: &str, prompts: &[u64]) -> ThinkingVerdict {
     let text = |name: &str| block[name].as_str().unwrap_or_default();
     let (thinking, signature) = match text("type") {

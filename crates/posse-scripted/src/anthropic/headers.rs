@@ -1,4 +1,4 @@
-//! Who asks, and in which version of the API.
+//! Authentication and API version.
 
 use http::HeaderMap;
 use serde_json::Value;
@@ -6,7 +6,7 @@ use serde_json::Value;
 use crate::api_error::ApiRefusal;
 use crate::schema::{self, Schema};
 
-/// What the headers settle.
+/// What the headers determine.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Asked {
     pub(crate) betas: Vec<String>,
@@ -14,7 +14,7 @@ pub(crate) struct Asked {
     pub(crate) old_version: bool,
 }
 
-/// Fields that exist only with a beta. Any of the named ones opens the field.
+/// Fields that exist only with a beta. Any of the named ones enables the field.
 const BETA_FIELDS: &[(&str, &[&str])] = &[
     (
         "thinking/block_binding",
@@ -48,7 +48,7 @@ const BETA_FIELDS: &[(&str, &[&str])] = &[
     ("thread", &["message-threads-2026-08-12"]),
 ];
 
-/// Authentication, version, betas.
+/// Checks authentication, version and betas.
 pub(crate) fn check(headers: &HeaderMap) -> Result<Asked, ApiRefusal> {
     let text = |name: &str| {
         headers
@@ -92,7 +92,7 @@ impl Asked {
         self.betas.iter().any(|named| named == beta)
     }
 
-    /// The closed schema, after the fields of betas that were not named.
+    /// Checks a body against the closed schema, and refuses fields of betas that were not named.
     pub(crate) fn check_fields(
         &self,
         body: &Value,

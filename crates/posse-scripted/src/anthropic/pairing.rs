@@ -1,4 +1,4 @@
-//! Every tool call is answered, in the next message, before anything else in it.
+//! Every tool call must be answered in the next message, before anything else in it.
 
 use std::collections::HashSet;
 
@@ -14,7 +14,7 @@ pub(super) fn check(messages: &Value) -> Result<(), ApiRefusal> {
     for (at, message) in messages.as_array().into_iter().flatten().enumerate() {
         let role = message["role"].as_str().unwrap_or_default();
         let blocks = message["content"].as_array().map_or(&[][..], Vec::as_slice);
-        // Neighbours of one role are one message to the API.
+        // Adjacent messages of one role are one message to the API.
         let continues = at > 0 && messages[at - 1]["role"] == role;
         if role == "assistant" && !continues {
             unanswered(at, &open)?;
@@ -61,6 +61,7 @@ pub(super) fn check(messages: &Value) -> Result<(), ApiRefusal> {
     )
 }
 
+/// Matches a result with its call.
 fn answer(
     place: &str,
     id: &str,
@@ -87,6 +88,7 @@ fn answer(
     Ok(())
 }
 
+/// Refuses calls without a result.
 fn unanswered(at: usize, open: &[String]) -> Result<(), ApiRefusal> {
     if open.is_empty() {
         return Ok(());

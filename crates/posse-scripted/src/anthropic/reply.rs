@@ -10,7 +10,7 @@ use crate::fault::Timed;
 use crate::pick::{PickedAnswer, RenderedBlock};
 use crate::tokens;
 
-/// Characters in a delta of text: about four tokens.
+/// Number of characters in a text delta: about four tokens.
 const DELTA: usize = 16;
 
 /// A reply, ready to be sent in either form.
@@ -24,6 +24,7 @@ pub(crate) struct AnthropicReply {
     dropped: Vec<Value>,
 }
 
+/// A block of the reply.
 struct ReplyBlock {
     value: Value,
     tokens: u64,
@@ -33,7 +34,7 @@ struct ReplyBlock {
 }
 
 impl AnthropicReply {
-    /// What `answer` says to `request`.
+    /// Returns the reply of `answer` to `request`.
     pub(crate) fn new(
         id: String,
         request: &AnthropicRequest,
@@ -187,7 +188,7 @@ impl AnthropicReply {
     }
 }
 
-/// Returns a block of the reply; none if it is not said at all.
+/// Returns a block of the reply; `None` if it is left out.
 fn block(
     id: &str,
     index: usize,
@@ -261,7 +262,7 @@ impl ReplyBlock {
         events.push(event("content_block_start", 0, &start));
         let count = deltas.len().max(1) as u64;
         for (nth, delta) in deltas.into_iter().enumerate() {
-            // The block's tokens, spread over its deltas so that they add up.
+            // The block's tokens are spread over its deltas such that they add up.
             let share = self.tokens * (nth as u64 + 1) / count - self.tokens * nth as u64 / count;
             let delta = json!({"type": "content_block_delta", "index": index, "delta": delta});
             events.push(event("content_block_delta", share, &delta));
@@ -270,8 +271,8 @@ impl ReplyBlock {
         events.push(event("content_block_stop", 0, &stop));
     }
 
-    /// Cuts the block where the reply's cap falls; whether that was inside it. Thinking is signed
-    /// as a whole, so it is never cut, only the reply after it.
+    /// Cuts the block at the reply's limit. Returns true if the limit is inside it. Thinking is
+    /// signed as a whole, so that it is never cut; only what follows is.
     fn cap(&mut self, left: u64) -> bool {
         if self.tokens <= left {
             return false;
@@ -284,7 +285,7 @@ impl ReplyBlock {
             self.text.truncate(self.text.floor_char_boundary(most));
             match self.value["type"].as_str() {
                 Some("text") => self.value["text"] = self.text.clone().into(),
-                // A whole message cannot show half an input; a stream does.
+                // A complete message cannot show half an input; a stream does.
                 _ => self.value["input"] = json!({}),
             }
         }
@@ -325,7 +326,7 @@ impl ReplyBlock {
     }
 }
 
-/// Returns a text in pieces of about [`DELTA`] bytes, never inside a character.
+/// Splits a text into pieces of about [`DELTA`] bytes, never inside a character.
 fn pieces(mut text: &str) -> impl Iterator<Item = &str> {
     std::iter::from_fn(move || {
         if text.is_empty() {

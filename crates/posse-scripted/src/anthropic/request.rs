@@ -1,4 +1,4 @@
-//! A request of the Messages API, read and judged.
+//! Parses and checks a request of the Messages API.
 
 use http::HeaderMap;
 use serde_json::Value;
@@ -24,7 +24,7 @@ pub(crate) struct AnthropicRequest {
 }
 
 impl AnthropicRequest {
-    /// Judges the body of `POST /v1/messages`.
+    /// Checks the body of `POST /v1/messages`.
     pub(crate) fn read(asked: &Asked, body: &[u8]) -> Result<Self, ApiRefusal> {
         let mut body = parse(body)?;
         if asked.old_version {
@@ -35,13 +35,14 @@ impl AnthropicRequest {
         Self::judged(asked, body)
     }
 
-    /// Judges the body of `POST /v1/messages/count_tokens`.
+    /// Checks the body of `POST /v1/messages/count_tokens`.
     pub(crate) fn read_for_count(asked: &Asked, body: &[u8]) -> Result<Self, ApiRefusal> {
         let body = parse(body)?;
         asked.check_fields(&body, &schema::COUNT_TOKENS, &schema::COUNT_TOKENS_BETA)?;
         Self::judged(asked, body)
     }
 
+    /// Checks what both requests have in common.
     fn judged(asked: &Asked, mut body: Value) -> Result<Self, ApiRefusal> {
         let model = find_model(&body)?;
         if !asked.old_version {
@@ -115,7 +116,7 @@ impl AnthropicRequest {
     }
 }
 
-/// Returns the agent's path, or, for other clients, whatever says who they are.
+/// Returns the agent's path, or for other clients whatever identifies them.
 pub(crate) fn agent_of(headers: &HeaderMap) -> String {
     let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
     text("x-posse-agent")
@@ -140,11 +141,12 @@ fn find_model(body: &Value) -> Result<&'static ModelFacts, ApiRefusal> {
     models::find(id).ok_or_else(|| ApiRefusal::new(404, format!("model: {id}")))
 }
 
-/// Returns the prompt as the cache sees it: the words, and the settings that they are read under.
+/// Returns the prompt as the cache sees it: the text, and the settings that affect it.
 fn prefix_of(body: &Value, model: &ModelFacts) -> RequestPrefix {
     let mut builder = Builder::new(model.id);
     add_tools(&mut builder, body);
-    // A setting at its default is the same as none.
+    // A setting at its default is the same as none. The order is that in which the cache depends
+    // on them: a change affects everything after it.
     builder.setting("speed", &body["speed"], "standard");
     add_system(&mut builder, body);
     builder.setting("tool_choice", &body["tool_choice"], r#"{"type":"auto"}"#);

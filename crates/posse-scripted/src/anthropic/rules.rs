@@ -1,4 +1,4 @@
-//! What no schema can say: marks, system messages, names, limits.
+//! Rules that no schema expresses: cache marks, system messages, names, limits.
 
 use serde_json::Value;
 
@@ -10,7 +10,7 @@ use crate::prefix::ttl_of;
 const MOST_MESSAGES: usize = 100_000;
 const MOST_MARKS: usize = 4;
 
-/// The version of 2023 still takes sampling parameters; they are checked and set aside.
+/// Checks and removes sampling parameters, which the version of 2023 still accepts.
 pub(super) fn take_sampling(body: &mut Value) -> Result<(), ApiRefusal> {
     let Some(fields) = body.as_object_mut() else {
         return Ok(());
@@ -29,9 +29,10 @@ pub(super) fn take_sampling(body: &mut Value) -> Result<(), ApiRefusal> {
     Ok(())
 }
 
-/// What speaks of the reply's size.
+/// Checks what is about the reply's size.
 pub(super) fn check_output(body: &Value, model: &ModelFacts) -> Result<(), ApiRefusal> {
     let most = body["max_tokens"].as_i64().unwrap_or(0);
+    // A request for no output only fills the cache.
     let only_warms = most == 0;
     let excluded = body["stream"] == true
         || body["thinking"]["type"] == "enabled"
@@ -51,6 +52,7 @@ pub(super) fn check_output(body: &Value, model: &ModelFacts) -> Result<(), ApiRe
     check_thinking(body, model, most)
 }
 
+/// Checks the thinking settings against what the model allows.
 fn check_thinking(body: &Value, model: &ModelFacts, most: i64) -> Result<(), ApiRefusal> {
     let thinking = &body["thinking"];
     let kind = thinking["type"].as_str();
@@ -87,7 +89,7 @@ fn check_thinking(body: &Value, model: &ModelFacts, most: i64) -> Result<(), Api
     Ok(())
 }
 
-/// What the version of 2026 no longer takes.
+/// Refuses what the version of 2026 no longer accepts.
 pub(super) fn check_removed(body: &Value) -> Result<(), ApiRefusal> {
     for (at, message) in body["messages"]
         .as_array()
@@ -120,7 +122,7 @@ pub(super) fn check_removed(body: &Value) -> Result<(), ApiRefusal> {
     Ok(())
 }
 
-/// What holds for any prompt.
+/// Checks what applies to any prompt.
 pub(super) fn check(body: &Value, model: &ModelFacts) -> Result<(), ApiRefusal> {
     let messages = body["messages"].as_array().map_or(&[][..], Vec::as_slice);
     match messages.first() {
@@ -147,7 +149,8 @@ pub(super) fn check(body: &Value, model: &ModelFacts) -> Result<(), ApiRefusal> 
     check_marks(body)
 }
 
-/// A system message stands after a user turn and before an assistant turn or the end; never first.
+/// A system message must follow a user turn and precede an assistant turn or the end; it is never
+/// first.
 fn check_system_messages(messages: &[Value], model: &ModelFacts) -> Result<(), ApiRefusal> {
     for (at, _) in messages
         .iter()
@@ -233,6 +236,7 @@ fn check_texts(body: &Value, messages: &[Value]) -> Result<(), ApiRefusal> {
     Ok(())
 }
 
+/// Checks names and schemas of tools, and that a forced tool exists.
 fn check_tools(body: &Value) -> Result<(), ApiRefusal> {
     let mut names: Vec<&str> = Vec::new();
     for (at, tool) in body["tools"].as_array().into_iter().flatten().enumerate() {
@@ -276,7 +280,7 @@ fn check_tools(body: &Value) -> Result<(), ApiRefusal> {
     }
 }
 
-/// At most four marks, longer-lived ones first, none on nothing.
+/// At most four marks, longer-lived ones first, and none inside a tool result.
 fn check_marks(body: &Value) -> Result<(), ApiRefusal> {
     let mut marks: Vec<Value> = Vec::new();
     let (mut last_block, mut inside) = (None, false);

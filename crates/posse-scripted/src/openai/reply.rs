@@ -22,7 +22,7 @@ pub(crate) struct OpenAiReply {
 }
 
 impl OpenAiReply {
-    /// What `answer` says to `request`, of whose prompt `cached` tokens were known.
+    /// Returns the reply of `answer` to `request`, of whose prompt `cached` tokens were cached.
     pub(crate) fn new(
         id: String,
         request: &OpenAiRequest,
@@ -58,6 +58,7 @@ impl OpenAiReply {
         let capped = text.len() > most;
         if capped {
             text.truncate(text.floor_char_boundary(most));
+            // What is cut at the length limit never gets to its calls.
             calls.clear();
         }
         let finish = match answer.stop.as_deref() {

@@ -1,4 +1,4 @@
-//! A request of Chat Completions, read and judged.
+//! Parses and checks a request of Chat Completions.
 
 use http::HeaderMap;
 use serde_json::Value;
@@ -16,7 +16,7 @@ pub(crate) struct OpenAiRequest {
 }
 
 impl OpenAiRequest {
-    /// Judges the body of `POST /v1/chat/completions`.
+    /// Checks the body of `POST /v1/chat/completions`.
     pub(crate) fn read(headers: &HeaderMap, body: &[u8]) -> Result<Self, ApiRefusal> {
         check_key(headers)?;
         let body: Value = serde_json::from_slice(body).map_err(|_| {
@@ -87,7 +87,7 @@ impl OpenAiRequest {
     }
 }
 
-/// Whether there is a key at all; any will do.
+/// Refuses a request without a key; any key is accepted.
 pub(crate) fn check_key(headers: &HeaderMap) -> Result<(), ApiRefusal> {
     let key = headers
         .get("authorization")
@@ -101,8 +101,8 @@ pub(crate) fn check_key(headers: &HeaderMap) -> Result<(), ApiRefusal> {
     }
 }
 
-/// Every call of an assistant message is answered by the tool messages right after it, and only
-/// they.
+/// Every call of an assistant message must be answered by the tool messages right after it, and
+/// by no others.
 fn check_pairing(messages: &Value) -> Result<(), ApiRefusal> {
     let mut open: Vec<&str> = Vec::new();
     let messages = messages.as_array().map_or(&[][..], Vec::as_slice);

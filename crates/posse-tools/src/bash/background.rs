@@ -1,4 +1,4 @@
-//! Commands that go on after their call.
+//! Commands that continue after their call.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,7 +16,7 @@ use crate::output_file::OutputFile;
 use crate::shell::{Bounds, How, RunningShell};
 
 impl Bash {
-    /// Starts a command that goes on.
+    /// Starts a command that continues in the background.
     pub(super) async fn go_on(
         &self,
         input: BashInput,
@@ -25,7 +25,7 @@ impl Bash {
     ) -> Result<ToolOutput, ToolError> {
         let id = Uuid::now_v7();
         let output = context.workspace.spill.join(format!("{id}.output"));
-        // Made first: whoever is told of it finds it.
+        // Created first, so that the file exists when the model is told of it.
         let file = OutputFile::create(&output)
             .await
             .map_err(|error| cannot("make", &output, error))?;
@@ -54,7 +54,7 @@ impl Bash {
     }
 }
 
-/// Until it has ended and nothing of it is left.
+/// Waits until the command has ended and none of its processes is left.
 async fn follow(
     shell: RunningShell,
     mut log: Log,

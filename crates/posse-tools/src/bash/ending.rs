@@ -1,4 +1,4 @@
-//! How a command ended, in words.
+//! Describes how a command ended.
 
 use std::os::unix::process::ExitStatusExt as _;
 use std::process::ExitStatus;
@@ -21,7 +21,7 @@ pub(super) fn fault(ending: &Ending, limit: Option<Duration>) -> Option<String> 
     }
 }
 
-/// Returns what is to be said of those that a shell left behind, if there were any.
+/// Returns a remark about processes that the shell left behind, if there were any.
 pub(super) fn left(ending: &Ending) -> Option<String> {
     let what = "still running when the shell ended; now ended, too";
     match (&ending.how, ending.ended) {
@@ -31,10 +31,11 @@ pub(super) fn left(ending: &Ending) -> Option<String> {
     }
 }
 
-/// Returns what is wrong with an exit status, if something is.
+/// Returns what is wrong with an exit status, if anything.
 fn of_status(status: ExitStatus) -> Option<String> {
     match (status.code(), status.signal()) {
         (Some(0), _) => None,
+        // Shells report a command that was killed by a signal as 128 plus its number.
         (Some(code), _) => match signal_name(code - 128) {
             Some(name) => Some(format!("exit code {code} ({name})")),
             None => Some(format!("exit code {code}")),

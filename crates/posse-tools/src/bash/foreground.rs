@@ -1,4 +1,4 @@
-//! Bash where nothing goes on in the background: the model is not told that anything could.
+//! Bash without background commands, which the model is then not told about.
 
 use std::borrow::Cow;
 
@@ -8,7 +8,7 @@ use serde::Deserialize;
 
 use super::{ABOUT, Bash, BashInput};
 
-/// Runs commands, and waits for each.
+/// Runs commands and waits for each.
 pub struct ForegroundBash(pub Bash);
 
 /// Input of [`ForegroundBash`].

@@ -1,4 +1,4 @@
-//! What a search finds in one file, and the report over all of them.
+//! Matches in one file, and the report about all files.
 
 use std::io;
 
@@ -8,17 +8,18 @@ use super::{GrepInput, OutputMode};
 use crate::answer::{clip, count};
 use crate::walk::Enough;
 
-/// How many lines are told unless another number is asked for.
+/// Default number of lines that are shown.
 const MOST_LINES: usize = 250;
-/// How much text is told at once, and how much of a line.
+/// Maximum size of the answer.
 const MOST_BYTES: usize = 64 << 10;
+/// Number of bytes shown of a line.
 const LINE_BYTES: usize = 500;
 
-/// What was found in a file.
+/// The matches in a file.
 pub(super) struct Finds {
     mode: OutputMode,
     numbers: bool,
-    /// More than this is not wanted.
+    /// Number of lines that are wanted.
     most: usize,
     matches: usize,
     lines: Vec<FoundLine>,
@@ -26,13 +27,14 @@ pub(super) struct Finds {
     binary: bool,
 }
 
+/// A line of the answer.
 enum FoundLine {
     Found {
         mark: char,
         number: Option<u64>,
         text: String,
     },
-    /// Between lines that are not neighbours.
+    /// A gap between lines that are not adjacent.
     Gap,
 }
 
@@ -54,7 +56,7 @@ impl Finds {
         }
     }
 
-    /// Returns true if more would not be told anyway.
+    /// Returns true if more would not be shown anyway.
     fn full(&self) -> bool {
         self.lines.len() > self.most || self.bytes > MOST_BYTES
     }
@@ -67,7 +69,7 @@ impl Finds {
                 break;
             }
             let line = line.strip_suffix(b"\r").unwrap_or(line);
-            // One byte more than is told, and what a character cut in the middle needs.
+            // One byte more than is shown, and the rest of a character that is cut.
             let text = String::from_utf8_lossy(&line[..line.len().min(LINE_BYTES + 5)]);
             let cut = if text.len() > LINE_BYTES { "…" } else { "" };
             let text = format!("{}{cut}", clip(&text, LINE_BYTES));
@@ -112,7 +114,7 @@ impl Sink for &mut Finds {
     }
 }
 
-/// What is told of a search.
+/// The answer of a search.
 pub(super) struct Report {
     mode: OutputMode,
     numbers: bool,
@@ -137,7 +139,7 @@ impl Report {
         }
     }
 
-    /// Takes in what was found in a file.
+    /// Adds the matches of a file.
     pub(super) fn add(&mut self, path: &str, finds: Finds) -> Enough {
         if finds.matches == 0 || finds.binary {
             return Enough::No;

@@ -1,7 +1,7 @@
-//! A page taken apart into texts and tags, in one go from its start to its end. Comments,
-//! declarations and elements that say nothing to a reader do not come out.
+//! Splits a page into texts and tags, in one pass. Comments, declarations and elements without
+//! content for readers are left out.
 
-/// What says nothing to a reader, with all that is in it.
+/// Elements that are skipped with everything inside.
 const SKIPPED: [&str; 11] = [
     "script", "style", "noscript", "svg", "iframe", "template", "title", "object", "noembed",
     "noframes", "xmp",
@@ -10,17 +10,17 @@ const SKIPPED: [&str; 11] = [
 /// A part of a page.
 #[derive(Debug, PartialEq)]
 pub(super) enum PagePiece<'a> {
-    /// As it stands there, with its entities.
+    /// Text as it is in the page, with its entities.
     Text(&'a str),
     Start(Tag<'a>),
-    /// Its name in small letters.
+    /// Its name in lower case.
     End(String),
 }
 
 /// The start of an element.
 #[derive(Debug, PartialEq)]
 pub(super) struct Tag<'a> {
-    /// In small letters.
+    /// In lower case.
     pub(super) name: String,
     attributes: Vec<(&'a str, &'a str)>,
 }
@@ -46,7 +46,8 @@ impl<'a> Tag<'a> {
 /// Takes a page apart.
 pub(super) struct Pieces<'a> {
     rest: &'a str,
-    /// Elements that are known to have no end from here on, so that none is looked for again.
+    /// Elements that are known to have no end from here on. Without this, a page of many unclosed
+    /// ones would be searched to its end for each.
     endless: Vec<&'static str>,
 }
 
@@ -58,14 +59,14 @@ impl<'a> Pieces<'a> {
         }
     }
 
-    /// Takes what comes before `at`.
+    /// Consumes what comes before `at`.
     fn take(&mut self, at: usize) -> &'a str {
         let (taken, rest) = self.rest.split_at(at);
         self.rest = rest;
         taken
     }
 
-    /// Goes behind the next `end`, or to the end of the page.
+    /// Skips past the next `end`, or to the end of the page.
     fn skip_past(&mut self, end: &str) {
         self.rest = self.rest.split_once(end).map_or("", |(_, rest)| rest);
     }
@@ -79,8 +80,8 @@ impl<'a> Pieces<'a> {
             .to_ascii_lowercase()
     }
 
-    /// Returns the attributes, and the tag's end. A quote that does not end takes all that follows
-    /// with it.
+    /// Consumes the attributes and the end of the tag. A quote that is not closed extends to the
+    /// end of the page.
     fn attributes(&mut self) -> Vec<(&'a str, &'a str)> {
         let mut found = Vec::new();
         loop {
@@ -92,7 +93,7 @@ impl<'a> Pieces<'a> {
             if self.rest.is_empty() {
                 return found;
             }
-            // A name may begin with `=`, but no name is empty: each round takes something.
+            // A name may begin with `=`, but is never empty: each round consumes something.
             let first = self.rest.chars().next().map_or(0, char::len_utf8);
             let stop = |c: char| c.is_ascii_whitespace() || matches!(c, '/' | '>' | '=');
             let length = self.rest[first..]
@@ -117,8 +118,7 @@ impl<'a> Pieces<'a> {
         }
     }
 
-    /// Goes to the end of an element that is skipped. One without an end is no reason to skip the
-    /// rest.
+    /// Skips to the end of an element. If it has no end, the rest is not skipped.
     fn skip_element(&mut self, name: &'static str) {
         if self.endless.contains(&name) {
             return;

@@ -1,28 +1,29 @@
-//! A page written anew so that nothing in it can be a burden to who reads it: few kinds of
-//! elements, each with its end, none nested deep, none twice in itself where that would multiply.
+//! Rewrites a page so that it cannot burden the converter: few kinds of elements, each closed,
+//! none nested deeply, none nested in itself where that would multiply.
 //!
-//! The converter recurses, pads tables, and looks at some parts twice; it is made for people's
-//! pages.
+//! The converter recurses, pads tables, and visits some parts twice: it is made for honest pages.
 
 use super::pieces::{PagePiece, Pieces, Tag};
 use crate::answer::clip;
 
-/// How much is written, how many tags, and how deep they nest.
+/// Maximum size of the result.
 const MOST_BYTES: usize = 512 << 10;
+/// Maximum number of tags.
 const MOST_TAGS: usize = 20_000;
+/// Maximum depth of nesting.
 const MOST_DEPTH: usize = 24;
-/// How deep a table's own parts nest.
+/// Depth of a table's own parts.
 const TABLE_DEPTH: usize = 4;
-/// Longer values are no addresses, but content.
+/// Longer attribute values are not addresses but content.
 const VALUE_BYTES: usize = 2000;
-/// How large a table may be once each cell is as wide as the widest.
+/// Maximum size of a table once each cell is as wide as the widest.
 const TABLE_BYTES: usize = 1 << 20;
 
-/// Where an end that fits nothing inside stops looking outside.
+/// An end tag that matches nothing inside one of these does not close elements outside of it.
 const CONTAINERS: [&str; 6] = ["td", "th", "li", "ul", "ol", "blockquote"];
 const TABLE_PARTS: [&str; 4] = ["table", "thead", "tbody", "tr"];
 
-/// Writes a page anew; whether that is all of it.
+/// Rewrites a page. Returns false if it was cut.
 pub(super) fn sanitize(page: &str) -> (String, bool) {
     let mut sanitizer = Sanitizer::default();
     for piece in Pieces::of(page) {
@@ -41,15 +42,15 @@ pub(super) fn sanitize(page: &str) -> (String, bool) {
     (sanitizer.out, whole)
 }
 
-/// What becomes of an element.
+/// How an element is treated.
 enum ElementKind {
-    /// It is written, by this name.
+    /// It is written under this name.
     Kept(&'static str),
-    /// It is written and has no end.
+    /// It is written and has no end tag.
     Void(&'static str),
-    /// What is before and behind it is kept apart.
+    /// It separates what is before and after it.
     Gap,
-    /// Only what is in it is written.
+    /// Only its content is written.
     Gone,
 }
 
@@ -125,11 +126,12 @@ fn kind(name: &str) -> ElementKind {
     }
 }
 
-/// Returns what flows in a line.
+/// Returns true for elements inside a line.
 fn is_inline(name: &str) -> bool {
     matches!(name, "a" | "strong" | "em" | "code")
 }
 
+/// The state of rewriting.
 #[derive(Default)]
 struct Sanitizer {
     out: String,
@@ -137,8 +139,8 @@ struct Sanitizer {
     open: Vec<OpenElement>,
     tags: usize,
     table: Table,
-    /// What ended just here: the length of `out`, and its start. Another of the same goes on with
-    /// it.
+    /// The element that ended just here: the length of `out`, and its start tag. If the same one
+    /// follows, it is continued.
     ended: Option<(usize, String)>,
 }
 
@@ -147,7 +149,7 @@ struct OpenElement {
     start: String,
 }
 
-/// The table that is being written; one in another is not.
+/// The current table. Tables inside it are not written as tables.
 #[derive(Default)]
 struct Table {
     inner: usize,
@@ -207,7 +209,7 @@ impl Sanitizer {
             "td" | "th" => self.close_until(&TABLE_PARTS),
             "tr" => self.close_until(&["table", "thead", "tbody"]),
             "thead" | "tbody" => self.close_until(&["table"]),
-            // One in itself says nothing more.
+            // Nested in itself it has no further effect.
             "strong" | "em" | "code" if self.has(name) => return,
             "strong" | "em" | "code" => {}
             _ => self.close_paragraph(),
@@ -265,7 +267,7 @@ impl Sanitizer {
         }
     }
 
-    /// Keeps apart what was written from what comes.
+    /// Separates what follows from what was written.
     fn gap(&mut self) {
         if self.has("pre") {
             if !self.out.ends_with('\n') {
@@ -305,7 +307,7 @@ impl Sanitizer {
             .is_some_and(|open| TABLE_PARTS.contains(&open.name))
     }
 
-    /// What stands between cells gets one of its own: a parser would move it out of the table.
+    /// Opens a cell for content between cells, which a parser would move out of the table.
     fn cell(&mut self) {
         if !self.in_table_part() {
             return;
@@ -320,7 +322,7 @@ impl Sanitizer {
         self.close("p");
     }
 
-    /// Ends the innermost element of this name, if it is in the same container.
+    /// Closes the innermost element of this name, if it is in the same container.
     fn close(&mut self, name: &str) {
         let Some(at) = self.position(name) else {
             return;
@@ -372,8 +374,8 @@ impl Sanitizer {
         }
     }
 
-    /// A table that grows too large when its columns are made even is none: without heads, its
-    /// cells are told one after the other.
+    /// Makes a table that would become too large when its columns are padded into plain cells:
+    /// without a head, they are written one after another.
     fn end_table(&mut self) {
         let Table {
             start,
@@ -396,7 +398,7 @@ impl Sanitizer {
     }
 }
 
-/// Returns the start of an element with what matters of its attributes.
+/// Returns a start tag with the attributes that matter.
 fn rewritten(name: &str, tag: &Tag<'_>) -> String {
     let attributes: &[&str] = match name {
         "a" => &["href", "title"],

@@ -1,16 +1,16 @@
-//! Colours of members, as terminals and tmux call them.
+//! Colours of members, for terminals and for tmux.
 
 /// A colour that terminals can show.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Color {
-    /// One of the 256 that have numbers.
+    /// One of the 256 numbered colours.
     Number(u8),
     /// Red, green and blue.
     Shade(u8, u8, u8),
 }
 
 impl Color {
-    /// Returns the colour of this name, `#rrggbb` for shades; none if it is none of a team's.
+    /// Returns the colour of this name, or of `#rrggbb`; `None` if it is unknown.
     pub fn read(name: &str) -> Option<Self> {
         Some(Self::Number(match name {
             "red" => 1,
@@ -35,7 +35,7 @@ impl Color {
         Some(Self::Shade(part(0)?, part(2)?, part(4)?))
     }
 
-    /// Returns what makes a terminal write in it, between `ESC [` and `m`.
+    /// Returns its code for terminals, between `ESC [` and `m`.
     pub fn in_terminals(self) -> String {
         match self {
             Self::Number(number @ 0..8) => format!("3{number}"),
@@ -44,7 +44,7 @@ impl Color {
         }
     }
 
-    /// Returns what tmux calls it.
+    /// Returns its name in tmux.
     pub(super) fn in_tmux(self) -> String {
         match self {
             Self::Number(number) => format!("colour{number}"),

@@ -1,4 +1,5 @@
-//! Panes by a command of the user's own: for terminals and multiplexers that posse does not know.
+//! Opens panes with a command of the user, for terminals and multiplexers that posse does not
+//! know.
 
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -14,21 +15,21 @@ use tokio::task::spawn_blocking;
 use super::launch::{Launch, NoBudget};
 use crate::child::{self, Unheard};
 
-/// How long the command may take until the pane is there.
+/// Time limit of the command.
 const LIMIT: Duration = Duration::from_secs(30);
-/// The longest complaint that is told, in characters.
+/// Maximum length of an error message, in characters.
 const LONGEST: usize = 300;
 
-/// What stands for words that differ from pane to pane.
+/// Placeholders for values that differ between panes.
 const PLACES: [&str; 4] = ["{title}", "{color}", "{cwd}", "{command}"];
-/// Stands for the words of the pane's command, each an argument.
+/// Placeholder for the words of the pane's command, each as an argument.
 const WORDS: &str = "{argv...}";
 
-/// A command line with places to be filled in. No shell reads it.
+/// A command line with placeholders. It is not read by a shell.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Template(Vec<String>);
 
-/// A template that opens no pane.
+/// Why a template cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum WrongTemplate {
     /// There is no program to run.
@@ -39,7 +40,7 @@ pub enum WrongTemplate {
         "it has neither {{argv...}} nor {{command}}; use one of them for what runs in the pane"
     )]
     Nothing,
-    /// Something in braces that stands for nothing.
+    /// A placeholder is unknown.
     #[error("{0} is unknown; use {{title}}, {{color}}, {{cwd}}, {{command}} or {{argv...}}")]
     Unknown(String),
     /// Several arguments cannot be part of one.
@@ -48,7 +49,7 @@ pub enum WrongTemplate {
 }
 
 impl Template {
-    /// Reads one.
+    /// Parses a template.
     pub fn new(words: Vec<String>) -> Result<Self, WrongTemplate> {
         if words
             .first()
@@ -79,7 +80,7 @@ impl Template {
         Ok(Self(words))
     }
 
-    /// Returns the command line for this pane, in which `words` run.
+    /// Returns the command line for a pane that runs `words`.
     fn filled(&self, pane: &NewPane, words: &[OsString]) -> Vec<OsString> {
         let command = quoted(words);
         let values: [&OsStr; 4] = [
@@ -100,7 +101,7 @@ impl Template {
     }
 }
 
-/// Returns what in a word looks like a place: letters in braces. Others may stand for themselves.
+/// Returns what looks like a placeholder: letters in braces. Other braces stand for themselves.
 fn braced(word: &str) -> impl Iterator<Item = &str> {
     word.match_indices('{').filter_map(|(at, _)| {
         let place = word.get(at..=at + word.get(at..)?.find('}')?)?;
@@ -114,8 +115,7 @@ fn braced(word: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// One word with what belongs into its places, read from left to right: what was filled in is not
-/// read again.
+/// Fills in the placeholders of a word from left to right. Values are not scanned again.
 fn filled(word: &str, values: &[&OsStr; 4]) -> OsString {
     let mut done = OsString::new();
     let mut rest = word;
@@ -131,7 +131,7 @@ fn filled(word: &str, values: &[&OsStr; 4]) -> OsString {
     done
 }
 
-/// Words as a shell reads them.
+/// Quotes words for a shell.
 fn quoted(words: &[OsString]) -> OsString {
     let mut line = Vec::new();
     for word in words {
@@ -177,7 +177,7 @@ enum CommandError {
     },
 }
 
-/// What became of the program instead; follows its name.
+/// What happened to the program instead; follows its name in a sentence.
 #[derive(Debug, thiserror::Error)]
 enum ProgramError {
     #[error("failed ({status}): {said}")]
@@ -203,7 +203,7 @@ struct PaneCommand {
 }
 
 impl CommandPanes {
-    /// Panes by this command, in which this runs.
+    /// Returns panes that this command opens.
     pub fn new(template: Template, launch: Launch) -> Self {
         Self(Arc::new(PaneCommand { template, launch }))
     }
@@ -225,8 +225,8 @@ impl Panes for CommandPanes {
 }
 
 impl PaneCommand {
-    /// Returns what runs in the pane. The terminal's environment is not ours; what is secret cannot
-    /// be said here.
+    /// Returns what runs in the pane. The terminal does not inherit posse's environment, and
+    /// secrets cannot be passed on a command line.
     fn words(&self, pane: &NewPane) -> Result<Vec<OsString>, NoBudget> {
         let told = self
             .launch

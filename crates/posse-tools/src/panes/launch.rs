@@ -1,4 +1,4 @@
-//! What runs in a pane.
+//! The command that runs in a pane.
 
 use std::ffi::{OsStr, OsString};
 use std::fmt;
@@ -8,12 +8,12 @@ use posse_port::panes::NewPane;
 /// How a process is started that takes a member from the store.
 #[derive(Clone, Debug)]
 pub struct Launch {
-    /// posse with its command and the flags that all members have in common. Nothing secret: other
-    /// users of the machine can read it.
+    /// posse with the flags that all members share. Nothing secret, because other users of the
+    /// machine can read it.
     pub command: Vec<OsString>,
-    /// What it must find in its environment: a terminal gives it another than ours.
+    /// Variables it needs: a terminal has another environment than posse.
     pub environment: Vec<Variable>,
-    /// True if the session has a budget. Another process could not keep it.
+    /// True if the session has a budget, which another process could not enforce.
     pub budgeted: bool,
 }
 
@@ -28,7 +28,7 @@ pub struct Variable {
     pub secret: bool,
 }
 
-/// A member of a session with a budget has none of its own.
+/// The error for a member without a budget in a session with one.
 #[derive(Debug, thiserror::Error)]
 #[error(
     "{title} has no budget of its own, and a process of its own could not keep the session's: give its role a \
@@ -45,7 +45,7 @@ impl fmt::Debug for Variable {
 }
 
 impl Variable {
-    /// `NAME=value`.
+    /// Returns `NAME=value`.
     pub(super) fn setting(&self) -> OsString {
         let mut setting = OsString::from(&self.name);
         setting.push("=");

@@ -1,11 +1,12 @@
-//! Where a new pane goes: decided from what tmux shows, without asking it anything.
+//! Decides where a new pane goes, from what tmux has reported.
 
-/// What is asked of every pane that tmux has.
+/// The format of a line about each pane of tmux.
 pub(super) const FORMAT: &str = "#{pane_id} #{window_id} #{session_id} #{pane_width} #{pane_height} \
                                  #{pane_dead} #{window_zoomed_flag} #{@posse} #{@posse-window}";
 
-/// A pane that is smaller in one of these is of no use.
+/// Minimum width of a usable pane.
 const NARROWEST: u32 = 40;
+/// Minimum height of a usable pane.
 const LOWEST: u32 = 6;
 
 /// A pane of the user's tmux.
@@ -21,8 +22,8 @@ pub(super) struct TmuxPane {
     pub(super) marks: PosseMarks,
 }
 
-/// What this session of posse opened: a pane and its window are marked apart, since the user may
-/// split a window of posse's.
+/// Whether this posse session opened a pane and its window. They are marked separately, because
+/// the user may split posse's window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct PosseMarks {
     pub(super) pane: bool,
@@ -32,21 +33,21 @@ pub(super) struct PosseMarks {
 /// Where to open the next pane.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum PanePosition {
-    /// By dividing this pane.
+    /// By splitting this pane.
     Split {
         pane: String,
         /// Beside what is there, not below it.
         beside: bool,
-        /// A pane fills the whole window, and shall continue to.
+        /// A pane fills the whole window, and must continue to.
         zoomed: bool,
-        /// The window is posse's own: all panes in it get the same room.
+        /// The window is posse's own, so that all its panes get the same size.
         tiled: bool,
     },
-    /// In a new window of this session of tmux.
+    /// In a new window of this tmux session.
     Window { session: String },
 }
 
-/// Reads a line of tmux's answer to [`FORMAT`]. Returns none if it is not as expected.
+/// Parses a line of [`FORMAT`]. Returns `None` if it is not as expected.
 pub(super) fn read(line: &str, marked: &str) -> Option<TmuxPane> {
     let mut words = line.split(' ');
     let mut next = || words.next();
@@ -69,8 +70,8 @@ pub(super) fn read(line: &str, marked: &str) -> Option<TmuxPane> {
     })
 }
 
-/// Returns where the next pane goes: into the window of `lead` as long as there is room, else into
-/// a window of posse's own. None if the lead's pane is gone.
+/// Returns where the next pane goes: into the window of `lead` while there is space, else into a
+/// window of posse's own. `None` if the lead's pane is gone.
 pub(super) fn next(panes: &[TmuxPane], lead: &str, own_window: bool) -> Option<PanePosition> {
     let lead = panes.iter().find(|pane| pane.id == lead)?;
     let live = || panes.iter().filter(|pane| !pane.dead);

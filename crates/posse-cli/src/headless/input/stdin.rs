@@ -1,4 +1,4 @@
-//! Standard input: as words beside the prompt, or as lines while the agent works.
+//! Standard input: as part of the prompt, or as lines while the agent works.
 
 use std::borrow::Cow;
 use std::io::{self, BufRead, BufReader, IsTerminal, Read};
@@ -13,24 +13,24 @@ use tokio::sync::mpsc;
 use crate::error::Advised;
 use crate::output::{say, say_to_person};
 
-/// The longest line, and the longest prompt, in bytes.
+/// Maximum length of a line and of a prompt, in bytes.
 const LONGEST: usize = 32 << 20;
-/// How many lines wait at most.
+/// Number of lines that may wait.
 const WAITING: usize = 4;
 
-/// One line of input.
+/// A line of input.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum StdinLine {
     Text(String),
-    /// It was longer than we take, or no text.
+    /// It is too long, or not UTF-8.
     Unreadable(&'static str),
 }
 
-/// Returns the lines of standard input; the channel closes at its end. Whoever writes faster than
-/// the agent reads waits.
+/// Returns the lines of standard input. The channel closes at its end. A program that writes
+/// faster than the agent reads has to wait.
 pub(crate) fn lines() -> mpsc::Receiver<StdinLine> {
     let (sender, receiver) = mpsc::channel(WAITING);
-    // A thread of its own: a read that never ends must not keep the process from ending.
+    // A separate thread, because a read that never returns must not keep the process from ending.
     std::thread::spawn(move || {
         let mut input = BufReader::new(io::stdin());
         while let Ok(Some(line)) = next_line(&mut input, LONGEST) {
@@ -42,9 +42,10 @@ pub(crate) fn lines() -> mpsc::Receiver<StdinLine> {
     receiver
 }
 
+/// Reads a line of at most `longest` bytes.
 fn next_line(input: &mut impl BufRead, longest: usize) -> io::Result<Option<StdinLine>> {
     let mut bytes = Vec::new();
-    // One byte more than is taken tells a line that is too long from one that just fits.
+    // One byte more than allowed distinguishes a line that is too long from one that just fits.
     let read = input
         .take(longest as u64 + 1)
         .read_until(b'\n', &mut bytes)?;
@@ -54,7 +55,7 @@ fn next_line(input: &mut impl BufRead, longest: usize) -> io::Result<Option<Stdi
     if bytes.last() == Some(&b'\n') {
         bytes.pop();
     } else if read > longest {
-        // The rest of it is not kept: it may be endless.
+        // The rest is skipped without being stored, since it may be endless.
         input.skip_until(b'\n')?;
         return Ok(Some(StdinLine::Unreadable("a line longer than 32 MiB")));
     }
@@ -64,8 +65,8 @@ fn next_line(input: &mut impl BufRead, longest: usize) -> io::Result<Option<Stdi
     )))
 }
 
-/// Returns the prompt: what was given, and what a pipe or a file on standard input adds to it. None
-/// if there are no words at all.
+/// Returns the prompt: the argument, with standard input appended if it is a pipe or a file.
+/// `None` if both are empty.
 pub(crate) fn prompt(
     given: Option<&str>,
     ask_terminal: bool,
@@ -78,7 +79,7 @@ pub(crate) fn prompt(
         }
         given.is_none() && ask_terminal
     } else {
-        // A device that is none of these (/dev/null for one) has nothing to say.
+        // Other devices, such as /dev/null, have nothing to read.
         let file = std::fs::File::from(
             stdin
                 .as_fd()
@@ -111,11 +112,12 @@ pub(crate) fn prompt(
     Ok(joined(given, &piped))
 }
 
+/// Joins the argument and standard input.
 fn joined(given: Option<&str>, piped: &str) -> Option<Vec<ContentBlock>> {
     let given = given.filter(|text| !text.trim().is_empty());
     let texts = match (given, piped.trim().is_empty()) {
         (Some(given), true) => vec![given.to_owned()],
-        // What is piped to a command is no argument of it.
+        // Input that is piped to a command is not one of its arguments.
         (Some(given), false) if Called::read(given).is_some() => {
             vec![given.to_owned(), piped.to_owned()]
         }
@@ -126,12 +128,12 @@ fn joined(given: Option<&str>, piped: &str) -> Option<Vec<ContentBlock>> {
     Some(texts.into_iter().map(ContentBlock::text).collect())
 }
 
-/// Returns text that was given, or is piped in where `-` stands for it.
+/// Returns the given text, or standard input if it is `-`.
 pub(crate) fn text(given: String) -> anyhow::Result<String> {
     use std::io::{IsTerminal, Read};
 
     use anyhow::Context;
-    /// More than any text that is kept.
+    /// More than any text that can be stored.
     const LONGEST: u64 = 1 << 20;
     if given != "-" {
         return Ok(given);

@@ -1,5 +1,5 @@
-//! What passes between the members that a process hosts and the person in front of it, decided without waiting
-//! for anything.
+//! The decisions of a pane, between the members it hosts and the person in front, made without
+//! waiting for anything.
 
 use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
@@ -18,14 +18,14 @@ use crate::output::paint::{color_in, painted};
 use crate::output::transcript::shortened;
 use crate::output::{one_line, tame};
 
-/// How long a member that has nothing to do is hosted on after the lead's process is gone.
+/// Time an idle member stays hosted after the lead's process is gone.
 const GRACE: Duration = Duration::from_secs(10);
-/// The longest line about what a member is told or asks, in characters.
+/// Maximum length of a line about a prompt or a request, in characters.
 const LONGEST: usize = 160;
 
-/// Somebody who is hosted here.
+/// A member that is hosted here.
 struct HostedMember {
-    /// What it is called, in its colour.
+    /// Its name, in its colour.
     name: String,
     text: TextRenderer,
     running: bool,
@@ -34,34 +34,34 @@ struct HostedMember {
 /// Why it is over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ConversationEnd {
-    /// Everybody here has ended, or has been taken elsewhere.
+    /// All members have ended or were taken elsewhere.
     Ended,
     /// The person leaves.
     Left,
-    /// The lead's process is gone, and nobody has anything to do.
+    /// The lead's process is gone, and no member has work.
     Abandoned,
 }
 
-/// Where things stand.
+/// The state of a pane.
 pub(super) struct PaneConversation {
     team: Team,
     facts: SessionFacts,
     hosted: HashMap<AgentId, HostedMember>,
-    /// The one that typed words are for, if there is but one.
+    /// The member that typed text is for, if the pane is for one member.
     only: Option<AgentId>,
-    /// Others that belong to somebody here: what they start.
+    /// Sub-agents of the members here.
     runs: Runs,
     pending: VecDeque<Command>,
     questions: VecDeque<(AgentId, Question)>,
-    /// Whether the person wants to leave if it is said once more.
+    /// The next Ctrl-C leaves.
     leaving: bool,
-    /// How long the lead has been gone while nobody works.
+    /// How long the lead has been gone while no member worked.
     alone: Duration,
     over: Option<ConversationEnd>,
 }
 
 impl PaneConversation {
-    /// With whoever of the team is hosted here.
+    /// Returns the state with the members that are hosted here.
     pub(super) fn new(
         team: Team,
         facts: SessionFacts,
@@ -86,6 +86,7 @@ impl PaneConversation {
         talk
     }
 
+    /// Adds a member.
     fn host(&mut self, agent: AgentId) -> &mut HostedMember {
         let member = self
             .team
@@ -111,7 +112,7 @@ impl PaneConversation {
         })
     }
 
-    /// Returns what is written before anything happens.
+    /// Returns the first output.
     pub(super) fn greet(&self) -> Vec<OutputItem> {
         let mut items = Vec::new();
         for member in self
@@ -153,16 +154,16 @@ impl PaneConversation {
         self.over
     }
 
-    /// Nothing more will happen to anybody here.
+    /// Notes that there are no more events.
     pub(super) fn gone(&mut self) {
         self.over.get_or_insert(ConversationEnd::Ended);
     }
 
-    /// Something happened to somebody.
+    /// Handles an event of an agent.
     pub(super) fn event(&mut self, event: Event) -> Vec<OutputItem> {
         let Event { agent, kind } = event;
         if let EventKind::Run(news) = &kind {
-            // Whoever is hosted here is told of by its own words.
+            // A member that is hosted here is shown by its own output.
             if self
                 .hosted
                 .keys()
@@ -217,7 +218,7 @@ impl PaneConversation {
         }
     }
 
-    /// Something happened to somebody whom a member has started.
+    /// Handles an event of a sub-agent.
     fn below(&mut self, agent: AgentId, kind: &EventKind) -> Vec<OutputItem> {
         let note = match kind {
             EventKind::Denied(denial) => text::denied(denial, Some(&self.runs.called(agent))),
@@ -227,6 +228,7 @@ impl PaneConversation {
         vec![OutputItem::Note(note)]
     }
 
+    /// Handles a change of a member.
     fn news(&mut self, agent: AgentId, news: &MemberUpdate) -> Vec<OutputItem> {
         let name = painted(&format!("{}@{}", news.name, news.team), &news.color);
         let mut note = |what: &str| match self.hosted.get_mut(&agent) {
@@ -234,7 +236,7 @@ impl PaneConversation {
             None => vec![OutputItem::Note(format!("{name} {what}"))],
         };
         match &news.what {
-            // That is what this process is for.
+            // That is what this process was started for.
             MemberChange::TakenOver if self.only == Some(agent) => Vec::new(),
             MemberChange::TakenOver => {
                 let items = note("is now hosted here");
@@ -262,6 +264,7 @@ impl PaneConversation {
         }
     }
 
+    /// Queues a request for approval, and asks if it is the only one.
     fn asked(&mut self, agent: AgentId, question: Question) -> Vec<OutputItem> {
         self.questions.push_back((agent, question));
         if self.questions.len() == 1 {
@@ -271,7 +274,7 @@ impl PaneConversation {
         }
     }
 
-    /// Asks what is open.
+    /// Shows the first open request.
     fn ask(&mut self) -> Vec<OutputItem> {
         let Some((agent, question)) = self.questions.front() else {
             return Vec::new();
@@ -284,7 +287,7 @@ impl PaneConversation {
                 tame(question.from.as_deref().unwrap_or("a sub-agent"))
             ),
         };
-        // All of it: what is not seen is not allowed by anybody.
+        // In full: a person must not allow what they do not see.
         let line = format!(
             "? {who}{}\n  │ {}\n  ({}) — y or n",
             one_line(&question.tool),
@@ -297,7 +300,7 @@ impl PaneConversation {
         }
     }
 
-    /// Takes a line that was typed; none is the end of them.
+    /// Handles a typed line; `None` is the end of the input.
     pub(super) fn line(&mut self, came: Option<StdinLine>) -> Vec<OutputItem> {
         let words = match came {
             None => return Vec::new(),
@@ -326,6 +329,7 @@ impl PaneConversation {
         }
     }
 
+    /// Handles the answer to a request for approval.
     fn answered(&mut self, words: &str) -> Vec<OutputItem> {
         let answer = match words.to_ascii_lowercase().as_str() {
             "y" | "yes" => Answer::Allow { input: None },
@@ -356,7 +360,7 @@ impl PaneConversation {
         });
     }
 
-    /// Ctrl-C: who works is interrupted; once more, and the person leaves.
+    /// Handles Ctrl-C: interrupts a working member; the second one leaves.
     pub(super) fn interrupt(&mut self) -> Vec<OutputItem> {
         if std::mem::replace(&mut self.leaving, true) {
             self.over.get_or_insert(ConversationEnd::Left);
@@ -376,12 +380,12 @@ impl PaneConversation {
         )]
     }
 
-    /// The terminal is gone, or somebody ends the process.
+    /// Handles the end of the terminal or of the process.
     pub(super) fn hang_up(&mut self) {
         self.over.get_or_insert(ConversationEnd::Left);
     }
 
-    /// So much time has passed, and somebody looked whether the lead's process is there.
+    /// Handles the passing of time and the check for the lead's process.
     pub(super) fn passed(&mut self, time: Duration, lead_is_there: bool) {
         let idle = self.hosted.values().all(|hosted| !hosted.running);
         self.alone = if lead_is_there || !idle {
@@ -412,7 +416,8 @@ impl PaneConversation {
     }
 }
 
-/// Returns what a question is about: a command as it would run, or the whole input of another tool.
+/// Returns what approval is requested for: a command as it would run, or the input of another
+/// tool.
 fn wanted(question: &Question) -> String {
     let Ok(serde_json::Value::Object(mut input)) = serde_json::from_str(question.input.get())
     else {
@@ -427,8 +432,7 @@ fn wanted(question: &Question) -> String {
     }
 }
 
-/// Returns what somebody was told, in a line: of mail who wrote it and how it begins, in the
-/// sender's colour.
+/// Returns a prompt in one line: for mail its sender and first line, in the sender's colour.
 fn told(content: &[ContentBlock], team: &Team) -> Option<String> {
     let shown = |line: &str| one_line(&shortened(line, LONGEST));
     content.iter().rev().find_map(|block| match block {
@@ -446,7 +450,7 @@ fn told(content: &[ContentBlock], team: &Team) -> Option<String> {
     })
 }
 
-/// Returns the newest of the mail that a text shows: from whom, and how it begins.
+/// Returns the newest mail in a text: its sender and first line.
 fn mail(text: &str) -> Option<(&str, &str)> {
     let (_, mail) = text.rsplit_once("<mail from=\"")?;
     let (from, rest) = mail.split_once('"')?;
@@ -454,14 +458,14 @@ fn mail(text: &str) -> Option<(&str, &str)> {
     Some((from, first_line(body)?))
 }
 
-/// Returns the first line that is no frame of something.
+/// Returns the first line that is not a tag.
 fn first_line(text: &str) -> Option<&str> {
     text.lines()
         .map(str::trim)
         .find(|line| !line.is_empty() && !line.starts_with('<'))
 }
 
-/// Lines with the name of whom they are about.
+/// Adds a member's name to lines.
 fn named(name: &str, items: Vec<OutputItem>) -> Vec<OutputItem> {
     let with = |items| match items {
         OutputItem::Note(note) => OutputItem::Note(format!("{name}: {note}")),

@@ -1,4 +1,4 @@
-//! What happens, as one JSON object per line: `--output-format stream-json`.
+//! One JSON object per line: `--output-format stream-json`.
 
 use std::collections::VecDeque;
 
@@ -15,11 +15,11 @@ use crate::assemble::facts::SessionFacts;
 /// Turns events into lines.
 pub(crate) struct JsonLines {
     facts: SessionFacts,
-    /// Follows replies while they arrive, if that is wanted.
+    /// Follows replies while they arrive, if requested.
     partial: Option<PartialReply>,
-    /// The prompts that are on their way to the transcript.
+    /// Prompts that are not in the transcript yet.
     prompts: VecDeque<Vec<ContentBlock>>,
-    /// What is known of a compaction whose summary has not come yet.
+    /// Facts about a compaction whose summary has not arrived yet.
     compacting: Option<Value>,
 }
 
@@ -34,12 +34,12 @@ impl JsonLines {
         }
     }
 
-    /// Takes note of a prompt that the agent will be told.
+    /// Notes a prompt that the agent will get.
     pub(crate) fn told(&mut self, prompt: Vec<ContentBlock>) {
         self.prompts.push_back(prompt);
     }
 
-    /// Returns the first line: what the session is.
+    /// Returns the first line, which describes the session.
     pub(crate) fn init(&self) -> Value {
         let facts = &self.facts;
         self.stamped(json!({
@@ -51,7 +51,7 @@ impl JsonLines {
         }))
     }
 
-    /// Returns the lines of an event. Questions are not among them: they go by the control channel.
+    /// Returns the lines of an event. Requests for approval are sent as control requests instead.
     pub(crate) fn event(&mut self, event: &EventKind) -> Vec<Value> {
         let told = match event {
             EventKind::Entry(entry) => self.entry(entry),
@@ -96,12 +96,12 @@ impl JsonLines {
         self.stamped(json!({"type": "system", "subtype": "input_error", "error": what}))
     }
 
-    /// Something that was told and reached nobody.
+    /// Returns the line about a warning.
     pub(crate) fn unheard(&self, what: &str) -> Value {
         self.stamped(json!({"type": "system", "subtype": "unheard", "message": what}))
     }
 
-    /// Something happened to a member of a team.
+    /// Returns the line about a change of a team's member.
     pub(crate) fn member(&self, agent: AgentId, news: &MemberUpdate) -> Value {
         self.stamped(members::line(agent, news))
     }
@@ -119,13 +119,14 @@ impl JsonLines {
         self.stamped(line)
     }
 
-    /// Returns what nobody waits for any longer.
+    /// Returns the line about runs that nobody waits for any longer.
     pub(crate) fn left_running(&self, left: &[RunFacts], seconds: u64) -> Value {
         self.stamped(json!({
             "type": "system", "subtype": "left_running", "tasks": tasks::list(left), "waited_seconds": seconds,
         }))
     }
 
+    /// Returns the lines of a transcript entry.
     fn entry(&mut self, entry: &Entry) -> Vec<Value> {
         let (EntryKind::Reply, Some(facts)) = (entry.kind, &entry.reply) else {
             let mut line = json!({"type": "user", "message": shape::message(&entry.message), "parent_tool_use_id": null});
@@ -149,7 +150,8 @@ impl JsonLines {
         let last = entry.message.content.len().saturating_sub(1);
         let mut facts = facts.clone();
         if facts.id.is_empty() {
-            // It was cut off before it had a name; lines of one reply must still be known as such.
+            // It was cut off before it had an id; lines of one reply must still be recognizable
+            // as such.
             facts.id = format!("msg_cut_{}", entry.seq);
         }
         lines.extend(entry.message.content.iter().enumerate().map(|(index, block)| {
@@ -163,8 +165,8 @@ impl JsonLines {
         lines
     }
 
-    /// Returns whose words a prompt is. Who sent it knows it already; that it comes back says that
-    /// it will not be lost. What posse itself or another agent says was sent by nobody out there.
+    /// Returns whose text a prompt is. A program that sent it gets it back as confirmation that
+    /// it is stored. Text of posse itself or of another agent was sent by no program.
     fn origin(&mut self, content: &[ContentBlock]) -> &'static str {
         let is_next = |sent: &Vec<ContentBlock>| sent.iter().all(|block| content.contains(block));
         match self.prompts.pop_front_if(|sent| is_next(sent)) {
@@ -173,6 +175,7 @@ impl JsonLines {
         }
     }
 
+    /// Adds an id and the session to a line.
     fn stamped(&self, mut line: Value) -> Value {
         line["uuid"] = json!(Uuid::now_v7());
         line["session_id"] = json!(self.facts.session);

@@ -1,4 +1,4 @@
-//! What happens to members of a team: lines for people, and for programs.
+//! Changes of team members: lines for people and for programs.
 
 use posse_protocol::{
     AgentId, IdleReason, IdleReport, MemberChange, MemberUpdate, Task, TaskStatus,
@@ -11,11 +11,10 @@ use crate::output::paint::painted;
 use crate::output::transcript::shortened;
 use crate::present;
 
-/// The longest answer or reason that is told, in characters.
+/// Maximum length of an answer or a reason, in characters.
 const LONGEST: usize = 120;
 
-/// Returns the line for people; none if there is nothing worth one: what somebody works on, the
-/// tasks tell.
+/// Returns the line for people. `None` for starting work, which the tasks show.
 pub(crate) fn note(news: &MemberUpdate) -> Option<String> {
     let what = match &news.what {
         MemberChange::Joined {
@@ -100,7 +99,7 @@ pub(crate) fn line(agent: AgentId, news: &MemberUpdate) -> Value {
     line
 }
 
-/// Returns the line for people about a task that has changed; none if it is worth none.
+/// Returns the line for people about a changed task; `None` if it is not worth one.
 pub(crate) fn task_note(task: &Task, color: Option<&str>) -> Option<String> {
     let subject = shortened(task.subject.lines().next().unwrap_or_default(), LONGEST);
     let owner = task

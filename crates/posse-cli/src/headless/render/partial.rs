@@ -5,15 +5,16 @@ use serde_json::{Value, json};
 
 use super::shape;
 
-/// Where in a reply we are.
+/// The position in a reply.
 #[derive(Default)]
 pub(crate) struct PartialReply {
     begun: bool,
-    /// Number of the block that is open or comes next.
+    /// Index of the open block, or of the next one.
     index: u32,
     open: Option<BlockKind>,
 }
 
+/// The kind of the open block.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum BlockKind {
     Text,
@@ -22,7 +23,7 @@ enum BlockKind {
 }
 
 impl PartialReply {
-    /// Returns the events that a piece of a reply makes.
+    /// Returns the events of a piece of a reply.
     pub(crate) fn delta(&mut self, delta: &Delta) -> Vec<Value> {
         match delta {
             Delta::Started { model } => {
@@ -30,7 +31,7 @@ impl PartialReply {
                     begun: true,
                     ..Self::default()
                 };
-                // The provider's id of the reply is known once it is whole.
+                // The provider's id of the reply is known only once it is complete.
                 let message = json!({
                     "id": null, "type": "message", "role": "assistant", "model": model, "content": [],
                     "stop_reason": null, "stop_sequence": null, "usage": shape::usage(&Default::default()),
@@ -62,7 +63,7 @@ impl PartialReply {
             Delta::BlockDone => {
                 let events = self.close();
                 if events.is_empty() {
-                    // A block that shows nothing, sealed thinking for one, still has its number.
+                    // A block that shows nothing, such as redacted thinking, still has its index.
                     self.index += 1;
                 }
                 events
@@ -70,7 +71,7 @@ impl PartialReply {
         }
     }
 
-    /// Returns the events that end a reply which is whole.
+    /// Returns the events that end a complete reply.
     pub(crate) fn whole(&mut self, facts: &ReplyFacts) -> Vec<Value> {
         if !self.begun {
             return Vec::new();
@@ -86,7 +87,7 @@ impl PartialReply {
         events
     }
 
-    /// What has been shown is void.
+    /// Forgets what was shown, because the attempt failed.
     pub(crate) fn void(&mut self) {
         *self = Self::default();
     }

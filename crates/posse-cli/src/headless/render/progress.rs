@@ -1,5 +1,5 @@
-//! Sub-agents and background commands for people: a line when one starts, moves to the background, uses a
-//! tool, or ends.
+//! Sub-agents and background commands for people: a line when one starts, moves to the
+//! background, uses a tool, or ends.
 
 use std::collections::HashMap;
 
@@ -11,12 +11,12 @@ use uuid::Uuid;
 use crate::headless::runs::described;
 use crate::output::transcript::shortened;
 
-/// With more of them at once only starts and ends are told.
+/// With more runs than this at once, only starts and ends are shown.
 const FEW: usize = 4;
-/// The longest line about what one does, or why it failed, in characters.
+/// Maximum length of a line about a tool use or a failure, in characters.
 const LONGEST: usize = 120;
 
-/// Remembers how far each was told of.
+/// Remembers what was shown of each run.
 #[derive(Default)]
 pub(crate) struct Progress {
     /// Tool uses, by run.
@@ -24,7 +24,8 @@ pub(crate) struct Progress {
 }
 
 impl Progress {
-    /// Returns the line about it; none if there is nothing worth one. `live` of them go on.
+    /// Returns the line for a change; `None` if it is not worth one. `live` is the number of
+    /// runs.
     pub(crate) fn note(&mut self, news: &RunUpdate, live: usize) -> Option<String> {
         let facts = &news.run;
         let indent = "  ".repeat(facts.depth.saturating_sub(1).min(8) as usize);
@@ -71,7 +72,7 @@ fn started(facts: &RunFacts, background: bool) -> String {
     format!("⇢ {what}{name}: {}{aside}", described(facts))
 }
 
-/// Returns how a run ended, and what it took.
+/// Returns how a run ended and what it used.
 pub(crate) fn ended(facts: &RunFacts, end: &Notification) -> String {
     let usage = &end.usage;
     let mut parts = vec![format!("⇠ {} {}", end.status.as_str(), described(facts))];

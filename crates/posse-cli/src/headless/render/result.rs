@@ -1,4 +1,4 @@
-//! What a run came to: the result object, the exit code, and the words for people.
+//! The result of a run: the JSON object, the exit code, and the text for people.
 
 use posse_protocol::{AgentId, Cost, FaultClass, Limit, Misses, Outcome, RunEnd, Spent, Usage};
 use serde_json::{Map, Value, json};
@@ -8,7 +8,7 @@ use super::shape;
 use crate::error;
 use crate::present::cache_misses::{in_words, of_reasons};
 
-/// A person is told of so many tokens that were missed in the cache, and of more.
+/// Number of missed cache tokens from which a person is told.
 const WORTH_A_WORD: u64 = 20_000;
 
 /// Returns a run's end as one object.
@@ -55,7 +55,7 @@ pub(crate) fn exit_code(outcome: &Outcome) -> u8 {
     }
 }
 
-/// Returns what went wrong, in a line; none if nothing did.
+/// Returns what went wrong in one line; `None` if nothing did.
 pub(crate) fn complaint(outcome: &Outcome) -> Option<String> {
     Some(match outcome {
         Outcome::Completed => return None,
@@ -97,7 +97,7 @@ pub(crate) fn advice(outcome: &Outcome, again: &str) -> Option<String> {
     })
 }
 
-/// Returns what the whole tree took from the cache, and what was missed there.
+/// Returns what the whole tree read from the cache and missed there.
 fn cache(end: &RunEnd) -> Value {
     let all = end
         .spent
@@ -128,7 +128,7 @@ fn figures(usage: &Usage) -> Value {
     })
 }
 
-/// Returns what a person is told of misses; none if they are not worth a word.
+/// Returns the message about cache misses; `None` if they are too few.
 pub(crate) fn missed(misses: &Misses) -> Option<String> {
     if misses.tokens() < WORTH_A_WORD {
         return None;
@@ -148,7 +148,7 @@ pub(crate) fn missed(misses: &Misses) -> Option<String> {
     ))
 }
 
-/// Returns the end of a run, with what the runs before it took as well.
+/// Returns the end of a run with the sums of the runs before it.
 pub(crate) fn added(before: Option<RunEnd>, end: RunEnd) -> RunEnd {
     let Some(mut before) = before else { return end };
     before.misses.append(end.misses);
@@ -164,7 +164,7 @@ pub(crate) fn added(before: Option<RunEnd>, end: RunEnd) -> RunEnd {
     }
 }
 
-/// Returns what was spent in two places, a line per model.
+/// Adds up what was spent, per model.
 fn together(one: &[Spent], other: &[Spent]) -> Vec<Spent> {
     let mut all: Vec<Spent> = Vec::new();
     for spent in one.iter().chain(other) {
@@ -186,7 +186,7 @@ pub(crate) fn usage(end: &RunEnd) -> Usage {
         .fold(Usage::default(), |sum, spent| sum + spent.usage)
 }
 
-/// Returns all money of a run, sub-agents included; none if the price of any of it is not known.
+/// Returns the cost of a run including sub-agents; `None` if a price is unknown.
 pub(crate) fn cost(end: &RunEnd) -> Option<Cost> {
     end.spent
         .iter()

@@ -1,11 +1,11 @@
-//! posse's words in the shapes of the Messages API, which programs that read our lines know.
+//! posse's types as JSON of the Messages API, which programs that read the output know.
 
 use posse_protocol::{
     ContentBlock, Message, RawJson, ReplyFacts, Role, StopReason, ToolContent, Usage,
 };
 use serde_json::{Value, json};
 
-/// Returns a message of one's own or of tools, whole.
+/// Returns a complete message of the user or of tools.
 pub(crate) fn message(message: &Message) -> Value {
     let role = match message.role {
         Role::User => "user",
@@ -14,7 +14,7 @@ pub(crate) fn message(message: &Message) -> Value {
     json!({"role": role, "content": message.content.iter().map(block).collect::<Vec<_>>()})
 }
 
-/// One block of a reply, as a message of its own. Only the last one tells why the reply stopped.
+/// Returns one block of a reply as a message. Only the last one has the stop reason.
 pub(crate) fn reply_part(part: &ContentBlock, facts: &ReplyFacts, is_last: bool) -> Value {
     let stop = facts.stop.as_ref().filter(|_| is_last).map(stop_word);
     json!({
@@ -52,12 +52,13 @@ pub(crate) fn block(block: &ContentBlock) -> Value {
     }
 }
 
-/// JSON that was kept as text. What no `Value` can hold (a number beyond all bounds) stays text.
+/// Parses JSON that was kept as text. What a `Value` cannot hold, such as a huge number, stays
+/// text.
 pub(crate) fn value(raw: &RawJson) -> Value {
     serde_json::from_str(raw.get()).unwrap_or_else(|_| Value::from(raw.get()))
 }
 
-/// Tokens.
+/// Returns token counts.
 pub(crate) fn usage(usage: &Usage) -> Value {
     json!({
         "input_tokens": usage.input,

@@ -1,4 +1,4 @@
-//! Sub-agents and background commands as lines: what programs call tasks.
+//! Sub-agents and background commands as JSON lines, where they are called tasks.
 
 use posse_protocol::{
     AgentId, Notification, RunChange, RunFacts, RunKind, RunStatus, RunUpdate, RunUsage,
@@ -6,7 +6,7 @@ use posse_protocol::{
 };
 use serde_json::{Value, json};
 
-/// Returns the lines of what happened to a run in this session.
+/// Returns the lines for a change of a run.
 pub(crate) fn lines(news: &RunUpdate, session: AgentId) -> Vec<Value> {
     let facts = &news.run;
     let line = |subtype: &str| json!({"type": "system", "subtype": subtype, "task_id": facts.task, "tool_use_id": call(&facts.call)});
@@ -52,7 +52,7 @@ pub(crate) fn lines(news: &RunUpdate, session: AgentId) -> Vec<Value> {
     }
 }
 
-/// Runs, as a list.
+/// Returns runs as a list.
 pub(crate) fn list(runs: &[RunFacts]) -> Value {
     let tasks = runs.iter().map(|facts| {
         let agent_type = (facts.kind == RunKind::Agent).then_some(&facts.agent_type);
@@ -94,7 +94,7 @@ fn ended(line: &mut Value, end: &Notification) {
     }
 }
 
-/// Returns the call that started a run; null if a message did.
+/// Returns the call that started a run; `None` if a message did.
 fn call(id: &str) -> Option<&str> {
     Some(id).filter(|id| !id.is_empty())
 }

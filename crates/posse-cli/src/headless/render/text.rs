@@ -1,4 +1,4 @@
-//! What happens, for people: the reply on stdout, progress and trouble on stderr.
+//! Output for people: the reply on stdout, progress and problems on stderr.
 
 use std::collections::HashMap;
 
@@ -16,25 +16,26 @@ use crate::headless::team_snapshot::TeamSnapshot;
 use crate::output::transcript::shortened;
 use crate::output::{in_words, one_line, tame};
 
-/// The longest reason of a failure that is told, in characters.
+/// Maximum length of a failure's reason, in characters.
 const LONGEST_REASON: usize = 200;
 
 /// Turns events into text.
 pub(crate) struct TextRenderer {
     facts: SessionFacts,
-    /// There if a person sees stdout: then replies show while they arrive. A pipe gets the last one,
-    /// whole, once it is certain.
+    /// Set if stdout is a terminal: replies are shown while they arrive. A pipe gets the last
+    /// reply in one piece once it is final.
     live: Option<LiveReply>,
-    /// Whether progress is told.
+    /// Progress is shown.
     notes: bool,
+    /// Titles of open tool calls, by id.
     titles: HashMap<String, String>,
     progress: Progress,
 }
 
-/// What a terminal shows of a reply that arrives.
+/// What a terminal shows of an arriving reply.
 struct LiveReply {
     at_line_start: bool,
-    /// Whether the present attempt has shown anything.
+    /// The current attempt has shown text.
     anything: bool,
 }
 
@@ -53,6 +54,7 @@ impl TextRenderer {
         }
     }
 
+    /// Returns the output for an event.
     pub(crate) fn event(&mut self, event: &EventKind, runs: &Runs) -> Vec<OutputItem> {
         let mut items = Vec::new();
         match event {
@@ -81,7 +83,7 @@ impl TextRenderer {
             }
             EventKind::CallStarted { call, tool, title } => {
                 self.titles.insert(call.clone(), title.clone());
-                // An agent that it starts is told of by itself.
+                // A sub-agent is shown by its own lines.
                 if tool != "Agent" {
                     self.note(&mut items, &format!("→ {title}"));
                 }
@@ -118,9 +120,8 @@ impl TextRenderer {
         items
     }
 
-    /// Returns what is written when nothing more will happen: the last reply, and what all of it
-    /// took. What the lead of a team said before it was broken off is no result, and how to go on
-    /// is said later.
+    /// Returns the final output: the last reply and the totals. What the lead of an interrupted
+    /// team said is not a result, and how to continue is printed later.
     pub(crate) fn finish(&mut self, all: &RunEnd, broken_off: bool) -> Vec<OutputItem> {
         let mut items = Vec::new();
         self.end_line(&mut items);
@@ -166,7 +167,7 @@ impl TextRenderer {
         items
     }
 
-    /// Returns tasks of a team that have changed.
+    /// Returns lines about changed tasks of a team.
     pub(crate) fn tasks(&mut self, seen: &TeamSnapshot) -> Vec<OutputItem> {
         let mut items = Vec::new();
         for task in &seen.changed {
@@ -177,14 +178,14 @@ impl TextRenderer {
         items
     }
 
-    /// Something that is told wherever it is.
+    /// Returns a note that is always shown.
     pub(crate) fn trouble(&mut self, note: String) -> Vec<OutputItem> {
         let mut items = Vec::new();
         self.tell(&mut items, note);
         items
     }
 
-    /// Returns what is waited for.
+    /// Returns a note about what is waited for.
     pub(crate) fn waiting(&mut self, note: String) -> Vec<OutputItem> {
         let mut items = Vec::new();
         self.note(&mut items, &note);
@@ -192,7 +193,7 @@ impl TextRenderer {
     }
 
     fn run(&mut self, news: &RunUpdate, runs: &Runs, items: &mut Vec<OutputItem>) {
-        // A run that was paused is no end, and whoever pays has to know.
+        // A pause is not an end, and whoever pays should know of it.
         let is_paused =
             matches!(&news.what, RunChange::Ended(end) if end.status == RunStatus::Paused);
         match self.progress.note(news, runs.len()) {
@@ -202,14 +203,14 @@ impl TextRenderer {
         }
     }
 
-    /// Progress never stands in the middle of a line of the reply.
+    /// Adds a note about progress, on a line of its own.
     fn note(&mut self, items: &mut Vec<OutputItem>, note: &str) {
         if self.notes {
             self.tell(items, one_line(note));
         }
     }
 
-    /// What is told also where no person looks on.
+    /// Adds a note that is shown even if no person watches.
     fn tell(&mut self, items: &mut Vec<OutputItem>, note: String) {
         self.end_line(items);
         items.push(OutputItem::Note(note));
@@ -224,7 +225,7 @@ impl TextRenderer {
     }
 }
 
-/// Returns what is said of an attempt that failed.
+/// Returns the message about a failed attempt.
 pub(crate) fn failed_attempt(retry: &Retry, void: &str) -> String {
     let (why, wait) = (
         shortened(&retry.fault.message, LONGEST_REASON),
@@ -236,9 +237,9 @@ pub(crate) fn failed_attempt(retry: &Retry, void: &str) -> String {
     ))
 }
 
-/// Returns what is said of a call that was denied, and to whom if not to the main agent.
+/// Returns the message about a denied call, with the agent unless it is the main one.
 pub(crate) fn denied(denial: &Denial, whose: Option<&str>) -> String {
-    // Who denied it may have said that word already.
+    // The reason may begin with the same word.
     let why = denial
         .why
         .strip_prefix("Denied")
@@ -247,7 +248,7 @@ pub(crate) fn denied(denial: &Denial, whose: Option<&str>) -> String {
     one_line(&format!("✗ {whose}{} denied{why}", denial.tool))
 }
 
-/// Returns what is said of something that reached nobody.
+/// Returns a warning.
 pub(crate) fn unheard(what: &str) -> String {
     one_line(&format!("warning: {what}"))
 }

@@ -1,4 +1,4 @@
-//! The events as they are on the wire. Strings are borrowed from the event where they can be.
+//! The events as they are transmitted. Strings are borrowed from the event where possible.
 
 use std::borrow::Cow;
 
@@ -7,7 +7,7 @@ use posse_protocol::{StopReason, Usage};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-/// A thing with a `type`.
+/// Something with a `type`.
 pub(super) trait Typed {
     fn kind(&self) -> &str;
 }
@@ -30,7 +30,7 @@ typed!(
     MessageDelta
 );
 
-/// A string that is borrowed also where it is optional; plain `Option<Cow>` always copies.
+/// A string that is borrowed even if it is optional; a plain `Option<Cow>` always copies.
 #[derive(Deserialize)]
 pub(super) struct Text<'a>(#[serde(borrow)] pub(super) Cow<'a, str>);
 
@@ -40,6 +40,7 @@ pub(super) struct Kind<'a> {
     pub(super) kind: Cow<'a, str>,
 }
 
+/// `message_start`.
 #[derive(Deserialize)]
 pub(super) struct MessageStart<'a> {
     #[serde(borrow, rename = "type")]
@@ -60,6 +61,7 @@ pub(super) struct StartedMessage<'a> {
     pub(super) diagnostics: Option<Diagnostics>,
 }
 
+/// `content_block_start`.
 #[derive(Deserialize)]
 pub(super) struct BlockStart<'a> {
     #[serde(borrow, rename = "type")]
@@ -99,6 +101,7 @@ pub(super) struct RedactedStart<'a> {
     pub(super) data: Cow<'a, str>,
 }
 
+/// `content_block_delta`.
 #[derive(Deserialize)]
 pub(super) struct BlockDelta<'a> {
     #[serde(borrow, rename = "type")]
@@ -122,6 +125,7 @@ pub(super) struct Delta<'a> {
     pub(super) partial_json: Option<Text<'a>>,
 }
 
+/// `content_block_stop`.
 #[derive(Deserialize)]
 pub(super) struct BlockStop<'a> {
     #[serde(borrow, rename = "type")]
@@ -129,6 +133,7 @@ pub(super) struct BlockStop<'a> {
     pub(super) index: usize,
 }
 
+/// `message_delta`.
 #[derive(Deserialize)]
 pub(super) struct MessageDelta<'a> {
     #[serde(borrow, rename = "type")]
@@ -147,6 +152,7 @@ pub(super) struct Stopped<'a> {
     pub(super) diagnostics: Option<Diagnostics>,
 }
 
+/// Why something was missing from the prompt cache.
 #[derive(Deserialize)]
 pub(super) struct Diagnostics {
     cache_miss_reason: Option<MissReason>,
@@ -169,7 +175,7 @@ impl Diagnostics {
     }
 }
 
-/// Usage is cumulative: a later count replaces an earlier one, a missing one leaves it.
+/// Usage is cumulative: a later count replaces an earlier one, a missing one keeps it.
 #[derive(Clone, Copy, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct UsageFields {
@@ -194,6 +200,7 @@ struct OutputDetails {
 }
 
 impl UsageFields {
+    /// Takes over later counts.
     pub(super) fn merge(&mut self, later: &Self) {
         self.input_tokens = later.input_tokens.or(self.input_tokens);
         self.output_tokens = later.output_tokens.or(self.output_tokens);
@@ -207,6 +214,7 @@ impl UsageFields {
         self.output_tokens_details = later.output_tokens_details.or(self.output_tokens_details);
     }
 
+    /// Returns the counts. The total of cache writes includes those for an hour.
     pub(super) fn total(&self) -> Usage {
         let written = self.cache_creation_input_tokens.unwrap_or(0);
         let hour = self
@@ -227,6 +235,7 @@ impl UsageFields {
     }
 }
 
+/// Parses a stop reason.
 pub(super) fn stop_reason(word: &str) -> StopReason {
     match word {
         "end_turn" => StopReason::EndTurn,
