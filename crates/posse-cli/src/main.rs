@@ -57,7 +57,7 @@ enum PosseCommand {
 
 fn main() -> ExitCode {
     let words: Vec<OsString> = std::env::args_os().collect();
-    // Before the parser, which has no such command: it is not for people.
+    // Before clap, which has no such command: it is not for people.
     if let Some(done) = commands::guard::asked(&words) {
         return done;
     }
@@ -69,6 +69,7 @@ fn main() -> ExitCode {
         error.exit();
     }
     let matches = Args::command().get_matches();
+    // Known before the command runs, since an error must be printed as JSON, too.
     let json = usage::wants_json(&matches);
     let args = Args::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     let result = match args.command {
@@ -91,7 +92,7 @@ fn main() -> ExitCode {
         Some(PosseCommand::Completions(command)) => command.run(Args::command()),
     };
     result.unwrap_or_else(|error| match error.downcast::<UsageError>() {
-        // Only here the whole grammar is known, which the usage is made from.
+        // Only here the complete command line is known, which the usage is made from.
         Ok(usage) => usage.into_clap(Args::command()).exit(),
         Err(error) => error::report(&error, json),
     })

@@ -1,4 +1,4 @@
-//! What people and programs see: results on stdout, everything else on stderr.
+//! Output: results on stdout, everything else on stderr.
 
 pub(crate) mod paint;
 pub(crate) mod table;
@@ -10,7 +10,7 @@ use std::io::{self, IsTerminal, Write};
 use posse_protocol::Cost;
 use serde::Serialize;
 
-/// Writes to stdout, at once.
+/// Writes to stdout and flushes.
 pub(crate) fn print(bytes: &[u8]) -> io::Result<()> {
     let mut out = anstream::stdout().lock();
     out.write_all(bytes)
@@ -18,7 +18,7 @@ pub(crate) fn print(bytes: &[u8]) -> io::Result<()> {
         .map_err(unwritten)
 }
 
-/// Writes to stdout what a program asked for to the byte; a terminal gets it tamed.
+/// Writes exact bytes to stdout; on a terminal they are made safe.
 pub(crate) fn print_exactly(text: &str) -> io::Result<()> {
     let mut out = io::stdout().lock();
     if out.is_terminal() {
@@ -29,6 +29,7 @@ pub(crate) fn print_exactly(text: &str) -> io::Result<()> {
         .map_err(unwritten)
 }
 
+/// Adds to an error that it was about stdout.
 fn unwritten(error: io::Error) -> io::Error {
     io::Error::new(
         error.kind(),
@@ -36,19 +37,20 @@ fn unwritten(error: io::Error) -> io::Error {
     )
 }
 
-/// A line for people, on stderr. If nobody can read it there, nothing is lost.
+/// Writes a line for people to stderr. Errors are ignored: there is no other place to report
+/// them.
 pub(crate) fn say(line: &str) {
     let _ = writeln!(anstream::stderr().lock(), "{line}");
 }
 
-/// A line about progress: only where a person looks on.
+/// Writes a line about progress, only if stderr is a terminal.
 pub(crate) fn say_to_person(line: &str) {
     if io::stderr().is_terminal() {
         say(&format!("\x1b[2m{line}\x1b[0m"));
     }
 }
 
-/// Returns how many columns the person at stdout sees; none if there is none.
+/// Returns the width of the terminal on stdout; `None` if it is not a terminal.
 pub(crate) fn width() -> Option<usize> {
     let out = io::stdout();
     let size = if out.is_terminal() {
@@ -60,15 +62,15 @@ pub(crate) fn width() -> Option<usize> {
         .filter(|columns| *columns > 0)
 }
 
-/// Returns an amount of money, or that it is not known.
+/// Returns an amount of money, or that it is unknown.
 pub(crate) fn in_words(cost: Option<Cost>) -> String {
     cost.map_or_else(|| "price unknown".to_owned(), |cost| cost.to_string())
 }
 
-/// Returns a value on a line of its own. What a terminal would act on is escaped, which JSON allows
-/// anywhere in a text, so that nothing is lost.
+/// Returns a value as a line of JSON. Characters that a terminal would act on are escaped, which
+/// JSON allows anywhere in a text, so that nothing is lost.
 pub(crate) fn json_line(value: &impl Serialize) -> String {
-    // A value without foreign keys cannot fail to be written.
+    // Serializing cannot fail without keys that are not strings.
     let text = serde_json::to_string(value).unwrap_or_default();
     let mut line = String::with_capacity(text.len() + 1);
     for c in text.chars() {
@@ -82,13 +84,14 @@ pub(crate) fn json_line(value: &impl Serialize) -> String {
     line
 }
 
+/// Returns true for control characters, and for those that change the direction of text.
 fn dangerous(c: char) -> bool {
     (c.is_control() && c != '\n' && c != '\t')
         || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{200e}' | '\u{200f}')
 }
 
-/// Returns text from outside, safe to show: what could move the cursor or turn the text around is
-/// spelt out.
+/// Returns text from outside, safe to show: what could move the cursor or reverse the text is
+/// escaped.
 pub(crate) fn tame(text: &str) -> String {
     let mut tame = String::with_capacity(text.len());
     for c in text.chars() {
@@ -101,7 +104,7 @@ pub(crate) fn tame(text: &str) -> String {
     tame
 }
 
-/// One, or several: `1 task`, `2 tasks`.
+/// Returns a number with its noun: `1 task`, `2 tasks`.
 pub(crate) fn count(number: usize, one: &str) -> String {
     let many = if number == 1 { "" } else { "s" };
     format!("{number} {one}{many}")

@@ -1,4 +1,4 @@
-//! What commands and front ends show alike: rows, JSON objects and phrases of stored things.
+//! Rows, JSON objects and phrases for stored things, shared by commands and front ends.
 
 pub(crate) mod agents;
 pub(crate) mod cache_misses;

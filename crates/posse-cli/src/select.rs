@@ -1,4 +1,4 @@
-//! Which session, team, member or recipient a person means.
+//! Finds the session, team, member or recipient that a person means.
 
 pub(crate) mod members;
 pub(crate) mod recipients;

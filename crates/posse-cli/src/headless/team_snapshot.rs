@@ -1,4 +1,4 @@
-//! How a team stands at one moment.
+//! The state of a team at one moment.
 
 use std::time::Duration;
 
@@ -8,21 +8,21 @@ use super::panel::{Panel, PanelRow};
 use crate::output::in_words;
 use crate::output::transcript::shortened;
 
-/// How a team stands.
+/// The state of a team.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct TeamSnapshot {
     pub(crate) team: Team,
     pub(crate) tasks: Vec<Task>,
-    /// Those that have changed since the last look.
+    /// Tasks that have changed since the last snapshot.
     pub(crate) changed: Vec<Task>,
-    /// Plans of its members that wait for a yes or no.
+    /// Number of members' plans that wait for approval.
     pub(crate) requests: usize,
-    /// What all of its session has cost; none if a price is not known.
+    /// What the whole session has cost; `None` if a price is unknown.
     pub(crate) cost: Option<Cost>,
 }
 
 impl TeamSnapshot {
-    /// Returns the colour of the one who does a task.
+    /// Returns the colour of a task's owner.
     pub(crate) fn color(&self, task: &Task) -> Option<&str> {
         let owner = task.owner.as_ref()?;
         let member = self
@@ -33,7 +33,7 @@ impl TeamSnapshot {
         Some(&member.color)
     }
 
-    /// Returns the same for people who look on.
+    /// Returns the panel for people who watch.
     pub(crate) fn panel(&self, elapsed: Duration) -> Panel {
         let of = |is_it: fn(TaskStatus) -> bool| {
             self.tasks.iter().filter(|task| is_it(task.status)).count()

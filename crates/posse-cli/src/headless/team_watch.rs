@@ -1,4 +1,4 @@
-//! Looking into the store at how a team gets on, while it works.
+//! Reads the state of a team from the store while it works.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,29 +11,30 @@ use super::team_snapshot::TeamSnapshot;
 use crate::present::sessions;
 use crate::select::tasks;
 
-/// How long after a look the next is worth it if something has happened.
+/// Interval of checks.
 pub(crate) const SOON: Duration = Duration::from_secs(1);
-/// After so many of these it is worth it anyway: members may be in other processes.
+/// Number of checks after which the store is read even without an event: members may be in other
+/// processes.
 const QUIET: u32 = 5;
 
-/// Who looks.
+/// Watches a team.
 pub(crate) struct TeamWatch {
     store: Arc<dyn Store>,
     main: AgentId,
     team: Name,
-    /// Known when the session is in the store.
+    /// Known once the session is in the store.
     realm: Option<RealmId>,
-    /// The tasks as they were seen last.
+    /// The tasks as of the last snapshot.
     known: BTreeMap<TaskId, (TaskStatus, Option<String>)>,
-    /// Whether what is there at first is news.
+    /// Tasks in the first snapshot are reported as changes.
     is_news: bool,
-    /// Whether something has happened since the last look.
+    /// Something has happened since the last snapshot.
     dirty: bool,
     skipped: u32,
     last: Option<TeamSnapshot>,
 }
 
-/// Whether a look is worth it.
+/// When to read the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Refresh {
     /// If something has happened.
@@ -43,7 +44,8 @@ pub(crate) enum Refresh {
 }
 
 impl TeamWatch {
-    /// For the team that `main` leads. What is there already is news only to who has just made it.
+    /// Watches the team that `main` leads. For a team that was just created, its first tasks are
+    /// news.
     pub(crate) fn new(store: Arc<dyn Store>, main: AgentId, team: Name, is_new: bool) -> Self {
         let (known, realm, last) = (BTreeMap::new(), None, None);
         Self {
@@ -59,13 +61,13 @@ impl TeamWatch {
         }
     }
 
-    /// Something has happened.
+    /// Notes that something has happened.
     pub(crate) fn touch(&mut self) {
         self.dirty = true;
     }
 
-    /// Returns how the team stands; as it was seen last if a look is not worth it. What cannot be
-    /// seen now may be later: progress is never a reason to fail.
+    /// Returns the state of the team, or the last one if nothing has happened. Errors are
+    /// ignored: showing progress must never fail a run.
     pub(crate) async fn look(&mut self, refresh: Refresh) -> Option<&TeamSnapshot> {
         self.skipped += 1;
         if refresh == Refresh::Always || self.dirty || self.skipped >= QUIET {
@@ -79,6 +81,7 @@ impl TeamWatch {
         Some(last)
     }
 
+    /// Reads the state from the store.
     async fn seen(&mut self) -> Result<Option<TeamSnapshot>, StoreError> {
         let realm = match self.realm {
             Some(realm) => realm,
@@ -127,6 +130,7 @@ impl TeamWatch {
         }))
     }
 
+    /// Returns the tasks whose status or owner has changed.
     fn changed(&mut self, tasks: &[Task]) -> Vec<Task> {
         let is_news = std::mem::replace(&mut self.is_news, true);
         let mut changed = Vec::new();
@@ -143,7 +147,7 @@ impl TeamWatch {
     }
 }
 
-/// Returns true if somebody of this team wants a plan approved.
+/// Returns true if a member of this team requests approval of a plan.
 fn is_plan_of(request: &OpenRequest, team: &Team) -> bool {
     let is_of = |id| team.members.iter().any(|member| member.agent == id);
     request.kind == RequestKind::Plan

@@ -1,5 +1,5 @@
-//! A worker: finds members of teams that were raised for workers and that nobody has, and has them work here, until it
-//! is told to end.
+//! A worker: hosts members of teams that are meant for workers and that no process hosts, until
+//! it is told to end.
 
 mod report;
 
@@ -29,22 +29,23 @@ use crate::assemble::store::OpenStore;
 use crate::config::store_choice;
 use crate::definitions::WatchGuard;
 
-/// How often it is looked who is free. A worker that has nobody is told nothing by the store.
+/// Interval of scans. A worker that hosts nobody gets no notifications from the store.
 const LOOK: Duration = Duration::from_millis(500);
-/// Looking reads all teams. So many times as long as it took nothing is asked, whatever there is to read.
+/// A scan reads all teams. The pause after it is this many times as long as it took, so that
+/// scanning never uses more than 5 % of the time.
 const REST: u32 = 20;
-/// How long a session is served on that has no lead, or of which nobody is here.
+/// Time a session stays served without a lead, or without a member here.
 const GRACE: Duration = Duration::from_secs(10);
-/// Events of all sessions that may wait.
+/// Number of events of all sessions that may wait.
 const EVENTS: usize = 256;
 
-/// What a worker is to do.
+/// What a worker does.
 pub(crate) struct WorkerConfig {
-    /// The teams; any if there are none.
+    /// The teams to serve; empty for any.
     pub(crate) teams: Vec<Name>,
-    /// So many members at most.
+    /// Maximum number of members.
     pub(crate) most: Option<usize>,
-    /// Whether a program reads what it says.
+    /// Print JSON.
     pub(crate) json: bool,
 }
 
@@ -52,7 +53,7 @@ pub(crate) struct WorkerConfig {
 enum WorkerExit {
     /// It was told to.
     Told,
-    /// It was taken for dead, and others have what it had.
+    /// It was taken for dead, and others took over its members.
     Fenced,
 }
 
@@ -67,7 +68,8 @@ pub(crate) async fn serve(config: RunConfig, worker: &WorkerConfig) -> anyhow::R
     let mut report = WorkerReport::new(worker.json);
     report.ready(&place, worker)?;
     loop {
-        // Who was taken for dead can write nothing any more: it begins anew, as another host.
+        // A worker that was taken for dead cannot write any more: it starts again as another
+        // host.
         match work(&config, worker, &OpenStore::at(&place)?, &mut report).await? {
             WorkerExit::Told => return Ok(ExitCode::SUCCESS),
             WorkerExit::Fenced => report.note("this worker was presumed dead; it starts again")?,
@@ -75,13 +77,14 @@ pub(crate) async fn serve(config: RunConfig, worker: &WorkerConfig) -> anyhow::R
     }
 }
 
+/// Serves sessions with one host.
 async fn work(
     config: &RunConfig,
     worker: &WorkerConfig,
     store: &OpenStore,
     report: &mut WorkerReport,
 ) -> anyhow::Result<WorkerExit> {
-    // Members have models of their own.
+    // No model is needed: members have their own.
     let runtime_parts = open::runtime_parts(
         config,
         store.store.clone(),
@@ -119,7 +122,7 @@ async fn work(
                 outcome = async { match &mut looking { Some(it) => it.await, None => std::future::pending().await } },
                     if looking.is_some() =>
                 {
-                    // A store that fails now may be there the next time.
+                    // A store that fails now may work the next time.
                     if let Ok(outcome) = outcome {
                         served.on_scan(outcome, rest, &runtime, report)?;
                     }
@@ -132,7 +135,8 @@ async fn work(
             }
         }
     };
-    // What it has is given back. Events are read on, so that nobody waits for us while we wait.
+    // Members are released. Events are still read, so that nobody waits for this process
+    // meanwhile.
     let given_back = served
         .sessions
         .keys()
@@ -153,7 +157,7 @@ async fn work(
     Ok(over)
 }
 
-/// What looking needs.
+/// What a scan needs.
 struct WorkerContext<'a> {
     config: &'a RunConfig,
     worker: &'a WorkerConfig,
@@ -161,18 +165,18 @@ struct WorkerContext<'a> {
     runtime: &'a Runtime,
 }
 
-/// What a look has found.
+/// The result of a scan.
 struct ScanOutcome {
     /// Sessions that are hosted from now on.
     hosted: Vec<(AgentId, Hosted, [WatchGuard; 2])>,
-    /// Sessions that are left to others, and why.
+    /// Sessions that cannot be hosted here, and why.
     left: Vec<(AgentId, String)>,
-    /// Those that a process leads.
+    /// Sessions whose lead a process hosts.
     led: HashSet<AgentId>,
 }
 
 impl WorkerContext<'_> {
-    /// Looks who is free, and takes up whom it can.
+    /// Finds free members and hosts those it can.
     async fn look(&self, known: HashSet<AgentId>) -> Result<ScanOutcome, StoreError> {
         let teams = self.store.teams(None, usize::MAX).await?;
         let mut outcome = ScanOutcome {
@@ -230,7 +234,7 @@ impl WorkerContext<'_> {
         }
     }
 
-    /// Hosts what is free of a session.
+    /// Hosts the free members of a session.
     async fn host(
         &self,
         session: AgentId,
@@ -253,7 +257,7 @@ impl WorkerContext<'_> {
     }
 }
 
-/// Returns true if a process has the lead.
+/// Returns true if a process hosts the lead.
 fn is_led(team: &Team) -> bool {
     team.members
         .iter()
@@ -268,17 +272,18 @@ fn is_free(member: &posse_protocol::Member) -> bool {
 /// The sessions that are served.
 struct ServedSessions {
     sessions: HashMap<AgentId, ServedSession>,
-    /// Those that are left to others, and were told of.
+    /// Sessions that cannot be hosted and were reported.
     told: HashSet<AgentId>,
     hearing: JoinSet<()>,
     said: mpsc::Sender<(AgentId, Event)>,
 }
 
+/// A session that is served.
 struct ServedSession {
-    /// When it is dropped, what is hosted is given back.
+    /// Dropping it releases what is hosted.
     _handle: AgentHandle,
     _watching: [WatchGuard; 2],
-    /// How long it has had no lead while nobody works, or nobody here.
+    /// How long it had neither a lead nor a working member, or no member here.
     idle: Duration,
     /// Members that work.
     busy: HashSet<AgentId>,
@@ -302,6 +307,7 @@ impl ServedSessions {
         report.event(session, &event)
     }
 
+    /// Takes over the result of a scan, and drops sessions that are no longer needed.
     fn on_scan(
         &mut self,
         outcome: ScanOutcome,
@@ -351,6 +357,7 @@ impl ServedSessions {
             };
             it.idle < GRACE
         });
+        // Finished tasks are removed from the set, which would grow otherwise.
         while self.hearing.try_join_next().is_some() {}
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! What is written, by a thread of its own: a reader that does not read holds up nothing but itself.
+//! Writes output on a separate thread, so that a reader that does not read blocks nothing else.
 
 use std::collections::VecDeque;
 use std::io;
@@ -9,19 +9,20 @@ use tokio::sync::{mpsc, oneshot};
 use super::output_item::OutputItem;
 use super::screen::Screen;
 
-/// What may wait between here and the thread.
+/// Number of items that may wait for the thread.
 const WAITING: usize = 64;
 
-/// Writes in order, without making anybody wait for it.
+/// Writes items in order, without making anyone wait.
 pub(crate) struct OutputWriter {
-    /// What there is no room for yet.
+    /// Items for which the channel has no space yet.
     pending: VecDeque<OutputItem>,
     to_thread: Option<mpsc::Sender<OutputItem>>,
-    /// How it ended: an error means that nobody reads any more.
+    /// How the thread ended; an error means that nobody reads any more.
     ended: oneshot::Receiver<io::Result<()>>,
 }
 
 impl OutputWriter {
+    /// Starts the thread.
     pub(crate) fn start() -> io::Result<Self> {
         let (to_thread, mut items) = mpsc::channel::<OutputItem>(WAITING);
         let (tell, ended) = oneshot::channel();
@@ -39,9 +40,9 @@ impl OutputWriter {
                         }
                     }
                 };
-                // A panel that nobody brings up to date any more would tell lies.
+                // A panel that is no longer updated would show a wrong state.
                 screen.clear();
-                // Whoever has left does not want to know.
+                // Nobody may be waiting any more.
                 let _ = tell.send(written);
             })?;
         Ok(Self {
@@ -51,12 +52,12 @@ impl OutputWriter {
         })
     }
 
-    /// Returns true if everything has been handed on, so that more may come.
+    /// Returns true if everything has been passed on, so that more may come.
     pub(crate) fn is_ready(&self) -> bool {
         self.pending.is_empty()
     }
 
-    /// Takes things to be written.
+    /// Queues items.
     pub(crate) fn say(&mut self, items: Vec<OutputItem>) {
         self.pending.extend(items);
         while let (Some(next), Some(to_thread)) = (self.pending.pop_front(), &self.to_thread) {
@@ -67,8 +68,8 @@ impl OutputWriter {
         }
     }
 
-    /// Hands on what waits, as room comes, and ends when all of it is handed on: then more may come. An
-    /// error means that nobody reads.
+    /// Passes items on as space becomes available, and returns when all are passed on. An error
+    /// means that nobody reads.
     pub(crate) async fn work(&mut self) -> io::Result<()> {
         loop {
             let room = async {
@@ -97,6 +98,7 @@ impl OutputWriter {
                 break;
             }
         }
+        // Closes the channel, which ends the thread once it has written everything.
         self.to_thread = None;
         self.ended.await.unwrap_or(Ok(()))
     }

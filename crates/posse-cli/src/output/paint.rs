@@ -1,17 +1,16 @@
-//! Colours of members, as terminals show them.
+//! Colours of members in terminals.
 
 use posse_protocol::{Name, Team};
 use posse_tools::Color;
 
 use super::tame;
 
-/// Returns the words in somebody's colour, safe to show. Where there are no colours they are the
-/// words alone.
+/// Returns a text in a colour, safe to show. An unknown colour leaves it plain.
 pub(crate) fn painted(words: &str, color: &str) -> String {
     stained(&tame(words), color)
 }
 
-/// Returns the colour of somebody in a team, by name. `team-lead` is whoever leads.
+/// Returns a member's colour by name. `team-lead` is the current lead.
 pub(crate) fn color_in<'a>(team: &'a Team, name: &str) -> Option<&'a str> {
     let is_it = |member: &&posse_protocol::Member| {
         member.name.as_str() == name || (name == Name::LEAD && member.agent == team.lead)
@@ -22,8 +21,7 @@ pub(crate) fn color_in<'a>(team: &'a Team, name: &str) -> Option<&'a str> {
         .map(|member| member.color.as_str())
 }
 
-/// Returns a text that was made safe already, with each piece of mail in it in the colour of its
-/// sender.
+/// Returns a text that was already made safe, with each message in the colour of its sender.
 pub(crate) fn letters(text: &str, team: &Team) -> String {
     let mut color = None;
     let mut shown = String::with_capacity(text.len());
@@ -52,7 +50,7 @@ pub(crate) fn letters(text: &str, team: &Team) -> String {
     shown
 }
 
-/// Words that are safe, in a colour.
+/// Returns a safe text in a colour.
 pub(crate) fn stained(words: &str, color: &str) -> String {
     match Color::read(color) {
         Some(color) => format!("\x1b[{}m{words}\x1b[39m", color.in_terminals()),

@@ -1,19 +1,20 @@
-//! Tables for people: no row is wider than the terminal, and what is least needed goes first.
+//! Tables for people: no row is wider than the terminal, and the least important columns are
+//! dropped first.
 
 use super::transcript::{breadth, fitted};
 
-/// The widest column but the last.
+/// Maximum width of a column other than the last.
 const WIDEST: usize = 28;
-/// What the last column should have at least before another is left out for it.
+/// Width that the last column should have before another one is dropped for it.
 const ROOM: usize = 20;
 
 /// A column.
 #[derive(Clone, Copy)]
 pub(crate) struct Column {
     title: &'static str,
-    /// Numbers stand to the right.
+    /// Aligned to the right, for numbers.
     right: bool,
-    /// Whether a narrow terminal does without it; the higher, the earlier.
+    /// 0 for a column that is always shown; the higher, the earlier it is dropped.
     spare: u8,
 }
 
@@ -26,7 +27,7 @@ pub(crate) const fn needed(title: &'static str) -> Column {
     }
 }
 
-/// One that a narrow terminal does without; of several, that of the highest number goes first.
+/// Returns a column that a narrow terminal omits; the highest number is dropped first.
 pub(crate) const fn spare(title: &'static str, spare: u8) -> Column {
     Column {
         title,
@@ -36,7 +37,7 @@ pub(crate) const fn spare(title: &'static str, spare: u8) -> Column {
 }
 
 impl Column {
-    /// Returns the same for numbers.
+    /// Returns the column aligned to the right.
     pub(crate) const fn right(self) -> Self {
         Self {
             right: true,
@@ -45,7 +46,7 @@ impl Column {
     }
 }
 
-/// Returns a title row and a row for each of `rows`; the last column gets the rest of the width.
+/// Returns a title row and a row for each of `rows`. The last column gets the rest of the width.
 pub(crate) fn table(columns: &[Column], rows: &[Vec<String>], width: Option<usize>) -> String {
     let widths: Vec<usize> = columns
         .iter()
@@ -90,7 +91,7 @@ pub(crate) fn table(columns: &[Column], rows: &[Vec<String>], width: Option<usiz
     [line(&titles)].into_iter().chain(rows).collect()
 }
 
-/// Returns the columns that there is room for.
+/// Returns the columns that fit.
 fn shown(columns: &[Column], widths: &[usize], width: Option<usize>) -> Vec<usize> {
     let mut shown: Vec<usize> = (0..columns.len()).collect();
     let Some(width) = width else { return shown };

@@ -1,6 +1,6 @@
-//! Moments and how long ago they were, as people and programs read them.
+//! Times and ages, for people and programs.
 
-/// Returns a moment, as programs and people read it.
+/// Returns a time in RFC 3339.
 pub(crate) fn moment(ms: i64) -> String {
     jiff::Timestamp::from_millisecond(ms).map_or_else(
         |_| format!("{ms} ms"),
@@ -8,18 +8,18 @@ pub(crate) fn moment(ms: i64) -> String {
     )
 }
 
-/// Returns a moment to the minute, for people.
+/// Returns a time to the minute, for people.
 pub(crate) fn minute(ms: i64) -> String {
     let at = moment(ms);
     format!("{} UTC", at.get(..16).unwrap_or(&at).replace('T', " "))
 }
 
-/// Now, in milliseconds of Unix time.
+/// Returns the current time in milliseconds of Unix time.
 pub(crate) fn now_ms() -> i64 {
     jiff::Timestamp::now().as_millisecond()
 }
 
-/// Returns how long that is, in its largest unit.
+/// Returns a duration in its largest unit.
 pub(crate) fn age(ms: i64) -> String {
     match ms / 1000 {
         seconds @ ..60 => format!("{}s", seconds.max(0)),

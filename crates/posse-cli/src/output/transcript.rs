@@ -1,26 +1,26 @@
-//! Entries of a transcript, read for people. They are kept in their provider's spelling; both are
-//! understood here, and whatever is not is named rather than hidden.
+//! Parses entries of a transcript for people. They are stored in the format of their provider;
+//! both formats are supported, and what is unknown is named rather than hidden.
 
 use serde_json::Value;
 
-/// A piece of a transcript.
+/// A part of a transcript.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum TranscriptPart {
-    /// Somebody's words to the agent.
+    /// A prompt to the agent.
     Prompt(String),
-    /// The model's words.
+    /// The model's text.
     Reply(String),
     /// The model's thinking.
     Thinking(String),
     /// A tool call.
     Call { tool: String, input: String },
-    /// What a tool answered.
+    /// A tool's result.
     Answer { text: String, is_error: bool },
     /// Something that cannot be shown as text, by its name.
     Other(String),
 }
 
-/// Returns what the bytes of an entry say: one message, or several joined by commas.
+/// Parses the bytes of an entry: one message, or several separated by commas.
 pub(crate) fn parts(bytes: &[u8]) -> Vec<TranscriptPart> {
     let list = [b"[", bytes, b"]"].concat();
     match serde_json::from_slice::<Vec<Value>>(&list) {
@@ -29,7 +29,7 @@ pub(crate) fn parts(bytes: &[u8]) -> Vec<TranscriptPart> {
     }
 }
 
-/// Returns the first line of somebody's words, for lists.
+/// Returns the first line of a prompt, for lists.
 pub(crate) fn first_line(bytes: &[u8]) -> Option<String> {
     parts(bytes).into_iter().find_map(|part| match part {
         TranscriptPart::Prompt(text) => text
@@ -41,7 +41,7 @@ pub(crate) fn first_line(bytes: &[u8]) -> Option<String> {
     })
 }
 
-/// `text` in at most `longest` characters.
+/// Returns `text` in at most `longest` characters.
 pub(crate) fn shortened(text: &str, longest: usize) -> String {
     match text.char_indices().nth(longest) {
         None => text.to_owned(),
@@ -53,12 +53,12 @@ pub(crate) fn shortened(text: &str, longest: usize) -> String {
     }
 }
 
-/// Returns how many columns of a terminal `text` takes, where East Asian characters and pictures
-/// take two.
+/// Returns the number of terminal columns of `text`; East Asian characters and emoji take two.
 pub(crate) fn breadth(text: &str) -> usize {
     text.chars().map(columns).sum()
 }
 
+/// Returns the number of columns of a character.
 fn columns(c: char) -> usize {
     match u32::from(c) {
         0x0300..=0x036f | 0x200b..=0x200f | 0xfe00..=0xfe0f => 0,
@@ -72,7 +72,7 @@ fn columns(c: char) -> usize {
     }
 }
 
-/// `text` in at most `widest` columns of a terminal.
+/// Returns `text` in at most `widest` terminal columns.
 pub(crate) fn fitted(text: &str, widest: usize) -> String {
     if breadth(text) <= widest {
         return text.to_owned();
@@ -149,7 +149,7 @@ fn block(role: &str, block: &Value) -> TranscriptPart {
     }
 }
 
-/// Returns the text of a tool's answer; what is not text is named.
+/// Returns the text of a tool's result; what is not text is named.
 fn flat(content: &Value) -> String {
     match content {
         Value::String(text) => text.clone(),

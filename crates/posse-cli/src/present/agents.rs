@@ -1,18 +1,18 @@
-//! Agents as lists and programs see them.
+//! Agents in lists and for programs.
 
 use posse_port::store::{AgentRecord, AgentState};
 
-/// Returns what an agent is doing, in a word.
+/// Returns an agent's state in one word.
 pub(crate) fn state(agent: &AgentRecord) -> &'static str {
     match (agent.holder.is_some(), agent.state) {
         (true, AgentState::Running) => "working",
-        // Its process has died under it.
+        // Its process has died during a run.
         (false, state) if state.is_open() => "broken",
         (_, state) => state.as_str(),
     }
 }
 
-/// Returns the number of a process as stores tell it: `pid 4711`.
+/// Parses a process id as stores report it: `pid 4711`.
 pub(crate) fn pid(holder: &str) -> Option<u32> {
     holder.strip_prefix("pid ")?.parse().ok()
 }

@@ -1,11 +1,11 @@
-//! Why something was missed in the prompt cache, for people and for programs.
+//! Reasons of cache misses, for people and programs.
 
 use posse_protocol::Missed;
 use serde_json::{Map, Value};
 
 use crate::output::tame;
 
-/// Tokens by reason, as an object.
+/// Returns tokens by reason, as an object.
 pub(crate) fn of_reasons(missed: &[Missed]) -> Value {
     Value::Object(
         missed
@@ -15,7 +15,7 @@ pub(crate) fn of_reasons(missed: &[Missed]) -> Value {
     )
 }
 
-/// Returns the reasons in plain words; with figures if there are several.
+/// Returns the reasons in plain words, with numbers if there are several.
 pub(crate) fn in_words(missed: &[Missed]) -> String {
     match missed {
         [only] => plain(&only.why),
@@ -28,7 +28,7 @@ pub(crate) fn in_words(missed: &[Missed]) -> String {
     }
 }
 
-/// Returns what a reason means.
+/// Returns the meaning of a reason.
 pub(crate) fn plain(why: &str) -> String {
     match why {
         "expired" => "they expired unused".into(),

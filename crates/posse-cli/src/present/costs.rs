@@ -1,4 +1,4 @@
-//! What agents of a session have used and cost, each in its place in the tree.
+//! Usage and cost of a session's agents, in the order of their tree.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::agents::state;
 use crate::output::tame;
 
-/// What was used and missed in the cache, and what that cost; none if the price of any of it is not known.
+/// Usage, cache misses, and cost; `None` if a price is unknown.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Tally {
     pub(crate) usage: Usage,
@@ -44,7 +44,7 @@ impl Tally {
         sum
     }
 
-    /// Returns each group of charges by itself.
+    /// Returns the sums of groups of charges.
     pub(crate) fn by<'a, K: Ord>(
         charges: impl IntoIterator<Item = &'a Charge>,
         group: impl Fn(&'a Charge) -> K,
@@ -88,7 +88,7 @@ impl Tally {
     }
 }
 
-/// An agent of the session.
+/// An agent with its cost.
 pub(crate) struct AgentCost<'a> {
     pub(crate) agent: &'a AgentRecord,
     pub(crate) depth: usize,
@@ -96,7 +96,7 @@ pub(crate) struct AgentCost<'a> {
     pub(crate) subtree: Tally,
 }
 
-/// `root` and all below it, each before those that it started, those by age.
+/// Returns `root` and all agents below it, each followed by those it started, by age.
 pub(crate) fn tree(root: AgentId, agents: &[AgentRecord]) -> Vec<AgentCost<'_>> {
     let mut children: HashMap<AgentId, Vec<&AgentRecord>> = HashMap::new();
     for agent in agents {
@@ -105,7 +105,8 @@ pub(crate) fn tree(root: AgentId, agents: &[AgentRecord]) -> Vec<AgentCost<'_>> 
         }
     }
     let mut lines: Vec<AgentCost<'_>> = Vec::new();
-    // Who is next, the number of its parent's line, and how deep it is.
+    // A stack instead of recursion: the next agents with the index of their parent's line and
+    // their depth.
     let mut next: Vec<(&AgentRecord, Option<usize>, usize)> = Vec::new();
     next.extend(
         agents
@@ -128,7 +129,8 @@ pub(crate) fn tree(root: AgentId, agents: &[AgentRecord]) -> Vec<AgentCost<'_>> 
         below.sort_unstable_by_key(|child| std::cmp::Reverse((child.created_ms, child.agent)));
         next.extend(below.into_iter().map(|child| (child, Some(at), depth + 1)));
     }
-    // The last have nobody below them, and everybody comes after its parent.
+    // Backwards, since every agent comes after its parent: a subtree is complete when it is
+    // added.
     for (at, parent) in parents.into_iter().enumerate().rev() {
         if let Some(parent) = parent {
             let more = lines[at].subtree;
@@ -138,7 +140,7 @@ pub(crate) fn tree(root: AgentId, agents: &[AgentRecord]) -> Vec<AgentCost<'_>> 
     lines
 }
 
-/// Returns who an agent is.
+/// Returns an agent's identity for programs.
 pub(crate) fn about(agent: &AgentRecord) -> Value {
     let origin = agent.origin.as_deref();
     json!({
@@ -149,7 +151,7 @@ pub(crate) fn about(agent: &AgentRecord) -> Value {
     })
 }
 
-/// Returns what an agent is called, and what it is for, in its place in the tree.
+/// Returns an agent's name and description, indented by its depth.
 pub(crate) fn called(line: &AgentCost<'_>) -> String {
     let indent = "  ".repeat(line.depth);
     let origin = line.agent.origin.as_ref();

@@ -1,4 +1,4 @@
-//! What is to be said about definitions of agents, skills and teams.
+//! Messages about definitions of agents, skills and teams.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -10,7 +10,7 @@ use crate::definitions::{DefinitionSet, HasName, Remark, Severity, WatchedSource
 use crate::error::{Advised, FAILED};
 use crate::output::{json_line, print, say_to_person};
 
-/// Checks the definitions at `paths`, or all that are looked at here, and tells what is to be said about them.
+/// Checks the definitions at `paths`, or all that are read here, and reports about them.
 pub(crate) fn check<S: WatchedSources>(
     sources: &S,
     paths: &[PathBuf],
@@ -26,7 +26,7 @@ pub(crate) fn check<S: WatchedSources>(
     report(&set, cwd, S::WORD, json)
 }
 
-/// Tells a person who lists definitions of `word` if some of them are not in order.
+/// Tells a person who lists definitions if some of them have problems.
 pub(crate) fn tell_of_trouble<T: HasName>(set: &DefinitionSet<T>, word: &str) {
     let trouble = set.trouble().count();
     if trouble > 0 {
@@ -36,7 +36,7 @@ pub(crate) fn tell_of_trouble<T: HasName>(set: &DefinitionSet<T>, word: &str) {
     }
 }
 
-/// Returns the error for a name that no definition of `word` has; `kind` is what one of them is.
+/// Returns the error for an unknown name; `kind` is what a definition is called.
 pub(crate) fn unknown<T: HasName>(
     set: &DefinitionSet<T>,
     word: &str,
@@ -67,7 +67,7 @@ pub(crate) fn unknown<T: HasName>(
     }
 }
 
-/// Tells all that is to be said about definitions of `what`, and whether there are errors.
+/// Prints all remarks about definitions of `what`, and returns the exit code.
 pub(crate) fn report<T: HasName>(
     loaded: &DefinitionSet<T>,
     cwd: &Path,
@@ -123,7 +123,7 @@ pub(crate) fn report<T: HasName>(
     })
 }
 
-/// Returns everything to be said, by file and line; what is shadowed as well.
+/// Returns all remarks by file and line, including those about overridden definitions.
 fn remarks<T: HasName>(loaded: &DefinitionSet<T>, cwd: &Path) -> Vec<Remark> {
     let shadowed = loaded.shadowed.iter().filter_map(|known| {
         let (path, name) = (known.path.clone()?, known.definition.name());

@@ -9,10 +9,10 @@ use crate::output::tame;
 use crate::output::time::moment;
 use crate::output::transcript::{TranscriptPart, shortened};
 
-/// The longest input of a call and the longest answer that are shown.
+/// Maximum length of a call's input and of an answer.
 const SHOWN: usize = 400;
 
-/// An entry, with everything that is known of it.
+/// An entry with everything that is known about it.
 #[derive(Serialize)]
 struct EntryLine<'a> {
     seq: u64,
@@ -20,9 +20,9 @@ struct EntryLine<'a> {
     at: String,
     agent: AgentId,
     checksum: String,
-    /// As sent: what stands between the brackets is what the checksum is of. None if it is no JSON.
+    /// As sent: the checksum covers what is between the brackets. `None` if it is not JSON.
     messages: Option<Box<RawValue>>,
-    /// The same as a text, only where it cannot stand on a line as it is: with line breaks, or damaged.
+    /// The exact text, only if it cannot be on a line as it is: with line breaks, or damaged.
     #[serde(skip_serializing_if = "Option::is_none")]
     exact: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -42,7 +42,7 @@ pub(crate) fn value(stored: &StoredEntry) -> anyhow::Result<serde_json::Value> {
 fn described(stored: &StoredEntry) -> EntryLine<'_> {
     let entry = &stored.entry;
     let text = String::from_utf8_lossy(&entry.sent()).into_owned();
-    // Outside of its texts JSON may hold line breaks, and there a blank says the same.
+    // Outside of strings JSON may contain line breaks, where a space means the same.
     let breaks = |c: char| c == '\n' || c == '\r';
     let messages = RawValue::from_string(format!("[{}]", text.replace(breaks, " "))).ok();
     EntryLine {
@@ -57,7 +57,7 @@ fn described(stored: &StoredEntry) -> EntryLine<'_> {
     }
 }
 
-/// Returns a piece of a transcript, for people.
+/// Returns a part of a transcript for people.
 pub(crate) fn paragraph(part: &TranscriptPart, at_ms: i64) -> String {
     match part {
         TranscriptPart::Prompt(text) => {

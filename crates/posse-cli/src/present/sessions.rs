@@ -1,4 +1,4 @@
-//! Sessions as lists and programs see them.
+//! Sessions in lists and for programs.
 
 use posse_port::store::AgentRecord;
 use posse_protocol::{AgentId, Cost};
@@ -7,17 +7,17 @@ use serde_json::{Value, json};
 use crate::output::time::moment;
 use crate::output::transcript::first_line;
 
-/// Returns what a session is doing, in a word.
+/// Returns a session's state in one word.
 pub(crate) fn state(session: &AgentRecord) -> &'static str {
     match (session.holder.is_some(), session.state) {
         (true, _) => "open",
-        // Its process has died under it.
+        // Its process has died during a run.
         (false, state) if state.is_open() => "broken",
         (false, state) => state.as_str(),
     }
 }
 
-/// Returns what it has cost; none if the price of any of it is not known.
+/// Returns its cost; `None` if a price is unknown.
 pub(crate) fn cost(session: &AgentRecord) -> Option<Cost> {
     session.charges.iter().map(|charge| charge.cost).sum()
 }
@@ -33,29 +33,30 @@ pub(crate) fn object(session: &AgentRecord) -> Value {
     })
 }
 
-/// As much of an id as tells it from any other: the millisecond, and some chance.
+/// Returns as much of an id as makes it unique: the millisecond, and some random bits.
 pub(crate) fn short(id: AgentId) -> String {
     let id = id.to_string();
     id.get(..18).unwrap_or(&id).to_owned()
 }
 
-/// Returns ids as short as tells them apart.
+/// Returns ids shortened as far as they stay distinct.
 pub(crate) fn shown_ids(ids: impl Iterator<Item = AgentId>) -> Vec<String> {
     let ids: Vec<String> = ids.map(|id| id.to_string()).collect();
     let mut distinct_ids = ids.clone();
     distinct_ids.sort_unstable();
     distinct_ids.dedup();
-    // The same agent may stand in several rows, and no width would tell it from itself.
+    // Without duplicates: the same agent may be in several rows, and no width would distinguish
+    // those.
     let width = distinct(&distinct_ids);
     ids.into_iter()
         .map(|id| id.get(..width).unwrap_or(&id).to_owned())
         .collect()
 }
 
-/// The least of an id that is shown: the time in milliseconds.
+/// Minimum length of a shortened id: the time in milliseconds.
 pub(crate) const SHORTEST: usize = 13;
 
-/// Returns how much of the ids tells them apart.
+/// Returns the length at which the ids are distinct.
 pub(crate) fn distinct(ids: &[String]) -> usize {
     let different = |width: &usize| {
         let mut heads: Vec<&str> = ids

@@ -1,4 +1,4 @@
-//! Tasks as lists and programs see them.
+//! Tasks in lists and for programs.
 
 use posse_protocol::{Task, TaskId};
 use serde_json::{Value, json};
@@ -28,7 +28,7 @@ pub(crate) fn object(task: &Task) -> Value {
     })
 }
 
-/// Returns numbers as people read them.
+/// Returns task numbers for people.
 pub(crate) fn numbers(tasks: &[TaskId]) -> String {
     tasks
         .iter()
@@ -37,8 +37,8 @@ pub(crate) fn numbers(tasks: &[TaskId]) -> String {
         .join(", ")
 }
 
-/// Returns tasks as a table; of what a task waits for, only what is open. Roles only if there are
-/// any.
+/// Returns tasks as a table, with the open tasks that each waits for. Roles are shown only if
+/// there are any.
 pub(crate) fn rows(tasks: &[Task], columns: Option<usize>) -> String {
     let roles = tasks.iter().any(|task| task.role.is_some());
     let without = |at: usize| roles || at != ROLE;
@@ -61,7 +61,7 @@ pub(crate) fn rows(tasks: &[Task], columns: Option<usize>) -> String {
     )
 }
 
-/// Which column tells the role.
+/// Index of the column with the role.
 const ROLE: usize = 3;
 
 fn row(task: &Task) -> Vec<String> {

@@ -1,4 +1,4 @@
-//! Which member of which team is meant.
+//! Finds the member that a person means.
 
 use std::collections::HashMap;
 
@@ -60,7 +60,7 @@ impl MemberArgs {
     }
 }
 
-/// Returns those who have left a team, by name, as far as their transcripts are here.
+/// Returns former members of a team by name, as far as their transcripts are here.
 pub(crate) async fn former(
     store: &dyn Store,
     team: &Team,
@@ -75,7 +75,7 @@ pub(crate) async fn former(
             .iter()
             .all(|member| member.agent != agent.agent)
     });
-    // A path ends in the name, and where it was started.
+    // The last part of a path is the name, followed by where the agent was started.
     let named = gone.filter_map(|agent| {
         let name = agent
             .path
@@ -93,7 +93,7 @@ pub(crate) async fn former(
 }
 
 impl ChosenMember {
-    /// By which mail reaches it.
+    /// Returns its mail address.
     pub(crate) fn address(&self) -> Address {
         Address::Member {
             team: self.team.name.clone(),
@@ -101,7 +101,7 @@ impl ChosenMember {
         }
     }
 
-    /// Returns what it is called everywhere.
+    /// Returns `name@team`.
     pub(crate) fn shown(&self) -> String {
         format!("{}@{}", self.member.name, self.team.name)
     }
@@ -114,7 +114,7 @@ fn unnamed(error: posse_protocol::BadName) -> Advised {
     }
 }
 
-/// Returns the member of this name. `team-lead` is whoever leads now.
+/// Returns the member of this name. `team-lead` is the current lead.
 pub(crate) fn called(team: Team, name: &str) -> Result<ChosenMember, Advised> {
     let is_meant = |member: &&Member| {
         member.name.as_str() == name || (name == Name::LEAD && member.agent == team.lead)

@@ -1,4 +1,4 @@
-//! Who can have mail: the members of a team, or the agents of a session.
+//! Finds recipients of mail: members of a team, or agents of a session.
 
 use posse_port::store::{AgentFilter, Store};
 use posse_protocol::{AgentId, Name, RealmId};
@@ -19,13 +19,13 @@ pub(crate) struct RecipientArgs {
     pub(crate) session: Option<String>,
 }
 
-/// The shortest beginning of an id that is taken for one.
+/// Minimum length of a prefix of an id.
 const SHORTEST: usize = 8;
 
-/// Everybody of a team.
+/// Stands for all members of a team.
 pub(crate) const ALL: &str = "*";
 
-/// `name@team` is a name and its team.
+/// Splits `name@team`.
 pub(crate) fn address(to: &str) -> Result<(String, Option<Name>), Advised> {
     let to = to.trim();
     match to.split_once('@') {
@@ -40,17 +40,17 @@ pub(crate) fn address(to: &str) -> Result<(String, Option<Name>), Advised> {
     }
 }
 
-/// Somebody who can have mail.
+/// A possible recipient.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct MailRecipient {
     pub(crate) agent: AgentId,
-    /// What it is called: its name in the team or session, else its path.
+    /// Its name in the team or session, else its path.
     pub(crate) name: String,
-    /// Its path, by which it is known too; none of members.
+    /// Its path; `None` for members.
     pub(crate) path: Option<String>,
 }
 
-/// All who can be meant, and where they are.
+/// All possible recipients.
 pub(crate) struct Recipients {
     pub(crate) realm: RealmId,
     pub(crate) team: Option<Name>,
@@ -122,7 +122,7 @@ impl Recipients {
         })
     }
 
-    /// Returns those who are meant: one, or with `*` all of a team.
+    /// Returns the recipients that are meant: one, or with `*` all of a team.
     pub(crate) fn meant(&self, name: &str) -> Result<Vec<MailRecipient>, Advised> {
         match (name, &self.team) {
             (ALL, Some(_)) => Ok(self.all.clone()),
@@ -134,7 +134,7 @@ impl Recipients {
         }
     }
 
-    /// Returns the one of this name, or whose id begins so.
+    /// Returns the recipient with this name or prefix of its id.
     pub(crate) fn called(&self, name: &str) -> Result<&MailRecipient, Advised> {
         let lower = name.to_ascii_lowercase();
         let by_id = |it: &&MailRecipient| {

@@ -1,4 +1,4 @@
-//! Finding the session that somebody means.
+//! Finds the session that a person means.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use crate::error::Advised;
 use crate::output::tame;
 use crate::output::transcript::{first_line, shortened};
 
-/// How many candidates are named.
+/// Number of candidates that are listed.
 const NAMED: usize = 8;
 
 /// Returns the session of this directory that was used last.
@@ -25,15 +25,15 @@ pub(crate) async fn newest(store: &dyn Store, cwd: &Path) -> anyhow::Result<Agen
     })?)
 }
 
-/// How many sessions are looked at before all are.
+/// Number of sessions that are read before all are.
 const LOOKED_AT: usize = 32;
 
-/// Returns the session of this directory that was used last and has something to go on from.
+/// Returns the last used session of this directory that can be continued.
 pub(crate) async fn newest_to_continue(
     store: &dyn Store,
     cwd: &Path,
 ) -> anyhow::Result<AgentRecord> {
-    // Most often one of the newest will do; all are read only if none of them does.
+    // Usually one of the newest can; all are read only if none of them can.
     for limit in [LOOKED_AT, usize::MAX] {
         let filter = SessionFilter {
             cwd: Some(cwd.to_owned()),
@@ -57,16 +57,15 @@ pub(crate) async fn newest_to_continue(
     })
 }
 
-/// Returns true if it failed before any reply, with a mistyped model for one, and would not go on
-/// by itself.
+/// Returns true if it failed before any reply, for example with a mistyped model.
 fn came_to_nothing(session: &AgentRecord) -> bool {
-    // A skill that an agent of its own has followed costs the session itself nothing.
+    // A skill that a sub-agent has carried out costs the session itself nothing.
     let only_asked = session.charges.is_empty() && session.entries <= 1;
     session.state == AgentState::Idle && session.holder.is_none() && only_asked
 }
 
-/// Returns the session whose id begins so; without an id, the one of this directory that was used
-/// last.
+/// Returns the session whose id begins with `id`; without an id, the last used one of this
+/// directory.
 pub(crate) async fn meant(store: &dyn Store, id: Option<&str>) -> anyhow::Result<AgentRecord> {
     match id {
         Some(prefix) => by_prefix(store, prefix).await,
@@ -74,8 +73,8 @@ pub(crate) async fn meant(store: &dyn Store, id: Option<&str>) -> anyhow::Result
     }
 }
 
-/// Returns the session that is meant, and every agent of its realm as all were at one moment: a sum of agents
-/// that are read one after the other would be of no moment.
+/// Returns the session and every agent of its realm, read at one moment: if they were read one
+/// after another, their sum would be inconsistent.
 pub(crate) async fn meant_with_agents(
     store: &dyn Store,
     id: Option<&str>,
@@ -89,7 +88,7 @@ pub(crate) async fn meant_with_agents(
     Ok((root, agents))
 }
 
-/// Returns the one session whose id begins so.
+/// Returns the only session whose id begins with `prefix`.
 pub(crate) async fn by_prefix(store: &dyn Store, prefix: &str) -> anyhow::Result<AgentRecord> {
     let prefix = prefix.trim().to_ascii_lowercase();
     let filter = SessionFilter {
@@ -114,8 +113,8 @@ pub(crate) async fn by_prefix(store: &dyn Store, prefix: &str) -> anyhow::Result
     Ok(only(&prefix, found)?)
 }
 
-/// Returns the one agent whose id begins so: a session's main agent if there is one, else a
-/// sub-agent.
+/// Returns the only agent whose id begins with `prefix`: a session's main agent if there is one,
+/// else a sub-agent.
 pub(crate) async fn agent_by_prefix(
     store: &dyn Store,
     prefix: &str,

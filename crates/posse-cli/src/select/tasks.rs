@@ -1,4 +1,4 @@
-//! The list of tasks that is meant, and what a person changes in a store.
+//! Task lists, and operations on behalf of a person.
 
 use posse_port::store::{Done, Op, OpResult, Order, Store};
 use posse_protocol::{ListId, RealmId, Team};
@@ -13,7 +13,7 @@ pub(crate) fn list_of(team: &Team) -> ListId {
     }
 }
 
-/// Does one thing for the person, and gives what came of it; a refusal is an error.
+/// Performs an operation for the person and returns its result; a refusal is an error.
 pub(crate) async fn operate(store: &dyn Store, realm: RealmId, op: Op) -> anyhow::Result<Done> {
     let results: Vec<OpResult> = store
         .operate(Order {
@@ -24,7 +24,7 @@ pub(crate) async fn operate(store: &dyn Store, realm: RealmId, op: Op) -> anyhow
         .await?;
     match results.into_iter().next() {
         Some(result) => Ok(result?),
-        // A store answers each operation, so this is a mistake of its engine.
+        // A store answers every operation, so this is a bug of its engine.
         None => anyhow::bail!("the store did not report the result"),
     }
 }

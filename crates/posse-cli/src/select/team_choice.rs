@@ -1,4 +1,4 @@
-//! Choosing among teams: which one is most likely meant, and what to say if nobody can tell.
+//! Chooses among teams: the most likely one, or an error that lists them.
 
 use std::path::Path;
 
@@ -10,14 +10,14 @@ use crate::error::Advised;
 use crate::output::tame;
 use crate::output::time::{age, now_ms};
 
-/// How many candidates are named.
+/// Number of candidates that are listed.
 const NAMED: usize = 8;
 
 pub(crate) fn is_called(team: &Team, name: Option<&Name>) -> bool {
     name.is_none_or(|name| team.name == *name)
 }
 
-/// Returns true if a process has anybody of it.
+/// Returns true if a process hosts a member.
 fn is_held(team: &Team) -> bool {
     team.members.iter().any(|member| member.held)
 }
@@ -27,7 +27,7 @@ fn place(team: &Team) -> Option<&Path> {
     team.members.first().map(|first| first.cwd.as_path())
 }
 
-/// Returns the one of several, the newest first, that is most likely meant; none if nobody can say.
+/// Returns the most likely team of several, sorted newest first; `None` if it is unclear.
 pub(crate) fn nearest(mut teams: Vec<Team>, here: &Path) -> Option<Team> {
     if teams.iter().any(is_held) {
         teams.retain(is_held);
@@ -35,7 +35,7 @@ pub(crate) fn nearest(mut teams: Vec<Team>, here: &Path) -> Option<Team> {
     let at = match teams.len() {
         1 => Some(0),
         _ if teams.iter().filter(|team| is_held(team)).nth(1).is_some() => {
-            // Two are at work: only the place can tell them apart.
+            // Two teams are running: only the directory can distinguish them.
             let mut local = (0..teams.len()).filter(|at| place(&teams[*at]) == Some(here));
             local.next().filter(|_| local.next().is_none())
         }
@@ -44,15 +44,15 @@ pub(crate) fn nearest(mut teams: Vec<Team>, here: &Path) -> Option<Team> {
     at.map(|at| teams.swap_remove(at))
 }
 
-/// Returns true if the id of the team's first lead begins so.
+/// Returns true if the id of the team's first lead begins with `prefix`.
 pub(crate) fn is_led(team: &Team, prefix: &str) -> bool {
     team.session()
         .to_string()
         .starts_with(&prefix.trim().to_ascii_lowercase())
 }
 
-/// Returns the team of a session that was imported: no agent of it was ever here, and its first
-/// lead's id is its own.
+/// Returns the team of an imported session, which has no agents here and is known by its first
+/// lead's id.
 pub(crate) async fn imported(store: &dyn Store, prefix: &str) -> anyhow::Result<Option<Team>> {
     let filter = SessionFilter {
         cwd: None,

@@ -1,4 +1,4 @@
-//! Finding the team that somebody means.
+//! Finds the team that a person means.
 
 use posse_port::store::Store;
 use posse_protocol::{Name, Team};
@@ -14,8 +14,8 @@ pub(crate) struct SessionArg {
     pub(crate) session: Option<String>,
 }
 
-/// Returns the team of this name, or any if none is said; of the session, if that is said. Of
-/// several, one that a process has is meant, then the newest of this directory.
+/// Returns the team of this name, if one is given, and of this session, if one is given. Of
+/// several, a running one is preferred, then the newest of this directory.
 pub(crate) async fn meant(
     store: &dyn Store,
     name: Option<&Name>,
@@ -40,7 +40,7 @@ pub(crate) async fn meant(
     Ok(only(teams, name)?)
 }
 
-/// Returns the only team of this name; of the session, if that is said.
+/// Returns the only team of this name and session. Never guesses.
 pub(crate) async fn certain(
     store: &dyn Store,
     name: &Name,
@@ -54,8 +54,8 @@ pub(crate) async fn certain(
     Ok(only(teams, Some(name))?)
 }
 
-/// Returns the teams of the session whose id begins so. A team that was imported has no session but
-/// its first lead's id.
+/// Returns the teams of the session whose id begins with `prefix`. An imported team has no
+/// session, only its first lead's id.
 async fn of_session(store: &dyn Store, all: Vec<Team>, prefix: &str) -> anyhow::Result<Vec<Team>> {
     let led: Vec<Team> = all
         .iter()

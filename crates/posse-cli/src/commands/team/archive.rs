@@ -1,6 +1,6 @@
-//! A team as files: the layout that other programs know, with what only posse knows under `posse`.
+//! A team as files: the layout that other programs use, with posse's own data under `posse`.
 //!
-//! Pure: texts in, texts out. The same archive is always the same files, byte for byte.
+//! Pure: texts in, texts out. The same archive always makes the same files, byte for byte.
 
 mod check;
 mod files;
@@ -13,16 +13,16 @@ pub(super) use self::check::check;
 pub(super) use self::files::{PreviousExport, files, previous, unfinished};
 pub(super) use self::parse::{ParsedArchive, parse};
 
-/// Where the team is described.
+/// The file that describes the team.
 pub(super) const CONFIG: &str = "config.json";
 
-/// How many wrong files are named.
+/// Number of errors that are listed.
 pub(super) const NAMED: usize = 20;
 
-/// Texts by their place beneath the directory: `tasks/1.json`.
+/// Texts by their path inside the directory, such as `tasks/1.json`.
 pub(super) type ArchiveFiles = BTreeMap<String, String>;
 
-/// What is wrong, and in which file.
+/// An error in a file.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct ArchiveError {
     pub(super) file: String,

@@ -25,9 +25,9 @@ use crate::present::entries;
 use crate::select::members::{ChosenMember, MemberArgs, called};
 use crate::select::tasks::{list_of, operate};
 
-/// How often the store is looked into.
+/// Interval at which the store is read.
 const OFTEN: Duration = Duration::from_millis(250);
-/// How many entries are shown at first.
+/// Number of entries shown at first.
 const TAIL: usize = 12;
 
 /// Watch a member work, and talk to it.
@@ -48,17 +48,17 @@ pub(super) struct AttachMember {
     json: bool,
 }
 
-/// Who looks on.
+/// The state of a person's view of a member.
 struct AttachedView<'a> {
     store: &'a dyn Store,
     meant: ChosenMember,
     json: bool,
-    /// How many entries were shown.
+    /// Number of entries that were shown.
     shown: usize,
     state: Option<(MemberState, bool)>,
-    /// The requests that were told of.
+    /// Requests that were shown.
     asked: Vec<OpenRequest>,
-    /// Whether the member has left.
+    /// The member has left.
     gone: bool,
 }
 
@@ -83,7 +83,7 @@ impl AttachMember {
 }
 
 impl AttachedView<'_> {
-    /// Shows the end of what there is.
+    /// Shows the end of the transcript.
     async fn arrive(&mut self) -> anyhow::Result<()> {
         let member = &self.meant.member;
         if !self.json {
@@ -112,7 +112,7 @@ impl AttachedView<'_> {
         self.look().await
     }
 
-    /// Follows it until the person leaves.
+    /// Follows the member until the person detaches.
     async fn stay(&mut self) -> anyhow::Result<()> {
         say_to_person("type to talk to it; /interrupt, /stop, /approve, /reject; Ctrl-D detaches");
         let (clock, mut lines, mut signals) =
@@ -124,7 +124,7 @@ impl AttachedView<'_> {
                 line = next(&mut lines) => match line {
                     None => return Ok(()),
                     Some(Err(why)) => say(why),
-                    // A slip of the finger must not end the visit.
+                    // A typing error must not end the view.
                     Some(Ok(line)) => match self.told(&line).await {
                         Ok("") => {}
                         Ok(done) => say_to_person(done),
@@ -158,7 +158,7 @@ impl AttachedView<'_> {
             });
         let Some(meant) = found else {
             self.gone = true;
-            // What it said last comes before that it has left.
+            // What it said last comes before the note that it has left.
             return self.say_entries().await;
         };
         self.meant = meant;
@@ -167,7 +167,7 @@ impl AttachedView<'_> {
         self.say_requests().await
     }
 
-    /// Returns how many entries its transcript has; none if it has none here.
+    /// Returns the number of its entries; `None` if it has no transcript here.
     async fn entries(&self) -> anyhow::Result<Option<usize>> {
         let filter = AgentFilter {
             id: Some(self.meant.member.agent),
@@ -198,7 +198,7 @@ impl AttachedView<'_> {
             ));
         }
         let shown = |part: &TranscriptPart| match part {
-            // Only what it is told can be mail.
+            // Only prompts can contain mail.
             TranscriptPart::Prompt(_) => {
                 letters(&entries::paragraph(part, stored.at_ms), &self.meant.team)
             }
@@ -274,7 +274,7 @@ impl AttachedView<'_> {
         Ok(())
     }
 
-    /// Does what a line says, and says that it is done.
+    /// Does what a line says, and returns a confirmation.
     async fn told(&self, line: &str) -> anyhow::Result<&'static str> {
         let (store, team) = (self.store, &self.meant.team);
         match input::read(line)? {
@@ -312,7 +312,7 @@ impl AttachedView<'_> {
                 let open = store
                     .requests(team.realm, Some(self.meant.member.agent))
                     .await?;
-                // A first word that cannot be an id is one of the text.
+                // A first word that cannot be an id is part of the text.
                 let named = request.as_deref().filter(|word| input::is_id(word));
                 let text = match (named, request.as_deref()) {
                     (None, Some(first)) => format!("{first} {text}").trim().to_owned(),

@@ -26,7 +26,7 @@ pub(super) struct DeleteTeam {
 
 impl DeleteTeam {
     pub(super) async fn run(self, store: &dyn Store) -> anyhow::Result<ExitCode> {
-        // Nothing brings it back, so nobody guesses which.
+        // It cannot be undone, so the team is never guessed.
         let team = teams::certain(store, &self.name, &self.session).await?;
         operate(
             store,

@@ -1,4 +1,4 @@
-//! A directory with a team's files: read with suspicion, written with care.
+//! A directory with a team's files, read with suspicion and written with care.
 
 use std::ffi::OsStr;
 use std::fs::{self, OpenOptions};
@@ -12,14 +12,14 @@ use rustix::fs::OFlags;
 use super::archive::{ArchiveFiles, CONFIG, PreviousExport, previous, unfinished};
 use crate::error::Advised;
 
-/// The largest file that is read.
+/// Maximum size of a file that is read.
 const LARGEST: u64 = 64 << 20;
-/// The most that is read of a directory.
+/// Maximum size of all files that are read.
 const MOST: usize = 512 << 20;
-/// Where files are looked for, and what they end in.
+/// Subdirectories, and the extensions of their files.
 const PLACES: [(&str, &str); 3] = [("inboxes", "json"), ("tasks", "json"), ("notes", "md")];
 
-/// Reads all files of a team beneath `directory`.
+/// Reads all files of a team in `directory`.
 pub(super) fn read(directory: &Path) -> anyhow::Result<ArchiveFiles> {
     if !directory.is_dir() {
         let what = if directory.exists() {
@@ -74,7 +74,7 @@ fn refused(directory: &Path, name: &str, error: &io::Error) -> Advised {
     }
 }
 
-/// Returns the names in a directory; none if it is not there. A link to one is not followed.
+/// Returns the names in a directory; none if it does not exist. Links are not followed.
 fn names(directory: &Path) -> anyhow::Result<Vec<String>> {
     match fs::symlink_metadata(directory) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -97,13 +97,13 @@ fn entries(directory: &Path) -> anyhow::Result<Vec<String>> {
     for entry in
         fs::read_dir(directory).with_context(|| format!("cannot read {}", directory.display()))?
     {
-        // What has no name in Unicode is none of ours.
+        // A name that is not Unicode is not one of posse's.
         names.extend(entry?.file_name().into_string());
     }
     Ok(names)
 }
 
-/// Returns a file's text. Links are not followed, and nothing is waited for.
+/// Reads a file. Links are not followed, and a pipe does not block.
 fn read_file(path: &Path) -> io::Result<String> {
     if fs::symlink_metadata(path)?.is_symlink() {
         return Err(io::Error::other("it is a link, and links are not followed"));
@@ -127,21 +127,21 @@ fn read_file(path: &Path) -> io::Result<String> {
     String::from_utf8(bytes).map_err(|_| io::Error::other("it is not UTF-8"))
 }
 
-/// What was written.
+/// What an export has done.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct ExportSummary {
-    /// How many files were written; what was the same already is left alone.
+    /// Number of files written; unchanged ones are left alone.
     pub(super) written: usize,
-    /// How many were removed.
+    /// Number of files removed.
     pub(super) removed: usize,
     /// Files that are too large to be imported again.
     pub(super) too_large: Vec<String>,
-    /// Files that somebody else put there.
+    /// Files that do not belong to the export.
     pub(super) strange: Vec<String>,
 }
 
-/// Writes `files`, and removes what an earlier export of the same team wrote and is gone since. If it is
-/// broken off, the directory says so, and the next export goes on.
+/// Writes `files`, and removes what an earlier export of the same team wrote and is gone. If it
+/// is interrupted, the directory is marked, and the next export continues.
 pub(super) fn write(
     directory: &Path,
     team: &str,
@@ -149,7 +149,7 @@ pub(super) fn write(
 ) -> anyhow::Result<ExportSummary> {
     fs::create_dir_all(directory)
         .with_context(|| format!("cannot make {}", directory.display()))?;
-    // One export at a time. Where directories cannot be locked, nothing worse happens than a mixture.
+    // One export at a time. If directories cannot be locked, the worst case is a mixture of two.
     let lock = fs::File::open(directory)
         .with_context(|| format!("cannot read {}", directory.display()))?;
     let _ = lock.lock();
@@ -184,6 +184,7 @@ pub(super) fn write(
     let config = files.get(CONFIG).map_or("", String::as_str);
     done.written += usize::from(!is_there(&directory.join(CONFIG), config));
     if !changed.is_empty() || !stale.is_empty() {
+        // Marked first: an interrupted export must not pass for a complete one.
         put(&CONFIG.to_owned(), &unfinished(config))?;
     }
     for (place, _) in PLACES {
@@ -204,7 +205,7 @@ pub(super) fn write(
     }
     for name in files.keys().filter(|name| name.starts_with("inboxes/")) {
         let path = directory.join(name);
-        // What others wrote, or an earlier posse, may be for all eyes.
+        // Files of other programs, or of an earlier posse, may be readable by everyone.
         if fs::metadata(&path).is_ok_and(|about| about.permissions().mode() & 0o077 != 0) {
             let _ = fs::set_permissions(&path, fs::Permissions::from_mode(0o600));
         }
@@ -243,8 +244,7 @@ fn unwritten(path: &Path, error: io::Error) -> anyhow::Error {
     }
 }
 
-/// Returns true if an export that was broken off has left this: one of `files` before it got its
-/// name.
+/// Returns true for a temporary file that an interrupted export has left.
 fn is_left_over(name: &str, files: &ArchiveFiles) -> bool {
     let named = name
         .strip_suffix(".new")
@@ -252,8 +252,8 @@ fn is_left_over(name: &str, files: &ArchiveFiles) -> bool {
     named.is_some_and(|(file, pid)| files.contains_key(file) && pid.parse::<u32>().is_ok())
 }
 
-/// Returns what an earlier export wrote into `directory`, which is empty or holds one of the same
-/// team.
+/// Returns what an earlier export wrote into `directory`, which must be empty or hold one of the
+/// same team.
 fn earlier(directory: &Path, team: &str) -> anyhow::Result<Option<PreviousExport>> {
     let beginning = |name: &String| name.starts_with("config.json.") && name.ends_with(".new");
     if entries(directory)?.iter().all(beginning) {
@@ -278,12 +278,12 @@ fn earlier(directory: &Path, team: &str) -> anyhow::Result<Option<PreviousExport
     }
 }
 
-/// Returns true if a file holds this already.
+/// Returns true if a file already has this content.
 fn is_there(path: &Path, text: &str) -> bool {
     read_file(path).is_ok_and(|there| there == text)
 }
 
-/// Writes a file as a whole or not at all; a private one is for its owner's eyes only.
+/// Writes a file as a whole or not at all; a private one is readable by its owner only.
 fn write_file(path: &Path, text: &str, private: bool) -> io::Result<()> {
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(format!(".{}.new", std::process::id()));
@@ -294,7 +294,7 @@ fn write_file(path: &Path, text: &str, private: bool) -> io::Result<()> {
         .mode(if private { 0o600 } else { 0o666 })
         .open(&new)
         .and_then(|mut file| file.write_all(text.as_bytes()))
-        // A link of that name is replaced, not followed.
+        // A rename replaces a link instead of following it.
         .and_then(|()| fs::rename(&new, path));
     if written.is_err() {
         // It may not be there.

@@ -32,7 +32,8 @@ pub(super) struct ImportTeam {
 }
 
 impl ImportTeam {
-    /// The store is opened when the files are known to be good: what cannot be imported makes none.
+    /// Opens the store only after the files were checked, so that a failed import does not create
+    /// one.
     pub(super) async fn run(self, store: &StoreArgs) -> anyhow::Result<ExitCode> {
         let files = directory::read(&self.directory)?;
         say_to_person(&format!("checking {}", count(files.len(), "file")));
@@ -69,7 +70,7 @@ impl ImportTeam {
     }
 }
 
-/// Checks that no other team has its name.
+/// Returns true if no other team has its name.
 async fn is_only(store: &dyn Store, archive: &Archive) -> anyhow::Result<bool> {
     let teams = store.teams(None, usize::MAX).await?;
     Ok(teams
@@ -130,7 +131,7 @@ fn wrong_files(directory: &Path, wrong: &[ArchiveError]) -> Advised {
     }
 }
 
-/// Returns all agents that an archive speaks of.
+/// Returns all agent ids in an archive.
 fn agents(archive: &mut Archive) -> Vec<&mut AgentId> {
     let team = &mut archive.team;
     let members = team.members.iter_mut().map(|member| &mut member.agent);
@@ -149,8 +150,8 @@ fn agents(archive: &mut Archive) -> Vec<&mut AgentId> {
     all
 }
 
-/// Checks that the store knows nothing of the realm and the agents that an archive names. Else
-/// it could speak for sessions that are here.
+/// Returns true if the store knows neither the realm nor the agents of an archive. Otherwise it
+/// could impersonate sessions that exist here.
 async fn is_free(store: &dyn Store, archive: &Archive) -> anyhow::Result<bool> {
     let realm = Some(archive.team.realm);
     if !store
@@ -190,7 +191,7 @@ async fn is_free(store: &dyn Store, archive: &Archive) -> anyhow::Result<bool> {
     Ok(true)
 }
 
-/// Gives the realm and every agent a new id, the same everywhere.
+/// Gives the realm and every agent a new id, consistently.
 fn renew(archive: &mut Archive) {
     archive.team.realm = Uuid::now_v7().into();
     let mut new: HashMap<AgentId, AgentId> = HashMap::new();

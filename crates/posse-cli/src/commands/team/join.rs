@@ -40,12 +40,12 @@ impl JoinTeam {
             )
             .await
         });
-        // Whatever still waits in a thread is not waited for.
+        // Blocked threads are not waited for: a read of standard input may never return.
         runtime.shutdown_background();
         result
     }
 
-    /// Returns the session, and who of it is meant.
+    /// Returns the session, and whom to host.
     async fn joined(&self, store: &StoreArgs) -> anyhow::Result<(String, JoinTarget)> {
         if let (Some(member), Some(session)) = (self.member, &self.session.session) {
             return Ok((session.clone(), JoinTarget::Member(member)));

@@ -12,7 +12,7 @@ use crate::output::{json_line, print, say, say_to_person, tame, width};
 use crate::present::sessions::shown_ids;
 use crate::select::tasks::list_of;
 
-/// How many are shown to people unless they say.
+/// Number of teams shown to people by default.
 const SHOWN: usize = 20;
 
 const COLUMNS: [Column; 6] = [
@@ -75,7 +75,7 @@ impl ListTeams {
     }
 }
 
-/// Returns how many tasks are neither completed nor deleted.
+/// Returns the number of tasks that are neither completed nor deleted.
 async fn open_tasks(store: &dyn Store, team: &Team) -> anyhow::Result<usize> {
     let mut open = 0;
     for status in [TaskStatus::Pending, TaskStatus::InProgress] {

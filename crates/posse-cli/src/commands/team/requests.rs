@@ -1,4 +1,4 @@
-//! `posse team requests`, `posse team approve` and `posse team reject`: what waits for a yes or no.
+//! `posse team requests`, `posse team approve` and `posse team reject`: requests for approval.
 
 use std::process::ExitCode;
 
@@ -155,7 +155,7 @@ pub(super) async fn open(store: &dyn Store, team: &Team) -> anyhow::Result<Vec<O
     Ok(all.into_iter().filter(belongs).collect())
 }
 
-/// Returns the one plan whose request begins so; the only one if none is named.
+/// Returns the only plan whose request begins with `id`, or the only one if no id is given.
 pub(super) fn plan<'a>(
     open: &'a [OpenRequest],
     id: Option<&str>,
@@ -170,7 +170,7 @@ pub(super) fn plan<'a>(
     }
 }
 
-/// Returns the one request whose id begins so; the only one if none is named.
+/// Returns the only request whose id begins with `id`, or the only one if no id is given.
 fn only<'a>(open: &'a [OpenRequest], id: Option<&str>) -> Result<&'a OpenRequest, Advised> {
     let begins = id.unwrap_or_default().trim().to_ascii_lowercase();
     let found: Vec<&OpenRequest> = open
@@ -227,7 +227,7 @@ pub(super) fn in_a_line(request: &OpenRequest) -> String {
     format!("{} {what} (request {})", requester(request), short(request))
 }
 
-/// As much of its id as tells it from any other.
+/// Returns as much of its id as makes it unique.
 fn short(request: &OpenRequest) -> String {
     let id = request.id.to_string();
     id.get(..18).unwrap_or(&id).to_owned()

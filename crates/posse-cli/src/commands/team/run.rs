@@ -19,7 +19,7 @@ use crate::select::tasks::list_of;
 use crate::select::teams;
 use posse_port::closest;
 
-/// The command, for complaints.
+/// The command, for usage errors.
 const PATH: [&str; 2] = ["team", "run"];
 
 /// Run a declared team towards a goal, and print its lead's last answer.
@@ -42,19 +42,19 @@ pub(super) struct RunTeam {
 
 impl RunTeam {
     pub(super) fn run(self, store: StoreArgs) -> anyhow::Result<ExitCode> {
-        // Before standard input is read: who made a mistake need not type a goal first.
+        // Before standard input is read: a person with a wrong flag need not type a goal first.
         self.options.check(&PATH)?;
         let given = self.options.given(&PATH)?;
         job::run(&self.options, || self.job(store, given))
     }
 
-    /// Returns what is to be done.
+    /// Returns the job to run.
     fn job(&self, store: StoreArgs, given: InlineAgents) -> anyhow::Result<RunJob> {
         let resumed = match &self.resume {
             Some(id) => Some(self.resumed(&store, id.as_deref())?),
             None => None,
         };
-        // With lines, standard input says what comes later.
+        // With lines, standard input is for later prompts.
         let goal = match (&self.goal, self.options.by_lines()) {
             (Some(goal), true) if !goal.trim().is_empty() => {
                 Some(vec![posse_protocol::ContentBlock::text(goal.clone())])
@@ -102,7 +102,7 @@ impl RunTeam {
         Ok(RunJob { config, first })
     }
 
-    /// Returns the session that is to go on.
+    /// Returns the session to continue.
     fn resumed(&self, store: &StoreArgs, id: Option<&str>) -> anyhow::Result<ResumedTeam> {
         let is_id =
             |id: &str| !id.is_empty() && id.chars().all(|c| c.is_ascii_hexdigit() || c == '-');
@@ -214,8 +214,8 @@ impl RunTeam {
         })
     }
 
-    /// Returns what the lead is, by the file and by the definition that it names. What a repository
-    /// says may only tighten.
+    /// Returns the lead's configuration, from the file and the definition that it names. A
+    /// repository may only tighten.
     fn lead(
         &self,
         known: &DefinitionEntry<TeamDeclaration>,
@@ -233,7 +233,7 @@ impl RunTeam {
             None => None,
         };
         let by_file = known.source == DefinitionSource::Project;
-        // Whoever names a definition says what is in it.
+        // A file that names a definition is responsible for what is in it.
         let by_definition = by_file
             || found
                 .as_ref()
@@ -278,12 +278,12 @@ impl RunTeam {
     }
 }
 
-/// A session whose team goes on.
+/// A session whose team continues.
 struct ResumedTeam {
     which: SessionChoice,
-    /// Whether any member has something left to do.
+    /// A member has work left.
     left: bool,
-    /// Whether the lead is all that is left of it.
+    /// Only the lead is left of it.
     alone: bool,
 }
 

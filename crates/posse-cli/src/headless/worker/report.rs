@@ -1,4 +1,4 @@
-//! What a worker says: a line for people on stderr, or an object for programs on stdout.
+//! Messages of a worker: lines for people on stderr, or objects for programs on stdout.
 
 use std::collections::HashMap;
 
@@ -14,7 +14,7 @@ use crate::output::paint::painted;
 use crate::output::{json_line, print, say};
 use crate::present::sessions::short;
 
-/// Says it, and remembers what members are called.
+/// Prints messages, and remembers the names of members.
 pub(super) struct WorkerReport {
     json: bool,
     names: HashMap<AgentId, String>,
@@ -28,7 +28,7 @@ impl WorkerReport {
         }
     }
 
-    /// It begins.
+    /// Reports that the worker is ready.
     pub(super) fn ready(
         &self,
         place: &StoreLocation,
@@ -48,12 +48,12 @@ impl WorkerReport {
         )
     }
 
-    /// Something that is not about anybody.
+    /// Reports something that is not about a member.
     pub(super) fn note(&self, what: &str) -> anyhow::Result<()> {
         self.tell(&one_line(what), json!({"event": "note", "text": what}))
     }
 
-    /// Tells that a session is left to other workers.
+    /// Reports that a session is left to other workers.
     pub(super) fn left(&self, session: AgentId, why: &str) -> anyhow::Result<()> {
         let line = format!(
             "left session {} to other workers: {}",
@@ -66,13 +66,13 @@ impl WorkerReport {
         )
     }
 
-    /// It ends.
+    /// Reports the end.
     pub(super) fn ended(&self, given_back: usize) -> anyhow::Result<()> {
         let line = format!("ended; {} released", count(given_back, "member"));
         self.tell(&line, json!({"event": "ended", "given_back": given_back}))
     }
 
-    /// Something happened to somebody who is hosted.
+    /// Reports an event of a hosted agent.
     pub(super) fn event(&mut self, session: AgentId, event: &Event) -> anyhow::Result<()> {
         let agent = event.agent;
         let name = |it: &Self| {

@@ -1,4 +1,4 @@
-//! Whether an archive makes sense as a whole.
+//! Checks an archive as a whole.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,7 +8,7 @@ use posse_protocol::{Name, Task, TaskId};
 use super::files::{inbox_file, note_file, task_file};
 use super::{ArchiveError, CONFIG};
 
-/// Checks an archive as it was found, and derives what follows from the rest: who waits for whom.
+/// Checks an archive, and derives what follows from the rest: which tasks wait for which.
 pub(in super::super) fn check(archive: &mut Archive) -> Result<(), Vec<ArchiveError>> {
     let mut wrong: Vec<ArchiveError> = members(archive).err().into_iter().collect();
     mail(archive, &mut wrong);
@@ -86,7 +86,7 @@ fn mail(archive: &Archive, wrong: &mut Vec<ArchiveError>) {
     }
 }
 
-/// Follows `blocks` and `blocked_by`, which say the same in two ways, and finds circles.
+/// Merges `blocks` and `blocked_by`, which say the same in two ways, and finds cycles.
 fn tasks(tasks: &mut [Task], wrong: &mut Vec<ArchiveError>) {
     let mut needs: BTreeMap<TaskId, BTreeSet<TaskId>> = tasks
         .iter()
@@ -151,8 +151,7 @@ fn tasks(tasks: &mut [Task], wrong: &mut Vec<ArchiveError>) {
     }
 }
 
-/// Returns a circle, if there is one, each waiting for the next: among what is left when all that
-/// waits for nothing is taken away, again and again.
+/// Returns a cycle, if there is one, each task waiting for the next.
 fn circle(
     needs: &BTreeMap<TaskId, BTreeSet<TaskId>>,
     blocks: &BTreeMap<TaskId, Vec<TaskId>>,
@@ -164,6 +163,8 @@ fn circle(
         .filter(|(_, count)| **count == 0)
         .map(|(id, _)| *id)
         .collect();
+    // Whatever waits for nothing is removed repeatedly; only cycles, and what waits for them,
+    // remain.
     while let Some(id) = free.pop() {
         waits.remove(&id);
         for other in blocks.get(&id).into_iter().flatten() {
@@ -175,7 +176,7 @@ fn circle(
             }
         }
     }
-    // Each of the rest waits for another of the rest: whoever follows them comes round.
+    // Each remaining task waits for another one: following them leads back to one already seen.
     let mut way = vec![*waits.keys().next()?];
     let mut places: BTreeMap<TaskId, usize> = BTreeMap::from([(way[0], 0)]);
     loop {

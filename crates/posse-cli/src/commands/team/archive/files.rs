@@ -1,4 +1,4 @@
-//! From an archive to files.
+//! Writes an archive as files.
 
 use std::collections::BTreeSet;
 
@@ -11,10 +11,10 @@ use super::numbers::Numbers;
 use super::{ArchiveFiles, CONFIG};
 use crate::output::time::moment;
 
-/// The key that says that an export goes on, or was broken off.
+/// The key that marks an export as incomplete.
 const UNFINISHED: &str = "unfinished";
 
-/// What an earlier export wrote, as its own description says: nothing else is ever removed.
+/// What an earlier export wrote, by its own description. Nothing else is ever removed.
 #[derive(Debug, PartialEq, Eq)]
 pub(in super::super) struct PreviousExport {
     pub(in super::super) team: String,
@@ -164,7 +164,7 @@ fn described(task: &Task) -> Value {
     object
 }
 
-/// Returns what an earlier export's description says it wrote; none if it is no such description.
+/// Returns what an earlier export wrote; `None` if the text is not a description of an export.
 pub(in super::super) fn previous(config: &str) -> Option<PreviousExport> {
     #[derive(Deserialize)]
     struct WrittenTeam {
@@ -202,14 +202,14 @@ pub(in super::super) fn previous(config: &str) -> Option<PreviousExport> {
     })
 }
 
-/// Returns a description that says that not all of it is written yet.
+/// Returns a description that is marked as incomplete.
 pub(in super::super) fn unfinished(config: &str) -> String {
     let mut value: Value = serde_json::from_str(config).unwrap_or_default();
     value["posse"][UNFINISHED] = json!(true);
     pretty(&value)
 }
 
-/// Returns a map with its keys in order, at every depth.
+/// Returns a map with its keys sorted at every depth.
 fn sorted(map: &Map<String, Value>) -> Value {
     let mut value = Value::Object(map.clone());
     value.sort_all_objects();

@@ -1,11 +1,11 @@
-//! Numbers of tasks as one short text: `1-5,7`.
+//! Task numbers as a short text: `1-5,7`.
 
 use std::collections::BTreeSet;
 use std::fmt;
 use std::ops::RangeInclusive;
 use std::str::FromStr;
 
-/// Numbers, each once, in order.
+/// Distinct numbers in order, as ranges.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Numbers(Vec<RangeInclusive<u64>>);
 
@@ -15,8 +15,8 @@ impl Numbers {
         self.0.iter().any(|range| range.contains(&number))
     }
 
-    /// Returns those that are not among `present`, `most` of them at most. However many there are
-    /// said to be, only what is found and what is given costs time.
+    /// Returns up to `most` of the numbers that are not in `present`. A range may be huge, so the
+    /// effort depends only on what is found and returned.
     pub(super) fn missing_from(&self, present: &BTreeSet<u64>, most: usize) -> Vec<u64> {
         let mut missing = Vec::new();
         for range in &self.0 {

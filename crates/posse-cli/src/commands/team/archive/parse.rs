@@ -1,4 +1,4 @@
-//! From files to an archive: posse's own, and what other programs wrote.
+//! Parses files into an archive: posse's own, and those of other programs.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -18,11 +18,11 @@ use super::{ArchiveError, ArchiveFiles, CONFIG, NAMED};
 /// What the user is called.
 const USER: &str = "user";
 
-/// What was found in files.
+/// The result of parsing.
 #[derive(Debug)]
 pub(in super::super) struct ParsedArchive {
     pub(in super::super) archive: Archive,
-    /// What was left out or changed, for people.
+    /// What was left out or changed.
     pub(in super::super) warnings: Vec<String>,
 }
 
@@ -48,7 +48,7 @@ struct OwnConfig {
     /// The numbers of the tasks that were written.
     tasks: Option<String>,
     notes: Vec<OwnNote>,
-    /// The export was broken off.
+    /// The export is incomplete.
     unfinished: bool,
 }
 
@@ -138,10 +138,10 @@ struct OwnMail {
     shown_in: Option<u64>,
 }
 
-/// Times that can be meant: from 1970 to the end of 9999.
+/// Valid times: from 1970 to the end of 9999.
 const POSSIBLE: std::ops::Range<i64> = 0..253_402_300_800_000;
 
-/// A moment: milliseconds of Unix time, or as people write it.
+/// A time: milliseconds of Unix time, or a text.
 struct ArchiveTime(i64);
 
 impl<'de> Deserialize<'de> for ArchiveTime {
@@ -178,7 +178,7 @@ impl<'de> Deserialize<'de> for ArchiveTaskId {
         let value = Value::deserialize(from)?;
         let text = || value.as_str().and_then(|text| text.parse().ok());
         let number = value.as_u64().or_else(text);
-        // No larger than any program that reads JSON can keep.
+        // No larger than any JSON reader can represent.
         let number = number.filter(|number| (1..1 << 53).contains(number));
         number.map(|number| Self(TaskId(number))).ok_or_else(|| {
             serde::de::Error::custom(format!("{value} is not a task: tasks are numbered from 1"))
@@ -250,7 +250,7 @@ pub(in super::super) fn parse(
     }
 }
 
-/// Returns what posse's own description lists and is not there.
+/// Returns errors for files that posse's own description lists and that do not exist.
 fn missing(config: &TeamFile, files: &ArchiveFiles) -> Vec<ArchiveError> {
     let own = &config.posse;
     let mut listed: Vec<String> = own
@@ -295,7 +295,7 @@ fn number(file: &str) -> Option<u64> {
     (task_file(number) == file && number > 0).then_some(number)
 }
 
-/// What has been read so far.
+/// What has been parsed so far.
 struct ArchiveReader {
     archive: Archive,
     people: SenderIds,
@@ -354,7 +354,7 @@ impl ArchiveReader {
 }
 
 fn read<'a, T: Deserialize<'a>>(file: &str, text: &'a str) -> Result<T, ArchiveError> {
-    // Some editors begin a file with a mark.
+    // Some editors write a byte order mark.
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     serde_json::from_str(text).map_err(|error| ArchiveError::new(file, error.to_string()))
 }
@@ -396,7 +396,7 @@ fn team(config: TeamFile, now_ms: i64) -> Result<Team, ArchiveError> {
         .ok_or_else(|| ArchiveError::new(CONFIG, "no member is named team-lead"))?;
     let agent = members[lead].agent;
     if members[lead].name.as_str() == Name::LEAD {
-        // Who never handed over was there first; the others keep their order.
+        // A lead that still has its first name was the first member; the others keep their order.
         members[..=lead].rotate_right(1);
     }
     Ok(Team {
@@ -411,7 +411,7 @@ fn team(config: TeamFile, now_ms: i64) -> Result<Team, ArchiveError> {
     })
 }
 
-/// Whose name is whose: members', and those of others who sent something, each with one id.
+/// Ids of members, and of others who have sent mail.
 struct SenderIds {
     team: String,
     ids: HashMap<String, AgentId>,
@@ -463,7 +463,7 @@ impl SenderIds {
     }
 }
 
-/// Returns the task of a file; and of one that is open the owner that it loses, who is no member.
+/// Returns the task in a file, and the owner that an open task loses because it is not a member.
 fn task(
     file: &str,
     text: &str,
@@ -482,7 +482,7 @@ fn task(
         None => (None, None),
         Some(name) => match people.owner(&name, it.posse.owner_agent) {
             Some(owner) => (Some(owner), None),
-            // Who has done it may have left.
+            // The member that has done it may have left.
             None if status.is_settled() => (
                 Some(Owner {
                     agent: it.posse.owner_agent,
@@ -542,7 +542,7 @@ fn inbox(
             summary: it.summary.unwrap_or_else(first_line),
             body: it.text,
             sent_ms: it.posse.sent_at.or(it.timestamp).map_or(now_ms, |at| at.0),
-            // Where it was shown is not known: its transcript is elsewhere.
+            // Where it was shown is unknown, because the transcript is elsewhere.
             shown_in: it.read.then(|| it.posse.shown_in.unwrap_or(0)),
         });
     }

@@ -1,21 +1,21 @@
-//! What a line says that somebody types to a member.
+//! Parses a line that a person types to a member.
 
 use posse_port::closest;
 
 use crate::error::Advised;
 use crate::output::tame;
 
-/// What can be called by a slash.
+/// The slash commands.
 const COMMANDS: [&str; 4] = ["interrupt", "stop", "approve", "reject"];
 
-/// What a line says.
+/// The meaning of a line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum AttachInput {
     Nothing,
-    /// Words for the member.
+    /// Text for the member.
     Words(String),
     Interrupt,
-    /// It ends at once.
+    /// End the member at once.
     Stop,
     /// An answer; the first word may name the request.
     Answer {
@@ -67,7 +67,7 @@ pub(super) fn read(line: &str) -> Result<AttachInput, Advised> {
     }
 }
 
-/// Returns true if a word is meant for the id of a request, be there one or not.
+/// Returns true if a word looks like the id of a request.
 pub(super) fn is_id(word: &str) -> bool {
     let (shortest, is_part) = (8, |c: char| c.is_ascii_hexdigit() || c == '-');
     word.len() >= shortest
