@@ -1,5 +1,5 @@
-//! All processes of the machine. A look at them is shared by all who ask for one before it begins:
-//! many commands that end at once cost a few looks, not a few each.
+//! The processes of this machine. One scan is shared by everybody who asks for it before it
+//! begins: many commands that end at once cost a few scans, not a few each.
 
 use std::collections::{HashMap, HashSet};
 use std::fs;
@@ -11,29 +11,29 @@ use std::sync::{Arc, Mutex, PoisonError};
 use memchr::memmem;
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
-/// The variable that marks what a call starts.
+/// The environment variable that marks the processes of a call.
 pub(crate) const CALL_MARK: &str = "POSSE_CALL";
-/// The variable that marks what a posse process starts.
+/// The environment variable that marks the processes of a posse process.
 pub(crate) const HOST_MARK: &str = "POSSE_HOST";
 
-/// How much of a file in `/proc` is read at once. None of them gives more.
+/// How many bytes of a file in `/proc` are read at once. The kernel returns no more per read.
 const PIECE: usize = 4096;
 
-/// How many looks have begun.
+/// Number of scans begun.
 static BEGUN: AtomicU64 = AtomicU64::new(0);
-/// The last one.
+/// The latest scan.
 static LAST: Mutex<Option<Arc<ProcessTable>>> = Mutex::new(None);
 
-/// What was found in one look.
+/// The result of one scan.
 #[derive(Debug)]
 pub(crate) struct ProcessTable {
     number: u64,
     processes: Vec<Process>,
-    /// Where the children of a process stand among them.
+    /// Indices of the children of each process.
     children: HashMap<i32, Vec<usize>>,
 }
 
-/// When somebody asked for a look.
+/// The moment at which somebody asked for a scan.
 #[derive(Clone, Copy)]
 pub(crate) struct ScanRequest(u64);
 
@@ -44,7 +44,7 @@ impl ScanRequest {
 }
 
 impl ProcessTable {
-    /// Returns a look that has begun after it was asked for, if there was one.
+    /// Returns the latest scan if it began after `asked`.
     pub(crate) fn made_since(asked: ScanRequest) -> Option<Arc<Self>> {
         let last = LAST.lock().unwrap_or_else(PoisonError::into_inner);
         last.as_ref()
@@ -52,9 +52,9 @@ impl ProcessTable {
             .map(Arc::clone)
     }
 
-    /// Returns a look that begins after it was asked for. Blocks.
+    /// Returns a scan that began after `asked`, scanning if there is none. Blocks.
     pub(crate) fn since(asked: ScanRequest) -> Arc<Self> {
-        // Who waits here for another's look has a good chance that the next one is made by then.
+        // Held during the scan: those who wait here are likely to find it usable for them.
         let mut last = LAST.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(table) = &*last
             && table.number > asked.0
@@ -76,12 +76,12 @@ impl ProcessTable {
         table
     }
 
-    /// Returns the processes, but for this one.
+    /// Returns all processes except this one.
     pub(crate) fn processes(&self) -> &[Process] {
         &self.processes
     }
 
-    /// Handles of those that belong, and of all that descend from them, as far as they live.
+    /// Returns handles of the processes that belong and of all their descendants, if still alive.
     pub(crate) fn family(&self, belongs: impl Fn(&Process) -> bool) -> Vec<OwnedFd> {
         let mut family: Vec<&Process> = self
             .processes
@@ -104,7 +104,7 @@ impl ProcessTable {
     }
 }
 
-/// Looks at all processes but this one.
+/// Scans all processes except this one.
 fn look(before: Option<&ProcessTable>) -> Vec<Process> {
     let own = std::process::id().cast_signed();
     let known: HashMap<i32, &Process> = before
@@ -116,8 +116,9 @@ fn look(before: Option<&ProcessTable>) -> Vec<Process> {
     let mut processes: Vec<Process> = pids.into_iter().filter_map(Process::read).collect();
     let mut environment = Vec::new();
     for process in &mut processes {
-        // Who was once marked stays so, whatever it became; but a child of ours, that has not
-        // become what it is to be, still has our environment.
+        // A process that was marked once stays marked, even if it has cleared its environment.
+        // Our own children are read again: before they execute their program they have our
+        // environment.
         let marked = known
             .get(&process.pid)
             .filter(|it| it.started == process.started && it.parent != own);
@@ -132,8 +133,9 @@ fn look(before: Option<&ProcessTable>) -> Vec<Process> {
     processes
 }
 
+/// Returns the entries of an environment that are our marks.
 fn marks(environment: &[u8]) -> Vec<Vec<u8>> {
-    // Most have none, and need not be taken apart.
+    // Most environments have no mark and need not be split.
     if memmem::find(environment, b"POSSE_").is_none() {
         return Vec::new();
     }
@@ -148,8 +150,8 @@ fn marks(environment: &[u8]) -> Vec<Vec<u8>> {
         .collect()
 }
 
-/// Reads a file of `/proc/PID`; nothing if that cannot be. In as few calls as it takes: there are
-/// many.
+/// Reads a file of `/proc/PID` into `content`, which stays empty if that fails. Uses as few
+/// system calls as possible, since there are many processes.
 fn read_all(pid: i32, name: &str, content: &mut Vec<u8>) {
     content.clear();
     let Ok(mut file) = fs::File::open(format!("/proc/{pid}/{name}")) else {
@@ -161,6 +163,7 @@ fn read_all(pid: i32, name: &str, content: &mut Vec<u8>) {
     }
 }
 
+/// Returns the ids of all processes.
 fn pids() -> impl Iterator<Item = i32> {
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
     entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
@@ -173,14 +176,14 @@ pub(crate) struct Process {
     parent: i32,
     pub(crate) group: i32,
     ended: bool,
-    /// Tells it from a later one of the same number.
+    /// The start time, which tells it from a later process with the same id.
     started: u64,
-    /// What there is of our marks in its environment, as it stands there.
+    /// Our marks in its environment, as `NAME=value`.
     marks: Vec<Vec<u8>>,
 }
 
 impl Process {
-    /// Returns true if this stands in its environment.
+    /// Returns true if the process carries this mark.
     pub(crate) fn carries(&self, mark: &[u8]) -> bool {
         self.marks.iter().any(|it| it == mark)
     }
@@ -191,9 +194,9 @@ impl Process {
         Self::parse(pid, &String::from_utf8_lossy(&stat))
     }
 
-    /// From a line of `/proc/PID/stat`.
+    /// Parses a line of `/proc/PID/stat`.
     fn parse(pid: i32, stat: &str) -> Option<Self> {
-        // The name, in parentheses, may itself have some.
+        // The name stands in parentheses and may itself contain some.
         let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_ascii_whitespace().collect();
         Some(Self {
             pid,
@@ -205,8 +208,8 @@ impl Process {
         })
     }
 
-    /// Returns a handle of it, if it lives. Looked at again once the handle is held: then it is the
-    /// same process.
+    /// Returns a handle of the process if it is alive. Its start time is read again once the
+    /// handle is held: the id may have been given to another process before that.
     fn handle(&self) -> Option<OwnedFd> {
         let handle = pidfd_open(Pid::from_raw(self.pid)?, PidfdFlags::empty()).ok()?;
         let now = Self::read(self.pid)?;

@@ -1,8 +1,9 @@
-//! The processes of a call: found by their group, by the marker in their environment and by
-//! descent, and ended. Nothing that a call starts outlives it, not even what left its group or its
+//! The processes of a call: found by their group, by the mark in their environment and by
+//! descent, and ended. Nothing that a call starts outlives it, even if it left its group or its
 //! session.
 //!
-//! Out of reach is only who left the group, emptied its environment and lost its parent, all three.
+//! Out of reach is only a process that left the group, cleared its environment and lost its
+//! parent.
 
 use std::os::fd::OwnedFd;
 use std::time::Duration;
@@ -15,27 +16,28 @@ use tokio::sync::Mutex;
 
 use crate::process_table::{CALL_MARK, Process, ProcessTable, ScanRequest};
 
-/// How long a process that is asked to end may take.
+/// How long a process may take to end after SIGTERM.
 const PATIENCE: Duration = Duration::from_millis(300);
-/// How long one that was killed may take, and how often is looked again for what was forked
-/// meanwhile.
+/// How long a killed process may take to end.
 const KILL_WAIT: Duration = Duration::from_millis(100);
+/// How often the family is looked for again, since members may fork while others are killed.
 const KILL_ROUNDS: usize = 5;
 
-/// Whose turn it is to look.
+/// Lets one task scan at a time.
 static TURN: Mutex<()> = Mutex::const_new(());
 
 /// All processes of one call.
 #[derive(Clone, Debug)]
 pub(crate) struct Family {
-    /// The mark in the environment, as it stands there.
+    /// The mark in the environment, as `NAME=value`.
     mark: Vec<u8>,
-    /// The group of the shell, while that is not reaped: then no stranger can have its number.
+    /// The group of the shell. Only used until the shell is reaped: afterwards the number could
+    /// belong to a stranger.
     group: Option<i32>,
 }
 
 impl Family {
-    /// What carries this marker.
+    /// Returns the family of the processes that carry this marker.
     pub(crate) fn marked(marker: &str) -> Self {
         Self {
             mark: format!("{CALL_MARK}={marker}").into_bytes(),
@@ -43,7 +45,7 @@ impl Family {
         }
     }
 
-    /// And what is in this group.
+    /// Adds the processes in this group.
     pub(crate) fn with_group(self, group: Pid) -> Self {
         Self {
             group: Some(group.as_raw_nonzero().get()),
@@ -51,10 +53,11 @@ impl Family {
         }
     }
 
-    /// Returns those that live.
+    /// Returns the members that are alive.
     pub(crate) async fn living(&self) -> Vec<WatchedProcess> {
         let asked = ScanRequest::now();
-        // Who waits for its turn takes no thread, and finds that another has looked for it.
+        // Waiting here instead of in `since` occupies no thread, and the scan made meanwhile is
+        // often new enough.
         let _turn = TURN.lock().await;
         let made = match ProcessTable::made_since(asked) {
             Some(table) => Ok(table),
@@ -67,7 +70,7 @@ impl Family {
             .collect()
     }
 
-    /// Ends them all, asking first; how many there were.
+    /// Ends all members, with SIGTERM first. Returns how many there were.
     pub(crate) async fn end(&self, clock: &dyn Clock) -> usize {
         let living = self.living().await;
         let count = living.len();
@@ -87,8 +90,8 @@ impl Family {
         count
     }
 
-    /// Kills them all at once, and looks again for what was forked meanwhile. Does not wait for
-    /// their ends.
+    /// Kills all members, and looks again for what they forked meanwhile. Does not wait for them
+    /// to end.
     pub(crate) fn kill(&self) {
         for _ in 0..KILL_ROUNDS {
             let found = self.among(&ProcessTable::since(ScanRequest::now()));
@@ -96,14 +99,16 @@ impl Family {
                 return;
             }
             for handle in found {
-                // Who is gone already needs no signal.
+                // Fails only for a process that has already ended.
                 let _ = pidfd_send_signal(handle, Signal::KILL);
             }
         }
     }
 
+    /// Returns handles of the members in a scan.
     fn among(&self, table: &ProcessTable) -> Vec<OwnedFd> {
-        // A shell that has just been started leads no group yet and carries no mark.
+        // A shell that was just started does not lead its group yet and carries no mark, so its
+        // process id is compared, too.
         let grouped =
             |process: &Process| [process.group, process.pid].map(Some).contains(&self.group);
         table.family(|process| grouped(process) || process.carries(&self.mark))
@@ -125,21 +130,21 @@ impl WatchedProcess {
             .map(Self)
     }
 
-    /// Ends when it has.
+    /// Waits until the process has ended.
     pub(crate) async fn gone(&self) {
         // A handle becomes readable when its process ends.
         let _ = self.0.readable().await;
     }
 }
 
-/// Ends when all of them have.
+/// Waits until all of them have ended.
 pub(crate) async fn gone(members: Vec<WatchedProcess>) {
     for member in members {
         member.gone().await;
     }
 }
 
-/// Waits for `work`, but not for longer than this.
+/// Waits for `work`, at most this long. Returns none if it was not done by then.
 pub(crate) async fn within<T>(
     clock: &dyn Clock,
     most: Duration,
@@ -152,9 +157,10 @@ pub(crate) async fn within<T>(
     }
 }
 
+/// Sends a signal to all of them.
 fn signal(members: &[WatchedProcess], signal: Signal) {
     for member in members {
-        // Who is gone already needs no signal.
+        // Fails only for a process that has already ended.
         let _ = pidfd_send_signal(member.0.get_ref(), signal);
     }
 }

@@ -1,6 +1,7 @@
-//! The guardian: a small process beside posse that waits for posse's end, however that comes, and
-//! ends what posse has left running. It is started with the first command, in a session of its own,
-//! and knows posse by a pipe that only posse holds open: when it closes, posse is gone.
+//! The watchdog: a small process beside posse that waits for posse to end, in whatever way, and
+//! kills what posse has left running. It is started with the first command, in a session of its
+//! own, and watches posse through a pipe that only posse holds open: when the pipe closes, posse
+//! is gone.
 
 use std::ffi::OsString;
 use std::io::{self, PipeWriter, Read};
@@ -18,19 +19,22 @@ use crate::cgroup;
 use crate::detached::{SECRETS, spawn_detached};
 use crate::process_table::{CALL_MARK, HOST_MARK, ProcessTable, ScanRequest};
 
-/// How long those who were killed may take before it is looked again, and how often that is.
+/// How long the watchdog waits for killed processes before it looks again.
 const KILL_WAIT: Duration = Duration::from_millis(100);
+/// How often it looks at most, so that a process that cannot be killed does not keep it forever.
 const ROUNDS: usize = 18;
-/// How often nothing must be found. Who is just becoming another program carries no mark for a
-/// moment.
+/// How many looks in a row must find nothing. A process that is just executing another program
+/// carries no mark for a moment, so one look is not enough.
 const QUIET: usize = 2;
-/// Starts a program apart from posse: no child of its, and deaf to what terminals and others say.
+/// Shell script that starts a program apart from posse: not as its child, and ignoring the
+/// signals that a terminal or another process sends to the group.
 const APART: &str = r#"trap "" HUP INT QUIT TERM; exec 3<&0; "$@" <&3 3<&- &"#;
 
-/// Sees to it that nothing outlives posse. Clones are the same one.
+/// Makes sure that nothing outlives posse. Clones share one watchdog process.
 #[derive(Clone, Debug)]
 pub struct Watchdog(Arc<WatchdogProgram>);
 
+/// The command line of the watchdog, and its process once it runs.
 #[derive(Debug)]
 struct WatchdogProgram {
     program: PathBuf,
@@ -38,19 +42,20 @@ struct WatchdogProgram {
     post: Mutex<Option<Arc<Post>>>,
 }
 
-/// What is guarded, and the guardian's knowing that somebody is there.
+/// A running watchdog: what it guards, and the pipe that tells it that posse is alive.
 #[derive(Debug)]
 pub(crate) struct Post {
-    /// What stands in the environment of all that is guarded.
+    /// The mark in the environment of every guarded process.
     pub(crate) id: Uuid,
-    /// Where it is put, if there is such a place.
+    /// The cgroup of the guarded processes, where cgroups can be used.
     pub(crate) cgroup: Option<PathBuf>,
+    /// Never written to: closing it, which the kernel does for a killed process, is the signal.
     _alive: PipeWriter,
 }
 
 impl Watchdog {
-    /// One that is this program with these arguments. Some more are added: see [`stand_guard`],
-    /// which it must call. Nothing is started before the first command is.
+    /// Returns a watchdog that runs `program` with these arguments, followed by those that
+    /// [`run_watchdog`] reads; the program must call it. Starts nothing before the first command.
     pub fn new(
         program: impl Into<PathBuf>,
         arguments: impl IntoIterator<Item = impl Into<OsString>>,
@@ -63,8 +68,9 @@ impl Watchdog {
         }))
     }
 
-    /// Starts it, unless it is there.
+    /// Starts the watchdog unless it runs already.
     pub(crate) fn post(&self) -> io::Result<Arc<Post>> {
+        // Held while the process is started: of two first commands, only one may start it.
         let mut post = self.0.post.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(post) = &*post {
             return Ok(Arc::clone(post));
@@ -80,7 +86,7 @@ impl Watchdog {
         let id = Uuid::now_v7();
         let cgroup = cgroup::named(&name(&id.to_string()));
         let alive = self.start(id, cgroup.as_deref())?;
-        // Only now, when there is somebody who removes it.
+        // Made only now: the watchdog removes it, so it must be running before the cgroup exists.
         let cgroup = cgroup.filter(|cgroup| cgroup::make(cgroup));
         Ok(Arc::clone(post.insert(Arc::new(Post {
             id,
@@ -89,9 +95,10 @@ impl Watchdog {
         }))))
     }
 
+    /// Starts the process, and returns the end of the pipe that keeps it waiting.
     fn start(&self, id: Uuid, cgroup: Option<&Path>) -> io::Result<PipeWriter> {
         let (ended, alive) = io::pipe()?;
-        // The shell is gone at once; whoever starts processes next reaps it.
+        // The shell exits at once and is reaped with the next process that is started.
         spawn_detached(|command| {
             command
                 .args(["-c", APART, "sh"])
@@ -101,8 +108,8 @@ impl Watchdog {
                 .arg(id.to_string())
                 .args(cgroup)
                 .arg(getpgrp().as_raw_nonzero().to_string());
-            // It keeps nothing open that is somebody else's, and is no part of a call that posse
-            // may be.
+            // It must not hold anybody else's files open, and must not carry the mark of a call that
+            // posse itself may run in: the end of that call would kill it.
             command
                 .stdin(ended.try_clone()?)
                 .stdout(Stdio::null())
@@ -122,9 +129,10 @@ fn name(id: &str) -> String {
     format!("posse-{id}")
 }
 
-/// Waits until the other end of `alive` is closed, and ends whatever carries the mark `id` or is in
-/// the cgroup. `arguments` are those that [`Watchdog`] adds: the mark, the cgroup if there is one,
-/// and the group that posse itself is in; none if they are something else.
+/// Waits until the other end of `alive` is closed, then kills every process that carries the mark
+/// `id` or is in the cgroup. `arguments` are those that [`Watchdog`] appends: the mark, the
+/// cgroup if there is one, and the process group of posse itself. Returns none if they are
+/// anything else.
 pub fn run_watchdog(arguments: &[OsString], mut alive: impl Read) -> Option<()> {
     let (id, cgroup, posses) = match arguments {
         [id, group] => (id, None, group),
@@ -148,7 +156,7 @@ pub fn run_watchdog(arguments: &[OsString], mut alive: impl Read) -> Option<()> 
             break;
         }
         for handle in &left {
-            // Who is gone already needs no signal.
+            // Fails only for a process that has already ended.
             let _ = pidfd_send_signal(handle, Signal::KILL);
         }
         wait(&left);
@@ -164,16 +172,16 @@ pub fn run_watchdog(arguments: &[OsString], mut alive: impl Read) -> Option<()> 
     Some(())
 }
 
-/// Returns all that is to be ended. In the group `posses` are those who have started posse, and for
-/// a moment who was just started by it.
+/// Returns handles of all processes to kill. The group `posses` is left out: it holds the
+/// processes that started posse, and for a moment each process that posse has just started.
 fn find(mark: &[u8], cgroup: Option<&Path>, posses: i32) -> Vec<OwnedFd> {
     if let Some(cgroup) = cgroup {
-        // Who cannot be reached so is found by its mark.
+        // Processes that this does not reach are found by their mark.
         let _ = cgroup::kill(cgroup);
     }
     let inside = cgroup.map(cgroup::members).unwrap_or_default();
     let table = ProcessTable::since(ScanRequest::now());
-    // The groups of commands have nobody else in them.
+    // Groups of commands contain nothing else, so whole groups can be killed.
     let marked = table
         .processes()
         .iter()
@@ -187,7 +195,7 @@ fn find(mark: &[u8], cgroup: Option<&Path>, posses: i32) -> Vec<OwnedFd> {
     })
 }
 
-/// Until all have ended, but not for long.
+/// Waits until all have ended, but no longer than [`KILL_WAIT`].
 fn wait(handles: &[OwnedFd]) {
     let until = Instant::now() + KILL_WAIT;
     for handle in handles {
@@ -196,7 +204,7 @@ fn wait(handles: &[OwnedFd]) {
             tv_sec: 0,
             tv_nsec: left.subsec_nanos().into(),
         };
-        // If it fails, it is looked again all the sooner.
+        // If this fails, the next look only comes sooner.
         let _ = poll(&mut [PollFd::new(handle, PollFlags::IN)], Some(&left));
     }
 }

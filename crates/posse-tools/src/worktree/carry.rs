@@ -1,5 +1,5 @@
-//! Uncommitted work of a parent that goes along: as a tree of everything that is in its checkout,
-//! which the worktree is made to look like, with nothing of it committed or staged.
+//! Copies the uncommitted work of a parent: writes everything in its checkout as a tree, then
+//! makes the worktree look like that tree, with nothing committed or staged.
 
 use std::fs;
 use std::os::unix::ffi::OsStrExt as _;
@@ -12,7 +12,7 @@ use crate::git::{Git, GitError};
 use super::parent::{Parent, uncommitted};
 use super::status::{ChangeKind, StatusEntry};
 
-/// What was carried, and what could not be.
+/// What was copied, and what could not be.
 #[derive(Debug, Default)]
 pub(super) struct Carried {
     /// The tree; none if there is nothing to carry.
@@ -21,7 +21,7 @@ pub(super) struct Carried {
     pub(super) missing: Option<String>,
 }
 
-/// An index that is used for a moment.
+/// A temporary index, so that the parent's own index is not changed. Removed on drop.
 pub(super) struct DraftIndex(pub(super) PathBuf);
 
 impl DraftIndex {
@@ -29,7 +29,7 @@ impl DraftIndex {
     pub(super) fn copy(index: &Path, directory: &Path) -> std::io::Result<Self> {
         let draft = Self(directory.join(format!("posse-index.{}", Uuid::now_v7())));
         match fs::copy(index, &draft.0) {
-            // A checkout without an index has nothing in it.
+            // A checkout without an index has no tracked files.
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
             copied => drop(copied?),
         }
@@ -43,8 +43,8 @@ impl Drop for DraftIndex {
     }
 }
 
-/// Makes a tree of all that is in the parent's checkout. `drafts` is where its index may be copied
-/// to.
+/// Writes a tree of everything in the parent's checkout. The parent's index is copied to
+/// `drafts`.
 pub(super) fn gather(parent: &Parent, drafts: &Path) -> Result<Carried, GitError> {
     let status = parent.each_change()?;
     let (goes, stays): (Vec<&StatusEntry>, Vec<&StatusEntry>) =
@@ -93,12 +93,12 @@ pub(super) fn gather(parent: &Parent, drafts: &Path) -> Result<Carried, GitError
     })
 }
 
-/// Returns true if it can be carried: repositories in the repository stay, since their commits are
-/// not here.
+/// Returns true if this entry can be copied. Nested repositories cannot, since their commits are
+/// not in this one.
 fn can_go(entry: &StatusEntry) -> bool {
     match entry.kind {
         ChangeKind::Known { submodule, .. } => !submodule,
-        // Each file is told by itself; what is left of directories has a repository in it.
+        // Files are listed one by one; a directory that is listed has a repository in it.
         ChangeKind::New => !entry.is_directory(),
         ChangeKind::Ignored => false,
     }

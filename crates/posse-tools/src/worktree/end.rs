@@ -1,4 +1,4 @@
-//! The end of a worktree: looked at, then removed or kept.
+//! The end of a worktree: it is inspected, then removed or kept.
 
 use std::fs;
 use std::io;
@@ -41,7 +41,7 @@ pub(super) fn release(worktrees: &GitWorktrees, worktree: &Worktree) -> Option<S
         Lock::Host(_) | Lock::Nobody => {}
     }
     if let Some(kept) = look::keeps(&root, agent, worktree) {
-        // It is kept with or without its lock.
+        // It is kept whether or not the lock can be removed.
         let _ = registration.unlock();
         return Some(kept);
     }
@@ -52,7 +52,7 @@ pub(super) fn release(worktrees: &GitWorktrees, worktree: &Worktree) -> Option<S
             let _ = registration.unlock();
             Some(kept)
         }
-        // What takes longest holds up nobody.
+        // Deleting the files takes longest, so it happens after the lock is dropped.
         Ok(None) => sink(&root, agent)
             .err()
             .map(|why| format!("it cannot be removed: {why}")),
@@ -95,15 +95,16 @@ pub(super) fn raze(
     Ok(sink(root, agent)?)
 }
 
-/// First it is out of the way, in one step: whoever finds it so knows that nothing is lost with it,
-/// and goes on from there.
+/// Moves the worktree out of the way in one step, then forgets it. A process that finds a moved
+/// worktree knows that nothing is lost with it, and can finish the removal.
 fn clear(root: &WorktreeRoot, agent: AgentId, base: Option<&str>) -> Result<(), WorktreeError> {
     put_aside(root, agent)?;
     forget(root, agent, base)
 }
 
-/// The same for one that was looked at, with a last look at its files where nobody writes by its
-/// path any more. What came into it since the first look is given back, and told.
+/// Like [`clear`], for a worktree that was inspected: looks at its files once more after the
+/// move, when nobody can write to them by path any more. Moves it back if something came in since
+/// the first look, and returns what.
 pub(super) fn clear_if_clean(
     root: &WorktreeRoot,
     agent: AgentId,
@@ -119,10 +120,10 @@ pub(super) fn clear_if_clean(
     Ok(None)
 }
 
-/// Returns true if there was a directory.
+/// Moves the directory out of the way. Returns true if there was one.
 fn put_aside(root: &WorktreeRoot, agent: AgentId) -> io::Result<bool> {
     let path = root.path(agent);
-    // A link is nothing of ours.
+    // A symbolic link was not made by posse.
     let there = path.symlink_metadata().is_ok_and(|there| there.is_dir());
     if there {
         sink(root, agent)?;
@@ -131,7 +132,7 @@ fn put_aside(root: &WorktreeRoot, agent: AgentId) -> io::Result<bool> {
     Ok(there)
 }
 
-/// Goes on with one that is out of the way.
+/// Finishes the removal of a worktree that was moved out of the way.
 pub(super) fn finish(
     root: &WorktreeRoot,
     agent: AgentId,
@@ -141,11 +142,12 @@ pub(super) fn finish(
     Ok(sink(root, agent)?)
 }
 
-/// The branch first: of what git knows, the base is a part.
+/// Removes the branch, then the registration: in this order, since the base is recorded in the
+/// registration.
 fn forget(root: &WorktreeRoot, agent: AgentId, base: Option<&str>) -> Result<(), WorktreeError> {
     let registration = root.registration(agent);
     if registration.leads_elsewhere(&root.path(agent)) {
-        // It was moved by somebody, and is theirs, with its branch.
+        // Somebody moved the worktree: it is theirs, with its branch.
         return Ok(());
     }
     if let Some(base) = base {
@@ -154,10 +156,12 @@ fn forget(root: &WorktreeRoot, agent: AgentId, base: Option<&str>) -> Result<(),
     Ok(registration.remove()?)
 }
 
+/// Deletes the files of a worktree that was moved out of the way.
 pub(super) fn sink(root: &WorktreeRoot, agent: AgentId) -> io::Result<()> {
     gone_is_fine(fs::remove_dir_all(root.gone(agent)))
 }
 
+/// Removes the branch if it is still at `base`.
 fn drop_branch(root: &WorktreeRoot, agent: AgentId, base: &str) -> Result<(), GitError> {
     let reference = format!("refs/heads/{}", branch_of(agent));
     if !root.common.is_dir() || tip(root, &reference)?.as_deref() != Some(base) {
@@ -167,7 +171,7 @@ fn drop_branch(root: &WorktreeRoot, agent: AgentId, base: &str) -> Result<(), Gi
         let git = Git::change(&root.directory).directory(&root.common);
         git.words(["update-ref", "-d", &reference, base]).run()
     };
-    // A git that was killed leaves this; nobody else has to do with this branch.
+    // Left by a git that was killed. Nobody else uses this branch, so it can be removed.
     let stale = root.common.join(format!("{reference}.lock"));
     let deleted = match delete() {
         Err(_) if fs::remove_file(stale).is_ok() => delete(),

@@ -1,5 +1,5 @@
-//! Hosts: processes that have worktrees. A host locks a file of its own name for its life; the
-//! kernel unlocks it when the process ends, however it ends.
+//! Hosts: the processes that have worktrees. A host keeps a file of its own name locked; the
+//! kernel unlocks it when the process ends, in whatever way.
 
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::io;
@@ -20,7 +20,7 @@ pub(super) struct WorktreeHost {
 }
 
 impl WorktreeHost {
-    /// Settles at `home`.
+    /// Registers this process as a host beneath `home`.
     pub(super) fn settle(home: &Path) -> io::Result<Self> {
         let directory = home.join(DIRECTORY);
         DirBuilder::new()
@@ -35,7 +35,8 @@ impl WorktreeHost {
             .mode(0o600)
             .open(&new)?;
         lock.lock()?;
-        // It gets its name only now: a file with a host's name is locked or its host is dead.
+        // Renamed only after it is locked: a file with the name of a host that is not locked
+        // means that the host is dead.
         let file = directory.join(id.to_string());
         fs::rename(&new, &file)?;
         Ok(Self {
@@ -48,7 +49,7 @@ impl WorktreeHost {
 
 impl Drop for WorktreeHost {
     fn drop(&mut self) {
-        // A host without a file is dead, too.
+        // A host without a file counts as dead, too.
         let _ = fs::remove_file(&self.file);
     }
 }
@@ -56,7 +57,8 @@ impl Drop for WorktreeHost {
 /// Returns true if a host is alive, or if that cannot be found out.
 pub(super) fn lives(home: &Path, id: Uuid) -> bool {
     match File::open(home.join(DIRECTORY).join(id.to_string())) {
-        // Shared, and given back at once: others who look at the same moment see the same.
+        // Shared and released at once, so that others who check at the same time do not take this
+        // lock for that of the host.
         Ok(file) => file.try_lock_shared().is_err(),
         Err(error) => error.kind() != io::ErrorKind::NotFound,
     }
@@ -73,8 +75,7 @@ pub(super) fn forget(home: &Path) {
         let Ok(file) = File::open(&path) else {
             continue;
         };
-        // One that is being made is locked a moment after; it is not looked at before it has its
-        // name.
+        // A file that is being made is not locked yet; it is skipped until it has its name.
         let named = path.extension().is_none();
         if named
             && !matches!(
