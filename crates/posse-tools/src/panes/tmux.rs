@@ -1,5 +1,5 @@
 //! Panes of the tmux that the user works in. Commands go to its server as a script on standard
-//! input: what is secret stands in no command line, and nothing is ever typed into a pane.
+//! input, so that no secret appears in a command line; nothing is ever typed into a pane.
 
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -18,12 +18,12 @@ use super::launch::{Launch, NoBudget};
 use super::pane_layout::{self, PanePosition, TmuxPane};
 use crate::child::{self, Unheard};
 
-/// How long tmux may take for anything.
+/// How long one run of tmux may take.
 const LIMIT: Duration = Duration::from_secs(10);
-/// What it says if there is no room.
+/// What tmux says if there is no room for another pane.
 const FULL: &str = "no space for new pane";
 
-/// Where in which tmux posse runs.
+/// The tmux server and pane in which posse runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Inside {
     /// The socket of its server.
@@ -61,19 +61,20 @@ pub enum Place {
 #[derive(Clone, Debug)]
 pub struct TmuxPanes(Arc<TmuxServer>);
 
+/// The tmux server, and how panes are opened in it.
 #[derive(Debug)]
 struct TmuxServer {
     inside: Inside,
     place: Place,
     launch: Launch,
-    /// One at a time: each looks where the others are.
+    /// Panes are opened one at a time: each position depends on the panes already there.
     turn: Mutex<()>,
 }
 
-/// What to do without tmux.
+/// What the user can do without tmux.
 const INSTEAD: &str = "--team-backend in-process does not need it";
 
-/// Why there is no pane.
+/// Why no pane could be opened.
 #[derive(Debug, thiserror::Error)]
 enum TmuxError {
     #[error(transparent)]
@@ -102,7 +103,7 @@ impl TmuxError {
 }
 
 impl TmuxPanes {
-    /// Panes next to where posse runs, in which this runs.
+    /// Returns panes next to the one in which posse runs; `launch` is the command in each.
     pub fn new(inside: Inside, place: Place, launch: Launch) -> Self {
         Self(Arc::new(TmuxServer {
             inside,
@@ -133,10 +134,11 @@ impl Panes for TmuxPanes {
 }
 
 impl TmuxServer {
+    /// Opens a pane, in a window of its own if the window of posse has no room.
     fn open(&self, pane: &NewPane) -> Result<(), TmuxError> {
         let line = self.launch.command_line(pane)?;
         let marked = pane.session.to_string();
-        // Whoever had it before has left nothing half done that matters here.
+        // A panic while it was held leaves nothing half done here, so poisoning can be ignored.
         let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
         let seen = self.look(&marked)?;
         self.close_dead(&seen)?;
@@ -158,6 +160,7 @@ impl TmuxServer {
         self.dress(&opened.0, &opened.1, pane)
     }
 
+    /// Returns all panes of the server; `marked` is the session whose panes are ours.
     fn look(&self, marked: &str) -> Result<Vec<TmuxPane>, TmuxError> {
         let said = self.tmux(TmuxScript::default().command("list-panes").words([
             "-a",
@@ -170,7 +173,7 @@ impl TmuxServer {
             .collect())
     }
 
-    /// A pane that tmux keeps after its process has ended is of no use any more.
+    /// Closes our panes that tmux keeps after their process has ended: they only take up room.
     fn close_dead(&self, seen: &[TmuxPane]) -> Result<(), TmuxError> {
         for pane in seen.iter().filter(|pane| pane.marks.pane && pane.dead) {
             self.tmux(
@@ -182,7 +185,7 @@ impl TmuxServer {
         Ok(())
     }
 
-    /// Opens it. Returns the id of the pane.
+    /// Opens the pane. Returns its id.
     fn make(
         &self,
         position: &PanePosition,
@@ -221,8 +224,8 @@ impl TmuxServer {
         Ok(printed.trim().to_owned())
     }
 
-    /// Gives it what belongs to it alone: its title, its colour, and that it goes when its process
-    /// ends.
+    /// Sets the options of the new pane: its title, its colour, and that it closes when its
+    /// process ends.
     fn dress(&self, id: &str, position: &PanePosition, pane: &NewPane) -> Result<(), TmuxError> {
         let on = |script: TmuxScript, name: &str| {
             script.command("set-option").words(["-p", "-t", id, name])
@@ -233,7 +236,7 @@ impl TmuxServer {
             .command("select-pane")
             .words(["-t", id, "-T"])
             .plain(pane.title.as_ref());
-        // The style of borders would be the whole window's.
+        // Only the format is set per pane: a border style would apply to the whole window.
         if let Some(color) = Color::read(&pane.color) {
             let format = format!("#[fg={}] #{{pane_title}} #[default]", color.in_tmux());
             script = on(script, "pane-border-format").word(format);
@@ -251,12 +254,12 @@ impl TmuxServer {
             }
             PanePosition::Split { .. } => {}
         }
-        // It may have ended before it was told to vanish then.
+        // Its process may have ended before `remain-on-exit` was off.
         let close = format!("kill-pane -t {id}");
         script = script
             .command("if-shell")
             .words(["-F", "-t", id, "#{pane_dead}", &close]);
-        // Only a pane that is gone already makes tmux complain of its id.
+        // Tmux names the id of a pane only when that pane is gone.
         self.tmux(script).map(drop).map_err(|error| {
             if error.is_about(id) {
                 TmuxError::EndedAtOnce
@@ -304,13 +307,13 @@ impl TmuxScript {
         self
     }
 
-    /// A word, which tmux reads as it is.
+    /// Adds a word, quoted so that tmux reads it literally.
     fn word(mut self, word: impl AsRef<OsStr>) -> Self {
         self.0.extend_from_slice(b" '");
         for byte in word.as_ref().as_bytes() {
             match byte {
                 b'\'' => self.0.extend_from_slice(b"'\\''"),
-                // It would take away spaces at the start of the next line.
+                // Tmux would strip the spaces at the start of the next line.
                 b'\n' => self.0.extend_from_slice(b"'\"\\n\"'"),
                 byte => self.0.push(*byte),
             }
@@ -325,7 +328,7 @@ impl TmuxScript {
             .fold(self, |script, word| script.word(word))
     }
 
-    /// A word where tmux looks for things to fill in (and to run): it finds none.
+    /// Adds a word in which tmux would expand formats, which can run commands; `#` is escaped.
     fn plain(self, word: &OsStr) -> Self {
         let mut escaped = Vec::new();
         for byte in word.as_bytes() {

@@ -1,4 +1,4 @@
-//! Making a worktree, and taking back one that was not finished.
+//! Makes a worktree, and removes one that was not finished.
 
 use std::fs::DirBuilder;
 use std::path::Path;
@@ -25,7 +25,7 @@ pub(super) struct Making<'a> {
     pub(super) note: MakingNote,
 }
 
-/// How often it is tried while git meets worktrees that other gits are about to register.
+/// How often making is tried while git runs into worktrees that other gits have half registered.
 const MOST_TRIES: u32 = 20;
 
 /// Makes a worktree. If that fails, nothing is left of it.
@@ -60,7 +60,7 @@ pub(super) fn make(worktrees: &GitWorktrees, wanted: &Wanted) -> Result<Made, Wo
     }
 }
 
-/// Makes it once. If that fails, nothing is left of it.
+/// Tries once to make the worktree. If that fails, nothing is left of it.
 fn try_to_make(
     worktrees: &GitWorktrees,
     wanted: &Wanted,
@@ -69,7 +69,7 @@ fn try_to_make(
 ) -> Result<Made, WorktreeError> {
     making.begin()?;
     let made = thread::scope(|scope| {
-        // What is changed is changed from the parent's HEAD: it fits nothing else.
+        // Uncommitted changes apply to the parent's HEAD only, so with another base they stay.
         let dirty = if parent.base == parent.head {
             wanted.dirty
         } else {
@@ -88,7 +88,7 @@ fn try_to_make(
 }
 
 impl Making<'_> {
-    /// Notes it, and makes its directory, which nobody may have made before.
+    /// Writes the note and creates the directory, which must not exist yet.
     pub(super) fn begin(&self) -> Result<(), WorktreeError> {
         let path = &self.note.worktree.path;
         if path.symlink_metadata().is_ok() {
@@ -103,6 +103,7 @@ impl Making<'_> {
         })
     }
 
+    /// Lets git check it out, copies uncommitted work if wanted, and hands it out.
     fn fill(&self, parent: &Parent, dirty: Dirty) -> Result<Made, WorktreeError> {
         let worktree = &self.note.worktree;
         let printed = self.add(
@@ -127,8 +128,9 @@ impl Making<'_> {
         })
     }
 
-    /// Has git make it, locked; what it printed. It is noted and filled in two calls, as git does
-    /// itself in one: only the first must be made by one at a time.
+    /// Lets git make the worktree, locked, and returns what git printed. Registers and checks out
+    /// in two calls, as git itself does in one: only the registering has to be done one at a
+    /// time.
     pub(super) fn add(
         &self,
         git: Git,
@@ -170,6 +172,7 @@ impl Making<'_> {
         }
     }
 
+    /// Copies the uncommitted work of the parent.
     fn carry(&self, parent: &Parent) -> Result<Carried, WorktreeError> {
         let failed = |source: GitError| WorktreeError::NotCarried {
             top: parent.top.clone(),
@@ -183,10 +186,10 @@ impl Making<'_> {
         Ok(carried)
     }
 
-    /// All is done: from now on somebody may work in it.
+    /// Marks it as finished: from now on an agent may work in it.
     pub(super) fn hand_out(&self, worktree: &Worktree) -> Result<(), WorktreeError> {
-        // No sync: a file system that forgets this after a power cut has forgotten as well what was
-        // made in the worktree later.
+        // Not synced: a file system that loses this in a power cut has also lost what was written
+        // in the worktree later.
         self.root
             .registration(self.agent)
             .mark(worktree)
@@ -209,7 +212,7 @@ impl Making<'_> {
     }
 }
 
-/// Removes what was begun, and nobody has worked in.
+/// Removes what was begun. Nobody has worked in it yet, so nothing is checked.
 pub(super) fn take_back(
     root: &WorktreeRoot,
     agent: AgentId,
@@ -218,7 +221,7 @@ pub(super) fn take_back(
 ) -> Result<(), WorktreeError> {
     let base = note.branch.then_some(note.worktree.base.as_str());
     if note.branch {
-        // A git that was killed leaves this; nobody else has to do with this branch.
+        // Left by a git that was killed. Nobody else uses this branch, so it can be removed.
         let lock = root
             .common
             .join(format!("refs/heads/{}.lock", note.worktree.branch));
@@ -228,7 +231,7 @@ pub(super) fn take_back(
     Ok(root.finish(agent, host)?)
 }
 
-/// `main, 3f2a91c "Fix the parser"`.
+/// Describes the base, like `main, 3f2a91c "Fix the parser"`.
 fn base_in_words(parent: &Parent, printed: &str) -> String {
     let now_at = printed
         .lines()

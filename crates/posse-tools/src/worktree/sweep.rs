@@ -1,4 +1,4 @@
-//! All worktrees there are: a list for people, and the sweep that removes what dead processes left.
+//! Lists all worktrees for people, and removes those that dead processes left.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -15,7 +15,7 @@ use super::worktree_root::{WorktreeRoot, entries, tidy};
 use super::{Found, GitWorktrees, Swept, host, look};
 
 impl GitWorktrees {
-    /// Returns every worktree there is, with what would be lost with it. Blocks.
+    /// Returns every worktree, with what would be lost by removing it. Blocks.
     pub fn list(&self) -> io::Result<Vec<Found>> {
         let roots = self.roots()?;
         let found = roots
@@ -24,14 +24,14 @@ impl GitWorktrees {
         Ok(found.map(|(root, agent)| self.found(root, agent)).collect())
     }
 
-    /// Removes every worktree that no agent uses if nothing is lost with it, else unlocks it.
-    /// Returns both. Blocks.
+    /// Removes every unused worktree with which nothing is lost, and unlocks the others. Returns
+    /// both. Blocks.
     pub fn sweep(&self) -> Vec<Swept> {
         self.sweep_those(|_| true)
     }
 
-    /// The same for what processes left that died, and no sweep has seen yet. What was kept since
-    /// is not looked at again: it costs no more than there are such. Blocks.
+    /// Like [`Self::sweep`], but only for worktrees of dead processes that no sweep has seen yet.
+    /// Those kept by an earlier sweep are unlocked and are not inspected again. Blocks.
     pub fn sweep_left(&self) -> Vec<Swept> {
         self.sweep_those(|lock| matches!(lock, Lock::Host(_)))
     }
@@ -56,7 +56,7 @@ impl GitWorktrees {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
             opened => opened?,
         };
-        // As it is in what git was told.
+        // Git was given canonical paths, and they are compared with these.
         let home = self.home.canonicalize()?;
         let mut names: Vec<_> = directories
             .flatten()
@@ -74,16 +74,16 @@ impl GitWorktrees {
             return Vec::new();
         };
         for agent in root.contents().gone {
-            // If it cannot be done now, it is done another time.
+            // If this fails, the next sweep tries again.
             let _ = finish(root, agent, self.base(root, agent).as_deref());
         }
         let known = known(root);
         for (agent, host, note) in root.making() {
-            // Another may have gone on with it since.
+            // Another process may have continued with it since.
             if host::lives(&self.home, host) || self.lives(root, agent) {
                 continue;
             }
-            // If it cannot be done now, it is done another time.
+            // If this fails, the next sweep tries again.
             let _ = settle(root, agent, host, note);
         }
         let known = known
@@ -94,7 +94,7 @@ impl GitWorktrees {
             .collect()
     }
 
-    /// None if there is nothing any more, or its agent lives.
+    /// Sweeps one worktree. Returns none if there is none any more, or if its agent is alive.
     pub(super) fn sweep_one(&self, root: &WorktreeRoot, agent: AgentId) -> Option<Swept> {
         if self.lives(root, agent) {
             return None;
@@ -111,7 +111,8 @@ impl GitWorktrees {
                 None => raze(root, agent, found.base.as_deref()).map(|()| None),
             };
             match cleared {
-                // What cannot be removed now is on its way out, and goes another time.
+                // Files that cannot be deleted now are moved aside already; the next sweep tries
+                // again.
                 Ok(None) => {
                     let _ = sink(root, agent);
                     return Some(Swept {
@@ -148,9 +149,10 @@ impl GitWorktrees {
         }
     }
 
-    /// Returns true if an agent of a process that lives has it, or will have it.
+    /// Returns true if the worktree belongs, or is about to belong, to an agent of a live
+    /// process.
     pub(super) fn lives(&self, root: &WorktreeRoot, agent: AgentId) -> bool {
-        // The note first: it goes when all else is there.
+        // The note is read first: it is removed only after the registration is complete.
         let lives = |id| host::lives(&self.home, id);
         let making = root
             .making()
@@ -159,6 +161,7 @@ impl GitWorktrees {
         making || matches!(root.registration(agent).lock(), Lock::Host(host) if lives(host))
     }
 
+    /// Describes a worktree.
     pub(super) fn found(&self, root: &WorktreeRoot, agent: AgentId) -> Found {
         let (path, live) = (root.path(agent), self.lives(root, agent));
         let registration = root.registration(agent);
@@ -184,7 +187,7 @@ impl GitWorktrees {
     }
 }
 
-/// Returns what would be lost with a directory that nobody knows more of.
+/// Returns what would be lost with a directory of which nothing else is known.
 fn unmarked(root: &WorktreeRoot, agent: AgentId, path: &Path) -> Option<String> {
     if root.registration(agent).exists() {
         return Some(look::unseen("posse's note on it cannot be read"));
@@ -192,7 +195,7 @@ fn unmarked(root: &WorktreeRoot, agent: AgentId, path: &Path) -> Option<String> 
     look::holds_files(path).then(|| look::unseen("git no longer knows it"))
 }
 
-/// Returns the agents that have a worktree here: by directories, and by what git knows.
+/// Returns the agents that have a worktree here, by directory or by git's registration.
 fn known(root: &WorktreeRoot) -> BTreeSet<AgentId> {
     let mut agents: BTreeSet<AgentId> = root.contents().agents.into_iter().collect();
     let names = entries(&root.common.join("worktrees"))
