@@ -108,8 +108,8 @@ impl Watchdog {
                 .arg(id.to_string())
                 .args(cgroup)
                 .arg(getpgrp().as_raw_nonzero().to_string());
-            // It must not hold anybody else's files open, and must not carry the mark of a call that
-            // posse itself may run in: the end of that call would kill it.
+            // It must not hold anybody else's files open, and must not carry the mark of a call
+            // that posse itself may run in: the end of that call would kill it.
             command
                 .stdin(ended.try_clone()?)
                 .stdout(Stdio::null())
