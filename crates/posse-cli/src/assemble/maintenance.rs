@@ -52,8 +52,8 @@ pub(crate) fn migrate_file(path: &Path) -> anyhow::Result<Migrated> {
 }
 
 /// Brings a server's database up to date; `contract` removes what only older versions of posse need.
-pub(crate) fn migrate_server(address: &str, output_schema: bool) -> anyhow::Result<Migrated> {
-    Ok(posse_store::migrate(address, output_schema)?)
+pub(crate) fn migrate_server(address: &str, contract: bool) -> anyhow::Result<Migrated> {
+    Ok(posse_store::migrate(address, contract)?)
 }
 
 /// Copies a file, unless `stop` cancels it, and returns the size of the copy.

@@ -120,7 +120,7 @@ pub enum ParentError {
     },
     /// It is not in a repository.
     #[error(
-        "{} is not in a git repository, so no worktree can be made. Leave isolation out; or run \
+        "{} is not in a git repository, so no worktree can be made. Omit isolation, or run \
          `git init` there and make a first commit",
         name(.directory)
     )]
@@ -140,7 +140,7 @@ pub enum ParentError {
     },
     /// It is a git directory, or lies in one.
     #[error(
-        "{} is inside of a git directory, not of a checkout. Work in the checkout, or omit \
+        "{} is inside a git directory, not a checkout. Work in the checkout, or omit \
          isolation",
         name(.directory)
     )]

@@ -19,7 +19,7 @@ use crate::output::{json_line, print};
 pub(super) struct MigrateStore {
     /// On a server: also remove what only older versions of posse need. They cannot use it after that
     #[arg(long)]
-    output_schema: bool,
+    contract: bool,
     /// Print one JSON object
     #[arg(long)]
     json: bool,
@@ -28,7 +28,7 @@ pub(super) struct MigrateStore {
 impl MigrateStore {
     pub(super) fn run(self, place: &StoreLocation) -> anyhow::Result<ExitCode> {
         let done = match place {
-            StoreLocation::File(_) if self.output_schema => anyhow::bail!(Advised {
+            StoreLocation::File(_) if self.contract => anyhow::bail!(Advised {
                 what: "a file has nothing to contract".into(),
                 advice: "omit --contract: a file always belongs to the newest posse that has \
                          opened it"
@@ -36,7 +36,7 @@ impl MigrateStore {
             }),
             StoreLocation::File(path) => maintenance::migrate_file(path)?,
             StoreLocation::Server(server) => {
-                maintenance::migrate_server(&server.whole(), self.output_schema)?
+                maintenance::migrate_server(&server.whole(), self.contract)?
             }
         };
         let (from, to, oldest) = (done.from, done.to, done.oldest);

@@ -106,7 +106,7 @@ async fn where_there_is_nothing_to_make_it_from_that_is_said_with_what_to_do() {
     fs::create_dir(ground.path("plain")).unwrap();
     refused(
         "plain",
-        &["not in a git repository", "git init", "Leave isolation out"],
+        &["not in a git repository", "git init", "Omit isolation"],
     )
     .await;
     refused("nowhere", &["does not exist"]).await;
