@@ -10,8 +10,9 @@
 //! 5. Carry out the effects in order. Most start something whose end is a later input.
 
 mod call;
-mod carry;
+
 mod command;
+mod commit;
 mod compact;
 pub(crate) mod depart;
 mod fork;
@@ -107,9 +108,9 @@ pub(crate) struct Actor {
     /// Decides what to do about each input.
     pub(crate) machine: Machine,
     /// Files it has read, against which edits are checked.
-    pub(crate) seen: KnownFiles,
+    pub(crate) known_files: KnownFiles,
     /// Agent types and skills that its model was told of.
-    pub(crate) known: Advertised,
+    pub(crate) advertised: Advertised,
     /// Tasks that it has claimed, with their lists.
     pub(crate) tasks: BTreeSet<(Option<Name>, TaskId)>,
     /// Sends its events.
@@ -186,7 +187,7 @@ pub(crate) struct Prefix {
     /// True if the last compaction failed: none is tried before another reply.
     pub(crate) compaction_failed: bool,
     /// Its fork point, once a call of its last reply has asked for a fork.
-    pub(crate) branch: Option<Arc<ForkPoint>>,
+    pub(crate) fork_point: Option<Arc<ForkPoint>>,
     /// The parent's fork point, until the first entry of a fork.
     pub(crate) opening: Option<Arc<ForkPoint>>,
 }
@@ -198,7 +199,7 @@ pub(crate) struct Spending {
     /// Name of the model, for charges of calls that got no reply.
     pub(crate) model: String,
     /// Permit to call the model; held while it works.
-    pub(crate) place: Option<RunPermit>,
+    pub(crate) permit: Option<RunPermit>,
     /// Set while the bytes that it shares with its siblings may not be cached yet: its first call
     /// waits for that.
     pub(crate) warmup: Option<Arc<CacheWarmup>>,
@@ -255,7 +256,7 @@ impl Actor {
                 let next = self.next(work, commands).await;
                 // Handlers are boxed, here and below, so that the future of an idle agent does not
                 // reserve space for them.
-                match Box::pin(self.understood(next, work)).await? {
+                match Box::pin(self.to_input(next, work)).await? {
                     Some(input) => input,
                     None => return Ok(()),
                 }
@@ -307,11 +308,7 @@ impl Actor {
     }
 
     /// Turns what came into an input; none if there is nothing to decide.
-    async fn understood(
-        &mut self,
-        next: Next,
-        work: &mut Work,
-    ) -> Result<Option<Input>, StoreError> {
+    async fn to_input(&mut self, next: Next, work: &mut Work) -> Result<Option<Input>, StoreError> {
         Ok(match next {
             Next::Command(Some(command)) => match work.skills.hold(command) {
                 Ok(input) => input,

@@ -53,7 +53,7 @@ pub(crate) struct Plan {
     /// Its type.
     pub(crate) definition: Arc<Definition>,
     /// The parent's fork point, if it is a fork.
-    pub(crate) branch: Option<Arc<ForkPoint>>,
+    pub(crate) fork_point: Option<Arc<ForkPoint>>,
     /// Terms that hold for its whole life.
     pub(crate) terms: Terms,
     /// Position in the session.
@@ -98,7 +98,7 @@ impl Plan {
     /// Returns the first message. The prompt comes last: siblings share everything before it, and
     /// shared bytes are read from the prompt cache.
     fn first_message(&self) -> Vec<ContentBlock> {
-        if self.branch.is_some() {
+        if self.fork_point.is_some() {
             let directive = prompt::directive(&self.prompt, &self.told);
             return vec![ContentBlock::text(directive)];
         }
@@ -179,13 +179,13 @@ pub(crate) fn create_sub_agent(
             types: types.as_deref(),
         },
     );
-    let (preamble, warmup, told, segments) = match &plan.branch {
-        Some(branch) => (
+    let (preamble, warmup, told, segments) = match &plan.fork_point {
+        Some(fork_point) => (
             // A fork sends its parent's bytes unchanged: only so are they read from the cache.
-            branch.preamble.clone(),
-            Some(branch.warmup()),
-            branch.told,
-            branch.segments.clone(),
+            fork_point.preamble.clone(),
+            Some(fork_point.warmup()),
+            fork_point.told,
+            fork_point.segments.clone(),
         ),
         None => {
             let (types, skills) = (
@@ -202,7 +202,7 @@ pub(crate) fn create_sub_agent(
     let Plan {
         session,
         origin,
-        branch,
+        fork_point,
         terms,
         path,
         model,
@@ -227,8 +227,8 @@ pub(crate) fn create_sub_agent(
         preamble: preamble.clone(),
         segments: segments.clone(),
     };
-    let seed = branch.map_or_else(Seed::default, |branch| {
-        Seed::grown(branch, terms.worktree.is_some())
+    let seed = fork_point.map_or_else(Seed::default, |fork_point| {
+        Seed::grown(fork_point, terms.worktree.is_some())
     });
     let turns = terms.turns;
     let identity = Identity {

@@ -183,8 +183,11 @@ async fn plan(
         &teams,
     )?;
     // Read once: when the parent's reply ends, the fork point is gone.
-    let branch = factory.registry.fork_point(by).filter(|_| route.fork);
-    if branch.as_ref().is_some_and(|branch| branch.is_fork()) {
+    let fork_point = factory.registry.fork_point(by).filter(|_| route.fork);
+    if fork_point
+        .as_ref()
+        .is_some_and(|fork_point| fork_point.is_fork())
+    {
         return Err(SpawnError::Fork);
     }
     let depth = parent.depth + 1;
@@ -206,8 +209,8 @@ async fn plan(
     }
     let agent = AgentId::from(Uuid::now_v7());
     let worktree_guard = worktree_guard(factory, agent, parent, route.isolation).await?;
-    let mut terms = match &branch {
-        Some(branch) => branch.terms(),
+    let mut terms = match &fork_point {
+        Some(fork_point) => fork_point.terms(),
         None if route.fork => return Err(SpawnError::ReplyEnded),
         None => Terms::of(&route.definition),
     };
@@ -235,7 +238,7 @@ async fn plan(
         definition: route.definition.model.as_deref(),
         usual: spawning.usual_model.as_deref(),
     };
-    let model = match &branch {
+    let model = match &fork_point {
         Some(_) => parent.model.clone(),
         None => model::resolve(
             &preference,
@@ -268,7 +271,7 @@ async fn plan(
         notes,
         output_schema: route.output_schema,
         definition: route.definition,
-        branch,
+        fork_point,
         background: route.background,
         prompt: input.prompt,
         model,

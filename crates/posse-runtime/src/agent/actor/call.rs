@@ -24,9 +24,9 @@ use crate::history::request_size::RequestSize;
 const PATIENCE: Duration = Duration::from_secs(15);
 
 /// Takes a run permit, if one is free and the agent need not wait for its siblings.
-pub(super) fn try_take_place(actor: &mut Actor, work: &mut Work) {
+pub(super) fn try_take_permit(actor: &mut Actor, work: &mut Work) {
     let entry = enter(actor);
-    actor.spending.place = match entry {
+    actor.spending.permit = match entry {
         Ticket::Go(_) => actor.session.slots.try_take(),
         Ticket::Wait(_) => None,
     };
@@ -51,7 +51,7 @@ pub(super) fn enter(actor: &Actor) -> Ticket {
 /// Calls the model as soon as there is a permit.
 pub(super) async fn admit(actor: &mut Actor, work: &mut Work) {
     match work.entry.take().unwrap_or(Ticket::Go(None)) {
-        Ticket::Go(lead) if !wants_place(actor) => call_model(actor, lead, work).await,
+        Ticket::Go(lead) if !needs_permit(actor) => call_model(actor, lead, work).await,
         entry => line_up(actor, entry, work),
     }
 }
@@ -59,7 +59,7 @@ pub(super) async fn admit(actor: &mut Actor, work: &mut Work) {
 /// Waits for its siblings without a permit, and then for a permit.
 pub(super) fn line_up(actor: &mut Actor, entry: Ticket, work: &mut Work) {
     // A permit held while waiting would keep the sibling that it waits for from calling.
-    actor.spending.place = None;
+    actor.spending.permit = None;
     let parent = actor.role.sub_agent().map(|sub| sub.parent);
     let coming = if actor.prefix.last_request.begun {
         Priority::Resuming
@@ -91,8 +91,8 @@ pub(super) fn line_up(actor: &mut Actor, entry: Ticket, work: &mut Work) {
 
 /// Returns true if it needs a permit to call the model. A main agent needs none, because a person
 /// waits for it.
-pub(super) fn wants_place(actor: &Actor) -> bool {
-    !actor.role.is_main() && actor.spending.place.is_none()
+pub(super) fn needs_permit(actor: &Actor) -> bool {
+    !actor.role.is_main() && actor.spending.permit.is_none()
 }
 
 /// Calls the model now that there is a permit, or that money may be free.
@@ -106,7 +106,7 @@ pub(super) async fn on_admitted(
         lead,
         impatient,
     } = admission;
-    actor.spending.place = place;
+    actor.spending.permit = place;
     let entry = if lead.is_some() || impatient {
         Ticket::Go(lead)
     } else {
@@ -173,7 +173,7 @@ pub(super) async fn call_model(actor: &mut Actor, lead: Option<WarmupLead>, work
         Err(exceeded) if exceeded.may_pass() => {
             // Calls in progress have reserved more than they will use: once they are settled there
             // may be enough.
-            let place = actor.spending.place.take();
+            let place = actor.spending.permit.take();
             work.model = ModelWork::Queued(Box::pin(async move {
                 freed.await;
                 // The lead is dropped: a sibling that can pay leads meanwhile.

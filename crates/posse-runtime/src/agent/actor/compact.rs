@@ -224,7 +224,7 @@ pub(super) async fn restated(actor: &Actor) -> Result<prompt::Restated, StoreErr
     let Offer { types, skills } =
         Offer::of(&actor.setup.tools, &startable(setup), &loadable(setup));
     Ok(prompt::Restated {
-        files: actor.seen.paths(),
+        files: actor.known_files.paths(),
         runs,
         types,
         skills,

@@ -16,7 +16,7 @@ pub(super) fn fork_point(actor: &mut Actor) -> Arc<ForkPoint> {
     let seq = actor.prefix.history.next_seq().saturating_sub(1);
     if let Some(branch) = actor
         .prefix
-        .branch
+        .fork_point
         .as_ref()
         .filter(|branch| branch.seq == seq)
     {
@@ -41,10 +41,10 @@ pub(super) fn fork_point(actor: &mut Actor) -> Arc<ForkPoint> {
         last_request: actor.prefix.last_request.of_parent(),
         cache_ttl: actor.prefix.cache_ttl,
         warmup: Arc::default(),
-        seen: actor.seen.fork(),
-        told: actor.known.told,
+        seen: actor.known_files.fork(),
+        told: actor.advertised.told,
         terms: actor.terms.as_deref().cloned(),
     });
-    actor.prefix.branch = Some(Arc::clone(&branch));
+    actor.prefix.fork_point = Some(Arc::clone(&branch));
     branch
 }

@@ -54,19 +54,19 @@ pub(super) fn check_offer(actor: &mut Actor) {
         };
         skills && Arc::ptr_eq(&looked.0, &now.0)
     };
-    if actor.known.looked.as_ref().is_some_and(same) {
+    if actor.advertised.looked.as_ref().is_some_and(same) {
         return;
     }
-    actor.known.looked = Some(now);
+    actor.advertised.looked = Some(now);
     let setup = &actor.session.setup;
     let offer = Offer::of(&actor.setup.tools, &startable(setup), &loadable(setup));
     let print = offer.fingerprint();
-    let news = print.filter(|print| Some(*print) != actor.known.told);
+    let news = print.filter(|print| Some(*print) != actor.advertised.told);
     actor
         .machine
-        .offer(news.map(|print| (print, offer.news(actor.known.offer.as_ref()))));
+        .offer(news.map(|print| (print, offer.news(actor.advertised.offer.as_ref()))));
     match news {
-        Some(_) => actor.known.coming = Some(offer),
-        None => actor.known.offer = Some(offer),
+        Some(_) => actor.advertised.coming = Some(offer),
+        None => actor.advertised.offer = Some(offer),
     }
 }

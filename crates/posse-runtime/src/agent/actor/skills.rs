@@ -118,7 +118,7 @@ pub(super) fn gate(actor: &Actor, cancel: CancellationToken) -> Gate {
         marker: format!("{agent}.{}", Uuid::now_v7()),
         subject: Subject::Nothing,
         workspace: Arc::clone(&actor.setup.workspace),
-        seen: actor.seen.clone(),
+        seen: actor.known_files.clone(),
         reads: actor.machine.policy(),
         clock: Arc::clone(&actor.ports.clock),
         first: None,

@@ -36,11 +36,11 @@ impl Actor {
         let Decision { mut commit, after } = decision;
         if self.machine.waits() {
             // An agent that waits for others must not keep the permit that they may need.
-            self.spending.place = None;
+            self.spending.permit = None;
         }
-        if call::wants_place(self) && calls_model {
-            call::try_take_place(self, work);
-            if self.spending.place.is_none() {
+        if call::needs_permit(self) && calls_model {
+            call::try_take_permit(self, work);
+            if self.spending.permit.is_none() {
                 // Part of the same commit, so that people see who waits for a permit without
                 // another write.
                 commit.state = Some(call::queued_state(self));
@@ -155,7 +155,7 @@ impl Actor {
                 // A sub-agent has one run. Its result is reported when nothing of the run is left.
                 work.open &=
                     self.role.is_main() || self.role.is_teammate() && !self.machine.is_leaving();
-                self.spending.place = None;
+                self.spending.permit = None;
                 self.machine.withdraw();
                 work.completed = ended.outcome == Outcome::Completed;
                 work.heal = (busy > 0).then(|| self.ports.clock.sleep(HEAL));
@@ -247,12 +247,12 @@ impl Actor {
         // A file counts as read once the model has been told its content.
         let told = entries.iter().any(|entry| entry.kind == EntryKind::Results);
         let seen = if told {
-            self.seen.take_fresh()
+            self.known_files.take_fresh()
         } else {
             Vec::new()
         };
         let born = self.birth.is_some();
-        let types = commit.types.or(self.known.told.filter(|_| born));
+        let types = commit.types.or(self.advertised.told.filter(|_| born));
         let mut step = Step {
             birth: self.birth.take(),
             entries: entries.clone(),
@@ -291,9 +291,9 @@ impl Actor {
                 "its end could not be reported: {refused}"
             )));
         }
-        self.known.tell(types);
+        self.advertised.tell(types);
         sub_agent::on_committed(self, committed.mail_waits).await;
-        if told && self.prefix.branch.take().is_some() {
+        if told && self.prefix.fork_point.take().is_some() {
             self.registry.set_fork_point(self.identity.agent, None);
         }
         for (entry, message) in entries.into_iter().zip(messages) {
@@ -383,7 +383,7 @@ impl Actor {
         let tool = self.setup.tools.get(&name).cloned();
         let marker = marker(self.identity.agent, key);
         let (workspace, policy) = (Arc::clone(&self.setup.workspace), self.machine.policy());
-        let (seen, clock) = (self.seen.clone(), Arc::clone(&self.ports.clock));
+        let (seen, clock) = (self.known_files.clone(), Arc::clone(&self.ports.clock));
         work.calls.start(key, move |cancel| async move {
             let Some(tool) = tool else {
                 return Err(ToolError::Tell(format!("there is no tool {name}")));
