@@ -185,6 +185,8 @@ impl Connection {
             .map_err(|error| self.send_error(error))?;
         watch.alive();
         if !response.status().is_success() {
+            // A timer of its own: with the status known, an explanation is not worth the full
+            // stall timeout.
             let mut patience = Watch::new(&*self.clock, ERROR_BODY_WAIT, cancel);
             let body = error_body(&mut response, &mut patience).await?;
             let now = self.clock.wall();
@@ -390,6 +392,8 @@ impl<'a> Watch<'a> {
         let mut work = std::pin::pin!(work);
         loop {
             tokio::select! {
+                // In this order: a cancellation takes effect even while data keeps coming, and data
+                // that has arrived counts even if the timer fires at the same time.
                 biased;
                 () = self.cancel.cancelled() => return Err(ModelError::Cancelled),
                 done = &mut work => return Ok(done),

@@ -15,6 +15,7 @@ impl Rope {
     /// Returns an empty rope with space for a request.
     pub(crate) fn for_request(request: &Request<'_>) -> Self {
         Self(Vec::with_capacity(
+            // The fixed parts, a comma per entry, and three pieces of each part with a mark.
             4 + 2 * request.entries.len() + 3 * request.marks.len(),
         ))
     }

@@ -60,11 +60,14 @@ impl Model for OpenAi {
 
     fn body(&self, request: &Request<'_>) -> Body {
         let mut rope = Rope::for_request(request);
+        // Settings come first, because the preamble leaves its list of messages open at the end.
         rope.own(format!(
             r#"{{"max_completion_tokens":{},"stream":true,"stream_options":{{"include_usage":true}},"#,
             request.max_tokens
         ));
+        // No marks: these providers cache without them.
         rope.encoded(request.preamble, BreakpointPosition::Preamble, &[]);
+        // Without a system prompt the list is still empty, so that no comma belongs there.
         let begins_list = request.preamble.bytes.ends_with(b"[");
         if !begins_list && !request.entries.is_empty() {
             rope.fixed(b",");

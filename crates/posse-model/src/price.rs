@@ -91,6 +91,7 @@ impl PriceList {
             if let Some(value) = own
                 .into_iter()
                 .chain(tiers)
+                // TOML allows `nan` and `inf`, which are outside the range, too.
                 .find(|value| !(0.0..1e6).contains(value))
             {
                 return Err(PriceError::NoPrice {

@@ -31,6 +31,7 @@ pub(crate) fn retry_after(headers: &HeaderMap, now: SystemTime) -> Option<Durati
             .and_then(|value| value.to_str().ok())
             .map(str::trim)
     };
+    // `try_`, because the other conversion panics on negative, infinite and huge numbers.
     let positive = |number: f64, unit: f64| Duration::try_from_secs_f64(number * unit).ok();
     if let Some(millis) = text("retry-after-ms").and_then(|text| text.parse().ok()) {
         return positive(millis, 0.001);

@@ -50,6 +50,7 @@ impl RetryPolicy {
         if let Some(asked) = error.retry_after() {
             return (asked <= self.longest_retry_after).then_some(asked);
         }
+        // A shift by 32 would overflow; `longest_wait` applies much earlier.
         let doubled = self.first_wait.saturating_mul(1 << (attempt - 1).min(16));
         Some(
             doubled
@@ -62,6 +63,7 @@ impl RetryPolicy {
 
 /// Spreading waits needs no better randomness than the standard library's hash seeds.
 fn random() -> f64 {
+    // 53 bits, which is the precision of an `f64`.
     (RandomState::new().hash_one(0_u8) >> 11) as f64 / (1_u64 << 53) as f64
 }
 

@@ -59,6 +59,7 @@ impl Decoder {
         mut chunk: &[u8],
         mut each: impl FnMut(Event<'_>) -> Result<(), E>,
     ) -> Result<(), E> {
+        // The specification allows `\n`, `\r` and `\r\n`, even mixed.
         while let Some(end) = memchr2(b'\n', b'\r', chunk) {
             let skip = end == 0 && chunk[0] == b'\n' && self.after_cr;
             self.after_cr = chunk[end] == b'\r';
@@ -108,14 +109,17 @@ impl Decoder {
         line: &[u8],
         each: &mut impl FnMut(Event<'_>) -> Result<(), E>,
     ) -> Result<(), E> {
+        // Decoded line by line, because a chunk may end inside a character.
         let mut line = std::str::from_utf8(line).map_err(|_| SseError::NotUtf8)?;
         if !std::mem::replace(&mut self.started, true) {
+            // The specification allows one byte order mark, at the very beginning.
             line = line.strip_prefix('\u{feff}').unwrap_or(line);
         }
         if line.is_empty() {
             return self.dispatch(each);
         }
         let (field, value) = line.split_once(':').unwrap_or((line, ""));
+        // By the specification one space, and only one, does not belong to the value.
         let value = value.strip_prefix(' ').unwrap_or(value);
         match field {
             "event" => {

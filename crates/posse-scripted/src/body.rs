@@ -69,6 +69,7 @@ impl PlayedBody {
 
 impl Drop for PlayedBody {
     fn drop(&mut self) {
+        // hyper does not poll a body again that says it has ended, so that `Sent` is noted here.
         let outcome = if self.steps.is_empty() {
             Outcome::Sent
         } else {

@@ -156,6 +156,7 @@ impl PromptCache {
     pub(crate) fn sweep(&mut self, now: Duration) {
         if self.entries.len() > self.sweep_at {
             self.entries.retain(|_, entry| entry.expires > now);
+            // Waiting for the size to double keeps the cost of sweeps constant per entry.
             self.sweep_at = (2 * self.entries.len()).max(1 << 14);
         }
     }

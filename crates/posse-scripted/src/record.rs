@@ -113,6 +113,7 @@ impl Record {
             kept.bytes -= oldest.body.len();
         }
         let (number, count) = (kept.next - 1, kept.next);
+        // Unlocked first: those who wait for the count read the record as soon as they wake.
         drop(kept);
         self.count.send_replace(count);
         number
@@ -121,6 +122,7 @@ impl Record {
     /// Changes a request, if it is still recorded.
     pub(crate) fn update(&self, number: u64, change: impl FnOnce(&mut Recorded)) {
         let mut kept = self.kept();
+        // Numbers have no gaps, so that a request's place follows from the first one's number.
         let first = kept.requests.front().map_or(0, |oldest| oldest.number);
         let place = number.checked_sub(first).map(|place| place as usize);
         if let Some(request) = place.and_then(|place| kept.requests.get_mut(place)) {

@@ -115,7 +115,7 @@ impl ServerState {
     /// Closes the door for a while; ends when it is shut.
     pub(crate) async fn refuse_for(&self, duration: Duration) {
         let (shut, is_shut) = oneshot::channel();
-        // Errors mean that nobody accepts any more: the door is shut for good.
+        // Errors mean that the server has stopped accepting: the door is shut for good.
         let _ = self.refuse.send((duration, shut)).await;
         let _ = is_shut.await;
     }
@@ -167,6 +167,7 @@ impl Server {
 
 fn listen(port: u16) -> io::Result<TcpListener> {
     let socket = TcpSocket::new_v4()?;
+    // The port is bound again after a refusal, while old connections are still in TIME_WAIT.
     socket.set_reuseaddr(true)?;
     socket.bind((Ipv4Addr::LOCALHOST, port).into())?;
     socket.listen(4096)
@@ -206,8 +207,9 @@ impl Door {
     async fn shut_for(self, duration: Duration, shut: oneshot::Sender<()>) -> io::Result<Self> {
         let address = self.listener.local_addr()?;
         drop(self.listener);
+        // Begun before the answer, so that a test that advances the clock next ends this sleep.
         let waking = self.shared.pace.sleep(duration);
-        // Whoever asked may be gone.
+        // The request that asked may be gone.
         let _ = shut.send(());
         tokio::select! {
             () = waking => {}

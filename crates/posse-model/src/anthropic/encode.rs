@@ -25,6 +25,8 @@ pub(super) fn preamble(preamble: &Preamble) -> Encoded {
         .iter()
         .filter(|text| !text.trim().is_empty())
         .map(|text| text_block(text));
+    // The position moves on from the tools: a mark covers everything before it, and the API
+    // reads tools before the system prompt.
     list(&mut out, r#","system":["#, system, &mut mark_at);
     match preamble.thinking {
         Thinking::Default => {}
@@ -191,6 +193,7 @@ fn block_json(block: &ContentBlock) -> Option<String> {
                 .cloned()
                 .filter_map(|part| block_json(&part.into()))
                 .collect();
+            // The API accepts a result without content, but not one whose text is blank.
             let content = if parts.is_empty() {
                 String::new()
             } else {

@@ -96,6 +96,7 @@ fn classify(error: &Body, status: StatusCode) -> ApiErrorKind {
         .as_ref()
         .and_then(|details| details.error_code.as_deref());
     match error.kind.as_str() {
+        // A spending cap is a 429 as well, but no wait makes it go away.
         "rate_limit_error" if code == Some("enforced_spend_limit_reached") => {
             ApiErrorKind::SpendLimit
         }

@@ -98,6 +98,7 @@ impl dialect::Assembly for Assembly {
     }
 
     fn salvage(mut self) -> (Vec<ContentBlock>, Usage) {
+        // People have already read this text, so the model must know that it said it.
         if let Some(Open::Text(text)) = self.open {
             self.blocks.push(ContentBlock::Text { text });
         }

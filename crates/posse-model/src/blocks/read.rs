@@ -21,6 +21,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for Fields<'a> {
 
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
                 let mut fields = Vec::new();
+                // The names are owned, because a name with an escape in it cannot be borrowed.
                 while let Some(field) = map.next_entry::<String, &'de RawValue>()? {
                     fields.push((Cow::Owned(field.0), field.1));
                 }
@@ -133,6 +134,7 @@ pub(super) fn entry(
     let text = Bytes::from([b"[", &entry.sent()[..], b"]"].concat());
     let messages: Vec<&RawValue> = serde_json::from_slice(&text)?;
     for (at, raw) in messages.iter().enumerate() {
+        // Marked as a whole, so that a difference can be recognised as a compaction.
         if entry.kind == EntryKind::Compaction {
             let (role, bytes) = (
                 Kind::of(raw).role.unwrap_or_default(),

@@ -69,6 +69,7 @@ impl http_body::Body for RopeBody {
     }
 
     fn size_hint(&self) -> SizeHint {
+        // With an exact size hyper sends a content length; otherwise the body would be chunked.
         SizeHint::with_exact(self.left)
     }
 }

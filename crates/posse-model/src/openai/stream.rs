@@ -122,6 +122,7 @@ impl dialect::Assembly for Assembly {
         if let Some(usage) = chunk.usage {
             self.usage = usage.total();
         }
+        // A request never asks for more than one choice.
         for choice in chunk.choices.into_iter().flatten().take(1) {
             if let Some(delta) = choice.delta {
                 self.delta(delta, on)?;
@@ -200,6 +201,7 @@ impl Assembly {
         let (name, arguments) = delta
             .function
             .map_or((None, None), |call| (call.name, call.arguments));
+        // Later fragments of a call may repeat the id as an empty string.
         let id = delta.id.filter(|id| !id.is_empty());
         let same = |call: &&mut ToolCall| delta.index.is_none_or(|index| call.index == index);
         let goes_on = self
@@ -220,6 +222,7 @@ impl Assembly {
                 return Err(garbled("a tool call without a name"));
             };
             let place = self.calls.len();
+            // Some servers give no id, but the call's result must name one.
             let id = id.unwrap_or_else(|| format!("call_{}_{place}", self.id));
             on(ModelEvent::ToolUse {
                 id: &id,
@@ -249,6 +252,7 @@ impl Assembly {
         let mut content = Vec::new();
         if !self.thinking.is_empty() {
             let thinking = std::mem::take(&mut self.thinking);
+            // Without a signature it is kept for people only and never sent back.
             content.push(ContentBlock::Thinking {
                 thinking,
                 signature: String::new(),

@@ -26,6 +26,7 @@ pub(crate) fn sign(model: &str, prompt: u64, thinking: &str) -> String {
 
 /// Returns the hash that a signature carries.
 fn seal(model: &str, prompt: u64, thinking: &str) -> u64 {
+    // Its keys are fixed, so that a conversation can continue with another server process.
     let mut hasher = DefaultHasher::new();
     hasher.write(b"posse scripted model");
     hasher.write(model.as_bytes());
@@ -130,6 +131,7 @@ fn judge(block: &Value, model: &str, prompts: &[u64]) -> ThinkingVerdict {
     let (thinking, signature) = match text("type") {
         "thinking" => (text("thinking"), text("signature")),
         "redacted_thinking" => {
+            // Split from the end: the data may contain dots, the signature has exactly two.
             let data = text("data");
             data.char_indices()
                 .rev()
@@ -151,6 +153,8 @@ fn judge(block: &Value, model: &str, prompts: &[u64]) -> ThinkingVerdict {
     ) else {
         return ThinkingVerdict::Forged;
     };
+    // The seal comes first: a forged block must not pass as another model's and be dropped
+    // silently.
     if sealed != seal(signer, bound, thinking) {
         ThinkingVerdict::Forged
     } else if signer != model {

@@ -51,6 +51,7 @@ pub(super) fn check(messages: &Value) -> Result<(), ApiRefusal> {
         if message["content"].is_string() && role == "user" {
             after_other = true;
         }
+        // Beyond the last message serde_json's index is null, which is not a role.
         if role == "user" && messages[at + 1]["role"] != "user" {
             unanswered(at, &open)?;
         }

@@ -152,6 +152,7 @@ impl AnthropicReply {
     /// Returns the stream.
     pub(crate) fn events(&self) -> Vec<Timed> {
         let mut events = Vec::new();
+        // Like the API, it tells the prompt's size here and the output's only at the end.
         let start = self.head(Vec::new(), Value::Null, self.usage_json(1, 0));
         events.push(event(
             "message_start",
@@ -205,6 +206,7 @@ fn block(
         {
             return None;
         }
+        // Signed is what was shown, because only that comes back; billed is all of it.
         RenderedBlock::Thinking(text) => {
             let shown = if thinking["display"] == "omitted" {
                 ""

@@ -93,6 +93,7 @@ pub(super) async fn answer(
             }
         });
     }
+    // Recorded before it is judged, so that refused requests can be looked at as well.
     let number = record(
         &shared,
         connection,
@@ -349,6 +350,8 @@ impl Exchange<'_> {
             }
             Some(Fault::Stall { at: None }) => std::future::pending().await,
             Some(Fault::Refuse { for_ms }) => {
+                // The door is shut before the connection drops, so that a client that reconnects at
+                // once is refused.
                 self.shared.refuse_for(Duration::from_millis(*for_ms)).await;
                 Err(io::Error::other("the script says so"))
             }
@@ -440,7 +443,7 @@ impl Exchange<'_> {
             PlayedBody::new(steps, Arc::clone(&self.shared.pace), Arc::clone(self.reset))
                 .recorded(Arc::clone(&self.shared.record), self.number)
         };
-        // A header from a script that is none makes the answer an error, not a panic.
+        // An invalid header in a script makes the answer an error, not a panic.
         builder.body(body(steps)).unwrap_or_else(|_| {
             let mut response = Response::new(body(Vec::new()));
             *response.status_mut() = StatusCode::INTERNAL_SERVER_ERROR;
