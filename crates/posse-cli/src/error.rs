@@ -72,6 +72,7 @@ pub(crate) fn report(error: &anyhow::Error, json: bool) -> ExitCode {
         let _ = print(json_line(&object(&what, hint.as_deref())).as_bytes());
     }
     if let Some(ModelError::Cancelled) = error.downcast_ref() {
+        // The terminal shows `^C` where the cursor is, so that the note needs a line of its own.
         say("\ninterrupted");
         return ExitCode::from(INTERRUPTED);
     }

@@ -42,6 +42,7 @@ pub(crate) fn collect(
 
 /// Brings a file up to date, which opening it does.
 pub(crate) fn migrate_file(path: &Path) -> anyhow::Result<Migrated> {
+    // Read before the file is opened, because opening migrates it.
     let versions = maintain::versions(path)?;
     drop(Sqlite::open(path)?);
     Ok(Migrated {

@@ -265,6 +265,7 @@ impl ProviderSettings {
                 bearer: false,
                 ..
             }) => Auth::ApiKey(value.clone().into()),
+            // Local servers need no real key, but the scripted model wants one, and any will do.
             None if self.is_local() => Auth::Bearer("local".to_owned().into()),
             None => {
                 let name = self.key_name();

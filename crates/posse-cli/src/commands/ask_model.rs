@@ -114,6 +114,7 @@ impl AskModelCommand {
                 (&mut calling).await
             }
         };
+        // The call borrows `shown` through its listener until it is dropped.
         drop(calling);
         shown.end_line();
         result

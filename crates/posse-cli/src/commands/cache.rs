@@ -287,6 +287,7 @@ fn share(part: u64, whole: u64) -> String {
     match (part, whole) {
         _ if part >= whole => "all".into(),
         (0, _) => "none".into(),
+        // Rounded down, so that almost everything does not look like 100.0%.
         _ => format!(
             "{:.1}%",
             ((part as f64 / whole as f64) * 1000.0).floor() / 10.0

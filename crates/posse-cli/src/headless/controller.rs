@@ -219,6 +219,7 @@ impl Controller {
                 message,
             };
             let kind = EventKind::Ended(Box::new(RunEnd::of(Outcome::Failed(fault))));
+            // Handled like the end of a run under way; what was asked for will not begin any more.
             (self.asked, self.running) = (0, true);
             return self.event(Event {
                 agent: self.plan.main,
@@ -414,6 +415,7 @@ impl Controller {
     /// Handles the end of a run.
     fn ended(&mut self, end: RunEnd, items: &mut Vec<OutputItem>) {
         if !std::mem::take(&mut self.running) {
+            // A run that ends without having begun was still one of those asked for.
             self.asked = self.asked.saturating_sub(1);
         }
         if self.ending.is_interrupted() {
@@ -471,6 +473,7 @@ impl Controller {
             .collect();
         let count = of_main.len();
         let ends = if self.runs.has_members() {
+            // Not `StopRuns`, which would interrupt the members of the team, too.
             self.pending
                 .extend(of_main.into_iter().map(Command::StopRun));
             count
@@ -483,6 +486,7 @@ impl Controller {
         };
         self.ending.left = known;
         if ends > 0 {
+            // Ends that are counted but not known may be those of members elsewhere.
             let bounded = self.runs.has_members() || ends > count;
             self.stopping = Some(StopState {
                 ends,

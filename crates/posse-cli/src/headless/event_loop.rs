@@ -110,6 +110,7 @@ pub(crate) async fn run(
     }
     let mut ending = controller.end();
     if !ending.leaves_at_once() {
+        // A reader that does not read must not keep a person from leaving.
         tokio::select! {
             written = writer.finish() => written?,
             () = signals.next() => ending.interruption = Interruption::Twice,

@@ -98,6 +98,7 @@ enum InputObject {
     },
     ControlRequest {
         request_id: String,
+        // Parsed later, so that an error can be sent as the answer to this id.
         request: Value,
     },
     ControlResponse {
@@ -180,6 +181,7 @@ pub(crate) fn read(line: &str) -> Result<StdinMessage, InputError> {
             id,
             response: Err(PeerError(error)),
         }),
+        // Requests are answered at once, so that none is ever left to cancel.
         InputObject::ControlCancelRequest {} | InputObject::KeepAlive {} => {
             Ok(StdinMessage::Nothing)
         }

@@ -149,6 +149,7 @@ async fn work(options: &RunOptions, job: RunJob) -> anyhow::Result<ExitCode> {
         let drain = async { while events.recv().await.is_some() {} };
         signals::unless_signalled(async { tokio::join!(runtime.shut_down(), drain) }).await?;
     }
+    // Only now, because the runtime must be shut down even if the loop has failed.
     let ending = ending?;
     if team.is_some() && ending.is_interrupted() {
         say(&format!("the team's work is kept; continue with: {again}"));

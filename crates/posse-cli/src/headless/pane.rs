@@ -183,6 +183,7 @@ impl PaneLoop<'_> {
                 }
             }
         }
+        // A person who leaves does not wait for output, and a closed terminal cannot show it.
         if conversation.over() == Some(ConversationEnd::Ended) {
             writer.finish().await?;
         }

@@ -37,9 +37,11 @@ impl Panel {
         // A line that fills the last column would be followed by an empty one.
         let widest = columns.saturating_sub(1);
         let mut lines = vec![format!("\x1b[1m{}\x1b[0m", fitted(&self.head(), widest))];
+        // One row is for the head, one for the cursor, which stands below the last line.
         let room = rows.saturating_sub(2);
         let (mut shown, mut left_out): (Vec<&PanelRow>, usize) = (self.members.iter().collect(), 0);
         if shown.len() > room {
+            // The sort is stable, so that rows do not jump whenever a member's state changes.
             shown.sort_by_key(|row| !row.state.is_busy());
             left_out = shown.len() - room.saturating_sub(1);
             shown.truncate(room.saturating_sub(1));

@@ -88,7 +88,7 @@ impl Renderer {
             }
             (Self::Json(_), EventKind::Warning(what)) => vec![unheard(what)],
             (Self::Json(_), EventKind::Run(news)) => match &news.what {
-                // A pause is not an end, and whoever pays should know of it.
+                // A pause is not an end, and the person who pays should know of it.
                 RunChange::Ended(end) if end.status == RunStatus::Paused => {
                     vec![OutputItem::Note(one_line(&progress::ended(&news.run, end)))]
                 }

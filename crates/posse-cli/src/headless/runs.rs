@@ -45,6 +45,7 @@ impl Runs {
 
     /// Notes a member of a team, whose end is not waited for.
     pub(crate) fn member(&mut self, agent: AgentId, news: &MemberUpdate) {
+        // Its run may have been reported before it was known to be a member.
         self.live.remove(&agent.uuid());
         self.members.entry(agent).or_insert_with(|| address(news));
     }

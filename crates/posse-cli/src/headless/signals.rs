@@ -16,7 +16,8 @@ pub(crate) struct Signals {
 impl Signals {
     /// Starts listening to the signals.
     pub(crate) fn new() -> io::Result<Self> {
-        // A process that was started with nohup shall stay.
+        // A process that was started with nohup shall stay. Read before any handler is installed,
+        // because that would replace what the process has inherited.
         let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
         let hangups = if ignores_hangup(&status) {
             None

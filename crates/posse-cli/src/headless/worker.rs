@@ -117,6 +117,7 @@ async fn work(
                 Some((session, event)) = events.recv() => served.event(session, event, report)?,
                 () = &mut look, if looking.is_none() => {
                     began = Instant::now();
+                    // Polled by the loop: a slow store must not hold up events or signals.
                     looking = Some(Box::pin(context.look(served.sessions.keys().copied().collect())));
                 }
                 outcome = async { match &mut looking { Some(it) => it.await, None => std::future::pending().await } },
@@ -145,6 +146,7 @@ async fn work(
     served.sessions.clear();
     let drain = async { while events.recv().await.is_some() {} };
     unless_signalled(async {
+        // Not joined: `served` still holds a sender, so that the events never end by themselves.
         tokio::select! {
             () = runtime.shut_down() => {}
             () = drain => {}
@@ -240,6 +242,7 @@ impl WorkerContext<'_> {
         session: AgentId,
         cwd: PathBuf,
     ) -> anyhow::Result<(AgentId, Hosted, [WatchGuard; 2])> {
+        // A shared store also has sessions of other machines.
         anyhow::ensure!(cwd.is_dir(), "{} does not exist here", cwd.display());
         let SessionParts {
             setup,

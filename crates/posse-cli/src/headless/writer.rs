@@ -95,6 +95,7 @@ impl OutputWriter {
     pub(crate) async fn finish(mut self) -> io::Result<()> {
         while let (Some(next), Some(to_thread)) = (self.pending.pop_front(), &self.to_thread) {
             if to_thread.send(next).await.is_err() {
+                // The thread has ended early, and `ended` says why.
                 break;
             }
         }

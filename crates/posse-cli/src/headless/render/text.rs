@@ -193,7 +193,7 @@ impl TextRenderer {
     }
 
     fn run(&mut self, news: &RunUpdate, runs: &Runs, items: &mut Vec<OutputItem>) {
-        // A pause is not an end, and whoever pays should know of it.
+        // A pause is not an end, and the person who pays should know of it.
         let is_paused =
             matches!(&news.what, RunChange::Ended(end) if end.status == RunStatus::Paused);
         match self.progress.note(news, runs.len()) {
