@@ -70,7 +70,7 @@ pub(crate) fn in_words(cost: Option<Cost>) -> String {
 /// Returns a value as a line of JSON. Characters that a terminal would act on are escaped, which
 /// JSON allows anywhere in a text, so that nothing is lost.
 pub(crate) fn json_line(value: &impl Serialize) -> String {
-    // Serializing cannot fail without keys that are not strings.
+    // Serializing fails only for keys that are not strings, which none of these values has.
     let text = serde_json::to_string(value).unwrap_or_default();
     let mut line = String::with_capacity(text.len() + 1);
     for c in text.chars() {

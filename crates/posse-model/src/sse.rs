@@ -134,7 +134,7 @@ impl Decoder {
                 }
                 self.data.push_str(value);
             }
-            // Comments (an empty field name), `id`, `retry`, and whatever is added later.
+            // Comments (an empty field name), `id`, `retry`, and fields that are added later.
             _ => {}
         }
         Ok(())

@@ -46,6 +46,7 @@ pub fn decide(
     if let Some(rule) = call.ruled(&policy.deny) {
         return Verdict::Deny(format!("the rule {rule} denies this"));
     }
+    // Before the bypass: an agent that may edit only its notes is held to that in any mode.
     if let Some(why) = call.beyond_notes() {
         return Verdict::Deny(why);
     }

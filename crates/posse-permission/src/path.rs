@@ -276,6 +276,7 @@ pub(super) fn absolute(cwd: &Path, path: &str) -> PathBuf {
             Component::Normal(part) => out.push(part),
             Component::RootDir | Component::CurDir | Component::Prefix(_) => {}
         }
+        // After every component, because a `..` that follows counts from where the link leads.
         if let Some(real) = behind_proc(cwd, &out) {
             out = real;
         }
@@ -360,6 +361,8 @@ fn named_protected(
     is: impl Fn(&str, &str) -> bool,
 ) -> Option<&'static str> {
     let tops = workspace.tops().filter(|top| path.starts_with(top));
+    // The deepest one: a worktree lies in posse's home, and `.posse` above it must not protect
+    // everything inside.
     let top = tops.max_by_key(|top| top.components().count());
     let inside = top
         .and_then(|top| path.strip_prefix(top).ok())

@@ -158,6 +158,7 @@ pub(super) enum Domain {
 impl Domain {
     /// Parses what follows `domain:`; `None` if it is not a host name.
     pub(super) fn new(text: &str) -> Option<Self> {
+        // In DNS a dot at the end names the same host.
         let text = text.trim_end_matches('.').to_lowercase();
         if text == "*" {
             return Some(Self::Any);

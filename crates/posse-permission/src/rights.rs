@@ -169,6 +169,7 @@ impl Rights {
             let roots = rights.roots_in(&self.0.workspace);
             let alike =
                 |known: &(PermissionMode, Cow<'_, [PathBuf]>)| known.0 == mode && known.1 == roots;
+            // Most agents have the mode and roots of their parent: a deep chain is judged once.
             if judged.iter().any(alike) {
                 continue;
             }

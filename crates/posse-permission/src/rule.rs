@@ -131,6 +131,7 @@ impl Policy {
             };
             texts.iter().map(one).collect()
         };
+        // All are parsed before any is added, so that an invalid rule adds nothing.
         let (deny, ask) = (read(&rules.deny, false)?, read(&rules.ask, false)?);
         let allow = read(&rules.allow, true)?;
         self.deny.extend(deny);

@@ -434,6 +434,7 @@ impl<'a> Line<'a> {
     fn removes_all(&self, command: &Simple) -> bool {
         let words = command.words.as_slice();
         let option = |text: &str| {
+            // getopt accepts any beginning of a long option, `--r` for one.
             text.len() > 2 && "--recursive".starts_with(text)
                 || text.starts_with('-') && !text.starts_with("--") && text.contains(['r', 'R'])
         };

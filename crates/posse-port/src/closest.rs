@@ -4,6 +4,7 @@
 pub fn closest<'a>(word: &str, names: &[&'a str]) -> Option<&'a str> {
     let far = |name: &str| edits(&word.to_lowercase(), &name.to_lowercase());
     let best = names.iter().copied().min_by_key(|name| far(name))?;
+    // Two edits turn a short word into almost any other, which is not a useful guess.
     (far(best) <= 2.min(word.chars().count() / 2)).then_some(best)
 }
 
@@ -18,6 +19,7 @@ fn edits(one: &str, other: &str) -> usize {
             let mut cost = (last[j] + usize::from(a != b))
                 .min(last[j + 1] + 1)
                 .min(row[j] + 1);
+            // Two letters in the wrong order are one mistake of the fingers, not two.
             if i > 0 && j > 0 && *a == other[j - 1] && one[i - 1] == *b {
                 cost = cost.min(before[j - 1] + 1);
             }

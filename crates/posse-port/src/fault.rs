@@ -17,6 +17,7 @@ impl From<&ModelError> for Fault {
         };
         let mut message = in_a_line(error);
         if let Some(wait) = error.retry_after() {
+            // Rounded up, because a retry that comes too early is refused again.
             message.push_str(&format!("; retry after {} s", wait.as_secs_f64().ceil()));
         }
         Self {
@@ -61,6 +62,7 @@ pub fn in_a_line(error: &(dyn std::error::Error + 'static)) -> String {
         deepest = source;
     }
     let deepest = deepest.to_string();
+    // Some errors already name their cause in their own text.
     if !said.contains(&deepest) {
         said = format!("{said}: {deepest}");
     }

@@ -245,7 +245,7 @@ impl Toolbox {
     ) -> Result<Intent, ToolError> {
         match self.get(tool) {
             Some(tool) => {
-                // What a model writes must not end the agent, whatever a tool makes of it.
+                // Input of a model must not end the agent, even if it makes a tool panic.
                 let look = AssertUnwindSafe(|| tool.intent(input, workspace));
                 let crashed = |_| {
                     Err(ToolError::Tell(

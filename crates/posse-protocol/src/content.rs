@@ -182,6 +182,7 @@ impl fmt::Debug for RawJson {
 impl<'de> serde::Deserialize<'de> for RawJson {
     fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         let raw = Box::<serde_json::value::RawValue>::deserialize(from)?;
+        // A raw value has no space around it, so that `is_object` can look at its first byte.
         Ok(Self(raw.get().into()))
     }
 }

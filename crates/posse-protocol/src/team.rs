@@ -136,7 +136,7 @@ pub fn color(nth: usize) -> String {
 
 /// The first colour that is not taken.
 pub fn free_color(taken: &BTreeSet<String>) -> String {
-    // Two numbers may have one shade; far more shades are there than members.
+    // Two numbers may give the same shade, but there are far more shades than members.
     let most = 8 * taken.len() + 64;
     (0..most)
         .map(color)

@@ -31,7 +31,7 @@ pub(crate) struct TeamCommand {
 
 #[derive(clap::Subcommand)]
 enum TeamSubcommand {
-    // It has the flags of all that has agents work.
+    // Boxed, because it has the flags of every command that runs agents.
     Run(Box<run::RunTeam>),
     Check(check::CheckTeams),
     #[command(flatten)]

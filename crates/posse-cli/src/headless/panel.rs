@@ -41,7 +41,7 @@ impl Panel {
         let room = rows.saturating_sub(2);
         let (mut shown, mut left_out): (Vec<&PanelRow>, usize) = (self.members.iter().collect(), 0);
         if shown.len() > room {
-            // The sort is stable, so that rows do not jump whenever a member's state changes.
+            // A stable sort: members that work keep their order, and so do the others.
             shown.sort_by_key(|row| !row.state.is_busy());
             left_out = shown.len() - room.saturating_sub(1);
             shown.truncate(room.saturating_sub(1));

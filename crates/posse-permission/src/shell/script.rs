@@ -277,6 +277,7 @@ impl Walk<'_> {
         for item in items(simple.suffix.as_ref().map(|suffix| &suffix.0)) {
             self.item(&item, &mut command);
         }
+        // Taken in any case: a here-document of this command is not input of the next one.
         let input = std::mem::take(&mut self.input);
         if within::reads_scripts(&command) {
             for script in input {
@@ -338,6 +339,7 @@ impl Walk<'_> {
             });
         }
         let inner = within::commands(&command);
+        // A set, because several readings of the words may find the same script.
         for script in inner
             .iter()
             .chain([&command])
@@ -360,6 +362,7 @@ impl Walk<'_> {
         match redirect {
             IoRedirect::File(_, kind, target) => match target {
                 IoFileRedirectTarget::Filename(name) => {
+                    // All but `<` can create the file or change it, `<>` too.
                     let writes = !matches!(kind, IoFileRedirectKind::Read);
                     self.file(writes, &name.value);
                 }
@@ -422,6 +425,7 @@ impl Walk<'_> {
             ExtendedTestExpr::Not(inner) | ExtendedTestExpr::Parenthesized(inner) => {
                 self.test(inner)
             }
+            // An operand may have a subscript, in which bash runs substitutions.
             ExtendedTestExpr::UnaryTest(_, word) => self.arithmetic(&word.value),
             ExtendedTestExpr::BinaryTest(_, left, right) => {
                 self.arithmetic(&left.value);

@@ -56,7 +56,7 @@ pub(super) struct Read {
 pub(super) fn read(raw: &str, workspace: &Workspace) -> Read {
     let pieces = super::parsed(|| word::parse(raw, &ParserOptions::default()).ok());
     let mut read = from_pieces(raw, pieces, Quoted::No, workspace);
-    // The parser's word for it is not enough.
+    // A word is literal only if the parser and a second, simpler reading agree about it.
     let Some(plain) = Plain::new(raw) else {
         read.word.literal = false;
         return read;
@@ -149,6 +149,7 @@ impl Reader<'_> {
             },
             WordPiece::EscapeSequence(escape) => {
                 let escaped = escape.strip_prefix('\\').unwrap_or(escape);
+                // A backslash at the end of a line joins the lines, and both characters vanish.
                 if escaped != "\n" {
                     self.word.text.push_str(escaped);
                 }
@@ -182,6 +183,7 @@ impl Reader<'_> {
 
     /// Only what the environment is known to hold; and that a script can have changed.
     fn parameter(&mut self, expression: &ParameterExpr) {
+        // Never literal, because a script can change it; the usual value is there for deny rules.
         self.unknown();
         let ParameterExpr::Parameter {
             parameter: Parameter::Named(name),

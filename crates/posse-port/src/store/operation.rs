@@ -28,6 +28,7 @@ pub const METADATA_DEPTH: usize = 32;
 
 /// How deep a value nests; 1 for one that holds no other.
 pub fn depth(value: &Value) -> usize {
+    // Without recursion, because what is measured here may be too deep for the stack.
     let (mut deepest, mut open) = (0, vec![(value, 1)]);
     while let Some((value, depth)) = open.pop() {
         deepest = deepest.max(depth);

@@ -191,6 +191,7 @@ pub fn checksum<T: AsRef<[u8]> + ?Sized>(
     head: Option<&T>,
     encoded: &T,
 ) -> u64 {
+    // The numbers are part of stored checksums, so that they must never change.
     let (previous, kind) = match kind {
         EntryKind::Prompt => (previous, 1),
         EntryKind::Reply => (previous, 2),

@@ -76,8 +76,8 @@ fn opens(after: &str, imitates: &impl Fn(&str) -> bool) -> bool {
     for c in after.chars() {
         match plain(c) {
             '/' | '\\' if name.is_empty() => {}
-            // A model reads a name also where it is torn apart, so both what stands before a gap and what
-            // grows together over it counts.
+            // A model recognises a name even if it is torn apart, so that the part before a gap
+            // counts as well as what both sides of it give together.
             c if invisible(c) => {
                 if imitates(&name) {
                     return true;

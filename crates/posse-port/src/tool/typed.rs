@@ -96,7 +96,7 @@ pub fn schema<I: JsonSchema>() -> Schema {
         settings.inline_subschemas = true;
     });
     let mut schema = settings.into_generator().into_root_schema_for::<I>();
-    // Names of Rust types are nothing to the model.
+    // Names of Rust types mean nothing to the model.
     schema.remove("title");
     schema
 }
@@ -108,7 +108,7 @@ fn parse<T: TypedTool>(input: &RawJson) -> Result<T::Input, ToolError> {
 /// The input of the tool called `name`, or what the model is told is wrong with it.
 pub fn read<I: DeserializeOwned>(name: &str, input: &RawJson) -> Result<I, ToolError> {
     serde_json::from_str(input.get()).map_err(|error| {
-        // Where in the text is of no use to a model; what is wrong is.
+        // The position in the text is of no use to a model; what is wrong is.
         let what = error.to_string();
         let what = what.split(" at line ").next().unwrap_or(&what);
         ToolError::Tell(format!("invalid input for {name}: {what}"))

@@ -113,6 +113,7 @@ impl WorktreeMap {
     pub fn reflected(&self, roots: &[PathBuf]) -> Vec<PathBuf> {
         let mut reflected: Vec<PathBuf> = Vec::new();
         for root in roots.iter().filter_map(|root| self.reflect(root)) {
+            // The checkout and a root that contains it both become the worktree itself.
             if !reflected.contains(&root) {
                 reflected.push(root);
             }
@@ -139,6 +140,7 @@ impl WorktreeMap {
 
 /// Joins without leaving a `/` at the end.
 fn joined(top: &Path, inside: &Path) -> PathBuf {
+    // `join` with an empty path would add a slash at the end.
     if inside.as_os_str().is_empty() {
         top.to_owned()
     } else {
@@ -214,6 +216,7 @@ impl KnownFiles {
             .cloned()
             .collect()
         });
+        // The order of a hash map changes from process to process.
         paths.sort_unstable();
         paths
     }

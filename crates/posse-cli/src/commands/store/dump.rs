@@ -132,7 +132,7 @@ impl PartialFile {
         let made = OpenOptions::new()
             .write(true)
             .create_new(true)
-            // Transcripts contain whatever agents have read.
+            // Transcripts contain everything that agents have read.
             .mode(0o600)
             .open(&path);
         let file = made.with_context(|| format!("cannot write {}", path.display()))?;

@@ -163,7 +163,7 @@ fn circle(
         .filter(|(_, count)| **count == 0)
         .map(|(id, _)| *id)
         .collect();
-    // Whatever waits for nothing is removed repeatedly; only cycles, and what waits for them,
+    // Tasks that wait for nothing are removed repeatedly; only cycles, and what waits for them,
     // remain.
     while let Some(id) = free.pop() {
         waits.remove(&id);

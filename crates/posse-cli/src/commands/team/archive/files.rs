@@ -217,7 +217,7 @@ fn sorted(map: &Map<String, Value>) -> Value {
 }
 
 fn pretty(value: &Value) -> String {
-    // A value without foreign keys cannot fail to be written.
+    // Writing fails only for keys that are not strings, and a `Value` has none.
     let mut text = serde_json::to_string_pretty(value).unwrap_or_default();
     text.push('\n');
     text
