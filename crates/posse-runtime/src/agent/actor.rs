@@ -256,7 +256,7 @@ impl Actor {
                 let next = self.next(work, commands).await;
                 // Handlers are boxed, here and below, so that the future of an idle agent does not
                 // reserve space for them.
-                match Box::pin(self.to_input(next, work)).await? {
+                match Box::pin(self.on_next(next, work)).await? {
                     Some(input) => input,
                     None => return Ok(()),
                 }
@@ -308,7 +308,7 @@ impl Actor {
     }
 
     /// Turns what came into an input; none if there is nothing to decide.
-    async fn to_input(&mut self, next: Next, work: &mut Work) -> Result<Option<Input>, StoreError> {
+    async fn on_next(&mut self, next: Next, work: &mut Work) -> Result<Option<Input>, StoreError> {
         Ok(match next {
             Next::Command(Some(command)) => match work.skills.hold(command) {
                 Ok(input) => input,
