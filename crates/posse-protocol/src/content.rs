@@ -1,6 +1,6 @@
 //! What a conversation is made of: messages, their blocks, and the tools a model is told about.
 //!
-//! These are posse's own words. How they are spelt on a provider's wire belongs to posse-model.
+//! These are posse's own types. How a provider encodes them belongs to posse-model.
 
 use std::fmt;
 use std::sync::Arc;

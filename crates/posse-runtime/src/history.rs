@@ -262,13 +262,13 @@ impl History {
     /// Returns the marks without the end of this request: the cache is read, and nothing is
     /// written.
     pub(crate) fn marks_before(&self, ttl: Ttl) -> Vec<CacheBreakpoint> {
-        let mut slots: Vec<usize> = [self.shared.checked_sub(1), self.request_end]
+        let mut positions: Vec<usize> = [self.shared.checked_sub(1), self.request_end]
             .into_iter()
             .flatten()
             .collect();
-        slots.sort_unstable();
-        slots.dedup();
-        let entries = slots.into_iter().map(BreakpointPosition::Entry);
+        positions.sort_unstable();
+        positions.dedup();
+        let entries = positions.into_iter().map(BreakpointPosition::Entry);
         [BreakpointPosition::Preamble]
             .into_iter()
             .chain(entries)
@@ -415,7 +415,7 @@ mod tests {
                 .iter()
                 .filter_map(|mark| ends(mark.place))
                 .collect();
-            let spelt = |index: usize| format!("{{entry {index} {}", "x".repeat(index % 97));
+            let encoded = |index: usize| format!("{{entry {index} {}", "x".repeat(index % 97));
             let last = |text: &String| {
                 text.rsplit_once("},{")
                     .map_or(text.clone(), |(_, last)| format!("{{{last}"))
@@ -424,7 +424,7 @@ mod tests {
             let expected: Vec<String> = [entries.checked_sub(3), Some(entries - 1)]
                 .into_iter()
                 .flatten()
-                .map(spelt)
+                .map(encoded)
                 .collect();
             assert_eq!(marked, expected, "{entries} entries");
         }

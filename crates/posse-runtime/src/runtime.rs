@@ -9,7 +9,7 @@ use crate::session::factory::Factory;
 use crate::session::factory::ToolsOf;
 use crate::session::recover;
 use crate::session::revive;
-use crate::session::side_query::{self, NoteTools, SideAnswer, SideQuestion};
+use crate::session::side_query::{self, NoteTools, SideAnswer, SideQueryOptions};
 use crate::session::team::declared;
 use crate::session::team::host::{self, Hosted, Hosting};
 use crate::session::team::workers;
@@ -262,7 +262,7 @@ impl Runtime {
         &self,
         agent: AgentId,
         question: &str,
-        options: SideQuestion,
+        options: SideQueryOptions,
     ) -> Result<SideAnswer, StartError> {
         side_query::ask(&self.factory, agent, question, options).await
     }
@@ -271,7 +271,7 @@ impl Runtime {
     pub async fn progress(
         &self,
         agent: AgentId,
-        options: SideQuestion,
+        options: SideQueryOptions,
     ) -> Result<SideAnswer, StartError> {
         side_query::progress(&self.factory, agent, options).await
     }
@@ -282,7 +282,7 @@ impl Runtime {
         &self,
         agent: AgentId,
         note_tools: NoteTools,
-        options: SideQuestion,
+        options: SideQueryOptions,
     ) -> Result<SideAnswer, StartError> {
         side_query::remember(&self.factory, agent, note_tools, options).await
     }

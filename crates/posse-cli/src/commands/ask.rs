@@ -9,7 +9,7 @@ use posse_port::store::AgentRecord;
 use posse_protocol::{Cost, Purpose, Usage};
 use posse_runtime::agent::SideQueryError;
 use posse_runtime::runtime::Runtime;
-use posse_runtime::session::side_query::{NoteTools, SideAnswer, SideQuestion};
+use posse_runtime::session::side_query::{NoteTools, SideAnswer, SideQueryOptions};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
@@ -222,7 +222,7 @@ async fn ask(
     let (cancel, shows) = (CancellationToken::new(), Arc::clone(shown));
     let token = cancel.clone();
     let hear = Box::new(move |event: ModelEvent<'_>| held(&shows).event(event, &token));
-    let options = SideQuestion {
+    let options = SideQueryOptions {
         max_tokens: MAX_TOKENS,
         cancel: cancel.clone(),
         hear: Some(hear),

@@ -80,13 +80,13 @@ impl Renderer {
         match (self, event) {
             (Self::Text(text), event) => text.event(event, runs),
             (Self::Lines(lines), EventKind::Warning(what)) => {
-                vec![unheard(what), line(&lines.unheard(what))]
+                vec![warning(what), line(&lines.warning(what))]
             }
             (Self::Lines(lines), event) => lines.event(event).iter().map(line).collect(),
             (Self::Json(_), EventKind::Retry(retry)) => {
                 vec![OutputItem::Note(text::failed_attempt(retry, ""))]
             }
-            (Self::Json(_), EventKind::Warning(what)) => vec![unheard(what)],
+            (Self::Json(_), EventKind::Warning(what)) => vec![warning(what)],
             (Self::Json(_), EventKind::Run(news)) => match &news.what {
                 // A pause is not an end, and the person who pays should know of it.
                 RunChange::Ended(end) if end.status == RunStatus::Paused => {
@@ -235,8 +235,8 @@ impl Renderer {
     }
 }
 
-fn unheard(what: &str) -> OutputItem {
-    OutputItem::Note(text::unheard(what))
+fn warning(what: &str) -> OutputItem {
+    OutputItem::Note(text::warning(what))
 }
 
 fn counted(runs: usize) -> String {

@@ -1,4 +1,4 @@
-//! Requests of both dialects, spelt by their adapters and read again.
+//! Requests of both dialects, encoded by their adapters and read again.
 
 use std::sync::Arc;
 

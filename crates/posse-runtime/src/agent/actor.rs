@@ -337,7 +337,7 @@ impl Actor {
                 None
             }
             Next::Called(called) => Some(call::on_reply(self, *called, work)),
-            Next::Compacted(squeezed) => Some(compact::on_compacted(self, *squeezed).await?),
+            Next::Compacted(compacted) => Some(compact::on_compacted(self, *compacted).await?),
             Next::CallDone(key, result) => Some(self.call_done(key, result, work)),
             Next::ShellDone(id, report) => {
                 shells::on_done(self, id, report).await?;

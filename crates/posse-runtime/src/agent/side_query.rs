@@ -22,7 +22,7 @@ use posse_port::model::{
 use posse_port::store::Charge;
 
 pub(crate) use crate::agent::side_query::side_tools::SideTools;
-use crate::prompt::side_query::{SideWords, placeholders};
+use crate::prompt::side_query::{SideInstruction, placeholders};
 
 /// Called with parts of the reply while they arrive. Must not block. Text before a retry, or before
 /// another reply begins, is not part of the answer.
@@ -107,8 +107,12 @@ impl Talk {
 }
 
 impl SideQuery {
-    /// Asks, and continues until there is an answer. Tools that `hands` does not allow are refused.
-    pub(crate) async fn ask(mut self, words: &SideWords, side_tools: SideTools) -> SideReply {
+    /// Asks, and continues until there is an answer. Tools that `side_tools` does not allow are refused.
+    pub(crate) async fn ask(
+        mut self,
+        instruction: &SideInstruction,
+        side_tools: SideTools,
+    ) -> SideReply {
         let mut talk = Talk {
             encoded_entries: self.history.encoded_entries().to_vec(),
             marks: self.history.marks_before(self.ttl),
@@ -116,7 +120,7 @@ impl SideQuery {
             facts: None,
         };
         let mut said = placeholders(&self.open);
-        said.extend(words.spelt());
+        said.extend(instruction.content());
         self.say(
             &mut talk,
             Message {
@@ -130,7 +134,7 @@ impl SideQuery {
             if turn > 0 {
                 self.mark_end(&mut talk);
             }
-            let reply = match self.call(&mut talk, words.purpose()).await {
+            let reply = match self.call(&mut talk, instruction.purpose()).await {
                 Ok(reply) => reply,
                 Err(error) => return talk.ended(Err(error)),
             };

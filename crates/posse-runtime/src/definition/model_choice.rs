@@ -39,15 +39,15 @@ pub fn resolve(
         definition,
         usual,
     } = *preference;
-    let said = |request: &Option<&str>| request.is_some_and(|request| !request.trim().is_empty());
-    let request = [forced, call, definition, usual]
+    let said = |wanted: &Option<&str>| wanted.is_some_and(|wanted| !wanted.trim().is_empty());
+    let wanted = [forced, call, definition, usual]
         .into_iter()
         .find(said)
         .flatten();
-    let Some(request) = request.map(str::trim) else {
+    let Some(wanted) = wanted.map(str::trim) else {
         return parent.to_owned();
     };
-    let lower = request.to_lowercase();
+    let lower = wanted.to_lowercase();
     let short = match lower.as_str() {
         "inherit" => return parent.to_owned(),
         "opusplan" if mode == PermissionMode::Plan => "opus",
@@ -56,10 +56,10 @@ pub fn resolve(
     };
     match names.model_of(short) {
         Some(found) if is_family(&found, parent, names) => parent.to_owned(),
-        Some(found) if short == SMALL && !spelt_alike(&found, parent) => parent.to_owned(),
+        Some(found) if short == SMALL && !same_maker(&found, parent) => parent.to_owned(),
         Some(found) => found,
         None if SHORT.contains(&short) => parent.to_owned(),
-        None => request.to_owned(),
+        None => wanted.to_owned(),
     }
 }
 
@@ -71,7 +71,7 @@ fn is_family(one: &str, other: &str, names: &dyn Names) -> bool {
 
 /// Returns true if two IDs begin with the same word. If not, a gateway or another maker's model is
 /// behind the same API: nothing is known of its other models, and `small` may not exist there.
-fn spelt_alike(one: &str, other: &str) -> bool {
+fn same_maker(one: &str, other: &str) -> bool {
     let first = |id: &str| id.split('-').next().unwrap_or_default().to_lowercase();
     first(one) == first(other)
 }
@@ -109,10 +109,10 @@ mod tests {
 
     impl Names for Other {}
 
-    fn by_call(request: &str, parent: &str, mode: PermissionMode) -> String {
+    fn by_call(wanted: &str, parent: &str, mode: PermissionMode) -> String {
         resolve(
             &ModelPreference {
-                call: Some(request),
+                call: Some(wanted),
                 ..ModelPreference::default()
             },
             parent,
@@ -126,10 +126,9 @@ mod tests {
     fn the_first_who_says_something_is_heard() {
         let all = ["forced", "call", "definition", "usual"];
         for said in 0..16 {
-            let request = |at: usize| (said >> at & 1 == 1).then_some(all[at]);
-            let (forced, call, definition, usual) =
-                (request(0), request(1), request(2), request(3));
-            let expected = (0..4).find_map(request).unwrap_or("claude-opus-5");
+            let wanted = |at: usize| (said >> at & 1 == 1).then_some(all[at]);
+            let (forced, call, definition, usual) = (wanted(0), wanted(1), wanted(2), wanted(3));
+            let expected = (0..4).find_map(wanted).unwrap_or("claude-opus-5");
             let preference = ModelPreference {
                 forced,
                 call,
@@ -165,7 +164,7 @@ mod tests {
             "claude-opus-5-20260101",
             "eu.anthropic.claude-sonnet-5-v1:0",
         );
-        for (request, parent, mode, expected) in [
+        for (wanted, parent, mode, expected) in [
             ("inherit", old, Usual, old),
             ("INHERIT", gateway, Plan, gateway),
             // A family, of the parent's and of another.
@@ -198,23 +197,23 @@ mod tests {
             (" spaced ", old, Usual, "spaced"),
         ] {
             assert_eq!(
-                by_call(request, parent, mode),
+                by_call(wanted, parent, mode),
                 expected,
-                "{request} of {parent}"
+                "{wanted} of {parent}"
             );
         }
     }
 
     #[test]
     fn without_short_names_agents_have_their_parents_model() {
-        for request in SHORT.into_iter().chain(["inherit", "opusplan"]) {
+        for wanted in SHORT.into_iter().chain(["inherit", "opusplan"]) {
             for preference in [
                 ModelPreference {
-                    forced: Some(request),
+                    forced: Some(wanted),
                     ..ModelPreference::default()
                 },
                 ModelPreference {
-                    usual: Some(request),
+                    usual: Some(wanted),
                     ..ModelPreference::default()
                 },
             ] {

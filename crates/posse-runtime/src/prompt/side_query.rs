@@ -20,7 +20,7 @@ pub(crate) fn placeholders(calls: &[String]) -> Vec<ContentBlock> {
 
 /// Question of a side query.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum SideWords {
+pub(crate) enum SideInstruction {
     /// A summary that can replace its history.
     Compaction {
         /// What a person wants to be kept.
@@ -37,7 +37,7 @@ pub(crate) enum SideWords {
     },
 }
 
-impl SideWords {
+impl SideInstruction {
     /// Returns the purpose of the calls, for their charges.
     pub(crate) fn purpose(&self) -> Purpose {
         match self {
@@ -49,7 +49,7 @@ impl SideWords {
     }
 
     /// Returns the blocks that the model is sent.
-    pub(crate) fn spelt(&self) -> Vec<ContentBlock> {
+    pub(crate) fn content(&self) -> Vec<ContentBlock> {
         let (words, more) = match self {
             Self::Compaction { keep } => {
                 let keep = keep.as_ref().filter(|keep| !keep.trim().is_empty());
@@ -84,20 +84,20 @@ mod tests {
 
     #[test]
     fn what_a_person_says_stands_in_a_block_of_its_own() {
-        let blocks = |words: SideWords| words.spelt().len();
+        let blocks = |words: SideInstruction| words.content().len();
         assert_eq!(
-            blocks(SideWords::Compaction {
+            blocks(SideInstruction::Compaction {
                 keep: Some("the ports".into())
             }),
             2
         );
         assert_eq!(
-            blocks(SideWords::Compaction {
+            blocks(SideInstruction::Compaction {
                 keep: Some(" ".into())
             }),
             1
         );
-        let asked = SideWords::Question("why <so>?".into()).spelt();
+        let asked = SideInstruction::Question("why <so>?".into()).content();
         assert_eq!(asked.last(), Some(&ContentBlock::text("why <so>?")));
     }
 }

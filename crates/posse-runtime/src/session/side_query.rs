@@ -18,13 +18,13 @@ use crate::govern::{Account, Budgets};
 use crate::history::request_size::last_request;
 use crate::history::restore::{last_reply, restore};
 use crate::live::lookup;
-use crate::prompt::side_query::SideWords;
+use crate::prompt::side_query::SideInstruction;
 use crate::session::assemble;
 use crate::session::factory::Factory;
 use crate::session::start_error::StartError;
 
 /// Options of a side query.
-pub struct SideQuestion {
+pub struct SideQueryOptions {
     /// Maximum length of the reply, in tokens.
     pub max_tokens: u32,
     /// Cancels the query.
@@ -64,14 +64,14 @@ pub(crate) async fn ask(
     factory: &Arc<Factory>,
     agent: AgentId,
     question: &str,
-    options: SideQuestion,
+    options: SideQueryOptions,
 ) -> Result<SideAnswer, StartError> {
     let transcript = factory.ports.store.read(agent).await?;
-    inquire(
+    run_query(
         factory,
         &transcript,
-        &SideWords::Question(question.to_owned()),
-        SideTools::Tied,
+        &SideInstruction::Question(question.to_owned()),
+        SideTools::Refused,
         options,
     )
     .await
@@ -81,14 +81,14 @@ pub(crate) async fn ask(
 pub(crate) async fn progress(
     factory: &Arc<Factory>,
     agent: AgentId,
-    options: SideQuestion,
+    options: SideQueryOptions,
 ) -> Result<SideAnswer, StartError> {
     let transcript = factory.ports.store.read(agent).await?;
-    inquire(
+    run_query(
         factory,
         &transcript,
-        &SideWords::Progress,
-        SideTools::Tied,
+        &SideInstruction::Progress,
+        SideTools::Refused,
         options,
     )
     .await
@@ -100,7 +100,7 @@ pub(crate) async fn remember(
     factory: &Arc<Factory>,
     agent: AgentId,
     note_tools: NoteTools,
-    options: SideQuestion,
+    options: SideQueryOptions,
 ) -> Result<SideAnswer, StartError> {
     let transcript = factory.ports.store.read(agent).await?;
     let record = &transcript.record;
@@ -111,12 +111,12 @@ pub(crate) async fn remember(
             Some(directory.clone()),
             with_note_tools(note_tools, record, &terms, directory),
         ),
-        None => (None, SideTools::Tied),
+        None => (None, SideTools::Refused),
     };
-    inquire(
+    run_query(
         factory,
         &transcript,
-        &SideWords::Memory { notes },
+        &SideInstruction::Memory { notes },
         side_tools,
         options,
     )
@@ -124,17 +124,17 @@ pub(crate) async fn remember(
 }
 
 /// Makes the side query and books its charges.
-async fn inquire(
+async fn run_query(
     factory: &Arc<Factory>,
     transcript: &Transcript,
-    words: &SideWords,
+    instruction: &SideInstruction,
     side_tools: SideTools,
-    options: SideQuestion,
+    options: SideQueryOptions,
 ) -> Result<SideAnswer, StartError> {
     assemble::same_dialect(factory, transcript)?;
     let (
         record,
-        SideQuestion {
+        SideQueryOptions {
             max_tokens,
             cancel,
             hear,
@@ -172,7 +172,7 @@ async fn inquire(
         charges,
         facts,
         text,
-    } = query.ask(words, side_tools).await;
+    } = query.ask(instruction, side_tools).await;
     // Also after a failure: attempts that failed may have to be paid for.
     let unbooked = book(factory, record, &charges).await;
     Ok(SideAnswer {
@@ -266,7 +266,7 @@ fn with_note_tools(
         _ => PermissionMode::Default,
     };
     let rights = Rights::root(mode, Arc::new(policy.strict()), Arc::new(workspace));
-    SideTools::Free {
+    SideTools::Notes {
         tools,
         rights,
         seen: KnownFiles::default(),

@@ -6,7 +6,7 @@ mod stops;
 
 use posse_protocol::{AgentId, EventKind, Outcome, Usage};
 use posse_runtime::live::handle::Agent;
-use posse_runtime::session::side_query::{NoteTools, SideAnswer, SideQuestion};
+use posse_runtime::session::side_query::{NoteTools, SideAnswer, SideQueryOptions};
 use posse_testkit::Rig;
 use posse_testkit::rig::{prompt, until_end};
 use serde_json::Value;
@@ -16,8 +16,8 @@ use tokio_util::sync::CancellationToken;
 /// What every question on the side has in it, and nothing else.
 const ASIDE: &str = "A question on the side";
 
-fn options() -> SideQuestion {
-    SideQuestion {
+fn options() -> SideQueryOptions {
+    SideQueryOptions {
         max_tokens: 4096,
         cancel: CancellationToken::new(),
         hear: None,

@@ -193,11 +193,11 @@ impl PgHost {
                 (None, Some(agent), Some(last)) => self.goes_on(agent, last),
                 _ => self.forget(std::slice::from_ref(&job)),
             }
-            let unheard = job.answer.send(job::answer(done));
+            let sent = job.answer.send(job::answer(done));
             // A caller that stopped waiting needs no answer. But if it took an agent, nobody
             // knows that this host holds it, so it is released again.
             if let (Some(agent), JobKind::Holds, None, Err(Ok(WriteAnswer { epoch, .. }))) =
-                (job.agent, job.kind, job.step, unheard)
+                (job.agent, job.kind, job.step, sent)
                 && let Some(jobs) = self.jobs.upgrade()
             {
                 let (encoded, answer) = (

@@ -205,10 +205,10 @@ impl Writer {
                 // were not committed.
                 Err(cause) => Err(cause.at(&self.place)),
             };
-            let unheard = job.answer.send(outcome);
+            let sent = job.answer.send(outcome);
             // A caller that stopped waiting needs no answer. But if it took an agent, nobody
             // knows that this host holds it, so it is released again.
-            if let (WriteRequest::Take(agent), Err(Ok(taken))) = (job.work, unheard) {
+            if let (WriteRequest::Take(agent), Err(Ok(taken))) = (job.work, sent) {
                 let (work, (answer, _)) = (
                     WriteRequest::Release(agent, taken.epoch),
                     oneshot::channel(),

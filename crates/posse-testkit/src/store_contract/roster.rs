@@ -200,7 +200,7 @@ pub async fn a_wished_colour_is_given_if_it_is_free(open: Open<'_>) {
     assert_eq!(colors, ["green", "#010203", "yellow", "purple", "green"]);
 }
 
-/// A mate is born, joins and is greeted in one step without an entry; then another host can take it.
+/// A member is created, joins and is greeted in one step without an entry; then another host can take it.
 pub async fn a_mate_is_born_into_its_team(open: Open<'_>) {
     let (first, second) = (open(), open());
     let store = first.as_ref();

@@ -63,12 +63,12 @@ mod tests {
             let name = posse_protocol::team::color(nth);
             assert!(Color::read(&name).is_some(), "{name}");
         }
-        let spelt =
+        let codes =
             |name: &str| Color::read(name).map(|color| (color.in_terminals(), color.in_tmux()));
         let both = |one: &str, other: &str| Some((one.to_owned(), other.to_owned()));
-        assert_eq!(spelt("green"), both("32", "colour2"));
-        assert_eq!(spelt("pink"), both("38;5;213", "colour213"));
-        assert_eq!(spelt("#0a0bff"), both("38;2;10;11;255", "#0a0bff"));
+        assert_eq!(codes("green"), both("32", "colour2"));
+        assert_eq!(codes("pink"), both("38;5;213", "colour213"));
+        assert_eq!(codes("#0a0bff"), both("38;2;10;11;255", "#0a0bff"));
         for odd in ["", "nice", "#12", "#+12345", "#ü2345"] {
             assert_eq!(Color::read(odd), None, "{odd}");
         }

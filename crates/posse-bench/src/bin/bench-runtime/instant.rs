@@ -1,4 +1,4 @@
-//! A turn apart from sending: a model that spells as the real one does and answers at once.
+//! A turn apart from sending: a model that encodes as the real one does and answers at once.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 use crate::ours::{memory_kb, runtime, start, turn};
 use crate::{Failed, cpu_ms};
 
-/// A model that spells as another does and answers at once.
+/// A model that encodes as another does and answers at once.
 pub(crate) struct AtOnce<M>(pub(crate) M);
 
 impl<M> Names for AtOnce<M> {}

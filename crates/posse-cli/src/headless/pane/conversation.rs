@@ -222,7 +222,7 @@ impl PaneConversation {
     fn below(&mut self, agent: AgentId, kind: &EventKind) -> Vec<OutputItem> {
         let note = match kind {
             EventKind::Denied(denial) => text::denied(denial, Some(&self.runs.called(agent))),
-            EventKind::Warning(what) => text::unheard(what),
+            EventKind::Warning(what) => text::warning(what),
             _ => return Vec::new(),
         };
         vec![OutputItem::Note(note)]

@@ -97,7 +97,7 @@ impl JsonLines {
     }
 
     /// Returns the line about a warning.
-    pub(crate) fn unheard(&self, what: &str) -> Value {
+    pub(crate) fn warning(&self, what: &str) -> Value {
         self.stamped(json!({"type": "system", "subtype": "unheard", "message": what}))
     }
 

@@ -95,7 +95,7 @@ impl TextRenderer {
             }
             EventKind::Denied(denial) => self.tell(&mut items, denied(denial, None)),
             EventKind::Run(news) => self.run(news, runs, &mut items),
-            EventKind::Warning(what) => self.tell(&mut items, unheard(what)),
+            EventKind::Warning(what) => self.tell(&mut items, warning(what)),
             EventKind::Mode(mode) => self.note(&mut items, &format!("permission mode: {mode}")),
             EventKind::Ended(_) => self.end_line(&mut items),
             EventKind::Compacting { auto, tokens } => {
@@ -249,7 +249,7 @@ pub(crate) fn denied(denial: &Denial, whose: Option<&str>) -> String {
 }
 
 /// Returns a warning.
-pub(crate) fn unheard(what: &str) -> String {
+pub(crate) fn warning(what: &str) -> String {
     one_line(&format!("warning: {what}"))
 }
 

@@ -62,12 +62,12 @@ pub(super) fn on_command(actor: &mut Actor, command: Command, work: &mut Work) -
             );
             // An agent that is not here has not asked. As input of this agent, which has not asked
             // either, it is reported as an answer to no question.
-            let unheard = |_| Input::Answer {
+            let no_question = |_| Input::Answer {
                 call,
                 answer: Answer::Allow { input: None },
                 intent: None,
             };
-            passed.err().map(unheard)
+            passed.err().map(no_question)
         }
         Command::Compact { keep } => Some(Input::Compact { keep }),
         Command::StopRun(task) => {

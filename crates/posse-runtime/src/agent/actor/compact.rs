@@ -17,7 +17,7 @@ use crate::live::roster;
 use crate::live::setup::{loadable, startable};
 use crate::prompt;
 use crate::prompt::advertised::Offer;
-use crate::prompt::side_query::SideWords;
+use crate::prompt::side_query::SideInstruction;
 
 /// Maximum length of a summary, in tokens.
 const SUMMARY_TOKENS: u32 = 16_000;
@@ -117,11 +117,11 @@ pub(super) async fn start(
         cancel: work.cancel_model.clone(),
         hear: None,
     };
-    let words = SideWords::Compaction {
+    let instruction = SideInstruction::Compaction {
         keep: compaction_request.keep.clone(),
     };
     work.model = ModelWork::Compacting(Box::pin(async move {
-        let answer = query.ask(&words, SideTools::Tied).await;
+        let answer = query.ask(&instruction, SideTools::Refused).await;
         Compacted {
             answer,
             compaction_request,
@@ -132,7 +132,7 @@ pub(super) async fn start(
 /// Returns the input for a finished compaction.
 pub(super) async fn on_compacted(
     actor: &mut Actor,
-    squeezed: Compacted,
+    compacted: Compacted,
 ) -> Result<Input, StoreError> {
     let Compacted {
         answer: SideReply {
@@ -141,7 +141,7 @@ pub(super) async fn on_compacted(
             text,
         },
         compaction_request,
-    } = squeezed;
+    } = compacted;
     let failed = |error| {
         Box::new(Failure {
             error,

@@ -15,9 +15,9 @@ use posse_port::store::CallKey;
 use posse_port::tool::{FollowUp, Intent, KnownFiles, ToolContext, ToolError, ToolOutput, Toolbox};
 
 /// Maximum number of replies of a model that may use no tools.
-const TIED_TURNS: usize = 4;
+const ANSWER_TURNS: usize = 4;
 /// Maximum number of replies of a model that may use some.
-const FREE_TURNS: usize = 16;
+const NOTE_TURNS: usize = 16;
 /// Time that a tool has to end when it is cancelled.
 const GRACE: Duration = Duration::from_millis(900);
 
@@ -28,9 +28,9 @@ const CRASHED: &str = "The tool crashed. Part of it may have taken effect.";
 /// Tools that the model may use in a side query.
 pub(crate) enum SideTools {
     /// None.
-    Tied,
+    Refused,
     /// These, as far as the rights allow. Nobody is asked for approval.
-    Free {
+    Notes {
         /// The tools.
         tools: Toolbox,
         /// The rights.
@@ -46,8 +46,8 @@ impl SideTools {
     /// Returns the maximum number of replies.
     pub(super) fn turns(&self) -> usize {
         match self {
-            Self::Tied => TIED_TURNS,
-            Self::Free { .. } => FREE_TURNS,
+            Self::Refused => ANSWER_TURNS,
+            Self::Notes { .. } => NOTE_TURNS,
         }
     }
 
@@ -92,7 +92,7 @@ impl SideTools {
         tool: &str,
         input: &RawJson,
     ) -> Result<(&Toolbox, &Rights, &KnownFiles, Intent), String> {
-        let Self::Free {
+        let Self::Notes {
             tools,
             rights,
             seen,

@@ -5,7 +5,7 @@ use serde_json::json;
 
 use super::*;
 
-fn answer_found() -> Value {
+fn findings() -> Value {
     json!({
         "type": "object",
         "properties": {
@@ -44,7 +44,7 @@ fn answers_that_fit() {
         format!("```json {compact} ```"),
     ] {
         assert_eq!(
-            checked(&answer_found(), &text),
+            checked(&findings(), &text),
             Ok(compact.to_owned()),
             "{text}"
         );
@@ -111,7 +111,7 @@ fn answers_that_do_not_fit_are_told_why() {
              /: Additional properties are not allowed ('extra' was unexpected)",
         ),
     ] {
-        let told = checked(&answer_found(), text).unwrap_err();
+        let told = checked(&findings(), text).unwrap_err();
         let sorted = |text: &str| {
             let mut lines: Vec<_> = text.lines().map(str::to_owned).collect();
             lines.sort();
@@ -338,7 +338,7 @@ fn fits(value: &Value) -> bool {
 proptest! {
     #[test]
     fn no_text_is_too_odd(text in "(```(json)?)?[\\PC\n]{0,60}(```)?") {
-        if let Ok(value) = OutputSchema::new(&answer_found()).unwrap().check(&text) {
+        if let Ok(value) = OutputSchema::new(&findings()).unwrap().check(&text) {
             prop_assert!(fits(&serde_json::from_str(value.get()).unwrap()));
         }
     }
@@ -348,7 +348,7 @@ proptest! {
     fn exactly_what_fits_is_accepted(value in answers(), fenced: bool) {
         let text = serde_json::to_string_pretty(&value).unwrap();
         let text = if fenced { format!("```json\n{text}\n```") } else { text };
-        match OutputSchema::new(&answer_found()).unwrap().check(&text) {
+        match OutputSchema::new(&findings()).unwrap().check(&text) {
             Ok(accepted) => {
                 prop_assert!(fits(&value));
                 prop_assert_eq!(accepted.get(), value.to_string());

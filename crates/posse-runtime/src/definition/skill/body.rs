@@ -79,7 +79,7 @@ impl SkillBody {
         let mut pieces = Vec::new();
         let (mut rest, mut commands) = (text, 0);
         while let Some((at, end)) = next_command(rest) {
-            pieces.extend(slots(&rest[..at], names));
+            pieces.extend(placeholders(&rest[..at], names));
             commands += 1;
             let line = || text.len() - rest.len() + at;
             let line = || text[..line()].matches('\n').count();
@@ -96,10 +96,10 @@ impl SkillBody {
                     format!("there are more than {MOST_COMMANDS} commands"),
                 ));
             }
-            pieces.push(TemplatePiece::Command(slots(command, names)));
+            pieces.push(TemplatePiece::Command(placeholders(command, names)));
             rest = &rest[end + 1..];
         }
-        pieces.extend(slots(rest, names));
+        pieces.extend(placeholders(rest, names));
         Ok(Self {
             text: text.to_owned(),
             pieces,
@@ -242,7 +242,7 @@ fn next_command(text: &str) -> Option<(usize, usize)> {
 }
 
 /// Splits a text at its placeholders.
-fn slots(text: &str, names: &[String]) -> Vec<TemplatePiece> {
+fn placeholders(text: &str, names: &[String]) -> Vec<TemplatePiece> {
     let mut pieces = Vec::new();
     let mut plain = String::new();
     let mut rest = text;

@@ -64,7 +64,7 @@ async fn answer(agent: &Agent, who: AgentId, answer: Answer) {
         .unwrap();
 }
 
-async fn unheard(agent: &mut Agent) -> Event {
+async fn warning(agent: &mut Agent) -> Event {
     let events = until(agent, |event| matches!(event.kind, EventKind::Warning(_))).await;
     events.last().unwrap().clone()
 }
@@ -88,7 +88,7 @@ async fn a_person_answers_a_sub_agent_and_what_comes_too_late_is_reported() {
     let Event {
         agent: whose,
         kind: EventKind::Warning(what),
-    } = unheard(&mut agent).await
+    } = warning(&mut agent).await
     else {
         panic!()
     };
@@ -104,7 +104,7 @@ async fn a_person_answers_a_sub_agent_and_what_comes_too_late_is_reported() {
     assert!(rig.work().join("made").exists());
     // It lives, and asks about this no more.
     answer(&agent, who, Answer::Allow { input: None }).await;
-    assert_eq!(unheard(&mut agent).await.agent, who);
+    assert_eq!(warning(&mut agent).await.agent, who);
     clock.advance(super::SECOND);
     super::until_over(&mut agent, "Touch").await;
     // It lives no more.
@@ -117,7 +117,7 @@ async fn a_person_answers_a_sub_agent_and_what_comes_too_late_is_reported() {
         },
     )
     .await;
-    assert_eq!(unheard(&mut agent).await.agent, agent.id);
+    assert_eq!(warning(&mut agent).await.agent, agent.id);
 }
 
 #[tokio::test]
@@ -159,7 +159,7 @@ async fn a_question_of_a_sub_agent_that_is_stopped_is_withdrawn() {
     assert_eq!(events.last().unwrap().agent, who);
     super::until_over(&mut agent, "Touch").await;
     answer(&agent, who, Answer::Allow { input: None }).await;
-    unheard(&mut agent).await;
+    warning(&mut agent).await;
     assert!(!rig.work().join("made").exists());
 }
 

@@ -199,8 +199,8 @@ async fn a_person_stops_one_run_and_its_starter_is_told() {
 
     for nothing in [one.uuid(), Uuid::nil()] {
         agent.handle.send(Command::StopRun(nothing)).await.unwrap();
-        let unheard = |event: &posse_protocol::Event| matches!(event.kind, EventKind::Warning(_));
-        let events = until(&mut agent, unheard).await;
+        let warning = |event: &posse_protocol::Event| matches!(event.kind, EventKind::Warning(_));
+        let events = until(&mut agent, warning).await;
         let EventKind::Warning(what) = &events[events.len() - 1].kind else {
             panic!()
         };

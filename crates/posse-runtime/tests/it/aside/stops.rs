@@ -6,7 +6,7 @@ use posse_port::model::ModelEvent;
 use posse_protocol::Purpose;
 use posse_runtime::agent::SideQueryError;
 use posse_runtime::govern::budget::Budget;
-use posse_runtime::session::side_query::SideQuestion;
+use posse_runtime::session::side_query::SideQueryOptions;
 use posse_testkit::Rig;
 use posse_testkit::rig::farewell;
 use tokio_util::sync::CancellationToken;
@@ -41,7 +41,7 @@ async fn it_ends_at_once_when_it_is_told_to_and_is_paid_for() {
     let asking = runtime.ask(
         agent.id,
         "why?",
-        SideQuestion {
+        SideQueryOptions {
             cancel,
             hear: Some(hear),
             ..options()

@@ -10,7 +10,7 @@ use posse_testkit::test_runtime::TestRuntime;
 use serde_json::{Value, json};
 
 use super::crewed;
-use super::words::{MATES, Waits, exchange};
+use super::words::{MEMBERS, Waits, exchange};
 use crate::Failed;
 use crate::record;
 
@@ -48,7 +48,7 @@ fn start(url: &str, place: &Path, session: &str) -> Result<Child, Failed> {
     let mut child = command.stdout(Stdio::piped()).spawn()?;
     let mut line = String::new();
     BufReader::new(child.stdout.take().ok_or("stdout is piped")?).read_line(&mut line)?;
-    match line.trim() == MATES.to_string() {
+    match line.trim() == MEMBERS.to_string() {
         true => Ok(child),
         false => Err(format!("{line} members are in the other process").into()),
     }

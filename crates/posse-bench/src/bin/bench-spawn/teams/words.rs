@@ -11,7 +11,7 @@ use crate::record::{self, Request, millis};
 use crate::soon::{Told, find, spread};
 
 /// So many teammates are written to in turn.
-pub(super) const MATES: usize = 4;
+pub(super) const MEMBERS: usize = 4;
 
 pub(super) async fn run(
     url: &str,
@@ -34,7 +34,7 @@ pub(super) async fn exchange(session: &mut AgentRecord, count: usize) -> Result<
     let mut told = Told::default();
     for number in 0..count {
         session
-            .say(&format!("write {number}. to m{}", number % MATES))
+            .say(&format!("write {number}. to m{}", number % MEMBERS))
             .await?;
         // Its last words come when it is idle again.
         while told.count() <= number || !told.idle {
