@@ -27,7 +27,7 @@ fn main_requests(rig: &Rig) -> Vec<Recorded> {
 }
 
 /// Whether a request asks for a summary.
-fn is_aside(request: &Recorded) -> bool {
+fn is_side_query(request: &Recorded) -> bool {
     let messages = body(request)["messages"].clone();
     let last = messages.as_array().unwrap().last().unwrap().to_string();
     last.contains("a summary takes its place")
@@ -134,7 +134,10 @@ reply = [{ text = "Yes?" }]
         "the model took every request"
     );
     assert_eq!(
-        requests.iter().filter(|request| is_aside(request)).count(),
+        requests
+            .iter()
+            .filter(|request| is_side_query(request))
+            .count(),
         compactions
     );
     let mut before: Option<&Recorded> = None;
@@ -142,7 +145,7 @@ reply = [{ text = "Yes?" }]
     for request in &requests {
         let usage = request.usage.unwrap();
         assert!(usage.prompt() < 20_000, "the limit holds: {usage:?}");
-        if is_aside(request) {
+        if is_side_query(request) {
             // The summary is asked for on the same prefix: it is read, not written.
             let previous = before.unwrap().usage.unwrap();
             assert!(
@@ -234,7 +237,7 @@ reply = [{ text = "So it is." }]
             .any(|event| matches!(event.kind, EventKind::Compacting { auto: false, .. }))
     );
     let asked = main_requests(&rig).pop().unwrap();
-    assert!(is_aside(&asked) && body(&asked).to_string().contains("the name of the twin"));
+    assert!(is_side_query(&asked) && body(&asked).to_string().contains("the name of the twin"));
     let id = agent.id;
     farewell(agent).await;
     // In another process: the parent has its summary, the fork all that it had.
@@ -296,9 +299,12 @@ reply = [{ tool = "Bash", input = { command = "echo too much for you" } }]
         (Outcome::Completed, "I went on.")
     );
     let requests = main_requests(&rig);
-    let aside = requests.iter().find(|request| is_aside(request)).unwrap();
+    let side_query = requests
+        .iter()
+        .find(|request| is_side_query(request))
+        .unwrap();
     assert!(
-        !body(aside).to_string().contains("too much"),
+        !body(side_query).to_string().contains("too much"),
         "what could not be taken is not sent again"
     );
     let last = opening(requests.last().unwrap());

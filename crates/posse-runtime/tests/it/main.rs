@@ -4,7 +4,6 @@
 #![expect(clippy::expect_used, reason = "a test that cannot set itself up fails")]
 
 mod agents;
-mod aside;
 mod cache;
 mod calls;
 mod cancels;
@@ -19,5 +18,6 @@ mod prefix;
 mod recovery;
 mod requests;
 mod reuse;
+mod side_query;
 mod teams;
 mod turns;

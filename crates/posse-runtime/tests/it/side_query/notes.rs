@@ -1,4 +1,4 @@
-//! What the model may do in an aside besides answering.
+//! What the model may do in a side query besides answering.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -66,7 +66,7 @@ async fn a_tool_that_nobody_allows_is_refused_and_the_question_asked_again() {
     farewell(agent).await;
 }
 
-/// A sub-agent that keeps notes, and in an aside writes to them, to a file beside them and by a command.
+/// A sub-agent that keeps notes, and in a side query writes to them, to a file beside them and by a command.
 const NOTES: &str = r#"
 [[rule]]
 when = { user = "worth remembering", tool = "re:." }

@@ -1,4 +1,4 @@
-//! What an aside reads from the cache, and what it leaves of itself: nothing.
+//! What a side query reads from the cache, and what it leaves of itself: nothing.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use posse_runtime::session::start_error::StartError;
 use posse_testkit::rig::farewell;
 use posse_testkit::{Rig, scripted};
 
-use super::{ASIDE, ask, last, last_message, options, run, told};
+use super::{SIDE, ask, last, last_message, options, run, told};
 use crate::turns::messages;
 
 const TALK: &str = r#"
@@ -44,7 +44,7 @@ async fn grown(rig: &Rig) -> (posse_runtime::live::handle::Agent, Usage) {
 
 // proves FK-13 (part: side question; progress summary; memory; same prefix; no trace)
 #[tokio::test]
-async fn an_aside_reads_the_whole_prefix_and_the_agent_goes_on_as_if_it_had_not_been() {
+async fn a_side_query_reads_the_whole_prefix_and_the_agent_goes_on_as_if_it_had_not_been() {
     let (rig, twin) = (Rig::playing(TALK).unwrap(), Rig::playing(TALK).unwrap());
     let ((mut agent, before), (mut other, _)) = (grown(&rig).await, grown(&twin).await);
     let side_answer = ask(&rig, agent.id, "Why is it so?").await;
@@ -96,7 +96,7 @@ async fn an_aside_reads_the_whole_prefix_and_the_agent_goes_on_as_if_it_had_not_
             .collect()
     };
     let (sent, alone) = (own(&rig), own(&twin));
-    let (asides, work): (Vec<_>, Vec<_>) = sent
+    let (side_queries, work): (Vec<_>, Vec<_>) = sent
         .iter()
         .enumerate()
         .partition(|(at, _)| (12..15).contains(at));
@@ -104,7 +104,7 @@ async fn an_aside_reads_the_whole_prefix_and_the_agent_goes_on_as_if_it_had_not_
         let signed = |text: &str| text.split("signature").count();
         assert_eq!((sent.len(), signed(sent)), (alone.len(), signed(alone)));
         assert!(
-            !sent.contains(ASIDE) && !sent.contains("Half of it"),
+            !sent.contains(SIDE) && !sent.contains("Half of it"),
             "no trace: {sent}"
         );
     }
@@ -114,10 +114,10 @@ async fn an_aside_reads_the_whole_prefix_and_the_agent_goes_on_as_if_it_had_not_
         "each begins as the last"
     );
     assert!(
-        asides
+        side_queries
             .iter()
             .all(|(_, sent)| sent.starts_with(work[11].1.as_str())),
-        "so do the asides"
+        "so do the side queries"
     );
     let (mine, theirs) = (
         rig.store.read(agent.id).await.unwrap(),
@@ -130,7 +130,7 @@ async fn an_aside_reads_the_whole_prefix_and_the_agent_goes_on_as_if_it_had_not_
 
 // proves FK-13 (part: accounting)
 #[tokio::test]
-async fn what_an_aside_takes_is_booked_under_its_purpose() {
+async fn what_a_side_query_takes_is_booked_under_its_purpose() {
     let rig = Rig::playing(TALK).unwrap();
     let mut agent = rig.prompted("go").await.unwrap();
     run(&mut agent).await;
@@ -225,7 +225,7 @@ async fn an_agent_in_the_middle_of_its_calls_can_be_asked() {
     assert_eq!(answered, ids, "every call has a result, first of all");
     assert_eq!(said[0]["content"], said[1]["content"], "the same for each");
     assert!(
-        said[2]["text"].as_str().unwrap().starts_with(ASIDE)
+        said[2]["text"].as_str().unwrap().starts_with(SIDE)
             && said[3]["text"] == "What are you at?"
     );
 
@@ -234,7 +234,7 @@ async fn an_agent_in_the_middle_of_its_calls_can_be_asked() {
     assert_eq!(usage.cache_read, first.prompt());
     let body = String::from_utf8(rig.server.requests()[2].body.to_vec()).unwrap();
     assert!(
-        body.contains("ran") && !body.contains(ASIDE) && !body.contains("Under way"),
+        body.contains("ran") && !body.contains(SIDE) && !body.contains("Under way"),
         "{body}"
     );
     farewell(agent).await;

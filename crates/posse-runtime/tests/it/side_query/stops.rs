@@ -1,4 +1,4 @@
-//! What ends an aside before its answer.
+//! What ends a side query before its answer.
 
 use std::time::{Duration, Instant};
 
@@ -72,7 +72,7 @@ async fn it_ends_at_once_when_it_is_told_to_and_is_paid_for() {
 
 // proves FK-13 (part: accounting)
 #[tokio::test]
-async fn a_budget_holds_for_asides_too() {
+async fn a_budget_holds_for_side_queries_too() {
     let mut rig = Rig::playing(STALLS).unwrap();
     rig.setup.limits.budget = Budget {
         turns: Some(1),

@@ -1,6 +1,6 @@
-//! Asides: what is asked about an agent on its own prefix, and that nothing of it stays.
+//! Side queries: what is asked about an agent on its own prefix, and that nothing of it stays.
 
-mod hands;
+mod notes;
 mod prefix;
 mod stops;
 
@@ -14,7 +14,7 @@ use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
 /// What every question on the side has in it, and nothing else.
-const ASIDE: &str = "A question on the side";
+const SIDE: &str = "A question on the side";
 
 fn options() -> SideQueryOptions {
     SideQueryOptions {
