@@ -44,8 +44,23 @@ const HARMLESS: &[&str] = &[
 
 /// Commands that do not write to files named by their arguments.
 const READERS: &[&str] = &[
-    "cat", "cd", "diff", "du", "echo", "egrep", "fgrep", "file", "find", "git", "grep", "head",
-    "ls", "printf", "rg", "stat", "tail", "test", "wc", "[",
+    "cat", "cd", "diff", "du", "echo", "egrep", "fgrep", "file", "find", "grep", "head", "ls",
+    "printf", "rg", "stat", "tail", "test", "wc", "[",
+];
+
+/// Subcommands of git that do not write to files named by their arguments. Git itself is not a
+/// reader: most of its 150 subcommands write.
+const GIT_READERS: &[&str] = &[
+    "blame",
+    "describe",
+    "diff",
+    "grep",
+    "log",
+    "ls-files",
+    "rev-parse",
+    "shortlog",
+    "show",
+    "status",
 ];
 
 /// Returns the result of a parser; `None` if it fails or panics (brush-parser does at
@@ -374,7 +389,7 @@ impl<'a> Line<'a> {
 
     /// Returns a path that must not be edited and that the command could write.
     fn written_to(&self, words: &[Word], policy: &Policy) -> Option<PathBuf> {
-        if READERS.contains(&within::name(words)) {
+        if is_reader(words) {
             return None;
         }
         let denied = |word: &Word, path: &Path| {
@@ -544,6 +559,15 @@ fn values(word: &Word) -> impl Iterator<Item = &str> {
         .flatten()
         .chain(attached)
         .filter(|value| !value.is_empty())
+}
+
+/// Returns true if the command does not write to files named by its arguments.
+fn is_reader(words: &[Word]) -> bool {
+    let subcommand = words.get(1).map(|word| word.text.as_str());
+    match within::name(words) {
+        "git" => subcommand.is_some_and(|name| GIT_READERS.contains(&name)),
+        name => READERS.contains(&name),
+    }
 }
 
 /// Returns true if the command reads everything below its arguments.

@@ -4,11 +4,18 @@ mod tricks;
 mod worktree;
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use proptest::prelude::*;
 
 use super::super::{RuleList, Source};
 use super::*;
+
+/// CPU time of this thread: judging must be cheap, and a busy machine does not make it dear.
+fn cpu_time() -> Duration {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    Duration::try_from(time).unwrap()
+}
 
 const WORKSPACE_ROOT: &str = "/w";
 
@@ -280,6 +287,51 @@ fn commands() {
         ("rm -rf build", "ask"),
     ];
     for (command, expected) in table {
+        let given = verdict(&policy, PermissionMode::Default, &format!("Bash {command}"));
+        assert_eq!(word(&given), expected, "{command}: {given:?}");
+    }
+}
+
+/// The words name a protected file, and git writes it.
+#[test]
+fn git_writes_what_its_arguments_name() {
+    let policy = policy(&[], &[], &["Bash(git *)"]);
+    for (command, expected) in [
+        ("git mv evil .envrc", "ask"),
+        ("git archive -o .git/hooks/x HEAD", "ask"),
+        ("git bundle create .envrc HEAD", "ask"),
+        ("git fast-export --export-marks=.envrc HEAD", "ask"),
+        ("git checkout evil -- .envrc", "ask"),
+        ("git checkout-index -a --prefix=.vscode/", "ask"),
+        ("git checkout evil -- src/a.rs", "allow"),
+        ("git mv a b", "allow"),
+        ("git diff -- .envrc", "allow"),
+        ("git log -p -- .claude/settings.json", "allow"),
+        ("git status", "allow"),
+    ] {
+        let given = verdict(&policy, PermissionMode::Default, &format!("Bash {command}"));
+        assert_eq!(word(&given), expected, "{command}: {given:?}");
+    }
+}
+
+/// A wildcard can match a file whose name is an option, and no list knows every program.
+#[test]
+fn wildcards_are_judged_for_every_program() {
+    let allow = ["sed -n *", "rm *", "cat *", "prettier *", "git add *"];
+    let allow = allow.map(|pattern| format!("Bash({pattern})"));
+    let policy = policy(&[], &[], &allow.each_ref().map(String::as_str));
+    for (command, expected) in [
+        ("sed -n 1p *", "ask"),
+        ("rm *", "ask"),
+        ("rm ?rf", "ask"),
+        ("cat *.rs", "allow"),
+        ("prettier *.ts", "ask"),
+        ("git add *.rs", "ask"),
+        ("sed -n 1p ./*", "allow"),
+        ("rm ./*.o", "allow"),
+        ("prettier src/*.ts", "allow"),
+        ("prettier '*.ts'", "allow"),
+    ] {
         let given = verdict(&policy, PermissionMode::Default, &format!("Bash {command}"));
         assert_eq!(word(&given), expected, "{command}: {given:?}");
     }

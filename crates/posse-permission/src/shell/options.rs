@@ -216,6 +216,11 @@ const ALWAYS: &[&str] = &[
     "dd",
 ];
 
+/// Programs of which no option runs or writes anything.
+const ANY_OPTION: &[&str] = &[
+    "cat", "diff", "du", "echo", "egrep", "fgrep", "grep", "head", "ls", "stat", "tail", "wc",
+];
+
 /// Subcommands of git that run what a repository or an argument says.
 const GIT: &[&str] = &[
     "bisect",
@@ -240,6 +245,13 @@ pub(super) fn reach(words: &[Word], spells: impl Fn(&str) -> bool) -> Option<Str
         return Some(name.to_owned());
     }
     let arguments = words.get(1..).unwrap_or_default();
+    // Before any table, which cannot list every program: a wildcard may match a file whose name
+    // is an option.
+    let may_be_option = |word: &Word| word.glob && word.text.starts_with(['*', '?', '[']);
+    let wild = |word: &&Word| may_be_option(word) && !ANY_OPTION.contains(&name);
+    if let Some(word) = arguments.iter().find(wild) {
+        return Some(word.text.clone());
+    }
     match name {
         "sed" => return sed(arguments),
         "git" => {
@@ -252,14 +264,9 @@ pub(super) fn reach(words: &[Word], spells: impl Fn(&str) -> bool) -> Option<Str
     let table = REACHES
         .iter()
         .find(|reach| reach.programs.contains(&name))?;
-    // A wildcard may match a file whose name is an option.
-    let wild = |word: &&Word| word.glob && word.text.starts_with(['*', '?', '[']);
     let named =
         |word: &&Word| is_one_of(&word.text, table.words) || has_letter(&word.text, table.letters);
-    arguments
-        .iter()
-        .find(|word| wild(word) || named(word))
-        .map(|word| word.text.clone())
+    arguments.iter().find(named).map(|word| word.text.clone())
 }
 
 fn is_one_of(word: &str, options: &[&str]) -> bool {

@@ -1,7 +1,5 @@
 //! What reviewers got past the rules, and what must stay cheap.
 
-use std::time::{Duration, Instant};
-
 use super::*;
 
 /// Deny rules, allow rules, a command, and what becomes of it in `default` and in `bypassPermissions`.
@@ -373,13 +371,13 @@ fn nothing_takes_long() {
         "${x:-".repeat(8),
     ];
     for command in table {
-        let begun = Instant::now();
+        let begun = cpu_time();
         verdict(&policy, PermissionMode::Default, &format!("Bash {command}"));
         let start: String = command.chars().take(40).collect();
         assert!(
-            begun.elapsed() < Duration::from_secs(2),
+            cpu_time() - begun < Duration::from_secs(2),
             "{start}: {:?}",
-            begun.elapsed()
+            cpu_time() - begun
         );
     }
 }
@@ -419,9 +417,9 @@ fn noise() -> impl Strategy<Value = String> {
 proptest! {
     #[test]
     fn noise_is_judged_in_time(text in noise()) {
-        let begun = Instant::now();
+        let begun = cpu_time();
         let given = verdict(&cheap(), PermissionMode::Default, &format!("Bash echo {text}"));
-        prop_assert!(begun.elapsed() < Duration::from_secs(2), "{:?}", begun.elapsed());
+        prop_assert!(cpu_time() - begun < Duration::from_secs(2), "{:?}", cpu_time() - begun);
         // What is allowed has nothing in it that runs or writes: not even between the words.
         if given == Verdict::Allow {
             // A dollar before anything else means itself.
