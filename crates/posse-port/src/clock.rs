@@ -1,22 +1,22 @@
-//! Time as a port, so that a test of a ten-minute time-out takes no ten minutes.
+//! Time as a port, so that tests of long time-outs run instantly.
 
 use std::time::{Duration, Instant, SystemTime};
 
 use super::BoxFuture;
 
-/// Where time comes from.
+/// A source of time.
 pub trait Clock: Send + Sync {
-    /// Time since some fixed start. Never goes back.
+    /// Returns the time since some fixed start; monotonic.
     fn now(&self) -> Duration;
 
-    /// The calendar's time, which may jump.
+    /// Returns the wall-clock time, which may jump.
     fn wall(&self) -> SystemTime;
 
-    /// Ends once [`now`](Clock::now) has advanced by `duration`.
+    /// Completes once [`now`](Clock::now) has advanced by `duration`.
     fn sleep(&self, duration: Duration) -> BoxFuture<'static, ()>;
 }
 
-/// The machine's own clock.
+/// The machine's clock.
 #[derive(Clone, Copy, Debug)]
 pub struct SystemClock {
     start: Instant,

@@ -1,6 +1,6 @@
-//! What a mistyped word was probably meant to be.
+//! Suggestions for mistyped words.
 
-/// The name that was probably meant.
+/// Returns the name closest to `word`, ignoring case, if it is close enough to be a typo.
 pub fn closest<'a>(word: &str, names: &[&'a str]) -> Option<&'a str> {
     let far = |name: &str| edits(&word.to_lowercase(), &name.to_lowercase());
     let best = names.iter().copied().min_by_key(|name| far(name))?;
@@ -8,7 +8,7 @@ pub fn closest<'a>(word: &str, names: &[&'a str]) -> Option<&'a str> {
     (far(best) <= 2.min(word.chars().count() / 2)).then_some(best)
 }
 
-/// How many letters must be added, removed, changed or swapped with the next to make one of the other.
+/// Returns the edit distance; a swap of adjacent letters counts as one edit.
 fn edits(one: &str, other: &str) -> usize {
     let (one, other): (Vec<char>, Vec<char>) = (one.chars().collect(), other.chars().collect());
     let mut before: Vec<usize> = Vec::new();
@@ -19,7 +19,7 @@ fn edits(one: &str, other: &str) -> usize {
             let mut cost = (last[j] + usize::from(a != b))
                 .min(last[j + 1] + 1)
                 .min(row[j] + 1);
-            // Two letters in the wrong order are one mistake of the fingers, not two.
+            // Two letters in the wrong order are one typing mistake, not two.
             if i > 0 && j > 0 && *a == other[j - 1] && one[i - 1] == *b {
                 cost = cost.min(before[j - 1] + 1);
             }

@@ -1,4 +1,4 @@
-//! Faults of models and stores, in the words that front ends know.
+//! Converts model and store errors into the faults that front ends know.
 
 use posse_protocol::{Fault, FaultClass};
 
@@ -55,7 +55,7 @@ fn class(kind: ApiErrorKind) -> FaultClass {
     }
 }
 
-/// The error and what it failed of at bottom: the layers between say the same in more words.
+/// Formats the error with its root cause; the errors between them add nothing.
 pub fn in_a_line(error: &(dyn std::error::Error + 'static)) -> String {
     let (mut said, mut deepest) = (error.to_string(), error);
     while let Some(source) = deepest.source() {

@@ -1,7 +1,7 @@
-//! What agents need from outside, as traits, and what a tool is. Adapters implement these; the runtime
-//! uses them and never names an adapter.
+//! The ports: traits for what agents need from outside, and the definition of a tool. Adapters
+//! implement them; the runtime uses them and never names an adapter.
 //!
-//! This crate does nothing by itself: it starts no task, opens no file and reads no clock.
+//! This crate spawns no task; only `SystemClock` and `SystemMemory` touch the machine.
 
 pub mod clock;
 mod closest;
@@ -29,22 +29,22 @@ use price::Prices;
 use store::Store;
 use worktree::Worktrees;
 
-/// A boxed future: what a port returns where it must be usable as `dyn`.
+/// A boxed future, returned by ports so that they are usable as `dyn`.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
-/// What the runtime reaches the outside through.
+/// The ports of a runtime.
 #[derive(Clone)]
 pub struct Ports {
     /// The model API.
     pub model: Arc<dyn Model>,
-    /// Where transcripts live.
+    /// Storage of transcripts, mail, tasks and teams.
     pub store: Arc<dyn Store>,
-    /// Time.
+    /// The clock.
     pub clock: Arc<dyn Clock>,
-    /// What model calls cost.
+    /// Prices of model calls.
     pub prices: Arc<dyn Prices>,
-    /// What is left of the machine's memory.
+    /// The machine's available memory.
     pub memory: Arc<dyn Ram>,
-    /// Checkouts that agents have for themselves.
+    /// Git worktrees of agents.
     pub worktrees: Arc<dyn Worktrees>,
 }

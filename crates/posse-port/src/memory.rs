@@ -1,12 +1,12 @@
-//! The machine's memory as a port: agents are not started where there is none left.
+//! The machine's memory as a port: no agents are started when it runs out.
 
-/// How much memory there is.
+/// Reports available memory.
 pub trait Ram: Send + Sync {
-    /// Bytes that can be had without swapping; none if nobody knows.
+    /// Returns the bytes available without swapping; `None` if unknown.
     fn available(&self) -> Option<u64>;
 }
 
-/// What the kernel says.
+/// Available memory as reported by the kernel.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SystemMemory;
 

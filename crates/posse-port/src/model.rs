@@ -1,8 +1,8 @@
-//! The model port: how the runtime turns words into bytes, sends them, and gets a reply.
+//! The model port: how the runtime encodes messages, sends them, and gets a reply.
 //!
-//! Bytes are made once. [`Model::preamble`] and [`Model::entry`] spell words for a provider;
-//! [`Model::body`] strings the finished pieces together without looking inside; [`Model::call`]
-//! sends them as they are. Whoever keeps the pieces can send the same prefix for ever.
+//! Bytes are encoded once. [`Model::preamble`] and [`Model::entry`] encode for a provider;
+//! [`Model::body`] joins the encoded pieces without looking inside; [`Model::call`] sends them
+//! unchanged. A caller that keeps the pieces can send the same prefix again at any time.
 
 mod error;
 
@@ -17,19 +17,20 @@ use tokio_util::sync::CancellationToken;
 use super::BoxFuture;
 pub use error::{ApiError, ApiErrorKind, Failure, ModelError};
 
-/// What a provider calls its models. One that has no short names has nothing to say.
+/// Model names of a provider. The defaults suit a provider without short names.
 pub trait Names {
-    /// The newest model that goes by a short name, a family's (`opus`) for one; `small` is the smallest.
+    /// Returns the newest model with a short name, such as a family (`opus`); `small` is the
+    /// smallest.
     fn model_of(&self, _short: &str) -> Option<String> {
         None
     }
 
-    /// How large a prompt may become together with its reply, in tokens, if that is known.
+    /// Returns the context window, prompt and reply together, in tokens, if known.
     fn window_of(&self, _model: &str) -> Option<u64> {
         None
     }
 
-    /// The short name of the family that a model is of, whatever a date or a gateway adds to its id.
+    /// Returns the short name of a model's family, ignoring a date or gateway prefix in its id.
     fn family_of(&self, _model: &str) -> Option<String> {
         None
     }
@@ -37,82 +38,82 @@ pub trait Names {
 
 /// A model API.
 pub trait Model: Names + Send + Sync {
-    /// A name for this spelling. Bytes of one dialect mean nothing in another.
+    /// The name of this encoding. Bytes of one dialect are meaningless in another.
     fn dialect(&self) -> &'static str;
 
-    /// Spells what stays the same for an agent's whole life.
+    /// Encodes what stays the same for an agent's whole life.
     fn preamble(&self, preamble: &Preamble) -> Encoded;
 
-    /// Spells one message of the history.
+    /// Encodes one message of the history.
     fn entry(&self, message: &Message) -> Encoded;
 
-    /// Spells the beginning of a message to the model, whose end is not known yet.
+    /// Encodes the beginning of a message to the model, before its end is known.
     fn encode_head(&self, content: &[ContentBlock]) -> Encoded;
 
-    /// Spells the end of it. Joined by a comma, the two mean what [`entry`](Self::entry) makes of one message
-    /// with all the content.
+    /// Encodes the end of that message. Joined by a comma, the two are equivalent to
+    /// [`entry`](Self::entry) of one message with all the content.
     fn encode_tail(&self, content: &[ContentBlock]) -> Encoded;
 
-    /// Strings pieces together into a request, splicing in cache marks. Costs O(pieces), not O(bytes).
+    /// Joins pieces into a request and splices in cache marks. Costs O(pieces), not O(bytes).
     fn body(&self, request: &Request<'_>) -> Body;
 
-    /// Sends `body` and follows the reply to its end, retrying what is worth it.
+    /// Sends `body` and reads the reply to its end, retrying retryable errors.
     ///
-    /// A reply is returned only if it is whole. Dropping the future, or `call.cancel`, ends the
-    /// stream at once; nothing of it goes on in the background.
+    /// Only a complete reply is returned. Dropping the future, or `call.cancel`, ends the stream at
+    /// once; nothing continues in the background.
     fn call<'a>(&'a self, call: Call<'a>) -> BoxFuture<'a, Result<Reply, Failure>>;
 }
 
-/// What stays the same for an agent's whole life.
+/// The part of a request that stays the same for an agent's whole life.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Preamble {
     /// The provider's id of the model.
     pub model: String,
-    /// The tools, in an order that never changes.
+    /// The tools, in a fixed order.
     pub tools: Vec<ToolSpec>,
     /// The system prompt, block by block.
     pub system: Vec<String>,
-    /// Whether the model thinks.
+    /// The thinking mode.
     pub thinking: Thinking,
-    /// How hard it tries, where the model lets one choose.
+    /// The effort, for models that support it.
     pub effort: Option<Effort>,
 }
 
-/// Whether and how the model thinks before it answers.
+/// Thinking of the model before it answers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Thinking {
-    /// As the model does by default: nothing is sent.
+    /// The model's default: nothing is sent.
     #[default]
     Default,
     /// The model decides how much.
     Adaptive,
-    /// Up to so many tokens.
+    /// Up to N tokens.
     Budget(u32),
-    /// Not at all.
+    /// No thinking.
     Off,
 }
 
-/// How hard the model tries.
+/// Effort of the model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Effort {
-    /// Least.
+    /// Lowest.
     Low,
-    /// Between.
+    /// Medium.
     Medium,
-    /// What most models do by default.
+    /// The default of most models.
     High,
-    /// More than that.
+    /// Above the default.
     XHigh,
-    /// Most.
+    /// Highest.
     Max,
 }
 
 impl Effort {
-    /// Every one, least first.
+    /// All levels, lowest first.
     pub const ALL: [Self; 5] = [Self::Low, Self::Medium, Self::High, Self::XHigh, Self::Max];
 
-    /// The word on the wire, the same for every provider.
+    /// Returns the word on the wire, the same for every provider.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Low => "low",
@@ -124,12 +125,12 @@ impl Effort {
     }
 }
 
-/// Finished bytes, with the place where a cache mark can be spliced in.
+/// Encoded bytes, with the offset at which a cache mark can be spliced in.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Encoded {
     /// The bytes as sent, without marks.
     pub bytes: Bytes,
-    /// Offset of the splice, if the piece can carry a mark at all.
+    /// Offset for the mark; `None` if the piece cannot carry one.
     pub mark_at: Option<usize>,
 }
 
@@ -146,24 +147,24 @@ pub struct Request<'a> {
     pub preamble: &'a Encoded,
     /// The history, oldest first.
     pub entries: &'a [Encoded],
-    /// Where the cache should keep what it has read; at most four.
+    /// Cache breakpoints; at most four.
     pub marks: &'a [CacheBreakpoint],
-    /// The cap on output.
+    /// Maximum output tokens.
     pub max_tokens: u32,
-    /// Id of the reply before this one, so that the API can say why its cache was missed.
+    /// Id of the previous reply, with which the API explains a cache miss.
     pub previous: Option<&'a str>,
 }
 
-/// A cache mark.
+/// A cache breakpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CacheBreakpoint {
-    /// After what.
+    /// Its position.
     pub place: BreakpointPosition,
-    /// For how long.
+    /// Its lifetime.
     pub ttl: Ttl,
 }
 
-/// Where a mark stands.
+/// Position of a cache breakpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BreakpointPosition {
     /// At the end of the preamble.
@@ -172,7 +173,7 @@ pub enum BreakpointPosition {
     Entry(usize),
 }
 
-/// How long a cached prefix lives after its last use.
+/// Lifetime of a cached prefix after its last use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ttl {
     /// Five minutes.
@@ -181,7 +182,7 @@ pub enum Ttl {
     OneHour,
 }
 
-/// The bytes of a request: a rope that shares its pieces with the history they come from.
+/// The bytes of a request: a rope that shares its pieces with the history.
 #[derive(Clone, Debug, Default)]
 pub struct Body(Arc<[Bytes]>);
 
@@ -196,12 +197,12 @@ impl Body {
         self.0.iter().map(Bytes::len).sum()
     }
 
-    /// Whether there is nothing in it.
+    /// Returns true if it has no bytes.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// All of it in one piece: for tests and for looking at, never on the way to the wire.
+    /// Concatenates the parts; for tests and debugging, never for sending.
     pub fn concat(&self) -> Vec<u8> {
         self.0.concat()
     }
@@ -213,7 +214,7 @@ impl FromIterator<Bytes> for Body {
     }
 }
 
-/// Whose call it is, told to the provider in headers.
+/// Origin of a call, sent to the provider in headers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Attribution {
     /// The session.
@@ -222,28 +223,28 @@ pub struct Attribution {
     pub agent: String,
     /// The agent that started it.
     pub parent: Option<String>,
-    /// The agent's path in the session, `/main/review/2` for one.
+    /// The agent's path in the session, for example `/main/review/2`.
     pub path: String,
 }
 
-/// One call.
+/// One model call.
 pub struct Call<'a> {
-    /// What is sent.
+    /// The request.
     pub body: Body,
-    /// For whom.
+    /// The agent that calls.
     pub attribution: &'a Attribution,
-    /// Ends the call when it is cancelled.
+    /// Cancels the call.
     pub cancel: &'a CancellationToken,
-    /// Told of what arrives, while it arrives. Must not block.
+    /// Called with each event as it arrives. Must not block.
     pub on: &'a mut (dyn FnMut(ModelEvent<'_>) + Send),
 }
 
-/// What happens while a reply arrives.
+/// An event while a reply arrives.
 #[derive(Clone, Copy, Debug)]
 pub enum ModelEvent<'a> {
     /// The reply has begun.
     Started {
-        /// The model that really answers.
+        /// The model that actually answers.
         model: &'a str,
     },
     /// More text.
@@ -257,55 +258,55 @@ pub enum ModelEvent<'a> {
         /// The tool's name.
         name: &'a str,
     },
-    /// More of a tool's input.
+    /// More of a tool call's input.
     ToolInput(&'a str),
     /// A block is finished.
     BlockDone,
-    /// The attempt failed and everything it showed is void; another follows after `wait`.
+    /// The attempt failed and everything it showed is void; the next one follows after `wait`.
     Retry {
         /// Number of the attempt that failed, from 1.
         attempt: u32,
-        /// How long posse waits.
+        /// Delay before the next attempt.
         wait: Duration,
-        /// Why.
+        /// The cause.
         error: &'a ModelError,
     },
 }
 
-/// A whole reply.
+/// A complete reply.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Reply {
     /// The provider's id of the reply.
     pub id: String,
-    /// The model that really answered.
+    /// The model that actually answered.
     pub model: String,
-    /// What it said.
+    /// Its content.
     pub content: Vec<ContentBlock>,
-    /// Why it stopped.
+    /// The stop reason.
     pub stop: StopReason,
-    /// What the reply used.
+    /// Usage of the reply.
     pub usage: Usage,
-    /// What attempts before it used that came to nothing but are paid for, one by one: prices go by
-    /// the size of each prompt. As far as the provider had said by then.
+    /// Usage of each failed attempt that is billed, as far as the provider reported it. Kept apart
+    /// because prices depend on the size of each prompt.
     pub wasted: Vec<Usage>,
-    /// Why the cache was missed, if the provider says.
+    /// Reason for a cache miss, if the provider reports one.
     pub cache_miss: Option<CacheMiss>,
-    /// What the account has left, as the response's headers said.
+    /// Remaining rate limits, from the response headers.
     pub limits: RateLimits,
-    /// How many attempts it took.
+    /// Number of attempts.
     pub attempts: u32,
 }
 
-/// Why a prefix was not found in the cache.
+/// Reason why a prefix was not found in the cache.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CacheMiss {
-    /// The provider's word for it, `tools_changed` for one.
+    /// The provider's term, for example `tools_changed`.
     pub reason: String,
-    /// How many tokens could have been read.
+    /// Number of tokens that could have been read.
     pub missed_tokens: Option<u64>,
 }
 
-/// What an account has left.
+/// Remaining rate limits of an account.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RateLimits {
     /// Requests.
@@ -323,7 +324,7 @@ pub struct RateLimits {
 pub struct Allowance {
     /// The bucket's size.
     pub limit: u64,
-    /// What is left in it.
+    /// What remains of it.
     pub remaining: u64,
     /// When it is full again, in milliseconds of Unix time.
     pub reset_at_ms: Option<i64>,

@@ -1,4 +1,4 @@
-//! The panes port: where teammates run that have a terminal of their own.
+//! The panes port: terminal panes in which teammates run.
 
 use std::path::PathBuf;
 
@@ -6,29 +6,31 @@ use posse_protocol::{AgentId, Cost};
 
 use super::BoxFuture;
 
-/// A teammate that is to have a pane.
+/// A request for a teammate's pane.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewPane {
-    /// The session that it belongs to.
+    /// The teammate's session.
     pub session: AgentId,
     /// The teammate.
     pub member: AgentId,
-    /// What stands above the pane: `name@team`.
+    /// The pane's title: `name@team`.
     pub title: String,
-    /// The colour that it has in the team.
+    /// The teammate's colour in the team.
     pub color: String,
-    /// Where it works.
+    /// The teammate's working directory.
     pub cwd: PathBuf,
-    /// What it may spend by itself. The process in the pane knows of no other budget: where the session has one
-    /// and this is absent no pane is opened.
+    /// What the teammate may spend. The process in the pane knows no other budget: if the session
+    /// has one and this is absent, no pane is opened.
     pub budget: Option<Cost>,
 }
 
-/// Opens panes. In each runs a process that takes the member from the store; when that ends the pane is gone.
+/// Opens panes. Each runs a process that takes the member from the store; the pane closes when that
+/// process ends.
 pub trait Panes: Send + Sync + std::fmt::Debug {
-    /// What it is called in rosters: `tmux` for one.
+    /// Returns the backend's name in rosters, for example `tmux`.
     fn name(&self) -> &str;
 
-    /// Opens a pane for a member that nobody holds. Returns when the pane is there; why not, for people.
+    /// Opens a pane for a member that no host holds. Returns once the pane is open; the error is
+    /// text for people.
     fn open(&self, pane: NewPane) -> BoxFuture<'_, Result<(), String>>;
 }

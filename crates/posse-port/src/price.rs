@@ -1,9 +1,9 @@
-//! What model calls cost, as a port: prices are data that users change.
+//! The price of model calls as a port: prices are data that users change.
 
 use posse_protocol::{Cost, Usage};
 
 /// A price list.
 pub trait Prices: Send + Sync {
-    /// What `usage` of `model` costs; none when its price is not known.
+    /// Returns the cost of `usage` of `model`; `None` if its price is unknown.
     fn cost(&self, model: &str, usage: &Usage) -> Option<Cost>;
 }

@@ -1,28 +1,30 @@
-//! The store port: where transcripts, mail, tasks and teams live, and what is promised about them.
+//! The store port: storage of transcripts, mail, tasks and teams, and its guarantees.
 //!
-//! The heart is [`Store::commit`]: whatever an agent does between two waits for the outside world is
-//! one [`Step`], committed whole or not at all, durable when the call returns, and refused if somebody
-//! else has taken the agent over. Nothing is ever changed in place that was part of a conversation.
+//! The central operation is [`Store::commit`]: everything an agent does between two waits for the
+//! outside world is one [`Step`], committed whole or not at all, durable when the call returns, and
+//! refused if another host has taken the agent over. Nothing that was part of a conversation is
+//! ever changed in place.
 //!
-//! **Hosts.** A store that is open, and holds agents, is a *host*. While it is open it says by itself
-//! that it lives (a lock that the kernel frees when the process dies, and a heartbeat), at no cost per
-//! agent; so no operation here is called heartbeat. A host is *dead* when its process has ended, and
+//! **Hosts.** An open store that holds agents is a *host*. While open it signals by itself that it
+//! is alive (a lock that the kernel frees when the process dies, and a heartbeat), at no cost per
+//! agent; so the port has no heartbeat operation. A host is *dead* when its process has ended, and
 //! *stalled* when its heartbeat is older than the lease. The store finds dead hosts at once on one
-//! machine, after the lease over many. What a dead host held is set free in one transaction: its agents
-//! get a new epoch and no holder, its tasks are pending again with a note of who had them. A stalled
-//! host is treated the same, but only when somebody wants what it holds: a process that was stopped by
-//! hand and continued has lost nothing if nobody missed it.
+//! machine, after the lease across machines. Everything a dead host held is freed in one
+//! transaction: its agents get a new epoch and no holder, its tasks are pending again with a note
+//! of who had them. A stalled host is treated the same, but only when something it holds is
+//! requested: a process that was stopped and continued by hand has lost nothing if nobody needed
+//! it.
 //!
-//! **Realms.** Everything belongs to a realm, and nothing reaches from one into another: every key
-//! begins with it, and it may be the key by which data are spread over servers.
+//! **Realms.** Everything belongs to one realm, and no operation crosses realms: every key begins
+//! with the realm, which can serve as the sharding key.
 //!
-//! **Compaction.** An entry of the kind [`Compaction`](posse_protocol::EntryKind::Compaction) stands for all
-//! of its agent's history before it, inherited or own. What is older stays, for people and for the forks that
-//! begin with it, but nobody needs it to go on: [`Store::take`] leaves it out. Nothing of a realm is ever
-//! removed but with all of it.
+//! **Compaction.** An entry of the kind [`Compaction`](posse_protocol::EntryKind::Compaction)
+//! replaces all of its agent's history before it, inherited or own. Older entries stay, for people
+//! and for the forks that begin with them, but are not needed to continue: [`Store::take`] leaves
+//! them out. A realm is only ever removed as a whole.
 //!
-//! **Time** is in milliseconds of Unix time, given by the caller, and only kept: lists for people are
-//! sorted by it, but no order of steps, mail or claims depends on it.
+//! **Time** is in milliseconds of Unix time, given by the caller, and only stored: lists for people
+//! are sorted by it, but no order of steps, mail or claims depends on it.
 
 mod operation;
 mod step;
@@ -46,69 +48,71 @@ pub use view::{
     OpenRequest, Ready, SessionFilter, StoredEntry, Taken, TaskFilter, Transcript, Wake,
 };
 
-/// Where everything lives.
+/// Storage of transcripts, mail, tasks and teams.
 pub trait Store: Send + Sync {
     /// Commits a step. When this returns `Ok` the step is durable, through kill -9 and power loss;
-    /// when it returns `Err`, nothing was acknowledged, and the agent's writer must stop: whether the
-    /// step is there after all is found out by whoever takes the agent next.
+    /// when it returns `Err`, nothing was acknowledged, and the agent's writer must stop: the next
+    /// host to take the agent finds out if the step was committed after all.
     ///
-    /// Steps of one agent are committed in the order of the calls (whoever does not wait for each, and
-    /// has thousands waiting, must keep the order of polling too). A step of an epoch that is not the
-    /// agent's current one is refused with [`StoreError::Fenced`], alone: other steps of the same
-    /// batch are not touched. So is a birth by a host that was taken for dead. A birth under a name that
-    /// another agent of the realm has, or a member of one of its teams has or had, is refused with
-    /// [`StoreError::NameTaken`].
+    /// Steps of one agent are committed in the order of the calls (a caller that does not await
+    /// each, and has thousands pending, must also poll them in order). A step whose epoch is not
+    /// the agent's current one is refused with [`StoreError::Fenced`], alone: other steps of the
+    /// same batch are not affected. So is a birth by a host that was declared dead. A birth under a
+    /// name that another agent of the realm has, or a member of one of its teams has or had, is
+    /// refused with [`StoreError::NameTaken`].
     ///
-    /// A step that ends its agent gives its tasks back, those that it was to do as well, and the teams that it led
-    /// to the first member of each.
+    /// A step that ends its agent gives back its tasks, including those only assigned to it, and
+    /// hands the teams it led to the first member of each.
     ///
-    /// A step whose id is that of the agent's last one was committed already: it changes nothing, and
-    /// the answer is the same as the first time.
+    /// A step with the id of the agent's last step was committed already: it changes nothing, and
+    /// returns the same answer as the first time.
     ///
-    /// What is refused inside a step (a task that somebody else has, an inbox that is full) does not
-    /// fail the step: it is an [`OpResult`] that commits with it.
+    /// A refusal inside a step (a task that is already claimed, a full inbox) does not fail the
+    /// step: it is an [`OpResult`] that commits with it.
     fn commit(&self, step: Step) -> BoxFuture<'_, Result<Committed, StoreError>>;
 
-    /// Does what a person asks for, outside any agent: all of the operations in their order, in one
-    /// transaction, durable when this returns. What is refused is refused alone, as in a step.
+    /// Performs operations of a person, outside any agent: all in order, in one transaction,
+    /// durable when this returns. Each is refused on its own, as in a step.
     fn operate(&self, order: Order) -> BoxFuture<'_, Result<Vec<OpResult>, StoreError>>;
 
-    /// Makes this host the agent's only writer, with a higher epoch than any before, and gives all
-    /// there is to go on from: of an agent with a compaction of its own the entries from the last of these
-    /// on, and nothing inherited. Refused with [`StoreError::Held`] while another host holds it that
-    /// lives and is not stalled; if it is dead or stalled, all it held is set free first.
+    /// Makes this host the agent's only writer, with a higher epoch than any before, and returns
+    /// everything needed to continue: for an agent with its own compaction the entries from the
+    /// last one on, and nothing inherited. Refused with [`StoreError::Held`] while another host
+    /// holds it that is alive and not stalled; if that host is dead or stalled, everything it held
+    /// is freed first.
     fn take(&self, agent: AgentId) -> BoxFuture<'_, Result<Taken, StoreError>>;
 
-    /// Gives the agent up, so that others need not find out first that this process has ended. What
-    /// tasks it was doing are pending again, and the epoch that is given up writes nothing any more.
-    /// With an old epoch it does nothing.
+    /// Releases the agent, so that others need not first detect that this process has ended. Tasks
+    /// it was doing are pending again, and the released epoch can no longer write. With an old
+    /// epoch it does nothing.
     fn release(&self, agent: AgentId, epoch: Epoch) -> BoxFuture<'_, Result<(), StoreError>>;
 
-    /// Waits until something has happened that this host should know, and says what. At least once
-    /// for all that happened after the call before it returned; hints may be repeated, and may turn
-    /// out to be empty. Mail that waits for an agent when it is taken is among them. One caller at a
-    /// time; a call that is dropped loses nothing.
+    /// Waits for events that concern this host, and returns them. Everything that happened after
+    /// the call before it returned is reported at least once; hints may be repeated, and may turn
+    /// out to be empty. Mail that waits for an agent when it is taken is included. One caller at a
+    /// time; dropping the future loses nothing.
     fn woken(&self) -> BoxFuture<'_, Result<Vec<Wake>, StoreError>>;
 
-    /// A transcript to look at, with all that a compaction stands for; nothing is taken.
+    /// Reads a transcript without taking the agent, including the entries that a compaction
+    /// replaces.
     fn read(&self, agent: AgentId) -> BoxFuture<'_, Result<Transcript, StoreError>>;
 
-    /// Root agents, the one used last first, at most `limit`.
+    /// Lists root agents, most recently used first, at most `limit`.
     fn sessions(
         &self,
         filter: SessionFilter,
         limit: usize,
     ) -> BoxFuture<'_, Result<Vec<AgentRecord>, StoreError>>;
 
-    /// Agents, by path and then by age, at most `limit`.
+    /// Lists agents, by path and then by age, at most `limit`.
     fn agents(
         &self,
         filter: AgentFilter,
         limit: usize,
     ) -> BoxFuture<'_, Result<Vec<AgentRecord>, StoreError>>;
 
-    /// An agent's mail, in the order of its inbox, at most `limit`. Only looking: mail is taken by the
-    /// step that shows it to the model. Empty for whoever has no inbox.
+    /// Lists an agent's mail in inbox order, at most `limit`. Read-only: mail is taken by the step
+    /// that shows it to the model. Empty for an agent without an inbox.
     fn mail(
         &self,
         realm: RealmId,
@@ -117,28 +121,29 @@ pub trait Store: Send + Sync {
         limit: usize,
     ) -> BoxFuture<'_, Result<Vec<Mail>, StoreError>>;
 
-    /// Teams, the newest first: of one realm, or of all.
+    /// Lists teams, newest first, of one realm or of all, at most `limit`.
     fn teams(
         &self,
         realm: Option<RealmId>,
         limit: usize,
     ) -> BoxFuture<'_, Result<Vec<Team>, StoreError>>;
 
-    /// What an agent is in the teams of a realm, by their names; several times in one where it has several names,
-    /// in the order of joining. Costs no more than there are such, however large the teams are.
+    /// Lists an agent's memberships in a realm by team name; several in a team where it has several
+    /// names, in the order of joining. The cost depends on their number, not on the size of the
+    /// teams.
     fn membership(
         &self,
         realm: RealmId,
         agent: AgentId,
     ) -> BoxFuture<'_, Result<Vec<Membership>, StoreError>>;
 
-    /// A team's notes, by name.
+    /// Lists a team's notes, by name.
     fn notes(&self, realm: RealmId, team: Name) -> BoxFuture<'_, Result<Vec<Note>, StoreError>>;
 
-    /// A task, also a deleted one.
+    /// Returns a task, even a deleted one.
     fn task(&self, list: ListId, id: TaskId) -> BoxFuture<'_, Result<Option<Task>, StoreError>>;
 
-    /// Tasks by their numbers, at most `limit`. Deleted ones are left out.
+    /// Lists tasks by number, at most `limit`. Deleted ones are left out.
     fn tasks(
         &self,
         list: ListId,
@@ -146,28 +151,28 @@ pub trait Store: Send + Sync {
         limit: usize,
     ) -> BoxFuture<'_, Result<Vec<Task>, StoreError>>;
 
-    /// Requests of a realm that are open and that an agent was asked, or has asked; of all if none is given.
-    /// The oldest first.
+    /// Lists the open requests of a realm that an agent was asked or has asked, or all if no agent
+    /// is given; oldest first.
     fn requests(
         &self,
         realm: RealmId,
         agent: Option<AgentId>,
     ) -> BoxFuture<'_, Result<Vec<OpenRequest>, StoreError>>;
 
-    /// All of a team as it was at one moment; none if there is no such team.
+    /// Returns a consistent snapshot of a team; `None` if there is no such team.
     fn export(
         &self,
         realm: RealmId,
         team: Name,
     ) -> BoxFuture<'_, Result<Option<Archive>, StoreError>>;
 
-    /// Makes a team of an archive, in the realm that it names. Its members' inboxes are made with it;
-    /// tasks that were being done are pending. Refused with [`StoreError::BadStep`] if there is such a
-    /// team already, or the archive contradicts itself: nothing of it is there then.
+    /// Creates a team from an archive, in the realm that it names, with its members' inboxes; tasks
+    /// in progress become pending. Refused as a whole with [`StoreError::BadStep`] if the team
+    /// already exists or the archive contradicts itself.
     fn import(&self, archive: Archive) -> BoxFuture<'_, Result<(), StoreError>>;
 }
 
-/// Why the store did not do what it was asked.
+/// Why the store refused or failed.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
     /// Another process has taken the agent over; this one must stop.
@@ -176,7 +181,7 @@ pub enum StoreError {
         /// The agent.
         agent: AgentId,
     },
-    /// Another live process writes to the agent.
+    /// Another live process holds the agent.
     #[error("session {agent} is open in another process ({holder})")]
     Held {
         /// The agent.
@@ -184,13 +189,13 @@ pub enum StoreError {
         /// The process, for people: `pid 4711`.
         holder: String,
     },
-    /// There is no such agent.
+    /// The agent does not exist.
     #[error("there is no session {agent}")]
     NotFound {
         /// The agent.
         agent: AgentId,
     },
-    /// What is stored is not what was stored.
+    /// The stored data differs from what was written.
     #[error("the transcript of {agent} is damaged at entry {seq}")]
     Damaged {
         /// The agent.
@@ -225,16 +230,16 @@ pub enum StoreError {
         place: String,
         /// Its version.
         found: u32,
-        /// The newest one known here.
+        /// The newest version known here.
         known: u32,
     },
-    /// Another agent of the realm is registered under the name, or is or was a member of a team under it; nothing
-    /// of the step is there.
+    /// Another agent of the realm is registered under the name, or is or was a member of a team
+    /// under it; nothing of the step was committed.
     #[error("the name {name} is taken{}; a name cannot be reused", by_agent(.by))]
     NameTaken {
         /// The name.
         name: Name,
-        /// Who has it; none if whoever had it has left its team.
+        /// Its owner; `None` if that has left its team.
         by: Option<AgentId>,
     },
     /// The caller broke a rule of this port.

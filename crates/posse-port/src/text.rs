@@ -1,4 +1,4 @@
-//! Small texts: made harmless, cut, put on one line. Everything here is pure.
+//! Short texts: neutralised, cut, put on one line. Everything here is pure.
 
 mod neutral;
 
@@ -9,10 +9,10 @@ use jiff::Timestamp;
 
 pub use neutral::{FRAMES, INNER, inside, is_bracket, neutral};
 
-/// How long a summary is.
+/// Maximum length of a summary.
 const SUMMARY_CHARACTERS: usize = 80;
 
-/// What a message is about, from its first line: for people, if its sender did not say.
+/// Summarises a message by its first line, for people; used if its sender gave no summary.
 pub fn summary(message: &str) -> String {
     let line = message
         .lines()
@@ -29,7 +29,7 @@ pub fn summary(message: &str) -> String {
     short
 }
 
-/// In one line, whatever it was.
+/// Puts a text on one line: control characters become spaces.
 pub fn plain_line(text: &str) -> String {
     text.trim()
         .chars()
@@ -37,17 +37,17 @@ pub fn plain_line(text: &str) -> String {
         .collect()
 }
 
-/// Another's words in one line of ours.
+/// Puts foreign text on one line and neutralises imitated tags.
 pub fn line(text: &str) -> String {
     neutral(&plain_line(text)).into_owned()
 }
 
-/// A path in one line of ours, whatever it is called.
+/// Formats a path like [`line()`].
 pub fn shown(path: &Path) -> String {
     line(&path.display().to_string())
 }
 
-/// A text, or if it is longer than `most` characters its beginning and its end.
+/// Returns the text or, if it exceeds `most` characters, its beginning and its end.
 pub fn cut<'a>(text: &'a str, most: usize, file: Option<&Path>) -> Cow<'a, str> {
     let all = text.chars().count();
     if all <= most {
@@ -68,13 +68,13 @@ pub fn cut<'a>(text: &'a str, most: usize, file: Option<&Path>) -> Cow<'a, str> 
     ))
 }
 
-/// A moment, to the second.
+/// Formats a time to the second.
 pub fn time(ms: i64) -> String {
     let seconds = Timestamp::from_second(ms.div_euclid(1000)).unwrap_or_default();
     seconds.to_string()
 }
 
-/// A text between quotes.
+/// Escapes a text for use as a quoted attribute.
 pub fn attribute(text: &str) -> String {
     let mut out = String::new();
     for c in plain_line(text).chars() {

@@ -1,5 +1,5 @@
-//! What a tool is. One place defines a tool: its name, its typed input, what it means to do, and the
-//! doing. Nothing escapes a tool but the two fates of [`ToolError`].
+//! The definition of a tool. One place defines a tool: its name, its typed input, its intent, and
+//! its execution. A tool fails only in the two ways of [`ToolError`].
 
 mod typed;
 mod workspace;
@@ -24,34 +24,34 @@ pub trait Tool: Send + Sync {
     /// The name the model calls it by.
     fn name(&self) -> &str;
 
-    /// How the model is told of it. Its bytes never change while posse runs.
+    /// Describes the tool to the model. Its bytes never change while posse runs.
     fn spec(&self) -> ToolSpec;
 
-    /// What a call with this input means to do. Does nothing; may look at the file system, to know
-    /// what a path really names.
+    /// Returns what a call with this input would do. Has no effects; may look at the file system to
+    /// resolve a path.
     fn intent(&self, input: &RawJson, workspace: &Workspace) -> Result<Intent, ToolError>;
 
-    /// Does it. Must end soon after `context.cancel`; whoever waits does so for a second only.
+    /// Runs the call. Must end soon after `context.cancel`: the caller waits one second only.
     fn run(
         &self,
         input: RawJson,
         context: ToolContext,
     ) -> BoxFuture<'static, Result<ToolOutput, ToolError>>;
 
-    /// What the model is told of what came of the operations that a call had for a consequence.
+    /// Formats, for the model, the results of the operations that a call requested.
     fn operated(&self, results: &[OpResult]) -> Result<ToolOutput, ToolError> {
         operated_plainly(results)
     }
 
-    /// Ends what a call of a dead process has left running, if there is anything. `marker` is what
-    /// [`ToolContext::marker`] was.
+    /// Ends anything that a call of a dead process left running. `marker` is the call's
+    /// [`ToolContext::marker`].
     fn abandon(&self, marker: String) -> BoxFuture<'static, ()> {
         drop(marker);
         Box::pin(std::future::ready(()))
     }
 }
 
-/// What is told of operations by a tool that has no words of its own for them.
+/// The default text for the results of operations.
 fn operated_plainly(results: &[OpResult]) -> Result<ToolOutput, ToolError> {
     let refused = results.iter().filter_map(|result| result.as_ref().err());
     match refused.map(ToString::to_string).collect::<Vec<_>>() {
@@ -60,30 +60,30 @@ fn operated_plainly(results: &[OpResult]) -> Result<ToolOutput, ToolError> {
     }
 }
 
-/// What a call means to do.
+/// What a call would do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Intent {
-    /// Whether it changes nothing outside. What does is recorded before it begins.
+    /// True if it changes nothing outside. Other calls are recorded before they begin.
     pub read_only: bool,
-    /// Whether it may run beside its neighbours.
+    /// True if it may run concurrently with its neighbours.
     pub beside_others: bool,
-    /// What rules are asked about.
+    /// What permission rules are checked against.
     pub subject: Subject,
-    /// Whether it only waits for other agents and runs: who waits takes no place from those who work.
+    /// True if it only waits for other agents and runs: a waiting agent holds no run slot.
     pub waits: bool,
-    /// A line for people, `Read src/main.rs` for one.
+    /// A line for people, for example `Read src/main.rs`.
     pub title: String,
 }
 
-/// What a call touches, in the terms of permission rules. Paths are absolute and without `.` or `..`;
-/// where links lead elsewhere, both what was named and what it leads to are given.
+/// What a call touches, in the terms of permission rules. Paths are absolute and without `.` or
+/// `..`; for links, both the named path and its target are given.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Subject {
-    /// Nothing that a rule could be about.
+    /// Nothing that a rule could match.
     Nothing,
-    /// Reads these.
+    /// Reads these paths.
     Reads(Vec<PathBuf>),
-    /// Changes these.
+    /// Changes these paths.
     Edits(Vec<PathBuf>),
     /// Runs a shell command.
     Runs(String),
@@ -104,7 +104,7 @@ pub enum Subject {
     },
 }
 
-/// Says which files may be read. Paths are absolute and resolved.
+/// Decides which files may be read. Paths are absolute and resolved.
 pub trait ReadGuard: Send + Sync {
     /// Returns true if a rule denies reading this path.
     fn denies_reading(&self, path: &Path, workspace: &Workspace) -> bool;
@@ -113,42 +113,44 @@ pub trait ReadGuard: Send + Sync {
     fn asks_reading(&self, path: &Path, workspace: &Workspace) -> bool;
 }
 
-/// What a call is given.
+/// Context of a call.
 #[derive(Clone)]
 pub struct ToolContext {
     /// The call.
     pub key: CallKey,
     /// The model's id of it.
     pub call: String,
-    /// Unique to this call, for ever: what it starts carries it, so that it can be found again.
+    /// Unique to this call, for ever: processes that it starts carry it, so that they can be found
+    /// again.
     pub marker: String,
-    /// What was judged: nothing else may be touched, whatever the input means by now.
+    /// The subject that was permitted: nothing else may be touched, even if the input now resolves
+    /// differently.
     pub subject: Subject,
-    /// The directories it may work in.
+    /// The directories the call may work in.
     pub workspace: Arc<Workspace>,
     /// The files whose content the agent knows.
     pub seen: KnownFiles,
-    /// What may be read, for tools that find what they touch only while they run.
+    /// Read permissions, for tools that discover paths only while they run.
     pub reads: Arc<dyn ReadGuard>,
-    /// Time.
+    /// The clock.
     pub clock: Arc<dyn Clock>,
-    /// What came of the tool that this one wanted to be used first; see [`FollowUp::ToolFirst`].
+    /// Outcome of the tool that this call requested first; see [`FollowUp::ToolFirst`].
     pub first: Option<CallOutcome>,
-    /// Fires when the call must end.
+    /// Cancelled when the call must end.
     pub cancel: CancellationToken,
 }
 
-/// What a tool answers.
+/// The result of a tool.
 #[derive(Debug)]
 pub struct ToolOutput {
-    /// What the model is told.
+    /// The content for the model.
     pub content: Vec<ToolContent>,
-    /// What else is to be done, in the transaction that keeps the answer.
+    /// Follow-up, committed in the transaction that stores the result.
     pub then: FollowUp,
 }
 
 impl ToolOutput {
-    /// An answer of one text.
+    /// Creates an output of one text.
     pub fn text(text: impl Into<String>) -> Self {
         Self {
             content: vec![ToolContent::text(text)],
@@ -157,21 +159,21 @@ impl ToolOutput {
     }
 }
 
-/// What a tool's answer has for a consequence.
+/// Follow-up of a tool's result.
 #[derive(Default)]
 pub enum FollowUp {
     /// None.
     #[default]
     Nothing,
-    /// Operations on mail, tasks and teams. What came of them is told by [`Tool::operated`] in place of
+    /// Operations on mail, tasks and teams. [`Tool::operated`] formats their results, which replace
     /// the content.
     Operations(Vec<Op>),
-    /// The answer shows mail of the agent's inbox, by these numbers: it is not shown again.
+    /// The result shows mail of the agent's inbox, by these numbers; it is not shown again.
     MailShown(Vec<u64>),
-    /// Something goes on in the background.
+    /// A run continues in the background.
     Runs(Box<NewRun>),
-    /// Another tool is to be used first, as if the model had called it: rules are asked about it. Then this one
-    /// runs again, with what came of it in [`ToolContext::first`]. The content is dropped.
+    /// Another tool must run first, as if the model had called it: permission rules apply. Then
+    /// this one runs again, with its outcome in [`ToolContext::first`]. The content is dropped.
     ToolFirst {
         /// The other tool.
         tool: String,
@@ -192,36 +194,36 @@ impl std::fmt::Debug for FollowUp {
     }
 }
 
-/// Something that a call has started and that goes on.
+/// A background run that a call has started.
 pub struct NewRun {
-    /// Its id, by which it is stopped and told of.
+    /// Its id, for stopping it and in notifications.
     pub id: Uuid,
-    /// What it does, for people.
+    /// Description for people.
     pub description: String,
-    /// Where its output goes.
+    /// The file its output goes to.
     pub output: PathBuf,
-    /// Ends when it has, and nothing of it is left. The token tells it to end.
+    /// Completes once the run has ended and nothing of it is left. The token tells it to end.
     pub work: Box<dyn FnOnce(CancellationToken) -> BoxFuture<'static, RunReport> + Send>,
 }
 
-/// How something ended that went on in the background.
+/// How a background run ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RunReport {
-    /// How.
+    /// The status.
     pub status: RunStatus,
-    /// The same in a line: `exit code 1` for one.
+    /// The same in one line, for example `exit code 1`.
     pub summary: String,
-    /// The end of what it printed.
+    /// The end of its output.
     pub result: String,
 }
 
 /// The two ways in which a tool fails.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ToolError {
-    /// The model is told and may try something else.
+    /// The model is told and can try something else.
     #[error("{0}")]
     Tell(String),
-    /// The run must not go on.
+    /// The run must stop.
     #[error("{0}")]
     Stop(String),
 }
@@ -231,12 +233,12 @@ pub enum ToolError {
 pub struct Toolbox(Vec<Arc<dyn Tool>>);
 
 impl Toolbox {
-    /// The tool of this name.
+    /// Returns the tool of this name.
     pub fn get(&self, name: &str) -> Option<&Arc<dyn Tool>> {
         self.0.iter().find(|tool| tool.name() == name)
     }
 
-    /// What a call of one of them means to do.
+    /// Returns the intent of a call of one of the tools.
     pub fn intent(
         &self,
         tool: &str,
@@ -245,7 +247,7 @@ impl Toolbox {
     ) -> Result<Intent, ToolError> {
         match self.get(tool) {
             Some(tool) => {
-                // Input of a model must not end the agent, even if it makes a tool panic.
+                // Model input must not end the agent, even if it makes a tool panic.
                 let look = AssertUnwindSafe(|| tool.intent(input, workspace));
                 let crashed = |_| {
                     Err(ToolError::Tell(
@@ -263,27 +265,27 @@ impl Toolbox {
         }
     }
 
-    /// How the model is told of them, in an order that never changes.
+    /// Descriptions for the model, in a fixed order.
     pub fn specs(&self) -> Vec<ToolSpec> {
         self.0.iter().map(|tool| tool.spec()).collect()
     }
 
-    /// Their names, in order.
+    /// Names, in order.
     pub fn names(&self) -> Vec<&str> {
         self.0.iter().map(|tool| tool.name()).collect()
     }
 
-    /// All of them, in order.
+    /// All tools, in order.
     pub fn all(&self) -> &[Arc<dyn Tool>] {
         &self.0
     }
 
-    /// More of them, after the others.
+    /// Appends tools.
     pub fn extend(&mut self, tools: impl IntoIterator<Item = Arc<dyn Tool>>) {
         self.0.extend(tools);
     }
 
-    /// Only those that `keep` wants.
+    /// Keeps only the tools that `keep` accepts.
     pub fn retain(&mut self, mut keep: impl FnMut(&str) -> bool) {
         self.0.retain(|tool| keep(tool.name()));
     }

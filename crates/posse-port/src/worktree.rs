@@ -1,4 +1,4 @@
-//! The worktree port: checkouts that agents have for themselves.
+//! The worktree port: git checkouts that belong to one agent.
 
 use std::path::PathBuf;
 
@@ -7,71 +7,72 @@ use serde::{Deserialize, Serialize};
 
 use super::BoxFuture;
 
-/// Makes worktrees, and takes them back. Nothing that is not committed is ever destroyed.
+/// Makes and removes worktrees. Uncommitted work is never destroyed.
 pub trait Worktrees: Send + Sync {
-    /// Makes one, locked for its agent. If it fails, nothing is left of it; the text says why, for a model.
+    /// Makes a worktree, locked for its agent. On failure nothing is left of it; the error text is
+    /// for a model.
     fn make(&self, wanted: Wanted) -> BoxFuture<'static, Result<Made, String>>;
 
-    /// What would be lost if it were removed, in a line; none if nothing would. What cannot be found out
-    /// counts as something.
+    /// Describes in one line what removing the worktree would lose; `None` if nothing. Anything
+    /// that cannot be determined counts as a loss.
     fn changes(&self, worktree: &Worktree) -> BoxFuture<'static, Option<String>>;
 
-    /// Its agent has ended: it is removed, with its branch, if nothing would be lost, else unlocked and
-    /// kept. What is kept, as in [`changes`](Self::changes).
+    /// Removes the worktree and its branch after its agent has ended, if nothing would be lost;
+    /// otherwise unlocks and keeps it. Returns what is kept, as in [`changes`](Self::changes).
     fn release(&self, worktree: &Worktree) -> BoxFuture<'static, Option<String>>;
 
-    /// Its agent goes on: it is locked again, and made again if it is not there any more. Whether it had
-    /// to be made; else why it cannot be had.
+    /// Locks the worktree again for an agent that continues; makes it again if it is gone. Returns
+    /// true if it had to be made; the error says why it is unavailable.
     fn reclaim(&self, worktree: &Worktree) -> BoxFuture<'static, Result<bool, String>>;
 }
 
-/// What is wanted of a new worktree.
+/// A request for a new worktree.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Wanted {
-    /// Whose it will be: branch and directory are named after it.
+    /// The owner; branch and directory are named after it.
     pub agent: AgentId,
-    /// Where its parent works.
+    /// The parent's working directory.
     pub from: PathBuf,
-    /// What it begins with.
+    /// The commit to start from.
     pub base: Base,
-    /// What becomes of the parent's uncommitted work.
+    /// Treatment of the parent's uncommitted work.
     pub dirty: Dirty,
 }
 
-/// What a worktree begins with.
+/// The commit a worktree starts from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Base {
-    /// The commit that the parent's checkout is at.
+    /// The current commit of the parent's checkout.
     #[default]
     Head,
-    /// The remote's default branch, as it was last fetched.
+    /// The remote's default branch, as last fetched.
     Fresh,
 }
 
-/// What becomes of work of the parent that is not committed.
+/// Treatment of the parent's uncommitted work.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Dirty {
-    /// It stays where it is, and the agent is told that it is not in its worktree.
+    /// It stays where it is, and the agent is told that its worktree lacks it.
     #[default]
     Tell,
-    /// A copy of it is in the worktree, uncommitted as well.
+    /// It is copied into the worktree, also uncommitted.
     Carry,
 }
 
-/// A worktree; kept with its agent.
+/// A worktree; stored with its agent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Worktree {
     /// Its directory.
     pub path: PathBuf,
-    /// The checkout that it was made from: the top directory of the parent's.
+    /// The top directory of the parent's checkout, from which it was made.
     pub origin: PathBuf,
     /// Its branch.
     pub branch: String,
-    /// The commit that it was made from.
+    /// The commit it was made from.
     pub base: String,
-    /// The tree of uncommitted work that it was given.
+    /// The tree of uncommitted work copied into it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub carried: Option<String>,
 }
@@ -81,10 +82,11 @@ pub struct Worktree {
 pub struct Made {
     /// The worktree.
     pub worktree: Worktree,
-    /// What the base is, in words: `main, 3f2a91c "Fix the parser"` for one.
+    /// Description of the base, for example `main, 3f2a91c "Fix the parser"`.
     pub base: String,
-    /// Uncommitted work of the parent that is not in it, in words: `3 changed files: a.rs, b.rs, c.rs`.
+    /// Description of the parent's uncommitted work that is not in it, for example
+    /// `3 changed files: a.rs, b.rs, c.rs`.
     pub missing: Option<String>,
-    /// Uncommitted work of the parent that is in it, in words.
+    /// Description of the parent's uncommitted work that is in it.
     pub carried: Option<String>,
 }

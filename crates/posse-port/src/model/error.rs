@@ -1,67 +1,67 @@
-//! How a model call fails, and which failures are worth another attempt.
+//! Errors of model calls, and which of them are retryable.
 
 use std::error::Error as StdError;
 use std::time::Duration;
 
 use posse_protocol::{ContentBlock, Usage};
 
-/// A call that came to no reply.
+/// A call that returned no reply.
 #[derive(Debug)]
 pub struct Failure {
-    /// What the last attempt failed of.
+    /// The error of the last attempt.
     pub error: ModelError,
-    /// What the last attempt had said: blocks that were finished, and the text of one that was not;
-    /// unsigned thinking and half a tool call are not among them.
+    /// Content of the last attempt: finished blocks, and the text of an unfinished one; no unsigned
+    /// thinking or partial tool call.
     pub finished: Vec<ContentBlock>,
-    /// What each attempt used, as far as the provider had said by then.
+    /// Usage of each attempt, as far as the provider reported it.
     pub spent: Vec<Usage>,
-    /// How many attempts were made.
+    /// Number of attempts.
     pub attempts: u32,
 }
 
 /// Why an attempt failed.
 #[derive(Debug, thiserror::Error)]
 pub enum ModelError {
-    /// Somebody asked for it to end.
+    /// The caller cancelled it.
     #[error("the call was cancelled")]
     Cancelled,
     /// The API answered with an error, before or during the stream.
     #[error(transparent)]
     Api(#[from] Box<ApiError>),
-    /// No connection came about.
+    /// No connection could be made.
     #[error("cannot connect to {endpoint}")]
     Connect {
-        /// Where to.
+        /// The address.
         endpoint: String,
         /// The cause.
         #[source]
         source: Box<dyn StdError + Send + Sync>,
     },
-    /// The connection broke, or the stream ended before its end.
+    /// The connection broke, or the stream ended early.
     #[error("the connection to the model broke after {received} bytes of the reply")]
     Cut {
         /// Bytes of the reply that had arrived.
         received: u64,
-        /// The cause; none when the stream just ended early.
+        /// The cause; `None` if the stream just ended early.
         #[source]
         source: Option<Box<dyn StdError + Send + Sync>>,
     },
-    /// Nothing came for too long.
+    /// Nothing arrived for too long.
     #[error("the model sent nothing for {} s", .after.as_secs())]
     Stalled {
-        /// For how long.
+        /// The time without data.
         after: Duration,
     },
-    /// What came is not a reply.
+    /// The response is not a valid reply.
     #[error("the model's reply is invalid: {what}")]
     Garbled {
-        /// What was wrong.
+        /// The defect.
         what: String,
     },
 }
 
 impl ModelError {
-    /// Whether the same request may succeed if it is sent again.
+    /// Returns true if the same request may succeed when sent again.
     pub fn retryable(&self) -> bool {
         match self {
             Self::Cancelled => false,
@@ -73,7 +73,7 @@ impl ModelError {
         }
     }
 
-    /// How long the API asked to be left alone.
+    /// Returns the delay that the API asked for.
     pub fn retry_after(&self) -> Option<Duration> {
         match self {
             Self::Api(error) => error.retry_after,
@@ -90,13 +90,13 @@ pub struct ApiError {
     pub kind: ApiErrorKind,
     /// The HTTP status; 200 when the error came inside a stream.
     pub status: u16,
-    /// The API's own words.
+    /// The API's own message.
     pub message: String,
-    /// The id to quote to the provider.
+    /// The request id to quote to the provider.
     pub request_id: Option<String>,
-    /// How long the API asked to be left alone.
+    /// The delay that the API asked for.
     pub retry_after: Option<Duration>,
-    /// The API's own word on whether to retry; it overrides the class.
+    /// The API's own answer on whether to retry; it overrides the class.
     pub should_retry: Option<bool>,
 }
 
@@ -131,11 +131,11 @@ impl ApiError {
 /// Classes of errors that an API reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ApiErrorKind {
-    /// The request is wrong.
+    /// The request is invalid.
     InvalidRequest,
     /// The conversation is larger than the model's context.
     ContextFull,
-    /// No key, or a wrong one.
+    /// The key is missing or wrong.
     Authentication,
     /// The account cannot pay.
     Billing,
@@ -143,11 +143,11 @@ pub enum ApiErrorKind {
     Permission,
     /// No such model or endpoint.
     NotFound,
-    /// Somebody else changed the thing meanwhile.
+    /// The resource was changed concurrently.
     Conflict,
-    /// The request is too big.
+    /// The request is too large.
     TooLarge,
-    /// Too many requests or tokens just now.
+    /// Too many requests or tokens at the moment.
     RateLimited,
     /// The account's own spending cap is reached: waiting does not help.
     SpendLimit,

@@ -1,7 +1,7 @@
-//! Operations: what agents and people do to each other, to tasks and to teams.
+//! Operations on mail, tasks and teams, by agents and people.
 //!
-//! An operation that cannot be done has a [`Refusal`], which is an answer and no error: it commits
-//! together with the rest, and whoever asked is told.
+//! An operation that cannot be performed has a [`Refusal`], which is an answer, not an error: it
+//! commits with the rest of the step, and the caller is told.
 
 use std::path::PathBuf;
 
@@ -13,22 +13,22 @@ use serde_json::{Map, Value};
 
 use super::{CallKey, Charge};
 
-/// The longest message, summary included, in bytes.
+/// Maximum length of a message, including its summary, in bytes.
 pub const MAIL_BYTES: usize = 256 * 1024;
-/// How many messages may wait in an inbox.
+/// Maximum number of messages waiting in an inbox.
 pub const INBOX_MAILS: u64 = 10_000;
-/// How many bytes may wait in an inbox.
+/// Maximum number of bytes waiting in an inbox.
 pub const INBOX_BYTES: u64 = 64 * 1024 * 1024;
-/// The longest text of a task, metadata included, and of a note, in bytes.
+/// Maximum length of the text of a task, including metadata, and of a note, in bytes.
 pub const TEXT_BYTES: usize = 256 * 1024;
 
-/// How deep the metadata of a task may nest. What came of an operation is kept as JSON around it, and must
-/// be read again by whoever takes the agent.
+/// Maximum nesting depth of a task's metadata. Results of operations are stored as JSON around it
+/// and must remain parseable.
 pub const METADATA_DEPTH: usize = 32;
 
-/// How deep a value nests; 1 for one that holds no other.
+/// Returns the nesting depth of a value; 1 for one without children.
 pub fn depth(value: &Value) -> usize {
-    // Without recursion, because what is measured here may be too deep for the stack.
+    // Not recursive, because the value may be too deep for the stack.
     let (mut deepest, mut open) = (0, vec![(value, 1)]);
     while let Some((value, depth)) = open.pop() {
         deepest = deepest.max(depth);
@@ -44,194 +44,200 @@ pub fn depth(value: &Value) -> usize {
 /// An operation of a step.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Operation {
-    /// The tool call that it is for: its result is kept with the call, in the same transaction.
+    /// The tool call it belongs to: its result is stored with the call, in the same transaction.
     pub call: Option<CallKey>,
-    /// What is to be done.
+    /// The operation.
     pub op: Op,
 }
 
-/// What a person asks for.
+/// Operations requested by a person.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Order {
-    /// The realm it is about.
+    /// Their realm.
     pub realm: RealmId,
-    /// What is to be done.
+    /// The operations.
     pub ops: Vec<Op>,
     /// Wall time.
     pub at_ms: i64,
 }
 
-/// What can be done. `team` with a task is the list: the team's, or none for the session's own.
+/// An operation. For tasks, `team` selects the list: the team's, or the session's own if `None`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Op {
-    /// Puts a message into inboxes. The sender is whoever does it: an agent by its name in the team
-    /// that it writes to, else in the first team (by name) that it belongs to, else by the name it is
-    /// registered under, else by its path. Who leads that team is called `team-lead`, and whoever leads a team
-    /// has this address in it. A [`MailKind::Notification`] or [`MailKind::Idle`] always has room: there are no more
-    /// of them than runs that were started; so has a [`MailKind::Interruption`] or [`MailKind::Dismissal`]. Requests and their answers are sent by
-    /// [`Op::Request`] and [`Op::Respond`] alone, interruptions and dismissals only by a person, the lead of a
-    /// team that the recipient belongs to, or the agent that made it.
+    /// Puts a message into inboxes. The sender is the caller: an agent by its name in the team that
+    /// it writes to, else in the first team (by name) that it belongs to, else by its registered
+    /// name, else by its path. The lead of that team is called `team-lead`, which is also the
+    /// lead's address in it. A [`MailKind::Notification`] or [`MailKind::Idle`] always has room, as
+    /// there are no more of them than started runs; so has a [`MailKind::Interruption`] or
+    /// [`MailKind::Dismissal`]. Requests and their answers are sent by [`Op::Request`] and
+    /// [`Op::Respond`] only; interruptions and dismissals only by a person, the lead of a team that
+    /// the recipient belongs to, or the agent that made it.
     Send {
         /// Its id, the same for every recipient.
         id: MailId,
-        /// Who gets it.
+        /// The recipients.
         to: Address,
-        /// What it is.
+        /// The kind of message.
         kind: MailKind,
-        /// In a few words.
+        /// The summary, a few words.
         summary: String,
         /// The text.
         body: String,
     },
-    /// Books a model call that was made about an agent of the realm, and not by it. Only in an [`Order`]:
-    /// what an agent spends itself is among [`Step::charges`](super::Step::charges), and a step with this is
-    /// refused with [`StoreError::BadStep`](super::StoreError::BadStep). It adds to the agent's charges and
-    /// changes nothing else, whoever holds the agent: it does not count as using it.
+    /// Books a model call that was made about an agent of the realm, but not by it. Only in an
+    /// [`Order`]: an agent's own spending is in [`Step::charges`](super::Step::charges), and a step
+    /// with this operation is refused with [`StoreError::BadStep`](super::StoreError::BadStep). It
+    /// only adds to the agent's charges, even if another host holds it, and does not count as using
+    /// it.
     Charge {
         /// The agent.
         agent: AgentId,
-        /// What it took.
+        /// The charge.
         charge: Box<Charge>,
     },
-    /// Makes a team, with its lead as first member, called `team-lead`.
+    /// Creates a team; its lead becomes the first member, called `team-lead`.
     CreateTeam {
         /// Its name.
         team: Name,
-        /// What it is for.
+        /// Its purpose.
         description: String,
-        /// Whatever else is to be kept with it.
+        /// Other data to store with it.
         settings: Map<String, Value>,
         /// Its lead.
         lead: Box<Joining>,
     },
-    /// Removes a team with its notes, its tasks, its open requests, and the inboxes of its members other than
-    /// the lead that belong to no other team. Refused while one of its members but the lead has not shut down and
-    /// is held by a host that lives and is not stalled.
+    /// Removes a team with its notes, its tasks, its open requests, and the inboxes of its members
+    /// other than the lead that belong to no other team. Refused while a member other than the lead
+    /// has not shut down and is held by a host that is alive and not stalled.
     DeleteTeam {
         /// Its name.
         team: Name,
     },
-    /// Adds a member, and makes its inbox if it has none. A name that a member has or ever had, or that means
-    /// somebody already, or that an agent of the realm is registered under, gets a number from 2 on, higher than any
-    /// that it has in the team; [`Done::Joined`] says which. Its
-    /// colour is the one it wishes if no member has it, else the first of [`posse_protocol::team::color`] that
-    /// none has.
+    /// Adds a member, and creates its inbox if it has none. A name that a member has or ever had,
+    /// that already addresses someone, or that an agent of the realm is registered under, gets a
+    /// number from 2 on, higher than any in use with it in the team; [`Done::Joined`] returns the
+    /// result. Its colour is the preferred one if no member has it, else the first of
+    /// [`posse_protocol::team::color`] that is free.
     Join {
         /// The team.
         team: Name,
-        /// The member's name, as it was wished.
+        /// The requested name.
         name: Name,
         /// The member.
         member: Box<Joining>,
         /// If given, its prompt is its first mail, from the team's lead.
         greeting: Option<Greeting>,
     },
-    /// Makes another member the team's lead; only whoever leads it may, or a person. The one who led so far stays
-    /// a member, as `main` if it was called `team-lead` (with a number if somebody has that name), and so in the
-    /// tasks that it has. Plans that wait for approval wait for the new lead's, who gets them as mail anew; but
-    /// its own plan waits for who was asked. That the new lead should end is not asked any more. Refused for whoever
-    /// leads already, and for one that has ended.
+    /// Makes another member the team's lead; only for the lead or a person. The former lead stays a
+    /// member, renamed `main` if it was called `team-lead` (with a number if that name is taken),
+    /// also in its tasks. Plans that wait for approval are sent again as mail to the new lead; but
+    /// its own plan stays with the agent that was asked. An open request that the new lead shut
+    /// down is dropped. Refused for the current lead, and for a member that has ended.
     HandOver {
         /// The team.
         team: Name,
         /// The new lead, by its name in the team.
         to: Name,
     },
-    /// Asks somebody for a yes or no: sends a mail of the kind, and keeps the request open until it is answered,
-    /// or until the member that it is about (who is to end, or has the plan) leaves the team or ends. To end is
-    /// asked of a member other than the lead, by whoever may dismiss it. One that is asked for that again, while
-    /// it is open, is not asked twice: the answer is the old request's receipt.
+    /// Asks someone for a yes or no: sends a mail of the kind, and keeps the request open until it
+    /// is answered, or until the member it is about (who is to end, or has the plan) leaves the
+    /// team or ends. A shutdown is requested of a member other than the lead, by anyone who may
+    /// dismiss it. A repeated shutdown request while one is open is not sent: it returns the
+    /// receipt of the first.
     Request {
         /// The request, and its mail.
         id: MailId,
-        /// Who is asked. Plans go to the lead of the team, and only agents have any; that of the lead itself goes
-        /// to the first member. Nobody is asked by itself, nor answers itself. An agent that is not named
-        /// by a team is asked in the first, by name, that it belongs to, or leads.
+        /// The agent that is asked. Plans go to the lead of the team, and only agents have plans;
+        /// the lead's own goes to the first member. No agent asks or answers itself. An agent
+        /// addressed without a team is asked in the first team, by name, that it belongs to or
+        /// leads.
         to: Address,
-        /// For what.
+        /// The kind of request.
         kind: RequestKind,
-        /// Why, or the plan.
+        /// The reason, or the plan.
         text: String,
     },
-    /// Answers a request that is open, by mail to whoever asked; with that it is not open any more. Only who was
-    /// asked may, or of a plan a person. What a person asked is answered to the lead of the team: a person has no
-    /// inbox. Who agrees to end leaves the team with it.
+    /// Answers and closes an open request, by mail to the requester. Only for the agent that was
+    /// asked or, for a plan, a person. The answer to a person's request goes to the lead of the
+    /// team, as a person has no inbox. A member that agrees to end also leaves the team.
     Respond {
-        /// The mail that tells of it.
+        /// The mail with the answer.
         id: MailId,
         /// The request.
         request: MailId,
-        /// Which kind of request is meant.
+        /// The expected kind of request.
         kind: RequestKind,
         /// Yes or no.
         approve: bool,
-        /// Why, or what should be different.
+        /// The reason, or the requested changes.
         text: String,
     },
-    /// Removes a member; only itself may, who leads the team, who made it, or a person. If it leads the team, the
-    /// first member leads from then on; but that one cannot leave while it leads. Tasks of the team that it was doing are pending again, those that it was to do are
-    /// unowned; its inbox stays, and so does its name: nobody else gets it.
+    /// Removes a member; only for the member itself, the team's lead, the member's maker, or a
+    /// person. If it leads the team, the first member becomes the lead; the first member itself
+    /// cannot leave while it leads. Tasks of the team that it was doing are pending again, those
+    /// assigned to it are unowned; its inbox stays, and its name is not reused.
     Leave {
         /// The team.
         team: Name,
         /// The member's name.
         name: Name,
     },
-    /// Writes a note, new or anew.
+    /// Writes or overwrites a note.
     WriteNote {
         /// The team.
         team: Name,
         /// The note's name.
         name: Name,
-        /// All of its text.
+        /// The whole text.
         text: String,
-        /// The version that the writer knows; 0 for a note that is new, none if it does not matter.
+        /// The version that the writer knows; 0 for a new note, `None` to skip the check.
         expect: Option<u64>,
     },
-    /// Makes a task: pending, unowned, with the next number of its list.
+    /// Creates a task: pending, unowned, with the next number of its list.
     CreateTask {
         /// The list.
         team: Option<Name>,
         /// The task.
         task: Box<NewTask>,
     },
-    /// Changes a task. An agent other than its owner may not change the status or the owner of a task
-    /// that is in progress, unless it leads the team. A task becomes in progress as by a claim: only if
-    /// it waits for nothing, and only for an owner that is at work. An agent completes one that has a check only
-    /// with [`TaskChange::passed`]; of a change that puts another check in its place both must have passed. A
-    /// pending task without a check is given one by anybody; else the check is changed by the lead of the team, in
-    /// the session's list by an agent that nobody made, or by a person. A change that changes nothing keeps the
-    /// version.
+    /// Changes a task. Only its owner, the team's lead or a person may change the status or the
+    /// owner of a task in progress. A task becomes in progress as by a claim: only if it is not
+    /// blocked, and only for an owner that is at work. An agent completes a task with a check only
+    /// with [`TaskChange::passed`]; if the same change replaces the check, both must have passed.
+    /// Anyone may add a check to a pending task without one; otherwise only the lead of the team,
+    /// in the session's list an agent without a maker, or a person may change it. A change without
+    /// effect keeps the version.
     UpdateTask {
         /// The list.
         team: Option<Name>,
         /// The task.
         id: TaskId,
-        /// The version that the writer knows; none if it does not matter.
+        /// The version that the writer knows; `None` to skip the check.
         expect: Option<u64>,
-        /// What becomes different.
+        /// The change.
         change: Box<TaskChange>,
     },
-    /// Makes a task one's own, and its status in progress: exactly one of any number of claimers gets
-    /// it. It must be pending, unowned or one's own already, and wait for nothing; what an
-    /// agent of a dead or stalled host was doing is free. Claiming again what one has is granted and changes nothing.
+    /// Makes the caller the owner of a task and sets it in progress: exactly one of any number of
+    /// claimers gets it. It must be pending, not blocked, and unowned or already the caller's; a
+    /// task held by an agent of a dead or stalled host is free. Repeating a claim succeeds and
+    /// changes nothing.
     Claim {
         /// The list.
         team: Option<Name>,
         /// The task.
         id: TaskId,
     },
-    /// The same with the lowest number that is pending, waits for nothing, and is one's own or unowned and among
-    /// what the claimer takes.
+    /// Claims the task with the lowest number that is pending, not blocked, and either the caller's
+    /// own or unowned and accepted by `takes`.
     ClaimNext {
         /// The list.
         team: Option<Name>,
-        /// Which of the unowned ones.
+        /// Filter for unowned tasks.
         takes: Takes,
     },
 }
 
-/// Who gets a message.
+/// Recipients of a message.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Address {
     /// An agent of the realm.
@@ -243,111 +249,112 @@ pub enum Address {
         /// Its name there.
         name: Name,
     },
-    /// All members of a team but the sender: all of them get it, or none.
+    /// All members of a team except the sender: all of them get it, or none.
     Others {
         /// The team.
         team: Name,
     },
 }
 
-/// The first mail of a member: what is not its text, which is the member's prompt.
+/// The first mail of a member, without its text, which is the member's prompt.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Greeting {
     /// The mail's id.
     pub id: MailId,
-    /// What it is about, for people.
+    /// Its summary, for people.
     pub summary: String,
 }
 
-/// One who joins a team.
+/// An agent that joins a team.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Joining {
     /// The agent.
     pub agent: AgentId,
-    /// The type it was started as.
+    /// Its agent type.
     pub agent_type: String,
     /// The model's name.
     pub model: String,
-    /// What it was started with.
+    /// Its prompt.
     pub prompt: String,
-    /// The colour it would be shown in; another if a member has it.
+    /// The preferred colour; another is used if a member has it.
     pub color: Option<String>,
-    /// What runs it.
+    /// The backend that runs it.
     pub backend: String,
-    /// Where it works.
+    /// Its working directory.
     pub cwd: PathBuf,
-    /// The role that it was declared with.
+    /// Its declared role.
     pub role: Option<String>,
-    /// Which tasks it takes by itself.
+    /// Filter for the tasks it takes by itself.
     pub takes: Takes,
 }
 
-/// A task to be made.
+/// A task to create.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NewTask {
-    /// What is to be done, in a line.
+    /// What is to be done, in one line.
     pub subject: String,
-    /// The same at length.
+    /// Details.
     pub description: String,
-    /// The subject while it is being done.
+    /// The subject in progressive form, shown while the task is in progress.
     pub active_form: Option<String>,
-    /// What must be done before it.
+    /// The tasks it waits for.
     pub blocked_by: Vec<TaskId>,
-    /// Who may take it by itself.
+    /// The role whose members may take it by themselves.
     pub role: Option<String>,
     /// The command that must pass before it is completed.
     pub check: Option<String>,
-    /// Whatever else is to be kept with it.
+    /// Other data to store with it.
     pub metadata: Map<String, Value>,
 }
 
-/// What becomes different about a task; what is none stays.
+/// A change of a task; fields that are `None` stay unchanged.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TaskChange {
     /// The subject.
     pub subject: Option<String>,
     /// The description.
     pub description: Option<String>,
-    /// The active form; an empty one is none.
+    /// The active form; empty to remove it.
     pub active_form: Option<String>,
-    /// The status. In progress without an owner makes it the changer's own.
+    /// The status. In progress without an owner makes the caller the owner.
     pub status: Option<TaskStatus>,
-    /// The owner by name: `user`, a member of the team, or in the session's list an agent by its path
-    /// (of several the youngest); `team-lead` is whoever leads. `Some(None)` makes it unowned, and pending if it was in progress.
+    /// The owner by name: `user`, a member of the team, or in the session's list an agent by its
+    /// path (the youngest of several); `team-lead` is the current lead. `Some(None)` makes it
+    /// unowned, and pending if it was in progress.
     pub owner: Option<Option<String>>,
-    /// What it must wait for besides.
+    /// Additional tasks to wait for.
     pub block_on: Vec<TaskId>,
-    /// What it need not wait for any more.
+    /// Tasks no longer to wait for.
     pub unblock_from: Vec<TaskId>,
-    /// Who may take it by itself; an empty word is anybody.
+    /// The role whose members may take it by themselves; empty for anyone.
     pub role: Option<String>,
-    /// The check; an empty one is none.
+    /// The check; empty to remove it.
     pub check: Option<String>,
-    /// The check that has passed, as it is written in the task.
+    /// The check that has passed, as written in the task.
     pub passed: Option<String>,
-    /// Metadata to be set; a null removes its key.
+    /// Metadata to set; null removes a key.
     pub metadata: Map<String, Value>,
 }
 
-/// What came of an operation.
+/// Result of an operation.
 pub type OpResult = Result<Done, Refusal>;
 
-/// What was done.
+/// Result of a successful operation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Done {
-    /// The message is in these inboxes, by name.
+    /// The message is in these inboxes, sorted by name.
     Sent(Vec<Receipt>),
     /// The call is booked.
     Charged,
-    /// The team is there.
+    /// The team was created.
     TeamCreated,
-    /// The team is gone.
+    /// The team was deleted.
     TeamDeleted,
-    /// The member belongs to the team.
+    /// The member joined the team.
     Joined {
-        /// What it is called there.
+        /// Its name in the team.
         name: Name,
-        /// The colour it is shown in.
+        /// Its colour.
         color: String,
     },
     /// The team has another lead.
@@ -356,7 +363,7 @@ pub enum Done {
     Requested {
         /// The request.
         request: MailId,
-        /// Who was asked.
+        /// The receipt of the agent that was asked.
         receipt: Receipt,
     },
     /// The request is answered.
@@ -368,90 +375,91 @@ pub enum Done {
         /// Its version now.
         version: u64,
     },
-    /// The task is there.
+    /// The task was created.
     TaskCreated(TaskId),
     /// The task is changed.
     TaskUpdated {
         /// Its version now.
         version: u64,
-        /// Tasks that have become claimable by it.
+        /// Tasks that became claimable by the change.
         freed: Vec<TaskId>,
     },
-    /// The task is the claimer's, as it stands now.
+    /// The caller owns the task, in its current state.
     Claimed(Box<Task>),
 }
 
-/// A message that was put into an inbox.
+/// A message in an inbox.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Receipt {
-    /// Whose.
+    /// The inbox's owner.
     pub to: AgentId,
-    /// What the recipient is called: its name in a team, else its registered one, else its path.
+    /// The recipient's name in a team, else its registered name, else its path.
     pub name: String,
-    /// What it is.
+    /// The kind of message.
     #[serde(default)]
     pub kind: MailKind,
-    /// Its number there.
+    /// Its number in the inbox.
     pub number: u64,
-    /// Whether a host holds the recipient, and is told of it. If not, it waits for whoever takes it.
+    /// True if a host holds the recipient and is notified. If not, it waits until the recipient is
+    /// taken.
     pub held: bool,
 }
 
-/// Why an operation was not done. Of several reasons the first of these is told: the team or the task
-/// is not there, it has another version, the doer may not, and last what is wrong with the values; but a
-/// message is looked at before its address.
+/// Why an operation was refused. The first of several reasons is reported: a missing team or task,
+/// another version, missing permission, and last invalid values; but a message is checked before
+/// its address.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 pub enum Refusal {
-    /// Nobody has that address.
+    /// No agent has that address.
     #[error("no agent is named {to}")]
     NoSuchRecipient {
-        /// What was written.
+        /// The address as given.
         to: String,
     },
-    /// There is no such agent in the realm.
+    /// The agent does not exist in the realm.
     #[error("there is no agent {agent}")]
     NoSuchAgent {
         /// The agent.
         agent: AgentId,
     },
-    /// An inbox has no room; nobody got it.
+    /// An inbox is full; nobody got the message.
     #[error("the inbox of {name} is full: {waiting} messages wait in it")]
     InboxFull {
-        /// Whose.
+        /// The inbox's owner.
         name: String,
-        /// How many messages wait there.
+        /// Number of waiting messages.
         waiting: u64,
     },
     /// A text is too long.
     #[error("{bytes} bytes are too many: the limit is {most}")]
     TooLong {
-        /// How long.
+        /// Its length.
         bytes: usize,
-        /// How long it may be.
+        /// The limit.
         most: usize,
     },
-    /// Metadata nest too deep.
+    /// Metadata is nested too deeply.
     #[error("the metadata is nested deeper than {most} levels")]
     TooDeep {
-        /// How deep they may.
+        /// The limit.
         most: usize,
     },
-    /// Only words can go to everybody.
+    /// Only plain messages can go to all members.
     #[error("a message of this kind goes to one recipient")]
     NotForAll,
-    /// There is no such team.
+    /// The team does not exist.
     #[error("there is no team {team}")]
     NoSuchTeam {
         /// The name.
         team: Name,
     },
-    /// There is such a team already.
+    /// The team already exists.
     #[error("team {team} already exists")]
     TeamExists {
         /// The name.
         team: Name,
     },
-    /// It leads the team: it has it already, or nobody is there to have it when it leaves.
+    /// The member leads the team: it cannot become its lead, or no one could succeed it.
     #[error("{name} leads the team")]
     IsLead {
         /// The name.
@@ -463,56 +471,56 @@ pub enum Refusal {
         /// Their names.
         names: Vec<String>,
     },
-    /// Only the lead of the team may.
+    /// Only the lead of the team may do that.
     #[error("only the lead of team {team} may do that")]
     NotLead {
         /// The team.
         team: Name,
     },
-    /// Only whoever leads or made it may.
+    /// Only its lead or its maker may do that.
     #[error("only the team lead may do that to {name}")]
     NotYours {
-        /// Who was meant.
+        /// The agent in question.
         name: String,
     },
-    /// There is no such request, it was answered, or it was not the doer who was asked.
+    /// The request does not exist, was answered, or was put to someone else.
     #[error("no request {request} of that kind waits for your answer")]
     NotOpen {
         /// The request.
         request: MailId,
     },
-    /// There is no such task.
+    /// The task does not exist.
     #[error("there is no task {id}")]
     NoSuchTask {
         /// The number.
         id: TaskId,
     },
-    /// Somebody else has the task.
+    /// Someone else owns the task.
     #[error("task {id} is {by}'s")]
     AlreadyClaimed {
         /// The task.
         id: TaskId,
-        /// Who has it.
+        /// The owner.
         by: String,
     },
-    /// Nobody can be doing a task who is not at work.
+    /// A task in progress needs an owner that is at work.
     #[error("{name} is not running")]
     NotRunning {
         /// The owner.
         name: String,
     },
-    /// The task is done.
+    /// The task is completed.
     #[error("task {id} is completed")]
     AlreadyCompleted {
         /// The task.
         id: TaskId,
     },
-    /// The task waits for others.
+    /// The task is blocked by others.
     #[error("task {id} waits for {}", list(.by))]
     Blocked {
         /// The task.
         id: TaskId,
-        /// What it waits for.
+        /// The tasks it waits for.
         by: Vec<TaskId>,
     },
     /// The task's check has not passed.
@@ -523,7 +531,7 @@ pub enum Refusal {
         /// The command.
         check: String,
     },
-    /// Only some may change the check of the task.
+    /// The caller may not change the check of the task.
     #[error(
         "the check of task {id} can be changed only by the lead or, without a team, by the main \
          agent"
@@ -532,20 +540,20 @@ pub enum Refusal {
         /// The task.
         id: TaskId,
     },
-    /// No task of the list is pending, waits for nothing, and is the claimer's own or unowned and among what it
-    /// takes.
+    /// No task of the list is pending, not blocked, and either the caller's own or unowned and
+    /// accepted by `takes`.
     #[error("there is nothing to claim")]
     NothingToClaim,
-    /// Somebody else has changed it since.
+    /// It has been changed in the meantime.
     #[error("it has changed in the meantime; it is at version {version}")]
     Changed {
-        /// The version now; 0 if there is none.
+        /// The current version; 0 if there is none.
         version: u64,
     },
-    /// Tasks would wait for each other in a circle.
+    /// The dependencies would form a cycle.
     #[error("the tasks would wait for each other: {}", list(.through))]
     Cycle {
-        /// The circle, beginning with the task that was to be changed.
+        /// The cycle, beginning with the task that was to be changed.
         through: Vec<TaskId>,
     },
 }

@@ -1,4 +1,4 @@
-//! A step: all that one agent does between two waits for the outside world.
+//! A step: everything that one agent does between two waits for the outside world.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -14,30 +14,30 @@ use uuid::Uuid;
 use super::{OpResult, Operation};
 use crate::model::Encoded;
 
-/// The name of a step: no two steps of an agent have the same.
+/// The id of a step, unique among the steps of an agent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct StepId(pub Uuid);
 
-/// How often an agent has changed hands. Whoever holds the highest one may write.
+/// Number of times an agent has changed hands. Only the holder of the highest may write.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Epoch(pub u64);
 
-/// What one agent does between two waits for the outside world.
+/// Everything one agent does between two waits for the outside world.
 #[derive(Clone, Debug)]
 pub struct Step {
-    /// Its id, by which a second try is known.
+    /// Its id, by which a retry is recognised.
     pub id: StepId,
-    /// The tree the agent belongs to.
+    /// The agent's realm.
     pub realm: RealmId,
     /// The agent.
     pub agent: AgentId,
     /// The writer's epoch. A birth has epoch 1.
     pub epoch: Epoch,
-    /// Makes the agent; then the step is its first.
+    /// Creates the agent, if this is its first step.
     pub birth: Option<Box<Birth>>,
-    /// Entries added to the transcript. Their numbers follow the last one's.
+    /// Entries added to the transcript, numbered on from the last one.
     pub entries: Vec<NewEntry>,
-    /// Tool calls that were asked for, begun or answered.
+    /// Tool calls that were requested, begun or answered.
     pub calls: Vec<CallChange>,
     /// Model calls to be paid for.
     pub charges: Vec<Charge>,
@@ -45,28 +45,28 @@ pub struct Step {
     pub seen: Vec<SeenFile>,
     /// Mail that the entries of this step show to the model.
     pub mail: Vec<TakenMail>,
-    /// What it does to others: mail, tasks, teams. Done in their order, after all of the above.
+    /// Operations on mail, tasks and teams. Performed in order, after everything above.
     pub operations: Vec<Operation>,
     /// Background commands that began or ended.
     pub runs: Vec<RunChange>,
-    /// The state from now on, if it changes.
+    /// The new state, if it changes.
     pub state: Option<StateChange>,
-    /// What its run came to; with a state that ends it, else the step is refused. Dropped with the state if
-    /// mail waits. A change of state without it leaves none of an earlier run.
+    /// Result of its run; only with a state that ends the run, else the step is refused. Dropped
+    /// with the state if mail waits. A state change without it clears the result of an earlier run.
     pub ended: Option<Box<EndedRun>>,
-    /// Who is told when its run ends, from now on: an agent of the realm. None of a run that somebody waits
-    /// for.
+    /// Agent of the realm that is notified when its run ends, if it changes. Not set for a run that
+    /// somebody waits for.
     pub starter: Option<AgentId>,
-    /// The mode from now on, if it changes.
+    /// The new mode, if it changes.
     pub mode: Option<PermissionMode>,
-    /// A fingerprint of the types of agents and skills that its model has been told of, if that changes.
+    /// A fingerprint of the agent types and skills that its model has been told of, if it changes.
     pub types: Option<u64>,
     /// Wall time, in milliseconds of Unix time.
     pub at_ms: i64,
 }
 
 impl Step {
-    /// A step that does nothing yet.
+    /// Creates a step that does nothing yet.
     pub fn new(realm: RealmId, agent: AgentId, epoch: Epoch, at_ms: i64) -> Self {
         Self {
             id: StepId(Uuid::now_v7()),
@@ -91,89 +91,92 @@ impl Step {
     }
 }
 
-/// What came of a step.
+/// Result of a committed step.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Committed {
-    /// What came of its operations, in their order.
+    /// Results of its operations, in order.
     pub results: Vec<OpResult>,
-    /// It was to come to an end unless mail waits, and mail waits: its state is what it was, and its
-    /// operations were not done.
+    /// True if the state was to change only without waiting mail, and mail waits: the state is
+    /// unchanged, and the operations were not performed.
     pub mail_waits: bool,
 }
 
 /// A new agent.
 #[derive(Clone, Debug)]
 pub struct Birth {
-    /// Who made it, and what for; none for a root.
+    /// Its maker and purpose; `None` for a root.
     pub origin: Option<Box<Origin>>,
-    /// Its path in the tree, `/main` for one.
+    /// Its path in the tree, for example `/main`.
     pub path: String,
     /// The model's name.
     pub model: String,
-    /// Whose spelling its bytes are in; see [`Model::dialect`](crate::model::Model::dialect).
+    /// The encoding of its bytes; see [`Model::dialect`](crate::model::Model::dialect).
     pub dialect: String,
     /// The mode it starts in.
     pub mode: PermissionMode,
     /// Its working directory.
     pub cwd: PathBuf,
-    /// What stays the same for its life. Kept once per realm, by content.
+    /// The part of its requests that stays the same for its life. Stored once per realm, by
+    /// content.
     pub preamble: Encoded,
-    /// The histories of others that its own begins with, flattened: each agent's own entries only. They stay
-    /// readable whatever becomes of those agents.
+    /// The histories of others that its own begins with, flattened: each agent's own entries only.
+    /// They stay readable even if those agents end.
     pub segments: Vec<Segment>,
 }
 
-/// Where a sub-agent comes from.
+/// Origin of a sub-agent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Origin {
     /// The agent that made it, of the same realm.
     pub parent: AgentId,
-    /// The call that did.
+    /// The call that made it.
     pub call: CallKey,
     /// The model's id of that call.
     pub call_id: String,
-    /// The type it was started as.
+    /// Its agent type.
     pub agent_type: String,
-    /// The name it is registered under: no two agents of a realm have the same, ever.
+    /// Its registered name; never reused within the realm.
     pub name: Option<Name>,
-    /// What it is for, in a few words for people.
+    /// Its purpose in a few words, for people.
     pub description: String,
-    /// What was agreed when it was started and holds for its life, as JSON; the runtime's own business.
+    /// The terms agreed at its start, which hold for its life, as JSON; only the runtime reads
+    /// them.
     pub terms: String,
 }
 
-/// Entries of one agent (all of the same realm) that another's history begins with.
+/// Entries of an agent of the same realm that another's history begins with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Segment {
-    /// Whose entries.
+    /// The owner of the entries.
     pub agent: AgentId,
-    /// The first: 0, or a compaction, whose checksum needs nothing before it. Any other is a bad step.
+    /// The first entry: 0, or a compaction, whose checksum needs nothing before it. Any other is a
+    /// bad step.
     pub from: u64,
-    /// The one after the last. What is not there yet is a bad step.
+    /// One past the last entry. A range beyond the existing entries is a bad step.
     pub to: u64,
 }
 
-/// An entry to be added.
+/// An entry to add.
 #[derive(Clone, Debug)]
 pub struct NewEntry {
     /// Its number among the agent's own entries, from 0.
     pub seq: u64,
-    /// What it is.
+    /// Its kind.
     pub kind: EntryKind,
-    /// How it begins, if its siblings begin with the same bytes: a comma joins it to the piece. Kept once per
-    /// realm, by content.
+    /// Its beginning, if it shares that with its siblings; a comma joins it to `encoded`. Stored
+    /// once per realm, by content.
     pub head: Option<Encoded>,
     /// The bytes as sent, after the head.
     pub encoded: Encoded,
-    /// Of these bytes and of the agent's own entries before it, back to the last compaction; see
-    /// [`checksum`].
+    /// Checksum of these bytes and of the agent's own entries before it, back to the last
+    /// compaction; see [`checksum`].
     pub checksum: u64,
-    /// About a reply.
+    /// Facts about a reply.
     pub reply: Option<ReplyFacts>,
 }
 
 impl NewEntry {
-    /// All its bytes as sent: one message, or several joined by commas.
+    /// Returns all bytes as sent: one message, or several joined by commas.
     pub fn sent(&self) -> Bytes {
         match &self.head {
             Some(head) => Bytes::from([&head.bytes[..], b",", &self.encoded.bytes[..]].concat()),
@@ -182,8 +185,8 @@ impl NewEntry {
     }
 }
 
-/// Chains an entry to the ones before it: a flipped bit, a lost and a swapped entry are all found. A
-/// compaction begins a new chain, since nothing older is read with it.
+/// Chains an entry to the ones before it, which detects flipped bits and lost or swapped entries. A
+/// compaction starts a new chain, since nothing older is read with it.
 pub fn checksum<T: AsRef<[u8]> + ?Sized>(
     previous: u64,
     seq: u64,
@@ -191,7 +194,7 @@ pub fn checksum<T: AsRef<[u8]> + ?Sized>(
     head: Option<&T>,
     encoded: &T,
 ) -> u64 {
-    // The numbers are part of stored checksums, so that they must never change.
+    // The numbers are part of stored checksums and must never change.
     let (previous, kind) = match kind {
         EntryKind::Prompt => (previous, 1),
         EntryKind::Reply => (previous, 2),
@@ -207,30 +210,30 @@ pub fn checksum<T: AsRef<[u8]> + ?Sized>(
     hasher.digest()
 }
 
-/// A tool call, named by the entry that asked for it and its place in it.
+/// A tool call, identified by its reply and its position in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CallKey {
-    /// The reply's number.
+    /// The entry number of the reply.
     pub seq: u64,
-    /// Which of its calls, from 0.
+    /// The index among its calls, from 0.
     pub ordinal: u32,
 }
 
-/// What happened to a tool call.
+/// A change of a tool call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CallChange {
     /// The call.
     pub key: CallKey,
-    /// What happened.
+    /// The change.
     pub change: CallChangeKind,
 }
 
-/// What can happen to a tool call.
+/// A kind of change of a tool call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CallChangeKind {
-    /// The model asked for it.
+    /// The model requested it.
     Asked {
-        /// The model's id of it.
+        /// The model's id of the call.
         id: String,
         /// The tool's name.
         tool: String,
@@ -241,12 +244,12 @@ pub enum CallChangeKind {
     Done(CallOutcome),
 }
 
-/// What a tool call came to: what the model is told.
+/// Outcome of a tool call, as the model sees it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CallOutcome {
-    /// The answer.
+    /// The content.
     pub content: Arc<[ToolContent]>,
-    /// Whether it failed.
+    /// True if it failed.
     pub is_error: bool,
 }
 
@@ -255,13 +258,13 @@ pub struct CallOutcome {
 pub struct Charge {
     /// The model that answered, or was asked.
     pub model: String,
-    /// What it used.
+    /// Its usage.
     pub usage: Usage,
-    /// What that cost; none when the price is not known.
+    /// Its cost; `None` if the price is unknown.
     pub cost: Option<Cost>,
-    /// What it was made for.
+    /// Its purpose.
     pub purpose: Purpose,
-    /// Tokens of its prompt that had been in the provider's cache and were not found there.
+    /// Prompt tokens that had been in the provider's cache and were not found there.
     pub missed: u64,
 }
 
@@ -274,78 +277,78 @@ pub struct SeenFile {
     pub version: u64,
 }
 
-/// Mail that is shown to the model from now on, and never again.
+/// Mail that this step shows to the model; it is not shown again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TakenMail {
-    /// Its number in the agent's inbox. It waits: mail that was taken before is a bad step.
+    /// Its number in the agent's inbox. It must be waiting: mail taken before is a bad step.
     pub number: u64,
-    /// The entry that shows it; one of this step.
+    /// The entry that shows it, which must be one of this step.
     pub entry: u64,
 }
 
-/// What becomes of an agent's state.
+/// A change of an agent's state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StateChange {
-    /// It becomes this.
+    /// To this state.
     To(AgentState),
-    /// It becomes this, unless mail waits (but for what this step takes) when the step commits: then
-    /// state, `ended` and the operations of the step are left out, all the rest is committed, and
-    /// [`Committed::mail_waits`] says so. No mail can slip in between.
+    /// To this state, unless other mail than this step takes waits at commit: then state, `ended`
+    /// and the operations of the step are left out, the rest is committed, and
+    /// [`Committed::mail_waits`] is set. Atomic: no mail can arrive in between.
     UnlessMail(AgentState),
 }
 
-/// Something that happened to a background command.
+/// A change of a background command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RunChange {
     /// The run.
     pub id: Uuid,
-    /// What happened.
+    /// The change.
     pub change: RunChangeKind,
 }
 
-/// What can happen to a background run.
+/// A kind of change of a background run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RunChangeKind {
-    /// It began.
+    /// It started.
     Began {
         /// The call that began it.
         call: CallKey,
-        /// What it is.
+        /// Its kind.
         kind: RunKind,
-        /// What it does, for people.
+        /// Description for people.
         description: String,
-        /// Where its output goes.
+        /// The file its output goes to.
         output: PathBuf,
     },
-    /// It ended. How is told by the mail that the same step sends.
+    /// It ended. The mail sent by the same step has the details.
     Ended(RunStatus),
 }
 
-/// What an agent is doing, as far as the store must know.
+/// State of an agent, as far as the store needs it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum AgentState {
-    /// Nothing; its last run has ended, and it can be told more.
+    /// Its last run has ended, and it accepts new prompts.
     Idle,
-    /// A run is open. Found in the store of a dead process, it was broken off.
+    /// A run is open. In the store of a dead process it means an interrupted run.
     Running,
     /// A fault or a budget stopped its run, which can be continued.
     Paused,
-    /// It is made, and waits for a place to make its first call from.
+    /// It was created and waits for a slot for its first call.
     Created,
-    /// Its run is open, and waits: for runs it has started, for a person, or for a place.
+    /// Its run is open, and waits for runs it has started, for a person, or for a slot.
     Waiting,
     /// A sub-agent whose run ended by itself.
     Completed,
     /// A sub-agent whose run a limit stopped.
     Partial,
-    /// A sub-agent whose run could not go on.
+    /// A sub-agent whose run could not continue.
     Failed,
     /// A sub-agent that was stopped.
     Killed,
 }
 
 impl AgentState {
-    /// Every state.
+    /// All states.
     pub const ALL: [Self; 9] = [
         Self::Idle,
         Self::Running,
@@ -358,12 +361,12 @@ impl AgentState {
         Self::Killed,
     ];
 
-    /// Whether a run is open in it.
+    /// Returns true if a run is open in this state.
     pub fn is_open(self) -> bool {
         matches!(self, Self::Running | Self::Created | Self::Waiting)
     }
 
-    /// How a sub-agent's run ended that is in it; none if it has not.
+    /// Returns how a sub-agent's run ended; `None` if it has not.
     pub fn status(self) -> Option<RunStatus> {
         match self {
             Self::Completed => Some(RunStatus::Completed),
@@ -375,7 +378,7 @@ impl AgentState {
         }
     }
 
-    /// How a member of a team stands that is in it.
+    /// Returns the state of a team member whose agent is in this state.
     pub fn of_member(self) -> MemberState {
         match self {
             Self::Idle => MemberState::Idle,
@@ -387,7 +390,7 @@ impl AgentState {
         }
     }
 
-    /// The word in lists.
+    /// Returns the word used in lists.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Idle => "idle",
@@ -403,27 +406,27 @@ impl AgentState {
     }
 }
 
-/// What a run of a sub-agent came to, beside its words.
+/// Result of a sub-agent's run, besides its messages.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EndedRun {
-    /// The run; also the id of the mail that tells of it.
+    /// The run; also the id of the mail that reports it.
     pub run: Uuid,
-    /// Why it failed, was paused or cut short.
+    /// Why it failed, was paused or was cut short.
     pub error: Option<String>,
-    /// Whether a person stopped it: then no agent revives it.
+    /// True if a person stopped it: then no agent can revive it.
     pub by_person: bool,
-    /// The newest mail that waited when it was stopped: only later mail brings it back.
+    /// The newest mail that waited when it was stopped: only later mail revives it.
     #[serde(default)]
     pub mail: u64,
-    /// What it used.
+    /// Its usage.
     pub usage: RunUsage,
-    /// What it said last, if no mail tells of it: somebody waited for it.
+    /// Its last text, if no mail reports it because somebody waited for it.
     #[serde(default)]
     pub text: Option<String>,
-    /// The same as a value, if a shape was asked for.
+    /// The same as a value, if a schema was requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub value: Option<RawJson>,
-    /// What became of the checkout that it had for itself.
+    /// What happened to its worktree.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub worktree: Option<WorktreeEnd>,
 }

@@ -1,4 +1,4 @@
-//! What can be seen in a store.
+//! Views: what can be read from a store.
 
 use std::path::PathBuf;
 
@@ -15,16 +15,16 @@ use super::{
 };
 use crate::model::Encoded;
 
-/// An agent that was taken, with all there is to go on from.
+/// A taken agent, with everything needed to continue it.
 #[derive(Clone, Debug)]
 pub struct Taken {
     /// The epoch to write with.
     pub epoch: Epoch,
-    /// The agent as it stands.
+    /// The agent's current transcript.
     pub transcript: Transcript,
     /// Files whose content it knows.
     pub seen: Vec<SeenFile>,
-    /// How many messages wait for it.
+    /// Number of waiting messages.
     pub mail: u64,
     /// Background commands that have not ended, oldest first.
     pub runs: Vec<BackgroundRun>,
@@ -37,13 +37,13 @@ pub struct BackgroundRun {
     pub id: Uuid,
     /// The call that began it.
     pub call: CallKey,
-    /// What it is.
+    /// Its kind.
     pub kind: RunKind,
-    /// What it does, for people.
+    /// Description for people.
     pub description: String,
-    /// Where its output goes.
+    /// The file its output goes to.
     pub output: PathBuf,
-    /// When it began.
+    /// Start time.
     pub began_ms: i64,
 }
 
@@ -52,15 +52,15 @@ pub struct BackgroundRun {
 pub struct OpenCall {
     /// The call.
     pub key: CallKey,
-    /// The model's id of it.
+    /// The model's id of the call.
     pub id: String,
     /// The tool's name.
     pub tool: String,
-    /// Whether its effects may have begun.
+    /// True if its effects may have begun.
     pub begun: bool,
-    /// What it came to, if it got that far.
+    /// Its outcome, if it has one.
     pub outcome: Option<CallOutcome>,
-    /// What came of its operations, if it had any and they are committed.
+    /// Results of its operations, if it had any and they are committed.
     pub operated: Option<Vec<OpResult>>,
 }
 
@@ -69,43 +69,44 @@ pub struct OpenCall {
 pub struct Transcript {
     /// The agent and its session.
     pub record: AgentRecord,
-    /// Whose spelling its bytes are in.
+    /// The encoding of its bytes.
     pub dialect: String,
-    /// What stays the same for its life.
+    /// The part of its requests that stays the same for its life.
     pub preamble: Encoded,
-    /// What its history begins with, as at its birth. None if it was taken and has a compaction of its own.
+    /// The segments its history begins with, as at its birth. Empty if it was taken and has a
+    /// compaction of its own.
     pub segments: Vec<Segment>,
-    /// The history, oldest first: the segments' entries, then its own. If it was taken and has a compaction of
-    /// its own, the entries from the last one on. Entries with the same head share its bytes. Checksums are
-    /// not verified here.
+    /// The history, oldest first: the segments' entries, then its own. If it was taken and has a
+    /// compaction of its own, the entries from the last one on. Entries with the same head share
+    /// its bytes. Checksums are not verified here.
     pub entries: Vec<StoredEntry>,
-    /// How many of them are not its own.
+    /// Number of entries that are not its own.
     pub inherited: usize,
-    /// Calls of the last own reply, in its order, if neither their results nor a compaction follow it.
+    /// Calls of its last own reply, in order, if neither their results nor a compaction follow it.
     pub open_calls: Vec<OpenCall>,
 }
 
 /// An entry as the store has it.
 #[derive(Clone, Debug)]
 pub struct StoredEntry {
-    /// Whose entry it is; another's where history is shared.
+    /// The owner of the entry; another agent where history is shared.
     pub agent: AgentId,
-    /// When it was committed, in milliseconds of Unix time.
+    /// Commit time, in milliseconds of Unix time.
     pub at_ms: i64,
     /// The entry.
     pub entry: NewEntry,
 }
 
-/// An agent and what it came to.
+/// An agent and its current state.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AgentRecord {
-    /// Its tree.
+    /// Its realm.
     pub realm: RealmId,
     /// The agent.
     pub agent: AgentId,
-    /// Who made it, and what for; none for a root.
+    /// Its maker and purpose; `None` for a root.
     pub origin: Option<Box<Origin>>,
-    /// Who is told when its run ends.
+    /// The agent that is notified when its run ends.
     pub starter: Option<AgentId>,
     /// Its path in the tree.
     pub path: String,
@@ -115,37 +116,37 @@ pub struct AgentRecord {
     pub mode: PermissionMode,
     /// Its working directory.
     pub cwd: PathBuf,
-    /// What it is doing.
+    /// Its state.
     pub state: AgentState,
-    /// What its last run came to, if that has ended.
+    /// Result of its last run, if that has ended.
     pub ended: Option<Box<EndedRun>>,
     /// The live process that holds it, for people: `pid 4711`.
     pub holder: Option<String>,
-    /// When it was made, in milliseconds of Unix time.
+    /// Creation time, in milliseconds of Unix time.
     pub created_ms: i64,
-    /// When it last committed a step. What others do to it does not count.
+    /// Time of its last committed step; changes by others do not count.
     pub used_ms: i64,
-    /// The bytes of its first own or inherited prompt, as sent. With a compaction it inherits what that stands
-    /// for.
+    /// The bytes of its first own or inherited prompt, as sent. An agent that inherits a compaction
+    /// also inherits the prompt before it.
     pub first_prompt: Option<Bytes>,
-    /// Number of entries, inherited ones included, whether or not a compaction stands for them.
+    /// Number of entries, including inherited ones and those that a compaction replaces.
     pub entries: u64,
-    /// Everything it was charged: a sum for each model and purpose, sorted by these.
+    /// Everything it was charged: one sum per model and purpose, sorted by these.
     pub charges: Vec<Charge>,
-    /// A fingerprint of the types of agents and skills that its model has been told of.
+    /// A fingerprint of the agent types and skills that its model has been told of.
     pub types: Option<u64>,
 }
 
-/// Which sessions are meant.
+/// A filter for sessions.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SessionFilter {
-    /// Only those of this working directory.
+    /// Only those in this working directory.
     pub cwd: Option<PathBuf>,
-    /// Only those whose id begins so.
+    /// Only those whose id has this prefix.
     pub id_prefix: Option<String>,
 }
 
-/// Which agents are meant.
+/// A filter for agents.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AgentFilter {
     /// Only this one.
@@ -154,102 +155,102 @@ pub struct AgentFilter {
     pub realm: Option<RealmId>,
     /// Only those that a live process holds.
     pub held: bool,
-    /// Only those that this agent made; they come by age.
+    /// Only those that this agent made; sorted by age.
     pub parent: Option<AgentId>,
-    /// Only the one that is registered under this name in the realm.
+    /// Only the one registered under this name in the realm.
     pub name: Option<Name>,
-    /// Only sub-agents whose run is open, or for whom mail waits. Costs no more than there are such.
+    /// Only sub-agents with an open run or waiting mail. The cost depends on their number only.
     pub unfinished: bool,
 }
 
-/// Which mail is meant.
+/// A filter for mail.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MailFilter {
-    /// Only what waits to be shown.
+    /// Only mail that was not shown yet.
     pub waiting: bool,
-    /// Only what has a higher number.
+    /// Only mail with a higher number.
     pub after: u64,
 }
 
-/// Which tasks are meant.
+/// A filter for tasks.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TaskFilter {
-    /// Only those of this status.
+    /// Only those with this status.
     pub status: Option<TaskStatus>,
     /// Only those with a higher number.
     pub after: u64,
-    /// Only those that this agent could claim now: pending, waiting for nothing, and its own or unowned and among
-    /// what it takes.
+    /// Only those that this agent could claim now: pending, not blocked, and either its own or
+    /// unowned and accepted by `takes`.
     pub ready: Option<Ready>,
-    /// Only those of this agent.
+    /// Only those owned by this agent.
     pub owner: Option<AgentId>,
-    /// Only those that an agent is to do and could begin now: pending, waiting for nothing, and some agent's.
+    /// Only those that an agent owns and could begin now: pending and not blocked.
     pub assigned: bool,
-    /// Only pending ones that somebody of this name has lost.
+    /// Only pending ones that were lost by an owner of this name.
     pub lost_by: Option<String>,
 }
 
-/// Who looks for something to do.
+/// A potential claimer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ready {
-    /// The agent; if none is given, only unowned tasks are meant.
+    /// The agent; if `None`, only unowned tasks match.
     pub agent: Option<AgentId>,
-    /// Which of the unowned tasks it takes.
+    /// Filter for unowned tasks.
     pub takes: Takes,
 }
 
-/// What an agent is in one team.
+/// Membership of an agent in one team.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Membership {
     /// The team.
     pub team: Name,
-    /// Who leads it.
+    /// The team's lead.
     pub lead: AgentId,
-    /// The agent as a member of it.
+    /// The agent as a member.
     pub member: Member,
 }
 
-/// A request that is open.
+/// An open request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OpenRequest {
     /// Its id.
     pub id: MailId,
-    /// For what.
+    /// Its kind.
     pub kind: RequestKind,
-    /// Who asks.
+    /// The requester.
     pub from: Sender,
-    /// Who is asked.
+    /// The agent that is asked.
     pub to: AgentId,
-    /// Why, or the plan.
+    /// The reason, or the plan.
     pub text: String,
-    /// When it was asked.
+    /// Time of the request.
     pub asked_ms: i64,
 }
 
-/// All of a team.
+/// The complete data of a team.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Archive {
     /// The team and its members.
     pub team: Team,
     /// Its notes, by name.
     pub notes: Vec<Note>,
-    /// Its tasks by their numbers, deleted ones too.
+    /// Its tasks by number, including deleted ones.
     pub tasks: Vec<Task>,
-    /// The highest number that a task ever had.
+    /// The highest task number ever used.
     pub last_task: u64,
-    /// The inboxes of its members, in the members' order.
+    /// The inboxes of its members, in the order of the members.
     pub mail: Vec<Vec<Mail>>,
 }
 
-/// Something that a host should know.
+/// An event that concerns a host.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Wake {
-    /// Mail waits for an agent that it holds.
+    /// Mail waits for an agent that the host holds.
     Mail(AgentId),
-    /// A task of this list has become ready for somebody: for its owner, or for others than before.
+    /// A task of this list has become ready for someone: its owner, or other claimers than before.
     Tasks(ListId),
-    /// Another host has died, or was found stalled; what it held is free.
+    /// Another host has died or was found stalled; everything it held is free.
     Died(HostId),
-    /// This host was taken for dead. It holds nothing any more, and can write nothing any more.
+    /// This host was declared dead. It holds nothing and can no longer write.
     Fenced,
 }

@@ -1,4 +1,4 @@
-//! Tags that imitate posse's own, made harmless.
+//! Neutralises tags that imitate posse's own.
 
 use std::borrow::Cow;
 
@@ -19,7 +19,7 @@ pub const FRAMES: &[&str] = &[
     "team-task",
 ];
 
-/// What stands in a `task-notification`. Elsewhere these words mean nothing.
+/// Tags inside a `task-notification`; they have no meaning elsewhere.
 pub const INNER: &[&str] = &[
     "task-id",
     "tool-use-id",
@@ -33,15 +33,15 @@ pub const INNER: &[&str] = &[
     "branch",
 ];
 
-/// The longest of them.
+/// Length of the longest of these names.
 const LONGEST: usize = 20;
 
-/// The text, with the `<` of each tag that imitates a frame written as `&lt;`.
+/// Escapes the `<` of each tag that imitates a frame as `&lt;`.
 pub fn neutral(text: &str) -> Cow<'_, str> {
     without(text, |name| FRAMES.contains(&name))
 }
 
-/// The same for what stands in a `task-notification`.
+/// Like [`neutral`], for text inside a `task-notification`: also escapes its inner tags.
 pub fn inside(text: &str) -> Cow<'_, str> {
     without(text, |name| FRAMES.contains(&name) || INNER.contains(&name))
 }
@@ -64,20 +64,20 @@ fn without(text: &str, imitates: impl Fn(&str) -> bool) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// Whether a character begins a tag, or looks as if it did.
+/// Returns true for `<` and characters that look like it.
 pub fn is_bracket(c: char) -> bool {
     matches!(c, '<' | '＜' | '﹤' | '‹' | '〈' | '⟨')
 }
 
-/// Whether what follows a `<` makes it a tag of a name that `imitates`. It never looks past the next `<`,
-/// so that all looks together pass over a text once.
+/// Returns true if the text after a `<` makes it a tag whose name `imitates` accepts. Never looks
+/// past the next `<`, so that the whole scan is linear.
 fn opens(after: &str, imitates: &impl Fn(&str) -> bool) -> bool {
     let mut name = String::new();
     for c in after.chars() {
         match plain(c) {
             '/' | '\\' if name.is_empty() => {}
-            // A model recognises a name even if it is torn apart, so that the part before a gap
-            // counts as well as what both sides of it give together.
+            // A model recognises a name even with gaps in it, so both the part before a gap and the
+            // name without the gap count.
             c if invisible(c) => {
                 if imitates(&name) {
                     return true;
@@ -94,10 +94,10 @@ fn opens(after: &str, imitates: &impl Fn(&str) -> bool) -> bool {
     imitates(&name)
 }
 
-/// The plain character that one looks like.
+/// Maps a lookalike to the plain character.
 fn plain(c: char) -> char {
     match c {
-        // The wide forms stand in the order of the plain ones.
+        // The full-width forms are in the order of ASCII.
         '\u{ff01}'..='\u{ff5e}' => u8::try_from(u32::from(c) - 0xfee0).map_or(c, char::from),
         'а' | 'α' | 'А' | 'Α' => 'a',
         'с' | 'С' | 'ϲ' => 'c',
@@ -204,14 +204,14 @@ mod tests {
 
     #[test]
     fn takes_time_in_proportion() {
-        // By the square these would take many minutes.
+        // With quadratic cost these would take many minutes.
         for encoded in ["<", "< ", "</", "<m", "<mail ", "<task-", " "] {
             let text = format!("<{}", encoded.repeat(200_000));
             assert!(neutral(&text).len() >= text.len());
         }
     }
 
-    /// What a lenient reader takes for tags: their names.
+    /// Names of the tags that a lenient reader would find.
     fn tags(text: &str) -> Vec<String> {
         let after = text.split('<').skip(1);
         let named = after.map(|rest| {
@@ -267,7 +267,7 @@ mod tests {
             }
             let inner = tags(&safest);
             prop_assert!(!inner.iter().any(|name| INNER.contains(&name.as_str())), "{:?}", safest);
-            // Nothing else changes, and a second time nothing does.
+            // Nothing else changes, and a second pass changes nothing.
             prop_assert_eq!(safe.replace("&lt;", "<"), text.replace("&lt;", "<"));
             prop_assert_eq!(neutral(&safe), &*safe);
         }

@@ -1,4 +1,4 @@
-//! Tools with a typed input, whose doc comments are what the model reads.
+//! Tools with a typed input; the model reads the input's doc comments.
 
 use std::borrow::Cow;
 use std::future::Future;
@@ -13,15 +13,15 @@ use super::{Intent, Tool, ToolContext, ToolError, ToolOutput, Workspace, operate
 use crate::BoxFuture;
 use crate::store::OpResult;
 
-/// A tool whose input has a type.
+/// A tool with a typed input.
 pub trait TypedTool: Send + Sync + 'static {
-    /// The input. Unknown fields should be refused, so that the model learns of a slip.
+    /// The input. Should refuse unknown fields, so that the model learns of a mistake.
     type Input: DeserializeOwned + JsonSchema + Send + 'static;
 
     /// The name the model calls it by.
     const NAME: &'static str;
 
-    /// What it does and when to use it, for the model.
+    /// Tells the model what the tool does and when to use it.
     fn description(&self) -> Cow<'static, str>;
 
     /// See [`Tool::intent`].
@@ -46,7 +46,7 @@ pub trait TypedTool: Send + Sync + 'static {
     }
 }
 
-/// A typed tool as the agent sees it.
+/// Wraps a typed tool for the agent.
 pub fn typed<T: TypedTool>(tool: T) -> Arc<dyn Tool> {
     Arc::new(Typed(Arc::new(tool)))
 }
@@ -89,14 +89,14 @@ impl<T: TypedTool> Tool for Typed<T> {
     }
 }
 
-/// How a model is told of an input.
+/// Returns the JSON schema of an input, as the model sees it.
 pub fn schema<I: JsonSchema>() -> Schema {
     let settings = SchemaSettings::draft2020_12().with(|settings| {
         settings.meta_schema = None;
         settings.inline_subschemas = true;
     });
     let mut schema = settings.into_generator().into_root_schema_for::<I>();
-    // Names of Rust types mean nothing to the model.
+    // Rust type names mean nothing to the model.
     schema.remove("title");
     schema
 }
@@ -105,10 +105,10 @@ fn parse<T: TypedTool>(input: &RawJson) -> Result<T::Input, ToolError> {
     read(T::NAME, input)
 }
 
-/// The input of the tool called `name`, or what the model is told is wrong with it.
+/// Parses the input of the tool called `name`; the error tells the model what is wrong with it.
 pub fn read<I: DeserializeOwned>(name: &str, input: &RawJson) -> Result<I, ToolError> {
     serde_json::from_str(input.get()).map_err(|error| {
-        // The position in the text is of no use to a model; what is wrong is.
+        // The model needs to know what is wrong, not the position in the text.
         let what = error.to_string();
         let what = what.split(" at line ").next().unwrap_or(&what);
         ToolError::Tell(format!("invalid input for {name}: {what}"))

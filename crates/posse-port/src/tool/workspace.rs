@@ -1,4 +1,4 @@
-//! Where an agent works, and what it knows of the files there.
+//! The directories an agent works in, and the files whose content it knows.
 
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -11,59 +11,60 @@ use crate::store::SeenFile;
 /// The directories an agent works in. All paths are absolute and resolved.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Workspace {
-    /// Where relative paths begin and commands run. Lies beneath one of the roots.
+    /// Base of relative paths and working directory of commands. Lies beneath one of the roots.
     pub cwd: PathBuf,
-    /// What file tools may reach.
+    /// Directories that file tools may access.
     pub roots: Vec<PathBuf>,
-    /// Where output goes that is too long to be told. File tools may read here. In a `Setup` it is the
-    /// place of all sessions, of which each gets a directory of its own.
+    /// Directory for output too long for the model. File tools may read it. In a `Setup` it is the
+    /// parent of one directory per session.
     pub spill: PathBuf,
-    /// The user's home, for rules and paths that begin with `~/`.
+    /// The user's home, for rules and paths starting with `~/`.
     pub home: Option<PathBuf>,
-    /// What it is a copy of, if it is a worktree: rules about that hold here too.
+    /// The original checkouts, if it is a worktree: rules about them also apply here.
     pub mirror: Option<WorktreeMap>,
-    /// Where the agent keeps notes of its own.
+    /// Directory of the agent's own notes.
     pub notes: Option<AgentMemory>,
 }
 
-/// A checkout that stands in for others: what a rule says of a path of theirs it says of the same path here.
+/// Maps a worktree to the checkouts it copies: a rule about a path there also applies to the same
+/// path here.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WorktreeMap {
     /// The top directory of the worktree.
     pub here: PathBuf,
-    /// The top directories of what it was made from, and of what that was made from; the nearest first.
+    /// The top directories of the checkout it was made from, and of that one's origins; nearest
+    /// first.
     pub of: Vec<PathBuf>,
 }
 
-/// Notes that an agent keeps from one life to the next. It may write there whatever its mode is, but for
-/// plan mode.
+/// Notes that an agent keeps across its lives. It may write them in any mode except plan mode.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AgentMemory {
-    /// Where they are.
+    /// Their directory.
     pub directory: PathBuf,
-    /// Whether it may edit nothing else.
+    /// True if the agent may edit nothing else.
     pub only: bool,
 }
 
-/// A worktree was to be made of a checkout in which the agent does not work.
+/// The agent does not work in the checkout that a worktree was requested of.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{cwd} is not inside the checkout {checkout}", cwd = .cwd.display(), checkout = .checkout.display())]
 pub struct Elsewhere {
-    /// Where it works.
+    /// The agent's working directory.
     pub cwd: PathBuf,
     /// The checkout's top directory.
     pub checkout: PathBuf,
 }
 
 impl Workspace {
-    /// What file tools may reach: the roots, and the agent's notes.
+    /// Returns the directories that file tools may access: the roots, and the agent's notes.
     pub fn reach(&self) -> impl Iterator<Item = &Path> {
         let notes = self.notes.iter().map(|notes| &notes.directory);
         self.roots.iter().chain(notes).map(PathBuf::as_path)
     }
 
-    /// The workspace of an agent that is started from here to work in `cwd`. It is the same but for the
-    /// notes, which are an agent's own.
+    /// Returns the workspace of an agent started from here to work in `cwd`: the same without the
+    /// notes, which belong to one agent.
     pub fn below(&self, cwd: PathBuf) -> Self {
         Self {
             cwd,
@@ -72,9 +73,9 @@ impl Workspace {
         }
     }
 
-    /// The workspace of an agent that is started from here to work in the worktree `top`, a copy of the
-    /// checkout `origin`: everything lies there as it does here, and what is not in the checkout is out of
-    /// its reach.
+    /// Returns the workspace of an agent started from here to work in the worktree `top`, a copy of
+    /// the checkout `origin`. Paths keep their place in the checkout; paths outside it become
+    /// inaccessible.
     pub fn in_worktree(&self, top: &Path, origin: &Path) -> Result<Self, Elsewhere> {
         let elsewhere = |_| Elsewhere {
             cwd: self.cwd.clone(),
@@ -100,8 +101,8 @@ impl Workspace {
 }
 
 impl WorktreeMap {
-    /// Where a path of the worktree lies in what it was made from, the nearest first. Nowhere, if it is no
-    /// path of the worktree.
+    /// Returns the paths in the original checkouts that a worktree path corresponds to, nearest
+    /// first; none for a path outside the worktree.
     pub fn originals(&self, path: &Path) -> impl Iterator<Item = PathBuf> {
         let inside = path.strip_prefix(&self.here).ok();
         inside
@@ -109,7 +110,7 @@ impl WorktreeMap {
             .flat_map(|inside| self.of.iter().map(move |top| joined(top, inside)))
     }
 
-    /// Roots of agents above as they lie in the worktree. What is not in the checkout is left out.
+    /// Maps roots of parent agents into the worktree. Roots outside the checkout are left out.
     pub fn reflected(&self, roots: &[PathBuf]) -> Vec<PathBuf> {
         let mut reflected: Vec<PathBuf> = Vec::new();
         for root in roots.iter().filter_map(|root| self.reflect(root)) {
@@ -122,7 +123,7 @@ impl WorktreeMap {
     }
 
     fn reflect(&self, root: &Path) -> Option<PathBuf> {
-        // First, since a worktree may lie within what it is a copy of.
+        // Checked first, since a worktree may lie within its original.
         if root.starts_with(&self.here) {
             return Some(root.to_owned());
         }
@@ -138,9 +139,9 @@ impl WorktreeMap {
     }
 }
 
-/// Joins without leaving a `/` at the end.
+/// Joins without a trailing `/`.
 fn joined(top: &Path, inside: &Path) -> PathBuf {
-    // `join` with an empty path would add a slash at the end.
+    // `join` with an empty path would add a trailing slash.
     if inside.as_os_str().is_empty() {
         top.to_owned()
     } else {
@@ -148,21 +149,21 @@ fn joined(top: &Path, inside: &Path) -> PathBuf {
     }
 }
 
-/// The files whose content an agent knows, by resolved path. Clones share.
+/// The files whose content an agent knows, by resolved path. Clones share state.
 #[derive(Clone, Debug, Default)]
 pub struct KnownFiles(Arc<Mutex<KnownState>>);
 
 #[derive(Debug, Default)]
 struct KnownState {
-    /// What others know too.
+    /// Versions shared with forks.
     shared: Arc<HashMap<PathBuf, u64>>,
     versions: HashMap<PathBuf, u64>,
-    /// What the store has not been told yet.
+    /// Not stored yet.
     fresh: Vec<SeenFile>,
 }
 
 impl KnownFiles {
-    /// What a store remembers.
+    /// Restores the files that a store has.
     pub fn remembered(files: Vec<SeenFile>) -> Self {
         let versions = files
             .into_iter()
@@ -174,8 +175,8 @@ impl KnownFiles {
         })))
     }
 
-    /// The same files known to another, who will learn others: but for those of which the model was not told
-    /// yet. What both know is kept once.
+    /// Creates a copy for another agent, without the files that the model was not told of yet.
+    /// Common entries are shared in memory.
     pub fn fork(&self) -> Self {
         let shared = self.known(|known| {
             let untold: HashSet<&PathBuf> = known.fresh.iter().map(|file| &file.path).collect();
@@ -203,7 +204,7 @@ impl KnownFiles {
         })))
     }
 
-    /// All of them, by path.
+    /// All paths, sorted.
     pub fn paths(&self) -> Vec<PathBuf> {
         let mut paths: Vec<PathBuf> = self.known(|known| {
             let own = known.versions.keys();
@@ -216,12 +217,12 @@ impl KnownFiles {
             .cloned()
             .collect()
         });
-        // The order of a hash map changes from process to process.
+        // The order of a hash map differs between processes.
         paths.sort_unstable();
         paths
     }
 
-    /// The version of the file that the agent knows.
+    /// Returns the version of the file that the agent knows.
     pub fn version(&self, path: &Path) -> Option<u64> {
         self.known(|known| {
             known
@@ -232,7 +233,7 @@ impl KnownFiles {
         })
     }
 
-    /// The agent now knows this content.
+    /// Records that the agent knows this content.
     pub fn learn(&self, path: &Path, content: &[u8]) {
         let version = Self::version_of(content);
         self.known(|known| {
@@ -251,12 +252,12 @@ impl KnownFiles {
         });
     }
 
-    /// What a content's version is.
+    /// Computes the version of a content.
     pub fn version_of(content: &[u8]) -> u64 {
         xxhash_rust::xxh3::xxh3_64(content)
     }
 
-    /// What the store has not been told yet; the caller tells it.
+    /// Takes the entries that are not stored yet; the caller stores them.
     pub fn take_fresh(&self) -> Vec<SeenFile> {
         self.known(|known| std::mem::take(&mut known.fresh))
     }
