@@ -1,4 +1,4 @@
-//! The least that a client can do: what posse's adapters are measured beside.
+//! A minimal client, as a baseline for measuring posse's adapters.
 
 use serde::Deserialize;
 
@@ -16,7 +16,7 @@ struct Delta {
     text: Option<String>,
 }
 
-/// Sends a request and reads its stream with nothing but what it takes: lines, JSON, text.
+/// Sends a request and reads its stream with the bare minimum: lines, JSON, text.
 pub async fn read(request: reqwest::RequestBuilder) -> Result<String, SetupError> {
     let mut response = request.send().await?.error_for_status()?;
     let (mut buffer, mut text, mut ended) = (Vec::new(), String::new(), false);

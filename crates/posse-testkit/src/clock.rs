@@ -1,4 +1,4 @@
-//! A clock that stands still until it is told to move.
+//! A clock that advances only when told to.
 
 use std::collections::BTreeMap;
 use std::pin::Pin;
@@ -37,7 +37,7 @@ impl TestClock {
         self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Moves time ahead and wakes whoever's time has come.
+    /// Advances time and wakes the sleepers that are due.
     pub fn advance(&self, duration: Duration) {
         let mut state = self.state();
         state.now += duration;
@@ -46,17 +46,17 @@ impl TestClock {
         let due = std::mem::replace(&mut state.sleepers, later);
         drop(state);
         for sleeper in due.into_values() {
-            // Whoever slept may have been dropped meanwhile.
+            // The sleeper may have been dropped meanwhile.
             let _ = sleeper.wake.send(());
         }
     }
 
-    /// Ends once somebody sleeps who asked for exactly `asked`.
+    /// Completes once somebody sleeps for exactly `asked`.
     pub async fn asleep_for(&self, asked: Duration) {
         self.many_asleep_for(asked, 1).await;
     }
 
-    /// Ends once `count` sleep who asked for exactly `asked`.
+    /// Completes once `count` sleepers sleep for exactly `asked`.
     pub async fn many_asleep_for(&self, asked: Duration, count: usize) {
         let mut changed = self.0.changed.subscribe();
         let asleep = || {
@@ -72,8 +72,8 @@ impl TestClock {
         }
     }
 
-    /// Wakes sleepers one after another, each at its time, for ever; those that asked for one of `spared`
-    /// sleep on until time has passed them by other means.
+    /// Wakes sleepers one after another, each at its time, for ever; sleepers for one of the
+    /// `spared` durations wake only once time has advanced past them by other means.
     pub async fn run_sparing(&self, spared: &[Duration]) {
         let mut changed = self.0.changed.subscribe();
         loop {
@@ -122,7 +122,7 @@ impl TestClock {
     }
 }
 
-/// Takes a sleeper off the list when its future is dropped.
+/// Removes a sleeper from the list when its future is dropped.
 struct Registered {
     clock: TestClock,
     key: (Duration, u64),

@@ -1,4 +1,4 @@
-//! What the processes of fault runs do, in words that they and the tests share.
+//! The work of the processes of fault runs, in terms that they and the tests share.
 
 #![expect(clippy::unwrap_used, reason = "fixed words that are right")]
 
@@ -7,7 +7,7 @@ use std::str::FromStr;
 
 use posse_protocol::Name;
 
-/// How often a deed does its one thing.
+/// Number of repetitions in a deed.
 pub const TIMES: u64 = 5;
 /// The agent that leads the team.
 pub const LEAD: u64 = 1;
@@ -26,7 +26,7 @@ pub fn crew() -> Name {
 pub enum Deed {
     /// The lead writes to the member.
     Send,
-    /// The member takes what was written into its transcript.
+    /// The member takes the messages into its transcript.
     Take,
     /// The lead makes tasks.
     Create,
@@ -43,7 +43,7 @@ pub enum Deed {
 }
 
 impl Deed {
-    /// Every one.
+    /// All deeds.
     pub const ALL: [Self; 8] = [
         Self::Send,
         Self::Take,

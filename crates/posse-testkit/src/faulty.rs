@@ -1,4 +1,4 @@
-//! A store that fails when a test says so: everything else goes to a real one.
+//! A store that fails on demand; everything else goes to a real one.
 
 use std::sync::Arc;
 
@@ -10,17 +10,17 @@ use posse_port::store::{
 };
 use posse_protocol::{AgentId, ListId, Mail, Name, Note, RealmId, Task, TaskId, Team};
 
-/// A real store in front of which steps can be refused, and calls held up.
+/// A real store behind a layer that can refuse steps and delay calls.
 pub struct Faulty {
-    /// The real one.
+    /// The real store.
     pub store: Arc<dyn Store>,
     /// Steps for which this is true are refused as if the disk were full.
     pub refuse: Box<dyn Fn(&Step) -> bool + Send + Sync>,
-    /// What a call waits for before it reaches the real store.
+    /// Delays a call before it reaches the real store.
     pub before: Box<dyn Fn(StoreCall) -> BoxFuture<'static, ()> + Send + Sync>,
 }
 
-/// A call that can be held up.
+/// A call that can be delayed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StoreCall {
     /// [`Store::take`].

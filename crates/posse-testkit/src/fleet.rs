@@ -1,11 +1,12 @@
-//! What hosts of a fleet write down of what they do, to be held against the database when all is over.
+//! The history that hosts of a fleet write of their actions, checked against the database at the
+//! end.
 
 use posse_port::store::OpResult;
 use posse_protocol::{AgentId, MailId, RealmId};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-/// Agents live in so many realms: what happens in one waits for nothing in the other.
+/// Number of realms the agents live in: events in one wait for nothing in the other.
 pub const REALMS: u64 = 2;
 
 /// A realm of the fleet.
@@ -13,13 +14,13 @@ pub fn realm(number: u64) -> RealmId {
     Uuid::from_u128(0x0199_0000_0000_7000_8000_0000_0000_0000 + u128::from(number % REALMS)).into()
 }
 
-/// The agent in a host's place.
+/// The agent at a host's place.
 pub fn agent(host: u64, place: u64) -> AgentId {
     Uuid::from_u128(0x0199_0000_0000_7000_9000_0000_0000_0000 + u128::from(host << 16 | place))
         .into()
 }
 
-/// A line of a host's history. It is written before the next thing is done, so that kill -9 takes nothing of it.
+/// A line of a host's history. It is written before the next action, so that kill -9 loses nothing.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum Record {
     /// It became the agent's only writer.
@@ -29,49 +30,49 @@ pub enum Record {
         /// The epoch.
         epoch: u64,
     },
-    /// It is about to do something.
+    /// It is about to act.
     Began(Began),
-    /// That is done, and what came of it.
+    /// The action is done.
     Acknowledged {
         /// The step or order.
         id: Uuid,
-        /// What came of its operations.
+        /// Results of its operations.
         results: Vec<OpResult>,
     },
-    /// That is refused: none of it is done from now on.
+    /// The action was refused: nothing of it happens from now on.
     Refused {
         /// The step or order.
         id: Uuid,
     },
-    /// Nobody knows what became of that.
+    /// The result of the action is unknown.
     Unknown {
         /// The step or order.
         id: Uuid,
-        /// What the store said.
+        /// The store's error.
         why: String,
     },
-    /// It was told that it was taken for dead; it goes on as another host.
+    /// It was told that it was declared dead; it continues as another host.
     Fenced,
-    /// Something that must not happen.
+    /// An unexpected event.
     Trouble(String),
 }
 
-/// What is about to be done.
+/// An action that is about to be performed.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Began {
-    /// The step; or a name for the order.
+    /// The id of the step or order.
     pub id: Uuid,
-    /// Where.
+    /// Its realm.
     pub realm: RealmId,
-    /// Who does it, with its epoch; none of an order.
+    /// The agent and its epoch; `None` for an order.
     pub by: Option<(AgentId, u64)>,
     /// Numbers and checksums of entries.
     pub entries: Vec<(u64, u64)>,
-    /// Mail that is shown, and by which entry.
+    /// Mail that is shown, with the entry that shows it.
     pub mail: Vec<(u64, u64)>,
-    /// A number by which a charge is known again.
+    /// A number that identifies a charge.
     pub charge: Option<u64>,
-    /// The operations, in their order.
+    /// The operations, in order.
     pub deeds: Vec<Deed>,
 }
 
@@ -82,25 +83,25 @@ pub enum Deed {
     Send {
         /// Its id.
         id: MailId,
-        /// Who gets it.
+        /// The recipient.
         to: AgentId,
     },
-    /// A new task, whose subject this is.
+    /// A new task with this subject.
     Create(Uuid),
-    /// A claim of whatever is next.
+    /// A claim of the next task.
     Claim,
     /// A task is completed.
     Complete(u64),
-    /// A charge by a person, known by its number.
+    /// A charge by a person, identified by its number.
     Charge {
-        /// Whose.
+        /// The agent charged.
         agent: AgentId,
         /// The number.
         number: u64,
     },
 }
 
-/// A number below `below`, from a seed that is not 0.
+/// Returns a number below `below`, from a non-zero seed.
 pub fn draw(seed: &mut u64, below: u64) -> u64 {
     *seed ^= *seed << 13;
     *seed ^= *seed >> 7;

@@ -1,5 +1,5 @@
-//! What tests share: a clock that obeys, a scripted model in the same process, a whole runtime on a
-//! real store with real tools, the contract of every store, and a plain model of one.
+//! Shared test support: a controllable clock, a scripted model in the same process, a whole runtime
+//! on a real store with real tools, the contract of every store, and a plain model of one.
 
 pub mod bare;
 pub mod clock;

@@ -1,9 +1,10 @@
-//! The store port in plain Rust: what every store must do, said in code, without time, disk or threads.
+//! The store port in plain Rust: an executable specification of every store, without time, disk or
+//! threads.
 //!
-//! It is a specification twice over. The property test holds real stores against it, history by
-//! history; the exploration walks through everything that agents and failing hosts can do to it. Where
-//! the port says "at once", it is at once here: a host that dies has lost all it held before anybody
-//! looks. Epochs are the model's own, since the port promises no more than that they rise.
+//! It serves two purposes. The property test compares real stores with it, history by history; the
+//! exploration enumerates everything that agents and failing hosts can do to it. Where the port
+//! says "at once", it is immediate here: a host that dies has lost everything it held before anyone
+//! looks. Epochs are the model's own, since the port promises only that they rise.
 
 mod agent;
 mod archive;
@@ -31,24 +32,24 @@ use operation::Doer;
 use task::List;
 use team::Team;
 
-/// A host, by a number that no other ever has.
+/// A host, by a number that is never reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct HostNumber(pub u64);
 
-/// What there is to say of a host.
+/// Liveness of a host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Life {
-    /// Its heart beats.
+    /// Its heartbeat arrives.
     Alive,
-    /// Its heart has not been heard for a lease; nobody has missed it yet.
+    /// Its heartbeat is older than the lease, but nobody has needed what it holds yet.
     Stalled,
-    /// It was taken for dead. Its process may not know.
+    /// It was declared dead. Its process may not know.
     Fenced,
     /// Its process has ended.
     Dead,
 }
 
-/// Why something was refused; the words are those of [`fate`](crate::store_contract::fate).
+/// Why a call was refused; the words are those of [`fate`](crate::store_contract::fate).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Fate {
     /// [`StoreError::Fenced`](posse_port::store::StoreError::Fenced).
@@ -64,7 +65,7 @@ pub enum Fate {
 }
 
 impl Fate {
-    /// The fate in a word.
+    /// Returns the fate as one word.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Fenced => "fenced",
@@ -76,22 +77,22 @@ impl Fate {
     }
 }
 
-/// What can be done wrong on purpose, to show that it would be found.
+/// A deliberate flaw, to show that the checks would find it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Flaw {
-    /// Becoming idle does not look for mail.
+    /// Becoming idle does not check for mail.
     IdleWithMail,
-    /// A claim does not look at the owner.
+    /// A claim does not check the owner.
     BlindClaim,
-    /// A new writer has the epoch of the one before.
+    /// A new writer has the epoch of the previous one.
     SameEpoch,
-    /// Mail that was taken waits on.
+    /// Mail that was taken keeps waiting.
     TwiceShown,
-    /// Who does not come to an end, because mail waits, tells others all the same that it did.
+    /// An agent that does not end, because mail waits, still tells others that it did.
     ToldAnyway,
 }
 
-/// A store. Agents, inboxes and tasks are shared by its copies until they change.
+/// A store. Copies share agents, inboxes and tasks until they change.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Model {
     hosts: BTreeMap<HostNumber, Host>,
@@ -106,14 +107,14 @@ pub struct Model {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Host {
     life: Life,
-    /// Whether it has ever held anything; who has not is told of no death.
+    /// True if it has ever held anything; otherwise it is not told of deaths.
     settled: bool,
-    /// What it must be told when it asks.
+    /// Wakes to report when it asks.
     news: BTreeSet<Wake>,
 }
 
 impl Model {
-    /// A store that does one thing wrong.
+    /// Creates a store with one flaw.
     pub fn flawed(flaw: Flaw) -> Self {
         Self {
             flaw: Some(flaw),
@@ -139,7 +140,7 @@ impl Model {
     pub fn commit(&mut self, host: HostNumber, step: &Step) -> Result<Committed, Fate> {
         let mut agent = match (self.agents.get(&step.agent), &step.birth) {
             (Some(agent), birth) => {
-                // A birth in another realm, or after the first, is no step of this agent.
+                // A birth in another realm, or after the first, is not a valid step of this agent.
                 if agent.realm != step.realm || birth.is_some() && !agent.was_last(step) {
                     return Err(if birth.is_some() {
                         Fate::BadStep
@@ -175,7 +176,7 @@ impl Model {
         let left_out = mail_waits && self.flaw != Some(Flaw::ToldAnyway);
         agent.advance(step, left_out).ok_or(Fate::BadStep)?;
         if !mail_waits {
-            // Its operations find it as it is to be.
+            // Its operations see its new state.
             agent.change_state(step);
         }
         if !step.mail.is_empty() {
@@ -212,7 +213,7 @@ impl Model {
         Ok(committed)
     }
 
-    /// Does what a person asks for.
+    /// Performs a person's order.
     pub fn operate(&mut self, order: &Order) -> Vec<OpResult> {
         order
             .ops
@@ -244,7 +245,7 @@ impl Model {
         Ok(epoch)
     }
 
-    /// Gives an agent up. Nobody writes to it with the epoch that was given up.
+    /// Releases an agent. The released epoch can no longer write.
     pub fn release(&mut self, agent: AgentId, epoch: Epoch) {
         if self
             .agents
@@ -255,12 +256,12 @@ impl Model {
         }
     }
 
-    /// A host's heart is not heard any more.
+    /// A host's heartbeat stops.
     pub fn stall(&mut self, host: HostNumber) {
         self.change_life(host, Life::Alive, Life::Stalled);
     }
 
-    /// A stalled host's heart is heard again. If nobody missed it, it has lost nothing.
+    /// A stalled host's heartbeat resumes. If nobody needed what it held, it has lost nothing.
     pub fn resume(&mut self, host: HostNumber) {
         self.change_life(host, Life::Stalled, Life::Alive);
     }
@@ -273,7 +274,7 @@ impl Model {
         self.change_life(host, Life::Fenced, Life::Dead);
     }
 
-    /// All that a host must know since it last asked.
+    /// Returns everything a host must know since it last asked.
     pub fn woken(&mut self, host: HostNumber) -> BTreeSet<Wake> {
         self.hosts
             .get_mut(&host)
@@ -281,7 +282,7 @@ impl Model {
             .unwrap_or_default()
     }
 
-    /// A host is told of deaths and of tasks, and of nothing else; says whether there were tasks.
+    /// Tells a host of deaths and tasks only; returns true if there were tasks.
     pub fn hear_of_tasks(&mut self, host: HostNumber) -> bool {
         let Some(host) = self.hosts.get_mut(&host) else {
             return false;
@@ -292,12 +293,12 @@ impl Model {
         tasks
     }
 
-    /// Whether a host has ever held anything.
+    /// Returns true if a host has ever held anything.
     pub fn is_settled(&self, host: HostNumber) -> bool {
         self.hosts.get(&host).is_some_and(|host| host.settled)
     }
 
-    /// What a host has not been told yet.
+    /// Wakes that a host has not been told yet.
     pub fn news(&self, host: HostNumber) -> impl Iterator<Item = &Wake> {
         self.hosts
             .get(&host)
@@ -305,7 +306,7 @@ impl Model {
             .flat_map(|host| &host.news)
     }
 
-    /// What there is to say of a host.
+    /// Returns the liveness of a host.
     pub fn life(&self, host: HostNumber) -> Life {
         self.hosts.get(&host).map_or(Life::Dead, |host| host.life)
     }
@@ -324,14 +325,15 @@ impl Model {
         self.agents.iter().map(|(id, agent)| (*id, agent.as_ref()))
     }
 
-    /// Whether an agent is in a realm.
+    /// Returns true if an agent is in a realm.
     fn lives_in(&self, realm: RealmId, agent: AgentId) -> bool {
         self.agents
             .get(&agent)
             .is_some_and(|agent| agent.realm == realm)
     }
 
-    /// Refuses a sub-agent without a parent, and one whose name another has, or has or had in a team.
+    /// Refuses a sub-agent without a parent, and one whose name another agent has, or has or had in
+    /// a team.
     fn may_come_from(&self, step: &Step, origin: Option<&Origin>) -> Result<(), Fate> {
         let Some(origin) = origin else { return Ok(()) };
         if step.epoch.0 != 1 || !self.lives_in(step.realm, origin.parent) {
@@ -345,7 +347,7 @@ impl Model {
         if taken { Err(Fate::NameTaken) } else { Ok(()) }
     }
 
-    /// The agent of a realm that is registered under a name.
+    /// Returns the agent registered under a name in a realm.
     pub fn named(&self, realm: RealmId, name: &Name) -> Option<AgentId> {
         let found = self
             .agents()
@@ -353,25 +355,25 @@ impl Model {
         found.map(|(id, _)| id)
     }
 
-    /// What agents of a realm are registered under.
+    /// Registered names of a realm.
     fn registered(&self, realm: RealmId) -> BTreeSet<Name> {
         let here = self.agents.values().filter(|agent| agent.realm == realm);
         here.filter_map(|agent| agent.name().cloned()).collect()
     }
 
-    /// Forgets the last step of an agent: it cannot be repeated.
+    /// Forgets the last step of an agent, so that it cannot be repeated.
     pub fn forget_step(&mut self, agent: AgentId) {
         if let Some(agent) = self.agent_mut(agent) {
             agent.forget_step();
         }
     }
 
-    /// Whether it may still write: nobody has taken it for dead.
+    /// Returns true if the host may still write: it was not declared dead.
     fn lives(&self, host: HostNumber) -> bool {
         matches!(self.life(host), Life::Alive | Life::Stalled)
     }
 
-    /// The host that holds an agent of a realm.
+    /// Returns the host that holds an agent of a realm.
     fn holder(&self, realm: RealmId, agent: AgentId) -> Option<HostNumber> {
         self.agents
             .get(&agent)
@@ -379,7 +381,7 @@ impl Model {
             .holder
     }
 
-    /// Whether a host that holds agents is stalled. The doer's own goes on, whatever it has missed.
+    /// Returns true if a host is not alive. The caller's own host always counts as alive.
     fn is_gone(&self, doer: Doer, host: HostNumber) -> bool {
         let mine = match doer {
             Doer::User => None,
@@ -394,7 +396,7 @@ impl Model {
         }
     }
 
-    /// Sets free all that a host held, and tells everybody.
+    /// Frees everything a host held, and tells all hosts.
     fn take_for_dead(&mut self, host: HostNumber) {
         let held: Vec<AgentId> = self
             .agents()
@@ -414,7 +416,7 @@ impl Model {
         }
     }
 
-    /// No holder, a new epoch, and no task in progress.
+    /// Clears the holder, raises the epoch, and makes tasks in progress pending.
     fn free_agent(&mut self, agent: AgentId) {
         let raised = u64::from(self.flaw != Some(Flaw::SameEpoch));
         if let Some(freed) = self.agent_mut(agent) {
@@ -425,7 +427,7 @@ impl Model {
         }
     }
 
-    /// It holds something.
+    /// Marks that it holds something.
     fn settle(&mut self, host: HostNumber) {
         if let Some(host) = self.hosts.get_mut(&host) {
             host.settled = true;

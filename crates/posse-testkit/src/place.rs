@@ -1,4 +1,4 @@
-//! Where the store of a test is, as one word, and which engine the rigs use.
+//! The location of a test's store, as one string, and the engine that the rigs use.
 
 use std::convert::Infallible;
 use std::ffi::OsStr;
@@ -13,10 +13,11 @@ use posse_store::{Postgres, Sqlite, Timing};
 use crate::postgres::Database;
 use crate::scripted::SetupError;
 
-/// How long a host of a scenario on a server may be silent. Some of them are killed, and are missed after this.
+/// Lease of a host in a scenario on a server. Some hosts are killed, which is detected after this
+/// time.
 const LEASE: &str = "2s";
 
-/// Where a store is: a path, or what begins with `postgres://`.
+/// Location of a store: a path, or a `postgres://` URL.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Place {
     /// SQLite.
@@ -26,7 +27,7 @@ pub enum Place {
 }
 
 impl Place {
-    /// Opens the store that is there, as a host of its own.
+    /// Opens the store as a host of its own.
     pub fn open(&self) -> Result<Arc<dyn Store>, StoreError> {
         Ok(match self {
             Self::File(path) => Arc::new(Sqlite::open(path)?),
@@ -34,7 +35,7 @@ impl Place {
         })
     }
 
-    /// The same with other times.
+    /// The same with other timing.
     pub fn open_with(&self, timing: Timing) -> Result<Arc<dyn Store>, StoreError> {
         Ok(match self {
             Self::File(path) => Arc::new(Sqlite::open_with(path, timing)?),
@@ -42,7 +43,7 @@ impl Place {
         })
     }
 
-    /// The file, of a store that is one.
+    /// The file of a store, if it is one.
     pub fn file(&self) -> Result<&Path, SetupError> {
         match self {
             Self::File(path) => Ok(path),
@@ -84,15 +85,15 @@ impl AsRef<OsStr> for Place {
     }
 }
 
-/// A place for the store of one test, which goes with it.
+/// A location for the store of one test, removed with it.
 pub struct Ground {
     place: Place,
-    /// The file goes with its directory.
+    /// The file is removed with its directory.
     _database: Option<Database>,
 }
 
 impl Ground {
-    /// A file in `home`, or a database of the shared server if tests are told to use one.
+    /// A file in `home`, or a database of the shared server if tests are configured to use one.
     pub fn new(home: &Path) -> Result<Self, SetupError> {
         if on_a_server()? {
             let database = Database::new()?;
@@ -109,13 +110,13 @@ impl Ground {
         }
     }
 
-    /// Where it is.
+    /// The location.
     pub fn place(&self) -> &Place {
         &self.place
     }
 }
 
-/// `POSSE_TEST_STORE=postgres` has every scenario played on a server.
+/// `POSSE_TEST_STORE=postgres` runs every scenario on a server.
 #[expect(
     clippy::disallowed_methods,
     reason = "there is no other way to tell a test anything"

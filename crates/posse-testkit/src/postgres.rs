@@ -1,7 +1,8 @@
-//! Real PostgreSQL servers for tests: [`Database`] is one of a server that all tests share, [`Server`] is a server of
-//! one's own, to be killed, promoted and slowed down.
+//! Real PostgreSQL servers for tests: [`Database`] is a database of a server that all tests share,
+//! [`Server`] is a separate server, to be killed, promoted and slowed down.
 //!
-//! Whatever is started ends, also when the test is killed: a process of ours (`postgres-keeper`) watches over it.
+//! Everything that is started ends, even if the test is killed: a process (`postgres-keeper`)
+//! guards it.
 
 mod certificate;
 mod guard;

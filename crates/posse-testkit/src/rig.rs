@@ -1,4 +1,5 @@
-//! A whole runtime for a test: the scripted model over real HTTP, a real store, real tools, a directory.
+//! A whole runtime for a test: the scripted model over real HTTP, a real store, real tools, a
+//! directory.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
@@ -28,31 +29,31 @@ use tempfile::TempDir;
 use crate::place::{Ground, Place};
 use crate::scripted::{self, SetupError};
 
-/// A runtime and all it stands on.
+/// A runtime and everything it needs.
 pub struct Rig {
     /// The scripted model.
     pub server: Server,
     /// The store: in a file, or on a server.
     pub store: Arc<dyn Store>,
-    /// What agents are given.
+    /// The setup of the agents.
     pub setup: Setup,
-    /// What agents are.
+    /// The profile of the agents.
     pub profile: AgentProfile,
     clock: Arc<dyn Clock>,
     policy: RetryPolicy,
     runtime: OnceLock<Runtime>,
     directory: TempDir,
-    /// It goes when nobody uses the store any more.
+    /// Removed when nobody uses the store any more.
     ground: Ground,
 }
 
 impl Rig {
-    /// A rig whose model plays `script`, on the machine's clock, without a spread in its retries.
+    /// A rig whose model plays `script`, on the machine's clock, without jitter in its retries.
     pub fn playing(script: &str) -> Result<Self, SetupError> {
         Self::with(scripted::play(script)?, Arc::new(SystemClock::default()))
     }
 
-    /// A rig on a server and a clock of the test's.
+    /// A rig with a given server and clock.
     pub fn with(server: Server, clock: Arc<dyn Clock>) -> Result<Self, SetupError> {
         let directory = tempfile::tempdir()?;
         let at = |name: &str| -> std::io::Result<PathBuf> {
@@ -112,42 +113,42 @@ impl Rig {
         })
     }
 
-    /// Where agents work.
+    /// The agents' working directory.
     pub fn work(&self) -> &Path {
         &self.setup.workspace.cwd
     }
 
-    /// Where the store is.
+    /// The location of the store.
     pub fn place(&self) -> &Place {
         self.ground.place()
     }
 
-    /// Where worktrees are.
+    /// The directory of worktrees.
     pub fn worktrees(&self) -> PathBuf {
         self.directory.path().join("home/worktrees")
     }
 
-    /// Writes a file where agents work.
+    /// Writes a file into the agents' working directory.
     pub fn file(&self, name: &str, content: &str) -> Result<PathBuf, SetupError> {
         let path = self.work().join(name);
         std::fs::write(&path, content)?;
         Ok(path)
     }
 
-    /// With sub-agents of the built-in types, which know nothing but their own prompt.
+    /// Enables sub-agents of the built-in types, which know only their own prompt.
     pub fn agents(mut self) -> Self {
         let spawning = &mut self.setup.spawning;
         (spawning.types, spawning.background) = (Arc::new(built_in().into()), Background::Asked);
         self
     }
 
-    /// Only these tools.
+    /// Sets the tools.
     pub fn tools(mut self, tools: Toolbox) -> Self {
         self.setup.tools = tools;
         self
     }
 
-    /// These rules.
+    /// Sets the permission rules.
     pub fn rules(mut self, allow: &[&str], deny: &[&str]) -> Result<Self, SetupError> {
         let own = |rules: &[&str]| rules.iter().map(|rule| (*rule).to_owned()).collect();
         let list = RuleList {
@@ -168,7 +169,7 @@ impl Rig {
         Ok(self)
     }
 
-    /// The runtime on all this: a store has one.
+    /// The runtime of this rig: a store has one.
     pub fn runtime(&self) -> Result<Runtime, SetupError> {
         if let Some(runtime) = self.runtime.get() {
             return Ok(runtime.clone());
@@ -177,7 +178,7 @@ impl Rig {
         Ok(self.runtime.get_or_init(|| runtime).clone())
     }
 
-    /// Another runtime on the same store, which takes agents over as another process would.
+    /// Creates another runtime on the same store, which takes agents over as another process would.
     pub fn another(&self) -> Result<Runtime, SetupError> {
         let url = self.server.url();
         let model = Arc::new(scripted::anthropic(
@@ -195,20 +196,20 @@ impl Rig {
         }))
     }
 
-    /// A new agent that has been told `text`.
+    /// Creates an agent and sends it `text`.
     pub async fn prompted(&self, text: &str) -> Result<Agent, SetupError> {
         let agent = self.runtime()?.start(&self.profile, self.setup.clone());
         agent.handle.send(prompt(text)).await?;
         Ok(agent)
     }
 
-    /// A stored agent, brought back.
+    /// Resumes a stored agent.
     pub async fn resumed(&self, id: AgentId) -> Result<Agent, SetupError> {
         Ok(self.runtime()?.resume(id, None, self.setup.clone()).await?)
     }
 }
 
-/// How agents may start others, unless a test says otherwise; there are no types yet.
+/// The spawning settings of a rig, unless a test sets others; there are no types yet.
 pub fn spawning() -> Spawning {
     Spawning {
         implicit_fork: false,
@@ -234,7 +235,7 @@ pub fn prompt(text: &str) -> Command {
     Command::Prompt(vec![ContentBlock::text(text)])
 }
 
-/// All events up to the end of the run, and how it ended.
+/// Returns all events up to the end of the run, and how it ended.
 pub async fn until_end(agent: &mut Agent) -> (Vec<Event>, RunEnd) {
     let mut events = Vec::new();
     while let Some(event) = agent.events.recv().await {
@@ -254,7 +255,7 @@ pub async fn until_end(agent: &mut Agent) -> (Vec<Event>, RunEnd) {
     )
 }
 
-/// Lets go of an agent and waits until it has ended.
+/// Drops an agent's handle and waits until it has ended.
 pub async fn farewell(agent: Agent) {
     let Agent {
         handle, mut events, ..

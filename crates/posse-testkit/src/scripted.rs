@@ -9,7 +9,7 @@ use posse_scripted::{Script, Server, ServerOptions};
 
 use crate::clock::TestClock;
 
-/// What went wrong in setting a test up.
+/// An error while setting up a test.
 pub type SetupError = Box<dyn Error + Send + Sync>;
 
 /// Starts a server that plays `script`, on the machine's clock.
@@ -19,7 +19,7 @@ pub fn play(script: &str) -> Result<Server, SetupError> {
     )?))?)
 }
 
-/// Starts a server that plays `script`, on a clock of the test's.
+/// Starts a server that plays `script`, on a given clock.
 pub fn play_on(clock: &TestClock, script: &str) -> Result<Server, SetupError> {
     let options = ServerOptions::playing(Script::parse(script)?);
     Ok(Server::start(ServerOptions {

@@ -1,7 +1,8 @@
-//! What every store must do, whatever engine is below it: each function is one promise of the port.
+//! The contract of every store, independent of its engine: each function is one promise of the
+//! port.
 //!
-//! A contract is given a way to open hosts. Each call opens another one, as another process would, on
-//! the same data, which are empty at first.
+//! A contract is given a way to open hosts. Each call opens another one, as another process would,
+//! on the same data, which is empty at first.
 
 #![expect(
     clippy::unwrap_used,
@@ -87,7 +88,7 @@ pub use words::{
 /// Opens another host on the same data.
 pub type Open<'a> = &'a dyn Fn() -> Arc<dyn Store>;
 
-/// A step that is refused leaves nothing, whatever of it was in order.
+/// A refused step leaves nothing behind, even of its valid parts.
 pub async fn a_refused_step_leaves_nothing(open: Open<'_>) {
     let store = open();
     store.commit(birth(1)).await.unwrap();
@@ -159,7 +160,7 @@ pub async fn a_refused_step_leaves_nothing(open: Open<'_>) {
     );
 }
 
-/// Entries come back in order, with their bytes, marks, facts and times, and their checksums hold.
+/// Entries come back in order, with their bytes, marks, facts and times, and with valid checksums.
 pub async fn entries_come_back_as_they_went_in(open: Open<'_>) {
     let store = open();
     let facts = |stop| ReplyFacts {
@@ -231,7 +232,7 @@ pub async fn entries_come_back_as_they_went_in(open: Open<'_>) {
     );
 }
 
-/// A step of an old epoch is refused, and the steps beside it are not.
+/// A step of an old epoch is refused; concurrent steps are not.
 pub async fn an_old_epoch_is_refused_alone(open: Open<'_>) {
     let store = open();
     for number in 1..=20 {
@@ -240,7 +241,7 @@ pub async fn an_old_epoch_is_refused_alone(open: Open<'_>) {
     for number in (1..=20).step_by(2) {
         assert_eq!(store.take(agent(number)).await.unwrap().epoch, Epoch(2));
     }
-    // Called before any is waited for: they share a batch.
+    // All are called before the first is awaited, so that they share a batch.
     let commits: Vec<_> = (1..=20)
         .map(|number| {
             let mut step = step(number, 1);
@@ -264,7 +265,7 @@ pub async fn an_old_epoch_is_refused_alone(open: Open<'_>) {
     assert_eq!(fate(&store.commit(step(1, 2)).await), "ok");
 }
 
-/// One host at a time: a second is refused while the first lives, and has the agent after that.
+/// One host at a time: a second is refused while the first lives, and gets the agent after that.
 pub async fn a_held_agent_is_refused_to_others(open: Open<'_>) {
     let (first, second) = (open(), open());
     assert_eq!(fate(&first.take(agent(1)).await), "not found");
@@ -315,7 +316,7 @@ pub async fn a_held_agent_is_refused_to_others(open: Open<'_>) {
     assert_eq!(fate(&first.commit(step(1, epoch.0)).await), "ok");
 }
 
-/// Calls of the last reply are open, with what became of them, until their results are there.
+/// Calls of the last reply are open, with their outcomes, until their results are there.
 pub async fn calls_are_open_until_their_results(open: Open<'_>) {
     let store = open();
     let content: Arc<[ToolContent]> = Arc::new([
@@ -396,7 +397,7 @@ pub async fn calls_are_open_until_their_results(open: Open<'_>) {
     );
 }
 
-/// Of each file the version seen last is kept.
+/// The last seen version of each file is kept.
 pub async fn seen_files_are_kept_by_path(open: Open<'_>) {
     let store = open();
     let file = |path: &str, version| SeenFile {
@@ -420,7 +421,7 @@ pub async fn seen_files_are_kept_by_path(open: Open<'_>) {
     );
 }
 
-/// Sessions are listed by when they were used, and found by directory and by the beginning of the id.
+/// Sessions are listed by last use, and found by directory and by id prefix.
 pub async fn sessions_are_found(open: Open<'_>) {
     let store = open();
     for (number, cwd, parent, at_ms) in [

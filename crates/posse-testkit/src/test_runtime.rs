@@ -1,5 +1,5 @@
-//! A runtime in a process that is measured or killed: on a real store, with the tools that people have, and sessions
-//! in it. Its model is elsewhere.
+//! A runtime in a process that is measured or killed: on a real store, with the default tools, and
+//! with sessions in it. Its model is elsewhere.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -26,26 +26,27 @@ use crate::place::Place;
 use crate::rig::{prompt, spawning};
 use crate::scripted::{self, SetupError};
 
-/// A place with a runtime.
+/// A directory with a runtime.
 pub struct TestRuntime {
     /// The runtime.
     pub runtime: Runtime,
     /// Its store.
     pub store: Arc<dyn Store>,
-    /// What agents are given.
+    /// The setup of the agents.
     pub setup: Setup,
     directory: PathBuf,
 }
 
 impl TestRuntime {
-    /// In `directory`, with a model at `url`; so many agents work at once.
+    /// Creates it in `directory`, with a model at `url` and a maximum number of agents that work at
+    /// once.
     pub fn new(url: &str, directory: &Path, running: usize) -> Result<Self, SetupError> {
         let work = directory.join("work");
         std::fs::create_dir_all(&work)?;
         Self::within(url, directory, &work, running)
     }
 
-    /// The same, but agents work elsewhere.
+    /// The same, with another working directory for agents.
     pub fn within(
         url: &str,
         directory: &Path,
@@ -150,17 +151,17 @@ impl TestRuntime {
         })
     }
 
-    /// Where its files are.
+    /// The directory of its files.
     pub fn home(&self) -> PathBuf {
         self.directory.join("home")
     }
 
-    /// Where its worktrees are.
+    /// The directory of its worktrees.
     pub fn worktrees(&self) -> PathBuf {
         self.directory.join("worktrees")
     }
 
-    /// A session that another process has left.
+    /// Resumes a session that another process has left.
     pub async fn resumed(&self, id: &str) -> Result<AgentRecord, SetupError> {
         Ok(AgentRecord(
             self.runtime
@@ -169,7 +170,7 @@ impl TestRuntime {
         ))
     }
 
-    /// A session that nobody has said anything in.
+    /// Starts a session without prompts.
     pub fn session(&self) -> AgentRecord {
         self.session_in(PermissionMode::Default)
     }
@@ -196,7 +197,7 @@ pub fn model(url: &str) -> Result<Arc<dyn Model>, SetupError> {
     )?))
 }
 
-/// posse itself: the program beside this one.
+/// The posse program beside this one.
 pub fn posse() -> Result<PathBuf, SetupError> {
     let own = std::env::current_exe()?;
     Ok(own
@@ -205,7 +206,7 @@ pub fn posse() -> Result<PathBuf, SetupError> {
         .join("posse"))
 }
 
-/// What ends commands whose posse is gone, if posse was built too.
+/// The program that ends commands of a dead posse, if it was built too.
 fn guardian() -> Result<Option<Watchdog>, SetupError> {
     let posse = posse()?;
     Ok(posse.is_file().then(|| Watchdog::new(posse, ["guard"])))
@@ -215,17 +216,17 @@ fn guardian() -> Result<Option<Watchdog>, SetupError> {
 pub struct AgentRecord(pub Agent);
 
 impl AgentRecord {
-    /// What the server calls it.
+    /// Its id, as the server sees it.
     pub fn id(&self) -> String {
         self.0.id.to_string()
     }
 
-    /// Tells it something.
+    /// Sends it a prompt.
     pub async fn say(&self, text: &str) -> Result<(), SetupError> {
         Ok(self.0.handle.send(prompt(text)).await?)
     }
 
-    /// The next event.
+    /// Returns the next event.
     pub async fn event(&mut self) -> Result<Event, SetupError> {
         self.0
             .events
@@ -234,7 +235,7 @@ impl AgentRecord {
             .ok_or_else(|| "the session ended without a word".into())
     }
 
-    /// Reads on until the run has ended as it should.
+    /// Reads events until the run has completed.
     pub async fn end(&mut self) -> Result<RunEnd, SetupError> {
         loop {
             if let EventKind::Ended(end) = self.event().await?.kind {

@@ -1,9 +1,10 @@
-//! A process that watches over PostgreSQL servers of tests, so that they end whatever becomes of the tests.
+//! A process that guards the PostgreSQL servers of tests, so that they end even if the tests are
+//! killed.
 //!
-//! - `watch DIR`: when its input ends it removes DIR and ends the processes that work in it;
-//! - `share DIR`: the server that all tests share, whose files are in DIR; says `ready`;
-//! - `database`: an empty database of it for a program that is no test of the testkit; says where it is, and drops it
-//!   when its input ends.
+//! - `watch DIR`: when its input ends, removes DIR and ends the processes that work in it;
+//! - `share DIR`: runs the server that all tests share, with its files in DIR; prints `ready`;
+//! - `database`: an empty database of that server for a program outside the testkit's tests; prints
+//!   its URL, and drops it when its input ends.
 
 #![expect(clippy::print_stdout, reason = "whoever started it reads what it says")]
 

@@ -1,4 +1,4 @@
-//! Agents: their transcripts, and all that is theirs alone.
+//! Agents: their transcripts, and everything that belongs to one agent alone.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -18,7 +18,7 @@ use super::{HostNumber, Said};
 /// An agent.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Agent {
-    /// Its epoch; the model's own count.
+    /// Its epoch, as the model counts it.
     pub epoch: u64,
     /// The host that holds it.
     pub holder: Option<HostNumber>,
@@ -26,7 +26,7 @@ pub struct Agent {
     pub realm: RealmId,
     /// Its path.
     pub path: String,
-    /// What it is doing.
+    /// Its state.
     pub state: Said<AgentState>,
     /// Its mode.
     pub mode: PermissionMode,
@@ -34,13 +34,13 @@ pub struct Agent {
     pub segments: Said<Vec<Segment>>,
     /// Their entries.
     pub inherited: Vec<Entry>,
-    /// The first prompt of what they stand for.
+    /// The first prompt of the inherited history, including compacted parts.
     prompt: Option<Entry>,
     /// Its own entries.
     pub own: Vec<Entry>,
-    /// Who made it, and what for.
+    /// Its maker and purpose.
     pub origin: Said<Option<Box<Origin>>>,
-    /// Who is told when its run ends.
+    /// The agent that is notified when its run ends.
     starter: Option<AgentId>,
     ended: Said<Option<Box<EndedRun>>>,
     types: Option<u64>,
@@ -60,17 +60,17 @@ pub struct Agent {
 /// An entry.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Entry {
-    /// Whose.
+    /// The owner.
     pub agent: AgentId,
     /// Its number.
     pub seq: u64,
-    /// What it is.
+    /// Its kind.
     pub kind: EntryKind,
-    /// How it begins, if its siblings begin with the same bytes.
+    /// Its beginning, if it shares that with its siblings.
     pub head: Option<Bytes>,
     /// The bytes as sent, after the head.
     pub bytes: Bytes,
-    /// When it was committed.
+    /// Commit time.
     pub at_ms: i64,
 }
 
@@ -109,7 +109,7 @@ impl Entry {
 }
 
 impl Agent {
-    /// A new agent, without entries of its own; none if it cannot be made so.
+    /// Creates an agent without entries of its own; `None` if the birth is invalid.
     pub(super) fn born(
         host: HostNumber,
         step: &Step,
@@ -164,18 +164,19 @@ impl Agent {
         })
     }
 
-    /// Whether this step was its last one.
+    /// Returns true if this step was its last one.
     pub(super) fn was_last(&self, step: &Step) -> bool {
         self.last.as_ref().is_some_and(|(last, _)| *last == step.id)
     }
 
-    /// What came of this step, if it was the last one.
+    /// Returns the result of this step, if it was the last one.
     pub(super) fn answer_to(&self, step: &Step) -> Option<Committed> {
         let (last, answer) = self.last.as_ref()?;
         (*last == step.id).then(|| answer.0.clone())
     }
 
-    /// Does what a step does to its agent alone, if it is in order; its operations may be left out.
+    /// Applies the changes of a step to its agent alone, if it is valid; its operations may be left
+    /// out.
     pub(super) fn advance(&mut self, step: &Step, left_out: bool) -> Option<()> {
         if step
             .operations
@@ -225,14 +226,14 @@ impl Agent {
         Some(())
     }
 
-    /// Becomes what the step says.
+    /// Sets the state that the step gives.
     pub(super) fn change_state(&mut self, step: &Step) {
         if let Some(StateChange::To(state) | StateChange::UnlessMail(state)) = step.state {
             (self.state, self.ended) = (Said(state), Said(step.ended.clone()));
         }
     }
 
-    /// Notes what came of the step.
+    /// Stores the result of the step.
     pub(super) fn settle(&mut self, step: &Step, committed: &Committed) {
         for (operation, result) in step.operations.iter().zip(&committed.results) {
             if let Some(call) = operation.call.and_then(|key| self.calls.get_mut(&key)) {
@@ -274,7 +275,7 @@ impl Agent {
         }
     }
 
-    /// A charge without a price makes a total without one.
+    /// Adds a charge; one without a price makes the total unpriced.
     pub(super) fn charge(&mut self, charge: &Charge) {
         let key = (charge.model.clone(), charge.purpose);
         match self.charges.get_mut(&key) {
@@ -292,7 +293,7 @@ impl Agent {
         }
     }
 
-    /// Begins and ends in this order, each once.
+    /// Starts and ends runs in this order, each once.
     fn run(&mut self, RunChange { id, change }: &RunChange, at_ms: i64) -> Option<()> {
         let open = self.runs.iter().position(|run| run.0.id == *id);
         match (change, open) {
@@ -327,12 +328,12 @@ impl Agent {
         Some(())
     }
 
-    /// What it is registered under.
+    /// Its registered name.
     pub fn name(&self) -> Option<&Name> {
         self.origin.0.as_ref()?.name.as_ref()
     }
 
-    /// Calls of the last own reply, if their results are not there yet.
+    /// Calls of its last own reply, if their results are not there yet.
     pub fn open_calls(&self) -> Vec<OpenCall> {
         match self
             .own
@@ -350,8 +351,8 @@ impl Agent {
         }
     }
 
-    /// The entries that are still sent, and how many of them are not its own: from its last compaction on,
-    /// if there is one.
+    /// Returns the entries that are still sent, and how many of them are inherited: from its last
+    /// compaction on, if there is one.
     pub fn sent(&self) -> (Vec<Entry>, usize) {
         match self
             .own
@@ -384,7 +385,7 @@ impl Agent {
         self.runs.iter().map(|run| run.0.clone()).collect()
     }
 
-    /// The agent as a list of sessions shows it; its holder by number.
+    /// The agent as listed among sessions, with its holder as a number.
     pub fn session(&self, id: AgentId) -> AgentRecord {
         let prompt = self.prompt.as_ref().or_else(|| first_prompt(&self.own));
         AgentRecord {

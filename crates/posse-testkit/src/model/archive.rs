@@ -1,4 +1,4 @@
-//! Archives: a team that goes out whole, and comes in elsewhere.
+//! Archives: export and import of a whole team.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use posse_protocol::{ListId, Name, RealmId};
 use super::{Fate, Model, Said, Team};
 
 impl Model {
-    /// All of a team.
+    /// Exports a team.
     pub fn export(&self, realm: RealmId, name: &Name) -> Option<Archive> {
         let team = self.teams.get(&(realm, name.clone()))?.shown(realm, name);
         let list = self.lists.get(&ListId {
@@ -30,7 +30,7 @@ impl Model {
         })
     }
 
-    /// Makes a team of an archive that was exported. An inbox that is there gets only what it never had.
+    /// Creates a team from an exported archive. An existing inbox gets only mail it never had.
     pub fn import(&mut self, archive: &Archive) -> Result<(), Fate> {
         let Archive {
             team,

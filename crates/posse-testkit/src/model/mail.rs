@@ -1,4 +1,4 @@
-//! Mail: inboxes, and what is put into them.
+//! Mail: inboxes and deliveries.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use posse_protocol::{AgentId, Mail, MailId, MailKind, Name, RealmId, Sender};
 use super::operation::Doer;
 use super::{Flaw, Model, Said};
 
-/// An inbox: all that ever came, in its order.
+/// An inbox: all mail that ever arrived, in order.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Inbox(pub(super) BTreeMap<u64, Said<Mail>>);
 
@@ -30,7 +30,7 @@ impl Letter<'_> {
         self.summary.len() + self.body.len()
     }
 
-    /// Refuses one that is too long.
+    /// Refuses a message that is too long.
     pub(super) fn fits(&self) -> Result<(), Refusal> {
         match self.bytes() {
             bytes if bytes > MAIL_BYTES => Err(Refusal::TooLong {
@@ -43,7 +43,7 @@ impl Letter<'_> {
 }
 
 impl Inbox {
-    /// What was not shown yet.
+    /// Mail that was not shown yet.
     pub(super) fn waiting(&self) -> impl Iterator<Item = &Mail> {
         self.0
             .values()
@@ -51,7 +51,7 @@ impl Inbox {
             .filter(|mail| mail.shown_in.is_none())
     }
 
-    /// Takes what the entries of a step show; none if it does not wait, or no entry shows it.
+    /// Takes the mail that a step shows; `None` if it is not waiting, or no entry shows it.
     pub(super) fn show(&mut self, step: &Step, flaw: Option<Flaw>) -> Option<()> {
         for taken in &step.mail {
             let mail = &mut self.0.get_mut(&taken.number)?.0;
@@ -64,7 +64,8 @@ impl Inbox {
         Some(())
     }
 
-    /// Whether so many of a kind and a length still fit. News of runs always do, and so do signals.
+    /// Returns true if `more` messages of a kind and a length still fit. Notifications of runs and
+    /// signals always do.
     fn has_room_for(&self, kind: MailKind, more: usize, bytes: usize) -> bool {
         let waiting: usize = self
             .waiting()
@@ -98,7 +99,7 @@ impl Model {
             .flat_map(|inbox| inbox.waiting())
     }
 
-    /// How many messages wait for an agent.
+    /// Number of messages that wait for an agent.
     pub fn mail_waiting(&self, realm: RealmId, agent: AgentId) -> u64 {
         self.inboxes
             .get(&(realm, agent))
@@ -132,7 +133,7 @@ impl Model {
             }
         }
         for (at, (agent, name)) in recipients.iter().enumerate() {
-            // One with two names gets it twice.
+            // An agent with two names gets it twice.
             let before = recipients[..at]
                 .iter()
                 .filter(|(other, _)| other == agent)
@@ -150,8 +151,8 @@ impl Model {
         Ok(Done::Sent(receipts.collect()))
     }
 
-    /// Whom something is from: by its name in a team, else in the first that it belongs to. Who leads that is
-    /// called so.
+    /// Returns the sender: by its name in the team, else in the first that it belongs to. The lead
+    /// of that team is called `team-lead`.
     pub(super) fn sender(&self, doer: Doer, realm: RealmId, team: Option<&Name>) -> Sender {
         let Doer::Agent(id) = doer else {
             return Sender::User;
@@ -174,7 +175,7 @@ impl Model {
         Sender::Agent { id, name }
     }
 
-    /// Refuses an agent that neither leads a team of another nor made it.
+    /// Refuses an agent that neither leads a team of the other nor made it.
     pub(super) fn must_be_above(
         &self,
         doer: Doer,
@@ -201,7 +202,7 @@ impl Model {
         }
     }
 
-    /// Refuses one whose inbox has no room for so many of these.
+    /// Refuses the message if the inbox has no room for `more` of it.
     pub(super) fn must_have_room(
         &self,
         realm: RealmId,
@@ -258,7 +259,7 @@ impl Model {
         }
     }
 
-    /// Who has an address of one, with what it is called.
+    /// Returns the one agent that has an address, with its name.
     pub(super) fn recipient(
         &self,
         doer: Doer,
@@ -274,7 +275,7 @@ impl Model {
         }
     }
 
-    /// Who has an address, with what they are called; by name.
+    /// Returns the agents that have an address, with their names; sorted by name.
     fn recipients(
         &self,
         doer: Doer,
@@ -318,8 +319,8 @@ impl Model {
         Ok(found)
     }
 
-    /// What one is called: in the first team that it belongs to, else by the name it is registered under, else
-    /// by its path.
+    /// Returns an agent's name: in the first team that it belongs to, else its registered name,
+    /// else its path.
     pub(super) fn name_of(&self, realm: RealmId, agent: AgentId) -> String {
         let mut teams = self.teams.keys().filter(|(of, _)| *of == realm);
         let mut first = || teams.find_map(|(_, team)| self.name_in(realm, agent, team));
@@ -330,7 +331,7 @@ impl Model {
             .unwrap_or_else(|| self.path_of(realm, agent))
     }
 
-    /// What a member is called in its team.
+    /// Returns a member's name in its team.
     pub(super) fn name_in(&self, realm: RealmId, agent: AgentId, team: &Name) -> Option<String> {
         let mut members = self.teams.get(&(realm, team.clone()))?.members();
         members

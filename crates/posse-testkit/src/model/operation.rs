@@ -1,4 +1,4 @@
-//! Operations: who does them, and where each is done.
+//! Operations: their callers, and their dispatch.
 
 use posse_port::store::{Charge, Done, Op, OpResult, Refusal};
 use posse_protocol::{AgentId, ListId, Name, Owner, RealmId, Response};
@@ -6,7 +6,7 @@ use posse_protocol::{AgentId, ListId, Name, Owner, RealmId, Response};
 use super::Model;
 use super::mail::Letter;
 
-/// Who does an operation.
+/// The caller of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Doer {
     /// A person.
@@ -16,7 +16,7 @@ pub(super) enum Doer {
 }
 
 impl Model {
-    /// Does one operation, or says why not; then nothing is changed.
+    /// Performs one operation, or refuses it without any change.
     pub(super) fn operation(
         &mut self,
         doer: Doer,
@@ -98,14 +98,15 @@ impl Model {
         }
     }
 
-    /// Adds to what an agent of the realm was charged, and changes nothing else of it.
+    /// Adds to the charges of an agent of the realm, and changes nothing else of it.
     fn charge(&mut self, realm: RealmId, agent: AgentId, charge: &Charge) -> OpResult {
         let found = self.agent_mut(agent).filter(|found| found.realm == realm);
         found.ok_or(Refusal::NoSuchAgent { agent })?.charge(charge);
         Ok(Done::Charged)
     }
 
-    /// The doer as the owner of a task or the author of a note: by its name in the team, else its path.
+    /// Returns the caller as the owner of a task or the author of a note: by its name in the team,
+    /// else its path.
     pub(super) fn owner(&self, doer: Doer, list: &ListId) -> Owner {
         match doer {
             Doer::User => Owner {

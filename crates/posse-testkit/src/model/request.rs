@@ -1,4 +1,4 @@
-//! Requests for a yes or no: open until they are answered.
+//! Requests for a yes or no, open until they are answered.
 
 use posse_port::store::{
     Address, Done, OpResult, OpenRequest, Receipt, Refusal, StateChange, Step,
@@ -12,7 +12,7 @@ use super::mail::Letter;
 use super::operation::Doer;
 use super::{Model, Said};
 
-/// A request that is open.
+/// An open request.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Open {
     shown: Said<OpenRequest>,
@@ -31,7 +31,7 @@ impl Open {
 }
 
 impl Model {
-    /// Requests that are open, the oldest first: those that an agent was asked or has asked, or all.
+    /// Open requests, oldest first: those that an agent was asked or has asked, or all.
     pub fn requests(&self, realm: RealmId, agent: Option<AgentId>) -> Vec<OpenRequest> {
         let here = self
             .requests
@@ -135,7 +135,7 @@ impl Model {
         })
     }
 
-    /// The team that a request is about: one of its members is asked to end, or its lead to approve.
+    /// Returns the team of a request: one of its members is asked to end, or its lead to approve.
     fn about(
         &self,
         realm: RealmId,
@@ -207,8 +207,8 @@ impl Model {
         Ok(Done::Responded(receipt))
     }
 
-    /// Plans that wait for one wait for another, who gets them as mail; but not the other's own. Nobody asks
-    /// the other to end any more.
+    /// Moves plans that wait for one agent to another, who gets them as mail, except the other's
+    /// own. Drops requests that the other shut down.
     pub(super) fn pass_on(
         &mut self,
         realm: RealmId,
@@ -248,7 +248,7 @@ impl Model {
         }
     }
 
-    /// Forgets what one that leaves a team was asked there, and has asked.
+    /// Drops the requests that an agent leaving a team was asked there, and has asked.
     pub(super) fn drop_requests(&mut self, realm: RealmId, team: &Name, agent: Option<AgentId>) {
         let concerned = |open: &Open| {
             agent.is_none_or(|agent| open.shown.0.to == agent || open.approver() == Some(agent))
@@ -257,7 +257,7 @@ impl Model {
             .retain(|(of, _), open| *of != realm || open.team != *team || !concerned(open));
     }
 
-    /// Forgets, of one that a step ends, whether it is to end and what it would do.
+    /// Drops the shutdown request and the plan of an agent that a step ends.
     pub(super) fn end_requests(&mut self, step: &Step) {
         let Some(StateChange::To(state) | StateChange::UnlessMail(state)) = step.state else {
             return;

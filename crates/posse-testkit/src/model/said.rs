@@ -1,9 +1,9 @@
-//! Words of the port that do not say how to hash: they are hashed by what they print.
+//! Port types without `Hash`, hashed by their debug output.
 
 use std::fmt::{self, Debug, Write};
 use std::hash::{Hash, Hasher};
 
-/// A value that is hashed by what it prints.
+/// A value hashed by its debug output.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 pub struct Said<T>(pub T);
 
@@ -15,7 +15,7 @@ impl<T: Debug> Debug for Said<T> {
 
 impl<T: Debug> Hash for Said<T> {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        // The hasher below takes whatever is printed.
+        // The hasher below accepts all output.
         let _ = write!(Printed(state), "{:?}", self.0);
         state.write_u8(0xff);
     }

@@ -1,4 +1,4 @@
-//! Tasks: lists of them, who may have one, and what waits for what.
+//! Tasks: lists, ownership and dependencies.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -20,7 +20,7 @@ pub(super) struct List {
     pub(super) last: u64,
 }
 
-/// A task; what it waits for and what waits for it is derived.
+/// A task; its blockers and the tasks it blocks are derived.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Known {
     subject: String,
@@ -82,12 +82,12 @@ impl List {
         task.blocked_by.iter().filter(open).copied().collect()
     }
 
-    /// All tasks by their numbers, deleted ones too.
+    /// All tasks by number, including deleted ones.
     pub(super) fn all(&self) -> impl Iterator<Item = Task> {
         self.tasks.keys().filter_map(|id| self.shown(*id))
     }
 
-    /// Adds a task as it is; one that was being done is pending.
+    /// Adds a task unchanged, except that one in progress becomes pending.
     pub(super) fn put(&mut self, task: &Task) {
         let lost = task.status == TaskStatus::InProgress;
         let name = || task.owner.as_ref().map(|owner| owner.name.clone());
@@ -113,7 +113,7 @@ impl List {
         self.tasks.insert(task.id, Arc::new(known));
     }
 
-    /// Pending, unowned, waiting for nothing.
+    /// Tasks that are pending, unowned and not blocked.
     pub(super) fn claimable(&self) -> BTreeSet<TaskId> {
         let free = |task: &Known| {
             task.status == TaskStatus::Pending
@@ -127,7 +127,7 @@ impl List {
             .collect()
     }
 
-    /// Pending, waiting for nothing: with who may begin each, its owner or those whose role it is for.
+    /// Tasks that are pending and not blocked, each with its owner and its role.
     fn ready(&self) -> BTreeMap<TaskId, (Option<&Owner>, Option<&str>)> {
         let ready =
             |task: &Known| task.status == TaskStatus::Pending && self.waits_for(task).is_empty();
@@ -137,7 +137,7 @@ impl List {
             .collect()
     }
 
-    /// What can be claimed now: unowned ones that somebody takes, and own ones.
+    /// Tasks claimable now: own ones, and unowned ones accepted by `takes`.
     fn ready_for(&self, is_own: impl Fn(&Owner) -> bool, takes: &Takes) -> BTreeSet<TaskId> {
         let mine = |(owner, role): &(Option<&Owner>, Option<&str>)| match (owner, takes, role) {
             (Some(owner), ..) => is_own(owner),
@@ -180,7 +180,7 @@ impl List {
         })
     }
 
-    /// A way from one task to another along what they wait for, both included.
+    /// Returns a path from one task to another along their dependencies, both included.
     fn way(&self, from: TaskId, to: TaskId) -> Option<Vec<TaskId>> {
         if from == to {
             return Some(vec![to]);
@@ -191,7 +191,7 @@ impl List {
         Some(way)
     }
 
-    /// A task that was not deleted.
+    /// Returns a task that was not deleted.
     fn existing(&self, id: TaskId) -> Result<&Known, Refusal> {
         let task = self
             .tasks
@@ -201,7 +201,7 @@ impl List {
         task.ok_or(Refusal::NoSuchTask { id })
     }
 
-    /// Whether all these were ever made; a deleted task counts as done.
+    /// Checks that all these tasks were ever created; a deleted task counts as done.
     fn all_made(&self, ids: &[TaskId]) -> Result<(), Refusal> {
         match ids.iter().find(|id| !self.tasks.contains_key(id)) {
             Some(id) => Err(Refusal::NoSuchTask { id: *id }),
@@ -211,12 +211,12 @@ impl List {
 }
 
 impl Model {
-    /// A task, also a deleted one.
+    /// Returns a task, even a deleted one.
     pub fn task(&self, list: &ListId, id: TaskId) -> Option<Task> {
         self.lists.get(list)?.shown(id)
     }
 
-    /// Tasks by their numbers, without deleted ones.
+    /// Tasks by number, without deleted ones.
     pub fn tasks(&self, list: &ListId, filter: &TaskFilter) -> Vec<Task> {
         let Some(list) = self.lists.get(list) else {
             return Vec::new();
@@ -241,7 +241,7 @@ impl Model {
             .collect()
     }
 
-    /// How far all tasks of a list are, by their numbers, and who has them.
+    /// Status and owner of all tasks of a list, by number.
     pub fn rights<'a>(
         &'a self,
         list: &ListId,
@@ -254,7 +254,7 @@ impl Model {
         tasks.map(|task| (task.status, task.owner.as_ref()))
     }
 
-    /// The list of a team that is there, or of the session.
+    /// The list of an existing team, or of the session.
     fn list(&mut self, list: &ListId) -> Result<&mut List, Refusal> {
         if let Some(team) = &list.team {
             self.team(list.realm, team)?;
@@ -374,7 +374,7 @@ impl Model {
             .difference(&earlier.claimable())
             .copied()
             .collect();
-        // Somebody may begin what nobody, or somebody else, could begin before.
+        // True if a task can be begun by someone who could not begin it before.
         let before = earlier.ready();
         let told = after
             .ready()
@@ -387,9 +387,9 @@ impl Model {
         Ok(Done::TaskUpdated { version, freed })
     }
 
-    /// Whether the doer may take a task that is in progress out of its owner's hands: its status and
-    /// its owner are changed by the owner, the lead or a person. A check is added by anybody to what nobody has begun,
-    /// and changed by the lead, in the session's list by who has no maker, or by a person.
+    /// Checks that the caller may make a change: status and owner of a task in progress are changed
+    /// by its owner, the lead or a person. Anyone may add a check to a pending task; it is changed
+    /// by the lead, in the session's list by an agent without a maker, or by a person.
     fn may_change(
         &self,
         doer: Doer,
@@ -436,7 +436,7 @@ impl Model {
         }
     }
 
-    /// Whether a task can be done now: it waits for nothing, and its owner is at work.
+    /// Checks that a task can be done now: it is not blocked, and its owner is at work.
     fn may_begin(
         &self,
         doer: Doer,
@@ -464,7 +464,8 @@ impl Model {
         }
     }
 
-    /// An owner by name: the person, a member of the team, or an agent by its path, the youngest.
+    /// Returns an owner by name: the person, a member of the team, or the youngest agent with that
+    /// path.
     fn owner_called(&self, list: &ListId, name: &str) -> Result<Owner, Refusal> {
         if name == "user" {
             return Ok(Owner {
@@ -477,7 +478,7 @@ impl Model {
                 let known = self.team(list.realm, team)?;
                 let agent = name.parse().ok().and_then(|name| known.called(&name));
                 if let Some(agent) = agent.filter(|_| name == Name::LEAD) {
-                    // Whoever leads has a name of its own as well.
+                    // The lead has a name of its own as well.
                     let name = self
                         .name_in(list.realm, agent, team)
                         .unwrap_or_else(|| name.to_owned());
@@ -563,7 +564,8 @@ impl Model {
         self.claim(doer, list, next, at_ms)
     }
 
-    /// Sets free the stalled hosts whose agents do tasks of a list, but for the doer's own.
+    /// Frees everything held by stalled hosts whose agents do tasks of a list, except the caller's
+    /// own host.
     fn free_stalled(&mut self, doer: Doer, list: &ListId) {
         let begun = TaskFilter {
             status: Some(TaskStatus::InProgress),
@@ -612,7 +614,7 @@ impl Model {
             .for_each(|list| self.tell_claimable(&list));
     }
 
-    /// Makes the tasks unowned that one was to do, in one list or in all.
+    /// Makes tasks assigned to an agent unowned, in one list or in all.
     pub(super) fn unassign(&mut self, realm: RealmId, agent: AgentId, team: Option<&Name>) {
         let mut woken = BTreeSet::new();
         let lists = self
@@ -644,7 +646,7 @@ impl Model {
             .for_each(|list| self.tell_claimable(&list));
     }
 
-    /// Has the tasks of one who led bear the name that it has now.
+    /// Renames the owner of a former lead's tasks to its new name.
     pub(super) fn rename_owner(
         &mut self,
         realm: RealmId,
@@ -671,7 +673,7 @@ impl Model {
     }
 }
 
-/// Whether two are one: an agent by its id, a person by its name.
+/// Returns true if the owners are the same: an agent by its id, a person by its name.
 fn same(a: &Owner, b: &Owner) -> bool {
     a.agent == b.agent && (a.agent.is_some() || a.name == b.name)
 }
@@ -685,7 +687,7 @@ fn sorted(ids: &[TaskId]) -> Vec<TaskId> {
 }
 
 impl Known {
-    /// Changes the words.
+    /// Changes the texts.
     fn describe(&mut self, change: &TaskChange) {
         self.subject = change
             .subject

@@ -16,11 +16,11 @@ pub(super) struct Team {
     description: String,
     settings: Map<String, Value>,
     created_ms: i64,
-    /// Who leads it now.
+    /// Its current lead.
     pub(super) lead: AgentId,
-    /// In the order of joining.
+    /// In order of joining.
     members: Vec<Said<Member>>,
-    /// Names that members have or had, but for the lead's.
+    /// Names that members have or had, except the lead's.
     used: BTreeSet<Name>,
     notes: BTreeMap<Name, Said<Note>>,
 }
@@ -34,7 +34,7 @@ impl Team {
         self.members().find(|member| member.name == *name)
     }
 
-    /// The agent that is called so; whoever leads is called so too.
+    /// Returns the agent with this name; the lead also has the lead's name.
     pub(super) fn called(&self, name: &Name) -> Option<AgentId> {
         if name.as_str() == Name::LEAD {
             return Some(self.lead);
@@ -87,8 +87,8 @@ impl Team {
         self
     }
 
-    /// The name, or the name with the lowest number above all that it has, that nobody has or had, and nobody of
-    /// the realm is `registered` under.
+    /// Returns the name, or the name with the lowest number above those in use with it, that no
+    /// member has or had and no agent of the realm is `registered` under.
     fn free_name(&self, wished: &Name, registered: &BTreeSet<Name>) -> Name {
         let highest = self.used.iter().filter_map(|name| {
             let number = name.as_str().rsplit('-').next()?.parse().ok()?;
@@ -103,7 +103,7 @@ impl Team {
             .unwrap_or_else(|| wished.clone())
     }
 
-    /// Whether a member has or had a name.
+    /// Returns true if a member has or had a name.
     pub(super) fn knows(&self, name: &Name) -> bool {
         self.used.contains(name)
     }
@@ -112,7 +112,7 @@ impl Team {
         self.members().next()
     }
 
-    /// Adds a member; gives its colour.
+    /// Adds a member; returns its colour.
     fn add(&mut self, name: Name, joining: &Joining, joined_ms: i64) -> String {
         let Joining {
             agent,
@@ -153,7 +153,7 @@ impl Team {
 }
 
 impl Model {
-    /// Teams, the newest first; of two that are as old, the one whose name comes first.
+    /// Teams, newest first, then by name.
     pub fn teams(&self, realm: Option<RealmId>) -> Vec<posse_protocol::Team> {
         let wanted = self
             .teams
@@ -177,7 +177,7 @@ impl Model {
         teams
     }
 
-    /// What an agent is in its teams, by their names.
+    /// Memberships of an agent, by team name.
     pub fn membership(&self, realm: RealmId, agent: AgentId) -> Vec<Membership> {
         let mut teams = self.teams(Some(realm));
         teams.sort_by(|a, b| a.name.cmp(&b.name));
@@ -356,7 +356,7 @@ impl Model {
         Ok(Done::HandedOver)
     }
 
-    /// Another leads the team from now on.
+    /// Makes another agent the team's lead.
     fn make_lead(&mut self, realm: RealmId, team: &Name, (next, to): (AgentId, &Name), at_ms: i64) {
         let registered = self.registered(realm);
         let Ok(handed) = self.team_mut(realm, team) else {
@@ -377,7 +377,7 @@ impl Model {
         self.pass_on(realm, team, (lead, (next, to)), at_ms);
     }
 
-    /// Another leads a team that one has led: the first member, if that is another; says whether.
+    /// Makes the first member the lead, if it is not `from`; returns true if so.
     fn fall_back(&mut self, realm: RealmId, team: &Name, from: AgentId, at_ms: i64) -> bool {
         let first = self.team(realm, team).ok().and_then(Team::first);
         let Some(first) = first.filter(|first| first.agent != from).cloned() else {
@@ -387,7 +387,7 @@ impl Model {
         true
     }
 
-    /// Others lead the teams that one has led who has ended.
+    /// Hands over the teams that an ended agent has led.
     pub(super) fn stop_leading(&mut self, realm: RealmId, agent: AgentId, at_ms: i64) {
         let led = self
             .teams

@@ -1,4 +1,4 @@
-//! The model by itself: the promises that no other test can see it keep.
+//! Tests of the model itself: promises that no other test observes.
 
 use posse_port::store::{
     Address, AgentState, Epoch, NewTask, Op, Operation, Order, Refusal, StateChange, Step,

@@ -7,7 +7,7 @@ use std::path::Path;
 use super::install::{Install, program, run};
 use crate::scripted::SetupError;
 
-/// The names it is good for.
+/// The names it is valid for.
 const NAMES: &str = "subjectAltName=DNS:localhost,IP:127.0.0.1\nbasicConstraints=critical,CA:FALSE\n\
                      extendedKeyUsage=serverAuth\n";
 

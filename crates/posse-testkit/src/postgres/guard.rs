@@ -1,7 +1,7 @@
-//! What ends with its test: a directory, and every process that works in it.
+//! Resources that end with their test: a directory, and every process that works in it.
 //!
-//! A server's processes all work in its data directory, so they are found there, whatever they were forked by and
-//! whoever still knows their numbers.
+//! All processes of a server work in its data directory, so they are found there, independent of
+//! their parents and process ids.
 
 use std::io;
 use std::os::unix::fs::PermissionsExt as _;
@@ -14,7 +14,8 @@ use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use super::install::keeper;
 use crate::scripted::SetupError;
 
-/// A directory that a process watches over: when this is dropped, or its process has ended, all of it goes.
+/// A directory guarded by a process: when this is dropped, or its process has ended, the directory
+/// is removed.
 pub(super) struct Guard {
     pub(super) directory: PathBuf,
     keeper: Child,
@@ -46,10 +47,11 @@ impl Drop for Guard {
     }
 }
 
-/// The keeper's side: waits until its input ends, then removes the directory and ends what works in it.
+/// The keeper's side: waits until its input ends, then removes the directory and ends the processes
+/// in it.
 pub fn watch(directory: &Path) -> Result<(), SetupError> {
     io::copy(&mut io::stdin(), &mut io::sink())?;
-    // Whoever died in the middle of something may have just started a process.
+    // A process that died may have started another just before.
     for _ in 0..10 {
         kill_all(directory)?;
         if std::fs::remove_dir_all(directory).is_ok() || !directory.exists() {
@@ -73,7 +75,7 @@ pub(super) fn kill_all(directory: &Path) -> Result<(), SetupError> {
             );
         }
         for pid in found {
-            // With a handle on it, and looked at again: a number may be a stranger's by now.
+            // Checked again with a handle on it, since the process id may have been reused.
             let Ok(handle) = pidfd_open(pid, PidfdFlags::empty()) else {
                 continue;
             };
@@ -86,7 +88,7 @@ pub(super) fn kill_all(directory: &Path) -> Result<(), SetupError> {
     }
 }
 
-/// The processes that work in a directory or below it.
+/// Returns the processes that work in a directory or below it.
 pub(super) fn processes(directory: &Path) -> io::Result<Vec<Pid>> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir("/proc")? {
@@ -100,13 +102,13 @@ pub(super) fn processes(directory: &Path) -> io::Result<Vec<Pid>> {
     Ok(found)
 }
 
-/// What has ended, or is not ours to look at, works nowhere.
+/// A process that has ended, or is not ours to inspect, works nowhere.
 fn works_in(pid: Pid, directory: &Path) -> bool {
     let place = format!("/proc/{}/cwd", pid.as_raw_nonzero());
     std::fs::read_link(place).is_ok_and(|place| place.starts_with(directory))
 }
 
-/// Between two looks at a process that cannot tell us.
+/// Interval for polling a process that cannot notify us.
 #[expect(
     clippy::disallowed_methods,
     reason = "other processes have no clock of ours"

@@ -1,4 +1,4 @@
-//! Where PostgreSQL is installed, and as whom it runs.
+//! The PostgreSQL installation, and the user it runs as.
 
 #![expect(
     clippy::disallowed_methods,
@@ -14,16 +14,16 @@ use nix::unistd::{User, geteuid};
 
 use crate::scripted::SetupError;
 
-/// Where Debian and its kin put each version.
+/// Where Debian and its derivatives put each version.
 const VERSIONS: &str = "/usr/lib/postgresql";
 const MISSING: &str = "there is no PostgreSQL in /usr/lib/postgresql/*/bin: install it \
                        (apt-get install postgresql, or .ci/setup for all that tests need)";
 
-/// The newest version of the machine.
+/// The newest installed version.
 #[derive(Clone, Debug)]
 pub(super) struct Install {
     programs: PathBuf,
-    /// A server refuses to be root.
+    /// A server refuses to run as root.
     owner: Option<(u32, u32)>,
 }
 
@@ -48,7 +48,7 @@ impl Install {
         Ok(Self { programs, owner })
     }
 
-    /// Gives a file or directory to whoever the server runs as.
+    /// Gives a file or directory to the user that the server runs as.
     pub(super) fn own(&self, path: &Path) -> Result<(), SetupError> {
         match self.owner {
             Some((user, group)) => Ok(std::os::unix::fs::chown(path, Some(user), Some(group))?),
@@ -56,16 +56,17 @@ impl Install {
         }
     }
 
-    /// A program that runs as the server does. It works in `directory`, by which it is found when it must end.
+    /// A command that runs as the server's user. It works in `directory`, by which it is found when
+    /// it must end.
     pub(super) fn as_owner(&self, program: &str, directory: &Path) -> Command {
         self.owned(self.client(program), directory)
     }
 
-    /// The same, with each sync held up for so long.
+    /// The same, with each sync delayed.
     pub(super) fn late(&self, name: &str, directory: &Path, delay: Duration) -> Command {
         let mut command = self.owned(program("strace"), directory);
         let inject = format!("inject=fsync,fdatasync:delay_exit={}", delay.as_micros());
-        // It stands beside what it watches, which so stays our own child.
+        // With `-D` strace is not the parent, so that the server stays our own child.
         command.args(["-D", "-f", "--seccomp-bpf", "-qq", "-o", "/dev/null"]);
         command.args([
             "-e",
@@ -90,7 +91,7 @@ impl Install {
         command
     }
 
-    /// A program that runs as we do.
+    /// A command that runs as the current user.
     pub(super) fn client(&self, program: &str) -> Command {
         let mut command = Command::new(self.programs.join(program));
         command
@@ -101,14 +102,14 @@ impl Install {
     }
 }
 
-/// Another program of the machine.
+/// Another installed program.
 pub(super) fn program(name: &str) -> Command {
     let mut command = Command::new(name);
     command.stdin(Stdio::null());
     command
 }
 
-/// Runs a program to its end, which must be a good one, and gives what it said.
+/// Runs a command to its end, which must be successful, and returns its output.
 pub(super) fn run(command: &mut Command) -> Result<String, SetupError> {
     let output = command
         .output()
@@ -126,7 +127,7 @@ pub(super) fn run(command: &mut Command) -> Result<String, SetupError> {
     Ok(String::from_utf8(output.stdout)?.trim_end().to_owned())
 }
 
-/// A program of the testkit: beside this one, or above it when this is a test.
+/// The testkit's keeper program: beside this one, or one directory up when this is a test.
 pub(super) fn keeper() -> Result<Command, SetupError> {
     let own = std::env::current_exe()?;
     let found = own
@@ -139,7 +140,7 @@ pub(super) fn keeper() -> Result<Command, SetupError> {
         "postgres-keeper is not built: cargo build -p posse-testkit --bins, in the same profile",
     )?;
     let mut command = Command::new(path);
-    // What ends this process with its group must leave those who clean up.
+    // A signal to this process group must not end the processes that clean up.
     command
         .process_group(0)
         .stdin(Stdio::null())

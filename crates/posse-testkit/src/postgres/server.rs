@@ -1,4 +1,4 @@
-//! A server of one's own, to be killed, started again, followed and promoted.
+//! A separate server, to be killed, restarted, replicated and promoted.
 
 use std::fs::{self, File};
 use std::net::TcpListener;
@@ -14,42 +14,42 @@ use super::install::{Install, run};
 use super::{certificate, guard};
 use crate::scripted::SetupError;
 
-/// What a server does when it is told to start, stop or follow, it does within this.
+/// Time-out for starting, stopping and replicating a server.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// What becomes of a commit when the machine fails.
+/// Durability of commits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Sync {
-    /// It is on the disk before it is acknowledged.
+    /// Commits are on the disk before they are acknowledged.
     #[default]
     On,
-    /// The same, and each sync takes so much longer, as on a slow disk. What else it costs to hold it up makes the
-    /// server's own processor time mean nothing.
+    /// The same, and each sync takes this much longer, as on a slow disk. The overhead of the delay
+    /// makes the server's own processor time meaningless.
     Late(Duration),
-    /// It may be lost: for tests of logic, which nobody kills the server of.
+    /// Commits may be lost: for tests of logic, which never kill the server.
     Off,
 }
 
-/// How a server is.
+/// Configuration of a server.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// Whether it waits for the disk.
+    /// Its durability.
     pub sync: Sync,
-    /// Whether it talks over TLS, and then over nothing else, with a certificate of [`Server::authority`].
+    /// True if it accepts TLS only, with a certificate of [`Server::authority`].
     pub tls: bool,
-    /// More settings, as in postgresql.conf, which come last and so prevail.
+    /// More settings, as in postgresql.conf; they come last and take precedence.
     pub settings: Vec<(String, String)>,
 }
 
 impl Options {
-    /// With one more setting.
+    /// Adds a setting.
     pub fn set(mut self, name: &str, value: &str) -> Self {
         self.settings.push((name.into(), value.into()));
         self
     }
 }
 
-/// A running server on a port of 127.0.0.1, where `postgres` may do everything without a password.
+/// A running server on a port of 127.0.0.1, where `postgres` is a superuser without a password.
 pub struct Server {
     install: Install,
     tls: bool,
@@ -60,7 +60,7 @@ pub struct Server {
 }
 
 impl Server {
-    /// Makes one and starts it: in about two seconds.
+    /// Creates a server and starts it, in about two seconds.
     pub fn start(options: Options) -> Result<Self, SetupError> {
         let mut server = Self::nowhere(options.tls, options.sync)?;
         let (data, directory) = (server.data(), &server.guard.directory);
@@ -85,7 +85,7 @@ impl Server {
         Ok(server)
     }
 
-    /// A place for one.
+    /// Prepares a server without data or port.
     fn nowhere(tls: bool, sync: Sync) -> Result<Self, SetupError> {
         let install = Install::find()?;
         let guard = Guard::new()?;
@@ -128,32 +128,32 @@ impl Server {
         self.guard.directory.join("data")
     }
 
-    /// The certificate of who signed the server's.
+    /// The certificate of the authority that signed the server's.
     pub fn authority(&self) -> PathBuf {
         self.guard.directory.join("authority.crt")
     }
 
-    /// The port, which stays the same when the server is started again.
+    /// The port, which stays the same after a restart.
     pub fn port(&self) -> u16 {
         self.port
     }
 
-    /// The process that all others of the server are children of.
+    /// The postmaster, the parent of all other processes of the server.
     pub fn postmaster(&self) -> Option<u32> {
         self.postmaster.as_ref().map(Child::id)
     }
 
-    /// What the server has written about itself.
+    /// The server's log.
     pub fn log(&self) -> PathBuf {
         self.guard.directory.join("log")
     }
 
-    /// Where the database `postgres` is.
+    /// The URL of the database `postgres`.
     pub fn url(&self) -> String {
         self.url_of("postgres")
     }
 
-    /// Where another database is.
+    /// The URL of another database.
     pub fn url_of(&self, database: &str) -> String {
         let tls = if self.tls { "?sslmode=require" } else { "" };
         format!(
@@ -162,13 +162,13 @@ impl Server {
         )
     }
 
-    /// Makes a database, empty, and says where it is.
+    /// Creates an empty database, and returns its URL.
     pub fn database(&self, name: &str) -> Result<String, SetupError> {
         self.sql(&format!("CREATE DATABASE \"{name}\""))?;
         Ok(self.url_of(name))
     }
 
-    /// Does something in the database `postgres`: a line for each row, with `|` between columns.
+    /// Runs SQL in the database `postgres`: returns a line for each row, with `|` between columns.
     pub fn sql(&self, statement: &str) -> Result<String, SetupError> {
         sql(&self.url(), statement)
     }
@@ -180,7 +180,7 @@ impl Server {
         Ok(())
     }
 
-    /// Starts it again, where it was. If it runs it is stopped first, in order.
+    /// Restarts it in place. If it runs, it is shut down first.
     pub fn restart(&mut self) -> Result<(), SetupError> {
         self.stop()?;
         let begun = Instant::now();
@@ -192,7 +192,7 @@ impl Server {
         }
     }
 
-    /// Stops it in order, without waiting for its clients.
+    /// Shuts it down without waiting for its clients.
     pub fn stop(&mut self) -> Result<(), SetupError> {
         if self.postmaster.is_some() && !guard::processes(&self.data())?.is_empty() {
             run(self.control("stop").args(["-m", "fast"]))?;
@@ -201,7 +201,8 @@ impl Server {
         Ok(())
     }
 
-    /// Another server that follows this one, which from now on acknowledges no commit that the other does not have.
+    /// Creates a synchronous standby: from now on this server acknowledges only commits that the
+    /// standby has.
     pub fn standby(&self) -> Result<Self, SetupError> {
         let mut standby = Self::nowhere(self.tls, self.sync)?;
         let from = format!(
@@ -236,7 +237,7 @@ impl Server {
         Ok(standby)
     }
 
-    /// Makes a standby a server that can be written to.
+    /// Promotes a standby to a writable server.
     pub fn promote(&self) -> Result<(), SetupError> {
         run(&mut self.control("promote")).map(drop)
     }
@@ -249,7 +250,7 @@ impl Server {
         command
     }
 
-    /// Starts it on a port that is free: until it has it, another may have taken it.
+    /// Starts it on a free port, which another process may take first.
     fn launch_anywhere(&mut self) -> Result<(), SetupError> {
         let mut last = Ok(());
         for _ in 0..5 {
@@ -315,14 +316,15 @@ impl Drop for Server {
     }
 }
 
-/// Does something in a database: a line for each row, with `|` between columns.
+/// Runs SQL in a database: returns a line for each row, with `|` between columns.
 pub fn sql(url: &str, statement: &str) -> Result<String, SetupError> {
     let mut command = Install::find()?.client("psql");
     command.args(["-XAtq", "-v", "ON_ERROR_STOP=1", "-d", url, "-c", statement]);
     run(&mut command).map_err(|error| format!("{statement}: {error}").into())
 }
 
-/// A port that nobody has, of those that are not given to clients: one of these could be taken while the server is down.
+/// Returns a free port outside the ephemeral range: a client could take one of those while the
+/// server is down.
 fn free_port() -> Result<u16, SetupError> {
     let random = || 12_000 + (Uuid::now_v7().as_u128() % 20_000) as u16;
     let free = |port: &u16| TcpListener::bind(("127.0.0.1", *port)).is_ok();

@@ -1,8 +1,10 @@
-//! The server that all tests share: the first that needs it starts it, and it ends some seconds after the last.
+//! The server that all tests share: the first test that needs it starts it, and it ends some
+//! seconds after the last.
 //!
-//! Each test is a process, so what they share is kept by files beside the program. `users` is locked by each of them as
-//! long as it lives, `ready` by whoever starts the server until it stands, `alive` by the keeper; `address` says where
-//! the server is. The kernel lets go of the locks of who is killed.
+//! Each test is a process, so their shared state is kept in files beside the program. Each test
+//! locks `users` as long as it lives, the process that starts the server locks `ready` until it is
+//! up, the keeper locks `alive`; `address` holds the server's address. The kernel releases the
+//! locks of killed processes.
 
 use std::fs::{self, File, TryLockError};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
@@ -20,10 +22,10 @@ use super::install::keeper;
 use super::server::{Options, Server, Sync, sql};
 use crate::scripted::SetupError;
 
-/// So long after the last test the server ends.
+/// Time from the end of the last test to the end of the server.
 const IDLE: Duration = Duration::from_secs(5);
 
-/// A database of the shared server, which goes with its test.
+/// A database of the shared server, dropped with its test.
 pub struct Database {
     name: String,
     url: String,
@@ -31,13 +33,14 @@ pub struct Database {
 }
 
 impl Database {
-    /// One in which posse's schema is, and nothing else: a copy, which is made sooner than the schema.
+    /// Creates a database with posse's schema only: a copy of a template, which is faster than
+    /// creating the schema.
     pub fn new() -> Result<Self, SetupError> {
         let shared = shared()?;
         Self::like(&template(&shared)?)
     }
 
-    /// One with nothing in it.
+    /// Creates an empty database.
     pub fn empty() -> Result<Self, SetupError> {
         Self::like("template1")
     }
@@ -53,12 +56,12 @@ impl Database {
         Ok(Self { name, url, shared })
     }
 
-    /// Where it is.
+    /// Its URL.
     pub fn url(&self) -> &str {
         &self.url
     }
 
-    /// Does something in it, as who may do everything: a line for each row, with `|` between columns.
+    /// Runs SQL in it as superuser: returns a line for each row, with `|` between columns.
     pub fn sql(&self, statement: &str) -> Result<String, SetupError> {
         sql(&self.url, statement)
     }
@@ -71,7 +74,7 @@ impl Drop for Database {
     }
 }
 
-/// The database that others are copies of. Each program has its own, for each knows its own schema.
+/// The template database. Each program has its own, as each knows its own schema.
 fn template(shared: &Shared) -> Result<String, SetupError> {
     let program = std::env::current_exe()?;
     let mut hasher = DefaultHasher::new();
@@ -101,12 +104,12 @@ fn template(shared: &Shared) -> Result<String, SetupError> {
     Ok(name)
 }
 
-/// What a process has of the server.
+/// A process's use of the server.
 struct Shared {
     files: Files,
-    /// Where it is.
+    /// Its address.
     address: String,
-    /// That it is used.
+    /// The lock that marks it as used.
     _users: File,
 }
 
@@ -116,7 +119,7 @@ impl Shared {
     }
 }
 
-/// The server, started if need be.
+/// Returns the server, started if need be.
 fn shared() -> Result<Arc<Shared>, SetupError> {
     static SHARED: Mutex<Option<Arc<Shared>>> = Mutex::new(None);
     let mut shared = SHARED.lock().unwrap_or_else(PoisonError::into_inner);
@@ -154,7 +157,7 @@ fn shared() -> Result<Arc<Shared>, SetupError> {
     }))))
 }
 
-/// The files by which processes agree.
+/// The files that coordinate processes.
 struct Files(PathBuf);
 
 impl Files {
@@ -169,14 +172,14 @@ impl Files {
             .open(self.path(name))?)
     }
 
-    /// Where the server is, if there is one; waits while one starts.
+    /// The address of the server, if there is one; waits while one starts.
     fn address(&self) -> Result<Option<String>, SetupError> {
         let ready = self.open("ready")?;
         ready.lock_shared()?;
         self.rights()
     }
 
-    /// The same, for who has locked `ready`.
+    /// The same, for the holder of the lock on `ready`.
     fn rights(&self) -> Result<Option<String>, SetupError> {
         match self.open("alive")?.try_lock_shared() {
             Err(TryLockError::WouldBlock) => Ok(Some(fs::read_to_string(self.path("address"))?)),
@@ -186,8 +189,8 @@ impl Files {
     }
 }
 
-/// The keeper's side: starts the server unless there is one, calls `ready`, and keeps it until nobody has used it for
-/// some seconds or `told` ends.
+/// The keeper's side: starts the server unless there is one, calls `ready`, and keeps it until
+/// nobody has used it for some seconds or `told` ends.
 pub async fn keep(
     directory: &Path,
     ready: impl FnOnce(),
@@ -221,7 +224,7 @@ pub async fn keep(
     let unused = tokio::task::spawn_blocking(move || until_unused(users));
     tokio::select! {
         users = unused => {
-            // Nobody comes in until it is gone.
+            // Nobody can start using it until it is gone.
             let _users = users??;
             drop(server);
             alive.unlock()?;
@@ -231,7 +234,7 @@ pub async fn keep(
     Ok(())
 }
 
-/// Waits until nobody has the lock, and for some seconds more; then nobody can have it.
+/// Waits until nobody holds the lock, and for some seconds more; then nobody can take it.
 fn until_unused(users: File) -> Result<File, SetupError> {
     loop {
         users.lock()?;

@@ -1,4 +1,4 @@
-//! Promises about a step that is tried again, and about what is found open by whoever takes an agent.
+//! Promises about retried steps, and about what a new holder of an agent finds open.
 
 use posse_port::store::{
     Address, BackgroundRun, CallChangeKind, CallKey, CallOutcome, Done, MailFilter, Operation,
@@ -10,8 +10,8 @@ use uuid::Uuid;
 use super::words::{acts, agent, birth, call, create, entry, fate, realm, send, step};
 use super::{Open, asked};
 
-/// A step that was committed already changes nothing, and is answered as the first time; but a writer
-/// that was fenced is fenced.
+/// A step that was already committed changes nothing, and returns the first answer; but a fenced
+/// writer stays fenced.
 pub async fn a_step_is_committed_once(open: Open<'_>) {
     let store = open();
     let born = Step {
@@ -33,7 +33,7 @@ pub async fn a_step_is_committed_once(open: Open<'_>) {
     both.entries = vec![entry(0, EntryKind::Prompt, "go")];
     let second = store.commit(both.clone()).await.unwrap();
     assert!(second.results[0].is_ok() && second.results[1].is_err());
-    // In one batch with others, one of which is refused: then all of it is done a second time.
+    // In one batch with others, one of which is refused: then the whole batch is done again.
     let mut missing = step(1, 1);
     missing.entries = vec![entry(7, EntryKind::Prompt, "gap")];
     let (again, refused) = (store.commit(both.clone()), store.commit(missing));
@@ -67,7 +67,7 @@ pub async fn a_step_is_committed_once(open: Open<'_>) {
     );
 }
 
-/// What came of operations is kept with their call; a step that is refused leaves none of them.
+/// Results of operations are kept with their call; a refused step leaves none of them.
 pub async fn operations_commit_with_their_call(open: Open<'_>) {
     let store = open();
     let mut first = birth(1);
@@ -163,7 +163,7 @@ pub async fn operations_commit_with_their_call(open: Open<'_>) {
     );
 }
 
-/// Background commands are found by whoever takes the agent, until they have ended.
+/// Background commands are found by the next holder of the agent, until they have ended.
 pub async fn what_is_open_is_taken_along(open: Open<'_>) {
     let store = open();
     store.commit(birth(1)).await.unwrap();
@@ -276,7 +276,7 @@ pub async fn what_is_open_is_taken_along(open: Open<'_>) {
     assert_eq!(store.take(agent(1)).await.unwrap().runs, []);
 }
 
-/// The same step under another name.
+/// The same step with another id.
 fn renamed(again: &Step) -> Step {
     Step {
         id: step(1, 1).id,

@@ -1,4 +1,4 @@
-//! Promises about teams that leave a store and come into one.
+//! Promises about export and import of teams.
 
 use posse_port::store::{Address, Archive, Done, Op, Store, TakenMail, TaskChange};
 use posse_protocol::{EntryKind, Takes, TaskId, TaskStatus};
@@ -10,7 +10,7 @@ use super::words::{
     step, update,
 };
 
-/// A team with all that a team can have.
+/// A team with everything that a team can have.
 async fn furnished(store: &dyn Store) -> Archive {
     for number in 1..=2 {
         store.commit(birth(number)).await.unwrap();
@@ -57,7 +57,8 @@ async fn furnished(store: &dyn Store) -> Archive {
     store.export(realm(), name("web")).await.unwrap().unwrap()
 }
 
-/// What is exported of a team can be imported elsewhere, and is the same there; but nobody is at work.
+/// An exported team can be imported elsewhere and is the same there, except that no member is at
+/// work.
 pub async fn a_team_goes_out_and_comes_in(open: Open<'_>) {
     let store = open();
     let mut archive = furnished(store.as_ref()).await;
@@ -121,7 +122,7 @@ pub async fn a_team_goes_out_and_comes_in(open: Open<'_>) {
         matches!(&done[2], Ok(Done::Sent(sent)) if sent[0].number == 3),
         "{done:?}"
     );
-    // In its own realm the inboxes that stayed are not filled twice.
+    // In its own realm, existing inboxes are not filled twice.
     let archive = store.export(realm(), name("web")).await.unwrap().unwrap();
     for number in 1..=2 {
         let epoch = store.take(agent(number)).await.unwrap().epoch;
@@ -165,7 +166,7 @@ pub async fn a_team_goes_out_and_comes_in(open: Open<'_>) {
 /// Makes an archive contradict itself.
 type Fault = fn(&mut Archive);
 
-/// An archive that cannot be true is refused, and nothing of it is there.
+/// An inconsistent archive is refused, and nothing of it is imported.
 pub async fn an_archive_that_contradicts_itself_is_refused(open: Open<'_>) {
     let store = open();
     let mut archive = furnished(store.as_ref()).await;

@@ -1,4 +1,5 @@
-//! Steps of many that are asked for at once: an engine may write them together, and nobody can tell.
+//! Concurrent steps of many agents: an engine may write them together, without a visible
+//! difference.
 
 use posse_port::store::{Epoch, Step, Store};
 use posse_protocol::EntryKind;
@@ -8,7 +9,7 @@ use super::{Open, agent, asked, birth, call, entry, fate, step};
 
 const AGENTS: u64 = 24;
 
-/// The step of an agent in a round: a reply with a call, and what it took.
+/// The step of an agent in a round: a reply with a call, and its usage.
 fn reply(number: u64, round: u64) -> Step {
     let mut reply = step(number, 1);
     reply.at_ms = (100 + round).cast_signed();
@@ -24,7 +25,7 @@ fn reply(number: u64, round: u64) -> Step {
     reply
 }
 
-/// What there is of an agent, without its name and number.
+/// Everything of an agent, without its name and number.
 async fn shown(store: &dyn Store, number: u64) -> String {
     let read = store.read(agent(number)).await.unwrap();
     let session = &read.record;
@@ -44,14 +45,15 @@ async fn shown(store: &dyn Store, number: u64) -> String {
     format!("{shown:?}")
 }
 
-/// Steps that are written together are what they are alone; what is refused among them is refused alone.
+/// Steps that are written together have the same effect as alone; each is refused on its own.
 pub async fn steps_that_share_a_batch_are_what_they_are_alone(open: Open<'_>) {
     let store = open();
     for number in 1..=AGENTS {
         store.commit(birth(number)).await.unwrap();
     }
     for round in 0..3 {
-        // One waits for each of its steps; the others are asked for before any is waited for.
+        // Awaits each step of one agent; the steps of the others are all called before one is
+        // awaited.
         store.commit(reply(1, round)).await.unwrap();
         let commits: Vec<_> = (2..=AGENTS)
             .map(|number| store.commit(reply(number, round)))
@@ -68,7 +70,7 @@ pub async fn steps_that_share_a_batch_are_what_they_are_alone(open: Open<'_>) {
     let wrong = |number: u64| {
         let mut step = reply(number, 3);
         match number {
-            // Its first entry is missing; a call is asked for twice; the sum of its tokens cannot be higher.
+            // A missing first entry; a call requested twice; an overflow of the sum of tokens.
             5 => drop(step.entries.remove(0)),
             7 => step.calls[1].key.ordinal = 0,
             9 => step.charges = vec![charge("m", u64::MAX, None)],
@@ -84,7 +86,7 @@ pub async fn steps_that_share_a_batch_are_what_they_are_alone(open: Open<'_>) {
             let wanted = match (number, again) {
                 (3, _) => "fenced",
                 (5 | 7, _) => "bad step",
-                // It is there already, under another id.
+                // It is already there, under another id.
                 (_, "again") => "bad step",
                 _ => "ok",
             };

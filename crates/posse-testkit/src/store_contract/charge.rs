@@ -1,4 +1,4 @@
-//! Promises about what agents spend.
+//! Promises about the spending of agents.
 
 use posse_port::store::{
     AgentFilter, Charge, Done, Op, Order, Refusal, SessionFilter, Step, Store,
@@ -9,7 +9,7 @@ use uuid::Uuid;
 use super::Open;
 use super::words::{acts, agent, birth, entry, fate, realm, step};
 
-/// What a call for the agent's own work took.
+/// The charge of a call for the agent's own work.
 pub(super) fn charge(model: &str, tokens: u64, pico: Option<u64>) -> Charge {
     let usage = Usage {
         input: tokens,
@@ -30,7 +30,7 @@ fn of(purpose: Purpose, charge: Charge) -> Charge {
     Charge { purpose, ..charge }
 }
 
-/// Charges add up by model and purpose, and one without a price leaves a total without one.
+/// Charges add up by model and purpose; one without a price makes the total unpriced.
 pub async fn charges_add_up(open: Open<'_>) {
     let store = open();
     store.commit(birth(1)).await.unwrap();
@@ -76,8 +76,8 @@ pub async fn charges_add_up(open: Open<'_>) {
     assert_eq!(sessions[0].charges, wanted);
 }
 
-/// A call that was made about an agent is booked with it, whoever holds it, and changes nothing else of it;
-/// an agent cannot have it booked.
+/// A call made about an agent is booked with it, even if another host holds it, and changes nothing
+/// else of it; an agent cannot book one itself.
 pub async fn a_call_about_an_agent_is_booked(open: Open<'_>) {
     let (holder, other) = (open(), open());
     holder.commit(birth(1)).await.unwrap();

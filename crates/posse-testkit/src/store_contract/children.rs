@@ -1,4 +1,4 @@
-//! Promises about sub-agents: where they come from, what they are called, and how they are found.
+//! Promises about sub-agents: their origin, their names, and how they are found.
 
 use posse_port::store::{
     Address, AgentFilter, AgentRecord, AgentState, CallKey, MailFilter, Origin, StateChange, Step,
@@ -29,7 +29,7 @@ fn to(number: u64) -> Address {
     Address::Agent(agent(number))
 }
 
-/// A name is given to one agent of a realm, whatever becomes of it; a birth under it leaves nothing.
+/// A name belongs to one agent of a realm for ever; a second birth under it leaves nothing behind.
 pub async fn a_name_is_given_once(open: Open<'_>) {
     let store = open();
     let elsewhere = |step: Step| Step {
@@ -52,7 +52,7 @@ pub async fn a_name_is_given_once(open: Open<'_>) {
         })
         .await
         .unwrap();
-    // Called before any is waited for: they share a batch.
+    // All are called before the first is awaited, so that they share a batch.
     let (again, beside) = (
         store.commit(child(3, 1, "ann")),
         store.commit(child(4, 1, "bob")),
@@ -134,7 +134,8 @@ pub async fn a_name_is_given_once(open: Open<'_>) {
     assert_eq!(sent[0].name, "smith", "a team's name comes first");
 }
 
-/// A root with children in all states, one with mail, and a grandchild; and another realm with a child.
+/// A root with children in all states, one with mail, and a grandchild; and another realm with a
+/// child.
 async fn family(store: &dyn Store) {
     let states = [
         (2, AgentState::Created),
@@ -193,7 +194,7 @@ async fn family(store: &dyn Store) {
     assert!(sent.iter().all(Result::is_ok), "{sent:?}");
 }
 
-/// A birth by a call that says whose it is.
+/// A birth by a call that names its parent.
 fn with_call(mut born: Step, number: u64) -> Step {
     if let Some(birth) = &mut born.birth {
         birth.origin = Some(called(number));
@@ -213,7 +214,7 @@ fn called(number: u64) -> Box<Origin> {
     })
 }
 
-/// Sub-agents with an open run or waiting mail are found, and nobody else.
+/// Only sub-agents with an open run or waiting mail are found.
 pub async fn the_unfinished_are_found(open: Open<'_>) {
     let store = open();
     family(store.as_ref()).await;
@@ -273,7 +274,7 @@ pub async fn the_unfinished_are_found(open: Open<'_>) {
     assert_eq!(found(store.as_ref(), held, 9).await, [3]);
 }
 
-/// The children of an agent are found by their age, each with the call that made it.
+/// The children of an agent are found by age, each with the call that made it.
 pub async fn children_are_found_with_their_calls(open: Open<'_>) {
     let store = open();
     family(store.as_ref()).await;

@@ -37,7 +37,7 @@ fn to(status: TaskStatus) -> TaskChange {
     }
 }
 
-/// Of any number of claimers one gets a task; the others are told why not.
+/// Exactly one of any number of claimers gets a task; the others are told why not.
 pub async fn a_claim_is_granted_to_one(open: Open<'_>) {
     let stores: Vec<_> = (0..4).map(|_| open()).collect();
     for (number, store) in (1..).zip(&stores) {
@@ -55,7 +55,7 @@ pub async fn a_claim_is_granted_to_one(open: Open<'_>) {
             .collect(),
     )
     .await;
-    // Called before any is waited for, on hosts of their own.
+    // All are called before the first is awaited, on separate hosts.
     let mut claims = Vec::new();
     for id in 1..=50 {
         for (number, store) in (1..).zip(&stores) {
@@ -168,7 +168,7 @@ pub async fn a_claim_is_granted_to_one(open: Open<'_>) {
     );
 }
 
-/// The next task is the lowest number that is pending, unowned, and waits for nothing.
+/// The next task is the one with the lowest number that is pending, unowned, and not blocked.
 pub async fn the_lowest_claimable_number_is_next(open: Open<'_>) {
     let store = open();
     let store = store.as_ref();
@@ -217,8 +217,8 @@ pub async fn the_lowest_claimable_number_is_next(open: Open<'_>) {
     );
 }
 
-/// What an agent was doing is pending again when its host has left, or has given it up, with a note of
-/// who had it.
+/// Tasks that an agent was doing are pending again when its host has left or has released it, with
+/// a note of their former owner.
 pub async fn a_task_of_a_host_that_left_is_free(open: Open<'_>) {
     let (first, second) = (open(), open());
     for number in 1..=2 {
@@ -296,7 +296,7 @@ pub async fn a_task_of_a_host_that_left_is_free(open: Open<'_>) {
     );
 }
 
-/// What is next for one is the lowest that is its own or that its role takes.
+/// The next task of an agent is the lowest that is its own or that its role takes.
 pub async fn roles_say_who_takes_what(open: Open<'_>) {
     let store = open();
     let store = store.as_ref();
@@ -436,7 +436,7 @@ pub async fn roles_say_who_takes_what(open: Open<'_>) {
         "it was given to another"
     );
     assert_eq!(got(3, next("web")).await, Ok(4));
-    // Whoever is told to can take any.
+    // An explicit claim can take any task.
     assert_eq!(got(2, claim("web", 7)).await, Ok(7));
     assert_eq!(got(3, taking("web", false, &["dev", "doc"])).await, Ok(8));
     assert_eq!(
@@ -455,7 +455,8 @@ pub async fn roles_say_who_takes_what(open: Open<'_>) {
     );
 }
 
-/// An agent completes a task that has a check only if it says that this one has passed; a person may.
+/// An agent completes a task with a check only by declaring that this check has passed; a person
+/// may always.
 pub async fn an_unchecked_task_is_not_completed(open: Open<'_>) {
     let store = open();
     let store = store.as_ref();
@@ -506,7 +507,7 @@ pub async fn an_unchecked_task_is_not_completed(open: Open<'_>) {
         unchecked("make test"),
         "nor the lead"
     );
-    // A check cannot be put aside by the change that needs it.
+    // The change that needs a check cannot remove it.
     let aside = |check: &str, passed| TaskChange {
         check: Some(check.into()),
         ..done(passed)
@@ -523,7 +524,7 @@ pub async fn an_unchecked_task_is_not_completed(open: Open<'_>) {
         act(store, 1, update("web", 1, aside("true", Some("make test")))).await,
         unchecked("true")
     );
-    // It is changed by the lead alone, whoever does the task and whether anybody does.
+    // Only the lead changes it, whether or not the task has an owner.
     let other = || TaskChange {
         check: Some("true".into()),
         ..TaskChange::default()
@@ -554,7 +555,7 @@ pub async fn an_unchecked_task_is_not_completed(open: Open<'_>) {
     act(store, 2, update("web", 1, done(Some("true"))))
         .await
         .unwrap();
-    // Anybody adds one to what nobody has begun.
+    // Anyone adds a check to a task that is pending.
     order(store, vec![create("web", "d", &[])]).await;
     act(store, 3, update("web", 4, other())).await.unwrap();
     assert_eq!(
@@ -567,7 +568,7 @@ pub async fn an_unchecked_task_is_not_completed(open: Open<'_>) {
         act(store, 3, update("web", 4, other())).await,
         Err(Refusal::CheckStands { id: TaskId(4) })
     );
-    // In the session's list the main agent does what a lead does.
+    // In the session's list the main agent has the rights of a lead.
     store.commit(child(4, 1, "")).await.unwrap();
     order(store, vec![create("", "a", &[])]).await;
     act(store, 4, update("", 1, other())).await.unwrap();

@@ -1,4 +1,4 @@
-//! Promises about histories that are shared, and about those that were compacted.
+//! Promises about shared histories and compacted ones.
 
 use posse_port::model::Encoded;
 use posse_port::store::{CallChangeKind, CallOutcome, NewEntry, Segment, Step, Transcript};
@@ -7,7 +7,7 @@ use posse_protocol::EntryKind::{self, Compaction, Prompt, Reply, Results};
 use super::Open;
 use super::words::{agent, birth, call, chained, child, entry, fate, headed, origin, step, verify};
 
-/// A sub-agent of another whose history begins with segments.
+/// A sub-agent whose history begins with segments.
 fn fork(number: u64, parent: u64, segments: Vec<Segment>) -> Step {
     let mut born = child(number, parent, "");
     if let Some(birth) = &mut born.birth {
@@ -24,7 +24,7 @@ fn segment(number: u64, from: u64, to: u64) -> Segment {
     }
 }
 
-/// Whose entries, which, and what they say.
+/// The owner, number and text of each entry.
 fn told(transcript: &Transcript) -> Vec<(u8, u64, String)> {
     let line = |entry: &NewEntry| String::from_utf8_lossy(&entry.encoded.bytes).into_owned();
     let all = transcript.entries.iter();
@@ -39,7 +39,7 @@ fn lines(wanted: &[(u8, u64, &str)]) -> Vec<(u8, u64, String)> {
         .collect()
 }
 
-/// A history that begins in others' is read in their order, and what they add later is not in it.
+/// An inherited history is read in its order, without what its owners add later.
 pub async fn segments_are_read_first(open: Open<'_>) {
     let store = open();
     for (number, words) in [(1, ["a", "b", "c"]), (2, ["d", "e", "f"])] {
@@ -102,7 +102,7 @@ pub async fn segments_are_read_first(open: Open<'_>) {
     }
 }
 
-/// What entries begin with comes back with them, once in memory for all of a read that begin the same way.
+/// Heads come back with their entries, and equal heads of a read share memory.
 pub async fn heads_come_back_and_are_shared(open: Open<'_>) {
     let store = open();
     let shared = "{\"placeholder\"}".repeat(10_000);
@@ -159,7 +159,7 @@ pub async fn heads_come_back_and_are_shared(open: Open<'_>) {
             "{places:?}"
         );
     }
-    // Of an agent that inherits no prompt it is as sent, head and all.
+    // For an agent that inherits no prompt it is as sent, including the head.
     let mut alone = birth(3);
     alone.entries = vec![entry(0, Reply, "r"), headed(1, Prompt, "head", "piece")];
     store.commit(alone).await.unwrap();
@@ -170,7 +170,7 @@ pub async fn heads_come_back_and_are_shared(open: Open<'_>) {
     );
 }
 
-/// Whoever takes an agent goes on from its last compaction; whoever reads it is given all there is.
+/// Taking an agent returns it from its last compaction on; reading it returns everything.
 pub async fn a_compaction_stands_for_all_before_it(open: Open<'_>) {
     let store = open();
     let mut first = birth(1);
@@ -271,8 +271,8 @@ pub async fn a_compaction_stands_for_all_before_it(open: Open<'_>) {
     );
 }
 
-/// A fork of an agent that was compacted begins with the compaction, whose chain begins anew; what becomes of
-/// the parent is not its business.
+/// A fork of a compacted agent begins with the compaction, which starts a new chain, and is
+/// independent of the parent's later life.
 pub async fn a_fork_of_a_compacted_agent_begins_with_its_compaction(open: Open<'_>) {
     let store = open();
     let mut first = birth(1);

@@ -34,7 +34,7 @@ const WAITING: MailFilter = MailFilter {
     after: 0,
 };
 
-/// What one sends to one comes in its order, with who sent it, and is there for whoever takes the agent.
+/// Mail of one sender arrives in order, with its sender, and is there when the agent is taken.
 pub async fn mail_keeps_its_order(open: Open<'_>) {
     let store = open();
     for number in 1..=3 {
@@ -147,7 +147,7 @@ pub async fn mail_keeps_its_order(open: Open<'_>) {
     assert!(!receipts(act(store.as_ref(), 1, send(to(3), "later")).await)[0].held);
 }
 
-/// An address that nobody has is refused, and no inbox is made for it.
+/// An unknown address is refused, and no inbox is made for it.
 pub async fn nobody_gets_mail_for_nobody(open: Open<'_>) {
     let store = open();
     store.commit(birth(1)).await.unwrap();
@@ -192,7 +192,7 @@ pub async fn nobody_gets_mail_for_nobody(open: Open<'_>) {
     for number in [2, 9] {
         assert_eq!(bodies(store.as_ref(), number, ALL).await, [""; 0]);
     }
-    // Whoever joins has an inbox, before it is born.
+    // A new member has an inbox before it is born.
     order(store.as_ref(), vec![join("web", "bob", 7)]).await;
     let sent = receipts(act(store.as_ref(), 1, send(member("web", "bob"), "hello")).await);
     assert_eq!(
@@ -245,7 +245,7 @@ pub async fn nobody_gets_mail_for_nobody(open: Open<'_>) {
     );
 }
 
-/// An inbox that is full refuses, and of what goes to all nobody gets anything then.
+/// A full inbox refuses; then a message to all reaches nobody.
 pub async fn an_inbox_has_room_for_so_much(open: Open<'_>) {
     let store = open();
     let store = store.as_ref();
@@ -310,7 +310,7 @@ pub async fn an_inbox_has_room_for_so_much(open: Open<'_>) {
         [Err(Refusal::TooLong { bytes, most })]
     );
 
-    // That a run has ended is told however full it is, by letters or by bytes.
+    // The end of a run is reported even to a full inbox, full by count or by bytes.
     let told = |number, body: &str| {
         let (id, summary) = (Uuid::now_v7().into(), String::new());
         Op::Send {
@@ -391,8 +391,8 @@ pub async fn mail_is_taken_once(open: Open<'_>) {
     );
 }
 
-/// Who comes to an end unless mail waits does not while mail waits: state, what the run came to and
-/// operations are left out, and all the rest is committed.
+/// An agent that ends unless mail waits does not end while mail waits: its state, the run's result
+/// and operations are left out, and the rest is committed.
 pub async fn no_end_while_mail_waits(open: Open<'_>) {
     let store = open();
     let running = Some(StateChange::To(AgentState::Running));
@@ -410,7 +410,7 @@ pub async fn no_end_while_mail_waits(open: Open<'_>) {
         value: None,
         worktree: None,
     });
-    // Its last words, to its starter and to itself.
+    // Its last messages, to its starter and to itself.
     let ends = |step: Step| {
         let ops = vec![send(to(1), "done"), send(to(2), "to myself")];
         let (state, operations) = (

@@ -1,17 +1,17 @@
-//! Promises about what is asked for at once, and about what nobody waits for.
+//! Promises about concurrent calls, and about calls that nobody awaits.
 
 use posse_port::store::{Epoch, Step};
 use posse_protocol::EntryKind;
 
 use super::{Open, agent, birth, entry, fate, step};
 
-/// A store that is dropped first does what it was told.
+/// A dropped store first finishes what is queued.
 pub async fn dropping_the_store_finishes_what_is_queued(open: Open<'_>) {
     let store = open();
     store.commit(birth(1)).await.unwrap();
     for seq in 0..300 {
         let entries = vec![entry(seq, EntryKind::Prompt, "queued")];
-        // Nobody waits for it.
+        // Not awaited.
         drop(store.commit(Step {
             entries,
             ..step(1, 1)
@@ -21,7 +21,7 @@ pub async fn dropping_the_store_finishes_what_is_queued(open: Open<'_>) {
     assert_eq!(open().read(agent(1)).await.unwrap().entries.len(), 300);
 }
 
-/// Hosts write at the same time, and each of their agents keeps its order.
+/// Hosts write concurrently, and each of their agents keeps its order.
 pub async fn hosts_take_turns(open: Open<'_>) {
     let stores: Vec<_> = (0..4).map(|_| open()).collect();
     let mut commits = Vec::new();
@@ -46,12 +46,12 @@ pub async fn hosts_take_turns(open: Open<'_>) {
     }
 }
 
-/// A take that was given up is not a take.
+/// A dropped take holds nothing.
 pub async fn a_take_that_nobody_waits_for_holds_nothing(open: Open<'_>) {
     let (first, second) = (open(), open());
     first.commit(birth(1)).await.unwrap();
     first.release(agent(1), Epoch(1)).await.unwrap();
-    // Queued when it is called, and forgotten before it is answered.
+    // Queued when called, and dropped before it is answered.
     drop(first.take(agent(1)));
     while fate(&second.take(agent(1)).await) == "held" {
         tokio::task::yield_now().await;

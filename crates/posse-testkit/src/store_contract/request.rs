@@ -1,4 +1,4 @@
-//! Promises about requests, and about signals that only some may send.
+//! Promises about requests, and about signals with restricted senders.
 
 use posse_port::store::{
     Address, AgentState, Done, INBOX_MAILS, MAIL_BYTES, MailFilter, Op, OpResult, OpenRequest,
@@ -84,7 +84,7 @@ async fn crew(store: &dyn Store) {
     assert!(done.iter().all(Result::is_ok), "{done:?}");
 }
 
-/// A request is open until it is answered, by who was asked, once; both go by mail.
+/// A request is open until the agent that was asked answers it, once; both go by mail.
 pub async fn a_request_is_answered_once(open: Open<'_>) {
     let (store, second) = (open(), open());
     let store = store.as_ref();
@@ -141,7 +141,7 @@ pub async fn a_request_is_answered_once(open: Open<'_>) {
         []
     );
 
-    // Asked again it is the same request, whoever asks, and no second mail.
+    // A repeated request, even by another requester, is the same one without a second mail.
     assert_eq!(act(store, 1, shutdown(2, member("ann"))).await, asked);
     assert_eq!(
         order(store, vec![shutdown(3, Address::Agent(agent(2)))]).await,
@@ -212,7 +212,8 @@ pub async fn a_request_is_answered_once(open: Open<'_>) {
         (last.kind, last.from),
         (MailKind::PlanApprovalResponse, Sender::User)
     );
-    // A person asks, and who leads is told the answer; but only who is to end knows whether it can.
+    // The answer to a person's request goes to the lead; but only the member itself can agree to
+    // end.
     order(store, vec![shutdown(4, member("bob"))])
         .await
         .remove(0)
@@ -230,7 +231,7 @@ pub async fn a_request_is_answered_once(open: Open<'_>) {
         act(store, 3, yes).await,
         Ok(Done::Responded(receipt(ended, 1, "team-lead", 3)))
     );
-    // Who agrees has left the team with it.
+    // A member that agrees has left the team.
     let team = store.teams(Some(realm()), 9).await.unwrap().remove(0);
     let names: Vec<&str> = team
         .members
@@ -243,7 +244,7 @@ pub async fn a_request_is_answered_once(open: Open<'_>) {
     );
 }
 
-/// Only who is above one may ask it to end, and plans are for the lead.
+/// Only an agent above another may ask it to end, and plans are for the lead.
 pub async fn requests_are_made_by_who_may(open: Open<'_>) {
     let store = open();
     let store = store.as_ref();
@@ -312,7 +313,7 @@ pub async fn requests_are_made_by_who_may(open: Open<'_>) {
             "{refused:?}"
         );
     }
-    // An answer that has no room leaves the request open.
+    // An answer without room leaves the request open.
     order(
         store,
         (0..INBOX_MAILS)
@@ -326,7 +327,7 @@ pub async fn requests_are_made_by_who_may(open: Open<'_>) {
     });
     assert_eq!(act(store, 1, answer(id(3), 4, true)).await, full);
     assert_eq!(open_ids(store, None).await, [id(3)]);
-    // Signals come from above alone; that one must end has room in any inbox.
+    // Only agents above may send signals; a dismissal has room in any inbox.
     use MailKind::{Dismissal, Interruption};
     for kind in [Interruption, Dismissal] {
         assert_eq!(
@@ -396,7 +397,7 @@ pub async fn requests_are_made_by_who_may(open: Open<'_>) {
             "{kind:?}"
         );
     }
-    // Who made one is above it, also without a team.
+    // The maker of an agent is above it, even without a team.
     order(
         store,
         vec![Op::Leave {
@@ -416,7 +417,7 @@ pub async fn requests_are_made_by_who_may(open: Open<'_>) {
     );
 }
 
-/// Nobody is asked by itself: the plan of who leads goes to who led first.
+/// No agent asks itself: the lead's plan goes to the first member.
 pub async fn nobody_asks_itself(open: Open<'_>) {
     let store = open();
     let store = store.as_ref();
@@ -456,7 +457,7 @@ pub async fn nobody_asks_itself(open: Open<'_>) {
         mail_of(store, 2).await.pop().unwrap().kind,
         MailKind::PlanApprovalResponse
     );
-    // Who leads one of its teams is above itself in none.
+    // Leading one of its teams does not put an agent above itself.
     order(store, vec![create_team("ops", 3)])
         .await
         .remove(0)
@@ -467,7 +468,7 @@ pub async fn nobody_asks_itself(open: Open<'_>) {
     );
 }
 
-/// Requests go with whoever they are about, and with the team.
+/// Requests end with the agent they are about, and with the team.
 pub async fn requests_end_with_who_they_are_about(open: Open<'_>) {
     let (first, second) = (open(), open());
     let store = first.as_ref();
@@ -492,7 +493,7 @@ pub async fn requests_end_with_who_they_are_about(open: Open<'_>) {
     );
     store.commit(to(AgentState::Completed)).await.unwrap();
     assert_eq!(open_ids(store, None).await, [3, 4].map(id));
-    // A lead that has ended can be brought back: what it was asked waits for it.
+    // A lead that has ended can be revived: what it was asked waits for it.
     store
         .commit(Step {
             agent: agent(1),

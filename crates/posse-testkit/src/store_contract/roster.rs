@@ -1,4 +1,4 @@
-//! Promises about who belongs to a team: names, colours, how they stand, and who leads.
+//! Promises about team members: names, colours, states, and the lead.
 
 use std::collections::BTreeSet;
 
@@ -72,7 +72,7 @@ async fn mail_of(store: &dyn Store, number: u64) -> Vec<Mail> {
         .unwrap()
 }
 
-/// A name that is taken, was taken or means somebody gets the lowest number that makes it free.
+/// A name that is or was taken, or addresses someone, gets the lowest number that makes it free.
 pub async fn a_taken_name_gets_a_number(open: Open<'_>) {
     let store = open();
     let store = store.as_ref();
@@ -109,7 +109,7 @@ pub async fn a_taken_name_gets_a_number(open: Open<'_>) {
     ];
     assert_eq!(got, numbered);
 
-    // Who has left leaves its name behind.
+    // A member that has left still reserves its name.
     assert_eq!(
         order(store, vec![leave("dev-2"), leave("dev")]).await,
         [Ok(Done::Left), Ok(Done::Left)]
@@ -118,7 +118,7 @@ pub async fn a_taken_name_gets_a_number(open: Open<'_>) {
     let again: Vec<String> = again.into_iter().map(|it| joined(it).0).collect();
     assert_eq!(again, ["dev-4", "dev-2-3"]);
     assert_eq!(team(store).await.former, [name("dev"), name("dev-2")]);
-    // A team of that name begins anew when this one is gone.
+    // A new team of that name starts afresh once this one is deleted.
     assert_eq!(
         order(store, vec![Op::DeleteTeam { team: name("web") }]).await,
         [Ok(Done::TeamDeleted)]
@@ -129,13 +129,14 @@ pub async fn a_taken_name_gets_a_number(open: Open<'_>) {
     assert_eq!(joined(anew).0, "dev");
 }
 
-/// Of any number who join at once under one name each gets its own, and a colour of its own.
+/// Any number of agents that join at once under one name each get their own name and colour.
 pub async fn many_join_at_once(open: Open<'_>) {
     let stores: Vec<_> = (0..4).map(|_| open()).collect();
     let store = stores[0].as_ref();
     store.commit(birth(1)).await.unwrap();
     order(store, vec![create_team("web", 1)]).await;
-    // Called before any is waited for, on hosts of their own: each with the birth of its agent.
+    // All are called before the first is awaited, on separate hosts, each with the birth of its
+    // agent.
     let births: Vec<_> = (2..=100)
         .zip(stores.iter().cycle())
         .map(|(number, store)| {
@@ -168,7 +169,7 @@ pub async fn many_join_at_once(open: Open<'_>) {
     assert_eq!((team.members.len(), shown), (100, colors));
 }
 
-/// The wished colour is given if nobody has it, and is free again when its member has left.
+/// The preferred colour is given if it is free, and is free again when its member has left.
 pub async fn a_wished_colour_is_given_if_it_is_free(open: Open<'_>) {
     let store = open();
     let store = store.as_ref();
@@ -200,7 +201,8 @@ pub async fn a_wished_colour_is_given_if_it_is_free(open: Open<'_>) {
     assert_eq!(colors, ["green", "#010203", "yellow", "purple", "green"]);
 }
 
-/// A member is created, joins and is greeted in one step without an entry; then another host can take it.
+/// A member is created, joins and is greeted in one step without an entry; then another host can
+/// take it.
 pub async fn a_mate_is_born_into_its_team(open: Open<'_>) {
     let (first, second) = (open(), open());
     let store = first.as_ref();
@@ -265,7 +267,7 @@ pub async fn a_mate_is_born_into_its_team(open: Open<'_>) {
     assert_eq!((taken.mail, taken.transcript.entries.len()), (1, 0));
     assert_eq!(shown(&team(store).await), [(0, true), (1, true)]);
 
-    // What cannot be told to it is refused whole.
+    // A greeting that cannot be delivered refuses the whole operation.
     let mut long = member();
     long.prompt = "x".repeat(MAIL_BYTES + 1);
     let hello = Op::Join {
@@ -288,7 +290,7 @@ pub async fn a_mate_is_born_into_its_team(open: Open<'_>) {
     assert_eq!(names(store).await, ["team-lead", "dev"]);
 }
 
-/// A member is shown with all it joined with, and as its agent stands.
+/// A member is listed with everything it joined with, and with its agent's state.
 pub async fn members_are_shown_as_they_stand(open: Open<'_>) {
     let (first, second) = (open(), open());
     let store = first.as_ref();
@@ -340,7 +342,7 @@ pub async fn members_are_shown_as_they_stand(open: Open<'_>) {
             .unwrap();
         assert_eq!(rights().await, ((wanted, 2, true), unborn), "{state:?}");
     }
-    // Who has ended is no reason to keep the team, though a host still has it.
+    // An ended member does not prevent deletion of the team, even if a host still holds it.
     assert_eq!(
         act(store, 1, Op::DeleteTeam { team: name("web") }).await,
         Ok(Done::TeamDeleted)
@@ -364,7 +366,7 @@ pub async fn members_are_shown_as_they_stand(open: Open<'_>) {
     );
 }
 
-/// What an agent is in its teams is found without looking at anybody else.
+/// The memberships of an agent are found without looking at other agents.
 pub async fn ones_own_teams_are_found(open: Open<'_>) {
     let store = open();
     let store = store.as_ref();
@@ -428,7 +430,7 @@ pub async fn leadership_is_handed_over(open: Open<'_>) {
     let nobody = Err(Refusal::NoSuchRecipient { to: "eve".into() });
     assert_eq!(act(store, 1, hand_over("eve")).await, nobody);
     let plan = Uuid::from_u128(8).into();
-    // With what engines spell in their own way.
+    // With characters that engines encode differently.
     let text = "the \"plan\"\n\u{1}\u{0}\u{f8ff}0\\";
     act(store, 3, ask(plan, member("team-lead"), text, true))
         .await
@@ -460,7 +462,8 @@ pub async fn leadership_is_handed_over(open: Open<'_>) {
         (owner.name.as_str(), owner.agent),
         ("main-2", Some(agent(1)))
     );
-    // The plan waits for her now, and came as mail anew; that she should end is not asked any more.
+    // The plan now waits for the new lead, and was sent again as mail; her shutdown request is
+    // dropped.
     let [open] = &store.requests(realm(), None).await.unwrap()[..] else {
         panic!("one request")
     };
@@ -499,7 +502,7 @@ pub async fn leadership_is_handed_over(open: Open<'_>) {
         "team-lead"
     );
 
-    // Whoever leads has the address, the say and the name.
+    // The lead has the address, the rights and the name.
     let sent = receipts(act(store, 1, send(member("team-lead"), "hello")).await);
     assert_eq!((sent[0].to, sent[0].name.as_str()), (agent(2), "team-lead"));
     assert_eq!(mail_of(store, 2).await.pop().unwrap().from.name(), "main-2");
@@ -543,7 +546,7 @@ pub async fn leadership_is_handed_over(open: Open<'_>) {
         (task.owner.unwrap().name.as_str(), task.status),
         ("ann", TaskStatus::InProgress)
     );
-    // Who leads and leaves is followed by who led first.
+    // The first member succeeds a lead that leaves.
     act(
         store,
         3,
@@ -571,7 +574,7 @@ pub async fn leadership_is_handed_over(open: Open<'_>) {
     );
 }
 
-/// What a member that leaves was doing, or was to do, is anybody's.
+/// Tasks that a leaving member was doing, or was assigned, become unowned.
 pub async fn who_leaves_gives_its_tasks_back(open: Open<'_>) {
     let store = open();
     let store = store.as_ref();
@@ -603,7 +606,7 @@ pub async fn who_leaves_gives_its_tasks_back(open: Open<'_>) {
     }
 }
 
-/// A step that ends an agent gives back what it was to do, and the teams that it led.
+/// A step that ends an agent gives back the tasks assigned to it, and the teams that it led.
 pub async fn who_ends_leads_no_more(open: Open<'_>) {
     let store = open();
     let store = store.as_ref();
@@ -732,7 +735,7 @@ pub async fn who_may_remove_a_member(open: Open<'_>) {
     assert_eq!(names(store).await, ["team-lead", "bob"]);
 }
 
-/// A name is an agent's or a member's, and stays so.
+/// A name belongs to one agent or member for ever.
 pub async fn names_are_nobodys_twice(open: Open<'_>) {
     let store = open();
     let store = store.as_ref();
@@ -752,7 +755,7 @@ pub async fn names_are_nobodys_twice(open: Open<'_>) {
         got,
         ["dev-2", "dev-4", "doc", "dev-07", "dev-9999999999", "dev-5"]
     );
-    // The numbers go on after the highest, whatever is free below it.
+    // Numbers continue after the highest, even if lower ones are free.
     let more = order(
         store,
         vec![
@@ -781,7 +784,7 @@ pub async fn names_are_nobodys_twice(open: Open<'_>) {
         assert_eq!((taken, whose), (name(called), by));
     }
     store.commit(child(8, 1, "dev-5-2")).await.unwrap();
-    // Who led has a name that nobody else has.
+    // A former lead has a name that nobody else has.
     order(store, vec![hand_over("doc")])
         .await
         .remove(0)
@@ -789,7 +792,7 @@ pub async fn names_are_nobodys_twice(open: Open<'_>) {
     assert_eq!(names(store).await[0], "main-2");
 }
 
-/// What somebody has lost is found by its name.
+/// Lost tasks are found by the former owner's name.
 pub async fn what_was_lost_is_found(open: Open<'_>) {
     let store = open();
     let store = store.as_ref();
@@ -809,7 +812,7 @@ pub async fn what_was_lost_is_found(open: Open<'_>) {
     for number in 2..=3 {
         store.release(agent(number), Epoch(1)).await.unwrap();
     }
-    // What somebody else has taken since is lost no more.
+    // A task that someone else has taken since is no longer lost.
     act(store, 1, claim("web", 3)).await.unwrap();
     let lost = async |called: &str, after, limit| {
         let filter = TaskFilter {

@@ -31,7 +31,8 @@ async fn one(store: &dyn Store, team: &str, id: u64) -> Task {
     store.task(list(team), TaskId(id)).await.unwrap().unwrap()
 }
 
-/// A task has all that it was made with, a number of its list, and a version that counts its changes.
+/// A task keeps everything it was made with, a number of its list, and a version that counts its
+/// changes.
 pub async fn tasks_come_back_as_they_went_in(open: Open<'_>) {
     let store = open();
     let metadata = json!({"a": [1, null], "b": "x"})
@@ -190,7 +191,7 @@ pub async fn tasks_come_back_as_they_went_in(open: Open<'_>) {
     assert_eq!(store.task(list(""), TaskId(5)).await.unwrap(), None);
 }
 
-/// Metadata nest so deep and no deeper.
+/// Metadata may nest up to the limit and no deeper.
 pub async fn metadata_are_not_too_deep(open: Open<'_>) {
     let store = open();
     order(store.as_ref(), vec![create("", "a", &[])]).await;
@@ -213,7 +214,8 @@ pub async fn metadata_are_not_too_deep(open: Open<'_>) {
     );
 }
 
-/// What waits is freed when all that it waits for is done, and waits again when that is not done after all.
+/// A task is unblocked when everything it waits for is done, and blocked again when that is
+/// reopened.
 pub async fn what_waits_is_freed(open: Open<'_>) {
     let store = open();
     let store = store.as_ref();
@@ -289,7 +291,7 @@ pub async fn what_waits_is_freed(open: Open<'_>) {
     );
 }
 
-/// Tasks cannot wait for each other in a circle.
+/// Tasks cannot wait for each other in a cycle.
 pub async fn circles_are_refused(open: Open<'_>) {
     let store = open();
     let store = store.as_ref();
@@ -348,7 +350,7 @@ pub async fn circles_are_refused(open: Open<'_>) {
     );
 }
 
-/// A deleted task keeps its number, is not listed, counts as done, and stays as it is.
+/// A deleted task keeps its number, is not listed, counts as done, and cannot be changed.
 pub async fn deleted_tasks_count_as_done(open: Open<'_>) {
     let store = open();
     let store = store.as_ref();
@@ -397,7 +399,8 @@ pub async fn deleted_tasks_count_as_done(open: Open<'_>) {
     assert_eq!(store.tasks(list(""), deleted, 9).await.unwrap(), []);
 }
 
-/// What is in progress is changed by its owner, the lead and the person; an owner is one of the team.
+/// A task in progress is changed by its owner, the lead and the person; an owner belongs to the
+/// team.
 pub async fn tasks_are_changed_by_who_may(open: Open<'_>) {
     let store = open();
     let store = store.as_ref();
@@ -424,7 +427,7 @@ pub async fn tasks_are_changed_by_who_may(open: Open<'_>) {
             .owner
             .map(|owner| (owner.name, owner.agent))
     };
-    // In progress without an owner: the changer's own.
+    // In progress without an owner: the caller becomes the owner.
     assert_eq!(
         act(store, 2, update("web", 1, to(TaskStatus::InProgress))).await,
         updated(2, &[])
@@ -482,7 +485,7 @@ pub async fn tasks_are_changed_by_who_may(open: Open<'_>) {
         order(store, vec![update("web", 1, to(TaskStatus::Completed))]).await,
         [updated(7, &[])]
     );
-    // In the list of the session the owner is known by its path.
+    // In the session's list the owner is known by its path.
     order(store, vec![create("", "a", &[])]).await;
     assert_eq!(
         act(store, 2, update("", 1, to(TaskStatus::InProgress))).await,

@@ -61,7 +61,7 @@ fn member(number: u64, called: Name) -> Member {
     }
 }
 
-/// A team has a lead, and members whose names are their own; who leaves gives its tasks back.
+/// A team has a lead, and members with unique names; a member that leaves gives its tasks back.
 pub async fn teams_have_members(open: Open<'_>) {
     let store = open();
     let store = store.as_ref();
@@ -158,7 +158,7 @@ pub async fn teams_have_members(open: Open<'_>) {
     assert!(order(store, vec![send(Address::Agent(agent(2)), "still there")]).await[0].is_ok());
 }
 
-/// A note has a version and an author; who expects another version is refused.
+/// A note has a version and an author; a writer that expects another version is refused.
 pub async fn notes_have_versions(open: Open<'_>) {
     let store = open();
     let store = store.as_ref();
@@ -217,7 +217,8 @@ pub async fn notes_have_versions(open: Open<'_>) {
     );
 }
 
-/// A team is deleted with all it has when no member is held; numbers of its tasks are not used again.
+/// A team is deleted with everything it has when no member is held; its task numbers are not
+/// reused.
 pub async fn teams_are_deleted_when_nobody_is_there(open: Open<'_>) {
     let (first, second) = (open(), open());
     let store = first.as_ref();
@@ -288,7 +289,7 @@ pub async fn teams_are_deleted_when_nobody_is_there(open: Open<'_>) {
     );
 }
 
-/// Agents are listed by path and age; those that are held only while their host is there.
+/// Agents are listed by path and age; the filter for held ones follows the life of their host.
 pub async fn agents_are_found(open: Open<'_>) {
     let (first, second) = (open(), open());
     for (number, path, at_ms, realm) in [

@@ -1,4 +1,4 @@
-//! Promises about waking: who is told what, and that nothing is lost.
+//! Promises about waking: each host is told what concerns it, and nothing is lost.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use uuid::Uuid;
 
 use super::{Open, agent, birth, fate, realm, step};
 
-/// Waits until a host is told something.
+/// Waits until a host is woken.
 pub async fn told(store: &dyn Store, wanted: &Wake) {
     told_some(store, |wake| wake == wanted).await;
 }
@@ -23,7 +23,7 @@ async fn told_some(store: &dyn Store, wanted: impl Fn(&Wake) -> bool) -> Wake {
     }
 }
 
-/// Listens for a moment, and gives up.
+/// Listens briefly, and gives up.
 async fn listen_and_give_up(store: &dyn Store) {
     tokio::select! {
         biased;
@@ -79,7 +79,7 @@ async fn two(open: Open<'_>) -> (Arc<dyn Store>, Arc<dyn Store>) {
     (first, second)
 }
 
-/// Mail is told to the host that holds the recipient, whoever sent it.
+/// Mail wakes the host that holds the recipient, for any sender.
 pub async fn mail_wakes_the_host_of_its_recipient(open: Open<'_>) {
     let (first, second) = two(open).await;
     let mut step = step(1, 1);
@@ -93,13 +93,13 @@ pub async fn mail_wakes_the_host_of_its_recipient(open: Open<'_>) {
     assert!(results.iter().all(Result::is_ok), "{results:?}");
     told(second.as_ref(), &Wake::Mail(agent(2))).await;
     told(first.as_ref(), &Wake::Mail(agent(3))).await;
-    // One that holds nothing can send too.
+    // A host that holds nothing can send too.
     let result = open().operate(order(send(agent(1)))).await.unwrap();
     assert!(matches!(result[..], [Ok(Done::Sent(_))]), "{result:?}");
     told(first.as_ref(), &Wake::Mail(agent(1))).await;
 }
 
-/// Mail that waits when an agent is taken is told to who took it.
+/// Mail that waits when an agent is taken wakes the new holder.
 pub async fn mail_that_waits_is_told_to_who_takes_the_agent(open: Open<'_>) {
     let (first, second) = two(open).await;
     let taken = first.take(agent(1)).await.unwrap();
@@ -110,7 +110,7 @@ pub async fn mail_that_waits_is_told_to_who_takes_the_agent(open: Open<'_>) {
     told(second.as_ref(), &Wake::Mail(agent(1))).await;
 }
 
-/// A task that becomes claimable is told to the hosts of those who may claim it.
+/// A task that becomes claimable wakes the hosts of those who may claim it.
 pub async fn a_claimable_task_wakes_the_hosts_of_its_members(open: Open<'_>) {
     let (first, second) = two(open).await;
     let result = open().operate(order(create())).await.unwrap();
@@ -122,7 +122,7 @@ pub async fn a_claimable_task_wakes_the_hosts_of_its_members(open: Open<'_>) {
     told(second.as_ref(), &Wake::Tasks(list())).await;
 }
 
-/// The tasks of a host that leaves are pending, and the others are told.
+/// The tasks of a host that leaves are pending, and the others are woken.
 pub async fn the_tasks_of_a_host_that_leaves_are_pending(open: Open<'_>) {
     let (first, second) = two(open).await;
     first.operate(order(create())).await.unwrap();
@@ -149,7 +149,7 @@ pub async fn the_tasks_of_a_host_that_leaves_are_pending(open: Open<'_>) {
     assert!(tasks[0].owner.is_none(), "{tasks:?}");
 }
 
-/// A host that leaves is told to the others, and what it held is free.
+/// The others are told of a host that leaves, and everything it held is free.
 pub async fn a_host_that_leaves_is_told(open: Open<'_>) {
     let (first, second) = two(open).await;
     let before = second.take(agent(2)).await.unwrap().epoch;
@@ -170,7 +170,7 @@ pub async fn a_host_that_leaves_is_told(open: Open<'_>) {
     .await;
 }
 
-/// Listening that is given up loses nothing, before and after there was something to hear.
+/// Cancelled listening loses nothing, before and after an event.
 pub async fn listening_that_is_given_up_loses_nothing(open: Open<'_>) {
     let (first, second) = two(open).await;
     listen_and_give_up(first.as_ref()).await;
@@ -181,8 +181,8 @@ pub async fn listening_that_is_given_up_loses_nothing(open: Open<'_>) {
     told_some(first.as_ref(), |wake| matches!(wake, Wake::Died(_))).await;
 }
 
-/// A task that is given to somebody wakes its host when it can be begun: at once, or when what it waited for
-/// is done; also one that others may take now.
+/// An assigned task wakes its owner's host when it can be begun: at once, or when its blockers are
+/// done; so does one that others may take now.
 pub async fn a_given_task_wakes_when_it_is_ready(open: Open<'_>) {
     let (first, second) = two(open).await;
     let blocked = NewTask {
@@ -206,7 +206,7 @@ pub async fn a_given_task_wakes_when_it_is_ready(open: Open<'_>) {
     };
     heard(create()).await;
     first.operate(order(blocked)).await.unwrap();
-    // All are called `/main`; the youngest is the third.
+    // All have the path `/main`; the youngest is the third.
     let give = TaskChange {
         owner: Some(Some("/main".into())),
         ..TaskChange::default()

@@ -1,4 +1,4 @@
-//! Short ways to say steps, for contracts and properties.
+//! Builders of steps, for contracts and property tests.
 
 use posse_port::model::Encoded;
 use posse_port::store::{
@@ -12,7 +12,7 @@ use posse_protocol::{
 };
 use uuid::Uuid;
 
-/// The one realm of these words.
+/// The one realm of these builders.
 pub fn realm() -> RealmId {
     "01990000-0000-7000-8000-000000000000".parse().unwrap()
 }
@@ -50,7 +50,7 @@ pub fn birth(number: u64) -> Step {
     }
 }
 
-/// Where a sub-agent of `parent` comes from: its first call, without a name.
+/// The origin of a sub-agent of `parent`: its first call, without a name.
 pub fn origin(parent: u64) -> Box<Origin> {
     Box::new(Origin {
         parent: agent(parent),
@@ -63,7 +63,7 @@ pub fn origin(parent: u64) -> Box<Origin> {
     })
 }
 
-/// The first step of a sub-agent, under a name if that is not empty.
+/// The first step of a sub-agent, with a name if that is not empty.
 pub fn child(number: u64, parent: u64, called: &str) -> Step {
     let mut born = birth(number);
     if let Some(birth) = &mut born.birth {
@@ -76,7 +76,7 @@ pub fn child(number: u64, parent: u64, called: &str) -> Step {
     born
 }
 
-/// An entry, with the checksum of one that follows nothing.
+/// An entry, with the checksum of a first one.
 pub fn entry(seq: u64, kind: EntryKind, text: &str) -> NewEntry {
     let encoded = Encoded {
         bytes: text.to_owned().into(),
@@ -92,7 +92,7 @@ pub fn entry(seq: u64, kind: EntryKind, text: &str) -> NewEntry {
     }
 }
 
-/// An entry with a head, with the checksum of one that follows nothing.
+/// An entry with a head, with the checksum of a first one.
 pub fn headed(seq: u64, kind: EntryKind, head: &str, text: &str) -> NewEntry {
     let head = Encoded {
         bytes: head.to_owned().into(),
@@ -106,7 +106,7 @@ pub fn headed(seq: u64, kind: EntryKind, head: &str, text: &str) -> NewEntry {
     }
 }
 
-/// Entries whose checksums are a chain.
+/// Entries with chained checksums.
 pub fn chained(mut entries: Vec<NewEntry>) -> Vec<NewEntry> {
     let mut last = 0;
     for entry in &mut entries {
@@ -122,7 +122,7 @@ pub fn chained(mut entries: Vec<NewEntry>) -> Vec<NewEntry> {
     entries
 }
 
-/// Something that happened to a tool call.
+/// A change of a tool call.
 pub fn call(seq: u64, ordinal: u32, change: CallChangeKind) -> CallChange {
     CallChange {
         key: CallKey { seq, ordinal },
@@ -135,7 +135,7 @@ pub fn name(text: &str) -> Name {
     text.parse().unwrap()
 }
 
-/// The list of a team; of the session if there is no name.
+/// The list of a team, or of the session if the name is empty.
 pub fn list(team: &str) -> ListId {
     ListId {
         realm: realm(),
@@ -143,7 +143,7 @@ pub fn list(team: &str) -> ListId {
     }
 }
 
-/// One who joins a team.
+/// An agent that joins a team.
 pub fn joining(number: u64) -> Box<Joining> {
     Box::new(Joining {
         agent: agent(number),
@@ -161,7 +161,7 @@ pub fn joining(number: u64) -> Box<Joining> {
     })
 }
 
-/// Makes a team that an agent leads.
+/// Creates a team with a lead.
 pub fn create_team(team: &str, lead: u64) -> Op {
     let settings = serde_json::from_str("{\"a\":[1]}").unwrap();
     Op::CreateTeam {
@@ -182,7 +182,7 @@ pub fn join(team: &str, called: &str, number: u64) -> Op {
     }
 }
 
-/// Asks somebody: for approval of a plan, or to end.
+/// Sends a request: for approval of a plan, or to end.
 pub fn ask(id: MailId, to: Address, text: &str, plan: bool) -> Op {
     let kind = if plan {
         RequestKind::Plan
@@ -197,7 +197,7 @@ pub fn ask(id: MailId, to: Address, text: &str, plan: bool) -> Op {
     }
 }
 
-/// Answers whether a plan is good, by mail with this number.
+/// Answers a plan request, by mail with this number.
 pub fn answer(request: MailId, number: u64, approve: bool) -> Op {
     let (id, kind) = (
         Uuid::from_u128(u128::from(number)).into(),
@@ -212,7 +212,7 @@ pub fn answer(request: MailId, number: u64, approve: bool) -> Op {
     }
 }
 
-/// Sends words.
+/// Sends a plain message.
 pub fn send(to: Address, body: &str) -> Op {
     let (id, summary) = (Uuid::now_v7().into(), String::new());
     Op::Send {
@@ -224,7 +224,7 @@ pub fn send(to: Address, body: &str) -> Op {
     }
 }
 
-/// Makes a task that waits for others; of the session if the team has no name.
+/// Creates a task that waits for others; of the session if the team has no name.
 pub fn create(team: &str, subject: &str, blocked_by: &[u64]) -> Op {
     let blocked_by = blocked_by.iter().copied().map(TaskId).collect();
     let task = Box::new(NewTask {
@@ -238,7 +238,7 @@ pub fn create(team: &str, subject: &str, blocked_by: &[u64]) -> Op {
     }
 }
 
-/// Changes a task, whatever version it has.
+/// Changes a task of any version.
 pub fn update(team: &str, id: u64, change: TaskChange) -> Op {
     Op::UpdateTask {
         team: team.parse().ok(),
@@ -256,7 +256,7 @@ pub fn claim(team: &str, id: u64) -> Op {
     }
 }
 
-/// Has a person do something.
+/// Performs operations as a person.
 pub async fn order(store: &dyn Store, ops: Vec<Op>) -> Vec<OpResult> {
     store
         .operate(Order {
@@ -268,7 +268,7 @@ pub async fn order(store: &dyn Store, ops: Vec<Op>) -> Vec<OpResult> {
         .unwrap()
 }
 
-/// Has an agent do something, for no call.
+/// A step of operations by an agent, for no call.
 pub fn acts(number: u64, epoch: u64, ops: Vec<Op>) -> Step {
     let operations = ops
         .into_iter()
@@ -280,7 +280,7 @@ pub fn acts(number: u64, epoch: u64, ops: Vec<Op>) -> Step {
     }
 }
 
-/// Has an agent of epoch 1 do one thing.
+/// Performs one operation as an agent of epoch 1.
 pub async fn act(store: &dyn Store, number: u64, op: Op) -> OpResult {
     store
         .commit(acts(number, 1, vec![op]))
@@ -290,7 +290,7 @@ pub async fn act(store: &dyn Store, number: u64, op: Op) -> OpResult {
         .remove(0)
 }
 
-/// Where a message went.
+/// The receipt of a message.
 pub fn receipts(result: OpResult) -> Vec<Receipt> {
     match result {
         Ok(Done::Sent(receipts)) => receipts,
@@ -298,7 +298,7 @@ pub fn receipts(result: OpResult) -> Vec<Receipt> {
     }
 }
 
-/// The first of an agent's own entries whose checksum is wrong.
+/// Fails with the number of the first own entry whose checksum is wrong.
 pub fn verify(transcript: &Transcript) -> Result<(), u64> {
     let mut last = 0;
     for stored in &transcript.entries[transcript.inherited..] {
@@ -318,7 +318,7 @@ pub fn verify(transcript: &Transcript) -> Result<(), u64> {
     Ok(())
 }
 
-/// What became of something, in a word.
+/// Returns the result as one word.
 pub fn fate<T>(result: &Result<T, StoreError>) -> &'static str {
     match result {
         Ok(_) => "ok",

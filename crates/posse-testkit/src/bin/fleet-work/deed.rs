@@ -1,4 +1,4 @@
-//! What agents and people do at random.
+//! Random actions of agents and people.
 
 use posse_port::model::Encoded;
 use posse_port::store::{
@@ -11,7 +11,7 @@ use posse_protocol::{
 use posse_testkit::fleet::{Began, Deed, draw};
 use uuid::Uuid;
 
-/// An agent that is held, as far as its writer knows.
+/// A held agent, as its writer knows it.
 pub(crate) struct Writer {
     pub(crate) realm: RealmId,
     pub(crate) agent: AgentId,
@@ -20,12 +20,12 @@ pub(crate) struct Writer {
     pub(crate) next: u64,
     /// The checksum of the entry before that.
     pub(crate) last: u64,
-    /// Tasks that it is doing.
+    /// Tasks in progress.
     pub(crate) tasks: Vec<u64>,
 }
 
 impl Writer {
-    /// Goes on from what is done.
+    /// Advances past a committed step.
     pub(crate) fn did(&mut self, began: &Began, results: &[OpResult]) {
         if let Some((seq, checksum)) = began.entries.last() {
             (self.next, self.last) = (seq + 1, *checksum);
@@ -39,7 +39,7 @@ impl Writer {
         }
     }
 
-    /// Entries that say which step they are of. Now and then one stands for all before it.
+    /// Entries that name their step. An occasional one is a compaction.
     fn entries(&self, step: Uuid, count: u64, seed: &mut u64) -> Vec<NewEntry> {
         let mut last = self.last;
         let entry = |number| {
@@ -67,7 +67,7 @@ impl Writer {
     }
 }
 
-/// A step of some entries and operations. With none of the former it is known by its operations alone.
+/// A step of some entries and operations. Without entries, only its operations identify it.
 pub(crate) fn step(
     writer: &Writer,
     waiting: &[u64],
@@ -132,7 +132,7 @@ fn one(peers: &[AgentId], seed: &mut u64) -> AgentId {
     peers[draw(seed, peers.len() as u64) as usize]
 }
 
-/// What a person asks for.
+/// An order of a person.
 pub(crate) fn order(realm: RealmId, peers: &[AgentId], seed: &mut u64) -> (Began, Order) {
     let deeds = vec![
         Deed::Send {
@@ -205,7 +205,7 @@ fn op(deed: &Deed) -> Op {
     }
 }
 
-/// A charge that is known by its number.
+/// A charge identified by its number.
 fn booked(number: u64) -> Charge {
     let usage = Usage {
         input: 1,

@@ -1,4 +1,4 @@
-//! A host's history: a file to which lines are added.
+//! A host's history: an append-only file of lines.
 
 use std::fs::File;
 use std::io::Write as _;
@@ -17,7 +17,7 @@ impl History {
         ))
     }
 
-    /// Adds a line in one call: it is there, or it is not.
+    /// Adds a line in one call, so that it is written whole or not at all.
     pub(crate) fn write(&self, record: &Record) -> Result<(), Failed> {
         let mut line = serde_json::to_vec(record)?;
         line.push(b'\n');

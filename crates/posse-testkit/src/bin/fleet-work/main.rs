@@ -1,8 +1,9 @@
 //! A host of a fleet on one PostgreSQL server, to be killed, stopped and cut off by tests.
 //!
-//! - `prepare URL HOSTS PLACES`: makes the agents, so many for each host;
-//! - `work URL FILE HOST HOSTS PLACES LEASE_MS SEED`: does things at random with its own agents, and now and then with
-//!   those of others, and writes to FILE what it began and what came of it. It ends with its input.
+//! - `prepare URL HOSTS PLACES`: makes the agents, PLACES for each host;
+//! - `work URL FILE HOST HOSTS PLACES LEASE_MS SEED`: performs random actions with its own agents,
+//!   and occasionally with those of others, and writes to FILE what it began and the results. It
+//!   ends when its input ends.
 
 mod deed;
 mod history;
@@ -28,7 +29,7 @@ use self::place::Place;
 
 type Failed = Box<dyn Error + Send + Sync>;
 
-/// How long a server is waited for that is away, or an own agent that another host has.
+/// Maximum wait for an unavailable server, or for an own agent that another host holds.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 #[tokio::main(flavor = "current_thread")]
@@ -57,7 +58,7 @@ async fn main() -> Result<(), Failed> {
     }
 }
 
-/// Which host this is, of how many, and how many agents each has.
+/// The index of this host, the number of hosts, and the number of agents of each.
 #[derive(Clone, Copy)]
 struct Fleet {
     host: u64,
@@ -102,11 +103,11 @@ async fn prepare(url: &str, hosts: u64, places: u64) -> Result<(), Failed> {
     Ok(())
 }
 
-/// Whether to stop: told by the end of the input, or by the store.
+/// Stop conditions: the end of the input, or a message of the store.
 #[derive(Default)]
 struct Ending {
     all: AtomicBool,
-    /// This host was taken for dead.
+    /// This host was declared dead.
     lost: AtomicBool,
 }
 
@@ -116,7 +117,7 @@ impl Ending {
     }
 }
 
-/// Works until its input ends: whenever it was taken for dead, as another host.
+/// Works until its input ends; continues as another host each time it was declared dead.
 async fn work(
     url: &str,
     history: Arc<History>,
@@ -172,7 +173,7 @@ async fn work(
     Ok(())
 }
 
-/// A server may be away just now.
+/// Opens the store, retrying while the server is unavailable.
 async fn opened(url: &str, timing: Timing) -> Result<Postgres, Failed> {
     let (begun, clock) = (Instant::now(), SystemClock::default());
     loop {
@@ -183,7 +184,7 @@ async fn opened(url: &str, timing: Timing) -> Result<Postgres, Failed> {
     }
 }
 
-/// Hears whether this host was taken for dead.
+/// Listens for the message that this host was declared dead.
 async fn listen(
     store: Arc<Postgres>,
     history: Arc<History>,

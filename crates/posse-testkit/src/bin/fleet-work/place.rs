@@ -32,7 +32,7 @@ impl Place {
         SystemClock::default().sleep(time).await;
     }
 
-    /// Takes agents, its own more often than others', and has each do some things.
+    /// Takes agents, its own more often than others', and performs some actions with each.
     pub(crate) async fn work(mut self) -> Result<(), Failed> {
         while !self.ending.has_come() {
             let own = self.draw(100) < 80;
@@ -47,7 +47,7 @@ impl Place {
         Ok(())
     }
 
-    /// Has an agent do some things; says whether it could be taken.
+    /// Performs some actions with an agent; returns true if it could be taken.
     async fn have(&mut self, agent: AgentId, realm: RealmId, own: bool) -> Result<bool, Failed> {
         let taken = match self.store.take(agent).await {
             Ok(taken) => taken,
@@ -86,7 +86,7 @@ impl Place {
             self.pause(20).await;
         }
         if !own || self.draw(3) == 0 {
-            // Whether it is given up, who takes it next will see.
+            // If the release fails, the next host to take the agent finds out.
             let _ = self.store.release(agent, epoch).await;
         }
         Ok(true)
@@ -94,7 +94,7 @@ impl Place {
 
     fn not_taken(&self, error: StoreError) -> Result<bool, Failed> {
         match error {
-            // Whether this host is lost, it is told.
+            // If this host is lost, the store tells it.
             StoreError::Held { .. } | StoreError::Fenced { .. } | StoreError::Engine { .. } => {}
             error => self
                 .history
@@ -103,7 +103,7 @@ impl Place {
         Ok(false)
     }
 
-    /// Does one thing; says whether the agent may go on.
+    /// Performs one action; returns true if the agent may continue.
     async fn act(&mut self, writer: &mut Writer) -> Result<bool, Failed> {
         let waiting = match self.draw(3) {
             0 => {
@@ -141,11 +141,11 @@ impl Place {
     async fn order(&self, began: Began, order: Order) -> Result<bool, Failed> {
         self.history.write(&Record::Began(began.clone()))?;
         let operated = self.store.operate(order).await;
-        // What a person asks for has nothing to do with who holds the agent.
+        // An order of a person does not depend on the agent's holder.
         self.came_of(&began, operated).map(|_| true)
     }
 
-    /// Writes down what came of something; none if the agent's writer must stop.
+    /// Records the result of an action; `None` if the agent's writer must stop.
     fn came_of(
         &self,
         began: &Began,

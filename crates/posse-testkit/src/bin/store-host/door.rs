@@ -1,4 +1,5 @@
-//! Stands in the turnstile from the start until it is given a line, as a writer does while it writes.
+//! Holds the writer's lock of the turnstile from the start until it is given a line, as a writer
+//! does while it writes.
 
 use std::fs::{File, OpenOptions};
 use std::io;

@@ -1,7 +1,7 @@
-//! A process that has a store open, for tests that kill, stop and race processes.
+//! A process with an open store, for tests that kill, stop and race processes.
 //!
-//! `store-host STORE ROLE [lease=MS] [sweep=MS] [patience=MS] [deaf]`. It says `ready`, does what its
-//! role does with the lines it is given, and ends with its input.
+//! `store-host STORE ROLE [lease=MS] [sweep=MS] [patience=MS] [deaf]`. Prints `ready`, processes
+//! the lines it is given according to its role, and ends when its input ends.
 
 #![expect(clippy::print_stdout, reason = "whoever started it reads what it says")]
 
@@ -17,11 +17,11 @@ use posse_testkit::place::Place;
 
 type Failed = Box<dyn Error + Send + Sync>;
 
-/// What the process is for.
+/// The role of the process.
 enum Role {
-    /// Does to the store what it is told.
+    /// Executes commands on the store.
     Serve,
-    /// Stands in the turnstile.
+    /// Holds the writer's lock of the turnstile.
     Door,
 }
 

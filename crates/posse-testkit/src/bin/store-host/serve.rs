@@ -1,6 +1,6 @@
-//! Does to the store what it is told, a line for each: `birth N`, `commit N EPOCH`, `claim N EPOCH TASK`,
-//! `take N`, `release N EPOCH`. The answer is the line's first word and what came of it; `take` adds the epoch.
-//! What the host is told by the store is said as it comes: `woke died ID`.
+//! Executes commands on the store, one per line: `birth N`, `commit N EPOCH`, `claim N EPOCH TASK`,
+//! `take N`, `release N EPOCH`. The answer is the line's first word and the result; `take` adds the
+//! epoch. Wakes of the host are printed as they arrive: `woke died ID`.
 
 use posse_port::store::{Epoch, Store, Wake};
 use posse_store::Timing;

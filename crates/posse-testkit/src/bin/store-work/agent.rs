@@ -1,4 +1,4 @@
-//! A whole agent in a process of its own, to be stopped while its tool runs.
+//! A whole agent in its own process, to be stopped while its tool runs.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ use posse_testkit::scripted;
 
 use crate::{Failed, say};
 
-/// Has an agent work in `directory`, and says its id, and how its run ended.
+/// Runs an agent in `directory`, and prints its id and how its run ended.
 pub(crate) async fn run(
     place: &Place,
     url: &str,

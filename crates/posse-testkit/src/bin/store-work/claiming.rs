@@ -1,4 +1,4 @@
-//! Claims in batches: by posse's store, and by the same statements with nothing around them.
+//! Batched claims: by posse's store, and by the same statements alone.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use uuid::Uuid;
 use crate::Failed;
 use crate::words::{add_tasks, claim, doing, newborn};
 
-/// So many agents claim at once, `batches` times each.
+/// Claims with several agents at once, `batches` times each.
 pub(crate) async fn posse(database: &Path, agents: u64, batches: u64) -> Result<Value, Failed> {
     let store = Arc::new(Sqlite::open(database)?);
     add_tasks(&*store, None, agents * batches).await?;
@@ -44,7 +44,7 @@ pub(crate) async fn posse(database: &Path, agents: u64, batches: u64) -> Result<
     Ok(json!({"per_s": (agents * batches) as f64 / start.elapsed().as_secs_f64()}))
 }
 
-/// The same rows in transactions of the same size.
+/// Writes the same rows in transactions of the same size.
 pub(crate) async fn bare(database: &Path, agents: u64, batches: u64) -> Result<Value, Failed> {
     let store = Sqlite::open(database)?;
     add_tasks(&store, None, agents * batches).await?;

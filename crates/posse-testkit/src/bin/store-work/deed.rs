@@ -1,5 +1,5 @@
-//! What a process does when it is killed, or its disk fails: five times one thing, each acknowledged on
-//! a line of its own once the store has said that it is durable.
+//! The work of a process that is killed, or whose disk fails: one action five times, each
+//! acknowledged on a line of its own once the store has reported it durable.
 
 use std::io::{self, Write};
 
@@ -15,7 +15,7 @@ use uuid::Uuid;
 
 use crate::{Failed, say};
 
-/// Makes what `deed` starts from.
+/// Creates the state that `deed` starts from.
 pub(crate) async fn prepare(place: &Place, deed: Deed) -> Result<(), Failed> {
     let store = place.open()?;
     store.commit(birth(LEAD)).await?;
@@ -49,7 +49,7 @@ pub(crate) async fn prepare(place: &Place, deed: Deed) -> Result<(), Failed> {
     ];
     if deed != Deed::Create {
         ops.extend((1..=TIMES).map(|number| create(&format!("task {number}"), &[])));
-        // What waits for all of them shows whether each completion counted once.
+        // A task that waits for all of them shows if each completion counted once.
         let all: Vec<TaskId> = (1..=TIMES).map(TaskId).collect();
         ops.push(create("the last", &all));
     }
@@ -78,7 +78,7 @@ pub(crate) async fn prepare(place: &Place, deed: Deed) -> Result<(), Failed> {
     Ok(())
 }
 
-/// Does `deed`, and says what was acknowledged.
+/// Performs `deed`, and prints each acknowledgement.
 pub(crate) async fn perform(place: &Place, deed: Deed) -> Result<(), Failed> {
     let store = again(async || Ok(place.open()?)).await?;
     if deed == Deed::TakeOver {
@@ -103,7 +103,8 @@ pub(crate) async fn perform(place: &Place, deed: Deed) -> Result<(), Failed> {
             &*store,
         )
         .await?;
-        // The same step again: if the first try was durable after all, it must not count twice.
+        // Retry of the same step: if the first attempt was durable after all, it must not count
+        // twice.
         let committed = again(async || Ok(store.commit(step.clone()).await?)).await?;
         let done = committed.results.into_iter().next().transpose()?;
         acknowledge(&match done {
@@ -211,7 +212,7 @@ fn create(subject: &str, blocked_by: &[TaskId]) -> Op {
     }
 }
 
-/// Tries a second time what a failing disk has refused. Anything else is an error.
+/// Retries once if the disk failed. Any other failure is an error.
 async fn again<T>(mut attempt: impl AsyncFnMut() -> Result<T, Failed>) -> Result<T, Failed> {
     match attempt().await {
         Err(error) if is_of_the_disk(&*error) => {

@@ -1,4 +1,4 @@
-//! What things cost when there is much of them, beside what they cost when there is little.
+//! The cost of operations on much data, compared with little data.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -12,10 +12,11 @@ use serde_json::{Value, json};
 use crate::Failed;
 use crate::words::{add_tasks, blank, claim, doing, newborn, send};
 
-/// How many times each thing is timed.
+/// Number of samples of each operation.
 const TIMES: u64 = 400;
 
-/// A message sent, looked at and taken where few wait, by turns with one where nearly ten thousand do.
+/// Sends, reads and takes a message where few wait, alternating with an inbox of nearly ten
+/// thousand.
 pub(crate) async fn inbox(database: &Path) -> Result<Value, Failed> {
     let store = Sqlite::open(database)?;
     let sender = newborn(&store).await?;
@@ -53,7 +54,7 @@ async fn fill(store: &Sqlite, sender: AgentId, to: AgentId, count: u64) -> Resul
     Ok(())
 }
 
-/// One message more, one less.
+/// Adds one message and takes one.
 async fn cycle(
     store: &Sqlite,
     sender: AgentId,
@@ -82,7 +83,7 @@ async fn cycle(
     Ok(begun.elapsed())
 }
 
-/// A claim in lists of a hundred tasks, by turns with one in a list of `large`.
+/// Claims in lists of a hundred tasks, alternating with a list of `large`.
 pub(crate) async fn claims(database: &Path, large: u64) -> Result<Value, Failed> {
     let store = Sqlite::open(database)?;
     let agent = newborn(&store).await?;

@@ -2,15 +2,16 @@
 //!
 //! STORE is a file or a URL, DB a file.
 //!
-//! - `prepare STORE DEED`: what a deed starts from;
-//! - `deed STORE DEED`: does it, and says each part that was acknowledged on a line of its own;
+//! - `prepare STORE DEED`: creates the state a deed starts from;
+//! - `deed STORE DEED`: performs it, and prints each acknowledged part on a line of its own;
 //! - `tasks STORE N`: makes N claimable tasks;
-//! - `claim STORE FILE AGENTS`: so many agents claim until nothing is left; the numbers go to FILE;
-//! - `across STORE N`, `healed STORE SWEEP_MS`, `within STORE N`: how soon agents are woken;
+//! - `claim STORE FILE AGENTS`: AGENTS agents claim until nothing is left; writes the numbers to
+//!   FILE;
+//! - `across STORE N`, `healed STORE SWEEP_MS`, `within STORE N`: wake latency;
 //! - `hear STORE [--deaf SWEEP_MS]`: the other side of the first two;
 //! - `agent STORE URL DIR LEASE_MS`: a whole agent, whose model is at URL;
-//! - `inbox DB`, `claims DB TASKS`: what much costs beside little;
-//! - `claiming posse|bare AGENTS BATCHES DB`: claims, and the same statements with nothing around them.
+//! - `inbox DB`, `claims DB TASKS`: the cost of operations on much data compared with little;
+//! - `claiming posse|bare AGENTS BATCHES DB`: claims, and the same statements alone.
 
 #![expect(clippy::print_stdout, reason = "what it prints is what it is for")]
 
@@ -68,7 +69,7 @@ fn millis(text: &str) -> Result<Duration, Failed> {
     Ok(Duration::from_millis(text.parse()?))
 }
 
-/// Says a line at once: whoever started this process waits for it.
+/// Prints and flushes a line: the parent process waits for it.
 fn say(line: &str) -> std::io::Result<()> {
     let mut out = std::io::stdout().lock();
     writeln!(out, "{line}")?;

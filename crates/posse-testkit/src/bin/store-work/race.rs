@@ -14,13 +14,13 @@ use tokio::task::JoinSet;
 use crate::words::{add_tasks, claim, doing, newborn};
 use crate::{Failed, say};
 
-/// Makes so many claimable tasks.
+/// Makes N claimable tasks.
 pub(crate) async fn tasks(place: &Place, count: u64) -> Result<(), Failed> {
     add_tasks(&*place.open()?, None, count).await
 }
 
-/// Claims what it can with so many agents, writes the numbers to `into`, and stays until its input ends:
-/// when it goes its tasks are free again.
+/// Claims all it can with several agents, writes the numbers to `into`, and stays until its input
+/// ends, because its tasks become free when it ends.
 pub(crate) async fn claims(place: &Place, into: &Path, agents: u64) -> Result<(), Failed> {
     // Only processes that share a file wait for each other's turn.
     let file = place

@@ -1,4 +1,5 @@
-//! How soon after a message its recipient is woken: in another process, in this one, and by the sweep.
+//! Latency from a message to the wake of its recipient: in another process, in this one, and by the
+//! sweep.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
@@ -15,10 +16,10 @@ use serde_json::{Value, json};
 use crate::words::{blank, doing, newborn, send};
 use crate::{Failed, say};
 
-/// A wake that comes later than this did not come from the bell.
+/// A wake later than this did not come from the bell.
 const MISSED: Duration = Duration::from_secs(1);
 
-/// Writes `count` messages to an agent of another process, each when the one before has been heard.
+/// Sends `count` messages to an agent of another process, each after the previous one was heard.
 pub(crate) async fn across(place: &Place, count: usize) -> Result<Value, Failed> {
     let store = place.open()?;
     let sender = newborn(&*store).await?;
@@ -33,7 +34,7 @@ pub(crate) async fn across(place: &Place, count: usize) -> Result<Value, Failed>
     Ok(summary(waits))
 }
 
-/// The same with a listener that hears no bell: it is woken by its sweep.
+/// The same with a listener without a bell: its sweep wakes it.
 pub(crate) async fn healed(place: &Place, sweep: Duration) -> Result<Value, Failed> {
     let store = place.open()?;
     let sender = newborn(&*store).await?;
@@ -49,7 +50,7 @@ pub(crate) async fn healed(place: &Place, sweep: Duration) -> Result<Value, Fail
     Ok(json!({"sweep_ms": sweep.as_secs_f64() * 1e3, "longest_ms": longest.as_secs_f64() * 1e3}))
 }
 
-/// Sends a message, for which there must be room.
+/// Sends a message; fails if the inbox is full.
 async fn tell(store: &dyn Store, sender: AgentId, to: AgentId) -> Result<(), Failed> {
     for result in store
         .commit(doing(sender, send(to, "How is it going?".into())))
@@ -61,7 +62,7 @@ async fn tell(store: &dyn Store, sender: AgentId, to: AgentId) -> Result<(), Fai
     Ok(())
 }
 
-/// An agent that says when it was woken for each message.
+/// An agent that reports the time of its wake for each message.
 pub(crate) async fn hear(place: &Place, deaf: Option<Duration>) -> Result<(), Failed> {
     let timing = match deaf {
         Some(sweep) => Timing {
@@ -76,7 +77,7 @@ pub(crate) async fn hear(place: &Place, deaf: Option<Duration>) -> Result<(), Fa
     say(&agent.to_string())?;
     let (mut heard, mut taken) = (0, 0);
     loop {
-        // Whoever told us to listen ends us.
+        // The parent process ends this one.
         let wakes = store.woken().await?;
         let at = now();
         if !wakes.contains(&Wake::Mail(agent)) {
@@ -121,14 +122,14 @@ async fn take(
     Ok(())
 }
 
-/// From when a message is durable to when an agent of the same process is woken. Nothing is taken: an
-/// inbox has room for ten thousand.
+/// Measures from the time a message is durable to the wake of an agent of the same process. Nothing
+/// is taken: an inbox has room for ten thousand.
 pub(crate) async fn within(place: &Place, count: usize) -> Result<Value, Failed> {
     let store = place.open()?;
     let (sender, hearer) = (newborn(&*store).await?, newborn(&*store).await?);
     let (woken, wakes) = mpsc::channel();
     let listening = Arc::clone(&store);
-    // A thread of its own: the sender must not hold it up.
+    // On its own thread, so that the sender does not delay it.
     let listener = std::thread::spawn(move || -> Result<(), Failed> {
         let runtime = tokio::runtime::Builder::new_current_thread().build()?;
         let mut heard = 0;
@@ -161,7 +162,7 @@ pub(crate) async fn within(place: &Place, count: usize) -> Result<Value, Failed>
     Ok(summary(waits))
 }
 
-/// A process that listens.
+/// A listening process.
 struct Listener {
     child: std::process::Child,
     lines: std::io::Lines<BufReader<std::process::ChildStdout>>,
@@ -199,7 +200,7 @@ impl Listener {
     }
 }
 
-/// The machine's clock: the same in all processes.
+/// The machine's clock, the same in all processes.
 fn now() -> Duration {
     let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
     Duration::new(now.tv_sec.unsigned_abs(), now.tv_nsec.unsigned_abs() as u32)

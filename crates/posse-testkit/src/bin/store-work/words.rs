@@ -1,4 +1,4 @@
-//! Agents and operations for measuring: as many as wanted, all of one realm.
+//! Builders of agents and operations for measuring, all of one realm.
 
 use posse_port::store::{Address, Epoch, NewTask, Op, Operation, Order, Step, Store};
 use posse_protocol::{AgentId, MailId, MailKind, Name, Takes};
@@ -24,7 +24,7 @@ pub(crate) fn blank(agent: AgentId) -> Step {
     Step::new(realm(), agent, Epoch(1), 10)
 }
 
-/// A step that does one thing.
+/// A step with one operation.
 pub(crate) fn doing(agent: AgentId, op: Op) -> Step {
     Step {
         operations: vec![Operation { call: None, op }],
@@ -52,7 +52,7 @@ pub(crate) fn claim(list: Option<&Name>) -> Op {
     }
 }
 
-/// Adds so many tasks to a list, a few thousand in each transaction.
+/// Adds N tasks to a list, a few thousand per transaction.
 pub(crate) async fn add_tasks(
     store: &dyn Store,
     list: Option<&Name>,

@@ -1,11 +1,12 @@
-//! A process that has a part of a team, to be killed by tests. It lives until then.
+//! A process that runs a part of a team until a test kills it.
 //!
-//! STORE is a file or a URL; DIR is where the rest is.
+//! STORE is a file or a URL; DIR holds all other files.
 //!
-//! - `lead URL STORE DIR`: the main agent of a new session, which is told to start; says `session ID`, and `quiet` whenever
-//!   nobody has anything left to do;
-//! - `lead URL STORE DIR SESSION`: the same of a session that another process has left;
-//! - `host URL STORE DIR SESSION MOST`: so many members of its teams that nobody has; says `hosts N` when it has the first.
+//! - `lead URL STORE DIR`: the main agent of a new session, which is told to start; prints
+//!   `session ID`, and `quiet` whenever no agent has work left;
+//! - `lead URL STORE DIR SESSION`: the same for a session that another process has left;
+//! - `host URL STORE DIR SESSION MOST`: up to MOST members of its teams that no host holds; prints
+//!   `hosts N` when it has the first.
 
 use std::error::Error;
 use std::io::Write as _;
@@ -21,7 +22,7 @@ use posse_testkit::test_runtime::{self, AgentRecord, TestRuntime};
 
 type Failed = Box<dyn Error + Send + Sync>;
 
-/// So many agents of a process work at once.
+/// Maximum number of agents of a process that work at once.
 const RUNNING: usize = 100;
 
 #[tokio::main(flavor = "current_thread")]
@@ -40,7 +41,8 @@ async fn main() -> Result<(), Failed> {
             let test_runtime = test_runtime(url, store, Path::new(directory))?;
             let session = resumed(&test_runtime, id).await?;
             say(&format!("session {id}"))?;
-            // Also if nothing waits yet: mail wakes a resumed main agent only after it was told to continue.
+            // Also if nothing waits yet: mail wakes a resumed main agent only after it was told to
+            // continue.
             session.0.handle.send(Command::Continue).await?;
             lead(session).await
         }
@@ -77,7 +79,7 @@ fn test_runtime(url: &str, store: &str, directory: &Path) -> Result<TestRuntime,
     )
 }
 
-/// On a server, what a killed process had is its own until the lease is over.
+/// On a server, a killed process keeps its agents until the lease is over.
 async fn resumed(test_runtime: &TestRuntime, id: &str) -> Result<AgentRecord, Failed> {
     let clock = SystemClock::default();
     loop {
@@ -104,7 +106,7 @@ async fn lead(mut session: AgentRecord) -> Result<(), Failed> {
     }
 }
 
-/// Says a line at once: whoever started this process waits for it.
+/// Prints and flushes a line: the parent process waits for it.
 fn say(line: &str) -> std::io::Result<()> {
     let mut out = std::io::stdout().lock();
     writeln!(out, "{line}")?;

@@ -1,8 +1,9 @@
-//! A process that has a worktree, to be killed and disturbed by tests.
+//! A process with a worktree, to be killed and disturbed by tests.
 //!
-//! - `life HOME REPO AGENT work|idle tell|carry`: makes a worktree, perhaps works in it, gives it back, takes
-//!   it again and gives it back again; says each part that is done on a line of its own;
-//! - `sweep HOME`: what a new process does first; says what it removed and what it kept.
+//! - `life HOME REPO AGENT work|idle tell|carry`: makes a worktree, works in it if told to,
+//!   releases it, reclaims it and releases it again; prints each finished part on a line of its
+//!   own;
+//! - `sweep HOME`: the clean-up of a new process; prints what it removed and what it kept.
 
 use std::error::Error;
 use std::fs;
@@ -15,7 +16,7 @@ use posse_tools::GitWorktrees;
 type Failed = Box<dyn Error + Send + Sync>;
 
 fn main() -> Result<(), Failed> {
-    // One thread for what blocks: then the n-th call is the same in each run.
+    // One blocking thread, so that the n-th call is the same in each run.
     let runtime = tokio::runtime::Builder::new_current_thread()
         .max_blocking_threads(1)
         .build()?;
@@ -68,7 +69,7 @@ async fn life(home: &str, wanted: Wanted, works: bool) -> Result<(), Failed> {
     say(&format!("kept {:?}", trees.release(&worktree).await))
 }
 
-/// A disk that is full may be that of the output.
+/// Prints a line; fails if the output is on a full disk.
 fn say(line: &str) -> Result<(), Failed> {
     Ok(writeln!(std::io::stdout(), "{line}")?)
 }
