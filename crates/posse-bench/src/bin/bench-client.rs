@@ -1,4 +1,4 @@
-//! A client to be measured: posse's adapter, or a bare program that reads and parses the same streams.
+//! A client to measure: posse's adapter, or a bare program that reads and parses the same streams.
 //!
 //! `bench-client posse|bare URL TEXT STREAMS` prints `{"completed": N, "cpu_ms": X}`.
 
@@ -38,7 +38,7 @@ async fn main() -> Result<(), Failed> {
     Ok(())
 }
 
-/// Processor time of this process's one thread so far.
+/// Returns the processor time of this process's one thread so far.
 fn cpu_ms() -> Result<f64, Failed> {
     let text = std::fs::read_to_string("/proc/self/schedstat")?;
     Ok(text.split(' ').next().unwrap_or_default().parse::<f64>()? / 1e6)

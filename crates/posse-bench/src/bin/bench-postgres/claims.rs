@@ -17,9 +17,9 @@ use crate::place::Place;
 use crate::words::{Agent, MODEL, Realms, at, raised};
 use crate::{Failed, Side};
 
-/// The most connections: what more would do they do one after another.
+/// Maximum number of connections; claimers share them.
 const LINES: usize = 16;
-/// Whose list it is.
+/// The team whose list is used.
 const TEAM: &str = "crew";
 
 pub(crate) async fn run(
@@ -29,7 +29,7 @@ pub(crate) async fn run(
     tasks: u64,
     realms: Realms,
 ) -> Result<Value, Failed> {
-    // On both sides it stays open: the rows are the same.
+    // It stays open on both sides, so that the rows are the same.
     let store = Arc::new(Postgres::open(&place.url)?);
     let agents = raised(&store, agents, realms).await?;
     let each = match realms {
@@ -45,7 +45,7 @@ pub(crate) async fn run(
             each * agents.len() as u64
         }
     };
-    // What was made is looked at as it is, on both sides.
+    // Both sides start with up-to-date planner statistics.
     let line = Line::many(&place.url, 1).await?.remove(0);
     line.client().batch_execute("ANALYZE").await?;
     let claimed = match side {
@@ -60,7 +60,7 @@ pub(crate) async fn run(
     }
 }
 
-/// A team of all the agents, and tasks for it.
+/// Creates a team of all the agents, and tasks for it.
 async fn prepare(store: &Postgres, agents: &[Agent], tasks: u64) -> Result<(), Failed> {
     let team: Name = TEAM.parse()?;
     let mut ops = Vec::new();
@@ -180,7 +180,7 @@ async fn finish(
     Ok((meter.end(claimed).await?, claimed))
 }
 
-/// A claim, with what the claimer is told, which is kept with its step.
+/// A claim, with the result for the claimer, which is stored with its step.
 const CLAIM: &str = "
     WITH claimed AS (
         UPDATE task SET status = 1, owner = $6, owner_agent = $2, lost_by = NULL, version = version + 1,
@@ -218,7 +218,7 @@ struct Claimer {
 }
 
 impl Claimer {
-    /// Claims; says whether there was anything.
+    /// Claims the next task; returns true if there was one.
     async fn claim(
         &self,
         line: &Client,
@@ -289,7 +289,7 @@ fn claimer((number, agent): (usize, &Agent)) -> Claimer {
     }
 }
 
-/// The claims of all who share a connection, in one transaction.
+/// Performs the claims of all who share a connection, in one transaction.
 async fn together(
     line: &Client,
     statement: &Statement,

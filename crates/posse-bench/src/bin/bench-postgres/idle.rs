@@ -1,4 +1,4 @@
-//! Agents that have nothing to do: how many connections they need, and how much work.
+//! Idle agents: the connections and the processor time they need.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -14,7 +14,7 @@ use crate::meter::Meter;
 use crate::place::Place;
 use crate::words::{Realms, raised};
 
-/// How often connections are counted.
+/// Interval for counting connections.
 const OFTEN: Duration = Duration::from_secs(5);
 
 pub(crate) async fn run(place: &Place, agents: usize, time: Duration) -> Result<Value, Failed> {
@@ -49,7 +49,7 @@ pub(crate) async fn run(place: &Place, agents: usize, time: Duration) -> Result<
     }))
 }
 
-/// How many there are to the place that is measured.
+/// Returns the number of connections to the measured database.
 async fn connections(place: &Place) -> Result<i64, Failed> {
     let sql = "SELECT count(*) FROM pg_stat_activity WHERE datname = $1 AND backend_type = 'client backend'";
     Ok(place
@@ -59,7 +59,7 @@ async fn connections(place: &Place) -> Result<i64, Failed> {
         .try_get(0)?)
 }
 
-/// Processor time of this process so far.
+/// Returns the processor time of this process so far.
 fn cpu() -> Result<Duration, Failed> {
     let usage = getrusage(UsageWho::RUSAGE_SELF)?;
     let time = |time: TimeVal| {

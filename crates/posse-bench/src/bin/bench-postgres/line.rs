@@ -1,4 +1,4 @@
-//! A plain connection, and statements that go over it without waiting for each other.
+//! A plain connection, and pipelined statements on it.
 
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -9,7 +9,7 @@ use tokio_postgres::{Client, NoTls};
 
 use crate::Failed;
 
-/// A connection with what carries it.
+/// A connection and its driver task.
 pub(crate) struct Line {
     client: Client,
     _carried: JoinSet<()>,
@@ -30,7 +30,7 @@ impl Line {
         &self.client
     }
 
-    /// As many as are wanted, to the tables of posse.
+    /// Opens the given number of connections to posse's tables.
     pub(crate) async fn many(url: &str, count: usize) -> Result<Vec<Self>, Failed> {
         let mut lines = Vec::new();
         for _ in 0..count {
@@ -44,11 +44,11 @@ impl Line {
     }
 }
 
-/// Something that is sent when it is first polled.
+/// A query that is sent when first polled.
 pub(crate) type Asking<'a, T> =
     Pin<Box<dyn Future<Output = Result<T, tokio_postgres::Error>> + Send + 'a>>;
 
-/// Sends all of it in its order, then waits for what comes of each.
+/// Sends all queries in order, then awaits each result.
 pub(crate) async fn pipelined<T>(mut asking: Vec<Asking<'_, T>>) -> Result<Vec<T>, Failed> {
     // The first poll sends.
     let mut answers: Vec<Option<_>> = poll_fn(|context| {

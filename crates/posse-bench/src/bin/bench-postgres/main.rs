@@ -1,15 +1,17 @@
-//! What PostgreSQL carries of posse, to be measured, and the same rows written by plain statements.
+//! Measures posse's load on PostgreSQL, and the same rows written by plain statements.
 //!
-//! - `serve [--slow]`: a server of one's own; says where it is, and ends with its input. With `--slow` each sync takes a
-//!   millisecond more;
-//! - `steps posse|bare AGENTS SECONDS one|each URL`: steps of so many agents, all of one realm or each of its own;
-//! - `claims posse|bare AGENTS TASKS one|each URL`: so many agents claim so many tasks, until none is left;
+//! - `serve [--slow]`: runs a separate server; prints its URL, and ends when its input ends. With
+//!   `--slow` each sync takes a millisecond more;
+//! - `steps posse|bare AGENTS SECONDS one|each URL`: steps of AGENTS agents, all in one realm or
+//!   each in its own;
+//! - `claims posse|bare AGENTS TASKS one|each URL`: AGENTS agents claim TASKS tasks, until none is
+//!   left;
 //! - `turns AGENTS SECONDS URL`: whole turns;
-//! - `idle AGENTS SECONDS URL`: so many agents that have nothing to do, for so long;
+//! - `idle AGENTS SECONDS URL`: AGENTS idle agents for SECONDS seconds;
 //! - `takeover AGENTS LEASE_MS URL`: a host is killed, and another takes its agents;
-//! - `hold AGENTS URL`: the host that is killed; says its agents.
+//! - `hold AGENTS URL`: the host that is killed; prints its agents.
 //!
-//! Each that measures has a database of its own on the server at URL, and prints one JSON object.
+//! Each measurement has its own database on the server at URL, and prints one JSON object.
 
 #![expect(
     clippy::print_stdout,
@@ -80,7 +82,7 @@ async fn main() -> Result<(), Failed> {
     Ok(())
 }
 
-/// Who writes.
+/// The writer that is measured.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Side {
     Posse,
@@ -104,7 +106,7 @@ fn secs(text: &str) -> Result<Duration, Failed> {
 }
 
 fn serve(sync: Sync) -> Result<(), Failed> {
-    // Room enough that no checkpoint comes in between.
+    // Large enough that no checkpoint interferes.
     let options = Options {
         sync,
         ..Options::default()
@@ -118,7 +120,7 @@ fn serve(sync: Sync) -> Result<(), Failed> {
     Ok(())
 }
 
-/// Says a line at once: whoever started this process waits for it.
+/// Prints and flushes a line: the parent process waits for it.
 fn say(line: &str) -> std::io::Result<()> {
     let mut out = std::io::stdout().lock();
     writeln!(out, "{line}")?;

@@ -1,4 +1,4 @@
-//! How fast something went, and what it cost the server.
+//! Measures throughput and the cost to the server.
 
 use std::time::{Duration, Instant};
 
@@ -7,7 +7,7 @@ use tokio_postgres::Client;
 
 use crate::Failed;
 
-/// A span of time on a server.
+/// A measured time span on a server.
 pub(crate) struct Meter<'a> {
     client: &'a Client,
     postmaster: u32,
@@ -33,7 +33,7 @@ impl<'a> Meter<'a> {
         })
     }
 
-    /// Ends when `count` things were done.
+    /// Ends the measurement after `count` operations.
     pub(crate) async fn end(self, count: u64) -> Result<Value, Failed> {
         let seconds = self.begun.elapsed().as_secs_f64();
         let (cpu, wal) = (self.server_cpu()?, wal(self.client).await? - self.wal);
@@ -45,7 +45,7 @@ impl<'a> Meter<'a> {
         }))
     }
 
-    /// Processor time of the server so far.
+    /// Returns the processor time of the server since the start.
     pub(crate) fn server_cpu(&self) -> Result<Duration, Failed> {
         Ok(cpu(self.postmaster)?.saturating_sub(self.cpu))
     }
@@ -56,7 +56,7 @@ async fn wal(client: &Client) -> Result<f64, Failed> {
     Ok(client.query_one(sql, &[]).await?.try_get(0)?)
 }
 
-/// Processor time of a server's processes, those included that have ended.
+/// Returns the processor time of a server's processes, including those that have ended.
 fn cpu(postmaster: u32) -> Result<Duration, Failed> {
     let mut cpu = Stat::of(postmaster)?.ended;
     for entry in std::fs::read_dir("/proc")? {
@@ -75,7 +75,7 @@ fn cpu(postmaster: u32) -> Result<Duration, Failed> {
     Ok(cpu)
 }
 
-/// Processor time of one process with one thread.
+/// Returns the processor time of one single-threaded process.
 fn ran(pid: u32) -> Result<Duration, Failed> {
     let text = std::fs::read_to_string(format!("/proc/{pid}/schedstat"))?;
     Ok(Duration::from_nanos(
@@ -86,17 +86,17 @@ fn ran(pid: u32) -> Result<Duration, Failed> {
     ))
 }
 
-/// What /proc/PID/stat says.
+/// Fields of /proc/PID/stat.
 struct Stat {
     parent: u32,
-    /// Processor time of its children that have ended.
+    /// Processor time of its ended children.
     ended: Duration,
 }
 
 impl Stat {
     fn of(pid: u32) -> Result<Self, Failed> {
         let text = std::fs::read_to_string(format!("/proc/{pid}/stat"))?;
-        // The name is in brackets, and may have any in itself.
+        // The name is in brackets, and may itself contain brackets.
         let rest = text.rsplit_once(") ").ok_or("a stat without a name")?.1;
         let fields: Vec<&str> = rest.split(' ').collect();
         let field = |at: usize| -> Result<u64, Failed> {

@@ -1,4 +1,4 @@
-//! A database that is there for one measurement.
+//! A database for one measurement.
 
 use tokio_postgres::Client;
 use uuid::Uuid;
@@ -7,14 +7,14 @@ use crate::Failed;
 use crate::line::Line;
 
 pub(crate) struct Place {
-    /// A connection to the server, elsewhere.
+    /// A connection to another database of the server.
     server: Line,
     name: String,
     pub(crate) url: String,
 }
 
 impl Place {
-    /// Makes one on the server of which `url` is a database.
+    /// Creates one on the server of which `url` is a database.
     pub(crate) async fn new(url: &str) -> Result<Self, Failed> {
         let (server, _) = url.rsplit_once('/').ok_or("that is no URL of a server")?;
         let name = format!("bench_{}", Uuid::now_v7().simple());
@@ -31,7 +31,7 @@ impl Place {
         Ok(place)
     }
 
-    /// A connection that measures and does not count.
+    /// A connection for measuring, which is not counted itself.
     pub(crate) fn server(&self) -> &Client {
         self.server.client()
     }
@@ -40,7 +40,7 @@ impl Place {
         &self.name
     }
 
-    /// Removes it: what is not on the disk yet need not get there.
+    /// Drops the database, so that unwritten data need not reach the disk.
     pub(crate) async fn leave(self) -> Result<(), Failed> {
         let drop = format!("DROP DATABASE {} WITH (FORCE)", self.name);
         Ok(self.server.client().batch_execute(&drop).await?)

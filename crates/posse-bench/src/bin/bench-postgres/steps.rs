@@ -1,4 +1,4 @@
-//! Steps: what a reply with a call writes, through posse and by plain statements.
+//! Steps: the rows of a reply with a call, through posse and by plain statements.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -17,7 +17,7 @@ use crate::place::Place;
 use crate::words::{Agent, CALL, FACTS, MODEL, Realms, USAGE, at, raised};
 use crate::{Failed, Side};
 
-/// As many connections as posse writes with.
+/// The number of connections that posse writes with.
 const LINES: usize = 4;
 
 pub(crate) async fn run(
@@ -27,7 +27,7 @@ pub(crate) async fn run(
     time: Duration,
     realms: Realms,
 ) -> Result<Value, Failed> {
-    // On both sides it stays open: the rows are the same.
+    // It stays open on both sides, so that the rows are the same.
     let store = Arc::new(Postgres::open(&place.url)?);
     let agents = raised(&store, agents, realms).await?;
     match side {
@@ -66,7 +66,7 @@ async fn sum(mut running: JoinSet<Result<u64, Failed>>) -> Result<u64, Failed> {
     Ok(sum)
 }
 
-/// All of a step in one statement.
+/// A whole step in one statement.
 const STEP: &str = "
     WITH fenced AS (
         UPDATE pulse SET used_ms = $4, own = own + 1, step = $5, result = NULL
@@ -90,7 +90,7 @@ const STEP: &str = "
         cache_write_1h = t.cache_write_1h + excluded.cache_write_1h, output = t.output + excluded.output,
         thinking = t.thinking + excluded.thinking, missed = t.missed + excluded.missed";
 
-/// An agent as its rows have it.
+/// An agent as stored in its rows.
 struct Rows {
     realm: Uuid,
     agent: Uuid,
@@ -105,7 +105,7 @@ struct Rows {
 }
 
 impl Rows {
-    /// Its next step has the bytes that posse kept of its first.
+    /// Its next step has the bytes that posse stored of its first.
     async fn of(agent: &Agent, line: &Client) -> Result<Self, Failed> {
         let (realm, id) = (agent.realm.uuid(), agent.id.uuid());
         let sql =
@@ -165,7 +165,7 @@ impl Rows {
     }
 }
 
-/// One step in a transaction, or as many as there are agents for each connection.
+/// Writes one step per transaction, or those of all agents that share a connection.
 async fn bare(place: &Place, agents: Vec<Agent>, time: Duration) -> Result<Value, Failed> {
     let lines = Line::many(&place.url, LINES.min(agents.len())).await?;
     let mut shares: Vec<Vec<Rows>> = lines.iter().map(|_| Vec::new()).collect();

@@ -17,7 +17,7 @@ use crate::place::Place;
 use crate::words::{Realms, born, raised};
 use crate::{Failed, say};
 
-/// Who has heard nothing so long after the lease never will.
+/// Time after the lease at which a missing wake counts as lost.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Holds agents until it is killed.
@@ -33,7 +33,7 @@ pub(crate) async fn hold(url: &str, agents: usize) -> Result<(), Failed> {
 pub(crate) async fn run(place: &Place, agents: usize, lease_ms: u64) -> Result<Value, Failed> {
     let url = format!("{}?posse_lease={lease_ms}ms", place.url);
     let store = Arc::new(Postgres::open(&url)?);
-    // It holds somebody itself, and so it listens.
+    // It holds an agent itself, so that it listens.
     born(&store, RealmId::from(Uuid::now_v7())).await?;
     let (mut holder, held) = holder(&url, agents)?;
     holder.kill()?;
@@ -67,7 +67,7 @@ pub(crate) async fn run(place: &Place, agents: usize, lease_ms: u64) -> Result<V
     )
 }
 
-/// A process that holds agents, and which.
+/// Starts a process that holds agents, and returns their ids.
 #[expect(clippy::disallowed_methods, reason = "it measures processes")]
 fn holder(url: &str, agents: usize) -> Result<(std::process::Child, Vec<AgentId>), Failed> {
     let mut holder = Command::new(std::env::current_exe()?)

@@ -1,4 +1,4 @@
-//! Whole turns: a reply with a call, its results, and a word to a colleague. What a server carries of them.
+//! Throughput of whole turns: a reply with a call, its results, and a message to a teammate.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

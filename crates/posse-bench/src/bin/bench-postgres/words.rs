@@ -1,4 +1,4 @@
-//! Agents, and what they write in a turn.
+//! Agents, and the rows of their turns.
 
 use std::str::FromStr;
 use std::sync::{Arc, LazyLock};
@@ -16,9 +16,9 @@ use uuid::Uuid;
 
 use crate::Failed;
 
-/// How long an entry is, about.
+/// Approximate length of an entry.
 const LENGTH: usize = 3000;
-/// What entries are made of.
+/// The text that entries are made of.
 const PROSE: &str = "the store keeps what an agent does between two waits for the outside world as one step that is \
     committed whole or not at all let me look at the function which reads its rows and at the test that fails there \
     it seems that this value was never set before line 214 of src/store/writer.rs so I will change both places then \
@@ -44,10 +44,10 @@ pub(crate) static FACTS: LazyLock<ReplyFacts> = LazyLock::new(|| ReplyFacts {
     missed: None,
 });
 
-/// Where agents live.
+/// Distribution of agents over realms.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Realms {
-    /// All in one.
+    /// All in one realm.
     One,
     /// Each in its own.
     Each,
@@ -65,7 +65,7 @@ impl FromStr for Realms {
     }
 }
 
-/// An agent that writes.
+/// A writing agent.
 #[derive(Clone)]
 pub(crate) struct Agent {
     pub(crate) realm: RealmId,
@@ -93,7 +93,7 @@ impl Agent {
         Step::new(self.realm, self.id, self.epoch, at(self.seq))
     }
 
-    /// An entry, and the place for the next.
+    /// Returns an entry, and advances to the next number.
     pub(crate) fn entry(&mut self, kind: EntryKind) -> NewEntry {
         let (seq, bytes) = (self.seq, self.text.clone());
         self.seq += 1;
@@ -109,7 +109,7 @@ impl Agent {
         }
     }
 
-    /// What a reply of a model writes that calls a tool.
+    /// The step of a model's reply that calls a tool.
     pub(crate) fn reply(&mut self) -> Step {
         let mut step = self.blank();
         let (key, (id, tool)) = (
@@ -139,18 +139,18 @@ impl Agent {
     }
 }
 
-/// When a step is said to be made.
+/// Returns the nominal time of a step.
 pub(crate) fn at(seq: u64) -> i64 {
     1_794_700_800_000 + seq.cast_signed()
 }
 
-/// Text as models and tools write it, another for each seed.
+/// Returns text like that of models and tools, different for each seed.
 fn text(seed: u64) -> Bytes {
     let words: Vec<&str> = PROSE.split_whitespace().collect();
     let mut state = seed | 1;
     let mut text = r#"{"role":"assistant","content":[{"type":"text","text":""#.to_owned();
     while text.len() < LENGTH {
-        // Xorshift. A few words follow each other as they do in prose.
+        // Xorshift. Short runs of words stay together, as in prose.
         state ^= state << 13;
         state ^= state >> 7;
         state ^= state << 17;
@@ -164,7 +164,7 @@ fn text(seed: u64) -> Bytes {
     text.into()
 }
 
-/// An agent that is born, with one entry.
+/// Creates an agent with one entry.
 pub(crate) async fn born(store: &Postgres, realm: RealmId) -> Result<Agent, Failed> {
     let mut agent = Agent::new(realm);
     store
@@ -176,7 +176,7 @@ pub(crate) async fn born(store: &Postgres, realm: RealmId) -> Result<Agent, Fail
     Ok(agent)
 }
 
-/// Agents that are born together.
+/// Creates agents concurrently.
 pub(crate) async fn raised(
     store: &Arc<Postgres>,
     count: usize,

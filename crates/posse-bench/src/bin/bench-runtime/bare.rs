@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use crate::ours::SYSTEM;
 use crate::{Failed, cpu_ms};
 
-/// An entry of a usual size.
+/// An entry of typical size.
 pub(crate) const ENTRY: &str = r#"{"role":"user","content":[{"type":"text","text":"A question or an answer of the usual length: a few hundred bytes, as most of them are. It goes on for a while, names a file or two, asks for a change here and a test there, and then it ends. A question or an answer of the usual length: a few hundred bytes, as most of them are."}]}"#;
 
 pub(crate) const USAGE: Usage = Usage {
@@ -131,7 +131,7 @@ impl Rows {
     }
 }
 
-/// The rows of [`ours::steps`](crate::ours::steps), `agents` of them in each commit.
+/// Writes the rows of [`ours::steps`](crate::ours::steps), `agents` of them in each commit.
 pub(crate) fn steps(directory: &Path, agents: u32, batches: u64) -> Result<Value, Failed> {
     let rows = Rows::open(directory)?;
     let ids: Vec<[u8; 16]> = (0..agents)
@@ -153,7 +153,7 @@ pub(crate) fn steps(directory: &Path, agents: u32, batches: u64) -> Result<Value
     Ok(json!({"per_s": steps as f64 / start.elapsed().as_secs_f64()}))
 }
 
-/// The conversation of [`ours::turns`](crate::ours::turns), after one to warm up.
+/// Runs the conversation of [`ours::turns`](crate::ours::turns), after a warm-up.
 pub(crate) async fn turns(url: &str, directory: &Path, turns: u32) -> Result<Value, Failed> {
     let http = posse_model::http_client(url)?;
     let rows = Rows::open(directory)?;

@@ -1,4 +1,4 @@
-//! Putting a request together from the pieces of a history, as the runtime has them.
+//! Assembling a request from the pieces of a history, as the runtime does.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -17,9 +17,10 @@ use crate::Failed;
 use crate::instant::AtOnce;
 use crate::ours::{runtime, start, turn};
 
-/// Each request is put together so often: once takes less than a clock can tell.
+/// Repetitions for each request, as one is too short to measure.
 const TIMES: u32 = 2_000;
-/// A history keeps its last entries apart, and joins them now and then: so many turns see all of that.
+/// Number of measured turns. A history occasionally joins its last entries; this many turns cover
+/// that.
 const TURNS: u32 = 32;
 
 pub(crate) async fn run(directory: &Path, kilobytes: u32) -> Result<Value, Failed> {
@@ -32,7 +33,7 @@ pub(crate) async fn run(directory: &Path, kilobytes: u32) -> Result<Value, Faile
     });
     let runtime = runtime(model.clone(), directory)?;
     let mut agent = start(&runtime, directory);
-    // Few large turns: what counts is the size, and that it has gone through all the joining.
+    // Few large turns: only the size counts, and that all joining has happened.
     let (each, turns) = if kilobytes < 100 {
         (kilobytes.div_ceil(5), 5)
     } else {
@@ -53,7 +54,7 @@ pub(crate) async fn run(directory: &Path, kilobytes: u32) -> Result<Value, Faile
     Ok(json!({"build_us": nanos / 1e3 / f64::from(TURNS) / f64::from(TIMES)}))
 }
 
-/// Counts what stringing pieces together takes.
+/// Measures the time of joining pieces.
 struct Timed {
     inner: AtOnce<Anthropic>,
     measured: AtomicU64,
@@ -100,7 +101,7 @@ impl Model for Timed {
     }
 }
 
-/// Processor time of this thread.
+/// Returns the processor time of this thread.
 fn cpu_nanos() -> u64 {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     time.tv_sec.unsigned_abs() * 1_000_000_000 + time.tv_nsec.unsigned_abs()

@@ -1,4 +1,4 @@
-//! A turn apart from sending: a model that encodes as the real one does and answers at once.
+//! A turn without sending: a model that encodes like the real one and answers at once.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 use crate::ours::{memory_kb, runtime, start, turn};
 use crate::{Failed, cpu_ms};
 
-/// A model that encodes as another does and answers at once.
+/// A model that encodes like another and answers at once.
 pub(crate) struct AtOnce<M>(pub(crate) M);
 
 impl<M> Names for AtOnce<M> {}
@@ -69,7 +69,7 @@ impl<M: Model> Model for AtOnce<M> {
     }
 }
 
-/// What agents cost while they have nothing to do: each has had a turn, and lives.
+/// Measures the cost of idle agents that are alive and have had a turn.
 pub(crate) async fn idle(directory: &Path, agents: u32, seconds: u64) -> Result<Value, Failed> {
     let clock = Arc::new(SystemClock::default());
     let waiting: Arc<SystemClock> = Arc::clone(&clock);
@@ -99,7 +99,7 @@ pub(crate) async fn idle(directory: &Path, agents: u32, seconds: u64) -> Result<
     }))
 }
 
-/// How many files and directories this process watches.
+/// Returns the number of files and directories that this process watches.
 fn watches() -> Result<usize, Failed> {
     let mut watches = 0;
     for file in std::fs::read_dir("/proc/self/fdinfo")? {
@@ -128,7 +128,8 @@ pub(crate) async fn growth(directory: &Path, kilobytes: u32) -> Result<Value, Fa
     for _ in 0..kilobytes {
         turn(&mut agent, prompt()).await?;
     }
-    // Small histories would grow much while they are measured: so a few turns each, on many of them.
+    // Small histories would grow much during measurement, so only a few turns are measured on each
+    // of many.
     let rounds = MEASURED.div_ceil(kilobytes.clamp(10, MEASURED));
     let mut spent = 0.0;
     let mut measured = 0;

@@ -1,13 +1,13 @@
-//! Runs of agents to be measured, and bare programs that do the same work with nothing around it.
+//! Measures runs of agents, and bare programs that do the same work with nothing around it.
 //!
 //! Each prints one JSON object:
 //! - `turns posse|bare URL DIR N`: one conversation of N prompts;
-//! - `growth KILOBYTES DIR`: processor time of a turn, apart from sending, at that size of history;
-//! - `build KILOBYTES DIR`: processor time of putting a request together at that size of history;
-//! - `steps posse|bare AGENTS BATCHES DIR`: steps of so many agents at once, in batches of as many;
-//! - `agents URL DIR N TURNS`: so many agents in this process;
-//! - `idle DIR N SECONDS`: so many agents that have nothing to do, for so long;
-//! - `usage PROGRAM ARGUMENTS…`: what a program used.
+//! - `growth KILOBYTES DIR`: processor time of a turn, without sending, at that size of history;
+//! - `build KILOBYTES DIR`: processor time of assembling a request at that size of history;
+//! - `steps posse|bare AGENTS BATCHES DIR`: steps of AGENTS agents at once, in batches of as many;
+//! - `agents URL DIR N TURNS`: N agents in this process;
+//! - `idle DIR N SECONDS`: N idle agents for SECONDS seconds;
+//! - `usage PROGRAM ARGUMENTS…`: resource usage of a program.
 
 #![expect(
     clippy::print_stdout,
@@ -63,7 +63,7 @@ async fn main() -> Result<(), Failed> {
     Ok(())
 }
 
-/// Processor time of this process so far, all its threads, in milliseconds.
+/// Returns the processor time of this process so far, all threads, in milliseconds.
 fn cpu_ms() -> Result<f64, Failed> {
     let usage = nix::sys::resource::getrusage(nix::sys::resource::UsageWho::RUSAGE_SELF)?;
     Ok(millis(usage.user_time()) + millis(usage.system_time()))

@@ -76,7 +76,7 @@ pub(crate) fn start(runtime: &Runtime, directory: &Path) -> Agent {
     runtime.start(&profile, setup)
 }
 
-/// Tells the agent something and waits for the end of its run.
+/// Sends the agent a prompt and waits for the end of its run.
 pub(crate) async fn turn(agent: &mut Agent, text: String) -> Result<(), Failed> {
     agent
         .handle
@@ -112,7 +112,7 @@ pub(crate) async fn turns(url: &str, directory: &Path, turns: u32) -> Result<Val
     Ok(json!({"cpu_ms": cpu_ms()? - before}))
 }
 
-/// Peak memory of this process so far, in kilobytes.
+/// Returns the peak memory of this process so far, in kilobytes.
 pub(crate) fn memory_kb() -> Result<f64, Failed> {
     let status = std::fs::read_to_string("/proc/self/status")?;
     let line = status

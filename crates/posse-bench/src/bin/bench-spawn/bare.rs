@@ -1,6 +1,6 @@
-//! The leaf work with nothing around it: the requests that posse made, made again by the same HTTP client;
-//! the same commands, started by the same means; the same rows. What is asked and what is answered is read
-//! as streams, but nothing is decided, counted, shown or put together.
+//! The leaf work with nothing around it: posse's requests repeated by the same HTTP client; the
+//! same commands, started in the same way; the same rows. Streams are read, but nothing is decided,
+//! counted, shown or assembled.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -17,16 +17,16 @@ use crate::record::{self, Request};
 use crate::rows::{Id, Row, Writer, new_id};
 use crate::{Failed, cpu_ms};
 
-/// The shell's first words, as the Bash tool has them.
+/// The shell's prologue, as in the Bash tool.
 const BASH: &str = r#"[ -z "$2" ] || { echo 0 >"$2"; } 2>/dev/null
 command -v bash >/dev/null 2>&1 && exec bash -c "$1"; exec sh -c "$1""#;
 
-/// What one agent asks, and what it keeps.
+/// The requests and entries of one agent.
 struct Part {
-    /// By which the script knows it.
+    /// Its path, by which the script knows it.
     path: String,
     bodies: [String; 2],
-    /// Its prompt, its first reply and the results of that, as they stand in its second request.
+    /// Its prompt, its first reply and the results of that, as in its second request.
     entries: [Vec<u8>; 3],
     calls: Vec<String>,
 }
@@ -54,7 +54,7 @@ impl Part {
     }
 }
 
-/// What all share.
+/// Shared state.
 struct World {
     http: reqwest::Client,
     url: String,
@@ -87,7 +87,7 @@ pub(crate) async fn run(url: &str, directory: &Path) -> Result<Value, Failed> {
         writer: Writer::start(directory, parts.first().map_or(Vec::new(), preamble))?,
         facts: serde_json::to_string(&facts())?,
     });
-    // As posse is warm: a connection, a shell, statements.
+    // Warm-up, as for posse: a connection, a shell, statements.
     let warm = parts.first().ok_or("there were no sub-agents")?;
     world
         .writer

@@ -1,4 +1,4 @@
-//! What a directory takes on disk.
+//! Disk usage of a directory.
 
 use std::fs::File;
 use std::io::Write as _;
@@ -12,7 +12,7 @@ use serde_json::Value;
 use crate::Failed;
 use crate::soon::spread;
 
-/// Brings what the store has in its log into its file, and gives the bytes that the log took.
+/// Checkpoints the store's log into its file, and returns the size of the log in bytes.
 pub(crate) fn checkpoint(home: &Path) -> Result<u64, Failed> {
     let wal = allocated(&home.join("posse.db-wal"))?;
     let connection = Connection::open(home.join("posse.db"))?;
@@ -25,7 +25,7 @@ pub(crate) fn checkpoint(home: &Path) -> Result<u64, Failed> {
     }
 }
 
-/// How long it takes to make a page durable, added to a file as the store's log is.
+/// Measures the time to make a page durable, appended to a file like the store's log.
 pub(crate) fn sync(directory: &Path) -> Result<Value, Failed> {
     let mut file = File::create(directory.join("pages"))?;
     let mut samples = Vec::new();
@@ -38,7 +38,7 @@ pub(crate) fn sync(directory: &Path) -> Result<Value, Failed> {
     Ok(spread(samples, 0))
 }
 
-/// Bytes of the blocks of a file or of a directory with all beneath it.
+/// Returns the allocated bytes of a file, or of a directory with everything beneath it.
 pub(crate) fn allocated(path: &Path) -> Result<u64, Failed> {
     let about = std::fs::symlink_metadata(path)?;
     let mut total = about.blocks() * 512;

@@ -1,4 +1,4 @@
-//! Forks: what they read from the cache, what they pay again, and what a thousand of them take.
+//! Forks: their cache reads, their repeated payments, and the cost of a thousand of them.
 
 mod life;
 mod many;
@@ -13,7 +13,7 @@ use crate::Failed;
 use crate::record::Request;
 use posse_testkit::test_runtime::AgentRecord;
 
-/// What a parent is told of at once, in kilobytes.
+/// Minimum size of one prompt to the parent, in kilobytes.
 const PART_KB: u64 = 8;
 
 pub(crate) async fn run(words: &[&str]) -> Result<Value, Failed> {
@@ -49,7 +49,7 @@ pub(crate) async fn run(words: &[&str]) -> Result<Value, Failed> {
     }
 }
 
-/// Makes a history of so many kilobytes, unlike that of any other session.
+/// Makes a history of the given size, different from that of any other session.
 async fn grow(session: &mut AgentRecord, kilobytes: u64) -> Result<(), Failed> {
     let (id, mut left) = (session.id(), kilobytes);
     while left > 0 {
@@ -65,7 +65,7 @@ async fn grow(session: &mut AgentRecord, kilobytes: u64) -> Result<(), Failed> {
     Ok(())
 }
 
-/// A request without the marks, which move and belong to no prompt.
+/// Returns a request without cache marks, which move and are not part of a prompt.
 fn bare(request: &Request) -> String {
     let mut body = request.body.clone();
     for ttl in ["", r#","ttl":"1h""#] {
@@ -77,7 +77,7 @@ fn bare(request: &Request) -> String {
     body
 }
 
-/// How many bytes all of them begin with.
+/// Returns the length of the common prefix, in bytes.
 fn common(bodies: &[String]) -> usize {
     let Some((first, others)) = bodies.split_first() else {
         return 0;

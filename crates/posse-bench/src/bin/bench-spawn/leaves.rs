@@ -1,4 +1,5 @@
-//! The leaf work of posse: one reply starts many, and each makes two requests and runs a command.
+//! The leaf work of posse: one reply starts many sub-agents, each of which makes two requests and
+//! runs a command.
 
 use std::path::Path;
 use std::time::Instant;

@@ -1,36 +1,45 @@
-//! Sub-agents to be measured, and a bare program that does the same work with nothing around it. The model
-//! is a scripted one in a process of its own, which notes when requests come and when replies end.
+//! Measures sub-agents, and a bare program that does the same work with nothing around it. The
+//! model is a scripted one in its own process, which records when requests arrive and when replies
+//! end.
 //!
 //! Each prints one JSON object:
-//! - `leaves posse URL DIR N`: one reply starts N sub-agents, each of which makes two requests and runs a
-//!   command; what that took in time, work and disk;
-//! - `leaves bare URL DIR`: the requests of the last session that URL has seen, made again, with the same
-//!   commands and rows;
-//! - `together URL DIR N`: N in the background whose replies take a second: how many are open at once, and
-//!   in how many turns their ends are told;
+//! - `leaves posse URL DIR N`: one reply starts N sub-agents, each of which makes two requests and
+//!   runs a command; time, work and disk usage;
+//! - `leaves bare URL DIR`: the requests of the last session that URL has seen, made again, with
+//!   the same commands and rows;
+//! - `together URL DIR N`: N in the background whose replies take a second: how many are open at
+//!   once, and how many turns report their ends;
 //! - `open URL DIR N`: memory of N in the background while their replies hang;
-//! - `ends URL DIR ROUNDS N`: how soon after its last word the parent of a sub-agent is called, N in each round;
-//! - `messages URL DIR ROUNDS N`: how soon a message calls a sub-agent that had ended, N in each round;
-//! - `worktrees prepare REPO FILES`: makes a repository of so many files;
-//! - `worktrees plain REPO DIR N`: how long git takes to make N worktrees at once;
-//! - `worktrees made REPO DIR N`: how long posse takes to make N at once, with no agent around;
-//! - `worktrees shared URL REPO DIR N`: how soon after its starter's reply each of N sub-agents makes its first
-//!   request;
-//! - `worktrees isolated URL REPO DIR N`: the same with a worktree for each, and whether all was as it should be;
-//! - `forks share URL DIR N KB`: what N forks of one reply read from the cache that a parent of so many kilobytes
-//!   has left there, and what their first requests cost beside the same sent afresh;
-//! - `forks life URL DIR KB`: what forks pay again in a life with a gap, a killed process and a compaction;
-//! - `forks worker URL DIR [SESSION]`: the process that is killed there; does what it is told by lines;
-//! - `forks plain URL DIR`: how much of their first requests plain sub-agents of one type have in common;
-//! - `forks many URL SINK DIR N KB`: memory, disk and time of N forks at once whose requests go to SINK, and the
-//!   time of a bare program that sends the same;
-//! - `teams many URL DIR N`: whether N teammates that one reply starts are all there, and how long that took;
-//! - `teams idle URL DIR N SECONDS`: what N idle teammates take in memory and in time;
-//! - `teams words URL DIR ROUNDS N`: how soon a lead and its idle teammates hear each other, N in each round;
-//! - `teams claims URL DIR ROUNDS N`: how soon an idle teammate begins what another's work has freed;
+//! - `ends URL DIR ROUNDS N`: latency from a sub-agent's last reply to its parent's call, N in each
+//!   round;
+//! - `messages URL DIR ROUNDS N`: latency from a message to the call of an ended sub-agent, N in
+//!   each round;
+//! - `worktrees prepare REPO FILES`: makes a repository of FILES files;
+//! - `worktrees plain REPO DIR N`: time of git to make N worktrees at once;
+//! - `worktrees made REPO DIR N`: time of posse to make N at once, without agents;
+//! - `worktrees shared URL REPO DIR N`: latency from the starter's reply to the first request of
+//!   each of N sub-agents;
+//! - `worktrees isolated URL REPO DIR N`: the same with a worktree for each, and a list of defects;
+//! - `forks share URL DIR N KB`: what N forks of one reply read from the cache that a parent of KB
+//!   kilobytes has left there, and the cost of their first requests compared with the same sent
+//!   afresh;
+//! - `forks life URL DIR KB`: what forks pay again in a life with a gap, a killed process and a
+//!   compaction;
+//! - `forks worker URL DIR [SESSION]`: the process that is killed there; executes lines of
+//!   commands;
+//! - `forks plain URL DIR`: how much of their first requests plain sub-agents of one type have in
+//!   common;
+//! - `forks many URL SINK DIR N KB`: memory, disk and time of N forks at once whose requests go to
+//!   SINK, and the time of a bare program that sends the same;
+//! - `teams many URL DIR N`: checks that one reply starts N teammates, and measures the time;
+//! - `teams idle URL DIR N SECONDS`: memory and processor time of N idle teammates;
+//! - `teams words URL DIR ROUNDS N`: message latency between a lead and its idle teammates, N in
+//!   each round;
+//! - `teams claims URL DIR ROUNDS N`: latency until an idle teammate begins a task that another's
+//!   work has unblocked;
 //! - `teams across URL DIR ROUNDS N`: as `words`, with the teammates in another process;
 //! - `teams host URL DIR SESSION`: that process;
-//! - `sync DIR`: how long the disk takes to make a page durable.
+//! - `sync DIR`: time of the disk to make a page durable.
 
 #![expect(
     clippy::print_stdout,
@@ -56,7 +65,7 @@ use std::time::Duration;
 use posse_port::clock::{Clock as _, SystemClock};
 use serde_json::Value;
 
-/// No measurement takes as long as this.
+/// Time-out of a measurement.
 const PATIENCE: Duration = Duration::from_secs(300);
 
 type Failed = Box<dyn Error + Send + Sync>;
@@ -125,8 +134,8 @@ async fn measured(words: &[&str]) -> Result<Value, Failed> {
     })
 }
 
-/// Processor time so far of this process, all its threads, and of the children that it has reaped, in
-/// milliseconds.
+/// Returns the processor time so far of this process, all threads, and of the children it has
+/// reaped, in milliseconds.
 fn cpu_ms() -> Result<f64, Failed> {
     use nix::sys::resource::{UsageWho, getrusage};
     let mut total = 0.0;

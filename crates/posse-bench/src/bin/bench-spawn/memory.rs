@@ -1,4 +1,4 @@
-//! Memory of sub-agents that have a reply open.
+//! Memory of sub-agents with an open reply.
 
 use std::path::Path;
 
@@ -21,24 +21,24 @@ pub(crate) async fn run(url: &str, directory: &Path, count: usize) -> Result<Val
     if live != count {
         return Err(format!("{live} are live instead of {count}").into());
     }
-    // The main agent's two, and one of each.
+    // Two of the main agent, and one of each sub-agent.
     record::wait_for(url, seen + 2 + count).await?;
     let after = resident_kb()?;
     test_runtime.runtime.shut_down().await;
     Ok(json!({"kb_each": (after - before) / count as f64, "before_kb": before}))
 }
 
-/// Memory of this process, in kilobytes.
+/// Returns the resident memory of this process, in kilobytes.
 pub(crate) fn resident_kb() -> Result<f64, Failed> {
     status_kb("VmRSS:")
 }
 
-/// The most that it ever was, since it was [forgotten](forget_peak).
+/// Returns the peak memory since it was [reset](forget_peak).
 pub(crate) fn peak_kb() -> Result<f64, Failed> {
     status_kb("VmHWM:")
 }
 
-/// From now on the most is what there is now.
+/// Resets the peak to the current value.
 pub(crate) fn forget_peak() -> Result<(), Failed> {
     Ok(std::fs::write("/proc/self/clear_refs", "5")?)
 }

@@ -1,4 +1,4 @@
-//! What the scripted model has seen, and when.
+//! The requests that the scripted model has seen, with their times.
 
 use posse_protocol::Usage;
 use serde::Deserialize;
@@ -9,12 +9,12 @@ use crate::Failed;
 #[derive(Deserialize)]
 pub(crate) struct Request {
     number: u64,
-    /// When it came, and when the reply to it had left, in microseconds of the server's clock.
+    /// When it arrived, and when the reply had been sent, in microseconds of the server's clock.
     pub(crate) at_us: u64,
     pub(crate) ended_us: Option<u64>,
     pub(crate) body: String,
     pub(crate) status: u16,
-    /// What it was billed as, once the reply has begun.
+    /// Its billed usage, once the reply has begun.
     pub(crate) usage: Option<Usage>,
     headers: Vec<(String, String)>,
 }
@@ -41,19 +41,19 @@ impl Request {
         self.agent() == self.session()
     }
 
-    /// When the reply had left.
+    /// When the reply had been sent.
     pub(crate) fn ended(&self) -> Result<u64, Failed> {
         self.ended_us
             .ok_or_else(|| "a reply is open that should not be".into())
     }
 }
 
-/// All requests of a session, in their order.
+/// Returns all requests of a session, in order.
 pub(crate) async fn of_session(url: &str, session: &str) -> Result<Vec<Request>, Failed> {
     since(url, session, &mut 0).await
 }
 
-/// The same, if it began with request number `next`, which becomes that of the one after the last.
+/// The same from request number `next` on, which advances past the last request.
 pub(crate) async fn since(
     url: &str,
     session: &str,
@@ -73,9 +73,9 @@ pub(crate) async fn all(url: &str) -> Result<Vec<Request>, Failed> {
     get(&format!("{url}/_scripted/requests")).await
 }
 
-/// Ends once there have been so many requests.
+/// Waits until `count` requests have been made.
 pub(crate) async fn wait_for(url: &str, count: usize) -> Result<(), Failed> {
-    // None of them are asked for: they would take room.
+    // Requests no records, which would be large.
     get(&format!(
         "{url}/_scripted/wait?count={count}&since={}",
         u64::MAX
@@ -93,7 +93,7 @@ async fn get(url: &str) -> Result<Vec<Request>, Failed> {
     Ok(serde_json::from_slice(&answer.bytes().await?)?)
 }
 
-/// Moves the server's clock ahead.
+/// Advances the server's clock.
 pub(crate) async fn wait(url: &str, seconds: u64) -> Result<(), Failed> {
     let at = format!("{url}/_scripted/clock");
     let ahead = serde_json::json!({"advance_ms": seconds * 1000}).to_string();
@@ -106,7 +106,7 @@ pub(crate) async fn wait(url: &str, seconds: u64) -> Result<(), Failed> {
     Ok(())
 }
 
-/// Microseconds from one time to another, in milliseconds.
+/// Converts the difference of two times in microseconds to milliseconds.
 pub(crate) fn millis(from: u64, to: u64) -> f64 {
     (to as f64 - from as f64) / 1e3
 }

@@ -1,5 +1,5 @@
-//! The rows that posse keeps of leaf work, written with nothing around them: no fence, no checksum of what
-//! was, no savepoint; but in one transaction for all who wait, as the store has it.
+//! The rows that posse stores for leaf work, written without a fence, checksums or savepoints; but
+//! in one transaction for all waiting steps, as in the store.
 
 use std::path::Path;
 use std::sync::mpsc;
@@ -11,7 +11,7 @@ use tokio::sync::oneshot;
 
 use crate::Failed;
 
-/// What is written together.
+/// A row of a step.
 pub(crate) enum Row {
     Agent {
         parent: Option<Id>,
@@ -48,7 +48,7 @@ struct Job {
     written: oneshot::Sender<()>,
 }
 
-/// A thread that writes. It ends when this and all its clones are dropped.
+/// A writer thread. It ends when this and all its clones are dropped.
 #[derive(Clone)]
 pub(crate) struct Writer {
     jobs: mpsc::Sender<Job>,
@@ -72,7 +72,7 @@ impl Writer {
             while let Ok(first) = queue.recv() {
                 let batch: Vec<Job> = std::iter::once(first).chain(queue.try_iter()).collect();
                 if write(&connection, &realm, &batch).is_err() {
-                    // Whoever waits is told by the answer that never comes.
+                    // The dropped channel tells the waiting callers.
                     return;
                 }
                 for job in batch {
@@ -88,7 +88,7 @@ impl Writer {
         self.realm
     }
 
-    /// Writes a step of an agent; ends when it is durable.
+    /// Writes a step of an agent; returns when it is durable.
     pub(crate) async fn commit(&self, agent: Id, rows: Vec<Row>) -> Result<(), Failed> {
         let (written, done) = oneshot::channel();
         self.jobs.send(Job {
@@ -116,7 +116,7 @@ fn write(connection: &Connection, realm: &Id, batch: &[Job]) -> rusqlite::Result
     Ok(())
 }
 
-/// Every step but the first moves the agent's row on.
+/// Updates the agent's row, in every step but the first.
 fn advance(connection: &Connection, realm: &Id, job: &Job) -> rusqlite::Result<()> {
     let entries = job
         .rows

@@ -1,4 +1,4 @@
-//! How soon one agent hears of another.
+//! Latency of messages between agents.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -10,7 +10,7 @@ use crate::Failed;
 use crate::record::{self, Request, millis};
 use posse_testkit::test_runtime::TestRuntime;
 
-/// What the main agent was told in its own words, and whether it has nothing to do.
+/// The texts that the main agent was told, and its idle state.
 #[derive(Default)]
 pub(crate) struct Told {
     what: BTreeSet<String>,
@@ -22,7 +22,7 @@ impl Told {
         self.what.len()
     }
 
-    /// Notes numbers that follow `word` in what it is told.
+    /// Records the numbers that follow `word` in what it is told.
     pub(crate) fn hear(&mut self, event: &Event, word: &str) -> Result<(), Failed> {
         match &event.kind {
             EventKind::Started => self.idle = false,
@@ -44,7 +44,8 @@ impl Told {
     }
 }
 
-/// From the last word of a sub-agent in the background to the request that tells its parent, who is idle.
+/// Measures from the last reply of a background sub-agent to the request that tells its idle
+/// parent.
 pub(crate) async fn ends(
     url: &str,
     directory: &Path,
@@ -78,7 +79,7 @@ pub(crate) async fn ends(
     Ok(spread(samples, busy))
 }
 
-/// From the reply that calls SendMessage to the request of the one who is written to, who had ended.
+/// Measures from the reply that calls SendMessage to the request of the recipient, which had ended.
 pub(crate) async fn messages(
     url: &str,
     directory: &Path,
@@ -100,7 +101,8 @@ pub(crate) async fn messages(
                 .say(&format!("write {number}. to r{}", number % 4))
                 .await?;
             let mut over = false;
-            // What it has said must have reached the main agent, and it must be gone, before the next is sent.
+            // Its answer must have reached the main agent, and its run must have ended, before the
+            // next message.
             while told.count() <= number || !told.idle || !over {
                 let event = session.event().await?;
                 told.hear(&event, "heard ")?;
@@ -119,7 +121,7 @@ pub(crate) async fn messages(
     Ok(spread(samples, 0))
 }
 
-/// The first request of the main agent, or of another, in which a text occurs.
+/// Returns the first request of the main agent, or of another, that contains a text.
 pub(crate) fn find<'a>(
     requests: &'a [Request],
     main: bool,
@@ -131,7 +133,7 @@ pub(crate) fn find<'a>(
         .ok_or_else(|| format!("nobody was told {text}").into())
 }
 
-/// The middle, the 99th of a hundred and the most; `busy`: how many were left out.
+/// Summarises samples: median, 99th percentile and maximum; `busy` counts those left out.
 pub(crate) fn spread(mut samples: Vec<f64>, busy: u32) -> Value {
     samples.sort_by(f64::total_cmp);
     let at = |part: f64| {

@@ -1,4 +1,4 @@
-//! Teams: what it takes to start many teammates, what they take while they are idle, and how soon one hears of another.
+//! Teams: the cost of starting many teammates, their cost while idle, and message latency.
 
 mod across;
 mod claims;
@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use crate::Failed;
 
-/// What the team is called that the script makes.
+/// The name of the team that the script makes.
 const TEAM: &str = "crew";
 
 pub(crate) async fn run(words: &[&str]) -> Result<Value, Failed> {
@@ -41,7 +41,7 @@ pub(crate) async fn run(words: &[&str]) -> Result<Value, Failed> {
     }
 }
 
-/// A session whose main agent has made the team of the script, and whose members are idle.
+/// Starts a session whose main agent has made the script's team, and whose members are idle.
 async fn crewed(test_runtime: &TestRuntime) -> Result<AgentRecord, Failed> {
     let mut session = test_runtime.session_in(PermissionMode::BypassPermissions);
     session.say("start").await?;
@@ -61,7 +61,8 @@ async fn crewed(test_runtime: &TestRuntime) -> Result<AgentRecord, Failed> {
     }
 }
 
-/// Reads on until the main agent is done, and no member does anything. What one has said last may still wait for it.
+/// Reads events until the main agent is done and no member is active. A member's last message may
+/// still wait for it.
 async fn rest(session: &mut AgentRecord) -> Result<(), Failed> {
     loop {
         if let EventKind::Ended(end) = session.event().await?.kind {

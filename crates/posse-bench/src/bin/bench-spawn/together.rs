@@ -1,4 +1,4 @@
-//! Many in the background that end together.
+//! Many background sub-agents that end together.
 
 use std::path::Path;
 
@@ -35,7 +35,7 @@ pub(crate) async fn run(url: &str, directory: &Path, count: usize) -> Result<Val
     }))
 }
 
-/// How many were open at the same time.
+/// Returns the maximum number of requests open at the same time.
 fn most_open(requests: &[&Request]) -> Result<i64, Failed> {
     let mut changes = Vec::new();
     for request in requests {

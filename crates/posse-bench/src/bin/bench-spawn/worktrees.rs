@@ -1,4 +1,4 @@
-//! Sub-agents that have worktrees of their own, and what git takes to make as many.
+//! Sub-agents with their own worktrees, and the time of git to make as many.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -17,10 +17,10 @@ use crate::Failed;
 use crate::record::{self, millis};
 use posse_testkit::test_runtime::TestRuntime;
 
-/// So many files are in a directory.
+/// Number of files in a directory.
 const IN_DIRECTORY: u32 = 100;
 
-/// Makes a repository of so many files, about a KiB each, as one that has been there for a while.
+/// Makes a repository of `files` files of about a KiB each, packed like an older one.
 pub(crate) fn prepare(repository: &Path, files: u32) -> Result<Value, Failed> {
     std::fs::create_dir_all(repository)?;
     for number in 0..files {
@@ -40,7 +40,7 @@ pub(crate) fn prepare(repository: &Path, files: u32) -> Result<Value, Failed> {
     Ok(json!({"files": files}))
 }
 
-/// What git takes to make so many at once, each from the common beginning to its own end.
+/// Measures git making `count` worktrees at once, each from the common start to its own end.
 pub(crate) fn plain(repository: &Path, directory: &Path, count: usize) -> Result<Value, Failed> {
     let start = Barrier::new(count);
     let one = |number: usize| {
@@ -55,7 +55,7 @@ pub(crate) fn plain(repository: &Path, directory: &Path, count: usize) -> Result
             git(repository, words.into_iter().chain([place.as_os_str()]))
         };
         let mut made = add("-b");
-        // One git gives up if it meets what another has only half noted; whoever calls it tries again.
+        // git fails if it sees another's half-written worktree; the caller tries again.
         while made
             .as_ref()
             .is_err_and(|why| why.to_string().contains("/commondir: "))
@@ -86,7 +86,7 @@ pub(crate) fn plain(repository: &Path, directory: &Path, count: usize) -> Result
     Ok(json!({"ms": times}))
 }
 
-/// What posse takes to make as many, without agents around them.
+/// Measures posse making as many, without agents.
 pub(crate) async fn made(
     repository: &Path,
     directory: &Path,
@@ -120,7 +120,7 @@ pub(crate) async fn made(
     Ok(json!({"ms": sorted(times), "released_ms_each": released}))
 }
 
-/// How long after its starter's reply each of so many sub-agents made its first request.
+/// Measures from the starter's reply to the first request of each of `count` sub-agents.
 pub(crate) async fn shared(
     url: &str,
     repository: &Path,
@@ -134,7 +134,8 @@ pub(crate) async fn shared(
     Ok(json!({"ms": first_requests(url, &session.id(), count).await?}))
 }
 
-/// The same with a worktree for each. Every second one makes a file in it, all wait until every one is there.
+/// The same with a worktree for each. Every second one makes a file in it, and all wait until every
+/// one has started.
 pub(crate) async fn isolated(
     url: &str,
     repository: &Path,
@@ -144,7 +145,7 @@ pub(crate) async fn isolated(
     let test_runtime = TestRuntime::within(url, directory, repository, count)?;
     let mut session = test_runtime.session_in(PermissionMode::BypassPermissions);
     session.say("go").await?;
-    // The one that starts them, and two of each.
+    // The request that starts them, and two of each.
     record::wait_for(url, 2 * count + 1).await?;
     let mut wrong = wrong_at_work(repository, count)?;
     session.end().await?;
@@ -172,7 +173,7 @@ async fn first_requests(url: &str, session: &str, count: usize) -> Result<Vec<f6
     Ok(sorted(times))
 }
 
-/// What is not as it should be while all are at work.
+/// Lists defects while all are at work.
 fn wrong_at_work(repository: &Path, count: usize) -> Result<Vec<String>, Failed> {
     let head = git(repository, ["rev-parse", "HEAD"])?;
     let all = checkouts(repository)?;
@@ -199,7 +200,7 @@ fn wrong_at_work(repository: &Path, count: usize) -> Result<Vec<String>, Failed>
     Ok(wrong)
 }
 
-/// What is not as it should be when all have ended.
+/// Lists defects after all have ended.
 fn wrong_at_the_end(repository: &Path, count: usize) -> Result<Vec<String>, Failed> {
     let all = checkouts(repository)?;
     let mut wrong = Vec::new();
@@ -224,7 +225,7 @@ fn wrong_at_the_end(repository: &Path, count: usize) -> Result<Vec<String>, Fail
     Ok(wrong)
 }
 
-/// A checkout as git tells of it.
+/// A checkout as listed by git.
 #[derive(Default)]
 struct Checkout {
     path: PathBuf,
@@ -233,7 +234,7 @@ struct Checkout {
     locked: bool,
 }
 
-/// All but the main one.
+/// Returns all checkouts but the main one.
 fn checkouts(repository: &Path) -> Result<Vec<Checkout>, Failed> {
     let mut all: Vec<Checkout> = Vec::new();
     for line in git(repository, ["worktree", "list", "--porcelain"])?.lines() {

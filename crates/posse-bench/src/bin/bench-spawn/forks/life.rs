@@ -1,4 +1,5 @@
-//! A life of forks: turns, gaps, a killed process, a compaction. What they had sent they do not pay for again.
+//! A life of forks: turns, gaps, a killed process, a compaction. Nothing they had sent is paid for
+//! again.
 
 use std::collections::BTreeMap;
 use std::io::Write as _;
@@ -14,10 +15,10 @@ use super::grow;
 use crate::{Failed, record};
 use posse_testkit::test_runtime::{AgentRecord, TestRuntime};
 
-/// How many forks there are, and how many of them are woken.
+/// Number of forks, and of those that are woken.
 const FORKS: usize = 16;
 const WOKEN: usize = 4;
-/// Within the time that a cache keeps what was read.
+/// Within the lifetime of a cached prefix.
 const GAP_S: u64 = 240;
 
 pub(crate) async fn run(url: &str, directory: &Path, kilobytes: u64) -> Result<Value, Failed> {
@@ -45,12 +46,12 @@ pub(crate) async fn run(url: &str, directory: &Path, kilobytes: u64) -> Result<V
     found(url).await
 }
 
-/// What every fork has paid for again, of what it had sent before.
+/// Counts what each fork has paid for again, of what it had sent before.
 async fn found(url: &str) -> Result<Value, Failed> {
     let requests = record::all(url).await?;
     let mut sent: BTreeMap<&str, Vec<Usage>> = BTreeMap::new();
     for request in requests.iter().filter(|request| !request.is_main()) {
-        // One that was not answered was not billed.
+        // A request without an answer was not billed.
         sent.entry(request.agent())
             .or_default()
             .extend(request.usage);
@@ -71,7 +72,7 @@ async fn found(url: &str) -> Result<Value, Failed> {
     Ok(json!({"forks": sent.len(), "requests": calls.iter().sum::<usize>(), "rewrites": rewrites}))
 }
 
-/// A process that holds a session and does what it is told.
+/// A process that holds a session and executes commands.
 struct Worker {
     child: Child,
     orders: ChildStdin,
@@ -117,7 +118,7 @@ impl Worker {
             .await?)
     }
 
-    /// Says it and waits until it is done.
+    /// Sends a command and waits until it is done.
     async fn tell(&mut self, order: &str) -> Result<(), Failed> {
         self.say(order).await?;
         self.line()
@@ -163,7 +164,7 @@ pub(crate) async fn work(
                     .await?;
                 session.end().await?;
             }
-            // What was broken off goes on.
+            // Continues what was interrupted.
             None => {
                 session.0.handle.send(Command::Continue).await?;
                 ended(&mut session, 0).await?;
@@ -174,7 +175,7 @@ pub(crate) async fn work(
     Ok(Value::Null)
 }
 
-/// Until so many forks have ended, and the main agent has been told of all of them.
+/// Waits until `count` forks have ended, and the main agent has been told of all of them.
 async fn ended(session: &mut AgentRecord, count: usize) -> Result<(), Failed> {
     let mut ends = 0;
     loop {

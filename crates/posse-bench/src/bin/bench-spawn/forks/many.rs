@@ -1,4 +1,5 @@
-//! A thousand forks at once: memory, disk, and time beside a bare program that sends the same bytes.
+//! A thousand forks at once: memory, disk, and time, compared with a bare program that sends the
+//! same bytes.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -32,7 +33,7 @@ pub(crate) async fn run(
     let work = directory.join("work");
     std::fs::create_dir_all(&work)?;
     let test_runtime = TestRuntime::asking(two.clone(), directory, &work, count + 100)?;
-    // Everything has been done once before it counts.
+    // Warm-up: everything is done once before it counts.
     let mut warm = test_runtime.session();
     warm.say("split 1.").await?;
     warm.end().await?;
@@ -79,7 +80,7 @@ pub(crate) async fn run(
     }))
 }
 
-/// Two models in one: what the parent asks is answered by a script, what forks ask by a sink.
+/// Two models in one: a script answers the parent, a sink answers the forks.
 struct Two {
     parent: Arc<dyn Model>,
     forks: Arc<dyn Model>,
@@ -88,11 +89,11 @@ struct Two {
 
 #[derive(Default)]
 struct Seen {
-    /// When the parent had its first reply, and when the last fork had its own.
+    /// Times of the parent's first reply and of the last fork's reply.
     asked: Option<Instant>,
     answered: Option<Instant>,
     calls: usize,
-    /// One for all: they differ in a number.
+    /// One for all: they differ only in a number.
     body: Body,
 }
 
@@ -150,7 +151,8 @@ impl Model for Two {
     }
 }
 
-/// How long it takes to send so many at once, each by a connection of its own, and to have the replies.
+/// Measures the time to send the body `count` times at once, each on its own connection, and to
+/// receive the replies.
 async fn bare(url: &str, body: Body, count: usize) -> Result<Duration, Failed> {
     let address = url.trim_start_matches("http://").to_owned();
     let start = Instant::now();

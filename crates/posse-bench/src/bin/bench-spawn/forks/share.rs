@@ -1,4 +1,4 @@
-//! What forks of one reply read from the cache.
+//! Cache reads of forks of one reply.
 
 use std::path::Path;
 
@@ -82,7 +82,7 @@ pub(crate) async fn run(
     }))
 }
 
-/// What a request was billed as.
+/// Returns the billed usage of a request.
 pub(super) fn billed(request: &Request) -> Result<Usage, Failed> {
     request
         .usage

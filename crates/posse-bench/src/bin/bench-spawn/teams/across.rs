@@ -1,4 +1,4 @@
-//! The same words between two processes: the lead is here, its teammates are in another.
+//! The same messages between two processes: the lead is here, its teammates are in another.
 
 use std::io::{BufRead as _, BufReader};
 use std::path::Path;
@@ -25,7 +25,7 @@ pub(super) async fn run(
         let place = directory.join(round.to_string());
         let test_runtime = TestRuntime::new(url, &place, 64)?;
         let session = crewed(&test_runtime).await?;
-        // Its members are free, and whoever asks first has them.
+        // Releases the members: the first process to ask gets them.
         test_runtime.runtime.shut_down().await;
         let id = session.id();
         drop((session, test_runtime));
@@ -40,7 +40,7 @@ pub(super) async fn run(
     Ok(waits.told())
 }
 
-/// Starts the other process, and waits until it has them all.
+/// Starts the other process, and waits until it holds all members.
 #[expect(clippy::disallowed_methods, reason = "it measures processes")]
 fn start(url: &str, place: &Path, session: &str) -> Result<Child, Failed> {
     let mut command = Command::new(std::env::current_exe()?);

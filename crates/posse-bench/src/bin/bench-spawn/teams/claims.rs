@@ -1,4 +1,4 @@
-//! How soon an idle teammate is at work on a task that another's work has freed.
+//! Latency until an idle teammate begins a task that another's work has unblocked.
 
 use std::path::Path;
 
@@ -12,8 +12,8 @@ use crate::Failed;
 use crate::record::{self, millis};
 use crate::soon::{find, spread};
 
-/// Each task waits for the one before it. From the end of the reply that completes one to the request that begins the
-/// next, if that is another's.
+/// Each task waits for the previous one. Measures from the end of the reply that completes one to
+/// the request that begins the next, if that is another teammate's.
 pub(super) async fn run(
     url: &str,
     directory: &Path,

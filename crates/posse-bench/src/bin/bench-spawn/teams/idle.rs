@@ -1,4 +1,4 @@
-//! Teammates that do nothing.
+//! Idle teammates.
 
 use std::path::Path;
 use std::time::Duration;
@@ -11,11 +11,11 @@ use super::{crewed, roster};
 use crate::memory::resident_kb;
 use crate::{Failed, cpu_ms};
 
-/// So many teams are started after the first, one after another: what starting one takes for a moment is there by then,
-/// and what is added is what they keep.
+/// Number of teams started after the first, one after another. The first has already caused the
+/// temporary memory of a start, so that these only add what they keep.
 const MORE: usize = 3;
 
-/// What the process does in so many seconds while they are idle, and what they take in memory.
+/// Measures the processor time of the process while teammates are idle, and their memory.
 pub(super) async fn run(
     url: &str,
     directory: &Path,

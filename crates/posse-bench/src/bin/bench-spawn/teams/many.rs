@@ -1,4 +1,4 @@
-//! Many teammates that one reply starts.
+//! Many teammates started by one reply.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -11,7 +11,7 @@ use super::{crewed, roster};
 use crate::Failed;
 use crate::record::{self, millis};
 
-/// From the end of the reply that starts them to the first request of the last of them.
+/// Measures from the end of the reply that starts them to the first request of the last of them.
 pub(super) async fn run(url: &str, directory: &Path, count: usize) -> Result<Value, Failed> {
     let test_runtime = TestRuntime::new(url, directory, count + 10)?;
     let session = crewed(&test_runtime).await?;

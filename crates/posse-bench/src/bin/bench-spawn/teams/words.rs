@@ -1,4 +1,4 @@
-//! How soon a teammate hears its lead, and a lead its teammate.
+//! Message latency from a lead to a teammate, and back.
 
 use std::path::Path;
 
@@ -10,7 +10,7 @@ use crate::Failed;
 use crate::record::{self, Request, millis};
 use crate::soon::{Told, find, spread};
 
-/// So many teammates are written to in turn.
+/// Number of teammates that are written to in turn.
 pub(super) const MEMBERS: usize = 4;
 
 pub(super) async fn run(
@@ -36,7 +36,7 @@ pub(super) async fn exchange(session: &mut AgentRecord, count: usize) -> Result<
         session
             .say(&format!("write {number}. to m{}", number % MEMBERS))
             .await?;
-        // Its last words come when it is idle again.
+        // Its last message arrives when it is idle again.
         while told.count() <= number || !told.idle {
             let event = session.event().await?;
             told.hear(&event, "heard ")?;
@@ -45,7 +45,7 @@ pub(super) async fn exchange(session: &mut AgentRecord, count: usize) -> Result<
     Ok(())
 }
 
-/// From the end of the reply that calls SendMessage to the request of whoever is written to, and does nothing.
+/// Times from the end of the reply that calls SendMessage to the request of the idle recipient.
 #[derive(Default)]
 pub(super) struct Waits {
     down: Vec<f64>,
