@@ -140,6 +140,11 @@ impl TypedTool for TaskUpdate {
             team: roster.as_ref(),
         };
         let ops = decide(&input, &task, &situation, check).map_err(tell)?;
+        if ops.is_empty() {
+            return Ok(ToolOutput::text(format!(
+                "You have completed task {id} already; nothing changed."
+            )));
+        }
         Ok(ToolOutput {
             then: FollowUp::Operations(ops),
             ..ToolOutput::text("")

@@ -344,6 +344,14 @@ fn of_two_who_complete_a_task_one_is_told_so() {
     let done = of(3, "dev", TaskStatus::Completed);
     let refused = decided(2, completed.clone(), &done);
     assert_eq!(refused, Err("Refused: task 3 is completed.".to_owned()));
+    // One that says it twice of its own task is not refused.
+    let own = of(2, "dev", TaskStatus::Completed);
+    for again in [
+        completed.clone(),
+        json!({"status": "completed", "owner": "me"}),
+    ] {
+        assert_eq!(decided(2, again, &own), Ok(Vec::new()));
+    }
     // If it is completed by another meanwhile, the store refuses; who takes it first has changed it itself.
     let expected = |input: Value, task: &Task| {
         let input: TaskUpdateInput = serde_json::from_value(input).unwrap();
