@@ -48,6 +48,7 @@ const ASTRAY: &[&str] = &[
 /// Settings against running other programs or hiding something from a look. The log of HEAD is
 /// turned on, because it shows commits that no branch names.
 const SETTINGS: &[&str] = &[
+    "safe.bareRepository=explicit",
     "core.hooksPath=/dev/null",
     "core.fsmonitor=false",
     "core.untrackedCache=false",

@@ -183,6 +183,7 @@ fn prepare(command: &mut Command, job: &ShellJob<'_>, post: Option<&Post>) {
     command
         .env(CALL_MARK, job.marker)
         .env("GIT_TERMINAL_PROMPT", "0")
+        .envs(git_settings(std::env::var("GIT_CONFIG_COUNT").ok()))
         .kill_on_drop(true);
     if let Some(post) = post {
         command.env(HOST_MARK, post.id.to_string());
@@ -191,6 +192,21 @@ fn prepare(command: &mut Command, job: &ShellJob<'_>, post: Option<&Post>) {
     for name in SECRETS.iter().chain(job.without) {
         command.env_remove(name);
     }
+}
+
+/// Returns the environment that adds posse's setting for git to the `count` that there are: a
+/// directory that looks like a repository is one only if it is named. A clone can contain such a
+/// directory, and its settings run programs.
+fn git_settings(count: Option<String>) -> [(String, String); 3] {
+    let count: usize = count.and_then(|count| count.parse().ok()).unwrap_or(0);
+    [
+        ("GIT_CONFIG_COUNT".to_owned(), (count + 1).to_string()),
+        (
+            format!("GIT_CONFIG_KEY_{count}"),
+            "safe.bareRepository".to_owned(),
+        ),
+        (format!("GIT_CONFIG_VALUE_{count}"), "explicit".to_owned()),
+    ]
 }
 
 /// Reads on until `work` is done; a full pipe must not hold up who is asked to end.
@@ -273,5 +289,23 @@ mod tests {
         }
         assert!(changes.contains(&("POSSE_CALL".as_ref(), Some("mark".as_ref()))));
         assert!(changes.contains(&("GIT_TERMINAL_PROMPT".as_ref(), Some("0".as_ref()))));
+    }
+
+    #[test]
+    fn settings_that_the_environment_has_for_git_are_kept() {
+        let names = |count: Option<&str>| {
+            git_settings(count.map(str::to_owned)).map(|(name, value)| format!("{name}={value}"))
+        };
+        assert_eq!(
+            names(Some("2")),
+            [
+                "GIT_CONFIG_COUNT=3",
+                "GIT_CONFIG_KEY_2=safe.bareRepository",
+                "GIT_CONFIG_VALUE_2=explicit"
+            ]
+        );
+        for none in [None, Some(""), Some("odd")] {
+            assert_eq!(names(none)[0], "GIT_CONFIG_COUNT=1");
+        }
     }
 }

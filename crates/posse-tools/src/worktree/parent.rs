@@ -189,7 +189,9 @@ fn refusal(from: &Path, base: Base, lines: &[&str], said: String) -> ParentError
     let directory = from.to_owned();
     match lines {
         [] if said.contains("not a git repository") => ParentError::NoRepository { directory },
+        // A git older than 2.38 answers; a newer one refuses such a directory.
         ["true", ..] => ParentError::Bare { directory },
+        [] if said.contains("cannot use bare repository") => ParentError::Bare { directory },
         ["false", _] => ParentError::NotACheckout { directory },
         ["false", _, _] | ["false", _, _, "HEAD"] => ParentError::NoCommit { directory },
         ["false", _, _, _, ..] if base == Base::Fresh => ParentError::NoRemoteDefault,

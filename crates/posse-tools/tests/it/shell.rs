@@ -49,6 +49,30 @@ pub(crate) fn carrying(entry: &str) -> usize {
         .count()
 }
 
+/// A cloned directory can hold what git takes for a repository, with settings that run programs.
+#[tokio::test]
+async fn git_does_not_follow_a_repository_hidden_in_a_directory() {
+    let world = World::new();
+    for (path, text) in [
+        ("HEAD", "ref: refs/heads/main\n"),
+        (
+            "config",
+            "[core]\n\trepositoryformatversion = 0\n\tbare = false\n\tworktree = .\n\t\
+             fsmonitor = \"touch PWNED; false\"\n",
+        ),
+        ("objects/x", ""),
+        ("refs/x", ""),
+    ] {
+        let path = world.path("w/pkg").join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+    let command = "cd pkg; git status 2>&1; ls";
+    let said = world.ok("Bash", json!({"command": command})).await;
+    assert!(said.contains("cannot use bare repository"), "{said}");
+    assert!(!said.contains("PWNED"), "{said}");
+}
+
 #[tokio::test]
 async fn output_comes_in_order_and_ends_are_told() {
     let world = World::new();

@@ -112,6 +112,9 @@ async fn where_there_is_nothing_to_make_it_from_that_is_said_with_what_to_do() {
     refused("nowhere", &["does not exist"]).await;
     ground.git("", &["init", "-q", "--bare", "bare.git"]);
     refused("bare.git", &["bare repository", "omit isolation"]).await;
+    // Also where a repository contains one, whose settings could run programs.
+    ground.git("", &["init", "-q", "--bare", "r/pkg"]);
+    refused("r/pkg", &["bare repository", "omit isolation"]).await;
     ground.git("", &["init", "-q", "-b", "main", "unborn"]);
     refused("unborn", &["no commit yet", "omit isolation"]).await;
     refused("unborn/.git", &["inside a git directory"]).await;
