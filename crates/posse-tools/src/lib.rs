@@ -41,6 +41,7 @@ pub use grep::{Grep, GrepInput, OutputMode};
 pub use panes::{
     Color, CommandPanes, Inside, Launch, Place, Template, TmuxPanes, Variable, WrongTemplate,
 };
+pub use process_table::CALL_MARK;
 pub use read::{Read, ReadInput};
 pub use watchdog::{Watchdog, run_watchdog};
 pub use web_fetch::{WebFetch, WebFetchInput};

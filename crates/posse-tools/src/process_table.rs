@@ -12,7 +12,7 @@ use memchr::memmem;
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
 /// The environment variable that marks the processes of a call.
-pub(crate) const CALL_MARK: &str = "POSSE_CALL";
+pub const CALL_MARK: &str = "POSSE_CALL";
 /// The environment variable that marks the processes of a posse process.
 pub(crate) const HOST_MARK: &str = "POSSE_HOST";
 

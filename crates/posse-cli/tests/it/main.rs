@@ -22,6 +22,7 @@ mod postgres;
 mod readme;
 mod run;
 mod scripted_model;
+mod secrets;
 mod sessions;
 mod skills;
 mod stop;
