@@ -60,10 +60,11 @@ impl ServerConnection {
             return Err(unusable(&rest, "it names no host".into()));
         }
         let place = place(&config);
+        let lease = lease.unwrap_or(Timing::default().lease);
         let timing = timing.unwrap_or_else(|| Timing {
-            lease: lease.unwrap_or(Timing::default().lease),
-            // A sweep is also what renews the lease, so it must be much shorter than that.
-            sweep: Duration::from_secs(1),
+            lease,
+            // A sweep is also what renews the lease: on a busy machine one or two may come late.
+            sweep: Duration::from_secs(1).min(lease / 4),
             patience: Duration::from_secs(60),
             deaf: false,
         });
@@ -330,6 +331,7 @@ mod tests {
                 .unwrap();
         assert_eq!(link.place(), "postgres://me@one:1,two:2/db");
         assert_eq!(link.timing.lease, Duration::from_secs(2));
+        assert_eq!(link.timing.sweep, Duration::from_millis(500));
         assert_eq!(link.config.get_ssl_mode(), SslMode::Require);
         let near = ServerConnection::new("postgresql://me@127.0.0.1:5/db?application_name=x", None)
             .unwrap();

@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use posse_port::clock::{Clock as _, SystemClock};
 use posse_port::store::StoreError;
-use posse_protocol::{Command, EventKind, PermissionMode};
+use posse_protocol::{Command, EventKind, Outcome, PermissionMode};
 use posse_runtime::session::start_error::StartError;
 use posse_runtime::session::team::host::{Hosting, Members};
 use posse_testkit::test_runtime::{self, AgentRecord, TestRuntime};
@@ -97,11 +97,19 @@ async fn resumed(test_runtime: &TestRuntime, id: &str) -> Result<AgentRecord, Fa
 }
 
 async fn lead(mut session: AgentRecord) -> Result<(), Failed> {
+    // What stopped the last run, if something did: the end of the events does not say it.
+    let mut fault = None;
     loop {
-        if let EventKind::Ended(end) = session.event().await?.kind
-            && end.live == 0
-        {
-            say("quiet")?;
+        let event = session.event().await;
+        let event = event.map_err(|error| format!("{error}; the last fault: {fault:?}"))?;
+        if let EventKind::Ended(end) = event.kind {
+            if end.live == 0 {
+                say("quiet")?;
+            }
+            fault = match end.outcome {
+                Outcome::Paused(fault) | Outcome::Failed(fault) => Some(fault.message),
+                _ => None,
+            };
         }
     }
 }
