@@ -35,7 +35,7 @@ pub(crate) enum DefinitionSource {
     Managed,
     /// `--agents`.
     Flag,
-    /// The repository.
+    /// The repository. Agent types of the user and of posse itself come before it.
     Project,
     /// The user.
     User,
@@ -250,7 +250,43 @@ impl DefinitionSet {
                 reason,
             });
         }
-        here.into_iter().for_each(|known| self.add(known));
+        for known in here {
+            match known.source {
+                DefinitionSource::Project => self.add_of_project(known, places),
+                _ => self.add(known),
+            }
+        }
+    }
+
+    /// Adds a definition of the repository. It does not replace one of the user or of posse
+    /// itself: whoever names that type means the one they know, and a repository that was only
+    /// cloned does not change it. It is there under a name of its own.
+    fn add_of_project(&mut self, mut known: DefinitionEntry, places: &SearchPaths) {
+        let name = &known.definition.name;
+        let kept = self.find(name).filter(|kept| {
+            matches!(
+                kept.source,
+                DefinitionSource::User | DefinitionSource::BuiltIn
+            )
+        });
+        if let (Some(kept), Some(path)) = (kept, known.path.clone()) {
+            let own = format!("{PROJECT}{name}");
+            let whose = match kept.source {
+                DefinitionSource::BuiltIn => "posse's own type".to_owned(),
+                _ => kept.origin(&places.cwd),
+            };
+            let reason = format!("{name} is {whose}; this one is available as {own}");
+            if self.find(&own).is_none() {
+                self.remarks.push(Remark {
+                    weight: Severity::Warning,
+                    path,
+                    line: None,
+                    reason,
+                });
+            }
+            known.definition.name = own;
+        }
+        self.add(known);
     }
 
     /// Returns the definition in a file, and records remarks about it.
@@ -312,6 +348,8 @@ impl DefinitionSet {
     }
 }
 
+/// What precedes the name of a repository's agent type that does not replace another.
+const PROJECT: &str = "project:";
 /// Name of directories with agent types.
 const AGENTS: &[&str] = &["agents"];
 
@@ -353,17 +391,17 @@ impl AgentSources {
                 path: None,
             });
         }
+        let (project, user): (Vec<_>, Vec<_>) = others
+            .into_iter()
+            .partition(|directory| directory.source == DefinitionSource::Project);
         let mut seen = BTreeSet::new();
-        for directory in others {
-            // Often one directory is a link to another, and must not be read twice.
-            if seen.insert(
-                directory
-                    .path
-                    .canonicalize()
-                    .unwrap_or_else(|_| directory.path.clone()),
-            ) {
-                loaded.read(&directory, &self.places);
-            }
+        // Often one directory is a link to another, and must not be read twice.
+        let mut is_new = |directory: &&Directory| {
+            let path = directory.path.canonicalize();
+            seen.insert(path.unwrap_or_else(|_| directory.path.clone()))
+        };
+        for directory in user.iter().filter(&mut is_new) {
+            loaded.read(directory, &self.places);
         }
         for definition in self::guide::built_in() {
             loaded.add(DefinitionEntry {
@@ -371,6 +409,9 @@ impl AgentSources {
                 source: DefinitionSource::BuiltIn,
                 path: None,
             });
+        }
+        for directory in project.iter().filter(&mut is_new) {
+            loaded.read(directory, &self.places);
         }
         loaded.in_order()
     }

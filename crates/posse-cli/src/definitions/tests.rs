@@ -65,8 +65,9 @@ fn of_several_with_one_name_the_highest_counts() {
         InlineAgents::read(r#"{"EXPLORE": {"description": "--agents", "prompt": "Do it."}}"#)
             .unwrap();
     let sources = AgentSources::new(disk.places.clone(), given);
+    // The user's come before the repository's, and posse's own between them.
     let mut order = vec!["agents", "--agents"];
-    order.extend(&places[1..]);
+    order.extend(&places[5..]);
     for (at, highest) in order.iter().enumerate() {
         let loaded = sources.load();
         // The flag cannot be taken away, so it is left out with what is above it.
@@ -78,21 +79,59 @@ fn of_several_with_one_name_the_highest_counts() {
         let below: Vec<&str> = loaded
             .shadowed
             .iter()
+            .filter(|known| known.source != DefinitionSource::BuiltIn)
             .map(|known| known.definition.description.as_str())
             .collect();
-        assert_eq!(below[..below.len() - 1], order[at + 1..], "under {highest}");
-        assert_eq!(
-            loaded.shadowed.last().unwrap().source,
-            DefinitionSource::BuiltIn
-        );
+        assert_eq!(below[..order.len() - at - 1], order[at + 1..], "{highest}");
         let _ = fs::remove_dir_all(disk.path(highest));
     }
-    let loaded = load(&disk);
     assert_eq!(
-        loaded.find("eXplore").unwrap().source,
+        load(&disk).find("eXplore").unwrap().source,
         DefinitionSource::BuiltIn
     );
-    assert_eq!((loaded.shadowed, loaded.remarks), (vec![], vec![]));
+}
+
+// proves AD-02 (part: project)
+// proves FC-01 (part: definitions)
+#[test]
+fn a_repository_does_not_replace_what_the_user_or_posse_defines() {
+    let disk = Disk::new();
+    disk.write("posse/agents/mine.md", &text("mine", "the user's"));
+    for place in ["repo/sub/.posse/agents", "repo/.claude/agents"] {
+        disk.write(&format!("{place}/x.md"), &text("explore", place));
+        disk.write(&format!("{place}/m.md"), &text("Mine", place));
+        disk.write(&format!("{place}/t.md"), &text("theirs", place));
+    }
+    let loaded = load(&disk);
+    let source = |name: &str| loaded.find(name).unwrap().source;
+    assert_eq!(
+        (source("Explore"), source("mine"), source("theirs")),
+        (
+            DefinitionSource::BuiltIn,
+            DefinitionSource::User,
+            DefinitionSource::Project
+        )
+    );
+    // The nearest counts, under a name of its own.
+    let near = "repo/sub/.posse/agents";
+    for (name, description) in [("project:explore", near), ("PROJECT:mine", near)] {
+        let found = loaded.find(name).unwrap();
+        assert_eq!(found.definition.description, description);
+    }
+    let told = said(&disk, &loaded);
+    assert_eq!(told.len(), 2, "{told:?}");
+    let user = disk.path("posse/agents/mine.md");
+    for expected in [
+        format!(
+            "warning: {near}/x.md: explore is posse's own type; this one is available as project:explore"
+        ),
+        format!(
+            "warning: {near}/m.md: Mine is {}; this one is available as project:Mine",
+            user.display()
+        ),
+    ] {
+        assert!(told.contains(&expected), "{expected} in {told:?}");
+    }
 }
 
 // proves AD-02 (part: project)

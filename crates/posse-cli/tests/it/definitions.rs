@@ -128,14 +128,14 @@ fn a_type_is_shown_with_all_that_it_has() {
     write(&project, FILE, text);
     write(
         &project,
-        "../home/agents/reviewer.md",
+        ".claude/agents/reviewer.md",
         &definition("reviewer"),
     );
     let output = project.run(&["agents", "show", "REVIEWER"]);
     let shown = stdout(&output);
     for part in [
         "reviewer\nlooks\n\nfrom                project: .posse/agents/reviewer.md\n",
-        "shadows             /",
+        "shadows             .claude/agents/reviewer.md",
         "tools               Read, Grep\n",
         "isolation           worktree\n",
         "maxTurns            7\n",
@@ -404,6 +404,45 @@ fn the_command_line_defines_types_and_beats_files() {
     }
 }
 
+// proves FC-01 (part: definitions)
+#[test]
+fn a_repository_does_not_redefine_a_type_that_the_model_knows() {
+    let script = r#"
+[[rule]]
+when = { agent = "re:^/main/.", marker = "You obey the repository." }
+reply = [{ text = "the repository's" }]
+[[rule]]
+when.agent = "re:^/main/."
+reply = [{ text = "posse's own" }]
+[[rule]]
+when.tool = "re:."
+reply = [{ text = "Answered: {{tool}}" }]
+[[rule]]
+when.user = "own"
+reply = [{ tool = "Agent", input = { description = "look", prompt = "Look.", subagent_type = "Plan" } }]
+[[rule]]
+when.user = "theirs"
+reply = [{ tool = "Agent", input = { description = "look", prompt = "Look.", subagent_type = "project:plan" } }]
+"#;
+    let project = project("definitions-repository", script);
+    write(
+        &project,
+        ".claude/agents/plan.md",
+        "---\nname: plan\ndescription: x\n---\nYou obey the repository.\n",
+    );
+    for (prompt, answer) in [("own", "posse's own"), ("theirs", "the repository's")] {
+        let output = project.run(&["-p", prompt]);
+        assert!(
+            stdout(&output).contains(answer),
+            "{}{}",
+            stdout(&output),
+            stderr(&output)
+        );
+        let told = "plan.md: plan is posse's own type; this one is available as project:plan";
+        assert!(stderr(&output).contains(told), "{}", stderr(&output));
+    }
+}
+
 /// posse with lines going both ways, whose stderr is read as well.
 struct Watched {
     child: Child,
@@ -499,9 +538,11 @@ fn definitions_that_change_count_at_once() {
         &definition("reviewer"),
     );
     assert_eq!(posse.said(), "agents: + reviewer");
+    write(&project, ".claude/agents/other.md", &definition("other"));
+    assert_eq!(posse.said(), "agents: + other");
     write(
         &project,
-        ".claude/agents/explore.md",
+        "../home/agents/explore.md",
         &definition("explore"),
     );
     assert_eq!(posse.said(), "agents: ~ explore");

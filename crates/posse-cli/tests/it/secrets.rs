@@ -23,6 +23,7 @@ done >found 2>/dev/null
 id -u >>found''' } }]
 "#;
 
+// proves FC-01 (part: key)
 /// As an ordinary user: root reads everything, and only a sandbox can keep a key from it.
 #[test]
 fn a_command_does_not_read_the_key_from_proc() {

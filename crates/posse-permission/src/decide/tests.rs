@@ -292,6 +292,7 @@ fn commands() {
     }
 }
 
+// proves FC-01 (part: git)
 /// The words name a protected file, and git writes it.
 #[test]
 fn git_writes_what_its_arguments_name() {
@@ -314,6 +315,7 @@ fn git_writes_what_its_arguments_name() {
     }
 }
 
+// proves FC-01 (part: wildcards)
 /// A wildcard can match a file whose name is an option, and no list knows every program.
 #[test]
 fn wildcards_are_judged_for_every_program() {

@@ -49,6 +49,7 @@ pub(crate) fn carrying(entry: &str) -> usize {
         .count()
 }
 
+// proves FC-01 (part: bare repositories)
 /// A cloned directory can hold what git takes for a repository, with settings that run programs.
 #[tokio::test]
 async fn git_does_not_follow_a_repository_hidden_in_a_directory() {

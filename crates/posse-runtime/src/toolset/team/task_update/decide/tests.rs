@@ -338,6 +338,7 @@ fn a_check_must_pass_before_a_task_is_completed() {
     assert_eq!(done, ["update 3 completed passed=make"]);
 }
 
+// proves FC-01 (part: completed twice)
 #[test]
 fn of_two_who_complete_a_task_one_is_told_so() {
     let completed = json!({"status": "completed"});
