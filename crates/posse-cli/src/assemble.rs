@@ -9,6 +9,7 @@ pub(crate) mod launch;
 pub(crate) mod maintenance;
 pub(crate) mod open;
 pub(crate) mod panes;
+pub(crate) mod privacy;
 pub(crate) mod prompt;
 pub(crate) mod provider;
 pub(crate) mod rules;

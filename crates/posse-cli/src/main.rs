@@ -55,21 +55,8 @@ enum PosseCommand {
     Completions(commands::completions::CompletionsCommand),
 }
 
-/// Keeps other processes of the same user, commands of agents above all, from reading the
-/// environment and the memory of this one: a key is in both. Root can read them all the same.
-fn hide_memory() {
-    // A posse that a command of another has started has no key of the user's in its environment,
-    // and the other finds it by that environment when it ends what the command has left.
-    #[cfg(target_os = "linux")]
-    if std::env::var_os(posse_tools::CALL_MARK).is_none() {
-        let behavior = rustix::process::DumpableBehavior::NotDumpable;
-        // Cannot fail with a value that the kernel knows.
-        let _set = rustix::process::set_dumpable_behavior(behavior);
-    }
-}
-
 fn main() -> ExitCode {
-    hide_memory();
+    assemble::privacy::hide_memory();
     let words: Vec<OsString> = std::env::args_os().collect();
     // Before clap, which has no such command: it is not for people.
     if let Some(done) = commands::guard::asked(&words) {

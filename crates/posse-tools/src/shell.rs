@@ -23,7 +23,13 @@ use crate::watchdog::{Post, Watchdog};
 
 /// Goes where it is guarded, if there is such a place and it is let in, and becomes bash, or stays what it
 /// is where there is none.
-const BASH: &str = r#"[ -z "$2" ] || { echo 0 >"$2"; } 2>/dev/null
+///
+/// Adds a setting for git to those that the environment has: a directory that looks like a repository is one
+/// only if it is named. A clone can contain such a directory, and its settings run programs.
+const BASH: &str = r#"case ${GIT_CONFIG_COUNT:-x} in *[!0-9]*) GIT_CONFIG_COUNT=0;; esac
+export "GIT_CONFIG_KEY_$GIT_CONFIG_COUNT=safe.bareRepository" "GIT_CONFIG_VALUE_$GIT_CONFIG_COUNT=explicit"
+export GIT_CONFIG_COUNT=$((GIT_CONFIG_COUNT + 1))
+[ -z "$2" ] || { echo 0 >"$2"; } 2>/dev/null
 command -v bash >/dev/null 2>&1 && exec bash -c "$1"; exec sh -c "$1""#;
 /// How long what the shell leaves behind may take to end by itself, `>(tee log)` for one.
 const AFTERMATH: Duration = Duration::from_millis(100);
@@ -183,7 +189,6 @@ fn prepare(command: &mut Command, job: &ShellJob<'_>, post: Option<&Post>) {
     command
         .env(CALL_MARK, job.marker)
         .env("GIT_TERMINAL_PROMPT", "0")
-        .envs(git_settings(std::env::var("GIT_CONFIG_COUNT").ok()))
         .kill_on_drop(true);
     if let Some(post) = post {
         command.env(HOST_MARK, post.id.to_string());
@@ -192,21 +197,6 @@ fn prepare(command: &mut Command, job: &ShellJob<'_>, post: Option<&Post>) {
     for name in SECRETS.iter().chain(job.without) {
         command.env_remove(name);
     }
-}
-
-/// Returns the environment that adds posse's setting for git to the `count` that there are: a
-/// directory that looks like a repository is one only if it is named. A clone can contain such a
-/// directory, and its settings run programs.
-fn git_settings(count: Option<String>) -> [(String, String); 3] {
-    let count: usize = count.and_then(|count| count.parse().ok()).unwrap_or(0);
-    [
-        ("GIT_CONFIG_COUNT".to_owned(), (count + 1).to_string()),
-        (
-            format!("GIT_CONFIG_KEY_{count}"),
-            "safe.bareRepository".to_owned(),
-        ),
-        (format!("GIT_CONFIG_VALUE_{count}"), "explicit".to_owned()),
-    ]
 }
 
 /// Reads on until `work` is done; a full pipe must not hold up who is asked to end.
@@ -291,21 +281,35 @@ mod tests {
         assert!(changes.contains(&("GIT_TERMINAL_PROMPT".as_ref(), Some("0".as_ref()))));
     }
 
-    #[test]
-    fn settings_that_the_environment_has_for_git_are_kept() {
-        let names = |count: Option<&str>| {
-            git_settings(count.map(str::to_owned)).map(|(name, value)| format!("{name}={value}"))
-        };
-        assert_eq!(
-            names(Some("2")),
-            [
-                "GIT_CONFIG_COUNT=3",
-                "GIT_CONFIG_KEY_2=safe.bareRepository",
-                "GIT_CONFIG_VALUE_2=explicit"
-            ]
-        );
-        for none in [None, Some(""), Some("odd")] {
-            assert_eq!(names(none)[0], "GIT_CONFIG_COUNT=1");
+    #[tokio::test]
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "it has no children that could stay"
+    )]
+    async fn settings_that_the_environment_has_for_git_are_kept() {
+        for count in [Some("1"), None, Some("odd")] {
+            let mut command = Command::new("sh");
+            let job = ShellJob {
+                command: "git config --get-regexp 'a[.]b|safe'",
+                cwd: Path::new("/"),
+                marker: "mark",
+                without: &[],
+                guardian: None,
+            };
+            prepare(&mut command, &job, None);
+            command
+                .env("GIT_CONFIG_KEY_0", "a.b")
+                .env("GIT_CONFIG_VALUE_0", "c");
+            command.env_remove("GIT_CONFIG_COUNT");
+            command.envs(count.map(|count| ("GIT_CONFIG_COUNT", count)));
+            let printed = command.output().await.unwrap().stdout;
+            let printed = String::from_utf8(printed).unwrap();
+            let kept = printed.starts_with("a.b c\n");
+            assert_eq!(kept, count == Some("1"), "{printed}");
+            assert!(
+                printed.ends_with("safe.barerepository explicit\n"),
+                "{printed}"
+            );
         }
     }
 }
