@@ -18,8 +18,8 @@ use crate::output::{json_line, print, say, tame};
 
 /// Exit code for failures; `docs/cli.md` lists all codes.
 pub(crate) const FAILED: u8 = 1;
-/// Exit code if a limit of the user or the model stopped the run.
-pub(crate) const LIMITED: u8 = 3;
+/// Exit code if the run ended before its work was done, and can be continued.
+pub(crate) const UNFINISHED: u8 = 3;
 /// Exit code after Ctrl-C.
 pub(crate) const INTERRUPTED: u8 = 130;
 
@@ -141,6 +141,10 @@ pub(crate) fn for_class(class: FaultClass) -> Option<&'static str> {
         FaultClass::Fenced => "another process has taken over the session; continue there",
         FaultClass::Budget => {
             "raise the budget to continue: --max-budget-usd, --max-budget-tokens, --max-time"
+        }
+        FaultClass::Repetition => {
+            "the same call failed again and again; allow it (--allowedTools), or say what to do \
+             instead"
         }
         FaultClass::Internal => {
             "this is a bug in posse, please report it; the session can be resumed"

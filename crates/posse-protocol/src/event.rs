@@ -317,6 +317,8 @@ pub enum Limit {
     Output,
     /// The size of the conversation.
     Context,
+    /// The number of times that a call may fail in the same way.
+    Repetition,
 }
 
 /// What went wrong, for people and for programs.
@@ -362,6 +364,8 @@ pub enum FaultClass {
     Budget,
     /// A tool found that the run must not go on.
     Tool,
+    /// The agent repeats what fails.
+    Repetition,
     /// The answer has not the shape that was asked for.
     Answer,
     /// posse itself failed.

@@ -8,6 +8,7 @@ mod compacted;
 mod fork;
 mod frame;
 mod place;
+mod repeated;
 pub(crate) mod side_query;
 pub mod skill;
 pub mod team;
@@ -22,6 +23,7 @@ pub use fork::{directive, fork_rules, moved};
 pub use frame::{arrivals, mail, notification};
 pub(crate) use place::reminder;
 pub use place::{elsewhere, remade, types, worktree};
+pub(crate) use repeated::repeated;
 
 use posse_protocol::{RunKind, RunUsage};
 

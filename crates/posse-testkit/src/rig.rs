@@ -21,7 +21,7 @@ use posse_runtime::definition::agent_type::built_in;
 use posse_runtime::definition::spawning::{Background, Spawning};
 use posse_runtime::govern::budget::{Budget, Budgets};
 use posse_runtime::live::handle::Agent;
-use posse_runtime::live::setup::{AgentProfile, Approver, Limits, Setup};
+use posse_runtime::live::setup::{AgentProfile, Approver, Limits, Repeats, Setup};
 use posse_runtime::runtime::Runtime;
 use posse_scripted::Server;
 use tempfile::TempDir;
@@ -82,6 +82,7 @@ impl Rig {
                 budget: Budget::default(),
                 max_tokens: 4096,
                 compact_at: None,
+                repeats: Repeats::default(),
             },
             approver: Approver::Nobody,
             spawning: spawning(),

@@ -18,7 +18,7 @@ use posse_runtime::definition::agent_type::built_in;
 use posse_runtime::definition::spawning::{Background, Spawning};
 use posse_runtime::govern::budget::Budget;
 use posse_runtime::live::handle::Agent;
-use posse_runtime::live::setup::{AgentProfile, Approver, Limits, Setup};
+use posse_runtime::live::setup::{AgentProfile, Approver, Limits, Repeats, Setup};
 use posse_runtime::runtime::Runtime;
 use posse_tools::{Reach, ToolsConfig, Watchdog};
 
@@ -132,6 +132,7 @@ impl TestRuntime {
                 budget: Budget::default(),
                 max_tokens: 64_000,
                 compact_at: None,
+                repeats: Repeats::default(),
             },
             approver: Approver::Nobody,
             spawning: Spawning {

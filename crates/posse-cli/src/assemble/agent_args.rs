@@ -8,7 +8,7 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::error::ErrorKind;
 use posse_protocol::{Cost, PermissionMode};
 use posse_runtime::govern::budget::Budget;
-use posse_runtime::live::setup::{Approver, Limits};
+use posse_runtime::live::setup::{Approver, Limits, Repeats};
 
 use super::provider::ProviderArgs;
 use super::rules;
@@ -109,6 +109,7 @@ impl AgentArgs {
                 },
                 max_tokens: self.max_tokens.unwrap_or(32_000),
                 compact_at: None,
+                repeats: Repeats::default(),
             },
             agents: AgentFlags {
                 depth: self.max_depth,

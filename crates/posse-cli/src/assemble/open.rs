@@ -451,6 +451,7 @@ fn setup(
         workspace: Arc::new(workspace),
         limits: Limits {
             compact_at: settings.compact_at,
+            repeats: settings.agents.repeats,
             ..config.limits
         },
         approver: config.approver,

@@ -186,7 +186,7 @@ fn finish(ending: &RunResult, again: &str) -> ExitCode {
         // A signal decides, whatever the last run came to: a shell expects 130 after Ctrl-C.
         _ if ending.is_interrupted() => ExitCode::from(error::INTERRUPTED),
         0 if ending.not_understood => ExitCode::from(error::FAILED),
-        0 if ending.gave_up => ExitCode::from(error::LIMITED),
+        0 if ending.gave_up => ExitCode::from(error::UNFINISHED),
         code => ExitCode::from(code),
     }
 }

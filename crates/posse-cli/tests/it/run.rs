@@ -617,3 +617,29 @@ fn an_output_that_cannot_be_written_is_told() {
     );
     assert_eq!(output.status.code(), Some(1));
 }
+
+/// One model for every way to end.
+const ENDS: &str = "[[rule]]\nwhen.user = 'refuse'\nreply = [{ text = 'x' }]\nfault = { kind = 'status', status = 401 }\n\
+                    [[rule]]\nwhen.user = 'go'\nreply = [{ text = 'done' }]\n\
+                    [[rule]]\nreply = [{ tool = 'Read', input = { file_path = 'nowhere' } }]\n";
+
+// proves FC-07 (part: done; failed; usage; partial; paused)
+#[test]
+fn exit_codes_are_one_table() {
+    let project = Project::new("run-codes", ENDS);
+    for (arguments, code, says) in [
+        (&["-p", "go"][..], 0, ""),
+        (&["-p", "refuse"], 1, "the API key was refused"),
+        (&["-p", "go", "--no-such-flag"], 2, "--no-such-flag"),
+        (&["-p", "repeat", "--max-turns", "1"], 3, "limit of turns"),
+        (&["-p", "repeat"], 3, "Read was called 5 times in a row"),
+    ] {
+        let output = project.run(arguments);
+        assert_eq!(output.status.code(), Some(code), "{}", stderr(&output));
+        assert!(stderr(&output).contains(says), "{}", stderr(&output));
+    }
+    // A paused session continues when it is told what to do instead.
+    let output = project.run(&["-p", "--continue", "go"]);
+    assert_eq!(stdout(&output), "done\n", "{}", stderr(&output));
+    assert_eq!(output.status.code(), Some(0));
+}

@@ -14,6 +14,7 @@ mod machine;
 mod mail;
 mod open_calls;
 mod queue;
+mod repetition;
 mod reply;
 mod run;
 mod skill;

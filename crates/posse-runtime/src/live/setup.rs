@@ -63,6 +63,23 @@ pub struct Limits {
     /// Size of a prompt, in tokens, at which the history is compacted. The default is near the end
     /// of the model's window.
     pub compact_at: Option<u64>,
+    /// Maximum number of times that a call may fail in the same way.
+    pub repeats: Repeats,
+}
+
+/// How often a call may fail in a row with the same input and the same result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Repeats {
+    /// The model is told at this count.
+    pub notice: u32,
+    /// The run ends at this count.
+    pub stop: u32,
+}
+
+impl Default for Repeats {
+    fn default() -> Self {
+        Self { notice: 3, stop: 5 }
+    }
 }
 
 /// Who answers when a rule says ask.

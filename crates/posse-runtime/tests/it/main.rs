@@ -16,6 +16,7 @@ mod messages;
 mod openai;
 mod prefix;
 mod recovery;
+mod repetition;
 mod requests;
 mod reuse;
 mod side_query;

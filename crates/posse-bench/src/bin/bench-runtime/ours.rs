@@ -18,7 +18,7 @@ use posse_protocol::{
 };
 use posse_runtime::govern::budget::Budget;
 use posse_runtime::live::handle::Agent;
-use posse_runtime::live::setup::{AgentProfile, Approver, Limits, Setup};
+use posse_runtime::live::setup::{AgentProfile, Approver, Limits, Repeats, Setup};
 use posse_runtime::runtime::Runtime;
 use posse_store::Sqlite;
 use posse_testkit::rig::spawning;
@@ -68,6 +68,7 @@ pub(crate) fn start(runtime: &Runtime, directory: &Path) -> Agent {
             budget: Budget::default(),
             max_tokens: 4096,
             compact_at: None,
+            repeats: Repeats::default(),
         },
         approver: Approver::Nobody,
         spawning: spawning(),

@@ -8,6 +8,7 @@ use posse_port::worktree::{Base, Dirty};
 use posse_protocol::Cost;
 use posse_runtime::definition::spawning::Background;
 use posse_runtime::govern::budget::{Budget, Budgets};
+use posse_runtime::live::setup::Repeats;
 use serde::{Deserialize, Deserializer};
 
 use super::{Layer, LayerAuthor};
@@ -45,6 +46,8 @@ pub(crate) struct AgentSettings {
     pub(crate) dirty: Dirty,
     /// When a call without a type creates a fork.
     pub(crate) implicit_fork: ImplicitFork,
+    /// How often a call may fail in the same way.
+    pub(crate) repeats: Repeats,
 }
 
 /// When a call without a type creates a fork.
@@ -61,7 +64,7 @@ pub(crate) enum ImplicitFork {
 }
 
 /// The keys of `agents`.
-pub(super) const KEYS: [&str; 8] = [
+pub(super) const KEYS: [&str; 10] = [
     "maxDepth",
     "maxRunning",
     "background",
@@ -70,6 +73,8 @@ pub(super) const KEYS: [&str; 8] = [
     "subtreeBudget",
     "worktree",
     "implicitFork",
+    "repeatedCallNotice",
+    "repeatedCallLimit",
 ];
 /// The keys of `worktree`.
 pub(super) const WORKTREE_KEYS: [&str; 2] = ["base", "dirty"];
@@ -92,6 +97,8 @@ pub(super) struct AgentsFile {
     #[serde(default)]
     worktree: WorktreeFile,
     implicit_fork: Option<ImplicitFork>,
+    repeated_call_notice: Option<NonZeroU32>,
+    repeated_call_limit: Option<NonZeroU32>,
 }
 
 /// The content of the key `worktree`.
@@ -170,6 +177,11 @@ impl AgentsFile {
                 .is_some_and(|when| when != holds.implicit_fork),
             "implicitFork",
         );
+        let more =
+            |asked: Option<NonZeroU32>, holds| asked.is_some_and(|asked| asked.get() > holds);
+        let (notice, limit) = (self.repeated_call_notice, self.repeated_call_limit);
+        note(more(notice, holds.repeats.notice), "repeatedCallNotice");
+        note(more(limit, holds.repeats.stop), "repeatedCallLimit");
         beyond
     }
 }
@@ -186,6 +198,7 @@ pub(super) fn settle(layers: &[Layer], flags: &AgentFlags) -> AgentSettings {
         user: of(LayerAuthor::User),
         repository: of(LayerAuthor::Repository),
     };
+    let usual = Repeats::default();
     AgentSettings {
         depth: said.number(flags.depth, DEPTH, |file| file.max_depth),
         running: said.number(flags.running, RUNNING, AgentsFile::running),
@@ -198,6 +211,14 @@ pub(super) fn settle(layers: &[Layer], flags: &AgentFlags) -> AgentSettings {
         base: said.own(|file| file.worktree.base).unwrap_or_default(),
         dirty: said.own(|file| file.worktree.dirty).unwrap_or_default(),
         implicit_fork: said.own(|file| file.implicit_fork).unwrap_or_default(),
+        repeats: Repeats {
+            notice: said.number(None, usual.notice, |file| {
+                file.repeated_call_notice.map(NonZeroU32::get)
+            }),
+            stop: said.number(None, usual.stop, |file| {
+                file.repeated_call_limit.map(NonZeroU32::get)
+            }),
+        },
     }
 }
 

@@ -577,6 +577,33 @@ fn a_repository_lowers_the_limits_of_agents_and_no_more() {
     assert_eq!(settings.warnings, Vec::<String>::new());
 }
 
+// proves FC-03 (part: settings)
+#[test]
+fn how_often_a_call_may_fail_is_set_by_the_user_and_lowered_by_a_repository() {
+    let disk = Disk::new();
+    let repeats = || {
+        let settings = disk.load(FlagSettings::default()).unwrap();
+        let repeats = settings.agents.repeats;
+        (repeats.notice, repeats.stop, settings.warnings)
+    };
+    assert_eq!(repeats(), (3, 5, vec![]));
+    disk.write(
+        "posse/settings.json",
+        r#"{"agents": {"repeatedCallNotice": 2, "repeatedCallLimit": 9}}"#,
+    );
+    assert_eq!(repeats(), (2, 9, vec![]));
+    disk.write(
+        "repo/.posse/settings.json",
+        r#"{"agents": {"repeatedCallNotice": 8, "repeatedCallLimit": 4}}"#,
+    );
+    let (notice, stop, warnings) = repeats();
+    assert_eq!((notice, stop), (2, 4));
+    assert!(
+        warnings[0].starts_with("ignored: 1 key of agents"),
+        "{warnings:?}"
+    );
+}
+
 #[test]
 fn the_administrator_bounds_what_agents_may_do() {
     let disk = Disk::new();

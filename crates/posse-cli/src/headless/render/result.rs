@@ -49,8 +49,8 @@ pub(crate) fn result(session: AgentId, end: &RunEnd) -> Value {
 pub(crate) fn exit_code(outcome: &Outcome) -> u8 {
     match outcome {
         Outcome::Completed => 0,
-        Outcome::Refused | Outcome::Paused(_) | Outcome::Failed(_) => error::FAILED,
-        Outcome::Partial(_) => error::LIMITED,
+        Outcome::Refused | Outcome::Failed(_) => error::FAILED,
+        Outcome::Partial(_) | Outcome::Paused(_) => error::UNFINISHED,
         Outcome::Interrupted => error::INTERRUPTED,
     }
 }
@@ -62,6 +62,9 @@ pub(crate) fn complaint(outcome: &Outcome) -> Option<String> {
         Outcome::Partial(Limit::Turns) => "the run reached its limit of turns".into(),
         Outcome::Partial(Limit::Budget) => "the budget does not allow another call".into(),
         Outcome::Partial(Limit::Output) => "the reply was cut at its length limit".into(),
+        Outcome::Partial(Limit::Repetition) => {
+            "the agent repeated a call that failed in the same way each time".into()
+        }
         Outcome::Partial(Limit::Context) => {
             "the conversation fills the model's context window".into()
         }
@@ -85,6 +88,9 @@ pub(crate) fn advice(outcome: &Outcome, again: &str) -> Option<String> {
             )
         }
         Outcome::Partial(Limit::Output) => format!("--max-tokens raises it; continue with {go_on}"),
+        Outcome::Partial(Limit::Repetition) => {
+            format!("say what it should do instead: {go_on}")
+        }
         Outcome::Partial(Limit::Context) => "start a new session with a shorter task".into(),
         Outcome::Paused(fault) => match error::for_class(fault.class) {
             Some(hint) => format!("{hint}; then continue with {go_on}"),
@@ -203,6 +209,7 @@ fn words(outcome: &Outcome) -> (&'static str, &'static str) {
         Outcome::Partial(Limit::Budget) => ("error_max_budget_usd", "budget"),
         Outcome::Partial(Limit::Output) => (ERROR, "max_output"),
         Outcome::Partial(Limit::Context) => (ERROR, "context_full"),
+        Outcome::Partial(Limit::Repetition) => (ERROR, "repetition"),
         Outcome::Refused => (ERROR, "refused"),
         Outcome::Interrupted => (ERROR, "interrupted"),
         Outcome::Paused(_) => (ERROR, "paused"),
@@ -234,6 +241,7 @@ mod tests {
     use super::*;
     use crate::headless::fixtures::{end, session};
 
+    // proves FC-07 (part: interrupted)
     #[test]
     fn only_what_was_completed_is_a_success() {
         let fault = Fault {
@@ -270,7 +278,7 @@ mod tests {
         check(Outcome::Partial(Limit::Context), error, "context_full", 3);
         check(Outcome::Refused, error, "refused", 1);
         check(Outcome::Interrupted, error, "interrupted", 130);
-        check(Outcome::Paused(fault.clone()), error, "paused", 1);
+        check(Outcome::Paused(fault.clone()), error, "paused", 3);
         check(Outcome::Failed(fault), error, "failed", 1);
     }
 

@@ -8,6 +8,7 @@ use posse_protocol::PermissionMode;
 use crate::agent::step::compaction::Compaction;
 use crate::agent::step::open_calls::OpenCalls;
 use crate::agent::step::queue::Queue;
+use crate::agent::step::repetition::Repetition;
 use crate::agent::step::{CompactionRequest, Input, Run, State};
 use crate::definition::output_schema::OutputSchema;
 use crate::live::setup::{Approver, Limits};
@@ -67,6 +68,8 @@ pub(crate) struct Machine {
     pub(super) queue: Queue,
     /// Sums of the current run.
     pub(super) run: Run,
+    /// Calls that fail in the same way again and again.
+    pub(super) repetition: Repetition,
     /// Mail that results of the open calls show; taken by the step that stores the results.
     pub(super) took: Vec<u64>,
     /// Notices of posse itself for the next entry.
@@ -103,6 +106,7 @@ impl Machine {
             life,
             queue: Queue::default(),
             run: Run::default(),
+            repetition: Repetition::default(),
             took: Vec::new(),
             notices: Vec::new(),
             offer: None,

@@ -1,5 +1,6 @@
 //! Decisions on inputs, without anything outside.
 
+mod repetition;
 mod teammate;
 
 use std::collections::HashMap;
@@ -10,14 +11,14 @@ use posse_port::model::{ApiError, ApiErrorKind, Failure, ModelError, RateLimits,
 use posse_port::store::{AgentState, CallChangeKind, CallKey, CallOutcome, Charge, OpenCall};
 use posse_port::tool::{Intent, Subject, ToolError, Workspace};
 use posse_protocol::{
-    Answer, ContentBlock, Cost, EntryKind, EventKind, Limit, Outcome, PermissionMode, Purpose,
-    RawJson, ReplyFacts, StopReason, ToolContent, Usage,
+    Answer, ContentBlock, Cost, EntryKind, EventKind, FaultClass, Limit, Outcome, PermissionMode,
+    Purpose, RawJson, ReplyFacts, StopReason, ToolContent, Usage,
 };
 
 use crate::agent::step::{Answered, Authority, Decision, Delegated, Effect, Input, Life, Machine};
 use crate::definition::output_schema::OutputSchema;
 use crate::govern::Budget;
-use crate::live::setup::{Approver, Limits};
+use crate::live::setup::{Approver, Limits, Repeats};
 
 fn machine(approver: Approver, limits: Limits) -> Machine {
     alive(
@@ -59,6 +60,7 @@ const FREE: Limits = Limits {
     budget: NOTHING,
     max_tokens: 100,
     compact_at: None,
+    repeats: Repeats { notice: 3, stop: 5 },
 };
 
 fn started(approver: Approver, limits: Limits) -> Machine {

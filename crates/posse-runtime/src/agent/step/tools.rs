@@ -7,13 +7,14 @@ use posse_port::store::{
 };
 use posse_port::tool::{Intent, ToolError};
 use posse_protocol::{
-    Answer, ContentBlock, Denial, EntryKind, EventKind, Fault, FaultClass, Message, Outcome,
+    Answer, ContentBlock, Denial, EntryKind, EventKind, Fault, FaultClass, Limit, Message, Outcome,
     Question, Role, RunKind,
 };
 
 use crate::agent::step::open_calls::{
     CRASHED, CallPhase, INTERRUPTED, NOT_RUN, OpenToolCall, failure, result,
 };
+use crate::agent::step::repetition::Repeated;
 use crate::agent::step::{Answered, Consequence, Decision, Effect, Life, Machine, State, turn};
 use crate::live::setup::Approver;
 
@@ -338,6 +339,11 @@ pub(super) fn answer_model(machine: &mut Machine, decision: &mut Decision) {
     let State::Acting(acting) = std::mem::replace(&mut machine.state, State::Idle) else {
         return;
     };
+    let limits = machine.rights.limits.repeats;
+    let mut repeated = match acting.stopping {
+        None => machine.repetition.count(&acting.calls, limits),
+        Some(_) => Repeated::No,
+    };
     let results = acting
         .calls
         .into_iter()
@@ -352,7 +358,11 @@ pub(super) fn answer_model(machine: &mut Machine, decision: &mut Decision) {
         .commit
         .mail
         .extend(took.map(|number| TakenMail { number, entry }));
+    if let Repeated::Notice(notice) = &repeated {
+        content.push(ContentBlock::text(notice.clone()));
+    }
     if acting.stopping.is_none() {
+        let before = content.len();
         // The tool boundary: prompts and mail that have come are shown with the results.
         if matches!(
             machine.life,
@@ -361,6 +371,11 @@ pub(super) fn answer_model(machine: &mut Machine, decision: &mut Decision) {
             content.extend(machine.queue.all_prompts());
         }
         content.extend(turn::show_news(machine, decision));
+        // Somebody has said something new, which must be answered and may help.
+        if content.len() > before {
+            machine.repetition.clear();
+            repeated = Repeated::No;
+        }
     }
     turn::add_entry(
         machine,
@@ -372,9 +387,26 @@ pub(super) fn answer_model(machine: &mut Machine, decision: &mut Decision) {
         },
         None,
     );
-    match acting.stopping {
-        Some(outcome) => turn::end_run(machine, decision, outcome),
-        None if machine.is_leaving() => turn::end_run(machine, decision, Outcome::Completed),
-        None => turn::call_model(machine, decision),
+    match (acting.stopping, repeated) {
+        (Some(outcome), _) => turn::end_run(machine, decision, outcome),
+        (None, _) if machine.is_leaving() => turn::end_run(machine, decision, Outcome::Completed),
+        (None, Repeated::Stop(reason)) => {
+            let outcome = repeats_itself(machine.life, reason);
+            turn::end_run(machine, decision, outcome);
+        }
+        (None, Repeated::No | Repeated::Notice(_)) => turn::call_model(machine, decision),
+    }
+}
+
+/// Returns how a run ends that repeats itself: a person can say what a main agent should do
+/// instead, and the agent above can for any other.
+fn repeats_itself(life: Life, message: String) -> Outcome {
+    match life {
+        Life::Root { .. } => Outcome::Paused(Fault {
+            class: FaultClass::Repetition,
+            status: None,
+            message,
+        }),
+        Life::Sub | Life::Teammate { .. } => Outcome::Partial(Limit::Repetition),
     }
 }

@@ -19,6 +19,7 @@ use crate::prompt;
 pub(super) fn begin(machine: &mut Machine, decision: &mut Decision, words: Vec<ContentBlock>) {
     machine.attention = Attention::Awake;
     machine.run = Run::default();
+    machine.repetition.clear();
     decision.after.push(Effect::Begin);
     next_turn(machine, decision, words);
     machine.compaction.begun(decision.commit.entries.last());

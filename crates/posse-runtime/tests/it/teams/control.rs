@@ -8,6 +8,8 @@ use posse_scripted::Recorded;
 use posse_testkit::rig::{farewell, prompt};
 use uuid::Uuid;
 
+use super::life::plan;
+use super::tasks::raised;
 use super::*;
 
 /// A team of one hand; the main agent does as it is told, and the hand as its rules say.
@@ -592,6 +594,43 @@ async fn leadership_is_handed_over_and_back() {
             .iter()
             .any(|mail| mail.kind == MailKind::Text && mail.body.contains("Row")),
         "and mailed"
+    );
+    farewell(agent).await;
+}
+
+const STUCK: &str = r#"
+[[rule]]
+when = { agent = "/cook-", turn = 1 }
+reply = [{ text = "ok" }]
+[[rule]]
+when.agent = "/cook-"
+reply = [{ tool = "Read", input = { file_path = "nowhere" } }]
+[[rule]]
+reply = [{ text = "ok" }]
+"#;
+
+// proves FC-03 (part: teammate; told to the lead)
+#[tokio::test]
+async fn a_teammate_that_repeats_itself_becomes_idle_and_its_lead_is_told() {
+    let rig = rig(STUCK);
+    let mut agent = raised(&rig, plan(&["cook"], Vec::new())).await;
+    let root = agent.id;
+    until_quiet(&mut agent).await;
+    let cook = member(&rig, root, "cook").await.agent;
+    let before = sent_by(&rig, "/cook-").len();
+    let command = posse_protocol::Command::To {
+        agent: cook,
+        command: Box::new(prompt("go on")),
+    };
+    agent.handle.send(command).await.unwrap();
+    until_idle(&mut agent, "cook").await;
+    assert_eq!(sent_by(&rig, "/cook-").len() - before, 5);
+    assert_eq!(member(&rig, root, "cook").await.state, MemberState::Idle);
+    let told = inbox(&rig, root, root).await;
+    let reason = "repeated a call that failed in the same way";
+    assert!(
+        told.iter().any(|mail| mail.body.contains(reason)),
+        "{told:?}"
     );
     farewell(agent).await;
 }

@@ -13,7 +13,7 @@ use posse_port::model::Thinking;
 use posse_port::tool::Workspace;
 use posse_protocol::{EventKind, Outcome, PermissionMode};
 use posse_runtime::govern::budget::Budget;
-use posse_runtime::live::setup::{AgentProfile, Approver, Limits, Setup};
+use posse_runtime::live::setup::{AgentProfile, Approver, Limits, Repeats, Setup};
 use posse_runtime::runtime::Runtime;
 use posse_store::Timing;
 use posse_testkit::place::Place;
@@ -92,6 +92,7 @@ fn setup(directory: &Path) -> Setup {
             budget: Budget::default(),
             max_tokens: 4096,
             compact_at: None,
+            repeats: Repeats::default(),
         },
         approver: Approver::Nobody,
         spawning: spawning(),
