@@ -21,6 +21,7 @@ fn grades(output: &std::process::Output) -> Vec<(String, String)> {
     stdout(output).lines().map(line).collect()
 }
 
+// proves FC-08 (part: a sandbox)
 #[test]
 fn all_is_well_beside_a_scripted_model() {
     let server = Server::start("doctor", "");
@@ -28,13 +29,37 @@ fn all_is_well_beside_a_scripted_model() {
     let all = [
         "key", "endpoint", "git", "tmux", "sandbox", "store", "place", "settings",
     ];
-    assert_eq!(
-        grades(&output),
-        all.map(|check| (check.to_owned(), "good".to_owned())),
-        "{}",
-        stderr(&output)
-    );
+    // Nothing is claimed that is not in force: commands are not confined.
+    let expected = all.map(|check| match check {
+        "sandbox" => (check.to_owned(), "lacking".to_owned()),
+        _ => (check.to_owned(), "good".to_owned()),
+    });
+    assert_eq!(grades(&output), expected, "{}", stderr(&output));
     assert_eq!(output.status.code(), Some(0));
+}
+
+// proves FC-08 (part: a scripted model)
+#[test]
+fn a_scripted_model_is_not_taken_for_a_provider() {
+    let server = Server::start("doctor-scripted", "");
+    let endpoint = |key: Option<&str>| {
+        let output = posse()
+            .args(["doctor", "--json", "--base-url", &server.url])
+            .envs(key.map(|key| ("ANTHROPIC_API_KEY", key)))
+            .output()
+            .unwrap();
+        let lines = stdout(&output);
+        let mut told = lines
+            .lines()
+            .map(|line| serde_json::from_str::<Value>(line).unwrap());
+        told.find(|told| told["check"] == "endpoint").unwrap()
+    };
+    for (key, grade) in [(None, "good"), (Some("sk-of-the-test"), "lacking")] {
+        let told = endpoint(key);
+        assert_eq!(told["grade"], grade, "{told}");
+        let found = told["found"].as_str().unwrap();
+        assert!(found.contains("a scripted model, not a provider"), "{told}");
+    }
 }
 
 #[test]

@@ -360,7 +360,8 @@ impl Exchange<'_> {
     }
 
     fn builder(&self) -> http::response::Builder {
-        let builder = Response::builder();
+        // A client that wants to know can tell that this is not a provider.
+        let builder = Response::builder().header("x-posse-scripted", "1");
         match self.api {
             Api::Anthropic => builder
                 .header("request-id", format!("req_{}", self.id))

@@ -84,6 +84,9 @@ pub(super) async fn endpoint(settled: &ProviderSettings) -> Finding {
         request = request.header(name, value);
     }
     match request.send().await {
+        Ok(response) if response.headers().contains_key("x-posse-scripted") => {
+            scripted(WHAT, settled)
+        }
         Ok(response) => match response.status().as_u16() {
             401 | 403 if settled.key.is_some() => not(
                 WHAT,
@@ -123,6 +126,24 @@ pub(super) async fn endpoint(settled: &ProviderSettings) -> Finding {
                 advice,
             )
         }
+    }
+}
+
+/// Returns the finding about a scripted model. Somebody who has a key means to reach a provider.
+fn scripted(what: &'static str, settled: &ProviderSettings) -> Finding {
+    let found = format!(
+        "{} answers; it is a scripted model, not a provider",
+        settled.base_url
+    );
+    match settled.key {
+        None => good(what, found),
+        Some(_) => not(
+            what,
+            Grade::Lacking,
+            found,
+            "to reach the provider, unset the base URL (ANTHROPIC_BASE_URL, OPENAI_BASE_URL or \
+             --base-url)",
+        ),
     }
 }
 
@@ -177,54 +198,14 @@ fn has_panes(version: &str) -> bool {
     parts.is_empty() || parts >= vec![3, 2]
 }
 
-/// Can bubblewrap confine commands? Being installed is not enough: no capability may be left
-/// inside.
+/// Does posse confine commands?
 pub(super) fn sandbox() -> Finding {
-    const WHAT: &str = "sandbox";
-    if !cfg!(target_os = "linux") {
-        return not(
-            WHAT,
-            Grade::Lacking,
-            "not checked on this system",
-            "posse asks before it runs shell commands",
-        );
-    }
-    let inside = [
-        "--ro-bind",
-        "/",
-        "/",
-        "--proc",
-        "/proc",
-        "--unshare-all",
-        "--cap-drop",
-        "ALL",
-        "--die-with-parent",
-    ];
-    let Some(version) = version_of("bwrap", &["--version"]) else {
-        let advice = "install bubblewrap; without it shell commands cannot be confined";
-        return not(WHAT, Grade::Lacking, "bubblewrap not found", advice);
-    };
-    let mut arguments = inside.to_vec();
-    arguments.extend(["cat", "/proc/self/status"]);
-    match run("bwrap", &arguments) {
-        Some(status)
-            if status
-                .lines()
-                .any(|line| line == "CapEff:\t0000000000000000") =>
-        {
-            good(WHAT, format!("{version}, and it can confine commands"))
-        }
-        _ => {
-            let advice =
-                "allow unprivileged user namespaces (sysctl kernel.unprivileged_userns_clone=1)";
-            not(
-                WHAT,
-                Grade::Lacking,
-                format!("{version}, but it cannot confine commands"),
-                advice,
-            )
-        }
-    }
+    not(
+        "sandbox",
+        Grade::Lacking,
+        "none: posse does not confine commands yet",
+        "permission rules decide what runs without asking; for more, run posse in a container",
+    )
 }
 
 /// Can posse keep its store?
