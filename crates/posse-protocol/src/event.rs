@@ -319,6 +319,8 @@ pub enum Limit {
     Context,
     /// The number of times that a call may fail in the same way.
     Repetition,
+    /// Its team has tasks that nobody has completed.
+    Tasks,
 }
 
 /// What went wrong, for people and for programs.

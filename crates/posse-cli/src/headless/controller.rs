@@ -7,8 +7,8 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use posse_protocol::{
-    AgentId, Command, Event, EventKind, Fault, FaultClass, MemberUpdate, Outcome, PermissionMode,
-    RunChange, RunEnd, RunFacts,
+    AgentId, Command, Event, EventKind, Fault, FaultClass, Limit, MemberUpdate, Outcome,
+    PermissionMode, RunChange, RunEnd, RunFacts,
 };
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -19,7 +19,7 @@ use super::input::{self, ControlRequest, InputError, RequestError, StdinMessage}
 use super::output_item::{OutputItem, line};
 use super::render::{Renderer, result};
 use super::runs::Runs;
-use super::team_snapshot::TeamSnapshot;
+use super::team_snapshot::{TaskProgress, TeamSnapshot};
 use crate::definitions::slash::SlashCommands;
 
 /// Number of commands that may wait for the agent before input is no longer read.
@@ -110,6 +110,8 @@ pub(crate) struct RunResult {
     pub(crate) interruption: Interruption,
     /// Some input was invalid.
     pub(crate) not_understood: bool,
+    /// How far the team has come, if there is one.
+    pub(crate) progress: Option<TaskProgress>,
 }
 
 impl RunResult {
@@ -158,6 +160,7 @@ impl Controller {
 
     /// Returns the state of the team after `elapsed`.
     pub(crate) fn seen(&mut self, seen: &TeamSnapshot, elapsed: Duration) -> Vec<OutputItem> {
+        self.ending.progress = Some(seen.progress());
         self.renderer.seen(seen, elapsed)
     }
 
@@ -526,10 +529,17 @@ impl Controller {
 
     /// Writes the final output, once.
     fn finish(&mut self, items: &mut Vec<OutputItem>) {
-        if let (Some(last), false) = (&self.ending.last, self.finished) {
+        let broken_off = self.plan.led && self.ending.is_interrupted();
+        if let (Some(last), false) = (&mut self.ending.last, self.finished) {
             self.finished = true;
-            let broken_off = self.plan.led && self.ending.is_interrupted();
-            items.extend(self.renderer.finish(last, &self.ending.left, broken_off));
+            let progress = self.ending.progress.as_ref();
+            // The lead has ended its turn, but a team that did not do its work did not succeed.
+            let is_open = progress.is_some_and(TaskProgress::is_open);
+            if is_open && last.outcome == Outcome::Completed {
+                last.outcome = Outcome::Partial(Limit::Tasks);
+            }
+            let left = &self.ending.left;
+            items.extend(self.renderer.finish(last, left, progress, broken_off));
         }
     }
 

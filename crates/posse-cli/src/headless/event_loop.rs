@@ -95,7 +95,7 @@ pub(crate) async fn run(
                 Some(event) => {
                     watch.iter_mut().for_each(TeamWatch::touch);
                     // The state of the team is written before the result that it led to.
-                    if matches!(event.kind, EventKind::Ended(_)) {
+                    if matches!(event.kind, EventKind::Ended(_) | EventKind::AllIdle) {
                         writer.say(looked(&mut watch, &mut controller, clock, Refresh::Always).await);
                     }
                     writer.say(controller.event(event));

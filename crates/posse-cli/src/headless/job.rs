@@ -182,6 +182,10 @@ fn finish(ending: &RunResult, again: &str) -> ExitCode {
         }
         None => 0,
     };
+    // The last line, however a team's run has ended: how much of its work is done.
+    if let Some(progress) = &ending.progress {
+        say(&progress.line());
+    }
     match code {
         // A signal decides, whatever the last run came to: a shell expects 130 after Ctrl-C.
         _ if ending.is_interrupted() => ExitCode::from(error::INTERRUPTED),

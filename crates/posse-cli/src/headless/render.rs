@@ -13,7 +13,8 @@ use std::io::IsTerminal;
 use std::time::Duration;
 
 use posse_protocol::{
-    AgentId, Command, EventKind, MemberUpdate, RunChange, RunEnd, RunFacts, RunStatus,
+    AgentId, Command, EventKind, Limit, MemberUpdate, Outcome, RunChange, RunEnd, RunFacts,
+    RunStatus,
 };
 use serde_json::json;
 use uuid::Uuid;
@@ -22,7 +23,7 @@ use self::json_lines::JsonLines;
 use self::text::TextRenderer;
 use super::output_item::{OutputItem, line};
 use super::runs::{Runs, called};
-use super::team_snapshot::TeamSnapshot;
+use super::team_snapshot::{TaskProgress, TeamSnapshot};
 use crate::assemble::facts::SessionFacts;
 use crate::assemble::run_options::{OutputFormat, RunOptions};
 use crate::output::{one_line, tame};
@@ -150,12 +151,13 @@ impl Renderer {
     }
 
     /// Returns the final output. `all` is the end of the last run with the sums of all runs;
-    /// `left` was stopped because nobody waits any longer; `broken_off` is true if a team was
-    /// interrupted.
+    /// `left` was stopped because nobody waits any longer; `progress` is that of a team, and
+    /// `broken_off` is true if it was interrupted.
     pub(crate) fn finish(
         &mut self,
         all: &RunEnd,
         left: &[RunFacts],
+        progress: Option<&TaskProgress>,
         broken_off: bool,
     ) -> Vec<OutputItem> {
         match self {
@@ -166,10 +168,19 @@ impl Renderer {
                 if !left.is_empty() {
                     result["left_running"] = tasks::list(left);
                 }
+                if let Some(progress) = progress {
+                    result["tasks"] = progress.object();
+                }
                 vec![line(&result)]
             }
-            // Each run already had its line.
-            Self::Lines(_) => Vec::new(),
+            // Each run already had its line. That of the lead said that it ended its turn; what
+            // it leaves undone is known only now.
+            Self::Lines(lines) => match progress {
+                Some(progress) if all.outcome == Outcome::Partial(Limit::Tasks) => {
+                    vec![line(&lines.open_tasks(all, progress))]
+                }
+                _ => Vec::new(),
+            },
         }
     }
 

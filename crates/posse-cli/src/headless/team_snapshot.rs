@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
-use posse_protocol::{Cost, Task, TaskStatus, Team};
+use posse_protocol::{Cost, Task, TaskId, TaskStatus, Team};
+use serde_json::{Value, json};
 
 use super::panel::{Panel, PanelRow};
-use crate::output::in_words;
 use crate::output::transcript::shortened;
+use crate::output::{in_words, one_line};
 
 /// The state of a team.
 #[derive(Clone, Debug, PartialEq)]
@@ -21,7 +22,62 @@ pub(crate) struct TeamSnapshot {
     pub(crate) cost: Option<Cost>,
 }
 
+/// How far a team has come with its tasks.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct TaskProgress {
+    /// Number of completed tasks.
+    done: usize,
+    /// Number and subject of those that are neither completed nor deleted.
+    open: Vec<(TaskId, String)>,
+}
+
+impl TaskProgress {
+    /// Returns true if tasks are open.
+    pub(crate) fn is_open(&self) -> bool {
+        !self.open.is_empty()
+    }
+
+    /// Returns the progress in a line for people.
+    pub(crate) fn line(&self) -> String {
+        let all = self.done + self.open.len();
+        let done = match all {
+            1 => format!("{} of 1 task done", self.done),
+            _ => format!("{} of {all} tasks done", self.done),
+        };
+        if !self.is_open() {
+            return done;
+        }
+        let named = self.open.iter().take(NAMED);
+        let named = named.map(|(id, subject)| format!("#{id} {}", shortened(subject, 60)));
+        let mut named: Vec<String> = named.collect();
+        let more = self.open.len() - named.len();
+        named.extend((more > 0).then(|| format!("{more} more")));
+        let line = format!("{done}, {} open: {}", self.open.len(), named.join("; "));
+        one_line(&line)
+    }
+
+    /// Returns the progress for programs.
+    pub(crate) fn object(&self) -> Value {
+        let open = self.open.iter();
+        let open = open.map(|(id, subject)| json!({"id": id, "subject": subject}));
+        json!({"done": self.done, "open": open.collect::<Vec<_>>()})
+    }
+}
+
+/// Number of open tasks that are named in a line.
+const NAMED: usize = 5;
+
 impl TeamSnapshot {
+    /// Returns how far the team has come.
+    pub(crate) fn progress(&self) -> TaskProgress {
+        let is_done = |task: &&Task| task.status == TaskStatus::Completed;
+        let open = self.tasks.iter().filter(|task| !task.status.is_settled());
+        TaskProgress {
+            done: self.tasks.iter().filter(is_done).count(),
+            open: open.map(|task| (task.id, task.subject.clone())).collect(),
+        }
+    }
+
     /// Returns the colour of a task's owner.
     pub(crate) fn color(&self, task: &Task) -> Option<&str> {
         let owner = task.owner.as_ref()?;

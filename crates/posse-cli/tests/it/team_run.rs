@@ -309,6 +309,61 @@ fn text_that_is_broken_off_is_no_result() {
     assert_eq!(told.matches("continue with: ").count(), 1, "{told}");
 }
 
+/// The developer says that it has done its task, twice, and does not complete it.
+const LAZY: &str = r#"
+[[rule]]
+when = { agent = "/dev-", marker = "Task 1 is yours" }
+times = 2
+reply = [{ text = "I have done it." }]
+"#;
+
+// proves TE-18 (part: open tasks)
+// proves FC-02 (part: partial; last line; members stay; resume)
+#[test]
+fn a_team_that_did_not_do_its_work_did_not_succeed_and_continues() {
+    for format in ["text", "json", "stream-json"] {
+        let project = project(&format!("team-lazy-{format}"), LAZY);
+        let run = [
+            "team",
+            "run",
+            "mend",
+            "make it work",
+            "--output-format",
+            format,
+        ];
+        let output = project.run(&run);
+        let told = stderr(&output);
+        assert_eq!(output.status.code(), Some(3), "{told}");
+        let last = "0 of 2 tasks done, 2 open: #1 mend it; #2 look at it";
+        assert_eq!(told.lines().last(), Some(last), "{told}");
+        assert!(
+            told.contains("hint: continue with `posse team run mend --resume "),
+            "{told}"
+        );
+        if format != "text" {
+            let line = stdout(&output);
+            let result: Value = serde_json::from_str(line.lines().last().unwrap()).unwrap();
+            assert_eq!(result["terminal_reason"], "open_tasks", "{result}");
+            assert_eq!(result["is_error"], true);
+            assert_eq!(result["tasks"]["done"], 0);
+            assert_eq!(result["tasks"]["open"][0]["subject"], "mend it");
+        }
+        // Nobody was dismissed, and one command continues.
+        let [shown] = &lines(&project, &["team", "show", "--json"])[..] else {
+            panic!()
+        };
+        assert_eq!(shown["members"].as_array().unwrap().len(), 3, "{shown}");
+        let output = project.run(&["team", "run", "mend", "--resume"]);
+        let told = stderr(&output);
+        assert_eq!(
+            (output.status.code(), stdout(&output).as_str()),
+            (Some(0), "All is mended.\n"),
+            "{told}"
+        );
+        assert_eq!(told.lines().last(), Some("2 of 2 tasks done"), "{told}");
+    }
+}
+
 #[test]
 fn a_finished_team_whose_members_have_left_has_its_lead_alone() {
     let project = project("team-again", "");

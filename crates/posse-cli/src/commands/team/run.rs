@@ -63,6 +63,19 @@ impl RunTeam {
             (goal, false) => stdin::prompt(goal.as_deref(), self.resume.is_none())?,
         };
         let (mut config, first) = match resumed {
+            Some(ResumedTeam {
+                left: true,
+                alone: true,
+                ..
+            }) if goal.is_none() => {
+                let name = &self.name;
+                anyhow::bail!(Advised {
+                    what: format!(
+                        "the members of {name} have left, and some of its tasks are open"
+                    ),
+                    advice: format!("posse team run {name} \"…\" starts a new team"),
+                });
+            }
             Some(ResumedTeam { which, left, alone }) => {
                 if alone && goal.is_some() {
                     let name = &self.name;

@@ -3,7 +3,8 @@
 use std::collections::VecDeque;
 
 use posse_protocol::{
-    AgentId, ContentBlock, Denial, Entry, EntryKind, EventKind, MemberUpdate, Retry, RunFacts, Task,
+    AgentId, ContentBlock, Denial, Entry, EntryKind, EventKind, MemberUpdate, Retry, RunEnd,
+    RunFacts, Task,
 };
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -11,6 +12,7 @@ use uuid::Uuid;
 use super::partial::PartialReply;
 use super::{members, result, shape, tasks};
 use crate::assemble::facts::SessionFacts;
+use crate::headless::team_snapshot::TaskProgress;
 
 /// Turns events into lines.
 pub(crate) struct JsonLines {
@@ -117,6 +119,13 @@ impl JsonLines {
         line["agent_id"] = json!(agent);
         line["agent_name"] = json!(name);
         self.stamped(line)
+    }
+
+    /// Returns the result of a team that left tasks open.
+    pub(crate) fn open_tasks(&self, all: &RunEnd, progress: &TaskProgress) -> Value {
+        let mut result = result::result(self.facts.session, all);
+        result["tasks"] = progress.object();
+        self.stamped(result)
     }
 
     /// Returns the line about runs that nobody waits for any longer.

@@ -3,8 +3,10 @@
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use posse_port::store::{Address, Op, Operation, Step, StoreError};
-use posse_protocol::{ContentBlock, EventKind, MailId, MailKind, Member, Name, TeamPlan};
+use posse_port::store::{Address, Op, Operation, Step, StoreError, TaskFilter};
+use posse_protocol::{
+    ContentBlock, EventKind, ListId, MailId, MailKind, Member, Name, TaskStatus, TeamPlan,
+};
 use uuid::Uuid;
 
 use crate::agent::actor::work::Work;
@@ -103,7 +105,7 @@ pub(super) async fn dismiss(actor: &mut Actor, completed: bool) {
     stop::give_up_mates(&actor.registry, &actor.session);
 }
 
-/// Dismisses all teammates if none of them works.
+/// Dismisses the teammates of teams whose tasks are all done, if none of them works.
 pub(super) async fn dismiss_idle(actor: &mut Actor) {
     let me = actor.identity.agent;
     // Members at work continue when the session is resumed.
@@ -116,6 +118,10 @@ pub(super) async fn dismiss_idle(actor: &mut Actor) {
     };
     let mut operations = Vec::new();
     for team in teams.into_iter().filter(|team| has(team, me)) {
+        // Members of a team with open tasks continue when the session is resumed.
+        if has_open_tasks(actor, &team.name).await {
+            continue;
+        }
         let others = team.members.into_iter().filter(|member| member.agent != me);
         for Member {
             agent, name, held, ..
@@ -157,6 +163,25 @@ pub(super) async fn dismiss_idle(actor: &mut Actor) {
         // As above: what fails now is found when the session is resumed.
         let _ = actor.ports.store.commit(step).await;
     }
+}
+
+/// Returns true if a team has tasks that are neither completed nor deleted, or may have.
+async fn has_open_tasks(actor: &Actor, team: &Name) -> bool {
+    for status in [TaskStatus::Pending, TaskStatus::InProgress] {
+        let list = ListId {
+            realm: actor.identity.realm,
+            team: Some(team.clone()),
+        };
+        let filter = TaskFilter {
+            status: Some(status),
+            ..TaskFilter::default()
+        };
+        let found = actor.ports.store.tasks(list, filter, 1).await;
+        if !found.is_ok_and(|tasks| tasks.is_empty()) {
+            return true;
+        }
+    }
+    false
 }
 
 /// Wakes the main agent when a teammate became idle without a message: it may wait for that.
