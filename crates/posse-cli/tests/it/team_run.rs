@@ -364,6 +364,42 @@ fn a_team_that_did_not_do_its_work_did_not_succeed_and_continues() {
     }
 }
 
+/// As after a crash between the last task and the end.
+#[test]
+fn members_of_a_team_that_is_done_are_dismissed_when_it_is_resumed() {
+    let project = project("team-done", LAZY);
+    let output = project.run(&["team", "run", "mend", "make it work"]);
+    assert_eq!(output.status.code(), Some(3), "{}", stderr(&output));
+    for id in ["1", "2"] {
+        succeed(
+            &project,
+            &[
+                "task",
+                "update",
+                id,
+                "--status",
+                "completed",
+                "--team",
+                "mend",
+            ],
+        );
+    }
+    let output = project.run(&["team", "run", "mend", "--resume"]);
+    let told = stderr(&output);
+    assert_eq!(output.status.code(), Some(0), "{told}");
+    assert_eq!(told.lines().last(), Some("2 of 2 tasks done"), "{told}");
+    let [shown] = &lines(&project, &["team", "show", "--json"])[..] else {
+        panic!()
+    };
+    assert_eq!(shown["members"].as_array().unwrap().len(), 1, "{shown}");
+    let again = project.run(&["team", "run", "mend", "--resume"]);
+    assert!(
+        stderr(&again).contains("has nothing left to do"),
+        "{}",
+        stderr(&again)
+    );
+}
+
 #[test]
 fn a_finished_team_whose_members_have_left_has_its_lead_alone() {
     let project = project("team-again", "");

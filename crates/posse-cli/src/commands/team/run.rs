@@ -213,13 +213,11 @@ impl RunTeam {
         let tasks = store
             .tasks(list_of(&team), TaskFilter::default(), usize::MAX)
             .await?;
-        let left = tasks.iter().any(|task| !task.status.is_settled())
-            || team
-                .members
-                .iter()
-                .any(|member| member.state.is_busy() || member.waiting > 0);
-        let alone =
-            !team.former.is_empty() && team.members.iter().all(|member| member.agent == team.lead);
+        let has_members = team.members.iter().any(|member| member.agent != team.lead);
+        // Members that are idle with nothing to do are still to be dismissed: the process may have
+        // died just before it did that.
+        let left = has_members || tasks.iter().any(|task| !task.status.is_settled());
+        let alone = !team.former.is_empty() && !has_members;
         Ok(ResumedTeam {
             which: SessionChoice::Id(root.agent.to_string()),
             left,
@@ -294,7 +292,7 @@ impl RunTeam {
 /// A session whose team continues.
 struct ResumedTeam {
     which: SessionChoice,
-    /// A member has work left.
+    /// There are members, or open tasks.
     left: bool,
     /// Only the lead is left of it.
     alone: bool,
