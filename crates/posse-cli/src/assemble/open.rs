@@ -63,6 +63,7 @@ pub(crate) struct Started {
     pub(crate) slash: SlashCommands,
     /// Receives a line if worktrees of ended agents hold work.
     pub(crate) swept: oneshot::Receiver<String>,
+    pub(crate) worktrees: GitWorktrees,
 }
 
 /// Everything an agent needs, before there is one.
@@ -150,6 +151,7 @@ pub(crate) async fn open(config: RunConfig) -> anyhow::Result<Started> {
         live,
         skills,
         slash,
+        worktrees,
         ..
     } = context;
     Ok(Started {
@@ -161,6 +163,7 @@ pub(crate) async fn open(config: RunConfig) -> anyhow::Result<Started> {
         skills,
         slash,
         swept,
+        worktrees,
     })
 }
 

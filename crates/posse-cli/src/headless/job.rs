@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use posse_port::clock::SystemClock;
-use posse_protocol::{Command, ContentBlock, Name, Outcome, TeamPlan};
+use posse_protocol::{Command, ContentBlock, Name, Outcome, RealmId, TeamPlan};
 use posse_runtime::live::handle::Agent;
 use serde_json::json;
 use uuid::Uuid;
@@ -16,6 +16,7 @@ use super::{event_loop, signals, stop};
 use crate::assemble::open::{self, Started};
 use crate::assemble::run_config::RunConfig;
 use crate::assemble::run_options::{OutputFormat, RunOptions};
+use crate::assemble::{directories, kept_work};
 use crate::definitions::slash::SlashError;
 use crate::error::{self, Advised};
 use crate::output::{json_line, print, say};
@@ -112,11 +113,13 @@ async fn work(options: &RunOptions, job: RunJob) -> anyhow::Result<ExitCode> {
         skills,
         slash,
         swept,
+        worktrees,
     } = started;
     let Agent {
         handle, mut events, ..
     } = agent;
-    let again = facts.again.clone();
+    let (again, realm) = (facts.again.clone(), RealmId::from(facts.session.uuid()));
+    let kept = store.store.clone();
     let watch = team
         .clone()
         .map(|team| TeamWatch::new(store.store.clone(), facts.session, team, is_new));
@@ -153,6 +156,11 @@ async fn work(options: &RunOptions, job: RunJob) -> anyhow::Result<ExitCode> {
     let ending = ending?;
     if team.is_some() && ending.is_interrupted() {
         say(&format!("the team's work is kept; continue with: {again}"));
+    }
+    if !ending.leaves_at_once() {
+        let home = directories::worktrees()?;
+        let lines = kept_work::lines(&*kept, worktrees, &home, realm).await;
+        lines.iter().for_each(|line| say(line));
     }
     Ok(finish(&ending, &again))
 }

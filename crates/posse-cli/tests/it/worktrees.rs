@@ -524,3 +524,50 @@ fn who_was_killed_goes_on_in_its_worktree_also_if_that_was_swept_away() {
         ["kept"]
     );
 }
+
+/// One agent works in a worktree of its own.
+const ISOLATED: &str = r#"
+[[rule]]
+when = { agent = "re:^/main/", tool = "re:." }
+reply = [{ text = "written" }]
+[[rule]]
+when.agent = "re:^/main/"
+reply = [{ tool = "Write", input = { file_path = "new.txt", content = "hello" } }]
+[[rule]]
+when.tool = "re:."
+reply = [{ text = "It is done." }]
+[[rule]]
+reply = [{ tool = "Agent", input = { description = "d", prompt = "p", isolation = "worktree", name = "dev" } }]
+"#;
+
+// proves FC-02 (part: where work lies)
+#[test]
+fn the_last_lines_say_where_work_lies_and_how_it_comes_home() {
+    let project = Project::new("worktrees-home", ISOLATED);
+    git(&project.file("."), &["init", "-q", "-b", "main"]);
+    std::fs::write(project.file("a.txt"), "one\n").unwrap();
+    commit(&project.file("."));
+    let output = project.run(&["-p", "--permission-mode", "acceptEdits", "go"]);
+    let told = stderr(&output);
+    assert!(output.status.success(), "{told}");
+    assert!(!project.file("new.txt").exists(), "it is elsewhere");
+    let [what, home] = told.lines().collect::<Vec<_>>()[..] else {
+        panic!("{told}")
+    };
+    assert!(
+        what.starts_with("not in this checkout: work of dev") && what.contains("new.txt"),
+        "{told}"
+    );
+    // The command is pasted as it stands.
+    let command = home.strip_prefix("bring it home: ").unwrap();
+    let pasted = Command::new("sh")
+        .args(["-c", command])
+        .current_dir(project.file("."))
+        .envs(["AUTHOR", "COMMITTER"].map(|who| (format!("GIT_{who}_NAME"), "me")))
+        .envs(["AUTHOR", "COMMITTER"].map(|who| (format!("GIT_{who}_EMAIL"), "me@localhost")))
+        .output()
+        .unwrap();
+    assert!(pasted.status.success(), "{command}: {}", stderr(&pasted));
+    let brought = std::fs::read_to_string(project.file("new.txt")).unwrap();
+    assert_eq!(brought, "hello");
+}

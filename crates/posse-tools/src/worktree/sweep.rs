@@ -17,10 +17,16 @@ use super::{Found, GitWorktrees, Swept, host, look};
 impl GitWorktrees {
     /// Returns every worktree, with what would be lost by removing it. Blocks.
     pub fn list(&self) -> io::Result<Vec<Found>> {
+        self.list_of(|_| true)
+    }
+
+    /// Like [`Self::list`], but only those of some agents; the others are not inspected.
+    pub fn list_of(&self, meant: impl Fn(AgentId) -> bool) -> io::Result<Vec<Found>> {
         let roots = self.roots()?;
         let found = roots
             .iter()
-            .flat_map(|root| known(root).into_iter().map(move |agent| (root, agent)));
+            .flat_map(|root| known(root).into_iter().map(move |agent| (root, agent)))
+            .filter(|(_, agent)| meant(*agent));
         Ok(found.map(|(root, agent)| self.found(root, agent)).collect())
     }
 
