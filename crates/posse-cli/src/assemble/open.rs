@@ -351,13 +351,6 @@ async fn find_session(
     here: &Path,
     config: &RunConfig,
 ) -> anyhow::Result<AgentRecord> {
-    if config.system_prompt.is_some() || config.append_system_prompt.is_some() {
-        anyhow::bail!(Advised {
-            what: "a session keeps the system prompt it started with".into(),
-            advice: "omit --system-prompt and --append-system-prompt, or start a new session"
-                .into(),
-        });
-    }
     let session = match which {
         SessionChoice::Newest => sessions::newest_to_continue(store, here).await?,
         SessionChoice::Id(prefix) => sessions::by_prefix(store, prefix).await?,
@@ -371,7 +364,37 @@ async fn find_session(
             advice: "restore it, or start a new session".into(),
         });
     }
+    let given = [&config.system_prompt, &config.append_system_prompt];
+    for text in given.into_iter().flatten() {
+        if !has_in_prompt(store, session.agent, text).await? {
+            anyhow::bail!(Advised {
+                what: "a session keeps the system prompt it started with".into(),
+                advice: "omit --system-prompt and --append-system-prompt, or start a new session"
+                    .into(),
+            });
+        }
+    }
     Ok(session)
+}
+
+/// Returns true if a text is a block of an agent's system prompt. A program that gives the same
+/// text each time does not ask for a change.
+async fn has_in_prompt(store: &dyn Store, agent: AgentId, text: &str) -> anyhow::Result<bool> {
+    let text = text.trim_end();
+    if text.is_empty() {
+        return Ok(true);
+    }
+    let written = serde_json::to_string(text)?;
+    let written = &written[1..written.len() - 1];
+    let preamble = store.read(agent).await?.preamble;
+    let preamble = String::from_utf8_lossy(&preamble.bytes);
+    // Blocks are strings of their own, or paragraphs of one string.
+    let is_block = |(at, _): (usize, &str)| {
+        let (before, after) = (&preamble[..at], &preamble[at + written.len()..]);
+        (before.ends_with('"') || before.ends_with("\\n"))
+            && (after.starts_with('"') || after.starts_with("\\n"))
+    };
+    Ok(preamble.match_indices(written).any(is_block))
 }
 
 /// Returns a message if a session's mode has changed without being asked for.

@@ -206,9 +206,19 @@ impl ProviderArgs {
         fallback: ModelFallback,
     ) -> anyhow::Result<ChosenModel> {
         let settings = self.settle()?;
+        let endpoint = settings.endpoint()?;
+        let clock = Arc::new(SystemClock::default());
+        let retries = policy.retries;
+        let connection = Connection::new(&endpoint, clock, policy)?;
+        let model: Box<dyn Model> = match settings.provider {
+            Provider::Anthropic => Box::new(Anthropic::new(connection, settings.version)),
+            Provider::Openai => Box::new(OpenAi::new(connection)),
+        };
+        // `opus`, `sonnet` and the like stand for the provider's newest model of that family.
+        let full = |name: String| model.model_of(&name.to_lowercase()).unwrap_or(name);
         let name = match (&self.model, fallback) {
             (None, ModelFallback::AgentRecord(name)) => Some(name),
-            (Some(asked), ModelFallback::AgentRecord(name)) if *asked != name => {
+            (Some(asked), ModelFallback::AgentRecord(name)) if full(asked.clone()) != name => {
                 anyhow::bail!(Advised {
                     what: format!("the session uses {name}, not {asked}"),
                     advice: "a session keeps its model: omit --model, or start a new session"
@@ -222,14 +232,7 @@ impl ProviderArgs {
             what: "no model is chosen".into(),
             advice: "name one with --model or POSSE_MODEL".into(),
         })?;
-        let endpoint = settings.endpoint()?;
-        let clock = Arc::new(SystemClock::default());
-        let retries = policy.retries;
-        let connection = Connection::new(&endpoint, clock, policy)?;
-        let model: Box<dyn Model> = match settings.provider {
-            Provider::Anthropic => Box::new(Anthropic::new(connection, settings.version)),
-            Provider::Openai => Box::new(OpenAi::new(connection)),
-        };
+        let name = full(name);
         Ok(ChosenModel {
             model,
             name,

@@ -74,7 +74,8 @@ impl RunCommand {
     /// Checks combinations that clap cannot express.
     fn check(&self) -> Result<(), UsageError> {
         let wrong = |kind, what: &str| Err(UsageError::new(&[], kind, what));
-        if !self.print {
+        // A program that sends lines wants lines back: the SDKs do not say -p.
+        if !self.print && !self.options.by_lines() {
             let what = "there is no interactive mode yet; use -p to print the result";
             return wrong(ErrorKind::MissingRequiredArgument, what);
         }

@@ -643,3 +643,64 @@ fn exit_codes_are_one_table() {
     assert_eq!(stdout(&output), "done\n", "{}", stderr(&output));
     assert_eq!(output.status.code(), Some(0));
 }
+
+#[test]
+fn short_names_stand_for_models() {
+    let project = Project::new("run-alias", "");
+    let model = |name: &str| {
+        let output = project.run(&[&LINES[..], &["--model", name, "hi"]].concat());
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+        lines(&output)[0]["model"].as_str().unwrap().to_owned()
+    };
+    for family in ["opus", "sonnet", "Haiku"] {
+        let name = model(family);
+        assert!(name.starts_with("claude-"), "{name}");
+        assert!(name.contains(&family.to_lowercase()), "{name}");
+        // The same name is the session's model when it continues.
+        let again = project.run(&["-p", "--continue", "--model", family, "more"]);
+        assert_eq!(again.status.code(), Some(0), "{}", stderr(&again));
+    }
+    assert_eq!(model("claude-opus-5"), "claude-opus-5");
+}
+
+#[test]
+fn lines_in_mean_lines_out_without_being_told_to_print() {
+    let project = Project::new("run-implied", "");
+    let mut child = project
+        .posse(&[
+            "--output-format",
+            "stream-json",
+            "--verbose",
+            "--input-format",
+            "stream-json",
+        ])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let words = json!({"type": "user", "message": {"role": "user", "content": "what?"}});
+    writeln!(child.stdin.take().unwrap(), "{words}").unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    assert_eq!(result(&output)["result"], "You said: what?");
+}
+
+#[test]
+fn the_same_system_prompt_is_not_a_change() {
+    let project = Project::new("run-same-prompt", "");
+    let told = "Say \"yes\" only.\nThen stop.";
+    for flag in ["--append-system-prompt", "--system-prompt"] {
+        let first = project.run(&["-p", flag, told, "what?"]);
+        assert_eq!(first.status.code(), Some(0), "{}", stderr(&first));
+        for (text, code) in [(told, 0), ("", 0), ("Say no.", 1)] {
+            let again = project.run(&["-p", "--continue", flag, text, "more"]);
+            assert_eq!(
+                again.status.code(),
+                Some(code),
+                "{text}: {}",
+                stderr(&again)
+            );
+        }
+    }
+}
