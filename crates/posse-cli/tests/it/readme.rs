@@ -19,14 +19,14 @@ fn run(page: &str, mark: &str, port: &str, place: &str) -> (PathBuf, String) {
         .split("```sh\n")
         .skip(1)
         .map(|block| block.split_once("```").unwrap().0);
-    // Any free port, so that this test can run beside a server that somebody uses.
-    let free = std::net::TcpListener::bind("127.0.0.1:0")
-        .unwrap()
-        .local_addr()
-        .unwrap()
-        .port();
-    let script = blocks.collect::<String>().replace(port, &free.to_string());
+    let script = blocks.collect::<String>().replace(port, &free_port());
     bash(&format!("{script}\nkill %1"), place)
+}
+
+/// Any free port, so that a test can run beside a server that somebody uses.
+fn free_port() -> String {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    listener.local_addr().unwrap().port().to_string()
 }
 
 /// Runs a script in a new directory, and gives that and what it said.
@@ -55,30 +55,37 @@ fn bash(script: &str, place: &str) -> (PathBuf, String) {
     (place, said)
 }
 
+/// Pasted from the first to the last line in one shell, it works, ends what it started, and leaves nothing.
 #[test]
-fn the_first_minute_works_as_written() {
-    let (_, said) = run(README, "first minute", "4141", "minute");
-    assert!(
-        said.contains("Hello! I am posse's scripted model"),
-        "{said}"
-    );
-    assert!(said.contains("You said: why?"), "{said}");
-}
-
-#[test]
-fn the_five_minutes_work_as_written() {
-    let (place, said) = run(README, "five minutes", "4242", "tour");
-    let fixed = std::fs::read_to_string(place.join("tour/add.sh")).unwrap();
-    assert_eq!(fixed, "#!/bin/sh\necho $(($1 + $2))\n");
+fn the_tour_can_be_pasted_in_one_shell() {
+    let (_, after) = README.split_once("<!-- tour: begin -->").unwrap();
+    let (tour, _) = after.split_once("<!-- tour: end -->").unwrap();
+    let blocks = tour
+        .split("```sh\n")
+        .skip(1)
+        .map(|block| block.split_once("```").unwrap().0);
+    let script = blocks.collect::<String>().replace("4242", &free_port());
+    let left = "wait; echo \"exported: ${ANTHROPIC_BASE_URL-nothing}; running: $(jobs -pr)\"";
+    let (place, said) = bash(&format!("{script}\n{left}"), "tour");
     for expected in [
         "add.sh subtracted. It adds now, and ./test.sh passes.\n",
         "+echo $(($1 + $2))",
         "the test fails: find the bug and fix it",
         "2 + 2 is 0",
         "Yes: -2 and -3 are -5.\n",
+        "add.sh adds two numbers. mul.sh adds them, too, and should multiply.\n",
+        "3 agents\n",
+        "1 definition: 0 errors, 0 warnings, 0 notes\n",
+        "mul.sh multiplies now. The reviewer has tried it with a negative number.\n",
+        "+echo $(($1 * $2))",
+        "tasks: 2 completed\n",
+        "exported: nothing; running: \n",
     ] {
         assert!(said.contains(expected), "{expected} is not in:\n{said}");
     }
+    let files = std::fs::read_dir(place).unwrap().flatten();
+    let files: Vec<_> = files.map(|entry| entry.file_name()).collect();
+    assert_eq!(files, ["home"], "nothing is left but posse's home");
 }
 
 #[test]
