@@ -57,6 +57,25 @@ fn project(name: &str, hold: &str) -> Project {
     project
 }
 
+/// The one team of the project, for programs.
+fn shown(project: &Project) -> Value {
+    let mut shown = lines(project, &["team", "show", "--json"]);
+    assert_eq!(shown.len(), 1, "{shown:?}");
+    shown.remove(0)
+}
+
+/// Continues the team, which reaches its goal. Returns what was said meanwhile.
+fn resumed(project: &Project) -> String {
+    let output = project.run(&["team", "run", "mend", "--resume"]);
+    let told = stderr(&output);
+    assert_eq!(
+        (output.status.code(), stdout(&output).as_str()),
+        (Some(0), "All is mended.\n"),
+        "{told}"
+    );
+    told
+}
+
 /// The reviewer thinks for ten minutes, once.
 const HELD: &str = r#"
 [[rule]]
@@ -139,9 +158,7 @@ fn a_declared_team_reaches_its_goal_with_one_command() {
         assert!(told.contains(line), "{line}: {told}");
     }
     assert!(!told.contains('\x1b'), "no terminal, no colours: {told}");
-    let [shown] = &lines(&project, &["team", "show", "--json"])[..] else {
-        panic!()
-    };
+    let shown = shown(&project);
     assert_eq!(shown["open_tasks"], 0);
     assert_eq!(shown["description"], "Mends it.");
 }
@@ -208,13 +225,7 @@ fn a_team_that_was_killed_is_brought_back_by_one_command() {
     first.child.wait().unwrap();
     let told = succeed(&project, &["mail", "send", "reviewer@mend", "Look twice."]);
     assert!(told.starts_with("sent to reviewer"), "{told}");
-    let output = project.run(&["team", "run", "mend", "--resume"]);
-    let told = stderr(&output);
-    assert_eq!(
-        (output.status.code(), stdout(&output).as_str()),
-        (Some(0), "All is mended.\n"),
-        "{told}"
-    );
+    let told = resumed(&project);
     assert!(!told.contains("✓ #1"), "what was done is no news: {told}");
     let requests = requests(&project);
     let of = |words: &str| {
@@ -263,17 +274,9 @@ fn ctrl_c_says_how_to_go_on_and_keeps_the_team() {
         1,
         "{told}"
     );
-    let [shown] = &lines(&project, &["team", "show", "--json"])[..] else {
-        panic!()
-    };
+    let shown = shown(&project);
     assert_eq!(shown["members"].as_array().unwrap().len(), 3, "{shown}");
-    let output = project.run(&["team", "run", "mend", "--resume"]);
-    let told = stderr(&output);
-    assert_eq!(
-        (output.status.code(), stdout(&output).as_str()),
-        (Some(0), "All is mended.\n"),
-        "{told}"
-    );
+    resumed(&project);
     let done = lines(&project, &["task", "list", "--team", "mend", "--json"]);
     assert!(
         done.len() == 2 && done.iter().all(|task| task["status"] == "completed"),
@@ -349,17 +352,9 @@ fn a_team_that_did_not_do_its_work_did_not_succeed_and_continues() {
             assert_eq!(result["tasks"]["open"][0]["subject"], "mend it");
         }
         // Nobody was dismissed, and one command continues.
-        let [shown] = &lines(&project, &["team", "show", "--json"])[..] else {
-            panic!()
-        };
+        let shown = shown(&project);
         assert_eq!(shown["members"].as_array().unwrap().len(), 3, "{shown}");
-        let output = project.run(&["team", "run", "mend", "--resume"]);
-        let told = stderr(&output);
-        assert_eq!(
-            (output.status.code(), stdout(&output).as_str()),
-            (Some(0), "All is mended.\n"),
-            "{told}"
-        );
+        let told = resumed(&project);
         assert_eq!(told.lines().last(), Some("2 of 2 tasks done"), "{told}");
     }
 }
@@ -388,9 +383,7 @@ fn members_of_a_team_that_is_done_are_dismissed_when_it_is_resumed() {
     let told = stderr(&output);
     assert_eq!(output.status.code(), Some(0), "{told}");
     assert_eq!(told.lines().last(), Some("2 of 2 tasks done"), "{told}");
-    let [shown] = &lines(&project, &["team", "show", "--json"])[..] else {
-        panic!()
-    };
+    let shown = shown(&project);
     assert_eq!(shown["members"].as_array().unwrap().len(), 1, "{shown}");
     let again = project.run(&["team", "run", "mend", "--resume"]);
     assert!(
@@ -404,9 +397,7 @@ fn members_of_a_team_that_is_done_are_dismissed_when_it_is_resumed() {
 fn a_finished_team_whose_members_have_left_has_its_lead_alone() {
     let project = project("team-again", "");
     succeed(&project, &["team", "run", "mend", "make it work"]);
-    let [shown] = &lines(&project, &["team", "show", "--json"])[..] else {
-        panic!()
-    };
+    let shown = shown(&project);
     let id = shown["session_id"].as_str().unwrap();
     let output = project.run(&["team", "run", "mend", "--resume", id, "and now more"]);
     let told = stderr(&output);

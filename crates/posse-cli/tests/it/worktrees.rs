@@ -22,7 +22,12 @@ const IDS: [&str; 3] = [
 
 /// A project that is a repository with one commit.
 fn repository(name: &str) -> Project {
-    let project = Project::new(name, "");
+    repository_with(name, "")
+}
+
+/// The same, where the model plays `script`.
+fn repository_with(name: &str, script: &str) -> Project {
+    let project = Project::new(name, script);
     git(&project.file("."), &["init", "-q", "-b", "main"]);
     std::fs::write(project.file("a.txt"), "one\n").unwrap();
     commit(&project.file("."));
@@ -543,10 +548,7 @@ reply = [{ tool = "Agent", input = { description = "d", prompt = "p", isolation 
 // proves FC-02 (part: where work lies)
 #[test]
 fn the_last_lines_say_where_work_lies_and_how_it_comes_home() {
-    let project = Project::new("worktrees-home", ISOLATED);
-    git(&project.file("."), &["init", "-q", "-b", "main"]);
-    std::fs::write(project.file("a.txt"), "one\n").unwrap();
-    commit(&project.file("."));
+    let project = repository_with("worktrees-home", ISOLATED);
     let output = project.run(&["-p", "--permission-mode", "acceptEdits", "go"]);
     let told = stderr(&output);
     assert!(output.status.success(), "{told}");

@@ -220,6 +220,14 @@ fn texts_say_who_decided_and_what_would_help() {
     }
 }
 
+/// What becomes of commands in the default mode.
+fn judges(policy: &Policy, table: &[(&str, &str)]) {
+    for (command, expected) in table {
+        let given = verdict(policy, PermissionMode::Default, &format!("Bash {command}"));
+        assert_eq!(word(&given), *expected, "{command}: {given:?}");
+    }
+}
+
 // proves PE-06 (part: compound commands; substitutions; redirections)
 #[test]
 fn commands() {
@@ -286,10 +294,7 @@ fn commands() {
         ("sudo rm -fr ~", "deny"),
         ("rm -rf build", "ask"),
     ];
-    for (command, expected) in table {
-        let given = verdict(&policy, PermissionMode::Default, &format!("Bash {command}"));
-        assert_eq!(word(&given), expected, "{command}: {given:?}");
-    }
+    judges(&policy, &table);
 }
 
 // proves FC-01 (part: git)
@@ -297,22 +302,22 @@ fn commands() {
 #[test]
 fn git_writes_what_its_arguments_name() {
     let policy = policy(&[], &[], &["Bash(git *)"]);
-    for (command, expected) in [
-        ("git mv evil .envrc", "ask"),
-        ("git archive -o .git/hooks/x HEAD", "ask"),
-        ("git bundle create .envrc HEAD", "ask"),
-        ("git fast-export --export-marks=.envrc HEAD", "ask"),
-        ("git checkout evil -- .envrc", "ask"),
-        ("git checkout-index -a --prefix=.vscode/", "ask"),
-        ("git checkout evil -- src/a.rs", "allow"),
-        ("git mv a b", "allow"),
-        ("git diff -- .envrc", "allow"),
-        ("git log -p -- .claude/settings.json", "allow"),
-        ("git status", "allow"),
-    ] {
-        let given = verdict(&policy, PermissionMode::Default, &format!("Bash {command}"));
-        assert_eq!(word(&given), expected, "{command}: {given:?}");
-    }
+    judges(
+        &policy,
+        &[
+            ("git mv evil .envrc", "ask"),
+            ("git archive -o .git/hooks/x HEAD", "ask"),
+            ("git bundle create .envrc HEAD", "ask"),
+            ("git fast-export --export-marks=.envrc HEAD", "ask"),
+            ("git checkout evil -- .envrc", "ask"),
+            ("git checkout-index -a --prefix=.vscode/", "ask"),
+            ("git checkout evil -- src/a.rs", "allow"),
+            ("git mv a b", "allow"),
+            ("git diff -- .envrc", "allow"),
+            ("git log -p -- .claude/settings.json", "allow"),
+            ("git status", "allow"),
+        ],
+    );
 }
 
 // proves FC-01 (part: wildcards)
@@ -322,34 +327,34 @@ fn wildcards_are_judged_for_every_program() {
     let allow = ["sed -n *", "rm *", "cat *", "prettier *", "git add *"];
     let allow = allow.map(|pattern| format!("Bash({pattern})"));
     let policy = policy(&[], &[], &allow.each_ref().map(String::as_str));
-    for (command, expected) in [
-        ("sed -n 1p *", "ask"),
-        ("rm *", "ask"),
-        ("rm ?rf", "ask"),
-        ("cat *.rs", "allow"),
-        ("prettier *.ts", "ask"),
-        ("git add *.rs", "ask"),
-        ("sed -n 1p ./*", "allow"),
-        ("rm ./*.o", "allow"),
-        ("prettier src/*.ts", "allow"),
-        ("prettier '*.ts'", "allow"),
-    ] {
-        let given = verdict(&policy, PermissionMode::Default, &format!("Bash {command}"));
-        assert_eq!(word(&given), expected, "{command}: {given:?}");
-    }
+    judges(
+        &policy,
+        &[
+            ("sed -n 1p *", "ask"),
+            ("rm *", "ask"),
+            ("rm ?rf", "ask"),
+            ("cat *.rs", "allow"),
+            ("prettier *.ts", "ask"),
+            ("git add *.rs", "ask"),
+            ("sed -n 1p ./*", "allow"),
+            ("rm ./*.o", "allow"),
+            ("prettier src/*.ts", "allow"),
+            ("prettier '*.ts'", "allow"),
+        ],
+    );
 }
 
 #[test]
 fn all_of_bash_can_be_allowed_but_not_what_is_protected() {
     let policy = policy(&["Bash(curl *)"], &[], &["Bash"]);
-    for (command, expected) in [
-        ("x=$(date) && echo $x > a", "allow"),
-        ("echo > .git/x", "deny"),
-        ("a; curl x", "deny"),
-    ] {
-        let given = verdict(&policy, PermissionMode::Default, &format!("Bash {command}"));
-        assert_eq!(word(&given), expected, "{command}: {given:?}");
-    }
+    judges(
+        &policy,
+        &[
+            ("x=$(date) && echo $x > a", "allow"),
+            ("echo > .git/x", "deny"),
+            ("a; curl x", "deny"),
+        ],
+    );
 }
 
 #[test]

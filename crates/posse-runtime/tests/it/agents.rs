@@ -68,7 +68,7 @@ fn timed(script: &str) -> (Rig, TestClock) {
 }
 
 /// Whose requests have come, by their paths, in the order of their arrival.
-fn paths(rig: &Rig) -> Vec<String> {
+pub(crate) fn paths(rig: &Rig) -> Vec<String> {
     let path =
         |request: &posse_scripted::Recorded| request.header("x-posse-agent").unwrap().to_owned();
     rig.server.requests().iter().map(path).collect()

@@ -4,7 +4,7 @@ use posse_protocol::{FaultClass, Outcome};
 use posse_testkit::Rig;
 use posse_testkit::rig::until_end;
 
-use crate::agents::rig;
+use crate::agents::{paths, rig};
 
 /// What the model is told at the third time.
 const NOTICE: &str = "in a row with the same input";
@@ -76,11 +76,7 @@ async fn a_sub_agent_ends_partial_and_its_parent_hears_why() {
     let told = "was stopped by a limit before it was done: it repeated a call that failed in the \
                 same way each time";
     assert!(end.text.contains(told), "{}", end.text);
-    let requests = rig.server.requests();
-    let below = requests.iter().filter(|request| {
-        request
-            .header("x-posse-agent")
-            .is_some_and(|path| path.starts_with("/main/"))
-    });
+    let paths = paths(&rig);
+    let below = paths.iter().filter(|path| path.starts_with("/main/"));
     assert_eq!(below.count(), 5);
 }

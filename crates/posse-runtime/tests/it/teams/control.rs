@@ -8,7 +8,7 @@ use posse_scripted::Recorded;
 use posse_testkit::rig::{farewell, prompt};
 use uuid::Uuid;
 
-use super::life::plan;
+use super::life::{plan, say};
 use super::tasks::raised;
 use super::*;
 
@@ -618,12 +618,7 @@ async fn a_teammate_that_repeats_itself_becomes_idle_and_its_lead_is_told() {
     until_quiet(&mut agent).await;
     let cook = member(&rig, root, "cook").await.agent;
     let before = sent_by(&rig, "/cook-").len();
-    let command = posse_protocol::Command::To {
-        agent: cook,
-        command: Box::new(prompt("go on")),
-    };
-    agent.handle.send(command).await.unwrap();
-    until_idle(&mut agent, "cook").await;
+    say(&mut agent, cook, "cook", "go on").await;
     assert_eq!(sent_by(&rig, "/cook-").len() - before, 5);
     assert_eq!(member(&rig, root, "cook").await.state, MemberState::Idle);
     let told = inbox(&rig, root, root).await;

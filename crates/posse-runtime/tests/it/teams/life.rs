@@ -35,7 +35,7 @@ reply = [{ tool = "NoteRead", input = { name = "menu" } }]
 reply = [{ text = "ok" }]
 "#;
 
-async fn say(agent: &mut Agent, to: AgentId, name: &str, text: &str) {
+pub(super) async fn say(agent: &mut Agent, to: AgentId, name: &str, text: &str) {
     let command = Command::To {
         agent: to,
         command: Box::new(prompt(text)),
