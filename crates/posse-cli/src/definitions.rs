@@ -259,8 +259,8 @@ impl DefinitionSet {
     }
 
     /// Adds a definition of the repository. It does not replace one of the user or of posse
-    /// itself: whoever names that type means the one they know, and a repository that was only
-    /// cloned does not change it. It is there under a name of its own.
+    /// itself, because a repository that was only cloned must not change what those names mean.
+    /// It gets another name instead.
     fn add_of_project(&mut self, mut known: DefinitionEntry, places: &SearchPaths) {
         let name = &known.definition.name;
         let kept = self.find(name).filter(|kept| {

@@ -142,10 +142,7 @@ pub(crate) fn for_class(class: FaultClass) -> Option<&'static str> {
         FaultClass::Budget => {
             "raise the budget to continue: --max-budget-usd, --max-budget-tokens, --max-time"
         }
-        FaultClass::Repetition => {
-            "the same call failed again and again; allow it (--allowedTools), or say what to do \
-             instead"
-        }
+        FaultClass::Repetition => "allow the call (--allowedTools), or say what to do instead",
         FaultClass::Internal => {
             "this is a bug in posse, please report it; the session can be resumed"
         }

@@ -21,11 +21,10 @@ use crate::process_table::{CALL_MARK, HOST_MARK};
 use crate::processes::{Family, WatchedProcess, gone, within};
 use crate::watchdog::{Post, Watchdog};
 
-/// Goes where it is guarded, if there is such a place and it is let in, and becomes bash, or stays what it
-/// is where there is none.
+/// Enters the cgroup whose door is `$2`, if it can, and becomes bash, or sh where there is no bash.
 ///
-/// Adds a setting for git to those that the environment has: a directory that looks like a repository is one
-/// only if it is named. A clone can contain such a directory, and its settings run programs.
+/// Adds a setting for git to those in the environment: git uses a bare repository only if it is
+/// named. A clone can contain a directory that looks like one, whose settings run programs.
 const BASH: &str = r#"case ${GIT_CONFIG_COUNT:-x} in *[!0-9]*) GIT_CONFIG_COUNT=0;; esac
 export "GIT_CONFIG_KEY_$GIT_CONFIG_COUNT=safe.bareRepository" "GIT_CONFIG_VALUE_$GIT_CONFIG_COUNT=explicit"
 export GIT_CONFIG_COUNT=$((GIT_CONFIG_COUNT + 1))

@@ -7,6 +7,7 @@ use posse_port::store::{AgentFilter, Store};
 use posse_protocol::{AgentId, RealmId};
 use posse_tools::{Found, GitWorktrees};
 
+use crate::config::store_choice::quoted;
 use crate::output::one_line;
 
 /// Returns two lines for each worktree of the session that holds work: what and where it is, and
@@ -25,18 +26,11 @@ pub(crate) async fn lines(
         ..AgentFilter::default()
     };
     let agents = store.agents(filter, usize::MAX).await.unwrap_or_default();
-    let there = agents
-        .into_iter()
-        .filter(|agent| agent.cwd.starts_with(home));
-    let names: BTreeMap<AgentId, String> = there
-        .map(|agent| {
-            let name = agent.path.rsplit('/').next().unwrap_or_default();
-            (agent.agent, name.to_owned())
-        })
-        .collect();
-    if names.is_empty() {
-        return Vec::new();
-    }
+    let named = agents.into_iter().map(|agent| {
+        let name = agent.path.rsplit('/').next().unwrap_or_default();
+        (agent.agent, name.to_owned())
+    });
+    let names: BTreeMap<AgentId, String> = named.collect();
     let look = move || {
         let found = worktrees.list_of(|agent| names.contains_key(&agent));
         let found = found.unwrap_or_default();
@@ -49,7 +43,7 @@ pub(crate) async fn lines(
 /// Returns the lines about one worktree; `None` if it holds nothing.
 fn told(found: &Found, name: &str) -> Option<[String; 2]> {
     let (keeps, branch) = (found.keeps.as_ref()?, found.branch.as_ref()?);
-    let path = found.path.display();
+    let path = quoted(&found.path.to_string_lossy());
     // What is committed is named as commits alone.
     let commit = match keeps.contains("file") {
         true => format!("(cd {path} && git add -A && git commit -m \"{name}\"); "),

@@ -1,5 +1,6 @@
 //! Keeps secrets of this process from others.
 
+#[cfg(target_os = "linux")]
 use crate::config::environment;
 
 /// Keeps other processes of the same user, commands of agents above all, from reading the

@@ -89,7 +89,7 @@ pub(crate) fn in_store(command: String, store: &StoreArgs) -> String {
 }
 
 /// Quotes a word for a shell.
-fn quoted(word: &str) -> String {
+pub(crate) fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-._~/:@,%+=".contains(c);
     if word.chars().all(plain) {
         word.to_owned()

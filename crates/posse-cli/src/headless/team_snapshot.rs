@@ -37,9 +37,14 @@ impl TaskProgress {
         !self.open.is_empty()
     }
 
+    /// Returns the number of all tasks but deleted ones.
+    fn all(&self) -> usize {
+        self.done + self.open.len()
+    }
+
     /// Returns the progress in a line for people.
     pub(crate) fn line(&self) -> String {
-        let all = self.done + self.open.len();
+        let all = self.all();
         let done = match all {
             1 => format!("{} of 1 task done", self.done),
             _ => format!("{} of {all} tasks done", self.done),
@@ -91,9 +96,7 @@ impl TeamSnapshot {
 
     /// Returns the panel for people who watch.
     pub(crate) fn panel(&self, elapsed: Duration) -> Panel {
-        let of = |is_it: fn(TaskStatus) -> bool| {
-            self.tasks.iter().filter(|task| is_it(task.status)).count()
-        };
+        let progress = self.progress();
         let rows = self.team.members.iter().map(|member| {
             let doing = |task: &&Task| {
                 let is_its = task
@@ -113,8 +116,8 @@ impl TeamSnapshot {
         Panel {
             team: self.team.name.to_string(),
             members: rows.collect(),
-            done: of(|status| status == TaskStatus::Completed),
-            tasks: of(|status| status != TaskStatus::Deleted),
+            done: progress.done,
+            tasks: progress.all(),
             requests: self.requests,
             cost: in_words(self.cost),
             elapsed,

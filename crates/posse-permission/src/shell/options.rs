@@ -217,7 +217,7 @@ const ALWAYS: &[&str] = &[
 ];
 
 /// Programs of which no option runs or writes anything.
-const ANY_OPTION: &[&str] = &[
+const SAFE_OPTIONS: &[&str] = &[
     "cat", "diff", "du", "echo", "egrep", "fgrep", "grep", "head", "ls", "stat", "tail", "wc",
 ];
 
@@ -248,7 +248,7 @@ pub(super) fn reach(words: &[Word], spells: impl Fn(&str) -> bool) -> Option<Str
     // Before any table, which cannot list every program: a wildcard may match a file whose name
     // is an option.
     let may_be_option = |word: &Word| word.glob && word.text.starts_with(['*', '?', '[']);
-    let wild = |word: &&Word| may_be_option(word) && !ANY_OPTION.contains(&name);
+    let wild = |word: &&Word| may_be_option(word) && !SAFE_OPTIONS.contains(&name);
     if let Some(word) = arguments.iter().find(wild) {
         return Some(word.text.clone());
     }

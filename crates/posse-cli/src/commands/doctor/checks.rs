@@ -129,7 +129,7 @@ pub(super) async fn endpoint(settled: &ProviderSettings) -> Finding {
     }
 }
 
-/// Returns the finding about a scripted model. Somebody who has a key means to reach a provider.
+/// Returns the finding about a scripted model. A user with a key wants to reach a provider.
 fn scripted(what: &'static str, settled: &ProviderSettings) -> Finding {
     let found = format!(
         "{} answers; it is a scripted model, not a provider",
@@ -318,21 +318,16 @@ fn advice_for(error: &anyhow::Error) -> String {
     error::hint(error).unwrap_or_else(|| "fix it".into())
 }
 
-fn version_of(program: &str, arguments: &[&str]) -> Option<String> {
-    run(program, arguments).and_then(|text| text.lines().next().map(|line| line.trim().to_owned()))
-}
-
-/// Returns what a program prints, if it exists and succeeds.
+/// Returns the first line that a program prints, if it exists and succeeds.
 #[expect(
     clippy::disallowed_methods,
     reason = "these commands only say what they are"
 )]
-fn run(program: &str, arguments: &[&str]) -> Option<String> {
+fn version_of(program: &str, arguments: &[&str]) -> Option<String> {
     let output = Command::new(program).args(arguments).output().ok()?;
-    output
-        .status
-        .success()
-        .then(|| String::from_utf8_lossy(&output.stdout).into_owned())
+    let printed = String::from_utf8_lossy(&output.stdout);
+    let line = printed.lines().next()?.trim().to_owned();
+    output.status.success().then_some(line)
 }
 
 #[cfg(test)]
