@@ -34,6 +34,15 @@ pub enum Command {
     },
     /// Another permission mode, from the next tool call on.
     SetMode(PermissionMode),
+    /// Permission rules for the rest of the session, for all its agents at once.
+    AddRules {
+        /// Rules that allow actions.
+        allow: Vec<String>,
+        /// Rules that ask a person.
+        ask: Vec<String>,
+        /// Rules that forbid actions.
+        deny: Vec<String>,
+    },
     /// Put a summary in place of the history, before the next model call or at once.
     Compact {
         /// What the summary should keep above all, in a person's words.

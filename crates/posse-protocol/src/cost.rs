@@ -75,16 +75,20 @@ pub enum Purpose {
     Progress,
     /// What of its work is worth remembering.
     Memory,
+    /// A call whose reply was never recorded, at its worst cost: it is in progress, or was cut off
+    /// when its process died. Not part of what an agent is known to have spent.
+    InFlight,
 }
 
 impl Purpose {
     /// Every one.
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; 6] = [
         Self::Work,
         Self::Compaction,
         Self::Question,
         Self::Progress,
         Self::Memory,
+        Self::InFlight,
     ];
 
     /// The word in lists.
@@ -95,6 +99,7 @@ impl Purpose {
             Self::Question => "question",
             Self::Progress => "progress",
             Self::Memory => "memory",
+            Self::InFlight => "in flight",
         }
     }
 }

@@ -239,6 +239,8 @@ pub struct RunEnd {
     pub outcome: Outcome,
     /// The text of the last reply.
     pub text: String,
+    /// The same as a value, if the answer has a schema.
+    pub value: Option<RawJson>,
     /// Why the last reply stopped.
     pub stop: Option<StopReason>,
     /// How many times the model was called.
@@ -265,6 +267,7 @@ impl RunEnd {
         Self {
             outcome,
             text: String::new(),
+            value: None,
             stop: None,
             turns: 0,
             spent: Vec::new(),

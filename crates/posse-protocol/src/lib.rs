@@ -29,7 +29,7 @@ pub use event::{
 pub use id::{AgentId, HostId, MailId, RealmId};
 pub use mail::{Mail, MailKind, Sender};
 pub use misses::{AgentMisses, Misses};
-pub use mode::PermissionMode;
+pub use mode::{PermissionMode, UnknownMode};
 pub use name::{BadName, Name};
 pub use plan::{PlannedTask, Role as TeamRole, TeamPlan};
 pub use run::{
