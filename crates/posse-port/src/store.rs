@@ -45,7 +45,8 @@ pub use step::{
 };
 pub use view::{
     AgentFilter, AgentRecord, Archive, BackgroundRun, MailFilter, Membership, OpenCall,
-    OpenRequest, Ready, SessionFilter, StoredEntry, Taken, TaskFilter, Transcript, Wake,
+    OpenRequest, Ready, SessionFilter, StoredEntry, SubtreeSpending, Taken, TaskFilter, Transcript,
+    Wake,
 };
 
 /// Storage of transcripts, mail, tasks and teams.
@@ -110,6 +111,13 @@ pub trait Store: Send + Sync {
         filter: AgentFilter,
         limit: usize,
     ) -> BoxFuture<'_, Result<Vec<AgentRecord>, StoreError>>;
+
+    /// Returns what each of these agents and all agents below it were charged, in the order given,
+    /// all from one snapshot. The cost depends on the number of these agents, not on their history.
+    fn spending(
+        &self,
+        agents: Vec<AgentId>,
+    ) -> BoxFuture<'_, Result<Vec<SubtreeSpending>, StoreError>>;
 
     /// Lists an agent's mail in inbox order, at most `limit`. Read-only: mail is taken by the step
     /// that shows it to the model. Empty for an agent without an inbox.

@@ -41,6 +41,10 @@ pub struct Step {
     pub calls: Vec<CallChange>,
     /// Model calls to be paid for.
     pub charges: Vec<Charge>,
+    /// The worst case of the model call that this step leads to, for the purpose
+    /// [`InFlight`](Purpose::InFlight). Stored with its last entry; a step without entries stores
+    /// none. See [`AgentRecord::reserved`](super::AgentRecord::reserved).
+    pub reserved: Option<Box<Charge>>,
     /// Files whose content the agent now knows.
     pub seen: Vec<SeenFile>,
     /// Mail that the entries of this step show to the model.
@@ -77,6 +81,7 @@ impl Step {
             entries: Vec::new(),
             calls: Vec::new(),
             charges: Vec::new(),
+            reserved: None,
             seen: Vec::new(),
             mail: Vec::new(),
             operations: Vec::new(),
@@ -266,6 +271,16 @@ pub struct Charge {
     pub purpose: Purpose,
     /// Prompt tokens that had been in the provider's cache and were not found there.
     pub missed: u64,
+}
+
+impl std::ops::AddAssign<&Self> for Charge {
+    /// Adds usage and cost of another charge of the same model and purpose. A cost that is unknown
+    /// makes the sum unknown.
+    fn add_assign(&mut self, more: &Self) {
+        self.usage += more.usage;
+        self.cost = self.cost.zip(more.cost).map(|(sum, more)| sum + more);
+        self.missed = self.missed.saturating_add(more.missed);
+    }
 }
 
 /// A file whose content an agent knows.

@@ -133,8 +133,39 @@ pub struct AgentRecord {
     pub entries: u64,
     /// Everything it was charged: one sum per model and purpose, sorted by these.
     pub charges: Vec<Charge>,
+    /// The worst case of a model call whose reply is not stored: what the step of its last entry
+    /// reserved, while the agent is [`Running`](AgentState::Running). If no process holds the
+    /// agent, that call was cut off.
+    pub reserved: Option<Box<Charge>>,
     /// A fingerprint of the agent types and skills that its model has been told of.
     pub types: Option<u64>,
+}
+
+impl AgentRecord {
+    /// Returns its charges, and what is reserved for a call in flight.
+    pub fn with_reserved(&self) -> impl Iterator<Item = &Charge> {
+        self.charges.iter().chain(self.reserved.as_deref())
+    }
+}
+
+/// What an agent and all agents below it were charged.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SubtreeSpending {
+    /// Number of agents, including the one at the top; 0 if there is no such agent.
+    pub agents: u64,
+    /// One sum per model and purpose, sorted by these; with what is reserved for calls in flight.
+    pub charges: Vec<Charge>,
+}
+
+impl SubtreeSpending {
+    /// Adds a charge to the sum of its model and purpose.
+    pub fn add(&mut self, charge: Charge) {
+        let key = |charge: &Charge| (charge.model.clone(), charge.purpose);
+        match self.charges.binary_search_by_key(&key(&charge), key) {
+            Ok(at) => self.charges[at] += &charge,
+            Err(at) => self.charges.insert(at, charge),
+        }
+    }
 }
 
 /// A filter for sessions.
@@ -151,6 +182,8 @@ pub struct SessionFilter {
 pub struct AgentFilter {
     /// Only this one.
     pub id: Option<AgentId>,
+    /// Only those whose id has this prefix.
+    pub id_prefix: Option<String>,
     /// Only those of this realm.
     pub realm: Option<RealmId>,
     /// Only those that a live process holds.

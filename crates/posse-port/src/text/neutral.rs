@@ -9,6 +9,8 @@ pub const FRAMES: &[&str] = &[
     "system-reminder",
     "mail",
     "agent-notes",
+    "memory-file",
+    "attached-file",
     "fork-directive",
     "conversation-summary",
     "skill",
