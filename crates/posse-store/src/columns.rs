@@ -2,8 +2,9 @@
 //!
 //! The numbers are part of the file format: they are never changed or reused.
 
-use posse_port::store::AgentState;
-use posse_protocol::{EntryKind, Purpose, RunStatus, TaskStatus};
+use posse_port::store::{AgentFilter, AgentState, Charge};
+use posse_protocol::{Cost, EntryKind, Purpose, ReplyFacts, RunStatus, TaskStatus, Usage};
+use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 /// Returns the number that stands for a kind of entry.
@@ -36,6 +37,7 @@ pub(crate) fn purpose(purpose: Purpose) -> i64 {
         Purpose::Question => 2,
         Purpose::Progress => 3,
         Purpose::Memory => 4,
+        Purpose::InFlight => 5,
     }
 }
 
@@ -94,6 +96,71 @@ pub(crate) fn content_name(bytes: &[u8], mark_at: Option<usize>) -> Hash {
     hasher.digest128().to_be_bytes()
 }
 
+/// Begins what is stored beside an entry if that has a reservation.
+const RESERVED: &str = "{\"reserved\":";
+
+/// A reservation as it is stored beside an entry.
+#[derive(Serialize, Deserialize)]
+struct Reserved {
+    model: String,
+    usage: Usage,
+    cost: Option<u64>,
+}
+
+/// Returns what is stored beside an entry: facts about a reply, and what its step reserved.
+pub(crate) fn facts(
+    reply: Option<&ReplyFacts>,
+    reserved: Option<&Charge>,
+) -> serde_json::Result<Option<String>> {
+    let reply = reply.map(serde_json::to_string).transpose()?;
+    let Some(charge) = reserved else {
+        return Ok(reply);
+    };
+    let reserved = serde_json::to_string(&Reserved {
+        model: charge.model.clone(),
+        usage: charge.usage,
+        cost: charge.cost.map(|cost| cost.pico_usd()),
+    })?;
+    // Both are fields of one object.
+    let rest = match &reply {
+        Some(reply) => reply.replacen('{', ",", 1),
+        None => "}".to_owned(),
+    };
+    Ok(Some(format!("{RESERVED}{reserved}{rest}")))
+}
+
+/// Returns the facts about a reply that are stored beside an entry.
+pub(crate) fn reply_in(facts: &str) -> serde_json::Result<Option<ReplyFacts>> {
+    #[derive(Deserialize)]
+    struct Named {
+        id: Option<serde::de::IgnoredAny>,
+    }
+    let only_reserved =
+        facts.starts_with(RESERVED) && serde_json::from_str::<Named>(facts)?.id.is_none();
+    if only_reserved {
+        return Ok(None);
+    }
+    serde_json::from_str(facts).map(Some)
+}
+
+/// Returns the reservation that is stored beside an entry.
+pub(crate) fn reserved_in(facts: &str) -> Option<Box<Charge>> {
+    #[derive(Deserialize)]
+    struct Facts {
+        reserved: Reserved,
+    }
+    let Facts { reserved } = facts
+        .starts_with(RESERVED)
+        .then(|| serde_json::from_str(facts).ok())??;
+    Some(Box::new(Charge {
+        model: reserved.model,
+        usage: reserved.usage,
+        cost: reserved.cost.map(Cost::from_pico_usd),
+        purpose: Purpose::InFlight,
+        missed: 0,
+    }))
+}
+
 /// Returns the lowest and the highest id that begin with `prefix`, or `None` if no id can: the
 /// prefix must be hexadecimal digits, with an id's hyphens in their places or with none.
 pub(crate) fn ids_with(prefix: &str) -> Option<(Uuid, Uuid)> {
@@ -108,9 +175,55 @@ pub(crate) fn ids_with(prefix: &str) -> Option<(Uuid, Uuid)> {
     fits.then_some((first, last))
 }
 
+/// Returns the lowest and the highest id that a filter selects, or `None` if it selects none. The
+/// inner `None` stands for every id.
+pub(crate) fn ids_of(filter: &AgentFilter) -> Option<Option<(Uuid, Uuid)>> {
+    let ids = match &filter.id_prefix {
+        Some(prefix) => Some(ids_with(prefix)?),
+        None => None,
+    };
+    let Some(id) = filter.id.map(|id| id.uuid()) else {
+        return Some(ids);
+    };
+    let is_in = ids.is_none_or(|(first, last)| first <= id && id <= last);
+    is_in.then_some(Some((id, id)))
+}
+
 #[cfg(test)]
 mod tests {
-    use super::ids_with;
+    use super::*;
+
+    #[test]
+    fn a_reservation_stands_beside_the_facts_about_a_reply() {
+        let reply = ReplyFacts {
+            id: "msg_{1".into(),
+            model: "m".into(),
+            stop: None,
+            usage: Usage::default(),
+            missed: None,
+        };
+        let reserved = Charge {
+            model: "m".into(),
+            usage: Usage {
+                input: 7,
+                ..Usage::default()
+            },
+            cost: None,
+            purpose: Purpose::InFlight,
+            missed: 0,
+        };
+        for reply in [None, Some(&reply)] {
+            for reserved in [None, Some(&reserved)] {
+                let facts = facts(reply, reserved).unwrap().unwrap_or("null".into());
+                let read = serde_json::from_str::<Option<()>>(&facts);
+                let stored = read.is_err().then_some(facts);
+                let read = stored.as_deref().and_then(|facts| reply_in(facts).unwrap());
+                assert_eq!(read.as_ref(), reply);
+                let read = stored.as_deref().and_then(reserved_in);
+                assert_eq!(read.as_deref(), reserved);
+            }
+        }
+    }
 
     #[test]
     fn a_prefix_is_a_range_of_ids() {

@@ -40,8 +40,8 @@ use std::time::Duration;
 use posse_port::BoxFuture;
 use posse_port::store::{
     AgentFilter, AgentRecord, Archive, Committed, Epoch, MailFilter, Membership, OpResult,
-    OpenRequest, Order, SessionFilter, Step, Store, StoreError, Taken, TaskFilter, Transcript,
-    Wake,
+    OpenRequest, Order, SessionFilter, Step, Store, StoreError, SubtreeSpending, Taken, TaskFilter,
+    Transcript, Wake,
 };
 use posse_protocol::{AgentId, ListId, Mail, Name, Note, RealmId, Task, TaskId, Team};
 use tokio::sync::{mpsc, oneshot};
@@ -242,6 +242,16 @@ impl Store for Sqlite {
         limit: usize,
     ) -> BoxFuture<'_, Result<Vec<AgentRecord>, StoreError>> {
         Box::pin(self.look(move |reader| reader.agents(&filter, limit)))
+    }
+
+    fn spending(
+        &self,
+        agents: Vec<AgentId>,
+    ) -> BoxFuture<'_, Result<Vec<SubtreeSpending>, StoreError>> {
+        Box::pin(self.look(move |reader| {
+            let each = agents.iter().map(|agent| reader.spending(*agent));
+            each.collect()
+        }))
     }
 
     fn mail(

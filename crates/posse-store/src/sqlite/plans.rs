@@ -8,7 +8,7 @@ use super::free::{AHEAD, TASKS};
 use super::list::{ANY, ASSIGNED, LOST, MARKED, OWN};
 use super::operation::{DOES, HIGHEST};
 use super::place::DatabasePlace;
-use super::read::{MEMBERSHIP, RUNS, WAITING, chosen};
+use super::read::{MEMBERSHIP, RUNS, SUBTREE, WAITING, chosen};
 use super::schema;
 use super::step::{HAD, NAMED};
 
@@ -49,6 +49,10 @@ fn what_is_asked_often_is_answered_by_an_index() {
     let children = agents(AgentFilter {
         realm,
         parent: Some(Uuid::nil().into()),
+        ..AgentFilter::default()
+    });
+    let with_prefix = agents(AgentFilter {
+        id_prefix: Some("01".into()),
         ..AgentFilter::default()
     });
     let unfinished = agents(AgentFilter {
@@ -126,6 +130,17 @@ fn what_is_asked_often_is_answered_by_an_index() {
         (
             &children,
             "SEARCH agent USING INDEX agent_parent (realm=? AND parent=?)",
+        ),
+        (
+            &with_prefix,
+            "SEARCH agent USING INDEX agent_id (id>? AND id<?); USE TEMP B-TREE FOR ORDER BY",
+        ),
+        (
+            SUBTREE,
+            "CO-ROUTINE subtree; SETUP; SEARCH agent USING INDEX agent_id (id=?); \
+             RECURSIVE STEP; SCAN subtree; SEARCH agent USING INDEX agent_parent (realm=? AND parent=?); \
+             SCAN subtree; SEARCH total USING PRIMARY KEY (realm=? AND agent=?) LEFT-JOIN; \
+             CORRELATED SCALAR SUBQUERY 3; SEARCH entry USING PRIMARY KEY (realm=? AND agent=? AND seq=?)",
         ),
         (
             &unfinished,

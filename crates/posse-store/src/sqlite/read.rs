@@ -20,12 +20,13 @@ use super::content::Hash;
 use super::error::SqliteFailure;
 use super::place::DatabasePlace;
 use super::{column, content};
+use crate::columns;
 use crate::extent::Extent;
 
 #[cfg(test)]
 pub(super) use mail::{RUNS, WAITING};
 #[cfg(test)]
-pub(super) use sessions::chosen;
+pub(super) use sessions::{SUBTREE, chosen};
 #[cfg(test)]
 pub(super) use team::MEMBERSHIP;
 
@@ -239,8 +240,9 @@ fn entry(row: &Row<'_>, agent: AgentId) -> rusqlite::Result<Option<StoredEntry>>
     let facts = row
         .get_ref(5)?
         .as_str_or_null()?
-        .map(serde_json::from_str)
-        .transpose();
+        .map(columns::reply_in)
+        .transpose()
+        .map(Option::flatten);
     let (Some(kind), Ok(reply)) = (column::kind_from(row.get(1)?), facts) else {
         return Ok(None);
     };

@@ -12,8 +12,8 @@ mod run;
 use std::collections::BTreeMap;
 
 use posse_port::store::{
-    CallChange, CallChangeKind, CallKey, Committed, NewEntry, Op, OpResult, StateChange, Step,
-    StoreError,
+    CallChange, CallChangeKind, CallKey, Charge, Committed, NewEntry, Op, OpResult, StateChange,
+    Step, StoreError,
 };
 use posse_protocol::{AgentId, EntryKind, MemberState, RequestKind};
 use rusqlite::{Connection, OptionalExtension, params};
@@ -25,6 +25,7 @@ use super::free;
 use super::operation::{self, WriteTransaction};
 use super::place::DatabasePlace;
 use super::{charge, column, content};
+use crate::columns;
 
 #[cfg(test)]
 pub(super) use birth::{HAD, NAMED};
@@ -70,12 +71,10 @@ pub(super) fn write(
     }
     // After the row: a repeated step has returned by now, and needs no checks.
     writer.must_make_sense(step)?;
-    for (entry, seq) in step
-        .entries
-        .iter()
-        .zip(step.entries.first().map_or(0, |first| first.seq)..)
-    {
-        writer.entry(entry, seq)?;
+    let first = step.entries.first().map_or(0, |first| first.seq);
+    for (entry, seq) in step.entries.iter().zip(first..) {
+        let is_last = seq + 1 == first + step.entries.len() as u64;
+        writer.entry(entry, seq, step.reserved.as_deref().filter(|_| is_last))?;
     }
     for change in &step.calls {
         writer.call(change)?;
@@ -334,14 +333,20 @@ impl StepWriter<'_> {
         }
     }
 
-    fn entry(&self, entry: &NewEntry, seq: u64) -> Result<(), SqliteFailure> {
+    fn entry(
+        &self,
+        entry: &NewEntry,
+        seq: u64,
+        reserved: Option<&Charge>,
+    ) -> Result<(), SqliteFailure> {
         if entry.seq != seq {
             return Err(SqliteFailure::bad_step(format!(
                 "entry {} stands where {seq} belongs",
                 entry.seq
             )));
         }
-        let reply = entry.reply.as_ref().map(column::json).transpose()?;
+        let reply = columns::facts(entry.reply.as_ref(), reserved)
+            .map_err(|error| SqliteFailure::bad_step(error.to_string()))?;
         let head = entry
             .head
             .as_ref()

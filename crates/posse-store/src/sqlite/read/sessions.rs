@@ -3,13 +3,16 @@
 use std::collections::HashMap;
 
 use bytes::Bytes;
-use posse_port::store::{AgentFilter, AgentRecord, CallKey, Charge, Origin, SessionFilter};
+use posse_port::store::{
+    AgentFilter, AgentRecord, AgentState, CallKey, Charge, Origin, SessionFilter, SubtreeSpending,
+};
 use posse_protocol::{AgentId, Name, RealmId};
+use rusqlite::types::ValueRef;
 use rusqlite::{OptionalExtension, Row, params};
 use uuid::Uuid;
 
 use super::{Hash, SqliteFailure, SqliteReader, column};
-use crate::columns::ids_with;
+use crate::columns::{ids_of, ids_with, reserved_in};
 
 /// An agent's row.
 pub(super) struct SqliteAgentRow {
@@ -30,12 +33,24 @@ const AGENT: &str = "SELECT realm, id, parent, path, model, mode, cwd, state, cr
     coalesce(call_seq, 0), coalesce(call_ordinal, 0), coalesce(call_id, ''), coalesce(agent_type, ''), name,
     coalesce(description, ''), starter, ended, coalesce(terms, ''), types, since FROM agent";
 
+/// The totals of an agent and of all agents below it, one row at least for each.
+pub(in super::super) const SUBTREE: &str = "WITH RECURSIVE subtree (realm, id, state, last) AS (
+        SELECT realm, id, state, own - 1 FROM agent WHERE id = ?1
+        UNION ALL SELECT agent.realm, agent.id, agent.state, agent.own - 1 FROM subtree CROSS JOIN agent INDEXED BY agent_parent
+            ON agent.realm = subtree.realm AND agent.parent = subtree.id)
+    SELECT model, purpose, input, cache_read, cache_write_5m, cache_write_1h, output, thinking, cost, missed, id,
+        (SELECT reply FROM entry WHERE state = 1 AND entry.realm = subtree.realm AND entry.agent = id AND seq = last)
+    FROM subtree LEFT JOIN total ON total.realm = subtree.realm AND agent = id";
+
 /// Returns which agents a filter means, and in which order: the realm is parameter 1, the parent 2,
-/// the name 3, the limit 4, the id 5. The first that is asked for of what is narrow names the
-/// index.
+/// the name 3, the limit 4, the first id 5 and the last 6. The first that is asked for of what is
+/// narrow names the index.
 pub(in super::super) fn chosen(filter: &AgentFilter) -> String {
     let index = match filter {
-        AgentFilter { id: Some(_), .. } => "INDEXED BY agent_id",
+        AgentFilter { id: Some(_), .. }
+        | AgentFilter {
+            id_prefix: Some(_), ..
+        } => "INDEXED BY agent_id",
         AgentFilter {
             unfinished: true, ..
         } => "",
@@ -54,7 +69,8 @@ pub(in super::super) fn chosen(filter: &AgentFilter) -> String {
     let realm = given(filter.realm.is_some(), "realm = ?1", "?1 IS NULL");
     let parent = given(filter.parent.is_some(), "parent = ?2", "?2 IS NULL");
     let name = given(filter.name.is_some(), "name = ?3", "?3 IS NULL");
-    let id = given(filter.id.is_some(), "id = ?5", "?5 IS NULL");
+    let of_id = filter.id.is_some() || filter.id_prefix.is_some();
+    let id = given(of_id, "id BETWEEN ?5 AND ?6", "?5 IS NULL AND ?6 IS NULL");
     let held = given(filter.held, "host IS NOT NULL", "true");
     let unfinished = match filter.unfinished {
         true => format!(
@@ -145,14 +161,19 @@ impl SqliteReader<'_> {
             filter.parent.map(AgentId::uuid),
         );
         let (realm, parent) = (realm.map(Uuid::into_bytes), parent.map(Uuid::into_bytes));
-        let id = filter.id.map(|id| id.uuid().into_bytes());
+        let Some(ids) = ids_of(&filter) else {
+            return Ok(Vec::new());
+        };
+        let ids = ids.map(|(first, last)| (first.into_bytes(), last.into_bytes()));
+        let (first, last) = ids.unzip();
         let rows = statement.query_map(
             params![
                 realm,
                 parent,
                 filter.name.as_ref().map(Name::as_str),
                 most,
-                id
+                first,
+                last
             ],
             agent,
         )?;
@@ -167,6 +188,31 @@ impl SqliteReader<'_> {
             }
         }
         Ok(found)
+    }
+
+    /// Returns what an agent and all below it were charged.
+    pub(in super::super) fn spending(
+        &self,
+        agent: AgentId,
+    ) -> Result<SubtreeSpending, SqliteFailure> {
+        let mut statement = self.snapshot.prepare_cached(SUBTREE)?;
+        let mut rows = statement.query([agent.uuid().as_bytes()])?;
+        let (mut spending, mut last) = (SubtreeSpending::default(), None);
+        while let Some(row) = rows.next()? {
+            // The rows of an agent follow each other.
+            let agent = Some(column::id(row, 10)?);
+            if agent != last {
+                spending.agents += 1;
+                let facts: Option<String> = row.get(11)?;
+                let reserved = facts.as_deref().and_then(reserved_in);
+                reserved.into_iter().for_each(|call| spending.add(*call));
+            }
+            last = agent;
+            if row.get_ref(0)? != ValueRef::Null {
+                spending.add(charge(row)?);
+            }
+        }
+        Ok(spending)
     }
 
     /// Returns the process that holds an agent, if it lives.
@@ -199,7 +245,26 @@ impl SqliteReader<'_> {
             None => None,
         };
         agent.session.charges = self.charges(realm, agent.session.agent)?;
+        if agent.session.state == AgentState::Running {
+            agent.session.reserved = self.reserved(realm, agent.session.agent, agent.own)?;
+        }
         Ok(agent)
+    }
+
+    /// Returns what the step of the last of `own` entries reserved.
+    fn reserved(
+        &self,
+        realm: RealmId,
+        agent: AgentId,
+        own: u64,
+    ) -> Result<Option<Box<Charge>>, SqliteFailure> {
+        let sql = "SELECT reply FROM entry WHERE realm = ?1 AND agent = ?2 AND seq = ?3 - 1";
+        let (realm, agent) = (realm.uuid(), agent.uuid());
+        let key = params![realm.as_bytes(), agent.as_bytes(), column::bits(own)];
+        let mut statement = self.snapshot.prepare_cached(sql)?;
+        let facts: Option<Option<String>> =
+            statement.query_row(key, |row| row.get(0)).optional()?;
+        Ok(facts.flatten().as_deref().and_then(reserved_in))
     }
 
     fn bytes(&self, realm: RealmId, agent: Uuid, seq: i64) -> Result<Option<Bytes>, SqliteFailure> {
@@ -227,22 +292,25 @@ impl SqliteReader<'_> {
                    FROM total WHERE realm = ?1 AND agent = ?2 ORDER BY model, purpose";
         let mut statement = self.snapshot.prepare_cached(sql)?;
         let rows =
-            statement.query_map([realm.uuid().as_bytes(), agent.uuid().as_bytes()], |row| {
-                let (usage, cost) = column::spent(row, 2)?;
-                let (purpose, missed) = (
-                    column::purpose_from(row, 1)?,
-                    column::from_bits(row.get(9)?),
-                );
-                Ok(Charge {
-                    model: row.get(0)?,
-                    usage,
-                    cost,
-                    purpose,
-                    missed,
-                })
-            })?;
+            statement.query_map([realm.uuid().as_bytes(), agent.uuid().as_bytes()], charge)?;
         Ok(rows.collect::<Result<_, _>>()?)
     }
+}
+
+/// Returns a total: model, purpose, the columns of [`column::spent`], missed tokens.
+fn charge(row: &Row<'_>) -> rusqlite::Result<Charge> {
+    let (usage, cost) = column::spent(row, 2)?;
+    let (purpose, missed) = (
+        column::purpose_from(row, 1)?,
+        column::from_bits(row.get(9)?),
+    );
+    Ok(Charge {
+        model: row.get(0)?,
+        usage,
+        cost,
+        purpose,
+        missed,
+    })
 }
 
 fn agent(row: &Row<'_>) -> rusqlite::Result<SqliteAgentRow> {
@@ -268,6 +336,7 @@ fn agent(row: &Row<'_>) -> rusqlite::Result<SqliteAgentRow> {
         first_prompt: None,
         entries: own + inherited,
         charges: Vec::new(),
+        reserved: None,
         types: row.get::<_, Option<i64>>(26)?.map(column::from_bits),
     };
     let prompt = column::maybe_id(row, 15)?.zip(row.get(16)?);
