@@ -28,8 +28,8 @@ use std::thread::{self, JoinHandle};
 use posse_port::BoxFuture;
 use posse_port::store::{
     AgentFilter, AgentRecord, Archive, Committed, Epoch, MailFilter, Membership, OpResult,
-    OpenRequest, Order, SessionFilter, Step, Store, StoreError, Taken, TaskFilter, Transcript,
-    Wake,
+    OpenRequest, Order, SessionFilter, Step, Store, StoreError, SubtreeSpending, Taken, TaskFilter,
+    Transcript, Wake,
 };
 use posse_protocol::{AgentId, ListId, Mail, Name, Note, RealmId, Task, TaskId, Team};
 use tokio::runtime::{Builder, Handle};
@@ -330,6 +330,16 @@ impl Store for Postgres {
         self.look(move |reader| {
             let filter = filter.clone();
             Box::pin(async move { reader.agents(&filter, limit).await })
+        })
+    }
+
+    fn spending(
+        &self,
+        agents: Vec<AgentId>,
+    ) -> BoxFuture<'_, Result<Vec<SubtreeSpending>, StoreError>> {
+        self.look(move |reader| {
+            let agents = agents.clone();
+            Box::pin(async move { reader.spending(&agents).await })
         })
     }
 

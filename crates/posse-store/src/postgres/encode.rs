@@ -160,10 +160,11 @@ pub(super) fn step(
         put("birth", birth(it, &mut encoded, &known));
     }
     if !step.entries.is_empty() {
-        let entries = step
-            .entries
-            .iter()
-            .map(|it| entry(it, &mut encoded, &known));
+        let last = step.entries.len() - 1;
+        let entries = step.entries.iter().enumerate().map(|(at, it)| {
+            let reserved = step.reserved.as_deref().filter(|_| at == last);
+            entry(it, reserved, &mut encoded, &known)
+        });
         put("entries", entries.collect::<Result<_, _>>()?);
     }
     if !step.calls.is_empty() {
@@ -297,6 +298,7 @@ fn birth(birth: &Birth, encoded: &mut EncodedStep, known: &impl Fn(&Encoded) -> 
 
 fn entry(
     entry: &NewEntry,
+    reserved: Option<&Charge>,
     encoded: &mut EncodedStep,
     known: &impl Fn(&Encoded) -> bool,
 ) -> Result<Value, StoreError> {
@@ -305,8 +307,10 @@ fn entry(
         "seq": entry.seq, "kind": columns::kind(entry.kind), "checksum": entry.checksum.cast_signed(),
         "mark": entry.encoded.mark_at, "blob": blob, "packed": packed,
     });
-    if let Some(reply) = &entry.reply {
-        json["reply"] = json!(text(reply)?);
+    let facts = columns::facts(entry.reply.as_ref(), reserved)
+        .map_err(|error| StoreError::BadStep(error.to_string()))?;
+    if let Some(facts) = facts {
+        json["reply"] = json!(facts);
     }
     if let Some(head) = &entry.head {
         json["head"] = encoded.shared(head, known(head));

@@ -18,7 +18,7 @@ use posse_port::store::{
     CallKey, CallOutcome, Epoch, NewEntry, OpenCall, SeenFile, Segment, StoreError, StoredEntry,
     Taken, Transcript,
 };
-use posse_protocol::{AgentId, EntryKind, RealmId};
+use posse_protocol::{AgentId, EntryKind, RealmId, ReplyFacts};
 use tokio_postgres::Row;
 use tokio_postgres::types::{ToSql, Type};
 use uuid::Uuid;
@@ -310,6 +310,13 @@ fn entries_of<'a>(
     Ok(())
 }
 
+/// Returns the facts about a reply.
+fn reply(row: &Row) -> Result<Option<ReplyFacts>, PgFailure> {
+    let facts = column::get::<Option<&str>>(row, 4)?;
+    let reply = facts.map(|facts| columns::reply_in(&nul::show(facts)));
+    Ok(reply.transpose().map_err(PgFailure::senseless)?.flatten())
+}
+
 /// Returns an entry of `agent`.
 fn entry(row: &Row, agent: AgentId, heads: &PgHeads) -> Result<StoredEntry, PgFailure> {
     let kinds = [
@@ -336,7 +343,7 @@ fn entry(row: &Row, agent: AgentId, heads: &PgHeads) -> Result<StoredEntry, PgFa
             head,
             encoded: column::encoded(row, 6)?,
             checksum: column::bits(row, 3)?,
-            reply: column::maybe_json(row, 4)?,
+            reply: reply(row)?,
         },
     })
 }

@@ -4,7 +4,7 @@ use std::os::unix::ffi::OsStrExt;
 
 use bytes::Bytes;
 use posse_port::store::{
-    AgentFilter, AgentRecord, AgentState, CallKey, Charge, Origin, SessionFilter,
+    AgentFilter, AgentRecord, AgentState, CallKey, Charge, Origin, SessionFilter, SubtreeSpending,
 };
 use posse_protocol::{AgentId, Cost, Name, Purpose, RealmId, Usage};
 use tokio_postgres::Row;
@@ -31,7 +31,8 @@ const AGENTS: &str = "SELECT a.realm, a.id, a.parent, a.path, a.model, p.mode, a
         a.agent_type, a.name, a.description, a.terms, h.pid, h.node, e.packed, e.bytes, e.head_packed, e.head,
         (SELECT json_agg(json_build_array(model, purpose, input, cache_read, cache_write_5m, cache_write_1h, output,
                 thinking, cost, missed) ORDER BY model, purpose)::text
-            FROM total WHERE realm = a.realm AND agent = a.id)
+            FROM total WHERE realm = a.realm AND agent = a.id),
+        (SELECT reply FROM entry WHERE p.state = 1 AND realm = c.realm AND agent = c.id AND seq = p.own - 1)
     FROM chosen c
     CROSS JOIN LATERAL (SELECT * FROM agent WHERE realm = c.realm AND id = c.id LIMIT 1) a
     CROSS JOIN LATERAL (SELECT * FROM pulse WHERE realm = c.realm AND agent = c.id LIMIT 1) p
@@ -39,6 +40,21 @@ const AGENTS: &str = "SELECT a.realm, a.id, a.parent, a.path, a.model, p.mode, a
     LEFT JOIN LATERAL (SELECT entry.packed, entry.bytes, preamble.packed AS head_packed, preamble.bytes AS head
         FROM entry LEFT JOIN preamble ON preamble.realm = entry.realm AND hash = entry.head
         WHERE entry.realm = c.realm AND entry.agent = p.prompt_agent AND seq = p.prompt_seq LIMIT 1) e ON true";
+
+/// The totals of the agents `$1` and of all agents below each, one row at least for each. The limits
+/// force the planner to look up one agent after another, whatever its statistics say.
+const SUBTREES: &str = "WITH RECURSIVE subtree (nth, realm, id) AS (
+        SELECT top.nth, a.realm, a.id FROM unnest($1::uuid[]) WITH ORDINALITY top (id, nth)
+            CROSS JOIN LATERAL (SELECT realm, id FROM agent WHERE id = top.id LIMIT 1) a
+        UNION ALL SELECT s.nth, s.realm, a.id FROM subtree s
+            CROSS JOIN LATERAL (SELECT id FROM agent WHERE realm = s.realm AND parent = s.id OFFSET 0) a)
+    SELECT s.nth, t.charges, (SELECT e.reply FROM pulse p CROSS JOIN LATERAL (
+            SELECT reply FROM entry WHERE realm = s.realm AND agent = s.id AND seq = p.own - 1 LIMIT 1) e
+        WHERE p.realm = s.realm AND p.agent = s.id AND p.state = 1)
+    FROM subtree s CROSS JOIN LATERAL (
+        SELECT json_agg(json_build_array(model, purpose, input, cache_read, cache_write_5m, cache_write_1h, output,
+                thinking, cost, missed))::text AS charges
+        FROM total WHERE realm = s.realm AND agent = s.id) t";
 
 /// One agent by its id.
 pub(super) fn one() -> String {
@@ -70,7 +86,7 @@ fn roots(filter: &SessionFilter) -> String {
 }
 
 /// Returns the query for the agents a filter selects, in order. Parameters: realm 1, parent 2,
-/// name 3, limit 4, id 5. The narrowest condition is looked up first.
+/// name 3, limit 4, first id 5, last id 6. The narrowest condition is looked up first.
 fn chosen(filter: &AgentFilter) -> String {
     let given = |given: bool, yes: &'static str, no: &'static str| if given { yes } else { no };
     let realm = match filter {
@@ -82,7 +98,8 @@ fn chosen(filter: &AgentFilter) -> String {
     };
     let parent = given(filter.parent.is_some(), "a.parent = $2", "true");
     let name = given(filter.name.is_some(), "a.name = $3", "true");
-    let id = given(filter.id.is_some(), "a.id = $5", "true");
+    let of_id = filter.id.is_some() || filter.id_prefix.is_some();
+    let id = given(of_id, "a.id BETWEEN $5 AND $6", "true");
     let of_realm = given(filter.realm.is_some(), "realm = $1", "true");
     let mut sources = vec!["agent a".to_owned()];
     if filter.held {
@@ -146,14 +163,44 @@ impl PgReader<'_> {
             filter.realm.map(RealmId::uuid),
             filter.parent.map(AgentId::uuid),
         );
-        let (name, id) = (
-            filter.name.as_ref().map(Name::as_str),
-            filter.id.map(AgentId::uuid),
-        );
-        let types = [Type::UUID, Type::UUID, Type::TEXT, Type::INT8, Type::UUID];
-        let about: &QueryValues<'_> = &[&realm, &parent, &name, &column::most(limit), &id];
+        let name = filter.name.as_ref().map(Name::as_str);
+        let Some(ids) = columns::ids_of(filter) else {
+            return Ok(Vec::new());
+        };
+        let (first, last) = ids.unzip();
+        let types = [
+            Type::UUID,
+            Type::UUID,
+            Type::TEXT,
+            Type::INT8,
+            Type::UUID,
+            Type::UUID,
+        ];
+        let limit = column::most(limit);
+        let about: &QueryValues<'_> = &[&realm, &parent, &name, &limit, &first, &last];
         let rows = self.typed_rows(&chosen(filter), &types, about).await?;
         self.listed(&rows)
+    }
+
+    /// Returns what each agent and all below it were charged.
+    pub(in super::super) async fn spending(
+        &self,
+        agents: &[AgentId],
+    ) -> Result<Vec<SubtreeSpending>, PgFailure> {
+        let ids: Vec<Uuid> = agents.iter().map(|agent| agent.uuid()).collect();
+        let mut found = vec![SubtreeSpending::default(); agents.len()];
+        for row in self.rows(SUBTREES, &[&ids]).await? {
+            let nth = usize::try_from(column::get::<i64>(&row, 0)? - 1);
+            let subtree = nth.ok().and_then(|nth| found.get_mut(nth));
+            let subtree = subtree.ok_or_else(|| column::senseless(0))?;
+            subtree.agents += 1;
+            for charge in charges(column::get(&row, 1)?)? {
+                subtree.add(charge);
+            }
+            let reserved = reserved(&row, 2)?;
+            reserved.into_iter().for_each(|call| subtree.add(*call));
+        }
+        Ok(found)
     }
 
     fn listed(&self, rows: &[Row]) -> Result<Vec<AgentRecord>, PgFailure> {
@@ -189,6 +236,7 @@ pub(super) fn agent(row: &Row, node: &str) -> Result<PgAgentRow, PgFailure> {
         first_prompt: first_prompt(row)?,
         entries: own + inherited,
         charges: charges(column::get(row, 30)?)?,
+        reserved: reserved(row, 31)?,
         types: column::maybe_bits(row, 14)?,
     };
     Ok(PgAgentRow {
@@ -238,6 +286,12 @@ fn first_prompt(row: &Row) -> Result<Option<Bytes>, PgFailure> {
     Ok(Some(
         [&column::bytes(row, 28)?[..], &prompt].join(&b',').into(),
     ))
+}
+
+/// Returns what is reserved for a call in flight, from what is stored beside the last entry.
+fn reserved(row: &Row, at: usize) -> Result<Option<Box<Charge>>, PgFailure> {
+    let facts = column::get::<Option<&str>>(row, at)?;
+    Ok(facts.and_then(|facts| columns::reserved_in(&nul::show(facts))))
 }
 
 /// Returns the charges from the JSON array that the query builds.
