@@ -20,7 +20,9 @@ mod tests;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use posse_port::store::{Committed, Epoch, OpResult, Order, Origin, StateChange, Step, Wake};
+use posse_port::store::{
+    Committed, Epoch, OpResult, Order, Origin, StateChange, Step, SubtreeSpending, Wake,
+};
 use posse_protocol::{AgentId, HostId, ListId, MailId, Name, RealmId};
 use uuid::Uuid;
 
@@ -323,6 +325,28 @@ impl Model {
     /// All agents.
     pub fn agents(&self) -> impl Iterator<Item = (AgentId, &Agent)> {
         self.agents.iter().map(|(id, agent)| (*id, agent.as_ref()))
+    }
+
+    /// Returns what an agent and all below it were charged.
+    pub fn spending(&self, top: AgentId) -> SubtreeSpending {
+        let mut spending = SubtreeSpending::default();
+        let mut next = vec![top];
+        while let Some(id) = next.pop() {
+            let Some(agent) = self.agent(id) else {
+                continue;
+            };
+            spending.agents += 1;
+            let session = agent.session(id);
+            let charges = session.with_reserved().cloned();
+            charges.for_each(|charge| spending.add(charge));
+            let is_child = |agent: &Agent| {
+                let origin = agent.origin.0.as_ref();
+                origin.is_some_and(|origin| origin.parent == id)
+            };
+            let children = self.agents().filter(|(_, agent)| is_child(agent));
+            next.extend(children.map(|(child, _)| child));
+        }
+        spending
     }
 
     /// Returns true if an agent is in a realm.

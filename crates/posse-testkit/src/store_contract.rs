@@ -39,7 +39,10 @@ pub use again::{
 };
 pub use archive::{a_team_goes_out_and_comes_in, an_archive_that_contradicts_itself_is_refused};
 pub use batch::steps_that_share_a_batch_are_what_they_are_alone;
-pub use charge::{a_call_about_an_agent_is_booked, charges_add_up};
+pub use charge::{
+    a_call_about_an_agent_is_booked, a_call_in_flight_is_reserved, a_subtree_has_one_sum,
+    charges_add_up,
+};
 pub use children::{
     a_name_is_given_once, children_are_found_with_their_calls, the_unfinished_are_found,
 };

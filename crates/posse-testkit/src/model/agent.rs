@@ -50,6 +50,8 @@ pub struct Agent {
     used_ms: i64,
     calls: BTreeMap<CallKey, Said<OpenCall>>,
     charges: BTreeMap<(String, Purpose), Said<Charge>>,
+    /// What the step of its last entry reserved.
+    reserved: Said<Option<Box<Charge>>>,
     seen: BTreeMap<PathBuf, u64>,
     runs: Vec<Said<BackgroundRun>>,
     /// Runs that have ended.
@@ -157,6 +159,7 @@ impl Agent {
             used_ms: step.at_ms,
             calls: BTreeMap::new(),
             charges: BTreeMap::new(),
+            reserved: Said(None),
             seen: BTreeMap::new(),
             runs: Vec::new(),
             over: BTreeSet::new(),
@@ -190,6 +193,9 @@ impl Agent {
                 return None;
             }
             self.own.push(Entry::new(step.agent, entry, step.at_ms));
+        }
+        if !step.entries.is_empty() {
+            self.reserved = Said(step.reserved.clone());
         }
         step.calls.iter().try_for_each(|change| self.call(change))?;
         step.charges.iter().for_each(|charge| self.charge(charge));
@@ -279,14 +285,7 @@ impl Agent {
     pub(super) fn charge(&mut self, charge: &Charge) {
         let key = (charge.model.clone(), charge.purpose);
         match self.charges.get_mut(&key) {
-            Some(Said(total)) => {
-                total.usage += charge.usage;
-                total.cost = total
-                    .cost
-                    .zip(charge.cost)
-                    .map(|(total, more)| total + more);
-                total.missed = total.missed.saturating_add(charge.missed);
-            }
+            Some(Said(total)) => *total += charge,
             None => {
                 self.charges.insert(key, Said(charge.clone()));
             }
@@ -405,6 +404,9 @@ impl Agent {
             first_prompt: prompt.map(Entry::sent),
             entries: self.all().count() as u64,
             charges: self.charges.values().map(|total| total.0.clone()).collect(),
+            reserved: (self.state.0 == AgentState::Running)
+                .then(|| self.reserved.0.clone())
+                .flatten(),
             types: self.types,
         }
     }

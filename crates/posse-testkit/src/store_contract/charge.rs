@@ -1,13 +1,14 @@
 //! Promises about the spending of agents.
 
 use posse_port::store::{
-    AgentFilter, Charge, Done, Op, Order, Refusal, SessionFilter, Step, Store,
+    AgentFilter, AgentState, Charge, Done, Op, Order, Refusal, SessionFilter, StateChange, Step,
+    Store, SubtreeSpending,
 };
-use posse_protocol::{Cost, EntryKind, Purpose, Usage};
+use posse_protocol::{Cost, EntryKind, Purpose, ReplyFacts, Usage};
 use uuid::Uuid;
 
 use super::Open;
-use super::words::{acts, agent, birth, entry, fate, realm, step};
+use super::words::{acts, agent, birth, child, entry, fate, realm, step};
 
 /// The charge of a call for the agent's own work.
 pub(super) fn charge(model: &str, tokens: u64, pico: Option<u64>) -> Charge {
@@ -74,6 +75,143 @@ pub async fn charges_add_up(open: Open<'_>) {
     assert_eq!(store.read(agent(1)).await.unwrap().record.charges, wanted);
     let sessions = store.sessions(SessionFilter::default(), 1).await.unwrap();
     assert_eq!(sessions[0].charges, wanted);
+}
+
+/// What a session has cost is one sum over its main agent and all below it, whether they work, have
+/// ended or have left their team; another session of the same realm is not part of it.
+pub async fn a_subtree_has_one_sum(open: Open<'_>) {
+    let store = open();
+    let born = |step: Step, charges: Vec<Charge>| Step { charges, ..step };
+    for step in [
+        born(birth(1), vec![charge("b", 1, Some(1))]),
+        born(child(2, 1, "ann"), vec![charge("a", 2, Some(2))]),
+        born(child(3, 2, ""), vec![charge("b", 4, Some(4))]),
+        born(child(4, 3, ""), Vec::new()),
+        born(
+            child(5, 1, ""),
+            vec![
+                of(Purpose::Compaction, charge("b", 8, Some(8))),
+                charge("c", u64::MAX, Some(u64::MAX)),
+            ],
+        ),
+        born(child(6, 1, ""), vec![charge("c", 1, Some(1))]),
+        born(birth(7), vec![charge("a", 32, None)]),
+        born(child(8, 7, ""), vec![charge("a", 1, Some(1))]),
+    ] {
+        store.commit(step).await.unwrap();
+    }
+    let killed = Some(StateChange::To(AgentState::Killed));
+    store
+        .commit(Step {
+            state: killed,
+            ..step(3, 1)
+        })
+        .await
+        .unwrap();
+    let subtree = |agents, charges| SubtreeSpending { agents, charges };
+    let wanted = [
+        subtree(2, vec![charge("a", 33, None)]),
+        SubtreeSpending::default(),
+        subtree(
+            6,
+            vec![
+                charge("a", 2, Some(2)),
+                charge("b", 5, Some(5)),
+                of(Purpose::Compaction, charge("b", 8, Some(8))),
+                charge("c", u64::MAX, Some(u64::MAX)),
+            ],
+        ),
+        subtree(3, vec![charge("a", 2, Some(2)), charge("b", 4, Some(4))]),
+        subtree(1, Vec::new()),
+    ];
+    let asked = [7, 9, 1, 2, 4].map(agent).to_vec();
+    assert_eq!(store.spending(asked).await.unwrap(), wanted);
+    assert_eq!(store.spending(Vec::new()).await.unwrap(), []);
+}
+
+/// What a step reserves for the model call that it leads to is known until the next entry, while the
+/// agent runs: also to others, when its host is gone.
+pub async fn a_call_in_flight_is_reserved(open: Open<'_>) {
+    let (store, other) = (open(), open());
+    let reserved = |pico| Box::new(of(Purpose::InFlight, unmissed(charge("m", 9, pico))));
+    let running = Some(StateChange::To(AgentState::Running));
+    let with = |seq, kind, reserved| Step {
+        entries: vec![entry(seq, kind, "text")],
+        reserved,
+        ..step(1, 1)
+    };
+    let known = async || {
+        let record = other.read(agent(1)).await.unwrap().record;
+        let listed = other.agents(AgentFilter::default(), 9).await.unwrap();
+        assert_eq!(listed, std::slice::from_ref(&record));
+        let spending = other.spending(vec![agent(1)]).await.unwrap();
+        let all: Vec<Charge> = record.with_reserved().cloned().collect();
+        assert_eq!(spending[0].charges, all);
+        record.reserved
+    };
+    store
+        .commit(Step {
+            entries: vec![
+                entry(0, EntryKind::Prompt, "go"),
+                entry(1, EntryKind::Prompt, "now"),
+            ],
+            reserved: Some(reserved(Some(7))),
+            ..birth(1)
+        })
+        .await
+        .unwrap();
+    assert_eq!(known().await, None, "it is idle");
+    let state = Step {
+        state: running,
+        ..step(1, 1)
+    };
+    store.commit(state).await.unwrap();
+    assert_eq!(known().await, Some(reserved(Some(7))));
+    // Steps without entries leave it as it is.
+    let ignored = Step {
+        reserved: Some(reserved(Some(1))),
+        charges: vec![charge("m", 1, Some(1))],
+        ..step(1, 1)
+    };
+    store.commit(ignored).await.unwrap();
+    assert_eq!(known().await, Some(reserved(Some(7))));
+    store.commit(with(2, EntryKind::Reply, None)).await.unwrap();
+    assert_eq!(known().await, None, "the reply is there");
+    store
+        .commit(with(3, EntryKind::Results, Some(reserved(None))))
+        .await
+        .unwrap();
+    assert_eq!(known().await, Some(reserved(None)));
+    let mut compaction = with(4, EntryKind::Compaction, Some(reserved(Some(3))));
+    compaction.entries[0].reply = Some(facts());
+    store.commit(compaction).await.unwrap();
+    assert_eq!(known().await, Some(reserved(Some(3))));
+    let entries = other.read(agent(1)).await.unwrap().entries;
+    let replies: Vec<_> = entries.into_iter().map(|it| it.entry.reply).collect();
+    assert_eq!(replies, [None, None, None, None, Some(facts())]);
+    let taken = store.take(agent(1)).await;
+    assert_eq!(fate(&taken), "ok", "its own host may take it");
+    assert_eq!(
+        taken.unwrap().transcript.record.reserved,
+        Some(reserved(Some(3)))
+    );
+}
+
+fn unmissed(charge: Charge) -> Charge {
+    Charge {
+        missed: 0,
+        ..charge
+    }
+}
+
+fn facts() -> ReplyFacts {
+    ReplyFacts {
+        id: "msg_1".into(),
+        model: "m".into(),
+        stop: None,
+        usage: Usage::default(),
+        missed: None,
+    }
 }
 
 /// A call made about an agent is booked with it, even if another host holds it, and changes nothing

@@ -68,6 +68,16 @@ async fn charges_add_up() {
 }
 
 #[tokio::test]
+async fn a_subtree_has_one_sum() {
+    everywhere(contract::a_subtree_has_one_sum).await;
+}
+
+#[tokio::test]
+async fn a_call_in_flight_is_reserved() {
+    everywhere(contract::a_call_in_flight_is_reserved).await;
+}
+
+#[tokio::test]
 async fn a_call_about_an_agent_is_booked() {
     everywhere(contract::a_call_about_an_agent_is_booked).await;
 }

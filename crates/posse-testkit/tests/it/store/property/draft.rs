@@ -133,6 +133,7 @@ pub(super) struct Draft {
     pub(super) kinds: Vec<(EntryKind, Option<u8>)>,
     pub(super) calls: Vec<(u64, u32, CallChangeKind)>,
     pub(super) charge: Option<Charge>,
+    pub(super) reserved: Option<Charge>,
     pub(super) seen: Option<SeenFile>,
     pub(super) mail: Option<Taking>,
     /// Operations, some of them for a call.
@@ -243,7 +244,7 @@ fn drafts_in(realm: u64) -> impl Strategy<Value = Draft> {
             rarely,
             proptest::bool::weighted(0.02),
         ),
-        (vec(kinds, 0..3), vec((0..6_u64, 0..2_u32, calls()), 0..2), of(charges()), of(seen())),
+        (vec(kinds, 0..3), vec((0..6_u64, 0..2_u32, calls()), 0..2), of(charges()), of(seen()), of(reservations())),
         (weighted(0.4, taking), vec((weighted(0.1, call), deeds_of(realm, 1)), 0..3)),
         weighted(0.1, (0..3_u8, runs())),
         (of(states()), of(select(PermissionMode::ALL.to_vec())), weighted(0.2, endings()), starter),
@@ -251,7 +252,7 @@ fn drafts_in(realm: u64) -> impl Strategy<Value = Draft> {
         .prop_map(
             |(
                 (agent, astray, born, epoch, off, gap),
-                (kinds, calls, charge, seen),
+                (kinds, calls, charge, seen, reserved),
                 (mail, ops),
                 run,
                 last,
@@ -259,8 +260,8 @@ fn drafts_in(realm: u64) -> impl Strategy<Value = Draft> {
                 let (state, mode, ended, starter) = last;
                 #[rustfmt::skip]
             let draft = Draft {
-                agent, astray, born, epoch, off, gap, kinds, calls, charge, seen, mail, ops, run, state, mode,
-                ended, starter,
+                agent, astray, born, epoch, off, gap, kinds, calls, charge, reserved, seen, mail, ops, run, state,
+                mode, ended, starter,
             };
                 draft
             },
@@ -350,6 +351,14 @@ fn charges() -> impl Strategy<Value = Charge> {
             purpose,
             missed: tokens.unwrap_or_default() / 2,
         }
+    })
+}
+
+fn reservations() -> impl Strategy<Value = Charge> {
+    charges().prop_map(|charge| Charge {
+        purpose: Purpose::InFlight,
+        missed: 0,
+        ..charge
     })
 }
 

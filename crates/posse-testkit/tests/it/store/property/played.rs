@@ -240,6 +240,7 @@ impl<'a> Played<'a> {
             worded.calls.push(call(*seq, *ordinal, change.clone()));
         }
         worded.charges.extend(draft.charge.clone());
+        worded.reserved = draft.reserved.clone().map(Box::new);
         worded.seen.extend(draft.seen.clone());
         worded.mail = self.taken(
             worded.realm,
@@ -533,6 +534,16 @@ impl<'a> Played<'a> {
         let name_of = |it: &AgentRecord| it.origin.as_ref().and_then(|origin| origin.name.clone());
         let parent_of = |it: &AgentRecord| it.origin.as_ref().map(|origin| origin.parent);
         for session in &all {
+            let spending = store.spending(vec![session.agent]).await.unwrap();
+            assert_eq!(spending, [self.model.spending(session.agent)]);
+            let with_prefix = AgentFilter {
+                id_prefix: Some(session.agent.to_string()[..35].to_owned()),
+                ..filter.clone()
+            };
+            let is_alike =
+                |it: &&AgentRecord| it.agent.to_string()[..35] == session.agent.to_string()[..35];
+            let alike: Vec<_> = all.iter().filter(is_alike).cloned().collect();
+            same(&found(&with_prefix).await, &held(alike), &"prefix");
             let parent = Some(session.agent);
             let mut children: Vec<_> = all
                 .iter()
