@@ -5,8 +5,8 @@ use std::sync::Arc;
 use posse_port::BoxFuture;
 use posse_port::store::{
     AgentFilter, AgentRecord, Archive, Committed, Epoch, MailFilter, Membership, OpResult,
-    OpenRequest, Order, SessionFilter, Step, Store, StoreError, Taken, TaskFilter, Transcript,
-    Wake,
+    OpenRequest, Order, SessionFilter, Step, Store, StoreError, SubtreeSpending, Taken, TaskFilter,
+    Transcript, Wake,
 };
 use posse_protocol::{AgentId, ListId, Mail, Name, Note, RealmId, Task, TaskId, Team};
 
@@ -90,6 +90,13 @@ impl Store for Faulty {
         limit: usize,
     ) -> BoxFuture<'_, Result<Vec<AgentRecord>, StoreError>> {
         self.store.agents(filter, limit)
+    }
+
+    fn spending(
+        &self,
+        agents: Vec<AgentId>,
+    ) -> BoxFuture<'_, Result<Vec<SubtreeSpending>, StoreError>> {
+        self.store.spending(agents)
     }
 
     fn mail(

@@ -87,6 +87,7 @@ impl Rig {
             approver: Approver::Nobody,
             spawning: spawning(),
             joins: false,
+            output_schema: None,
         };
         let profile = AgentProfile {
             model: "claude-opus-5".into(),
@@ -221,6 +222,7 @@ pub fn spawning() -> Spawning {
         base: Default::default(),
         dirty: Default::default(),
         context: Arc::new([]),
+        instructions: None,
         depth: 3,
         running: 64,
         background: Background::Off,

@@ -15,7 +15,7 @@ use posse_port::store::Store;
 use posse_port::tool::Workspace;
 use posse_protocol::{Event, EventKind, Outcome, PermissionMode, RunEnd};
 use posse_runtime::definition::agent_type::built_in;
-use posse_runtime::definition::spawning::{Background, Spawning};
+use posse_runtime::definition::spawning::{Background, Spawning, Teaming};
 use posse_runtime::govern::budget::Budget;
 use posse_runtime::live::handle::Agent;
 use posse_runtime::live::setup::{AgentProfile, Approver, Limits, Repeats, Setup};
@@ -140,9 +140,16 @@ impl TestRuntime {
                 types: Arc::new(built_in().into()),
                 background: Background::Asked,
                 running,
+                // Members that only talk are what some measure.
+                teams: Teaming {
+                    message_notice: u32::MAX,
+                    message_limit: u32::MAX,
+                    ..Teaming::default()
+                },
                 ..spawning()
             },
             joins: false,
+            output_schema: None,
         };
         Ok(Self {
             runtime,

@@ -73,6 +73,7 @@ pub(crate) fn start(runtime: &Runtime, directory: &Path) -> Agent {
         approver: Approver::Nobody,
         spawning: spawning(),
         joins: false,
+        output_schema: None,
     };
     runtime.start(&profile, setup)
 }

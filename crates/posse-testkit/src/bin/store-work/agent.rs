@@ -97,5 +97,6 @@ fn setup(directory: &Path) -> Setup {
         approver: Approver::Nobody,
         spawning: spawning(),
         joins: false,
+        output_schema: None,
     }
 }
