@@ -31,6 +31,9 @@ pub fn decide(
     tool: &str,
     intent: &Intent,
 ) -> Verdict {
+    if policy.leaves_out(tool) {
+        return Verdict::Deny(format!("{tool} is not one of the tools of this session"));
+    }
     let line = match &intent.subject {
         Subject::Runs(command) => Some(Line::read(command, workspace)),
         _ => None,

@@ -26,6 +26,8 @@ struct RightsLink {
     granted: Mutex<Vec<Arc<Policy>>>,
     /// Those of the agents above, as of when the agent was started.
     inherited: Vec<Arc<Policy>>,
+    /// Rules that a person has added while the session runs; the same for all its agents.
+    added: Arc<Mutex<Vec<Arc<Policy>>>>,
     above: Option<Rights>,
 }
 
@@ -57,6 +59,7 @@ impl Rights {
             workspace,
             granted,
             inherited,
+            added: Arc::default(),
             above: None,
         }))
     }
@@ -82,7 +85,8 @@ impl Rights {
             policy: Arc::clone(&self.0.policy),
             workspace: Arc::new(workspace),
             granted: Mutex::default(),
-            inherited: self.rules_besides(),
+            inherited: self.granted_rules(),
+            added: Arc::clone(&self.0.added),
             above: Some(self.clone()),
         })))
     }
@@ -109,10 +113,20 @@ impl Rights {
             .map_or_else(|| self.mode(), Self::mode)
     }
 
-    /// Returns the rules, with those granted to this agent, and to those above before they
-    /// started it: these were the user's decision as well.
+    /// Adds rules for the rest of the session, to all its agents at once.
+    pub fn add_for_session(&self, rules: Arc<Policy>) {
+        let mut added = self.0.added.lock().unwrap_or_else(PoisonError::into_inner);
+        if !added.iter().any(|known| known.says_the_same(&rules)) {
+            added.push(rules);
+        }
+    }
+
+    /// Returns the rules, with those added to the session, those granted to this agent, and to
+    /// those above before they started it: these were the user's decision as well.
     pub fn policy(&self) -> Arc<Policy> {
-        let granted = self.rules_besides();
+        let mut granted = self.granted_rules();
+        let added = self.0.added.lock().unwrap_or_else(PoisonError::into_inner);
+        granted.extend(added.iter().cloned());
         if granted.is_empty() {
             Arc::clone(&self.0.policy)
         } else {
@@ -143,7 +157,7 @@ impl Rights {
     }
 
     /// Returns the granted and the inherited rules.
-    fn rules_besides(&self) -> Vec<Arc<Policy>> {
+    fn granted_rules(&self) -> Vec<Arc<Policy>> {
         let granted = self
             .0
             .granted

@@ -16,6 +16,8 @@ pub struct Policy {
     pub(super) deny: Vec<Rule>,
     pub(super) ask: Vec<Rule>,
     pub(super) allow: Vec<Rule>,
+    /// The only tools that may be used; `None` for all.
+    tools: Option<Vec<String>>,
 }
 
 /// Where rules come from, which decides what their paths mean. Directories are absolute and
@@ -140,6 +142,17 @@ impl Policy {
         Ok(())
     }
 
+    /// Forbids all tools but these.
+    pub fn limit_to_tools(&mut self, tools: Vec<String>) {
+        self.tools = Some(tools);
+    }
+
+    /// Returns true if the tool is not one of those that may be used.
+    pub(super) fn leaves_out(&self, tool: &str) -> bool {
+        let among = |tools: &Vec<String>| tools.iter().any(|known| known == tool);
+        self.tools.as_ref().is_some_and(|tools| !among(tools))
+    }
+
     /// Returns the rules without those that allow something.
     pub fn strict(&self) -> Self {
         Self {
@@ -150,7 +163,7 @@ impl Policy {
 
     /// Returns true if a tool is always denied, so that the model is not told of it.
     pub fn forbids_tool(&self, tool: &str) -> bool {
-        self.deny.iter().any(|rule| rule.names_tool(tool))
+        self.leaves_out(tool) || self.deny.iter().any(|rule| rule.names_tool(tool))
     }
 
     /// Returns true if agents of this type are denied, so that the model is not told of it.

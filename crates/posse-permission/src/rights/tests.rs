@@ -67,6 +67,30 @@ fn word(rights: &Rights, (tool, intent): &(&str, Intent)) -> &'static str {
     }
 }
 
+#[test]
+fn rules_that_are_added_hold_at_once_for_all() {
+    let limited = {
+        let mut policy = Policy::clone(&policy(&[], &[], &[]));
+        policy.limit_to_tools(vec!["Bash".into()]);
+        Arc::new(policy)
+    };
+    let root = Rights::root(Default, limited, workspace("/w", &["/w"]).into());
+    let child = root.child(None, workspace("/w", &["/w"])).unwrap();
+    let calls = [runs("make"), runs("rm x"), edit("/w/a")];
+    let words = |agent: &Rights| calls.each_ref().map(|call| word(agent, call));
+    assert_eq!(
+        words(&child),
+        ["ask", "ask", "deny"],
+        "Edit is not a tool here"
+    );
+    child.add_for_session(policy(&["Bash(rm *)"], &[], &["Bash(make)", "Edit"]));
+    for agent in [&root, &child] {
+        assert_eq!(words(agent), ["allow", "deny", "deny"]);
+    }
+    root.withdraw();
+    assert_eq!(word(&child, &calls[0]), "allow", "it is not a skill's");
+}
+
 // proves AD-10
 #[test]
 fn without_a_mode_a_child_has_its_parents() {
@@ -189,7 +213,7 @@ fn what_a_skill_grants_holds_until_it_is_taken_back_and_for_those_started_meanwh
     agent.grant(skill());
     agent.grant(skill());
     assert_eq!(
-        agent.rules_besides().len(),
+        agent.granted_rules().len(),
         1,
         "what says the same is not taken twice"
     );
