@@ -1,0 +1,45 @@
+//! Memory files: instructions that people wrote for agents, such as `CLAUDE.md`. Pure: posse-cli
+//! finds and reads the files.
+
+pub mod imports;
+mod limit;
+pub mod rule;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+pub use limit::{Kept, MemoryRoom, PER_FILE};
+use posse_port::tool::Workspace;
+use rule::PathGlobs;
+
+use crate::definition::catalogue::{Catalogue, Listed};
+
+/// The instructions in one memory file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Instruction {
+    /// The file.
+    pub path: PathBuf,
+    /// Its text, as far as it is used.
+    pub text: String,
+    /// The files it is about; none if it applies from the start.
+    pub globs: Option<PathGlobs>,
+}
+
+/// Memory files of a session. Its agents share the texts.
+#[derive(Clone, Debug)]
+pub struct SessionInstructions {
+    /// The files as they are now.
+    pub files: Arc<Catalogue<Instruction>>,
+    /// The files that new agents begin with: those of the session's start, so that all have the
+    /// same system prompt.
+    pub at_start: Listed<Instruction>,
+    /// Finds the files about what an agent reads or edits.
+    pub finder: Arc<dyn InstructionFinder>,
+}
+
+/// Finds memory files about a file.
+pub trait InstructionFinder: Send + Sync + std::fmt::Debug {
+    /// Returns the rules about a file, and the memory files in the directories on the way to it.
+    /// Blocks.
+    fn about(&self, path: &Path, workspace: &Workspace) -> Vec<Instruction>;
+}
