@@ -13,6 +13,7 @@ use crate::definition::front::error::FieldError;
 use crate::definition::front::{Page, value};
 
 pub use crate::definition::agent_type::file::name::check_name;
+pub use crate::definition::agent_type::file::tools::unavailable;
 use crate::definition::front::Problem;
 
 /// A parsed definition.
@@ -22,6 +23,8 @@ pub struct ReadDefinition {
     pub definition: Definition,
     /// Who shares its notes, if it keeps any.
     pub memory: Option<MemoryScope>,
+    /// A permission mode that posse does not have; `default` is used.
+    pub unknown_mode: Option<String>,
     /// Warnings.
     pub notes: Vec<Problem>,
 }

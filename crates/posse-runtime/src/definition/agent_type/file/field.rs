@@ -83,7 +83,12 @@ pub(super) fn take(
         "disallowedTools" => definition.disallowed = tools::denied(&value, notes)?,
         "model" => definition.model = Some(text(key, value)?),
         "effort" => definition.effort = effort(&value, notes)?,
-        "permissionMode" => definition.mode = Some(mode(&value)?),
+        "permissionMode" => {
+            let word = text(key, value)?;
+            let mode = word.trim().parse::<PermissionMode>();
+            read.unknown_mode = mode.is_err().then_some(word);
+            definition.mode = Some(mode.unwrap_or_default());
+        }
         "background" => definition.background = truth(key, &value)?,
         "isolation" => definition.isolation = Some(isolation(&value)?),
         "maxTurns" => definition.max_turns = Some(turns(&value)?),
@@ -127,18 +132,6 @@ pub(super) fn missing(definition: &Definition) -> Option<&'static str> {
         .into_iter()
         .find(|(_, value)| value.is_empty())
         .map(|(key, _)| key)
-}
-
-fn mode(value: &Value) -> Result<PermissionMode, FieldError> {
-    match value.as_str().map(str::trim) {
-        // Accepted because other programs use these names.
-        Some("manual") => Ok(PermissionMode::Default),
-        _ => one_of(
-            "permissionMode",
-            value,
-            &PermissionMode::ALL.map(|mode| (mode.as_str(), mode)),
-        ),
-    }
 }
 
 fn isolation(value: &Value) -> Result<Isolation, FieldError> {

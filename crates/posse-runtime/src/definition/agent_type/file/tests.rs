@@ -15,6 +15,7 @@ fn shown(read: &ReadDefinition) -> String {
     let ReadDefinition {
         definition,
         memory,
+        unknown_mode,
         notes,
     } = read;
     let mut out = String::new();
@@ -40,6 +41,7 @@ fn shown(read: &ReadDefinition) -> String {
         definition.effort.map(|effort| effort.as_str().to_owned()),
     );
     line("mode", definition.mode.map(|mode| mode.to_string()));
+    line("unknown mode", unknown_mode.clone());
     line(
         "background",
         definition.background.then(|| "true".to_owned()),

@@ -23,6 +23,68 @@ const TOOLS: [&str; 13] = [
     "Write",
 ];
 
+/// Tools of teams, which posse gives to those who need them.
+const TEAM_TOOLS: [&str; 10] = [
+    "ExitPlanMode",
+    "NoteRead",
+    "NoteWrite",
+    "TaskCreate",
+    "TaskGet",
+    "TaskList",
+    "TaskUpdate",
+    "TeamCreate",
+    "TeamDelete",
+    "TeamHandOver",
+];
+
+/// Tools of other programs. They are not typing mistakes.
+const FOREIGN: [&str; 17] = [
+    "AskUserQuestion",
+    "BashOutput",
+    "CronCreate",
+    "CronDelete",
+    "CronList",
+    "EnterPlanMode",
+    "KillBash",
+    "KillShell",
+    "ListMcpResourcesTool",
+    "LSP",
+    "MultiEdit",
+    "NotebookEdit",
+    "NotebookRead",
+    "ReadMcpResourceTool",
+    "SlashCommand",
+    "TodoWrite",
+    "WebSearch",
+];
+
+/// Returns the warning about tools that a definition wants and posse does not have; none if it has
+/// all of them.
+pub fn unavailable(tools: &[String]) -> Option<String> {
+    let is_known = |name: &str| {
+        // Tools of MCP servers have names of their own.
+        TOOLS.contains(&name) || TEAM_TOOLS.contains(&name) || name.starts_with("mcp__")
+    };
+    let names = |is_foreign: bool| {
+        let missing = tools.iter().filter(|name| !is_known(name));
+        let missing = missing.filter(|name| FOREIGN.contains(&name.as_str()) == is_foreign);
+        let missing: Vec<String> = missing
+            .map(|name| format!("`{}`", quoted(name)))
+            .take(TOLD)
+            .collect();
+        missing.join(", ")
+    };
+    let told = match (names(true), names(false)) {
+        (foreign, unknown) if foreign.is_empty() && unknown.is_empty() => return None,
+        (foreign, unknown) if unknown.is_empty() => format!("not available in posse: {foreign}"),
+        (foreign, unknown) if foreign.is_empty() => format!("unknown tools: {unknown}"),
+        (foreign, unknown) => format!("not available in posse: {foreign}; unknown: {unknown}"),
+    };
+    Some(format!("{told}; the agent works without"))
+}
+
+/// Maximum number of tools that a warning names.
+const TOLD: usize = 20;
 /// Maximum number of names in a list.
 const MOST: usize = 500;
 
@@ -80,6 +142,7 @@ fn names(
             notes.push(partly(name, &quoted(part)));
         }
         if !TOOLS.contains(&name)
+            && !FOREIGN.contains(&name)
             && name.len() <= 64
             && let Some(meant) = closest(name, &TOOLS)
         {
@@ -126,4 +189,28 @@ fn split(text: &str) -> Vec<&str> {
         .map(str::trim)
         .filter(|part| !part.is_empty())
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // proves FC-13 (part: unknown tools)
+    #[test]
+    fn tools_that_posse_lacks_are_named() {
+        let told = |names: &[&str]| {
+            let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
+            unavailable(&names)
+        };
+        assert_eq!(told(&["Read", "TaskList", "mcp__github__issue"]), None);
+        let foreign = "not available in posse: `WebSearch`, `TodoWrite`; the agent works without";
+        assert_eq!(
+            told(&["WebSearch", "Read", "TodoWrite"]).as_deref(),
+            Some(foreign)
+        );
+        let unknown = "unknown tools: `Raed`; the agent works without";
+        assert_eq!(told(&["Raed"]).as_deref(), Some(unknown));
+        let both = "not available in posse: `NotebookEdit`; unknown: `X`; the agent works without";
+        assert_eq!(told(&["NotebookEdit", "X"]).as_deref(), Some(both));
+    }
 }
