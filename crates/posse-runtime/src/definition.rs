@@ -3,11 +3,12 @@
 pub mod agent_type;
 pub mod catalogue;
 mod front;
+pub mod instructions;
 pub mod model_choice;
 pub mod output_schema;
 pub mod skill;
 pub mod spawning;
-pub(crate) mod team_plan;
+pub mod team_plan;
 pub(crate) mod teammate;
 pub(crate) mod terms;
 pub(crate) mod tool_name;

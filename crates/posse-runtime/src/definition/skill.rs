@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 pub use crate::definition::skill::body::{SkillBody, TemplatePart, TooLong, Values};
-pub use crate::definition::skill::name::check_name;
+pub use crate::definition::skill::name::{check_name, meant};
 
 use crate::definition::agent_type::GENERAL_PURPOSE;
 use crate::definition::catalogue::Catalogue;

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use crate::definition::catalogue::Catalogue;
 
+use crate::definition::instructions::SessionInstructions;
 use crate::definition::skill::Skills;
 use crate::govern::Budgets;
 use posse_port::panes::Panes;
@@ -29,6 +30,8 @@ pub struct Spawning {
     pub dirty: Dirty,
     /// Texts for every sub-agent after its type's prompt: directory, project instructions, date.
     pub context: Arc<[String]>,
+    /// Memory files; none if agents are told of none.
+    pub instructions: Option<Arc<SessionInstructions>>,
     /// Maximum depth of agents; the main agent is at 0.
     pub depth: u32,
     /// Number of sub-agents that may call the model at once. The others wait for a permit.
@@ -52,6 +55,11 @@ pub struct Teaming {
     pub team_backend: TeamBackend,
     /// Time that a teammate has to answer a shutdown request; after that it can be forced.
     pub deadline: Duration,
+    /// Number of messages between members, none of whom does anything else meanwhile, at which
+    /// they are told.
+    pub message_notice: u32,
+    /// The same number at which the session is paused.
+    pub message_limit: u32,
 }
 
 impl Default for Teaming {
@@ -59,6 +67,8 @@ impl Default for Teaming {
         Self {
             team_backend: TeamBackend::Here,
             deadline: Duration::from_secs(60),
+            message_notice: 20,
+            message_limit: 40,
         }
     }
 }

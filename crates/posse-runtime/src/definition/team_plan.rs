@@ -139,6 +139,14 @@ pub(crate) fn expected(team: &Name, plan: &TeamPlan, lead: AgentId) -> Team {
     }
 }
 
+/// Returns the names of the members that a team's declaration demands; none if it has no declaration.
+pub fn declared_members(team: &Team) -> Vec<Name> {
+    let plan = team.settings.get(PLAN).cloned();
+    let plan = plan.and_then(|plan| serde_json::from_value::<TeamPlan>(plan).ok());
+    let plan = plan.unwrap_or_default();
+    names(&plan).into_iter().map(|(_, name)| name).collect()
+}
+
 /// Returns the members of a team, by role and name.
 pub(crate) fn names(plan: &TeamPlan) -> Vec<(&Name, Name)> {
     let several = |(role, declared): (&'_ Name, &TeamRole)| -> Vec<Name> {

@@ -2,12 +2,31 @@
 
 use crate::definition::front::error::NameError;
 use crate::definition::front::value::quoted;
+use posse_port::closest;
 
 /// Maximum length of a name.
 const LONGEST: usize = 64;
 
 /// Names of posse's own commands.
 const RESERVED: [&str; 1] = ["compact"];
+
+/// Returns the name that is probably meant by a word that is none: the one that ends with it, as in
+/// `git:commit` for `commit`, else the closest.
+pub fn meant<'a>(word: &str, names: &[&'a str]) -> Option<&'a str> {
+    let last = |name: &&'a str| name.rsplit(':').next().unwrap_or(name);
+    let ends = |name: &&&'a str| last(name).eq_ignore_ascii_case(word);
+    let near = || {
+        let lasts: Vec<&str> = names.iter().map(last).collect();
+        let near = closest(word, &lasts)?;
+        names.iter().find(|name| last(name) == near).copied()
+    };
+    names
+        .iter()
+        .find(ends)
+        .copied()
+        .or_else(|| closest(word, names))
+        .or_else(near)
+}
 
 /// Checks that a skill may have a name. In a command's name, `:` separates the directories of its
 /// file.
