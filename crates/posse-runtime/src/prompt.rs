@@ -4,9 +4,11 @@
 pub(crate) mod advertised;
 pub mod agent_tool;
 mod answer;
+mod attached;
 mod compacted;
 mod fork;
 mod frame;
+pub mod instructions;
 mod place;
 mod repeated;
 pub(crate) mod side_query;
@@ -17,13 +19,14 @@ pub use answer::{
     Delivery, Reader, Returned, Tail, Waited, launched, nobody, not_running, output, result, sent,
     stopped, stopped_by_user, unknown_run, without_transcript,
 };
+pub use attached::attached;
 pub use compacted::{List, Restated, compacted, verbatim};
 pub(crate) use fork::FORK_TAG;
 pub use fork::{directive, fork_rules, moved};
 pub use frame::{arrivals, mail, notification};
 pub(crate) use place::reminder;
 pub use place::{elsewhere, remade, types, worktree};
-pub(crate) use repeated::repeated;
+pub(crate) use repeated::{repeated, talking};
 
 use posse_protocol::{RunKind, RunUsage};
 

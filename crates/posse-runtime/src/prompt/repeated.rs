@@ -1,4 +1,4 @@
-//! Text about a call that an agent repeats.
+//! Texts about what agents repeat.
 
 use posse_port::text::line;
 
@@ -11,5 +11,13 @@ pub(crate) fn repeated(tool: &str, count: u32) -> String {
          way each time. Repeating it will not help. Change the input, try something else, or end \
          your turn and say what is in your way.",
         line(tool)
+    ))
+}
+
+/// Returns what a member is told of a team that does nothing but write messages.
+pub(crate) fn talking(count: u32) -> String {
+    reminder(&format!(
+        "The members of this session have written each other {count} messages in a row, and nobody \
+         has done anything else. Stop writing messages. Work on a task, or end your turn."
     ))
 }
