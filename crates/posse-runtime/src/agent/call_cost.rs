@@ -1,6 +1,8 @@
 //! Budget for one model call: reserved before it, again before each retry, settled afterwards.
 
-use posse_protocol::{Cost, Missed, Purpose, Usage};
+use std::time::Duration;
+
+use posse_protocol::{Missed, Purpose, Usage};
 use tokio_util::sync::CancellationToken;
 
 use crate::govern::{Account, Ask, Exceeded, Reservation};
@@ -12,39 +14,73 @@ use posse_port::store::Charge;
 /// Lowest useful cap on a reply, in tokens.
 const LEAST_OUTPUT: u32 = 1024;
 
-/// Reserves the worst case of a call of `model`.
-pub(crate) fn reserve(
-    ports: &Ports,
-    account: &Account,
-    model: &str,
-    (input, ttl): (u64, Ttl),
-    max_tokens: u32,
-) -> Result<Reservation, Exceeded> {
-    let price = |input: u64, output: u32| -> Option<Cost> {
-        // The worst case: writing to the cache costs more than any other kind of input.
-        let (cache_write_5m, cache_write_1h) = if ttl == Ttl::OneHour {
+/// A call of `model` before it is made.
+#[derive(Clone, Copy)]
+pub(crate) struct NextCall<'a> {
+    pub(crate) model: &'a str,
+    /// Maximum number of input tokens.
+    pub(crate) input: u64,
+    pub(crate) ttl: Ttl,
+    /// Requested cap on the output.
+    pub(crate) max_tokens: u32,
+}
+
+impl NextCall<'_> {
+    /// Returns its worst usage: writing to the cache costs more than any other kind of input.
+    fn worst(&self, input: u64, output: u32) -> Usage {
+        let (cache_write_5m, cache_write_1h) = if self.ttl == Ttl::OneHour {
             (0, input)
         } else {
             (input, 0)
         };
-        let output = output.into();
-        ports.prices.cost(
-            model,
-            &Usage {
-                cache_write_5m,
-                cache_write_1h,
-                output,
-                ..Usage::default()
-            },
-        )
-    };
-    let ask = Ask {
-        input,
-        output: max_tokens,
-        least: LEAST_OUTPUT.min(max_tokens),
-        price: &price,
-    };
-    account.reserve(&ask, ports.clock.now())
+        Usage {
+            cache_write_5m,
+            cache_write_1h,
+            output: output.into(),
+            ..Usage::default()
+        }
+    }
+
+    /// Asks an account with the worst case.
+    fn ask<T>(&self, ports: &Ports, account: impl FnOnce(&Ask<'_>, Duration) -> T) -> T {
+        let price = |input, output| ports.prices.cost(self.model, &self.worst(input, output));
+        let ask = Ask {
+            input: self.input,
+            output: self.max_tokens,
+            least: LEAST_OUTPUT.min(self.max_tokens),
+            price: &price,
+        };
+        account(&ask, ports.clock.now())
+    }
+
+    /// Reserves the worst case.
+    pub(crate) fn reserve(
+        &self,
+        ports: &Ports,
+        account: &Account,
+    ) -> Result<Reservation, Exceeded> {
+        self.ask(ports, |ask, now| account.reserve(ask, now))
+    }
+
+    /// Returns the worst case as a charge, and the cap on the output that it allows for; `None` if
+    /// a budget does not allow the call. Reserves nothing.
+    pub(crate) fn worst_case(&self, ports: &Ports, account: &Account) -> Option<(Charge, u32)> {
+        let output = match self.ask(ports, |ask, now| account.affords(ask, now)) {
+            Ok(output) => output,
+            // It is made as soon as other calls are settled.
+            Err(exceeded) if exceeded.may_pass() => self.max_tokens,
+            Err(_) => return None,
+        };
+        let usage = self.worst(self.input, output);
+        let charge = Charge {
+            model: self.model.to_owned(),
+            usage,
+            cost: ports.prices.cost(self.model, &usage),
+            purpose: Purpose::InFlight,
+            missed: 0,
+        };
+        Some((charge, output))
+    }
 }
 
 /// Returns the charges of a call, including failed attempts.

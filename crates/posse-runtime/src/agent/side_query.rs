@@ -9,7 +9,7 @@ use posse_protocol::{ContentBlock, Message, Missed, Purpose, ReplyFacts, Role, S
 use tokio_util::sync::CancellationToken;
 
 use crate::agent::call_cost;
-use crate::agent::call_cost::CallReservation;
+use crate::agent::call_cost::{CallReservation, NextCall};
 use crate::govern::{Account, Reservation};
 use crate::history::History;
 use crate::history::request_size;
@@ -251,14 +251,13 @@ impl SideQuery {
             // Asked for before the attempt: what is freed between a refusal and the wait would be
             // missed.
             let freed = self.account.freed();
-            let input = self.last_request.input(size);
-            match call_cost::reserve(
-                &self.ports,
-                &self.account,
-                &self.model,
-                (input, self.ttl),
-                self.max_tokens,
-            ) {
+            let next = NextCall {
+                model: &self.model,
+                input: self.last_request.input(size),
+                ttl: self.ttl,
+                max_tokens: self.max_tokens,
+            };
+            match next.reserve(&self.ports, &self.account) {
                 Ok(reservation) => return Ok(reservation),
                 Err(exceeded) if exceeded.may_pass() => tokio::select! {
                     () = freed => {}

@@ -120,12 +120,7 @@ impl Account {
         // The whole chain stays locked: between the check and the reservation nobody else may
         // reserve.
         let mut chain = self.lock();
-        let ages = self.nodes().map(|node| now.saturating_sub(node.opened));
-        let ages: Vec<_> = ages.collect();
-        each(&chain, |level, ledger| ledger.open(ages[level]))?;
-        let least = ask.least.min(ask.output);
-        let left = room(&chain, ask.tokens(least), (ask.price)(ask.input, least))?;
-        let output = ask.highest(least, left);
+        let output = self.fitting(&chain, ask, now)?;
         let (tokens, cost) = (ask.tokens(output), (ask.price)(ask.input, output));
         let held = HeldAmount {
             tokens,
@@ -142,6 +137,21 @@ impl Account {
             held,
             miss: None,
         })
+    }
+
+    /// Returns the cap on its output that a call would get now. Reserves nothing.
+    pub fn affords(&self, ask: &Ask<'_>, now: Duration) -> Result<u32, Exceeded> {
+        self.fitting(&self.lock(), ask, now)
+    }
+
+    /// Returns the highest cap on the output that every budget has room for.
+    fn fitting(&self, chain: &Chain<'_>, ask: &Ask<'_>, now: Duration) -> Result<u32, Exceeded> {
+        let ages = self.nodes().map(|node| now.saturating_sub(node.opened));
+        let ages: Vec<_> = ages.collect();
+        each(chain, |level, ledger| ledger.open(ages[level]))?;
+        let least = ask.least.min(ask.output);
+        let left = room(chain, ask.tokens(least), (ask.price)(ask.input, least))?;
+        Ok(ask.highest(least, left))
     }
 
     /// Waits until a call of the session is over. Counts from when it is called, not from when it

@@ -5,14 +5,14 @@ use std::time::Duration;
 
 use posse_port::Ports;
 use posse_port::model::{Failure, ModelError, Reply, Request, Ttl};
-use posse_port::store::{AgentState, StoreError};
-use posse_protocol::{ContentBlock, Purpose};
+use posse_port::store::{AgentState, Charge, NewEntry, StoreError};
+use posse_protocol::{ContentBlock, EntryKind, Purpose};
 use tokio_util::sync::CancellationToken;
 
 use crate::agent::actor::work::{Admission, ModelReturn, ModelWork, Work};
 use crate::agent::actor::{Actor, compact, wall_ms};
 use crate::agent::call_cost;
-use crate::agent::call_cost::CallReservation;
+use crate::agent::call_cost::{CallReservation, NextCall};
 use crate::agent::events::{ReplyStream, WarmupOutcome};
 use crate::agent::step::{CompactionRequest, Input};
 use crate::govern::{Priority, Ticket, WarmupLead};
@@ -148,7 +148,6 @@ pub(super) async fn call_model(actor: &mut Actor, lead: Option<WarmupLead>, work
     if let Some(compaction_request) = work.compaction_request.take().or_else(crowded) {
         return compact::start(actor, compaction_request, work).await;
     }
-    let max_tokens = actor.setup.limits.max_tokens;
     let size = request_size::size(
         &actor.prefix.preamble,
         actor.prefix.history.encoded_entries(),
@@ -157,18 +156,19 @@ pub(super) async fn call_model(actor: &mut Actor, lead: Option<WarmupLead>, work
     // missed.
     let freed = actor.spending.account.freed();
     let at_ms = wall_ms(&*actor.ports.clock);
-    let (ports, input, ttl) = (
-        &actor.ports,
-        actor.prefix.last_request.input(size),
-        actor.prefix.cache_ttl.ttl(at_ms),
-    );
-    let reservation = match call_cost::reserve(
-        ports,
-        &actor.spending.account,
-        &actor.spending.model,
-        (input, ttl),
-        max_tokens,
-    ) {
+    let ttl = actor.prefix.cache_ttl.ttl(at_ms);
+    let max_tokens = actor.setup.limits.max_tokens;
+    let next = NextCall {
+        model: &actor.spending.model,
+        input: actor.prefix.last_request.input(size),
+        ttl,
+        // No more than the store knows to be reserved.
+        max_tokens: actor
+            .spending
+            .output_cap
+            .map_or(max_tokens, |cap| cap.min(max_tokens)),
+    };
+    let reservation = match next.reserve(&actor.ports, &actor.spending.account) {
         Ok(reservation) => reservation,
         Err(exceeded) if exceeded.may_pass() => {
             // Calls in progress have reserved more than they will use: once they are settled there
@@ -220,6 +220,30 @@ pub(super) async fn call_model(actor: &mut Actor, lead: Option<WarmupLead>, work
             call_reservation: arriving.call_reservation(),
         }
     }));
+}
+
+/// Returns the worst case of the call that follows when `entries` are committed, and the cap on its
+/// output; `None` if a budget does not allow the call.
+pub(super) fn worst_case(actor: &Actor, entries: &[NewEntry]) -> Option<(Charge, u32)> {
+    let compaction = entries
+        .iter()
+        .rposition(|entry| entry.kind == EntryKind::Compaction);
+    // What a compaction replaces is not sent.
+    let (before, entries) = match compaction {
+        Some(at) => (&[][..], &entries[at..]),
+        None => (actor.prefix.history.encoded_entries(), entries),
+    };
+    let heads = entries.iter().filter_map(|entry| entry.head.as_ref());
+    let encoded = entries.iter().map(|entry| &entry.encoded).chain(heads);
+    let size = request_size::size(&actor.prefix.preamble, before.iter().chain(encoded));
+    let at_ms = wall_ms(&*actor.ports.clock);
+    let next = NextCall {
+        model: &actor.spending.model,
+        input: actor.prefix.last_request.input(size),
+        ttl: actor.prefix.cache_ttl.ttl(at_ms),
+        max_tokens: actor.setup.limits.max_tokens,
+    };
+    next.worst_case(&actor.ports, &actor.spending.account)
 }
 
 /// Returns the bytes of a request: all of them were encoded before.
