@@ -16,6 +16,7 @@ mod commit;
 mod compact;
 pub(crate) mod depart;
 mod fork;
+mod instructions;
 mod lead;
 mod offer;
 mod report;
@@ -37,9 +38,10 @@ use posse_port::clock::Clock;
 use posse_port::model::{Attribution, Encoded};
 use posse_port::store::{AgentState, Birth, CallKey, Epoch, MailFilter, Segment, StoreError};
 use posse_port::tool::{FollowUp, Intent, KnownFiles, ToolError, ToolOutput};
-use posse_protocol::{AgentId, Command, Name, RawJson, RealmId, TaskId};
+use posse_protocol::{AgentId, Command, Name, Outcome, RawJson, RealmId, TaskId};
 use tokio::sync::mpsc;
 
+pub(crate) use crate::agent::actor::instructions::ToldInstructions;
 pub(crate) use crate::agent::actor::offer::Advertised;
 pub(crate) use crate::agent::actor::sub_agent::{SubAgent, last_resort};
 pub(crate) use crate::agent::actor::teammate::Teammate;
@@ -109,7 +111,7 @@ pub(crate) struct Actor {
     pub(crate) machine: Machine,
     /// Files it has read, against which edits are checked.
     pub(crate) known_files: KnownFiles,
-    /// Agent types and skills that its model was told of.
+    /// Agent types, skills and memory files that its model was told of.
     pub(crate) advertised: Advertised,
     /// Tasks that it has claimed, with their lists.
     pub(crate) tasks: BTreeSet<(Option<Name>, TaskId)>,
@@ -205,6 +207,8 @@ pub(crate) struct Spending {
     pub(crate) warmup: Option<Arc<CacheWarmup>>,
     /// True if the store was told that it waits for a permit.
     pub(crate) told_queued: bool,
+    /// Cap on the output of its next call that the store knows to be reserved.
+    pub(crate) output_cap: Option<u32>,
 }
 
 /// Mail of the agent, and what wakes it.
@@ -225,18 +229,26 @@ impl Actor {
         Box::pin(teammate::announce(&mut self)).await;
         let mut lost = None;
         while work.open || !self.machine.is_idle() || work.skills.is_busy() {
-            if let Err(error) = self.turn(&mut work, &mut commands).await {
-                lost = Some(error);
+            lost = match self.turn(&mut work, &mut commands).await {
+                Err(error) => Some(depart::on_store_error(&self, &error)),
+                Ok(()) => self.halted(),
+            };
+            if lost.is_some() {
                 break;
             }
         }
-        // Dismissing writes to the store, which has just failed otherwise.
-        if lost.is_none() {
-            Box::pin(lead::dismiss(&mut self, work.completed)).await;
-        }
-        let event = lost.map(|error| depart::on_store_error(&mut self, &error, &mut work));
+        // Dismissing writes to the store, which may have failed.
+        let completed = work.completed && lost.is_none();
+        Box::pin(lead::dismiss(&mut self, completed)).await;
+        let event = lost.map(|outcome| depart::break_off(&mut self, outcome, &mut work));
         Box::pin(shells::wind_up(&mut self, &mut work, event.is_none())).await;
         Box::pin(depart::depart(self, event)).await
+    }
+
+    /// Returns how its run ends if its session was halted, which the main agent speaks for.
+    fn halted(&self) -> Option<Outcome> {
+        let halted = self.session.halted.get();
+        halted.filter(|_| self.role.is_main()).cloned()
     }
 
     /// Waits for the next input and handles it.
@@ -265,6 +277,7 @@ impl Actor {
         self.machine
             .set_live(self.registry.live(self.identity.agent));
         offer::check_offer(self);
+        instructions::check_changes(self);
         Box::pin(teammate::check_notes(self, &input)).await?;
         lead::take_notices(self);
         let decision = self.decide(input, work);
@@ -356,13 +369,16 @@ impl Actor {
     }
 
     /// Returns the input for a call that has ended; a result of none means that it panicked.
-    fn call_done(&self, key: CallKey, result: Option<Ran>, work: &mut Work) -> Input {
+    fn call_done(&mut self, key: CallKey, result: Option<Ran>, work: &mut Work) -> Input {
         if work.calls.is_empty() {
             work.grace = None;
         }
+        if let Some(Ok((_, about))) = &result {
+            instructions::tell_touched(self, about);
+        }
         let call = self.call_id(key);
         let result = result.map(|ran| {
-            ran.map(|output| match output.then {
+            ran.map(|(output, _)| match output.then {
                 FollowUp::ToolFirst { tool, input } => {
                     let intent = self.intent(&tool, &input);
                     Answered {

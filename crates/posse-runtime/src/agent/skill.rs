@@ -4,10 +4,9 @@ mod gate;
 
 use std::sync::Arc;
 
-use crate::definition::skill::{Skill, Values, named};
+use crate::definition::skill::{Skill, Values, meant, named};
 use crate::prompt;
 use posse_permission::Policy;
-use posse_port::closest;
 
 pub(crate) use gate::{Gate, Held, SHELL, Stopped};
 
@@ -51,7 +50,7 @@ pub(crate) fn find(skills: &[Arc<Skill>], name: &str) -> Result<Arc<Skill>, Skil
 /// Returns the error for an unknown name, with a suggestion.
 fn unknown(skills: &[Arc<Skill>], name: &str) -> SkillError {
     let names: Vec<&str> = skills.iter().map(|skill| skill.name.as_str()).collect();
-    let meant = closest(name, &names)
+    let meant = meant(name, &names)
         .map(|meant| format!("; did you mean {meant}?"))
         .unwrap_or_default();
     SkillError::Unknown {

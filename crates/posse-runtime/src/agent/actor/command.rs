@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use posse_permission::{Policy, RuleList, Source};
 use posse_protocol::{Answer, Command, EventKind};
 
 use crate::agent::actor::work::Work;
@@ -25,6 +26,10 @@ pub(super) fn on_command(actor: &mut Actor, command: Command, work: &mut Work) -
             Some(Input::Interrupt)
         }
         Command::SetMode(mode) => Some(Input::SetMode(mode)),
+        Command::AddRules { allow, ask, deny } => {
+            add_rules(actor, &RuleList { deny, ask, allow });
+            None
+        }
         Command::Answer {
             agent,
             call,
@@ -98,15 +103,35 @@ pub(super) fn on_command(actor: &mut Actor, command: Command, work: &mut Work) -
         Command::To { agent, command } => {
             let passed = actor.registry.pass_on(agent, *command);
             if passed.is_err() {
-                let what = format!("{agent} is not in this process");
-                let sink = actor.sink.clone();
-                actor
-                    .supervisor
-                    .start_errand(async move { sink.emit(EventKind::Warning(what)).await });
+                warn(actor, format!("{agent} is not in this process"));
             }
             None
         }
     }
+}
+
+/// Adds rules to the session; an invalid one adds nothing and is reported.
+fn add_rules(actor: &Actor, rules: &RuleList) {
+    let workspace = &actor.session.setup.workspace;
+    let source = Source {
+        name: "this session".into(),
+        root: workspace.cwd.clone(),
+        cwd: workspace.cwd.clone(),
+        home: workspace.home.clone(),
+    };
+    let mut policy = Policy::default();
+    match policy.add(&source, rules) {
+        Ok(()) => actor.session.rights.add_for_session(Arc::new(policy)),
+        Err(error) => warn(actor, format!("{error}")),
+    }
+}
+
+/// Reports a command that had no effect.
+fn warn(actor: &Actor, what: String) {
+    let sink = actor.sink.clone();
+    actor
+        .supervisor
+        .start_errand(async move { sink.emit(EventKind::Warning(what)).await });
 }
 
 /// Returns the next command that waited behind a skill, if its turn has come.

@@ -18,12 +18,21 @@ use crate::agent::actor::lead::HEAL;
 use crate::agent::actor::tasks::OwnTasks;
 use crate::agent::actor::work::Work;
 use crate::agent::actor::{
-    Actor, GRACE, Identity, LONG_GRACE, SubAgent, answered, call, fork, lead, marker, report,
-    shells, skills, sub_agent, tasks, teammate, wall_ms,
+    Actor, GRACE, Identity, LONG_GRACE, SubAgent, answered, call, fork, instructions, lead, marker,
+    report, shells, skills, sub_agent, tasks, teammate, wall_ms,
 };
 use crate::agent::step::{Commit, Decision, Draft, Effect, Input, OpenCalls, ToolRun};
 use crate::definition::agent_type::FORK;
 use crate::history::Part;
+
+/// What follows a commit.
+#[derive(Clone, Copy)]
+enum Following {
+    /// A model call, whose worst case is part of the step.
+    ModelCall,
+    /// Anything else.
+    Other,
+}
 
 impl Actor {
     /// Commits a decision and carries out its effects. If the commit fails, no effect happens.
@@ -69,7 +78,11 @@ impl Actor {
             .iter()
             .map(|operation| operation.call)
             .collect();
-        let committed = self.commit(commit, work.began).await?;
+        let following = match calls_model {
+            true => Following::ModelCall,
+            false => Following::Other,
+        };
+        let committed = self.commit(commit, work.began, following).await?;
         tasks::note_tasks(self, own, &committed.results);
         self.tell_operated(&calls, committed.results, work);
         if resting && !committed.mail_waits {
@@ -204,7 +217,12 @@ impl Actor {
     }
 
     /// Encodes a commit, stores it, and reports its entries.
-    async fn commit(&mut self, commit: Commit, began: Duration) -> Result<Committed, StoreError> {
+    async fn commit(
+        &mut self,
+        commit: Commit,
+        began: Duration,
+        following: Following,
+    ) -> Result<Committed, StoreError> {
         let unborn = self.birth.is_some() && commit.entries.is_empty();
         if unborn && commit.closing.is_none() {
             // An agent without an entry is not in the store yet: a session that was only opened
@@ -253,11 +271,17 @@ impl Actor {
         };
         let born = self.birth.is_some();
         let types = commit.types.or(self.advertised.told.filter(|_| born));
+        let worst = match following {
+            Following::ModelCall if !entries.is_empty() => call::worst_case(self, &entries),
+            _ => None,
+        };
+        let (reserved, output_cap) = worst.unzip();
         let mut step = Step {
             birth: self.birth.take(),
             entries: entries.clone(),
             calls: commit.calls,
             charges: commit.charges,
+            reserved: reserved.map(Box::new),
             seen,
             mail: commit.mail,
             operations: commit.operations,
@@ -281,6 +305,9 @@ impl Actor {
         }
         // Nothing in memory changes before this: if it fails, the agent is what the store says.
         let committed = self.ports.store.commit(step).await?;
+        if matches!(following, Following::ModelCall) {
+            self.spending.output_cap = output_cap;
+        }
         if let Some(Err(refused)) = committed
             .results
             .last()
@@ -301,6 +328,7 @@ impl Actor {
             self.prefix.history.push(&entry);
             if kind == EntryKind::Compaction {
                 self.prefix.cache_ttl.compacted();
+                instructions::on_compacted(self);
             }
             let told = Entry {
                 seq,
@@ -367,7 +395,8 @@ impl Actor {
     /// Stores what settles a dead process's open calls, before the agent starts.
     pub(crate) async fn settle(&mut self, decision: Decision) -> Result<(), StoreError> {
         let began = self.ports.clock.now();
-        self.commit(decision.commit, began).await.map(drop)
+        let committed = self.commit(decision.commit, began, Following::Other).await;
+        committed.map(drop)
     }
 
     /// Starts a tool call. It gets copies, because it runs beside the actor.
@@ -380,10 +409,13 @@ impl Actor {
             subject,
             first,
         } = run;
+        self.session.acts(&name);
         let tool = self.setup.tools.get(&name).cloned();
         let marker = marker(self.identity.agent, key);
         let (workspace, policy) = (Arc::clone(&self.setup.workspace), self.machine.policy());
         let (seen, clock) = (self.known_files.clone(), Arc::clone(&self.ports.clock));
+        let files = self.session.setup.spawning.instructions.clone();
+        let (touched, near) = (subject.clone(), Arc::clone(&workspace));
         work.calls.start(key, move |cancel| async move {
             let Some(tool) = tool else {
                 return Err(ToolError::Tell(format!("there is no tool {name}")));
@@ -400,7 +432,8 @@ impl Actor {
                 first,
                 cancel,
             };
-            tool.run(input, context).await
+            let output = tool.run(input, context).await?;
+            Ok((output, instructions::about(files, touched, near).await))
         });
     }
 }

@@ -10,6 +10,7 @@ use crate::agent::actor::work::{ModelWork, Work};
 use crate::agent::actor::{Actor, Role, report, sub_agent};
 use crate::agent::ending;
 use crate::agent::step::Ended;
+use crate::live::stop;
 
 /// Leaves the registry and reports the end to those who wait. Returns true if mail may have arrived
 /// since.
@@ -69,7 +70,7 @@ pub(super) async fn depart(mut actor: Actor, lost: Option<EventKind>) -> bool {
     let mut end = match (sub.end, &lost) {
         (Some(end), None) => end,
         (_, Some(EventKind::Ended(end))) => match &end.outcome {
-            Outcome::Failed(fault) => broken(fault.message.clone()),
+            Outcome::Failed(fault) | Outcome::Paused(fault) => broken(fault.message.clone()),
             _ => broken("the store failed".into()),
         },
         _ => broken("it was stopped before it had begun".into()),
@@ -180,16 +181,34 @@ pub(crate) fn crashed(actor: &Actor) -> impl Future<Output = ()> + Send + 'stati
     }
 }
 
-/// Ends the run after a store failure: no effect of the failed step has happened, and nothing more
-/// will.
-pub(super) fn on_store_error(actor: &mut Actor, error: &StoreError, work: &mut Work) -> EventKind {
+/// Returns how a run ends after a store failure. A store that cannot write fails everyone in the
+/// session, so that the whole session is halted: no agent waits for one that can no longer answer.
+pub(super) fn on_store_error(actor: &Actor, error: &StoreError) -> Outcome {
     let fault = Fault::from(error);
+    match error {
+        // Space can be made and a server started again; nothing that was acknowledged is lost.
+        StoreError::Full { .. } | StoreError::Engine { .. } => {
+            let outcome = Outcome::Paused(fault);
+            stop::halt(&actor.registry, &actor.session, outcome.clone());
+            outcome
+        }
+        _ => Outcome::Failed(fault),
+    }
+}
+
+/// Ends the run where it is: no effect of a failed step has happened, and nothing more will.
+pub(super) fn break_off(actor: &mut Actor, outcome: Outcome, work: &mut Work) -> EventKind {
     let ended = Ended {
-        outcome: Outcome::Failed(fault),
+        outcome,
         run: actor.machine.take_run(),
     };
     // Dropping the call drops its reservation and its lead, so that siblings need not wait.
     (work.model, work.entry) = (ModelWork::None, None);
     work.calls.cancel();
-    report::run_ended(actor, ended, work, 0)
+    let mut event = report::run_ended(actor, ended, work, 0);
+    if let EventKind::Ended(end) = &mut event {
+        // Whatever ends now begins no run of this agent any more.
+        end.live = 0;
+    }
+    event
 }

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use crate::agent::actor::Actor;
+use crate::agent::actor::{Actor, ToldInstructions};
 use crate::definition::catalogue::{Listed, Types};
 use crate::definition::skill::Skill;
 use crate::live::setup::{loadable, startable};
 use crate::prompt::advertised::Offer;
 
-/// What the model was told of types and skills.
+/// What the model was told of types, skills and memory files.
 #[derive(Default)]
 pub(crate) struct Advertised {
     /// Fingerprint of what it was told last; none if it is offered nothing or it is unknown.
@@ -19,12 +19,16 @@ pub(crate) struct Advertised {
     coming: Option<Offer>,
     /// Lists that were compared last.
     looked: Option<(Types, Option<Listed<Skill>>)>,
+    /// Memory files.
+    pub(super) instructions: ToldInstructions,
 }
 
 impl Advertised {
-    pub(crate) fn told(told: Option<u64>) -> Self {
+    /// Returns what an agent was told, and the memory files that it begins with.
+    pub(crate) fn told(told: Option<u64>, instructions: ToldInstructions) -> Self {
         Self {
             told,
+            instructions,
             ..Self::default()
         }
     }

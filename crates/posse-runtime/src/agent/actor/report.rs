@@ -19,6 +19,7 @@ pub(super) fn run_ended(actor: &Actor, ended: Ended, work: &Work, busy: usize) -
     EventKind::Ended(Box::new(RunEnd {
         outcome,
         text: run.text,
+        value: run.value,
         stop: run.stop,
         turns: run.turns,
         spent: run.spent,

@@ -15,12 +15,13 @@ use crate::agent::actor::skill_queue::{SkillDone, SkillQueue};
 use crate::agent::call_cost::CallReservation;
 use crate::agent::side_query::SideReply;
 use crate::agent::step::{CompactionRequest, Input};
+use crate::definition::instructions::Instruction;
 use crate::govern::{RunPermit, Ticket, WarmupLead};
 use crate::live::wakeup::WakeReasons;
 use crate::supervise::Calls;
 
-/// Result of a tool call.
-pub(super) type Ran = Result<ToolOutput, ToolError>;
+/// Result of a tool call, with the memory files about what it has read or edited.
+pub(super) type Ran = Result<(ToolOutput, Vec<Instruction>), ToolError>;
 
 /// Everything in progress.
 pub(super) struct Work {

@@ -24,7 +24,9 @@ pub(super) fn finish(machine: &mut Machine, decision: &mut Decision) {
 /// Ends the run, or waits, once nothing is left to do in it.
 pub(super) fn conclude(machine: &mut Machine, decision: &mut Decision) {
     match machine.life {
-        Life::Root { .. } => turn::end_run(machine, decision, Outcome::Completed),
+        Life::Root { .. } if machine.output_schema.is_none() => {
+            turn::end_run(machine, decision, Outcome::Completed)
+        }
         Life::Teammate { .. } if machine.is_leaving() => {
             turn::end_run(machine, decision, Outcome::Completed)
         }
@@ -33,7 +35,11 @@ pub(super) fn conclude(machine: &mut Machine, decision: &mut Decision) {
             machine.state = State::Waiting;
             decision.commit.state = Some(AgentState::Waiting);
         }
-        Life::Sub | Life::Teammate { .. } => match check_answer(machine) {
+        Life::Root { .. } | Life::Sub | Life::Teammate { .. } => match check_answer(machine) {
+            Ok(value) if machine.is_root() => {
+                machine.run.value = value;
+                turn::end_run(machine, decision, Outcome::Completed);
+            }
             Ok(value) => {
                 machine.run.value = value;
                 machine.state = State::Ending(Outcome::Completed);

@@ -197,6 +197,11 @@ impl Machine {
         self.unanswered
     }
 
+    /// Returns true if it is a main agent.
+    pub(super) fn is_root(&self) -> bool {
+        matches!(self.life, Life::Root { .. })
+    }
+
     /// Returns true if it is a teammate.
     pub(super) fn is_teammate(&self) -> bool {
         matches!(self.life, Life::Teammate { .. })
