@@ -129,15 +129,7 @@ impl History {
 
     /// Returns true if one of its messages contains this text.
     pub(crate) fn contains(&self, text: &str) -> bool {
-        // Messages are encoded as JSON, so the text is compared as part of a JSON string.
-        let quoted = serde_json::Value::from(text).to_string();
-        let inner = quoted
-            .strip_prefix('"')
-            .and_then(|text| text.strip_suffix('"'));
-        let text = inner.unwrap_or(&quoted);
-        self.encoded_entries
-            .iter()
-            .any(|encoded| String::from_utf8_lossy(&encoded.bytes).contains(text))
+        any_contains(&self.encoded_entries, text)
     }
 
     /// Makes the next entries. They become part of the history once they are
@@ -275,6 +267,19 @@ impl History {
             .map(|place| CacheBreakpoint { place, ttl })
             .collect()
     }
+}
+
+/// Returns true if one of these contains a text.
+pub(crate) fn any_contains(encoded: &[Encoded], text: &str) -> bool {
+    // Everything is encoded as JSON, so the text is compared as part of a JSON string.
+    let quoted = serde_json::Value::from(text).to_string();
+    let inner = quoted
+        .strip_prefix('"')
+        .and_then(|text| text.strip_suffix('"'));
+    let text = inner.unwrap_or(&quoted);
+    encoded
+        .iter()
+        .any(|encoded| String::from_utf8_lossy(&encoded.bytes).contains(text))
 }
 
 /// Returns true if the beginning of an entry says that it is a fork's.

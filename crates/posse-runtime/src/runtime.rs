@@ -50,6 +50,11 @@ impl Runtime {
 
     /// Starts a new main agent, in a realm of its own. It is stored with its first prompt.
     pub fn start(&self, profile: &AgentProfile, setup: Setup) -> Agent {
+        self.start_as(AgentId::from(Uuid::now_v7()), profile, setup)
+    }
+
+    /// Starts a new main agent with this ID, which the store must not have.
+    pub fn start_as(&self, id: AgentId, profile: &AgentProfile, setup: Setup) -> Agent {
         let AgentProfile {
             model,
             system,
@@ -57,7 +62,6 @@ impl Runtime {
             effort,
             mode,
         } = profile.clone();
-        let id = AgentId::from(Uuid::now_v7());
         let identity = Identity {
             realm: RealmId::from(id.uuid()),
             agent: id,

@@ -6,6 +6,7 @@ use crate::definition::terms::Terms;
 use posse_protocol::PermissionMode;
 
 use crate::definition::agent_type::{Definition, FORK};
+use crate::definition::output_schema::OutputSchema;
 use crate::definition::skill::Skill;
 use crate::definition::spawning::Spawning;
 use crate::govern::Budget;
@@ -48,6 +49,8 @@ pub struct Setup {
     /// If true, prompts that arrive during a run join it at the next tool boundary. Otherwise each
     /// gets a run of its own.
     pub joins: bool,
+    /// Schema that the main agent's answers must match.
+    pub output_schema: Option<OutputSchema>,
 }
 
 /// Limits of a run.

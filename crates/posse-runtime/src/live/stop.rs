@@ -3,12 +3,13 @@
 
 use std::sync::Arc;
 
-use posse_protocol::{AgentId, Command, Notification};
+use posse_protocol::{AgentId, Command, Notification, Outcome};
 use uuid::Uuid;
 
 use crate::live::registry::{By, LiveAgent, Registry, RegistryEntry};
 use crate::live::run::Run;
 use crate::live::session::Session;
+use crate::live::wakeup::WakeReason;
 
 /// Tells a run to end, without waiting for it.
 pub(crate) fn abandon(registry: &Registry, run: &Run, by: AgentId) {
@@ -139,6 +140,15 @@ pub(crate) fn give_up_mates(registry: &Registry, session: &Arc<Session>) {
         |it: &&RegistryEntry| it.who.teammate.is_some() && Arc::ptr_eq(&it.who.session, session);
     for live_agent in registry.live_agents().values().filter(ours) {
         live_agent.who.stop.stop(By::Shutdown);
+    }
+}
+
+/// Halts a session: its main agent ends its run with this outcome, and its teammates end with it.
+/// They remain members of their teams, so that the session can be continued.
+pub(crate) fn halt(registry: &Registry, session: &Session, outcome: Outcome) {
+    // The first reason is what people are told; what comes after follows from it.
+    if session.halted.set(outcome).is_ok() {
+        registry.wake(session.root, WakeReason::Halted);
     }
 }
 

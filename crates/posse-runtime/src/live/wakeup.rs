@@ -18,6 +18,8 @@ pub(crate) enum WakeReason {
     Unattended = 4,
     /// There may be a task for it.
     Tasks = 8,
+    /// Its session was halted.
+    Halted = 16,
 }
 
 /// Pending wake-ups of one agent.

@@ -13,7 +13,8 @@ use posse_protocol::{AgentId, Command, PermissionMode};
 use tokio::sync::mpsc;
 
 use crate::agent::actor::{
-    Actor, Advertised, Identity, Inbox, Prefix, Role, Spending, SubAgent, Teammate, depart,
+    Actor, Advertised, Identity, Inbox, Prefix, Role, Spending, SubAgent, Teammate,
+    ToldInstructions, depart,
 };
 use crate::agent::events::{EVENTS, EventSink};
 use crate::agent::lifecycle::Lifecycle;
@@ -261,6 +262,8 @@ pub(crate) fn assemble_root(
         takes_over: usize::MAX,
         is_worker: false,
         expects: false.into(),
+        halted: std::sync::OnceLock::new(),
+        messages: 0.into(),
     });
     let stop = Stop::new(factory.supervisor.branch());
     let who = LiveAgent {
@@ -287,7 +290,7 @@ pub(crate) fn assemble_root(
         workspace,
         ..setup
     };
-    let (role, output_schema, name) = (Role::Main, None, None);
+    let (role, output_schema, name) = (Role::Main, setup.output_schema.clone(), None);
     let kind = RoleParts {
         session,
         life,
@@ -427,6 +430,12 @@ fn assemble(
         name,
         limits: setup.limits,
     };
+    // A fork has its parent's system prompt, which may be older than this process.
+    let is_new = birth.is_some() && seed.history.encoded_entries().is_empty();
+    let files = session.setup.spawning.instructions.as_ref();
+    let begins_with = files
+        .filter(|_| is_new)
+        .map(|files| Arc::clone(&files.at_start));
     let mut machine = Machine::new(rights, life, seed.history.next_seq(), seed.unanswered);
     machine.bind(output_schema);
     machine.inherits(!seed.history.encoded_entries().is_empty());
@@ -471,6 +480,7 @@ fn assemble(
             permit: None,
             warmup: None,
             told_queued: false,
+            output_cap: None,
         },
         inbox: Inbox {
             wakeup,
@@ -479,7 +489,7 @@ fn assemble(
         },
         machine,
         known_files: seed.seen,
-        advertised: Advertised::told(told),
+        advertised: Advertised::told(told, ToldInstructions::at_start(begins_with)),
         tasks: std::collections::BTreeSet::new(),
         sink,
         stop,

@@ -64,7 +64,14 @@ pub(crate) async fn recover(
             known.insert(call.key, outcome(tool.operated(results)));
         }
     }
-    Ok(actor.machine.recover(open, known, transcript.record.state))
+    let record = transcript.record;
+    let mut settle = actor.machine.recover(open, known, record.state);
+    // A call that was cut off may have to be paid for: from now on its worst cost is on record.
+    settle
+        .commit
+        .charges
+        .extend(record.reserved.map(|call| *call));
+    Ok(settle)
 }
 
 /// Settles a background command of a dead process: it is gone, and the agent is told so.

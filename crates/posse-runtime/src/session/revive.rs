@@ -465,7 +465,7 @@ async fn rebuild(
                 terms.teammate.as_ref().and_then(|teammate| teammate.budget),
             ),
             factory.ports.clock.now(),
-            &record.charges,
+            &record.with_reserved().cloned().collect::<Vec<_>>(),
         ),
         tools: factory.tools.for_agent(
             factory,

@@ -283,7 +283,9 @@ fn effort(word: &str) -> Result<Effort, RouteError> {
 fn in_background(background: Background, definition: &Definition, call: Option<bool>) -> bool {
     match background {
         Background::Off => false,
-        Background::Asked => call.unwrap_or(definition.background),
+        // The author of a type knows that nobody should wait for it.
+        Background::Asked | Background::Default if definition.background => true,
+        Background::Asked => call.unwrap_or(false),
         Background::Default => call.unwrap_or(true),
         Background::Always => true,
     }
@@ -656,9 +658,9 @@ mod tests {
             (Off, false, [false, false, false]),
             (Off, true, [false, false, false]),
             (Asked, false, [false, true, false]),
-            (Asked, true, [true, true, false]),
+            (Asked, true, [true, true, true]),
             (Default, false, [true, true, false]),
-            (Default, true, [true, true, false]),
+            (Default, true, [true, true, true]),
             (Always, false, [true, true, true]),
             (Always, true, [true, true, true]),
         ];

@@ -4,13 +4,16 @@ mod control;
 
 use std::borrow::Cow;
 
-use posse_protocol::{MailId, MailKind, Name, RealmId, RequestKind, Team};
+use posse_protocol::{
+    Fault, FaultClass, MailId, MailKind, Name, Outcome, RealmId, RequestKind, Team,
+};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 use uuid::Uuid;
 
 use crate::definition::agent_type::MAIN;
+use crate::live::stop;
 use crate::prompt;
 use crate::prompt::Delivery;
 use crate::toolset::Caller;
@@ -124,7 +127,10 @@ impl TypedTool for SendMessage {
         let mut told = Vec::new();
         for result in results {
             match result {
-                Ok(Done::Sent(receipts)) => told.extend(receipts.iter().map(|to| self.told(to))),
+                Ok(Done::Sent(receipts)) => {
+                    told.extend(receipts.iter().map(|to| self.told(to)));
+                    told.extend(self.noticed(receipts));
+                }
                 Ok(Done::Requested { request, receipt }) => told.push(format!(
                     "Asked {} to shut down (request_id {request}). The answer comes as mail; if \
                      none comes for a long time, end it with TaskStop.",
@@ -160,6 +166,36 @@ impl SendMessage {
             },
         };
         prompt::sent(name, *to, delivery)
+    }
+
+    /// Counts a message between members. Returns a notice if they do nothing but write, and halts
+    /// the session if they go on.
+    fn noticed(&self, receipts: &[Receipt]) -> Option<String> {
+        let registry = &self.0.factory.registry;
+        let here = registry.live_agent(self.0.agent)?;
+        let is_member = |agent| {
+            let agent = registry.live_agent(agent);
+            agent.is_some_and(|agent| agent.teammate.is_some())
+        };
+        if here.teammate.is_none() && !receipts.iter().any(|receipt| is_member(receipt.to)) {
+            return None;
+        }
+        let (count, limits) = (
+            here.session.count_message(),
+            &here.session.setup.spawning.teams,
+        );
+        if count >= limits.message_limit {
+            let message = format!(
+                "its members wrote each other {count} messages in a row and did nothing else"
+            );
+            let fault = Fault {
+                class: FaultClass::Repetition,
+                status: None,
+                message,
+            };
+            stop::halt(registry, &here.session, Outcome::Paused(fault));
+        }
+        (count == limits.message_notice).then(|| prompt::talking(count))
     }
 
     /// Finds the recipient that a name or an ID means.
