@@ -24,12 +24,12 @@ mod worktree_root;
 use std::fs::DirBuilder;
 use std::io;
 use std::os::unix::fs::DirBuilderExt as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
 use posse_port::BoxFuture;
-use posse_port::worktree::{Made, Wanted, Worktree, Worktrees};
+use posse_port::worktree::{Base, Made, Wanted, Worktree, Worktrees};
 use posse_protocol::AgentId;
 use tokio::task::spawn_blocking;
 use uuid::Uuid;
@@ -37,7 +37,7 @@ use uuid::Uuid;
 pub use error::WorktreeError;
 
 use host::WorktreeHost;
-use parent::Looks;
+use parent::{Looks, Parent};
 use worktree_root::WorktreeRoot;
 
 /// Worktrees in a directory of posse's own.
@@ -92,6 +92,12 @@ impl GitWorktrees {
             host: Arc::default(),
             looks: Arc::default(),
         }
+    }
+
+    /// Checks whether a worktree of the checkout around `from` can be made. Blocks.
+    pub fn check(&self, from: &Path, base: Base) -> Result<(), WorktreeError> {
+        Parent::ask(from, base)?;
+        Ok(())
     }
 
     /// Removes a worktree with all that is in it, and its branch: somebody has said so. Refused
