@@ -11,6 +11,7 @@ mod compaction;
 mod cuts;
 mod faults;
 mod forks;
+mod instructions;
 mod limits;
 mod messages;
 mod openai;

@@ -92,7 +92,7 @@ reply = [{ tool = "Bash", input = { command = "echo once >> times" } }, { tool =
     });
     let mut agent = rig.prompted("go").await.unwrap();
     let (_, end) = until_end(&mut agent).await;
-    assert!(matches!(end.outcome, Outcome::Failed(fault) if fault.class == FaultClass::Store));
+    assert!(matches!(end.outcome, Outcome::Paused(fault) if fault.class == FaultClass::Store));
     let id = agent.id;
     farewell(agent).await;
     rig.store = real;

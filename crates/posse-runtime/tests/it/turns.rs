@@ -259,7 +259,7 @@ async fn nothing_happens_before_what_led_to_it_is_stored() {
         });
         let mut agent = rig.prompted("fix it").await.unwrap();
         let (events, end) = until_end(&mut agent).await;
-        let Outcome::Failed(fault) = end.outcome else {
+        let Outcome::Paused(fault) = end.outcome else {
             panic!("{:?}", end.outcome)
         };
         assert!(fault.message.contains("disk is full"), "{}", fault.message);

@@ -217,7 +217,7 @@ async fn where_a_run_goes() {
         (Asked, false, "", false),
         (Asked, false, ", run_in_background = true", true),
         (Asked, true, "", true),
-        (Asked, true, ", run_in_background = false", false),
+        (Asked, true, ", run_in_background = false", true),
         (Default, false, "", true),
         (Default, false, ", run_in_background = false", false),
         (Always, false, ", run_in_background = false", true),
