@@ -1,0 +1,243 @@
+//! Changes a settings file as text: comments, order and layout of the rest stay as they are.
+
+use std::ops::Range;
+
+use serde_json::Value;
+
+/// Returns the text with spaces in place of comments, so that every byte keeps its place.
+pub(crate) fn without_comments(text: &str) -> String {
+    let bytes = text.as_bytes();
+    let mut plain = bytes.to_vec();
+    let mut at = 0;
+    while at < bytes.len() {
+        let end = match &bytes[at..] {
+            [b'"', ..] => {
+                at = end_of_string(bytes, at);
+                continue;
+            }
+            [b'/', b'/', ..] => find(bytes, at, b"\n"),
+            [b'/', b'*', ..] => find(bytes, at + 2, b"*/") + 2,
+            _ => {
+                at += 1;
+                continue;
+            }
+        };
+        let end = end.min(bytes.len());
+        let comment = plain[at..end].iter_mut().filter(|byte| **byte != b'\n');
+        comment.for_each(|byte| *byte = b' ');
+        at = end;
+    }
+    // Only whole comments were replaced, so that this is still UTF-8.
+    String::from_utf8(plain).unwrap_or_else(|_| text.to_owned())
+}
+
+/// Returns the text with a rule added to a list of `permissions`, which is made if it is not there;
+/// `None` if the text is not a JSON object with such a list.
+pub(crate) fn with_rule(text: &str, list: &str, rule: &str) -> Option<String> {
+    let text = if text.trim().is_empty() {
+        "{\n}\n"
+    } else {
+        text
+    };
+    let plain = without_comments(text);
+    let has_rule = |text: &str| {
+        let all: Value = serde_json::from_str(&without_comments(text)).ok()?;
+        let rules = all["permissions"][list].as_array();
+        Some(rules.is_some_and(|rules| rules.iter().any(|it| it == rule)))
+    };
+    if has_rule(text)? {
+        return Some(text.to_owned());
+    }
+    let quoted = Value::from(rule).to_string();
+    let top = plain.find('{')?;
+    let added = match member(&plain, top, "permissions") {
+        None => {
+            let entry = format!("\"permissions\": {{\n    \"{list}\": [{quoted}]\n  }}");
+            first(text, &plain, top, &entry)
+        }
+        Some(permissions) => match member(&plain, permissions.start, list) {
+            None => first(
+                text,
+                &plain,
+                permissions.start,
+                &format!("\"{list}\": [{quoted}]"),
+            ),
+            Some(rules) => last(text, &plain, &rules, &quoted),
+        },
+    };
+    has_rule(&added).filter(|has| *has).map(|_| added)
+}
+
+/// Adds a first entry to the object or list that begins at `at`.
+fn first(text: &str, plain: &str, at: usize, entry: &str) -> String {
+    let rest = &plain[at + 1..];
+    let next = rest.trim_start();
+    let is_empty = next.starts_with(['}', ']']);
+    let space = &rest[..rest.len() - next.len()];
+    // On a line of its own if its neighbour is.
+    let (before, after) = match space.rfind('\n') {
+        Some(line) if !is_empty => (space[line..].to_owned(), ","),
+        Some(_) => ("\n  ".to_owned(), ""),
+        None if is_empty => (String::new(), ""),
+        None => (String::new(), ", "),
+    };
+    format!("{}{before}{entry}{after}{}", &text[..=at], &text[at + 1..])
+}
+
+/// Adds a last entry to a list.
+fn last(text: &str, plain: &str, list: &Range<usize>, entry: &str) -> String {
+    let inside = &plain[list.start + 1..list.end - 1];
+    let end = list.start + 1 + inside.trim_end().len();
+    if inside.trim().is_empty() {
+        return first(text, plain, list.start, entry);
+    }
+    // As the entry before it: on a line of its own with the same indentation, or on the same line.
+    let line = plain[..end].rfind('\n').map_or(0, |line| line + 1);
+    let indentation: String = plain[line..]
+        .chars()
+        .take_while(|c| *c == ' ' || *c == '\t')
+        .collect();
+    let space = if line > list.start {
+        format!("\n{indentation}")
+    } else {
+        " ".to_owned()
+    };
+    format!("{},{space}{entry}{}", &text[..end], &text[end..])
+}
+
+/// Returns the place of a member's value in the object that begins at `at`.
+fn member(plain: &str, at: usize, key: &str) -> Option<Range<usize>> {
+    let bytes = plain.as_bytes();
+    let mut at = skip_space(bytes, at + 1);
+    while bytes.get(at) == Some(&b'"') {
+        let end = end_of_string(bytes, at);
+        let name: String = serde_json::from_str(plain.get(at..end)?).ok()?;
+        let colon = skip_space(bytes, end);
+        let start = skip_space(bytes, colon + 1);
+        let end = end_of_value(bytes, start);
+        if name == key {
+            return Some(start..end);
+        }
+        at = skip_space(bytes, end);
+        if bytes.get(at) == Some(&b',') {
+            at = skip_space(bytes, at + 1);
+        }
+    }
+    None
+}
+
+/// Returns the end of the value that begins at `at`.
+fn end_of_value(bytes: &[u8], mut at: usize) -> usize {
+    let mut depth = 0_u32;
+    while let Some(byte) = bytes.get(at) {
+        match byte {
+            b'"' => {
+                at = end_of_string(bytes, at);
+                if depth == 0 {
+                    return at;
+                }
+                continue;
+            }
+            b'{' | b'[' => depth += 1,
+            b'}' | b']' if depth == 0 => return at,
+            b'}' | b']' => {
+                depth -= 1;
+                if depth == 0 {
+                    return at + 1;
+                }
+            }
+            b',' if depth == 0 => return at,
+            _ => {}
+        }
+        at += 1;
+    }
+    at
+}
+
+/// Returns the position after the string that begins at `at`.
+fn end_of_string(bytes: &[u8], at: usize) -> usize {
+    let mut at = at + 1;
+    while let Some(byte) = bytes.get(at) {
+        match byte {
+            b'\\' => at += 2,
+            b'"' => return at + 1,
+            _ => at += 1,
+        }
+    }
+    bytes.len()
+}
+
+fn skip_space(bytes: &[u8], at: usize) -> usize {
+    let space = bytes
+        .iter()
+        .skip(at)
+        .take_while(|it| it.is_ascii_whitespace());
+    at + space.count()
+}
+
+/// Returns where `what` begins from `at` on, or the end.
+fn find(bytes: &[u8], at: usize, what: &[u8]) -> usize {
+    let rest = bytes.get(at..).unwrap_or_default();
+    let found = rest.windows(what.len()).position(|it| it == what);
+    found.map_or(bytes.len(), |found| at + found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rule_is_added_and_the_rest_stays() {
+        let files = [
+            (
+                "",
+                "{\n  \"permissions\": {\n    \"allow\": [\"Edit\"]\n  }\n}\n",
+            ),
+            (
+                "{\"model\": \"m\"}",
+                "{\"permissions\": {\n    \"allow\": [\"Edit\"]\n  }, \"model\": \"m\"}",
+            ),
+            (
+                "{\n  // mine\n  \"permissions\": { \"deny\": [\"Bash\"] }\n}",
+                "{\n  // mine\n  \"permissions\": {\"allow\": [\"Edit\"],  \"deny\": [\"Bash\"] }\n}",
+            ),
+            (
+                "{\"permissions\": {\"allow\": [\"Read\" /* all, \"of\" it */]}, \"z\": 1}",
+                "{\"permissions\": {\"allow\": [\"Read\", \"Edit\" /* all, \"of\" it */]}, \"z\": 1}",
+            ),
+            (
+                "{\n  \"permissions\": {\n    \"allow\": [\n      \"Read\", // a\n      \"Glob\" // b\n    ]\n  }\n}",
+                "{\n  \"permissions\": {\n    \"allow\": [\n      \"Read\", // a\n      \"Glob\",\n      \"Edit\" // b\n    ]\n  }\n}",
+            ),
+        ];
+        for (before, after) in files {
+            assert_eq!(with_rule(before, "allow", "Edit").as_deref(), Some(after));
+            assert_eq!(
+                with_rule(after, "allow", "Edit").as_deref(),
+                Some(after),
+                "once"
+            );
+        }
+    }
+
+    #[test]
+    fn what_is_not_an_object_with_such_a_list_is_left_alone() {
+        for text in [
+            "[]",
+            "{",
+            "{\"permissions\": 3}",
+            "{\"permissions\": {\"allow\": \"Edit\"}}",
+        ] {
+            assert_eq!(with_rule(text, "allow", "Edit"), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn comments_are_blanked_and_strings_are_not() {
+        let text = "{\"a\": \"// no\", /* é */ \"b\": \"\\\"/*\" } // end";
+        let plain = without_comments(text);
+        assert_eq!(plain.len(), text.len());
+        let value: Value = serde_json::from_str(&plain).unwrap();
+        assert_eq!(value, serde_json::json!({"a": "// no", "b": "\"/*"}));
+    }
+}
