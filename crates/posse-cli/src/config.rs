@@ -1,10 +1,13 @@
 //! Environment, settings and flags, before anything is opened.
 
 pub(crate) mod environment;
+pub(crate) mod json_text;
+pub(crate) mod kept_rules;
 pub(crate) mod search_paths;
 pub(crate) mod settings;
 pub(crate) mod store;
 pub(crate) mod store_choice;
+pub(crate) mod unsupported;
 
 use anyhow::Context;
 use tokio::runtime::{Builder, Runtime};

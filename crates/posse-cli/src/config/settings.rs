@@ -3,6 +3,8 @@
 
 pub(crate) mod agents;
 mod file;
+mod foreign;
+mod ignored;
 pub(crate) mod teams;
 
 use std::num::NonZeroU64;
@@ -14,8 +16,10 @@ use posse_protocol::PermissionMode;
 use self::agents::{AgentFlags, AgentSettings};
 use self::file::SettingsFile;
 use self::teams::{Backend, TeamSettings};
+use super::kept_rules;
 use super::search_paths::SearchPaths;
 use super::store;
+use super::unsupported::{MissingGuard, Unsupported, UnusedFile};
 use crate::error::SettingsError;
 
 /// Settings from flags.
@@ -39,6 +43,10 @@ pub(crate) struct FlagSettings {
     pub(crate) agents: AgentFlags,
     /// `--team-backend`.
     pub(crate) backend: Option<Backend>,
+    /// `--settings`: JSON, or the path of a file.
+    pub(crate) settings: Option<String>,
+    /// `--tools`: the only tools that agents may use.
+    pub(crate) tools: Option<Vec<String>>,
 }
 
 /// The effective settings of all layers.
@@ -54,10 +62,26 @@ pub(crate) struct Settings {
     pub(crate) teams: TeamSettings,
     /// Size of a prompt in tokens at which it is compacted, if set.
     pub(crate) compact_at: Option<u64>,
+    /// The administrator or the user has switched bypassPermissions off.
+    pub(crate) bypass_disabled: bool,
     /// What was ignored, in summary.
     pub(crate) warnings: Vec<String>,
     /// What was ignored, in detail.
     pub(crate) details: Vec<String>,
+    /// The files that were read, highest layer first.
+    pub(crate) files: Vec<SettingsUse>,
+    /// What posse does not support.
+    pub(crate) unsupported: Unsupported,
+}
+
+/// A file of settings, and what became of it.
+#[derive(Clone, Debug)]
+pub(crate) struct SettingsUse {
+    pub(crate) path: PathBuf,
+    /// Keys that count.
+    pub(crate) used: Vec<String>,
+    /// What a repository may not set.
+    pub(crate) refused: Vec<String>,
 }
 
 /// The author of a layer, who decides what it may change.
@@ -92,7 +116,7 @@ impl Settings {
         let resolved = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
         let cwd = resolved(&places.cwd);
         let home = places.home.as_deref().map(resolved);
-        let layers = layers(places)?;
+        let layers = layers(places, flags.settings.as_deref())?;
         let mut settings = Self {
             policy: Policy::default(),
             mode: mode(&layers, flags.mode, flags.kept_mode, flags.strictest)?,
@@ -101,8 +125,11 @@ impl Settings {
             agents: agents::settle(&layers, &flags.agents),
             teams: teams::settle(&layers, flags.backend),
             compact_at: own(&layers, |file| file.compact_at).map(NonZeroU64::get),
+            bypass_disabled: bypass_disabled(&layers).is_some(),
             warnings: Vec::new(),
             details: Vec::new(),
+            files: Vec::new(),
+            unsupported: unsupported(&layers, places),
         };
         if let Some(wanted) = flags.mode.filter(|wanted| *wanted != settings.mode) {
             let said = format!(
@@ -131,6 +158,9 @@ impl Settings {
                 ..RuleList::default()
             },
         )?;
+        if let Some(tools) = flags.tools {
+            settings.policy.limit_to_tools(tools);
+        }
         for layer in &layers {
             let name = layer.path.display().to_string();
             let source = Source {
@@ -141,6 +171,9 @@ impl Settings {
             };
             settings.take(layer, &source)?;
         }
+        let (summary, details) = ignored::in_vain(&layers, &settings);
+        settings.warnings.extend(summary);
+        settings.details.extend(details);
         let given = |trust| said(&layers, trust, |file| file.model.clone());
         settings.model = given(LayerAuthor::Managed)
             .or(flags.model)
@@ -169,12 +202,31 @@ impl Settings {
             self.warnings
                 .push(format!("unknown: {keys} in the {part} of {file}"));
         }
+        if let Some(word) = permissions.unknown_mode() {
+            let file = layer.path.display();
+            self.warnings.push(format!(
+                "{file}: posse has no permission mode `{word}`; it counts as `default`"
+            ));
+        }
+        let mut file = SettingsUse {
+            path: layer.path.clone(),
+            used: layer.content.foreign.used.clone(),
+            refused: Vec::new(),
+        };
         if layer.trust == LayerAuthor::Repository {
-            let (summary, details) = loosened(layer, self);
-            self.warnings.extend(summary);
-            self.details.extend(details);
+            file.refused = ignored::counts(layer, self);
+            let mode = permissions.default_mode();
+            let tightens = !permissions.deny.is_empty()
+                || !permissions.ask.is_empty()
+                || mode.is_some_and(|mode| strictness(mode) <= strictness(self.mode));
+            file.used.retain(|key| match key.as_str() {
+                "permissions" => tightens,
+                key => key == "agents",
+            });
+            self.files.push(file);
             return Ok(());
         }
+        self.files.push(file);
         for rule in &permissions.allow {
             // One at a time: an invalid allow rule allows nothing, so that a warning is enough.
             let one = RuleList {
@@ -197,14 +249,18 @@ impl Settings {
 }
 
 /// Reads every existing file, highest layer first.
-fn layers(places: &SearchPaths) -> Result<Vec<Layer>, SettingsError> {
-    let project = places.project();
+fn layers(places: &SearchPaths, flag: Option<&str>) -> Result<Vec<Layer>, SettingsError> {
+    let (project, sources) = (places.project(), places.sources);
     let mut files = vec![(
         places.managed.clone(),
         LayerAuthor::Managed,
         PathBuf::from("/"),
     )];
-    for name in ["settings.local.json", "settings.json"] {
+    let of_project = [
+        (sources.local, "settings.local.json"),
+        (sources.project, "settings.json"),
+    ];
+    for (_, name) in of_project.into_iter().filter(|(is_read, _)| *is_read) {
         for directory in [".posse", ".claude"] {
             files.push((
                 project.join(directory).join(name),
@@ -214,6 +270,9 @@ fn layers(places: &SearchPaths) -> Result<Vec<Layer>, SettingsError> {
         }
     }
     // Files in the user's own directories are the user's, even if posse is started inside them.
+    if let Some(path) = kept_rules::local_file(places).filter(|_| sources.local) {
+        files.push((path, LayerAuthor::User, project.to_owned()));
+    }
     let mut own = Vec::new();
     if let Some(directory) = &places.posse_home {
         own.push((
@@ -230,7 +289,7 @@ fn layers(places: &SearchPaths) -> Result<Vec<Layer>, SettingsError> {
         ));
     }
     files.retain(|(path, _, _)| !own.iter().any(|(other, _, _)| other == path));
-    files.extend(own);
+    files.extend(own.into_iter().filter(|_| sources.user));
     let mut layers = Vec::new();
     for (path, trust, root) in files {
         if let Some(content) = file::read(&path)? {
@@ -241,6 +300,18 @@ fn layers(places: &SearchPaths) -> Result<Vec<Layer>, SettingsError> {
                 content,
             });
         }
+    }
+    if let Some(value) = flag {
+        let (path, content) = file::of_flag(value, &places.cwd)?;
+        let is_managed = |layer: &&Layer| layer.trust == LayerAuthor::Managed;
+        let above = layers.iter().take_while(is_managed).count();
+        let flag = Layer {
+            path,
+            trust: LayerAuthor::User,
+            root: places.cwd.clone(),
+            content,
+        };
+        layers.insert(above, flag);
     }
     Ok(layers)
 }
@@ -284,7 +355,7 @@ fn mode(
 ) -> Result<PermissionMode, SettingsError> {
     let given = |trust: LayerAuthor| {
         let of = layers.iter().filter(move |layer| layer.trust == trust);
-        of.filter_map(|layer| layer.content.permissions.default_mode)
+        of.filter_map(|layer| layer.content.permissions.default_mode())
     };
     let managed = given(LayerAuthor::Managed).next();
     // A wish counts against the administrator's mode only if it is stricter.
@@ -295,10 +366,7 @@ fn mode(
         .or(managed)
         .or_else(|| given(LayerAuthor::User).next())
         .unwrap_or_default();
-    let disabled = layers.iter().find(|layer| {
-        layer.trust != LayerAuthor::Repository && layer.content.permissions.disables_bypass
-    });
-    if let (PermissionMode::BypassPermissions, Some(layer)) = (own, disabled) {
+    if let (PermissionMode::BypassPermissions, Some(layer)) = (own, bypass_disabled(layers)) {
         return Err(SettingsError::BypassDisabled {
             by: layer.path.clone(),
         });
@@ -312,6 +380,13 @@ fn mode(
     Ok(stricter
         .filter(|wanted| *wanted < strictness(own))
         .map_or(own, |wanted| PermissionMode::ALL[wanted]))
+}
+
+/// Returns the layer that switches bypassPermissions off. A repository cannot.
+fn bypass_disabled(layers: &[Layer]) -> Option<&Layer> {
+    layers.iter().find(|layer| {
+        layer.trust != LayerAuthor::Repository && layer.content.permissions.disables_bypass
+    })
 }
 
 /// Returns a value from the files of one author, highest layer first.
@@ -339,64 +414,40 @@ fn strictness(mode: PermissionMode) -> usize {
         .unwrap_or_default()
 }
 
-/// Returns what a repository's file asks for in vain: as a summary, and in detail.
-fn loosened(layer: &Layer, holds: &Settings) -> (Option<String>, Vec<String>) {
-    let permissions = &layer.content.permissions;
-    let looser = permissions
-        .default_mode
-        .filter(|wanted| strictness(*wanted) > strictness(holds.mode));
-    let compact_at = layer.content.compact_at.map(|tokens| tokens.to_string());
-    let kinds: [(&str, &str, Vec<String>); 8] = [
-        ("allow rule", "allow rules", permissions.allow.clone()),
-        (
-            "directory",
-            "directories",
-            permissions.additional_directories.clone(),
-        ),
-        (
-            "model",
-            "models",
-            layer.content.model.iter().cloned().collect(),
-        ),
-        ("compactAt", "compactAt", compact_at.into_iter().collect()),
-        (
-            "store",
-            "stores",
-            layer
-                .content
-                .store
-                .iter()
-                .map(|store| store::hushed(store))
-                .collect(),
-        ),
-        (
-            "mode",
-            "modes",
-            looser.iter().map(ToString::to_string).collect(),
-        ),
-        (
-            "key of agents",
-            "keys of agents",
-            layer.content.agents.beyond(&holds.agents),
-        ),
-        (
-            "key of teams",
-            "keys of teams",
-            layer.content.teams.beyond(),
-        ),
-    ];
-    let file = layer.path.display();
-    let (mut counts, mut details) = (Vec::new(), Vec::new());
-    for (one, many, left_out) in kinds.iter().filter(|(_, _, left_out)| !left_out.is_empty()) {
-        let name = if left_out.len() == 1 { one } else { many };
-        counts.push(format!("{} {name}", left_out.len()));
-        details.push(format!("ignored: {name} {} in {file}", left_out.join(", ")));
+/// Returns what posse does not support of these files, and of the project's other files.
+fn unsupported(layers: &[Layer], places: &SearchPaths) -> Unsupported {
+    let unused = |layer: &Layer| {
+        let foreign = &layer.content.foreign;
+        (!foreign.unused.is_empty()).then(|| UnusedFile {
+            path: layer.path.clone(),
+            what: foreign.unused.join(", "),
+            content: layer.content.fingerprint,
+        })
+    };
+    // A repository may not switch off the guards of the user.
+    let disabled = layers.iter().any(|layer| {
+        layer.trust != LayerAuthor::Repository && layer.content.foreign.disables_hooks
+    });
+    let guards = layers.iter().filter_map(|layer| {
+        let foreign = &layer.content.foreign;
+        (!foreign.guards.is_empty() && !disabled).then(|| MissingGuard {
+            path: layer.path.clone(),
+            events: foreign.guards.clone(),
+            is_demanded: foreign.demands_hooks,
+        })
+    });
+    let demand = |layer: &&Layer| layer.content.foreign.demands_sandbox;
+    let mut files: Vec<UnusedFile> = layers.iter().filter_map(unused).collect();
+    files.extend(super::unsupported::files(places));
+    Unsupported {
+        files,
+        guards: guards.collect(),
+        demand_sandbox: layers
+            .iter()
+            .filter(demand)
+            .map(|layer| layer.path.clone())
+            .collect(),
     }
-    let why = "a repository may only tighten permissions; --verbose shows what was ignored, and \
-               your own settings may allow it";
-    let summary =
-        (!counts.is_empty()).then(|| format!("ignored: {} in {file}: {why}", counts.join(", ")));
-    (summary, details)
 }
 
 #[cfg(test)]

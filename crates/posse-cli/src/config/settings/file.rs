@@ -1,14 +1,17 @@
-//! One settings file. Unknown keys at the top are ignored, because other programs keep theirs in
-//! the same file.
+//! One settings file. Keys at the top that posse does not use are reported once: other programs keep
+//! theirs in the same file.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use posse_protocol::PermissionMode;
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
 use super::agents::{self, AgentsFile};
+use super::foreign::{self, Foreign};
 use super::teams::{self, TeamsFile};
+use crate::config::json_text::without_comments;
+use crate::config::unsupported::fingerprint;
 use crate::error::SettingsError;
 use posse_port::closest;
 
@@ -32,6 +35,12 @@ pub(super) struct SettingsFile {
     /// Unknown keys inside posse's own parts: a typo there may leave a rule without effect.
     #[serde(skip)]
     pub(super) unknown: Vec<(&'static str, Vec<String>)>,
+    /// What posse does not use.
+    #[serde(skip)]
+    pub(super) foreign: Foreign,
+    /// Changes when the content does.
+    #[serde(skip)]
+    pub(super) fingerprint: u64,
 }
 
 /// The keys of `permissions`.
@@ -54,8 +63,9 @@ pub(super) struct Permissions {
     pub(super) ask: Vec<String>,
     #[serde(default)]
     pub(super) deny: Vec<String>,
-    #[serde(default, deserialize_with = "mode")]
-    pub(super) default_mode: Option<PermissionMode>,
+    /// As it is written: other programs have modes that posse does not have.
+    #[serde(default, rename = "defaultMode")]
+    mode_word: Option<String>,
     #[serde(default)]
     pub(super) additional_directories: Vec<String>,
     /// `"disable"` in other programs' files, `true` in posse's.
@@ -65,6 +75,40 @@ pub(super) struct Permissions {
         deserialize_with = "switch"
     )]
     pub(super) disables_bypass: bool,
+}
+
+impl Permissions {
+    /// Returns the mode. A word that posse does not know means `default`.
+    pub(super) fn default_mode(&self) -> Option<PermissionMode> {
+        let word = self.mode_word.as_deref()?;
+        Some(word.parse().unwrap_or_default())
+    }
+
+    /// Returns the mode's word if posse does not know it.
+    pub(super) fn unknown_mode(&self) -> Option<&str> {
+        let is_unknown = |word: &&str| word.parse::<PermissionMode>().is_err();
+        self.mode_word.as_deref().filter(is_unknown)
+    }
+}
+
+/// Parses the value of `--settings`: JSON, or the path of a file, which must exist.
+pub(super) fn of_flag(value: &str, cwd: &Path) -> Result<(PathBuf, SettingsFile), SettingsError> {
+    if value.trim_start().starts_with('{') {
+        let path = PathBuf::from("--settings");
+        return parse(&path, value).map(|file| (path, file));
+    }
+    let path = cwd.join(value);
+    let file = match read(&path)? {
+        Some(file) => file,
+        None if path.exists() => SettingsFile::default(),
+        None => {
+            return Err(SettingsError::Unreadable {
+                path,
+                source: std::io::ErrorKind::NotFound.into(),
+            });
+        }
+    };
+    Ok((path, file))
 }
 
 /// Reads a file; `None` if it does not exist.
@@ -90,18 +134,26 @@ pub(super) fn read(path: &Path) -> Result<Option<SettingsFile>, SettingsError> {
     if text.trim().is_empty() {
         return Ok(None);
     }
+    parse(path, text).map(Some)
+}
+
+/// Parses the content of a file.
+fn parse(path: &Path, text: &str) -> Result<SettingsFile, SettingsError> {
     let wrong = |error: serde_json::Error| SettingsError::Wrong {
         path: path.to_owned(),
         why: error.to_string(),
     };
-    let mut file: SettingsFile = serde_json::from_str(text).map_err(wrong)?;
-    let all: Value = serde_json::from_str(text).map_err(wrong)?;
+    let plain = without_comments(text);
+    let mut file: SettingsFile = serde_json::from_str(&plain).map_err(wrong)?;
+    let all: Value = serde_json::from_str(&plain).map_err(wrong)?;
     let mut parts = vec![("permissions", &all["permissions"], &KEYS[..])];
     // In other programs' files these keys have another meaning.
-    if !path
+    let is_own = !path
         .parent()
-        .is_some_and(|directory| directory.ends_with(".claude"))
-    {
+        .is_some_and(|directory| directory.ends_with(".claude"));
+    file.foreign = foreign::read(&all, is_own);
+    file.fingerprint = fingerprint(path, text);
+    if is_own {
         let ours = &all["agents"];
         file.agents = Option::deserialize(ours)
             .map_err(wrong)?
@@ -121,7 +173,7 @@ pub(super) fn read(path: &Path) -> Result<Option<SettingsFile>, SettingsError> {
         .into_iter()
         .map(|(part, value, known)| (part, not_known(value, known)));
     file.unknown = unknown.filter(|(_, keys)| !keys.is_empty()).collect();
-    Ok(Some(file))
+    Ok(file)
 }
 
 /// Returns the unknown keys of an object, with suggestions.
@@ -144,12 +196,6 @@ fn is_absence(error: &std::io::Error) -> bool {
         error.kind(),
         std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory
     )
-}
-
-fn mode<'de, D: Deserializer<'de>>(from: D) -> Result<Option<PermissionMode>, D::Error> {
-    let word = Option::<String>::deserialize(from)?;
-    word.map(|word| word.parse().map_err(serde::de::Error::custom))
-        .transpose()
 }
 
 /// Parses `true`, `false` or `"disable"`.

@@ -5,6 +5,7 @@ use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use posse_runtime::definition::spawning::Teaming;
 use posse_tools::{Place, Template};
 use serde::{Deserialize, Deserializer};
 
@@ -39,6 +40,10 @@ pub(crate) struct TeamSettings {
     pub(crate) place: Place,
     /// Time a teammate may take to answer a shutdown request.
     pub(crate) deadline: Duration,
+    /// Number of messages in a row at which members are told that they do nothing else.
+    pub(crate) message_notice: u32,
+    /// The same number at which the team is paused.
+    pub(crate) message_limit: u32,
 }
 
 /// Who demands a backend.
@@ -51,7 +56,14 @@ pub(crate) enum ForcedBy {
 }
 
 /// The keys of `teams`.
-pub(super) const KEYS: [&str; 4] = ["backend", "paneCommand", "tmux", "shutdownDeadline"];
+pub(super) const KEYS: [&str; 6] = [
+    "backend",
+    "paneCommand",
+    "tmux",
+    "shutdownDeadline",
+    "messageNotice",
+    "messageLimit",
+];
 
 /// The content of the key `teams` in a file.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -64,6 +76,8 @@ pub(super) struct TeamsFile {
     tmux: Option<Place>,
     /// In seconds.
     shutdown_deadline: Option<NonZeroU32>,
+    message_notice: Option<NonZeroU32>,
+    message_limit: Option<NonZeroU32>,
 }
 
 impl TeamsFile {
@@ -74,6 +88,8 @@ impl TeamsFile {
             self.pane_command.is_some(),
             self.tmux.is_some(),
             self.shutdown_deadline.is_some(),
+            self.message_notice.is_some(),
+            self.message_limit.is_some(),
         ];
         KEYS.iter()
             .zip(asked)
@@ -99,6 +115,8 @@ pub(super) fn settle(layers: &[Layer], flag: Option<Backend>) -> TeamSettings {
     let deadline = deadline.map_or(DEADLINE, |seconds| {
         Duration::from_secs(seconds.get().into())
     });
+    let usual = Teaming::default();
+    let number = |own: Option<NonZeroU32>, usual| own.map_or(usual, NonZeroU32::get);
     TeamSettings {
         backend: backend
             .or_else(|| super::own(layers, |file| file.teams.backend))
@@ -107,6 +125,14 @@ pub(super) fn settle(layers: &[Layer], flag: Option<Backend>) -> TeamSettings {
         pane_command: super::own(layers, |file| file.teams.pane_command.clone()),
         place: super::own(layers, |file| file.teams.tmux).unwrap_or_default(),
         deadline,
+        message_notice: number(
+            super::own(layers, |file| file.teams.message_notice),
+            usual.message_notice,
+        ),
+        message_limit: number(
+            super::own(layers, |file| file.teams.message_limit),
+            usual.message_limit,
+        ),
     }
 }
 

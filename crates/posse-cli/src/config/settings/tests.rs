@@ -16,6 +16,7 @@ use posse_tools::Place;
 use super::agents::ImplicitFork;
 use super::teams::ForcedBy;
 use super::*;
+use crate::config::search_paths::SettingSources;
 
 /// A directory that goes when it is dropped, with a home, a repository in it, and a place to work there.
 pub(crate) struct Disk {
@@ -35,6 +36,7 @@ impl Disk {
             posse_home: Some(root.join("posse")),
             home: Some(root.join("home")),
             cwd: root.join("repo/sub"),
+            sources: SettingSources::default(),
         };
         Self { root, places }
     }
@@ -305,8 +307,8 @@ fn what_is_wrong_is_told_with_its_file() {
         ),
         (r#"{"permissions": {"deny": ["Bsh"]}}"#, "no tool `Bsh`"),
         (
-            r#"{"permissions": {"defaultMode": "yolo"}}"#,
-            "`yolo` is not a permission mode",
+            r#"{"permissions": {"defaultMode": 1}}"#,
+            "expected a string",
         ),
         (
             r#"{"permissions": {"disableBypassPermissionsMode": 1}}"#,
@@ -323,6 +325,97 @@ fn what_is_wrong_is_told_with_its_file() {
             "{error}"
         );
     }
+}
+
+// proves FC-10 (part: modes of others)
+#[test]
+fn a_mode_that_posse_does_not_have_is_default_and_told() {
+    for word in ["auto", "manual", "bubble", "yolo"] {
+        let disk = Disk::new();
+        let text = format!(r#"{{"permissions": {{"defaultMode": "{word}"}}}}"#);
+        disk.write("posse/settings.json", &text);
+        let settings = disk.load(FlagSettings::default()).unwrap();
+        assert_eq!(settings.mode, PermissionMode::Default);
+        let file = disk.path("posse/settings.json");
+        let told = format!(
+            "{}: posse has no permission mode `{word}`; it counts as `default`",
+            file.display()
+        );
+        assert_eq!(settings.warnings, [told]);
+        let plan = r#"{"permissions": {"defaultMode": "plan"}}"#;
+        disk.write("repo/.claude/settings.json", plan);
+        let settings = disk.load(FlagSettings::default()).unwrap();
+        assert_eq!(settings.mode, PermissionMode::Plan, "the stricter one");
+    }
+}
+
+// proves FC-10 (part: one line)
+#[test]
+fn what_a_repository_asks_for_in_vain_is_one_line() {
+    let disk = Disk::new();
+    for name in [".claude/settings.json", ".claude/settings.local.json"] {
+        let text = r#"{"model": "x", "permissions": {"allow": ["Bash(a)", "Bash(b)"]}}"#;
+        disk.write(&format!("repo/{name}"), text);
+    }
+    let settings = disk.load(FlagSettings::default()).unwrap();
+    let [told] = &settings.warnings[..] else {
+        panic!("{:?}", settings.warnings)
+    };
+    assert!(
+        told.starts_with("ignored: 4 allow rules, 2 models in ")
+            && told.contains("settings.local.json and ")
+            && told.contains(".claude/settings.json: a repository may only tighten"),
+        "{told}"
+    );
+    assert_eq!(settings.details.len(), 4);
+}
+
+// proves FC-10 (part: sources; settings)
+#[test]
+fn flags_add_settings_and_choose_files() {
+    let disk = Disk::new();
+    let deny = |rule: &str| format!(r#"{{"permissions": {{"deny": ["Bash({rule})"]}}}}"#);
+    disk.write("home/.claude/settings.json", &deny("user"));
+    disk.write("repo/.claude/settings.json", &deny("project"));
+    disk.write("repo/.claude/settings.local.json", &deny("local"));
+    let denied = |sources: &str, settings: Option<&str>| {
+        let places = disk.places.clone().limited_to(sources.parse().unwrap());
+        let flags = FlagSettings {
+            settings: settings.map(str::to_owned),
+            ..FlagSettings::default()
+        };
+        let settings = Settings::load(&places, flags).unwrap();
+        let all = ["user", "project", "local", "flag"];
+        let denied: Vec<&str> = all
+            .into_iter()
+            .filter(|command| runs(&settings, command) == "deny")
+            .collect();
+        let unused = settings.unsupported.files.iter();
+        let unused: Vec<String> = unused
+            .filter(|file| file.path.starts_with("--settings"))
+            .map(|file| format!("{}: {}", file.path.display(), file.what))
+            .collect();
+        (denied.join(","), unused)
+    };
+    for sources in ["user,project,local", "user", "project", "local", ""] {
+        assert_eq!(denied(sources, None).0, sources);
+    }
+    assert_eq!(denied("", Some(&deny("flag"))).0, "flag");
+    disk.write("extra.json", &deny("flag"));
+    let file = disk.path("extra.json").display().to_string();
+    assert_eq!(denied("user", Some(&file)).0, "user,flag");
+    let (_, unused) = denied(
+        "",
+        Some(r#"{"env": {"A": "b"}, "sandbox": {"enabled": true}}"#),
+    );
+    assert_eq!(unused, ["--settings: env, sandbox"]);
+    assert!("user,home".parse::<SettingSources>().is_err());
+    let missing = FlagSettings {
+        settings: Some("nowhere.json".into()),
+        ..FlagSettings::default()
+    };
+    let error = disk.load(missing).unwrap_err().to_string();
+    assert!(error.contains("nowhere.json"), "{error}");
 }
 
 #[test]
