@@ -1,205 +1,154 @@
-//! Instructions for agents: AGENTS.md and CLAUDE.md, of the user and from the project's root down
-//! to where the agent works.
+//! Memory files: instructions for agents in CLAUDE.md, AGENTS.md and rules, of the administrator,
+//! of the user, and from the project's root down to where the agent works.
 
-use std::fmt::Write as _;
-use std::io::Read as _;
+mod finder;
+mod found;
+mod survey;
+#[cfg(test)]
+mod tests;
+
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
+use posse_permission::Policy;
+use posse_port::tool::Workspace;
+use posse_runtime::definition::instructions::Instruction;
+
+pub(crate) use self::finder::ProjectFinder;
+pub(crate) use self::found::{Fate, FoundFile, Reason};
+use self::survey::Survey;
+use super::{
+    DefinitionEntry, DefinitionSet, DefinitionSource, HasName, Remark, Severity, WatchedSources,
+    place,
+};
 use crate::config::search_paths::SearchPaths;
 
-/// Maximum size of all instructions together.
-const MOST_BYTES: usize = 32 * 1024;
-
-/// Marks where they were cut.
-const CUT: &str = "[cut here: all instructions together are at most 32 KiB]";
-
-/// One file's instructions.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Instruction {
-    pub(crate) path: PathBuf,
-    pub(crate) text: String,
+/// Where memory files are, and which of them may be read.
+#[derive(Clone, Debug)]
+pub(crate) struct InstructionSources {
+    places: SearchPaths,
+    policy: Arc<Policy>,
+    workspace: Arc<Workspace>,
 }
 
-/// Returns the instructions for agents in `cwd` as one block.
-pub(crate) fn at(cwd: &Path) -> Option<String> {
-    render(&gather(&SearchPaths::at(cwd)))
+impl InstructionSources {
+    /// Returns the sources for agents that work in this workspace under these rules.
+    pub(crate) fn new(places: SearchPaths, policy: Arc<Policy>, workspace: Arc<Workspace>) -> Self {
+        Self {
+            places: place::resolved(places),
+            policy,
+            workspace,
+        }
+    }
+
+    /// Returns where the agent works.
+    pub(crate) fn cwd(&self) -> &Path {
+        &self.places.cwd
+    }
+
+    /// Returns the administrator's directory.
+    pub(crate) fn managed(&self) -> &Path {
+        self.places.managed.parent().unwrap_or(Path::new("/"))
+    }
+
+    /// Looks for all memory files, most general first.
+    pub(crate) fn survey(&self) -> Vec<FoundFile> {
+        self.look().found
+    }
+
+    fn look(&self) -> Survey<'_> {
+        let mut survey = Survey::new(self, self.places.project(), &self.workspace);
+        survey.add_managed(self.managed());
+        if self.places.sources.user {
+            survey.add_user(
+                self.places.posse_home.as_deref(),
+                self.places.home.as_deref(),
+            );
+        }
+        let mut directories: Vec<&Path> = self
+            .places
+            .cwd
+            .ancestors()
+            .take_while(|directory| directory.starts_with(self.places.project()))
+            .collect();
+        directories.reverse();
+        survey.add_directories(&directories);
+        survey
+    }
 }
 
-/// Finds all instructions, most general first. Files that cannot be read are skipped.
-pub(crate) fn gather(places: &SearchPaths) -> Vec<Instruction> {
-    let mut directories: Vec<&Path> = places
-        .cwd
-        .ancestors()
-        .take_while(|directory| directory.starts_with(places.project()))
-        .collect();
-    directories.reverse();
-    let own = places.posse_home.as_deref().and_then(|directory| {
-        // The user's own file may be a link to anywhere.
-        read(&directory.join("AGENTS.md"), Path::new("/"))
-    });
-    let mut found = Vec::from_iter(own);
-    for directory in directories {
-        let common = read(&directory.join("AGENTS.md"), places.project());
-        let other = read(&directory.join("CLAUDE.md"), places.project());
-        // Often one is a link to the other, or only refers to it.
-        let repeats = |common: &Instruction, other: &Instruction| {
-            common.text.trim() == other.text.trim() || other.text.trim() == "@AGENTS.md"
-        };
-        let other =
-            other.filter(|other| !common.as_ref().is_some_and(|common| repeats(common, other)));
-        found.extend(common.into_iter().chain(other));
+impl HasName for Instruction {
+    fn name(&self) -> &str {
+        self.path.to_str().unwrap_or("a memory file")
     }
-    shortened(found)
 }
 
-/// Returns one block for the system prompt; `None` if there are no instructions.
-pub(crate) fn render(instructions: &[Instruction]) -> Option<String> {
-    if instructions.is_empty() {
-        return None;
+impl WatchedSources for InstructionSources {
+    type Item = Instruction;
+    const WORD: &'static str = "memory";
+    const CHECK: &'static str = "posse doctor --memory";
+
+    fn load(&self) -> DefinitionSet<Instruction> {
+        let Survey {
+            found, directories, ..
+        } = self.look();
+        let mut set = DefinitionSet::default();
+        set.directories.extend(directories);
+        for file in found {
+            set.remarks.extend(remark(&file));
+            let FoundFile {
+                path, reason, used, ..
+            } = file;
+            set.known.extend(used.map(|definition| DefinitionEntry {
+                definition,
+                source: source(&reason),
+                path: Some(path),
+            }));
+        }
+        set
     }
-    let mut block = String::from(
-        "Instructions that people wrote for agents working here. Where they disagree, the later \
-         one applies.\n",
-    );
-    for Instruction { path, text } in instructions {
-        let path = path.display();
-        let _ = write!(
-            block,
-            "\n--- {path} ---\n{}\n--- end of {path} ---\n",
-            text.trim_end()
-        );
+
+    fn load_only(&self, paths: &[PathBuf]) -> DefinitionSet<Instruction> {
+        let mut set = self.load();
+        set.known
+            .retain(|known| paths.contains(&known.definition.path));
+        set
     }
-    Some(block)
+
+    fn candidates(&self) -> Vec<PathBuf> {
+        self.look().candidates()
+    }
+
+    fn cwd(&self) -> &Path {
+        Self::cwd(self)
+    }
 }
 
-/// Reads a file, which must really be inside `bounds`: a repository could link to private files.
-fn read(path: &Path, bounds: &Path) -> Option<Instruction> {
-    let real = path.canonicalize().ok()?;
-    // Reading a pipe or a device could block forever.
-    if !real.starts_with(bounds.canonicalize().ok()?) || !std::fs::metadata(&real).ok()?.is_file() {
-        return None;
-    }
-    let mut bytes = Vec::new();
-    std::fs::File::open(&real)
-        .ok()?
-        .take(2 * MOST_BYTES as u64)
-        .read_to_end(&mut bytes)
-        .ok()?;
-    let text = String::from_utf8_lossy(&bytes).into_owned();
-    (!text.trim().is_empty()).then(|| Instruction {
-        path: path.to_owned(),
-        text,
+/// Returns the warning about a file that is not used as it is; none about one that is.
+fn remark(file: &FoundFile) -> Option<Remark> {
+    let reason = match &file.fate {
+        Fate::Used | Fate::SameAs(_) | Fate::OnlyImports | Fate::Missing => return None,
+        Fate::Cut(bytes) => format!("only its first {bytes} bytes are used"),
+        Fate::LeftOut => "left out: all memory files together are too large".to_owned(),
+        Fate::Refused(why) => match &file.reason {
+            Reason::ImportOf(importer) => {
+                format!("not read, though {} imports it: {why}", importer.display())
+            }
+            _ => format!("not read: {why}"),
+        },
+    };
+    Some(Remark {
+        weight: Severity::Warning,
+        path: file.path.clone(),
+        line: None,
+        reason,
     })
 }
 
-/// Cuts where the limit is reached, with a note; files after that are only named.
-fn shortened(found: Vec<Instruction>) -> Vec<Instruction> {
-    let mut left = MOST_BYTES;
-    found
-        .into_iter()
-        .map(|Instruction { path, text }| {
-            if text.len() <= left {
-                left -= text.len();
-                return Instruction { path, text };
-            }
-            let kept = text
-                .get(..text.floor_char_boundary(left))
-                .unwrap_or_default();
-            left = 0;
-            let text = if kept.is_empty() {
-                CUT.to_owned()
-            } else {
-                format!("{kept}\n{CUT}")
-            };
-            Instruction { path, text }
-        })
-        .collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::config::settings::tests::Disk;
-
-    fn names(disk: &Disk) -> Vec<(String, String)> {
-        let root = disk.path("");
-        let name = |path: &Path| path.strip_prefix(&root).unwrap().display().to_string();
-        gather(&disk.places)
-            .into_iter()
-            .map(|found| (name(&found.path), found.text))
-            .collect()
-    }
-
-    #[test]
-    fn from_the_root_down_to_where_one_works() {
-        let disk = Disk::new();
-        let files = [
-            ("AGENTS.md", "above the project"),
-            ("posse/AGENTS.md", "user"),
-            ("repo/AGENTS.md", "root"),
-            ("repo/CLAUDE.md", "root\n"),
-            ("repo/sub/CLAUDE.md", "sub"),
-            ("repo/sub/deep/AGENTS.md", "beneath"),
-        ];
-        for (name, text) in files {
-            disk.write(name, text);
-        }
-        let expected = [
-            ("posse/AGENTS.md", "user"),
-            ("repo/AGENTS.md", "root"),
-            ("repo/sub/CLAUDE.md", "sub"),
-        ];
-        assert_eq!(
-            names(&disk),
-            expected.map(|(name, text)| (name.to_owned(), text.to_owned()))
-        );
-        disk.write("repo/CLAUDE.md", "something else");
-        assert_eq!(
-            names(&disk)[2],
-            ("repo/CLAUDE.md".into(), "something else".into())
-        );
-    }
-
-    #[test]
-    fn a_repository_shows_only_what_is_its_own() {
-        let disk = Disk::new();
-        disk.write("home/secret", "secret");
-        disk.write("repo/notes", "notes");
-        std::os::unix::fs::symlink(disk.path("home/secret"), disk.path("repo/AGENTS.md")).unwrap();
-        std::os::unix::fs::symlink(disk.path("repo/notes"), disk.path("repo/sub/AGENTS.md"))
-            .unwrap();
-        assert_eq!(
-            names(&disk),
-            [("repo/sub/AGENTS.md".to_owned(), "notes".to_owned())]
-        );
-    }
-
-    #[test]
-    fn a_block_names_its_files() {
-        let found = [Instruction {
-            path: "/w/AGENTS.md".into(),
-            text: "Use tabs.\n".into(),
-        }];
-        let block = render(&found).unwrap();
-        assert!(
-            block.ends_with("\n--- /w/AGENTS.md ---\nUse tabs.\n--- end of /w/AGENTS.md ---\n"),
-            "{block}"
-        );
-        assert_eq!(render(&[]), None);
-    }
-
-    #[test]
-    fn too_much_is_cut_with_a_note() {
-        let disk = Disk::new();
-        disk.write("repo/AGENTS.md", &"ä".repeat(MOST_BYTES / 2 - 1));
-        disk.write("repo/sub/AGENTS.md", "äöü and more");
-        let found = gather(&disk.places);
-        assert_eq!(found[1].text, format!("ä\n{CUT}"));
-        disk.write("repo/AGENTS.md", &"x".repeat(9 * MOST_BYTES));
-        let found = gather(&disk.places);
-        assert_eq!(
-            (found[0].text.len(), found[1].text.as_str()),
-            (MOST_BYTES + 1 + CUT.len(), CUT)
-        );
+fn source(reason: &Reason) -> DefinitionSource {
+    match reason {
+        Reason::Managed => DefinitionSource::Managed,
+        Reason::User => DefinitionSource::User,
+        _ => DefinitionSource::Project,
     }
 }
