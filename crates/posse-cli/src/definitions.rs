@@ -1,6 +1,7 @@
 //! Agent types and skills as people define them: where the files are, which of several with the
 //! same name counts, and what is wrong with the others. The runtime interprets what a file says.
 
+pub(crate) mod attachments;
 pub(crate) mod guide;
 mod inline_agents;
 pub(crate) mod instructions;
@@ -10,6 +11,11 @@ mod scan;
 pub(crate) mod skills;
 pub(crate) mod slash;
 pub(crate) mod teams;
+/// Returns the remark about a permission mode that posse does not have.
+fn no_such_mode(word: &str) -> String {
+    format!("posse has no permission mode `{word}`; it counts as `default`")
+}
+
 #[cfg(test)]
 mod tests;
 mod watch;
@@ -308,6 +314,7 @@ impl DefinitionSet {
         let file::ReadDefinition {
             mut definition,
             memory,
+            unknown_mode,
             notes,
         } = match file::read(text) {
             Ok(read) => read?,
@@ -319,6 +326,13 @@ impl DefinitionSet {
         notes
             .into_iter()
             .for_each(|note| say(Severity::Note, note.line, note.reason));
+        if let Some(word) = unknown_mode {
+            let line = scan::line_of(text, "permissionMode");
+            say(Severity::Warning, line, no_such_mode(&word));
+        }
+        if let Some(why) = definition.tools.as_deref().and_then(file::unavailable) {
+            say(Severity::Warning, scan::line_of(text, "tools"), why);
+        }
         if let Some(scope) = memory {
             let (memory, warning) =
                 memory::resolve(scope, &definition.name, Some(directory), places);
@@ -475,6 +489,7 @@ impl AgentSources {
 impl WatchedSources for AgentSources {
     type Item = Definition;
     const WORD: &'static str = "agents";
+    const CHECK: &'static str = "posse agents check";
 
     fn load(&self) -> DefinitionSet {
         self.load()

@@ -13,6 +13,8 @@ const DOCUMENTATION: &str = concat!(
     include_str!("../../../../docs/agents.md"),
     "\n<!-- docs/teams.md -->\n\n",
     include_str!("../../../../docs/teams.md"),
+    "\n<!-- docs/memory.md -->\n\n",
+    include_str!("../../../../docs/memory.md"),
     "\n<!-- docs/skills.md -->\n\n",
     include_str!("../../../../docs/skills.md"),
     "\n<!-- docs/headless.md -->\n\n",

@@ -7,7 +7,7 @@ use posse_runtime::definition::agent_type::file;
 use posse_runtime::definition::agent_type::file::ReadDefinition;
 use serde_json::Value;
 
-use super::{Remark, Severity, memory, same, scan};
+use super::{Remark, Severity, memory, no_such_mode, same, scan};
 use crate::config::search_paths::SearchPaths;
 
 /// The definitions of the flag.
@@ -67,6 +67,16 @@ impl InlineAgents {
         })
     }
 
+    /// Returns these definitions and others.
+    pub(crate) fn joined(&self, others: &Self) -> Result<Self, InlineAgentsError> {
+        let mut all = serde_json::Map::new();
+        for text in [self.text(), others.text()].into_iter().flatten() {
+            let entries: Value = serde_json::from_str(text).map_err(InlineAgentsError::Json)?;
+            all.extend(entries.as_object().cloned().unwrap_or_default());
+        }
+        Self::read(&Value::Object(all).to_string())
+    }
+
     /// Returns the definitions as JSON; `None` if the flag was not given.
     pub(crate) fn text(&self) -> Option<&str> {
         self.text.as_deref()
@@ -91,6 +101,8 @@ impl InlineAgents {
                 .iter()
                 .map(|note| remark(Severity::Note, &note.reason))
                 .collect();
+            let mode = read.unknown_mode.as_deref().map(no_such_mode);
+            remarks.extend(mode.map(|why| remark(Severity::Warning, &why)));
             if let Some(scope) = read.memory {
                 let (memory, warning) = memory::resolve(scope, &name, None, places);
                 definition.memory = memory;

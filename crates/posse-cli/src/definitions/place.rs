@@ -78,6 +78,11 @@ pub(super) fn directories(
         user.into_iter()
             .map(|(path, kind)| own(path, kind, DefinitionSource::User)),
     );
+    others.retain(|directory| match directory.source {
+        DefinitionSource::Project => places.sources.project,
+        DefinitionSource::User => places.sources.user,
+        _ => true,
+    });
     (own(managed, first, DefinitionSource::Managed), others)
 }
 

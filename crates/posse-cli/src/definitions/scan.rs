@@ -5,6 +5,8 @@ use std::fs;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
+use rustix::fs::{Mode, OFlags, ResolveFlags};
+
 use super::{Remark, Severity};
 
 /// What to look for.
@@ -114,12 +116,8 @@ pub(super) fn read(path: &Path, bounds: Option<&Path>) -> Result<String, ReadFai
     if !beneath(&real, bounds) {
         return Err((None, leads_out(bounds)));
     }
-    // Reading a pipe would block.
-    if !fs::metadata(&real).map_err(unread)?.is_file() {
-        return Err((None, "it is not a file".into()));
-    }
+    let file = open(&real).map_err(|error| (None, error.to_string()))?;
     let mut bytes = Vec::new();
-    let file = fs::File::open(&real).map_err(unread)?;
     // One byte more than allowed tells that the file is too long.
     file.take(LONGEST + 1)
         .read_to_end(&mut bytes)
@@ -135,6 +133,45 @@ pub(super) fn read(path: &Path, bounds: Option<&Path>) -> Result<String, ReadFai
         let line = 1 + good.iter().filter(|byte| **byte == b'\n').count();
         (Some(line), "it is not all UTF-8".into())
     })
+}
+
+/// Why a file was not opened.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum OpenError {
+    #[error("it is not a file")]
+    NotAFile,
+    #[error("it is not text")]
+    NotText,
+    #[error("cannot be read: {0}")]
+    Failed(#[from] std::io::Error),
+}
+
+/// Opens a regular file by its resolved path. A link that was put in the way since makes it fail.
+pub(super) fn open(resolved: &Path) -> Result<fs::File, OpenError> {
+    // NONBLOCK, because opening a pipe would wait for a writer.
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    let links = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
+    let file = rustix::fs::openat2(rustix::fs::CWD, resolved, flags, Mode::empty(), links)
+        .map_err(std::io::Error::from)?;
+    let file = fs::File::from(file);
+    match file.metadata()?.is_file() {
+        true => Ok(file),
+        false => Err(OpenError::NotAFile),
+    }
+}
+
+/// Reads the first `most` bytes of a text file by its resolved path and one more, if there are
+/// more. Returns the file's size as well.
+pub(super) fn read_start(resolved: &Path, most: usize) -> Result<(String, u64), OpenError> {
+    let file = open(resolved)?;
+    let size = file.metadata()?.len();
+    let mut start = Vec::new();
+    // One byte more tells that it has to be cut.
+    file.take(most as u64 + 1).read_to_end(&mut start)?;
+    match start.contains(&0) {
+        true => Err(OpenError::NotText),
+        false => Ok((String::from_utf8_lossy(&start).into_owned(), size)),
+    }
 }
 
 /// Returns the line with the name.

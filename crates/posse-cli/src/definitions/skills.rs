@@ -108,6 +108,7 @@ impl SkillSources {
 impl WatchedSources for SkillSources {
     type Item = Skill;
     const WORD: &'static str = "skills";
+    const CHECK: &'static str = "posse skills check";
 
     fn load(&self) -> DefinitionSet<Skill> {
         self.load()

@@ -4,11 +4,13 @@ use std::path::Path;
 use std::sync::Arc;
 
 use posse_permission::Policy;
-use posse_port::closest;
 use posse_protocol::{Command, ContentBlock};
 use posse_runtime::definition::skill::arguments::Called;
-use posse_runtime::definition::skill::{Skill, Skills, named};
+use posse_runtime::definition::skill::{Skill, Skills, TemplatePart, Values, meant, named};
 use serde_json::{Value, json};
+
+use super::attachments::Attachments;
+use crate::output::{say, tame};
 
 /// posse's own command.
 const COMPACT: &str = "compact";
@@ -18,6 +20,8 @@ const COMPACT: &str = "compact";
 pub(crate) struct SlashCommands {
     skills: Arc<Skills>,
     policy: Arc<Policy>,
+    /// Attaches the files that prompts and commands name; none if they stay text.
+    attachments: Option<Attachments>,
 }
 
 /// Why words that look like a command are not one.
@@ -37,12 +41,83 @@ fn suggestion(meant: Option<&str>) -> String {
 
 impl SlashCommands {
     pub(crate) fn new(skills: Arc<Skills>, policy: Arc<Policy>) -> Self {
-        Self { skills, policy }
+        Self {
+            skills,
+            policy,
+            attachments: None,
+        }
+    }
+
+    /// Attaches files that prompts and commands name.
+    pub(crate) fn attaching(self, attachments: Attachments) -> Self {
+        Self {
+            attachments: Some(attachments),
+            ..self
+        }
+    }
+
+    /// Parses a prompt, and adds the files that it names.
+    pub(crate) fn read(&self, words: Vec<ContentBlock>) -> Result<Command, SlashError> {
+        let mut command = self.parse(words)?;
+        let (Command::Prompt(words) | Command::Skill { words, .. }) = &command else {
+            return Ok(command);
+        };
+        // What comes after the first block was piped in, and is not what the person typed.
+        let Some(ContentBlock::Text { text }) = words.first() else {
+            return Ok(command);
+        };
+        let mut said = text.clone();
+        if let Command::Skill {
+            name, arguments, ..
+        } = &command
+        {
+            said.push_str("\n\n");
+            said.push_str(&self.body(name, arguments));
+        }
+        self.attach(&said, &mut command);
+        Ok(command)
+    }
+
+    /// Adds the files that a text names to a command.
+    fn attach(&self, said: &str, command: &mut Command) {
+        let (Command::Prompt(words) | Command::Skill { words, .. }) = command else {
+            return;
+        };
+        let Some(attachments) = &self.attachments else {
+            return;
+        };
+        let (blocks, refused) = attachments.of(said);
+        words.extend(blocks);
+        for line in refused {
+            say(&format!("warning: {}", tame(&line)));
+        }
+    }
+
+    /// Returns the text of a skill with its arguments, without its commands.
+    fn body(&self, name: &str, arguments: &str) -> String {
+        let skills = self.skills.now();
+        let Some(skill) = named(&skills, name) else {
+            return String::new();
+        };
+        let values = Values {
+            arguments,
+            session: "",
+            directory: skill.directory(),
+            project: Path::new("."),
+            effort: None,
+        };
+        let text = |part| match part {
+            TemplatePart::Text(text) => text,
+            TemplatePart::Command(_) => String::new(),
+        };
+        // One that is too long is refused when it is called.
+        let parts = skill.body.expand(&values).unwrap_or_default();
+        parts.into_iter().map(text).collect()
     }
 
     /// Parses a prompt. One that looks like a command but is none is an error: a model would only
     /// guess.
-    pub(crate) fn read(&self, words: Vec<ContentBlock>) -> Result<Command, SlashError> {
+    fn parse(&self, words: Vec<ContentBlock>) -> Result<Command, SlashError> {
         let Some(ContentBlock::Text { text }) = words.first() else {
             return Ok(Command::Prompt(words));
         };
@@ -106,7 +181,7 @@ impl SlashCommands {
         let callable: Vec<&str> = callable.iter().map(String::as_str).collect();
         SlashError::Unknown {
             name: name.to_owned(),
-            meant: closest(name, &callable).map(str::to_owned),
+            meant: meant(name, &callable).map(str::to_owned),
         }
     }
 }
@@ -154,6 +229,7 @@ mod tests {
         read.map_err(|error| error.to_string())
     }
 
+    // proves FC-13 (part: names)
     #[test]
     fn what_begins_with_a_slash() {
         let called = |name: &str, arguments: &str, text: &str| {
@@ -201,6 +277,14 @@ mod tests {
                 "there is no command /reviw; did you mean /review?",
             ),
             ("/dance", "there is no command /dance"),
+            (
+                "/tidy",
+                "there is no command /tidy; did you mean /git:tidy?",
+            ),
+            (
+                "/tydi",
+                "there is no command /tydi; did you mean /git:tidy?",
+            ),
             ("/secre", "there is no command /secre"),
             ("/style", "only models can load the skill /style"),
         ] {

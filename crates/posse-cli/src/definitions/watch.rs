@@ -25,8 +25,10 @@ const TOLD: usize = 5;
 pub(crate) trait WatchedSources: Send + 'static {
     /// What is defined.
     type Item: HasName;
-    /// The name of the command about them.
+    /// What they are called.
     const WORD: &'static str;
+    /// The command that lists what is wrong with them.
+    const CHECK: &'static str;
 
     /// Reads all current definitions.
     fn load(&self) -> DefinitionSet<Self::Item>;
@@ -130,7 +132,8 @@ fn keep_up<S: WatchedSources>(
         if !now.counts_the_same(&live.loaded) {
             live.catalogue.replace(now.definitions());
         }
-        if let Some(line) = difference(S::WORD, &live.loaded, &now, live.sources.cwd()) {
+        if let Some(line) = difference((S::WORD, S::CHECK), &live.loaded, &now, live.sources.cwd())
+        {
             say(&line);
         }
         live.loaded = now;
@@ -242,7 +245,7 @@ impl WatchedPaths {
 
 /// Returns what has changed in one line; `None` if nothing has.
 fn difference<T: HasName>(
-    word: &str,
+    (word, check): (&str, &str),
     before: &DefinitionSet<T>,
     now: &DefinitionSet<T>,
     cwd: &Path,
@@ -271,7 +274,7 @@ fn difference<T: HasName>(
     parts.extend(new.iter().take(TOLD).map(|remark| remark.in_a_line(cwd)));
     if new.len() > TOLD {
         parts.push(format!(
-            "and {} more: `posse {word} check` lists all",
+            "and {} more: `{check}` lists all",
             new.len() - TOLD
         ));
     }

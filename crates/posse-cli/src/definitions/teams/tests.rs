@@ -7,6 +7,7 @@ use posse_protocol::{Cost, PermissionMode, PlannedTask, TeamRole};
 use super::super::{DefinitionSource, Severity};
 use super::file::TeamFileReader;
 use super::*;
+use crate::config::search_paths::SettingSources;
 
 const GOOD: &str = r#"description = "Mends the parser."
 
@@ -324,6 +325,7 @@ fn the_nearest_file_counts_and_other_programs_have_none() {
         posse_home: Some(root.join("home/posse")),
         home: Some(root.join("home")),
         cwd: root.join("repo"),
+        sources: SettingSources::default(),
     };
     let loaded = TeamSources::new(places, types()).load();
     let found = |list: &[DefinitionEntry<TeamDeclaration>]| {

@@ -25,7 +25,10 @@ fn a_line_says_what_has_changed() {
         write(&disk, name, "x");
     }
     let before = sources(&disk).load();
-    assert_eq!(difference("agents", &before, &before, &cwd), None);
+    assert_eq!(
+        difference(("agents", "posse agents check"), &before, &before, &cwd),
+        None
+    );
     write(&disk, "tester", "y");
     write(&disk, "reviewer", "x");
     std::fs::remove_file(disk.path("repo/.posse/agents/old.md")).unwrap();
@@ -34,11 +37,11 @@ fn a_line_says_what_has_changed() {
         "---\nname: broken\ndescription:\n---\nx\n",
     );
     let now = sources(&disk).load();
-    let line = difference("agents", &before, &now, &cwd).unwrap();
+    let line = difference(("agents", "posse agents check"), &before, &now, &cwd).unwrap();
     let start = "agents: + reviewer, ~ tester, - old; .posse/agents/broken.md:3: ";
     assert!(line.starts_with(start), "{line}");
     assert_eq!(
-        difference("agents", &now, &now, &cwd),
+        difference(("agents", "posse agents check"), &now, &now, &cwd),
         None,
         "what was told is not told again"
     );
@@ -55,7 +58,7 @@ fn a_line_says_what_has_changed() {
             reason: "\x1b[2J".into(),
         })
         .collect();
-    let line = difference("agents", &now, &many, &cwd).unwrap();
+    let line = difference(("agents", "posse agents check"), &now, &many, &cwd).unwrap();
     assert!(
         line.contains("; /x.md:4: \\u{1b}[2J; and 1 more: `posse agents check`"),
         "{line}"
