@@ -4,15 +4,17 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::builder::TypedValueParser;
 use clap::error::ErrorKind;
-use posse_protocol::{Cost, PermissionMode};
+use posse_protocol::{Cost, PermissionMode, UnknownMode};
 use posse_runtime::govern::budget::Budget;
 use posse_runtime::live::setup::{Approver, Limits, Repeats};
 
+use super::profile_args::PROGRAMS;
 use super::provider::ProviderArgs;
 use super::rules;
-use super::run_config::{RunConfig, SessionChoice};
+use super::run_config::{RunConfig, SessionChoice, SessionFlags};
+use crate::config::search_paths::SettingSources;
 use crate::config::settings;
 use crate::config::settings::agents::{AgentFlags, BudgetError};
 use crate::config::store::StoreArgs;
@@ -25,15 +27,25 @@ use crate::output::tame;
 pub(crate) struct AgentArgs {
     #[command(flatten)]
     pub(crate) provider: ProviderArgs,
-    /// What the agent may do without asking
-    #[arg(long, value_name = "MODE", value_parser = modes())]
-    pub(crate) permission_mode: Option<PermissionMode>,
+    /// What the agent may do without asking: plan, default, acceptEdits, dontAsk or
+    /// bypassPermissions
+    #[arg(long, value_name = "MODE", value_parser = permission_mode)]
+    pub(crate) permission_mode: Option<ModeArg>,
     /// Tool calls to allow without asking, such as `Bash(git diff *),Edit`; can be repeated
     #[arg(long, visible_alias = "allowedTools", value_name = "RULES", value_parser = rules::allowing)]
     pub(crate) allowed_tools: Vec<Vec<String>>,
     /// Tool calls to deny; can be repeated
     #[arg(long, visible_alias = "disallowedTools", value_name = "RULES", value_parser = rules::denying)]
     pub(crate) disallowed_tools: Vec<Vec<String>>,
+    /// The only tools agents may use, such as `Read,Bash`; "" for none, `default` for all
+    #[arg(long, value_name = "NAMES", help_heading = PROGRAMS, hide_short_help = true)]
+    pub(crate) tools: Option<String>,
+    /// More settings, as JSON or in a file; they precede those of the user and the repository
+    #[arg(long, value_name = "FILE or JSON", help_heading = PROGRAMS, hide_short_help = true)]
+    pub(crate) settings: Option<String>,
+    /// Which files to read, of user, project, local; "" for none [default: all]
+    #[arg(long, value_name = "SOURCES", help_heading = PROGRAMS, hide_short_help = true)]
+    pub(crate) setting_sources: Option<SettingSources>,
     /// Additional directory that file tools may use; can be repeated
     #[arg(long, value_name = "DIR", value_parser = directory)]
     pub(crate) add_dir: Vec<PathBuf>,
@@ -95,9 +107,16 @@ impl AgentArgs {
             team: None,
             lead: None,
             provider: self.provider.clone(),
-            mode: self.permission_mode,
+            mode: self.permission_mode.as_ref().map(ModeArg::mode),
             allow: self.allowed_tools.concat(),
             deny: self.disallowed_tools.concat(),
+            flags: SessionFlags {
+                foreign_mode: self.permission_mode.as_ref().and_then(ModeArg::foreign),
+                tools: self.tools.as_deref().and_then(tool_names),
+                settings: self.settings.clone(),
+                sources: self.setting_sources.unwrap_or_default(),
+                ..SessionFlags::default()
+            },
             add_dir: self.add_dir.clone(),
             limits: Limits {
                 turns: None,
@@ -135,10 +154,52 @@ pub(crate) fn seconds(least: u64) -> impl TypedValueParser<Value = u64> {
     clap::value_parser!(u64).range(least..=365 * 24 * 60 * 60)
 }
 
+/// A permission mode on the command line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum ModeArg {
+    Known(PermissionMode),
+    /// A mode of another program, which counts as `default`.
+    Foreign(&'static str),
+}
+
+/// Modes of other programs that posse does not have.
+const FOREIGN_MODES: [&str; 3] = ["auto", "manual", "bubble"];
+
+impl ModeArg {
+    /// Returns the mode that it stands for.
+    pub(crate) fn mode(&self) -> PermissionMode {
+        match self {
+            Self::Known(mode) => *mode,
+            Self::Foreign(_) => PermissionMode::Default,
+        }
+    }
+
+    /// Returns the word if it is another program's.
+    fn foreign(&self) -> Option<&'static str> {
+        match self {
+            Self::Known(_) => None,
+            Self::Foreign(word) => Some(word),
+        }
+    }
+}
+
 /// Parses a permission mode.
-fn modes() -> impl TypedValueParser<Value = PermissionMode> {
-    PossibleValuesParser::new(PermissionMode::ALL.map(PermissionMode::as_str))
-        .try_map(|word| word.parse::<PermissionMode>())
+fn permission_mode(word: &str) -> Result<ModeArg, UnknownMode> {
+    let foreign = FOREIGN_MODES.into_iter().find(|known| *known == word);
+    match foreign {
+        Some(word) => Ok(ModeArg::Foreign(word)),
+        None => word.parse().map(ModeArg::Known),
+    }
+}
+
+/// Returns the names of `--tools`; `None` for all tools.
+fn tool_names(list: &str) -> Option<Vec<String>> {
+    let words = list.split([',', ' ']).filter(|word| !word.is_empty());
+    let names: Vec<String> = words
+        .map(|word| if word == "Task" { "Agent" } else { word })
+        .map(str::to_owned)
+        .collect();
+    (!names.iter().any(|name| name == "default")).then_some(names)
 }
 
 /// Returns an existing directory, resolved against the directory posse was started in: the
