@@ -1,0 +1,121 @@
+//! Says what posse does not support of what users have: once for each content, but guards that are
+//! missing in every run.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use crate::config::environment::posse_home;
+use crate::config::unsupported::{MissingGuard, Unsupported, UnusedFile, WithoutGuards};
+use crate::definitions::shown;
+use crate::error::Advised;
+use crate::output::{say, tame};
+
+/// Maximum number of contents that are remembered.
+const MOST: usize = 1000;
+
+/// Reports what is not supported here. Fails if something must not be left out.
+pub(super) fn tell(
+    unsupported: &Unsupported,
+    cwd: &Path,
+    without: WithoutGuards,
+) -> Result<(), Advised> {
+    demanded(unsupported, cwd, without)?;
+    for guard in &unsupported.guards {
+        say(&format!("warning: {}", guard_missing(guard, cwd)));
+    }
+    // The value of a flag is not in a file, and is reported each time.
+    let is_flag = |file: &&UnusedFile| file.path == Path::new("--settings");
+    for value in unsupported.files.iter().filter(is_flag) {
+        say(&format!("warning: {}", not_used(value, cwd)));
+    }
+    let files = unsupported.files.iter().filter(|file| !is_flag(file));
+    for file in news(files) {
+        say(&format!(
+            "warning: {}; `posse doctor` repeats this",
+            not_used(file, cwd)
+        ));
+    }
+    Ok(())
+}
+
+/// Fails if a file or flag demands what posse does not have.
+fn demanded(unsupported: &Unsupported, cwd: &Path, without: WithoutGuards) -> Result<(), Advised> {
+    let guard = unsupported
+        .guards
+        .iter()
+        .find(|guard| without == WithoutGuards::Fails || guard.is_demanded);
+    if let Some(guard) = guard {
+        let (by, advice) = match without {
+            WithoutGuards::Fails => ("--require-hooks", "leave --require-hooks out"),
+            WithoutGuards::Tells => ("`\"onFailure\": \"block\"`", "remove `onFailure`"),
+        };
+        return Err(Advised {
+            what: format!(
+                "{by} demands the hooks of {}, which posse cannot run yet",
+                shown(&guard.path, cwd)
+            ),
+            advice: format!(
+                "{advice} to run without them; the calls they would block are not blocked"
+            ),
+        });
+    }
+    match unsupported.demand_sandbox.first() {
+        None => Ok(()),
+        Some(path) => Err(Advised {
+            what: format!(
+                "{} demands a sandbox (`failIfUnavailable`), and posse has none for commands yet",
+                shown(path, cwd)
+            ),
+            advice: "set `sandbox.failIfUnavailable` to false to run without one".into(),
+        }),
+    }
+}
+
+/// Returns what is said of hooks that do not guard.
+pub(crate) fn guard_missing(guard: &MissingGuard, cwd: &Path) -> String {
+    let events: Vec<&str> = guard.events.iter().map(String::as_str).collect();
+    format!(
+        "the {} hooks of {} do not run: posse has no hooks yet, and what they would block is not \
+         blocked",
+        events.join(" and "),
+        shown(&guard.path, cwd)
+    )
+}
+
+/// Returns what is said of a file.
+pub(crate) fn not_used(file: &UnusedFile, cwd: &Path) -> String {
+    format!(
+        "{}: posse does not use {}",
+        shown(&file.path, cwd),
+        tame(&file.what)
+    )
+}
+
+/// Returns the files whose content was not reported before, and remembers them. If that fails,
+/// they are reported again.
+fn news<'a>(files: impl Iterator<Item = &'a UnusedFile>) -> Vec<&'a UnusedFile> {
+    let path = posse_home().map(|home| home.join("told"));
+    let told = path
+        .as_deref()
+        .and_then(|path| std::fs::read_to_string(path).ok());
+    let told: Vec<&str> = told.iter().flat_map(|told| told.lines()).collect();
+    let known: BTreeSet<&str> = told.iter().copied().collect();
+    let name = |file: &UnusedFile| format!("{:016x}", file.content);
+    let new: Vec<&UnusedFile> = files
+        .filter(|file| !known.contains(name(file).as_str()))
+        .collect();
+    if let (Some(path), false) = (path, new.is_empty()) {
+        let names = new.iter().map(|file| name(file));
+        let mut lines: Vec<String> = told
+            .iter()
+            .map(|line| (*line).to_owned())
+            .chain(names)
+            .collect();
+        lines.drain(..lines.len().saturating_sub(MOST));
+        let other = path.with_extension(std::process::id().to_string());
+        // Replaced as a whole, so that two processes leave one of the two states.
+        let _ = std::fs::write(&other, lines.join("\n") + "\n")
+            .and_then(|()| std::fs::rename(&other, &path));
+    }
+    new
+}
