@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use posse_protocol::{AgentId, PermissionMode};
 
+use crate::config::unsupported::MissingGuard;
+
 /// What a front end can tell about a session before anything has happened in it.
 #[derive(Clone, Debug)]
 pub(crate) struct SessionFacts {
@@ -23,10 +25,16 @@ pub(crate) struct SessionFacts {
     pub(crate) skills: Vec<String>,
     /// The commands that a person can call.
     pub(crate) commands: Vec<String>,
+    /// bypassPermissions is switched off by settings.
+    pub(crate) bypass_disabled: bool,
+    /// MCP servers that were asked for, which posse does not use yet.
+    pub(crate) mcp_servers: Vec<String>,
     /// The mode it starts in.
     pub(crate) mode: PermissionMode,
     /// The variable that the key comes from; `None` if there is no key.
     pub(crate) key_source: Option<&'static str>,
     /// Number of times a failed model call is retried.
     pub(crate) retries: u32,
+    /// Hooks that would have guarded calls, and do not run.
+    pub(crate) missing_guards: Vec<MissingGuard>,
 }

@@ -8,6 +8,7 @@ use posse_tools::{Launch, Variable};
 
 use super::run_config::RunConfig;
 use crate::config::environment::variable;
+use crate::config::search_paths::SettingSources;
 use crate::config::store::StoreLocation;
 use crate::config::store_choice;
 use crate::error::Advised;
@@ -96,6 +97,19 @@ fn flags(config: &RunConfig) -> anyhow::Result<Vec<OsString>> {
         .deny
         .iter()
         .for_each(|rule| flags.add("--disallowed-tools", rule));
+    config
+        .flags
+        .tools
+        .iter()
+        .for_each(|names| flags.add("--tools", names.join(",")));
+    config
+        .flags
+        .settings
+        .iter()
+        .for_each(|value| flags.add("--settings", value));
+    if config.flags.sources != SettingSources::default() {
+        flags.add("--setting-sources", config.flags.sources.words().join(","));
+    }
     config
         .add_dir
         .iter()
@@ -193,6 +207,12 @@ mod tests {
             "Read(-x)",
             "--disallowed-tools",
             "WebFetch",
+            "--tools",
+            "Read,Task",
+            "--settings",
+            r#"{"model": "x"}"#,
+            "--setting-sources",
+            "user",
             "--add-dir",
             "/etc",
             "--max-tokens",
@@ -211,6 +231,14 @@ mod tests {
         assert_eq!(
             (there.mode, &there.allow, &there.deny),
             (here.mode, &here.allow, &here.deny)
+        );
+        assert_eq!(
+            (
+                &there.flags.tools,
+                &there.flags.settings,
+                there.flags.sources
+            ),
+            (&here.flags.tools, &here.flags.settings, here.flags.sources)
         );
         assert_eq!(there.add_dir, here.add_dir);
         assert_eq!(

@@ -9,16 +9,18 @@ use posse_model::price::PriceList;
 use posse_port::Ports;
 use posse_port::clock::SystemClock;
 use posse_port::memory::SystemMemory;
-use posse_port::model::Thinking;
 use posse_port::price::Prices;
-use posse_port::store::{AgentRecord, Store};
+use posse_port::store::{AgentRecord, Store, StoreError};
 use posse_port::tool::Workspace;
 use posse_protocol::{AgentId, PermissionMode, Usage};
+use posse_runtime::definition::instructions::SessionInstructions;
+use posse_runtime::definition::output_schema::OutputSchema;
 use posse_runtime::definition::spawning::Spawning;
 use posse_runtime::definition::spawning::{TeamBackend, Teaming};
 use posse_runtime::govern::budget::Budget;
 use posse_runtime::live::handle::Agent;
 use posse_runtime::live::setup::{AgentProfile, Limits, Setup};
+use posse_runtime::prompt::instructions::from_start;
 use posse_runtime::runtime::Runtime;
 use posse_tools::GitWorktrees;
 use tokio::sync::oneshot;
@@ -26,13 +28,14 @@ use tokio::sync::oneshot;
 use super::facts::SessionFacts;
 use super::provider::{self, ChosenModel, ModelFallback};
 use super::run_config::{RunConfig, SessionChoice};
-use super::{directories, store, tools};
+use super::{directories, store, team_terms, tools, unsupported};
 use super::{launch, panes, prompt, worktree_sweep};
 use crate::config::environment;
 use crate::config::settings::agents::ImplicitFork;
 use crate::config::settings::{FlagSettings, Settings};
 use crate::config::store_choice;
-use crate::definitions::instructions;
+use crate::definitions::attachments::Attachments;
+use crate::definitions::instructions::{InstructionSources, ProjectFinder};
 use crate::definitions::skills::SkillSources;
 use crate::definitions::slash::SlashCommands;
 use crate::definitions::{AgentSources, LiveDefinitions, WatchedSources};
@@ -59,6 +62,8 @@ pub(crate) struct Started {
     pub(crate) live: LiveDefinitions<AgentSources>,
     /// The skills, kept up to date.
     pub(crate) skills: LiveDefinitions<SkillSources>,
+    /// The memory files, kept up to date.
+    pub(crate) memory: LiveDefinitions<InstructionSources>,
     /// The slash commands.
     pub(crate) slash: SlashCommands,
     /// Receives a line if worktrees of ended agents hold work.
@@ -73,6 +78,8 @@ pub(crate) struct SessionContext {
     pub(crate) store: store::OpenStore,
     pub(crate) live: LiveDefinitions<AgentSources>,
     pub(crate) skills: LiveDefinitions<SkillSources>,
+    /// The memory files, kept up to date.
+    pub(crate) memory: LiveDefinitions<InstructionSources>,
     pub(crate) slash: SlashCommands,
     /// Where the agent works: the session's directory, or the current one.
     pub(crate) cwd: PathBuf,
@@ -109,9 +116,12 @@ impl SessionContext {
             agents: names.filter(|name| !policy.forbids_agent(name)).collect(),
             skills: loadable.map(|skill| skill.name.clone()).collect(),
             commands: self.slash.names(),
+            bypass_disabled: self.settings.bypass_disabled,
+            mcp_servers: Vec::new(),
             mode: self.settings.mode,
             key_source: self.key_source,
             retries: self.retries,
+            missing_guards: self.settings.unsupported.guards.clone(),
         }
     }
 }
@@ -132,11 +142,23 @@ pub(crate) async fn open(config: RunConfig) -> anyhow::Result<Started> {
     let agent = match &context.found {
         Some(session) if config.fork => runtime.fork_session(session.agent, changed, setup).await?,
         Some(session) => runtime.resume(session.agent, changed, setup).await?,
-        None => runtime.start(
-            &character(&config, &context.model, mode, &context.cwd),
-            setup,
-        ),
+        None => {
+            let profile = character(&config, &context, mode);
+            match config.flags.session_id {
+                Some(id) => runtime.start_as(id, &profile, setup),
+                None => runtime.start(&profile, setup),
+            }
+        }
     };
+    let unknown = config.flags.tools.iter().flatten();
+    let unknown: Vec<&str> = unknown
+        .filter(|name| !agent.tools.contains(name))
+        .map(String::as_str)
+        .collect();
+    if !unknown.is_empty() {
+        let names = crate::output::tame(&unknown.join(", "));
+        say(&format!("warning: --tools: there is no tool {names} here"));
+    }
     let swept = worktree_sweep::start(context.worktrees.clone(), &directories::worktrees()?);
     let short = crate::present::sessions::short(agent.id);
     let again = match &config.team {
@@ -144,12 +166,16 @@ pub(crate) async fn open(config: RunConfig) -> anyhow::Result<Started> {
         None => format!("posse -p --resume {short}"),
     };
     let again = store_choice::in_store(again, &config.store);
-    let facts = context.facts(agent.id, agent.tools.clone(), again);
+    let facts = SessionFacts {
+        mcp_servers: config.flags.profile.mcp_servers(),
+        ..context.facts(agent.id, agent.tools.clone(), again)
+    };
     let SessionContext {
         runtime,
         store,
         live,
         skills,
+        memory,
         slash,
         worktrees,
         ..
@@ -161,6 +187,7 @@ pub(crate) async fn open(config: RunConfig) -> anyhow::Result<Started> {
         store,
         live,
         skills,
+        memory,
         slash,
         swept,
         worktrees,
@@ -175,12 +202,18 @@ pub(crate) async fn session_context(config: &RunConfig) -> anyhow::Result<Sessio
         None => None,
         Some(which) => Some(find_session(store.store.as_ref(), which, &here, config).await?),
     };
+    if let Some(id) = config.flags.session_id {
+        must_be_new(store.store.as_ref(), id).await?;
+    }
     let cwd = found.as_ref().map_or(here, |session| session.cwd.clone());
     let settings = settings(config, found.as_ref(), &cwd)?;
     let fallback = match &found {
         // The prompt cache that the session has paid for belongs to its model.
         Some(session) => ModelFallback::AgentRecord(session.model.clone()),
-        None => ModelFallback::Settings(settings.model.clone()),
+        None => {
+            let named = settings.model.clone();
+            ModelFallback::Settings(named.map(|name| provider::starting_in(settings.mode, name)))
+        }
     };
     let RuntimeParts {
         runtime,
@@ -201,14 +234,26 @@ pub(crate) async fn session_context(config: &RunConfig) -> anyhow::Result<Sessio
         setup,
         live,
         skills,
+        memory,
     } = session_parts(config, &settings, cwd.clone())?;
-    let slash = SlashCommands::new(skills.catalogue.clone(), Arc::new(settings.policy.clone()));
+    if let Some(lead) = &config.lead {
+        // Before anything is spent: a team without one of its roles would work in vain.
+        let place = (cwd.as_path(), settings.agents.base);
+        team_terms::startable(&lead.plan, &live.loaded, &worktrees, place)?;
+        for told in team_terms::capped(&lead.plan, &settings, &setup.workspace) {
+            say(&format!("warning: {told}"));
+        }
+    }
+    let policy = Arc::new(settings.policy.clone());
+    let attachments = Attachments::new(Arc::clone(&policy), Arc::clone(&setup.workspace));
+    let slash = SlashCommands::new(skills.catalogue.clone(), policy).attaching(attachments);
     Ok(SessionContext {
         runtime,
         setup,
         store,
         live,
         skills,
+        memory,
         slash,
         cwd,
         settings,
@@ -271,6 +316,7 @@ pub(crate) struct SessionParts {
     pub(crate) setup: Setup,
     pub(crate) live: LiveDefinitions<AgentSources>,
     pub(crate) skills: LiveDefinitions<SkillSources>,
+    pub(crate) memory: LiveDefinitions<InstructionSources>,
 }
 
 impl SessionParts {
@@ -287,16 +333,42 @@ fn session_parts(
     settings: &Settings,
     cwd: PathBuf,
 ) -> anyhow::Result<SessionParts> {
-    let live = LiveDefinitions::new(AgentSources::at(&cwd, config.given.clone()));
-    let skills = LiveDefinitions::new(SkillSources::at(&cwd));
+    let places = config.search_paths(&cwd);
+    let live = LiveDefinitions::new(AgentSources::new(places.clone(), config.given.clone()));
+    let skills = LiveDefinitions::new(SkillSources::new(places.clone()));
+    let workspace = Arc::new(workspace(settings, cwd.clone())?);
+    let memory = LiveDefinitions::new(InstructionSources::new(
+        places,
+        Arc::new(settings.policy.clone()),
+        Arc::clone(&workspace),
+    ));
     warn(&live);
     warn(&skills);
-    let mut setup = setup(config, settings, cwd, &live)?;
+    warn(&memory);
+    let mut setup = setup(config, settings, workspace)?;
+    setup.spawning.types = live.catalogue.clone();
     setup.spawning.skills = Some(skills.catalogue.clone());
+    setup.spawning.context = prompt::surroundings(prompt::PromptParts {
+        instead: None,
+        more: None,
+        cwd: &cwd,
+        memory: remembered(&memory),
+        day: &today(),
+    })
+    .into();
+    setup.spawning.instructions = Some(Arc::new(SessionInstructions {
+        files: memory.catalogue.clone(),
+        at_start: memory.catalogue.now(),
+        finder: Arc::new(ProjectFinder {
+            sources: memory.sources.clone(),
+            files: memory.catalogue.clone(),
+        }),
+    }));
     Ok(SessionParts {
         setup,
         live,
         skills,
+        memory,
     })
 }
 
@@ -329,12 +401,16 @@ fn settings(
         additional_directories: config.add_dir.clone(),
         agents: config.agents,
         backend: config.backend,
+        settings: config.flags.settings.clone(),
+        tools: config.flags.tools.clone(),
     };
-    let settings = Settings::at(cwd, flags)?;
+    let settings = Settings::load(&config.search_paths(cwd), flags)?;
     let details = settings.details.iter().filter(|_| config.verbose);
-    for warning in settings.warnings.iter().chain(details) {
+    let of_flags = config.warnings();
+    for warning in of_flags.iter().chain(&settings.warnings).chain(details) {
         say(&format!("warning: {}", crate::output::tame(warning)));
     }
+    unsupported::tell(&settings.unsupported, cwd, config.flags.without_guards)?;
     let was = found
         .filter(|_| config.mode.is_none())
         .map(|session| session.mode);
@@ -364,6 +440,20 @@ async fn find_session(
             advice: "restore it, or start a new session".into(),
         });
     }
+    let schema = config
+        .flags
+        .profile
+        .json_schema
+        .as_ref()
+        .map(OutputSchema::asked);
+    if let Some(text) = &schema
+        && !has_in_prompt(store, session.agent, text).await?
+    {
+        anyhow::bail!(Advised {
+            what: "a session keeps the JSON Schema it started with".into(),
+            advice: "omit --json-schema, or start a new session with it".into(),
+        });
+    }
     let given = [&config.system_prompt, &config.append_system_prompt];
     for text in given.into_iter().flatten() {
         if !has_in_prompt(store, session.agent, text).await? {
@@ -375,6 +465,18 @@ async fn find_session(
         }
     }
     Ok(session)
+}
+
+/// Refuses the ID of an existing session for a new one.
+async fn must_be_new(store: &dyn Store, id: AgentId) -> anyhow::Result<()> {
+    match store.read(id).await {
+        Err(StoreError::NotFound { .. }) => Ok(()),
+        Err(error) => Err(error.into()),
+        Ok(_) => anyhow::bail!(Advised {
+            what: format!("a session has the ID {id} already"),
+            advice: format!("--resume {id} continues it"),
+        }),
+    }
 }
 
 /// Returns true if a text is a block of an agent's system prompt. A program that gives the same
@@ -424,13 +526,13 @@ fn affordable(prices: &dyn Prices, model: &str, budgets: &[Budget]) -> anyhow::R
     Ok(())
 }
 
-/// Returns the setup of the session's agents.
-fn setup(
-    config: &RunConfig,
-    settings: &Settings,
-    cwd: PathBuf,
-    live: &LiveDefinitions<AgentSources>,
-) -> anyhow::Result<Setup> {
+/// Returns the memory files that a new agent begins with.
+fn remembered(memory: &LiveDefinitions<InstructionSources>) -> Option<String> {
+    from_start(&memory.catalogue.now(), memory.sources.managed())
+}
+
+/// Returns the directories that the session's agents work in, and warns of missing ones.
+pub(crate) fn workspace(settings: &Settings, cwd: PathBuf) -> anyhow::Result<Workspace> {
     let mut roots = vec![cwd.clone()];
     for directory in &settings.additional_directories {
         match directory.canonicalize() {
@@ -442,7 +544,23 @@ fn setup(
         }
     }
     let home = environment::home().map(|home| home.canonicalize().unwrap_or(home));
-    let mut spawning = spawning(settings, &cwd, live);
+    Ok(Workspace {
+        cwd,
+        roots,
+        spill: directories::spill()?,
+        home,
+        mirror: None,
+        notes: None,
+    })
+}
+
+/// Returns the setup of the session's agents.
+fn setup(
+    config: &RunConfig,
+    settings: &Settings,
+    workspace: Arc<Workspace>,
+) -> anyhow::Result<Setup> {
+    let mut spawning = spawning(settings);
     // Panes are only for teams that a person watches.
     let leads = config.team.is_some();
     let pane_context = panes::PaneContext {
@@ -457,14 +575,8 @@ fn setup(
     spawning.teams = Teaming {
         team_backend,
         deadline: settings.teams.deadline,
-    };
-    let workspace = Workspace {
-        cwd,
-        roots,
-        spill: directories::spill()?,
-        home,
-        mirror: None,
-        notes: None,
+        message_notice: settings.teams.message_notice,
+        message_limit: settings.teams.message_limit,
     };
     Ok(Setup {
         tools: match config.which {
@@ -474,7 +586,7 @@ fn setup(
             _ => tools::all_tools(),
         },
         policy: Arc::new(settings.policy.clone()),
-        workspace: Arc::new(workspace),
+        workspace,
         limits: Limits {
             compact_at: settings.compact_at,
             repeats: settings.agents.repeats,
@@ -484,31 +596,24 @@ fn setup(
         spawning,
         // A front end that sends several prompts waits for as many results.
         joins: false,
+        output_schema: config.flags.profile.json_schema.clone(),
     })
 }
 
-/// Returns how agents of the session start others.
-fn spawning(settings: &Settings, cwd: &Path, live: &LiveDefinitions<AgentSources>) -> Spawning {
+/// Returns how agents of the session start others. Definitions and context come later.
+fn spawning(settings: &Settings) -> Spawning {
     let agents = &settings.agents;
-    let (instead, more, day) = (None, None, today());
-    let instructions = instructions::at(cwd);
     Spawning {
         // Without a person in front, only if it is enabled everywhere.
         implicit_fork: agents.implicit_fork == ImplicitFork::Always,
-        types: live.catalogue.clone(),
+        types: Arc::default(),
         skills: None,
         forced_model: environment::variable("POSSE_SUBAGENT_MODEL_FORCE"),
         usual_model: environment::variable("POSSE_SUBAGENT_MODEL"),
         base: agents.base,
         dirty: agents.dirty,
-        context: prompt::surroundings(prompt::PromptParts {
-            instead,
-            more,
-            cwd,
-            instructions,
-            day: &day,
-        })
-        .into(),
+        context: Arc::default(),
+        instructions: None,
         depth: agents.depth,
         running: agents.running,
         background: agents.background,
@@ -533,9 +638,9 @@ fn warn<S: WatchedSources>(live: &LiveDefinitions<S>) {
         .checked_sub(MOST_WARNINGS)
         .filter(|more| *more > 0)
     {
-        let word = S::WORD;
+        let (word, check) = (S::WORD, S::CHECK);
         say(&format!(
-            "warning: and {more} more about {word}: `posse {word} check` lists all"
+            "warning: and {more} more about {word}: `{check}` lists all"
         ));
     }
 }
@@ -546,27 +651,35 @@ fn today() -> String {
 }
 
 /// Returns the profile of a new root agent.
-fn character(config: &RunConfig, model: &str, mode: PermissionMode, cwd: &Path) -> AgentProfile {
+fn character(config: &RunConfig, context: &SessionContext, mode: PermissionMode) -> AgentProfile {
     let of_lead = config
         .lead
         .iter()
         .flat_map(|lead| lead.prompt.iter().map(String::as_str));
+    let schema = config
+        .flags
+        .profile
+        .json_schema
+        .as_ref()
+        .map(OutputSchema::asked);
     let more: Vec<&str> = of_lead
         .chain(config.append_system_prompt.as_deref())
+        .chain(schema.as_deref())
         .collect();
     let more = (!more.is_empty()).then(|| more.join("\n\n"));
     let system = prompt::system(prompt::PromptParts {
         instead: config.system_prompt.as_deref(),
         more: more.as_deref(),
-        cwd,
-        instructions: instructions::at(cwd),
+        cwd: &context.cwd,
+        memory: remembered(&context.memory),
         day: &today(),
     });
-    let effort = config.lead.as_ref().and_then(|lead| lead.effort);
+    let of_lead = config.lead.as_ref().and_then(|lead| lead.effort);
+    let effort = config.flags.profile.effort.or(of_lead);
     AgentProfile {
-        model: model.to_owned(),
+        model: context.model.clone(),
         system,
-        thinking: Thinking::Default,
+        thinking: config.flags.profile.thinking(),
         effort,
         mode,
     }

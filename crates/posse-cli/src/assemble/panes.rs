@@ -124,6 +124,8 @@ mod tests {
             pane_command: None,
             place: Place::Split,
             deadline: Duration::from_secs(60),
+            message_notice: 20,
+            message_limit: 40,
         }
     }
 

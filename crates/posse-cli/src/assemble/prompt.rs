@@ -1,4 +1,4 @@
-//! The system prompt: posse's own text, the environment, the project's instructions, the day.
+//! The system prompt: posse's own text, the environment, memory files, the day.
 //!
 //! What changes most often comes last, so that the longest possible prefix stays in the prompt
 //! cache.
@@ -17,8 +17,8 @@ pub(crate) struct PromptParts<'a> {
     pub(crate) more: Option<&'a str>,
     /// Where the agent works.
     pub(crate) cwd: &'a Path,
-    /// Instructions of the project and the user for agents.
-    pub(crate) instructions: Option<String>,
+    /// Memory files: instructions of the administrator, the user and the project for agents.
+    pub(crate) memory: Option<String>,
     /// The day, such as `2026-11-15`.
     pub(crate) day: &'a str,
 }
@@ -44,7 +44,7 @@ pub(crate) fn surroundings(parts: PromptParts<'_>) -> Vec<String> {
         if is_repository { "yes" } else { "no" },
     );
     let mut blocks = vec![place];
-    blocks.extend(parts.instructions);
+    blocks.extend(parts.memory);
     blocks.extend(parts.more.map(str::to_owned));
     blocks.push(format!("Today is {} (UTC).", parts.day));
     blocks
@@ -60,7 +60,7 @@ mod tests {
             instead,
             more,
             cwd: Path::new("/nowhere/at/all"),
-            instructions: Some("Use tabs.".into()),
+            memory: Some("Use tabs.".into()),
             day: "2026-11-15",
         };
         let blocks = system(parts(None, Some("Speak French.")));

@@ -9,6 +9,7 @@ use posse_model::{
 };
 use posse_port::clock::SystemClock;
 use posse_port::model::Model;
+use posse_protocol::PermissionMode;
 use posse_tools::Variable;
 
 use crate::config::environment::{posse_home, variable};
@@ -31,6 +32,19 @@ pub(crate) struct ProviderArgs {
     /// Version of the Anthropic API; older gateways need 2023-06-01 [env: POSSE_ANTHROPIC_VERSION]
     #[arg(long, value_name = "DATE", value_parser = ["2023-06-01", "2026-10-21"])]
     anthropic_version: Option<String>,
+}
+
+/// A short name for `opus` in plan mode and `sonnet` otherwise.
+const OPUS_PLAN: &str = "opusplan";
+
+/// Returns the name of a new session's model, which depends on the mode it starts in for
+/// `opusplan`: a session keeps its model.
+pub(crate) fn starting_in(mode: PermissionMode, name: String) -> String {
+    match (name.as_str(), mode) {
+        (OPUS_PLAN, PermissionMode::Plan) => "opus".to_owned(),
+        (OPUS_PLAN, _) => "sonnet".to_owned(),
+        _ => name,
+    }
 }
 
 /// Parses the name of a model.
@@ -216,9 +230,16 @@ impl ProviderArgs {
         };
         // `opus`, `sonnet` and the like stand for the provider's newest model of that family.
         let full = |name: String| model.model_of(&name.to_lowercase()).unwrap_or(name);
+        let is_meant = |asked: &str, name: &str| {
+            let meant = match asked == OPUS_PLAN {
+                true => vec!["opus", "sonnet"],
+                false => vec![asked],
+            };
+            meant.into_iter().any(|it| full(it.to_owned()) == name)
+        };
         let name = match (&self.model, fallback) {
             (None, ModelFallback::AgentRecord(name)) => Some(name),
-            (Some(asked), ModelFallback::AgentRecord(name)) if full(asked.clone()) != name => {
+            (Some(asked), ModelFallback::AgentRecord(name)) if !is_meant(asked, &name) => {
                 anyhow::bail!(Advised {
                     what: format!("the session uses {name}, not {asked}"),
                     advice: "a session keeps its model: omit --model, or start a new session"

@@ -1,15 +1,18 @@
 //! What the command line asks for, before anything is opened.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use posse_port::model::Effort;
-use posse_protocol::{Name, PermissionMode};
+use posse_port::model::{Effort, Thinking};
+use posse_protocol::{AgentId, Name, PermissionMode, TeamPlan};
 use posse_runtime::live::setup::{Approver, Limits};
 
+use super::profile_args::ProfileArgs;
 use super::provider::ProviderArgs;
+use crate::config::search_paths::{SearchPaths, SettingSources};
 use crate::config::settings::agents::AgentFlags;
 use crate::config::settings::teams::Backend;
 use crate::config::store::StoreArgs;
+use crate::config::unsupported::WithoutGuards;
 use crate::definitions::InlineAgents;
 
 /// The session to continue.
@@ -35,6 +38,7 @@ pub(crate) struct RunConfig {
     pub(crate) mode: Option<PermissionMode>,
     pub(crate) allow: Vec<String>,
     pub(crate) deny: Vec<String>,
+    pub(crate) flags: SessionFlags,
     pub(crate) add_dir: Vec<PathBuf>,
     pub(crate) limits: Limits,
     pub(crate) agents: AgentFlags,
@@ -53,6 +57,54 @@ pub(crate) struct RunConfig {
     pub(crate) verbose: bool,
 }
 
+/// Flags about the settings and the model of a session.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct SessionFlags {
+    /// The word of `--permission-mode`, if it is another program's.
+    pub(crate) foreign_mode: Option<&'static str>,
+    /// `--tools`: the only tools that agents may use.
+    pub(crate) tools: Option<Vec<String>>,
+    /// `--settings`: JSON, or the path of a file.
+    pub(crate) settings: Option<String>,
+    pub(crate) sources: SettingSources,
+    pub(crate) profile: ProfileArgs,
+    /// What to do if hooks that guard calls do not run.
+    pub(crate) without_guards: WithoutGuards,
+    /// The ID of a new session, if it is given.
+    pub(crate) session_id: Option<AgentId>,
+}
+
+impl RunConfig {
+    /// Returns where settings, instructions and definitions of an agent in `cwd` are looked for.
+    pub(crate) fn search_paths(&self, cwd: &Path) -> SearchPaths {
+        SearchPaths::at(cwd).limited_to(self.flags.sources)
+    }
+
+    /// Returns what flags ask for and posse does otherwise or not at all, a line each.
+    pub(crate) fn warnings(&self) -> Vec<String> {
+        let mut lines = self.flags.profile.unsupported();
+        if let Some(word) = self.flags.foreign_mode {
+            lines.push(format!(
+                "--permission-mode {word} is not a mode of posse; it counts as `default`"
+            ));
+        }
+        let resumed = self.which.is_some();
+        let fixed = [
+            ("--effort", self.flags.profile.effort.is_some()),
+            (
+                "--thinking",
+                self.flags.profile.thinking() != Thinking::Default,
+            ),
+        ];
+        for (flag, _) in fixed.iter().filter(|(_, given)| resumed && *given) {
+            lines.push(format!(
+                "{flag} is for new sessions: this one continues as it was started"
+            ));
+        }
+        lines
+    }
+}
+
 /// What a team's file says about its lead.
 pub(crate) struct LeadConfig {
     pub(crate) model: Option<String>,
@@ -64,4 +116,6 @@ pub(crate) struct LeadConfig {
     pub(crate) strictest: Option<PermissionMode>,
     /// Additions to its system prompt.
     pub(crate) prompt: Vec<String>,
+    /// What its file declares.
+    pub(crate) plan: TeamPlan,
 }

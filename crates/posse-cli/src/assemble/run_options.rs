@@ -7,9 +7,11 @@ use clap::error::ErrorKind;
 use posse_runtime::live::setup::{Approver, Limits};
 
 use super::agent_args::{AgentArgs, seconds};
-use super::run_config::{RunConfig, SessionChoice};
+use super::profile_args::ProfileArgs;
+use super::run_config::{RunConfig, SessionChoice, SessionFlags};
 use crate::config::settings::teams::Backend;
 use crate::config::store::StoreArgs;
+use crate::config::unsupported::WithoutGuards;
 use crate::definitions::InlineAgents;
 use crate::error::usage::UsageError;
 
@@ -43,6 +45,11 @@ pub(crate) struct RunOptions {
     /// Text to append to the system prompt
     #[arg(long, value_name = "TEXT")]
     pub(crate) append_system_prompt: Option<String>,
+    /// Fail if there are hooks that guard calls, because posse cannot run them yet
+    #[arg(long)]
+    require_hooks: bool,
+    #[command(flatten)]
+    profile: ProfileArgs,
     /// Report progress on stderr even if it is not a terminal
     #[arg(long)]
     pub(crate) verbose: bool,
@@ -77,6 +84,9 @@ impl RunOptions {
         if self.by_lines() && !lines_out {
             return wrong("--input-format stream-json needs --output-format stream-json");
         }
+        if self.profile.permission_prompt_tool.is_some() && !self.by_lines() {
+            return wrong("--permission-prompt-tool stdio needs --input-format stream-json");
+        }
         if self.include_partial_messages && !lines_out {
             return wrong("--include-partial-messages needs --output-format stream-json");
         }
@@ -102,6 +112,15 @@ impl RunOptions {
                 ..config.limits
             },
             backend: self.team_backend,
+            mode: config.mode.or(self.profile.mode()),
+            flags: SessionFlags {
+                profile: self.profile.clone(),
+                without_guards: match self.require_hooks {
+                    true => WithoutGuards::Fails,
+                    false => WithoutGuards::Tells,
+                },
+                ..config.flags
+            },
             system_prompt: self.system_prompt.clone(),
             append_system_prompt: self.append_system_prompt.clone(),
             // Only a program that sends lines can answer a request for approval.
