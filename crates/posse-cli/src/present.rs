@@ -9,3 +9,4 @@ pub(crate) mod entries;
 pub(crate) mod fixtures;
 pub(crate) mod sessions;
 pub(crate) mod tasks;
+pub(crate) mod usage;

@@ -12,6 +12,20 @@ pub(crate) fn state(agent: &AgentRecord) -> &'static str {
     }
 }
 
+/// Returns an agent's name: the one it was given, else the last part of its path without where it
+/// was started.
+pub(crate) fn name(agent: &AgentRecord) -> &str {
+    let given = agent
+        .origin
+        .as_ref()
+        .and_then(|origin| origin.name.as_ref());
+    let last = || agent.path.rsplit('/').next().unwrap_or_default();
+    given.map_or_else(
+        || last().rsplit_once('-').map_or(last(), |(name, _)| name),
+        |given| given.as_str(),
+    )
+}
+
 /// Parses a process id as stores report it: `pid 4711`.
 pub(crate) fn pid(holder: &str) -> Option<u32> {
     holder.strip_prefix("pid ")?.parse().ok()

@@ -3,11 +3,12 @@
 use std::collections::{BTreeMap, HashMap};
 
 use posse_port::store::{AgentRecord, Charge};
-use posse_protocol::{AgentId, Cost, Usage};
+use posse_protocol::{AgentId, Cost, Purpose, Usage};
 use serde_json::{Value, json};
 
 use super::agents::state;
-use crate::output::tame;
+use super::usage::usage;
+use crate::output::{in_words, tame};
 
 /// Usage, cache misses, and cost; `None` if a price is unknown.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -15,6 +16,9 @@ pub(crate) struct Tally {
     pub(crate) usage: Usage,
     pub(crate) cost: Option<Cost>,
     pub(crate) missed: u64,
+    /// The highest cost of calls in flight, which is part of nothing above; `None` if a price is
+    /// unknown.
+    pub(crate) uncertain: Option<Cost>,
 }
 
 impl Tally {
@@ -23,22 +27,32 @@ impl Tally {
             usage: Usage::default(),
             cost: Some(Cost::ZERO),
             missed: 0,
+            uncertain: Some(Cost::ZERO),
         }
     }
 
     pub(crate) fn add(&mut self, more: Self) {
         self.usage += more.usage;
-        self.cost = self.cost.zip(more.cost).map(|(sum, more)| sum + more);
+        let sum = |(sum, more): (Cost, Cost)| sum + more;
+        self.cost = self.cost.zip(more.cost).map(sum);
+        self.uncertain = self.uncertain.zip(more.uncertain).map(sum);
         self.missed = self.missed.saturating_add(more.missed);
     }
 
     pub(crate) fn of<'a>(charges: impl IntoIterator<Item = &'a Charge>) -> Self {
         let mut sum = Self::nothing();
         for charge in charges {
-            sum.add(Self {
-                usage: charge.usage,
-                cost: charge.cost,
-                missed: charge.missed,
+            sum.add(match charge.purpose {
+                Purpose::InFlight => Self {
+                    uncertain: charge.cost,
+                    ..Self::nothing()
+                },
+                _ => Self {
+                    usage: charge.usage,
+                    cost: charge.cost,
+                    missed: charge.missed,
+                    ..Self::nothing()
+                },
             });
         }
         sum
@@ -57,6 +71,15 @@ impl Tally {
                 .add(Self::of([charge]));
         }
         groups
+    }
+
+    /// Returns the cost for people, with that of calls in flight apart.
+    pub(crate) fn in_words(&self) -> String {
+        let cost = in_words(self.cost);
+        match uncertain(self.uncertain) {
+            Some(more) => format!("{cost} and {more}"),
+            None => cost,
+        }
     }
 
     /// Tokens in and out.
@@ -83,8 +106,30 @@ impl Tally {
         .map(|tokens| tokens.to_string())
     }
 
+    /// Returns the sums of one agent, model or purpose for programs.
     pub(crate) fn object(&self) -> Value {
-        json!({"cost_usd": self.cost.map(Cost::usd), "usage": self.usage, "missed_tokens": self.missed})
+        json!({
+            "cost_usd": self.cost.map(Cost::usd), "usage": usage(&self.usage), "missed_tokens": self.missed,
+            "thinking_tokens": self.usage.thinking, "uncertain_cost_usd": self.uncertain.map(Cost::usd),
+        })
+    }
+
+    /// Returns the sums of a whole session for programs.
+    pub(crate) fn total(&self) -> Value {
+        json!({
+            "total_cost_usd": self.cost.map(Cost::usd), "usage": usage(&self.usage),
+            "missed_tokens": self.missed, "thinking_tokens": self.usage.thinking,
+            "uncertain_cost_usd": self.uncertain.map(Cost::usd),
+        })
+    }
+}
+
+/// Returns the cost of calls in flight for people; `None` if there are none.
+pub(crate) fn uncertain(cost: Option<Cost>) -> Option<String> {
+    match cost {
+        Some(Cost::ZERO) => None,
+        Some(cost) => Some(format!("at most {cost} for calls in flight")),
+        None => Some("an unknown cost for calls in flight".into()),
     }
 }
 
@@ -116,7 +161,7 @@ pub(crate) fn tree(root: AgentId, agents: &[AgentRecord]) -> Vec<AgentCost<'_>> 
     );
     let mut parents = Vec::new();
     while let Some((agent, parent, depth)) = next.pop() {
-        let own = Tally::of(&agent.charges);
+        let own = Tally::of(agent.with_reserved());
         let at = lines.len();
         lines.push(AgentCost {
             agent,
@@ -166,4 +211,18 @@ pub(crate) fn called(line: &AgentCost<'_>) -> String {
         "{indent}{}",
         tame(&format!("{name}{what}")).replace('\n', " ")
     )
+}
+
+/// Adds the fields of one object to another.
+pub(crate) fn add(object: &mut Value, more: Value) {
+    if let (Value::Object(object), Value::Object(more)) = (object, more) {
+        object.extend(more);
+    }
+}
+
+/// Returns an amount with a fixed number of digits, so that columns can be added up.
+pub(crate) fn money(tally: Tally) -> String {
+    tally
+        .cost
+        .map_or_else(|| "?".to_owned(), |cost| format!("${:.4}", cost.usd()))
 }

@@ -4,7 +4,9 @@ use posse_port::store::StoredEntry;
 use posse_protocol::{AgentId, EntryKind, ReplyFacts};
 use serde::Serialize;
 use serde_json::value::RawValue;
+use serde_json::{Value, json};
 
+use super::usage::usage;
 use crate::output::tame;
 use crate::output::time::moment;
 use crate::output::transcript::{TranscriptPart, shortened};
@@ -14,7 +16,7 @@ const SHOWN: usize = 400;
 
 /// An entry with everything that is known about it.
 #[derive(Serialize)]
-struct EntryLine<'a> {
+struct EntryLine {
     seq: u64,
     kind: EntryKind,
     at: String,
@@ -26,7 +28,7 @@ struct EntryLine<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     exact: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    reply: Option<&'a ReplyFacts>,
+    reply: Option<Value>,
 }
 
 /// Returns an entry as one line.
@@ -35,11 +37,11 @@ pub(crate) fn line(stored: &StoredEntry) -> anyhow::Result<String> {
 }
 
 /// Returns an entry as a value, for `show --json`.
-pub(crate) fn value(stored: &StoredEntry) -> anyhow::Result<serde_json::Value> {
+pub(crate) fn value(stored: &StoredEntry) -> anyhow::Result<Value> {
     Ok(serde_json::to_value(described(stored))?)
 }
 
-fn described(stored: &StoredEntry) -> EntryLine<'_> {
+fn described(stored: &StoredEntry) -> EntryLine {
     let entry = &stored.entry;
     let text = String::from_utf8_lossy(&entry.sent()).into_owned();
     // Outside of strings JSON may contain line breaks, where a space means the same.
@@ -53,8 +55,15 @@ fn described(stored: &StoredEntry) -> EntryLine<'_> {
         checksum: format!("{:016x}", entry.checksum),
         exact: (messages.is_none() || text.contains(breaks)).then_some(text),
         messages,
-        reply: entry.reply.as_ref(),
+        reply: entry.reply.as_ref().map(facts),
     }
+}
+
+/// Returns facts about a reply, with the keys that all token counts have.
+fn facts(reply: &ReplyFacts) -> Value {
+    let mut facts = json!(reply);
+    facts["usage"] = usage(&reply.usage);
+    facts
 }
 
 /// Returns a part of a transcript for people.
@@ -78,7 +87,7 @@ pub(crate) fn paragraph(part: &TranscriptPart, at_ms: i64) -> String {
             format!(
                 "  \x1b[2m{} {}\x1b[0m\n",
                 if *is_error { "✗" } else { "←" },
-                brief(text)
+                indented(aligned(text).trim_end())
             )
         }
         TranscriptPart::Other(name) => format!("  [{}]\n", tame(name)),
@@ -86,7 +95,23 @@ pub(crate) fn paragraph(part: &TranscriptPart, at_ms: i64) -> String {
 }
 
 fn brief(text: &str) -> String {
-    tame(&shortened(text.trim(), SHOWN)).replace('\n', "\n    ")
+    indented(text.trim())
+}
+
+/// Returns text for people, shortened, with its later lines indented.
+fn indented(text: &str) -> String {
+    tame(&shortened(text, SHOWN)).replace('\n', "\n    ")
+}
+
+/// Returns text without the indentation that all its lines share, so that columns stay aligned when
+/// the rest is indented anew.
+fn aligned(text: &str) -> String {
+    let text = text.trim_matches('\n');
+    let lines = || text.lines().filter(|line| !line.trim().is_empty());
+    let indent = |line: &str| line.len() - line.trim_start_matches(' ').len();
+    let shared = lines().map(indent).min().unwrap_or_default();
+    let cut = |line: &str| line.get(shared..).unwrap_or_default().to_owned();
+    text.lines().map(cut).collect::<Vec<_>>().join("\n")
 }
 
 #[cfg(test)]
@@ -146,6 +171,25 @@ mod tests {
             (&serde_json::Value::Null, &"{".into()),
             "damaged"
         );
+    }
+
+    #[test]
+    fn numbers_of_lines_stay_aligned() {
+        let shown = |text: &str| {
+            let (text, is_error) = (text.to_owned(), false);
+            let shown = paragraph(&TranscriptPart::Answer { text, is_error }, 0);
+            anstream::adapter::strip_str(&shown).to_string()
+        };
+        assert_eq!(
+            shown("     9\tfn a() {\n    10\t    b();\n\n    11\t}\n"),
+            "  ←  9\tfn a() {\n    10\t    b();\n    \n    11\t}\n"
+        );
+        assert_eq!(
+            shown("\nbuilt\n  a.rs\n"),
+            "  ← built\n      a.rs\n",
+            "a first line without indentation"
+        );
+        assert_eq!(shown(""), "  ← \n");
     }
 
     #[test]

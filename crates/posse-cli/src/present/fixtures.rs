@@ -35,6 +35,7 @@ pub(crate) fn session() -> AgentRecord {
             purpose: posse_protocol::Purpose::Work,
             missed: 0,
         }],
+        reserved: None,
         types: None,
     }
 }

@@ -1,9 +1,11 @@
 //! Sessions in lists and for programs.
 
-use posse_port::store::AgentRecord;
+use posse_port::store::{AgentRecord, SubtreeSpending};
 use posse_protocol::{AgentId, Cost};
 use serde_json::{Value, json};
 
+use super::costs::Tally;
+use super::usage::usage;
 use crate::output::time::moment;
 use crate::output::transcript::first_line;
 
@@ -17,18 +19,22 @@ pub(crate) fn state(session: &AgentRecord) -> &'static str {
     }
 }
 
-/// Returns its cost; `None` if a price is unknown.
+/// Returns the cost of one agent without those below it; `None` if a price is unknown.
 pub(crate) fn cost(session: &AgentRecord) -> Option<Cost> {
-    session.charges.iter().map(|charge| charge.cost).sum()
+    Tally::of(&session.charges).cost
 }
 
-/// Returns a session for programs; also the head of `show --json`.
-pub(crate) fn object(session: &AgentRecord) -> Value {
+/// Returns a session and what it and all agents below it have used, for programs; also the head of
+/// `show --json`.
+pub(crate) fn object(session: &AgentRecord, spending: &SubtreeSpending) -> Value {
+    let total = Tally::of(&spending.charges);
     json!({
         "session_id": session.agent, "cwd": session.cwd.to_string_lossy(), "model": session.model,
         "permission_mode": session.mode, "state": state(session), "held": session.holder.is_some(),
         "created_at": moment(session.created_ms), "used_at": moment(session.used_ms),
-        "entries": session.entries, "cost_usd": cost(session).map(Cost::usd),
+        "entries": session.entries, "agents": spending.agents,
+        "total_cost_usd": total.cost.map(Cost::usd), "uncertain_cost_usd": total.uncertain.map(Cost::usd),
+        "usage": usage(&total.usage),
         "first_prompt": session.first_prompt.as_deref().and_then(first_line),
     })
 }
