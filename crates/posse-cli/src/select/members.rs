@@ -9,6 +9,7 @@ use posse_protocol::{Member, Name, Team};
 use super::teams;
 use crate::error::Advised;
 use crate::output::tame;
+use crate::present::agents;
 
 /// A member, as people name one.
 #[derive(Clone, Debug, clap::Args)]
@@ -45,10 +46,9 @@ impl MemberArgs {
         };
         let team = team.or_else(|| self.place.team.clone());
         let team = teams::meant(store, team.as_ref(), &self.place.session).await?;
-        let left = if team.former.iter().any(|former| former.as_str() == name) {
-            former(store, &team).await?.remove(name)
-        } else {
-            None
+        let left = match team.former.iter().find(|former| former.as_str() == name) {
+            Some(name) => former(store, &team).await?.remove(name),
+            None => None,
         };
         called(team, name).map_err(|refused| match left {
             Some(left) => {
@@ -64,7 +64,7 @@ impl MemberArgs {
 pub(crate) async fn former(
     store: &dyn Store,
     team: &Team,
-) -> anyhow::Result<HashMap<String, AgentRecord>> {
+) -> anyhow::Result<HashMap<Name, AgentRecord>> {
     let filter = AgentFilter {
         realm: Some(team.realm),
         ..AgentFilter::default()
@@ -75,19 +75,10 @@ pub(crate) async fn former(
             .iter()
             .all(|member| member.agent != agent.agent)
     });
-    // The last part of a path is the name, followed by where the agent was started.
     let named = gone.filter_map(|agent| {
-        let name = agent
-            .path
-            .rsplit('/')
-            .next()?
-            .rsplit_once('-')?
-            .0
-            .to_owned();
-        team.former
-            .iter()
-            .any(|former| former.as_str() == name)
-            .then_some((name, agent))
+        let mut former = team.former.iter();
+        let name = former.find(|name| name.as_str() == agents::name(&agent))?;
+        Some((name.clone(), agent))
     });
     Ok(named.collect())
 }

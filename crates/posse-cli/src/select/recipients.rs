@@ -1,9 +1,11 @@
 //! Finds recipients of mail: members of a team, or agents of a session.
 
+use std::collections::BTreeMap;
+
 use posse_port::store::{AgentFilter, Store};
 use posse_protocol::{AgentId, Name, RealmId};
 
-use super::{sessions, team_choice, teams};
+use super::{members, sessions, team_choice, teams};
 use crate::error::Advised;
 use crate::output::tame;
 
@@ -120,6 +122,24 @@ impl Recipients {
             team: None,
             all,
         })
+    }
+
+    /// Adds the members that have left the team: nobody can write to them, but their mail can be
+    /// read.
+    pub(crate) async fn with_former(mut self, store: &dyn Store) -> anyhow::Result<Self> {
+        let teams = store.teams(Some(self.realm), usize::MAX).await?;
+        let mut teams = teams.iter();
+        if let Some(team) = teams.find(|team| Some(&team.name) == self.team.as_ref()) {
+            let former = members::former(store, team).await?;
+            let former: BTreeMap<_, _> = former.into_iter().collect();
+            let former = former.into_iter().map(|(name, agent)| MailRecipient {
+                agent: agent.agent,
+                name: name.to_string(),
+                path: None,
+            });
+            self.all.extend(former);
+        }
+        Ok(self)
     }
 
     /// Returns the recipients that are meant: one, or with `*` all of a team.

@@ -4,10 +4,13 @@ use std::path::Path;
 
 use posse_port::store::{AgentFilter, AgentRecord, AgentState, SessionFilter, Store};
 
+use posse_protocol::AgentId;
+
 use super::team_choice;
 use crate::error::Advised;
 use crate::output::tame;
 use crate::output::transcript::{first_line, shortened};
+use crate::present::agents;
 
 /// Number of candidates that are listed.
 const NAMED: usize = 8;
@@ -125,16 +128,59 @@ pub(crate) async fn agent_by_prefix(
         id_prefix: Some(begins.clone()),
     };
     if store.sessions(filter, 1).await?.is_empty() {
-        let all = store.agents(AgentFilter::default(), usize::MAX).await?;
-        let found: Vec<AgentRecord> = all
-            .into_iter()
-            .filter(|agent| agent.agent.to_string().starts_with(&begins))
-            .collect();
+        let filter = AgentFilter {
+            id_prefix: Some(begins.clone()),
+            ..AgentFilter::default()
+        };
+        let found = store.agents(filter, NAMED + 1).await?;
         if !found.is_empty() {
             return Ok(only(&begins, found)?);
         }
     }
     by_prefix(store, prefix).await
+}
+
+/// Returns the agent whose id begins with `id`, or that has this name in the last used session of
+/// this directory; without an id, that session's main agent.
+pub(crate) async fn any_agent(store: &dyn Store, id: Option<&str>) -> anyhow::Result<AgentRecord> {
+    let Some(id) = id else {
+        return meant(store, None).await;
+    };
+    match agent_by_prefix(store, id).await {
+        Ok(agent) => Ok(agent),
+        Err(error) => match named(store, id).await? {
+            Some(agent) => Ok(agent),
+            None => Err(error),
+        },
+    }
+}
+
+/// Returns the agent with this name in the last used session of this directory. If several had it,
+/// the newest.
+async fn named(store: &dyn Store, name: &str) -> anyhow::Result<Option<AgentRecord>> {
+    let Ok((_, mut agents)) = meant_with_agents(store, None).await else {
+        return Ok(None);
+    };
+    agents.retain(|agent| agent.origin.is_some() && agents::name(agent) == name.trim());
+    Ok(agents.into_iter().max_by_key(|agent| agent.created_ms))
+}
+
+/// Returns the main agent of the session that an agent belongs to.
+pub(crate) async fn root_of(store: &dyn Store, agent: &AgentRecord) -> anyhow::Result<AgentId> {
+    let mut above = (agent.agent, parent(agent));
+    while let (_, Some(id)) = above {
+        let filter = AgentFilter {
+            id: Some(id),
+            ..AgentFilter::default()
+        };
+        let found = store.agents(filter, 1).await?;
+        above = (id, found.first().and_then(parent));
+    }
+    Ok(above.0)
+}
+
+fn parent(agent: &AgentRecord) -> Option<AgentId> {
+    agent.origin.as_ref().map(|origin| origin.parent)
 }
 
 fn only(prefix: &str, mut found: Vec<AgentRecord>) -> Result<AgentRecord, Advised> {
