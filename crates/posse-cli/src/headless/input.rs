@@ -1,5 +1,6 @@
 //! Input lines of a controlling program: `--input-format stream-json`.
 
+pub(crate) mod initialize;
 pub(crate) mod stdin;
 
 use std::fmt::Display;
@@ -8,6 +9,8 @@ use posse_protocol::{AgentId, ContentBlock, PermissionMode};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use uuid::Uuid;
+
+use self::initialize::Initialize;
 
 /// The meaning of a line.
 #[derive(Clone, Debug, PartialEq)]
@@ -29,9 +32,9 @@ pub(crate) enum StdinMessage {
 }
 
 /// A request to posse.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) enum ControlRequest {
-    Initialize,
+    Initialize(Box<Initialize>),
     /// Interrupt the main agent, or another agent of the session.
     Interrupt(Option<AgentId>),
     SetMode(PermissionMode),
@@ -55,11 +58,17 @@ pub(crate) enum RequestError {
     AgentId,
     #[error("bypassPermissions must be chosen when posse starts")]
     Bypass,
+    #[error("posse does not run hooks yet; remove these: {0}")]
+    Hooks(String),
+    #[error("{0}")]
+    Initialize(String),
+    #[error("agents, prompts and a schema must be in the first line, before the session begins")]
+    Late,
     #[error("`{0}` is missing")]
     Missing(&'static str),
     #[error("{0}")]
     Mode(String),
-    #[error("not supported: a session keeps the model it began with")]
+    #[error("not supported yet: a session keeps the model it began with")]
     SetModel,
     #[error("`{0}` is not a task id")]
     TaskId(String),
@@ -205,7 +214,9 @@ fn not(what: String) -> InputError {
 /// Parses a control request.
 fn read_request(request: &Value) -> Result<ControlRequest, RequestError> {
     match request["subtype"].as_str() {
-        Some("initialize") => Ok(ControlRequest::Initialize),
+        Some("initialize") => Initialize::read(request)
+            .map(Box::new)
+            .map(ControlRequest::Initialize),
         Some("interrupt") => match request.get("agent_id").filter(|id| !id.is_null()) {
             None => Ok(ControlRequest::Interrupt(None)),
             Some(id) => {
@@ -335,7 +346,7 @@ mod tests {
         };
         assert_eq!(
             request(json!({"subtype": "initialize", "hooks": null})),
-            understood(ControlRequest::Initialize)
+            understood(ControlRequest::Initialize(Box::default()))
         );
         assert_eq!(
             request(json!({"subtype": "interrupt"})),
@@ -375,7 +386,7 @@ mod tests {
             ),
             (
                 json!({"subtype": "set_model", "model": "x"}),
-                "not supported",
+                "not supported yet",
             ),
             (
                 json!({"subtype": "set_permission_mode", "mode": "yolo"}),

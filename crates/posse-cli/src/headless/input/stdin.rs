@@ -26,6 +26,39 @@ pub(crate) enum StdinLine {
     Unreadable(&'static str),
 }
 
+/// The lines of standard input, of which the next one can be looked at.
+pub(crate) struct StdinLines {
+    /// A line that was looked at and not taken.
+    first: Option<StdinLine>,
+    rest: mpsc::Receiver<StdinLine>,
+}
+
+impl StdinLines {
+    /// Begins to read standard input.
+    pub(crate) fn start() -> Self {
+        Self {
+            first: None,
+            rest: lines(),
+        }
+    }
+
+    /// Returns the next line without taking it; `None` at the end of the input.
+    pub(crate) async fn peek(&mut self) -> Option<&StdinLine> {
+        if self.first.is_none() {
+            self.first = self.rest.recv().await;
+        }
+        self.first.as_ref()
+    }
+
+    /// Takes the next line; `None` at the end of the input.
+    pub(crate) async fn next(&mut self) -> Option<StdinLine> {
+        match self.first.take() {
+            Some(line) => Some(line),
+            None => self.rest.recv().await,
+        }
+    }
+}
+
 /// Returns the lines of standard input. The channel closes at its end. A program that writes
 /// faster than the agent reads has to wait.
 pub(crate) fn lines() -> mpsc::Receiver<StdinLine> {

@@ -1,0 +1,133 @@
+//! The first request of a program, which says what its session is like.
+
+use posse_runtime::definition::output_schema::OutputSchema;
+use serde_json::Value;
+
+use super::RequestError;
+use crate::assemble::run_config::RunConfig;
+use crate::definitions::InlineAgents;
+
+/// Keys that posse uses, or that ask for nothing that could be missed.
+const USED: [&str; 7] = [
+    "subtype",
+    "hooks",
+    "agents",
+    "systemPrompt",
+    "appendSystemPrompt",
+    "jsonSchema",
+    "systemPromptSnapshot",
+];
+
+/// What an `initialize` asks for.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Initialize {
+    agents: Option<Value>,
+    system_prompt: Option<String>,
+    append_system_prompt: Option<String>,
+    json_schema: Option<Value>,
+    /// Keys that posse does not use.
+    pub(crate) unused: Vec<String>,
+}
+
+impl Initialize {
+    /// Parses the request. Hooks are refused: a program that sends them relies on them.
+    pub(super) fn read(request: &Value) -> Result<Self, RequestError> {
+        let events = given(&request["hooks"]).and_then(Value::as_object);
+        let events: Vec<&str> = events
+            .into_iter()
+            .flatten()
+            .map(|(event, _)| event.as_str())
+            .collect();
+        if !events.is_empty() {
+            return Err(RequestError::Hooks(events.join(", ")));
+        }
+        let text = |key: &str| request[key].as_str().map(str::to_owned);
+        let blocks = request["systemPrompt"].as_array().map(|blocks| {
+            let texts: Vec<&str> = blocks.iter().filter_map(Value::as_str).collect();
+            texts.join("\n\n")
+        });
+        let keys = request.as_object().into_iter().flatten();
+        let unused = keys
+            .filter(|(key, value)| !USED.contains(&key.as_str()) && given(value).is_some())
+            .map(|(key, _)| key.clone());
+        Ok(Self {
+            agents: given(&request["agents"]).cloned(),
+            system_prompt: blocks.or_else(|| text("systemPrompt")),
+            append_system_prompt: text("appendSystemPrompt"),
+            json_schema: given(&request["jsonSchema"]).cloned(),
+            unused: unused.collect(),
+        })
+    }
+
+    /// Returns true if it changes what the session is like.
+    pub(crate) fn shapes_session(&self) -> bool {
+        self.agents.is_some()
+            || self.system_prompt.is_some()
+            || self.append_system_prompt.is_some()
+            || self.json_schema.is_some()
+    }
+
+    /// Applies it to a session that is not open yet.
+    pub(crate) fn apply(self, config: &mut RunConfig) -> Result<(), RequestError> {
+        let wrong = |error: &dyn std::fmt::Display| RequestError::Initialize(error.to_string());
+        if let Some(agents) = &self.agents {
+            let given = InlineAgents::read(&agents.to_string()).map_err(|error| wrong(&error))?;
+            config.given = config.given.joined(&given).map_err(|error| wrong(&error))?;
+        }
+        if let Some(schema) = &self.json_schema {
+            let schema = OutputSchema::new(schema).map_err(|error| wrong(&error))?;
+            config.flags.profile.json_schema = Some(schema);
+        }
+        config.system_prompt = self.system_prompt.or(config.system_prompt.take());
+        config.append_system_prompt = self
+            .append_system_prompt
+            .or(config.append_system_prompt.take());
+        Ok(())
+    }
+}
+
+/// Returns the `initialize` of a line and the id that answers it, if it is one.
+pub(crate) fn of_line(line: &str) -> Option<(String, Result<Initialize, RequestError>)> {
+    let line: Value = serde_json::from_str(line).ok()?;
+    let request = &line["request"];
+    if line["type"] != "control_request" || request["subtype"] != "initialize" {
+        return None;
+    }
+    let id = line["request_id"].as_str()?;
+    Some((id.to_owned(), Initialize::read(request)))
+}
+
+/// Returns a value unless it is missing, false or empty.
+fn given(value: &Value) -> Option<&Value> {
+    let is_empty = match value {
+        Value::Null | Value::Bool(false) => true,
+        Value::Array(items) => items.is_empty(),
+        Value::Object(entries) => entries.is_empty(),
+        _ => false,
+    };
+    (!is_empty).then_some(value)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn hooks_are_refused_and_unused_keys_are_listed() {
+        let hooks = json!({"subtype": "initialize", "hooks": {"PreToolUse": [{"matcher": null}]}});
+        let error = Initialize::read(&hooks).unwrap_err().to_string();
+        assert!(error.contains("PreToolUse"), "{error}");
+        let request = json!({
+            "subtype": "initialize", "hooks": null, "systemPrompt": ["a", "b"], "title": "x",
+            "promptSuggestions": false, "sdkMcpServers": ["calc"],
+        });
+        let read = Initialize::read(&request).unwrap();
+        assert_eq!(read.unused, ["title", "sdkMcpServers"]);
+        assert_eq!(read.system_prompt.as_deref(), Some("a\n\nb"));
+        assert!(read.shapes_session());
+        let plain = json!({"subtype": "initialize", "hooks": {}});
+        assert_eq!(Initialize::read(&plain), Ok(Initialize::default()));
+    }
+}
