@@ -95,6 +95,11 @@ impl PendingApprovals {
         }))
     }
 
+    /// Returns true if a request waits for its answer.
+    pub(crate) fn is_open(&self) -> bool {
+        !self.open.is_empty()
+    }
+
     /// Denies all open requests, because nobody is there to answer them.
     pub(crate) fn give_up(&mut self) -> Vec<Command> {
         std::mem::take(&mut self.open)

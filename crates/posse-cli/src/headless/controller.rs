@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use posse_protocol::{
-    AgentId, Command, Event, EventKind, Fault, FaultClass, Limit, MemberUpdate, Outcome,
+    AgentId, Command, Cost, Event, EventKind, Fault, FaultClass, Limit, MemberUpdate, Outcome,
     PermissionMode, RunChange, RunEnd, RunFacts,
 };
 use serde_json::{Value, json};
@@ -17,9 +17,12 @@ use super::approvals::{PendingApprovals, UnknownApproval, unanswered};
 use super::input::stdin::StdinLine;
 use super::input::{self, ControlRequest, InputError, RequestError, StdinMessage};
 use super::output_item::{OutputItem, line};
-use super::render::{Renderer, result};
+use super::permission_updates::PermissionUpdates;
+use super::render::{FinalEnd, Renderer, result};
 use super::runs::Runs;
+use super::session_spending::{SessionSpent, together, without};
 use super::team_snapshot::{TaskProgress, TeamSnapshot};
+use crate::config::kept_rules::NewRules;
 use crate::definitions::slash::SlashCommands;
 
 /// Number of commands that may wait for the agent before input is no longer read.
@@ -30,6 +33,9 @@ const LAST: Duration = Duration::from_secs(3);
 /// The number of that wait. It never changes, so that nothing restarts it.
 const LAST_WAIT: u64 = u64::MAX;
 
+/// The state of a session in which nothing happens and nothing will.
+const IDLE: &str = "idle";
+
 /// What is known at the start.
 pub(crate) struct RunPlan {
     /// The main agent.
@@ -38,14 +44,26 @@ pub(crate) struct RunPlan {
     pub(crate) first: Option<Command>,
     /// Input lines can come, so that somebody is there to answer.
     pub(crate) listening: bool,
-    /// The mode that the person started the session in.
-    pub(crate) started_in: PermissionMode,
     /// Time to wait for background runs while none of them ends.
     pub(crate) patience: Duration,
     /// The slash commands.
     pub(crate) slash: SlashCommands,
     /// The agent leads a declared team.
     pub(crate) led: bool,
+    pub(crate) program: ProgramTerms,
+}
+
+/// What is known about a program that sends lines.
+#[derive(Default)]
+pub(crate) struct ProgramTerms {
+    /// Its first line is an `initialize` that is applied and not answered yet.
+    pub(crate) initialized: bool,
+    /// It wants to know whether the session works or is idle.
+    pub(crate) tells_state: bool,
+    /// The agent types that can be started.
+    pub(crate) agents: Vec<Value>,
+    /// It may choose bypassPermissions later.
+    pub(crate) may_bypass: bool,
 }
 
 /// The state of the front end.
@@ -71,6 +89,15 @@ pub(crate) struct Controller {
     /// Set while background runs are being stopped.
     stopping: Option<StopState>,
     questions: PendingApprovals,
+    /// What the whole session has spent in the time of this process, if that may be more than what
+    /// this process has counted.
+    spent: Option<SessionSpent>,
+    /// Rules that are not written yet.
+    to_keep: Vec<NewRules>,
+    /// Why the store does not answer, if it does not.
+    silence: Option<String>,
+    /// The state that the program was told last.
+    told_state: &'static str,
     /// The final output was written.
     finished: bool,
     ending: RunResult,
@@ -108,6 +135,8 @@ pub(crate) struct RunResult {
     pub(crate) gave_up: bool,
     /// How often a signal interrupted it.
     pub(crate) interruption: Interruption,
+    /// The store does not answer, so that no agent can end in order.
+    pub(crate) without_store: bool,
     /// Some input was invalid.
     pub(crate) not_understood: bool,
     /// How far the team has come, if there is one.
@@ -120,9 +149,9 @@ impl RunResult {
         self.interruption != Interruption::Never
     }
 
-    /// Returns true after a second signal: nothing is waited for any more.
+    /// Returns true after a second signal, or without a store: nothing is waited for any more.
     pub(crate) fn leaves_at_once(&self) -> bool {
-        self.interruption == Interruption::Twice
+        self.interruption == Interruption::Twice || self.without_store
     }
 }
 
@@ -143,6 +172,10 @@ impl Controller {
             wait: 0,
             stopping: None,
             questions: PendingApprovals::default(),
+            spent: None,
+            to_keep: Vec::new(),
+            silence: None,
+            told_state: IDLE,
             finished: false,
             ending: RunResult::default(),
         }
@@ -158,10 +191,72 @@ impl Controller {
         self.renderer.note(note)
     }
 
+    /// Returns the line about the session's state, if it has changed and the program wants it.
+    pub(crate) fn state(&mut self) -> Option<OutputItem> {
+        let state = match () {
+            () if self.questions.is_open() => "requires_action",
+            () if self.is_busy() || self.live > 0 => "running",
+            () => IDLE,
+        };
+        if !self.plan.program.tells_state || std::mem::replace(&mut self.told_state, state) == state
+        {
+            return None;
+        }
+        self.renderer.state(state)
+    }
+
     /// Returns the state of the team after `elapsed`.
     pub(crate) fn seen(&mut self, seen: &TeamSnapshot, elapsed: Duration) -> Vec<OutputItem> {
         self.ending.progress = Some(seen.progress());
-        self.renderer.seen(seen, elapsed)
+        match self.plan.led {
+            true => self.renderer.seen(seen, elapsed),
+            false => Vec::new(),
+        }
+    }
+
+    /// Returns true if members of a team may work in other processes.
+    pub(crate) fn has_members(&self) -> bool {
+        self.plan.led || self.runs.has_members()
+    }
+
+    /// Notes what the whole session has spent in the time of this process; `None` if that is what
+    /// this process has counted.
+    pub(crate) fn spent(&mut self, spent: Option<SessionSpent>) {
+        self.spent = spent;
+    }
+
+    /// Makes the costs of a run whole: everything that was spent since the end of the run before.
+    fn complete(&self, end: &mut RunEnd) {
+        if let Some(all) = self.spent.as_ref().filter(|_| self.has_members()) {
+            let before = self.ending.last.iter();
+            let before = before.flat_map(|last| last.spent.iter().chain(&last.below));
+            let known = together(before.chain(&end.spent).cloned());
+            end.below = without(&all.spent, &known);
+        }
+    }
+
+    /// Handles a check of the store: the first one that fails is reported, and the first one after
+    /// that succeeds.
+    pub(crate) fn store(&mut self, silence: Option<&str>) -> Vec<OutputItem> {
+        let before = std::mem::replace(&mut self.silence, silence.map(str::to_owned));
+        match (before, &self.silence) {
+            (None, Some(why)) => {
+                // Another wait, which nothing but the store's answer ends.
+                self.wait += 1;
+                let note = format!("the store does not answer ({why}); waiting for it");
+                self.renderer.note(note)
+            }
+            (Some(_), None) => {
+                self.wait += 1;
+                self.renderer.note("the store answers again".into())
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    /// Takes the rules that are to be kept for later sessions.
+    pub(crate) fn take_kept(&mut self) -> Vec<NewRules> {
+        std::mem::take(&mut self.to_keep)
     }
 
     /// Returns the next command to send.
@@ -194,6 +289,9 @@ impl Controller {
     /// Returns how long to wait before [`Controller::waited`], and the number of this wait;
     /// another number restarts it. `None` if only the agent is waited for.
     pub(crate) fn waits(&self) -> Option<(u64, Duration)> {
+        if self.silence.is_some() && self.stopping.is_none() && !self.plan.listening {
+            return Some((self.wait, self.plan.patience));
+        }
         if self.is_busy() {
             return None;
         }
@@ -267,6 +365,9 @@ impl Controller {
             return items;
         }
         self.ending.gave_up = true;
+        if let Some(why) = self.silence.take() {
+            return self.pause(format!("the store does not answer: {why}"));
+        }
         self.stop_runs();
         let (live, seconds) = (self.waited_for(), self.plan.patience.as_secs());
         let mut items = match live {
@@ -279,9 +380,29 @@ impl Controller {
         items
     }
 
+    /// Ends as paused, because the store does not answer: no agent can end its run.
+    fn pause(&mut self, message: String) -> Vec<OutputItem> {
+        let fault = Fault {
+            class: FaultClass::Store,
+            status: None,
+            message,
+        };
+        let end = RunEnd::of(Outcome::Paused(fault));
+        self.ending.without_store = true;
+        self.ending.last = Some(result::added(self.ending.last.take(), end));
+        let mut items = Vec::new();
+        self.finish(&mut items);
+        items
+    }
+
     /// Handles an event of an agent.
     pub(crate) fn event(&mut self, event: Event) -> Vec<OutputItem> {
-        let Event { agent, kind } = event;
+        let Event { agent, mut kind } = event;
+        if let EventKind::Ended(end) = &mut kind
+            && agent == self.plan.main
+        {
+            self.complete(end);
+        }
         if let EventKind::Run(news) = &kind {
             // A member is not a run: it is reported as a member of its team, and its end is not
             // waited for.
@@ -375,10 +496,15 @@ impl Controller {
                 vec![line(&input::response(&id, answer))]
             }
             Ok(StdinMessage::Response { id, response }) => {
+                let updates = response.as_ref().map(PermissionUpdates::read);
+                let updates = updates.unwrap_or_default();
                 match self.questions.answer(&id, response) {
-                    Ok(command) => {
-                        self.pending.extend(command);
-                        Vec::new()
+                    Ok(None) => Vec::new(),
+                    // The rules first: the call that was asked about may be one of many.
+                    Ok(Some(command)) => {
+                        let items = self.update(updates);
+                        self.pending.push_back(command);
+                        items
                     }
                     Err(UnknownApproval) => {
                         self.not_understood(&format!("no question has the id {id}"))
@@ -512,8 +638,7 @@ impl Controller {
     /// Returns the number of background runs. Working members are counted in `live`, too, but
     /// reported separately.
     fn waited_for(&self) -> usize {
-        let with_members = self.plan.led || self.runs.has_members();
-        if with_members {
+        if self.has_members() {
             self.runs.background().count()
         } else {
             self.live
@@ -530,6 +655,7 @@ impl Controller {
     /// Writes the final output, once.
     fn finish(&mut self, items: &mut Vec<OutputItem>) {
         let broken_off = self.plan.led && self.ending.is_interrupted();
+        let has_members = self.has_members();
         if let (Some(last), false) = (&mut self.ending.last, self.finished) {
             self.finished = true;
             let progress = self.ending.progress.as_ref();
@@ -538,8 +664,21 @@ impl Controller {
             if is_open && last.outcome == Outcome::Completed {
                 last.outcome = Outcome::Partial(Limit::Tasks);
             }
-            let left = &self.ending.left;
-            items.extend(self.renderer.finish(last, left, progress, broken_off));
+            // Members may have worked after the lead's last run.
+            if let (Some(all), true) = (&self.spent, has_members) {
+                last.below = without(&all.spent, &last.spent);
+            }
+            let end = FinalEnd {
+                all: last,
+                left: &self.ending.left,
+                progress,
+                broken_off,
+                uncertain: self
+                    .spent
+                    .as_ref()
+                    .map_or(Some(Cost::ZERO), |all| all.uncertain),
+            };
+            items.extend(self.renderer.finish(&end));
         }
     }
 
@@ -549,12 +688,37 @@ impl Controller {
         self.renderer.not_understood(what)
     }
 
+    /// Applies what an answer changes besides its call, and reports what it cannot change.
+    fn update(&mut self, updates: PermissionUpdates) -> Vec<OutputItem> {
+        let PermissionUpdates {
+            commands,
+            kept,
+            mut refused,
+        } = updates;
+        self.to_keep.extend(kept);
+        let bypass = Command::SetMode(PermissionMode::BypassPermissions);
+        for command in commands {
+            if command == bypass && !self.plan.program.may_bypass {
+                refused.push(RequestError::Bypass.to_string());
+            } else {
+                self.pending.push_back(command);
+            }
+        }
+        let told = refused.into_iter().map(EventKind::Warning);
+        told.flat_map(|event| self.renderer.event(&event, &self.runs))
+            .collect()
+    }
+
     /// Handles a control request and returns its answer.
     fn request(&mut self, request: ControlRequest) -> Result<Value, RequestError> {
         match request {
-            ControlRequest::Initialize => {
+            ControlRequest::Initialize(asked) => {
+                if !std::mem::take(&mut self.plan.program.initialized) && asked.shapes_session() {
+                    return Err(RequestError::Late);
+                }
                 return Ok(json!({
-                    "commands": self.plan.slash.list(), "output_style": "default", "available_output_styles": ["default"],
+                    "agents": self.plan.program.agents, "account": {}, "unused": asked.unused,
+                    "claude_code_version": env!("CARGO_PKG_VERSION"), "commands": self.plan.slash.list(), "output_style": "default", "available_output_styles": ["default"],
                     "models": [], "capabilities": [
                         "interrupt", "set_permission_mode", "can_use_tool", "stop_task", "stop_all_tasks",
                         "background_tasks",
@@ -570,7 +734,7 @@ impl Controller {
             ControlRequest::Interrupt(_) => {}
             // A program that controls a session must not grant itself what the person did not.
             ControlRequest::SetMode(PermissionMode::BypassPermissions)
-                if self.plan.started_in != PermissionMode::BypassPermissions =>
+                if !self.plan.program.may_bypass =>
             {
                 return Err(RequestError::Bypass);
             }

@@ -11,15 +11,17 @@ use crate::headless::render::text::TextRenderer;
 
 fn plan(first: Option<Command>) -> RunPlan {
     let (listening, patience) = (first.is_none(), Duration::from_secs(600));
-    let (started_in, slash) = (PermissionMode::Default, SlashCommands::default());
     RunPlan {
         main: session(),
         first,
         listening,
-        started_in,
         patience,
-        slash,
+        slash: SlashCommands::default(),
         led: false,
+        program: ProgramTerms {
+            initialized: true,
+            ..ProgramTerms::default()
+        },
     }
 }
 
