@@ -13,7 +13,7 @@ use std::io::IsTerminal;
 use std::time::Duration;
 
 use posse_protocol::{
-    AgentId, Command, EventKind, Limit, MemberUpdate, Outcome, RunChange, RunEnd, RunFacts,
+    AgentId, Command, Cost, EventKind, Limit, MemberUpdate, Outcome, RunChange, RunEnd, RunFacts,
     RunStatus,
 };
 use serde_json::json;
@@ -30,6 +30,21 @@ use crate::output::{one_line, tame};
 
 /// Number of runs that are named in a line for people.
 const NAMED: usize = 4;
+
+/// How everything has ended.
+#[derive(Clone, Copy)]
+pub(crate) struct FinalEnd<'a> {
+    /// The end of the last run, with the sums of all runs.
+    pub(crate) all: &'a RunEnd,
+    /// Stopped because nobody waits any longer.
+    pub(crate) left: &'a [RunFacts],
+    /// The progress of a team.
+    pub(crate) progress: Option<&'a TaskProgress>,
+    /// A team was interrupted.
+    pub(crate) broken_off: bool,
+    /// The highest cost of calls in flight; `None` if a price is unknown.
+    pub(crate) uncertain: Option<Cost>,
+}
 
 /// An output format.
 pub(crate) enum Renderer {
@@ -150,23 +165,24 @@ impl Renderer {
         }
     }
 
-    /// Returns the final output. `all` is the end of the last run with the sums of all runs;
-    /// `left` was stopped because nobody waits any longer; `progress` is that of a team, and
-    /// `broken_off` is true if it was interrupted.
-    pub(crate) fn finish(
-        &mut self,
-        all: &RunEnd,
-        left: &[RunFacts],
-        progress: Option<&TaskProgress>,
-        broken_off: bool,
-    ) -> Vec<OutputItem> {
+    /// Returns the final output.
+    pub(crate) fn finish(&mut self, end: &FinalEnd<'_>) -> Vec<OutputItem> {
+        let FinalEnd {
+            all,
+            left,
+            progress,
+            ..
+        } = *end;
         match self {
-            Self::Text(text) => text.finish(all, broken_off),
+            Self::Text(text) => text.finish(end),
             Self::Json(facts) => {
-                let mut result = result::result(facts.session, all);
+                let mut result = result::result(facts, all);
                 result["uuid"] = json!(Uuid::now_v7());
                 if !left.is_empty() {
                     result["left_running"] = tasks::list(left);
+                }
+                if end.uncertain != Some(Cost::ZERO) {
+                    result["uncertain_cost_usd"] = json!(end.uncertain.map(Cost::usd));
                 }
                 if let Some(progress) = progress {
                     result["tasks"] = progress.object();
@@ -233,6 +249,14 @@ impl Renderer {
         match self {
             Self::Text(text) => text.trouble(note),
             Self::Json(_) | Self::Lines(_) => vec![OutputItem::Note(note)],
+        }
+    }
+
+    /// Returns the line about the session's state, for programs.
+    pub(crate) fn state(&self, state: &str) -> Option<OutputItem> {
+        match self {
+            Self::Lines(lines) => Some(line(&lines.state(state))),
+            Self::Text(_) | Self::Json(_) => None,
         }
     }
 

@@ -44,13 +44,19 @@ impl JsonLines {
     /// Returns the first line, which describes the session.
     pub(crate) fn init(&self) -> Value {
         let facts = &self.facts;
-        self.stamped(json!({
+        let server = |name| json!({"name": name, "status": "failed"});
+        let servers: Vec<Value> = facts.mcp_servers.iter().map(server).collect();
+        let mut init = json!({
             "type": "system", "subtype": "init",
-            "cwd": facts.cwd.to_string_lossy(), "tools": facts.tools, "mcp_servers": [], "model": facts.model,
+            "cwd": facts.cwd.to_string_lossy(), "tools": facts.tools, "mcp_servers": servers, "model": facts.model,
             "permissionMode": facts.mode, "slash_commands": facts.commands, "agents": facts.agents, "skills": facts.skills, "plugins": [],
             "output_style": "default", "apiKeySource": facts.key_source.unwrap_or("none"),
             "claude_code_version": env!("CARGO_PKG_VERSION"), "capabilities": [],
-        }))
+        });
+        if !facts.missing_guards.is_empty() {
+            init["missing_guards"] = result::missing_guards(facts);
+        }
+        self.stamped(init)
     }
 
     /// Returns the lines of an event. Requests for approval are sent as control requests instead.
@@ -74,7 +80,7 @@ impl JsonLines {
             EventKind::Mode(mode) => {
                 vec![json!({"type": "system", "subtype": "status", "permissionMode": mode})]
             }
-            EventKind::Ended(end) => vec![result::result(self.facts.session, end)],
+            EventKind::Ended(end) => vec![result::result(&self.facts, end)],
             EventKind::Run(news) => tasks::lines(news, self.facts.session),
             EventKind::Compacting { auto, tokens } => {
                 let trigger = if *auto { "auto" } else { "manual" };
@@ -96,6 +102,13 @@ impl JsonLines {
     /// Returns the line about input that was not understood.
     pub(crate) fn not_understood(&self, what: &str) -> Value {
         self.stamped(json!({"type": "system", "subtype": "input_error", "error": what}))
+    }
+
+    /// Returns the line about the session's state. It is for the SDK and not for its user.
+    pub(crate) fn state(&self, state: &str) -> Value {
+        self.stamped(json!({
+            "type": "system", "subtype": "session_state_changed", "state": state, "sdk_host_only": true,
+        }))
     }
 
     /// Returns the line about a warning.
@@ -123,7 +136,7 @@ impl JsonLines {
 
     /// Returns the result of a team that left tasks open.
     pub(crate) fn open_tasks(&self, all: &RunEnd, progress: &TaskProgress) -> Value {
-        let mut result = result::result(self.facts.session, all);
+        let mut result = result::result(&self.facts, all);
         result["tasks"] = progress.object();
         self.stamped(result)
     }
@@ -281,7 +294,7 @@ mod tests {
             &mut out,
             &entry(EntryKind::Reply, message, Some(StopReason::ToolUse)),
         );
-        let usage = shape::usage(&Usage::default());
+        let usage = crate::present::usage::usage(&Usage::default());
         let part = |block: Value, stop: Value| {
             json!({
                 "type": "assistant",

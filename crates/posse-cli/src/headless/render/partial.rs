@@ -4,6 +4,7 @@ use posse_protocol::{Delta, ReplyFacts};
 use serde_json::{Value, json};
 
 use super::shape;
+use crate::present::usage::usage;
 
 /// The position in a reply.
 #[derive(Default)]
@@ -34,7 +35,7 @@ impl PartialReply {
                 // The provider's id of the reply is known only once it is complete.
                 let message = json!({
                     "id": null, "type": "message", "role": "assistant", "model": model, "content": [],
-                    "stop_reason": null, "stop_sequence": null, "usage": shape::usage(&Default::default()),
+                    "stop_reason": null, "stop_sequence": null, "usage": usage(&Default::default()),
                 });
                 vec![json!({"type": "message_start", "message": message})]
             }
@@ -81,7 +82,7 @@ impl PartialReply {
         let stop = facts.stop.as_ref().map(shape::stop_word);
         events.push(json!({
             "type": "message_delta", "delta": {"stop_reason": stop, "stop_sequence": null},
-            "usage": shape::usage(&facts.usage),
+            "usage": usage(&facts.usage),
         }));
         events.push(json!({"type": "message_stop"}));
         events

@@ -1,18 +1,21 @@
 //! The result of a run: the JSON object, the exit code, and the text for people.
 
-use posse_protocol::{AgentId, Cost, FaultClass, Limit, Misses, Outcome, RunEnd, Spent, Usage};
+use posse_protocol::{Cost, FaultClass, Limit, Misses, Outcome, RunEnd, Spent, Usage};
 use serde_json::{Map, Value, json};
 
 use super::progress::grouped;
 use super::shape;
+use crate::assemble::facts::SessionFacts;
 use crate::error;
+use crate::headless::session_spending::together;
 use crate::present::cache_misses::{in_words, of_reasons};
+use crate::present::usage::usage;
 
 /// Number of missed cache tokens from which a person is told.
 const WORTH_A_WORD: u64 = 20_000;
 
 /// Returns a run's end as one object.
-pub(crate) fn result(session: AgentId, end: &RunEnd) -> Value {
+pub(crate) fn result(facts: &SessionFacts, end: &RunEnd) -> Value {
     let (subtype, terminal_reason) = words(&end.outcome);
     let is_error = end.outcome != Outcome::Completed;
     let mut result = json!({
@@ -26,12 +29,15 @@ pub(crate) fn result(session: AgentId, end: &RunEnd) -> Value {
     } else {
         result["result"] = Value::from(end.text.as_str());
     }
+    if let Some(value) = &end.value {
+        result["structured_output"] = shape::value(value);
+    }
     result["stop_reason"] = json!(end.stop.as_ref().map(shape::stop_word));
     result["terminal_reason"] = terminal_reason.into();
     result["total_cost_usd"] = json!(cost(end).map(Cost::usd));
-    result["usage"] = shape::usage(&usage(end));
+    result["usage"] = usage(&main_usage(end));
     result["modelUsage"] = Value::Object(
-        together(&end.spent, &end.below)
+        together(end.spent.iter().chain(&end.below).cloned())
             .iter()
             .map(model_usage)
             .collect::<Map<_, _>>(),
@@ -41,8 +47,19 @@ pub(crate) fn result(session: AgentId, end: &RunEnd) -> Value {
         json!({"tool_name": denial.tool, "tool_use_id": denial.call, "tool_input": shape::value(&denial.input)})
     });
     result["permission_denials"] = Value::from(denials.collect::<Vec<_>>());
-    result["session_id"] = json!(session);
+    result["session_id"] = json!(facts.session);
+    if !facts.missing_guards.is_empty() {
+        result["missing_guards"] = missing_guards(facts);
+    }
     result
+}
+
+/// Returns the hooks that would have guarded calls, and do not run.
+pub(super) fn missing_guards(facts: &SessionFacts) -> Value {
+    let guards = facts.missing_guards.iter();
+    guards
+        .map(|guard| json!({"file": guard.path.display().to_string(), "events": guard.events}))
+        .collect()
 }
 
 /// Returns the exit code; `docs/cli.md` lists them.
@@ -162,8 +179,8 @@ pub(crate) fn added(before: Option<RunEnd>, end: RunEnd) -> RunEnd {
     before.misses.append(end.misses);
     RunEnd {
         turns: before.turns.saturating_add(end.turns),
-        spent: together(&before.spent, &end.spent),
-        below: together(&before.below, &end.below),
+        spent: together(before.spent.into_iter().chain(end.spent)),
+        below: together(before.below.into_iter().chain(end.below)),
         misses: before.misses,
         duration_ms: before.duration_ms.saturating_add(end.duration_ms),
         api_ms: before.api_ms.saturating_add(end.api_ms),
@@ -172,23 +189,8 @@ pub(crate) fn added(before: Option<RunEnd>, end: RunEnd) -> RunEnd {
     }
 }
 
-/// Adds up what was spent, per model.
-fn together(one: &[Spent], other: &[Spent]) -> Vec<Spent> {
-    let mut all: Vec<Spent> = Vec::new();
-    for spent in one.iter().chain(other) {
-        match all.iter_mut().find(|known| known.model == spent.model) {
-            Some(known) => {
-                known.usage += spent.usage;
-                known.cost = known.cost.zip(spent.cost).map(|(one, other)| one + other);
-            }
-            None => all.push(spent.clone()),
-        }
-    }
-    all
-}
-
 /// Returns all tokens of the main agent in a run.
-pub(crate) fn usage(end: &RunEnd) -> Usage {
+pub(crate) fn main_usage(end: &RunEnd) -> Usage {
     end.spent
         .iter()
         .fold(Usage::default(), |sum, spent| sum + spent.usage)
@@ -216,6 +218,9 @@ fn words(outcome: &Outcome) -> (&'static str, &'static str) {
         Outcome::Refused => (ERROR, "refused"),
         Outcome::Interrupted => (ERROR, "interrupted"),
         Outcome::Paused(_) => (ERROR, "paused"),
+        Outcome::Failed(fault) if fault.class == FaultClass::Answer => {
+            ("error_max_structured_output_retries", "failed")
+        }
         Outcome::Failed(_) => (ERROR, "failed"),
     }
 }
@@ -242,7 +247,7 @@ mod tests {
     use posse_protocol::{AgentMisses, Fault, Missed};
 
     use super::*;
-    use crate::headless::fixtures::{end, session};
+    use crate::headless::fixtures::{end, facts};
 
     // proves FC-07 (part: interrupted)
     #[test]
@@ -253,7 +258,7 @@ mod tests {
             message: "overloaded".into(),
         };
         let check = |outcome: Outcome, subtype: &str, reason: &str, code: u8| {
-            let told = result(session(), &end(outcome.clone()));
+            let told = result(&facts(), &end(outcome.clone()));
             assert_eq!(
                 (&told["subtype"], &told["terminal_reason"]),
                 (&subtype.into(), &reason.into())
@@ -288,7 +293,7 @@ mod tests {
     #[test]
     fn a_price_that_is_not_known_makes_the_total_unknown() {
         let mut end = end(Outcome::Completed);
-        let told = result(session(), &end);
+        let told = result(&facts(), &end);
         assert_eq!(told["total_cost_usd"], json!(0.5));
         assert_eq!(told["usage"]["cache_creation_input_tokens"], json!(7));
         assert_eq!(told["modelUsage"]["m"]["costUSD"], json!(0.5));
@@ -301,9 +306,9 @@ mod tests {
             usage: Usage::default(),
             cost: None,
         });
-        assert_eq!(result(session(), &end)["total_cost_usd"], Value::Null);
+        assert_eq!(result(&facts(), &end)["total_cost_usd"], Value::Null);
         end.spent.clear();
-        assert_eq!(result(session(), &end)["total_cost_usd"], json!(0.0));
+        assert_eq!(result(&facts(), &end)["total_cost_usd"], json!(0.0));
     }
 
     fn line(agent: u128, path: &str, missed: Vec<Missed>) -> AgentMisses {
@@ -352,7 +357,7 @@ mod tests {
             ..end(Outcome::Completed)
         };
         assert_eq!(
-            result(session(), &end)["cache"],
+            result(&facts(), &end)["cache"],
             json!({
                 "read_tokens": 120, "written_5m_tokens": 13, "written_1h_tokens": 5, "missed_tokens": 42,
                 "missed_why": {"expired": 30, "tools_changed": 12},
@@ -365,7 +370,7 @@ mod tests {
             })
         );
         assert_eq!(
-            result(session(), &RunEnd::of(Outcome::Completed))["cache"]["missed_tokens"],
+            result(&facts(), &RunEnd::of(Outcome::Completed))["cache"]["missed_tokens"],
             json!(0)
         );
         let twice = added(Some(end.clone()), end);
@@ -433,7 +438,7 @@ mod tests {
             ],
             ..end(Outcome::Completed)
         };
-        let told = result(session(), &end);
+        let told = result(&facts(), &end);
         assert_eq!(
             (&told["total_cost_usd"], &told["usage"]["output_tokens"]),
             (&json!(1.75), &json!(5))

@@ -1,9 +1,9 @@
 //! posse's types as JSON of the Messages API, which programs that read the output know.
 
-use posse_protocol::{
-    ContentBlock, Message, RawJson, ReplyFacts, Role, StopReason, ToolContent, Usage,
-};
+use posse_protocol::{ContentBlock, Message, RawJson, ReplyFacts, Role, StopReason, ToolContent};
 use serde_json::{Value, json};
+
+use crate::present::usage::usage;
 
 /// Returns a complete message of the user or of tools.
 pub(crate) fn message(message: &Message) -> Value {
@@ -56,20 +56,6 @@ pub(crate) fn block(block: &ContentBlock) -> Value {
 /// text.
 pub(crate) fn value(raw: &RawJson) -> Value {
     serde_json::from_str(raw.get()).unwrap_or_else(|_| Value::from(raw.get()))
-}
-
-/// Returns token counts.
-pub(crate) fn usage(usage: &Usage) -> Value {
-    json!({
-        "input_tokens": usage.input,
-        "cache_creation_input_tokens": usage.cache_write_5m.saturating_add(usage.cache_write_1h),
-        "cache_read_input_tokens": usage.cache_read,
-        "output_tokens": usage.output,
-        "cache_creation": {
-            "ephemeral_5m_input_tokens": usage.cache_write_5m,
-            "ephemeral_1h_input_tokens": usage.cache_write_1h,
-        },
-    })
 }
 
 /// Returns the API's word for why a reply stopped.

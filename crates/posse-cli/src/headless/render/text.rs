@@ -3,18 +3,18 @@
 use std::collections::HashMap;
 
 use posse_protocol::{
-    Delta, Denial, EntryKind, EventKind, Outcome, Retry, RunChange, RunEnd, RunStatus, RunUpdate,
-    Usage,
+    Delta, Denial, EntryKind, EventKind, Outcome, Retry, RunChange, RunStatus, RunUpdate, Usage,
 };
 
 use super::progress::{Progress, grouped};
-use super::{members, result};
+use super::{FinalEnd, members, result};
 use crate::assemble::facts::SessionFacts;
 use crate::headless::output_item::OutputItem;
 use crate::headless::runs::Runs;
 use crate::headless::team_snapshot::TeamSnapshot;
 use crate::output::transcript::shortened;
 use crate::output::{in_words, one_line, tame};
+use crate::present::costs::uncertain;
 
 /// Maximum length of a failure's reason, in characters.
 const LONGEST_REASON: usize = 200;
@@ -122,7 +122,10 @@ impl TextRenderer {
 
     /// Returns the final output: the last reply and the totals. What the lead of an interrupted
     /// team said is not a result, and how to continue is printed later.
-    pub(crate) fn finish(&mut self, all: &RunEnd, broken_off: bool) -> Vec<OutputItem> {
+    pub(crate) fn finish(&mut self, end: &FinalEnd<'_>) -> Vec<OutputItem> {
+        let FinalEnd {
+            all, broken_off, ..
+        } = *end;
         let mut items = Vec::new();
         self.end_line(&mut items);
         let text = all.text.trim_end_matches('\n');
@@ -137,7 +140,7 @@ impl TextRenderer {
             self.tell(&mut items, one_line(&missed));
         }
         let (usage, cost, again) = (
-            result::usage(all),
+            result::main_usage(all),
             in_words(result::cost(all)),
             &self.facts.again,
         );
@@ -155,6 +158,8 @@ impl TextRenderer {
             0 => String::new(),
             tokens => format!(" · sub-agents {} tokens", grouped(tokens)),
         };
+        let more = uncertain(end.uncertain);
+        let more = more.map_or_else(String::new, |more| format!(" and {more}"));
         let go_on = if broken_off {
             String::new()
         } else {
@@ -162,7 +167,7 @@ impl TextRenderer {
         };
         self.note(
             &mut items,
-            &format!("{turns} · {input} tokens in, {output} out{below} · {cost}{go_on}"),
+            &format!("{turns} · {input} tokens in, {output} out{below} · {cost}{more}{go_on}"),
         );
         items
     }
@@ -255,10 +260,21 @@ pub(crate) fn warning(what: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use posse_protocol::{Cost, Fault, FaultClass, Missed, Misses, Spent};
+    use posse_protocol::{Cost, Fault, FaultClass, Missed, Misses, RunEnd, Spent};
 
     use super::*;
     use crate::headless::fixtures::{end, facts, progress, run, run_ended, started};
+
+    /// The end of everything that a run leads to.
+    fn finished(all: &RunEnd) -> FinalEnd<'_> {
+        FinalEnd {
+            all,
+            left: &[],
+            progress: None,
+            broken_off: false,
+            uncertain: Some(Cost::ZERO),
+        }
+    }
 
     fn happened(outcome: Outcome) -> Vec<EventKind> {
         let fault = Fault {
@@ -301,7 +317,7 @@ mod tests {
             .iter()
             .flat_map(|event| text.event(event, &runs))
             .collect();
-        items.extend(text.finish(&end(outcome), false));
+        items.extend(text.finish(&finished(&end(outcome))));
         written(items)
     }
 
@@ -431,7 +447,7 @@ mod tests {
                 misses,
                 ..end(Outcome::Completed)
             };
-            written(TextRenderer::new(facts(), false, false).finish(&all, false)).1
+            written(TextRenderer::new(facts(), false, false).finish(&finished(&all))).1
         };
         assert_eq!(told(19_999), [""; 0]);
         assert!(
@@ -458,7 +474,7 @@ mod tests {
             below,
             ..end(Outcome::Completed)
         };
-        let (_, notes) = written(TextRenderer::new(facts(), false, true).finish(&all, false));
+        let (_, notes) = written(TextRenderer::new(facts(), false, true).finish(&finished(&all)));
         let line =
             "2 turns · 37 tokens in, 5 out · sub-agents 12,345 tokens · $2.00 · continue with: ";
         assert!(notes[0].starts_with(line), "{notes:?}");
