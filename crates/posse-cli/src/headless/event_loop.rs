@@ -9,10 +9,15 @@ use posse_protocol::{Event, EventKind};
 use posse_runtime::live::handle::AgentHandle;
 use tokio::sync::{mpsc, oneshot};
 
+use crate::config::kept_rules::{self, NewRules};
+use crate::config::search_paths::SearchPaths;
+use posse_port::in_a_line;
+
 use super::controller::{Controller, Interruption, RunResult};
-use super::input::stdin::StdinLine;
+use super::input::stdin::{StdinLine, StdinLines};
 use super::output_item::OutputItem;
 use super::sending::{Sending, sent};
+use super::session_spending::SessionSpending;
 use super::signals::Signals;
 use super::team_watch::{Refresh, SOON, TeamWatch};
 use super::writer::OutputWriter;
@@ -23,11 +28,17 @@ type NumberedWait = (u64, BoxFuture<'static, ()>);
 /// Inputs other than the agent's events.
 pub(crate) struct LoopInputs {
     /// Lines of standard input, if it is read.
-    pub(crate) lines: Option<mpsc::Receiver<StdinLine>>,
+    pub(crate) lines: Option<StdinLines>,
     /// Receives a line if worktrees of ended agents hold work.
     pub(crate) swept: oneshot::Receiver<String>,
-    /// Watches the team's progress, if there is a team.
-    pub(crate) watch: Option<TeamWatch>,
+    /// Watches the team's progress.
+    pub(crate) watch: TeamWatch,
+    /// The team's progress is shown, too.
+    pub(crate) shows_team: bool,
+    /// Reads what the whole session has spent.
+    pub(crate) spending: Option<SessionSpending>,
+    /// Where rules are kept.
+    pub(crate) places: SearchPaths,
 }
 
 /// Runs until the agent has finished or a signal ends it. An error means that nobody reads the
@@ -43,8 +54,11 @@ pub(crate) async fn run(
         mut lines,
         swept,
         mut watch,
+        shows_team,
+        spending,
+        places,
     } = outside;
-    let mut tick = watch.as_ref().map(|_| clock.sleep(SOON));
+    let mut tick = shows_team.then(|| clock.sleep(SOON));
     let mut signals = Signals::new()?;
     let mut writer = OutputWriter::start()?;
     let mut handle = Some(handle);
@@ -53,6 +67,7 @@ pub(crate) async fn run(
     let mut swept = Some(swept);
     writer.say(controller.greet());
     while !controller.must_leave() {
+        writer.say(controller.state().into_iter().collect());
         // One command at a time, so that they arrive in their order.
         if sending.is_none()
             && let Some(handle) = &handle
@@ -93,10 +108,17 @@ pub(crate) async fn run(
             }
             event = events.recv(), if hears => match event {
                 Some(event) => {
-                    watch.iter_mut().for_each(TeamWatch::touch);
+                    watch.touch();
+                    if let EventKind::Member(news) = &event.kind {
+                        watch.made(&news.team);
+                    }
                     // The state of the team is written before the result that it led to.
                     if matches!(event.kind, EventKind::Ended(_) | EventKind::AllIdle) {
-                        writer.say(looked(&mut watch, &mut controller, clock, Refresh::Always).await);
+                        let outlets = (&mut writer, &mut signals);
+                        if !settled(&mut watch, &mut controller, clock, outlets).await? {
+                            continue;
+                        }
+                        reckon(spending.as_ref(), &mut controller).await;
                     }
                     writer.say(controller.event(event));
                 }
@@ -105,11 +127,16 @@ pub(crate) async fn run(
                     break;
                 }
             },
-            line = next(&mut lines), if hears && controller.takes_lines() => writer.say(controller.line(line)),
+            line = next(&mut lines), if hears && controller.takes_lines() => {
+                writer.say(controller.line(line));
+                for new in controller.take_kept() {
+                    writer.say(controller.note(kept(&places, &new)));
+                }
+            }
         }
     }
     let mut ending = controller.end();
-    if !ending.leaves_at_once() {
+    if ending.interruption != Interruption::Twice {
         // A reader that does not read must not keep a person from leaving.
         tokio::select! {
             written = writer.finish() => written?,
@@ -117,6 +144,19 @@ pub(crate) async fn run(
         }
     }
     Ok(ending)
+}
+
+/// Keeps rules for later sessions, and returns what is said about it.
+fn kept(places: &SearchPaths, new: &NewRules) -> String {
+    let rules = new.rules.join(", ");
+    match kept_rules::keep(places, new) {
+        Ok(path) => format!("{}: {rules} is kept in {}", new.list, path.display()),
+        Err(error) => format!(
+            "{}: {rules} holds in this session only: {}",
+            new.list,
+            in_a_line(&error)
+        ),
+    }
 }
 
 /// Waits for a line about worktrees.
@@ -129,18 +169,61 @@ async fn told(swept: &mut Option<oneshot::Receiver<String>>) -> Option<String> {
 
 /// Returns the output about the team's current state.
 async fn looked(
-    watch: &mut Option<TeamWatch>,
+    watch: &mut TeamWatch,
     controller: &mut Controller,
     clock: &dyn Clock,
     refresh: Refresh,
 ) -> Vec<OutputItem> {
-    let Some(watch) = watch else {
-        return Vec::new();
+    let seen = watch.look(refresh).await;
+    let mut items = seen.map_or_else(Vec::new, |seen| controller.seen(seen, clock.now()));
+    items.extend(controller.store(watch.silence()));
+    items
+}
+
+/// Reads the state of the team on which the result depends, and waits for a store that does not
+/// answer. Returns false if it was waited for in vain.
+async fn settled(
+    watch: &mut TeamWatch,
+    controller: &mut Controller,
+    clock: &dyn Clock,
+    (writer, signals): (&mut OutputWriter, &mut Signals),
+) -> io::Result<bool> {
+    let begun = clock.now();
+    loop {
+        writer.say(looked(watch, controller, clock, Refresh::Always).await);
+        if watch.silence().is_none() {
+            return Ok(true);
+        }
+        match controller.waits() {
+            // A program that sends lines decides itself how long it waits.
+            None => return Ok(true),
+            Some((_, patience)) if clock.now().saturating_sub(begun) >= patience => {
+                writer.say(controller.waited());
+                return Ok(false);
+            }
+            Some(_) => {}
+        }
+        tokio::select! {
+            handed_on = writer.work() => handed_on?,
+            () = signals.next() => {
+                writer.say(controller.signal());
+                return Ok(true);
+            }
+            () = clock.sleep(SOON) => {}
+        }
+    }
+}
+
+/// Reads what the whole session has spent, if this process has not counted all of it: members of a
+/// team may work in other processes, and earlier ones may have died with calls in flight.
+async fn reckon(spending: Option<&SessionSpending>, controller: &mut Controller) {
+    let now = match spending {
+        Some(spending) if spending.is_continued() || controller.has_members() => {
+            spending.now().await
+        }
+        _ => None,
     };
-    watch
-        .look(refresh)
-        .await
-        .map_or_else(Vec::new, |seen| controller.seen(seen, clock.now()))
+    controller.spent(now);
 }
 
 async fn ticked(tick: &mut Option<BoxFuture<'static, ()>>) {
@@ -155,9 +238,9 @@ async fn over(wait: &mut Option<NumberedWait>) {
     }
 }
 
-async fn next(lines: &mut Option<mpsc::Receiver<StdinLine>>) -> Option<StdinLine> {
+async fn next(lines: &mut Option<StdinLines>) -> Option<StdinLine> {
     match lines {
-        Some(lines) => lines.recv().await,
+        Some(lines) => lines.next().await,
         None => None,
     }
 }

@@ -25,8 +25,11 @@ pub(crate) fn facts() -> SessionFacts {
         agents: vec!["Explore".into()],
         skills: vec!["pdf".into()],
         commands: vec!["pdf".into(), "compact".into()],
+        bypass_disabled: false,
+        mcp_servers: Vec::new(),
         mode: PermissionMode::Default,
         key_source: None,
+        missing_guards: Vec::new(),
         retries: 8,
     }
 }
@@ -43,6 +46,7 @@ pub(crate) fn end(outcome: Outcome) -> RunEnd {
     RunEnd {
         outcome,
         text: "all done".into(),
+        value: None,
         stop: Some(StopReason::EndTurn),
         turns: 2,
         spent: vec![Spent {

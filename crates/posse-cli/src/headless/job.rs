@@ -3,23 +3,33 @@
 use std::process::ExitCode;
 
 use posse_port::clock::SystemClock;
-use posse_protocol::{Command, ContentBlock, Name, Outcome, RealmId, TeamPlan};
+use posse_protocol::{Command, ContentBlock, Name, Outcome, PermissionMode, RealmId, TeamPlan};
 use posse_runtime::live::handle::Agent;
-use serde_json::json;
+use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::controller::{Controller, RunPlan, RunResult};
-use super::input::stdin;
+use super::controller::{Controller, ProgramTerms, RunPlan, RunResult};
+use super::input::initialize::{self, Initialize};
+use super::input::stdin::{StdinLine, StdinLines};
+use super::input::{self, RequestError};
 use super::render::{Renderer, result};
+use super::session_spending::SessionSpending;
 use super::team_watch::TeamWatch;
 use super::{event_loop, signals, stop};
+use crate::assemble::facts::SessionFacts;
 use crate::assemble::open::{self, Started};
 use crate::assemble::run_config::RunConfig;
 use crate::assemble::run_options::{OutputFormat, RunOptions};
 use crate::assemble::{directories, kept_work};
+use crate::config::environment;
+use crate::config::search_paths::SearchPaths;
 use crate::definitions::slash::SlashError;
+use crate::definitions::{AgentSources, LiveDefinitions};
 use crate::error::{self, Advised};
-use crate::output::{json_line, print, say};
+use crate::output::{json_line, print, say, tame};
+
+/// The variable by which the official SDKs ask for the session's state.
+const READS_STATE: &str = "CLAUDE_CODE_SDK_READS_SESSION_STATE";
 
 /// What an agent shall do.
 pub(crate) struct RunJob {
@@ -82,6 +92,7 @@ pub(crate) fn run(
         let line = json!({
             "type": "result", "subtype": "error_during_execution", "is_error": true, "num_turns": 0,
             "errors": [format!("{error:#}")], "terminal_reason": "failed", "uuid": Uuid::now_v7(),
+            "duration_ms": 0, "duration_api_ms": 0, "session_id": "", "permission_denials": [],
         });
         print(json_line(&line).as_bytes())?;
     }
@@ -99,8 +110,14 @@ fn begin(options: &RunOptions, job: RunJob) -> anyhow::Result<ExitCode> {
 
 /// Opens the agent and runs the event loop.
 async fn work(options: &RunOptions, job: RunJob) -> anyhow::Result<ExitCode> {
-    let RunJob { config, first } = job;
+    let RunJob { mut config, first } = job;
     let listening = options.by_lines();
+    let mut lines = listening.then(StdinLines::start);
+    let initialized = match &mut lines {
+        Some(lines) => initialize(&mut config, lines).await?,
+        None => false,
+    };
+    let allows_bypass = config.flags.profile.allow_dangerously_skip_permissions;
     let (team, is_new) = (config.team.clone(), config.which.is_none());
     let started = open::open(config).await?;
     let first = first.command(&started, listening)?;
@@ -111,6 +128,7 @@ async fn work(options: &RunOptions, job: RunJob) -> anyhow::Result<ExitCode> {
         store,
         live,
         skills,
+        memory,
         slash,
         swept,
         worktrees,
@@ -120,27 +138,39 @@ async fn work(options: &RunOptions, job: RunJob) -> anyhow::Result<ExitCode> {
     } = agent;
     let (again, realm) = (facts.again.clone(), RealmId::from(facts.session.uuid()));
     let kept = store.store.clone();
-    let watch = team
-        .clone()
-        .map(|team| TeamWatch::new(store.store.clone(), facts.session, team, is_new));
+    let places = SearchPaths::at(&facts.cwd);
+    let watch = TeamWatch::new(store.store.clone(), facts.session, team.clone(), is_new);
+    let spending = match is_new {
+        true => Some(SessionSpending::of_new(kept.clone(), facts.session)),
+        false => SessionSpending::of_continued(kept.clone(), facts.session).await,
+    };
     let plan = RunPlan {
         main: facts.session,
         first,
         listening,
-        started_in: facts.mode,
+        program: ProgramTerms {
+            initialized,
+            tells_state: listening && environment::variable(READS_STATE).is_some(),
+            agents: about_agents(&live, &facts),
+            may_bypass: facts.mode == PermissionMode::BypassPermissions
+                || allows_bypass && !facts.bypass_disabled,
+        },
         patience: options.patience(),
         slash,
         led: team.is_some(),
     };
     let controller = Controller::new(Renderer::new(options, facts, team.is_some()), plan);
-    let (clock, lines) = (SystemClock::default(), listening.then(stdin::lines));
+    let clock = SystemClock::default();
     let stopping = stop::when_told(store);
     tokio::pin!(stopping);
-    let _watching = (live.watch(), skills.watch());
+    let _watching = [live.watch(), skills.watch(), memory.watch()];
     let outside = event_loop::LoopInputs {
         lines,
         swept,
         watch,
+        shows_team: team.is_some(),
+        spending,
+        places,
     };
     let ending = tokio::select! {
         ending = event_loop::run(controller, handle, &mut events, outside, &clock) => ending,
@@ -163,6 +193,46 @@ async fn work(options: &RunOptions, job: RunJob) -> anyhow::Result<ExitCode> {
         lines.iter().for_each(|line| say(line));
     }
     Ok(finish(&ending, &again))
+}
+
+/// Returns what a program is told about the agent types.
+fn about_agents(live: &LiveDefinitions<AgentSources>, facts: &SessionFacts) -> Vec<Value> {
+    let types = live.catalogue.now();
+    let known = types
+        .iter()
+        .filter(|kind| facts.agents.contains(&kind.name));
+    known
+        .map(|kind| json!({"name": kind.name, "description": kind.description}))
+        .collect()
+}
+
+/// Applies a program's `initialize`, which is the first line it sends. It can change the system
+/// prompt and the agent types, and so nothing is opened before it. If it cannot be applied, the
+/// program is told, and no session begins: not all programs look at the answer.
+async fn initialize(config: &mut RunConfig, lines: &mut StdinLines) -> anyhow::Result<bool> {
+    let Some(StdinLine::Text(line)) = lines.peek().await else {
+        return Ok(false);
+    };
+    let Some((id, request)) = initialize::of_line(line) else {
+        return Ok(false);
+    };
+    let applied = request.and_then(|request| apply(request, config));
+    if let Err(error) = applied {
+        print(json_line(&input::response(&id, Err(&error))).as_bytes())?;
+        return Err(error.into());
+    }
+    Ok(true)
+}
+
+/// Applies an `initialize`, and reports what is not supported.
+fn apply(request: Initialize, config: &mut RunConfig) -> Result<(), RequestError> {
+    if !request.unused.is_empty() {
+        let keys = tame(&request.unused.join(", "));
+        say(&format!(
+            "warning: posse does not support {keys} of initialize"
+        ));
+    }
+    request.apply(config)
 }
 
 /// Returns the error for a prompt that looks like a command but is none.

@@ -87,9 +87,10 @@ pub(crate) async fn join(config: RunConfig, target: JoinTarget) -> anyhow::Resul
         store,
         live,
         skills,
+        memory,
         ..
     } = context;
-    let _watching = (live.watch(), skills.watch());
+    let _watching = [live.watch(), skills.watch(), memory.watch()];
     let stopping = stop::when_told(store.clone());
     tokio::pin!(stopping);
     let mut pane = PaneLoop {

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use posse_protocol::{Cost, Task, TaskId, TaskStatus, Team};
+use posse_protocol::{Cost, Name, Task, TaskId, TaskStatus, Team};
+use posse_runtime::definition::team_plan;
 use serde_json::{Value, json};
 
 use super::panel::{Panel, PanelRow};
@@ -29,6 +30,8 @@ pub(crate) struct TaskProgress {
     done: usize,
     /// Number and subject of those that are neither completed nor deleted.
     open: Vec<(TaskId, String)>,
+    /// Members that are declared and could not be started.
+    not_started: Vec<Name>,
 }
 
 impl TaskProgress {
@@ -49,6 +52,13 @@ impl TaskProgress {
             1 => format!("{} of 1 task done", self.done),
             _ => format!("{} of {all} tasks done", self.done),
         };
+        let done = match self.not_started.is_empty() {
+            true => done,
+            false => {
+                let names: Vec<&str> = self.not_started.iter().map(Name::as_str).collect();
+                format!("{done}, not started: {}", names.join(", "))
+            }
+        };
         if !self.is_open() {
             return done;
         }
@@ -65,7 +75,9 @@ impl TaskProgress {
     pub(crate) fn object(&self) -> Value {
         let open = self.open.iter();
         let open = open.map(|(id, subject)| json!({"id": id, "subject": subject}));
-        json!({"done": self.done, "open": open.collect::<Vec<_>>()})
+        json!({
+            "done": self.done, "open": open.collect::<Vec<_>>(), "not_started": self.not_started,
+        })
     }
 }
 
@@ -77,7 +89,16 @@ impl TeamSnapshot {
     pub(crate) fn progress(&self) -> TaskProgress {
         let is_done = |task: &&Task| task.status == TaskStatus::Completed;
         let open = self.tasks.iter().filter(|task| !task.status.is_settled());
+        let team = &self.team;
+        let is_there = |name: &Name| {
+            team.former.contains(name) || team.members.iter().any(|member| member.name == *name)
+        };
+        let declared = team_plan::declared_members(team);
         TaskProgress {
+            not_started: declared
+                .into_iter()
+                .filter(|name| !is_there(name))
+                .collect(),
             done: self.tasks.iter().filter(is_done).count(),
             open: open.map(|task| (task.id, task.subject.clone())).collect(),
         }

@@ -4,11 +4,13 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use posse_port::store::{AgentFilter, OpenRequest, Store, StoreError, TaskFilter};
-use posse_protocol::{AgentId, Name, RealmId, RequestKind, Sender, Task, TaskId, TaskStatus, Team};
+use posse_port::store::{AgentFilter, AgentRecord, OpenRequest, Store, StoreError, TaskFilter};
+use posse_protocol::{
+    AgentId, Fault, Name, RealmId, RequestKind, Sender, Task, TaskId, TaskStatus, Team,
+};
 
 use super::team_snapshot::TeamSnapshot;
-use crate::present::sessions;
+use crate::present::costs::Tally;
 use crate::select::tasks;
 
 /// Interval of checks.
@@ -16,12 +18,15 @@ pub(crate) const SOON: Duration = Duration::from_secs(1);
 /// Number of checks after which the store is read even without an event: members may be in other
 /// processes.
 const QUIET: u32 = 5;
+/// Time that the store has to answer before it counts as silent.
+const PROMPT: Duration = Duration::from_secs(1);
 
 /// Watches a team.
 pub(crate) struct TeamWatch {
     store: Arc<dyn Store>,
     main: AgentId,
-    team: Name,
+    /// The team; `None` until one is made.
+    team: Option<Name>,
     /// Known once the session is in the store.
     realm: Option<RealmId>,
     /// The tasks as of the last snapshot.
@@ -32,6 +37,8 @@ pub(crate) struct TeamWatch {
     dirty: bool,
     skipped: u32,
     last: Option<TeamSnapshot>,
+    /// Why the store does not answer, as of the last check.
+    silence: Option<String>,
 }
 
 /// When to read the store.
@@ -44,9 +51,14 @@ pub(crate) enum Refresh {
 }
 
 impl TeamWatch {
-    /// Watches the team that `main` leads. For a team that was just created, its first tasks are
-    /// news.
-    pub(crate) fn new(store: Arc<dyn Store>, main: AgentId, team: Name, is_new: bool) -> Self {
+    /// Watches the team that `main` leads; `None` if it may still make one. For a team that was just
+    /// created, its first tasks are news.
+    pub(crate) fn new(
+        store: Arc<dyn Store>,
+        main: AgentId,
+        team: Option<Name>,
+        is_new: bool,
+    ) -> Self {
         let (known, realm, last) = (BTreeMap::new(), None, None);
         Self {
             store,
@@ -58,7 +70,18 @@ impl TeamWatch {
             dirty: true,
             skipped: 0,
             last,
+            silence: None,
         }
+    }
+
+    /// Notes a team that was made, unless another is watched.
+    pub(crate) fn made(&mut self, team: &Name) {
+        self.team.get_or_insert_with(|| team.clone());
+    }
+
+    /// Returns why the store does not answer, if it does not.
+    pub(crate) fn silence(&self) -> Option<&str> {
+        self.silence.as_deref()
     }
 
     /// Notes that something has happened.
@@ -66,19 +89,51 @@ impl TeamWatch {
         self.dirty = true;
     }
 
-    /// Returns the state of the team, or the last one if nothing has happened. Errors are
-    /// ignored: showing progress must never fail a run.
+    /// Returns the state of the team, or the last one if nothing has happened or the store does
+    /// not answer.
     pub(crate) async fn look(&mut self, refresh: Refresh) -> Option<&TeamSnapshot> {
+        self.team.as_ref()?;
         self.skipped += 1;
-        if refresh == Refresh::Always || self.dirty || self.skipped >= QUIET {
-            (self.dirty, self.skipped) = (false, 0);
-            if let Ok(Some(seen)) = self.seen().await {
-                return Some(self.last.insert(seen));
+        let whole = refresh == Refresh::Always || self.dirty || self.skipped >= QUIET;
+        let looked = tokio::time::timeout(PROMPT, async {
+            match whole {
+                true => self.seen().await,
+                false => self.record().await.map(|_| None),
             }
+        })
+        .await;
+        let seen = match looked {
+            Ok(Ok(seen)) => {
+                self.silence = None;
+                seen
+            }
+            Ok(Err(error)) => {
+                self.silence = Some(Fault::from(&error).message);
+                None
+            }
+            Err(_) => {
+                self.silence = Some("no answer within a second".into());
+                None
+            }
+        };
+        if whole && self.silence.is_none() {
+            (self.dirty, self.skipped) = (false, 0);
+        }
+        if let Some(seen) = seen {
+            return Some(self.last.insert(seen));
         }
         let last = self.last.as_mut()?;
         last.changed.clear();
         Some(last)
+    }
+
+    /// Reads the main agent's record; none if the session is not in the store yet.
+    async fn record(&self) -> Result<Option<AgentRecord>, StoreError> {
+        let filter = AgentFilter {
+            id: Some(self.main),
+            ..AgentFilter::default()
+        };
+        Ok(self.store.agents(filter, 1).await?.pop())
     }
 
     /// Reads the state from the store.
@@ -86,35 +141,26 @@ impl TeamWatch {
         let realm = match self.realm {
             Some(realm) => realm,
             None => {
-                let filter = AgentFilter {
-                    id: Some(self.main),
-                    ..AgentFilter::default()
-                };
-                let Some(session) = self.store.agents(filter, 1).await?.pop() else {
+                let Some(session) = self.record().await? else {
                     return Ok(None);
                 };
                 *self.realm.insert(session.realm)
             }
         };
         let teams = self.store.teams(Some(realm), usize::MAX).await?;
-        let Some(team) = teams.into_iter().find(|team| team.name == self.team) else {
+        let Some(team) = teams
+            .into_iter()
+            .find(|team| Some(&team.name) == self.team.as_ref())
+        else {
             return Ok(None);
         };
         let tasks = self
             .store
             .tasks(tasks::list_of(&team), TaskFilter::default(), usize::MAX)
             .await?;
-        let agents = AgentFilter {
-            realm: Some(realm),
-            ..AgentFilter::default()
-        };
-        let cost = self
-            .store
-            .agents(agents, usize::MAX)
-            .await?
-            .iter()
-            .map(sessions::cost)
-            .sum();
+        let spending = self.store.spending(vec![self.main]).await?;
+        let charges = spending.iter().flat_map(|spending| &spending.charges);
+        let cost = Tally::of(charges).cost;
         let requests = self.store.requests(realm, None).await?;
         let requests = requests
             .iter()

@@ -170,7 +170,7 @@ struct WorkerContext<'a> {
 /// The result of a scan.
 struct ScanOutcome {
     /// Sessions that are hosted from now on.
-    hosted: Vec<(AgentId, Hosted, [WatchGuard; 2])>,
+    hosted: Vec<(AgentId, Hosted, [WatchGuard; 3])>,
     /// Sessions that cannot be hosted here, and why.
     left: Vec<(AgentId, String)>,
     /// Sessions whose lead a process hosts.
@@ -241,13 +241,14 @@ impl WorkerContext<'_> {
         &self,
         session: AgentId,
         cwd: PathBuf,
-    ) -> anyhow::Result<(AgentId, Hosted, [WatchGuard; 2])> {
+    ) -> anyhow::Result<(AgentId, Hosted, [WatchGuard; 3])> {
         // A shared store also has sessions of other machines.
         anyhow::ensure!(cwd.is_dir(), "{} does not exist here", cwd.display());
         let SessionParts {
             setup,
             live,
             skills,
+            memory,
         } = SessionParts::of(self.config, &cwd)?;
         let members = Members::Raised {
             most: self.worker.most,
@@ -256,7 +257,11 @@ impl WorkerContext<'_> {
             .runtime
             .host(Hosting { session, members }, setup)
             .await?;
-        Ok((session, hosted, [live.watch(), skills.watch()]))
+        Ok((
+            session,
+            hosted,
+            [live.watch(), skills.watch(), memory.watch()],
+        ))
     }
 }
 
@@ -285,7 +290,7 @@ struct ServedSessions {
 struct ServedSession {
     /// Dropping it releases what is hosted.
     _handle: AgentHandle,
-    _watching: [WatchGuard; 2],
+    _watching: [WatchGuard; 3],
     /// How long it had neither a lead nor a working member, or no member here.
     idle: Duration,
     /// Members that work.
