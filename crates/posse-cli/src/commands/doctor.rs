@@ -1,6 +1,8 @@
 //! `posse doctor`.
 
 mod checks;
+mod files;
+mod memory;
 
 use std::process::ExitCode;
 
@@ -20,6 +22,13 @@ pub(crate) struct DoctorCommand {
     /// Print one JSON object per check
     #[arg(long)]
     json: bool,
+    /// List the memory files that agents here begin with or get later, instead of the checks
+    #[arg(long)]
+    memory: bool,
+    /// List settings, definitions and other files here, and what becomes of each, instead of the
+    /// checks
+    #[arg(long, conflicts_with = "memory")]
+    files: bool,
 }
 
 /// The result of a check.
@@ -43,6 +52,12 @@ struct Finding {
 
 impl DoctorCommand {
     pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
+        if self.files {
+            return files::list(self.json);
+        }
+        if self.memory {
+            return memory::list(self.json);
+        }
         // First: without valid flags and variables no check makes sense.
         let settled = self.provider.settle()?;
         let runtime = crate::config::runtime()?;

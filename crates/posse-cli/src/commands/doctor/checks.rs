@@ -11,10 +11,13 @@ use rustix::fs::{Access, access};
 use super::{Finding, Grade};
 use crate::assemble::provider::{self, Provider, ProviderSettings};
 use crate::assemble::store;
+use crate::assemble::unsupported::{guard_missing, not_used};
 use crate::config::environment::working_directory;
 use crate::config::settings::{FlagSettings, Settings};
 use crate::config::store::{StoreArgs, StoreLocation};
 use crate::config::store_choice;
+use crate::config::unsupported::Unsupported;
+use crate::definitions::shown;
 use crate::error;
 
 /// Returns the result of a check that passed.
@@ -298,19 +301,36 @@ pub(super) fn settings() -> Vec<Finding> {
             in_a_line(error.as_ref()),
             advice_for(&error),
         )],
-        Ok(settings) if settings.warnings.is_empty() => {
-            vec![good(WHAT, format!("mode {}", settings.mode))]
-        }
         Ok(settings) => {
+            let used = settings.files.iter().filter(|file| !file.used.is_empty());
+            let used = used.map(|file| {
+                let path = shown(&file.path, &here);
+                good(WHAT, format!("{path}: {}", file.used.join(", ")))
+            });
             let advice = "posse works without the ignored settings; docs/permissions.md says what \
                           is allowed where";
-            settings
-                .warnings
-                .iter()
-                .map(|one| not(WHAT, Grade::Lacking, one.as_str(), advice))
-                .collect()
+            let warnings = settings.warnings.iter();
+            let ignored = warnings.map(|one| not(WHAT, Grade::Lacking, one.as_str(), advice));
+            let mode = good(WHAT, format!("mode {}", settings.mode));
+            let mut findings: Vec<Finding> = used.chain([mode]).chain(ignored).collect();
+            findings.extend(unsupported(&settings.unsupported, &here));
+            findings
         }
     }
+}
+
+/// Returns what posse does not support of what is here.
+fn unsupported(unsupported: &Unsupported, here: &Path) -> Vec<Finding> {
+    let guards = unsupported.guards.iter().map(|guard| {
+        let advice = "--require-hooks makes this an error; a deny rule in the settings holds in \
+                      every run";
+        not("hooks", Grade::Lacking, guard_missing(guard, here), advice)
+    });
+    let files = unsupported.files.iter().map(|file| {
+        let advice = "docs/coming-from.md says what posse reads";
+        not("files", Grade::Lacking, not_used(file, here), advice)
+    });
+    guards.chain(files).collect()
 }
 
 /// Returns the advice for an error.

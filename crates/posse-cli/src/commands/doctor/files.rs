@@ -1,0 +1,113 @@
+//! `posse doctor --files`: every file that posse or a program like it reads here, and what becomes
+//! of it.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use serde_json::json;
+
+use super::memory;
+use crate::config::environment::working_directory;
+use crate::config::settings::{FlagSettings, Settings};
+use crate::definitions::skills::SkillSources;
+use crate::definitions::{AgentSources, DefinitionSet, HasName, InlineAgents, Severity, shown};
+use crate::output::table::{Column, needed, table};
+use crate::output::{json_line, print, say_to_person, tame, width};
+
+const COLUMNS: [Column; 3] = [needed("STATE"), needed("FILE"), needed("WHAT")];
+
+/// A file, or a part of it.
+struct Row {
+    /// `used`, `refused` or `not used`.
+    state: &'static str,
+    path: PathBuf,
+    what: String,
+}
+
+/// Prints all files.
+pub(super) fn list(as_json: bool) -> anyhow::Result<ExitCode> {
+    let cwd = working_directory()?;
+    let settings = Settings::at(&cwd, FlagSettings::default())?;
+    let mut rows = of_settings(&settings);
+    rows.extend(of_definitions(
+        "agent",
+        &AgentSources::at(&cwd, InlineAgents::default()).load(),
+    ));
+    rows.extend(of_definitions("skill", &SkillSources::at(&cwd).load()));
+    let memory = memory::found(&cwd, settings)?;
+    rows.extend(memory.iter().map(|file| Row {
+        state: if file.used.is_some() {
+            "used"
+        } else {
+            "refused"
+        },
+        path: file.path.clone(),
+        what: format!("memory: {}", memory::state(&file.fate)),
+    }));
+    rows.sort_by(|a, b| a.path.cmp(&b.path));
+    if as_json {
+        for row in &rows {
+            let line = json!({"file": row.path.display().to_string(), "state": row.state, "what": row.what});
+            print(json_line(&line).as_bytes())?;
+        }
+        return Ok(ExitCode::SUCCESS);
+    }
+    if rows.is_empty() {
+        say_to_person("there are no settings, definitions or memory files here");
+    }
+    let rows: Vec<Vec<String>> = rows.iter().map(|row| row.columns(&cwd)).collect();
+    print(table(&COLUMNS, &rows, width()).as_bytes())?;
+    Ok(ExitCode::SUCCESS)
+}
+
+impl Row {
+    fn columns(&self, cwd: &Path) -> Vec<String> {
+        vec![
+            self.state.to_owned(),
+            shown(&self.path, cwd),
+            tame(&self.what),
+        ]
+    }
+}
+
+/// Returns what becomes of settings, and of files that posse does not read.
+fn of_settings(settings: &Settings) -> Vec<Row> {
+    let mut rows = Vec::new();
+    for file in &settings.files {
+        for (state, what) in [("used", &file.used), ("refused", &file.refused)] {
+            if !what.is_empty() {
+                let (path, what) = (file.path.clone(), what.join(", "));
+                rows.push(Row { state, path, what });
+            }
+        }
+    }
+    rows.extend(settings.unsupported.files.iter().map(|file| Row {
+        state: "not used",
+        path: file.path.clone(),
+        what: file.what.clone(),
+    }));
+    rows
+}
+
+/// Returns what becomes of definitions.
+fn of_definitions<T: HasName>(kind: &str, loaded: &DefinitionSet<T>) -> Vec<Row> {
+    let mut rows = Vec::new();
+    for (entries, state) in [(&loaded.known, "used"), (&loaded.shadowed, "refused")] {
+        for entry in entries {
+            let Some(path) = entry.path.clone() else {
+                continue;
+            };
+            let what = format!("{kind} {}", entry.definition.name());
+            rows.push(Row { state, path, what });
+        }
+    }
+    rows.extend(loaded.remarks.iter().map(|remark| Row {
+        state: match remark.weight {
+            Severity::Error => "refused",
+            Severity::Warning | Severity::Note => "not used",
+        },
+        path: remark.path.clone(),
+        what: remark.reason.clone(),
+    }));
+    rows
+}
