@@ -3,6 +3,7 @@
 mod export;
 mod list;
 mod show;
+mod tree;
 
 use std::process::ExitCode;
 
@@ -22,6 +23,7 @@ pub(crate) struct SessionsCommand {
 enum SessionsSubcommand {
     List(list::ListSessions),
     Show(show::ShowSession),
+    Tree(tree::SessionTree),
     Export(export::ExportSession),
 }
 
@@ -31,6 +33,7 @@ impl SessionsCommand {
         match self.command {
             SessionsSubcommand::List(command) => runtime.block_on(command.run(&self.store)),
             SessionsSubcommand::Show(command) => runtime.block_on(command.run(&self.store)),
+            SessionsSubcommand::Tree(command) => runtime.block_on(command.run(&self.store)),
             SessionsSubcommand::Export(command) => runtime.block_on(command.run(&self.store)),
         }
     }

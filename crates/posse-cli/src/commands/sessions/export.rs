@@ -11,12 +11,13 @@ use crate::output::print_exactly;
 use crate::present::entries;
 use crate::select::sessions;
 
-/// Write a session as JSON, one line per entry.
+/// Write the transcript of a session or of any of its agents as JSON, one line per entry.
 ///
 /// Messages are written as they were sent to the model, byte for byte.
 #[derive(clap::Args)]
 pub(super) struct ExportSession {
-    /// Session; a unique prefix of its ID is enough [default: the last one used in this directory]
+    /// Session or agent, as in `posse sessions show` [default: the last session used in this
+    /// directory]
     id: Option<String>,
     /// Write to a file instead of standard output
     #[arg(short, long, value_name = "FILE")]
@@ -26,8 +27,8 @@ pub(super) struct ExportSession {
 impl ExportSession {
     pub(super) async fn run(self, store: &StoreArgs) -> anyhow::Result<ExitCode> {
         let store = crate::assemble::store::look_into_store(store)?;
-        let session = sessions::meant(store.as_ref(), self.id.as_deref()).await?;
-        let transcript = store.read(session.agent).await?;
+        let agent = sessions::any_agent(store.as_ref(), self.id.as_deref()).await?;
+        let transcript = store.read(agent.agent).await?;
         let mut file = match &self.output {
             Some(path) => Some(
                 std::fs::File::create(path)

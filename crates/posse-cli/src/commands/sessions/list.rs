@@ -2,14 +2,15 @@
 
 use std::process::ExitCode;
 
-use posse_port::store::{AgentRecord, SessionFilter};
+use posse_port::store::{AgentRecord, SessionFilter, SubtreeSpending};
 
 use crate::config::environment::working_directory;
 use crate::config::store::StoreArgs;
 use crate::output::time::age;
 use crate::output::transcript::{first_line, fitted};
 use crate::output::{json_line, print, say, say_to_person, tame, width};
-use crate::present::sessions::{cost, distinct, object, state};
+use crate::present::costs::Tally;
+use crate::present::sessions::{distinct, object, state};
 
 /// Number of sessions shown to people by default.
 const SHOWN: usize = 20;
@@ -53,9 +54,12 @@ impl ListSessions {
             .await?;
         let more = sessions.len() > most;
         sessions.truncate(most);
+        let ids = sessions.iter().map(|session| session.agent).collect();
+        let spending = store.spending(ids).await?;
+        let sessions: Vec<Line> = sessions.into_iter().zip(spending).collect();
         if self.json {
-            for session in &sessions {
-                print(json_line(&object(session)).as_bytes())?;
+            for (session, spending) in &sessions {
+                print(json_line(&object(session, spending)).as_bytes())?;
             }
         } else if sessions.is_empty() && !more {
             let elsewhere = if self.all {
@@ -78,12 +82,15 @@ impl ListSessions {
     }
 }
 
+/// A session, and what it and all agents below it have used.
+type Line = (AgentRecord, SubtreeSpending);
+
 /// Returns a row per session, no wider than the terminal. A narrow one omits entries and cost,
 /// and the first words get the rest.
-fn table(sessions: &[AgentRecord], now: i64, with_place: bool, columns: Option<usize>) -> String {
+fn table(sessions: &[Line], now: i64, with_place: bool, columns: Option<usize>) -> String {
     let ids: Vec<String> = sessions
         .iter()
-        .map(|session| session.agent.to_string())
+        .map(|(session, _)| session.agent.to_string())
         .collect();
     let width = distinct(&ids);
     let figures = columns.is_none_or(|columns| columns >= WITH_FIGURES);
@@ -98,13 +105,14 @@ fn table(sessions: &[AgentRecord], now: i64, with_place: bool, columns: Option<u
         format!("{}\n", format!("{head}{}", fitted(words, room)).trim_end())
     };
     let mut table = row(["ID", "AGE", "STATE", "ENTRIES", "COST"], "FIRST WORDS");
-    for (session, id) in sessions.iter().zip(&ids) {
+    for ((session, spending), id) in sessions.iter().zip(&ids) {
         let words = session
             .first_prompt
             .as_deref()
             .and_then(first_line)
             .unwrap_or_default();
-        let cost = cost(session).map_or_else(|| "?".to_owned(), |cost| cost.to_string());
+        let cost = Tally::of(&spending.charges).cost;
+        let cost = cost.map_or_else(|| "?".to_owned(), |cost| cost.to_string());
         let (age, entries) = (
             age(now.saturating_sub(session.used_ms)),
             session.entries.to_string(),
@@ -128,9 +136,15 @@ mod tests {
     use super::*;
     use crate::present::fixtures::session;
 
+    /// A session with nobody below its main agent.
+    fn alone(session: AgentRecord) -> Line {
+        let charges = session.charges.clone();
+        (session, SubtreeSpending { agents: 1, charges })
+    }
+
     #[test]
     fn a_row_tells_id_age_state_and_first_words() {
-        let shown = table(&[session()], 61_000 + 120_000, true, None);
+        let shown = table(&[alone(session())], 61_000 + 120_000, true, None);
         let rows: Vec<&str> = shown.lines().collect();
         assert_eq!(
             rows,
@@ -143,10 +157,14 @@ mod tests {
         assert!(rows.iter().all(|row| row.chars().count() < 80));
         let mut dead = session();
         dead.state = posse_port::store::AgentState::Running;
-        assert_eq!(object(&dead)["state"], "broken");
+        let (mut dead, spending) = alone(dead);
+        assert_eq!(object(&dead, &spending)["state"], "broken");
         dead.holder = Some("pid 1".into());
-        assert_eq!(object(&dead)["state"], "open");
-        assert_eq!(object(&dead)["used_at"], "1970-01-01T00:01:01.000Z");
+        assert_eq!(object(&dead, &spending)["state"], "open");
+        assert_eq!(
+            object(&dead, &spending)["used_at"],
+            "1970-01-01T00:01:01.000Z"
+        );
     }
 
     #[test]
@@ -157,7 +175,7 @@ mod tests {
         long.first_prompt = Some(prompt.into());
         long.cwd = format!("/{}", "deep/".repeat(60)).into();
         for columns in [40, 63, 64, 80, 200] {
-            let shown = table(&[long.clone()], 61_000, true, Some(columns));
+            let shown = table(&[alone(long.clone())], 61_000, true, Some(columns));
             let widths: Vec<usize> = shown.lines().map(|row| row.chars().count()).collect();
             assert!(
                 widths[1..]

@@ -2,22 +2,27 @@
 
 use std::process::ExitCode;
 
-use posse_port::store::Transcript;
+use posse_port::store::{SubtreeSpending, Transcript};
+use posse_protocol::AgentId;
 use serde_json::json;
 
 use crate::config::store::StoreArgs;
 use crate::output::transcript::parts;
-use crate::output::{in_words, json_line, print, tame};
+use crate::output::{json_line, one_line, print, tame};
+use crate::present::costs::{Tally, about, add};
 use crate::present::entries;
-use crate::present::sessions::{cost, object, state};
+use crate::present::sessions::{object, state};
 use crate::select::sessions;
 
-/// Show the transcript of a session.
+/// Show the transcript of a session or of any of its agents.
 ///
-/// Long inputs and answers are shortened; `posse sessions export` writes everything.
+/// Takes the ID of a session, of a sub-agent or of a member of a team, also after it has ended or
+/// left; `posse sessions tree` lists them. Long inputs and answers are shortened;
+/// `posse sessions export` writes everything.
 #[derive(clap::Args)]
 pub(super) struct ShowSession {
-    /// Session; a unique prefix of its ID is enough [default: the last one used in this directory]
+    /// Session or agent; a unique prefix of its ID is enough, or the name of an agent of the last
+    /// session used in this directory [default: that session]
     id: Option<String>,
     /// Print one JSON object, with everything
     #[arg(long)]
@@ -27,32 +32,47 @@ pub(super) struct ShowSession {
 impl ShowSession {
     pub(super) async fn run(self, store: &StoreArgs) -> anyhow::Result<ExitCode> {
         let store = crate::assemble::store::look_into_store(store)?;
-        let session = sessions::meant(store.as_ref(), self.id.as_deref()).await?;
-        let transcript = store.read(session.agent).await?;
+        let agent = sessions::any_agent(store.as_ref(), self.id.as_deref()).await?;
+        let session = sessions::root_of(store.as_ref(), &agent).await?;
+        let transcript = store.read(agent.agent).await?;
+        let spending = store.spending(vec![agent.agent]).await?;
+        let spending = spending.into_iter().next().unwrap_or_default();
         if self.json {
-            let mut object = object(&transcript.record);
+            let mut object = object(&transcript.record, &spending);
+            add(&mut object, about(&transcript.record));
+            object["session_id"] = json!(session);
             let entries: Result<Vec<_>, _> =
                 transcript.entries.iter().map(entries::value).collect();
             object["entries"] = json!(entries?);
             print(json_line(&object).as_bytes())?;
         } else {
-            print(readable(&transcript).as_bytes())?;
+            print(readable(&transcript, &spending, session).as_bytes())?;
         }
         Ok(ExitCode::SUCCESS)
     }
 }
 
-fn readable(transcript: &Transcript) -> String {
-    let session = &transcript.record;
-    let mut out = format!(
-        "\x1b[1msession {}\x1b[0m\n{} · {} · {} · {} · in {}\n",
-        session.agent,
-        state(session),
-        tame(&session.model),
-        session.mode,
-        in_words(cost(session)),
-        tame(&session.cwd.to_string_lossy()),
-    );
+/// Returns the transcript of an agent of `session` for people.
+fn readable(transcript: &Transcript, spending: &SubtreeSpending, session: AgentId) -> String {
+    let agent = &transcript.record;
+    let mut out = match &agent.origin {
+        None => format!("\x1b[1msession {}\x1b[0m\n", agent.agent),
+        Some(origin) => format!(
+            "\x1b[1magent {}\x1b[0m\n{} ({}) of session {session}\n",
+            agent.agent,
+            one_line(&origin.description),
+            one_line(&origin.agent_type),
+        ),
+    };
+    let mut facts = vec![
+        state(agent).to_owned(),
+        tame(&agent.model),
+        agent.mode.to_string(),
+        Tally::of(&spending.charges).in_words(),
+    ];
+    facts.extend((spending.agents > 1).then(|| format!("{} agents", spending.agents)));
+    facts.push(format!("in {}", tame(&agent.cwd.to_string_lossy())));
+    out.push_str(&format!("{}\n", facts.join(" · ")));
     for stored in &transcript.entries {
         for part in parts(&stored.entry.sent()) {
             out.push_str(&entries::paragraph(&part, stored.at_ms));
@@ -63,19 +83,46 @@ fn readable(transcript: &Transcript) -> String {
 
 #[cfg(test)]
 mod tests {
+    use posse_port::store::{CallKey, Origin};
+
     use super::*;
     use crate::present::fixtures::{ID, transcript};
 
+    /// The transcript of the fixture as a person reads it, with `agents` in its subtree.
+    fn shown(transcript: &Transcript, agents: u64) -> String {
+        let spending = SubtreeSpending {
+            agents,
+            charges: transcript.record.charges.clone(),
+        };
+        let shown = readable(transcript, &spending, ID.parse().unwrap());
+        anstream::adapter::strip_str(&shown).to_string()
+    }
+
     #[test]
     fn a_transcript_reads_from_top_to_bottom() {
-        let shown = readable(&transcript());
-        let plain = anstream::adapter::strip_str(&shown).to_string();
         assert_eq!(
-            plain,
+            shown(&transcript(), 1),
             format!(
                 "session {ID}\nidle · m · default · $0.5000 · in /work\n\n> fix \\u{{1b}}[2Jit (1970-01-01 00:00 UTC)\n\n\
                  I look.\n  → Read {{\"n\":1.5}}\n  ✗ no\n    such\n"
             )
         );
+    }
+
+    #[test]
+    fn the_head_says_whose_transcript_it_is() {
+        let mut transcript = transcript();
+        assert!(shown(&transcript, 3).contains("· $0.5000 · 3 agents · in /work\n"));
+        transcript.record.origin = Some(Box::new(Origin {
+            parent: ID.parse().unwrap(),
+            call: CallKey { seq: 0, ordinal: 0 },
+            call_id: "t".into(),
+            agent_type: "Explore".into(),
+            name: None,
+            description: "find\ncallers".into(),
+            terms: String::new(),
+        }));
+        let head = format!("agent {ID}\nfind callers (Explore) of session {ID}\nidle · m");
+        assert!(shown(&transcript, 1).starts_with(&head));
     }
 }
