@@ -9,6 +9,8 @@ mod parse;
 
 use std::collections::BTreeMap;
 
+use posse_protocol::{Mail, Name};
+
 pub(super) use self::check::check;
 pub(super) use self::files::{PreviousExport, files, previous, unfinished};
 pub(super) use self::parse::{ParsedArchive, parse};
@@ -21,6 +23,9 @@ pub(super) const NAMED: usize = 20;
 
 /// Texts by their path inside the directory, such as `tasks/1.json`.
 pub(super) type ArchiveFiles = BTreeMap<String, String>;
+
+/// The mail of members that have left, by their names.
+pub(super) type FormerInboxes = BTreeMap<Name, Vec<Mail>>;
 
 /// An error in a file.
 #[derive(Debug, PartialEq, Eq)]

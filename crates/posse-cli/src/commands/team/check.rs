@@ -4,9 +4,11 @@ use std::process::ExitCode;
 
 use posse_protocol::Name;
 
-use crate::definitions::InlineAgents;
-use crate::definitions::teams::TeamSources;
-use crate::definitions::teams::about;
+use crate::assemble::open::workspace;
+use crate::assemble::team_terms;
+use crate::config::settings::{FlagSettings, Settings};
+use crate::definitions::teams::{TeamSources, about};
+use crate::definitions::{InlineAgents, Remark, Severity};
 use crate::error::Advised;
 use crate::present::definitions::report;
 
@@ -47,6 +49,19 @@ impl CheckTeams {
                     ),
                 });
             }
+        }
+        // With the settings of a run without flags.
+        let settings = Settings::at(sources.cwd(), FlagSettings::default())?;
+        let workspace = workspace(&settings, sources.cwd().to_owned())?;
+        for team in &loaded.known {
+            let Some(path) = &team.path else { continue };
+            let told = team_terms::capped(&team.definition.plan, &settings, &workspace);
+            loaded.remarks.extend(told.into_iter().map(|reason| Remark {
+                weight: Severity::Note,
+                path: path.clone(),
+                line: None,
+                reason,
+            }));
         }
         report(&loaded, sources.cwd(), "teams", self.json)
     }

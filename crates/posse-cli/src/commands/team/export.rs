@@ -3,18 +3,19 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use posse_port::store::{Archive, Refusal, Store};
-use posse_protocol::Name;
+use posse_port::store::{Archive, MailFilter, Refusal, Store};
+use posse_protocol::{Name, Team};
 use serde_json::{Value, json};
 
+use super::archive::FormerInboxes;
 use super::{archive, directory};
 use crate::output::{count, json_line, print, say, say_to_person, tame};
-use crate::select::teams;
+use crate::select::{members, teams};
 
 /// Write a team as files that can be read, compared and imported again.
 ///
 /// config.json lists the members, tasks/N.json has the tasks, inboxes/NAME.json the mail of each
-/// member, notes/NAME.md the notes. Two exports of the same state are identical byte for byte. An
+/// member, also of those that have left, notes/NAME.md the notes. Two exports of the same state are identical byte for byte. An
 /// earlier export in the directory, even an incomplete one, is updated; other files in it are left
 /// alone. Only you can read the inboxes (mode 0600).
 #[derive(clap::Args)]
@@ -37,7 +38,8 @@ impl ExportTeam {
         let team = teams::meant(store, self.team.as_ref(), &self.session).await?;
         let exported = store.export(team.realm, team.name.clone()).await?;
         let archive = exported.ok_or(Refusal::NoSuchTeam { team: team.name })?;
-        let files = archive::files(&archive);
+        let former = former_inboxes(store, &archive.team).await?;
+        let files = archive::files(&archive, &former);
         say_to_person(&format!("writing {}", count(files.len(), "file")));
         let done = directory::write(&self.directory, archive.team.name.as_str(), &files)?;
         for large in &done.too_large {
@@ -55,6 +57,7 @@ impl ExportTeam {
         let line = match self.json {
             true => {
                 let mut object = counts(&archive);
+                object["messages_of_former_members"] = json!(total(&former));
                 object["directory"] = json!(place);
                 object["files_written"] = json!(done.written);
                 object["files_removed"] = json!(done.removed);
@@ -68,16 +71,33 @@ impl ExportTeam {
                         format!("{} written, {removed} removed", count(written, "file"))
                     }
                 };
-                format!(
-                    "exported {} to {}; {what}\n",
-                    in_words(&archive),
-                    tame(&place)
-                )
+                let mut exported = in_words(&archive);
+                if total(&former) > 0 {
+                    let messages = count(total(&former), "message");
+                    exported.push_str(&format!(", {messages} of members that have left"));
+                }
+                format!("exported {exported} to {}; {what}\n", tame(&place))
             }
         };
         print(line.as_bytes())?;
         Ok(ExitCode::SUCCESS)
     }
+}
+
+/// Returns the mail of members that have left, as far as their transcripts are here.
+async fn former_inboxes(store: &dyn Store, team: &Team) -> anyhow::Result<FormerInboxes> {
+    let mut inboxes = FormerInboxes::new();
+    for (name, agent) in members::former(store, team).await? {
+        let (realm, everything) = (team.realm, MailFilter::default());
+        let mail = store.mail(realm, agent.agent, everything, usize::MAX);
+        inboxes.insert(name, mail.await?);
+    }
+    Ok(inboxes)
+}
+
+/// Returns the number of messages.
+fn total(inboxes: &FormerInboxes) -> usize {
+    inboxes.values().map(Vec::len).sum()
 }
 
 /// Returns how much there is of a team, for programs.

@@ -285,6 +285,7 @@ impl RunTeam {
                 .into_iter()
                 .filter(|prompt| !prompt.trim().is_empty())
                 .collect(),
+            plan: known.definition.plan.clone(),
         })
     }
 }

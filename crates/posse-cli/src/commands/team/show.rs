@@ -53,7 +53,7 @@ struct TeamView {
     requests: Vec<OpenRequest>,
     notes: Vec<Note>,
     /// Agents of former members, as far as they are known.
-    former: HashMap<String, AgentRecord>,
+    former: HashMap<Name, AgentRecord>,
 }
 
 impl ShowTeam {
@@ -201,15 +201,11 @@ impl TeamView {
             .collect();
         out.push_str(&format!("\n{}", table(&COLUMNS, &rows, columns)));
         if !team.former.is_empty() {
-            let cost = |name: &str| self.former.get(name).and_then(sessions::cost);
-            let names = team
-                .former
-                .iter()
-                .map(Name::as_str)
-                .map(|name| match cost(name) {
-                    Some(cost) => format!("{name} ({})", in_words(Some(cost))),
-                    None => name.to_owned(),
-                });
+            let cost = |name: &Name| self.former.get(name).and_then(sessions::cost);
+            let names = team.former.iter().map(|name| match cost(name) {
+                Some(cost) => format!("{name} ({})", in_words(Some(cost))),
+                None => name.to_string(),
+            });
             let names: Vec<String> = names.collect();
             out.push_str(&format!(
                 "{}\n",

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::numbers::Numbers;
-use super::{ArchiveFiles, CONFIG};
+use super::{ArchiveFiles, CONFIG, FormerInboxes};
 use crate::output::time::moment;
 
 /// The key that marks an export as incomplete.
@@ -33,13 +33,18 @@ impl PreviousExport {
     }
 }
 
-/// Returns the files of a team.
-pub(in super::super) fn files(archive: &Archive) -> ArchiveFiles {
+/// Returns the files of a team, with the inboxes of members that have left.
+pub(in super::super) fn files(archive: &Archive, former: &FormerInboxes) -> ArchiveFiles {
     let mut files = ArchiveFiles::new();
-    files.insert(CONFIG.to_owned(), pretty(&config(archive)));
-    for (member, mail) in archive.team.members.iter().zip(&archive.mail) {
+    let mut config = config(archive);
+    if !former.is_empty() {
+        config["posse"]["formerInboxes"] = former.keys().map(Name::as_str).collect();
+    }
+    files.insert(CONFIG.to_owned(), pretty(&config));
+    let members = archive.team.members.iter().map(|member| &member.name);
+    for (name, mail) in former.iter().chain(members.zip(&archive.mail)) {
         let inbox: Value = mail.iter().map(message).collect();
-        files.insert(inbox_file(member.name.as_str()), pretty(&inbox));
+        files.insert(inbox_file(name.as_str()), pretty(&inbox));
     }
     for task in &archive.tasks {
         files.insert(task_file(task.id.0), pretty(&described(task)));
@@ -173,19 +178,22 @@ pub(in super::super) fn previous(config: &str) -> Option<PreviousExport> {
         posse: WrittenOwn,
     }
     #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
     struct WrittenOwn {
         tasks: String,
         notes: Vec<WrittenName>,
+        #[serde(default)]
+        former_inboxes: Vec<Name>,
     }
     #[derive(Deserialize)]
     struct WrittenName {
         name: Name,
     }
     let config: WrittenTeam = serde_json::from_str(config).ok()?;
-    let inboxes = config
-        .members
-        .iter()
-        .map(|member| inbox_file(member.name.as_str()));
+    let members = config.members.iter().map(|member| &member.name);
+    let inboxes = members
+        .chain(&config.posse.former_inboxes)
+        .map(|name| inbox_file(name.as_str()));
     let notes = config
         .posse
         .notes

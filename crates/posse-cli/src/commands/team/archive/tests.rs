@@ -133,11 +133,11 @@ fn what_was_written_is_read_without_loss() {
     archive.team.former = vec!["bob".parse().unwrap(), "eve".parse().unwrap()];
     (archive.tasks[0].role, archive.tasks[0].check) = (Some("lex".into()), Some("make lex".into()));
     archive.last_task = 12;
-    let written = files(&archive);
+    let written = files(&archive, &FormerInboxes::new());
     let mut again = parse(&written, 99).unwrap();
     check(&mut again.archive).unwrap();
     assert_eq!(again.archive, archive);
-    assert_eq!(files(&again.archive), written);
+    assert_eq!(files(&again.archive, &FormerInboxes::new()), written);
     assert!(
         written
             .values()
@@ -184,7 +184,7 @@ fn a_lead_that_was_handed_to_another_stays_so() {
     let mut archive = found(&[("config.json", CONFIG_TEXT)]).unwrap().archive;
     archive.team.members[0].name = "main".parse().unwrap();
     archive.team.lead = archive.team.members[1].agent;
-    let written = files(&archive);
+    let written = files(&archive, &FormerInboxes::new());
     assert!(written["config.json"].contains("\"leadAgentId\": \"alice@parser\""));
     let mut again = parse(&written, archive.team.created_ms).unwrap();
     check(&mut again.archive).unwrap();
@@ -336,7 +336,7 @@ fn what_is_listed_and_missing_is_named() {
         ("tasks/2.json", r#"{"subject": "b"}"#),
         ("notes/plan.md", "plan"),
     ];
-    let mut written = files(&found(&list).unwrap().archive);
+    let mut written = files(&found(&list).unwrap().archive, &FormerInboxes::new());
     for file in ["tasks/2.json", "inboxes/alice.json", "notes/plan.md"] {
         assert!(written.remove(file).is_some());
     }
