@@ -156,7 +156,7 @@ impl AskCommand {
                 };
                 let about = json!({
                     "agent_id": session.agent, "purpose": purpose, "model": model, "stop_reason": stop,
-                    "usage": usage, "cost_usd": cost.map(Cost::usd),
+                    "usage": crate::present::usage::usage(&usage), "cost_usd": cost.map(Cost::usd),
                 });
                 if let (Some(object), Value::Object(about)) = (object.as_object_mut(), about) {
                     object.extend(about);

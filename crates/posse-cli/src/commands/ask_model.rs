@@ -13,6 +13,7 @@ use tokio_util::sync::CancellationToken;
 use crate::assemble::provider::{self, ChosenModel, ProviderArgs};
 use crate::headless::answer::{self, AnswerForm, AnswerWriter};
 use crate::output::{in_words, print, say, say_to_person, tame};
+use crate::present::usage::{list, usage};
 
 /// Ask a model one question and stream the reply.
 ///
@@ -67,7 +68,7 @@ impl AskModelCommand {
                 }
                 if AnswerForm::of(self.json) == AnswerForm::Json {
                     let error = failure.error.to_string();
-                    let line = json!({"error": error, "attempts": failure.attempts, "wasted": failure.spent, "cost_usd": cost.map(Cost::usd)});
+                    let line = json!({"error": error, "attempts": failure.attempts, "wasted": list(&failure.spent), "cost_usd": cost.map(Cost::usd)});
                     print(format!("{line}\n").as_bytes())?;
                 }
                 Err(failure.error.into())
@@ -148,7 +149,7 @@ impl AskModelCommand {
             AnswerForm::Json => {
                 let line = json!({
                     "text": text, "content": reply.content, "model": name, "stop_reason": reply.stop,
-                    "usage": reply.usage, "wasted": reply.wasted, "attempts": reply.attempts,
+                    "usage": usage(&reply.usage), "wasted": list(&reply.wasted), "attempts": reply.attempts,
                     "cost_usd": cost.map(Cost::usd),
                 });
                 print(format!("{line}\n").as_bytes())?;

@@ -18,6 +18,7 @@ use crate::output::time::{age, minute, moment};
 use crate::output::{json_line, print, tame, width};
 use crate::present::cache_misses::{in_words, of_reasons};
 use crate::present::costs::{AgentCost, about, called, tree};
+use crate::present::usage::usage;
 use crate::select::sessions;
 
 /// Columns of the table of agents.
@@ -359,13 +360,13 @@ impl CacheRow<'_> {
         let requests = self.requests.iter().map(|request| {
             json!({
                 "at": moment(request.at_ms), "after_ms": request.after_ms,
-                "for": if request.compacts { "compaction" } else { "work" }, "usage": request.usage,
+                "for": if request.compacts { "compaction" } else { "work" }, "usage": usage(&request.usage),
                 "missed_tokens": request.missed.as_ref().map_or(0, |missed| missed.tokens),
                 "missed_why": request.missed.as_ref().map(|missed| &missed.why),
                 "differs_at": request.differs,
             })
         });
-        object["usage"] = json!(self.line.own.usage);
+        object["usage"] = usage(&self.line.own.usage);
         object["missed_tokens"] = total(&self.missed).into();
         object["missed_why"] = of_reasons(&self.missed);
         object["first_request_bytes"] = json!(self.first);

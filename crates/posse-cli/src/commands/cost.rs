@@ -11,8 +11,9 @@ use crate::config::store::StoreArgs;
 use crate::output::table::{Column, needed, spare, table};
 use crate::output::{in_words, json_line, print, tame, width};
 use crate::present::agents::state;
-use crate::present::costs::{AgentCost, Tally, about, called, tree};
+use crate::present::costs::{AgentCost, Tally, about, add, called, money, tree, uncertain};
 use crate::present::sessions::short;
+use crate::present::usage::usage;
 use crate::select::sessions;
 
 /// Columns of the table of agents.
@@ -101,9 +102,12 @@ impl<'a> Bill<'a> {
     fn of(root: AgentId, agents: &'a [AgentRecord]) -> Self {
         let lines = tree(root, agents);
         let charges = || lines.iter().flat_map(|line| &line.agent.charges);
-        let models = Tally::by(charges(), |charge| charge.model.as_str());
-        let purposes = Tally::by(charges(), |charge| charge.purpose);
-        let total = Tally::of(charges());
+        let known = || charges().filter(|charge| charge.purpose != Purpose::InFlight);
+        let models = Tally::by(known(), |charge| charge.model.as_str());
+        let purposes = Tally::by(known(), |charge| charge.purpose);
+        let total = lines
+            .first()
+            .map_or_else(Tally::nothing, |root| root.subtree);
         Self {
             lines,
             models,
@@ -190,6 +194,12 @@ impl<'a> Bill<'a> {
                 short(root.agent.agent),
             ));
         }
+        if let Some(more) = uncertain(self.total.uncertain) {
+            shown.push_str(&format!(
+                "not included: {more}; they are in progress, or were cut off when their process \
+                 died\n"
+            ));
+        }
         for (model, _) in self.models.iter().filter(|(_, tally)| tally.cost.is_none()) {
             shown.push_str(&format!(
                 "the cost of {} is unknown (?), and so is every sum that includes it: it has no \
@@ -202,18 +212,11 @@ impl<'a> Bill<'a> {
 
     fn object(&self) -> Value {
         let mut object = json!({"session_id": self.lines.first().map(|line| line.agent.agent)});
-        add(&mut object, self.total.object());
+        add(&mut object, self.total.total());
         object["models"] = list("model", &self.models);
         object["purposes"] = list("purpose", &self.purposes);
         object["agents"] = self.lines.iter().map(of_agent).collect();
         object
-    }
-}
-
-/// Adds the fields of one object to another.
-fn add(object: &mut Value, more: Value) {
-    if let (Value::Object(object), Value::Object(more)) = (object, more) {
-        object.extend(more);
     }
 }
 
@@ -237,7 +240,7 @@ fn of_agent(line: &AgentCost<'_>) -> Value {
     let mut object = about(agent);
     add(&mut object, own.object());
     object["subtree_cost_usd"] = json!(subtree.cost.map(Cost::usd));
-    object["subtree_usage"] = json!(subtree.usage);
+    object["subtree_usage"] = usage(&subtree.usage);
     object["subtree_missed_tokens"] = subtree.missed.into();
     object["models"] = list(
         "model",
@@ -248,11 +251,4 @@ fn of_agent(line: &AgentCost<'_>) -> Value {
         &Tally::by(&agent.charges, |charge| charge.purpose),
     );
     object
-}
-
-/// Returns an amount with a fixed number of digits, so that columns can be added up.
-fn money(tally: Tally) -> String {
-    tally
-        .cost
-        .map_or_else(|| "?".to_owned(), |cost| format!("${:.4}", cost.usd()))
 }

@@ -3,7 +3,9 @@
 use std::process::ExitCode;
 
 use clap::error::ErrorKind;
+use posse_protocol::AgentId;
 
+use crate::assemble::profile_args::PROGRAMS;
 use crate::assemble::run_config::{RunConfig, SessionChoice};
 use crate::assemble::run_options::RunOptions;
 use crate::config::store::StoreArgs;
@@ -37,6 +39,9 @@ pub(crate) struct RunCommand {
     /// With --continue or --resume: leave that session unchanged and continue in a copy
     #[arg(long)]
     fork_session: bool,
+    /// ID of the new session, a UUID that no session has
+    #[arg(long, value_name = "UUID", help_heading = PROGRAMS, hide_short_help = true)]
+    session_id: Option<AgentId>,
     /// Store to use, sqlite:PATH or postgres://USER@HOST/DATABASE [default: posse.db in posse's
     /// home]
     #[arg(long, value_name = "STORE", value_parser = crate::config::store::StoreParser)]
@@ -95,6 +100,12 @@ impl RunCommand {
                 "--fork-session needs --continue or --resume",
             );
         }
+        if self.session_id.is_some() && self.which().is_some() {
+            return wrong(
+                ErrorKind::ArgumentConflict,
+                "--session-id is for a new session: omit it, or --continue and --resume",
+            );
+        }
         self.options.check(&[])
     }
 
@@ -102,10 +113,10 @@ impl RunCommand {
         let store = StoreArgs {
             store: self.store.clone(),
         };
-        RunConfig {
-            fork: self.fork_session,
-            ..self.options.run_config(self.which(), store, given)
-        }
+        let mut config = self.options.run_config(self.which(), store, given);
+        config.fork = self.fork_session;
+        config.flags.session_id = self.session_id;
+        config
     }
 
     /// Returns the session to continue.

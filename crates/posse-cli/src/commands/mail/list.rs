@@ -31,8 +31,8 @@ const COLUMNS: [Column; 6] = [
 
 /// List mail, newest last: a team's, or that of a session's agents.
 ///
-/// Mail waits until its agent has read it. Listing changes nothing. Each message has the colour of
-/// its sender.
+/// Includes the mail of members that have left. Mail waits until its agent has read it. Listing
+/// changes nothing. Each message has the colour of its sender.
 #[derive(clap::Args)]
 pub(super) struct ListMail {
     /// List only mail to this recipient: a name, name@team, a prefix of an agent's ID, or a path
@@ -62,6 +62,7 @@ impl ListMail {
         let (to, team) = self.to.as_deref().map(address).transpose()?.unzip();
         place.team = team.flatten().or(place.team);
         let circle = Recipients::of(store, &place).await?;
+        let circle = circle.with_former(store).await?;
         let meant = match &to {
             Some(name) => circle.meant(name)?,
             None => circle.all.clone(),
