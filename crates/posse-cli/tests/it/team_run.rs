@@ -3,6 +3,7 @@
 use std::io::{BufRead, BufReader};
 use std::process::{Child, ChildStdout, Stdio};
 
+use posse_protocol::Cost;
 use serde_json::{Value, json};
 
 use crate::binary::{Project, stderr, stdout};
@@ -50,7 +51,7 @@ reply = [{{ text = "Ready." }}]
     )
 }
 
-fn project(name: &str, hold: &str) -> Project {
+pub(crate) fn project(name: &str, hold: &str) -> Project {
     let project = Project::new(name, &script(hold));
     std::fs::create_dir_all(project.file(".posse/teams")).unwrap();
     std::fs::write(project.file(".posse/teams/mend.toml"), TEAM).unwrap();
@@ -77,7 +78,7 @@ fn resumed(project: &Project) -> String {
 }
 
 /// The reviewer thinks for ten minutes, once.
-const HELD: &str = r#"
+pub(crate) const HELD: &str = r#"
 [[rule]]
 when = { agent = "reviewer", marker = "Task 2 is yours" }
 times = 1
@@ -357,6 +358,96 @@ fn a_team_that_did_not_do_its_work_did_not_succeed_and_continues() {
         let told = resumed(&project);
         assert_eq!(told.lines().last(), Some("2 of 2 tasks done"), "{told}");
     }
+}
+
+// proves FC-02 (part: teams that a model makes)
+#[test]
+fn a_team_that_a_model_made_and_left_with_open_tasks_did_not_succeed() {
+    let script = r#"
+[[rule]]
+when = { agent = "re:^/main/" }
+reply = [{ text = "I have done it." }]
+[[rule]]
+when.turn = 1
+reply = [
+    { tool = "TeamCreate", input = { team_name = "mend", description = "d" } },
+]
+[[rule]]
+when.turn = 2
+reply = [
+    { tool = "TaskCreate", input = { subject = "mend it", description = "d" } },
+    { tool = "Agent", input = { description = "d", prompt = "mend", name = "dev", team_name = "mend" } },
+]
+[[rule]]
+reply = [{ text = "All is mended." }]
+"#;
+    let project = Project::new("team-made", script);
+    let output = project.run(&["-p", "go", "--output-format", "json"]);
+    let told = stderr(&output);
+    assert_eq!(output.status.code(), Some(3), "{told}");
+    let result: Value = serde_json::from_str(&stdout(&output)).unwrap();
+    assert_eq!(result["terminal_reason"], "open_tasks", "{result}");
+    let last = "0 of 1 task done, 1 open: #1 mend it";
+    assert_eq!(told.lines().last(), Some(last), "{told}");
+    assert!(
+        told.contains("hint: continue with `posse -p --resume "),
+        "{told}"
+    );
+}
+
+// proves FC-02 (part: a role that cannot start)
+#[test]
+fn a_team_whose_role_cannot_start_stops_before_it_spends() {
+    let project = project("team-no-commit", "");
+    let file = project.file(".posse/teams/mend.toml");
+    let isolated = TEAM.replace("[roles.dev]", "[roles.dev]\nworktree = true");
+    std::fs::write(file, isolated).unwrap();
+    let git = std::process::Command::new("git")
+        .args(["init", "-q"])
+        .current_dir(project.file(""))
+        .status();
+    assert!(git.unwrap().success());
+    let output = project.run(&["team", "run", "mend", "go"]);
+    let told = stderr(&output);
+    assert_eq!(output.status.code(), Some(1), "{told}");
+    assert!(
+        told.contains("the team cannot start: role dev works in a worktree"),
+        "{told}"
+    );
+    assert!(told.contains("hint: commit something first"), "{told}");
+    assert_eq!(requests(&project), [], "nothing was spent");
+}
+
+// proves FC-02 (part: capped)
+#[test]
+fn what_a_role_asks_for_in_vain_is_told_by_check_and_at_the_start() {
+    let project = project("team-capped", "");
+    let team = TEAM
+        .replace(
+            "[roles.dev]",
+            "[roles.dev]\npermission_mode = \"acceptEdits\"",
+        )
+        .replace(
+            "role = \"dev\"",
+            "role = \"dev\"\ncheck = \"./check.sh add\"",
+        );
+    std::fs::write(project.file(".posse/teams/mend.toml"), team).unwrap();
+    let capped = "role dev: `acceptEdits` is more than the session's mode allows";
+    let denied = "the check of task 1 needs approval: no rule allows Bash(./check.sh add)";
+    let checked = project.run(&["team", "check", "mend"]);
+    let said = stdout(&checked) + &stderr(&checked);
+    assert_eq!(checked.status.code(), Some(0), "{said}");
+    assert!(said.contains(capped) && said.contains(denied), "{said}");
+    let told = stderr(&project.run(&["team", "run", "mend", "go"]));
+    assert!(told.contains(capped) && told.contains(denied), "{told}");
+    let flags = [
+        "--permission-mode",
+        "acceptEdits",
+        "--allowedTools",
+        "Bash(./check.sh add)",
+    ];
+    let told = stderr(&project.run(&[&["team", "run", "mend", "go"][..], &flags].concat()));
+    assert!(!told.contains(capped) && !told.contains(denied), "{told}");
 }
 
 /// As after a crash between the last task and the end.
@@ -639,7 +730,100 @@ fn what_the_members_of_a_team_cost_adds_up_to_its_bill() {
     assert!(costs.iter().all(|cost| *cost > 0), "{costs:?}");
     let lead = members.iter().find(|member| member["is_lead"] == true);
     let bill = bill(&project, lead.unwrap()["agent_id"].as_str().unwrap());
-    assert_eq!(costs.iter().sum::<u64>(), pico(&bill["cost_usd"]), "{bill}");
+    assert_eq!(
+        costs.iter().sum::<u64>(),
+        pico(&bill["total_cost_usd"]),
+        "{bill}"
+    );
+}
+
+/// Kills the team while its reviewer's model thinks. Returns the lead's id.
+fn killed_in_flight(project: &Project) -> String {
+    let mut run = Listening::start(project, &[&LINES[..], &["make it work"]].concat());
+    run.until_held(project);
+    // A member that becomes idle writes to the lead in the same step.
+    let rests = |member: &Value| member["state"] == "idle" && member["waiting_mail"] == 0;
+    until("only the reviewer works", || {
+        let team = shown(project);
+        let mut members = team["members"].as_array().unwrap().iter();
+        members.all(|member| member["name"] == "reviewer" || rests(member))
+    });
+    run.child.kill().unwrap();
+    run.child.wait().unwrap();
+    let members = shown(project)["members"].as_array().unwrap().clone();
+    let lead = members.iter().find(|member| member["is_lead"] == true);
+    lead.unwrap()["agent_id"].as_str().unwrap().to_owned()
+}
+
+// proves FC-04 (part: calls in flight)
+#[test]
+fn a_call_that_a_crash_cut_off_is_told_apart_as_at_most() {
+    let project = project("team-in-flight", HELD);
+    let lead = killed_in_flight(&project);
+    let told = || bill(&project, &lead);
+    let before = told();
+    let reviewer = |bill: &Value| {
+        let agents = bill["agents"].as_array().unwrap().clone();
+        let is_it = |agent: &Value| agent["path"].as_str().unwrap().contains("reviewer");
+        agents.into_iter().find(is_it).unwrap()
+    };
+    let uncertain = pico(&before["uncertain_cost_usd"]);
+    assert!(uncertain > 0, "{before}");
+    assert_eq!(
+        pico(&reviewer(&before)["uncertain_cost_usd"]),
+        uncertain,
+        "only its call was in flight: {before}"
+    );
+    let words = format!(
+        "at most {} for calls in flight",
+        Cost::from_pico_usd(uncertain)
+    );
+    let says = |arguments: &[&str]| {
+        let told = succeed(&project, arguments);
+        assert!(told.contains(&words), "{arguments:?}: {told}");
+    };
+    says(&["cost", &lead]);
+    says(&["sessions", "show", &lead]);
+    let listed = lines(&project, &["sessions", "list", "--json"]).remove(0);
+    assert_eq!(listed["uncertain_cost_usd"], before["uncertain_cost_usd"]);
+    assert_eq!(listed["total_cost_usd"], before["total_cost_usd"]);
+
+    // Another process does the work. What the lost call may have cost stays on record.
+    let output = project.run(&["team", "run", "mend", "--resume", "--verbose"]);
+    let said = stderr(&output);
+    assert_eq!(output.status.code(), Some(0), "{said}");
+    assert!(said.contains(&format!(" and {words}")), "{said}");
+    let after = told();
+    assert_eq!(after["uncertain_cost_usd"], before["uncertain_cost_usd"]);
+    assert!(pico(&after["total_cost_usd"]) > pico(&before["total_cost_usd"]));
+    says(&["cost", &lead]);
+}
+
+// proves FC-04 (part: budgets after resume)
+#[test]
+fn a_call_that_a_crash_cut_off_counts_against_budgets() {
+    let project = project("team-in-flight-budget", HELD);
+    let poor = TEAM.replace("You review.\"", "You review.\"\nbudget_usd = 0.2");
+    std::fs::write(project.file(".posse/teams/mend.toml"), poor).unwrap();
+    let lead = killed_in_flight(&project);
+    let of_reviewer = || {
+        let requests = requests(&project).into_iter();
+        requests
+            .filter(|(agent, _)| agent.contains("reviewer"))
+            .count()
+    };
+    let before = of_reviewer();
+    let uncertain = pico(&bill(&project, &lead)["uncertain_cost_usd"]);
+    assert!((1..=pico(&json!(0.2))).contains(&uncertain), "{uncertain}");
+    let output = project.run(&["team", "run", "mend", "--resume"]);
+    let said = stderr(&output);
+    assert_eq!(output.status.code(), Some(3), "{said}");
+    assert_eq!(
+        of_reviewer(),
+        before,
+        "another call could exceed its budget: {said}"
+    );
+    assert!(said.contains("limited to $0.2000"), "{said}");
 }
 
 /// The time that a process has used of its processors, in hundredths of a second.
@@ -671,7 +855,7 @@ fn an_idle_teammate_uses_no_processor() {
     assert!(share < 0.05, "{share}");
 }
 
-fn until(what: &str, holds: impl Fn() -> bool) {
+pub(crate) fn until(what: &str, holds: impl Fn() -> bool) {
     let begun = std::time::Instant::now();
     while !holds() {
         assert!(begun.elapsed().as_secs() < 20, "{what}");
@@ -718,7 +902,7 @@ fn a_member_that_is_interrupted_from_elsewhere_stays() {
 }
 
 /// All that the model was asked: who asked, and what.
-fn requests(project: &Project) -> Vec<(String, String)> {
+pub(crate) fn requests(project: &Project) -> Vec<(String, String)> {
     let url = format!("{}/_scripted/requests", project.url());
     let output = std::process::Command::new("curl")
         .args(["-s", &url])
