@@ -3,23 +3,36 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use crate::binary::Server;
+
 const README: &str = include_str!("../../../../README.md");
 const AGENTS: &str = include_str!("../../../../docs/agents.md");
 const SKILLS: &str = include_str!("../../../../docs/skills.md");
 const TEAMS: &str = include_str!("../../../../docs/teams.md");
 const STORY: &str = include_str!("../../../../docs/stories/teams.sh");
 
-/// Runs what stands in a page's blocks from a mark to the end of the section, and gives what it said.
-fn run(page: &str, mark: &str, port: &str, place: &str) -> (PathBuf, String) {
-    let (_, after) = page
-        .split_once(&format!("<!-- tested: {mark} -->\n"))
-        .unwrap();
-    let (section, _) = after.split_once("\n## ").unwrap();
-    let blocks = section
-        .split("```sh\n")
-        .skip(1)
-        .map(|block| block.split_once("```").unwrap().0);
-    let script = blocks.collect::<String>().replace(port, &free_port());
+/// The blocks of a page that are marked with this name, as one script. In a block with prompts only
+/// these lines are commands.
+fn script(page: &str, name: &str) -> String {
+    let mark = format!("<!-- run: {name} -->\n```");
+    let blocks = page.split(mark.as_str()).skip(1).map(|block| {
+        let (kind, rest) = block.split_once('\n').unwrap();
+        let (block, _) = rest.split_once("```").unwrap();
+        match kind {
+            "console" => block
+                .lines()
+                .filter_map(|line| line.strip_prefix("$ "))
+                .map(|line| format!("{line}\n"))
+                .collect(),
+            _ => block.to_owned(),
+        }
+    });
+    blocks.collect()
+}
+
+/// Runs the marked blocks of a page that serve a model on this port, and gives what they said.
+fn run(page: &str, port: &str, place: &str) -> (PathBuf, String) {
+    let script = script(page, "trying").replace(port, &free_port());
     bash(&format!("{script}\nkill %1"), place)
 }
 
@@ -75,7 +88,7 @@ fn the_tour_can_be_pasted_in_one_shell() {
         "Yes: -2 and -3 are -5.\n",
         "add.sh adds two numbers. mul.sh adds them, too, and should multiply.\n",
         "3 agents\n",
-        "1 definition: 0 errors, 0 warnings, 0 notes\n",
+        "1 definition: 0 errors, 0 warnings, 2 notes\n",
         "mul.sh multiplies now. The reviewer has tried it with a negative number.\n",
         "+echo $(($1 * $2))",
         "tasks: 2 completed\n",
@@ -90,7 +103,7 @@ fn the_tour_can_be_pasted_in_one_shell() {
 
 #[test]
 fn a_skill_is_written_checked_and_tried_as_the_manual_says() {
-    let (_, said) = run(SKILLS, "trying", "4444", "trying-skills");
+    let (_, said) = run(SKILLS, "4444", "trying-skills");
     for expected in [
         "1 definition: 0 errors, 0 warnings, 0 notes\n",
         "Finds who uses a thing.",
@@ -102,7 +115,7 @@ fn a_skill_is_written_checked_and_tried_as_the_manual_says() {
 
 #[test]
 fn an_agent_is_written_checked_and_tried_as_the_manual_says() {
-    let (place, said) = run(AGENTS, "trying", "4343", "trying");
+    let (place, said) = run(AGENTS, "4343", "trying");
     for expected in [
         "1 definition: 0 errors, 0 warnings, 0 notes\n",
         "\nThe reviewer found one thing: x is never used.\nLook at lexer.rs.\n",
@@ -169,13 +182,166 @@ fn the_story_of_a_team_goes_as_the_manual_tells_it() {
     );
 }
 
+/// All pages, and the names of their blocks that a test here runs.
+const RUN: [(&str, &[&str]); 9] = [
+    ("agents", &["trying"]),
+    ("cli", &["prompts", "team", "restore"]),
+    ("coming-from", &["files"]),
+    ("fleet", &["fleet"]),
+    ("headless", &["lines"]),
+    ("models", &["models"]),
+    ("scripted-model", &["served"]),
+    ("skills", &["trying"]),
+    ("teams", &["team"]),
+];
+
+fn docs() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs")
+}
+
+fn page(name: &str) -> String {
+    std::fs::read_to_string(docs().join(format!("{name}.md"))).unwrap()
+}
+
 #[test]
-fn a_team_written_by_hand_is_imported_as_the_manual_says() {
-    let manual = include_str!("../../../../docs/cli.md");
-    let (_, after) = manual.split_once("or you:\n\n```sh\n").unwrap();
-    let (_, said) = bash(after.split_once("```").unwrap().0, "by-hand");
-    assert!(
-        said.starts_with("imported team parser: 2 members, 2 tasks, 1 message, 1 note\n"),
-        "{said}"
+fn every_block_that_is_marked_is_run() {
+    for entry in std::fs::read_dir(docs()).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_none_or(|extension| extension != "md") {
+            continue;
+        }
+        let name = path.file_stem().unwrap().to_str().unwrap().to_owned();
+        let run = RUN.iter().find(|(page, _)| *page == name);
+        let run = run.map_or(&[][..], |(_, run)| run);
+        let text = page(&name);
+        let marks = text.split("<!-- run: ").skip(1);
+        let mut marks: Vec<&str> = marks
+            .map(|rest| rest.split_once(" -->").unwrap().0)
+            .collect();
+        marks.dedup();
+        assert_eq!(marks, run, "{name}");
+    }
+}
+
+/// Runs the blocks of a page with a scripted model at hand, and gives what they said.
+fn run_page(name: &str, mark: &str, before: &str, replaced: &[(&str, &str)]) -> String {
+    let place = format!("page-{name}-{mark}");
+    let server = Server::start(&place, "");
+    let mut script = script(&page(name), mark);
+    assert!(!script.is_empty(), "{name} {mark}");
+    for (words, with) in replaced {
+        assert!(script.contains(words), "{words} is not in {script}");
+        script = script.replace(words, with);
+    }
+    let url = &server.url;
+    let begin = format!(
+        "export ANTHROPIC_BASE_URL={url} OPENAI_BASE_URL={url}/v1\n\
+         git init -q && git -c user.name=me -c user.email=me@example.org commit -q --allow-empty -m begin\n"
     );
+    bash(&format!("{begin}{before}\n{script}"), &place).1
+}
+
+#[test]
+fn prompts_of_the_manual_run() {
+    // The reader's own build.
+    let said = run_page(
+        "cli",
+        "prompts",
+        "cargo() { echo 'test result: FAILED'; }",
+        &[],
+    );
+    assert!(said.contains("test result: FAILED"), "{said}");
+}
+
+#[test]
+fn a_team_written_by_hand_is_imported_and_kept_as_the_manual_says() {
+    let said = run_page("cli", "team", "", &[]);
+    for expected in [
+        "imported team parser: 2 members, 2 tasks, 1 message, 1 note\n",
+        "Write the lexer",
+        "look at the lexer first",
+    ] {
+        assert!(said.contains(expected), "{expected} is not in:\n{said}");
+    }
+}
+
+#[test]
+fn a_backup_is_restored_as_the_manual_says() {
+    let before = "export HOME=$PWD; unset POSSE_HOME\n\
+                  posse -p kept && posse store backup backup.db && posse -p lost";
+    let said = run_page("cli", "restore", before, &[("/where/it/is", "$HOME")]);
+    assert!(said.contains("is intact: 1 agent"), "{said}");
+}
+
+#[test]
+fn what_becomes_of_files_is_listed_as_the_manual_says() {
+    let before = r#"mkdir .claude; echo '{"env": {"A": "b"}}' > .claude/settings.json"#;
+    let said = run_page("coming-from", "files", before, &[]);
+    assert!(said.contains("not used  .claude/settings.json"), "{said}");
+}
+
+#[test]
+fn a_fleet_begins_as_the_manual_says() {
+    let server = posse_testkit::postgres::Server::start(Default::default()).unwrap();
+    let port = server.port();
+    // A worker works until it is stopped.
+    let before = format!(
+        "export PGHOST=127.0.0.1 PGPORT={port} PGUSER=postgres\n\
+         posse() {{ case $1 in worker) timeout -s INT 3 posse \"$@\" || [ $? = 124 ];; *) command posse \"$@\";; esac; }}"
+    );
+    let here = format!("@127.0.0.1:{port}/");
+    let replaced = [
+        ("@db.example:5432/", here.as_str()),
+        ("@db.example/", &here),
+    ];
+    run_page("fleet", "fleet", &before, &replaced);
+    let count = "SELECT count(*) FROM posse.agent";
+    let agents = posse_testkit::postgres::sql(&server.url_of("posse"), count).unwrap();
+    assert_eq!(agents.trim(), "1");
+}
+
+#[test]
+fn lines_come_and_go_as_the_manual_says() {
+    let said = run_page("headless", "lines", "", &[]);
+    assert!(said.contains(r#""subtype":"success""#), "{said}");
+}
+
+#[test]
+fn models_are_asked_as_the_manual_says() {
+    let replaced = [
+        ("http://127.0.0.1:11434/v1", "$OPENAI_BASE_URL"),
+        ("https://openrouter.ai/api/v1", "$OPENAI_BASE_URL"),
+        ("…", "any"),
+    ];
+    let said = run_page(
+        "models",
+        "models",
+        "KEY=any; export OPENAI_API_KEY=any",
+        &replaced,
+    );
+    assert_eq!(said.matches("Hello!").count(), 4, "{said}");
+}
+
+#[test]
+fn a_scripted_model_serves_as_the_manual_says() {
+    let port = free_port();
+    // It is served in the background, and ends with the shell.
+    let before = format!(
+        "printf '[[rule]]\\nreply = [{{ text = \"a heron\" }}]\\n' > my.toml\n\
+         posse() {{ case $2 in my.toml) command posse scripted-model --port {port} my.toml >/dev/null & trap \"kill $!\" EXIT\n\
+         until curl -s 127.0.0.1:{port} >/dev/null; do :; done;; *) command posse \"$@\";; esac; }}"
+    );
+    let said = run_page("scripted-model", "served", &before, &[("4141", &port)]);
+    assert!(said.contains("a heron"), "{said}");
+}
+
+#[test]
+fn a_team_is_run_and_resumed_as_the_manual_says() {
+    // Its tasks stay open, so that there is something to resume.
+    let before = "mkdir -p .posse/teams\n\
+         printf '[roles.dev]\\n[[tasks]]\\nsubject = \"s\"\\n' > .posse/teams/mend.toml\n\
+         posse() { command posse \"$@\" || [ $? = 3 ]; }\n\
+         id() { posse team show --json | grep -o '\"session_id\":\"[^\"]*' | cut -d'\"' -f4; }";
+    let replaced = [("--resume ID", "--resume $(id)"), ("NAME", "mend")];
+    run_page("teams", "team", before, &replaced);
 }
