@@ -1,0 +1,87 @@
+//! The official SDKs, which start posse as their CLI.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::binary::{Project, stderr, stdout};
+
+/// The model that the programs of `tests/sdk` talk to.
+const SCRIPT: &str = include_str!("../sdk/script.toml");
+
+/// A folder that `.ci/setup` fills.
+fn installed(name: &str) -> PathBuf {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target");
+    let path = path.join(name);
+    assert!(path.exists(), "run .ci/setup first: it installs the SDKs");
+    path
+}
+
+/// Returns a program of `tests/sdk`.
+fn program(name: &str) -> String {
+    format!("{}/tests/sdk/{name}", env!("CARGO_MANIFEST_DIR"))
+}
+
+/// Runs the program, which drives posse, with these cases; all if there are none.
+#[expect(
+    clippy::print_stdout,
+    reason = "`cargo xtask sdk` shows versions and cases"
+)]
+fn drive(name: &str, mut program: Command, cases: &[&str]) {
+    let project = Project::new(name, SCRIPT);
+    let posse = project.posse(&[]);
+    let variables = posse
+        .get_envs()
+        .filter_map(|(name, value)| Some((name, value?)));
+    program
+        .env_clear()
+        .envs(variables)
+        .current_dir(project.file(""))
+        .arg(env!("CARGO_BIN_EXE_posse"))
+        .args(cases);
+    let output = program.output().unwrap();
+    let said = stdout(&output);
+    assert!(output.status.success(), "{said}{}", stderr(&output));
+    let held = said.matches("held: ").count();
+    assert!(
+        held > 0 && (cases.is_empty() || held == cases.len()),
+        "{said}"
+    );
+    print!("{said}");
+}
+
+/// The Python SDK.
+fn python(name: &str, cases: &[&str]) {
+    let mut command = Command::new(installed("venv/bin/python"));
+    command.arg(program("agent_sdk.py"));
+    drive(name, command, cases);
+}
+
+/// The TypeScript SDK.
+fn node(name: &str, cases: &[&str]) {
+    let sdk = installed("npm/node_modules/@anthropic-ai/claude-agent-sdk");
+    let mut command = Command::new("node");
+    command.arg(program("agent_sdk.mjs")).arg(sdk);
+    drive(name, command, cases);
+}
+
+// proves FC-11 (part: Python; TypeScript)
+#[test]
+fn both_sdks_drive_posse() {
+    python(
+        "sdk-python",
+        &["a_query_has_its_result", "a_callback_decides_about_tools"],
+    );
+    node("sdk-node", &["a_query_has_its_result"]);
+}
+
+#[test]
+#[ignore = "the long form: `cargo xtask sdk`"]
+fn all_that_the_python_sdk_can_ask_for() {
+    python("sdk-python-all", &[]);
+}
+
+#[test]
+#[ignore = "the long form: `cargo xtask sdk`"]
+fn all_that_the_typescript_sdk_can_ask_for() {
+    node("sdk-node-all", &[]);
+}
