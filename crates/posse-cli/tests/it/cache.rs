@@ -215,10 +215,14 @@ fn what_expired_is_told_as_that() {
     );
     assert_eq!(told["missed_why"], json!({"expired": 30_000}));
     assert_eq!(told["agents"][0]["missed_why"], json!({"expired": 30_000}));
+    let usage = json!({
+        "input_tokens": 0, "cache_read_input_tokens": 7, "cache_creation_input_tokens": 3, "output_tokens": 1,
+        "cache_creation": {"ephemeral_5m_input_tokens": 2, "ephemeral_1h_input_tokens": 1},
+    });
     assert_eq!(
         told["agents"][0]["requests"],
         json!([{
-            "at": "2025-11-15T12:08:00.000Z", "after_ms": 7 * MINUTE, "for": "work", "usage": USAGE,
+            "at": "2025-11-15T12:08:00.000Z", "after_ms": 7 * MINUTE, "for": "work", "usage": usage,
             "missed_tokens": 30_000, "missed_why": "expired", "differs_at": null,
         }])
     );
@@ -465,7 +469,13 @@ fn another_set_of_tools_is_named_by_its_block() {
 
 /// Tokens read from the cache, written for five minutes and for an hour.
 fn cached(usage: &Value) -> [u64; 3] {
-    ["cache_read", "cache_write_5m", "cache_write_1h"].map(|name| usage[name].as_u64().unwrap())
+    let written = &usage["cache_creation"];
+    [
+        &usage["cache_read_input_tokens"],
+        &written["ephemeral_5m_input_tokens"],
+        &written["ephemeral_1h_input_tokens"],
+    ]
+    .map(|tokens| tokens.as_u64().unwrap())
 }
 
 // proves FK-08 (part: per agent; read and written)
@@ -478,16 +488,13 @@ fn what_is_told_is_what_the_model_billed() {
         .args(["-s", &format!("{}/_scripted/requests", project.url())])
         .output();
     let recorded: Vec<Value> = serde_json::from_str(&stdout(&curl.unwrap())).unwrap();
-    let sum = |usages: &[&Value]| {
-        usages.iter().fold([0; 3], |sum, usage| {
-            let more = cached(usage);
-            [0, 1, 2].map(|part| sum[part] + more[part])
-        })
+    let add = |sum: [u64; 3], more: [u64; 3]| [0, 1, 2].map(|part| sum[part] + more[part]);
+    let sum = |usages: &[&Value]| usages.iter().map(|usage| cached(usage)).fold([0; 3], add);
+    let in_record = |request: &Value| {
+        let names = ["cache_read", "cache_write_5m", "cache_write_1h"];
+        names.map(|name| request["usage"][name].as_u64().unwrap())
     };
-    let billed = sum(&recorded
-        .iter()
-        .map(|request| &request["usage"])
-        .collect::<Vec<_>>());
+    let billed = recorded.iter().map(in_record).fold([0; 3], add);
     assert!(billed[0] > 0 && billed[1] + billed[2] > 0, "{billed:?}");
     let names = ["read_tokens", "written_5m_tokens", "written_1h_tokens"];
     assert_eq!(

@@ -10,6 +10,7 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use crate::binary::Project;
+use crate::read_again::follow;
 use crate::team::{lines, refused, succeed};
 
 /// The id of the session that a prompt began.
@@ -47,7 +48,7 @@ fn sub_agent(
         mode: PermissionMode::Default,
         cwd: "/".into(),
         preamble: Encoded {
-            bytes: "{}".into(),
+            bytes: r#""system":"You look around.""#.into(),
             mark_at: None,
         },
         segments: Vec::new(),
@@ -93,11 +94,10 @@ pub(crate) fn pico(value: &Value) -> u64 {
 
 fn tokens(usage: &Value) -> u64 {
     [
-        "input",
-        "cache_read",
-        "cache_write_5m",
-        "cache_write_1h",
-        "output",
+        "input_tokens",
+        "cache_read_input_tokens",
+        "cache_creation_input_tokens",
+        "output_tokens",
     ]
     .iter()
     .map(|part| usage[part].as_u64().unwrap())
@@ -183,7 +183,7 @@ fn the_costs_of_agents_and_of_models_add_up_to_the_total() {
         (third[0], third[1], second),
         ((1_000_000_000_001, 103), third[0], [(9, 23); 2])
     );
-    let total = (pico(&told["cost_usd"]), tokens(&told["usage"]));
+    let total = (pico(&told["total_cost_usd"]), tokens(&told["usage"]));
     assert_eq!(root[1], total);
     assert_eq!(
         sum([root, first, third, second]
@@ -239,7 +239,7 @@ fn the_bill_of_a_session_is_what_its_runs_have_told() {
     assert_eq!(bill["agents"].as_array().unwrap().len(), 5, "{bill}");
     assert_eq!(
         pico(&told["total_cost_usd"]),
-        pico(&bill["cost_usd"]),
+        pico(&bill["total_cost_usd"]),
         "{told}"
     );
     let models = told["modelUsage"].as_object().unwrap();
@@ -268,10 +268,109 @@ fn the_bill_of_a_session_is_what_its_runs_have_told() {
         .map(|agent| figures(agent)[0]);
     assert_eq!(
         sum(agents),
-        (pico(&bill["cost_usd"]), tokens(&bill["usage"]))
+        (pico(&bill["total_cost_usd"]), tokens(&bill["usage"]))
     );
 }
 
+/// Everything that is said of the cost of a session: by the bill, the list, the transcript and the
+/// tree.
+fn costs_told(project: &Project, session: &str) -> Vec<(u64, u64)> {
+    let object = |arguments: &[&str]| lines(project, arguments).remove(0);
+    let listed = lines(project, &["sessions", "list", "--json"]);
+    let listed = listed.iter().find(|line| line["session_id"] == session);
+    let shown = object(&["sessions", "show", session, "--json"]);
+    let tree = object(&["sessions", "tree", session, "--json"]);
+    let whole = [&bill(project, session), listed.unwrap(), &shown]
+        .map(|told| (pico(&told["total_cost_usd"]), tokens(&told["usage"])));
+    whole.into_iter().chain([figures(&tree)[1]]).collect()
+}
+
+// proves FC-04 (part: sessions list; sessions show; the result)
+#[test]
+fn the_cost_of_a_session_is_whole_wherever_it_is_told() {
+    let project = Project::new("cost-whole", TREE);
+    let told = lines(&project, &["-p", "go", "--output-format", "json"]).remove(0);
+    let id = told["session_id"].as_str().unwrap();
+    let costs = costs_told(&project, id);
+    assert!(
+        costs[0].0 > 0 && costs.iter().all(|cost| *cost == costs[0]),
+        "{costs:?}"
+    );
+    assert_eq!(pico(&told["total_cost_usd"]), costs[0].0);
+    let words = Cost::from_pico_usd(costs[0].0).to_string();
+    let shown = succeed(&project, &["sessions", "show", id]);
+    assert!(
+        shown.contains(&format!(" · {words} · 5 agents · ")),
+        "{shown}"
+    );
+    for listed in [&["sessions", "list"][..], &["sessions", "list", "-n", "1"]] {
+        let listed = succeed(&project, listed);
+        assert!(listed.contains(&format!("  {words}  go\n")), "{listed}");
+    }
+    // A copy has its own costs, though it shares the history.
+    let copy = session(&project, &["--resume", id, "--fork-session", "and?"]);
+    let after = costs_told(&project, &copy);
+    assert!(after.iter().all(|cost| *cost == after[0]), "{after:?}");
+    assert!(after[0].0 < costs[0].0);
+    assert_eq!(costs_told(&project, id), costs);
+}
+
+/// Every object called `usage` in a value.
+fn usages(value: &Value) -> Vec<&Value> {
+    match value {
+        Value::Array(list) => list.iter().flat_map(usages).collect(),
+        Value::Object(fields) => {
+            let each = fields.iter();
+            let each = each.flat_map(|(name, value)| match name.ends_with("usage") {
+                true => vec![value],
+                false => usages(value),
+            });
+            each.collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+// proves FC-04 (part: one set of keys)
+#[test]
+fn tokens_have_the_same_keys_in_every_json() {
+    let project = Project::new("cost-keys", "");
+    let told = lines(&project, &["-p", "go", "--output-format", "json"]).remove(0);
+    let id = told["session_id"].as_str().unwrap();
+    let keys = |usage: &Value| {
+        let fields = usage.as_object().unwrap_or_else(|| panic!("{usage}"));
+        fields.keys().cloned().collect::<Vec<_>>()
+    };
+    let wanted = keys(&told["usage"]);
+    for key in [
+        "input_tokens",
+        "output_tokens",
+        "cache_read_input_tokens",
+        "cache_creation_input_tokens",
+    ] {
+        assert!(wanted.contains(&key.to_owned()), "{told}");
+    }
+    for arguments in [
+        &["cost", id, "--json"][..],
+        &["cache", id, "--json", "--all"],
+        &["sessions", "list", "--json"],
+        &["sessions", "show", id, "--json"],
+        &["sessions", "tree", id, "--json"],
+        &["sessions", "export", id],
+        &["ask", id, "why?", "--json"],
+        &["ask-model", "why?", "--json"],
+        &["-p", "go", "--output-format", "stream-json"],
+    ] {
+        let told = lines(&project, arguments);
+        let usages: Vec<&Value> = told.iter().flat_map(usages).collect();
+        assert!(!usages.is_empty(), "{arguments:?}: {told:?}");
+        for usage in usages {
+            assert_eq!(keys(usage), wanted, "{arguments:?}");
+        }
+    }
+}
+
+// proves FC-05 (part: hints)
 // proves FK-08 (part: per agent; read and written)
 #[test]
 fn what_was_read_written_and_missed_adds_up_as_well() {
@@ -310,6 +409,9 @@ fn what_was_read_written_and_missed_adds_up_as_well() {
         agents.iter().map(of).collect::<Vec<_>>(),
         [[0, 30_506], [30_504, 30_506], [2, 2]]
     );
+    let shown = succeed(&project, &["cost", &main]);
+    let why = follow(&project, &shown);
+    assert!(why.contains("MISSED") && why.contains("one: look"), "{why}");
     assert_eq!(told["missed_tokens"], 30_506);
     for groups in [&told["models"], &told["purposes"]] {
         let groups = groups.as_array().unwrap();
@@ -318,7 +420,7 @@ fn what_was_read_written_and_missed_adds_up_as_well() {
             .map(|group| (pico(&group["cost_usd"]), tokens(&group["usage"])));
         assert_eq!(
             sum(figures),
-            (pico(&told["cost_usd"]), tokens(&told["usage"])),
+            (pico(&told["total_cost_usd"]), tokens(&told["usage"])),
             "{told}"
         );
         assert_eq!(
@@ -441,7 +543,7 @@ fn a_bill_can_be_read() {
         shown.ends_with("it has no price\n") && shown.contains("the cost of odd\\u{1b} is unknown"),
         "{shown}"
     );
-    assert_eq!(bill(&project, &main)["cost_usd"], Value::Null);
+    assert_eq!(bill(&project, &main)["total_cost_usd"], Value::Null);
     assert!(
         plain.contains(&format!(
             "total {} · ",

@@ -7,10 +7,12 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use posse_protocol::Cost;
 use posse_scripted::Server;
 use serde_json::Value;
 
 use crate::binary::{Project, stderr, stdout};
+use crate::cost::{bill, pico};
 use crate::crash::serve;
 
 /// How long anything may take.
@@ -302,6 +304,7 @@ const FREE: [&str; 2] = ["--permission-mode", "bypassPermissions"];
 
 // proves TE-09 (part: tmux; the same binary; none left)
 // proves TE-10 (part: several processes)
+// proves FC-04 (part: panes)
 #[test]
 fn teammates_in_panes_do_their_job_and_vanish() {
     let scene = Scene::start("job", &NAMES, &FREE);
@@ -355,9 +358,17 @@ fn teammates_in_panes_do_their_job_and_vanish() {
         "{screen}"
     );
     assert_eq!(scene.done(), 4);
+    let lead = scene.members()[0]["agent_id"].as_str().unwrap().to_owned();
+    let bill = bill(&scene.project, &lead);
+    let cost = Cost::from_pico_usd(pico(&bill["total_cost_usd"]));
+    assert!(
+        screen.contains(&format!(" · {cost} · continue with")),
+        "the cost of {cost} includes what members did in other processes: {screen}"
+    );
 }
 
 // proves TE-10 (part: one at a time; taken over)
+// proves FC-06 (part: a lost member)
 #[test]
 fn who_loses_its_pane_goes_on_with_the_lead() {
     let scene = Scene::start("mate", &NAMES, &FREE);
