@@ -82,10 +82,13 @@ fn a_session_is_asked_and_stays_as_it_was() {
         (&"Because of \u{1b}[2Jthe clock.".into(), &"question".into())
     );
     let usage = &told["usage"];
-    assert!(usage["cache_read"].as_u64().unwrap() > 2000, "{told}");
-    assert_eq!(usage["cache_write_5m"], 0, "{told}");
+    assert!(
+        usage["cache_read_input_tokens"].as_u64().unwrap() > 2000,
+        "{told}"
+    );
+    assert_eq!(usage["cache_creation_input_tokens"], 0, "{told}");
     let cost = |session: &str| {
-        object(&project, &["cost", session, "--json"])["cost_usd"]
+        object(&project, &["cost", session, "--json"])["total_cost_usd"]
             .as_f64()
             .unwrap()
     };

@@ -52,7 +52,8 @@ fn json_is_one_object_with_usage_and_cost() {
         (&"You said: what?".into(), &"end_turn".into())
     );
     assert!(
-        told["cost_usd"].as_f64().unwrap() > 0.0 && told["usage"]["output"].as_u64().unwrap() > 0
+        told["cost_usd"].as_f64().unwrap() > 0.0
+            && told["usage"]["output_tokens"].as_u64().unwrap() > 0
     );
 }
 

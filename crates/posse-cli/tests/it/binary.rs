@@ -26,9 +26,14 @@ pub(crate) struct Project {
 }
 
 impl Project {
+    /// The directory of the project of this name.
+    pub(crate) fn place(name: &str) -> PathBuf {
+        PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("project-{name}"))
+    }
+
     /// Empty, whatever an earlier run of the test left.
     pub(crate) fn new(name: &str, script: &str) -> Self {
-        let place = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("project-{name}"));
+        let place = Self::place(name);
         let _ = std::fs::remove_dir_all(&place);
         std::fs::create_dir_all(place.join("work")).unwrap();
         Self {

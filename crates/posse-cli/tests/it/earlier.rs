@@ -221,7 +221,11 @@ fn normal(value: Value, key: &str, role: &str, place: &str) -> Value {
                 let value = normal(value, &key, &role, place);
                 (key, value)
             };
-            Value::Object(fields.into_iter().map(field).collect())
+            // A key that has been added since.
+            let old = fields
+                .into_iter()
+                .filter(|(key, _)| key != "thinking_tokens");
+            Value::Object(old.map(field).collect())
         }
         Value::Array(values) => {
             let values = values.into_iter();

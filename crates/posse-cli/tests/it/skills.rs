@@ -154,6 +154,8 @@ fn programs_call_skills_and_hear_of_them() {
     let mut told = BufReader::new(output)
         .lines()
         .map(|line| serde_json::from_str::<Value>(&line.unwrap()).unwrap());
+    // A session begins with the program's first line.
+    input.write_all(b"{\"type\":\"keep_alive\"}\n").unwrap();
     let init = told.next().unwrap();
     assert_eq!(
         (&init["skills"], &init["slash_commands"]),

@@ -358,6 +358,9 @@ fn a_start_removes_what_the_dead_left_clean_and_tells_of_the_others() {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
+    // A session begins with the program's first line.
+    let input = posse.stdin.as_mut().unwrap();
+    std::io::Write::write_all(input, b"{\"type\":\"keep_alive\"}\n").unwrap();
     let said = BufReader::new(posse.stderr.take().unwrap())
         .lines()
         .map(Result::unwrap);
