@@ -1,7 +1,8 @@
 //! The developer's tool: checks that the workspace is in order, what is proven, and how fast it is.
 //!
 //! `cargo xtask tidy`, `cargo xtask shape`, `cargo xtask behaviour [--require IDS]`, `cargo xtask bench NAME [--quick]`,
-//! `cargo xtask faults [team|team-kill|postgres [--quick]]`, `cargo xtask scenarios postgres`, `cargo xtask story`.
+//! `cargo xtask faults [team|team-kill|postgres [--quick]]`, `cargo xtask scenarios postgres`, `cargo xtask sdk`,
+//! `cargo xtask story`, `cargo xtask tour`.
 
 #![expect(
     clippy::disallowed_methods,
@@ -15,6 +16,7 @@ mod shape;
 mod source;
 mod story;
 mod tidy;
+mod tour;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
@@ -25,7 +27,7 @@ const USAGE: &str = "usage: cargo xtask tidy [--all [--root DIR]] | shape [--roo
                      | bench startup|model|turn|store|spawn|worktree|fork|team|postgres [--quick] \
                      | faults [team [--seeds N] [--quick] | team-kill [--moments N] [--quick] \
                      | postgres [--kills N] [--quick]] \
-                     | scenarios postgres | story";
+                     | scenarios postgres | sdk | story | tour";
 
 fn main() -> Result<ExitCode> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -52,8 +54,10 @@ fn main() -> Result<ExitCode> {
         }
         ["faults", "team-kill", "--quick"] => quick(&root, "test(a_team_killed_at_some_moments)"),
         ["scenarios", "postgres"] => scenarios(&root),
+        ["sdk"] => faults(&root, SDK, &[]),
         ["shape", ref words @ ..] => shape::run(&root, words),
         ["story"] => story::run(&root),
+        ["tour"] => tour::run(&root),
         _ => bail!(USAGE),
     }
 }
@@ -62,8 +66,10 @@ fn main() -> Result<ExitCode> {
 const CLAIMERS: &str = "test(many_killed_claimers)";
 const FLEET: &str = "test(fleet::)";
 const KILLED: &str = "test(a_team_killed_at_many_moments)";
-/// All long forms.
-const ALL: &str = "all()";
+/// What the official SDKs can ask of posse.
+const SDK: &str = "package(posse-cli) & test(/^sdk::/)";
+/// All long forms of faults.
+const ALL: &str = "not test(/^sdk::/)";
 
 /// The long forms of fault runs: the tests that CI ignores, one after another, with what they counted. Those that are
 /// `chosen`, as often as the environment in `told` says.

@@ -6,6 +6,7 @@ mod binary;
 mod files;
 mod floors;
 mod lock;
+mod manual;
 mod purity;
 mod ratchets;
 
@@ -86,6 +87,9 @@ pub(crate) fn run(root: &Path, listed: Listed) -> Result<ExitCode> {
         println!("{note}");
     }
     println!("{}", lock::note(root)?);
+    for note in manual::notes(root)? {
+        println!("{note}");
+    }
     let faults = faults(root, &workspace)?;
     for fault in &faults {
         println!("{fault}");
@@ -101,6 +105,7 @@ pub(crate) fn run(root: &Path, listed: Listed) -> Result<ExitCode> {
 /// Everything that is out of order.
 fn faults(root: &Path, workspace: &Workspace) -> Result<Vec<String>> {
     let mut faults = lock::check(root)?;
+    faults.extend(manual::check(root)?);
     for manifest in manifests(root)? {
         let text = read(&manifest)?;
         faults.extend(arrows::check_manifest(&text)?);
