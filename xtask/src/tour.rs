@@ -55,6 +55,8 @@ fn record(root: &Path, place: &Path, tour: &str, width: u32) -> Result<String> {
             .env("HOME", place)
             .env("POSSE_HOME", place.join("home"))
             .env("PS1", "$ ")
+            // Written when the shell ends, while its home is being removed.
+            .env("HISTFILE", "/dev/null")
             .env(
                 "PATH",
                 format!(
