@@ -23,9 +23,13 @@
 //! and for the forks that begin with them, but are not needed to continue: [`Store::take`] leaves
 //! them out. A realm is only ever removed as a whole.
 //!
+//! **Feed.** Each realm numbers its commits, so that any number of readers can follow what happens
+//! in it, from any process and across restarts, without reading anything twice.
+//!
 //! **Time** is in milliseconds of Unix time, given by the caller, and only stored: lists for people
 //! are sorted by it, but no order of steps, mail or claims depends on it.
 
+mod feed;
 mod operation;
 mod step;
 mod view;
@@ -34,6 +38,7 @@ use posse_protocol::{AgentId, ListId, Mail, Name, Note, RealmId, Task, TaskId, T
 
 use super::BoxFuture;
 
+pub use feed::{FeedPage, FeedRow, Topics};
 pub use operation::{
     Address, Done, Greeting, INBOX_BYTES, INBOX_MAILS, Joining, MAIL_BYTES, METADATA_DEPTH,
     NewTask, Op, OpResult, Operation, Order, Receipt, Refusal, TEXT_BYTES, TaskChange, depth,
@@ -93,6 +98,22 @@ pub trait Store: Send + Sync {
     /// out to be empty. Mail that waits for an agent when it is taken is included. One caller at a
     /// time; dropping the future loses nothing.
     fn woken(&self) -> BoxFuture<'_, Result<Vec<Wake>, StoreError>>;
+
+    /// Returns the feed of a realm after the row number `after`, at most `limit` rows, from one
+    /// snapshot. Numbers have no gap and are in the order in which the commits became durable:
+    /// whoever has read up to a number has missed nothing before it, whichever processes wrote it.
+    /// Old rows are removed; [`FeedPage::has_gap`] tells if some of these were.
+    fn feed(
+        &self,
+        realm: RealmId,
+        after: u64,
+        limit: usize,
+    ) -> BoxFuture<'_, Result<FeedPage, StoreError>>;
+
+    /// Waits until the feed of a realm has a row with a higher number than `after`, written by any
+    /// process, and returns its last number. Any number of callers at a time; dropping the future
+    /// loses nothing. Costs writers nothing that depends on the number of callers.
+    fn wait_for_feed(&self, realm: RealmId, after: u64) -> BoxFuture<'_, Result<u64, StoreError>>;
 
     /// Reads a transcript without taking the agent, including the entries that a compaction
     /// replaces.
