@@ -6,6 +6,7 @@
 mod archive;
 mod columns;
 mod extent;
+mod feed_watch;
 mod host_status;
 pub mod maintain;
 mod postgres;
