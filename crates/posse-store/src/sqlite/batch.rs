@@ -7,17 +7,18 @@
 use std::collections::BTreeSet;
 use std::io;
 
-use posse_port::store::{Committed, StoreError};
-use posse_protocol::AgentId;
-use rusqlite::Connection;
+use posse_port::store::{Archive, Committed, StoreError};
+use posse_protocol::{AgentId, RealmId};
+use rusqlite::{Connection, params};
 use uuid::Uuid;
 
 use super::changes::Changes;
 use super::error::{SqliteCause, SqliteFailure};
+use super::feed::{self, NewFeedRow};
 use super::host::HostLiveness;
 use super::job::{SqliteJob, WriteRequest};
 use super::place::DatabasePlace;
-use super::{claim, free, host_rows, operation, step};
+use super::{claim, free, host_rows, operation, schema, step};
 use crate::host_status::HostStatus;
 use crate::write_outcome::{WriteAnswer, WriteOutcome};
 
@@ -41,6 +42,8 @@ pub(super) struct Batch<'a> {
     pub(super) changes: Changes,
     /// Set if this host got its row in this batch.
     pub(super) start: Option<Start>,
+    /// The last numbers of the realms that it wrote in.
+    pub(super) heads: Vec<(RealmId, u64)>,
 }
 
 impl<'a> Batch<'a> {
@@ -57,6 +60,7 @@ impl<'a> Batch<'a> {
             status,
             changes: Changes::default(),
             start: None,
+            heads: Vec::new(),
         }
     }
 
@@ -84,7 +88,7 @@ impl<'a> Batch<'a> {
                 return self.run_apart(jobs, outcomes);
             }
         }
-        self.execute("COMMIT")?;
+        self.commit()?;
         Ok(true)
     }
 
@@ -107,8 +111,14 @@ impl<'a> Batch<'a> {
             self.execute("RELEASE job")?;
             outcomes.push(outcome);
         }
-        self.execute("COMMIT")?;
+        self.commit()?;
         Ok(true)
+    }
+
+    /// Writes the feed and ends the transaction.
+    fn commit(&mut self) -> rusqlite::Result<()> {
+        self.heads = feed::write(self.connection, &self.changes.feed)?;
+        self.execute("COMMIT")
     }
 
     /// Begins the transaction, and creates this host's row if it is needed.
@@ -149,10 +159,10 @@ impl<'a> Batch<'a> {
         }
         // The row may exist already, from a commit that was durable although it returned an
         // error.
-        let sql = "INSERT OR IGNORE INTO host (id) VALUES (?1)";
+        let sql = "INSERT OR IGNORE INTO host (id, version) VALUES (?1, ?2)";
         self.connection
             .prepare_cached(sql)?
-            .execute([me.as_bytes()])?;
+            .execute(params![me.as_bytes(), schema::KNOWN as i64])?;
         let sql = "SELECT last FROM changes";
         let cursor = self
             .connection
@@ -177,6 +187,8 @@ impl<'a> Batch<'a> {
                 })
             }
             WriteRequest::Operate(order) => {
+                self.changes
+                    .feed(order.realm, NewFeedRow::realm(order.topics()));
                 let results = operation::order(place, connection, order, &mut self.changes)?;
                 Ok(WriteAnswer {
                     committed: Committed {
@@ -187,6 +199,8 @@ impl<'a> Batch<'a> {
                 })
             }
             WriteRequest::Import(archive) => {
+                let row = NewFeedRow::realm(Archive::TOPICS);
+                self.changes.feed(archive.team.realm, row);
                 operation::import(connection, archive, &mut self.changes)?;
                 Ok(WriteAnswer::default())
             }
@@ -200,6 +214,10 @@ impl<'a> Batch<'a> {
             }
             WriteRequest::Release(agent, epoch) => {
                 claim::release(connection, *agent, *epoch, &mut self.changes)?;
+                Ok(WriteAnswer::default())
+            }
+            WriteRequest::TrimFeed => {
+                feed::trim(connection, place.timing.feed_age)?;
                 Ok(WriteAnswer::default())
             }
             WriteRequest::Free(host) => {

@@ -3,8 +3,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use posse_protocol::{AgentId, ListId};
+use posse_protocol::{AgentId, ListId, RealmId};
 use uuid::Uuid;
+
+use super::feed::{NewFeedRow, NewFeedRows};
 
 /// What hosts should know when the batch is durable. Too much does no harm, since they query.
 #[derive(Clone, Default)]
@@ -15,11 +17,19 @@ pub(super) struct Changes {
     pub(super) lists: BTreeSet<ListId>,
     /// Hosts whose agents and tasks were released.
     pub(super) freed: BTreeSet<Uuid>,
+    /// Rows of the feed, which the end of the batch writes.
+    pub(super) feed: NewFeedRows,
 }
 
 impl Changes {
+    /// Returns true if no host needs to know anything; the feed is for readers.
     pub(super) fn is_empty(&self) -> bool {
         self.mail.is_empty() && self.lists.is_empty() && self.freed.is_empty()
+    }
+
+    /// Adds a row to the feed of a realm.
+    pub(super) fn feed(&mut self, realm: RealmId, row: NewFeedRow) {
+        self.feed.entry(realm).or_default().push(row);
     }
 
     /// Notes that an agent of a host got mail.

@@ -8,6 +8,7 @@ use uuid::Uuid;
 use super::changes::Changes;
 use super::column;
 use super::error::SqliteFailure;
+use super::feed::NewFeedRow;
 use super::free;
 use super::host::HostLiveness;
 use super::place::DatabasePlace;
@@ -63,6 +64,7 @@ pub(super) fn take(
     if waiting.is_some_and(|waiting| waiting > 0) {
         changes.mail(me, agent);
     }
+    changes.feed(realm.into(), NewFeedRow::holder(agent));
     Ok(Epoch(epoch))
 }
 
@@ -84,6 +86,7 @@ pub(super) fn release(
         .optional()?
         .map(RealmId::from);
     if let Some(realm) = realm {
+        changes.feed(realm, NewFeedRow::holder(agent));
         free::inbox(connection, realm, agent)?;
         free::tasks(connection, realm, agent, None, changes)?;
     }

@@ -9,6 +9,7 @@ use uuid::Uuid;
 use super::changes::Changes;
 use super::column;
 use super::error::SqliteFailure;
+use super::feed::NewFeedRow;
 use super::host::HostLiveness;
 use super::place::DatabasePlace;
 
@@ -47,6 +48,7 @@ pub(super) fn host(
         })?
         .collect::<Result<_, _>>()?;
     for (realm, agent) in held {
+        changes.feed(realm, NewFeedRow::holder(agent));
         inbox(connection, realm, agent)?;
         tasks(connection, realm, agent, None, changes)?;
     }

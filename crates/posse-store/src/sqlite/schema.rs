@@ -6,6 +6,7 @@ use posse_port::store::StoreError;
 use rusqlite::Connection;
 
 use super::error::SqliteCause;
+use super::host_rows;
 use super::place::DatabasePlace;
 
 /// The migration from each version to the next; the first one starts from an empty file.
@@ -16,6 +17,7 @@ const VERSIONS: &[&str] = &[
     include_str!("schema/4.sql"),
     include_str!("schema/5.sql"),
     include_str!("schema/6.sql"),
+    include_str!("schema/7.sql"),
 ];
 
 /// The newest version.
@@ -43,7 +45,9 @@ pub(super) fn bring_up_to_date(
     // First of all: nothing may be written into or beside another program's database.
     must_be_ours(place, connection)?;
     place.keep_private();
-    if version(connection).map_err(failed)? < VERSIONS.len() {
+    let found = version(connection).map_err(failed)?;
+    if found < VERSIONS.len() {
+        must_be_unused(place, connection, found)?;
         let turnstile = place.turnstile().map_err(|error| place.failed(error))?;
         let pass = turnstile
             .as_ref()
@@ -70,6 +74,29 @@ pub(super) fn must_be_ours(
         DatabaseOwner::Nobody | DatabaseOwner::Posse => Ok(()),
         DatabaseOwner::Another => Err(SqliteCause::foreign().at(place)),
     }
+}
+
+/// Refuses to change the tables under a running posse that knows only the old ones.
+fn must_be_unused(
+    place: &DatabasePlace,
+    connection: &Connection,
+    version: usize,
+) -> Result<(), StoreError> {
+    // The first version had no hosts.
+    if version < 2 {
+        return Ok(());
+    }
+    let hosts = place.hosts();
+    for host in host_rows::hosts(connection).map_err(|error| place.failed(error))? {
+        if let Ok(Some(process)) = hosts.alive(host) {
+            let why = format!(
+                "an older posse ({process}) is at work in it, and this one would change its tables: \
+                 end that one first"
+            );
+            return Err(place.failed(std::io::Error::other(why)));
+        }
+    }
+    Ok(())
 }
 
 /// Returns the version of a file's tables; 0 if it has none.

@@ -21,6 +21,7 @@ use uuid::Uuid;
 
 use super::changes::Changes;
 use super::error::SqliteFailure;
+use super::feed::NewFeedRow;
 use super::free;
 use super::operation::{self, WriteTransaction};
 use super::place::DatabasePlace;
@@ -72,6 +73,15 @@ pub(super) fn write(
     // After the row: a repeated step has returned by now, and needs no checks.
     writer.must_make_sense(step)?;
     let first = step.entries.first().map_or(0, |first| first.seq);
+    changes.feed(
+        step.realm,
+        NewFeedRow {
+            agent: Some(step.agent),
+            topics: step.topics(),
+            seq: first,
+            count: step.entries.len() as u64,
+        },
+    );
     for (entry, seq) in step.entries.iter().zip(first..) {
         let is_last = seq + 1 == first + step.entries.len() as u64;
         writer.entry(entry, seq, step.reserved.as_deref().filter(|_| is_last))?;

@@ -1,11 +1,14 @@
 //! Sends a message: one statement finds the inbox, its room and its host.
 
-use posse_port::store::{Address, Done, INBOX_BYTES, INBOX_MAILS, MAIL_BYTES, Receipt, Refusal};
+use posse_port::store::{
+    Address, Done, INBOX_BYTES, INBOX_MAILS, MAIL_BYTES, Receipt, Refusal, Topics,
+};
 use posse_protocol::{AgentId, MailId, MailKind, Name};
 use rusqlite::{OptionalExtension, params};
 use uuid::Uuid;
 
 use super::{OperationError, OperationResult, SqliteFailure, USER, WriteTransaction, column};
+use crate::sqlite::feed::NewFeedRow;
 
 /// A message to be sent.
 pub(super) struct Letter<'a> {
@@ -182,6 +185,15 @@ pub(super) fn deliver(
         tx.changes.mail(host, to.agent);
     }
     let (number, held) = (column::from_bits(number), host.is_some());
+    tx.changes.feed(
+        tx.realm,
+        NewFeedRow {
+            agent: Some(to.agent),
+            topics: Topics::MAIL,
+            seq: number,
+            count: 1,
+        },
+    );
     Ok(Receipt {
         to: to.agent,
         name: to.name,
