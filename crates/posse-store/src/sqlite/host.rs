@@ -16,6 +16,7 @@ use std::time::Duration;
 use rustix::time::{ClockId, clock_gettime};
 use uuid::Uuid;
 
+use crate::feed_watch::FeedWatch;
 use crate::wake::Waker;
 
 pub(super) use memory::MemoryHosts;
@@ -170,6 +171,22 @@ impl Hosts {
         match self {
             Self::Files { directory, .. } => Some(bell(directory, id)),
             Self::Memory(_) => None,
+        }
+    }
+
+    /// Returns the file that all readers of feeds watch.
+    pub(super) fn readers_bell(&self) -> Option<PathBuf> {
+        match self {
+            Self::Files { directory, .. } => Some(directory.join("feed.bell")),
+            Self::Memory(_) => None,
+        }
+    }
+
+    /// Returns the waiting readers of feeds: those of one store, or all of this memory.
+    pub(super) fn feed(&self) -> Arc<FeedWatch> {
+        match self {
+            Self::Files { .. } => Arc::default(),
+            Self::Memory(hosts) => Arc::clone(&hosts.feed),
         }
     }
 

@@ -3,7 +3,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{File, OpenOptions};
+use std::io;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::path::Path;
 
 use posse_port::store::Wake;
 use rusqlite::Connection;
@@ -22,6 +24,8 @@ const BELLS: usize = 64;
 pub(super) struct Notifier {
     hosts: Hosts,
     bells: BTreeMap<Uuid, File>,
+    /// The bell of all who read feeds, if there is one.
+    readers: Option<File>,
 }
 
 impl Notifier {
@@ -29,6 +33,7 @@ impl Notifier {
         Self {
             hosts,
             bells: BTreeMap::new(),
+            readers: None,
         }
     }
 
@@ -54,19 +59,25 @@ impl Notifier {
         }
     }
 
+    /// Makes the readers of feeds in other processes query. They have made their bell; where there
+    /// is none, nobody reads.
+    pub(super) fn ring_for_readers(&mut self) {
+        if self.readers.is_none() {
+            let bell = self.hosts.readers_bell();
+            self.readers = bell.and_then(|path| open_bell(&path).ok());
+        }
+        if let Some(bell) = &self.readers {
+            let _ = bell.write_at(b"\n", 0);
+        }
+    }
+
     /// Makes a host query. One in memory is told what for.
     pub(super) fn ring(&mut self, host: Uuid, wakes: BTreeSet<Wake>) {
         if let Hosts::Memory(hosts) = &self.hosts {
             return hosts.wake(host, wakes);
         }
         if !self.bells.contains_key(&host) {
-            let open = |path| {
-                OpenOptions::new()
-                    .write(true)
-                    .custom_flags(NO_LINK)
-                    .open(path)
-            };
-            let bell = self.hosts.bell(host).map(open);
+            let bell = self.hosts.bell(host).map(|path| open_bell(&path));
             // A host without a bell is gone.
             let Some(Ok(bell)) = bell else { return };
             if self.bells.len() >= BELLS {
@@ -111,6 +122,13 @@ fn concerned(connection: &Connection, changes: Changes) -> BTreeMap<Uuid, BTreeS
         }
     }
     concerned
+}
+
+fn open_bell(path: &Path) -> io::Result<File> {
+    OpenOptions::new()
+        .write(true)
+        .custom_flags(NO_LINK)
+        .open(path)
 }
 
 /// Returns hosts that hold an agent of a realm. All of them are told of a list: the runtime knows

@@ -7,6 +7,7 @@ use std::time::Duration;
 use rusqlite::Connection;
 
 use super::write_gate::WriteGate;
+use crate::feed_watch::FeedWatch;
 use crate::wake::Waker;
 
 /// Connections for looking that are kept open.
@@ -16,6 +17,8 @@ const READERS: usize = 2;
 pub(super) struct SharedState {
     /// Collects notifications for this host.
     pub(super) waker: Arc<Waker>,
+    /// Waiting readers of feeds.
+    pub(super) feed: Arc<FeedWatch>,
     /// Holds the writer back.
     pub(super) gate: WriteGate,
     /// Connections that nobody is looking through.
@@ -25,6 +28,14 @@ pub(super) struct SharedState {
 }
 
 impl SharedState {
+    /// Creates it with the readers of feeds that are told here.
+    pub(super) fn with_feed(feed: Arc<FeedWatch>) -> Self {
+        Self {
+            feed,
+            ..Self::default()
+        }
+    }
+
     /// Takes a connection that nobody is looking through, if there is one.
     pub(super) fn take_reader(&self) -> Option<Connection> {
         self.readers

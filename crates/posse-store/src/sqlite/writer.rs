@@ -11,6 +11,7 @@ use std::thread::{self, JoinHandle};
 use std::time::Instant;
 
 use posse_port::store::Wake;
+use posse_protocol::RealmId;
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 use tokio::sync::{mpsc, oneshot};
 use uuid::Uuid;
@@ -19,6 +20,7 @@ use super::batch::{Batch, Start};
 use super::bell::Bell;
 use super::changes::Changes;
 use super::error::{SqliteCause, SqliteFailure};
+use super::feed;
 use super::free;
 use super::host::SqliteHost;
 use super::job::{SqliteJob, WriteRequest};
@@ -135,12 +137,14 @@ impl Writer {
             status,
             changes,
             start,
+            heads,
             ..
         } = batch;
         if stuck {
             self.database = None;
         }
         if done? {
+            self.publish(heads);
             self.notify(changes, start);
         }
         if status == HostStatus::Lost && self.status != status {
@@ -158,6 +162,17 @@ impl Writer {
             host @ None => host.insert(self.place.hosts().settle(&self.shared.waker)?),
         };
         Ok(host.id)
+    }
+
+    /// Tells readers of feeds what is durable now, in this process and in others.
+    fn publish(&mut self, heads: Vec<(RealmId, u64)>) {
+        if heads.is_empty() {
+            return;
+        }
+        for (realm, head) in heads {
+            self.shared.feed.publish(realm, head);
+        }
+        self.notifier.ring_for_readers();
     }
 
     /// Notifies everyone concerned of what is durable now.
@@ -232,19 +247,22 @@ impl Writer {
         if self.status != HostStatus::Settled {
             return Ok(());
         }
-        let _writing = self.shared.gate.write();
-        let pass = database.enter(&self.place, &self.shared)?;
+        let shared = Arc::clone(&self.shared);
+        let _writing = shared.gate.write();
+        let pass = database.enter(&self.place, &shared)?;
         // Immediate: a transaction that begins by reading cannot write once somebody else has
         // written.
         let transaction =
             Transaction::new_unchecked(&database.connection, TransactionBehavior::Immediate)?;
         let mut changes = Changes::default();
         free::host(&transaction, host.id, &mut changes)?;
+        let heads = feed::write(&transaction, &changes.feed)?;
         transaction.commit()?;
         drop(pass);
         // After the commit: with its lock free others would release the host a second time.
         drop(host);
         self.notifier.notify(&database.connection, None, changes);
+        self.publish(heads);
         Ok(())
     }
 }

@@ -7,10 +7,14 @@ use posse_port::store::Wake;
 use uuid::Uuid;
 
 use super::Waker;
+use crate::feed_watch::FeedWatch;
 
 /// The hosts that are alive, with their wakers.
 #[derive(Default)]
-pub(in super::super) struct MemoryHosts(Mutex<BTreeMap<Uuid, Arc<Waker>>>);
+pub(in super::super) struct MemoryHosts {
+    hosts: Mutex<BTreeMap<Uuid, Arc<Waker>>>,
+    pub(super) feed: Arc<FeedWatch>,
+}
 
 impl MemoryHosts {
     pub(super) fn enter(&self, id: Uuid, waker: &Arc<Waker>) {
@@ -33,6 +37,6 @@ impl MemoryHosts {
     }
 
     fn hosts(&self) -> MutexGuard<'_, BTreeMap<Uuid, Arc<Waker>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.hosts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
