@@ -11,6 +11,8 @@ mod claim;
 mod column;
 mod content;
 mod error;
+mod feed;
+mod feed_listener;
 mod free;
 mod host;
 mod host_rows;
@@ -39,9 +41,9 @@ use std::time::Duration;
 
 use posse_port::BoxFuture;
 use posse_port::store::{
-    AgentFilter, AgentRecord, Archive, Committed, Epoch, MailFilter, Membership, OpResult,
-    OpenRequest, Order, SessionFilter, Step, Store, StoreError, SubtreeSpending, Taken, TaskFilter,
-    Transcript, Wake,
+    AgentFilter, AgentRecord, Archive, Committed, Epoch, FeedPage, MailFilter, Membership,
+    OpResult, OpenRequest, Order, SessionFilter, Step, Store, StoreError, SubtreeSpending, Taken,
+    TaskFilter, Transcript, Wake,
 };
 use posse_protocol::{AgentId, ListId, Mail, Name, Note, RealmId, Task, TaskId, Team};
 use tokio::sync::{mpsc, oneshot};
@@ -49,6 +51,7 @@ use tokio::sync::{mpsc, oneshot};
 use crate::extent::Extent;
 use crate::write_outcome::{WriteAnswer, WriteOutcome};
 use error::SqliteFailure;
+use feed_listener::FeedListener;
 use job::{SqliteJob, WriteRequest};
 use place::DatabasePlace;
 use shared::SharedState;
@@ -73,6 +76,8 @@ pub struct Sqlite {
     /// Answers to the release of what dead hosts left. The first query waits for them, so that no
     /// task is shown as in progress that nobody works on.
     clearing: Mutex<Vec<oneshot::Receiver<WriteOutcome>>>,
+    /// Started by the first reader that waits for a feed.
+    feed_listener: Mutex<Option<FeedListener>>,
 }
 
 impl Sqlite {
@@ -102,7 +107,7 @@ impl Sqlite {
         let reader = place.connect().map_err(|error| place.failed(error))?;
         schema::bring_up_to_date(&place, &reader)?;
         let (jobs, queue) = mpsc::channel(QUEUE);
-        let shared = Arc::<SharedState>::default();
+        let shared = Arc::new(SharedState::with_feed(place.hosts().feed()));
         let writer = writer::start(place.clone(), Arc::clone(&shared), jobs.downgrade(), queue)
             .map_err(|error| place.failed(error))?;
         let dead = host_rows::dead_hosts(&place, &reader).map_err(|error| place.failed(error))?;
@@ -123,6 +128,7 @@ impl Sqlite {
             jobs: Some(jobs),
             writer: Some(writer),
             clearing,
+            feed_listener: Mutex::new(None),
         })
     }
 
@@ -182,6 +188,22 @@ impl Sqlite {
             .unwrap_or_else(|error| Err(self.place.failed(std::io::Error::other(error))))
     }
 
+    /// Ensures that feeds are listened to that other processes write.
+    fn listen_to_feeds(&self) -> Result<(), StoreError> {
+        let mut listener = self
+            .feed_listener
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        if listener.is_none() {
+            *listener = FeedListener::start(&self.place, &self.shared.feed)
+                .map_err(|error| self.place.failed(error))?;
+        }
+        if let Some(listener) = &*listener {
+            listener.notice();
+        }
+        Ok(())
+    }
+
     fn writer_has_ended(&self) -> StoreError {
         self.place
             .failed(std::io::Error::other("the writer has ended"))
@@ -222,6 +244,28 @@ impl Store for Sqlite {
 
     fn woken(&self) -> BoxFuture<'_, Result<Vec<Wake>, StoreError>> {
         Box::pin(async { Ok(self.shared.waker.woken().await) })
+    }
+
+    fn feed(
+        &self,
+        realm: RealmId,
+        after: u64,
+        limit: usize,
+    ) -> BoxFuture<'_, Result<FeedPage, StoreError>> {
+        Box::pin(self.look(move |reader| reader.feed(realm, after, limit)))
+    }
+
+    fn wait_for_feed(&self, realm: RealmId, after: u64) -> BoxFuture<'_, Result<u64, StoreError>> {
+        Box::pin(async move {
+            // Before the query, so that nothing is missed between the two.
+            let mut subscription = self.shared.feed.subscribe(realm);
+            self.listen_to_feeds()?;
+            let head = self.look(move |reader| reader.feed_head(realm)).await?;
+            if head > after {
+                return Ok(head);
+            }
+            Ok(subscription.beyond(after).await)
+        })
     }
 
     fn read(&self, agent: AgentId) -> BoxFuture<'_, Result<Transcript, StoreError>> {

@@ -16,6 +16,8 @@ pub(super) enum WriteRequest {
     Release(AgentId, Epoch),
     /// Releases what a host held, if it is dead.
     Free(Uuid),
+    /// Removes old rows of feeds.
+    TrimFeed,
 }
 
 impl WriteRequest {
@@ -24,7 +26,11 @@ impl WriteRequest {
         match self {
             Self::Commit(step) => step.birth.is_some(),
             Self::Take(_) => true,
-            Self::Operate(_) | Self::Import(_) | Self::Release(..) | Self::Free(_) => false,
+            Self::Operate(_)
+            | Self::Import(_)
+            | Self::Release(..)
+            | Self::Free(_)
+            | Self::TrimFeed => false,
         }
     }
 }

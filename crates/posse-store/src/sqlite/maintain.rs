@@ -49,7 +49,7 @@ fn open(path: &Path) -> Result<(DatabasePlace, Connection), StoreError> {
 
 /// Tables with a realm, in the order in which a realm is removed: first the rows by which others
 /// are found.
-const TABLES: [&str; 18] = [
+const TABLES: [&str; 20] = [
     "agent",
     "team",
     "member",
@@ -68,6 +68,8 @@ const TABLES: [&str; 18] = [
     "total",
     "seen",
     "entry",
+    "feed",
+    "feed_head",
 ];
 
 #[cfg(test)]

@@ -4,6 +4,7 @@ use posse_port::store::AgentFilter;
 use rusqlite::Connection;
 use uuid::Uuid;
 
+use super::feed::{OLD, ROWS, TRIM};
 use super::free::{AHEAD, TASKS};
 use super::list::{ANY, ASSIGNED, LOST, MARKED, OWN};
 use super::operation::{DOES, HIGHEST};
@@ -155,6 +156,9 @@ fn what_is_asked_often_is_answered_by_an_index() {
              SEARCH a USING PRIMARY KEY (realm=? AND id=?) LEFT-JOIN; \
              SEARCH i USING PRIMARY KEY (realm=? AND agent=?) LEFT-JOIN; USE TEMP B-TREE FOR LAST TERM OF ORDER BY",
         ),
+        (ROWS, "SEARCH feed USING PRIMARY KEY (realm=? AND number>?)"),
+        (OLD, "SEARCH feed USING INDEX feed_age (at_ms<?)"),
+        (TRIM, "SEARCH feed USING PRIMARY KEY (realm=? AND number<?)"),
         (
             RUNS,
             "SEARCH run USING INDEX run_open (realm=? AND agent=?); USE TEMP B-TREE FOR ORDER BY",

@@ -10,8 +10,8 @@ use std::sync::Arc;
 use bytes::Bytes;
 use posse_port::model::Encoded;
 use posse_port::store::{
-    CallKey, CallOutcome, Epoch, NewEntry, OpenCall, SeenFile, Segment, StoreError, StoredEntry,
-    Taken, Transcript,
+    CallKey, CallOutcome, Epoch, FeedPage, NewEntry, OpenCall, SeenFile, Segment, StoreError,
+    StoredEntry, Taken, Transcript,
 };
 use posse_protocol::{AgentId, EntryKind, RealmId};
 use rusqlite::{Row, Transaction, params};
@@ -19,7 +19,7 @@ use rusqlite::{Row, Transaction, params};
 use super::content::Hash;
 use super::error::SqliteFailure;
 use super::place::DatabasePlace;
-use super::{column, content};
+use super::{column, content, feed};
 use crate::columns;
 use crate::extent::Extent;
 
@@ -52,6 +52,21 @@ impl<'a> SqliteReader<'a> {
             place,
             snapshot: connection.unchecked_transaction()?,
         })
+    }
+
+    /// Returns the feed of a realm after a number.
+    pub(super) fn feed(
+        &self,
+        realm: RealmId,
+        after: u64,
+        limit: usize,
+    ) -> Result<FeedPage, SqliteFailure> {
+        feed::page(&self.snapshot, realm, after, limit)
+    }
+
+    /// Returns the last number of a realm's feed.
+    pub(super) fn feed_head(&self, realm: RealmId) -> Result<u64, SqliteFailure> {
+        Ok(feed::head(&self.snapshot, realm)?)
     }
 
     /// Returns an agent and what belongs to it.

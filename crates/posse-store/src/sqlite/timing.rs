@@ -11,6 +11,8 @@ pub struct Timing {
     pub sweep: Duration,
     /// Time that writing waits for its turn among the processes.
     pub patience: Duration,
+    /// Age at which rows of the feed are removed.
+    pub feed_age: Duration,
     /// For tests: ignores notifications and deaths, so that only the sweep finds them.
     pub deaf: bool,
 }
@@ -23,6 +25,7 @@ impl Default for Timing {
             // Two heartbeats may be late or lost before the lease expires.
             sweep: lease / 3,
             patience: Duration::from_secs(10),
+            feed_age: Duration::from_secs(72 * 60 * 60),
             deaf: false,
         }
     }

@@ -10,6 +10,7 @@ use tokio::sync::oneshot;
 use uuid::Uuid;
 
 use super::super::column;
+use super::super::feed;
 use super::super::host::HostLiveness;
 use super::super::host_rows;
 use super::super::job::{SqliteJob, WriteRequest};
@@ -32,6 +33,9 @@ impl BellListener {
                 .map(|gone| Wake::Died((*gone).into())),
         );
         self.shared.waker.wake(changes);
+        if sweep && feed::has_old(&self.connection, self.timing.feed_age)? {
+            self.ask_for(WriteRequest::TrimFeed);
+        }
         self.meet(hosts, sweep);
         Ok(true)
     }
@@ -111,12 +115,14 @@ impl BellListener {
     /// Has the writer release what a dead host held. If its queue is full, the next sweep tries
     /// again.
     fn free(&self, host: Uuid) {
+        self.ask_for(WriteRequest::Free(host));
+    }
+
+    /// Asks the writer for something that nobody waits for.
+    fn ask_for(&self, work: WriteRequest) {
         if let Some(jobs) = self.jobs.upgrade() {
             let (answer, _) = oneshot::channel();
-            let _ = jobs.try_send(SqliteJob {
-                work: WriteRequest::Free(host),
-                answer,
-            });
+            let _ = jobs.try_send(SqliteJob { work, answer });
         }
     }
 }

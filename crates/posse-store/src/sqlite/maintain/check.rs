@@ -260,7 +260,7 @@ fn word(row: &Row<'_>, at: usize) -> rusqlite::Result<Option<String>> {
 }
 
 /// The rules between rows: a description of each fault, and a query for the rows that have it.
-const RULES: [(&str, &str); 29] = [
+const RULES: [(&str, &str); 30] = [
     (
         "an agent's number of entries is wrong",
         "SELECT hex(id) AS agent, own AS counted FROM agent WHERE own <>
@@ -428,5 +428,10 @@ const RULES: [(&str, &str); 29] = [
         "SELECT hex(realm) AS session, team, hex(id) AS request FROM request WHERE NOT EXISTS
              (SELECT 1 FROM member WHERE member.realm = request.realm AND member.team = request.team
               AND member.agent = request.asked)",
+    ),
+    (
+        "a session's feed has a gap",
+        "SELECT hex(realm) AS session FROM feed LEFT JOIN feed_head USING (realm) GROUP BY realm
+         HAVING max(number) IS NOT head OR count(*) <> max(number) - min(number) + 1",
     ),
 ];

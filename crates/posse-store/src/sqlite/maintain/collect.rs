@@ -233,7 +233,7 @@ fn empty(
     connection: &Connection,
     realm: Uuid,
 ) -> Result<(), SqliteFailure> {
-    const KEYS: [(&str, &str); 17] = [
+    const KEYS: [(&str, &str); 19] = [
         ("member", "team, name"),
         ("inbox", "agent"),
         ("list", "team"),
@@ -251,6 +251,8 @@ fn empty(
         ("seen", "agent, path"),
         ("entry", "agent, seq"),
         ("preamble", "hash"),
+        ("feed", "number"),
+        ("feed_head", "realm"),
     ];
     for (table, key) in KEYS {
         let sql = format!(
