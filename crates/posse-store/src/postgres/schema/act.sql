@@ -4,7 +4,7 @@
 -- Look-ups are in PL/pgSQL, whose plans last as long as the connection.
 
 -- Does one thing, or says why not.
-CREATE FUNCTION act(_realm uuid, _actor uuid, _host uuid, _at bigint, _op jsonb) RETURNS json LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION act(_realm uuid, _actor uuid, _host uuid, _at bigint, _op jsonb) RETURNS json LANGUAGE plpgsql AS $$
 BEGIN
     CASE _op->>'op'
         WHEN 'send' THEN RETURN act_send(_realm, _actor, _host, _at, _op);
@@ -25,119 +25,119 @@ BEGIN
 END $$;
 
 -- What was done: `done('Left')`, `done('Noted', json_build_object('version', 1))`.
-CREATE FUNCTION done(_what text, _of_it json DEFAULT NULL) RETURNS json LANGUAGE plpgsql IMMUTABLE AS $$
+CREATE OR REPLACE FUNCTION done(_what text, _of_it json DEFAULT NULL) RETURNS json LANGUAGE plpgsql IMMUTABLE AS $$
 BEGIN
     IF _of_it IS NULL THEN RETURN json_build_object('Ok', _what); END IF;
     RETURN json_build_object('Ok', json_build_object(_what, _of_it));
 END $$;
 
 -- Why not: `refused('NothingToClaim')`, `refused('NoSuchTask', json_build_object('id', 7))`.
-CREATE FUNCTION refused(_why text, _of_it json DEFAULT NULL) RETURNS json LANGUAGE plpgsql IMMUTABLE AS $$
+CREATE OR REPLACE FUNCTION refused(_why text, _of_it json DEFAULT NULL) RETURNS json LANGUAGE plpgsql IMMUTABLE AS $$
 BEGIN
     IF _of_it IS NULL THEN RETURN json_build_object('Err', _why); END IF;
     RETURN json_build_object('Err', json_build_object(_why, _of_it));
 END $$;
 
-CREATE FUNCTION no_team(_team text) RETURNS json LANGUAGE plpgsql IMMUTABLE AS $$
+CREATE OR REPLACE FUNCTION no_team(_team text) RETURNS json LANGUAGE plpgsql IMMUTABLE AS $$
 BEGIN
     RETURN refused('NoSuchTeam', json_build_object('team', _team));
 END $$;
 
 -- The refusal of a text of so many bytes that is longer than what is kept of messages, tasks and notes; null if it
 -- is not.
-CREATE FUNCTION too_long(_bytes bigint) RETURNS json LANGUAGE plpgsql IMMUTABLE AS $$
+CREATE OR REPLACE FUNCTION too_long(_bytes bigint) RETURNS json LANGUAGE plpgsql IMMUTABLE AS $$
 BEGIN
     IF _bytes <= 262144 THEN RETURN NULL; END IF;
     RETURN refused('TooLong', json_build_object('bytes', _bytes, 'most', 262144));
 END $$;
 
-CREATE FUNCTION exists_team(_realm uuid, _team text) RETURNS boolean LANGUAGE plpgsql STABLE AS $$
+CREATE OR REPLACE FUNCTION exists_team(_realm uuid, _team text) RETURNS boolean LANGUAGE plpgsql STABLE AS $$
 BEGIN
     RETURN EXISTS (SELECT 1 FROM team WHERE realm = _realm AND name = _team);
 END $$;
 
 -- The agent that leads a team, if that is there.
-CREATE FUNCTION lead_of(_realm uuid, _team text) RETURNS uuid LANGUAGE plpgsql STABLE AS $$
+CREATE OR REPLACE FUNCTION lead_of(_realm uuid, _team text) RETURNS uuid LANGUAGE plpgsql STABLE AS $$
 BEGIN
     RETURN (SELECT lead FROM team WHERE realm = _realm AND name = _team);
 END $$;
 
 -- The agent that has a name in a team; `team-lead` is whoever leads it.
-CREATE FUNCTION member_of(_realm uuid, _team text, _name text) RETURNS uuid LANGUAGE plpgsql STABLE AS $$
+CREATE OR REPLACE FUNCTION member_of(_realm uuid, _team text, _name text) RETURNS uuid LANGUAGE plpgsql STABLE AS $$
 BEGIN
     IF _name = 'team-lead' THEN RETURN lead_of(_realm, _team); END IF;
     RETURN (SELECT agent FROM member WHERE realm = _realm AND team = _team AND name = _name);
 END $$;
 
 -- What an agent is called in a team, if it belongs to it.
-CREATE FUNCTION name_in(_realm uuid, _team text, _agent uuid) RETURNS text LANGUAGE plpgsql STABLE AS $$
+CREATE OR REPLACE FUNCTION name_in(_realm uuid, _team text, _agent uuid) RETURNS text LANGUAGE plpgsql STABLE AS $$
 BEGIN
     RETURN (SELECT name FROM member WHERE realm = _realm AND agent = _agent AND team = _team ORDER BY nth LIMIT 1);
 END $$;
 
 -- What an agent is called in the first team that it belongs to, if there is one.
-CREATE FUNCTION name_in_any(_realm uuid, _agent uuid) RETURNS text LANGUAGE plpgsql STABLE AS $$
+CREATE OR REPLACE FUNCTION name_in_any(_realm uuid, _agent uuid) RETURNS text LANGUAGE plpgsql STABLE AS $$
 BEGIN
     RETURN (SELECT name FROM member WHERE realm = _realm AND agent = _agent ORDER BY team, nth LIMIT 1);
 END $$;
 
 -- The first team that an agent belongs to.
-CREATE FUNCTION first_team(_realm uuid, _agent uuid) RETURNS text LANGUAGE plpgsql STABLE AS $$
+CREATE OR REPLACE FUNCTION first_team(_realm uuid, _agent uuid) RETURNS text LANGUAGE plpgsql STABLE AS $$
 BEGIN
     RETURN (SELECT team FROM member WHERE realm = _realm AND agent = _agent ORDER BY team LIMIT 1);
 END $$;
 
 -- The member that has been there longest: the one who led first, if it still is there.
-CREATE FUNCTION first_member(_realm uuid, _team text, OUT _agent uuid, OUT _name text) LANGUAGE plpgsql STABLE AS $$
+CREATE OR REPLACE FUNCTION first_member(_realm uuid, _team text, OUT _agent uuid, OUT _name text) LANGUAGE plpgsql STABLE AS $$
 BEGIN
     SELECT agent, name INTO _agent, _name FROM member WHERE realm = _realm AND team = _team ORDER BY nth LIMIT 1;
 END $$;
 
 -- What an agent is called outside teams, if it is in the store: what it is registered under, else its path.
-CREATE FUNCTION registered(_realm uuid, _agent uuid) RETURNS text LANGUAGE plpgsql STABLE AS $$
+CREATE OR REPLACE FUNCTION registered(_realm uuid, _agent uuid) RETURNS text LANGUAGE plpgsql STABLE AS $$
 BEGIN
     RETURN (SELECT coalesce(name, path) FROM agent WHERE realm = _realm AND id = _agent);
 END $$;
 
 -- What an agent is called outside any one team.
-CREATE FUNCTION known_as(_realm uuid, _agent uuid) RETURNS text LANGUAGE plpgsql STABLE AS $$
+CREATE OR REPLACE FUNCTION known_as(_realm uuid, _agent uuid) RETURNS text LANGUAGE plpgsql STABLE AS $$
 BEGIN
     RETURN coalesce(name_in_any(_realm, _agent), registered(_realm, _agent), _agent::text);
 END $$;
 
 -- An agent's path, if it is in the store.
-CREATE FUNCTION path_of(_realm uuid, _agent uuid) RETURNS text LANGUAGE plpgsql STABLE AS $$
+CREATE OR REPLACE FUNCTION path_of(_realm uuid, _agent uuid) RETURNS text LANGUAGE plpgsql STABLE AS $$
 BEGIN
     RETURN (SELECT path FROM agent WHERE realm = _realm AND id = _agent);
 END $$;
 
 -- The host that holds an agent.
-CREATE FUNCTION host_of(_realm uuid, _agent uuid) RETURNS uuid LANGUAGE plpgsql STABLE AS $$
+CREATE OR REPLACE FUNCTION host_of(_realm uuid, _agent uuid) RETURNS uuid LANGUAGE plpgsql STABLE AS $$
 BEGIN
     RETURN (SELECT host FROM pulse WHERE realm = _realm AND agent = _agent);
 END $$;
 
 -- Whether one has made another.
-CREATE FUNCTION made(_realm uuid, _parent uuid, _agent uuid) RETURNS boolean LANGUAGE plpgsql STABLE AS $$
+CREATE OR REPLACE FUNCTION made(_realm uuid, _parent uuid, _agent uuid) RETURNS boolean LANGUAGE plpgsql STABLE AS $$
 BEGIN
     RETURN EXISTS (SELECT 1 FROM agent WHERE realm = _realm AND id = _agent AND parent = _parent);
 END $$;
 
 -- Whether a host is dead or stalled. `_mine`, the actor's own, goes on, whatever it has missed.
-CREATE FUNCTION gone_for(_mine uuid, _host uuid) RETURNS boolean LANGUAGE plpgsql STABLE AS $$
+CREATE OR REPLACE FUNCTION gone_for(_mine uuid, _host uuid) RETURNS boolean LANGUAGE plpgsql STABLE AS $$
 BEGIN
     RETURN _mine IS DISTINCT FROM _host AND gone(_host);
 END $$;
 
 -- What the actor is called as one who does tasks of a list and writes notes.
-CREATE FUNCTION me(_realm uuid, _actor uuid, _team text) RETURNS text LANGUAGE plpgsql STABLE AS $$
+CREATE OR REPLACE FUNCTION me(_realm uuid, _actor uuid, _team text) RETURNS text LANGUAGE plpgsql STABLE AS $$
 BEGIN
     IF _actor IS NULL THEN RETURN 'user'; END IF;
     RETURN coalesce(name_in(_realm, _team, _actor), path_of(_realm, _actor), _actor::text);
 END $$;
 
 -- Books what a call took that was made about an agent. It is no sign that somebody uses the agent.
-CREATE FUNCTION act_charge(_realm uuid, _actor uuid, _host uuid, _at bigint, _op jsonb) RETURNS json LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION act_charge(_realm uuid, _actor uuid, _host uuid, _at bigint, _op jsonb) RETURNS json LANGUAGE plpgsql AS $$
 DECLARE _agent uuid := (_op->>'agent')::uuid;
 BEGIN
     IF path_of(_realm, _agent) IS NULL THEN
@@ -148,7 +148,7 @@ BEGIN
 END $$;
 
 -- Writes a team's note.
-CREATE FUNCTION act_write_note(_realm uuid, _actor uuid, _host uuid, _at bigint, _op jsonb) RETURNS json
+CREATE OR REPLACE FUNCTION act_write_note(_realm uuid, _actor uuid, _host uuid, _at bigint, _op jsonb) RETURNS json
 LANGUAGE plpgsql AS $$
 DECLARE _team text := _op->>'team'; _name text := _op->>'name'; _version bigint; _no json;
 BEGIN

@@ -2,7 +2,7 @@
 
 -- Who is called so in a list: the person, a member of the team, or an agent by its path (of several the youngest). No
 -- name if there is nobody.
-CREATE FUNCTION owner_called(_realm uuid, _team text, _called text, OUT _name text, OUT _agent uuid)
+CREATE OR REPLACE FUNCTION owner_called(_realm uuid, _team text, _called text, OUT _name text, OUT _agent uuid)
 LANGUAGE plpgsql STABLE AS $$
 BEGIN
     IF _called = 'user' THEN _name := _called; RETURN; END IF;
@@ -19,7 +19,7 @@ END $$;
 
 -- Whether an agent may change a task's check: who leads the team, or is the session's first, or adds one to a task that
 -- nobody has begun.
-CREATE FUNCTION may_check(_realm uuid, _actor uuid, _task task) RETURNS boolean LANGUAGE plpgsql STABLE AS $$
+CREATE OR REPLACE FUNCTION may_check(_realm uuid, _actor uuid, _task task) RETURNS boolean LANGUAGE plpgsql STABLE AS $$
 BEGIN
     IF _task.check_command IS NULL AND _task.status = 0 THEN RETURN true; END IF;
     IF _task.team = '' THEN
@@ -30,7 +30,7 @@ END $$;
 
 -- Metadata after a change: what is null is removed, what was there keeps its place, what is new comes last. Values stay
 -- as they are spelt.
-CREATE FUNCTION merged(_old text, _new text) RETURNS text LANGUAGE plpgsql IMMUTABLE AS $$
+CREATE OR REPLACE FUNCTION merged(_old text, _new text) RETURNS text LANGUAGE plpgsql IMMUTABLE AS $$
 BEGIN
     RETURN (SELECT format('{%s}', string_agg(to_json(coalesce(o.key, n.key))::text || ':' || coalesce(n.value, o.value)::text,
             ',' ORDER BY o.nth, n.nth))
@@ -40,7 +40,7 @@ BEGIN
 END $$;
 
 -- JSON with the keys of its objects in order, so that equal values have equal texts.
-CREATE FUNCTION in_order(_json json) RETURNS text LANGUAGE plpgsql IMMUTABLE AS $$
+CREATE OR REPLACE FUNCTION in_order(_json json) RETURNS text LANGUAGE plpgsql IMMUTABLE AS $$
 BEGIN
     CASE json_typeof(_json)
         WHEN 'object' THEN RETURN (SELECT format('{%s}', string_agg(to_json(key)::text || ':' || in_order(value), ','
@@ -53,7 +53,7 @@ END $$;
 
 -- The circle that a task would close by waiting for `_on`, beginning with the task; none if there is none. From what
 -- leads back to the task the way is by the lowest number that also does.
-CREATE FUNCTION circle(_realm uuid, _team text, _id bigint, _on bigint[]) RETURNS bigint[] LANGUAGE plpgsql STABLE AS $$
+CREATE OR REPLACE FUNCTION circle(_realm uuid, _team text, _id bigint, _on bigint[]) RETURNS bigint[] LANGUAGE plpgsql STABLE AS $$
 DECLARE _at bigint; _next jsonb; _through bigint[] := ARRAY[_id];
 BEGIN
     WITH RECURSIVE back AS (SELECT _id AS id UNION
@@ -73,7 +73,7 @@ BEGIN
 END $$;
 
 -- What a task is to wait for after a change, all of it and what is open. What is named on both sides is not waited for.
-CREATE FUNCTION depend(_realm uuid, _team text, _id bigint, _change jsonb, OUT _needs bigint[], OUT _open bigint[], OUT _no json)
+CREATE OR REPLACE FUNCTION depend(_realm uuid, _team text, _id bigint, _change jsonb, OUT _needs bigint[], OUT _open bigint[], OUT _no json)
 LANGUAGE plpgsql STABLE AS $$
 DECLARE _one numeric; _status smallint; _on bigint[] := '{}'; _off bigint[]; _through bigint[];
 BEGIN
@@ -96,7 +96,7 @@ BEGIN
 END $$;
 
 -- The task as it is to be, but for its version and time, with what it waits for if that is looked at; or why not.
-CREATE FUNCTION changed(_realm uuid, _actor uuid, _host uuid, _before task, _change jsonb, OUT _after task,
+CREATE OR REPLACE FUNCTION changed(_realm uuid, _actor uuid, _host uuid, _before task, _change jsonb, OUT _after task,
     OUT _needs bigint[], OUT _no json)
 LANGUAGE plpgsql STABLE AS $$
 DECLARE
@@ -170,7 +170,7 @@ END $$;
 
 -- Counts for those that wait for a task whether they still do; gives those that have become claimable, and whether
 -- somebody can begin one now.
-CREATE FUNCTION dependants(_realm uuid, _team text, _id bigint, _more int, OUT _freed bigint[], OUT _ready boolean)
+CREATE OR REPLACE FUNCTION dependants(_realm uuid, _team text, _id bigint, _more int, OUT _freed bigint[], OUT _ready boolean)
 LANGUAGE plpgsql AS $$
 BEGIN
     WITH waiting AS (UPDATE task t SET waits = t.waits + _more FROM dependency d
@@ -181,7 +181,7 @@ BEGIN
 END $$;
 
 -- Changes a task.
-CREATE FUNCTION act_update_task(_realm uuid, _actor uuid, _host uuid, _at bigint, _op jsonb) RETURNS json
+CREATE OR REPLACE FUNCTION act_update_task(_realm uuid, _actor uuid, _host uuid, _at bigint, _op jsonb) RETURNS json
 LANGUAGE plpgsql AS $$
 DECLARE
     _team text := _op->>'team'; _id bigint := signed((_op->>'id')::numeric); _before task; _after task; _same task;

@@ -1,7 +1,7 @@
 -- Claims: of any number of claimers one gets a task, because a realm has one writer at a time.
 
 -- Makes a task the claimer's, and shows it.
-CREATE FUNCTION grant_task(_realm uuid, _actor uuid, _at bigint, _team text, _id bigint, _me text) RETURNS json
+CREATE OR REPLACE FUNCTION grant_task(_realm uuid, _actor uuid, _at bigint, _team text, _id bigint, _me text) RETURNS json
 LANGUAGE plpgsql AS $$
 BEGIN
     UPDATE task SET status = 1, owner = _me, owner_agent = _actor, lost_by = NULL, version = version + 1,
@@ -11,7 +11,7 @@ BEGIN
 END $$;
 
 -- Claims one task.
-CREATE FUNCTION act_claim(_realm uuid, _actor uuid, _host uuid, _at bigint, _op jsonb) RETURNS json LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION act_claim(_realm uuid, _actor uuid, _host uuid, _at bigint, _op jsonb) RETURNS json LANGUAGE plpgsql AS $$
 DECLARE
     _team text := _op->>'team'; _id bigint := signed((_op->>'id')::numeric); _me text; _task task; _mine boolean;
     _doer uuid;
@@ -43,7 +43,7 @@ END $$;
 -- The lowest number that somebody could claim now: of its own, and of unowned ones that it takes; none if there is none.
 -- Each look is a step down an index: what the indexes are of is spelt as they spell it, and the order begins with what
 -- is null in them.
-CREATE FUNCTION ready(_realm uuid, _actor uuid, _team text, _takes jsonb) RETURNS bigint LANGUAGE plpgsql STABLE AS $$
+CREATE OR REPLACE FUNCTION ready(_realm uuid, _actor uuid, _team text, _takes jsonb) RETURNS bigint LANGUAGE plpgsql STABLE AS $$
 DECLARE _least bigint; _id bigint; _role text;
 BEGIN
     IF _actor IS NULL THEN
@@ -73,7 +73,7 @@ END $$;
 
 -- Sets free what hosts that are gone had of a list; says whether there was any. Hosts are few, and those that are gone
 -- are rare.
-CREATE FUNCTION free_doers(_realm uuid, _host uuid, _team text) RETURNS boolean LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION free_doers(_realm uuid, _host uuid, _team text) RETURNS boolean LANGUAGE plpgsql AS $$
 DECLARE _other uuid; _any boolean := false;
 BEGIN
     FOR _other IN SELECT host FROM presence WHERE realm = _realm AND host IS DISTINCT FROM _host ORDER BY host LOOP
@@ -88,7 +88,7 @@ BEGIN
 END $$;
 
 -- Claims the next task that the claimer takes.
-CREATE FUNCTION act_claim_next(_realm uuid, _actor uuid, _host uuid, _at bigint, _op jsonb) RETURNS json
+CREATE OR REPLACE FUNCTION act_claim_next(_realm uuid, _actor uuid, _host uuid, _at bigint, _op jsonb) RETURNS json
 LANGUAGE plpgsql AS $$
 DECLARE _team text := _op->>'team'; _id bigint;
 BEGIN

@@ -1,7 +1,7 @@
 -- Removing realms that nobody has used for long: whole ones, in small transactions under the realm's lock.
 
 -- When something happened in a realm last; null if nothing in it has a time. Receipts are there for whoever asks again.
-CREATE FUNCTION used_ms(_realm uuid) RETURNS bigint LANGUAGE plpgsql STABLE AS $$
+CREATE OR REPLACE FUNCTION used_ms(_realm uuid) RETURNS bigint LANGUAGE plpgsql STABLE AS $$
 BEGIN
     RETURN greatest(
         (SELECT max(used_ms) FROM pulse WHERE realm = _realm),
@@ -14,7 +14,7 @@ BEGIN
 END $$;
 
 -- Whether nothing has happened in a realm since, and no host holds an agent of it that is not gone.
-CREATE FUNCTION unused(_realm uuid, _before bigint) RETURNS boolean LANGUAGE plpgsql STABLE AS $$
+CREATE OR REPLACE FUNCTION unused(_realm uuid, _before bigint) RETURNS boolean LANGUAGE plpgsql STABLE AS $$
 BEGIN
     RETURN coalesce(used_ms(_realm) < _before, true)
         AND NOT EXISTS (SELECT 1 FROM presence WHERE realm = _realm AND NOT gone(host))
@@ -24,7 +24,7 @@ END $$;
 
 -- Removes the rows by which a realm is found, if it is unused: from then on nobody sees, takes or joins anything of it.
 -- If the rest is not removed now, it is the next time.
-CREATE FUNCTION behead(_realm uuid, _before bigint) RETURNS boolean LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION behead(_realm uuid, _before bigint) RETURNS boolean LANGUAGE plpgsql AS $$
 BEGIN
     PERFORM 1 FROM realm WHERE id = _realm FOR NO KEY UPDATE;
     IF NOT FOUND OR NOT unused(_realm, _before) THEN RETURN false; END IF;
@@ -36,7 +36,7 @@ END $$;
 
 -- Removes so many of its other rows, and at the end the realm itself, unless somebody makes it anew meanwhile. Gives how
 -- many bytes of transcripts were among them, and whether there may be more.
-CREATE FUNCTION empty_realm(_realm uuid, _most bigint, OUT _bytes bigint, OUT _more boolean) LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION empty_realm(_realm uuid, _most bigint, OUT _bytes bigint, OUT _more boolean) LANGUAGE plpgsql AS $$
 DECLARE _table text; _removed bigint; _size bigint; _left bigint := _most;
 BEGIN
     _bytes := 0; _more := false;
@@ -46,7 +46,7 @@ BEGIN
         RETURN;
     END IF;
     FOREACH _table IN ARRAY ARRAY['member', 'inbox', 'presence', 'pulse', 'list', 'used_name', 'request', 'run', 'note', 'task',
-            'dependency', 'mail', 'segment', 'call', 'charge', 'total', 'seen', 'entry', 'preamble', 'receipt'] LOOP
+            'dependency', 'mail', 'segment', 'call', 'charge', 'total', 'seen', 'entry', 'preamble', 'receipt', 'feed'] LOOP
         EXECUTE format('WITH gone AS (DELETE FROM %I WHERE ctid = ANY (ARRAY(SELECT ctid FROM %I WHERE realm = $1 LIMIT $2))
             RETURNING %s AS size) SELECT count(*), coalesce(sum(size), 0) FROM gone', _table, _table,
             CASE WHEN _table IN ('entry', 'preamble') THEN 'octet_length(bytes)'

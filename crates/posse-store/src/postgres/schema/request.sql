@@ -1,7 +1,7 @@
 -- Requests for a yes or no: asked by mail, open until they are answered by mail.
 
 -- The team that a request is about: a member of it is asked to end, or its lead for approval; or why it is about none.
-CREATE FUNCTION about(_realm uuid, _to jsonb, _agent uuid, _name text, _kind text, OUT _team text, OUT _no json)
+CREATE OR REPLACE FUNCTION about(_realm uuid, _to jsonb, _agent uuid, _name text, _kind text, OUT _team text, OUT _no json)
 LANGUAGE plpgsql STABLE AS $$
 DECLARE _leads boolean;
 BEGIN
@@ -20,7 +20,7 @@ BEGIN
     IF NOT FOUND THEN _no := not_yours(_name); END IF;
 END $$;
 
-CREATE FUNCTION act_request(_realm uuid, _actor uuid, _host uuid, _at bigint, _op jsonb) RETURNS json LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION act_request(_realm uuid, _actor uuid, _host uuid, _at bigint, _op jsonb) RETURNS json LANGUAGE plpgsql AS $$
 DECLARE
     _id uuid := (_op->>'id')::uuid; _kind text := _op->>'kind'; _bytes int := (_op->>'bytes')::int;
     _agent uuid; _name text; _team text; _no json := too_long(_bytes); _first record; _asked uuid; _number bigint;
@@ -62,7 +62,7 @@ BEGIN
     RETURN done('Requested', json_build_object('request', _id, 'receipt', _receipt));
 END $$;
 
-CREATE FUNCTION act_respond(_realm uuid, _actor uuid, _host uuid, _at bigint, _op jsonb) RETURNS json LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION act_respond(_realm uuid, _actor uuid, _host uuid, _at bigint, _op jsonb) RETURNS json LANGUAGE plpgsql AS $$
 DECLARE
     _kind text := _op->>'kind'; _bytes int := (_op->>'bytes')::int; _no json := too_long(_bytes); _open request;
     _agent uuid; _name text; _receipt json; _left json;
@@ -91,7 +91,7 @@ END $$;
 
 -- Has plans that wait for the approval of one wait for that of another, but for the other's own. The other is a member:
 -- it has an inbox, and such mail always fits.
-CREATE FUNCTION pass_on(_realm uuid, _at bigint, _team text, _from uuid, _to uuid, _to_name text) RETURNS void
+CREATE OR REPLACE FUNCTION pass_on(_realm uuid, _at bigint, _team text, _from uuid, _to uuid, _to_name text) RETURNS void
 LANGUAGE plpgsql AS $$
 DECLARE _plan request; _body text; _receipt json;
 BEGIN

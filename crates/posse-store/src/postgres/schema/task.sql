@@ -2,7 +2,7 @@
 -- they came (nul.rs): once as themselves, and once as a text of the job.
 
 -- A task as the protocol has it, also a deleted one; null if there is none.
-CREATE FUNCTION task_json(_realm uuid, _team text, _id bigint) RETURNS json LANGUAGE plpgsql STABLE AS $$
+CREATE OR REPLACE FUNCTION task_json(_realm uuid, _team text, _id bigint) RETURNS json LANGUAGE plpgsql STABLE AS $$
 BEGIN
     RETURN (SELECT json_build_object('id', t.id, 'subject', t.subject, 'description', t.description,
         'active_form', t.active_form,
@@ -19,30 +19,30 @@ BEGIN
 END $$;
 
 -- What a task waits for, in order.
-CREATE FUNCTION waits_for(_realm uuid, _team text, _id bigint) RETURNS bigint[] LANGUAGE plpgsql STABLE AS $$
+CREATE OR REPLACE FUNCTION waits_for(_realm uuid, _team text, _id bigint) RETURNS bigint[] LANGUAGE plpgsql STABLE AS $$
 BEGIN
     RETURN ARRAY(SELECT d.needs FROM dependency d JOIN task n ON n.realm = _realm AND n.team = _team AND n.id = d.needs
         WHERE d.realm = _realm AND d.team = _team AND d.task = _id AND n.status < 2 ORDER BY d.needs);
 END $$;
 
 -- The refusal of a number that no task has; it may be higher than any that is counted.
-CREATE FUNCTION no_task(_id numeric) RETURNS json LANGUAGE plpgsql IMMUTABLE AS $$
+CREATE OR REPLACE FUNCTION no_task(_id numeric) RETURNS json LANGUAGE plpgsql IMMUTABLE AS $$
 BEGIN
     RETURN refused('NoSuchTask', json_build_object('id', _id));
 END $$;
 
 -- How many bytes a text has that was not hidden; or one of JSON, in which NUL has its escape.
-CREATE FUNCTION text_bytes(_text text) RETURNS bigint LANGUAGE plpgsql IMMUTABLE AS $$
+CREATE OR REPLACE FUNCTION text_bytes(_text text) RETURNS bigint LANGUAGE plpgsql IMMUTABLE AS $$
 BEGIN
     RETURN octet_length(replace(replace(_text, E'\uF8FF1', '...'), E'\uF8FF0', '.'));
 END $$;
-CREATE FUNCTION json_bytes(_json text) RETURNS bigint LANGUAGE plpgsql IMMUTABLE AS $$
+CREATE OR REPLACE FUNCTION json_bytes(_json text) RETURNS bigint LANGUAGE plpgsql IMMUTABLE AS $$
 BEGIN
     RETURN octet_length(replace(replace(replace(_json, E'\uF8FF1', E'\uF8FF'), E'\uF8FF1', '...'), E'\uF8FF0', '\u0000'));
 END $$;
 
 -- The refusal of a task whose text is too long, or whose metadata nest too deep; null if there is none.
-CREATE FUNCTION unfit(_task task, _deep boolean) RETURNS json LANGUAGE plpgsql IMMUTABLE AS $$
+CREATE OR REPLACE FUNCTION unfit(_task task, _deep boolean) RETURNS json LANGUAGE plpgsql IMMUTABLE AS $$
 DECLARE _no json := too_long(text_bytes(_task.subject) + text_bytes(_task.description)
     + coalesce(text_bytes(_task.active_form), 0) + coalesce(text_bytes(_task.role), 0)
     + coalesce(text_bytes(_task.check_command), 0)
@@ -53,7 +53,7 @@ BEGIN
 END $$;
 
 -- Makes a task.
-CREATE FUNCTION act_create_task(_realm uuid, _actor uuid, _host uuid, _at bigint, _op jsonb) RETURNS json
+CREATE OR REPLACE FUNCTION act_create_task(_realm uuid, _actor uuid, _host uuid, _at bigint, _op jsonb) RETURNS json
 LANGUAGE plpgsql AS $$
 DECLARE
     _team text := _op->>'team'; _new jsonb := _op->'task'; _task task; _needs bigint[] := '{}'; _id numeric;

@@ -1,18 +1,18 @@
 -- Teams: who belongs to them, what they are called and who leads.
 
-CREATE FUNCTION is_reserved(_name text) RETURNS boolean LANGUAGE plpgsql IMMUTABLE AS $$
+CREATE OR REPLACE FUNCTION is_reserved(_name text) RETURNS boolean LANGUAGE plpgsql IMMUTABLE AS $$
 BEGIN
     RETURN _name IN ('team-lead', 'user', 'task-list');
 END $$;
 
 -- A name with a number behind it, shortened if that is too long.
-CREATE FUNCTION numbered(_name text, _number int) RETURNS text LANGUAGE plpgsql IMMUTABLE AS $$
+CREATE OR REPLACE FUNCTION numbered(_name text, _number int) RETURNS text LANGUAGE plpgsql IMMUTABLE AS $$
 BEGIN
     RETURN left(_name, 63 - length(_number::text)) || '-' || _number;
 END $$;
 
 -- Whether nobody of the team has or had a name, nor an agent of the realm is registered under it.
-CREATE FUNCTION is_free(_realm uuid, _team text, _name text) RETURNS boolean LANGUAGE plpgsql STABLE AS $$
+CREATE OR REPLACE FUNCTION is_free(_realm uuid, _team text, _name text) RETURNS boolean LANGUAGE plpgsql STABLE AS $$
 BEGIN
     RETURN NOT is_reserved(_name)
         AND NOT EXISTS (SELECT 1 FROM used_name WHERE realm = _realm AND team = _team AND name = _name)
@@ -20,7 +20,7 @@ BEGIN
 END $$;
 
 -- The highest number that a name has in the team; 1 if it has none.
-CREATE FUNCTION highest(_realm uuid, _team text, _wished text) RETURNS int LANGUAGE plpgsql STABLE AS $$
+CREATE OR REPLACE FUNCTION highest(_realm uuid, _team text, _wished text) RETURNS int LANGUAGE plpgsql STABLE AS $$
 DECLARE _highest int := 1; _stem text; _before text; _found text; _number int;
 BEGIN
     -- A long name is shortened for its number, by as much as that has digits: at most nine.
@@ -42,7 +42,7 @@ END $$;
 
 -- A name as it was wished, or with the number after the highest that it has in the team, or the first after that
 -- which makes it free.
-CREATE FUNCTION free_name(_realm uuid, _team text, _wished text) RETURNS text LANGUAGE plpgsql STABLE AS $$
+CREATE OR REPLACE FUNCTION free_name(_realm uuid, _team text, _wished text) RETURNS text LANGUAGE plpgsql STABLE AS $$
 DECLARE _name text := _wished; _number int;
 BEGIN
     WHILE NOT is_free(_realm, _team, _name) LOOP
@@ -53,7 +53,7 @@ BEGIN
 END $$;
 
 -- Notes that a name is not to be given again.
-CREATE FUNCTION use_up(_realm uuid, _team text, _name text) RETURNS void LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION use_up(_realm uuid, _team text, _name text) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
     IF NOT is_reserved(_name) THEN
         INSERT INTO used_name (realm, team, name) VALUES (_realm, _team, _name) ON CONFLICT DO NOTHING;
@@ -61,7 +61,7 @@ BEGIN
 END $$;
 
 -- The colour of the `_nth` member: what `posse_protocol::team::color` gives, to the last bit.
-CREATE FUNCTION color(_nth int) RETURNS text LANGUAGE plpgsql IMMUTABLE AS $$
+CREATE OR REPLACE FUNCTION color(_nth int) RETURNS text LANGUAGE plpgsql IMMUTABLE AS $$
 DECLARE _turns float8; _hue float8; _along float8; _at float8; _color text := '#';
 BEGIN
     IF _nth < 8 THEN
@@ -81,7 +81,7 @@ BEGIN
 END $$;
 
 -- The colour that was wished, or the first that no member has.
-CREATE FUNCTION free_color(_realm uuid, _team text, _wished text) RETURNS text LANGUAGE plpgsql STABLE AS $$
+CREATE OR REPLACE FUNCTION free_color(_realm uuid, _team text, _wished text) RETURNS text LANGUAGE plpgsql STABLE AS $$
 DECLARE _taken jsonb; _most int; _color text;
 BEGIN
     SELECT coalesce(jsonb_object_agg(m.color, 0), '{}'), 8 * count(DISTINCT m.color COLLATE "C") + 64
@@ -96,7 +96,7 @@ BEGIN
 END $$;
 
 -- Adds a member as the last, and makes its inbox if it has none; gives its colour.
-CREATE FUNCTION add_member(_realm uuid, _team text, _name text, _at bigint, _member jsonb) RETURNS text
+CREATE OR REPLACE FUNCTION add_member(_realm uuid, _team text, _name text, _at bigint, _member jsonb) RETURNS text
 LANGUAGE plpgsql AS $$
 DECLARE _agent uuid := (_member->>'agent')::uuid; _color text := free_color(_realm, _team, _member->>'color');
 BEGIN
@@ -112,13 +112,13 @@ BEGIN
 END $$;
 
 -- An inbox for one who has none.
-CREATE FUNCTION make_inbox(_realm uuid, _agent uuid) RETURNS void LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION make_inbox(_realm uuid, _agent uuid) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
     INSERT INTO inbox (realm, agent, last, waiting, bytes, host)
     VALUES (_realm, _agent, 0, 0, 0, host_of(_realm, _agent)) ON CONFLICT DO NOTHING;
 END $$;
 
-CREATE FUNCTION act_create_team(_realm uuid, _actor uuid, _host uuid, _at bigint, _op jsonb) RETURNS json
+CREATE OR REPLACE FUNCTION act_create_team(_realm uuid, _actor uuid, _host uuid, _at bigint, _op jsonb) RETURNS json
 LANGUAGE plpgsql AS $$
 DECLARE _team text := _op->>'team';
 BEGIN
@@ -129,7 +129,7 @@ BEGIN
     RETURN done('TeamCreated');
 END $$;
 
-CREATE FUNCTION act_join(_realm uuid, _actor uuid, _host uuid, _at bigint, _op jsonb) RETURNS json
+CREATE OR REPLACE FUNCTION act_join(_realm uuid, _actor uuid, _host uuid, _at bigint, _op jsonb) RETURNS json
 LANGUAGE plpgsql AS $$
 DECLARE
     _team text := _op->>'team'; _agent uuid := (_op->'member'->>'agent')::uuid; _name text; _color text; _no json;
@@ -154,12 +154,12 @@ BEGIN
 END $$;
 
 -- Whether one that is in the store has ended.
-CREATE FUNCTION has_ended(_realm uuid, _agent uuid) RETURNS boolean LANGUAGE plpgsql STABLE AS $$
+CREATE OR REPLACE FUNCTION has_ended(_realm uuid, _agent uuid) RETURNS boolean LANGUAGE plpgsql STABLE AS $$
 BEGIN
     RETURN EXISTS (SELECT 1 FROM pulse WHERE realm = _realm AND agent = _agent AND state BETWEEN 5 AND 8);
 END $$;
 
-CREATE FUNCTION act_hand_over(_realm uuid, _actor uuid, _host uuid, _at bigint, _op jsonb) RETURNS json
+CREATE OR REPLACE FUNCTION act_hand_over(_realm uuid, _actor uuid, _host uuid, _at bigint, _op jsonb) RETURNS json
 LANGUAGE plpgsql AS $$
 DECLARE _team text := _op->>'team'; _to text := _op->>'to'; _lead uuid; _next uuid;
 BEGIN
@@ -175,7 +175,7 @@ BEGIN
 END $$;
 
 -- Makes another, of this name, the lead of a team that one has led.
-CREATE FUNCTION make_lead(_realm uuid, _at bigint, _team text, _from uuid, _to uuid, _name text) RETURNS void
+CREATE OR REPLACE FUNCTION make_lead(_realm uuid, _at bigint, _team text, _from uuid, _to uuid, _name text) RETURNS void
 LANGUAGE plpgsql AS $$
 BEGIN
     UPDATE team SET lead = _to WHERE realm = _realm AND name = _team;
@@ -186,7 +186,7 @@ BEGIN
 END $$;
 
 -- Has the first member lead a team that one has led; says whether that is another.
-CREATE FUNCTION fall_back(_realm uuid, _at bigint, _team text, _from uuid) RETURNS boolean LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION fall_back(_realm uuid, _at bigint, _team text, _from uuid) RETURNS boolean LANGUAGE plpgsql AS $$
 DECLARE _first record;
 BEGIN
     SELECT * INTO _first FROM first_member(_realm, _team);
@@ -196,7 +196,7 @@ BEGIN
 END $$;
 
 -- Has the first members lead the teams that one led who has ended.
-CREATE FUNCTION stop_leading(_realm uuid, _agent uuid, _at bigint) RETURNS void LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION stop_leading(_realm uuid, _agent uuid, _at bigint) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE _team text;
 BEGIN
     FOR _team IN SELECT name FROM team WHERE realm = _realm AND lead = _agent ORDER BY name LOOP
@@ -205,7 +205,7 @@ BEGIN
 END $$;
 
 -- Gives the member that is called after what it was a name of its own, in the tasks that it has as well.
-CREATE FUNCTION rename_lead(_realm uuid, _team text) RETURNS void LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION rename_lead(_realm uuid, _team text) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE _name text := free_name(_realm, _team, 'main'); _agent uuid;
 BEGIN
     UPDATE member SET name = _name WHERE realm = _realm AND team = _team AND name = 'team-lead' RETURNING agent INTO _agent;
@@ -214,7 +214,7 @@ BEGIN
     UPDATE task SET owner = _name WHERE realm = _realm AND team = _team AND owner_agent = _agent AND owner = 'team-lead';
 END $$;
 
-CREATE FUNCTION act_leave(_realm uuid, _actor uuid, _host uuid, _at bigint, _op jsonb) RETURNS json
+CREATE OR REPLACE FUNCTION act_leave(_realm uuid, _actor uuid, _host uuid, _at bigint, _op jsonb) RETURNS json
 LANGUAGE plpgsql AS $$
 DECLARE _team text := _op->>'team'; _name text := _op->>'name'; _lead uuid; _agent uuid;
 BEGIN
@@ -241,7 +241,7 @@ BEGIN
 END $$;
 
 -- Members other than the lead, with the hosts that hold them.
-CREATE FUNCTION followers(_realm uuid, _team text)
+CREATE OR REPLACE FUNCTION followers(_realm uuid, _team text)
 RETURNS TABLE (_nth bigint, _name text, _agent uuid, _holder uuid, _ended boolean) LANGUAGE plpgsql STABLE AS $$
 BEGIN
     RETURN QUERY SELECT m.nth, m.name, m.agent, p.host, coalesce(p.state BETWEEN 5 AND 8, false)
@@ -249,7 +249,7 @@ BEGIN
         WHERE m.realm = _realm AND m.team = _team AND m.agent <> (SELECT lead FROM team WHERE realm = _realm AND name = _team);
 END $$;
 
-CREATE FUNCTION act_delete_team(_realm uuid, _actor uuid, _host uuid, _at bigint, _op jsonb) RETURNS json
+CREATE OR REPLACE FUNCTION act_delete_team(_realm uuid, _actor uuid, _host uuid, _at bigint, _op jsonb) RETURNS json
 LANGUAGE plpgsql AS $$
 DECLARE _team text := _op->>'team'; _names text[]; _alone uuid[]; _held uuid;
 BEGIN
