@@ -11,6 +11,7 @@ mod connection;
 mod diagnosis;
 mod encode;
 mod error;
+mod feed_listener;
 mod host;
 mod job;
 mod listener;
@@ -27,9 +28,9 @@ use std::thread::{self, JoinHandle};
 
 use posse_port::BoxFuture;
 use posse_port::store::{
-    AgentFilter, AgentRecord, Archive, Committed, Epoch, MailFilter, Membership, OpResult,
-    OpenRequest, Order, SessionFilter, Step, Store, StoreError, SubtreeSpending, Taken, TaskFilter,
-    Transcript, Wake,
+    AgentFilter, AgentRecord, Archive, Committed, Epoch, FeedPage, MailFilter, Membership,
+    OpResult, OpenRequest, Order, SessionFilter, Step, Store, StoreError, SubtreeSpending, Taken,
+    TaskFilter, Transcript, Wake,
 };
 use posse_protocol::{AgentId, ListId, Mail, Name, Note, RealmId, Task, TaskId, Team};
 use tokio::runtime::{Builder, Handle};
@@ -223,6 +224,7 @@ async fn serve(
     let _ = ready.send(Ok(Handle::current()));
     let mut listening = JoinSet::new();
     listening.spawn(listener::listen(Arc::clone(&host)));
+    listening.spawn(feed_listener::listen(Arc::clone(&host)));
     writer::write(Arc::clone(&host), queue).await;
     listening.shutdown().await;
     // Errors are ignored: what cannot be released here is free when the lease has expired.
@@ -305,6 +307,28 @@ impl Store for Postgres {
 
     fn woken(&self) -> BoxFuture<'_, Result<Vec<Wake>, StoreError>> {
         Box::pin(async { Ok(self.host.waker.woken().await) })
+    }
+
+    fn feed(
+        &self,
+        realm: RealmId,
+        after: u64,
+        limit: usize,
+    ) -> BoxFuture<'_, Result<FeedPage, StoreError>> {
+        self.look(move |reader| Box::pin(reader.feed(realm, after, limit)))
+    }
+
+    fn wait_for_feed(&self, realm: RealmId, after: u64) -> BoxFuture<'_, Result<u64, StoreError>> {
+        Box::pin(async move {
+            // Before the query, so that nothing is missed between the two.
+            let mut subscription = self.host.feed.subscribe(realm);
+            self.host.feed_wanted.notify_one();
+            let head = self.feed(realm, after, 0).await?.head;
+            if head > after {
+                return Ok(head);
+            }
+            Ok(subscription.beyond(after).await)
+        })
     }
 
     fn read(&self, agent: AgentId) -> BoxFuture<'_, Result<Transcript, StoreError>> {

@@ -66,7 +66,7 @@ impl ServerConnection {
             // A sweep is also what renews the lease: on a busy machine one or two may come late.
             sweep: Duration::from_secs(1).min(lease / 4),
             patience: Duration::from_secs(60),
-            deaf: false,
+            ..Timing::default()
         });
         // Without an explicit sslmode, only connections that never leave the machine are
         // unencrypted.

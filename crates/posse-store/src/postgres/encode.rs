@@ -78,7 +78,8 @@ pub(super) fn release(agent: AgentId, epoch: Epoch) -> EncodedStep {
 /// Encodes a person's operations.
 pub(super) fn order(order: &Order) -> Result<EncodedStep, StoreError> {
     let ops = order.ops.iter().map(op).collect::<Result<Vec<_>, _>>()?;
-    let json = json!({"do": "operate", "realm": order.realm, "id": Uuid::now_v7(), "at": order.at_ms, "ops": ops});
+    let json = json!({"do": "operate", "realm": order.realm, "id": Uuid::now_v7(), "at": order.at_ms, "ops": ops,
+        "what": order.topics().bits()});
     Ok(EncodedStep {
         json,
         ..EncodedStep::default()
@@ -110,7 +111,8 @@ pub(super) fn import(archive: &Archive) -> Result<EncodedStep, StoreError> {
         "members": members.collect::<Result<Value, StoreError>>()?, "notes": notes.collect::<Value>(),
         "tasks": tasks.collect::<Result<Value, _>>()?,
     });
-    let json = json!({"do": "import", "realm": team.realm, "id": Uuid::now_v7(), "archive": json});
+    let json = json!({"do": "import", "realm": team.realm, "id": Uuid::now_v7(), "archive": json,
+        "what": Archive::TOPICS.bits()});
     Ok(EncodedStep {
         json,
         ..EncodedStep::default()
@@ -156,6 +158,7 @@ pub(super) fn step(
     put("id", json!(step.id.0));
     put("epoch", json!(step.epoch.0.cast_signed()));
     put("at", json!(step.at_ms));
+    put("what", json!(step.topics().bits()));
     if let Some(it) = &step.birth {
         put("birth", birth(it, &mut encoded, &known));
     }

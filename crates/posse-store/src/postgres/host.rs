@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -18,9 +18,10 @@ use uuid::Uuid;
 
 use super::connection::ServerConnection;
 use super::error::{PgCause, PgFailure, Remedy};
-use super::job::{self, JobKind, PgJob, WakesByHost, WriteResult};
+use super::job::{self, FeedHeads, JobKind, PgJob, WakesByHost, WriteResult};
 use super::{encode, nul};
 use crate::columns::{self, Hash};
+use crate::feed_watch::FeedWatch;
 use crate::host_status::HostStatus;
 use crate::wake::Waker;
 use crate::write_outcome::WriteAnswer;
@@ -48,6 +49,12 @@ pub(super) struct PgHost {
     pub(super) waker: Waker,
     /// Wakes for other hosts that are not sent yet.
     untold: Mutex<WakesByHost>,
+    /// Readers of this process that wait for feeds.
+    pub(super) feed: Arc<FeedWatch>,
+    /// Notified when a reader begins to wait.
+    pub(super) feed_wanted: Notify,
+    /// Feeds whose readers elsewhere are not told yet.
+    unpublished: Mutex<FeedHeads>,
     /// Notified when there is something to tell, or when this host has got its row.
     pub(super) stir: Notify,
     /// Contents known to be on the server, which need not be sent again.
@@ -73,6 +80,9 @@ impl PgHost {
             standing: AtomicU8::new(HostStatus::Stranger as u8),
             waker: Waker::default(),
             untold: Mutex::default(),
+            feed: Arc::default(),
+            feed_wanted: Notify::new(),
+            unpublished: Mutex::default(),
             stir: Notify::new(),
             known: Mutex::default(),
             last: Mutex::default(),
@@ -186,7 +196,9 @@ impl PgHost {
     /// Answers jobs that are durable, and wakes the hosts concerned.
     fn answer(&self, jobs: Vec<PgJob>, written: WriteResult) {
         // Durable by now: what is told earlier could not be seen by those who look.
-        self.tell(job::sorted(written.news));
+        let (news, heads) = job::sorted(written.news);
+        self.tell(news);
+        self.publish(heads);
         for (job, done) in jobs.into_iter().zip(written.done) {
             match (&job.step, job.agent, job::taken(&done)) {
                 (Some(step), ..) => self.remember(step),
@@ -377,14 +389,41 @@ impl PgHost {
         self.stir.notify_one();
     }
 
+    /// Tells readers of feeds their last numbers: those of this process now, others by
+    /// notifications.
+    fn publish(&self, heads: FeedHeads) {
+        if heads.is_empty() {
+            return;
+        }
+        let mut unpublished = self
+            .unpublished
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        for (realm, head) in heads {
+            self.feed.publish(realm, head);
+            unpublished.insert(realm, head);
+        }
+        self.stir.notify_one();
+    }
+
     /// Takes what other hosts should know, as channels and texts. Each host gets one
     /// notification.
     pub(super) fn notices(&self) -> Vec<(String, String)> {
         let untold =
             std::mem::take(&mut *self.untold.lock().unwrap_or_else(PoisonError::into_inner));
+        let heads = std::mem::take(
+            &mut *self
+                .unpublished
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner),
+        );
+        let feeds = heads
+            .into_iter()
+            .map(|(realm, head)| (feed_channel(realm), head.to_string()));
         untold
             .into_iter()
             .map(|(host, wakes)| (channel(host), notice(&wakes)))
+            .chain(feeds)
             .collect()
     }
 
@@ -412,10 +451,11 @@ impl PgHost {
             .await?;
         let text: String = row.try_get(0)?;
         let left: WriteResult = serde_json::from_str(&text).map_err(PgFailure::senseless)?;
-        let mut news = job::sorted(left.news);
+        let (mut news, heads) = job::sorted(left.news);
         // The host's own departure must not look like being fenced.
         news.remove(&self.id);
         self.tell(news);
+        self.publish(heads);
         Ok(left.more)
     }
 }
@@ -423,6 +463,11 @@ impl PgHost {
 /// Returns the notification channel of a host.
 pub(super) fn channel(host: Uuid) -> String {
     format!("posse_{}", host.simple())
+}
+
+/// Returns the notification channel of a realm's feed.
+pub(super) fn feed_channel(realm: RealmId) -> String {
+    format!("posse_feed_{}", realm.uuid().simple())
 }
 
 /// Returns the text of a notification. Empty if it would be too long; the receiver then queries

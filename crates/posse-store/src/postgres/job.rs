@@ -61,14 +61,19 @@ pub(super) enum Novelty {
     List(RealmId, String, Vec<Uuid>),
     /// This host was taken for dead, and what it held was released.
     Freed(Uuid),
+    /// The feed of a realm that somebody waits for has this last number.
+    Feed(RealmId, u64),
 }
 
 /// Wakes, by the host that should get them.
 pub(super) type WakesByHost = BTreeMap<Uuid, BTreeSet<Wake>>;
 
-/// Groups changes by the host they concern.
-pub(super) fn sorted(novelties: Vec<Novelty>) -> WakesByHost {
-    let mut news = WakesByHost::new();
+/// The last numbers of feeds that somebody waits for.
+pub(super) type FeedHeads = BTreeMap<RealmId, u64>;
+
+/// Groups changes by the host they concern, and separates those of feeds.
+pub(super) fn sorted(novelties: Vec<Novelty>) -> (WakesByHost, FeedHeads) {
+    let (mut news, mut heads) = (WakesByHost::new(), FeedHeads::new());
     for novelty in novelties {
         match novelty {
             Novelty::Mail(host, agent) => {
@@ -85,9 +90,10 @@ pub(super) fn sorted(novelties: Vec<Novelty>) -> WakesByHost {
             Novelty::Freed(host) => {
                 news.entry(host).or_default().insert(Wake::Fenced);
             }
+            Novelty::Feed(realm, head) => drop(heads.insert(realm, head)),
         }
     }
-    news
+    (news, heads)
 }
 
 /// Returns the list of a team. Only names were ever written, and the empty string for the

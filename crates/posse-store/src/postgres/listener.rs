@@ -16,7 +16,7 @@ use serde::Deserialize;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::{MissedTickBehavior, interval, timeout};
-use tokio_postgres::{AsyncMessage, Client};
+use tokio_postgres::{AsyncMessage, Client, Notification};
 use uuid::Uuid;
 
 use super::connection::DriverConnection;
@@ -120,8 +120,13 @@ async fn converse(host: &PgHost, seen: &mut SeenChanges) -> Result<(), PgFailure
             // after the other.
             biased;
             _ = carried.join_next() => return Ok(()),
+            // Then the lease: however much there is to tell and to hear, it is renewed in time.
+            _ = tick.tick() => {
+                in_time(&mut Box::pin(tell(host, &client))).await?;
+                in_time(&mut Box::pin(look(host, &client, seen))).await?;
+            }
             () = host.stir.notified() => in_time(&mut Box::pin(tell(host, &client))).await?,
-            notice = hear.recv() => match notice.and_then(|notice| heard(&notice)) {
+            notice = hear.recv() => match notice.and_then(|notice| heard(notice.payload())) {
                 // Anyone can send a notification, so that a claim that this host is lost is
                 // verified by a query.
                 Some(wakes) if !wakes.contains(&Wake::Fenced) => {
@@ -131,20 +136,16 @@ async fn converse(host: &PgHost, seen: &mut SeenChanges) -> Result<(), PgFailure
                 }
                 _ => in_time(&mut Box::pin(look(host, &client, seen))).await?,
             },
-            _ = tick.tick() => {
-                in_time(&mut Box::pin(tell(host, &client))).await?;
-                in_time(&mut Box::pin(look(host, &client, seen))).await?;
-            }
         }
     }
 }
 
 /// Drives the connection and forwards its notifications. If the queue is full a notification is
 /// dropped; the next query finds what it was about.
-async fn carry(mut line: DriverConnection, said: mpsc::Sender<String>) {
+pub(super) async fn carry(mut line: DriverConnection, said: mpsc::Sender<Notification>) {
     while let Some(Ok(message)) = poll_fn(|context| line.poll_message(context)).await {
         if let AsyncMessage::Notification(notification) = message {
-            let _ = said.try_send(notification.payload().to_owned());
+            let _ = said.try_send(notification);
         }
     }
 }
@@ -184,7 +185,9 @@ async fn look(host: &PgHost, client: &Client, seen: &mut SeenChanges) -> Result<
     seen.looks += 1;
     if seen.looks.is_multiple_of(TIDY) {
         host.link.let_go(SPARE);
-        client.query("SELECT tidy_up()", &[]).await?;
+        let age = format!("{} seconds", host.link.timing.feed_age.as_secs());
+        let sql = "SELECT tidy_up($1::text::interval)";
+        client.query(sql, &[&age]).await?;
     }
     Ok(())
 }

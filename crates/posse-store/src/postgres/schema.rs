@@ -15,29 +15,45 @@ struct Version {
     expand: &'static [&'static str],
     /// Empty if nothing has to be removed.
     contract: &'static [&'static str],
+    /// The version that a posse must know at least once this one is there.
+    oldest: u32,
 }
 
 /// Every version, oldest first.
-const VERSIONS: &[Version] = &[Version {
-    expand: &[
-        include_str!("schema/tables.sql"),
-        include_str!("schema/policies.sql"),
-        include_str!("schema/core.sql"),
-        include_str!("schema/step.sql"),
-        include_str!("schema/plain.sql"),
-        include_str!("schema/host.sql"),
-        include_str!("schema/act.sql"),
-        include_str!("schema/mail.sql"),
-        include_str!("schema/request.sql"),
-        include_str!("schema/change.sql"),
-        include_str!("schema/claim.sql"),
-        include_str!("schema/task.sql"),
-        include_str!("schema/team.sql"),
-        include_str!("schema/import.sql"),
-        include_str!("schema/collect.sql"),
-    ],
-    contract: &[],
-}];
+const VERSIONS: &[Version] = &[
+    Version {
+        expand: &[
+            include_str!("schema/tables.sql"),
+            include_str!("schema/policies.sql"),
+        ],
+        contract: &[],
+        oldest: 1,
+    },
+    Version {
+        expand: &[include_str!("schema/2.sql")],
+        contract: &[],
+        // An older posse would not say what its steps are about.
+        oldest: 2,
+    },
+];
+
+/// The functions of the newest version. They replace those of the one before.
+const FUNCTIONS: &[&str] = &[
+    include_str!("schema/core.sql"),
+    include_str!("schema/feed.sql"),
+    include_str!("schema/step.sql"),
+    include_str!("schema/plain.sql"),
+    include_str!("schema/host.sql"),
+    include_str!("schema/act.sql"),
+    include_str!("schema/mail.sql"),
+    include_str!("schema/request.sql"),
+    include_str!("schema/change.sql"),
+    include_str!("schema/claim.sql"),
+    include_str!("schema/task.sql"),
+    include_str!("schema/team.sql"),
+    include_str!("schema/import.sql"),
+    include_str!("schema/collect.sql"),
+];
 
 /// The result of a migration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -146,6 +162,14 @@ async fn change(
         .flat_map(|version| version.expand)
     {
         transaction.batch_execute(sql).await?;
+    }
+    for version in versions.iter().skip(number as usize) {
+        oldest = oldest.max(version.oldest);
+    }
+    if number < known {
+        for sql in FUNCTIONS {
+            transaction.batch_execute(sql).await?;
+        }
     }
     let to = number.max(known);
     if contract {

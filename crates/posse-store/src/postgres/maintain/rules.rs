@@ -16,7 +16,7 @@ pub(super) const OWNED: [&str; 9] = [
 ];
 
 /// The faults that are looked for.
-pub(super) const RULES: [(&str, &str); 33] = [
+pub(super) const RULES: [(&str, &str); 34] = [
     (
         "an agent is missing from some tables",
         "SELECT a.id AS agent FROM agent a WHERE a.realm > $1 AND a.realm <= $2
@@ -199,5 +199,11 @@ pub(super) const RULES: [(&str, &str); 33] = [
         "an open request cannot be answered by any member of its team",
         "SELECT realm AS session, team, id AS request FROM request r WHERE realm > $1 AND realm <= $2 AND NOT EXISTS
              (SELECT 1 FROM member WHERE realm = r.realm AND team = r.team AND agent = r.asked)",
+    ),
+    (
+        "a session's feed has a gap",
+        "SELECT f.realm AS session FROM feed f LEFT JOIN realm r ON r.id = f.realm
+         WHERE f.realm > $1 AND f.realm <= $2 GROUP BY f.realm, r.head
+         HAVING max(f.number) IS DISTINCT FROM r.head OR count(*) <> max(f.number) - min(f.number) + 1",
     ),
 ];

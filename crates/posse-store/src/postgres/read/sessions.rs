@@ -79,7 +79,7 @@ fn roots(filter: &SessionFilter) -> String {
         ),
         None => format!(
             "SELECT realm, agent AS id, used_ms FROM root r WHERE {cwd}
-             ORDER BY used_ms DESC, agent DESC LIMIT $4"
+             ORDER BY minute DESC, used_ms DESC, agent DESC LIMIT $4"
         ),
     };
     format!("WITH chosen AS MATERIALIZED ({chosen}) {AGENTS} ORDER BY c.used_ms DESC, c.id DESC")

@@ -3,31 +3,31 @@
 -- writer. Parameters and variables begin with an underscore. `_jobs` is what postgres/encode.rs makes.
 
 -- Refuses a job. All of the transaction is undone; the caller does its other jobs again without this one.
-CREATE FUNCTION refuse(_error jsonb) RETURNS void LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION refuse(_error jsonb) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
     RAISE EXCEPTION 'posse refuses a job' USING ERRCODE = 'PO001', DETAIL = _error::text;
 END $$;
 
-CREATE FUNCTION bad_step(_why text) RETURNS void LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION bad_step(_why text) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
     PERFORM refuse(jsonb_build_object('bad_step', _why));
 END $$;
 
 -- What hosts should know when this is durable: kept with the transaction, given by `write` at its end. Once is enough.
-CREATE FUNCTION tell(_news text) RETURNS void LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION tell(_news text) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
     IF strpos(current_setting('posse.news'), _news) = 0 THEN
         PERFORM set_config('posse.news', current_setting('posse.news') || _news || ',', true);
     END IF;
 END $$;
 
-CREATE FUNCTION tell_mail(_host uuid, _agent uuid) RETURNS void LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION tell_mail(_host uuid, _agent uuid) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
     PERFORM tell(format('{"mail":["%s","%s"]}', _host, _agent));
 END $$;
 
 -- Notes that a task of a list has become claimable, and tells the hosts of the realm.
-CREATE FUNCTION claimable(_realm uuid, _team text) RETURNS void LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION claimable(_realm uuid, _team text) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
     UPDATE list SET changed = pg_current_xact_id()::text::bigint WHERE realm = _realm AND team = _team;
     PERFORM tell(jsonb_build_object('list', jsonb_build_array(_realm, _team,
@@ -36,14 +36,14 @@ END $$;
 
 -- Whether a host was taken for dead, or its lease has run out. While the server was away nobody could renew: the
 -- leases begin anew when it is back.
-CREATE FUNCTION gone(_host uuid) RETURNS boolean LANGUAGE plpgsql STABLE AS $$
+CREATE OR REPLACE FUNCTION gone(_host uuid) RETURNS boolean LANGUAGE plpgsql STABLE AS $$
 BEGIN
     RETURN NOT EXISTS (SELECT 1 FROM host WHERE id = _host AND lost_at IS NULL AND
         greatest(lease_until, pg_postmaster_start_time() + current_setting('posse.lease')::interval) >= clock_timestamp());
 END $$;
 
 -- An agent's tasks that it was doing, pending again with a note of who had them: of one list, or of all.
-CREATE FUNCTION free_tasks(_realm uuid, _agent uuid, _team text) RETURNS void LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION free_tasks(_realm uuid, _agent uuid, _team text) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE _list text;
 BEGIN
     FOR _list IN
@@ -56,7 +56,7 @@ BEGIN
 END $$;
 
 -- Those that it was to do, anybody's again.
-CREATE FUNCTION free_ahead(_realm uuid, _agent uuid, _team text) RETURNS void LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION free_ahead(_realm uuid, _agent uuid, _team text) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE _list text;
 BEGIN
     FOR _list IN
@@ -71,11 +71,12 @@ END $$;
 
 -- Sets free what a host held in a realm whose lock is held, and takes the host for dead: it can write nothing any
 -- more. What it held in other realms is free for whoever wants it there.
-CREATE FUNCTION free_host(_realm uuid, _host uuid) RETURNS void LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION free_host(_realm uuid, _host uuid) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE _agent uuid;
 BEGIN
     UPDATE host SET lost_at = clock_timestamp() WHERE id = _host AND lost_at IS NULL;
     FOR _agent IN UPDATE pulse SET epoch = epoch + 1, host = NULL WHERE realm = _realm AND host = _host RETURNING agent LOOP
+        PERFORM feed_holder(_realm, _agent);
         UPDATE inbox SET host = NULL WHERE realm = _realm AND agent = _agent;
         PERFORM free_tasks(_realm, _agent, NULL);
     END LOOP;
@@ -84,11 +85,11 @@ BEGIN
 END $$;
 
 -- This host holds something in a realm from now on; or perhaps nothing any more.
-CREATE FUNCTION hold(_realm uuid, _host uuid) RETURNS void LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION hold(_realm uuid, _host uuid) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
     INSERT INTO presence (realm, host) VALUES (_realm, _host) ON CONFLICT DO NOTHING;
 END $$;
-CREATE FUNCTION let_go(_realm uuid, _host uuid) RETURNS void LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION let_go(_realm uuid, _host uuid) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
     DELETE FROM presence WHERE realm = _realm AND host = _host
         AND NOT EXISTS (SELECT 1 FROM pulse WHERE realm = _realm AND host = _host);
@@ -96,7 +97,7 @@ END $$;
 
 -- Makes `_me` the agent's holder, unless another host is that is not gone. A second try of the same take finds the
 -- first.
-CREATE FUNCTION take(_me uuid, _realm uuid, _agent uuid, _token uuid) RETURNS json LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION take(_me uuid, _realm uuid, _agent uuid, _token uuid) RETURNS json LANGUAGE plpgsql AS $$
 DECLARE _held pulse; _epoch bigint; _waiting bigint;
 BEGIN
     SELECT * INTO _held FROM pulse WHERE realm = _realm AND agent = _agent;
@@ -114,6 +115,7 @@ BEGIN
     END IF;
     UPDATE pulse SET epoch = epoch + 1, host = _me, taking = _token WHERE realm = _realm AND agent = _agent
         RETURNING epoch INTO _epoch;
+    PERFORM feed_holder(_realm, _agent);
     PERFORM hold(_realm, _me);
     UPDATE inbox SET host = _me WHERE realm = _realm AND agent = _agent RETURNING waiting INTO _waiting;
     IF _waiting > 0 THEN PERFORM tell_mail(_me, _agent); END IF;
@@ -121,23 +123,25 @@ BEGIN
 END $$;
 
 -- Gives an agent up, if the epoch is still its own.
-CREATE FUNCTION release(_realm uuid, _agent uuid, _epoch bigint) RETURNS void LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION release(_realm uuid, _agent uuid, _epoch bigint) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE _holder uuid;
 BEGIN
     SELECT host INTO _holder FROM pulse WHERE realm = _realm AND agent = _agent AND epoch = _epoch;
     IF NOT FOUND THEN RETURN; END IF;
     UPDATE pulse SET epoch = epoch + 1, host = NULL WHERE realm = _realm AND agent = _agent;
+    PERFORM feed_holder(_realm, _agent);
     UPDATE inbox SET host = NULL WHERE realm = _realm AND agent = _agent;
     PERFORM free_tasks(_realm, _agent, NULL);
     PERFORM let_go(_realm, _holder);
 END $$;
 
 -- What a person asks for; the answer is kept for whoever loses it.
-CREATE FUNCTION ordered(_job jsonb) RETURNS json LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION ordered(_job jsonb) RETURNS json LANGUAGE plpgsql AS $$
 DECLARE _realm uuid := (_job->>'realm')::uuid; _result text; _results text[] := '{}'; _op jsonb;
 BEGIN
     SELECT result INTO _result FROM receipt WHERE realm = _realm AND id = (_job->>'id')::uuid;
     IF NOT FOUND THEN
+        PERFORM add_to_feed(_realm, NULL, (_job->>'what')::int, 0, 0);
         FOR _op IN SELECT * FROM jsonb_array_elements(_job->'ops') LOOP
             _results := _results || act(_realm, NULL, NULL, (_job->>'at')::bigint, _op)::text;
         END LOOP;
@@ -150,20 +154,24 @@ END $$;
 -- Does jobs in one transaction. `_me` is this host, with `settled` if it has a row already; or null if no job needs
 -- one. Gives what came of each job, and what hosts should know. Every query in it is a step down an index, whatever the
 -- values are and however few rows there were when it was planned: planned once, and never as a look through a table.
-CREATE FUNCTION write(_me jsonb, _jobs jsonb, _blobs bytea[]) RETURNS json LANGUAGE plpgsql
+CREATE OR REPLACE FUNCTION write(_me jsonb, _jobs jsonb, _blobs bytea[]) RETURNS json LANGUAGE plpgsql
 SET plan_cache_mode = force_generic_plan SET enable_seqscan = off SET enable_bitmapscan = off AS $$
 DECLARE
     _host uuid := (_me->>'id')::uuid; _lost boolean := false; _of uuid[] := '{}'; _realms uuid[] := '{}'; _found int;
     _job jsonb; _do text; _realm uuid; _done text[] := '{}'; _one json; _news text := set_config('posse.news', '', true);
+    _watched uuid[];
 BEGIN
+    IF _jobs @? '$[*] ? ((@.do == "commit" || @.do == "operate") && !exists(@.what))' THEN
+        RAISE EXCEPTION 'this posse is older than the tables of the server: install the version that the others have';
+    END IF;
     FOR _i IN 0..jsonb_array_length(_jobs) - 1 LOOP
         _realm := (_jobs->_i->>'realm')::uuid;
         IF _realm IS NULL THEN SELECT realm INTO _realm FROM agent WHERE id = (_jobs->_i->>'agent')::uuid; END IF;
         _of := array_append(_of, _realm);
         IF _realm IS NOT NULL AND _realm <> ALL (_realms) THEN _realms := array_append(_realms, _realm); END IF;
     END LOOP;
-    PERFORM 1 FROM realm WHERE id = ANY (_realms) ORDER BY id FOR NO KEY UPDATE;
-    GET DIAGNOSTICS _found = ROW_COUNT;
+    SELECT count(*), array_agg(id) FILTER (WHERE watched_until > clock_timestamp()) INTO _found, _watched
+        FROM (SELECT id, watched_until FROM realm WHERE id = ANY (_realms) ORDER BY id FOR NO KEY UPDATE) locked;
     IF _found < cardinality(_realms) THEN
         INSERT INTO realm (id) SELECT id FROM unnest(_realms) id ORDER BY id ON CONFLICT DO NOTHING;
         PERFORM 1 FROM realm WHERE id = ANY (_realms) ORDER BY id FOR NO KEY UPDATE;
@@ -202,5 +210,8 @@ BEGIN
         END CASE;
         _done := _done || coalesce(_one, 'null')::text;
     END LOOP;
+    IF _watched IS NOT NULL THEN
+        PERFORM tell(format('{"feed":["%s",%s]}', id, head)) FROM realm WHERE id = ANY (_watched);
+    END IF;
     RETURN format('{"done":[%s],"news":[%s]}', array_to_string(_done, ','), rtrim(current_setting('posse.news'), ','))::json;
 END $$;

@@ -3,7 +3,7 @@
 -- One look of a host, every second: renews its lease, and says what it should know. `_cursor` is where the look before
 -- ended, 0 for the first one; all that was committed since is found, whatever the order of commits, because the next cursor is the oldest
 -- transaction that was still open before this look.
-CREATE FUNCTION look(_host uuid, _cursor bigint) RETURNS json LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION look(_host uuid, _cursor bigint) RETURNS json LANGUAGE plpgsql AS $$
 DECLARE _next bigint := pg_snapshot_xmin(pg_current_snapshot())::text::bigint;
 BEGIN
     UPDATE host SET lease_until = clock_timestamp() + current_setting('posse.lease')::interval
@@ -26,7 +26,7 @@ BEGIN
 END $$;
 
 -- Sets free what a host that leaves holds, in some realms at a time, and says whether there may be more.
-CREATE FUNCTION leave(_host uuid) RETURNS json LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION leave(_host uuid) RETURNS json LANGUAGE plpgsql AS $$
 DECLARE _realms uuid[]; _realm uuid;
 BEGIN
     PERFORM set_config('posse.news', '', true);
@@ -40,12 +40,13 @@ BEGIN
     RETURN format('{"more":%s,"news":[%s]}', to_json(cardinality(_realms) > 0), rtrim(current_setting('posse.news'), ','))::json;
 END $$;
 
--- Removes what is of no use any more: receipts of an hour ago, hosts that hold nothing and were seen last before that,
+-- Removes what is of no use any more: old rows of feeds, receipts of an hour ago, hosts that hold nothing and were seen last before that,
 -- and what hosts hold that have been gone for a day and that nobody wanted.
-CREATE FUNCTION tidy_up() RETURNS void LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION tidy_up(_feed_age interval) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE _realms uuid[]; _realm uuid; _host uuid;
 BEGIN
     PERFORM set_config('posse.news', '', true);
+    PERFORM trim_feeds(_feed_age);
     DELETE FROM receipt WHERE (realm, id) IN
         (SELECT realm, id FROM receipt WHERE at < clock_timestamp() - interval '1 hour' LIMIT 1000);
     _realms := ARRAY(SELECT DISTINCT p.realm FROM host h JOIN presence p ON p.host = h.id

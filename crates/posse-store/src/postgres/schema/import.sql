@@ -1,10 +1,11 @@
 -- Makes a team of an archive that does not contradict itself, as encode.rs has it. A second try finds the first.
-CREATE FUNCTION import(_job jsonb) RETURNS void LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION import(_job jsonb) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
     _realm uuid := (_job->>'realm')::uuid; _archive jsonb := _job->'archive'; _team text := _job->'archive'->>'name';
     _member jsonb; _nth bigint;
 BEGIN
     IF EXISTS (SELECT 1 FROM receipt WHERE realm = _realm AND id = (_job->>'id')::uuid) THEN RETURN; END IF;
+    PERFORM add_to_feed(_realm, NULL, (_job->>'what')::int, 0, 0);
     -- here_ms: for whoever removes what is old here, by the clock of this machine.
     INSERT INTO team (realm, name, lead, created_ms, here_ms, description, settings)
     VALUES (_realm, _team, (_archive->>'lead')::uuid, (_archive->>'created_ms')::bigint,
@@ -42,7 +43,7 @@ EXCEPTION
 END $$;
 
 -- Makes an inbox. One that is there already keeps what it has, and gets only what it never had.
-CREATE FUNCTION import_mail(_realm uuid, _agent uuid, _mail jsonb) RETURNS void LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION import_mail(_realm uuid, _agent uuid, _mail jsonb) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE _last bigint; _waiting bigint; _count bigint; _bytes bigint; _holder uuid;
 BEGIN
     PERFORM make_inbox(_realm, _agent);

@@ -1,7 +1,7 @@
 -- Sends messages: one statement finds the inbox, its room and its host.
 
 -- The one who gets a message, and what it is called; or why nobody does.
-CREATE FUNCTION recipient(_realm uuid, _to jsonb, OUT _agent uuid, OUT _name text, OUT _no json)
+CREATE OR REPLACE FUNCTION recipient(_realm uuid, _to jsonb, OUT _agent uuid, OUT _name text, OUT _no json)
 LANGUAGE plpgsql STABLE AS $$
 BEGIN
     IF _to ? 'agent' THEN
@@ -18,18 +18,18 @@ BEGIN
     END IF;
 END $$;
 
-CREATE FUNCTION no_recipient(_name text) RETURNS json LANGUAGE plpgsql IMMUTABLE AS $$
+CREATE OR REPLACE FUNCTION no_recipient(_name text) RETURNS json LANGUAGE plpgsql IMMUTABLE AS $$
 BEGIN
     RETURN refused('NoSuchRecipient', json_build_object('to', _name));
 END $$;
 
-CREATE FUNCTION not_yours(_name text) RETURNS json LANGUAGE plpgsql IMMUTABLE AS $$
+CREATE OR REPLACE FUNCTION not_yours(_name text) RETURNS json LANGUAGE plpgsql IMMUTABLE AS $$
 BEGIN
     RETURN refused('NotYours', json_build_object('name', _name));
 END $$;
 
 -- Refuses one that has no inbox and could get none. Plain words need not ask: `deliver` finds out.
-CREATE FUNCTION not_there(_realm uuid, _agent uuid, _name text) RETURNS json LANGUAGE plpgsql STABLE AS $$
+CREATE OR REPLACE FUNCTION not_there(_realm uuid, _agent uuid, _name text) RETURNS json LANGUAGE plpgsql STABLE AS $$
 BEGIN
     IF EXISTS (SELECT 1 FROM inbox WHERE realm = _realm AND agent = _agent) OR path_of(_realm, _agent) IS NOT NULL THEN
         RETURN NULL;
@@ -38,7 +38,7 @@ BEGIN
 END $$;
 
 -- Refuses an agent that neither leads a team of another nor made it.
-CREATE FUNCTION not_above(_realm uuid, _actor uuid, _agent uuid, _name text) RETURNS json LANGUAGE plpgsql STABLE AS $$
+CREATE OR REPLACE FUNCTION not_above(_realm uuid, _actor uuid, _agent uuid, _name text) RETURNS json LANGUAGE plpgsql STABLE AS $$
 BEGIN
     IF _actor IS NULL OR made(_realm, _actor, _agent) OR EXISTS (
             SELECT 1 FROM member m JOIN team t ON t.realm = m.realm AND t.name = m.team
@@ -49,7 +49,7 @@ BEGIN
 END $$;
 
 -- Refuses one who cannot get a message of so many bytes, after some others of the same length.
-CREATE FUNCTION no_room(_realm uuid, _agent uuid, _name text, _before bigint, _bytes bigint) RETURNS json
+CREATE OR REPLACE FUNCTION no_room(_realm uuid, _agent uuid, _name text, _before bigint, _bytes bigint) RETURNS json
 LANGUAGE plpgsql STABLE AS $$
 DECLARE _waiting bigint; _used bigint;
 BEGIN
@@ -63,7 +63,7 @@ BEGIN
 END $$;
 
 -- What the sender is called by those who read it. Who leads the team is called so.
-CREATE FUNCTION sender_name(_realm uuid, _actor uuid, _team text) RETURNS text LANGUAGE plpgsql STABLE AS $$
+CREATE OR REPLACE FUNCTION sender_name(_realm uuid, _actor uuid, _team text) RETURNS text LANGUAGE plpgsql STABLE AS $$
 DECLARE _within text := _team; _name text;
 BEGIN
     IF _actor IS NULL THEN RETURN 'user'; END IF;
@@ -78,7 +78,7 @@ END $$;
 
 -- Puts a message into one inbox, and has its host told. An agent's inbox is made with the first one. `_always`: it has
 -- room in any inbox. Gives the receipt; null if it was not put there, for the reason that `no_room` gives.
-CREATE FUNCTION deliver(_realm uuid, _at bigint, _to uuid, _to_name text, _from uuid, _from_name text, _id uuid,
+CREATE OR REPLACE FUNCTION deliver(_realm uuid, _at bigint, _to uuid, _to_name text, _from uuid, _from_name text, _id uuid,
     _kind text, _summary text, _body text, _bytes int, _always boolean) RETURNS json LANGUAGE plpgsql AS $$
 DECLARE _number bigint; _holder uuid;
 BEGIN
@@ -93,12 +93,13 @@ BEGIN
     END IF;
     INSERT INTO mail (realm, recipient, number, id, sender, sender_name, kind, sent_ms, summary, body, size)
     VALUES (_realm, _to, _number, _id, _from, _from_name, _kind, _at, _summary, _body, _bytes);
+    PERFORM add_to_feed(_realm, _to, 32, _number, 1);
     IF _holder IS NOT NULL THEN PERFORM tell_mail(_holder, _to); END IF;
     RETURN json_build_object('to', _to, 'name', _to_name, 'kind', _kind, 'number', _number, 'held', _holder IS NOT NULL);
 END $$;
 
 -- To one: words, or a signal of one who is above it.
-CREATE FUNCTION send_one(_realm uuid, _actor uuid, _at bigint, _op jsonb) RETURNS json LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION send_one(_realm uuid, _actor uuid, _at bigint, _op jsonb) RETURNS json LANGUAGE plpgsql AS $$
 DECLARE
     _kind text := _op->>'kind'; _bytes int := (_op->>'bytes')::int; _agent uuid; _name text; _no json; _receipt json;
 BEGIN
@@ -121,7 +122,7 @@ BEGIN
 END $$;
 
 -- To all members of a team but the sender: all of them get it, or none.
-CREATE FUNCTION send_others(_realm uuid, _actor uuid, _at bigint, _op jsonb) RETURNS json LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION send_others(_realm uuid, _actor uuid, _at bigint, _op jsonb) RETURNS json LANGUAGE plpgsql AS $$
 DECLARE
     _team text := _op->'to'->>'others'; _bytes int := (_op->>'bytes')::int; _from_name text; _no json;
     _agent uuid; _name text; _before bigint; _receipt json; _receipts json[] := '{}';
@@ -147,7 +148,7 @@ BEGIN
     RETURN done('Sent', array_to_json(_receipts));
 END $$;
 
-CREATE FUNCTION act_send(_realm uuid, _actor uuid, _host uuid, _at bigint, _op jsonb) RETURNS json LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION act_send(_realm uuid, _actor uuid, _host uuid, _at bigint, _op jsonb) RETURNS json LANGUAGE plpgsql AS $$
 DECLARE _no json := too_long((_op->>'bytes')::bigint);
 BEGIN
     IF _no IS NOT NULL THEN RETURN _no; END IF;

@@ -1,16 +1,16 @@
 -- Many plain steps at once. A plain one only adds: replies and results, calls that are asked for, at most one charge. Most
 -- steps are; and of a batch of them each table is written once, not once for each. Whatever is not as it should be
 -- refuses the batch: its halves are tried then, and in the end each step alone, by `step`, which says what is wrong.
-CREATE FUNCTION plain_steps(_jobs jsonb, _blobs bytea[]) RETURNS void LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION plain_steps(_jobs jsonb, _blobs bytea[]) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
-    _realm uuid[]; _agent uuid[]; _id uuid[]; _after uuid[]; _epoch bigint[]; _at bigint[]; _first bigint[]; _count bigint[];
+    _what int[]; _realm uuid[]; _agent uuid[]; _id uuid[]; _after uuid[]; _epoch bigint[]; _at bigint[]; _first bigint[]; _count bigint[];
     _moved bigint; _wrong boolean;
 BEGIN
     SELECT array_agg(j.realm), array_agg(j.agent), array_agg(j.id), array_agg(j.after), array_agg(j.epoch), array_agg(j.at),
-        array_agg((j.entries->0->>'seq')::bigint), array_agg(coalesce(jsonb_array_length(j.entries), 0))
-    INTO _realm, _agent, _id, _after, _epoch, _at, _first, _count
+        array_agg((j.entries->0->>'seq')::bigint), array_agg(coalesce(jsonb_array_length(j.entries), 0)), array_agg(j.what)
+    INTO _realm, _agent, _id, _after, _epoch, _at, _first, _count, _what
     FROM jsonb_to_recordset(_jobs) AS j(realm uuid, agent uuid, id uuid, after uuid, epoch bigint, at bigint, entries jsonb,
-        plain boolean) WHERE j.plain;
+        what int, plain boolean) WHERE j.plain;
     UPDATE pulse p SET used_ms = x.at, own = p.own + x.count, step = x.id, result = NULL
     FROM unnest(_realm, _agent, _id, _after, _epoch, _at, _first, _count)
         AS x(realm, agent, id, after, epoch, at, first, count)
@@ -18,6 +18,14 @@ BEGIN
         AND p.step IS DISTINCT FROM x.id AND coalesce(p.step = x.after, true);
     GET DIAGNOSTICS _moved = ROW_COUNT;
     IF _moved <> cardinality(_agent) THEN PERFORM bad_step('one of several steps is not its agent''s next'); END IF;
+    WITH counted AS (SELECT of.realm, count(*) AS rows FROM unnest(_realm) AS of(realm) GROUP BY of.realm),
+    moved AS (UPDATE realm r SET head = r.head + c.rows FROM counted c WHERE r.id = c.realm
+        RETURNING r.id, r.head - c.rows AS before)
+    INSERT INTO feed (realm, number, agent, at_ms, what, seq, count)
+    SELECT x.realm, m.before + row_number() OVER (PARTITION BY x.realm ORDER BY x.nth), x.agent, now_ms(), x.what,
+        coalesce(x.first, 0), x.count
+    FROM unnest(_realm, _agent, _what, _first, _count) WITH ORDINALITY AS x(realm, agent, what, first, count, nth)
+    JOIN moved m ON m.id = x.realm;
     UPDATE root r SET used_ms = x.at FROM unnest(_realm, _agent, _at) AS x(realm, agent, at)
     WHERE r.realm = x.realm AND r.agent = x.agent;
     WITH added AS (
@@ -38,7 +46,7 @@ BEGIN
 END $$;
 
 -- Books the charges of plain steps, one of each at most.
-CREATE FUNCTION book_all(_jobs jsonb) RETURNS void LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION book_all(_jobs jsonb) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE _booked bigint;
 BEGIN
     WITH charged AS (

@@ -1,7 +1,7 @@
 -- One step of one agent.
 
 -- Keeps bytes that many have in common, and gives their name. A caller that knows them to be there sends none.
-CREATE FUNCTION keep(_realm uuid, _piece jsonb, _blobs bytea[]) RETURNS uuid LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION keep(_realm uuid, _piece jsonb, _blobs bytea[]) RETURNS uuid LANGUAGE plpgsql AS $$
 DECLARE _hash uuid := (_piece->>'hash')::uuid;
 BEGIN
     IF NOT EXISTS (SELECT 1 FROM preamble WHERE realm = _realm AND hash = _hash) THEN
@@ -15,7 +15,7 @@ BEGIN
 END $$;
 
 -- Books a model call, with the sum of all. One without a price makes a total without one.
-CREATE FUNCTION book(_realm uuid, _agent uuid, _charge jsonb, _at bigint) RETURNS void LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION book(_realm uuid, _agent uuid, _charge jsonb, _at bigint) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE _nth bigint; _c total := jsonb_populate_record(NULL::total, _charge);
 BEGIN
     SELECT coalesce(sum(calls), 0) INTO _nth FROM total WHERE realm = _realm AND agent = _agent AND model = _c.model;
@@ -47,19 +47,19 @@ BEGIN
 END $$;
 
 -- The sum of two numbers of 64 bits without a sign; at most the highest of these.
-CREATE FUNCTION plus(_a bigint, _b bigint) RETURNS bigint LANGUAGE plpgsql IMMUTABLE STRICT AS $$
+CREATE OR REPLACE FUNCTION plus(_a bigint, _b bigint) RETURNS bigint LANGUAGE plpgsql IMMUTABLE STRICT AS $$
 BEGIN
     RETURN signed(least(unsigned(_a) + unsigned(_b), 18446744073709551615));
 END $$;
-CREATE FUNCTION unsigned(_a bigint) RETURNS numeric LANGUAGE sql IMMUTABLE AS $$
+CREATE OR REPLACE FUNCTION unsigned(_a bigint) RETURNS numeric LANGUAGE sql IMMUTABLE AS $$
     SELECT CASE WHEN _a < 0 THEN _a + 18446744073709551616 ELSE _a END::numeric
 $$;
-CREATE FUNCTION signed(_a numeric) RETURNS bigint LANGUAGE sql IMMUTABLE AS $$
+CREATE OR REPLACE FUNCTION signed(_a numeric) RETURNS bigint LANGUAGE sql IMMUTABLE AS $$
     SELECT CASE WHEN _a >= 9223372036854775808 THEN _a - 18446744073709551616 ELSE _a END::bigint
 $$;
 
 -- Where the first prompt is of what a segment stands for; none if there is none.
-CREATE FUNCTION first_prompt(_realm uuid, _source uuid, _from bigint, _to bigint, OUT _agent uuid, OUT _seq bigint)
+CREATE OR REPLACE FUNCTION first_prompt(_realm uuid, _source uuid, _from bigint, _to bigint, OUT _agent uuid, OUT _seq bigint)
 LANGUAGE plpgsql AS $$
 BEGIN
     IF _from > 0 THEN
@@ -72,7 +72,7 @@ BEGIN
 END $$;
 
 -- Makes the agent, without entries of its own, held by `_host`.
-CREATE FUNCTION birth(_host uuid, _realm uuid, _agent uuid, _at bigint, _birth jsonb, _blobs bytea[]) RETURNS void
+CREATE OR REPLACE FUNCTION birth(_host uuid, _realm uuid, _agent uuid, _at bigint, _birth jsonb, _blobs bytea[]) RETURNS void
 LANGUAGE plpgsql AS $$
 DECLARE
     _origin jsonb := nullif(_birth->'origin', 'null'); _name text := _birth->'origin'->>'name'; _by uuid;
@@ -128,7 +128,7 @@ BEGIN
 END $$;
 
 -- Tool calls that were asked for, begun or answered.
-CREATE FUNCTION call_changes(_realm uuid, _agent uuid, _calls jsonb, _blobs bytea[]) RETURNS void LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION call_changes(_realm uuid, _agent uuid, _calls jsonb, _blobs bytea[]) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE _call jsonb; _seq bigint; _ordinal int;
 BEGIN
     FOR _i IN 0..jsonb_array_length(_calls) - 1 LOOP
@@ -152,7 +152,7 @@ BEGIN
 END $$;
 
 -- Mail that the step's entries show.
-CREATE FUNCTION take_mail(_realm uuid, _agent uuid, _step jsonb) RETURNS void LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION take_mail(_realm uuid, _agent uuid, _step jsonb) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE _taken jsonb; _bytes bigint := 0; _size bigint;
 BEGIN
     FOR _taken IN SELECT * FROM jsonb_array_elements(_step->'mail') LOOP
@@ -169,7 +169,7 @@ BEGIN
 END $$;
 
 -- Background commands: each begins and ends, once and in this order.
-CREATE FUNCTION run_changes(_realm uuid, _agent uuid, _runs jsonb, _at bigint) RETURNS void LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION run_changes(_realm uuid, _agent uuid, _runs jsonb, _at bigint) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE _run jsonb; _id uuid;
 BEGIN
     FOR _run IN SELECT * FROM jsonb_array_elements(_runs) LOOP
@@ -189,7 +189,7 @@ BEGIN
 END $$;
 
 -- What came of a step that was committed already; or why the agent is not what the step goes on from.
-CREATE FUNCTION repeated(_realm uuid, _step jsonb) RETURNS json LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION repeated(_realm uuid, _step jsonb) RETURNS json LANGUAGE plpgsql AS $$
 DECLARE _pulse pulse; _agent uuid := (_step->>'agent')::uuid;
 BEGIN
     SELECT * INTO _pulse FROM pulse WHERE realm = _realm AND agent = _agent;
@@ -206,7 +206,7 @@ BEGIN
 END $$;
 
 -- Does a step's operations, and keeps what came of them with their calls.
-CREATE FUNCTION operate(_holder uuid, _realm uuid, _agent uuid, _at bigint, _ops jsonb) RETURNS text LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION operate(_holder uuid, _realm uuid, _agent uuid, _at bigint, _ops jsonb) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE _op jsonb; _results text[] := '{}'; _result text; _calls jsonb := '{}'; _key text; _of_call text;
 BEGIN
     FOR _op IN SELECT * FROM jsonb_array_elements(_ops) LOOP
@@ -231,7 +231,7 @@ END $$;
 
 -- Commits a step. The first statement that writes both checks it against the agent's row and moves that on. `after` is
 -- the step before it, if its host knows: a second try that comes later than the steps after it is none that goes on.
-CREATE FUNCTION step(_host uuid, _step jsonb, _blobs bytea[]) RETURNS json LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION step(_host uuid, _step jsonb, _blobs bytea[]) RETURNS json LANGUAGE plpgsql AS $$
 DECLARE
     _realm uuid := (_step->>'realm')::uuid; _agent uuid := (_step->>'agent')::uuid; _at bigint := (_step->>'at')::bigint;
     _id uuid := (_step->>'id')::uuid; _state smallint := (_step->>'state')::smallint; _mail_waits boolean := false;
@@ -284,6 +284,7 @@ BEGIN
             AND step IS DISTINCT FROM _id AND coalesce(step = _after, true);
     END IF;
     IF NOT FOUND THEN RETURN repeated(_realm, _step); END IF;
+    PERFORM add_to_feed(_realm, _agent, (_step->>'what')::int, coalesce(_first, 0), _count);
     UPDATE root SET used_ms = _at WHERE realm = _realm AND agent = _agent;
     IF _step ? 'ops' THEN
         IF _step->'ops' @> '[{"op":{"op":"charge"}}]' THEN
