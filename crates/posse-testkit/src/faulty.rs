@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use posse_port::BoxFuture;
 use posse_port::store::{
-    AgentFilter, AgentRecord, Archive, Committed, Epoch, MailFilter, Membership, OpResult,
-    OpenRequest, Order, SessionFilter, Step, Store, StoreError, SubtreeSpending, Taken, TaskFilter,
-    Transcript, Wake,
+    AgentFilter, AgentRecord, Archive, Committed, Epoch, FeedPage, MailFilter, Membership,
+    OpResult, OpenRequest, Order, SessionFilter, Step, Store, StoreError, SubtreeSpending, Taken,
+    TaskFilter, Transcript, Wake,
 };
 use posse_protocol::{AgentId, ListId, Mail, Name, Note, RealmId, Task, TaskId, Team};
 
@@ -62,6 +62,19 @@ impl Store for Faulty {
 
     fn release(&self, agent: AgentId, epoch: Epoch) -> BoxFuture<'_, Result<(), StoreError>> {
         self.store.release(agent, epoch)
+    }
+
+    fn feed(
+        &self,
+        realm: RealmId,
+        after: u64,
+        limit: usize,
+    ) -> BoxFuture<'_, Result<FeedPage, StoreError>> {
+        self.store.feed(realm, after, limit)
+    }
+
+    fn wait_for_feed(&self, realm: RealmId, after: u64) -> BoxFuture<'_, Result<u64, StoreError>> {
+        self.store.wait_for_feed(realm, after)
     }
 
     fn read(&self, agent: AgentId) -> BoxFuture<'_, Result<Transcript, StoreError>> {

@@ -8,6 +8,7 @@
 
 mod agent;
 mod archive;
+mod feed;
 mod mail;
 mod operation;
 mod request;
@@ -29,6 +30,7 @@ use uuid::Uuid;
 pub use agent::{Agent, Entry};
 pub use said::Said;
 
+use feed::Feed;
 use mail::Inbox;
 use operation::Doer;
 use task::List;
@@ -103,6 +105,7 @@ pub struct Model {
     teams: BTreeMap<(RealmId, Name), Team>,
     lists: BTreeMap<ListId, List>,
     requests: BTreeMap<(RealmId, MailId), request::Open>,
+    feed: Feed,
     flaw: Option<Flaw>,
 }
 
@@ -189,6 +192,7 @@ impl Model {
             self.inboxes.insert(key, inbox);
         }
         // From here on nothing can fail the step.
+        self.feed.step(step);
         self.agents.insert(step.agent, Arc::new(agent));
         if step.birth.is_some() {
             self.settle(host);
@@ -217,6 +221,7 @@ impl Model {
 
     /// Performs a person's order.
     pub fn operate(&mut self, order: &Order) -> Vec<OpResult> {
+        self.feed.realm(order.realm, order.topics());
         order
             .ops
             .iter()
@@ -241,6 +246,7 @@ impl Model {
         taken.holder = Some(host);
         taken.epoch += raised;
         let (realm, epoch) = (taken.realm, Epoch(taken.epoch));
+        self.feed.holder(realm, agent);
         if self.mail_waiting(realm, agent) > 0 {
             self.tell(host, Wake::Mail(agent));
         }
@@ -447,6 +453,7 @@ impl Model {
             freed.holder = None;
             freed.epoch += raised;
             let realm = freed.realm;
+            self.feed.holder(realm, agent);
             self.free_tasks(realm, agent, None);
         }
     }

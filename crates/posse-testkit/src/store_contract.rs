@@ -15,6 +15,7 @@ mod batch;
 mod charge;
 mod children;
 mod claim;
+pub mod feed;
 mod fork;
 mod mail;
 mod queue;

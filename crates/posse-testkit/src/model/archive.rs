@@ -43,6 +43,7 @@ impl Model {
         if self.teams.contains_key(&key) {
             return Err(Fate::BadStep);
         }
+        self.feed.realm(team.realm, Archive::TOPICS);
         self.teams.insert(key, Team::from_archive(team, notes));
         for (member, mail) in team.members.iter().zip(mail) {
             let inbox = Arc::make_mut(self.inboxes.entry((team.realm, member.agent)).or_default());

@@ -247,6 +247,7 @@ impl Model {
             shown_in: None,
         };
         inbox.insert(number, Said(mail));
+        self.feed.mail(realm, to, number);
         if let Some(host) = held {
             self.tell(host, Wake::Mail(to));
         }
