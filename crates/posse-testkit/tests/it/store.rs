@@ -3,6 +3,7 @@
 mod contracts;
 mod explored;
 mod faults;
+mod feed;
 mod maintain;
 mod ported;
 mod postgres;

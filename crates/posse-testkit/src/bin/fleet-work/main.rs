@@ -137,6 +137,7 @@ async fn work(
             lease,
             sweep: lease / 5,
             patience: PATIENCE,
+            feed_age: Duration::from_secs(259_200),
             deaf: false,
         };
         let store = Arc::new(opened(url, timing).await?);

@@ -9,6 +9,7 @@
 //!   FILE;
 //! - `across STORE N`, `healed STORE SWEEP_MS`, `within STORE N`: wake latency;
 //! - `hear STORE [--deaf SWEEP_MS]`: the other side of the first two;
+//! - `feed STORE AGENTS`: AGENTS agents write without end; prints what was acknowledged;
 //! - `agent STORE URL DIR LEASE_MS`: a whole agent, whose model is at URL;
 //! - `inbox DB`, `claims DB TASKS`: the cost of operations on much data compared with little;
 //! - `claiming posse|bare AGENTS BATCHES DB`: claims, and the same statements alone.
@@ -18,6 +19,7 @@
 mod agent;
 mod claiming;
 mod deed;
+mod feed;
 mod growth;
 mod race;
 mod wake;
@@ -43,6 +45,7 @@ async fn main() -> Result<(), Failed> {
         ["claim", store, into, agents] => {
             race::claims(&store.parse()?, Path::new(into), agents.parse()?).await
         }
+        ["feed", store, agents] => feed::write(&store.parse()?, agents.parse()?).await,
         ["agent", store, url, directory, lease] => {
             agent::run(&store.parse()?, url, Path::new(directory), millis(lease)?).await
         }

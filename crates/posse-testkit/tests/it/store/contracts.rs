@@ -1,7 +1,7 @@
 //! Each promise of the port, held against the stores that `everywhere` of the room above has: this file is part of
 //! several rooms.
 
-use posse_testkit::store_contract::{self as contract, wake};
+use posse_testkit::store_contract::{self as contract, feed, wake};
 
 use super::everywhere;
 
@@ -379,4 +379,22 @@ async fn hosts_take_turns() {
 #[tokio::test]
 async fn a_take_that_nobody_waits_for_holds_nothing() {
     everywhere(contract::a_take_that_nobody_waits_for_holds_nothing).await;
+}
+
+// proves FD-01 (part: whole)
+#[tokio::test]
+async fn commits_are_numbered() {
+    everywhere(feed::commits_are_numbered).await;
+}
+
+// proves FD-02 (part: waiting)
+#[tokio::test]
+async fn readers_are_told() {
+    everywhere(feed::readers_are_told).await;
+}
+
+// proves FD-01 (part: dense)
+#[tokio::test]
+async fn numbers_are_dense_whoever_writes() {
+    everywhere(feed::numbers_are_dense_whoever_writes).await;
 }

@@ -13,15 +13,16 @@ use uuid::Uuid;
 use super::Directory;
 
 /// No sweep comes while a test runs: what is heard is heard by the bell.
-const NO_SWEEP: Timing = Timing {
+pub(super) const NO_SWEEP: Timing = Timing {
     lease: Duration::from_secs(36_000),
     sweep: Duration::from_secs(3600),
     patience: Duration::from_secs(10),
+    feed_age: Duration::from_secs(259_200),
     deaf: false,
 };
 
 /// Only sweeps.
-const DEAF: Timing = Timing {
+pub(super) const DEAF: Timing = Timing {
     sweep: Duration::from_millis(20),
     deaf: true,
     ..NO_SWEEP
@@ -143,7 +144,7 @@ async fn what_no_bell_told_is_found_by_the_sweep() {
     // A host that was killed, and that nobody watched.
     let dead = Uuid::now_v7();
     directory.tamper(&format!(
-        "INSERT INTO host (id) VALUES (x'{}')",
+        "INSERT INTO host (id, version) VALUES (x'{}', 7)",
         dead.simple()
     ));
     wake::told(&store, &Wake::Died(dead.into())).await;

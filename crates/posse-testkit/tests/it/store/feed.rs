@@ -1,0 +1,235 @@
+//! The feed while writers are killed, readers are cut off, hints are lost, and rows grow old.
+
+#![expect(clippy::print_stderr, reason = "the long form says what it counted")]
+
+use std::collections::BTreeMap;
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Stdio};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use posse_port::store::{FeedRow, Store, Topics};
+use posse_protocol::{AgentId, EntryKind};
+use posse_store::Timing;
+use posse_testkit::place::Place;
+use posse_testkit::postgres::Database;
+use posse_testkit::store_contract::{agent, birth, entry, realm, step};
+
+use super::Directory;
+use super::wakes::{DEAF, NO_SWEEP};
+
+const WRITERS: usize = 4;
+const READERS: u64 = 8;
+/// Agents of each writer.
+const AGENTS: &str = "16";
+
+/// The last entry of each agent that was acknowledged.
+type Acknowledged = Arc<Mutex<BTreeMap<AgentId, u64>>>;
+
+/// A process that writes, killed at its end.
+struct Writer {
+    child: Child,
+    listening: Option<std::thread::JoinHandle<()>>,
+}
+
+impl Writer {
+    #[expect(clippy::disallowed_methods, reason = "stands for another posse")]
+    fn start(place: &Place, acknowledged: &Acknowledged) -> Self {
+        let mut child = std::process::Command::new(env!("CARGO_BIN_EXE_store-work"))
+            .arg("feed")
+            .arg(place)
+            .arg(AGENTS)
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let output = BufReader::new(child.stdout.take().unwrap());
+        let acknowledged = Arc::clone(acknowledged);
+        let listening = std::thread::spawn(move || {
+            // A line that the kill has cut is no acknowledgement.
+            for line in output.lines().map_while(Result::ok) {
+                let Some((agent, seq)) = line.split_once(' ') else {
+                    continue;
+                };
+                if let (Ok(agent), Ok(seq)) = (agent.parse(), seq.parse()) {
+                    let mut known = acknowledged.lock().unwrap_or_else(PoisonError::into_inner);
+                    known.insert(agent, seq);
+                }
+            }
+        });
+        Self {
+            child,
+            listening: Some(listening),
+        }
+    }
+}
+
+impl Drop for Writer {
+    fn drop(&mut self) {
+        drop(self.child.kill());
+        drop(self.child.wait());
+        if let Some(listening) = self.listening.take() {
+            drop(listening.join());
+        }
+    }
+}
+
+/// Follows the feed until `total`, with cuts that depend on `seed`, and returns its rows.
+async fn follow(place: Place, seed: u64, total: u64) -> Vec<FeedRow> {
+    let mut store = place.open().unwrap();
+    let mut rows: Vec<FeedRow> = Vec::new();
+    let mut chance = seed;
+    while (rows.len() as u64) < total {
+        let after = rows.len() as u64;
+        chance = chance
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        match chance >> 33 {
+            // It loses everything that it had in memory.
+            lot if lot % 61 == 0 => store = place.open().unwrap(),
+            // It gives up waiting.
+            lot if lot % 7 == 0 => tokio::select! {
+                biased;
+                head = store.wait_for_feed(realm(), after) => assert!(head.unwrap() > after),
+                () = tokio::task::yield_now() => {}
+            },
+            lot => {
+                store.wait_for_feed(realm(), after).await.unwrap();
+                let page = store
+                    .feed(realm(), after, 1 + lot as usize % 500)
+                    .await
+                    .unwrap();
+                assert!(
+                    !page.has_gap(after),
+                    "after {after}: {:?}",
+                    page.rows.first()
+                );
+                rows.extend(page.rows);
+            }
+        }
+    }
+    rows.truncate(total as usize);
+    rows
+}
+
+/// Kills a writer each time that so many numbers were given, until there are `total`.
+async fn kill_writers(place: &Place, total: u64, every: u64) {
+    let acknowledged = Acknowledged::default();
+    let mut writers: Vec<Writer> = (0..WRITERS)
+        .map(|_| Writer::start(place, &acknowledged))
+        .collect();
+    let store = place.open().unwrap();
+    let mut readers = tokio::task::JoinSet::new();
+    for seed in 1..=READERS {
+        readers.spawn(follow(place.clone(), seed, total));
+    }
+    let (mut head, mut killed) = (0, 0);
+    while head < total {
+        head = store
+            .wait_for_feed(realm(), (head + every).min(total) - 1)
+            .await
+            .unwrap();
+        writers[killed % WRITERS] = Writer::start(place, &acknowledged);
+        killed += 1;
+    }
+    drop(writers);
+    let read = readers.join_all().await;
+    assert!(
+        read.iter().all(|rows| *rows == read[0]),
+        "all read the same"
+    );
+    assert!(read[0].iter().map(|row| row.number).eq(1..=total));
+
+    // What came after the readers stopped counts for what was acknowledged.
+    let last = store.feed(realm(), total, usize::MAX).await.unwrap();
+    let mut entries: BTreeMap<AgentId, u64> = BTreeMap::new();
+    for row in read[0].iter().chain(&last.rows) {
+        if row.topics.contains(Topics::ENTRIES) {
+            let next = entries.entry(row.agent.unwrap()).or_default();
+            assert_eq!(
+                (row.seq, row.count),
+                (*next, 1),
+                "each entry once, in order"
+            );
+            *next += 1;
+        }
+    }
+    for (agent, seq) in acknowledged.lock().unwrap().iter() {
+        assert!(
+            entries.get(agent) > Some(seq),
+            "{agent}: {seq} was acknowledged"
+        );
+    }
+    let read = entries.values().sum::<u64>();
+    eprintln!("{total} numbers, {read} entries, {killed} writers killed: none lost, none twice");
+}
+
+// proves FD-01 (part: killed writers)
+#[tokio::test]
+async fn killed_writers_leave_no_gap() {
+    let directory = Directory::new();
+    kill_writers(&directory.place(), 10_000, 1_000).await;
+}
+
+// proves FD-01 (part: killed writers)
+#[tokio::test]
+async fn killed_writers_leave_no_gap_on_a_server() {
+    let database = Database::new().unwrap();
+    kill_writers(&Place::Server(database.url().into()), 10_000, 1_000).await;
+}
+
+#[tokio::test]
+#[ignore = "the long form: `cargo xtask faults`"]
+async fn killed_writers_leave_no_gap_in_a_million() {
+    let directory = Directory::new();
+    kill_writers(&directory.place(), 1_000_000, 5_000).await;
+    let database = Database::new().unwrap();
+    kill_writers(&Place::Server(database.url().into()), 1_000_000, 3_000).await;
+}
+
+// proves FD-02 (part: a lost hint)
+#[tokio::test]
+async fn a_lost_hint_costs_only_time() {
+    let directory = Directory::new();
+    let writer = directory.open_with(NO_SWEEP);
+    let reader = directory.open_with(DEAF);
+    writer.commit(birth(1)).await.unwrap();
+    for number in 1..5 {
+        let (heard, written) = tokio::join!(
+            reader.wait_for_feed(realm(), number),
+            writer.commit(step(1, 1)),
+        );
+        written.unwrap();
+        assert_eq!(heard.unwrap(), number + 1);
+    }
+}
+
+// proves FD-03
+#[tokio::test]
+async fn old_rows_are_removed_and_readers_are_told() {
+    let directory = Directory::new();
+    let forgetful = Timing {
+        sweep: Duration::from_millis(10),
+        feed_age: Duration::ZERO,
+        ..Timing::default()
+    };
+    let store = directory.open_with(forgetful);
+    store.commit(birth(1)).await.unwrap();
+    for seq in 0..200 {
+        let mut step = step(1, 1);
+        step.entries = vec![entry(seq, EntryKind::Prompt, "word")];
+        store.commit(step).await.unwrap();
+    }
+    // 201 rows: three blocks of 64 are old, the rest is no block yet.
+    let page = loop {
+        let page = store.feed(realm(), 0, usize::MAX).await.unwrap();
+        if page.rows.first().is_some_and(|row| row.number > 192) {
+            break page;
+        }
+        store.commit(step(1, 1)).await.unwrap();
+    };
+    assert!(page.has_gap(0) && !page.has_gap(192));
+    assert_eq!(page.rows.first().unwrap().agent, Some(agent(1)));
+    let after = page.head;
+    store.commit(step(1, 1)).await.unwrap();
+    assert_eq!(store.feed(realm(), after, 9).await.unwrap().rows.len(), 1);
+}
