@@ -144,6 +144,7 @@ fn migrate(connection: &Connection) -> Result<(), SqliteCause> {
 #[cfg(test)]
 mod tests {
     use std::path::Path;
+    use std::sync::Arc;
 
     use posse_port::store::{
         AgentFilter, AgentState, Charge, Done, Op, Order, Step, Store as _, checksum,
@@ -444,5 +445,36 @@ mod tests {
             open(&path).unwrap_err(),
             StoreError::TooNew { found: 99, .. }
         ));
+    }
+
+    #[test]
+    fn an_older_posse_beside_this_one_is_refused() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("old.db");
+        make(&path, 6, "");
+        let place = DatabasePlace::file(&path, Timing::default()).unwrap();
+        let older = place.hosts().settle(&Arc::default()).unwrap();
+        let connection = Connection::open(&path).unwrap();
+        let settle = "INSERT OR IGNORE INTO host (id) VALUES (?1)";
+        connection.execute(settle, [older.id.as_bytes()]).unwrap();
+
+        let error = open(&path).unwrap_err();
+        let told = posse_port::in_a_line(&error);
+        let pid = format!(
+            "an older posse (pid {}) is at work in it",
+            std::process::id()
+        );
+        assert!(told.contains(&pid), "{told}");
+        assert_eq!(version(&connection).unwrap(), 6, "nothing was changed");
+
+        drop(older);
+        open(&path).unwrap();
+        // One that opened the file before, and begins to work only now.
+        let late = connection.execute(settle, [Uuid::from_u128(7).as_bytes()]);
+        let told = late.unwrap_err().to_string();
+        assert!(
+            told.contains("a newer posse has changed this store"),
+            "{told}"
+        );
     }
 }
