@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use posse_port::store::{FeedRow, Store, Topics};
 use posse_protocol::{AgentId, EntryKind};
-use posse_store::Timing;
+use posse_store::{Postgres, Timing};
 use posse_testkit::place::Place;
 use posse_testkit::postgres::Database;
 use posse_testkit::store_contract::{agent, birth, entry, realm, step};
@@ -201,6 +201,64 @@ async fn a_lost_hint_costs_only_time() {
         written.unwrap();
         assert_eq!(heard.unwrap(), number + 1);
     }
+}
+
+/// A database of the version before the feed, with an agent in it.
+#[tokio::test]
+async fn a_server_without_the_feed_is_migrated_and_then_refuses_an_older_posse() {
+    const TABLES: &str = include_str!("../../../../posse-store/src/postgres/schema/tables.sql");
+    const POLICIES: &str = include_str!("../../../../posse-store/src/postgres/schema/policies.sql");
+    let database = Database::new().unwrap();
+    let url = database.url();
+    let old = format!(
+        "DROP SCHEMA posse CASCADE; CREATE SCHEMA posse; SET search_path = posse; {TABLES} {POLICIES}
+         INSERT INTO version (number, oldest) VALUES (1, 1);
+         INSERT INTO realm (id) VALUES ('{realm}');
+         INSERT INTO agent (realm, id, path, model, dialect, cwd, preamble, created_ms, inherited)
+             VALUES ('{realm}', '{id}', '/main', 'm', 'test', '/', '{id}', 5, 0);
+         INSERT INTO preamble (realm, hash, packed, bytes) VALUES ('{realm}', '{id}', false, '{{}}');
+         INSERT INTO root (realm, agent, cwd, used_ms) VALUES ('{realm}', '{id}', '/', 7);
+         INSERT INTO pulse (realm, agent, epoch, own, state, used_ms, mode, is_open)
+             VALUES ('{realm}', '{id}', 1, 0, 0, 7, 'default', false);",
+        realm = realm(),
+        id = agent(1),
+    );
+    database.sql(&old).unwrap();
+
+    let refused = Postgres::open(url).map(drop).unwrap_err();
+    let told = posse_port::in_a_line(&refused);
+    assert!(told.contains("run `posse store migrate`"), "{told}");
+    // It has a runtime of its own.
+    let migrated = std::thread::scope(|scope| {
+        let migrating = scope.spawn(|| posse_store::migrate(url, false));
+        migrating.join().unwrap().unwrap()
+    });
+    assert_eq!(
+        (migrated.from, migrated.to, migrated.oldest),
+        (Some(1), 2, 2)
+    );
+
+    let store = Postgres::open(url).unwrap();
+    let sessions = store.sessions(Default::default(), 9).await.unwrap();
+    assert_eq!((sessions[0].agent, sessions[0].used_ms), (agent(1), 7));
+    let epoch = store.take(agent(1)).await.unwrap().epoch;
+    store.commit(step(1, epoch.0)).await.unwrap();
+    assert_eq!(store.feed(realm(), 0, 9).await.unwrap().head, 2);
+    // What a host of the version before would send.
+    let job = format!(
+        r#"[{{"do":"commit","realm":"{}","agent":"{}","id":"{}","epoch":{},"at":9}}]"#,
+        realm(),
+        agent(1),
+        step(1, 1).id.0,
+        epoch.0
+    );
+    let write = format!("SET search_path = posse; SELECT write(NULL, '{job}', '{{}}')");
+    let error = database.sql(&write).unwrap_err().to_string();
+    assert!(
+        error.contains("this posse is older than the tables"),
+        "{error}"
+    );
+    assert_eq!(store.feed(realm(), 0, 9).await.unwrap().head, 2);
 }
 
 // proves FD-03
