@@ -44,7 +44,7 @@ use encode::EncodedStep;
 use error::PgFailure;
 use host::{Patience, PgHost};
 use job::{JobKind, PgJob};
-use read::PgReader;
+use read::{PgReader, feed};
 
 pub use diagnosis::{ServerTrouble, server_trouble};
 pub use schema::Migrated;
@@ -315,7 +315,7 @@ impl Store for Postgres {
         after: u64,
         limit: usize,
     ) -> BoxFuture<'_, Result<FeedPage, StoreError>> {
-        self.look(move |reader| Box::pin(reader.feed(realm, after, limit)))
+        self.look(move |reader| Box::pin(feed::page(reader, realm, after, limit)))
     }
 
     fn wait_for_feed(&self, realm: RealmId, after: u64) -> BoxFuture<'_, Result<u64, StoreError>> {

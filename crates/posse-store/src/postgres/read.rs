@@ -4,7 +4,7 @@
 //! the beginning and the end of their transaction: that is one round trip, too, and leaves no
 //! connection with an open transaction.
 
-mod feed;
+pub(super) mod feed;
 mod mail;
 mod sessions;
 mod task;
