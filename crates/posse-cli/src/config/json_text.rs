@@ -34,6 +34,10 @@ pub(crate) fn without_comments(text: &str) -> String {
 /// Returns the text with a rule added to a list of `permissions`, which is made if it is not there;
 /// `None` if the text is not a JSON object with such a list.
 pub(crate) fn with_rule(text: &str, list: &str, rule: &str) -> Option<String> {
+    // Some editors write a byte order mark.
+    if let Some(text) = text.strip_prefix('\u{feff}') {
+        return with_rule(text, list, rule).map(|text| format!("\u{feff}{text}"));
+    }
     let text = if text.trim().is_empty() {
         "{\n}\n"
     } else {
@@ -192,6 +196,10 @@ mod tests {
             (
                 "",
                 "{\n  \"permissions\": {\n    \"allow\": [\"Edit\"]\n  }\n}\n",
+            ),
+            (
+                "\u{feff}{\"permissions\": {\"allow\": []}}",
+                "\u{feff}{\"permissions\": {\"allow\": [\"Edit\"]}}",
             ),
             (
                 "{\"model\": \"m\"}",

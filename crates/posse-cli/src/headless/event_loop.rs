@@ -9,7 +9,7 @@ use posse_protocol::{Event, EventKind};
 use posse_runtime::live::handle::AgentHandle;
 use tokio::sync::{mpsc, oneshot};
 
-use crate::config::kept_rules::{self, NewRules};
+use crate::config::kept_rules::{self, KeepError, KeptRules, NewRules};
 use crate::config::search_paths::SearchPaths;
 use posse_port::in_a_line;
 
@@ -148,14 +148,16 @@ pub(crate) async fn run(
 
 /// Keeps rules for later sessions, and returns what is said about it.
 fn kept(places: &SearchPaths, new: &NewRules) -> String {
-    let rules = new.rules.join(", ");
     match kept_rules::keep(places, new) {
-        Ok(path) => format!("{}: {rules} is kept in {}", new.list, path.display()),
-        Err(error) => format!(
-            "{}: {rules} holds in this session only: {}",
-            new.list,
-            in_a_line(&error)
-        ),
+        Ok(KeptRules { path, rules }) => {
+            let (rules, path) = (rules.join(", "), path.display());
+            format!("{}: {rules} is kept in {path}", new.list)
+        }
+        Err(error @ KeepError::NoRule(_)) => format!("not kept: {}", in_a_line(&error)),
+        Err(error) => {
+            let (rules, why) = (new.rules.join(", "), in_a_line(&error));
+            format!("{}: {rules} holds in this session only: {why}", new.list)
+        }
     }
 }
 
