@@ -2,15 +2,23 @@
 
 mod lasting;
 
-use std::fs::File;
-use std::io::{ErrorKind, Write as _};
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io::{ErrorKind, Read as _, Write as _};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use posse_permission::{Policy, RuleError, RuleList, Source};
 
 use self::lasting::lasting;
 use super::json_text;
 use super::search_paths::SearchPaths;
+
+/// How long others who keep rules are waited for.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// Time between two looks at the lock.
+const MOMENT: Duration = Duration::from_millis(10);
+/// Number of symbolic links that are followed.
+const LINKS: usize = 40;
 
 /// Where a rule is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,6 +62,12 @@ pub(crate) enum KeepError {
     /// The file is not what it should be.
     #[error("{} is not a JSON object with lists of rules; fix it first", .0.display())]
     Unclear(PathBuf),
+    /// Others write for too long.
+    #[error(
+        "{} is locked; {holder} may hold it: wait until it has ended, or end it",
+        lock.display()
+    )]
+    Locked { lock: PathBuf, holder: String },
     /// The file cannot be written.
     #[error("{} cannot be written", path.display())]
     Unwritable {
@@ -77,6 +91,15 @@ pub(super) fn local_file(places: &SearchPaths) -> Option<PathBuf> {
 /// Adds rules to the file of their place, in a form that means there what it means in a session in
 /// `places.cwd`. If one of them is not a rule, none is added.
 pub(crate) fn keep(places: &SearchPaths, new: &NewRules) -> Result<KeptRules, KeepError> {
+    keep_within(places, new, PATIENCE)
+}
+
+/// Adds rules, and waits for others who write at the same time, at most as long as `patience`.
+fn keep_within(
+    places: &SearchPaths,
+    new: &NewRules,
+    patience: Duration,
+) -> Result<KeptRules, KeepError> {
     let home = places.posse_home.as_ref().ok_or(KeepError::NoHome)?;
     let path = match new.place {
         RulePlace::User => home.join("settings.json"),
@@ -89,8 +112,7 @@ pub(crate) fn keep(places: &SearchPaths, new: &NewRules) -> Result<KeptRules, Ke
     };
     let directory = path.parent().unwrap_or(home);
     std::fs::create_dir_all(directory).map_err(unwritable)?;
-    let lock = File::create(home.join("rules.lock")).map_err(unwritable)?;
-    lock.lock().map_err(unwritable)?;
+    let _lock = lock(home.join("rules.lock"), patience)?;
     let mut text = match std::fs::read_to_string(&path) {
         Ok(text) => text,
         Err(error) if error.kind() == ErrorKind::NotFound => String::new(),
@@ -136,8 +158,48 @@ fn lasting_rules(
     Ok(rules)
 }
 
-/// Replaces a file as a whole: after a crash it is the old or the new one.
+/// Locks the settings files of posse's home against others who keep rules, until it is dropped.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "another process holds it, which has no clock of ours"
+)]
+fn lock(path: PathBuf, patience: Duration) -> Result<File, KeepError> {
+    let unwritable = |source| KeepError::Unwritable {
+        path: path.clone(),
+        source,
+    };
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).create(true).truncate(false);
+    let mut file = options.open(&path).map_err(unwritable)?;
+    let until = Instant::now() + patience;
+    loop {
+        match file.try_lock() {
+            Ok(()) => break,
+            Err(TryLockError::Error(error)) => return Err(unwritable(error)),
+            Err(TryLockError::WouldBlock) if Instant::now() >= until => {
+                let mut id = String::new();
+                let is_known = file.read_to_string(&mut id).is_ok() && !id.trim().is_empty();
+                let holder = match is_known {
+                    true => format!("process {}", id.trim()),
+                    false => "another posse".to_owned(),
+                };
+                return Err(KeepError::Locked { lock: path, holder });
+            }
+            Err(TryLockError::WouldBlock) => std::thread::sleep(MOMENT),
+        }
+    }
+    // For those who wait in vain.
+    let named = file
+        .set_len(0)
+        .and_then(|()| write!(file, "{}", std::process::id()));
+    named.map_err(unwritable)?;
+    Ok(file)
+}
+
+/// Replaces a file as a whole: after a crash it is the old or the new one. A symbolic link stays
+/// one, and its target is replaced.
 fn replace(path: &Path, text: &str) -> std::io::Result<()> {
+    let path = &target(path)?;
     let other = path.with_extension("new");
     let mut file = File::create(&other)?;
     if let Ok(about) = std::fs::metadata(path) {
@@ -146,6 +208,19 @@ fn replace(path: &Path, text: &str) -> std::io::Result<()> {
     file.write_all(text.as_bytes())?;
     file.sync_all()?;
     std::fs::rename(&other, path)
+}
+
+/// Returns the file that a path leads to by symbolic links, whether or not it exists.
+fn target(path: &Path) -> std::io::Result<PathBuf> {
+    let mut path = path.to_owned();
+    for _ in 0..LINKS {
+        let Ok(to) = std::fs::read_link(&path) else {
+            return Ok(path);
+        };
+        path.pop();
+        path.push(to);
+    }
+    Err(std::io::Error::other("too many symbolic links"))
 }
 
 #[cfg(test)]

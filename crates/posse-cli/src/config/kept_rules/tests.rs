@@ -1,6 +1,7 @@
 //! Rules that are kept in one session and hold in another.
 
 use std::fs;
+use std::os::unix::fs::symlink;
 
 use posse_port::tool::{ReadGuard, Workspace};
 
@@ -71,4 +72,42 @@ fn what_is_not_a_rule_is_not_kept() {
     }
     let text = fs::read_to_string(disk.path("posse/settings.json")).unwrap();
     assert_eq!(text, "{}");
+}
+
+// proves FC-12
+#[test]
+fn a_settings_file_that_is_a_link_stays_one() {
+    let disk = Disk::new();
+    disk.write("dotfiles/settings.json", "{ /* mine */ }");
+    let link = disk.path("posse/settings.json");
+    symlink("middle.json", &link).unwrap();
+    symlink("../dotfiles/settings.json", disk.path("posse/middle.json")).unwrap();
+    keep(&disk.places, &new_rules(RulePlace::User, "allow", "Glob")).unwrap();
+    assert_eq!(fs::read_link(&link).unwrap(), Path::new("middle.json"));
+    let text = fs::read_to_string(disk.path("dotfiles/settings.json")).unwrap();
+    assert!(
+        text.contains("/* mine */") && text.contains("Glob"),
+        "{text}"
+    );
+    // A link to a file that does not exist yet makes it.
+    fs::remove_file(disk.path("dotfiles/settings.json")).unwrap();
+    keep(&disk.places, &new_rules(RulePlace::User, "allow", "Grep")).unwrap();
+    let text = fs::read_to_string(disk.path("dotfiles/settings.json")).unwrap();
+    assert!(text.contains("Grep"), "{text}");
+}
+
+// proves FC-12
+#[test]
+fn a_lock_is_waited_for_and_its_holder_is_named() {
+    let disk = Disk::new();
+    let new = new_rules(RulePlace::User, "allow", "Glob");
+    let path = disk.path("posse/rules.lock");
+    let held = lock(path.clone(), Duration::ZERO).unwrap();
+    let error = keep_within(&disk.places, &new, Duration::ZERO).unwrap_err();
+    let holder = format!("process {} may hold it", std::process::id());
+    assert!(error.to_string().contains(&holder), "{error}");
+    assert!(error.to_string().contains("rules.lock"), "{error}");
+    assert!(!disk.path("posse/settings.json").exists());
+    drop(held);
+    keep_within(&disk.places, &new, Duration::ZERO).unwrap();
 }
