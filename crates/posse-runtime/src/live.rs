@@ -2,6 +2,7 @@
 
 pub mod handle;
 pub(crate) mod lookup;
+pub(crate) mod message_row;
 pub(crate) mod questions;
 pub(crate) mod registry;
 pub(crate) mod roster;

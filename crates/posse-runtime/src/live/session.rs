@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use posse_protocol::{AgentId, Event, Outcome, RealmId};
@@ -11,6 +11,7 @@ use tokio::sync::mpsc;
 use crate::definition::agent_type::Definition;
 use crate::definition::spawning::TeamBackend;
 use crate::govern::{Account, CacheWarmup, RunSlots};
+use crate::live::message_row::MessageRow;
 use crate::live::setup::{Approver, Setup};
 use posse_permission::Rights;
 use posse_port::model::Encoded;
@@ -64,8 +65,8 @@ pub(crate) struct Session {
     pub(crate) expects: AtomicBool,
     /// How its main agent's run ends, once something has halted the session.
     pub(crate) halted: OnceLock<Outcome>,
-    /// Number of messages between its members since one of them did anything else.
-    pub(crate) messages: AtomicU32,
+    /// Messages between its teammates.
+    pub(crate) message_row: Arc<MessageRow>,
 }
 
 impl Session {
@@ -80,18 +81,6 @@ impl Session {
             .workspace()
             .spill
             .join(format!("{agent}.output"))
-    }
-
-    /// Notes that one of its agents uses a tool, which ends a row of messages between members.
-    pub(crate) fn acts(&self, tool: &str) {
-        if tool != "SendMessage" {
-            self.messages.store(0, Ordering::Relaxed);
-        }
-    }
-
-    /// Counts a message between members, and returns how many there were in a row.
-    pub(crate) fn count_message(&self) -> u32 {
-        self.messages.fetch_add(1, Ordering::Relaxed) + 1
     }
 
     /// Adds a notice to the main agent's next message.

@@ -263,7 +263,7 @@ pub(crate) fn assemble_root(
         is_worker: false,
         expects: false.into(),
         halted: std::sync::OnceLock::new(),
-        messages: 0.into(),
+        message_row: Arc::default(),
     });
     let stop = Stop::new(factory.supervisor.branch());
     let who = LiveAgent {

@@ -168,22 +168,22 @@ impl SendMessage {
         prompt::sent(name, *to, delivery)
     }
 
-    /// Counts a message between members. Returns a notice if they do nothing but write, and halts
-    /// the session if they go on.
+    /// Counts a message between teammates. Returns a notice if they do nothing but write, and halts
+    /// the session if they go on. What a lead writes and is told is how a team works.
     fn noticed(&self, receipts: &[Receipt]) -> Option<String> {
         let registry = &self.0.factory.registry;
         let here = registry.live_agent(self.0.agent)?;
-        let is_member = |agent| {
-            let agent = registry.live_agent(agent);
-            agent.is_some_and(|agent| agent.teammate.is_some())
+        here.teammate.as_ref()?;
+        let is_teammate = |receipt: &Receipt| match registry.live_agent(receipt.to) {
+            Some(agent) => agent.teammate.is_some(),
+            // Only teammates and their lead can be alive in another process.
+            None => receipt.held && receipt.to != here.session.root,
         };
-        if here.teammate.is_none() && !receipts.iter().any(|receipt| is_member(receipt.to)) {
+        if !receipts.iter().any(is_teammate) {
             return None;
         }
-        let (count, limits) = (
-            here.session.count_message(),
-            &here.session.setup.spawning.teams,
-        );
+        let limits = &here.session.setup.spawning.teams;
+        let count = here.session.message_row.count()?;
         if count >= limits.message_limit {
             let message = format!(
                 "its members wrote each other {count} messages in a row and did nothing else"

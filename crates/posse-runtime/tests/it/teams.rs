@@ -4,6 +4,7 @@ mod control;
 mod hosting;
 mod life;
 mod raising;
+mod talk;
 mod tasks;
 
 use std::sync::Arc;

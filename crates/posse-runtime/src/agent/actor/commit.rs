@@ -409,7 +409,7 @@ impl Actor {
             subject,
             first,
         } = run;
-        self.session.acts(&name);
+        let act = self.session.message_row.act(&name);
         let tool = self.setup.tools.get(&name).cloned();
         let marker = marker(self.identity.agent, key);
         let (workspace, policy) = (Arc::clone(&self.setup.workspace), self.machine.policy());
@@ -417,6 +417,7 @@ impl Actor {
         let files = self.session.setup.spawning.instructions.clone();
         let (touched, near) = (subject.clone(), Arc::clone(&workspace));
         work.calls.start(key, move |cancel| async move {
+            let _act = act;
             let Some(tool) = tool else {
                 return Err(ToolError::Tell(format!("there is no tool {name}")));
             };

@@ -176,7 +176,7 @@ async fn foreign_tree(
         is_worker: matches!(members, Members::Raised { .. }),
         expects: false.into(),
         halted: std::sync::OnceLock::new(),
-        messages: 0.into(),
+        message_row: Arc::default(),
         takes_over: match members {
             Members::One(_) => 0,
             Members::Free { most } | Members::Raised { most } => most.unwrap_or(usize::MAX),
