@@ -41,7 +41,7 @@ pub(crate) struct AgentArgs {
     #[arg(long, value_name = "NAMES", help_heading = PROGRAMS, hide_short_help = true)]
     pub(crate) tools: Option<String>,
     /// More settings, as JSON or in a file; they precede those of the user and the repository
-    #[arg(long, value_name = "FILE or JSON", help_heading = PROGRAMS, hide_short_help = true)]
+    #[arg(long, value_name = "FILE or JSON", value_parser = settings_value, help_heading = PROGRAMS, hide_short_help = true)]
     pub(crate) settings: Option<String>,
     /// Which files to read, of user, project, local; "" for none [default: all]
     #[arg(long, value_name = "SOURCES", help_heading = PROGRAMS, hide_short_help = true)]
@@ -190,6 +190,17 @@ fn permission_mode(word: &str) -> Result<ModeArg, UnknownMode> {
         Some(word) => Ok(ModeArg::Foreign(word)),
         None => word.parse().map(ModeArg::Known),
     }
+}
+
+/// Parses the value of `--settings`: a path becomes absolute, because the session and its panes may
+/// work elsewhere.
+fn settings_value(text: &str) -> std::io::Result<String> {
+    if text.trim_start().starts_with('{') {
+        return Ok(text.to_owned());
+    }
+    let path = std::path::absolute(text)?.into_os_string();
+    let is_odd = |_| std::io::Error::other("the name of the working directory is not text");
+    path.into_string().map_err(is_odd)
 }
 
 /// Returns the names of `--tools`; `None` for all tools.
