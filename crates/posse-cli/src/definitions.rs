@@ -11,10 +11,6 @@ mod scan;
 pub(crate) mod skills;
 pub(crate) mod slash;
 pub(crate) mod teams;
-/// Returns the remark about a permission mode that posse does not have.
-fn no_such_mode(word: &str) -> String {
-    format!("posse has no permission mode `{word}`; it counts as `default`")
-}
 
 #[cfg(test)]
 mod tests;
@@ -32,6 +28,7 @@ use self::place::Directory;
 use self::scan::ScanKind;
 pub(crate) use self::watch::{LiveDefinitions, WatchGuard, WatchedSources};
 use crate::config::search_paths::SearchPaths;
+use crate::config::settings::no_such_mode;
 use crate::output::tame;
 
 /// Where a definition comes from, highest precedence first.

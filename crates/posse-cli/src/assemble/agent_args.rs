@@ -107,7 +107,7 @@ impl AgentArgs {
             team: None,
             lead: None,
             provider: self.provider.clone(),
-            mode: self.permission_mode.as_ref().map(ModeArg::mode),
+            mode: self.permission_mode.as_ref().and_then(ModeArg::known),
             allow: self.allowed_tools.concat(),
             deny: self.disallowed_tools.concat(),
             flags: SessionFlags {
@@ -166,11 +166,11 @@ pub(crate) enum ModeArg {
 const FOREIGN_MODES: [&str; 3] = ["auto", "manual", "bubble"];
 
 impl ModeArg {
-    /// Returns the mode that it stands for.
-    pub(crate) fn mode(&self) -> PermissionMode {
+    /// Returns the mode if posse has it.
+    fn known(&self) -> Option<PermissionMode> {
         match self {
-            Self::Known(mode) => *mode,
-            Self::Foreign(_) => PermissionMode::Default,
+            Self::Known(mode) => Some(*mode),
+            Self::Foreign(_) => None,
         }
     }
 

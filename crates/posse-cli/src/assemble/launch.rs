@@ -90,6 +90,11 @@ fn flags(config: &RunConfig) -> anyhow::Result<Vec<OsString>> {
         .iter()
         .for_each(|mode| flags.add("--permission-mode", mode.as_str()));
     config
+        .flags
+        .foreign_mode
+        .iter()
+        .for_each(|word| flags.add("--permission-mode", word));
+    config
         .allow
         .iter()
         .for_each(|rule| flags.add("--allowed-tools", rule));
@@ -248,6 +253,21 @@ mod tests {
         assert_eq!(format!("{:?}", there.agents), format!("{:?}", here.agents));
         assert_eq!(there.given.text(), Some(given));
         assert!(carried(&["--no-background"]).1.agents.no_background);
+        let foreign = carried(&["--permission-mode", "auto"]).1;
+        assert_eq!(
+            (foreign.mode, foreign.flags.foreign_mode),
+            (None, Some("auto"))
+        );
+    }
+
+    // proves FC-10 (part: settings)
+    #[test]
+    fn a_settings_file_is_the_same_in_every_directory() {
+        let (here, there) = carried(&["--settings", "x.json"]);
+        let path = std::env::current_dir().unwrap().join("x.json");
+        for config in [here, there] {
+            assert_eq!(config.flags.settings.as_deref(), path.to_str());
+        }
     }
 
     #[test]

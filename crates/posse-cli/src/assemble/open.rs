@@ -392,6 +392,7 @@ fn settings(
         allow: config.allow.clone(),
         deny: config.deny.clone(),
         mode: config.mode,
+        foreign_mode: config.flags.foreign_mode,
         kept_mode: kept.or(usual),
         strictest,
         model: config

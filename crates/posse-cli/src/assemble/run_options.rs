@@ -112,7 +112,10 @@ impl RunOptions {
                 ..config.limits
             },
             backend: self.team_backend,
-            mode: config.mode.or(self.profile.mode()),
+            mode: config.mode.or_else(|| match config.flags.foreign_mode {
+                Some(_) => None,
+                None => self.profile.mode(),
+            }),
             flags: SessionFlags {
                 profile: self.profile.clone(),
                 without_guards: match self.require_hooks {

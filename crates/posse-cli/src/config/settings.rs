@@ -14,7 +14,7 @@ use posse_permission::{Policy, RuleList, Source};
 use posse_protocol::PermissionMode;
 
 use self::agents::{AgentFlags, AgentSettings};
-use self::file::SettingsFile;
+use self::file::{Permissions, SettingsFile};
 use self::teams::{Backend, TeamSettings};
 use super::kept_rules;
 use super::search_paths::SearchPaths;
@@ -31,6 +31,8 @@ pub(crate) struct FlagSettings {
     pub(crate) deny: Vec<String>,
     /// `--permission-mode`.
     pub(crate) mode: Option<PermissionMode>,
+    /// The word of `--permission-mode`, if posse does not have that mode.
+    pub(crate) foreign_mode: Option<&'static str>,
     /// The mode of the resumed session. It counts like a user's `defaultMode`, not like a flag.
     pub(crate) kept_mode: Option<PermissionMode>,
     /// The most permissive mode that a repository's team file allows.
@@ -119,7 +121,7 @@ impl Settings {
         let layers = layers(places, flags.settings.as_deref())?;
         let mut settings = Self {
             policy: Policy::default(),
-            mode: mode(&layers, flags.mode, flags.kept_mode, flags.strictest)?,
+            mode: mode(&layers, &flags)?,
             model: None,
             additional_directories: Vec::new(),
             agents: agents::settle(&layers, &flags.agents),
@@ -203,10 +205,12 @@ impl Settings {
                 .push(format!("unknown: {keys} in the {part} of {file}"));
         }
         if let Some(word) = permissions.unknown_mode() {
-            let file = layer.path.display();
-            self.warnings.push(format!(
-                "{file}: posse has no permission mode `{word}`; it counts as `default`"
-            ));
+            let (file, told) = (layer.path.display(), no_such_mode(word));
+            let stricter = match self.mode {
+                PermissionMode::Default => String::new(),
+                mode => format!("; `{mode}` applies here"),
+            };
+            self.warnings.push(format!("{file}: {told}{stricter}"));
         }
         let mut file = SettingsUse {
             path: layer.path.clone(),
@@ -346,26 +350,34 @@ pub(crate) fn chosen_store(
 }
 
 /// Returns the mode: from the highest layer of the user or the administrator, tightened by the
-/// repository.
-fn mode(
-    layers: &[Layer],
-    flag: Option<PermissionMode>,
-    kept: Option<PermissionMode>,
-    strictest: Option<PermissionMode>,
-) -> Result<PermissionMode, SettingsError> {
-    let given = |trust: LayerAuthor| {
+/// repository. Where that layer has a mode that posse does not have, the strictest of all counts.
+fn mode(layers: &[Layer], flags: &FlagSettings) -> Result<PermissionMode, SettingsError> {
+    let of = |trust: LayerAuthor| {
         let of = layers.iter().filter(move |layer| layer.trust == trust);
-        of.filter_map(|layer| layer.content.permissions.default_mode())
+        of.map(|layer| &layer.content.permissions)
+    };
+    let given = |trust| of(trust).filter_map(Permissions::default_mode);
+    let own = || of(LayerAuthor::Managed).chain(of(LayerAuthor::User));
+    let strictest = || {
+        let modes = own().filter_map(Permissions::default_mode);
+        let modes = modes
+            .chain(flags.kept_mode)
+            .chain([PermissionMode::Default]);
+        modes.min_by_key(|mode| strictness(*mode))
     };
     let managed = given(LayerAuthor::Managed).next();
-    // A wish counts against the administrator's mode only if it is stricter.
-    let wanted = flag
-        .or(kept)
-        .filter(|wanted| managed.is_none_or(|managed| strictness(*wanted) < strictness(managed)));
-    let own = wanted
-        .or(managed)
-        .or_else(|| given(LayerAuthor::User).next())
-        .unwrap_or_default();
+    let highest = own().find(|permissions| permissions.default_mode().is_some());
+    let own = match (flags.mode.or(flags.kept_mode), highest) {
+        _ if flags.foreign_mode.is_some() => strictest(),
+        // A wish counts against the administrator's mode only if it is stricter.
+        (Some(wanted), _) => [wanted]
+            .into_iter()
+            .chain(managed)
+            .min_by_key(|mode| strictness(*mode)),
+        (None, Some(highest)) if highest.unknown_mode().is_some() => strictest(),
+        (None, highest) => highest.and_then(Permissions::default_mode),
+    };
+    let own = own.unwrap_or_default();
     if let (PermissionMode::BypassPermissions, Some(layer)) = (own, bypass_disabled(layers)) {
         return Err(SettingsError::BypassDisabled {
             by: layer.path.clone(),
@@ -373,13 +385,18 @@ fn mode(
     }
     // A flag is the user's decision for this run, which a repository does not change.
     let stricter = given(LayerAuthor::Repository)
-        .chain(strictest)
-        .filter(|_| flag.is_none())
+        .chain(flags.strictest)
+        .filter(|_| flags.mode.is_none())
         .map(strictness)
         .min();
     Ok(stricter
         .filter(|wanted| *wanted < strictness(own))
         .map_or(own, |wanted| PermissionMode::ALL[wanted]))
+}
+
+/// Returns the remark about a permission mode that posse does not have.
+pub(crate) fn no_such_mode(word: &str) -> String {
+    format!("posse has no permission mode `{word}`; it counts as `default`")
 }
 
 /// Returns the layer that switches bypassPermissions off. A repository cannot.

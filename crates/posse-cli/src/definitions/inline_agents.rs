@@ -7,8 +7,9 @@ use posse_runtime::definition::agent_type::file;
 use posse_runtime::definition::agent_type::file::ReadDefinition;
 use serde_json::Value;
 
-use super::{Remark, Severity, memory, no_such_mode, same, scan};
+use super::{Remark, Severity, memory, same, scan};
 use crate::config::search_paths::SearchPaths;
+use crate::config::settings::no_such_mode;
 
 /// The definitions of the flag.
 #[derive(Clone, Debug, Default)]

@@ -349,6 +349,55 @@ fn a_mode_that_posse_does_not_have_is_default_and_told() {
     }
 }
 
+// proves FC-10 (part: modes of others)
+#[test]
+fn a_mode_that_posse_does_not_have_loosens_no_other_layer() {
+    let mode = |word: &str| format!(r#"{{"permissions": {{"defaultMode": "{word}"}}}}"#);
+    let files = [
+        "managed.json",
+        "repo/given.json",
+        "posse/settings.json",
+        "home/.claude/settings.json",
+    ];
+    // What each of the files says, and the result.
+    let table: [([&str; 4], &str); 7] = [
+        (["auto", "", "plan", ""], "plan"),
+        (["auto", "", "", "acceptEdits"], "default"),
+        (["", "auto", "dontAsk", "plan"], "plan"),
+        (["", "", "auto", "plan"], "plan"),
+        (["", "", "auto", "bypassPermissions"], "default"),
+        // A mode that posse has is the user's decision about the layers below.
+        (["", "acceptEdits", "auto", "plan"], "acceptEdits"),
+        (["acceptEdits", "auto", "plan", ""], "acceptEdits"),
+    ];
+    for (words, expected) in table {
+        let disk = Disk::new();
+        let said = files.iter().zip(words).filter(|(_, word)| !word.is_empty());
+        said.for_each(|(file, word)| disk.write(file, &mode(word)));
+        let given = disk.path("repo/given.json");
+        let flags = FlagSettings {
+            settings: given.exists().then(|| given.display().to_string()),
+            ..FlagSettings::default()
+        };
+        let settings = disk.load(flags).unwrap();
+        assert_eq!(settings.mode.as_str(), expected, "{words:?}");
+        if words.contains(&"plan") && expected == "plan" {
+            let told = settings.warnings.join("\n");
+            assert!(told.contains("; `plan` applies here"), "{told}");
+        }
+        // The same word as a flag.
+        let flags = FlagSettings {
+            foreign_mode: Some("auto"),
+            ..FlagSettings::default()
+        };
+        let strictest = match words.contains(&"plan") {
+            true => "plan",
+            false => "default",
+        };
+        assert_eq!(disk.load(flags).unwrap().mode.as_str(), strictest);
+    }
+}
+
 // proves FC-10 (part: one line)
 #[test]
 fn what_a_repository_asks_for_in_vain_is_one_line() {
