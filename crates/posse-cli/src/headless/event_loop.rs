@@ -9,13 +9,10 @@ use posse_protocol::{Event, EventKind};
 use posse_runtime::live::handle::AgentHandle;
 use tokio::sync::{mpsc, oneshot};
 
-use crate::config::kept_rules::{self, KeepError, KeptRules, NewRules};
-use crate::config::search_paths::SearchPaths;
-use posse_port::in_a_line;
-
 use super::controller::{Controller, Interruption, RunResult};
 use super::input::stdin::{StdinLine, StdinLines};
 use super::output_item::OutputItem;
+use super::rule_keeper::RuleKeeper;
 use super::sending::{Sending, sent};
 use super::session_spending::SessionSpending;
 use super::signals::Signals;
@@ -37,8 +34,8 @@ pub(crate) struct LoopInputs {
     pub(crate) shows_team: bool,
     /// Reads what the whole session has spent.
     pub(crate) spending: Option<SessionSpending>,
-    /// Where rules are kept.
-    pub(crate) places: SearchPaths,
+    /// Keeps rules for later sessions.
+    pub(crate) rules: RuleKeeper,
 }
 
 /// Runs until the agent has finished or a signal ends it. An error means that nobody reads the
@@ -56,7 +53,7 @@ pub(crate) async fn run(
         mut watch,
         shows_team,
         spending,
-        places,
+        mut rules,
     } = outside;
     let mut tick = shows_team.then(|| clock.sleep(SOON));
     let mut signals = Signals::new()?;
@@ -129,11 +126,15 @@ pub(crate) async fn run(
             },
             line = next(&mut lines), if hears && controller.takes_lines() => {
                 writer.say(controller.line(line));
-                for new in controller.take_kept() {
-                    writer.say(controller.note(kept(&places, &new)));
-                }
+                rules.add(controller.take_kept());
             }
+            note = rules.next(), if rules.is_busy() => writer.say(controller.note(note)),
         }
+    }
+    // What a person was promised to be kept is, even if posse ends at once.
+    while rules.is_busy() && !controller.is_interrupted() {
+        let note = rules.next().await;
+        writer.say(controller.note(note));
     }
     let mut ending = controller.end();
     if ending.interruption != Interruption::Twice {
@@ -144,21 +145,6 @@ pub(crate) async fn run(
         }
     }
     Ok(ending)
-}
-
-/// Keeps rules for later sessions, and returns what is said about it.
-fn kept(places: &SearchPaths, new: &NewRules) -> String {
-    match kept_rules::keep(places, new) {
-        Ok(KeptRules { path, rules }) => {
-            let (rules, path) = (rules.join(", "), path.display());
-            format!("{}: {rules} is kept in {path}", new.list)
-        }
-        Err(error @ KeepError::NoRule(_)) => format!("not kept: {}", in_a_line(&error)),
-        Err(error) => {
-            let (rules, why) = (new.rules.join(", "), in_a_line(&error));
-            format!("{}: {rules} holds in this session only: {why}", new.list)
-        }
-    }
 }
 
 /// Waits for a line about worktrees.

@@ -13,6 +13,7 @@ use super::input::initialize::{self, Initialize};
 use super::input::stdin::{StdinLine, StdinLines};
 use super::input::{self, RequestError};
 use super::render::{Renderer, result};
+use super::rule_keeper::RuleKeeper;
 use super::session_spending::SessionSpending;
 use super::team_watch::TeamWatch;
 use super::{event_loop, signals, stop};
@@ -138,7 +139,7 @@ async fn work(options: &RunOptions, job: RunJob) -> anyhow::Result<ExitCode> {
     } = agent;
     let (again, realm) = (facts.again.clone(), RealmId::from(facts.session.uuid()));
     let kept = store.store.clone();
-    let places = SearchPaths::at(&facts.cwd);
+    let rules = RuleKeeper::new(SearchPaths::at(&facts.cwd));
     let watch = TeamWatch::new(store.store.clone(), facts.session, team.clone(), is_new);
     let spending = match is_new {
         true => Some(SessionSpending::of_new(kept.clone(), facts.session)),
@@ -170,7 +171,7 @@ async fn work(options: &RunOptions, job: RunJob) -> anyhow::Result<ExitCode> {
         watch,
         shows_team: team.is_some(),
         spending,
-        places,
+        rules,
     };
     let ending = tokio::select! {
         ending = event_loop::run(controller, handle, &mut events, outside, &clock) => ending,
