@@ -17,6 +17,7 @@ pub(crate) mod panel;
 mod permission_updates;
 pub(crate) mod render;
 pub(crate) mod rule_keeper;
+pub(crate) mod run_so_far;
 pub(crate) mod runs;
 pub(crate) mod screen;
 pub(crate) mod sending;

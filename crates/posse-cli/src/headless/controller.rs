@@ -10,6 +10,7 @@ use posse_protocol::{
     AgentId, Command, Cost, Event, EventKind, Fault, FaultClass, Limit, MemberUpdate, Outcome,
     PermissionMode, RunChange, RunEnd, RunFacts,
 };
+use posse_runtime::govern::Account;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
@@ -19,6 +20,7 @@ use super::input::{self, ControlRequest, InputError, RequestError, StdinMessage}
 use super::output_item::{OutputItem, line};
 use super::permission_updates::PermissionUpdates;
 use super::render::{FinalEnd, Renderer, result};
+use super::run_so_far::RunSoFar;
 use super::runs::Runs;
 use super::session_spending::{SessionSpent, together, without};
 use super::team_snapshot::{TaskProgress, TeamSnapshot};
@@ -46,6 +48,8 @@ pub(crate) struct RunPlan {
     pub(crate) listening: bool,
     /// Time to wait for background runs while none of them ends.
     pub(crate) patience: Duration,
+    /// What this process spends on the session.
+    pub(crate) account: Account,
     /// The slash commands.
     pub(crate) slash: SlashCommands,
     /// The agent leads a declared team.
@@ -77,6 +81,8 @@ pub(crate) struct Controller {
     asked: u32,
     /// A run is under way.
     running: bool,
+    /// What is known of the run under way.
+    so_far: RunSoFar,
     /// Number of background runs since the last run ended. The end of each begins another run,
     /// unless all are stopped together.
     live: usize,
@@ -166,6 +172,7 @@ impl Controller {
             asked: u32::from(first.is_some()),
             pending: first.into_iter().collect(),
             running: false,
+            so_far: RunSoFar::default(),
             live: 0,
             all_stopped: false,
             runs: Runs::default(),
@@ -365,8 +372,8 @@ impl Controller {
             return items;
         }
         self.ending.gave_up = true;
-        if let Some(why) = self.silence.take() {
-            return self.pause(format!("the store does not answer: {why}"));
+        if self.silence.is_some() {
+            return self.pause(self.end_so_far());
         }
         self.stop_runs();
         let (live, seconds) = (self.waited_for(), self.plan.patience.as_secs());
@@ -380,24 +387,59 @@ impl Controller {
         items
     }
 
-    /// Ends as paused, because the store does not answer: no agent can end its run.
-    fn pause(&mut self, message: String) -> Vec<OutputItem> {
+    /// Handles an event that came while the store did not answer, after it was waited for in vain.
+    pub(crate) fn give_up_on_store(&mut self, event: Event) -> Vec<OutputItem> {
+        self.ending.gave_up = true;
+        match event.kind {
+            EventKind::Ended(end) if event.agent == self.plan.main => self.pause(*end),
+            _ => self.pause(self.end_so_far()),
+        }
+    }
+
+    /// Ends as paused, because the store does not answer: nothing else has kept what the run has said
+    /// and spent.
+    fn pause(&mut self, end: RunEnd) -> Vec<OutputItem> {
+        let why = self.silence.take().unwrap_or_default();
         let fault = Fault {
             class: FaultClass::Store,
             status: None,
-            message,
+            message: format!("the store does not answer: {why}"),
         };
-        let end = RunEnd::of(Outcome::Paused(fault));
+        let outcome = Outcome::Paused(fault);
+        let end = RunEnd { outcome, ..end };
+        let ended = EventKind::Ended(Box::new(end.clone()));
+        let mut items = self.renderer.event(&ended, &self.runs);
         self.ending.without_store = true;
         self.ending.last = Some(result::added(self.ending.last.take(), end));
-        let mut items = Vec::new();
         self.finish(&mut items);
         items
+    }
+
+    /// Returns the end of the run under way, as far as it is known; without one, that of the last.
+    fn end_so_far(&self) -> RunEnd {
+        let before = self.ending.last.as_ref();
+        let (text, turns) = match before {
+            Some(before) if !self.running => (before.text.clone(), 0),
+            _ => (self.so_far.text.clone(), self.so_far.turns),
+        };
+        let (own, all) = (self.plan.account.own(), self.plan.account.subtree());
+        let below = without(&all, &own);
+        RunEnd {
+            text,
+            turns,
+            spent: before.map_or(own.clone(), |before| without(&own, &before.spent)),
+            below: before.map_or(below.clone(), |before| without(&below, &before.below)),
+            // Replaced by the reason for which it is asked.
+            ..RunEnd::of(Outcome::Interrupted)
+        }
     }
 
     /// Handles an event of an agent.
     pub(crate) fn event(&mut self, event: Event) -> Vec<OutputItem> {
         let Event { agent, mut kind } = event;
+        if agent == self.plan.main {
+            self.so_far.event(&kind);
+        }
         if let EventKind::Ended(end) = &mut kind
             && agent == self.plan.main
         {
@@ -664,8 +706,10 @@ impl Controller {
             if is_open && last.outcome == Outcome::Completed {
                 last.outcome = Outcome::Partial(Limit::Tasks);
             }
-            // Members may have worked after the lead's last run.
-            if let (Some(all), true) = (&self.spent, has_members) {
+            // Members may have worked after the lead's last run. A store that is lost has told what
+            // was spent before.
+            let is_known = has_members && !self.ending.without_store;
+            if let (Some(all), true) = (&self.spent, is_known) {
                 last.below = without(&all.spent, &last.spent);
             }
             let end = FinalEnd {

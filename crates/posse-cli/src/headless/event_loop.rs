@@ -113,6 +113,7 @@ pub(crate) async fn run(
                     if matches!(event.kind, EventKind::Ended(_) | EventKind::AllIdle) {
                         let outlets = (&mut writer, &mut signals);
                         if !settled(&mut watch, &mut controller, clock, outlets).await? {
+                            writer.say(controller.give_up_on_store(event));
                             continue;
                         }
                         reckon(spending.as_ref(), &mut controller).await;
@@ -186,7 +187,6 @@ async fn settled(
             // A program that sends lines decides itself how long it waits.
             None => return Ok(true),
             Some((_, patience)) if clock.now().saturating_sub(begun) >= patience => {
-                writer.say(controller.waited());
                 return Ok(false);
             }
             Some(_) => {}

@@ -135,7 +135,10 @@ async fn work(options: &RunOptions, job: RunJob) -> anyhow::Result<ExitCode> {
         worktrees,
     } = started;
     let Agent {
-        handle, mut events, ..
+        handle,
+        account,
+        mut events,
+        ..
     } = agent;
     let (again, realm) = (facts.again.clone(), RealmId::from(facts.session.uuid()));
     let kept = store.store.clone();
@@ -157,6 +160,7 @@ async fn work(options: &RunOptions, job: RunJob) -> anyhow::Result<ExitCode> {
                 || allows_bypass && !facts.bypass_disabled,
         },
         patience: options.patience(),
+        account,
         slash,
         led: team.is_some(),
     };

@@ -3,6 +3,7 @@
 use posse_protocol::{AgentId, Command, Event};
 use tokio::sync::mpsc;
 
+use crate::govern::Account;
 use posse_port::store::AgentRecord;
 
 /// Number of commands that may wait for an agent. A sender that finds the channel full waits.
@@ -18,6 +19,8 @@ pub struct Agent {
     pub unfinished: bool,
     /// Names of its tools.
     pub tools: Vec<String>,
+    /// The session's account: what this process has spent on it.
+    pub account: Account,
     /// Accepts commands. When all handles are dropped, the agent finishes what it was told and
     /// ends; then `events` closes.
     pub handle: AgentHandle,

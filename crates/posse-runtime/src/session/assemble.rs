@@ -302,6 +302,7 @@ pub(crate) fn assemble_root(
         output_schema,
         name,
     };
+    let session_account = kind.account.clone();
     let actor = assemble(factory, parts, seed, setup, kind);
     let handle = AgentHandle { commands };
     let agent = Agent {
@@ -309,6 +310,7 @@ pub(crate) fn assemble_root(
         found: None,
         unfinished: false,
         tools: names,
+        account: session_account,
         handle,
         events: heard,
     };

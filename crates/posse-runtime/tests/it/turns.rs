@@ -263,6 +263,12 @@ async fn nothing_happens_before_what_led_to_it_is_stored() {
             panic!("{:?}", end.outcome)
         };
         assert!(fault.message.contains("disk is full"), "{}", fault.message);
+        // Whoever waits gets what was said and paid for, stored or not.
+        let asked = refused != EntryKind::Prompt;
+        assert_eq!(
+            (!end.text.is_empty(), !end.spent.is_empty()),
+            (asked, asked)
+        );
         farewell(agent).await;
         let ran = events
             .iter()

@@ -1,6 +1,8 @@
 //! Conversations, event by event and line by line.
 
-use posse_protocol::{Answer, ContentBlock, MemberChange};
+use posse_port::store::Charge;
+use posse_protocol::{Answer, ContentBlock, Delta, MemberChange, Purpose};
+use posse_runtime::govern::{Ask, Budgets};
 
 use super::*;
 use crate::headless::fixtures::{
@@ -16,6 +18,7 @@ fn plan(first: Option<Command>) -> RunPlan {
         first,
         listening,
         patience,
+        account: Account::session(Budgets::default(), Duration::ZERO),
         slash: SlashCommands::default(),
         led: false,
         program: ProgramTerms {
@@ -650,5 +653,99 @@ fn words_and_interruptions_reach_members() {
     assert!(
         matches!(controller.next_command(), Some(Command::Prompt(_))),
         "its own id is no other's"
+    );
+}
+
+/// Books a call of the main agent that costs a dollar.
+fn book(account: &Account) {
+    let ask = Ask {
+        input: 1,
+        output: 1,
+        least: 1,
+        price: &|_, _| Some(Cost::ZERO),
+    };
+    let charge = Charge {
+        model: "m".into(),
+        usage: posse_protocol::Usage {
+            output: 7,
+            ..posse_protocol::Usage::default()
+        },
+        cost: Some(Cost::from_pico_usd(1_000_000_000_000)),
+        purpose: Purpose::Work,
+        missed: 0,
+    };
+    let reserved = account.reserve(&ask, Duration::ZERO).unwrap();
+    reserved.settle(&[charge]);
+}
+
+/// A run of a team's lead that has begun and said something.
+fn talking() -> (Controller, Account) {
+    let plan = RunPlan {
+        led: true,
+        ..plan(Some(Command::Continue))
+    };
+    let account = plan.account.clone();
+    let lines = Renderer::Lines(JsonLines::new(facts(), false));
+    let mut controller = Controller::new(lines, plan);
+    controller.event(begun());
+    for delta in [
+        Delta::Started { model: "m".into() },
+        Delta::Text("I have ".into()),
+        Delta::Text("found it.".into()),
+    ] {
+        controller.event(mine(EventKind::Delta(delta)));
+    }
+    book(&account);
+    (controller, account)
+}
+
+// proves FC-06 (part: what was said)
+#[test]
+fn a_run_without_a_store_still_says_what_it_had_and_what_it_cost() {
+    let (mut controller, _) = talking();
+    controller.store(Some("it is gone"));
+    let told = values(controller.waited()).pop().unwrap();
+    assert_eq!(
+        (&told["type"], &told["terminal_reason"], &told["result"]),
+        (
+            &json!("result"),
+            &json!("paused"),
+            &json!("I have found it.")
+        )
+    );
+    assert_eq!(
+        (&told["total_cost_usd"], &told["usage"]["output_tokens"]),
+        (&json!(1.0), &json!(7))
+    );
+    assert!(controller.must_leave());
+    // The same if the run ends while the store is waited for.
+    let (mut controller, account) = talking();
+    controller.event(ended_with(1));
+    controller.store(Some("it is gone"));
+    controller.event(begun());
+    book(&account);
+    let told = values(controller.give_up_on_store(ended())).pop().unwrap();
+    assert_eq!(
+        (&told["terminal_reason"], &told["result"]),
+        (&json!("paused"), &json!("all done"))
+    );
+    let all = controller.end().last.unwrap();
+    assert_eq!((all.turns, all.text.as_str()), (4, "all done"));
+}
+
+// proves FC-06 (part: what was said)
+#[test]
+fn a_store_lost_between_runs_leaves_the_last_result_as_it_was() {
+    let (mut controller, account) = talking();
+    controller.event(ended_with(1));
+    book(&account);
+    controller.store(Some("it is gone"));
+    controller.waited();
+    let all = controller.end().last.unwrap();
+    assert_eq!((all.turns, all.text.as_str()), (2, "all done"));
+    // Two dollars are booked, of which the run has reported half a dollar.
+    assert_eq!(
+        result::cost(&all),
+        Some(Cost::from_pico_usd(2_000_000_000_000))
     );
 }

@@ -26,7 +26,8 @@ pub(crate) fn result(facts: &SessionFacts, end: &RunEnd) -> Value {
         let mut errors: Vec<Value> = Vec::new();
         errors.extend(complaint(&end.outcome).map(Value::from));
         result["errors"] = Value::from(errors);
-    } else {
+    }
+    if !is_error || (is_store_lost(&end.outcome) && !end.text.is_empty()) {
         result["result"] = Value::from(end.text.as_str());
     }
     if let Some(value) = &end.value {
@@ -60,6 +61,19 @@ pub(super) fn missing_guards(facts: &SessionFacts) -> Value {
     guards
         .map(|guard| json!({"file": guard.path.display().to_string(), "events": guard.events}))
         .collect()
+}
+
+/// Returns true if the text of the last reply is a result for people.
+pub(super) fn has_text(outcome: &Outcome) -> bool {
+    matches!(
+        outcome,
+        Outcome::Completed | Outcome::Partial(_) | Outcome::Refused
+    ) || is_store_lost(outcome)
+}
+
+/// Returns true if the store has failed: then what was said last may be nowhere else.
+fn is_store_lost(outcome: &Outcome) -> bool {
+    matches!(outcome, Outcome::Paused(fault) | Outcome::Failed(fault) if fault.class == FaultClass::Store)
 }
 
 /// Returns the exit code; `docs/cli.md` lists them.

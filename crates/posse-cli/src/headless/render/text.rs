@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use posse_protocol::{
-    Delta, Denial, EntryKind, EventKind, Outcome, Retry, RunChange, RunStatus, RunUpdate, Usage,
+    Delta, Denial, EntryKind, EventKind, Retry, RunChange, RunStatus, RunUpdate, Usage,
 };
 
 use super::progress::{Progress, grouped};
@@ -129,11 +129,8 @@ impl TextRenderer {
         let mut items = Vec::new();
         self.end_line(&mut items);
         let text = all.text.trim_end_matches('\n');
-        let is_result = matches!(
-            all.outcome,
-            Outcome::Completed | Outcome::Partial(_) | Outcome::Refused
-        );
-        if self.live.is_none() && is_result && !broken_off && !text.is_empty() {
+        if self.live.is_none() && result::has_text(&all.outcome) && !broken_off && !text.is_empty()
+        {
             items.push(OutputItem::Out(format!("{}\n", tame(text))));
         }
         if let Some(missed) = result::missed(&all.misses) {
@@ -260,7 +257,7 @@ pub(crate) fn warning(what: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use posse_protocol::{Cost, Fault, FaultClass, Missed, Misses, RunEnd, Spent};
+    use posse_protocol::{Cost, Fault, FaultClass, Missed, Misses, Outcome, RunEnd, Spent};
 
     use super::*;
     use crate::headless::fixtures::{end, facts, progress, run, run_ended, started};
@@ -333,6 +330,7 @@ mod tests {
         (out, told)
     }
 
+    // proves FC-06 (part: what was said)
     #[test]
     fn a_pipe_gets_the_last_reply_and_stderr_the_trouble() {
         let trouble = [
@@ -345,9 +343,15 @@ mod tests {
             status: None,
             message: "gone".into(),
         };
+        let store = Fault {
+            class: FaultClass::Store,
+            ..fault.clone()
+        };
         for (outcome, out) in [
             (Outcome::Completed, "all done\n"),
             (Outcome::Paused(fault), ""),
+            // It may be nowhere else.
+            (Outcome::Paused(store), "all done\n"),
             (Outcome::Interrupted, ""),
         ] {
             let (shown, told) = shown(false, false, outcome);
