@@ -3,9 +3,9 @@
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use notify::{Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher as _};
@@ -107,10 +107,13 @@ fn keep_up<S: WatchedSources>(
     woken: &Receiver<()>,
     stop: &AtomicBool,
 ) {
-    let around = WatchedPaths::of(live.sources.candidates());
+    let around = SharedPaths::default();
     let (wake, watched) = (wake.clone(), around.clone());
     let hear = move |event: notify::Result<Event>| {
-        if event.as_ref().map_or(true, |event| watched.concerns(event)) {
+        if event
+            .as_ref()
+            .map_or(true, |event| watched.get().concerns(event))
+        {
             // If the channel is full, a wake-up is already pending.
             let _ = wake.try_send(());
         }
@@ -162,17 +165,20 @@ impl DirectoryWatcher {
     fn load<S: WatchedSources>(
         &mut self,
         sources: &S,
-        around: &WatchedPaths,
+        around: &SharedPaths,
     ) -> DefinitionSet<S::Item> {
         let before = std::mem::take(&mut self.armed);
         loop {
+            // Asked again each time: a memory file may import others by now.
+            let is_known = around.replace(WatchedPaths::of(sources.candidates()));
             let loaded = sources.load();
-            let there = around.parents.iter().filter(|path| path.is_dir());
+            let parents = around.get().parents.clone();
+            let there = parents.iter().filter(|path| path.is_dir());
             let wanted: BTreeSet<PathBuf> =
                 loaded.directories.iter().chain(there).cloned().collect();
             let new: Vec<PathBuf> = wanted.difference(&self.armed).cloned().collect();
             // Read after the last watch was set, so that nothing changed unnoticed in between.
-            if new.is_empty() {
+            if new.is_empty() && is_known {
                 for gone in before.difference(&self.armed) {
                     // The directory may be gone from the disk.
                     let _ = self.watcher.unwatch(gone);
@@ -198,8 +204,26 @@ impl DirectoryWatcher {
     }
 }
 
+/// The watched paths, as the watcher's thread sees them.
+#[derive(Clone, Default)]
+struct SharedPaths(Arc<Mutex<WatchedPaths>>);
+
+impl SharedPaths {
+    fn get(&self) -> MutexGuard<'_, WatchedPaths> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Replaces the paths. Returns true if they were the same.
+    fn replace(&self, paths: WatchedPaths) -> bool {
+        let mut known = self.get();
+        let is_same = *known == paths;
+        *known = paths;
+        is_same
+    }
+}
+
 /// Where definitions can be.
-#[derive(Clone)]
+#[derive(Default, PartialEq, Eq)]
 struct WatchedPaths {
     /// The directories with definitions, existing or not.
     candidates: Vec<PathBuf>,

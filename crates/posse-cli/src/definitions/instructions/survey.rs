@@ -20,8 +20,8 @@ const PROJECT: [&str; 3] = ["AGENTS.md", "CLAUDE.md", ".claude/CLAUDE.md"];
 const LOCAL: &str = "CLAUDE.local.md";
 /// Rules in a directory of the project or of the user.
 const RULES: &str = ".claude/rules";
-/// Maximum number of files.
-const MOST: usize = 1_000;
+/// Maximum number of imports that are followed in all.
+const IMPORTS: usize = 1_000;
 
 /// A survey in progress.
 pub(super) struct Survey<'a> {
@@ -36,11 +36,15 @@ pub(super) struct Survey<'a> {
     pub(super) directories: BTreeSet<PathBuf>,
     /// Resolved paths of files that were read.
     seen: BTreeSet<PathBuf>,
+    /// Imports that were followed: the path, for whom, and if too many others lead to it.
+    imported: BTreeSet<(PathBuf, Author, bool)>,
+    /// True once an import was left out because there are too many.
+    is_cut: bool,
     room: MemoryRoom,
 }
 
 /// Who wrote a file, which decides what it may import.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Author {
     /// The administrator: anything, whatever the rules say.
     Managed,
@@ -90,14 +94,20 @@ impl<'a> Survey<'a> {
             looked: BTreeSet::new(),
             directories: BTreeSet::new(),
             seen: BTreeSet::new(),
+            imported: BTreeSet::new(),
+            is_cut: false,
             room: MemoryRoom::default(),
         }
     }
 
     /// Returns the paths whose change can change what is found.
     pub(super) fn candidates(&self) -> Vec<PathBuf> {
+        // A watcher names a file by its directory's own path, an import maybe by `../`.
+        let real = |path: &Path| Some(path.parent()?.canonicalize().ok()?.join(path.file_name()?));
         let found = self.found.iter().map(|file| file.path.clone());
-        found.chain(self.looked.iter().cloned()).collect()
+        let named = self.found.iter().filter_map(|file| real(&file.path));
+        let all = found.chain(named).chain(self.looked.iter().cloned());
+        all.chain(self.seen.iter().cloned()).collect()
     }
 
     /// Adds the administrator's files.
@@ -230,7 +240,7 @@ impl<'a> Survey<'a> {
             depth,
         } = page;
         // A file that another one was a link to, or imported, is known already.
-        if self.found.len() >= MOST || !self.seen.insert(contents.resolved.clone()) {
+        if !self.seen.insert(contents.resolved.clone()) {
             return;
         }
         self.directories
@@ -306,6 +316,19 @@ impl<'a> Survey<'a> {
             return;
         };
         let reason = Reason::ImportOf(importer.to_owned());
+        let import = (path.clone(), author, depth > DEPTH);
+        if self.imported.contains(&import) {
+            return;
+        }
+        // A few small files can import each other's neighbours by the million.
+        if self.imported.len() >= IMPORTS {
+            if !std::mem::replace(&mut self.is_cut, true) {
+                let why = format!("{IMPORTS} files are imported; this and all others are left out");
+                self.note(path, reason, Fate::Refused(why));
+            }
+            return;
+        }
+        self.imported.insert(import);
         match self.read(&path, author) {
             Ok(contents) if self.seen.contains(&contents.resolved) => {}
             Ok(_) if depth > DEPTH => {
@@ -330,7 +353,7 @@ impl<'a> Survey<'a> {
     /// Records a file that is not used.
     fn note(&mut self, path: PathBuf, reason: Reason, fate: Fate) {
         let is_known = |file: &FoundFile| file.path == path && file.fate == fate;
-        if self.found.len() < MOST && !self.found.iter().any(is_known) {
+        if !self.found.iter().any(is_known) {
             self.found.push(FoundFile {
                 path,
                 reason,

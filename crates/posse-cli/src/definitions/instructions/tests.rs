@@ -211,6 +211,36 @@ fn too_much_is_cut_and_said() {
     assert_eq!(set.trouble().count(), 3);
 }
 
+// proves FC-09 (part: limits)
+#[test]
+fn a_thousand_imports_are_followed_and_the_rest_is_told() {
+    let disk = Disk::new();
+    for file in ["AGENTS.md", "CLAUDE.md"] {
+        let names = (0..700).map(|number| format!("@many/{file}-{number}.md"));
+        disk.write(
+            &format!("repo/{file}"),
+            &names.collect::<Vec<_>>().join(" "),
+        );
+    }
+    for number in 0..700 {
+        disk.write(&format!("repo/many/AGENTS.md-{number}.md"), "");
+        disk.write(&format!("repo/many/CLAUDE.md-{number}.md"), "x");
+    }
+    let told = told(&disk, &[]);
+    let same = |fate: &Fate| matches!(fate, Fate::Used | Fate::SameAs(_));
+    let used = told.iter().filter(|(.., fate)| same(fate)).count();
+    assert_eq!(used, 300, "700 empty ones count, too");
+    let refused: Vec<&str> = told
+        .iter()
+        .filter_map(|(.., fate)| match fate {
+            Fate::Refused(why) => Some(why.as_str()),
+            _ => None,
+        })
+        .collect();
+    let why = "1000 files are imported; this and all others are left out";
+    assert_eq!(refused, [why], "told once");
+}
+
 // proves FC-09 (part: rules)
 #[test]
 fn rules_say_which_files_they_are_about() {

@@ -4,12 +4,33 @@ use std::sync::mpsc;
 
 use notify::event::{AccessKind, AccessMode, CreateKind, Flag, ModifyKind};
 
+use posse_port::tool::Workspace;
+
 use super::*;
+use crate::config::search_paths::SearchPaths;
 use crate::config::settings::tests::Disk;
+use crate::definitions::instructions::InstructionSources;
 use crate::definitions::{AgentSources, InlineAgents, Severity};
 
 fn sources(disk: &Disk) -> AgentSources {
     AgentSources::new(disk.places.clone(), InlineAgents::default())
+}
+
+fn memory(disk: &Disk) -> InstructionSources {
+    let cwd = disk.path("repo");
+    let workspace = Workspace {
+        cwd: cwd.clone(),
+        roots: vec![cwd.clone()],
+        spill: disk.path("spill"),
+        home: None,
+        mirror: None,
+        notes: None,
+    };
+    let places = SearchPaths {
+        cwd,
+        ..disk.places.clone()
+    };
+    InstructionSources::new(places, Arc::default(), Arc::new(workspace))
 }
 
 fn write(disk: &Disk, name: &str, description: &str) {
@@ -103,26 +124,30 @@ fn what_is_only_looked_at_or_lies_beside_is_no_change() {
     assert!(around.concerns(&Event::new(EventKind::Other).set_flag(Flag::Rescan)));
 }
 
-/// Everything that comes, goes or is another by now is heard of: each time after it was read once.
-#[test]
-fn whatever_changes_after_it_was_read_is_heard() {
-    let disk = Disk::new();
-    let (sources, around) = (
-        sources(&disk),
-        WatchedPaths::of(sources(&disk).candidates()),
-    );
+/// Returns a watcher that watches nothing yet, and what it hears of.
+fn watching() -> (DirectoryWatcher, SharedPaths, mpsc::Receiver<()>) {
     let (heard, hears) = mpsc::channel();
+    let around = SharedPaths::default();
     let watched = around.clone();
     let watcher = notify::recommended_watcher(move |event: notify::Result<Event>| {
-        if watched.concerns(&event.unwrap()) {
+        if watched.get().concerns(&event.unwrap()) {
             let _ = heard.send(());
         }
     });
-    let mut watch = DirectoryWatcher {
+    let watch = DirectoryWatcher {
         watcher: watcher.unwrap(),
         armed: BTreeSet::new(),
         told: false,
     };
+    (watch, around, hears)
+}
+
+/// Everything that comes, goes or is another by now is heard of: each time after it was read once.
+#[test]
+fn whatever_changes_after_it_was_read_is_heard() {
+    let disk = Disk::new();
+    let sources = sources(&disk);
+    let (mut watch, around, hears) = watching();
     let agents = disk.path("repo/.posse/agents");
     let found = |watch: &mut DirectoryWatcher| watch.load(&sources, &around).find("x").is_some();
     assert!(!found(&mut watch));
@@ -171,6 +196,48 @@ fn whatever_changes_after_it_was_read_is_heard() {
         // More may be heard of the same change: one looks until all is there.
         let begun = Instant::now();
         while found(&mut watch) != there {
+            assert!(begun.elapsed() < Duration::from_secs(20), "{what}");
+        }
+    }
+}
+
+// proves FC-09 (part: changes)
+#[test]
+fn a_file_that_is_imported_later_is_watched_from_then_on() {
+    let disk = Disk::new();
+    disk.write("repo/CLAUDE.md", "Use tabs.");
+    disk.write("repo/notes.md", "one");
+    let sources = memory(&disk);
+    let (mut watch, around, hears) = watching();
+    let mut text = |name: &str| {
+        let loaded = watch.load(&sources, &around);
+        let mut found = loaded.known.iter();
+        let found = found.find(|known| known.definition.path.ends_with(name));
+        found.map(|found| found.definition.text.clone())
+    };
+    assert_eq!(text("notes.md"), None);
+    for (what, file, content, path, expected) in [
+        (
+            "an import comes",
+            "CLAUDE.md",
+            "@sub/../notes.md @late.md",
+            "notes.md",
+            "one",
+        ),
+        (
+            "the imported file changes",
+            "notes.md",
+            "two",
+            "notes.md",
+            "two",
+        ),
+        ("a missing one comes", "late.md", "late", "late.md", "late"),
+    ] {
+        while hears.try_recv().is_ok() {}
+        disk.write(&format!("repo/{file}"), content);
+        hears.recv_timeout(Duration::from_secs(20)).expect(what);
+        let begun = Instant::now();
+        while text(path).as_deref() != Some(expected) {
             assert!(begun.elapsed() < Duration::from_secs(20), "{what}");
         }
     }
