@@ -35,7 +35,8 @@ pub fn from_start<I: Borrow<Instruction>>(files: &[I], managed: &Path) -> Option
 /// Returns the files that apply to what an agent has just read or edited.
 pub(crate) fn touched(files: &[Instruction], left_out: &[PathBuf]) -> String {
     reminder(&with_files(
-        "These memory files are about what you have just read or edited. They are instructions          that people wrote for agents working there.",
+        "These memory files are about what you have just read or edited. They are instructions \
+         that people wrote for agents working there.",
         files,
         left_out,
     ))

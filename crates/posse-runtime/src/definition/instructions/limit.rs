@@ -62,11 +62,6 @@ impl MemoryRoom {
             bytes: start.len(),
         }
     }
-
-    /// Returns true if there is no room left.
-    pub fn is_used_up(self) -> bool {
-        self.0 == 0
-    }
 }
 
 #[cfg(test)]
@@ -93,7 +88,6 @@ mod tests {
         let note = "[cut here: all files together are read up to 200 KB; the file has \
                     81920 bytes]";
         assert!(text.ends_with(note) && bytes == PER_FILE - 6, "{bytes}");
-        assert!(room.is_used_up());
         assert_eq!(room.take("one more", 8), Kept::Nothing);
         assert_eq!(room.take("", 0), Kept::Whole(String::new()));
     }
