@@ -22,11 +22,11 @@ pub(crate) struct DoctorCommand {
     /// Print one JSON object per check
     #[arg(long)]
     json: bool,
-    /// List the memory files that agents here begin with or get later, instead of the checks
+    /// List the memory files that agents here begin with, and all rules, instead of the checks
     #[arg(long)]
     memory: bool,
-    /// List settings, definitions and other files here, and what becomes of each, instead of the
-    /// checks
+    /// List settings, agents, skills and memory files here, and what becomes of each, instead of
+    /// the checks
     #[arg(long, conflicts_with = "memory")]
     files: bool,
 }

@@ -136,6 +136,9 @@ fn a_guard_or_sandbox_that_is_demanded_stops_the_run_before_it_begins() {
 #[test]
 fn doctor_lists_what_is_used_told_and_refused_file_by_file() {
     let project = repository("foreign-doctor");
+    write(&project, ".claude/rules/twin.md", "Be brief.\n");
+    write(&project, ".claude/rules/more.md", "See @gone.md.\n");
+    write(&project, ".claude/commands/pdf.md", "Another.");
     let rows = lines(&project, &["doctor", "--files", "--json"]);
     let root = project.file("").canonicalize().unwrap();
     let has = |state: &str, file: &str, what: &str| {
@@ -167,6 +170,13 @@ fn doctor_lists_what_is_used_told_and_refused_file_by_file() {
         ("used", ".claude/CLAUDE.md", "memory"),
         ("used", "CLAUDE.md", "memory"),
         ("used", "CLAUDE.local.md", "memory"),
+        ("not used", ".claude/rules/twin.md", "memory: same"),
+        ("not used", ".claude/rules/gone.md", "memory: missing"),
+        (
+            "not used",
+            ".claude/commands/pdf.md",
+            "skill pdf; another of that name counts",
+        ),
         ("used", "docs/style.md", "memory"),
         ("not used", ".mcp.json", "the MCP servers db, web"),
     ] {

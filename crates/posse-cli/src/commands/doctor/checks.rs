@@ -275,16 +275,12 @@ pub(super) fn place() -> Finding {
         Ok(here) => here,
         Err(error) => return not(WHAT, Grade::Bad, error.to_string(), advice_for(&error)),
     };
-    match access(&here, Access::WRITE_OK | Access::EXEC_OK) {
-        Ok(()) => good(WHAT, format!("{} is usable", here.display())),
+    match access(&here, Access::READ_OK | Access::WRITE_OK | Access::EXEC_OK) {
+        Ok(()) => good(WHAT, format!("{} can be read and written", here.display())),
         Err(error) => {
-            let found = format!("{} cannot be written: {error}", here.display());
-            not(
-                WHAT,
-                Grade::Lacking,
-                found,
-                "an agent can only read here; make it writable to let it edit",
-            )
+            let found = format!("{} cannot be read and written: {error}", here.display());
+            let advice = "an agent cannot edit here; give yourself permission to read and write";
+            not(WHAT, Grade::Lacking, found, advice)
         }
     }
 }

@@ -9,6 +9,7 @@ use serde_json::json;
 use super::memory;
 use crate::config::environment::working_directory;
 use crate::config::settings::{FlagSettings, Settings};
+use crate::definitions::instructions::Fate;
 use crate::definitions::skills::SkillSources;
 use crate::definitions::{AgentSources, DefinitionSet, HasName, InlineAgents, Severity, shown};
 use crate::output::table::{Column, needed, table};
@@ -36,10 +37,10 @@ pub(super) fn list(as_json: bool) -> anyhow::Result<ExitCode> {
     rows.extend(of_definitions("skill", &SkillSources::at(&cwd).load()));
     let memory = memory::found(&cwd, settings)?;
     rows.extend(memory.iter().map(|file| Row {
-        state: if file.used.is_some() {
-            "used"
-        } else {
-            "refused"
+        state: match &file.fate {
+            Fate::Used | Fate::Cut(_) => "used",
+            Fate::Refused(_) => "refused",
+            Fate::LeftOut | Fate::SameAs(_) | Fate::OnlyImports | Fate::Missing => "not used",
         },
         path: file.path.clone(),
         what: format!("memory: {}", memory::state(&file.fate)),
@@ -92,12 +93,16 @@ fn of_settings(settings: &Settings) -> Vec<Row> {
 /// Returns what becomes of definitions.
 fn of_definitions<T: HasName>(kind: &str, loaded: &DefinitionSet<T>) -> Vec<Row> {
     let mut rows = Vec::new();
-    for (entries, state) in [(&loaded.known, "used"), (&loaded.shadowed, "refused")] {
+    let overridden = "; another of that name counts";
+    for (entries, state, more) in [
+        (&loaded.known, "used", ""),
+        (&loaded.shadowed, "not used", overridden),
+    ] {
         for entry in entries {
             let Some(path) = entry.path.clone() else {
                 continue;
             };
-            let what = format!("{kind} {}", entry.definition.name());
+            let what = format!("{kind} {}{more}", entry.definition.name());
             rows.push(Row { state, path, what });
         }
     }
