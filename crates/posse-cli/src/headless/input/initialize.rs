@@ -32,28 +32,19 @@ pub(crate) struct Initialize {
 impl Initialize {
     /// Parses the request. Hooks are refused: a program that sends them relies on them.
     pub(super) fn read(request: &Value) -> Result<Self, RequestError> {
-        let events = given(&request["hooks"]).and_then(Value::as_object);
-        let events: Vec<&str> = events
-            .into_iter()
-            .flatten()
-            .map(|(event, _)| event.as_str())
-            .collect();
-        if !events.is_empty() {
+        if let Some(hooks) = given(&request["hooks"]) {
+            let events = hooks.as_object().ok_or_else(|| odd("hooks", "an object"))?;
+            let events: Vec<&str> = events.keys().map(String::as_str).collect();
             return Err(RequestError::Hooks(events.join(", ")));
         }
-        let text = |key: &str| request[key].as_str().map(str::to_owned);
-        let blocks = request["systemPrompt"].as_array().map(|blocks| {
-            let texts: Vec<&str> = blocks.iter().filter_map(Value::as_str).collect();
-            texts.join("\n\n")
-        });
         let keys = request.as_object().into_iter().flatten();
         let unused = keys
             .filter(|(key, value)| !USED.contains(&key.as_str()) && given(value).is_some())
             .map(|(key, _)| key.clone());
         Ok(Self {
             agents: given(&request["agents"]).cloned(),
-            system_prompt: blocks.or_else(|| text("systemPrompt")),
-            append_system_prompt: text("appendSystemPrompt"),
+            system_prompt: text(request, "systemPrompt")?,
+            append_system_prompt: text(request, "appendSystemPrompt")?,
             json_schema: given(&request["jsonSchema"]).cloned(),
             unused: unused.collect(),
         })
@@ -97,6 +88,22 @@ pub(crate) fn of_line(line: &str) -> Option<(String, Result<Initialize, RequestE
     Some((id.to_owned(), Initialize::read(request)))
 }
 
+/// Returns a text, or several of them as one.
+fn text(request: &Value, key: &str) -> Result<Option<String>, RequestError> {
+    let texts: Option<Vec<&str>> = match &request[key] {
+        Value::Null => return Ok(None),
+        Value::Array(texts) => texts.iter().map(Value::as_str).collect(),
+        text => text.as_str().map(|text| vec![text]),
+    };
+    let texts = texts.ok_or_else(|| odd(key, "a text or a list of texts"))?;
+    Ok(Some(texts.join("\n\n")))
+}
+
+/// Returns the error for a value that is not what it should be.
+fn odd(key: &str, expected: &str) -> RequestError {
+    RequestError::Initialize(format!("`{key}` must be {expected}"))
+}
+
 /// Returns a value unless it is missing, false or empty.
 fn given(value: &Value) -> Option<&Value> {
     let is_empty = match value {
@@ -129,5 +136,22 @@ mod tests {
         assert!(read.shapes_session());
         let plain = json!({"subtype": "initialize", "hooks": {}});
         assert_eq!(Initialize::read(&plain), Ok(Initialize::default()));
+    }
+
+    // proves FC-11 (part: hooks)
+    #[test]
+    fn what_cannot_be_understood_is_refused() {
+        let preset = json!({"type": "preset", "preset": "claude_code", "append": "x"});
+        for (key, value) in [
+            ("hooks", json!(["PreToolUse"])),
+            ("hooks", json!("PreToolUse")),
+            ("systemPrompt", preset),
+            ("systemPrompt", json!(["a", 3])),
+            ("appendSystemPrompt", json!({"text": "x"})),
+        ] {
+            let error = Initialize::read(&json!({"subtype": "initialize", (key): value}));
+            let error = error.unwrap_err().to_string();
+            assert!(error.contains(&format!("`{key}` must be ")), "{error}");
+        }
     }
 }
