@@ -317,6 +317,15 @@ fn layers(places: &SearchPaths, flag: Option<&str>) -> Result<Vec<Layer>, Settin
         };
         layers.insert(above, flag);
     }
+    // Sessions of all projects are in one store, which these files choose before any other is read.
+    let chooser = places
+        .posse_home
+        .as_ref()
+        .map(|it| it.join("settings.json"));
+    let others = layers.iter_mut().filter(|layer| {
+        layer.trust == LayerAuthor::User && chooser.as_deref() != Some(&layer.path)
+    });
+    others.for_each(|layer| layer.content.leave_out_store());
     Ok(layers)
 }
 

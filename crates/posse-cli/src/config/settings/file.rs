@@ -22,9 +22,10 @@ pub(super) struct SettingsFile {
     pub(super) permissions: Permissions,
     pub(super) model: Option<String>,
     /// The store: `sqlite:PATH`, or a server's URL.
+    #[serde(skip)]
     pub(super) store: Option<String>,
     /// Size of a prompt in tokens at which the history is replaced by a summary.
-    #[serde(rename = "compactAt")]
+    #[serde(skip)]
     pub(super) compact_at: Option<std::num::NonZeroU64>,
     /// How agents may start others.
     #[serde(skip)]
@@ -91,6 +92,16 @@ impl Permissions {
     }
 }
 
+impl SettingsFile {
+    /// Counts a store among what is not used.
+    pub(super) fn leave_out_store(&mut self) {
+        if self.store.take().is_some() {
+            self.foreign.used.retain(|key| key != "store");
+            self.foreign.unused.push("store (--store sets it)".into());
+        }
+    }
+}
+
 /// Parses the value of `--settings`: JSON, or the path of a file, which must exist.
 pub(super) fn of_flag(value: &str, cwd: &Path) -> Result<(PathBuf, SettingsFile), SettingsError> {
     if value.trim_start().starts_with('{') {
@@ -154,6 +165,8 @@ fn parse(path: &Path, text: &str) -> Result<SettingsFile, SettingsError> {
     file.foreign = foreign::read(&all, is_own);
     file.fingerprint = fingerprint(path, text);
     if is_own {
+        file.store = Option::deserialize(&all["store"]).map_err(wrong)?;
+        file.compact_at = Option::deserialize(&all["compactAt"]).map_err(wrong)?;
         let ours = &all["agents"];
         file.agents = Option::deserialize(ours)
             .map_err(wrong)?

@@ -869,3 +869,46 @@ fn where_teammates_run_is_said_by_the_user_and_never_by_a_repository() {
         assert!(error.contains(expected), "{error}");
     }
 }
+
+// proves FC-08 (part: told once)
+#[test]
+fn what_is_not_used_of_a_file_has_no_effect_and_is_told() {
+    let disk = Disk::new();
+    // In another program's file the same words may mean anything.
+    disk.write(
+        "home/.claude/settings.json",
+        r#"{"compactAt": 5000, "store": 3, "teams": "x"}"#,
+    );
+    disk.write("posse/settings.json", r#"{"store": "sqlite:/own.db"}"#);
+    let flags = FlagSettings {
+        settings: Some(r#"{"store": "sqlite:/other.db", "compactAt": 7000}"#.into()),
+        ..FlagSettings::default()
+    };
+    let settings = disk.load(flags).unwrap();
+    assert_eq!(settings.compact_at, Some(7000));
+    let told: Vec<(String, String)> = settings
+        .unsupported
+        .files
+        .iter()
+        .map(|file| {
+            let path = file.path.strip_prefix(disk.path("")).unwrap_or(&file.path);
+            (path.display().to_string(), file.what.clone())
+        })
+        .collect();
+    let expected = [
+        ("--settings", "store (--store sets it)"),
+        ("home/.claude/settings.json", "compactAt, store, teams"),
+    ];
+    assert_eq!(
+        told,
+        expected.map(|(file, what)| (file.to_owned(), what.to_owned()))
+    );
+    let used = |name: &str| {
+        let file = settings.files.iter().find(|file| file.path.ends_with(name));
+        file.unwrap().used.clone()
+    };
+    assert_eq!(used("--settings"), ["compactAt"]);
+    assert_eq!(used("posse/settings.json"), ["store"]);
+    let settings = disk.load(FlagSettings::default()).unwrap();
+    assert_eq!(settings.compact_at, None);
+}
