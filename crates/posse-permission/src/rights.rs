@@ -101,7 +101,7 @@ impl Rights {
         let mode = self
             .chain()
             .map(Self::own_mode)
-            .min_by_key(|mode| strictness(*mode));
+            .min_by_key(|mode| mode.strictness());
         mode.unwrap_or_default()
     }
 
@@ -231,14 +231,6 @@ impl Rights {
         let set = |rights: &Self| *rights.0.mode.lock().unwrap_or_else(PoisonError::into_inner);
         self.chain().find_map(set).unwrap_or_default()
     }
-}
-
-/// Returns the position of a mode in the order of strictness, strictest first.
-fn strictness(mode: PermissionMode) -> usize {
-    PermissionMode::ALL
-        .iter()
-        .position(|other| *other == mode)
-        .unwrap_or_default()
 }
 
 /// Returns how strict a verdict is.

@@ -32,6 +32,12 @@ impl PermissionMode {
         Self::BypassPermissions,
     ];
 
+    /// Its place in the order of strictness; 0 is the strictest.
+    pub fn strictness(self) -> usize {
+        let is_it = |other: &Self| *other == self;
+        Self::ALL.iter().position(is_it).unwrap_or_default()
+    }
+
     /// The word in settings, flags and events.
     pub fn as_str(self) -> &'static str {
         match self {

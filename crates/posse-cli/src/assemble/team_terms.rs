@@ -6,7 +6,7 @@ use posse_permission::{Verdict, decide};
 use posse_port::in_a_line;
 use posse_port::tool::{Intent, Subject, Workspace};
 use posse_port::worktree::Base;
-use posse_protocol::{PermissionMode, TeamPlan, TeamRole};
+use posse_protocol::{TeamPlan, TeamRole};
 use posse_runtime::definition::agent_type::Isolation;
 use posse_tools::GitWorktrees;
 
@@ -18,11 +18,10 @@ use crate::output::tame;
 /// Returns what a team asks for in vain: modes of roles that the session's mode caps, and checks
 /// that nobody is there to approve.
 pub(crate) fn capped(plan: &TeamPlan, settings: &Settings, workspace: &Workspace) -> Vec<String> {
-    let strictness = |mode| PermissionMode::ALL.iter().position(|other| *other == mode);
     let mut told = Vec::new();
     for (name, role) in &plan.roles {
         if let Some(mode) = role.mode
-            && strictness(mode) > strictness(settings.mode)
+            && mode.strictness() > settings.mode.strictness()
         {
             told.push(format!(
                 "role {name}: `{mode}` is more than the session's mode allows, so that its members \

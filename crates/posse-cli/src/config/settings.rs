@@ -222,7 +222,7 @@ impl Settings {
             let mode = permissions.default_mode();
             let tightens = !permissions.deny.is_empty()
                 || !permissions.ask.is_empty()
-                || mode.is_some_and(|mode| strictness(mode) <= strictness(self.mode));
+                || mode.is_some_and(|mode| mode.strictness() <= self.mode.strictness());
             file.used.retain(|key| match key.as_str() {
                 "permissions" => tightens,
                 key => key == "agents",
@@ -372,7 +372,7 @@ fn mode(layers: &[Layer], flags: &FlagSettings) -> Result<PermissionMode, Settin
         let modes = modes
             .chain(flags.kept_mode)
             .chain([PermissionMode::Default]);
-        modes.min_by_key(|mode| strictness(*mode))
+        modes.min_by_key(|mode| mode.strictness())
     };
     let managed = given(LayerAuthor::Managed).next();
     let highest = own().find(|permissions| permissions.default_mode().is_some());
@@ -382,7 +382,7 @@ fn mode(layers: &[Layer], flags: &FlagSettings) -> Result<PermissionMode, Settin
         (Some(wanted), _) => [wanted]
             .into_iter()
             .chain(managed)
-            .min_by_key(|mode| strictness(*mode)),
+            .min_by_key(|mode| mode.strictness()),
         (None, Some(highest)) if highest.unknown_mode().is_some() => strictest(),
         (None, highest) => highest.and_then(Permissions::default_mode),
     };
@@ -396,10 +396,10 @@ fn mode(layers: &[Layer], flags: &FlagSettings) -> Result<PermissionMode, Settin
     let stricter = given(LayerAuthor::Repository)
         .chain(flags.strictest)
         .filter(|_| flags.mode.is_none())
-        .map(strictness)
+        .map(PermissionMode::strictness)
         .min();
     Ok(stricter
-        .filter(|wanted| *wanted < strictness(own))
+        .filter(|wanted| *wanted < own.strictness())
         .map_or(own, |wanted| PermissionMode::ALL[wanted]))
 }
 
@@ -430,14 +430,6 @@ fn said<T>(
 /// Returns a value that only the administrator and the user may set.
 fn own<T>(layers: &[Layer], key: impl Fn(&SettingsFile) -> Option<T>) -> Option<T> {
     said(layers, LayerAuthor::Managed, &key).or_else(|| said(layers, LayerAuthor::User, &key))
-}
-
-/// Returns the position of a mode in the order of strictness, strictest first.
-fn strictness(mode: PermissionMode) -> usize {
-    PermissionMode::ALL
-        .iter()
-        .position(|other| *other == mode)
-        .unwrap_or_default()
 }
 
 /// Returns what posse does not support of these files, and of the project's other files.

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::{Layer, LayerAuthor, Settings, strictness};
+use super::{Layer, LayerAuthor, Settings};
 use crate::config::store;
 
 /// A kind of setting that only the user and the administrator decide about.
@@ -72,7 +72,7 @@ fn kinds(layer: &Layer, holds: &Settings) -> [Kind; 8] {
     let (content, permissions) = (&layer.content, &layer.content.permissions);
     let looser = permissions
         .default_mode()
-        .filter(|wanted| strictness(*wanted) > strictness(holds.mode));
+        .filter(|wanted| wanted.strictness() > holds.mode.strictness());
     let kind = |one, many, values| Kind { one, many, values };
     let directories = permissions.additional_directories.clone();
     let compact_at = content.compact_at.map(|tokens| tokens.to_string());
