@@ -1,6 +1,7 @@
 //! What a process leaves behind when it is gone: paused runs, open calls, taken-over agents.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use posse_port::clock::Clock;
 use posse_port::store::{AgentState, CallChangeKind, Step};
@@ -112,6 +113,46 @@ reply = [{ tool = "Bash", input = { command = "echo once >> times" } }, { tool =
         std::fs::read_to_string(rig.work().join("times")).unwrap(),
         "once\n"
     );
+}
+
+/// The call that sends the results of recovered calls is in the store while it is made.
+// proves FC-04 (part: calls in flight)
+#[tokio::test]
+async fn the_first_call_after_open_calls_is_reserved() {
+    let script = r#"
+[[rule]]
+when.tool = "re:."
+delay_ms = 1000
+reply = [{ text = "I see." }]
+[[rule]]
+reply = [{ tool = "Bash", input = { command = "true" } }, { tool = "Bash", input = { command = "true" } }]
+"#;
+    let (mut rig, clock) = crate::agents::paced(script);
+    let real = Arc::clone(&rig.store);
+    let dead = |step: &Step| {
+        let done = |change: &CallChangeKind| matches!(change, CallChangeKind::Done(_));
+        step.calls.iter().any(|call| done(&call.change))
+    };
+    rig.store = Arc::new(Faulty {
+        refuse: Box::new(dead),
+        ..Faulty::new(Arc::clone(&real))
+    });
+    let mut agent = rig.prompted("go").await.unwrap();
+    until_end(&mut agent).await;
+    let id = agent.id;
+    farewell(agent).await;
+    rig.store = real;
+    let mut agent = rig.resumed(id).await.unwrap();
+    let record = || async { rig.store.read(id).await.unwrap().record };
+    assert_eq!(record().await.reserved, None, "nothing is sent yet");
+    agent.handle.send(Command::Continue).await.unwrap();
+    clock.asleep_for(Duration::from_secs(1)).await;
+    let reserved = record().await.reserved.expect("the call is in flight");
+    assert!(reserved.usage.output > 0, "{reserved:?}");
+    clock.advance(Duration::from_secs(1));
+    until_end(&mut agent).await;
+    assert_eq!(record().await.reserved, None, "and now it is answered");
+    farewell(agent).await;
 }
 
 // proves TR-03 (part: fenced)

@@ -392,11 +392,13 @@ impl Actor {
         self.ports.store.commit(step).await.map(drop)
     }
 
-    /// Stores what settles a dead process's open calls, before the agent starts.
+    /// Stores what settles a dead process's open calls, before the agent starts. Their results are
+    /// what its next call sends: continuing it adds no entry that could keep the reservation.
     pub(crate) async fn settle(&mut self, decision: Decision) -> Result<(), StoreError> {
-        let began = self.ports.clock.now();
-        let committed = self.commit(decision.commit, began, Following::Other).await;
-        committed.map(drop)
+        let (began, following) = (self.ports.clock.now(), Following::ModelCall);
+        self.commit(decision.commit, began, following)
+            .await
+            .map(drop)
     }
 
     /// Starts a tool call. It gets copies, because it runs beside the actor.
