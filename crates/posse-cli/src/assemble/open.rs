@@ -206,7 +206,7 @@ pub(crate) async fn session_context(config: &RunConfig) -> anyhow::Result<Sessio
         must_be_new(store.store.as_ref(), id).await?;
     }
     let cwd = found.as_ref().map_or(here, |session| session.cwd.clone());
-    let settings = settings(config, found.as_ref(), &cwd)?;
+    let mut settings = settings(config, found.as_ref(), &cwd)?;
     let fallback = match &found {
         // The prompt cache that the session has paid for belongs to its model.
         Some(session) => ModelFallback::AgentRecord(session.model.clone()),
@@ -235,7 +235,7 @@ pub(crate) async fn session_context(config: &RunConfig) -> anyhow::Result<Sessio
         live,
         skills,
         memory,
-    } = session_parts(config, &settings, cwd.clone())?;
+    } = session_parts(config, &mut settings, cwd.clone())?;
     if let Some(lead) = &config.lead {
         // Before anything is spent: a team without one of its roles would work in vain.
         let place = (cwd.as_path(), settings.agents.base);
@@ -323,19 +323,24 @@ impl SessionParts {
     /// Returns the parts for members of a session that another process leads, which works in
     /// `cwd`.
     pub(crate) fn of(config: &RunConfig, cwd: &Path) -> anyhow::Result<Self> {
-        session_parts(config, &settings(config, None, cwd)?, cwd.to_owned())
+        session_parts(config, &mut settings(config, None, cwd)?, cwd.to_owned())
     }
 }
 
-/// Loads the definitions of `cwd` and assembles a session's parts.
+/// Loads the definitions of `cwd` and assembles a session's parts. Guards that definitions declare
+/// are added to those that the settings miss.
 fn session_parts(
     config: &RunConfig,
-    settings: &Settings,
+    settings: &mut Settings,
     cwd: PathBuf,
 ) -> anyhow::Result<SessionParts> {
     let places = config.search_paths(&cwd);
     let live = LiveDefinitions::new(AgentSources::new(places.clone(), config.given.clone()));
     let skills = LiveDefinitions::new(SkillSources::new(places.clone()));
+    let missing = &mut settings.unsupported;
+    let declared = unsupported::declared_guards(&live.loaded, &skills.loaded, missing);
+    missing.guards.extend(declared);
+    unsupported::tell(missing, &cwd, config.flags.without_guards)?;
     let workspace = Arc::new(workspace(settings, cwd.clone())?);
     let memory = LiveDefinitions::new(InstructionSources::new(
         places,
@@ -411,7 +416,6 @@ fn settings(
     for warning in of_flags.iter().chain(&settings.warnings).chain(details) {
         say(&format!("warning: {}", crate::output::tame(warning)));
     }
-    unsupported::tell(&settings.unsupported, cwd, config.flags.without_guards)?;
     let was = found
         .filter(|_| config.mode.is_none())
         .map(|session| session.mode);

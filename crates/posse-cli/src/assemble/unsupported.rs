@@ -4,9 +4,11 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
+use posse_runtime::definition::skill::Skill;
+
 use crate::config::environment::posse_home;
-use crate::config::unsupported::{MissingGuard, Unsupported, UnusedFile, WithoutGuards};
-use crate::definitions::shown;
+use crate::config::unsupported::{Guards, MissingGuard, Unsupported, UnusedFile, WithoutGuards};
+use crate::definitions::{DefinitionSet, shown};
 use crate::error::Advised;
 use crate::output::{say, tame};
 
@@ -38,12 +40,35 @@ pub(super) fn tell(
     Ok(())
 }
 
+/// Returns the guards that agents and skills declare. None is missing if hooks are switched off.
+pub(crate) fn declared_guards(
+    agents: &DefinitionSet,
+    skills: &DefinitionSet<Skill>,
+    unsupported: &Unsupported,
+) -> Vec<MissingGuard> {
+    let of_agents = agents.known.iter().map(|entry| {
+        let hooks = entry.definition.hooks.as_ref();
+        (
+            hooks,
+            entry.path.as_deref().unwrap_or(Path::new("--agents")),
+        )
+    });
+    let of_skills = skills.known.iter().map(|entry| {
+        let skill = &entry.definition;
+        (skill.hooks.as_ref(), skill.path.as_path())
+    });
+    let all = of_agents.chain(of_skills);
+    all.filter(|_| !unsupported.hooks_disabled)
+        .filter_map(|(hooks, path)| Guards::of(hooks?).missing_from(path))
+        .collect()
+}
+
 /// Fails if a file or flag demands what posse does not have.
 fn demanded(unsupported: &Unsupported, cwd: &Path, without: WithoutGuards) -> Result<(), Advised> {
     let guard = unsupported
         .guards
         .iter()
-        .find(|guard| without == WithoutGuards::Fails || guard.is_demanded);
+        .find(|guard| without == WithoutGuards::Fails || guard.guards.is_demanded);
     if let Some(guard) = guard {
         let (by, advice) = match without {
             WithoutGuards::Fails => ("--require-hooks", "leave --require-hooks out"),
@@ -73,7 +98,7 @@ fn demanded(unsupported: &Unsupported, cwd: &Path, without: WithoutGuards) -> Re
 
 /// Returns what is said of hooks that do not guard.
 pub(crate) fn guard_missing(guard: &MissingGuard, cwd: &Path) -> String {
-    let events: Vec<&str> = guard.events.iter().map(String::as_str).collect();
+    let events: Vec<&str> = guard.guards.events.iter().map(String::as_str).collect();
     format!(
         "the {} hooks of {} do not run: posse has no hooks yet, and what they would block is not \
          blocked",

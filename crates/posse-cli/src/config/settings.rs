@@ -19,7 +19,7 @@ use self::teams::{Backend, TeamSettings};
 use super::kept_rules;
 use super::search_paths::SearchPaths;
 use super::store;
-use super::unsupported::{MissingGuard, Unsupported, UnusedFile};
+use super::unsupported::{Unsupported, UnusedFile};
 use crate::error::SettingsError;
 
 /// Settings from flags.
@@ -446,13 +446,9 @@ fn unsupported(layers: &[Layer], places: &SearchPaths) -> Unsupported {
     let disabled = layers.iter().any(|layer| {
         layer.trust != LayerAuthor::Repository && layer.content.foreign.disables_hooks
     });
-    let guards = layers.iter().filter_map(|layer| {
-        let foreign = &layer.content.foreign;
-        (!foreign.guards.is_empty() && !disabled).then(|| MissingGuard {
-            path: layer.path.clone(),
-            events: foreign.guards.clone(),
-            is_demanded: foreign.demands_hooks,
-        })
+    let guards = layers.iter().filter(|_| !disabled).filter_map(|layer| {
+        let guards = layer.content.foreign.guards.clone();
+        guards.missing_from(&layer.path)
     });
     let demand = |layer: &&Layer| layer.content.foreign.demands_sandbox;
     let mut files: Vec<UnusedFile> = layers.iter().filter_map(unused).collect();
@@ -460,6 +456,7 @@ fn unsupported(layers: &[Layer], places: &SearchPaths) -> Unsupported {
     Unsupported {
         files,
         guards: guards.collect(),
+        hooks_disabled: disabled,
         demand_sandbox: layers
             .iter()
             .filter(demand)

@@ -104,6 +104,51 @@ fn programs_are_told_of_a_missing_guard() {
     }
 }
 
+// proves FC-08 (part: a missing guard; programs; demanded; doctor)
+#[test]
+fn a_guard_of_an_agent_or_skill_is_missing_like_one_of_the_settings() {
+    let project = repository("foreign-declared");
+    write(&project, ".claude/settings.json", "{}");
+    let hooks = "hooks:\n  PreToolUse:\n    - matcher: Bash\n      hooks:\n        - type: command\n          command: ./guard.sh\n  Stop:\n    - hooks:\n        - type: command\n          command: ./bye.sh\n";
+    let agent = format!("---\nname: reviewer\ndescription: d\n{hooks}---\nReview.\n");
+    write(&project, ".claude/agents/reviewer.md", &agent);
+    let skill = format!("---\nname: pdf\ndescription: d\n{hooks}---\nRead it.\n");
+    write(&project, ".claude/skills/pdf/SKILL.md", &skill);
+    let files = [".claude/agents/reviewer.md", ".claude/skills/pdf/SKILL.md"];
+    let doctor = stdout(&project.run(&["doctor"]));
+    for said in [told(&project), told(&project), doctor] {
+        for file in files {
+            let guard = format!("the PreToolUse hooks of {file} do not run");
+            assert_eq!(said.matches(&guard).count(), 1, "{guard}: {said}");
+        }
+    }
+    let run = ["-p", "hello", "--output-format", "stream-json"];
+    let lines = lines(&project, &run);
+    let guard = |file: &str| {
+        let path = project.file(file).canonicalize().unwrap();
+        json!({"file": path.to_str().unwrap(), "events": ["PreToolUse"]})
+    };
+    for line in [&lines[0], &lines[lines.len() - 1]] {
+        assert_eq!(line["missing_guards"], json!(files.map(guard)), "{line}");
+    }
+    let output = project.run(&["-p", "hello", "--require-hooks"]);
+    let said = stderr(&output);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    let demand = "--require-hooks demands the hooks of .claude/agents/reviewer.md";
+    assert!(said.contains(demand), "{said}");
+    // Whoever has switched all hooks off misses none.
+    write(&project, "../off.json", r#"{"disableAllHooks": true}"#);
+    let flags = [
+        "-p",
+        "hello",
+        "--require-hooks",
+        "--settings",
+        "../off.json",
+    ];
+    let output = project.run(&flags);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+}
+
 // proves FC-08 (part: demanded)
 #[test]
 fn a_guard_or_sandbox_that_is_demanded_stops_the_run_before_it_begins() {

@@ -18,6 +18,7 @@ use crate::definition::tool_name::AGENT;
 use posse_permission::{Policy, RuleError, RuleList, Source};
 use posse_port::model::Effort;
 use posse_port::tool::{Toolbox, Workspace};
+use serde_json::Value;
 
 /// The current skills.
 pub type Skills = Catalogue<Skill>;
@@ -43,6 +44,8 @@ pub struct Skill {
     pub allowed: Vec<String>,
     /// Rules that forbid actions while it is followed.
     pub disallowed: Vec<String>,
+    /// Its hooks, which posse does not run yet.
+    pub hooks: Option<Value>,
     /// The sub-agent that follows it; none if the agent that loads it does.
     pub fork: Option<Fork>,
     /// Its instructions.

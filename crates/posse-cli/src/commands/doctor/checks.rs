@@ -11,13 +11,14 @@ use rustix::fs::{Access, access};
 use super::{Finding, Grade};
 use crate::assemble::provider::{self, Provider, ProviderSettings};
 use crate::assemble::store;
-use crate::assemble::unsupported::{guard_missing, not_used};
+use crate::assemble::unsupported::{declared_guards, guard_missing, not_used};
 use crate::config::environment::working_directory;
 use crate::config::settings::{FlagSettings, Settings};
 use crate::config::store::{StoreArgs, StoreLocation};
 use crate::config::store_choice;
 use crate::config::unsupported::Unsupported;
-use crate::definitions::shown;
+use crate::definitions::skills::SkillSources;
+use crate::definitions::{AgentSources, InlineAgents, shown};
 use crate::error;
 
 /// Returns the result of a check that passed.
@@ -297,7 +298,11 @@ pub(super) fn settings() -> Vec<Finding> {
             in_a_line(error.as_ref()),
             advice_for(&error),
         )],
-        Ok(settings) => {
+        Ok(mut settings) => {
+            let agents = AgentSources::at(&here, InlineAgents::default()).load();
+            let skills = SkillSources::at(&here).load();
+            let declared = declared_guards(&agents, &skills, &settings.unsupported);
+            settings.unsupported.guards.extend(declared);
             let used = settings.files.iter().filter(|file| !file.used.is_empty());
             let used = used.map(|file| {
                 let path = shown(&file.path, &here);

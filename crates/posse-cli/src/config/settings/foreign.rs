@@ -1,15 +1,13 @@
 //! Parts of settings files that posse does not use.
 
-use std::collections::BTreeSet;
-
 use serde_json::Value;
+
+use crate::config::unsupported::Guards;
 
 /// Keys that posse reads in every settings file, and the name of the schema.
 const COMMON: [&str; 3] = ["$schema", "model", "permissions"];
 /// Keys that posse reads in its own files only.
 const OWN: [&str; 4] = ["store", "compactAt", "agents", "teams"];
-/// Events whose hooks can refuse a call.
-const GUARDS: [&str; 2] = ["PreToolUse", "PermissionRequest"];
 
 /// What posse does not use of a file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -18,10 +16,8 @@ pub(super) struct Foreign {
     pub(super) used: Vec<String>,
     /// Keys that it does not use.
     pub(super) unused: Vec<String>,
-    /// Events with hooks that would have guarded calls.
-    pub(super) guards: BTreeSet<String>,
-    /// True if such a hook must not be left out: `"onFailure": "block"`.
-    pub(super) demands_hooks: bool,
+    /// Hooks that would have guarded calls.
+    pub(super) guards: Guards,
     /// True if no hook shall run.
     pub(super) disables_hooks: bool,
     /// True if commands must not run without a sandbox.
@@ -39,22 +35,11 @@ pub(super) fn read(all: &Value, is_own: bool) -> Foreign {
         .collect();
     keys.sort_unstable();
     let (used, unused) = keys.into_iter().partition(|key| is_used(key));
-    let hooks = |event: &str| {
-        let groups = all["hooks"][event].as_array().into_iter().flatten();
-        groups
-            .flat_map(|group| group["hooks"].as_array().into_iter().flatten())
-            .collect::<Vec<_>>()
-    };
-    let guards = GUARDS.into_iter().filter(|event| !hooks(event).is_empty());
-    let is_strict = |hook: &&Value| hook["onFailure"] == "block";
     let sandbox = &all["sandbox"];
     Foreign {
         used,
         unused,
-        guards: guards.map(str::to_owned).collect(),
-        demands_hooks: GUARDS
-            .iter()
-            .any(|event| hooks(event).iter().any(is_strict)),
+        guards: Guards::of(&all["hooks"]),
         disables_hooks: all["disableAllHooks"] == true,
         demands_sandbox: sandbox["enabled"] != false && sandbox["failIfUnavailable"] == true,
     }
@@ -85,24 +70,7 @@ mod tests {
         let foreign = read(&file, false);
         assert_eq!(foreign.used, ["permissions"]);
         assert_eq!(foreign.unused, ["env", "statusLine", "teams"]);
-        assert!(foreign.guards.is_empty());
+        assert_eq!(foreign.guards, Guards::default());
         assert_eq!(read(&file, true).unused, ["env", "statusLine"]);
-    }
-
-    #[test]
-    fn a_hook_that_can_refuse_a_call_is_a_guard() {
-        let hook = |more: Value| {
-            let mut hook = json!({"type": "command", "command": "./guard"});
-            hook.as_object_mut()
-                .unwrap()
-                .extend(more.as_object().unwrap().clone());
-            json!({"hooks": {
-                "PreToolUse": [{"matcher": "Bash", "hooks": [hook]}],
-                "PostToolUse": [{"hooks": [{"type": "command", "command": "./fmt"}]}],
-            }})
-        };
-        let plain = read(&hook(json!({})), false);
-        assert!(plain.guards.iter().eq(["PreToolUse"]) && !plain.demands_hooks);
-        assert!(read(&hook(json!({"onFailure": "block"})), false).demands_hooks);
     }
 }

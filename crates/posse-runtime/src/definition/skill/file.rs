@@ -86,6 +86,7 @@ pub fn read(text: &str, name: &str, path: &Path, kind: Kind) -> Result<Read, Pro
         for_user: fields.for_user,
         allowed: fields.allowed,
         disallowed: fields.disallowed,
+        hooks: fields.hooks,
         fork,
         body,
         path: PathBuf::from(path),

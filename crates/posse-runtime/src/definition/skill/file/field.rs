@@ -75,6 +75,7 @@ pub(super) struct Fields {
     pub(super) for_user: bool,
     pub(super) allowed: Vec<String>,
     pub(super) disallowed: Vec<String>,
+    pub(super) hooks: Option<Value>,
     model: Option<String>,
     effort: Option<Effort>,
     forks: bool,
@@ -94,6 +95,7 @@ impl Default for Fields {
             for_user: true,
             allowed: Vec::new(),
             disallowed: Vec::new(),
+            hooks: None,
             model: None,
             effort: None,
             forks: false,
@@ -133,7 +135,10 @@ impl Fields {
             "license" | "compatibility" => drop(text(key, value)?),
             "metadata" => drop(mapping(key, value)?),
             "hooks" | "paths" | "shell" => {
-                notes.push(format!("`{key}` is read, but has no effect yet"))
+                notes.push(format!("`{key}` is read, but has no effect yet"));
+                if key == "hooks" {
+                    self.hooks = Some(value);
+                }
             }
             other => notes.push(unknown(other, FIELDS, &OTHERWISE)),
         }
