@@ -102,11 +102,12 @@ impl<'a> Survey<'a> {
 
     /// Returns the paths whose change can change what is found.
     pub(super) fn candidates(&self) -> Vec<PathBuf> {
-        // A watcher names a file by its directory's own path, an import maybe by `../`.
+        // A watcher names a file by its directory's own path, an import maybe by `../`: watching
+        // both names of a directory would lose the events of one.
         let real = |path: &Path| Some(path.parent()?.canonicalize().ok()?.join(path.file_name()?));
-        let found = self.found.iter().map(|file| file.path.clone());
-        let named = self.found.iter().filter_map(|file| real(&file.path));
-        let all = found.chain(named).chain(self.looked.iter().cloned());
+        let found = self.found.iter().map(|file| &file.path);
+        let found = found.map(|path| real(path).unwrap_or_else(|| path.clone()));
+        let all = found.chain(self.looked.iter().cloned());
         all.chain(self.seen.iter().cloned()).collect()
     }
 
