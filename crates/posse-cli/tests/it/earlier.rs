@@ -200,6 +200,18 @@ async fn a_session_in_a_database_of_da60cb0_is_continued() {
     let loaded = loaded.unwrap();
     assert!(loaded.status.success(), "{}", stderr(&loaded));
     let place = Place::Server(database.url().into());
+    let migrate = |arguments: &[&str]| {
+        let mut command = project.posse(arguments);
+        command.env("POSSE_STORE", database.url()).output().unwrap()
+    };
+    let refused = migrate(&["sessions", "list"]);
+    assert!(
+        stderr(&refused).contains("posse store migrate"),
+        "{}",
+        stderr(&refused)
+    );
+    let migrated = migrate(&["store", "migrate"]);
+    assert!(migrated.status.success(), "{}", stderr(&migrated));
     let open = || place.open().unwrap();
     check(open, "database.json.gz", |server, session| {
         let mut command = resumed(&project, server, session);
