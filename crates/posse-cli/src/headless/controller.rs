@@ -344,6 +344,11 @@ impl Controller {
         self.ending.is_interrupted()
     }
 
+    /// Returns true if a second signal has come.
+    pub(crate) fn is_interrupted_twice(&self) -> bool {
+        self.ending.interruption == Interruption::Twice
+    }
+
     /// Handles a signal: the first one stops the work, the second one leaves at once.
     pub(crate) fn signal(&mut self) -> Vec<OutputItem> {
         if self.ending.is_interrupted() {

@@ -132,10 +132,12 @@ pub(crate) async fn run(
             note = rules.next(), if rules.is_busy() => writer.say(controller.note(note)),
         }
     }
-    // What a person was promised to be kept is, even if posse ends at once.
-    while rules.is_busy() && !controller.is_interrupted() {
-        let note = rules.next().await;
-        writer.say(controller.note(note));
+    // Rules that a person wants to keep are written, unless that person does not want to wait.
+    while rules.is_busy() && !controller.is_interrupted_twice() {
+        tokio::select! {
+            note = rules.next() => writer.say(controller.note(note)),
+            () = signals.next() => writer.say(controller.signal()),
+        }
     }
     let mut ending = controller.end();
     if ending.interruption != Interruption::Twice {
