@@ -5,7 +5,9 @@ use std::os::unix::fs::MetadataExt;
 
 /// Returns a message for people: which process blocks the others, and what to do about it.
 pub(super) fn blame(next: &File, writer: &File) -> String {
-    let holders: Vec<u32> = [writer, next].into_iter().filter_map(holder).collect();
+    // Whoever is next only waits. If that is this process, it is not to blame.
+    let waits = holder(next).filter(|pid| *pid != std::process::id());
+    let holders: Vec<u32> = holder(writer).into_iter().chain(waits).collect();
     // If one of the two is stopped, it is the cause; the other only waits for it.
     match (
         holders.iter().find(|pid| is_stopped(**pid)),
