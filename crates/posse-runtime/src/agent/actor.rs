@@ -124,7 +124,10 @@ pub(crate) struct Actor {
 /// The agent's part in its session.
 pub(crate) enum Role {
     /// The main agent of its session.
-    Main,
+    Main {
+        /// False if it is known to lead no team: then the store need not be asked about members.
+        leads: bool,
+    },
     /// An agent that another has started for one piece of work.
     Sub(Box<SubAgent>),
     /// A long-lived member of a team.
@@ -133,7 +136,7 @@ pub(crate) enum Role {
 
 impl Role {
     pub(crate) fn is_main(&self) -> bool {
-        matches!(self, Self::Main)
+        matches!(self, Self::Main { .. })
     }
 
     pub(crate) fn is_teammate(&self) -> bool {
@@ -143,14 +146,14 @@ impl Role {
     /// Returns what it has as a sub-agent. A teammate is a sub-agent too.
     pub(crate) fn sub_agent(&self) -> Option<&SubAgent> {
         match self {
-            Self::Main => None,
+            Self::Main { .. } => None,
             Self::Sub(sub) | Self::Teammate(sub, _) => Some(sub),
         }
     }
 
     pub(crate) fn sub_agent_mut(&mut self) -> Option<&mut SubAgent> {
         match self {
-            Self::Main => None,
+            Self::Main { .. } => None,
             Self::Sub(sub) | Self::Teammate(sub, _) => Some(sub),
         }
     }
@@ -158,14 +161,14 @@ impl Role {
     pub(crate) fn teammate(&self) -> Option<&Teammate> {
         match self {
             Self::Teammate(_, teammate) => Some(teammate),
-            Self::Main | Self::Sub(_) => None,
+            Self::Main { .. } | Self::Sub(_) => None,
         }
     }
 
     pub(crate) fn teammate_mut(&mut self) -> Option<&mut Teammate> {
         match self {
             Self::Teammate(_, teammate) => Some(teammate),
-            Self::Main | Self::Sub(_) => None,
+            Self::Main { .. } | Self::Sub(_) => None,
         }
     }
 }

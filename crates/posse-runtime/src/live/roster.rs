@@ -59,15 +59,11 @@ pub(crate) async fn team_identity(
 pub(crate) async fn busy_members(
     registry: &Registry,
     store: &dyn Store,
-    realm: RealmId,
+    teams: &[Team],
     root: AgentId,
 ) -> Result<usize, StoreError> {
     let mut busy = 0;
-    for team in teams(store, realm)
-        .await?
-        .into_iter()
-        .filter(|team| has(team, root))
-    {
+    for team in teams {
         let others: Vec<&Member> = team
             .members
             .iter()
@@ -80,7 +76,7 @@ pub(crate) async fn busy_members(
         busy += others.iter().filter(works).count();
         // The task list is asked only if nobody works: callers only need to know whether anybody
         // does.
-        if busy == 0 && finds_work(registry, store, &team, &others).await? {
+        if busy == 0 && finds_work(registry, store, team, &others).await? {
             busy += 1;
         }
     }

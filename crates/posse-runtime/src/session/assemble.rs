@@ -290,7 +290,8 @@ pub(crate) fn assemble_root(
         workspace,
         ..setup
     };
-    let (role, output_schema, name) = (Role::Main, setup.output_schema.clone(), None);
+    let role = Role::Main { leads: true };
+    let (output_schema, name) = (setup.output_schema.clone(), None);
     let kind = RoleParts {
         session,
         life,

@@ -73,6 +73,7 @@ impl Actor {
         } else {
             0
         };
+        lead::note_team(self, &commit.operations);
         let calls: Vec<Option<CallKey>> = commit
             .operations
             .iter()

@@ -30,7 +30,7 @@ pub(super) async fn depart(mut actor: Actor, lost: Option<EventKind>) -> bool {
     let alive = actor.alive.take().filter(|_| worktree.is_some());
     let unread = actor.machine.left_mail() && !actor.stop.token.is_cancelled();
     let (sub, teammate) = match actor.role {
-        Role::Main => (None, None),
+        Role::Main { .. } => (None, None),
         Role::Sub(sub) => (Some(sub), None),
         Role::Teammate(sub, teammate) => (Some(sub), Some(teammate)),
     };

@@ -10,7 +10,7 @@ use posse_protocol::{
 use uuid::Uuid;
 
 use crate::agent::actor::work::Work;
-use crate::agent::actor::{Actor, Identity, report};
+use crate::agent::actor::{Actor, Identity, Role, report};
 use crate::agent::step::Input;
 use crate::definition::team_plan;
 use crate::live::registry::By;
@@ -24,14 +24,33 @@ use crate::prompt::team::Raised;
 pub(crate) const HEAL: Duration = Duration::from_secs(5);
 
 /// Returns the number of busy members of its teams; 0 if it is not the main agent.
-pub(super) async fn busy_members(actor: &Actor) -> Result<usize, StoreError> {
+pub(super) async fn busy_members(actor: &mut Actor) -> Result<usize, StoreError> {
     let Identity { realm, agent, .. } = actor.identity;
-    if !actor.role.is_main() || actor.birth.is_some() {
+    let Role::Main { leads } = &mut actor.role else {
+        return Ok(0);
+    };
+    if actor.birth.is_some() {
         return Ok(0);
     }
     // Teams that are being started have members that the roster does not know yet.
     let raising = actor.session.raising.load(Ordering::Acquire);
-    Ok(raising + roster::busy_members(&actor.registry, &*actor.ports.store, realm, agent).await?)
+    if !*leads {
+        return Ok(raising);
+    }
+    let store = &*actor.ports.store;
+    let mut teams = roster::teams(store, realm).await?;
+    teams.retain(|team| has(team, agent));
+    *leads = !teams.is_empty();
+    Ok(raising + roster::busy_members(&actor.registry, store, &teams, agent).await?)
+}
+
+/// Notes that it leads a team if it is about to create one. Nobody else makes it a lead.
+pub(super) fn note_team(actor: &mut Actor, operations: &[Operation]) {
+    if let Role::Main { leads } = &mut actor.role {
+        *leads |= operations
+            .iter()
+            .any(|operation| matches!(operation.op, Op::CreateTeam { .. }));
+    }
 }
 
 /// Checks, after the main agent's run, whether its teams have finished too. If they have and no
