@@ -17,6 +17,13 @@ const BLOCKS: usize = 100;
 pub(super) const ROWS: &str = "SELECT number, agent, at_ms, what, seq, count FROM feed
     WHERE realm = ?1 AND number > ?2 ORDER BY number LIMIT ?3";
 
+/// The number of the last row.
+pub(super) const LAST: &str =
+    "SELECT number FROM feed WHERE realm = ?1 ORDER BY number DESC LIMIT 1";
+
+/// The number of the last row of a realm whose rows are all removed.
+pub(super) const KEPT: &str = "SELECT head FROM feed_head WHERE realm = ?1";
+
 /// Blocks that are older than a time, oldest first.
 pub(super) const OLD: &str = "SELECT realm, number FROM feed INDEXED BY feed_age
     WHERE number % 64 = 0 AND at_ms < ?1 ORDER BY at_ms LIMIT ?2";
@@ -66,19 +73,14 @@ pub(super) fn write(
     let now_ms = now_ms();
     let mut heads = Vec::with_capacity(rows.len());
     for (realm, rows) in rows {
-        let key = realm.uuid();
-        let sql = "INSERT INTO feed_head (realm, head) VALUES (?1, ?2)
-                   ON CONFLICT DO UPDATE SET head = head + excluded.head RETURNING head";
-        let head: i64 = connection
-            .prepare_cached(sql)?
-            .query_row(params![key.as_bytes(), rows.len() as i64], |row| row.get(0))?;
+        let key = realm.uuid().into_bytes();
+        let head = last(connection, key)?;
         let sql = "INSERT INTO feed (realm, number, agent, at_ms, what, seq, count)
                    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
         let mut insert = connection.prepare_cached(sql)?;
-        let first = head - rows.len() as i64 + 1;
-        for (row, number) in rows.iter().zip(first..) {
+        for (row, number) in rows.iter().zip(head + 1..) {
             insert.execute(params![
-                key.as_bytes(),
+                key,
                 number,
                 row.agent.map(|agent| agent.uuid().into_bytes()),
                 now_ms,
@@ -87,17 +89,25 @@ pub(super) fn write(
                 column::bits(row.count),
             ])?;
         }
-        heads.push((*realm, column::from_bits(head)));
+        heads.push((*realm, column::from_bits(head + rows.len() as i64)));
     }
     Ok(heads)
 }
 
 /// Returns the last number of a realm.
 pub(super) fn head(connection: &Connection, realm: RealmId) -> rusqlite::Result<u64> {
-    let sql = "SELECT head FROM feed_head WHERE realm = ?1";
-    let mut statement = connection.prepare_cached(sql)?;
-    let head = statement.query_row([realm.uuid().as_bytes()], |row| row.get(0));
-    Ok(head.optional()?.map_or(0, column::from_bits))
+    last(connection, realm.uuid().into_bytes()).map(column::from_bits)
+}
+
+/// Returns the number of the last row of a realm; if all are removed, the number that was kept.
+fn last(connection: &Connection, realm: [u8; 16]) -> rusqlite::Result<i64> {
+    for sql in [LAST, KEPT] {
+        let mut statement = connection.prepare_cached(sql)?;
+        if let Some(number) = statement.query_row([realm], |row| row.get(0)).optional()? {
+            return Ok(number);
+        }
+    }
+    Ok(0)
 }
 
 /// Returns the rows of a realm after a number.
@@ -146,7 +156,12 @@ pub(super) fn trim(connection: &Connection, age: Duration) -> rusqlite::Result<(
         })?
         .collect::<Result<_, _>>()?;
     let mut delete = connection.prepare_cached(TRIM)?;
+    let sql = "INSERT OR REPLACE INTO feed_head (realm, head) VALUES (?1, ?2)";
+    let mut keep = connection.prepare_cached(sql)?;
     for (realm, number) in old {
+        if last(connection, realm)? == number {
+            keep.execute(params![realm, number])?;
+        }
         delete.execute(params![realm, number])?;
     }
     Ok(())

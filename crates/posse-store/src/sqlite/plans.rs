@@ -4,7 +4,7 @@ use posse_port::store::AgentFilter;
 use rusqlite::Connection;
 use uuid::Uuid;
 
-use super::feed::{OLD, ROWS, TRIM};
+use super::feed::{KEPT, LAST, OLD, ROWS, TRIM};
 use super::free::{AHEAD, TASKS};
 use super::list::{ANY, ASSIGNED, LOST, MARKED, OWN};
 use super::operation::{DOES, HIGHEST};
@@ -157,6 +157,8 @@ fn what_is_asked_often_is_answered_by_an_index() {
              SEARCH i USING PRIMARY KEY (realm=? AND agent=?) LEFT-JOIN; USE TEMP B-TREE FOR LAST TERM OF ORDER BY",
         ),
         (ROWS, "SEARCH feed USING PRIMARY KEY (realm=? AND number>?)"),
+        (LAST, "SEARCH feed USING PRIMARY KEY (realm=?)"),
+        (KEPT, "SEARCH feed_head USING PRIMARY KEY (realm=?)"),
         (OLD, "SEARCH feed USING INDEX feed_age (at_ms<?)"),
         (TRIM, "SEARCH feed USING PRIMARY KEY (realm=? AND number<?)"),
         (
@@ -165,5 +167,22 @@ fn what_is_asked_often_is_answered_by_an_index() {
         ),
     ] {
         assert_eq!(plan(&connection, sql), wanted, "{sql}");
+    }
+}
+
+#[test]
+fn what_is_asked_often_is_prepared_once() {
+    let place = DatabasePlace::memory().unwrap();
+    let connection = place.connect().unwrap();
+    schema::bring_up_to_date(&place, &connection).unwrap();
+    for sql in [LAST, ROWS, OLD, MEMBERSHIP] {
+        let mut statement = connection.prepare(sql).unwrap();
+        for value in 1..4 {
+            let values = std::iter::repeat_n(value, statement.parameter_count());
+            let found = statement.exists(rusqlite::params_from_iter(values));
+            assert_eq!(found, Ok(false));
+        }
+        let again = statement.get_status(rusqlite::StatementStatus::RePrepare);
+        assert_eq!(again, 0, "{sql}");
     }
 }

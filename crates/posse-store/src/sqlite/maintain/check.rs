@@ -432,6 +432,6 @@ const RULES: [(&str, &str); 30] = [
     (
         "a session's feed has a gap",
         "SELECT hex(realm) AS session FROM feed LEFT JOIN feed_head USING (realm) GROUP BY realm
-         HAVING max(number) IS NOT head OR count(*) <> max(number) - min(number) + 1",
+         HAVING min(number) <= max(head) OR count(*) <> max(number) - min(number) + 1",
     ),
 ];

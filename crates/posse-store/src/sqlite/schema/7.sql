@@ -1,6 +1,6 @@
 -- The feed: what was committed in each realm, in the order of commits. Words as in 1.sql.
 
--- head: the last number given in the realm; numbers begin with 1.
+-- head: the last number given in a realm whose rows were all removed. Otherwise the last row of the feed has it.
 CREATE TABLE feed_head (realm BLOB NOT NULL PRIMARY KEY, head INTEGER NOT NULL) WITHOUT ROWID;
 
 -- agent: null if it is about the realm. at_ms: by the clock of the host that wrote it. what: a set of topics as bits.
