@@ -1,5 +1,6 @@
 //! Control messages between members of a team: what the bodies of typed mail say.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{MailId, MailKind, Name, TaskId, TaskStatus};
@@ -103,7 +104,7 @@ pub struct IdleReport {
 }
 
 /// Why a teammate does nothing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum IdleReason {
     /// It is done, and can be told more.

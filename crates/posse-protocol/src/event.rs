@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -125,7 +126,7 @@ pub struct Entry {
 }
 
 /// What an entry of a transcript is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum EntryKind {
     /// Somebody's words to the agent.
@@ -310,19 +311,24 @@ pub enum Outcome {
 }
 
 /// A limit that stopped a run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
 pub enum Limit {
     /// The number of turns.
+    #[serde(rename = "max_turns")]
     Turns,
     /// The money.
     Budget,
     /// The length of a reply.
+    #[serde(rename = "max_output")]
     Output,
     /// The size of the conversation.
+    #[serde(rename = "context_full")]
     Context,
     /// The number of times that a call may fail in the same way.
     Repetition,
     /// Its team has tasks that nobody has completed.
+    #[serde(rename = "open_tasks")]
     Tasks,
 }
 
@@ -338,7 +344,7 @@ pub struct Fault {
 }
 
 /// Classes of faults, so that a front end can say what to do.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum FaultClass {
     /// Nothing answers where the model should be.

@@ -1,8 +1,10 @@
 //! Names that people and models give: of teams, their members and their notes.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
 
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
 /// A name: 1 to 64 of `a`–`z`, `0`–`9` and `-`, not beginning with `-`. No two look alike, none is a
@@ -66,6 +68,20 @@ impl TryFrom<String> for Name {
         } else {
             Err(BadName(text))
         }
+    }
+}
+
+impl JsonSchema for Name {
+    fn schema_name() -> Cow<'static, str> {
+        "Name".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "description": "A name of a team, a member or a role.",
+            "type": "string",
+            "pattern": "^[a-z0-9][a-z0-9-]{0,63}$",
+        })
     }
 }
 
