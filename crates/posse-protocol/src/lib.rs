@@ -17,6 +17,7 @@ pub mod run;
 pub mod task;
 pub mod team;
 pub mod usage;
+pub mod wire;
 
 pub use command::{Answer, Command};
 pub use content::{ContentBlock, Message, RawJson, Role, StopReason, ToolContent, ToolSpec};
