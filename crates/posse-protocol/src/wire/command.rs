@@ -1,0 +1,208 @@
+//! Commands, on the wire.
+
+use uuid::Uuid;
+
+use super::content::{WirePart, prompt, words};
+use super::error::WireError;
+use super::team::WirePlan;
+use crate::{AgentId, Answer, Command, Name, PermissionMode, RawJson};
+
+tagged! {
+    /// What a client tells an agent.
+    #[schemars(rename = "Command")]
+    enum WireCommand {
+        /// A person's prompt. While the agent works it waits, and gets its own run.
+        Prompt {
+            /// The prompt.
+            words: Vec<WirePart>,
+        }
+        /// A skill or command that a person calls, e.g. as `/name`. While the agent works it waits, and
+        /// gets its own run.
+        Skill {
+            /// The name, without the slash.
+            name: String,
+            /// What follows the name.
+            arguments: String,
+            /// The whole prompt as it was written.
+            words: Vec<WirePart>,
+        }
+        /// Continue what a fault, a limit or a crash interrupted.
+        Continue {}
+        /// Stop the run. What was said and done so far is kept.
+        Interrupt {}
+        /// Answer an `approval_requested`.
+        Answer {
+            /// The agent that asked.
+            agent: AgentId,
+            /// The call that it asked about.
+            call: String,
+            /// The answer.
+            answer: WireAnswer,
+        }
+        /// Set the permission mode, starting with the next tool call.
+        SetMode {
+            /// The mode.
+            mode: PermissionMode,
+        }
+        /// Add permission rules for all agents until the session ends.
+        AddRules {
+            /// Rules that allow calls.
+            allow: Vec<String>,
+            /// Rules that ask a person.
+            ask: Vec<String>,
+            /// Rules that deny calls.
+            deny: Vec<String>,
+        }
+        /// Replace the history by a summary, at once or before the next model call.
+        Compact {
+            /// What the summary should keep above all.
+            #[serde(skip_serializing_if = "Option::is_none")]
+            keep: Option<String>,
+        }
+        /// Stop a sub-agent with everything it started, or a background command.
+        StopRun {
+            /// The id of the agent or command.
+            task: Uuid,
+        }
+        /// Stop everything in the background.
+        StopRuns {}
+        /// Move sub-agents that are being waited for to the background.
+        Detach {}
+        /// A person's goal for a team that the agent is to lead. Only as the agent's first command.
+        Team {
+            /// The name of the team.
+            name: Name,
+            /// Its roles and first tasks.
+            plan: Box<WirePlan>,
+            /// The goal.
+            words: Vec<WirePart>,
+        }
+    }
+}
+
+tagged! {
+    /// The answer to whether a tool call may run.
+    #[schemars(rename = "Answer")]
+    enum WireAnswer {
+        /// It may run.
+        Allow {
+            /// An input to run with instead. Deny rules apply to it.
+            #[serde(skip_serializing_if = "Option::is_none")]
+            input: Option<RawJson>,
+        }
+        /// It may not run.
+        Deny {
+            /// What the model is told.
+            message: String,
+            /// True if the whole run stops.
+            interrupt: bool,
+        }
+    }
+}
+
+impl From<Answer> for WireAnswer {
+    fn from(answer: Answer) -> Self {
+        match answer {
+            Answer::Allow { input } => Self::Allow { input },
+            Answer::Deny { message, interrupt } => Self::Deny { message, interrupt },
+        }
+    }
+}
+
+impl From<WireAnswer> for Answer {
+    fn from(answer: WireAnswer) -> Self {
+        match answer {
+            WireAnswer::Allow { input } => Self::Allow { input },
+            WireAnswer::Deny { message, interrupt } => Self::Deny { message, interrupt },
+        }
+    }
+}
+
+/// Returns a command for the wire, and the agent it is for if that is not the main agent.
+pub(super) fn addressed(command: Command) -> Result<(Option<AgentId>, WireCommand), WireError> {
+    let command = match command {
+        Command::Prompt(words) => WireCommand::Prompt {
+            words: prompt(words)?,
+        },
+        Command::Skill {
+            name,
+            arguments,
+            words,
+        } => WireCommand::Skill {
+            name,
+            arguments,
+            words: prompt(words)?,
+        },
+        Command::Continue => WireCommand::Continue {},
+        Command::Interrupt => WireCommand::Interrupt {},
+        Command::Answer {
+            agent,
+            call,
+            answer,
+        } => WireCommand::Answer {
+            agent,
+            call,
+            answer: answer.into(),
+        },
+        Command::SetMode(mode) => WireCommand::SetMode { mode },
+        Command::AddRules { allow, ask, deny } => WireCommand::AddRules { allow, ask, deny },
+        Command::Compact { keep } => WireCommand::Compact { keep },
+        Command::StopRun(task) => WireCommand::StopRun { task },
+        Command::StopRuns => WireCommand::StopRuns {},
+        Command::Detach => WireCommand::Detach {},
+        Command::Team { name, plan, words } => WireCommand::Team {
+            name,
+            plan: Box::new((*plan).into()),
+            words: prompt(words)?,
+        },
+        Command::To { agent, command } => {
+            // Passed on from agent to agent, it reaches the last.
+            let (last, command) = addressed(*command)?;
+            return Ok((last.or(Some(agent)), command));
+        }
+    };
+    Ok((None, command))
+}
+
+impl From<WireCommand> for Command {
+    fn from(command: WireCommand) -> Self {
+        match command {
+            WireCommand::Prompt { words: told } => Self::Prompt(words(told)),
+            WireCommand::Skill {
+                name,
+                arguments,
+                words: told,
+            } => Self::Skill {
+                name,
+                arguments,
+                words: words(told),
+            },
+            WireCommand::Continue {} => Self::Continue,
+            WireCommand::Interrupt {} => Self::Interrupt,
+            WireCommand::Answer {
+                agent,
+                call,
+                answer,
+            } => Self::Answer {
+                agent,
+                call,
+                answer: answer.into(),
+            },
+            WireCommand::SetMode { mode } => Self::SetMode(mode),
+            WireCommand::AddRules { allow, ask, deny } => Self::AddRules { allow, ask, deny },
+            WireCommand::Compact { keep } => Self::Compact { keep },
+            WireCommand::StopRun { task } => Self::StopRun(task),
+            WireCommand::StopRuns {} => Self::StopRuns,
+            WireCommand::Detach {} => Self::Detach,
+            WireCommand::Team {
+                name,
+                plan,
+                words: told,
+            } => Self::Team {
+                name,
+                plan: Box::new((*plan).into()),
+                words: words(told),
+            },
+        }
+    }
+}

@@ -1,0 +1,405 @@
+//! Events, on the wire.
+
+use std::sync::Arc;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::value::RawValue;
+
+use super::content::WireMessage;
+use super::ending::{WireDenial, WireFault, WireRunEnd};
+use super::run::{WireRun, WireRunChange};
+use super::spending::{WireMissed, WireUsage};
+use super::tagged::read;
+use super::team::WireMemberChange;
+use crate::{
+    AgentId, Delta, Entry, EntryKind, Event, EventKind, MemberUpdate, Name, PermissionMode,
+    Question, RawJson, ReplyFacts, Retry, RunUpdate, StopReason,
+};
+
+/// Something that happened to an agent.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Event")]
+pub(super) struct WireEvent {
+    /// The agent.
+    pub(super) agent: AgentId,
+    /// When the event was sent, in milliseconds of Unix time.
+    pub(super) at_ms: i64,
+    #[serde(flatten)]
+    pub(super) kind: WireEventKind,
+}
+
+impl<'de> Deserialize<'de> for WireEvent {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        struct Head {
+            agent: AgentId,
+            at_ms: i64,
+        }
+        let text = <&RawValue>::deserialize(from)?;
+        let Head { agent, at_ms } = read(text).map_err(serde::de::Error::custom)?;
+        let kind = read(text).map_err(serde::de::Error::custom)?;
+        Ok(Self { agent, at_ms, kind })
+    }
+}
+
+impl WireEvent {
+    /// Returns the event for the wire.
+    pub(super) fn new(event: Event, at_ms: i64) -> Self {
+        Self {
+            agent: event.agent,
+            at_ms,
+            kind: event.kind.into(),
+        }
+    }
+}
+
+impl From<WireEvent> for Event {
+    fn from(event: WireEvent) -> Self {
+        Self {
+            agent: event.agent,
+            kind: event.kind.into(),
+        }
+    }
+}
+
+tagged! {
+    /// What happened to an agent. Except for `delta`, it is already saved.
+    #[schemars(rename = "EventKind")]
+    enum WireEventKind {
+        /// A run has begun.
+        Started {}
+        /// An entry was added to the transcript.
+        Entry {
+            /// Its number in the transcript, from 0.
+            seq: u64,
+            /// What it is.
+            kind: EntryKind,
+            /// The message.
+            message: WireMessage,
+            /// What is known of a reply beside its message.
+            #[serde(skip_serializing_if = "Option::is_none")]
+            reply: Option<WireReply>,
+        }
+        /// A reply is arriving.
+        Delta {
+            /// A piece of it.
+            delta: WireDelta,
+        }
+        /// A model call failed and will be made again. Discard the deltas of the failed one.
+        Retry {
+            /// The number of the failed attempt, from 1.
+            attempt: u32,
+            /// Milliseconds until the next attempt.
+            wait_ms: u64,
+            /// Why it failed.
+            fault: WireFault,
+        }
+        /// A person must say whether a tool call may run.
+        ApprovalRequested {
+            /// The call.
+            call: String,
+            /// The tool.
+            tool: String,
+            /// Its input, as the model wrote it.
+            input: RawJson,
+            /// Why approval is required.
+            why: String,
+            /// The name or path of the agent that asks; absent for the main agent.
+            #[serde(skip_serializing_if = "Option::is_none")]
+            from: Option<String>,
+        }
+        /// An `approval_requested` needs no answer any more.
+        ApprovalWithdrawn {
+            /// The call.
+            call: String,
+        }
+        /// A tool is running.
+        CallStarted {
+            /// The call.
+            call: String,
+            /// The tool.
+            tool: String,
+            /// What it does, in a line for people.
+            title: String,
+        }
+        /// A tool has finished. The result follows in an `entry`.
+        CallDone {
+            /// The call.
+            call: String,
+            /// True if the tool failed.
+            is_error: bool,
+        }
+        /// A call was denied without asking.
+        Denied {
+            /// The denied call.
+            denial: WireDenial,
+        }
+        /// The permission mode has changed.
+        Mode {
+            /// The new mode.
+            mode: PermissionMode,
+        }
+        /// A summary is replacing the history. It follows in an `entry`.
+        Compacting {
+            /// True if posse began it, because the context is nearly full.
+            auto: bool,
+            /// The size of the prompt, in tokens.
+            tokens: u64,
+        }
+        /// Something happened to a sub-agent or background command.
+        Run {
+            /// The run.
+            run: WireRun,
+            /// What happened.
+            change: WireRunChange,
+        }
+        /// Something happened to the agent as a member of a team.
+        Member {
+            /// The team.
+            team: Name,
+            /// The member's name.
+            name: Name,
+            /// The member's color: a name, or `#rrggbb`.
+            color: String,
+            /// What happened.
+            change: WireMemberChange,
+        }
+        /// A command had no effect, e.g. because it came too late.
+        Warning {
+            /// The reason.
+            message: String,
+        }
+        /// The run has ended.
+        Ended {
+            /// How it ended, and what it took.
+            end: Box<WireRunEnd>,
+        }
+        /// No background work is left, and no other run begins.
+        AllIdle {}
+    }
+}
+
+tagged! {
+    /// A piece of a reply.
+    #[schemars(rename = "Delta")]
+    enum WireDelta {
+        /// The reply begins.
+        Started {
+            /// The model that answers.
+            model: String,
+        }
+        /// More text.
+        Text {
+            /// The text.
+            text: String,
+        }
+        /// More thinking.
+        Thinking {
+            /// The text.
+            text: String,
+        }
+        /// A tool call begins.
+        ToolUse {
+            /// The id of the call.
+            id: String,
+            /// The tool.
+            name: String,
+        }
+        /// More of the input of a tool call.
+        ToolInput {
+            /// A piece of the JSON text.
+            text: String,
+        }
+        /// A block is complete.
+        BlockDone {}
+    }
+}
+
+/// What is known of a reply beside its message.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "Reply")]
+pub(super) struct WireReply {
+    /// The provider's id.
+    id: String,
+    /// The model that really answered.
+    model: String,
+    /// Why it stopped; absent if it was cut off.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stop: Option<StopReason>,
+    /// What it used.
+    usage: WireUsage,
+    /// Tokens of its prompt that were cached once and had to be read again.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    missed: Option<WireMissed>,
+}
+
+impl From<ReplyFacts> for WireReply {
+    fn from(reply: ReplyFacts) -> Self {
+        Self {
+            id: reply.id,
+            model: reply.model,
+            stop: reply.stop,
+            usage: reply.usage.into(),
+            missed: reply.missed.map(Into::into),
+        }
+    }
+}
+
+impl From<WireReply> for ReplyFacts {
+    fn from(reply: WireReply) -> Self {
+        Self {
+            id: reply.id,
+            model: reply.model,
+            stop: reply.stop,
+            usage: reply.usage.into(),
+            missed: reply.missed.map(Into::into),
+        }
+    }
+}
+
+impl From<EventKind> for WireEventKind {
+    fn from(kind: EventKind) -> Self {
+        match kind {
+            EventKind::Started => Self::Started {},
+            EventKind::Entry(entry) => Self::Entry {
+                seq: entry.seq,
+                kind: entry.kind,
+                message: Arc::unwrap_or_clone(entry.message).into(),
+                reply: entry.reply.map(Into::into),
+            },
+            EventKind::Delta(delta) => Self::Delta {
+                delta: delta.into(),
+            },
+            EventKind::Retry(retry) => Self::Retry {
+                attempt: retry.attempt,
+                wait_ms: retry.wait_ms,
+                fault: retry.fault.into(),
+            },
+            EventKind::ApprovalRequested(question) => Self::ApprovalRequested {
+                call: question.call,
+                tool: question.tool,
+                input: question.input,
+                why: question.why,
+                from: question.from,
+            },
+            EventKind::ApprovalWithdrawn { call } => Self::ApprovalWithdrawn { call },
+            EventKind::CallStarted { call, tool, title } => Self::CallStarted { call, tool, title },
+            EventKind::CallDone { call, is_error } => Self::CallDone { call, is_error },
+            EventKind::Denied(denial) => Self::Denied {
+                denial: denial.into(),
+            },
+            EventKind::Mode(mode) => Self::Mode { mode },
+            EventKind::Compacting { auto, tokens } => Self::Compacting { auto, tokens },
+            EventKind::Run(update) => Self::Run {
+                run: update.run.into(),
+                change: update.what.into(),
+            },
+            EventKind::Member(update) => Self::Member {
+                team: update.team,
+                name: update.name,
+                color: update.color,
+                change: update.what.into(),
+            },
+            EventKind::Warning(message) => Self::Warning { message },
+            EventKind::Ended(end) => Self::Ended {
+                end: Box::new((*end).into()),
+            },
+            EventKind::AllIdle => Self::AllIdle {},
+        }
+    }
+}
+
+impl From<WireEventKind> for EventKind {
+    fn from(kind: WireEventKind) -> Self {
+        match kind {
+            WireEventKind::Started {} => Self::Started,
+            WireEventKind::Entry {
+                seq,
+                kind,
+                message,
+                reply,
+            } => Self::Entry(Box::new(Entry {
+                seq,
+                kind,
+                message: Arc::new(message.into()),
+                reply: reply.map(Into::into),
+            })),
+            WireEventKind::Delta { delta } => Self::Delta(delta.into()),
+            WireEventKind::Retry {
+                attempt,
+                wait_ms,
+                fault,
+            } => Self::Retry(Retry {
+                attempt,
+                wait_ms,
+                fault: fault.into(),
+            }),
+            WireEventKind::ApprovalRequested {
+                call,
+                tool,
+                input,
+                why,
+                from,
+            } => Self::ApprovalRequested(Question {
+                call,
+                tool,
+                input,
+                why,
+                from,
+            }),
+            WireEventKind::ApprovalWithdrawn { call } => Self::ApprovalWithdrawn { call },
+            WireEventKind::CallStarted { call, tool, title } => {
+                Self::CallStarted { call, tool, title }
+            }
+            WireEventKind::CallDone { call, is_error } => Self::CallDone { call, is_error },
+            WireEventKind::Denied { denial } => Self::Denied(denial.into()),
+            WireEventKind::Mode { mode } => Self::Mode(mode),
+            WireEventKind::Compacting { auto, tokens } => Self::Compacting { auto, tokens },
+            WireEventKind::Run { run, change } => Self::Run(Box::new(RunUpdate {
+                run: run.into(),
+                what: change.into(),
+            })),
+            WireEventKind::Member {
+                team,
+                name,
+                color,
+                change,
+            } => Self::Member(Box::new(MemberUpdate {
+                team,
+                name,
+                color,
+                what: change.into(),
+            })),
+            WireEventKind::Warning { message } => Self::Warning(message),
+            WireEventKind::Ended { end } => Self::Ended(Box::new((*end).into())),
+            WireEventKind::AllIdle {} => Self::AllIdle,
+        }
+    }
+}
+
+impl From<Delta> for WireDelta {
+    fn from(delta: Delta) -> Self {
+        match delta {
+            Delta::Started { model } => Self::Started { model },
+            Delta::Text(text) => Self::Text { text },
+            Delta::Thinking(text) => Self::Thinking { text },
+            Delta::ToolUse { id, name } => Self::ToolUse { id, name },
+            Delta::ToolInput(text) => Self::ToolInput { text },
+            Delta::BlockDone => Self::BlockDone {},
+        }
+    }
+}
+
+impl From<WireDelta> for Delta {
+    fn from(delta: WireDelta) -> Self {
+        match delta {
+            WireDelta::Started { model } => Self::Started { model },
+            WireDelta::Text { text } => Self::Text(text),
+            WireDelta::Thinking { text } => Self::Thinking(text),
+            WireDelta::ToolUse { id, name } => Self::ToolUse { id, name },
+            WireDelta::ToolInput { text } => Self::ToolInput(text),
+            WireDelta::BlockDone {} => Self::BlockDone,
+        }
+    }
+}
