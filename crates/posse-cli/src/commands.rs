@@ -10,6 +10,7 @@ pub(crate) mod doctor;
 pub(crate) mod guard;
 pub(crate) mod mail;
 pub(crate) mod run;
+pub(crate) mod schema;
 pub(crate) mod scripted_model;
 pub(crate) mod sessions;
 pub(crate) mod skills;

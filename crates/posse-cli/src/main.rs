@@ -52,6 +52,7 @@ enum PosseCommand {
     AskModel(commands::ask_model::AskModelCommand),
     ScriptedModel(commands::scripted_model::ScriptedModelCommand),
     Doctor(commands::doctor::DoctorCommand),
+    Schema(commands::schema::SchemaCommand),
     Completions(commands::completions::CompletionsCommand),
 }
 
@@ -90,6 +91,7 @@ fn main() -> ExitCode {
         Some(PosseCommand::AskModel(command)) => command.run(),
         Some(PosseCommand::ScriptedModel(command)) => command.run(),
         Some(PosseCommand::Doctor(command)) => command.run(),
+        Some(PosseCommand::Schema(command)) => command.run(),
         Some(PosseCommand::Completions(command)) => command.run(Args::command()),
     };
     result.unwrap_or_else(|error| match error.downcast::<UsageError>() {

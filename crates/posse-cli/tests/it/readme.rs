@@ -183,13 +183,14 @@ fn the_story_of_a_team_goes_as_the_manual_tells_it() {
 }
 
 /// All pages, and the names of their blocks that a test here runs.
-const RUN: [(&str, &[&str]); 9] = [
+const RUN: [(&str, &[&str]); 10] = [
     ("agents", &["trying"]),
     ("cli", &["prompts", "team", "restore"]),
     ("coming-from", &["files"]),
     ("fleet", &["fleet"]),
     ("headless", &["lines"]),
     ("models", &["models"]),
+    ("protocol", &["schema"]),
     ("scripted-model", &["served"]),
     ("skills", &["trying"]),
     ("teams", &["team"]),
@@ -305,6 +306,19 @@ fn a_fleet_begins_as_the_manual_says() {
 fn lines_come_and_go_as_the_manual_says() {
     let said = run_page("headless", "lines", "", &[]);
     assert!(said.contains(r#""subtype":"success""#), "{said}");
+}
+
+// proves WR-04 (part: printed)
+#[test]
+fn the_schema_is_printed_as_the_manual_says() {
+    run_page("protocol", "schema", "", &[]);
+    let printed = Path::new(env!("CARGO_TARGET_TMPDIR")).join("page-protocol-schema/protocol.json");
+    let version = posse_protocol::wire::VERSION;
+    let kept = docs().join(format!("schema/protocol-{version}.json"));
+    assert_eq!(
+        std::fs::read_to_string(printed).unwrap(),
+        std::fs::read_to_string(kept).unwrap()
+    );
 }
 
 #[test]
