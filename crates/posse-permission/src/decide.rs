@@ -183,12 +183,10 @@ impl Call<'_> {
                 path.display()
             ));
         }
-        if self
-            .policy
-            .allow
-            .iter()
-            .any(|rule| rule.names_tool(self.tool))
-        {
+        // A rule for all commands does not cover every command line.
+        let runs = matches!(self.intent.subject, Subject::Runs(_));
+        let names = |rule: &Rule| rule.names_tool(self.tool);
+        if !runs && self.policy.allow.iter().any(names) {
             return Ok(());
         }
         let free = match &self.intent.subject {

@@ -63,6 +63,9 @@ const GIT_READERS: &[&str] = &[
     "status",
 ];
 
+/// The program that speaks for the person: with it an agent could answer the person's questions.
+const POSSE: &str = "posse";
+
 /// Returns the result of a parser; `None` if it fails or panics (brush-parser does at
 /// `~99999999999`).
 fn parsed<T>(parse: impl FnOnce() -> Option<T>) -> Option<T> {
@@ -240,7 +243,17 @@ impl<'a> Line<'a> {
                 _ => None,
             })
         };
-        if patterns().any(|pattern| pattern.is_everything() || pattern.is_written(self.command)) {
+        if patterns().any(|pattern| pattern.is_written(self.command)) {
+            return Ok(());
+        }
+        let exact: Vec<_> = patterns().filter(|pattern| pattern.is_exact()).collect();
+        if let Some(text) = self.unnamed_posse(&exact) {
+            return Err(format!(
+                "posse could act in the person's name, so a rule with `*` does not cover `{text}`: {}",
+                unallowed(&format!("Bash({text})"))
+            ));
+        }
+        if patterns().any(CommandPattern::is_everything) {
             return Ok(());
         }
         let beyond =
@@ -273,6 +286,21 @@ impl<'a> Line<'a> {
         Ok(())
     }
 
+    /// Returns the first command that could run posse and that none of these rules names in full.
+    fn unnamed_posse(&self, exact: &[&CommandPattern]) -> Option<String> {
+        let named = |words: &[Word]| {
+            words.iter().all(|word| word.literal && !word.glob)
+                && exact.iter().any(|pattern| pattern.allows(&texts(words)))
+        };
+        let runs_posse = |command: &&Simple| {
+            let inner = within::innermost(&command.words);
+            within::could_run(inner, POSSE) && !named(&command.words) && !named(inner)
+        };
+        let mut commands = self.script.commands.iter();
+        let command = commands.by_ref().filter(|it| !it.within).find(runs_posse)?;
+        Some(texts(&command.words).join(" "))
+    }
+
     /// Returns `Ok` if rules allow one command of the line.
     fn command_allowed(
         &self,
@@ -290,12 +318,7 @@ impl<'a> Line<'a> {
                 "no rule can allow setting {name} for a command; omit it"
             ));
         }
-        let text = command
-            .words
-            .iter()
-            .map(|word| word.text.as_str())
-            .collect::<Vec<_>>()
-            .join(" ");
+        let text = texts(&command.words).join(" ");
         let Some((pattern, words)) = fitting(&command.words, allowing)? else {
             return Err(unallowed(&format!("Bash({text})")));
         };
@@ -496,16 +519,14 @@ fn fitting<'w, 'p>(
         if words.first().is_none_or(|first| first.glob) {
             return Err("no rule can allow a command whose name is not plain".into());
         }
-        let texts: Vec<_> = words.iter().map(|word| word.text.as_str()).collect();
+        let texts = texts(words);
         let mut fitting: Vec<_> = allowing
             .iter()
             .filter(|pattern| pattern.allows(&texts))
             .collect();
         // A rule that names the command in full is preferred, because it is taken literally.
         fitting.sort_by_key(|pattern| !pattern.is_exact());
-        let inner = std::iter::successors(Some(words), |words| within::unwrapped(words))
-            .last()
-            .unwrap_or(words);
+        let inner = within::innermost(words);
         let spelled = texts
             .get(..=words.len() - inner.len())
             .unwrap_or_default()
@@ -525,6 +546,11 @@ fn fitting<'w, 'p>(
             (None, None) => return Ok(None),
         }
     }
+}
+
+/// Returns the values of words.
+fn texts(words: &[Word]) -> Vec<&str> {
+    words.iter().map(|word| word.text.as_str()).collect()
 }
 
 /// Returns true if this option gives the search pattern, so that every other word is a path.

@@ -1,5 +1,6 @@
 //! The order of rules and modes.
 
+mod own_commands;
 mod tricks;
 mod worktree;
 

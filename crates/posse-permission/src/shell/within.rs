@@ -64,8 +64,7 @@ pub(super) fn commands(command: &Simple) -> Vec<Simple> {
     if wraps(words) {
         return beginning(words, 1..words.len());
     }
-    let runs = |word: &Word| matches!(word.text.as_str(), "-exec" | "-execdir" | "-ok" | "-okdir");
-    let found = words.iter().enumerate().filter(|(_, word)| runs(word));
+    let found = words.iter().enumerate().filter(|(_, word)| executes(word));
     let starts: Vec<_> = found.map(|(at, _)| at + 1).collect();
     beginning(words, starts.into_iter())
 }
@@ -138,4 +137,46 @@ pub(super) fn unwrapped(words: &[Word]) -> Option<&[Word]> {
         _ => return None,
     };
     rest.get(skipped..).filter(|rest| !rest.is_empty())
+}
+
+/// Returns the command within all wrappers that [`unwrapped`] understands.
+pub(super) fn innermost(words: &[Word]) -> &[Word] {
+    std::iter::successors(Some(words), |words| unwrapped(words))
+        .last()
+        .unwrap_or(words)
+}
+
+/// Returns true if the command is this program, or could run it: any word after a wrapper or a
+/// shell may be what it runs.
+pub(super) fn could_run(words: &[Word], program: &str) -> bool {
+    let words: Vec<Word> = words.iter().flat_map(Word::words).collect();
+    let runs_words = wraps(&words) || SHELLS.contains(&name(&words));
+    words.iter().enumerate().any(|(at, word)| {
+        let before = at.checked_sub(1).and_then(|at| words.get(at));
+        (runs_words || before.is_none_or(executes)) && may_be(word, program)
+    })
+}
+
+/// Returns true if the word after this option of `find` begins a command.
+fn executes(word: &Word) -> bool {
+    matches!(word.text.as_str(), "-exec" | "-execdir" | "-ok" | "-okdir")
+}
+
+/// Returns true if the word names this program, or could because of its wildcards.
+fn may_be(word: &Word, program: &str) -> bool {
+    let name = name(std::slice::from_ref(word));
+    // A bracket that is not closed is one of the name, as in `[ -e file ]`.
+    let has_set = name
+        .split_once('[')
+        .is_some_and(|(_, rest)| rest.contains(']'));
+    if !word.glob || !(has_set || name.contains(['*', '?'])) {
+        return name.eq_ignore_ascii_case(program);
+    }
+    // What the wildcards leave must be found in the program's name in this order.
+    let mut rest = program.chars();
+    let mut plain = name
+        .split(['*', '?'])
+        .filter_map(|part| part.split('[').next())
+        .flat_map(str::chars);
+    plain.all(|c| rest.any(|other| other == c))
 }
