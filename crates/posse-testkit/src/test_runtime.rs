@@ -217,7 +217,7 @@ pub fn posse() -> Result<PathBuf, SetupError> {
 /// The program that ends commands of a dead posse, if it was built too.
 fn guardian() -> Result<Option<Watchdog>, SetupError> {
     let posse = posse()?;
-    Ok(posse.is_file().then(|| Watchdog::new(posse, ["guard"])))
+    Ok(posse.is_file().then(|| Watchdog::new(posse)))
 }
 
 /// The main agent of a session.

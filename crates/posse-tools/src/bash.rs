@@ -15,7 +15,8 @@ use serde::Deserialize;
 use crate::answer::{headline, tell};
 use crate::capture::Capture;
 use crate::processes::Family;
-use crate::shell::{Bounds, OF_A_REPOSITORY, RunningShell, ShellJob};
+use crate::shell::{Bounds, OF_A_REPOSITORY, RunningShell};
+use crate::shell_command::ShellCommand;
 use crate::watchdog::Watchdog;
 pub use foreground::{ForegroundBash, ForegroundBashInput};
 
@@ -64,22 +65,22 @@ impl Bash {
     }
 
     /// Starts a shell with a command.
-    fn start(&self, command: &str, context: &ToolContext) -> Result<RunningShell, ToolError> {
-        let (workspace, marker) = (&context.workspace, &context.marker);
+    async fn start(&self, command: &str, context: &ToolContext) -> Result<RunningShell, ToolError> {
+        let workspace = &context.workspace;
         // In a worktree, git must find the worktree and not what the environment names.
         let without = if workspace.mirror.is_some() {
             OF_A_REPOSITORY
         } else {
             &[]
         };
-        let job = ShellJob {
-            command,
-            cwd: &workspace.cwd,
-            marker,
-            without,
-            guardian: self.guardian.as_ref(),
+        let command = ShellCommand {
+            command: command.into(),
+            cwd: workspace.cwd.clone(),
+            marker: (&context.marker).into(),
+            without: without.iter().map(Into::into).collect(),
         };
-        RunningShell::start(&job).map_err(|error| tell(format!("the shell did not start: {error}")))
+        let started = RunningShell::start(&command, self.guardian.as_ref()).await;
+        started.map_err(|error| tell(format!("the shell did not start: {error}")))
     }
 }
 
@@ -109,7 +110,7 @@ impl TypedTool for Bash {
             return self.go_on(input, limit, context).await;
         }
         let mut capture = Capture::new(&context.workspace.spill, &context.marker);
-        let shell = self.start(&input.command, &context)?;
+        let shell = self.start(&input.command, &context).await?;
         let bounds = Bounds {
             limit,
             cancel: &context.cancel,

@@ -14,6 +14,14 @@ pub(crate) const DOOR: &str = "cgroup.procs";
 /// The file that kills all processes inside. Linux 5.14 and later have it.
 const KILL: &str = "cgroup.kill";
 
+/// What the name of a cgroup of commands begins with; an id follows.
+const PREFIX: &str = "posse-";
+
+/// Returns the name of the cgroup of the commands of one posse process.
+pub(crate) fn name(id: &str) -> String {
+    format!("{PREFIX}{id}")
+}
+
 /// Returns the path of a cgroup of this name, below that of this process.
 pub(crate) fn named(name: &str) -> Option<PathBuf> {
     let mounts = fs::read_to_string("/proc/self/mountinfo").ok()?;

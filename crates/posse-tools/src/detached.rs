@@ -1,8 +1,8 @@
 //! Starts processes apart from posse. This is the only place where tools start shells.
 
 use std::io;
-
-use tokio::process::{Child, Command};
+use std::os::unix::process::CommandExt as _;
+use std::process::Command;
 
 /// Variables of posse that commands must not see.
 pub(crate) const SECRETS: [&str; 3] = [
@@ -11,7 +11,8 @@ pub(crate) const SECRETS: [&str; 3] = [
     "OPENAI_API_KEY",
 ];
 
-/// Starts `sh` apart from posse; its pid is that of its group. `prepare` sets what it shall do.
+/// Starts `sh` apart from posse; its pid is that of its group. `prepare` sets what it shall do,
+/// and `spawn` starts it.
 ///
 /// It gets a session of its own by `setsid` of util-linux or busybox, which replaces itself
 /// because it does not lead a group yet. So it has no terminal: nothing can be written to the
@@ -21,18 +22,19 @@ pub(crate) const SECRETS: [&str; 3] = [
     clippy::disallowed_methods,
     reason = "this is where tools start processes"
 )]
-pub(crate) fn spawn_detached(
+pub(crate) fn spawn_detached<T>(
     prepare: impl Fn(&mut Command) -> io::Result<()>,
-) -> io::Result<Child> {
+    spawn: impl Fn(Command) -> io::Result<T>,
+) -> io::Result<T> {
     let mut session = Command::new("setsid");
     session.arg("sh");
     prepare(&mut session)?;
-    match session.spawn() {
+    match spawn(session) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             let mut group = Command::new("sh");
             group.process_group(0);
             prepare(&mut group)?;
-            group.spawn()
+            spawn(group)
         }
         started => started,
     }

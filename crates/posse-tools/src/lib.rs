@@ -25,6 +25,8 @@ mod read;
 mod replace;
 mod rooted_fs;
 mod shell;
+mod shell_command;
+mod spawner;
 mod walk;
 mod watchdog;
 mod web_fetch;
@@ -43,7 +45,7 @@ pub use panes::{
 };
 pub use process_table::CALL_MARK;
 pub use read::{Read, ReadInput};
-pub use watchdog::{Watchdog, run_watchdog};
+pub use watchdog::{GUARD, Watchdog, run_watchdog};
 pub use web_fetch::{WebFetch, WebFetchInput};
 pub use worktree::{Found, GitWorktrees, Swept, WorktreeError};
 pub use write::{Write, WriteInput};

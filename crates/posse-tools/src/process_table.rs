@@ -122,13 +122,10 @@ fn look(before: Option<&ProcessTable>) -> Vec<Process> {
         let marked = known
             .get(&process.pid)
             .filter(|it| it.started == process.started && it.parent != own);
-        process.marks = match marked {
-            Some(marked) if !marked.marks.is_empty() => marked.marks.clone(),
-            _ => {
-                read_all(process.pid, "environ", &mut environment);
-                marks(&environment)
-            }
-        };
+        match marked {
+            Some(marked) if !marked.marks.is_empty() => process.marks.clone_from(&marked.marks),
+            _ => process.read_marks(&mut environment),
+        }
     }
     processes
 }
@@ -173,7 +170,7 @@ fn pids() -> impl Iterator<Item = i32> {
 #[derive(Debug, PartialEq)]
 pub(crate) struct Process {
     pub(crate) pid: i32,
-    parent: i32,
+    pub(crate) parent: i32,
     pub(crate) group: i32,
     ended: bool,
     /// The start time, which tells it from a later process with the same id.
@@ -188,6 +185,13 @@ impl Process {
         self.marks.iter().any(|it| it == mark)
     }
 
+    /// Reads the marks, with `buffer` for the environment they are in.
+    fn read_marks(&mut self, buffer: &mut Vec<u8>) {
+        read_all(self.pid, "environ", buffer);
+        self.marks = marks(buffer);
+    }
+
+    /// Reads a process without its marks.
     fn read(pid: i32) -> Option<Self> {
         let mut stat = Vec::new();
         read_all(pid, "stat", &mut stat);

@@ -2,9 +2,8 @@
 //! start processes.
 
 use std::fs::File;
-use std::io::{self, Read as _};
-use std::path::Path;
-use std::process::{ExitStatus, Stdio};
+use std::io::{self, PipeWriter, Read as _};
+use std::process::ExitStatus;
 use std::time::Duration;
 
 use posse_port::clock::Clock;
@@ -15,21 +14,12 @@ use tokio::process::{Child, Command};
 use tokio_util::sync::CancellationToken;
 
 use crate::capture::Sink;
-use crate::cgroup::DOOR;
-use crate::detached::{SECRETS, spawn_detached};
-use crate::process_table::{CALL_MARK, HOST_MARK};
+use crate::detached::spawn_detached;
 use crate::processes::{Family, WatchedProcess, gone, within};
-use crate::watchdog::{Post, Watchdog};
+use crate::shell_command::ShellCommand;
+use crate::spawner::SpawnedShell;
+use crate::watchdog::Watchdog;
 
-/// Enters the cgroup whose door is `$2`, if it can, and becomes bash, or sh where there is no bash.
-///
-/// Adds a setting for git to those in the environment: git uses a bare repository only if it is
-/// named. A clone can contain a directory that looks like one, whose settings run programs.
-const BASH: &str = r#"case ${GIT_CONFIG_COUNT:-x} in *[!0-9]*) GIT_CONFIG_COUNT=0;; esac
-export "GIT_CONFIG_KEY_$GIT_CONFIG_COUNT=safe.bareRepository" "GIT_CONFIG_VALUE_$GIT_CONFIG_COUNT=explicit"
-export GIT_CONFIG_COUNT=$((GIT_CONFIG_COUNT + 1))
-[ -z "$2" ] || { echo 0 >"$2"; } 2>/dev/null
-command -v bash >/dev/null 2>&1 && exec bash -c "$1"; exec sh -c "$1""#;
 /// How long what the shell leaves behind may take to end by itself, `>(tee log)` for one.
 const AFTERMATH: Duration = Duration::from_millis(100);
 /// How long a shell that was killed may take to be gone.
@@ -53,21 +43,37 @@ pub(crate) const OF_A_REPOSITORY: &[&str] = &[
 pub(crate) struct RunningShell {
     /// Dropped first: while the child is not reaped, no stranger can have its number.
     guard: KillGuard,
-    child: Child,
-    exited: WatchedProcess,
+    process: ShellProcess,
     output: pipe::Receiver,
 }
 
-/// What a shell is to run, and how.
-pub(crate) struct ShellJob<'a> {
-    pub(crate) command: &'a str,
-    pub(crate) cwd: &'a Path,
-    /// What its processes are found by.
-    pub(crate) marker: &'a str,
-    /// Variables of posse's environment that it is not to have, beside posse's secrets.
-    pub(crate) without: &'a [&'a str],
-    /// Who ends it if posse cannot.
-    pub(crate) guardian: Option<&'a Watchdog>,
+/// The process of a shell. Dropping it kills the shell and gives its number away.
+enum ShellProcess {
+    /// A child of the watchdog.
+    Spawned(SpawnedShell),
+    /// A child of posse.
+    Own(Child, WatchedProcess),
+}
+
+impl ShellProcess {
+    /// Waits for its end. Returns its exit status, if it is known by now.
+    async fn ended(&mut self) -> Option<ExitStatus> {
+        match self {
+            Self::Spawned(shell) => shell.ended().await,
+            Self::Own(_, process) => {
+                process.gone().await;
+                None
+            }
+        }
+    }
+
+    /// Reaps it, and returns its exit status unless that was told before.
+    async fn reap(self, clock: &dyn Clock) -> io::Result<Option<ExitStatus>> {
+        match self {
+            Self::Spawned(_) => Ok(None),
+            Self::Own(mut child, _) => within(clock, REAP_WAIT, child.wait()).await.transpose(),
+        }
+    }
 }
 
 /// How long a shell may go on.
@@ -95,36 +101,34 @@ pub(crate) enum How {
 }
 
 impl RunningShell {
-    /// Starts a command.
-    pub(crate) fn start(job: &ShellJob<'_>) -> io::Result<Self> {
-        if !job.cwd.is_dir() {
+    /// Starts a command: below the watchdog, if there is one.
+    pub(crate) async fn start(
+        command: &ShellCommand,
+        guardian: Option<&Watchdog>,
+    ) -> io::Result<Self> {
+        if !command.cwd.is_dir() {
             return Err(io::Error::other(format!(
                 "{} is not a directory",
-                job.cwd.display()
+                command.cwd.display()
             )));
         }
-        let post = job.guardian.map(Watchdog::post).transpose()?;
         let (output, printed) = io::pipe()?;
-        let child = spawn_detached(|command| {
-            prepare(command, job, post.as_deref());
-            command
-                .stdout(printed.try_clone()?)
-                .stderr(printed.try_clone()?);
-            Ok(())
-        })?;
-        let pid = child.id().and_then(|pid| Pid::from_raw(pid.cast_signed()));
-        let pid = pid.ok_or_else(|| io::Error::other("the shell has no process id"))?;
+        let output = pipe::Receiver::from_owned_fd(output.into())?;
+        let (pid, process) = match guardian {
+            Some(guardian) => {
+                let shell = guardian.start_shell(command, printed).await?;
+                (shell.pid, ShellProcess::Spawned(shell))
+            }
+            None => start_own(command, &printed)?,
+        };
+        let marker = command.marker.to_string_lossy();
         let guard = KillGuard {
-            family: Family::marked(job.marker).with_group(pid),
+            family: Family::marked(&marker).with_group(pid),
             on: true,
         };
-        let exited = WatchedProcess::watch(pidfd_open(pid, PidfdFlags::empty())?);
-        let exited = exited.ok_or_else(|| io::Error::other("the shell cannot be watched"))?;
-        let output = pipe::Receiver::from_owned_fd(output.into())?;
         Ok(Self {
             guard,
-            child,
-            exited,
+            process,
             output,
         })
     }
@@ -153,7 +157,7 @@ impl RunningShell {
                     biased;
                     () = cancel.cancelled() => How::Interrupted,
                     () = time_is_up => How::TimedOut,
-                    () = self.exited.gone() => How::Exited(None),
+                    status = self.process.ended() => How::Exited(status),
                 }
             };
             reading(&mut self.output, sink, stop).await
@@ -167,35 +171,31 @@ impl RunningShell {
         }
         let ended = reading(&mut self.output, sink, family.end(clock)).await;
         self.guard.on = false;
-        let status = within(clock, REAP_WAIT, self.child.wait())
-            .await
-            .transpose()?;
+        let status = self.process.reap(clock).await?;
         drain(self.output, sink).await?;
-        let how = if matches!(how, How::Exited(_)) {
-            How::Exited(status)
-        } else {
-            how
+        let how = match how {
+            How::Exited(told) => How::Exited(told.or(status)),
+            how => how,
         };
         Ok(Ending { how, ended })
     }
 }
 
-fn prepare(command: &mut Command, job: &ShellJob<'_>, post: Option<&Post>) {
-    command
-        .args(["-c", BASH, "sh", job.command])
-        .current_dir(job.cwd)
-        .stdin(Stdio::null());
-    command
-        .env(CALL_MARK, job.marker)
-        .env("GIT_TERMINAL_PROMPT", "0")
-        .kill_on_drop(true);
-    if let Some(post) = post {
-        command.env(HOST_MARK, post.id.to_string());
-        command.args(post.cgroup.as_ref().map(|cgroup| cgroup.join(DOOR)));
-    }
-    for name in SECRETS.iter().chain(job.without) {
-        command.env_remove(name);
-    }
+/// Starts a shell as a child of this process.
+fn start_own(command: &ShellCommand, printed: &PipeWriter) -> io::Result<(Pid, ShellProcess)> {
+    let child = spawn_detached(
+        |sh| {
+            command.prepare(sh, None);
+            sh.stdout(printed.try_clone()?).stderr(printed.try_clone()?);
+            Ok(())
+        },
+        |sh| Command::from(sh).kill_on_drop(true).spawn(),
+    )?;
+    let pid = child.id().and_then(|pid| Pid::from_raw(pid.cast_signed()));
+    let pid = pid.ok_or_else(|| io::Error::other("the shell has no process id"))?;
+    let exited = WatchedProcess::watch(pidfd_open(pid, PidfdFlags::empty())?);
+    let exited = exited.ok_or_else(|| io::Error::other("the shell cannot be watched"))?;
+    Ok((pid, ShellProcess::Own(child, exited)))
 }
 
 /// Reads on until `work` is done; a full pipe must not hold up who is asked to end.
@@ -248,67 +248,6 @@ impl Drop for KillGuard {
     fn drop(&mut self) {
         if self.on {
             self.family.kill();
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    #[expect(clippy::disallowed_methods, reason = "nothing is started")]
-    fn secrets_do_not_go_along() {
-        let mut command = Command::new("sh");
-        let job = ShellJob {
-            command: "env",
-            cwd: Path::new("/"),
-            marker: "mark",
-            without: &[],
-            guardian: None,
-        };
-        prepare(&mut command, &job, None);
-        let changes: Vec<_> = command.as_std().get_envs().collect();
-        for secret in [
-            "ANTHROPIC_API_KEY",
-            "ANTHROPIC_AUTH_TOKEN",
-            "OPENAI_API_KEY",
-        ] {
-            assert!(changes.contains(&(secret.as_ref(), None)), "{secret}");
-        }
-        assert!(changes.contains(&("POSSE_CALL".as_ref(), Some("mark".as_ref()))));
-        assert!(changes.contains(&("GIT_TERMINAL_PROMPT".as_ref(), Some("0".as_ref()))));
-    }
-
-    #[tokio::test]
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "it has no children that could stay"
-    )]
-    async fn settings_that_the_environment_has_for_git_are_kept() {
-        for count in [Some("1"), None, Some("odd")] {
-            let mut command = Command::new("sh");
-            let job = ShellJob {
-                command: "git config --get-regexp 'a[.]b|safe'",
-                cwd: Path::new("/"),
-                marker: "mark",
-                without: &[],
-                guardian: None,
-            };
-            prepare(&mut command, &job, None);
-            command
-                .env("GIT_CONFIG_KEY_0", "a.b")
-                .env("GIT_CONFIG_VALUE_0", "c");
-            command.env_remove("GIT_CONFIG_COUNT");
-            command.envs(count.map(|count| ("GIT_CONFIG_COUNT", count)));
-            let printed = command.output().await.unwrap().stdout;
-            let printed = String::from_utf8(printed).unwrap();
-            let kept = printed.starts_with("a.b c\n");
-            assert_eq!(kept, count == Some("1"), "{printed}");
-            assert!(
-                printed.ends_with("safe.barerepository explicit\n"),
-                "{printed}"
-            );
         }
     }
 }

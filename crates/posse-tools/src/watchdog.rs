@@ -1,24 +1,39 @@
-//! The watchdog: a small process beside posse that waits for posse to end, in whatever way, and
-//! kills what posse has left running. It is started with the first command, in a session of its
-//! own, and watches posse through a pipe that only posse holds open: when the pipe closes, posse
-//! is gone.
+//! The watchdog: a small process beside posse that starts posse's commands, adopts what they leave
+//! behind, waits for posse to end, in whatever way, and kills what is left then. It is started with
+//! the first command, in a session of its own, and watches posse through a connection that only
+//! posse holds open: when that closes, posse is gone.
 
 use std::ffi::OsString;
-use std::io::{self, PipeWriter, Read};
-use std::os::fd::OwnedFd;
+use std::io::{self, PipeWriter};
+use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::process::{Command, Stdio};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::process::{Signal, getpgrp, pidfd_send_signal};
+use rustix::process::{Pid, Signal, getpgrp, getpid, pidfd_send_signal, set_child_subreaper};
+use tokio::runtime::{Builder, Runtime};
+use tokio::signal::unix::{SignalKind, signal};
 use uuid::Uuid;
 
-use crate::cgroup;
+use crate::cgroup::{self, DOOR};
 use crate::detached::{SECRETS, spawn_detached};
 use crate::process_table::{CALL_MARK, HOST_MARK, ProcessTable, ScanRequest};
+use crate::shell_command::ShellCommand;
+use crate::spawner::serve::{self, ShellTerms};
+use crate::spawner::{SpawnedShell, Spawner};
 
+/// The word by which a program is asked to be a watchdog.
+pub const GUARD: &str = "guard";
+
+/// Signals that a terminal or a person sends, and that do not end it.
+const UNHEARD: [SignalKind; 4] = [
+    SignalKind::hangup(),
+    SignalKind::interrupt(),
+    SignalKind::quit(),
+    SignalKind::terminate(),
+];
 /// How long the watchdog waits for killed processes before it looks again.
 const KILL_WAIT: Duration = Duration::from_millis(100);
 /// How often it looks at most, so that a process that cannot be killed does not keep it forever.
@@ -26,54 +41,56 @@ const ROUNDS: usize = 18;
 /// How many looks in a row must find nothing. A process that is just executing another program
 /// carries no mark for a moment, so one look is not enough.
 const QUIET: usize = 2;
-/// Shell script that starts a program apart from posse: not as its child, and ignoring the
-/// signals that a terminal or another process sends to the group.
+/// Shell script that starts a program apart from posse: not as its child, and ignoring signals
+/// until it handles them itself.
 const APART: &str = r#"trap "" HUP INT QUIT TERM; exec 3<&0; "$@" <&3 3<&- &"#;
 
 /// Makes sure that nothing outlives posse. Clones share one watchdog process.
 #[derive(Clone, Debug)]
 pub struct Watchdog(Arc<WatchdogProgram>);
 
-/// The command line of the watchdog, and its process once it runs.
+/// The program of the watchdog, and the connection to its process once it runs.
 #[derive(Debug)]
 struct WatchdogProgram {
     program: PathBuf,
-    arguments: Vec<OsString>,
-    post: Mutex<Option<Arc<Post>>>,
-}
-
-/// A running watchdog: what it guards, and the pipe that tells it that posse is alive.
-#[derive(Debug)]
-pub(crate) struct Post {
-    /// The mark in the environment of every guarded process.
-    pub(crate) id: Uuid,
-    /// The cgroup of the guarded processes, where cgroups can be used.
-    pub(crate) cgroup: Option<PathBuf>,
-    /// Never written to: closing it, which the kernel does for a killed process, is the signal.
-    _alive: PipeWriter,
+    /// Closing it, which the kernel does for a killed process, tells the watchdog that posse is
+    /// gone.
+    running: Mutex<Option<Arc<Spawner>>>,
 }
 
 impl Watchdog {
-    /// Returns a watchdog that runs `program` with these arguments, followed by those that
-    /// [`run_watchdog`] reads; the program must call it. Starts nothing before the first command.
-    pub fn new(
-        program: impl Into<PathBuf>,
-        arguments: impl IntoIterator<Item = impl Into<OsString>>,
-    ) -> Self {
-        let arguments = arguments.into_iter().map(Into::into).collect();
+    /// Returns a watchdog that runs `program`, which must call [`run_watchdog`] if its first
+    /// argument is [`GUARD`]. Starts nothing before the first command.
+    pub fn new(program: impl Into<PathBuf>) -> Self {
         Self(Arc::new(WatchdogProgram {
             program: program.into(),
-            arguments,
-            post: Mutex::new(None),
+            running: Mutex::new(None),
         }))
     }
 
+    /// Has a shell started that prints to `output`.
+    pub(crate) async fn start_shell(
+        &self,
+        command: &ShellCommand,
+        output: PipeWriter,
+    ) -> io::Result<SpawnedShell> {
+        let spawner = self.running()?;
+        match spawner.start(command, output.try_clone()?).await {
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {
+                // It was killed.
+                self.forget(&spawner);
+                self.running()?.start(command, output).await
+            }
+            started => started,
+        }
+    }
+
     /// Starts the watchdog unless it runs already.
-    pub(crate) fn post(&self) -> io::Result<Arc<Post>> {
+    fn running(&self) -> io::Result<Arc<Spawner>> {
         // Held while the process is started: of two first commands, only one may start it.
-        let mut post = self.0.post.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(post) = &*post {
-            return Ok(Arc::clone(post));
+        let mut running = self.known();
+        if let Some(spawner) = &*running {
+            return Ok(Arc::clone(spawner));
         }
         let program = &self.0.program;
         if !program.exists() {
@@ -84,34 +101,39 @@ impl Watchdog {
             return Err(io::Error::other(what));
         }
         let id = Uuid::now_v7();
-        let cgroup = cgroup::named(&name(&id.to_string()));
-        let alive = self.start(id, cgroup.as_deref())?;
+        let cgroup = cgroup::named(&cgroup::name(&id.to_string()));
+        let spawner = self.start(id, cgroup.as_deref())?;
         // Made only now: the watchdog removes it, so it must be running before the cgroup exists.
-        let cgroup = cgroup.filter(|cgroup| cgroup::make(cgroup));
-        Ok(Arc::clone(post.insert(Arc::new(Post {
-            id,
-            cgroup,
-            _alive: alive,
-        }))))
+        // Without it, what it would hold is found by its mark and by descent.
+        let _made = cgroup.is_some_and(|cgroup| cgroup::make(&cgroup));
+        Ok(Arc::clone(running.insert(Arc::new(spawner))))
     }
 
-    /// Starts the process, and returns the end of the pipe that keeps it waiting.
-    fn start(&self, id: Uuid, cgroup: Option<&Path>) -> io::Result<PipeWriter> {
-        let (ended, alive) = io::pipe()?;
-        // The shell exits at once and is reaped with the next process that is started.
-        spawn_detached(|command| {
+    /// Has the next command start another watchdog in place of this one.
+    fn forget(&self, spawner: &Arc<Spawner>) {
+        let mut running = self.known();
+        running.take_if(|known| Arc::ptr_eq(known, spawner));
+    }
+
+    fn known(&self) -> MutexGuard<'_, Option<Arc<Spawner>>> {
+        let running = self.0.running.lock();
+        running.unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Starts the process, and returns the connection to it.
+    fn start(&self, id: Uuid, cgroup: Option<&Path>) -> io::Result<Spawner> {
+        let (spawner, theirs) = Spawner::pair()?;
+        let prepare = |command: &mut Command| {
             command
                 .args(["-c", APART, "sh"])
                 .arg(&self.0.program)
-                .args(&self.0.arguments);
-            command
-                .arg(id.to_string())
+                .args([GUARD, &id.to_string()])
                 .args(cgroup)
                 .arg(getpgrp().as_raw_nonzero().to_string());
             // It must not hold anybody else's files open, and must not carry the mark of a call
             // that posse itself may run in: the end of that call would kill it.
             command
-                .stdin(ended.try_clone()?)
+                .stdin(theirs.try_clone()?)
                 .stdout(Stdio::null())
                 .stderr(Stdio::null())
                 .current_dir("/");
@@ -119,21 +141,18 @@ impl Watchdog {
                 command.env_remove(name);
             }
             Ok(())
-        })?;
-        Ok(alive)
+        };
+        // The shell exits at once and is reaped with the next process that is started.
+        spawn_detached(prepare, |sh| tokio::process::Command::from(sh).spawn())?;
+        Ok(spawner)
     }
 }
 
-/// Returns the cgroup's name.
-fn name(id: &str) -> String {
-    format!("posse-{id}")
-}
-
-/// Waits until the other end of `alive` is closed, then kills every process that carries the mark
-/// `id` or is in the cgroup. `arguments` are those that [`Watchdog`] appends: the mark, the
-/// cgroup if there is one, and the process group of posse itself. Returns none if they are
-/// anything else.
-pub fn run_watchdog(arguments: &[OsString], mut alive: impl Read) -> Option<()> {
+/// Starts commands until the other end of `posse` is closed, then kills all that it has started or
+/// adopted, that carries the mark `id` or is in the cgroup. `arguments` are those that [`Watchdog`]
+/// appends: the mark, the cgroup if there is one, and the process group of posse itself. Returns
+/// none if they are anything else.
+pub fn run_watchdog(arguments: &[OsString], posse: impl AsFd) -> Option<()> {
     let (id, cgroup, posses) = match arguments {
         [id, group] => (id, None, group),
         [id, cgroup, group] => (id, Some(Path::new(cgroup)), group),
@@ -144,13 +163,25 @@ pub fn run_watchdog(arguments: &[OsString], mut alive: impl Read) -> Option<()> 
         .to_str()
         .and_then(|id| Uuid::try_parse(id).ok())?
         .to_string();
-    let cgroup = cgroup.filter(|directory| cgroup::is_named(directory, &name(&id)));
-    // A pipe that cannot be read any more is as good as closed.
-    let _ = io::copy(&mut alive, &mut io::sink());
-    let mark = format!("{HOST_MARK}={id}").into_bytes();
+    let cgroup = cgroup.filter(|directory| cgroup::is_named(directory, &cgroup::name(&id)));
+    let strangers = serve::children();
+    // Commands then are the only ones that it can adopt. An older kernel does not know this.
+    let _ = set_child_subreaper(Some(getpid()));
+    let _unheard = handle_signals();
+    let terms = ShellTerms {
+        host: id,
+        door: cgroup.map(|cgroup| cgroup.join(DOOR)),
+    };
+    serve::serve(posse.as_fd(), &terms);
+    let left = LeftProcesses {
+        mark: format!("{HOST_MARK}={}", terms.host).into_bytes(),
+        cgroup,
+        posses,
+        strangers,
+    };
     let mut quiet = 0;
     for _ in 0..ROUNDS {
-        let left = find(&mark, cgroup, posses);
+        let left = left.find();
         quiet = if left.is_empty() { quiet + 1 } else { 0 };
         if quiet == QUIET {
             break;
@@ -172,27 +203,58 @@ pub fn run_watchdog(arguments: &[OsString], mut alive: impl Read) -> Option<()> 
     Some(())
 }
 
-/// Returns handles of all processes to kill. The group `posses` is left out: it holds the
-/// processes that started posse, and for a moment each process that posse has just started.
-fn find(mark: &[u8], cgroup: Option<&Path>, posses: i32) -> Vec<OwnedFd> {
-    if let Some(cgroup) = cgroup {
-        // Processes that this does not reach are found by their mark.
-        let _ = cgroup::kill(cgroup);
+/// Handles signals by doing nothing. Commands do not inherit that, as they would inherit that a
+/// signal is ignored.
+fn handle_signals() -> io::Result<(Runtime, Vec<tokio::signal::unix::Signal>)> {
+    let runtime = Builder::new_current_thread().enable_io().build()?;
+    let entered = runtime.enter();
+    let handled = UNHEARD.map(signal).into_iter().collect::<io::Result<_>>()?;
+    drop(entered);
+    Ok((runtime, handled))
+}
+
+/// What is to be killed when posse is gone.
+struct LeftProcesses<'a> {
+    mark: Vec<u8>,
+    cgroup: Option<&'a Path>,
+    /// The group of posse, which is left out: it holds the processes that started posse, and for a
+    /// moment each process that posse has just started.
+    posses: i32,
+    /// Children that it has neither started nor adopted.
+    strangers: Vec<Pid>,
+}
+
+impl LeftProcesses<'_> {
+    /// Returns handles of all that are alive.
+    fn find(&self) -> Vec<OwnedFd> {
+        if let Some(cgroup) = self.cgroup {
+            // Processes that this does not reach are found by their mark.
+            let _ = cgroup::kill(cgroup);
+        }
+        let inside = self.cgroup.map(cgroup::members).unwrap_or_default();
+        let table = ProcessTable::since(ScanRequest::now());
+        // Groups of commands contain nothing else, so whole groups can be killed.
+        let marked = table
+            .processes()
+            .iter()
+            .filter(|process| process.carries(&self.mark));
+        let groups: Vec<i32> = marked
+            .map(|process| process.group)
+            .filter(|group| *group != self.posses)
+            .collect();
+        let own = getpid().as_raw_nonzero().get();
+        let is_stranger = |pid| {
+            self.strangers
+                .iter()
+                .any(|it| it.as_raw_nonzero().get() == pid)
+        };
+        table.family(|process| {
+            process.carries(&self.mark)
+                || groups.contains(&process.group)
+                || inside.contains(&process.pid)
+                || (process.parent == own && !is_stranger(process.pid))
+        })
     }
-    let inside = cgroup.map(cgroup::members).unwrap_or_default();
-    let table = ProcessTable::since(ScanRequest::now());
-    // Groups of commands contain nothing else, so whole groups can be killed.
-    let marked = table
-        .processes()
-        .iter()
-        .filter(|process| process.carries(mark));
-    let groups: Vec<i32> = marked
-        .map(|process| process.group)
-        .filter(|group| *group != posses)
-        .collect();
-    table.family(|process| {
-        process.carries(mark) || groups.contains(&process.group) || inside.contains(&process.pid)
-    })
 }
 
 /// Waits until all have ended, but no longer than [`KILL_WAIT`].

@@ -7,14 +7,11 @@ use posse_permission::Policy;
 use posse_port::tool::Toolbox;
 use posse_tools::{Reach, ToolsConfig, Watchdog};
 
-/// The command that runs posse as a watchdog.
-pub(crate) const GUARD: &str = "guard";
-
 /// The watchdog of this process, shared by the commands of all agents.
 static GUARDIAN: LazyLock<Watchdog> = LazyLock::new(|| {
     // If it cannot be found, the first command reports that it could not be started.
     let posse = std::env::current_exe().unwrap_or_else(|_| "posse".into());
-    Watchdog::new(posse, [GUARD])
+    Watchdog::new(posse)
 });
 
 /// Returns the tools of an agent, without those that rules forbid entirely.
@@ -36,6 +33,6 @@ pub(crate) fn all_tools() -> Toolbox {
 /// Runs as a watchdog until the process that started it ends. Returns `None` if the arguments are
 /// not those of a watchdog.
 pub(crate) fn run_watchdog(arguments: &[OsString]) -> Option<()> {
-    // The parent holds the other end of standard input open, which closes however it ends.
-    posse_tools::run_watchdog(arguments, std::io::stdin().lock())
+    // Standard input is the connection to posse.
+    posse_tools::run_watchdog(arguments, std::io::stdin())
 }

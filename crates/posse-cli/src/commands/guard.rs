@@ -1,5 +1,5 @@
-//! `posse guard ID [CGROUP]`: the watchdog that posse starts beside itself to end what it may
-//! leave running. It is not for people, so that help and completions do not mention it. It is
+//! `posse guard`: the watchdog that posse starts beside itself, to start commands and to end what
+//! they may leave running. It is not for people, so that help and completions do not mention it. It is
 //! checked for before anything else, so that it stays small.
 
 use std::ffi::OsString;
@@ -12,7 +12,7 @@ pub(crate) fn asked(words: &[OsString]) -> Option<ExitCode> {
     let [_, name, arguments @ ..] = words else {
         return None;
     };
-    if name != tools::GUARD {
+    if name != posse_tools::GUARD {
         return None;
     }
     // A person who types this is told that there is no such command.

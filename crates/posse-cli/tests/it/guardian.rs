@@ -120,10 +120,6 @@ impl Scene {
     /// Waits until nothing is left, and says how long that took since `begun`.
     fn gone(&self, begun: Instant, guardian: &Watchdog) -> Duration {
         let hidden = self.hidden();
-        if guardian.cgroup.is_none() {
-            // Only a cgroup reaches it.
-            signal("-KILL", hidden);
-        }
         let hidden_lives = || stat(hidden).is_some_and(|fields| fields[0] != "Z");
         let cgroup_is_there = || {
             guardian
@@ -324,4 +320,18 @@ fn people_are_not_told_of_it() {
         "{}",
         stderr(&output)
     );
+}
+
+/// Its first command kills the guardian, and the next one has another.
+#[test]
+fn a_guardian_that_is_killed_is_replaced() {
+    let script = "[[rule]]\nwhen.tool = 'again'\nreply = [{ text = '{{tool}}' }]\n\
+                  [[rule]]\nwhen.tool = 'unknown'\nreply = [{ tool = 'Bash', input = { command = 'echo again $PPID' } }]\n\
+                  [[rule]]\nreply = [{ tool = 'Bash', input = { command = 'echo $PPID >first; kill -9 $PPID; sleep 1000' } }]\n";
+    let project = Project::new("guardian-replaced", script);
+    let output = project.run(&[&ARGUMENTS[..], &["go"]].concat());
+    let first = fs::read_to_string(project.file("first")).unwrap();
+    let told = stdout(&output);
+    assert!(told.starts_with("again "), "{told}{}", stderr(&output));
+    assert_ne!(told.trim_start_matches("again "), first);
 }

@@ -140,11 +140,10 @@ impl Scene {
         while scene.asked_below() < scene.asked {
             std::thread::yield_now();
         }
-        assert!(
-            scene.survivors().len() >= (leaves + above) * 4,
-            "{:?}",
-            scene.survivors()
-        );
+        // They say that they are up just before the last of them begins.
+        while scene.survivors().len() < (leaves + above) * 4 {
+            std::thread::yield_now();
+        }
         scene
     }
 

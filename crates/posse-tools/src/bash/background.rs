@@ -29,7 +29,7 @@ impl Bash {
         let file = OutputFile::create(&output)
             .await
             .map_err(|error| cannot("make", &output, error))?;
-        let shell = self.start(&input.command, &context)?;
+        let shell = self.start(&input.command, &context).await?;
         let told = format!(
             "It runs in the background; its id is {id}. Its output goes to {} while it runs. You \
              are notified when it ends.",

@@ -1,6 +1,8 @@
 //! What the guardian does when posse is gone. That it is there, posse's own tests show.
 
 use std::io::{self, Read as _};
+use std::os::fd::AsFd;
+use std::os::unix::net::UnixStream;
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -12,6 +14,11 @@ use crate::shell::carrying;
 const MANY: usize = 100;
 /// A group that nobody is in.
 const NOBODYS: &str = "0";
+
+/// A posse that is gone.
+fn nobody() -> impl AsFd {
+    UnixStream::pair().unwrap().0
+}
 
 #[test]
 #[expect(
@@ -40,7 +47,7 @@ fn all_that_carries_the_mark_is_ended_and_nothing_else() {
     up.read_exact(&mut [0; 2 * (MANY + 1)]).unwrap();
     let begun = Instant::now();
     assert_eq!(
-        run_watchdog(&[mine.into(), NOBODYS.into()], io::empty()),
+        run_watchdog(&[mine.into(), NOBODYS.into()], nobody()),
         Some(())
     );
     let took = begun.elapsed();
@@ -56,25 +63,25 @@ fn all_that_carries_the_mark_is_ended_and_nothing_else() {
         carrying(&format!("POSSE_HOST={other}")) > 0,
         "others are left alone"
     );
-    run_watchdog(&[other.into(), NOBODYS.into()], io::empty());
+    run_watchdog(&[other.into(), NOBODYS.into()], nobody());
     unmarked.wait().unwrap();
 }
 
 #[test]
 fn who_is_no_guardian_is_told_so() {
-    assert_eq!(run_watchdog(&[], io::empty()), None);
-    assert_eq!(run_watchdog(&["the door".into()], io::empty()), None);
+    assert_eq!(run_watchdog(&[], nobody()), None);
+    assert_eq!(run_watchdog(&["the door".into()], nobody()), None);
     // It must not be talked into ending somebody else's cgroup.
     let id = "0197f000-0000-7000-8000-000000000003";
     assert_eq!(
         run_watchdog(
             &[id.into(), "/sys/fs/cgroup".into(), NOBODYS.into()],
-            io::empty()
+            nobody()
         ),
         Some(())
     );
     assert_eq!(
-        run_watchdog(&[id.into(), "/sys/fs/cgroup".into()], io::empty()),
+        run_watchdog(&[id.into(), "/sys/fs/cgroup".into()], nobody()),
         None
     );
 }
@@ -99,10 +106,7 @@ fn who_has_started_posse_is_left_alone() {
         .env("POSSE_HOST", id)
         .process_group(starter.id().cast_signed());
     let mut started = command.spawn().unwrap();
-    assert_eq!(
-        run_watchdog(&[id.into(), group.into()], io::empty()),
-        Some(())
-    );
+    assert_eq!(run_watchdog(&[id.into(), group.into()], nobody()), Some(()));
     assert_eq!(started.wait().unwrap().signal(), Some(9));
     assert!(starter.try_wait().unwrap().is_none(), "it was ended");
     starter.kill().unwrap();

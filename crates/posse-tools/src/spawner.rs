@@ -1,0 +1,185 @@
+//! Commands are started by the watchdog, on posse's request. It adopts what they leave behind, in
+//! whatever session and with whatever environment: everything that an agent's command has started
+//! is below it, and nothing else is.
+
+pub(crate) mod serve;
+
+use std::io::{self, IoSlice, PipeWriter};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd as _, OwnedFd};
+use std::os::unix::process::ExitStatusExt as _;
+use std::process::ExitStatus;
+
+use rustix::io::Errno;
+use rustix::net::{
+    AddressFamily, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketFlags, SocketType,
+    sendmsg, socketpair,
+};
+use rustix::process::Pid;
+use tokio::io::{AsyncBufReadExt as _, BufReader};
+use tokio::net::UnixStream;
+
+use crate::shell_command::ShellCommand;
+
+/// The connection to a watchdog that starts commands.
+#[derive(Debug)]
+pub(crate) struct Spawner(OwnedFd);
+
+impl Spawner {
+    /// Returns a connection, and the watchdog's end of it.
+    pub(crate) fn pair() -> io::Result<(Self, OwnedFd)> {
+        let (ours, theirs) = socketpair(
+            AddressFamily::UNIX,
+            // Keeps messages apart, and each with its descriptors.
+            SocketType::SEQPACKET,
+            SocketFlags::CLOEXEC,
+            None,
+        )?;
+        Ok((Self(ours), theirs))
+    }
+
+    /// Has a shell started that prints to `output`. The error is a broken pipe if the watchdog is
+    /// gone. If this is dropped before it is done, the shell is killed.
+    pub(crate) async fn start(
+        &self,
+        command: &ShellCommand,
+        output: PipeWriter,
+    ) -> io::Result<SpawnedShell> {
+        let (ours, theirs) = std::os::unix::net::UnixStream::pair()?;
+        ours.set_nonblocking(true)?;
+        let mut reports = BufReader::new(UnixStream::from_std(ours)?);
+        self.send(&command.to_message()?, theirs.into(), output.into())?;
+        let mut line = String::new();
+        reports.read_line(&mut line).await?;
+        match line.trim_end().split_once(' ') {
+            Some(("started", pid)) => {
+                let pid = pid.parse().ok().and_then(Pid::from_raw);
+                let pid = pid.ok_or(io::ErrorKind::InvalidData)?;
+                Ok(SpawnedShell { pid, reports })
+            }
+            Some(("failed", why)) => Err(io::Error::other(why.to_owned())),
+            _ => Err(gone()),
+        }
+    }
+
+    /// Sends a request. It waits only if the watchdog has many to handle, each for a millisecond.
+    fn send(&self, message: &[u8], reports: OwnedFd, output: OwnedFd) -> io::Result<()> {
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];
+        let mut control = SendAncillaryBuffer::new(&mut space);
+        let descriptors = [reports.as_fd(), output.as_fd()];
+        control.push(SendAncillaryMessage::ScmRights(&descriptors));
+        let message = [IoSlice::new(message)];
+        match sendmsg(&self.0, &message, &mut control, SendFlags::NOSIGNAL) {
+            Ok(_) => Ok(()),
+            Err(Errno::PIPE | Errno::CONNRESET) => Err(gone()),
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+/// Returns the error for a watchdog that does not answer any more.
+fn gone() -> io::Error {
+    io::Error::new(io::ErrorKind::BrokenPipe, "the guard process has ended")
+}
+
+/// A shell that the watchdog has started. It is killed when this is dropped before it ends, and
+/// its number is not given to another process until this is dropped.
+pub(crate) struct SpawnedShell {
+    pub(crate) pid: Pid,
+    reports: BufReader<UnixStream>,
+}
+
+impl SpawnedShell {
+    /// Waits for its end. Returns none if the watchdog is gone.
+    pub(crate) async fn ended(&mut self) -> Option<ExitStatus> {
+        let mut line = String::new();
+        self.reports.read_line(&mut line).await.ok()?;
+        let status = line.trim_end().strip_prefix("ended ")?;
+        status.parse().ok().map(ExitStatus::from_raw)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Read as _;
+    use std::os::fd::AsFd as _;
+    use std::path::Path;
+
+    use super::*;
+
+    /// A connection to a thread that does the watchdog's work.
+    fn spawner() -> Spawner {
+        let (spawner, theirs) = Spawner::pair().unwrap();
+        let terms = serve::ShellTerms {
+            host: "host".into(),
+            door: None,
+        };
+        std::thread::spawn(move || serve::serve(theirs.as_fd(), &terms));
+        spawner
+    }
+
+    fn command(text: &str) -> ShellCommand {
+        ShellCommand {
+            command: text.into(),
+            cwd: "/".into(),
+            marker: "mark".into(),
+            without: Vec::new(),
+        }
+    }
+
+    #[tokio::test]
+    async fn a_shell_is_started_elsewhere_and_its_end_is_told() {
+        let spawner = spawner();
+        for (text, printed, code, signal) in [
+            ("pwd; exit 3", "/\n", Some(3), None),
+            (
+                "echo $POSSE_CALL $POSSE_HOST >&2",
+                "mark host\n",
+                Some(0),
+                None,
+            ),
+            ("kill -9 $$", "", None, Some(9)),
+            ("kill -15 $$", "", None, Some(15)),
+        ] {
+            let (mut output, theirs) = io::pipe().unwrap();
+            let mut shell = spawner.start(&command(text), theirs).await.unwrap();
+            let status = shell.ended().await.unwrap();
+            assert_eq!((status.code(), status.signal()), (code, signal), "{text}");
+            let mut text = String::new();
+            output.read_to_string(&mut text).unwrap();
+            assert_eq!(text, printed);
+        }
+        let nowhere = ShellCommand {
+            cwd: "/nowhere".into(),
+            ..command("true")
+        };
+        let failed = spawner.start(&nowhere, io::pipe().unwrap().1).await;
+        assert!(failed.err().unwrap().to_string().contains("No such file"));
+    }
+
+    #[tokio::test]
+    async fn a_shell_that_nobody_follows_is_killed_and_reaped() {
+        let spawner = spawner();
+        let (mut output, theirs) = io::pipe().unwrap();
+        let text = "trap '' TERM; echo up; sleep 1000; sleep 1000";
+        let shell = spawner.start(&command(text), theirs).await.unwrap();
+        let up = &mut [0; 3];
+        output.read_exact(up).unwrap();
+        let process = format!("/proc/{}", shell.pid);
+        assert!(Path::new(&process).exists());
+        drop(shell);
+        // The other end is closed by its last process.
+        assert_eq!(output.read_to_end(&mut Vec::new()).unwrap(), 0);
+        while Path::new(&process).exists() {
+            std::thread::yield_now();
+        }
+    }
+
+    #[tokio::test]
+    async fn a_watchdog_that_is_gone_is_noticed() {
+        let (spawner, theirs) = Spawner::pair().unwrap();
+        drop(theirs);
+        let failed = spawner.start(&command("true"), io::pipe().unwrap().1).await;
+        assert_eq!(failed.err().unwrap().kind(), io::ErrorKind::BrokenPipe);
+    }
+}

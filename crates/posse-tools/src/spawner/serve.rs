@@ -1,0 +1,231 @@
+//! The watchdog's side: it starts shells and tells how they end, until posse is gone.
+
+use std::fs;
+use std::io::{self, IoSliceMut, Write as _};
+use std::mem::MaybeUninit;
+use std::os::fd::{BorrowedFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::io::Errno;
+use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recv, recvmsg};
+use rustix::process::{
+    Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, kill_process, kill_process_group, pidfd_open,
+    waitid,
+};
+
+use crate::detached::spawn_detached;
+use crate::process_table::HOST_MARK;
+use crate::shell_command::ShellCommand;
+
+/// Maximum length of a request. The kernel gives no program a longer argument.
+const LONGEST: usize = 256 << 10;
+
+/// What all shells of one posse process have in common.
+pub(crate) struct ShellTerms {
+    /// The mark in their environment.
+    pub(crate) host: String,
+    /// The door of their cgroup.
+    pub(crate) door: Option<PathBuf>,
+}
+
+/// A request to start a shell.
+struct Request {
+    command: ShellCommand,
+    /// Where its start and its end are told.
+    reports: UnixStream,
+    output: OwnedFd,
+}
+
+/// A shell that was started.
+struct Shell {
+    pid: Pid,
+    /// Becomes readable when it ends.
+    exit: OwnedFd,
+    /// Where its end is told; none once posse has hung up and no longer needs its number.
+    reports: Option<UnixStream>,
+    ended: bool,
+}
+
+/// Starts what `posse` asks for. Returns when it has closed its end.
+pub(crate) fn serve(posse: BorrowedFd<'_>, terms: &ShellTerms) {
+    let mut shells: Vec<Shell> = Vec::new();
+    let mut buffer = vec![0; LONGEST];
+    while let Some(asked) = wait(posse, &shells) {
+        for shell in &mut shells {
+            shell.settle();
+        }
+        shells.retain(|shell| !shell.ended || shell.reports.is_some());
+        reap_adopted(&shells);
+        if asked {
+            match receive(posse, &mut buffer) {
+                Ok(Some(request)) => shells.extend(start(request, terms)),
+                // Not a request; whoever waits for its answer is told by the closed connection.
+                Ok(None) => {}
+                Err(_) => return,
+            }
+        }
+    }
+}
+
+/// Waits until something happens. Returns true if there is a request, none if that cannot be
+/// known.
+fn wait(posse: BorrowedFd<'_>, shells: &[Shell]) -> Option<bool> {
+    let mut polled = vec![PollFd::from_borrowed_fd(posse, PollFlags::IN)];
+    for shell in shells {
+        // What has already happened would be reported again at once.
+        let exit = (!shell.ended).then(|| PollFd::new(&shell.exit, PollFlags::IN));
+        let closed = |reports| PollFd::new(reports, PollFlags::RDHUP);
+        polled.extend(exit);
+        polled.extend(shell.reports.as_ref().map(closed));
+    }
+    // A signal means nothing to it.
+    while let Err(error) = poll(&mut polled, None) {
+        if error != Errno::INTR {
+            return None;
+        }
+    }
+    let asked = polled.first()?;
+    Some(!asked.revents().is_empty())
+}
+
+impl Shell {
+    /// Tells its end. If posse has hung up, kills it, or lets its number go.
+    fn settle(&mut self) {
+        if !self.ended {
+            // It is not reaped yet: while its group may be looked for, no other process can have
+            // its number.
+            let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+            if let Ok(Some(status)) = waitid(WaitId::Pid(self.pid), options) {
+                self.ended = true;
+                let code = status.exit_status().map(|code| (code & 0xff) << 8);
+                let raw = code.or(status.terminating_signal()).unwrap_or_default();
+                self.report(raw);
+            }
+        }
+        if self.reports.as_ref().is_some_and(is_closed) {
+            self.reports = None;
+        }
+        match (&self.reports, self.ended) {
+            (Some(_), _) => {}
+            (None, false) => {
+                // It does not lead its group in the first moment.
+                let _ = kill_process(self.pid, Signal::KILL);
+                let _ = kill_process_group(self.pid, Signal::KILL);
+            }
+            (None, true) => {
+                let _ = waitid(WaitId::Pid(self.pid), WaitIdOptions::EXITED);
+            }
+        }
+    }
+
+    fn report(&mut self, raw: i32) {
+        if let Some(reports) = &mut self.reports {
+            // Fails only if nobody listens any more.
+            let _ = writeln!(reports, "ended {raw}");
+        }
+    }
+}
+
+/// Returns true if the other end of a connection, which sends nothing, is closed.
+fn is_closed(connection: &UnixStream) -> bool {
+    let flags = RecvFlags::PEEK | RecvFlags::DONTWAIT;
+    !matches!(recv(connection, &mut [0], flags), Err(Errno::AGAIN))
+}
+
+/// Receives a request; none if it is not one. Fails if posse is gone.
+fn receive(posse: BorrowedFd<'_>, buffer: &mut [u8]) -> io::Result<Option<Request>> {
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];
+    let mut control = RecvAncillaryBuffer::new(&mut space);
+    let received = recvmsg(
+        posse,
+        &mut [IoSliceMut::new(buffer)],
+        &mut control,
+        RecvFlags::CMSG_CLOEXEC,
+    )?;
+    if received.bytes == 0 {
+        return Err(io::ErrorKind::UnexpectedEof.into());
+    }
+    let mut descriptors = control.drain().flat_map(|message| match message {
+        RecvAncillaryMessage::ScmRights(descriptors) => descriptors.collect::<Vec<_>>(),
+        _ => Vec::new(),
+    });
+    let (Some(reports), Some(output)) = (descriptors.next(), descriptors.next()) else {
+        return Ok(None);
+    };
+    let command = buffer.get(..received.bytes);
+    Ok(command
+        .and_then(ShellCommand::from_message)
+        .map(|command| Request {
+            command,
+            reports: reports.into(),
+            output,
+        }))
+}
+
+/// Starts a shell and tells that it has started, or why not.
+fn start(request: Request, terms: &ShellTerms) -> Option<Shell> {
+    let Request {
+        command,
+        mut reports,
+        output,
+    } = request;
+    let started = spawn_detached(
+        |sh| {
+            command.prepare(sh, terms.door.as_deref());
+            sh.env(HOST_MARK, &terms.host)
+                .stdout(output.try_clone()?)
+                .stderr(output.try_clone()?);
+            Ok(())
+        },
+        |mut sh| sh.spawn(),
+    );
+    let shell = started.and_then(|child| {
+        let pid = Pid::from_raw(child.id().cast_signed());
+        let pid = pid.ok_or(io::ErrorKind::InvalidData)?;
+        Ok((pid, pidfd_open(pid, PidfdFlags::empty())?))
+    });
+    match shell {
+        Ok((pid, exit)) => {
+            let _ = writeln!(reports, "started {pid}");
+            Some(Shell {
+                pid,
+                exit,
+                reports: Some(reports),
+                ended: false,
+            })
+        }
+        Err(error) => {
+            let _ = writeln!(reports, "failed {error}");
+            None
+        }
+    }
+}
+
+/// Reaps adopted processes that have ended.
+fn reap_adopted(shells: &[Shell]) {
+    for child in children() {
+        if !shells.iter().any(|shell| shell.pid == child) {
+            let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG;
+            let _ = waitid(WaitId::Pid(child), options);
+        }
+    }
+}
+
+/// Returns the children of this process, as far as the kernel lists them.
+pub(crate) fn children() -> Vec<Pid> {
+    // Each thread has its own.
+    let threads = fs::read_dir("/proc/self/task")
+        .into_iter()
+        .flatten()
+        .flatten();
+    let listed =
+        threads.filter_map(|thread| fs::read_to_string(thread.path().join("children")).ok());
+    let pids = |listed: String| -> Vec<Pid> {
+        let pids = listed.split_ascii_whitespace();
+        pids.filter_map(|pid| Pid::from_raw(pid.parse().ok()?))
+            .collect()
+    };
+    listed.flat_map(pids).collect()
+}
