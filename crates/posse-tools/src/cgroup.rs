@@ -8,6 +8,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use uuid::Uuid;
 
 /// The file through which a process enters.
 pub(crate) const DOOR: &str = "cgroup.procs";
@@ -20,6 +21,21 @@ const PREFIX: &str = "posse-";
 /// Returns the name of the cgroup of the commands of one posse process.
 pub(crate) fn name(id: &str) -> String {
     format!("{PREFIX}{id}")
+}
+
+/// Returns the name of the cgroup of commands that a process is in.
+pub(crate) fn of_commands(pid: i32) -> Option<String> {
+    let cgroups = fs::read_to_string(format!("/proc/{pid}/cgroup")).ok()?;
+    commands_in(&cgroups).map(str::to_owned)
+}
+
+fn commands_in(cgroups: &str) -> Option<&str> {
+    let own = cgroups.lines().find_map(|line| line.strip_prefix("0::"))?;
+    let is_one = |name: &&str| {
+        let id = name.strip_prefix(PREFIX);
+        id.is_some_and(|id| Uuid::try_parse(id).is_ok())
+    };
+    own.split('/').find(is_one)
 }
 
 /// Returns the path of a cgroup of this name, below that of this process.
@@ -164,5 +180,23 @@ mod tests {
             None,
         );
         check("41 31 0:38 / /a\\040b rw - cgroup2 none rw", "0::/", None);
+    }
+
+    #[test]
+    fn a_cgroup_of_commands_is_known_by_its_name() {
+        let id = "0197f000-0000-7000-8000-000000000001";
+        let check = |own: &str, expected: Option<&str>| {
+            assert_eq!(commands_in(own), expected, "{own}");
+        };
+        let name = name(id);
+        check(
+            &format!("4:memory:/x\n0::/user.slice/{name}\n"),
+            Some(&name),
+        );
+        check(&format!("0::/{name}/below\n"), Some(&name));
+        check(&format!("0::/../{name}\n"), Some(&name));
+        check(&format!("4:memory:/{name}\n0::/\n"), None);
+        check("0::/posse-worker.service\n", None);
+        check(&format!("0::/x{name}\n"), None);
     }
 }

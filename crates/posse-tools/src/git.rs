@@ -8,6 +8,7 @@ use std::process::{Command, ExitStatus};
 use std::time::Duration;
 
 use crate::child::{self, Heard, Unheard};
+use crate::process_table::CALL_MARK;
 
 /// Time limit of a read-only call.
 const LOOK: Duration = Duration::from_secs(60);
@@ -133,6 +134,8 @@ impl Git {
         for name in ASTRAY {
             command.env_remove(name);
         }
+        // What a repository's filters run was not started by a person, either.
+        command.env(CALL_MARK, "git");
         // Its messages are parsed, so they must be in English; and nobody is there to answer a
         // prompt.
         command.env("LC_ALL", "C").env("GIT_TERMINAL_PROMPT", "0");

@@ -17,6 +17,7 @@ mod git;
 mod glob;
 mod grep;
 mod markdown;
+mod origin;
 mod output_file;
 mod panes;
 mod process_table;
@@ -40,6 +41,7 @@ pub use bash::{Bash, BashInput, ForegroundBash, ForegroundBashInput};
 pub use edit::{Edit, EditInput};
 pub use glob::{Glob, GlobInput};
 pub use grep::{Grep, GrepInput, OutputMode};
+pub use origin::call_above;
 pub use panes::{
     Color, CommandPanes, Inside, Launch, Place, Template, TmuxPanes, Variable, WrongTemplate,
 };

@@ -149,7 +149,7 @@ fn marks(environment: &[u8]) -> Vec<Vec<u8>> {
 
 /// Reads a file of `/proc/PID` into `content`, which stays empty if that fails. Uses as few
 /// system calls as possible, since there are many processes.
-fn read_all(pid: i32, name: &str, content: &mut Vec<u8>) {
+pub(crate) fn read_all(pid: i32, name: &str, content: &mut Vec<u8>) {
     content.clear();
     let Ok(mut file) = fs::File::open(format!("/proc/{pid}/{name}")) else {
         return;
@@ -174,7 +174,7 @@ pub(crate) struct Process {
     pub(crate) group: i32,
     ended: bool,
     /// The start time, which tells it from a later process with the same id.
-    started: u64,
+    pub(crate) started: u64,
     /// Our marks in its environment, as `NAME=value`.
     marks: Vec<Vec<u8>>,
 }
@@ -185,14 +185,23 @@ impl Process {
         self.marks.iter().any(|it| it == mark)
     }
 
+    /// Returns the value of a mark.
+    pub(crate) fn mark(&self, name: &str) -> Option<String> {
+        let value = |mark: &Vec<u8>| {
+            let value = mark.strip_prefix(name.as_bytes())?.strip_prefix(b"=")?;
+            Some(String::from_utf8_lossy(value).into_owned())
+        };
+        self.marks.iter().find_map(value)
+    }
+
     /// Reads the marks, with `buffer` for the environment they are in.
-    fn read_marks(&mut self, buffer: &mut Vec<u8>) {
+    pub(crate) fn read_marks(&mut self, buffer: &mut Vec<u8>) {
         read_all(self.pid, "environ", buffer);
         self.marks = marks(buffer);
     }
 
     /// Reads a process without its marks.
-    fn read(pid: i32) -> Option<Self> {
+    pub(crate) fn read(pid: i32) -> Option<Self> {
         let mut stat = Vec::new();
         read_all(pid, "stat", &mut stat);
         Self::parse(pid, &String::from_utf8_lossy(&stat))

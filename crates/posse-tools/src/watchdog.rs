@@ -19,7 +19,7 @@ use uuid::Uuid;
 
 use crate::cgroup::{self, DOOR};
 use crate::detached::{SECRETS, spawn_detached};
-use crate::process_table::{CALL_MARK, HOST_MARK, ProcessTable, ScanRequest};
+use crate::process_table::{self, CALL_MARK, HOST_MARK, ProcessTable, ScanRequest};
 use crate::shell_command::ShellCommand;
 use crate::spawner::serve::{self, ShellTerms};
 use crate::spawner::{SpawnedShell, Spawner};
@@ -146,6 +146,17 @@ impl Watchdog {
         spawn_detached(prepare, |sh| tokio::process::Command::from(sh).spawn())?;
         Ok(spawner)
     }
+}
+
+/// Returns what a process watches over, if it is a watchdog: by its command line, since its
+/// environment can be hidden.
+pub(crate) fn watched_by(pid: i32) -> Option<String> {
+    let mut line = Vec::new();
+    process_table::read_all(pid, "cmdline", &mut line);
+    let mut words = line.split(|byte| *byte == 0).skip(1);
+    words.next().filter(|word| *word == GUARD.as_bytes())?;
+    let id = std::str::from_utf8(words.next()?).ok()?;
+    Uuid::try_parse(id).ok().map(|id| id.to_string())
 }
 
 /// Starts commands until the other end of `posse` is closed, then kills all that it has started or
