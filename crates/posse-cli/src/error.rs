@@ -38,6 +38,17 @@ impl std::fmt::Display for Advised {
 
 impl std::error::Error for Advised {}
 
+/// The refusal of something that only a person may do.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "an agent's command has started this (call {call}), and only a person can {what}; nothing was \
+     changed"
+)]
+pub(crate) struct StartedByAgent {
+    pub(crate) call: String,
+    pub(crate) what: &'static str,
+}
+
 /// Settings that cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum SettingsError {
@@ -154,6 +165,9 @@ pub(crate) fn for_class(class: FaultClass) -> Option<&'static str> {
 pub(crate) fn hint(error: &anyhow::Error) -> Option<String> {
     if let Some(advised) = error.downcast_ref::<Advised>() {
         return Some(advised.advice.clone());
+    }
+    if error.is::<StartedByAgent>() {
+        return Some("ask the person to do it, in a terminal of their own".into());
     }
     if let Some(SetupError::BadUrl { .. }) = error.downcast_ref() {
         return Some("a base URL looks like http://127.0.0.1:4141 or https://host".into());

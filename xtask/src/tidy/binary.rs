@@ -33,6 +33,8 @@ const EXCEPTIONS: &[(&str, &str)] = &[
     // Gives every error of an adapter its hint.
     ("error", "posse_model"),
     ("error", "posse_store"),
+    // Finds out who has started this process.
+    ("config::caller", "posse_tools"),
     // Settings and output share the words for panes and colours.
     ("config::settings", "posse_tools"),
     ("output", "posse_tools"),

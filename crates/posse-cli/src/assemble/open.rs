@@ -30,10 +30,10 @@ use super::provider::{self, ChosenModel, ModelFallback};
 use super::run_config::{RunConfig, SessionChoice};
 use super::{directories, store, team_terms, tools, unsupported};
 use super::{launch, panes, prompt, worktree_sweep};
-use crate::config::environment;
 use crate::config::settings::agents::ImplicitFork;
 use crate::config::settings::{FlagSettings, Settings};
 use crate::config::store_choice;
+use crate::config::{caller, environment};
 use crate::definitions::attachments::Attachments;
 use crate::definitions::instructions::{InstructionSources, ProjectFinder};
 use crate::definitions::skills::SkillSources;
@@ -196,6 +196,9 @@ pub(crate) async fn open(config: RunConfig) -> anyhow::Result<Started> {
 
 /// Opens the store, finds the session, and assembles everything an agent needs.
 pub(crate) async fn session_context(config: &RunConfig) -> anyhow::Result<SessionContext> {
+    if config.which.is_some() && !config.fork {
+        caller::only_a_person_can("continue a session or host its members")?;
+    }
     let here = environment::working_directory()?;
     let store = store::OpenStore::at(&store_choice::meant_store(&config.store)?.place)?;
     let found = match &config.which {
@@ -410,7 +413,11 @@ fn settings(
         settings: config.flags.settings.clone(),
         tools: config.flags.tools.clone(),
     };
-    let settings = Settings::load(&config.search_paths(cwd), flags)?;
+    let mut settings = Settings::load(&config.search_paths(cwd), flags)?;
+    if settings.mode == BYPASS {
+        caller::only_a_person_can("choose bypassPermissions")?;
+    }
+    settings.bypass_disabled |= !caller::is_person();
     let details = settings.details.iter().filter(|_| config.verbose);
     let of_flags = config.warnings();
     for warning in of_flags.iter().chain(&settings.warnings).chain(details) {

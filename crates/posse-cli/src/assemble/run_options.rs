@@ -9,6 +9,7 @@ use posse_runtime::live::setup::{Approver, Limits};
 use super::agent_args::{AgentArgs, seconds};
 use super::profile_args::ProfileArgs;
 use super::run_config::{RunConfig, SessionChoice, SessionFlags};
+use crate::config::caller;
 use crate::config::settings::teams::Backend;
 use crate::config::store::StoreArgs;
 use crate::config::unsupported::WithoutGuards;
@@ -126,8 +127,9 @@ impl RunOptions {
             },
             system_prompt: self.system_prompt.clone(),
             append_system_prompt: self.append_system_prompt.clone(),
-            // Only a program that sends lines can answer a request for approval.
-            approver: if self.by_lines() {
+            // Only a program that sends lines can answer a request for approval, unless an agent
+            // has started it.
+            approver: if self.by_lines() && caller::is_person() {
                 Approver::FrontEnd
             } else {
                 Approver::Nobody

@@ -5,6 +5,7 @@ use std::sync::LazyLock;
 
 use posse_permission::Policy;
 use posse_port::tool::Toolbox;
+pub(crate) use posse_tools::GUARD;
 use posse_tools::{Reach, ToolsConfig, Watchdog};
 
 /// The watchdog of this process, shared by the commands of all agents.

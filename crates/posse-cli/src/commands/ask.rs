@@ -16,9 +16,9 @@ use tokio_util::sync::CancellationToken;
 use crate::assemble::open::RuntimeParts;
 use crate::assemble::provider::{self, ModelFallback, ProviderArgs};
 use crate::assemble::{directories, store, tools};
-use crate::config::environment;
 use crate::config::settings::{FlagSettings, Settings};
 use crate::config::store::StoreArgs;
+use crate::config::{caller, environment};
 use crate::error::{self, Advised};
 use crate::headless::answer::{self, AnswerForm, AnswerWriter};
 use crate::headless::signals::Signals;
@@ -107,6 +107,7 @@ impl AskCommand {
             return Ok(AskKind::Progress);
         }
         if self.remember {
+            caller::only_a_person_can("have an agent change its notes")?;
             let settings = Settings::at(&session.cwd, FlagSettings::default())?;
             return Ok(AskKind::Memory(Box::new(NoteTools {
                 tools: tools::tools(&settings.policy),

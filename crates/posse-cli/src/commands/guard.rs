@@ -12,7 +12,7 @@ pub(crate) fn asked(words: &[OsString]) -> Option<ExitCode> {
     let [_, name, arguments @ ..] = words else {
         return None;
     };
-    if name != posse_tools::GUARD {
+    if name != tools::GUARD {
         return None;
     }
     // A person who types this is told that there is no such command.

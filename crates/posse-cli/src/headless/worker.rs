@@ -26,7 +26,7 @@ use crate::assemble::open::{self, SessionParts};
 use crate::assemble::provider::ModelFallback;
 use crate::assemble::run_config::RunConfig;
 use crate::assemble::store::OpenStore;
-use crate::config::store_choice;
+use crate::config::{caller, store_choice};
 use crate::definitions::WatchGuard;
 
 /// Interval of scans. A worker that hosts nobody gets no notifications from the store.
@@ -59,6 +59,7 @@ enum WorkerExit {
 
 /// Works until it is told to end.
 pub(crate) async fn serve(config: RunConfig, worker: &WorkerConfig) -> anyhow::Result<ExitCode> {
+    caller::only_a_person_can("host the members of a team")?;
     let config = RunConfig {
         is_host: true,
         approver: Approver::Nobody,

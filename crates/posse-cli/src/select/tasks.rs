@@ -3,6 +3,7 @@
 use posse_port::store::{Done, Op, OpResult, Order, Store};
 use posse_protocol::{ListId, RealmId, Team};
 
+use crate::config::caller;
 use crate::output::time::now_ms;
 
 /// Returns the list of a team.
@@ -13,8 +14,10 @@ pub(crate) fn list_of(team: &Team) -> ListId {
     }
 }
 
-/// Performs an operation for the person and returns its result; a refusal is an error.
+/// Performs an operation for the person and returns its result; a refusal is an error. An agent's
+/// command is refused, too.
 pub(crate) async fn operate(store: &dyn Store, realm: RealmId, op: Op) -> anyhow::Result<Done> {
+    caller::only_a_person_can("send, answer or change anything here")?;
     let results: Vec<OpResult> = store
         .operate(Order {
             realm,

@@ -16,7 +16,7 @@ const SOON: Duration = Duration::from_secs(2);
 const STUBBORN: &str = r#"
 [[rule]]
 when.user = "nest"
-reply = [{ tool = "Bash", input = { command = '"$POSSE" -p --permission-mode bypassPermissions begin' } }]
+reply = [{ tool = "Bash", input = { command = '"$POSSE" -p --allowedTools Bash begin' } }]
 [[rule]]
 reply = [{ tool = "Bash", input = { command = '''
 trap '' TERM HUP

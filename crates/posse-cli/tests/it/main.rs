@@ -22,6 +22,7 @@ mod guardian;
 mod mail;
 mod memory;
 mod panes;
+mod person_only;
 mod postgres;
 mod read_again;
 mod readme;

@@ -1,0 +1,26 @@
+//! Who has started this process: a person, or an agent's command.
+
+use posse_tools::{CALL_MARK, call_above};
+
+use super::environment;
+use crate::error::StartedByAgent;
+
+/// Refuses `what` if an agent's command has started this process.
+pub(crate) fn only_a_person_can(what: &'static str) -> Result<(), StartedByAgent> {
+    match call() {
+        Some(call) => Err(StartedByAgent { call, what }),
+        None => Ok(()),
+    }
+}
+
+/// Returns true if no agent's command has started this process.
+pub(crate) fn is_person() -> bool {
+    call().is_none()
+}
+
+/// Returns the call of the agent whose command has started this process.
+fn call() -> Option<String> {
+    let above = call_above(std::process::id());
+    // Without /proc only the environment is left, which a command can clear.
+    above.unwrap_or_else(|_| environment::variable(CALL_MARK))
+}
