@@ -61,6 +61,31 @@ id! {
     AgentId
 }
 
+/// The bits of an id that name its bucket.
+const BUCKET: u128 = 0xfff;
+
+impl RealmId {
+    /// Returns the realm's bucket, one of 4,096: realms are spread over servers by it.
+    pub fn bucket(self) -> u16 {
+        (self.0.as_u128() & BUCKET) as u16
+    }
+}
+
+impl AgentId {
+    /// Makes an agent's id from a new one: its last bits are those of its realm, so that whoever
+    /// has only the agent's id knows where its realm is.
+    pub fn within(realm: RealmId, id: Uuid) -> Self {
+        let bits = id.as_u128() & !BUCKET | u128::from(realm.bucket());
+        Self(Uuid::from_u128(bits))
+    }
+
+    /// Returns the bucket that its id names. Agents that an older posse has made may name another
+    /// one than that of their realm.
+    pub fn bucket(self) -> u16 {
+        (self.0.as_u128() & BUCKET) as u16
+    }
+}
+
 id! {
     /// A message.
     MailId
@@ -69,4 +94,17 @@ id! {
 id! {
     /// A host: one store that a process has open, and that holds agents.
     HostId
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_agents_id_ends_like_its_realms() {
+        let realm = RealmId::from(Uuid::from_u128(0x1234_5678_9abc));
+        let agent = AgentId::within(realm, Uuid::from_u128(u128::MAX));
+        assert_eq!((agent.bucket(), realm.bucket()), (0xabc, 0xabc));
+        assert_eq!(agent.uuid().as_u128() >> 12, u128::MAX >> 12);
+    }
 }

@@ -221,7 +221,7 @@ impl Runtime {
             history,
             ..Seed::default()
         };
-        let agent = AgentId::from(Uuid::now_v7());
+        let agent = AgentId::within(session.realm, Uuid::now_v7());
         let identity = Identity {
             realm: session.realm,
             agent,

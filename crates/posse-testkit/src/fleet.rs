@@ -16,8 +16,9 @@ pub fn realm(number: u64) -> RealmId {
 
 /// The agent at a host's place.
 pub fn agent(host: u64, place: u64) -> AgentId {
-    Uuid::from_u128(0x0199_0000_0000_7000_9000_0000_0000_0000 + u128::from(host << 16 | place))
-        .into()
+    let number = u128::from(host << 16 | place) << 12;
+    let id = Uuid::from_u128(0x0199_0000_0000_7000_9000_0000_0000_0000 + number);
+    AgentId::within(realm(place), id)
 }
 
 /// A line of a host's history. It is written before the next action, so that kill -9 loses nothing.

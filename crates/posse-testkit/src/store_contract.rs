@@ -45,7 +45,8 @@ pub use charge::{
     charges_add_up,
 };
 pub use children::{
-    a_name_is_given_once, children_are_found_with_their_calls, the_unfinished_are_found,
+    a_name_is_given_once, an_id_names_its_realms_bucket, children_are_found_with_their_calls,
+    the_unfinished_are_found,
 };
 pub use claim::{
     a_claim_is_granted_to_one, a_task_of_a_host_that_left_is_free,

@@ -89,8 +89,9 @@ fn live(
     preamble: &str,
     said: &[Said<'_>],
 ) -> Lived {
-    let agent = AgentId::from(Uuid::now_v7());
-    let realm = parent.map_or(RealmId::from(agent.uuid()), |(parent, _)| parent.realm);
+    let id = Uuid::now_v7();
+    let realm = parent.map_or(RealmId::from(id), |(parent, _)| parent.realm);
+    let agent = AgentId::within(realm, id);
     let segment = |(parent, to): (Lived, u64)| {
         (to > 0).then_some(Segment {
             agent: parent.agent,

@@ -30,7 +30,8 @@ fn sub_agent(
     name: &str,
     charges: Vec<Charge>,
 ) -> String {
-    let agent = AgentId::from(Uuid::now_v7());
+    let realm: RealmId = realm.parse().unwrap();
+    let agent = AgentId::within(realm, Uuid::now_v7());
     let origin = Origin {
         parent: parent.parse().unwrap(),
         call: CallKey { seq: 1, ordinal: 0 },
@@ -53,7 +54,6 @@ fn sub_agent(
         },
         segments: Vec::new(),
     };
-    let realm: RealmId = realm.parse().unwrap();
     let step = Step {
         birth: Some(Box::new(birth)),
         charges,

@@ -70,6 +70,18 @@ pub struct Step {
 }
 
 impl Step {
+    /// Returns why no agent can be born by this step: its id must end like that of its realm, so that
+    /// it can be found by its id alone.
+    pub fn misplaced(&self) -> Option<String> {
+        let is_misplaced = self.birth.is_some() && self.agent.bucket() != self.realm.bucket();
+        is_misplaced.then(|| {
+            format!(
+                "the id {} does not end like that of its realm {}",
+                self.agent, self.realm
+            )
+        })
+    }
+
     /// Creates a step that does nothing yet.
     pub fn new(realm: RealmId, agent: AgentId, epoch: Epoch, at_ms: i64) -> Self {
         Self {

@@ -207,7 +207,7 @@ async fn plan(
     if let Some(name) = input.name.as_ref().filter(|_| route.team.is_none()) {
         name_is_free(factory, parent, name).await?;
     }
-    let agent = AgentId::from(Uuid::now_v7());
+    let agent = AgentId::within(parent.session.realm, Uuid::now_v7());
     let worktree_guard = worktree_guard(factory, agent, parent, route.isolation).await?;
     let mut terms = match &fork_point {
         Some(fork_point) => fork_point.terms(),

@@ -20,6 +20,9 @@ pub struct Health {
     pub tasks: u64,
     /// Number of messages, read or waiting.
     pub messages: u64,
+    /// Number of agents that an older posse has made, whose ids do not end like those of their
+    /// realms. They are found by their rows, so that a store with them must be one database.
+    pub misplaced: u64,
     /// Faults that were found, described for people.
     pub faults: Vec<String>,
 }

@@ -149,6 +149,9 @@ pub(super) fn step(
     step: &Step,
     known: impl Fn(&Encoded) -> bool,
 ) -> Result<EncodedStep, StoreError> {
+    if let Some(why) = step.misplaced() {
+        return Err(StoreError::BadStep(why));
+    }
     let mut encoded = EncodedStep::default();
     let mut json = Map::new();
     let mut put = |key: &str, value: Value| drop(json.insert(key.to_owned(), value));

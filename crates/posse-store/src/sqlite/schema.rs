@@ -330,6 +330,7 @@ mod tests {
         INSERT INTO total VALUES (ID 0, ID 1, 'b', 2, 2, 4, 6, 8, 10, 12, 14),
             (ID 0, ID 1, 'a', 1, 1, 0, 0, 0, 0, 0, NULL);";
 
+    // proves FD-04 (part: older agents)
     #[test]
     fn what_the_fourth_version_kept_is_kept() {
         let id = |number: u128| Uuid::from_u128(number);
@@ -341,8 +342,10 @@ mod tests {
 
         let runtime = Builder::new_current_thread().enable_all().build().unwrap();
         let store = Sqlite::open(&path).unwrap();
-        let faults = || maintain::check(&path, &mut |_| {}).unwrap().faults;
+        let health = || maintain::check(&path, &mut |_| {}).unwrap();
+        let faults = || health().faults;
         assert_eq!(faults(), Vec::<String>::new());
+        assert_eq!(health().misplaced, 1, "its id is that of an older posse");
         let taken = runtime.block_on(store.take(id(1).into())).unwrap();
         let entries = &taken.transcript.entries;
         assert_eq!((entries.len(), &entries[0].entry.head), (1, &None));

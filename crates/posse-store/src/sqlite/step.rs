@@ -59,6 +59,9 @@ pub(super) fn write(
         if let Some(before) = writer.born_before(step)? {
             return Ok(before);
         }
+        if let Some(why) = step.misplaced() {
+            return Err(SqliteFailure::bad_step(why));
+        }
         writer.birth(birth, step, host, changes)?;
     }
     let mut committed = Committed::default();

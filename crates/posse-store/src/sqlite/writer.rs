@@ -308,6 +308,7 @@ mod tests {
             segments: Vec::new(),
         };
         let (kind, encoded) = (EntryKind::Prompt, encoded(100_000));
+        let id = Uuid::now_v7();
         let step = Step {
             birth: Some(Box::new(birth)),
             entries: vec![NewEntry {
@@ -318,7 +319,7 @@ mod tests {
                 checksum: 0,
                 reply: None,
             }],
-            ..Step::new(Uuid::now_v7().into(), Uuid::now_v7().into(), Epoch(1), 0)
+            ..Step::new(id.into(), id.into(), Epoch(1), 0)
         };
         (
             SqliteJob {

@@ -118,7 +118,7 @@ impl Agent {
         birth: &Birth,
         others: &BTreeMap<AgentId, Arc<Self>>,
     ) -> Option<Self> {
-        if step.epoch.0 != 1 {
+        if step.epoch.0 != 1 || step.misplaced().is_some() {
             return None;
         }
         let (mut inherited, mut prompt) = (Vec::new(), None);

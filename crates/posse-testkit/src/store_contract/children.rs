@@ -310,3 +310,22 @@ pub async fn children_are_found_with_their_calls(open: Open<'_>) {
             .all(|root| root.origin.is_none())
     );
 }
+
+/// An agent's id ends like that of its realm; a birth under another one is refused, and a repeated
+/// one is not.
+pub async fn an_id_names_its_realms_bucket(open: Open<'_>) {
+    let store = open();
+    let mut stray = birth(1);
+    stray.agent = AgentId::from(Uuid::from_u128(stray.agent.uuid().as_u128() + 1));
+    assert_ne!(stray.agent.bucket(), realm().bucket());
+    let agent = stray.agent;
+    assert_eq!(fate(store.commit(stray).await), "bad step");
+    let missing = store.read(agent).await;
+    assert!(
+        matches!(missing, Err(StoreError::NotFound { .. })),
+        "{missing:?}"
+    );
+    let born = birth(1);
+    store.commit(born.clone()).await.unwrap();
+    store.commit(born).await.unwrap();
+}

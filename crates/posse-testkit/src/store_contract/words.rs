@@ -14,7 +14,7 @@ use uuid::Uuid;
 
 /// The one realm of these builders.
 pub fn realm() -> RealmId {
-    "01990000-0000-7000-8000-000000000000".parse().unwrap()
+    "01990000-0000-7000-8000-0000000000a0".parse().unwrap()
 }
 
 /// An agent whose id begins with `number`.

@@ -81,7 +81,7 @@ impl Agent {
         let id = Uuid::now_v7();
         Self {
             realm,
-            id: id.into(),
+            id: AgentId::within(realm, id),
             epoch: Epoch(1),
             seq: 0,
             text: text(id.as_u128() as u64),

@@ -34,7 +34,7 @@ impl CheckStore {
             let mut object = json!({
                 "store": place.shown(), "agents": health.agents, "entries": health.entries,
                 "teams": health.teams, "tasks": health.tasks, "messages": health.messages,
-                "faults": health.faults,
+                "misplaced": health.misplaced, "faults": health.faults,
             });
             if !health.faults.is_empty() {
                 (object["error"], object["hint"]) = (json!(wrong), json!(advice));
@@ -42,6 +42,9 @@ impl CheckStore {
             print(json_line(&object).as_bytes())?;
         } else if health.faults.is_empty() {
             print(format!("{} is intact: {}\n", shown(place), in_words(&health)).as_bytes())?;
+            if health.misplaced > 0 {
+                print(format!("{}\n", in_one_database(health.misplaced)).as_bytes())?;
+            }
         } else {
             for fault in &health.faults {
                 print(format!("{}\n", tame(fault)).as_bytes())?;
@@ -54,6 +57,14 @@ impl CheckStore {
             ExitCode::from(FAILED)
         })
     }
+}
+
+/// Returns what agents of an older posse mean for the store.
+fn in_one_database(misplaced: u64) -> String {
+    format!(
+        "agents with IDs of an older posse: {misplaced}; the store cannot be divided over several \
+         databases until their sessions are removed"
+    )
 }
 
 /// Returns the counts of what was checked.

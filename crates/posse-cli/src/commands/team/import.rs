@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use posse_port::store::{AgentFilter, Archive, Store, StoreError};
-use posse_protocol::{AgentId, Sender, TaskStatus, Team};
+use posse_protocol::{AgentId, RealmId, Sender, TaskStatus, Team};
 use uuid::Uuid;
 
 use super::archive::{self, ArchiveError, NAMED, ParsedArchive};
@@ -193,9 +193,12 @@ async fn is_free(store: &dyn Store, archive: &Archive) -> anyhow::Result<bool> {
 
 /// Gives the realm and every agent a new id, consistently.
 fn renew(archive: &mut Archive) {
-    archive.team.realm = Uuid::now_v7().into();
+    let realm = RealmId::from(Uuid::now_v7());
+    archive.team.realm = realm;
     let mut new: HashMap<AgentId, AgentId> = HashMap::new();
     for agent in agents(archive) {
-        *agent = *new.entry(*agent).or_insert_with(|| Uuid::now_v7().into());
+        *agent = *new
+            .entry(*agent)
+            .or_insert_with(|| AgentId::within(realm, Uuid::now_v7()));
     }
 }

@@ -120,6 +120,7 @@ impl SnapshotCheck {
             &mut health.teams,
             &mut health.tasks,
             &mut health.messages,
+            &mut health.misplaced,
         ];
         for (at, sum) in into.into_iter().enumerate() {
             *sum += column::bits(&counted, at)?;

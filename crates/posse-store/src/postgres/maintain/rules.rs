@@ -3,12 +3,15 @@
 //! Each query covers the realms after parameter 1 up to parameter 2. The names of its columns
 //! appear in the report.
 
-/// Counts agents, teams, tasks and messages.
+/// Counts agents, teams, tasks, messages, and agents whose ids do not end like those of their
+/// realms: the last 12 bits.
 pub(super) const COUNTED: &str = "SELECT
     (SELECT count(*) FROM agent WHERE realm > $1 AND realm <= $2),
     (SELECT count(*) FROM team WHERE realm > $1 AND realm <= $2),
     (SELECT count(*) FROM task WHERE realm > $1 AND realm <= $2),
-    (SELECT count(*) FROM mail WHERE realm > $1 AND realm <= $2)";
+    (SELECT count(*) FROM mail WHERE realm > $1 AND realm <= $2),
+    (SELECT count(*) FROM agent WHERE realm > $1 AND realm <= $2
+         AND right(id::text, 3) <> right(realm::text, 3))";
 
 /// Tables whose rows belong to an agent.
 pub(super) const OWNED: [&str; 9] = [

@@ -50,6 +50,7 @@ fn look(
     ] {
         *counted = count(&snapshot, &format!("SELECT count(*) FROM {table}"))?;
     }
+    health.misplaced = count(&snapshot, MISPLACED)?;
     contents(&snapshot, health)?;
     transcripts(&snapshot, health, told)?;
     told("what belongs together");
@@ -73,6 +74,10 @@ fn look(
     }
     Ok(())
 }
+
+/// Counts agents whose ids do not end like those of their realms: the last 12 bits.
+const MISPLACED: &str =
+    "SELECT count(*) FROM agent WHERE substr(hex(id), -3) <> substr(hex(realm), -3)";
 
 /// The advice for rows that an interrupted removal leaves.
 const GARBAGE: &str = "`posse store gc` removes them";

@@ -45,16 +45,16 @@ impl Shelf {
         let mut chain = 0;
         let entry = |seq| entry(&mut chain, seq, EntryKind::Prompt);
         // An id of the first millisecond of all: the realm is as old as what is in it.
-        let realm = Uuid::new_v7(uuid::Timestamp::from_unix(uuid::NoContext, 0, 0));
+        let realm: RealmId = Uuid::new_v7(uuid::Timestamp::from_unix(uuid::NoContext, 0, 0)).into();
         let entries = (0..entries).map(entry).collect();
-        let agent: AgentId = Uuid::now_v7().into();
+        let agent = AgentId::within(realm, Uuid::now_v7());
         let step = Step {
             birth: Some(Box::new(birth)),
             entries,
-            ..Step::new(realm.into(), agent, Epoch(1), at_ms)
+            ..Step::new(realm, agent, Epoch(1), at_ms)
         };
         self.runtime.block_on(store.commit(step)).unwrap();
-        (realm.into(), agent)
+        (realm, agent)
     }
 
     /// What a session with `entries` prompts started by one call: a sub-agent, which has ended, and
@@ -96,7 +96,7 @@ impl Shelf {
             description: "looks around".into(),
             terms: String::new(),
         };
-        let mut child = Step::new(realm, Uuid::now_v7().into(), Epoch(1), 1);
+        let mut child = Step::new(realm, AgentId::within(realm, Uuid::now_v7()), Epoch(1), 1);
         let usage = RunUsage::default();
         let ended = EndedRun {
             run: Uuid::now_v7(),
@@ -196,7 +196,8 @@ impl Shelf {
             encoded(),
         );
         let sum = checksum(0, 0, EntryKind::Prompt, Some(&head), &encoded);
-        let mut step = Step::new(realm, Uuid::now_v7().into(), Epoch(1), at_ms);
+        let agent = AgentId::within(realm, Uuid::now_v7());
+        let mut step = Step::new(realm, agent, Epoch(1), at_ms);
         step.birth = Some(Box::new(Birth {
             segments: vec![from],
             ..birth(None)
@@ -312,6 +313,7 @@ fn every_broken_rule_is_found() {
             teams: 1,
             tasks: 2,
             messages: 2,
+            misplaced: 0,
             faults: Vec::new()
         }
     );

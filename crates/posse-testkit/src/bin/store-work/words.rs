@@ -9,7 +9,7 @@ use crate::Failed;
 
 /// A new agent of the realm.
 pub(crate) async fn newborn(store: &dyn Store) -> Result<AgentId, Failed> {
-    let agent = AgentId::from(Uuid::now_v7());
+    let agent = AgentId::within(realm(), Uuid::now_v7());
     store
         .commit(Step {
             birth: birth(1).birth,

@@ -108,7 +108,7 @@ impl Work {
             ..Timing::default()
         };
         let store: Arc<dyn Store> = Arc::new(Postgres::open_with(url, timing).unwrap());
-        let id = |nth: u128| Uuid::from_u128(number << 64 | nth);
+        let id = |nth: u128| Uuid::from_u128(number << 64 | nth << 12);
         let work = Self {
             store,
             realm: id(0).into(),

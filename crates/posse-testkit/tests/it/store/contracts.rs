@@ -32,6 +32,12 @@ async fn steps_that_share_a_batch_are_what_they_are_alone() {
     everywhere(contract::steps_that_share_a_batch_are_what_they_are_alone).await;
 }
 
+// proves FD-04 (part: births)
+#[tokio::test]
+async fn an_id_names_its_realms_bucket() {
+    everywhere(contract::an_id_names_its_realms_bucket).await;
+}
+
 #[tokio::test]
 async fn segments_are_read_first() {
     everywhere(contract::segments_are_read_first).await;

@@ -363,6 +363,8 @@ fn team(config: TeamFile, now_ms: i64) -> Result<Team, ArchiveError> {
     let when = |at: &Option<ArchiveTime>| at.as_ref().map_or(now_ms, |at| at.0);
     let mut members: Vec<Member> = Vec::new();
     let (mut lead, mut called_so) = (None, None);
+    let realm = config.posse.realm;
+    let realm = realm.unwrap_or_else(|| Uuid::now_v7().into());
     for it in config.members {
         let leads = it.agent_id.is_some() && it.agent_id == config.lead_agent_id;
         if leads {
@@ -371,7 +373,10 @@ fn team(config: TeamFile, now_ms: i64) -> Result<Team, ArchiveError> {
             called_so.get_or_insert(members.len());
         }
         members.push(Member {
-            agent: it.posse.agent.unwrap_or_else(|| Uuid::now_v7().into()),
+            agent: it
+                .posse
+                .agent
+                .unwrap_or_else(|| AgentId::within(realm, Uuid::now_v7())),
             agent_type: it.agent_type.unwrap_or_default(),
             model: it.model.unwrap_or_default(),
             prompt: it.prompt.unwrap_or_default(),
@@ -400,7 +405,7 @@ fn team(config: TeamFile, now_ms: i64) -> Result<Team, ArchiveError> {
         members[..=lead].rotate_right(1);
     }
     Ok(Team {
-        realm: config.posse.realm.unwrap_or_else(|| Uuid::now_v7().into()),
+        realm,
         name: config.name,
         description: config.description.unwrap_or_default(),
         lead: agent,

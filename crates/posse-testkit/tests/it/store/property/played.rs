@@ -35,7 +35,7 @@ type Pair = (u64, u64);
 /// A realm by its number: two in which histories play, and those that teams are copied to.
 fn realm(number: u64) -> RealmId {
     let first = contract::realm().uuid().as_u128();
-    Uuid::from_u128(first + u128::from(number)).into()
+    Uuid::from_u128(first + (u128::from(number) << 12)).into()
 }
 
 /// Where a history is played.
