@@ -25,6 +25,7 @@ use std::io;
 use std::sync::Arc;
 use std::sync::mpsc as waiting;
 use std::thread::{self, JoinHandle};
+use std::time::Duration;
 
 use posse_port::BoxFuture;
 use posse_port::store::{
@@ -55,7 +56,6 @@ pub use schema::Migrated;
 /// this process and in any other.
 pub struct Postgres {
     url: String,
-    timing: Option<Timing>,
     /// State shared with the store's thread.
     host: Arc<PgHost>,
     /// Runtime of the store's thread, on which queries run.
@@ -68,21 +68,27 @@ pub struct Postgres {
 impl Postgres {
     /// Opens the store at a URL: `postgres://USER@HOST[:PORT][,HOST…]/DATABASE`. An empty database is set up.
     pub fn open(url: &str) -> Result<Self, StoreError> {
-        Self::at(url, None)
+        Self::at(url, ServerConnection::new(url, None)?)
     }
 
     /// Opens the store with other times. All users of a database should agree on the lease.
     pub fn open_with(url: &str, timing: Timing) -> Result<Self, StoreError> {
-        Self::at(url, Some(timing))
+        Self::at(url, ServerConnection::new(url, Some(timing))?)
+    }
+
+    /// Opens the store, and removes rows of feeds that are older than `feed_age`.
+    pub fn open_keeping(url: &str, feed_age: Duration) -> Result<Self, StoreError> {
+        let mut link = ServerConnection::new(url, None)?;
+        link.timing.feed_age = feed_age;
+        Self::at(url, link)
     }
 
     /// Opens another host on the same data, as another process would.
     pub fn another_host(&self) -> Result<Self, StoreError> {
-        Self::at(&self.url, self.timing)
+        Self::open_with(&self.url, self.host.link.timing)
     }
 
-    fn at(url: &str, timing: Option<Timing>) -> Result<Self, StoreError> {
-        let link = ServerConnection::new(url, timing)?;
+    fn at(url: &str, link: ServerConnection) -> Result<Self, StoreError> {
         let (jobs, queue) = mpsc::channel(writer::QUEUE);
         let host = Arc::new(PgHost::new(link, jobs.downgrade()));
         let (ready, opened) = waiting::sync_channel(1);
@@ -105,7 +111,6 @@ impl Postgres {
         let (url, jobs, thread) = (url.to_owned(), Some(jobs), Some(thread));
         Ok(Self {
             url,
-            timing,
             host,
             handle,
             jobs,

@@ -200,7 +200,8 @@ pub(crate) async fn session_context(config: &RunConfig) -> anyhow::Result<Sessio
         caller::only_a_person_can("continue a session or host its members")?;
     }
     let here = environment::working_directory()?;
-    let store = store::OpenStore::at(&store_choice::meant_store(&config.store)?.place)?;
+    let meant = store_choice::meant_store(&config.store)?;
+    let store = store::OpenStore::at(&meant.place, meant.feed_age)?;
     let found = match &config.which {
         None => None,
         Some(which) => Some(find_session(store.store.as_ref(), which, &here, config).await?),

@@ -1,16 +1,18 @@
 //! Opens stores.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use posse_port::store::Store;
-use posse_store::{Postgres, Sqlite};
+use posse_store::{Postgres, Sqlite, Timing};
 
-use crate::config::store::{DatabaseServer, StoreArgs, StoreLocation};
+use crate::config::store::{StoreArgs, StoreLocation};
 use crate::config::store_choice::{meant_store, there};
 
 /// Opens the store that flags, environment or settings name, and creates it if it is missing.
 pub(crate) fn open_store(store: &StoreArgs) -> anyhow::Result<Arc<dyn Store>> {
-    Ok(OpenStore::at(&meant_store(store)?.place)?.store)
+    let meant = meant_store(store)?;
+    Ok(OpenStore::at(&meant.place, meant.feed_age)?.store)
 }
 
 /// An open store.
@@ -23,18 +25,24 @@ pub(crate) struct OpenStore {
 }
 
 impl OpenStore {
-    /// Opens the store at a location, and creates it if it is missing.
-    pub(crate) fn at(place: &StoreLocation) -> anyhow::Result<Self> {
+    /// Opens the store at a location, and creates it if it is missing. Rows of feeds that are
+    /// older than `feed_age` are removed, or than 72 hours.
+    pub(crate) fn at(place: &StoreLocation, feed_age: Option<Duration>) -> anyhow::Result<Self> {
+        let feed_age = feed_age.unwrap_or(Timing::default().feed_age);
         match place {
             StoreLocation::File(path) => {
-                let file = Arc::new(Sqlite::open(path)?);
+                let timing = Timing {
+                    feed_age,
+                    ..Timing::default()
+                };
+                let file = Arc::new(Sqlite::open_with(path, timing)?);
                 Ok(Self {
                     store: file.clone(),
                     file: Some(file),
                 })
             }
             StoreLocation::Server(server) => Ok(Self {
-                store: open_server(server)?,
+                store: Arc::new(Postgres::open_keeping(&server.whole(), feed_age)?),
                 file: None,
             }),
         }
@@ -50,10 +58,6 @@ pub(crate) fn look_into_store(store: &StoreArgs) -> anyhow::Result<Arc<dyn Store
         StoreLocation::File(path) if !meant.named && !path.exists() => {
             Ok(Arc::new(Sqlite::in_memory()?))
         }
-        _ => Ok(OpenStore::at(&there(meant.place)?)?.store),
+        _ => Ok(OpenStore::at(&there(meant.place)?, meant.feed_age)?.store),
     }
-}
-
-fn open_server(server: &DatabaseServer) -> anyhow::Result<Arc<dyn Store>> {
-    Ok(Arc::new(Postgres::open(&server.whole())?))
 }

@@ -9,6 +9,7 @@ pub(crate) mod teams;
 
 use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use posse_permission::{Policy, RuleList, Source};
 use posse_protocol::PermissionMode;
@@ -329,17 +330,30 @@ fn layers(places: &SearchPaths, flag: Option<&str>) -> Result<Vec<Layer>, Settin
     Ok(layers)
 }
 
-/// Returns the store that the administrator or the user has chosen. A repository cannot choose
+/// What the administrator or the user has set for the store.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct StoreSettings {
+    pub(crate) location: Option<store::StoreLocation>,
+    /// Age at which rows of feeds are removed.
+    pub(crate) feed_age: Option<Duration>,
+}
+
+/// Returns what the administrator or the user has set for the store. A repository cannot choose
 /// one: it could read the conversations of other projects.
-pub(crate) fn chosen_store(
-    places: &SearchPaths,
-) -> Result<Option<store::StoreLocation>, SettingsError> {
+pub(crate) fn store_settings(places: &SearchPaths) -> Result<StoreSettings, SettingsError> {
     let user = places
         .posse_home
         .as_ref()
         .map(|directory| directory.join("settings.json"));
+    let mut set = StoreSettings::default();
     for path in [Some(places.managed.clone()), user].into_iter().flatten() {
-        let Some(chosen) = file::read(&path)?.and_then(|content| content.store) else {
+        let Some(content) = file::read(&path)? else {
+            continue;
+        };
+        let hours = content.feed_hours.map(|hours| u64::from(hours.get()));
+        let age = hours.map(|hours| Duration::from_secs(hours * 60 * 60));
+        set.feed_age = set.feed_age.or(age);
+        let Some(chosen) = content.store.filter(|_| set.location.is_none()) else {
             continue;
         };
         let chosen = store::parse(&chosen).map_err(|why| SettingsError::Wrong {
@@ -348,14 +362,14 @@ pub(crate) fn chosen_store(
         })?;
         // A relative path starts at home if it begins with `~`, else at the settings file.
         let chosen = store::from_home(chosen, places.home.as_deref());
-        return Ok(Some(match chosen {
+        set.location = Some(match chosen {
             store::StoreLocation::File(chosen) => {
                 store::StoreLocation::File(path.parent().unwrap_or(&path).join(chosen))
             }
             server @ store::StoreLocation::Server(_) => server,
-        }));
+        });
     }
-    Ok(None)
+    Ok(set)
 }
 
 /// Returns the mode: from the highest layer of the user or the administrator, tightened by the

@@ -2,10 +2,11 @@
 //! home.
 
 use std::path::Path;
+use std::time::Duration;
 
 use super::environment::{self, variable};
 use super::search_paths::SearchPaths;
-use super::settings::chosen_store;
+use super::settings::{StoreSettings, store_settings};
 use super::store::{StoreArgs, StoreLocation, from_home, hushed, parse};
 use crate::error::Advised;
 
@@ -15,13 +16,17 @@ pub(crate) struct StoreChoice {
     pub(crate) place: StoreLocation,
     /// Somebody has named it, so that it should exist.
     pub(crate) named: bool,
+    /// Age at which rows of its feeds are removed, if that is set.
+    pub(crate) feed_age: Option<Duration>,
 }
 
 /// Returns the store from the flag, the environment, the settings, or the default.
 fn place(flag: Option<&StoreLocation>, places: &SearchPaths) -> anyhow::Result<StoreChoice> {
+    let StoreSettings { location, feed_age } = store_settings(places)?;
     let named = |place: StoreLocation| StoreChoice {
         place: from_home(place, places.home.as_deref()),
         named: true,
+        feed_age,
     };
     if let Some(place) = flag {
         return Ok(named(place.clone()));
@@ -32,7 +37,7 @@ fn place(flag: Option<&StoreLocation>, places: &SearchPaths) -> anyhow::Result<S
             advice: "correct it, or unset it".into(),
         })?));
     }
-    if let Some(place) = chosen_store(places)? {
+    if let Some(place) = location {
         return Ok(named(place));
     }
     let home = places.posse_home.as_ref().ok_or_else(|| Advised {
@@ -42,15 +47,15 @@ fn place(flag: Option<&StoreLocation>, places: &SearchPaths) -> anyhow::Result<S
     Ok(StoreChoice {
         place: StoreLocation::File(home.join("posse.db")),
         named: false,
+        feed_age,
     })
 }
 
 /// Returns the chosen store; a server with its password.
 pub(crate) fn meant_store(store: &StoreArgs) -> anyhow::Result<StoreChoice> {
     // Not from the current directory: the user chooses a store, never a repository.
-    let StoreChoice { place, named } =
-        place(store.store.as_ref(), &SearchPaths::at(Path::new("/")))?;
-    let place = match place {
+    let choice = place(store.store.as_ref(), &SearchPaths::at(Path::new("/")))?;
+    let place = match choice.place {
         StoreLocation::File(path) if path.is_dir() => anyhow::bail!(Advised {
             what: format!("{} is a directory", path.display()),
             advice: format!(
@@ -63,7 +68,7 @@ pub(crate) fn meant_store(store: &StoreArgs) -> anyhow::Result<StoreChoice> {
             StoreLocation::Server(server.or_password(environment::variable("PGPASSWORD")))
         }
     };
-    Ok(StoreChoice { place, named })
+    Ok(StoreChoice { place, ..choice })
 }
 
 /// Returns a store that exists, as far as that can be determined without opening it.

@@ -65,13 +65,14 @@ pub(crate) async fn serve(config: RunConfig, worker: &WorkerConfig) -> anyhow::R
         approver: Approver::Nobody,
         ..config
     };
-    let place = store_choice::meant_store(&config.store)?.place;
+    let meant = store_choice::meant_store(&config.store)?;
     let mut report = WorkerReport::new(worker.json);
-    report.ready(&place, worker)?;
+    report.ready(&meant.place, worker)?;
     loop {
         // A worker that was taken for dead cannot write any more: it starts again as another
         // host.
-        match work(&config, worker, &OpenStore::at(&place)?, &mut report).await? {
+        let store = OpenStore::at(&meant.place, meant.feed_age)?;
+        match work(&config, worker, &store, &mut report).await? {
             WorkerExit::Told => return Ok(ExitCode::SUCCESS),
             WorkerExit::Fenced => report.note("this worker was presumed dead; it starts again")?,
         }

@@ -258,7 +258,7 @@ pub(super) fn home() -> Finding {
 
 /// Does the server answer, and can posse use what it has there?
 fn server(what: &'static str, place: &StoreLocation) -> Finding {
-    match store::OpenStore::at(place) {
+    match store::OpenStore::at(place, None) {
         Ok(_) => good(what, format!("{} answers", place.shown())),
         Err(error) => not(
             what,

@@ -24,6 +24,9 @@ pub(super) struct SettingsFile {
     /// The store: `sqlite:PATH`, or a server's URL.
     #[serde(skip)]
     pub(super) store: Option<String>,
+    /// Time that the store keeps rows of feeds.
+    #[serde(skip)]
+    pub(super) feed_hours: Option<std::num::NonZeroU32>,
     /// Size of a prompt in tokens at which the history is replaced by a summary.
     #[serde(skip)]
     pub(super) compact_at: Option<std::num::NonZeroU64>,
@@ -93,11 +96,17 @@ impl Permissions {
 }
 
 impl SettingsFile {
-    /// Counts a store among what is not used.
+    /// Counts what is about the store among what is not used.
     pub(super) fn leave_out_store(&mut self) {
+        let mut leave = |key: &str, hint: &str| {
+            self.foreign.used.retain(|used| used != key);
+            self.foreign.unused.push(format!("{key} ({hint} sets it)"));
+        };
         if self.store.take().is_some() {
-            self.foreign.used.retain(|key| key != "store");
-            self.foreign.unused.push("store (--store sets it)".into());
+            leave("store", "--store");
+        }
+        if self.feed_hours.take().is_some() {
+            leave("feedHours", "settings.json in posse's home");
         }
     }
 }
@@ -166,6 +175,7 @@ fn parse(path: &Path, text: &str) -> Result<SettingsFile, SettingsError> {
     file.fingerprint = fingerprint(path, text);
     if is_own {
         file.store = Option::deserialize(&all["store"]).map_err(wrong)?;
+        file.feed_hours = Option::deserialize(&all["feedHours"]).map_err(wrong)?;
         file.compact_at = Option::deserialize(&all["compactAt"]).map_err(wrong)?;
         let ours = &all["agents"];
         file.agents = Option::deserialize(ours)

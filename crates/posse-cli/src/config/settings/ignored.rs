@@ -68,7 +68,7 @@ pub(super) fn in_vain(layers: &[Layer], holds: &Settings) -> (Option<String>, Ve
 }
 
 /// Returns the settings of a repository's file that do not count.
-fn kinds(layer: &Layer, holds: &Settings) -> [Kind; 8] {
+fn kinds(layer: &Layer, holds: &Settings) -> [Kind; 9] {
     let (content, permissions) = (&layer.content, &layer.content.permissions);
     let looser = permissions
         .default_mode()
@@ -77,6 +77,7 @@ fn kinds(layer: &Layer, holds: &Settings) -> [Kind; 8] {
     let directories = permissions.additional_directories.clone();
     let compact_at = content.compact_at.map(|tokens| tokens.to_string());
     let stores = content.store.iter().map(|store| store::hushed(store));
+    let feed_hours = content.feed_hours.map(|hours| hours.to_string());
     let mode = looser.map(|mode| mode.to_string());
     let of_agents = content.agents.beyond(&holds.agents);
     [
@@ -85,6 +86,7 @@ fn kinds(layer: &Layer, holds: &Settings) -> [Kind; 8] {
         kind("model", "models", Vec::from_iter(content.model.clone())),
         kind("compactAt", "compactAt", Vec::from_iter(compact_at)),
         kind("store", "stores", stores.collect()),
+        kind("feedHours", "feedHours", Vec::from_iter(feed_hours)),
         kind("mode", "modes", Vec::from_iter(mode)),
         kind("key of agents", "keys of agents", of_agents),
         kind("key of teams", "keys of teams", content.teams.beyond()),

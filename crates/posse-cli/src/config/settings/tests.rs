@@ -557,7 +557,12 @@ fn paths_begin_where_the_file_belongs() {
 #[test]
 fn the_store_is_chosen_by_the_user_and_never_by_a_repository() {
     let disk = Disk::new();
-    let chosen = || chosen_store(&disk.places).map_err(|error| error.to_string());
+    let chosen = || {
+        let settings = store_settings(&disk.places);
+        settings
+            .map(|set| set.location)
+            .map_err(|error| error.to_string())
+    };
     let file = |path| Ok(Some(store::StoreLocation::File(path)));
     let store = |path: &str| format!(r#"{{"store": "{path}"}}"#);
     for theirs in [
@@ -874,6 +879,45 @@ fn where_teammates_run_is_said_by_the_user_and_never_by_a_repository() {
         let error = disk.load(FlagSettings::default()).unwrap_err().to_string();
         assert!(error.contains(expected), "{error}");
     }
+}
+
+// proves FD-03 (part: setting)
+#[test]
+fn the_user_and_the_administrator_say_how_long_feeds_are_kept() {
+    let disk = Disk::new();
+    let hours = || {
+        let age = store_settings(&disk.places).unwrap().feed_age;
+        age.map(|age| age.as_secs() / 3600)
+    };
+    disk.write("repo/.posse/settings.json", r#"{"feedHours": 1}"#);
+    disk.write("repo/.posse/settings.local.json", r#"{"feedHours": 1}"#);
+    assert_eq!(hours(), None);
+    disk.write("posse/settings.json", r#"{"feedHours": 5}"#);
+    assert_eq!(hours(), Some(5));
+    disk.write("managed.json", r#"{"feedHours": 7}"#);
+    assert_eq!(hours(), Some(7));
+    let flags = FlagSettings {
+        settings: Some(r#"{"feedHours": 9}"#.into()),
+        ..FlagSettings::default()
+    };
+    let settings = disk.load(flags).unwrap();
+    let told: Vec<_> = settings
+        .unsupported
+        .files
+        .iter()
+        .map(|file| file.what.as_str())
+        .collect();
+    assert_eq!(told, ["feedHours (settings.json in posse's home sets it)"]);
+    assert!(
+        settings
+            .details
+            .iter()
+            .any(|line| line.contains("feedHours")),
+        "{:?}",
+        settings.details
+    );
+    disk.write("posse/settings.json", r#"{"feedHours": 0}"#);
+    assert!(store_settings(&disk.places).is_err());
 }
 
 // proves FC-08 (part: told once)

@@ -261,7 +261,7 @@ async fn a_server_without_the_feed_is_migrated_and_then_refuses_an_older_posse()
     assert_eq!(store.feed(realm(), 0, 9).await.unwrap().head, 2);
 }
 
-// proves FD-03
+// proves FD-03 (part: trimmed)
 #[tokio::test]
 async fn old_rows_are_removed_and_readers_are_told() {
     let directory = Directory::new();
