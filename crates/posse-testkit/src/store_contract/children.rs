@@ -319,7 +319,7 @@ pub async fn an_id_names_its_realms_bucket(open: Open<'_>) {
     stray.agent = AgentId::from(Uuid::from_u128(stray.agent.uuid().as_u128() + 1));
     assert_ne!(stray.agent.bucket(), realm().bucket());
     let agent = stray.agent;
-    assert_eq!(fate(store.commit(stray).await), "bad step");
+    assert_eq!(fate(&store.commit(stray).await), "bad step");
     let missing = store.read(agent).await;
     assert!(
         matches!(missing, Err(StoreError::NotFound { .. })),

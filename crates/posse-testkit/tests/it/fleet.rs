@@ -4,6 +4,7 @@
 mod history;
 mod hosts;
 mod late;
+mod lease;
 mod network;
 mod seen;
 mod tenants;
