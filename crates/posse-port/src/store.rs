@@ -31,6 +31,7 @@
 
 mod feed;
 mod operation;
+mod page;
 mod step;
 mod view;
 
@@ -43,6 +44,7 @@ pub use operation::{
     Address, Done, Greeting, INBOX_BYTES, INBOX_MAILS, Joining, MAIL_BYTES, METADATA_DEPTH,
     NewTask, Op, OpResult, Operation, Order, Receipt, Refusal, TEXT_BYTES, TaskChange, depth,
 };
+pub use page::{Page, SessionKey};
 pub use step::{
     AgentState, Birth, CallChange, CallChangeKind, CallKey, CallOutcome, Charge, Committed,
     EndedRun, Epoch, NewEntry, Origin, RunChange, RunChangeKind, SeenFile, Segment, StateChange,
@@ -119,11 +121,11 @@ pub trait Store: Send + Sync {
     /// replaces.
     fn read(&self, agent: AgentId) -> BoxFuture<'_, Result<Transcript, StoreError>>;
 
-    /// Lists root agents, most recently used first, at most `limit`.
+    /// Lists root agents, most recently used first.
     fn sessions(
         &self,
         filter: SessionFilter,
-        limit: usize,
+        page: Page<SessionKey>,
     ) -> BoxFuture<'_, Result<Vec<AgentRecord>, StoreError>>;
 
     /// Lists agents, by path and then by age, at most `limit`.

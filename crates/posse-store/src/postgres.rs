@@ -30,8 +30,8 @@ use std::time::Duration;
 use posse_port::BoxFuture;
 use posse_port::store::{
     AgentFilter, AgentRecord, Archive, Committed, Epoch, FeedPage, MailFilter, Membership,
-    OpResult, OpenRequest, Order, SessionFilter, Step, Store, StoreError, SubtreeSpending, Taken,
-    TaskFilter, Transcript, Wake,
+    OpResult, OpenRequest, Order, Page, SessionFilter, SessionKey, Step, Store, StoreError,
+    SubtreeSpending, Taken, TaskFilter, Transcript, Wake,
 };
 use posse_protocol::{AgentId, ListId, Mail, Name, Note, RealmId, Task, TaskId, Team};
 use tokio::runtime::{Builder, Handle};
@@ -343,11 +343,11 @@ impl Store for Postgres {
     fn sessions(
         &self,
         filter: SessionFilter,
-        limit: usize,
+        page: Page<SessionKey>,
     ) -> BoxFuture<'_, Result<Vec<AgentRecord>, StoreError>> {
         self.look(move |reader| {
             let filter = filter.clone();
-            Box::pin(async move { reader.sessions(&filter, limit).await })
+            Box::pin(async move { reader.sessions(&filter, &page).await })
         })
     }
 

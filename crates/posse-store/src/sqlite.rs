@@ -42,8 +42,8 @@ use std::time::Duration;
 use posse_port::BoxFuture;
 use posse_port::store::{
     AgentFilter, AgentRecord, Archive, Committed, Epoch, FeedPage, MailFilter, Membership,
-    OpResult, OpenRequest, Order, SessionFilter, Step, Store, StoreError, SubtreeSpending, Taken,
-    TaskFilter, Transcript, Wake,
+    OpResult, OpenRequest, Order, Page, SessionFilter, SessionKey, Step, Store, StoreError,
+    SubtreeSpending, Taken, TaskFilter, Transcript, Wake,
 };
 use posse_protocol::{AgentId, ListId, Mail, Name, Note, RealmId, Task, TaskId, Team};
 use tokio::sync::{mpsc, oneshot};
@@ -275,9 +275,9 @@ impl Store for Sqlite {
     fn sessions(
         &self,
         filter: SessionFilter,
-        limit: usize,
+        page: Page<SessionKey>,
     ) -> BoxFuture<'_, Result<Vec<AgentRecord>, StoreError>> {
-        Box::pin(self.look(move |reader| reader.sessions(&filter, limit)))
+        Box::pin(self.look(move |reader| reader.sessions(&filter, &page)))
     }
 
     fn agents(

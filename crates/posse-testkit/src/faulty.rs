@@ -5,8 +5,8 @@ use std::sync::Arc;
 use posse_port::BoxFuture;
 use posse_port::store::{
     AgentFilter, AgentRecord, Archive, Committed, Epoch, FeedPage, MailFilter, Membership,
-    OpResult, OpenRequest, Order, SessionFilter, Step, Store, StoreError, SubtreeSpending, Taken,
-    TaskFilter, Transcript, Wake,
+    OpResult, OpenRequest, Order, Page, SessionFilter, SessionKey, Step, Store, StoreError,
+    SubtreeSpending, Taken, TaskFilter, Transcript, Wake,
 };
 use posse_protocol::{AgentId, ListId, Mail, Name, Note, RealmId, Task, TaskId, Team};
 
@@ -84,9 +84,9 @@ impl Store for Faulty {
     fn sessions(
         &self,
         filter: SessionFilter,
-        limit: usize,
+        page: Page<SessionKey>,
     ) -> BoxFuture<'_, Result<Vec<AgentRecord>, StoreError>> {
-        self.store.sessions(filter, limit)
+        self.store.sessions(filter, page)
     }
 
     fn operate(&self, order: Order) -> BoxFuture<'_, Result<Vec<OpResult>, StoreError>> {

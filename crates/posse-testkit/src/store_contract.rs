@@ -30,8 +30,8 @@ use std::sync::Arc;
 
 use posse_port::model::Encoded;
 use posse_port::store::{
-    AgentState, CallChangeKind, CallOutcome, Epoch, NewEntry, SeenFile, SessionFilter, StateChange,
-    Store, StoreError,
+    AgentState, CallChangeKind, CallOutcome, Epoch, NewEntry, Page, SeenFile, SessionFilter,
+    SessionKey, StateChange, Store, StoreError,
 };
 use posse_protocol::{EntryKind, PermissionMode, ReplyFacts, StopReason, ToolContent, Usage};
 
@@ -426,6 +426,64 @@ pub async fn seen_files_are_kept_by_path(open: Open<'_>) {
     );
 }
 
+/// Sessions come in pages, forwards and backwards, whatever the filter; two of the same time are two.
+pub async fn sessions_come_in_pages(open: Open<'_>) {
+    let store = open();
+    // Two minutes, and two of the same time.
+    for (number, cwd, at_ms) in [
+        (0x11, "/x", 50),
+        (0x12, "/y", 40),
+        (0x13, "/x", 60_040),
+        (0x22, "/x", 40),
+        (0x23, "/x", 61_000),
+    ] {
+        let mut first = birth(number);
+        (first.birth.as_mut().unwrap().cwd, first.at_ms) = (cwd.into(), at_ms);
+        store.commit(first).await.unwrap();
+    }
+    let page = async |filter: &SessionFilter, page: Page<SessionKey>| {
+        let found = store.sessions(filter.clone(), page).await.unwrap();
+        found.iter().map(SessionKey::of).collect::<Vec<_>>()
+    };
+    let cwd = |cwd: &str| SessionFilter {
+        cwd: Some(cwd.into()),
+        ..SessionFilter::default()
+    };
+    let prefix = |prefix: &str| SessionFilter {
+        id_prefix: Some(prefix.into()),
+        ..SessionFilter::default()
+    };
+    for (filter, rows) in [
+        (SessionFilter::default(), 5),
+        (cwd("/x"), 4),
+        (prefix("1"), 3),
+        (prefix("2"), 2),
+    ] {
+        let all = page(&filter, Page::first(9)).await;
+        assert_eq!(all.len(), rows, "{filter:?}");
+        for (at, key) in all.iter().enumerate() {
+            for limit in 0..=all.len() {
+                let after = page(&filter, Page::after(*key, limit)).await;
+                assert_eq!(
+                    after,
+                    all[at + 1..]
+                        .iter()
+                        .take(limit)
+                        .copied()
+                        .collect::<Vec<_>>()
+                );
+                let before = page(&filter, Page::before(*key, limit)).await;
+                assert_eq!(before, all[at.saturating_sub(limit)..at]);
+            }
+        }
+        let end = Page {
+            backwards: true,
+            ..Page::first(2)
+        };
+        assert_eq!(page(&filter, end).await, all[rows - 2..]);
+    }
+}
+
 /// Sessions are listed by last use, and found by directory and by id prefix.
 pub async fn sessions_are_found(open: Open<'_>) {
     let store = open();
@@ -446,7 +504,7 @@ pub async fn sessions_are_found(open: Open<'_>) {
             cwd: cwd.map(Into::into),
             id_prefix: prefix.map(Into::into),
         };
-        let found = store.sessions(filter, limit).await.unwrap();
+        let found = store.sessions(filter, Page::first(limit)).await.unwrap();
         found
             .iter()
             .map(|session| session.agent.uuid().as_bytes()[0])
@@ -478,7 +536,7 @@ pub async fn sessions_are_found(open: Open<'_>) {
     store.commit(used).await.unwrap();
     assert_eq!(list(None, None, 9).await, [0x22, 0x11, 0x12, 0x23]);
     let found = store
-        .sessions(SessionFilter::default(), 1)
+        .sessions(SessionFilter::default(), Page::first(1))
         .await
         .unwrap()
         .remove(0);

@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use posse_port::clock::{Clock as _, SystemClock};
-use posse_port::store::{SessionFilter, Store};
+use posse_port::store::{Page, SessionFilter, Store};
 use posse_protocol::{AgentId, Event, Name, Team};
 use posse_runtime::live::handle::AgentHandle;
 use posse_runtime::session::team::host::{Hosted, Hosting, Members};
@@ -197,7 +197,7 @@ impl PaneLoop<'_> {
             cwd: None,
             id_prefix: Some(self.session.to_string()),
         };
-        let found = self.store.sessions(filter, 1).await;
+        let found = self.store.sessions(filter, Page::first(1)).await;
         found.map_or(true, |found| {
             found
                 .first()

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use posse_port::store::{AgentFilter, AgentRecord, AgentState, SessionFilter, Store};
+use posse_port::store::{AgentFilter, AgentRecord, AgentState, Page, SessionFilter, Store};
 
 use posse_protocol::AgentId;
 
@@ -21,7 +21,11 @@ pub(crate) async fn newest(store: &dyn Store, cwd: &Path) -> anyhow::Result<Agen
         cwd: Some(cwd.to_owned()),
         id_prefix: None,
     };
-    let found = store.sessions(filter, 1).await?.into_iter().next();
+    let found = store
+        .sessions(filter, Page::first(1))
+        .await?
+        .into_iter()
+        .next();
     Ok(found.ok_or_else(|| Advised {
         what: format!("there is no session of {}", cwd.display()),
         advice: "`posse sessions list --all` shows those of other directories".into(),
@@ -42,7 +46,7 @@ pub(crate) async fn newest_to_continue(
             cwd: Some(cwd.to_owned()),
             id_prefix: None,
         };
-        let found = store.sessions(filter, limit).await?;
+        let found = store.sessions(filter, Page::first(limit)).await?;
         if found.is_empty() {
             break;
         }
@@ -98,7 +102,7 @@ pub(crate) async fn by_prefix(store: &dyn Store, prefix: &str) -> anyhow::Result
         cwd: None,
         id_prefix: Some(prefix.clone()),
     };
-    let found = store.sessions(filter, NAMED + 1).await?;
+    let found = store.sessions(filter, Page::first(NAMED + 1)).await?;
     if found.is_empty()
         && let Some(team) = team_choice::imported(store, &prefix).await?
     {
@@ -127,7 +131,7 @@ pub(crate) async fn agent_by_prefix(
         cwd: None,
         id_prefix: Some(begins.clone()),
     };
-    if store.sessions(filter, 1).await?.is_empty() {
+    if store.sessions(filter, Page::first(1)).await?.is_empty() {
         let filter = AgentFilter {
             id_prefix: Some(begins.clone()),
             ..AgentFilter::default()

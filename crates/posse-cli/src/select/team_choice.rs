@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use posse_port::closest;
-use posse_port::store::{SessionFilter, Store};
+use posse_port::store::{Page, SessionFilter, Store};
 use posse_protocol::{Name, Team};
 
 use crate::error::Advised;
@@ -58,7 +58,7 @@ pub(crate) async fn imported(store: &dyn Store, prefix: &str) -> anyhow::Result<
         cwd: None,
         id_prefix: Some(prefix.trim().to_ascii_lowercase()),
     };
-    if !store.sessions(filter, 1).await?.is_empty() {
+    if !store.sessions(filter, Page::first(1)).await?.is_empty() {
         return Ok(None);
     }
     let teams = store.teams(None, usize::MAX).await?;

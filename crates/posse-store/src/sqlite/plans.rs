@@ -1,6 +1,6 @@
 //! That what is asked often is answered by an index, however much there is.
 
-use posse_port::store::AgentFilter;
+use posse_port::store::{AgentFilter, Page, SessionFilter, SessionKey};
 use rusqlite::Connection;
 use uuid::Uuid;
 
@@ -9,7 +9,7 @@ use super::free::{AHEAD, TASKS};
 use super::list::{ANY, ASSIGNED, LOST, MARKED, OWN};
 use super::operation::{DOES, HIGHEST};
 use super::place::DatabasePlace;
-use super::read::{MEMBERSHIP, RUNS, SUBTREE, WAITING, chosen};
+use super::read::{MEMBERSHIP, RUNS, SUBTREE, WAITING, chosen, roots};
 use super::schema;
 use super::step::{HAD, NAMED};
 
@@ -61,7 +61,33 @@ fn what_is_asked_often_is_answered_by_an_index() {
         unfinished: true,
         ..AgentFilter::default()
     });
+    let last = SessionKey {
+        used_ms: 0,
+        agent: Uuid::nil().into(),
+    };
+    let sessions = |cwd: Option<&str>, page| {
+        let filter = SessionFilter {
+            cwd: cwd.map(Into::into),
+            ..SessionFilter::default()
+        };
+        format!("SELECT model FROM agent {}", roots(&filter, &page))
+    };
+    let [after, before] =
+        [Page::after(last, 9), Page::before(last, 9)].map(|page| sessions(None, page));
+    let here = sessions(Some("/"), Page::after(last, 9));
     for (sql, wanted) in [
+        (
+            &*after,
+            "SEARCH agent USING INDEX root_used ((used_ms,id)<(?,?))",
+        ),
+        (
+            &before,
+            "SEARCH agent USING INDEX root_used ((used_ms,id)>(?,?))",
+        ),
+        (
+            &here,
+            "SEARCH agent USING INDEX root_cwd (cwd=? AND (used_ms,id)<(?,?))",
+        ),
         (
             ANY,
             "SEARCH task USING INDEX task_ready (realm=? AND team=? AND id>?)",

@@ -26,7 +26,7 @@ use crate::extent::Extent;
 #[cfg(test)]
 pub(super) use mail::{RUNS, WAITING};
 #[cfg(test)]
-pub(super) use sessions::{SUBTREE, chosen};
+pub(super) use sessions::{SUBTREE, chosen, roots};
 #[cfg(test)]
 pub(super) use team::MEMBERSHIP;
 

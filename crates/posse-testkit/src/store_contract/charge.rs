@@ -1,8 +1,8 @@
 //! Promises about the spending of agents.
 
 use posse_port::store::{
-    AgentFilter, AgentState, Charge, Done, Op, Order, Refusal, SessionFilter, StateChange, Step,
-    Store, SubtreeSpending,
+    AgentFilter, AgentState, Charge, Done, Op, Order, Page, Refusal, SessionFilter, StateChange,
+    Step, Store, SubtreeSpending,
 };
 use posse_protocol::{Cost, EntryKind, Purpose, ReplyFacts, Usage};
 use uuid::Uuid;
@@ -73,7 +73,10 @@ pub async fn charges_add_up(open: Open<'_>) {
         charge("d", u64::MAX, Some(u64::MAX)),
     ];
     assert_eq!(store.read(agent(1)).await.unwrap().record.charges, wanted);
-    let sessions = store.sessions(SessionFilter::default(), 1).await.unwrap();
+    let sessions = store
+        .sessions(SessionFilter::default(), Page::first(1))
+        .await
+        .unwrap();
     assert_eq!(sessions[0].charges, wanted);
 }
 

@@ -1,8 +1,8 @@
 //! Promises about sub-agents: their origin, their names, and how they are found.
 
 use posse_port::store::{
-    Address, AgentFilter, AgentRecord, AgentState, CallKey, MailFilter, Origin, StateChange, Step,
-    Store, StoreError, TakenMail,
+    Address, AgentFilter, AgentRecord, AgentState, CallKey, MailFilter, Origin, Page, StateChange,
+    Step, Store, StoreError, TakenMail,
 };
 use posse_protocol::{AgentId, EntryKind, Sender};
 use uuid::Uuid;
@@ -303,7 +303,7 @@ pub async fn children_are_found_with_their_calls(open: Open<'_>) {
     }
     assert!(
         store
-            .sessions(Default::default(), 99)
+            .sessions(Default::default(), Page::first(99))
             .await
             .unwrap()
             .iter()

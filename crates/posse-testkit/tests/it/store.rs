@@ -21,8 +21,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use posse_port::store::{
-    Joining, Op, Operation, Order, Refusal, SessionFilter, Step, Store, StoreError, TaskChange,
-    TaskFilter, Wake, checksum,
+    Joining, Op, Operation, Order, Page, Refusal, SessionFilter, Step, Store, StoreError,
+    TaskChange, TaskFilter, Wake, checksum,
 };
 use posse_protocol::{EntryKind, ListId, Name, RealmId, TaskId};
 use posse_store::{Sqlite, Timing};
@@ -166,7 +166,10 @@ async fn files_are_their_owners_alone_and_looking_leaves_no_host() {
     };
     assert_eq!((mode(""), mode("posse.db")), (0o700, 0o600));
     assert_eq!(
-        store.sessions(SessionFilter::default(), 10).await.unwrap(),
+        store
+            .sessions(SessionFilter::default(), Page::first(10))
+            .await
+            .unwrap(),
         []
     );
     assert_eq!(fate(&store.read(agent(1)).await), "not found");

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use posse_port::store::{AgentRecord, SessionFilter, SubtreeSpending};
+use posse_port::store::{AgentRecord, Page, SessionFilter, SubtreeSpending};
 
 use crate::config::environment::working_directory;
 use crate::config::store::StoreArgs;
@@ -49,7 +49,7 @@ impl ListSessions {
                     cwd,
                     id_prefix: None,
                 },
-                most.saturating_add(1),
+                Page::first(most.saturating_add(1)),
             )
             .await?;
         let more = sessions.len() > most;

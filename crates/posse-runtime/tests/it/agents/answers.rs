@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use posse_port::store::AgentState;
+use posse_port::store::{AgentState, Page};
 use posse_protocol::{Outcome, RunStatus};
 use posse_runtime::definition::agent_type::Definition;
 use posse_runtime::definition::agent_type::built_in;
@@ -109,7 +109,7 @@ async fn one_repair_round_is_made_and_no_more() {
     assert_eq!(body["messages"][2]["content"][0]["is_error"], true);
     let root = hopeless
         .store
-        .sessions(Default::default(), 1)
+        .sessions(Default::default(), Page::first(1))
         .await
         .unwrap()
         .remove(0)

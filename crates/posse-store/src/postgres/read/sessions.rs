@@ -4,7 +4,8 @@ use std::os::unix::ffi::OsStrExt;
 
 use bytes::Bytes;
 use posse_port::store::{
-    AgentFilter, AgentRecord, AgentState, CallKey, Charge, Origin, SessionFilter, SubtreeSpending,
+    AgentFilter, AgentRecord, AgentState, CallKey, Charge, Origin, Page, SessionFilter, SessionKey,
+    SubtreeSpending,
 };
 use posse_protocol::{AgentId, Cost, Name, Purpose, RealmId, Usage};
 use tokio_postgres::Row;
@@ -62,7 +63,7 @@ pub(super) fn one() -> String {
 }
 
 /// Query for root agents: of directory 1, with ids from 2 to 3, at most 4.
-fn roots(filter: &SessionFilter) -> String {
+fn roots(filter: &SessionFilter, page: &Page<SessionKey>) -> String {
     let cwd = if filter.cwd.is_some() {
         "r.cwd = $1"
     } else {
@@ -70,16 +71,27 @@ fn roots(filter: &SessionFilter) -> String {
     };
     // Few ids have a given prefix, so that they are looked up first. Without a prefix every id
     // matches, and following the index in the order of use finds the first ones at once.
+    let (than, way) = if page.backwards {
+        (">", "ASC")
+    } else {
+        ("<", "DESC")
+    };
+    let beyond = |minute: &str, used_ms: &str, id: &str| match page.from {
+        Some(_) => format!("({minute}, {used_ms}, {id}) {than} ($5 / 60000, $5, $6)"),
+        None => "true".into(),
+    };
     let chosen = match filter.id_prefix {
         Some(_) => format!(
             "SELECT a.realm, a.id, r.used_ms FROM agent a CROSS JOIN LATERAL
-                 (SELECT cwd, used_ms FROM root WHERE realm = a.realm AND agent = a.id LIMIT 1) r
-             WHERE a.id BETWEEN $2 AND $3 AND {cwd}
-             ORDER BY r.used_ms DESC, a.id DESC LIMIT $4"
+                 (SELECT cwd, minute, used_ms FROM root WHERE realm = a.realm AND agent = a.id LIMIT 1) r
+             WHERE a.id BETWEEN $2 AND $3 AND {cwd} AND {}
+             ORDER BY r.used_ms {way}, a.id {way} LIMIT $4",
+            beyond("r.minute", "r.used_ms", "a.id")
         ),
         None => format!(
-            "SELECT realm, agent AS id, used_ms FROM root r WHERE {cwd}
-             ORDER BY minute DESC, used_ms DESC, agent DESC LIMIT $4"
+            "SELECT realm, agent AS id, used_ms FROM root r WHERE {cwd} AND {}
+             ORDER BY minute {way}, used_ms {way}, agent {way} LIMIT $4",
+            beyond("minute", "used_ms", "agent")
         ),
     };
     format!("WITH chosen AS MATERIALIZED ({chosen}) {AGENTS} ORDER BY c.used_ms DESC, c.id DESC")
@@ -136,7 +148,7 @@ impl PgReader<'_> {
     pub(in super::super) async fn sessions(
         &self,
         filter: &SessionFilter,
-        limit: usize,
+        page: &Page<SessionKey>,
     ) -> Result<Vec<AgentRecord>, PgFailure> {
         let prefix = filter.id_prefix.as_deref().unwrap_or_default();
         let Some((first, last)) = columns::ids_with(prefix) else {
@@ -144,11 +156,21 @@ impl PgReader<'_> {
         };
         let (cwd, limit) = (
             filter.cwd.as_ref().map(|cwd| cwd.as_os_str().as_bytes()),
-            column::most(limit),
+            column::most(page.limit),
         );
-        let types = [Type::BYTEA, Type::UUID, Type::UUID, Type::INT8];
+        let types = [
+            Type::BYTEA,
+            Type::UUID,
+            Type::UUID,
+            Type::INT8,
+            Type::INT8,
+            Type::UUID,
+        ];
+        let used_ms = page.from.map(|from| from.used_ms);
+        let from = page.from.map(|from| from.agent.uuid());
+        let values: &QueryValues<'_> = &[&cwd, &first, &last, &limit, &used_ms, &from];
         let rows = self
-            .typed_rows(&roots(filter), &types, &[&cwd, &first, &last, &limit])
+            .typed_rows(&roots(filter, page), &types, values)
             .await?;
         self.listed(&rows)
     }

@@ -4,7 +4,8 @@ use std::collections::HashMap;
 
 use bytes::Bytes;
 use posse_port::store::{
-    AgentFilter, AgentRecord, AgentState, CallKey, Charge, Origin, SessionFilter, SubtreeSpending,
+    AgentFilter, AgentRecord, AgentState, CallKey, Charge, Origin, Page, SessionFilter, SessionKey,
+    SubtreeSpending,
 };
 use posse_protocol::{AgentId, Name, RealmId};
 use rusqlite::types::ValueRef;
@@ -88,6 +89,24 @@ pub(in super::super) fn chosen(filter: &AgentFilter) -> String {
     )
 }
 
+/// Returns which root agents a filter means, and in which order: the directory is parameter 1, the
+/// first id 2 and the last 3, the limit 4, the time and the id of the row before the page 5 and 6.
+pub(in super::super) fn roots(filter: &SessionFilter, page: &Page<SessionKey>) -> String {
+    let given = |given: bool, yes: &'static str, no: &'static str| if given { yes } else { no };
+    let cwd = given(filter.cwd.is_some(), "cwd = ?1", "?1 IS NULL");
+    // The plus keeps the index of ids out of it: every id would do, and the order is another.
+    let id = given(filter.id_prefix.is_some(), "id", "+id");
+    let (beyond, order) = match page.backwards {
+        false => ("(used_ms, id) < (?5, ?6)", "used_ms DESC, id DESC"),
+        true => ("(used_ms, id) > (?5, ?6)", "used_ms, id"),
+    };
+    let beyond = given(page.from.is_some(), beyond, "?5 IS NULL AND ?6 IS NULL");
+    format!(
+        "WHERE parent IS NULL AND {cwd} AND {id} BETWEEN ?2 AND ?3 AND {beyond}
+         ORDER BY {order} LIMIT ?4"
+    )
+}
+
 impl SqliteReader<'_> {
     /// Returns an agent, if there is one.
     pub(super) fn agent(&self, id: AgentId) -> Result<Option<SqliteAgentRow>, SqliteFailure> {
@@ -106,36 +125,28 @@ impl SqliteReader<'_> {
     pub(in super::super) fn sessions(
         &self,
         filter: &SessionFilter,
-        limit: usize,
+        page: &Page<SessionKey>,
     ) -> Result<Vec<AgentRecord>, SqliteFailure> {
         let Some((first, last)) = ids_with(filter.id_prefix.as_deref().unwrap_or_default()) else {
             return Ok(Vec::new());
         };
-        let cwd = if filter.cwd.is_some() {
-            "cwd = ?1"
-        } else {
-            "?1 IS NULL"
-        };
-        // The plus keeps the index of ids out of it: every id would do, and the order is another.
-        let id = if filter.id_prefix.is_some() {
-            "id"
-        } else {
-            "+id"
-        };
-        let sql = format!(
-            "{AGENT} WHERE parent IS NULL AND {cwd} AND {id} BETWEEN ?2 AND ?3
-             ORDER BY used_ms DESC, id DESC LIMIT ?4"
-        );
-        let mut statement = self.snapshot.prepare_cached(&sql)?;
+        let mut statement = self
+            .snapshot
+            .prepare_cached(&format!("{AGENT} {}", roots(filter, page)))?;
         let cwd = filter.cwd.as_deref().map(column::path);
-        let limit = column::most(limit);
-        let rows = statement.query_map(
-            params![cwd, first.as_bytes(), last.as_bytes(), limit],
-            agent,
-        )?;
+        let limit = column::most(page.limit);
+        let used_ms = page.from.map(|from| from.used_ms);
+        let from = page.from.map(|from| from.agent.uuid().into_bytes());
+        let values = params![cwd, first.as_bytes(), last.as_bytes(), limit, used_ms, from];
+        let rows = statement.query_map(values, agent)?;
         let mut alive = HashMap::new();
-        rows.map(|row| Ok(self.complete(row?, &mut alive)?.session))
-            .collect()
+        let mut found = rows
+            .map(|row| Ok(self.complete(row?, &mut alive)?.session))
+            .collect::<Result<Vec<_>, SqliteFailure>>()?;
+        if page.backwards {
+            found.reverse();
+        }
+        Ok(found)
     }
 
     /// Agents, by path and then by age; those of a parent by age. Whether a host lives is not in

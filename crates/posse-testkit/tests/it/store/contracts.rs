@@ -89,6 +89,11 @@ async fn a_call_about_an_agent_is_booked() {
 }
 
 #[tokio::test]
+async fn sessions_come_in_pages() {
+    everywhere(contract::sessions_come_in_pages).await;
+}
+
+#[tokio::test]
 async fn sessions_are_found() {
     everywhere(contract::sessions_are_found).await;
 }

@@ -8,7 +8,7 @@ use std::process::{Child, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use posse_port::store::{FeedRow, Store, Topics};
+use posse_port::store::{FeedRow, Page, Store, Topics};
 use posse_protocol::{AgentId, EntryKind};
 use posse_store::{Postgres, Timing};
 use posse_testkit::place::Place;
@@ -239,7 +239,10 @@ async fn a_server_without_the_feed_is_migrated_and_then_refuses_an_older_posse()
     );
 
     let store = Postgres::open(url).unwrap();
-    let sessions = store.sessions(Default::default(), 9).await.unwrap();
+    let sessions = store
+        .sessions(Default::default(), Page::first(9))
+        .await
+        .unwrap();
     assert_eq!((sessions[0].agent, sessions[0].used_ms), (agent(1), 7));
     let epoch = store.take(agent(1)).await.unwrap().epoch;
     store.commit(step(1, epoch.0)).await.unwrap();

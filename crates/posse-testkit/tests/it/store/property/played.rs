@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use posse_port::store::{
     AgentFilter, AgentRecord, Committed, Epoch, FeedRow, MailFilter, OpResult, Operation, Order,
-    Origin, Ready, Refusal, RunChange, Segment, SessionFilter, Step, Store, TakenMail, TaskFilter,
-    Topics, Wake,
+    Origin, Page, Ready, Refusal, RunChange, Segment, SessionFilter, SessionKey, Step, Store,
+    TakenMail, TaskFilter, Topics, Wake,
 };
 use posse_protocol::{
     AgentId, EntryKind, HostId, ListId, Name, RealmId, Takes, TaskId, TaskStatus,
@@ -475,7 +475,17 @@ impl<'a> Played<'a> {
             .collect();
         sessions.retain(|session| session.origin.is_none());
         sessions.sort_by_key(|session| Reverse((session.used_ms, session.agent)));
-        let found = store.sessions(SessionFilter::default(), 100).await.unwrap();
+        // Page by page: what is listed together is what is listed one after the other.
+        let (mut found, mut page) = (Vec::new(), Page::first(2));
+        loop {
+            let some = store
+                .sessions(SessionFilter::default(), page)
+                .await
+                .unwrap();
+            let Some(last) = some.last() else { break };
+            page = Page::after(SessionKey::of(last), 2);
+            found.extend(some);
+        }
         same(&held(found), &held(sessions), &"sessions");
         for (id, known) in model.agents() {
             let read = store.read(id).await.unwrap();
