@@ -86,8 +86,8 @@ pub use team::{
 };
 pub use words::{
     act, acts, agent, answer, ask, birth, call, chained, child, claim, create, create_team, entry,
-    fate, headed, join, joining, list, name, order, origin, realm, receipts, send, step, update,
-    verify,
+    fate, headed, join, joining, list, name, order, origin, other_realm, realm, receipts, send,
+    step, update, verify,
 };
 
 /// Opens another host on the same data.

@@ -9,8 +9,8 @@ use uuid::Uuid;
 
 use super::Open;
 use super::words::{
-    act, agent, birth, child, create_team, entry, fate, join, name, order, origin, realm, receipts,
-    send, step,
+    act, agent, birth, child, create_team, entry, fate, join, name, order, origin, other_realm,
+    realm, receipts, send, step,
 };
 
 /// The first bytes of the agents that a filter finds.
@@ -33,7 +33,7 @@ fn to(number: u64) -> Address {
 pub async fn a_name_is_given_once(open: Open<'_>) {
     let store = open();
     let elsewhere = |step: Step| Step {
-        realm: Uuid::nil().into(),
+        realm: other_realm(),
         ..step
     };
     store.commit(birth(1)).await.unwrap();
@@ -96,7 +96,7 @@ pub async fn a_name_is_given_once(open: Open<'_>) {
         (named(Some(realm()), "ann"), vec![2]),
         (named(Some(realm()), "bob"), vec![4]),
         (named(Some(realm()), "zoe"), vec![]),
-        (named(Some(Uuid::nil().into()), "ann"), vec![7]),
+        (named(Some(other_realm()), "ann"), vec![7]),
         (named(None, "ann"), vec![2, 7]),
         (
             AgentFilter {
@@ -184,7 +184,7 @@ async fn family(store: &dyn Store) {
     ] {
         store
             .commit(Step {
-                realm: Uuid::nil().into(),
+                realm: other_realm(),
                 ..step
             })
             .await
@@ -293,7 +293,7 @@ pub async fn children_are_found_with_their_calls(open: Open<'_>) {
         }
     }
     assert_eq!(
-        found(store.as_ref(), of(Some(Uuid::nil().into()), agent(1)), 9).await,
+        found(store.as_ref(), of(Some(other_realm()), agent(1)), 9).await,
         [0; 0]
     );
     let children = store.agents(of(None, agent(1)), 99).await.unwrap();

@@ -6,7 +6,7 @@ use posse_port::store::{Address, FeedRow, Operation, Step, Store, Topics};
 use posse_protocol::{AgentId, EntryKind, RealmId};
 use uuid::Uuid;
 
-use super::{Open, agent, birth, create, entry, fate, order, realm, send, step};
+use super::{Open, agent, birth, create, entry, fate, order, other_realm, realm, send, step};
 
 /// Returns the whole feed of a realm. Fails if it is not numbered from 1 to its head.
 pub async fn whole(store: &dyn Store, realm: RealmId) -> Vec<FeedRow> {
@@ -106,7 +106,7 @@ pub async fn readers_are_told(open: Open<'_>) {
         waiting.2.unwrap();
     }
     // What happens elsewhere wakes nobody here.
-    let other: RealmId = Uuid::from_u128(9).into();
+    let other = other_realm();
     let mut elsewhere = birth(2);
     elsewhere.realm = other;
     let quiet = async {

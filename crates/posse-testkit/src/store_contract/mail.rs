@@ -9,8 +9,8 @@ use uuid::Uuid;
 
 use super::Open;
 use super::words::{
-    act, acts, agent, birth, child, create_team, entry, fate, join, name, order, realm, receipts,
-    send, step,
+    act, acts, agent, birth, child, create_team, entry, fate, join, name, order, other_realm,
+    realm, receipts, send, step,
 };
 
 fn to(number: u64) -> Address {
@@ -152,7 +152,7 @@ pub async fn nobody_gets_mail_for_nobody(open: Open<'_>) {
     let store = open();
     store.commit(birth(1)).await.unwrap();
     let elsewhere = Step {
-        realm: Uuid::now_v7().into(),
+        realm: other_realm(),
         ..birth(2)
     };
     store.commit(elsewhere).await.unwrap();
@@ -541,7 +541,7 @@ pub async fn no_end_while_mail_waits(open: Open<'_>) {
 async fn elsewhere(store: &dyn Store) -> AgentId {
     store
         .commit(Step {
-            realm: Uuid::now_v7().into(),
+            realm: other_realm(),
             ..birth(3)
         })
         .await

@@ -8,7 +8,8 @@ use uuid::Uuid;
 
 use super::Open;
 use super::words::{
-    act, agent, birth, claim, create, create_team, join, joining, list, name, order, realm, send,
+    act, agent, birth, claim, create, create_team, join, joining, list, name, order, other_realm,
+    realm, send,
 };
 
 fn leave(team: &str, called: &str) -> Op {
@@ -296,7 +297,7 @@ pub async fn agents_are_found(open: Open<'_>) {
         (1, "/main", 3, realm()),
         (2, "/b", 2, realm()),
         (3, "/b", 1, realm()),
-        (4, "/a", 1, Uuid::nil().into()),
+        (4, "/a", 1, other_realm()),
     ] {
         let mut born = birth(number);
         born.birth.as_mut().unwrap().path = path.into();

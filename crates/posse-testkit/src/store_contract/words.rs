@@ -17,6 +17,11 @@ pub fn realm() -> RealmId {
     "01990000-0000-7000-8000-0000000000a0".parse().unwrap()
 }
 
+/// Another realm, in which agents can have the same ids.
+pub fn other_realm() -> RealmId {
+    "01990000-0000-7000-8000-0000000010a0".parse().unwrap()
+}
+
 /// An agent whose id begins with `number`.
 pub fn agent(number: u64) -> AgentId {
     format!("{number:02x}990000-0000-7000-8000-0000000000a0")

@@ -6,7 +6,7 @@ use posse_store::Postgres;
 use posse_store::maintain::postgres::{check, collect, unused};
 use posse_store::maintain::{Collected, Health, Unused};
 use posse_testkit::postgres::Database;
-use posse_testkit::store_contract::{agent, birth, chained, entry, headed};
+use posse_testkit::store_contract::{agent, birth, chained, entry, headed, other_realm};
 use tokio::runtime::{Builder, Runtime};
 use uuid::Uuid;
 
@@ -135,7 +135,7 @@ fn what_nobody_uses_is_removed_from_a_server() {
         entries: chained(vec![prompt(0), prompt(1)]),
         ..birth(3)
     };
-    (kept.realm, kept.at_ms) = (Uuid::now_v7().into(), 5000);
+    (kept.realm, kept.at_ms) = (other_realm(), 5000);
     runtime.block_on(store.commit(kept)).unwrap();
     // A host that is not gone holds it.
     assert_eq!(unused(database.url(), 1000).unwrap(), []);
