@@ -1,5 +1,6 @@
 //! `cargo xtask bench NAME`: a table for people, then one JSON line.
 
+mod feed;
 mod fork;
 mod model;
 mod postgres;
@@ -197,8 +198,9 @@ fn once(binaries: &Path, name: &str, effort: Effort) -> Result<Vec<&'static str>
         "fork" => fork::run(binaries, effort)?,
         "team" => team::run(binaries, effort)?,
         "postgres" => postgres::run(binaries, effort)?,
+        "feed" => feed::run(binaries, effort)?,
         _ => bail!(
-            "there is no bench `{name}`; there are startup, model, turn, store, spawn, worktree, fork, team and postgres"
+            "there is no bench `{name}`; there are startup, model, turn, store, spawn, worktree, fork, team, postgres and feed"
         ),
     };
     println!("load before {load}, after {}", self::load()?);

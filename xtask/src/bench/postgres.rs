@@ -200,13 +200,13 @@ fn waking(
 }
 
 /// A server of one's own; it ends when this is dropped.
-struct Server {
+pub(super) struct Server {
     child: Child,
-    url: String,
+    pub(super) url: String,
 }
 
 impl Server {
-    fn start(bench: &Bench, arguments: &[&str]) -> Result<Self> {
+    pub(super) fn start(bench: &Bench, arguments: &[&str]) -> Result<Self> {
         let mut child = Command::new(&bench.program)
             .args(arguments)
             .stdin(Stdio::piped())
