@@ -1,5 +1,5 @@
 //! The listener for feeds that readers of this process wait for. It has a connection of its own,
-//! and only while somebody waits.
+//! while somebody waits and for a moment after that: who follows a feed waits again and again.
 //!
 //! Like the listener of a host it takes notifications for hints: what is lost is found by the next
 //! query.
@@ -25,6 +25,9 @@ const UNREAD: usize = 1024;
 /// How often writers are reminded that somebody waits; they forget it after a minute.
 const REMINDER: Duration = Duration::from_secs(20);
 
+/// How long a realm is listened to after somebody has waited for it.
+const LINGER: Duration = Duration::from_secs(20);
+
 /// Listens until it is dropped.
 pub(super) async fn listen(host: Arc<PgHost>) {
     loop {
@@ -37,23 +40,27 @@ pub(super) async fn listen(host: Arc<PgHost>) {
     }
 }
 
-/// Serves one connection until it breaks or nobody waits any more.
+/// Serves one connection until it breaks, or until nobody has waited for some time.
 async fn converse(host: &PgHost) -> Result<(), PgFailure> {
     let (client, line) = host.link.line().await?;
     let (said, mut hear) = mpsc::channel(UNREAD);
     let mut carried = JoinSet::new();
     carried.spawn(carry(line, said));
     let mut channels: BTreeMap<String, RealmId> = BTreeMap::new();
+    // When somebody was last seen waiting for each realm.
+    let mut realms: BTreeMap<RealmId, Instant> = BTreeMap::new();
     let mut reminded = Instant::now();
     let mut tick = interval(host.link.timing.sweep);
     tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
-        let wanted = host.feed.wanted();
-        if wanted.is_empty() {
+        let now = Instant::now();
+        realms.extend(host.feed.wanted().into_iter().map(|realm| (realm, now)));
+        realms.retain(|_, wanted| now.duration_since(*wanted) < LINGER);
+        if realms.is_empty() {
             return Ok(());
         }
-        if wanted.iter().ne(channels.values()) || reminded.elapsed() > REMINDER {
-            channels = listen_to(&client, wanted).await?;
+        if realms.keys().ne(channels.values()) || reminded.elapsed() > REMINDER {
+            channels = listen_to(&client, realms.keys().copied().collect()).await?;
             remind(host, &client, &channels).await?;
             reminded = Instant::now();
         }

@@ -294,3 +294,61 @@ async fn old_rows_are_removed_and_readers_are_told() {
     store.commit(step(1, 1)).await.unwrap();
     assert_eq!(store.feed(realm(), after, 9).await.unwrap().rows.len(), 1);
 }
+
+// proves FD-01 (part: dense)
+#[tokio::test]
+async fn numbers_go_on_where_all_rows_were_removed() {
+    let directory = Directory::new();
+    let forgetful = Timing {
+        sweep: Duration::from_millis(10),
+        feed_age: Duration::ZERO,
+        ..Timing::default()
+    };
+    let store = directory.open_with(forgetful);
+    store.commit(birth(1)).await.unwrap();
+    for _ in 1..64 {
+        store.commit(step(1, 1)).await.unwrap();
+    }
+    while !store.feed(realm(), 0, 9).await.unwrap().rows.is_empty() {
+        tokio::task::yield_now().await;
+    }
+    assert!(store.feed(realm(), 0, 9).await.unwrap().has_gap(0));
+    assert_eq!(store.feed(realm(), 0, 9).await.unwrap().head, 64);
+    store.commit(step(1, 1)).await.unwrap();
+    let page = store.feed(realm(), 64, 9).await.unwrap();
+    assert_eq!((page.head, page.rows[0].number), (65, 65));
+    assert!(!page.has_gap(64));
+}
+
+// proves FD-02 (part: waiting)
+#[tokio::test]
+async fn a_server_is_listened_to_between_two_waits() {
+    let database = Database::new().unwrap();
+    let open = || Postgres::open_with(database.url(), NO_SWEEP).unwrap();
+    let (writer, reader) = (open(), open());
+    writer.commit(birth(1)).await.unwrap();
+    let listener = || {
+        let sql = "SELECT pid FROM pg_stat_activity WHERE datname = current_database()
+                   AND (query LIKE '%watch_feeds%' OR query LIKE 'SELECT id, head FROM realm%')
+                   AND pid <> pg_backend_pid()";
+        database.sql(sql).unwrap().trim().to_owned()
+    };
+    let mut first = String::new();
+    for number in (1..20).step_by(2) {
+        let write = async {
+            while first.is_empty() {
+                first = listener();
+            }
+            writer.commit(step(1, 1)).await.unwrap();
+        };
+        let (told, ()) = tokio::join!(reader.wait_for_feed(realm(), number), write);
+        assert_eq!(told.unwrap(), number + 1);
+        // Nobody waits for this one.
+        writer.commit(step(1, 1)).await.unwrap();
+        assert_eq!(
+            reader.wait_for_feed(realm(), number + 1).await.unwrap(),
+            number + 2
+        );
+        assert_eq!(listener(), first, "another connection after {number}");
+    }
+}
