@@ -3,7 +3,7 @@
 use std::fs;
 
 use posse_port::store::{AgentState, Charge, Epoch, NewEntry, Origin, Segment, StateChange, Step};
-use posse_protocol::{Cost, EntryKind, Purpose, ReplyFacts, StopReason, Usage};
+use posse_protocol::{AgentId, Cost, EntryKind, Purpose, ReplyFacts, StopReason, Usage};
 use posse_testkit::store_contract::{birth, child, entry, headed, realm};
 use uuid::Uuid;
 
@@ -14,7 +14,7 @@ const FORKS: u64 = 1000;
 /// What a fork writes until its first call was answered: its birth with a segment and a head that all of them
 /// share, that it runs, and a short reply that was paid for.
 fn fork(number: u64, head: &str) -> [Step; 3] {
-    let id = Uuid::now_v7().into();
+    let id = AgentId::within(realm(), Uuid::now_v7());
     let mut born = child(2, 1, "");
     if let Some(birth) = &mut born.birth {
         birth.path = format!("/main/fork-{number}");
