@@ -11,6 +11,7 @@ mod host_status;
 pub mod maintain;
 mod postgres;
 mod sqlite;
+mod take_guard;
 mod wake;
 mod write_outcome;
 

@@ -39,6 +39,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
 
 use crate::Timing;
+use crate::take_guard::TakeGuard;
 use crate::write_outcome::{WriteAnswer, WriteOutcome};
 use connection::ServerConnection;
 use encode::EncodedStep;
@@ -136,24 +137,32 @@ impl Postgres {
             Err(error) => return Box::pin(std::future::ready(Err(error))),
         };
         let (answer, answered) = oneshot::channel::<WriteOutcome>();
-        let job = PgJob {
+        let queued = self.queue(PgJob {
             agent,
             realm,
             encoded,
             step,
             kind,
             answer,
-        };
+        });
+        Box::pin(async move {
+            queued.await?;
+            answered.await.unwrap_or_else(|_| Err(self.has_ended()))
+        })
+    }
+
+    /// Queues a job before this returns, or in the returned future if the queue is full.
+    fn queue(&self, job: PgJob) -> impl Future<Output = Result<(), StoreError>> + Send + '_ {
         let queued = match &self.jobs {
             Some(jobs) => jobs.try_send(job),
             None => Ok(()),
         };
-        Box::pin(async move {
+        async move {
             if let (Err(mpsc::error::TrySendError::Full(job)), Some(jobs)) = (queued, &self.jobs) {
                 jobs.send(job).await.map_err(|_| self.has_ended())?;
             }
-            answered.await.unwrap_or_else(|_| Err(self.has_ended()))
-        })
+            Ok(())
+        }
     }
 
     /// Runs a query on a pooled connection, and again if the connection was cut meanwhile.
@@ -276,25 +285,26 @@ impl Store for Postgres {
     }
 
     fn take(&self, agent: AgentId) -> BoxFuture<'_, Result<Taken, StoreError>> {
-        let encoded = encode::take(agent);
-        let taken = self.write(Ok(PgWork {
+        let (answer, answered) = oneshot::channel::<WriteOutcome>();
+        let queued = self.queue(PgJob {
             agent: Some(agent),
             realm: None,
-            encoded,
+            encoded: encode::take(agent),
             step: None,
             kind: JobKind::Holds,
-        }));
+            answer,
+        });
+        let give_back = move |epoch| drop(self.release(agent, epoch));
+        let mut guard = TakeGuard::new(answered, give_back);
         Box::pin(async move {
-            let epoch = taken.await?.epoch;
+            queued.await?;
+            let answer = guard.answer().await;
+            let epoch = answer.unwrap_or_else(|| Err(self.has_ended()))?.epoch;
             let taken = self
                 .look(move |reader| Box::pin(reader.taken(agent, epoch)))
-                .await;
-            if taken.is_err() {
-                // The caller never learns that it holds the agent, so nobody else would release
-                // it.
-                let _ = self.release(agent, epoch).await;
-            }
-            taken
+                .await?;
+            guard.keep();
+            Ok(taken)
         })
     }
 

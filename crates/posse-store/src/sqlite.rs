@@ -49,6 +49,7 @@ use posse_protocol::{AgentId, ListId, Mail, Name, Note, RealmId, Task, TaskId, T
 use tokio::sync::{mpsc, oneshot};
 
 use crate::extent::Extent;
+use crate::take_guard::TakeGuard;
 use crate::write_outcome::{WriteAnswer, WriteOutcome};
 use error::SqliteFailure;
 use feed_listener::FeedListener;
@@ -147,18 +148,27 @@ impl Sqlite {
     /// keep the order of the calls; only when the queue is full is the order that of waiting.
     fn write(&self, work: WriteRequest) -> BoxFuture<'_, Result<WriteAnswer, StoreError>> {
         let (answer, answered) = oneshot::channel();
-        let queued = match &self.jobs {
-            Some(jobs) => jobs.try_send(SqliteJob { work, answer }),
-            None => Ok(()),
-        };
+        let queued = self.queue(SqliteJob { work, answer });
         Box::pin(async move {
-            if let (Err(mpsc::error::TrySendError::Full(job)), Some(jobs)) = (queued, &self.jobs) {
-                jobs.send(job).await.map_err(|_| self.writer_has_ended())?;
-            }
+            queued.await?;
             answered
                 .await
                 .unwrap_or_else(|_| Err(self.writer_has_ended()))
         })
+    }
+
+    /// Queues a job before this returns, or in the returned future if the queue is full.
+    fn queue(&self, job: SqliteJob) -> impl Future<Output = Result<(), StoreError>> + Send + '_ {
+        let queued = match &self.jobs {
+            Some(jobs) => jobs.try_send(job),
+            None => Ok(()),
+        };
+        async move {
+            if let (Err(mpsc::error::TrySendError::Full(job)), Some(jobs)) = (queued, &self.jobs) {
+                jobs.send(job).await.map_err(|_| self.writer_has_ended())?;
+            }
+            Ok(())
+        }
     }
 
     /// Runs a query on a connection of its own, on a thread where blocking is allowed.
@@ -222,18 +232,22 @@ impl Store for Sqlite {
     }
 
     fn take(&self, agent: AgentId) -> BoxFuture<'_, Result<Taken, StoreError>> {
-        let taken = self.write(WriteRequest::Take(agent));
+        let (answer, answered) = oneshot::channel();
+        let work = WriteRequest::Take(agent);
+        let queued = self.queue(SqliteJob { work, answer });
+        let give_back = move |epoch| drop(self.release(agent, epoch));
+        let mut guard = TakeGuard::new(answered, give_back);
         Box::pin(async move {
-            let epoch = taken.await?.epoch;
+            queued.await?;
+            let answer = guard.answer().await;
+            let epoch = answer
+                .unwrap_or_else(|| Err(self.writer_has_ended()))?
+                .epoch;
             // Read after the commit: nobody else writes to the agent from now on, and reading a
             // long history inside the transaction would block every other agent.
-            let taken = self.look(move |reader| reader.taken(agent, epoch)).await;
-            if taken.is_err() {
-                // The caller never learns that it holds the agent, so nobody else would release
-                // it.
-                let _ = self.release(agent, epoch).await;
-            }
-            taken
+            let taken = self.look(move |reader| reader.taken(agent, epoch)).await?;
+            guard.keep();
+            Ok(taken)
         })
     }
 

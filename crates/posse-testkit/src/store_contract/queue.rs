@@ -51,10 +51,22 @@ pub async fn a_take_that_nobody_waits_for_holds_nothing(open: Open<'_>) {
     let (first, second) = (open(), open());
     first.commit(birth(1)).await.unwrap();
     first.release(agent(1), Epoch(1)).await.unwrap();
-    // Queued when called, and dropped before it is answered.
-    drop(first.take(agent(1)));
-    while fate(&second.take(agent(1)).await) == "held" {
-        tokio::task::yield_now().await;
+    // Queued when called, and dropped before it is answered or after that.
+    for is_answered in [false, true] {
+        let taking = first.take(agent(1));
+        while is_answered && first.read(agent(1)).await.unwrap().record.holder.is_none() {
+            tokio::task::yield_now().await;
+        }
+        drop(taking);
+        let epoch = loop {
+            match second.take(agent(1)).await {
+                Ok(taken) => break taken.epoch,
+                held => assert_eq!(fate(&held), "held"),
+            }
+        };
+        if !is_answered {
+            second.release(agent(1), epoch).await.unwrap();
+        }
     }
     assert!(first.read(agent(1)).await.unwrap().record.holder.is_some());
     assert_eq!(fate(&first.take(agent(1)).await), "held");
