@@ -27,7 +27,8 @@ const NEED_THE_DISK: &[&str] = &["C110", "C145", "C154", "C155"];
 /// entry that becomes exact must leave this list.
 const INEXACT: &[&str] = &["C140", "C158", "C160"];
 
-fn policy() -> Policy {
+/// The rules that the corpus was written for.
+pub(super) fn policy() -> Policy {
     let source = Source {
         name: "corpus".into(),
         root: "/w".into(),
@@ -124,6 +125,14 @@ fn workspace() -> Workspace {
         mirror: None,
         notes: None,
     }
+}
+
+/// All shell commands of the corpus.
+pub(super) fn commands() -> Vec<String> {
+    let entries = include_str!("corpus.jsonl").lines();
+    let entries = entries.map(|line| serde_json::from_str::<Entry>(line).unwrap());
+    let commands = entries.filter(|entry| entry.tool == "Bash");
+    commands.map(|entry| entry.input).collect()
 }
 
 fn entries() -> impl Iterator<Item = Entry> {

@@ -14,6 +14,7 @@ mod rights;
 mod rule;
 mod rule_problem;
 mod shell;
+mod suggest;
 
 pub use decide::{Verdict, decide};
 pub use rights::{Outside, Rights};

@@ -5,9 +5,10 @@ use std::borrow::Cow;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use posse_protocol::PermissionMode;
+use posse_protocol::{PermissionMode, Suggestion};
 
 use super::path::is_beneath;
+use super::suggest::{added, suggest};
 use super::{Policy, Verdict, decide};
 use posse_port::tool::{Intent, Workspace};
 
@@ -175,7 +176,27 @@ impl Rights {
     pub fn verdict(&self, tool: &str, intent: &Intent) -> Verdict {
         // All agents of a session share the rules, except for granted ones. These count for the
         // links above, too: otherwise nothing could be granted.
-        let policy = &*self.policy();
+        self.verdict_under(&self.policy(), tool, intent)
+    }
+
+    /// Returns the rules that a person may accept instead of being asked about such a call again,
+    /// from narrow to wide; none if the call is not asked about, or no rule could cover it soundly.
+    pub fn suggestions(&self, tool: &str, intent: &Intent) -> Vec<Suggestion> {
+        let policy = self.policy();
+        if !matches!(self.verdict_under(&policy, tool, intent), Verdict::Ask(_)) {
+            return Vec::new();
+        }
+        let mut suggestions = suggest(&policy, &self.0.workspace, tool, intent);
+        // A rule that does not settle the question is no help, for example beside an ask rule.
+        suggestions.retain(|suggestion| {
+            let wider = added(&policy, &self.0.workspace, suggestion);
+            wider.is_some_and(|policy| self.verdict_under(&policy, tool, intent) == Verdict::Allow)
+        });
+        suggestions
+    }
+
+    /// Returns the verdict under these rules.
+    fn verdict_under(&self, policy: &Policy, tool: &str, intent: &Intent) -> Verdict {
         let mut judged: Vec<(PermissionMode, Cow<'_, [PathBuf]>)> = Vec::new();
         let mut strictest = Verdict::Allow;
         for rights in self.chain() {

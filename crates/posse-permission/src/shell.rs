@@ -4,6 +4,7 @@
 mod lexical;
 mod options;
 mod script;
+mod suggested;
 mod within;
 mod word;
 

@@ -14,6 +14,7 @@ pub mod mode;
 pub mod name;
 pub mod plan;
 pub mod run;
+pub mod suggestion;
 pub mod task;
 pub mod team;
 pub mod usage;
@@ -36,6 +37,7 @@ pub use plan::{PlannedTask, Role as TeamRole, TeamPlan};
 pub use run::{
     Notification, RunChange, RunFacts, RunKind, RunStatus, RunUpdate, RunUsage, WorktreeEnd,
 };
+pub use suggestion::{RuleScope, Suggestion};
 pub use task::{ListId, Owner, Takes, Task, TaskId, TaskStatus};
 pub use team::{Member, MemberState, Note, Team};
 pub use usage::Usage;

@@ -79,7 +79,15 @@ const REACHES: &[Reach] = &[
     },
     Reach {
         programs: &["cargo"],
-        words: &["--config", "--manifest-path"],
+        words: &[
+            "--config",
+            "--manifest-path",
+            "--fix",
+            "--open",
+            "--artifact-dir",
+            "--out-dir",
+            "--target-dir",
+        ],
         letters: "C",
     },
     Reach {
@@ -217,7 +225,7 @@ const ALWAYS: &[&str] = &[
 ];
 
 /// Programs of which no option runs or writes anything.
-const SAFE_OPTIONS: &[&str] = &[
+pub(super) const SAFE_OPTIONS: &[&str] = &[
     "cat", "diff", "du", "echo", "egrep", "fgrep", "grep", "head", "ls", "stat", "tail", "wc",
 ];
 
@@ -237,11 +245,16 @@ const GIT: &[&str] = &[
     "worktree",
 ];
 
+/// Returns true if no rule with `*` covers the program, whatever its options.
+pub(super) fn always_reaches(name: &str) -> bool {
+    ALWAYS.contains(&name)
+}
+
 /// Returns the word with which this command could do more than is obvious. `spells` returns true
 /// if the rule itself begins with these words.
 pub(super) fn reach(words: &[Word], spells: impl Fn(&str) -> bool) -> Option<String> {
     let name = within::name(words);
-    if ALWAYS.contains(&name) {
+    if always_reaches(name) {
         return Some(name.to_owned());
     }
     let arguments = words.get(1..).unwrap_or_default();

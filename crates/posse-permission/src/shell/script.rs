@@ -35,6 +35,8 @@ pub(super) struct Script {
     pub(super) files: Vec<File>,
     /// Why rules cannot allow it, whatever they say.
     pub(super) opaque: Option<&'static str>,
+    /// Whether a here-document or here-string is in it, which no rule tells apart from another.
+    pub(super) has_input: bool,
 }
 
 /// A simple command.
@@ -379,6 +381,7 @@ impl Walk<'_> {
                 }
             },
             IoRedirect::HereDocument(_, document) => {
+                self.script.has_input = true;
                 if document.requires_expansion {
                     let read = word::read_document(&document.doc.value, self.workspace);
                     self.read(read);
@@ -386,6 +389,7 @@ impl Walk<'_> {
                 self.input.push(document.doc.value.clone());
             }
             IoRedirect::HereString(_, word) => {
+                self.script.has_input = true;
                 let word = self.word(&word.value);
                 self.input.push(word.text);
             }

@@ -71,7 +71,7 @@ pub(super) fn commands(command: &Simple) -> Vec<Simple> {
 
 /// The same for a command whose quotes were not understood: a script may be spread over its words.
 pub(super) fn rests(command: &Simple) -> Vec<Simple> {
-    match SHELLS.contains(&name(&command.words)) {
+    match is_shell(&command.words) {
         true => beginning(&command.words, 1..command.words.len()),
         false => commands(command),
     }
@@ -80,6 +80,11 @@ pub(super) fn rests(command: &Simple) -> Vec<Simple> {
 /// Whether the command's words hold another one.
 pub(super) fn wraps(words: &[Word]) -> bool {
     WRAPPERS.contains(&name(words))
+}
+
+/// Returns true if the command takes a script as one of its words.
+pub(super) fn is_shell(words: &[Word]) -> bool {
+    SHELLS.contains(&name(words))
 }
 
 fn beginning(words: &[Word], starts: impl ExactSizeIterator<Item = usize>) -> Vec<Simple> {
@@ -103,13 +108,13 @@ pub(super) fn reads_scripts(command: &Simple) -> bool {
     command
         .words
         .iter()
-        .any(|word| SHELLS.contains(&name(std::slice::from_ref(word))))
+        .any(|word| is_shell(std::slice::from_ref(word)))
 }
 
 /// Every text that this command could run as a script.
 pub(super) fn scripts(command: &Simple) -> Vec<String> {
     let words = &command.words;
-    if !SHELLS.contains(&name(words)) {
+    if !is_shell(words) {
         return Vec::new();
     }
     let arguments = words.iter().skip(1).map(|word| word.text.as_str());
@@ -150,7 +155,7 @@ pub(super) fn innermost(words: &[Word]) -> &[Word] {
 /// shell may be what it runs.
 pub(super) fn could_run(words: &[Word], program: &str) -> bool {
     let words: Vec<Word> = words.iter().flat_map(Word::words).collect();
-    let runs_words = wraps(&words) || SHELLS.contains(&name(&words));
+    let runs_words = wraps(&words) || is_shell(&words);
     words.iter().enumerate().any(|(at, word)| {
         let before = at.checked_sub(1).and_then(|at| words.get(at));
         (runs_words || before.is_none_or(executes)) && may_be(word, program)
