@@ -8,7 +8,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use posse_protocol::{RawJson, RunStatus, ToolContent, ToolSpec};
+use posse_protocol::{Display, RawJson, RunStatus, ToolContent, ToolSpec};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
@@ -30,6 +30,13 @@ pub trait Tool: Send + Sync {
     /// Returns what a call with this input would do. Has no effects; may look at the file system to
     /// resolve a path.
     fn intent(&self, input: &RawJson, workspace: &Workspace) -> Result<Intent, ToolError>;
+
+    /// Returns what a person should see before they allow the call: the change that it would make.
+    /// Made only if someone is asked. May read files, and must be short in time and text.
+    fn preview(&self, input: &RawJson, workspace: &Workspace) -> Option<Display> {
+        let _ = (input, workspace);
+        None
+    }
 
     /// Runs the call. Must end soon after `context.cancel`: the caller waits one second only.
     fn run(
@@ -263,6 +270,14 @@ impl Toolbox {
                 )))
             }
         }
+    }
+
+    /// Returns what a person should see before they allow a call of one of the tools.
+    pub fn preview(&self, tool: &str, input: &RawJson, workspace: &Workspace) -> Option<Display> {
+        let tool = self.get(tool)?;
+        // As for an intent: neither the model's input nor a file may end the agent.
+        let look = AssertUnwindSafe(|| tool.preview(input, workspace));
+        catch_unwind(look).ok().flatten()
     }
 
     /// Descriptions for the model, in a fixed order.

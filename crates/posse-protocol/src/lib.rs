@@ -6,6 +6,7 @@ pub mod command;
 pub mod content;
 pub mod control;
 pub mod cost;
+pub mod display;
 pub mod event;
 pub mod id;
 pub mod mail;
@@ -24,6 +25,7 @@ pub use command::{Answer, Command};
 pub use content::{ContentBlock, Message, RawJson, Role, StopReason, ToolContent, ToolSpec};
 pub use control::{IdleReason, IdleReport, Request, RequestKind, Response, TaskReport};
 pub use cost::{Cost, Purpose};
+pub use display::{DiffLine, Display, FileDiff, Hunk, LineChange};
 pub use event::{
     Delta, Denial, Entry, EntryKind, Event, EventKind, Fault, FaultClass, Limit, MemberChange,
     MemberUpdate, Missed, Outcome, Question, ReplyFacts, Retry, RunEnd, Spent,

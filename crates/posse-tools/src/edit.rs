@@ -5,10 +5,12 @@ use std::fmt::Write as _;
 
 use memchr::memmem;
 use posse_port::tool::{Intent, Subject, ToolContext, ToolError, ToolOutput, TypedTool, Workspace};
+use posse_protocol::Display;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::answer::{blocking, cannot, clip, count, shown, tell};
+use crate::preview;
 use crate::replace::Replacement;
 use crate::rooted_fs::{Access, RootedPath};
 
@@ -57,6 +59,13 @@ impl TypedTool for Edit {
             waits: false,
             title: format!("Edit {}", shown(&place.named, workspace)),
             subject: Subject::Edits(place.paths()),
+        })
+    }
+
+    fn preview(&self, input: &EditInput, workspace: &Workspace) -> Option<Display> {
+        preview::of_change(&input.file_path, workspace, |old| {
+            let old = old.ok_or_else(|| tell("there is no such file"))?;
+            Ok(change(old, input)?.content)
         })
     }
 

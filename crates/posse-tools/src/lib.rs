@@ -20,6 +20,7 @@ mod markdown;
 mod origin;
 mod output_file;
 mod panes;
+mod preview;
 mod process_table;
 mod processes;
 mod read;

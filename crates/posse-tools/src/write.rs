@@ -3,10 +3,12 @@
 use std::borrow::Cow;
 
 use posse_port::tool::{Intent, Subject, ToolContext, ToolError, ToolOutput, TypedTool, Workspace};
+use posse_protocol::Display;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::answer::{blocking, count, shown};
+use crate::preview;
 use crate::replace::Replacement;
 use crate::rooted_fs::{Access, RootedPath};
 
@@ -43,6 +45,11 @@ impl TypedTool for Write {
             title: format!("Write {}", shown(&place.named, workspace)),
             subject: Subject::Edits(place.paths()),
         })
+    }
+
+    fn preview(&self, input: &WriteInput, workspace: &Workspace) -> Option<Display> {
+        let new = input.content.as_bytes();
+        preview::of_change(&input.file_path, workspace, |_| Ok(new.to_vec()))
     }
 
     async fn run(&self, input: WriteInput, context: ToolContext) -> Result<ToolOutput, ToolError> {

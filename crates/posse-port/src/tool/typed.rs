@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::future::Future;
 use std::sync::Arc;
 
-use posse_protocol::{RawJson, ToolSpec};
+use posse_protocol::{Display, RawJson, ToolSpec};
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema};
 use serde::de::DeserializeOwned;
@@ -26,6 +26,12 @@ pub trait TypedTool: Send + Sync + 'static {
 
     /// See [`Tool::intent`].
     fn intent(&self, input: &Self::Input, workspace: &Workspace) -> Result<Intent, ToolError>;
+
+    /// See [`Tool::preview`].
+    fn preview(&self, input: &Self::Input, workspace: &Workspace) -> Option<Display> {
+        let _ = (input, workspace);
+        None
+    }
 
     /// See [`Tool::run`].
     fn run(
@@ -68,6 +74,10 @@ impl<T: TypedTool> Tool for Typed<T> {
 
     fn intent(&self, input: &RawJson, workspace: &Workspace) -> Result<Intent, ToolError> {
         self.0.intent(&parse::<T>(input)?, workspace)
+    }
+
+    fn preview(&self, input: &RawJson, workspace: &Workspace) -> Option<Display> {
+        self.0.preview(&parse::<T>(input).ok()?, workspace)
     }
 
     fn run(

@@ -50,6 +50,55 @@ fn tools_say_what_may_run_beside_others() {
     }
 }
 
+// proves QU-06 (parts: the change; what cannot be shown)
+#[test]
+fn a_call_shows_its_change_before_it_is_made() {
+    let world = World::new();
+    world.write("w/src/a", "one\ntwo\n");
+    world.write("w/blob", b"\xff\0");
+    world.write("w/huge", vec![b'x'; (1 << 20) + 1]);
+    world.write("out/secret", "secret");
+    let edit = |path: &str, old: &str, new: &str| {
+        let input = json!({"file_path": path, "old_string": old, "new_string": new});
+        world.preview("Edit", &input)
+    };
+    let write = |path: &str, content: &str| {
+        let input = json!({"file_path": path, "content": content});
+        world.preview("Write", &input)
+    };
+    let diff = "--- src/a\n+++ src/a\n@@ -1,2 +1,2 @@\n one\n-two\n+2\n";
+    assert_eq!(edit("src/a", "two", "2").unwrap(), diff);
+    assert_eq!(write("src/a", "one\n2\n").unwrap(), diff);
+    let created = "--- /dev/null\n+++ new\n@@ -0,0 +1 @@\n+x\n";
+    assert_eq!(write("new", "x\n").unwrap(), created);
+    for (shown, expected) in [
+        (
+            edit("src/a", "three", "3"),
+            "src/a would not change: old_string is not in the file",
+        ),
+        (
+            edit("none", "a", "b"),
+            "none would not change: there is no such file",
+        ),
+        (
+            write("blob", "x"),
+            "blob is not text; it would have 1 byte instead of 2 bytes",
+        ),
+        (write("huge", "x"), "huge is too long"),
+        (
+            write("more", &"x".repeat((1 << 20) + 1)),
+            "more would have 1048577 bytes",
+        ),
+    ] {
+        let shown = shown.unwrap();
+        assert!(shown.starts_with(expected), "{shown}");
+    }
+    let secret = world.path("out/secret");
+    assert_eq!(write(secret.to_str().unwrap(), "x"), None, "it is outside");
+    assert_eq!(world.preview("Bash", &json!({"command": "make"})), None);
+    assert_eq!(world.read("w/src/a"), "one\ntwo\n", "nothing is changed");
+}
+
 // proves PE-07 (part: the roots; symlinks)
 #[tokio::test]
 async fn what_leaves_the_roots_is_refused() {

@@ -95,6 +95,13 @@ impl World {
         self::tool(tool, Reach::Public).intent(&RawJson::from(input), &self.context.workspace)
     }
 
+    /// What a person sees before they allow the call.
+    pub(crate) fn preview(&self, tool: &str, input: &Value) -> Option<String> {
+        let tool = self::tool(tool, Reach::Public);
+        let preview = tool.preview(&RawJson::from(input), &self.context.workspace);
+        preview.map(|preview| preview.to_string())
+    }
+
     pub(crate) async fn call(&self, tool: &str, input: Value) -> Result<ToolOutput, ToolError> {
         let subject = self.intent(tool, &input)?.subject;
         let context = ToolContext {

@@ -1,0 +1,130 @@
+//! What a person is shown beside a call: the change that it would make.
+
+use std::fmt;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Something to look at before a call is allowed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum Display {
+    /// The change of a file.
+    Diff(FileDiff),
+    /// Words, where there is no change to show.
+    Text {
+        /// The words.
+        text: String,
+    },
+}
+
+/// The change of a file.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct FileDiff {
+    /// The file, relative to the working directory if it is inside.
+    pub path: String,
+    /// Whether the file does not exist yet.
+    pub is_new: bool,
+    /// Lines that come, in the whole change.
+    pub added: u64,
+    /// Lines that go, in the whole change.
+    pub removed: u64,
+    /// The places that change.
+    pub hunks: Vec<Hunk>,
+    /// Number of lines that are left out because the change is too long.
+    pub left_out: u64,
+}
+
+/// A place of a file that changes, with a few lines around it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Hunk {
+    /// The number of its first line in the old file; 1 is the first of the file.
+    pub old_start: u64,
+    /// The number of its first line in the new file.
+    pub new_start: u64,
+    /// Its lines.
+    pub lines: Vec<DiffLine>,
+}
+
+/// A line of a change.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct DiffLine {
+    /// What happens to it.
+    pub change: LineChange,
+    /// The line without its end.
+    pub text: String,
+    /// Whether it is the last of its file and has no end.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_open: bool,
+}
+
+/// What happens to a line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum LineChange {
+    /// It stays.
+    Kept,
+    /// It goes.
+    Removed,
+    /// It comes.
+    Added,
+}
+
+impl LineChange {
+    /// Returns the mark before the line in a unified diff.
+    fn mark(self) -> char {
+        match self {
+            Self::Kept => ' ',
+            Self::Removed => '-',
+            Self::Added => '+',
+        }
+    }
+}
+
+/// As a unified diff. Control characters are as they are in the file.
+impl fmt::Display for Display {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Diff(diff) => diff.fmt(f),
+            Self::Text { text } => writeln!(f, "{text}"),
+        }
+    }
+}
+
+impl fmt::Display for FileDiff {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let old = if self.is_new { "/dev/null" } else { &self.path };
+        writeln!(f, "--- {old}\n+++ {}", self.path)?;
+        self.hunks.iter().try_for_each(|hunk| hunk.fmt(f))?;
+        match self.left_out {
+            0 => Ok(()),
+            1 => writeln!(f, "… 1 more line is not shown"),
+            count => writeln!(f, "… {count} more lines are not shown"),
+        }
+    }
+}
+
+impl fmt::Display for Hunk {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let count = |change: LineChange| {
+            let lines = self.lines.iter();
+            lines.filter(|line| line.change != change).count()
+        };
+        // A side without lines is named by the line before it.
+        let side = |start: u64, count: usize| match count {
+            0 => format!("{},0", start.saturating_sub(1)),
+            1 => format!("{start}"),
+            count => format!("{start},{count}"),
+        };
+        let old = side(self.old_start, count(LineChange::Added));
+        let new = side(self.new_start, count(LineChange::Removed));
+        writeln!(f, "@@ -{old} +{new} @@")?;
+        for line in &self.lines {
+            writeln!(f, "{}{}", line.change.mark(), line.text)?;
+            if line.is_open {
+                writeln!(f, "\\ No newline at end of file")?;
+            }
+        }
+        Ok(())
+    }
+}
