@@ -44,7 +44,7 @@ pub use operation::{
     Address, Done, Greeting, INBOX_BYTES, INBOX_MAILS, Joining, MAIL_BYTES, METADATA_DEPTH,
     NewTask, Op, OpResult, Operation, Order, Receipt, Refusal, TEXT_BYTES, TaskChange, depth,
 };
-pub use page::{Page, SessionKey};
+pub use page::{AgentKey, Page, RequestKey, SessionKey, TeamKey};
 pub use step::{
     AgentState, Birth, CallChange, CallChangeKind, CallKey, CallOutcome, Charge, Committed,
     EndedRun, Epoch, NewEntry, Origin, RunChange, RunChangeKind, SeenFile, Segment, StateChange,
@@ -128,11 +128,13 @@ pub trait Store: Send + Sync {
         page: Page<SessionKey>,
     ) -> BoxFuture<'_, Result<Vec<AgentRecord>, StoreError>>;
 
-    /// Lists agents, by path and then by age, at most `limit`.
+    /// Lists agents by realm, path and id; those of one parent by id, which is by age. A page costs
+    /// the same wherever it is, except of held or unfinished agents: there it depends on their
+    /// number.
     fn agents(
         &self,
         filter: AgentFilter,
-        limit: usize,
+        page: Page<AgentKey>,
     ) -> BoxFuture<'_, Result<Vec<AgentRecord>, StoreError>>;
 
     /// Returns what each of these agents and all agents below it were charged, in the order given,
@@ -142,26 +144,27 @@ pub trait Store: Send + Sync {
         agents: Vec<AgentId>,
     ) -> BoxFuture<'_, Result<Vec<SubtreeSpending>, StoreError>>;
 
-    /// Lists an agent's mail in inbox order, at most `limit`. Read-only: mail is taken by the step
+    /// Lists an agent's mail by number, which is inbox order. Read-only: mail is taken by the step
     /// that shows it to the model. Empty for an agent without an inbox.
     fn mail(
         &self,
         realm: RealmId,
         agent: AgentId,
         filter: MailFilter,
-        limit: usize,
+        page: Page<u64>,
     ) -> BoxFuture<'_, Result<Vec<Mail>, StoreError>>;
 
-    /// Lists teams, newest first, of one realm or of all, at most `limit`.
+    /// Lists teams of one realm or of all, the highest key first, which is the newest. The cost
+    /// also depends on the number of teams in the realm, if one is given.
     fn teams(
         &self,
         realm: Option<RealmId>,
-        limit: usize,
+        page: Page<TeamKey>,
     ) -> BoxFuture<'_, Result<Vec<Team>, StoreError>>;
 
     /// Lists an agent's memberships in a realm by team name; several in a team where it has several
     /// names, in the order of joining. The cost depends on their number, not on the size of the
-    /// teams.
+    /// teams. Not in pages, since an agent joins few teams under few names.
     fn membership(
         &self,
         realm: RealmId,
@@ -169,25 +172,31 @@ pub trait Store: Send + Sync {
     ) -> BoxFuture<'_, Result<Vec<Membership>, StoreError>>;
 
     /// Lists a team's notes, by name.
-    fn notes(&self, realm: RealmId, team: Name) -> BoxFuture<'_, Result<Vec<Note>, StoreError>>;
+    fn notes(
+        &self,
+        realm: RealmId,
+        team: Name,
+        page: Page<Name>,
+    ) -> BoxFuture<'_, Result<Vec<Note>, StoreError>>;
 
     /// Returns a task, even a deleted one.
     fn task(&self, list: ListId, id: TaskId) -> BoxFuture<'_, Result<Option<Task>, StoreError>>;
 
-    /// Lists tasks by number, at most `limit`. Deleted ones are left out.
+    /// Lists tasks by number. Deleted ones are left out.
     fn tasks(
         &self,
         list: ListId,
         filter: TaskFilter,
-        limit: usize,
+        page: Page<TaskId>,
     ) -> BoxFuture<'_, Result<Vec<Task>, StoreError>>;
 
     /// Lists the open requests of a realm that an agent was asked or has asked, or all if no agent
-    /// is given; oldest first.
+    /// is given; oldest first. The cost depends on the number of those that are open.
     fn requests(
         &self,
         realm: RealmId,
         agent: Option<AgentId>,
+        page: Page<RequestKey>,
     ) -> BoxFuture<'_, Result<Vec<OpenRequest>, StoreError>>;
 
     /// Returns a consistent snapshot of a team; `None` if there is no such team.

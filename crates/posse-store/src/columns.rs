@@ -2,7 +2,7 @@
 //!
 //! The numbers are part of the file format: they are never changed or reused.
 
-use posse_port::store::{AgentFilter, AgentState, Charge};
+use posse_port::store::{AgentFilter, AgentState, Charge, Page};
 use posse_protocol::{Cost, EntryKind, Purpose, ReplyFacts, RunStatus, TaskStatus, Usage};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
@@ -187,6 +187,31 @@ pub(crate) fn ids_of(filter: &AgentFilter) -> Option<Option<(Uuid, Uuid)>> {
     };
     let is_in = ids.is_none_or(|(first, last)| first <= id && id <= last);
     is_in.then_some(Some((id, id)))
+}
+
+/// Returns how a page of a list with rising keys compares with the row before it, and its order.
+pub(crate) fn rising<K>(page: &Page<K>) -> (&'static str, &'static str) {
+    match page.backwards {
+        false => (">", "ASC"),
+        true => ("<", "DESC"),
+    }
+}
+
+/// Returns the same for a list with falling keys.
+pub(crate) fn falling<K>(page: &Page<K>) -> (&'static str, &'static str) {
+    match page.backwards {
+        false => ("<", "DESC"),
+        true => (">", "ASC"),
+    }
+}
+
+/// Returns the number that a page of numbered rows begins beyond. Numbers begin with 1.
+pub(crate) fn edge(page: &Page<u64>) -> i64 {
+    match page.from {
+        Some(from) => i64::try_from(from).unwrap_or(i64::MAX),
+        None if page.backwards => i64::MAX,
+        None => 0,
+    }
 }
 
 #[cfg(test)]

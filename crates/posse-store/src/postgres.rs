@@ -29,9 +29,9 @@ use std::time::Duration;
 
 use posse_port::BoxFuture;
 use posse_port::store::{
-    AgentFilter, AgentRecord, Archive, Committed, Epoch, FeedPage, MailFilter, Membership,
-    OpResult, OpenRequest, Order, Page, SessionFilter, SessionKey, Step, Store, StoreError,
-    SubtreeSpending, Taken, TaskFilter, Transcript, Wake,
+    AgentFilter, AgentKey, AgentRecord, Archive, Committed, Epoch, FeedPage, MailFilter,
+    Membership, OpResult, OpenRequest, Order, Page, RequestKey, SessionFilter, SessionKey, Step,
+    Store, StoreError, SubtreeSpending, Taken, TaskFilter, TeamKey, Transcript, Wake,
 };
 use posse_protocol::{AgentId, ListId, Mail, Name, Note, RealmId, Task, TaskId, Team};
 use tokio::runtime::{Builder, Handle};
@@ -364,11 +364,11 @@ impl Store for Postgres {
     fn agents(
         &self,
         filter: AgentFilter,
-        limit: usize,
+        page: Page<AgentKey>,
     ) -> BoxFuture<'_, Result<Vec<AgentRecord>, StoreError>> {
         self.look(move |reader| {
-            let filter = filter.clone();
-            Box::pin(async move { reader.agents(&filter, limit).await })
+            let (filter, page) = (filter.clone(), page.clone());
+            Box::pin(async move { reader.agents(&filter, &page).await })
         })
     }
 
@@ -387,17 +387,22 @@ impl Store for Postgres {
         realm: RealmId,
         agent: AgentId,
         filter: MailFilter,
-        limit: usize,
+        page: Page<u64>,
     ) -> BoxFuture<'_, Result<Vec<Mail>, StoreError>> {
-        self.look(move |reader| Box::pin(reader.mail(realm, agent, filter, limit)))
+        self.look(move |reader| {
+            Box::pin(async move { reader.mail(realm, agent, filter, &page).await })
+        })
     }
 
     fn teams(
         &self,
         realm: Option<RealmId>,
-        limit: usize,
+        page: Page<TeamKey>,
     ) -> BoxFuture<'_, Result<Vec<Team>, StoreError>> {
-        self.look(move |reader| Box::pin(reader.teams(realm, limit)))
+        self.look(move |reader| {
+            let page = page.clone();
+            Box::pin(async move { reader.teams(realm, &page).await })
+        })
     }
 
     fn membership(
@@ -408,10 +413,15 @@ impl Store for Postgres {
         self.look(move |reader| Box::pin(reader.membership(realm, agent)))
     }
 
-    fn notes(&self, realm: RealmId, team: Name) -> BoxFuture<'_, Result<Vec<Note>, StoreError>> {
+    fn notes(
+        &self,
+        realm: RealmId,
+        team: Name,
+        page: Page<Name>,
+    ) -> BoxFuture<'_, Result<Vec<Note>, StoreError>> {
         self.look(move |reader| {
-            let team = team.clone();
-            Box::pin(async move { reader.notes(realm, &team).await })
+            let (team, page) = (team.clone(), page.clone());
+            Box::pin(async move { reader.notes(realm, &team, &page).await })
         })
     }
 
@@ -426,11 +436,11 @@ impl Store for Postgres {
         &self,
         list: ListId,
         filter: TaskFilter,
-        limit: usize,
+        page: Page<TaskId>,
     ) -> BoxFuture<'_, Result<Vec<Task>, StoreError>> {
         self.look(move |reader| {
             let (list, filter) = (list.clone(), filter.clone());
-            Box::pin(async move { read::tasks(reader, &list, &filter, limit).await })
+            Box::pin(async move { read::tasks(reader, &list, &filter, &page).await })
         })
     }
 
@@ -438,8 +448,9 @@ impl Store for Postgres {
         &self,
         realm: RealmId,
         agent: Option<AgentId>,
+        page: Page<RequestKey>,
     ) -> BoxFuture<'_, Result<Vec<OpenRequest>, StoreError>> {
-        self.look(move |reader| Box::pin(reader.requests(realm, agent)))
+        self.look(move |reader| Box::pin(async move { reader.requests(realm, agent, &page).await }))
     }
 
     fn export(

@@ -41,9 +41,9 @@ use std::time::Duration;
 
 use posse_port::BoxFuture;
 use posse_port::store::{
-    AgentFilter, AgentRecord, Archive, Committed, Epoch, FeedPage, MailFilter, Membership,
-    OpResult, OpenRequest, Order, Page, SessionFilter, SessionKey, Step, Store, StoreError,
-    SubtreeSpending, Taken, TaskFilter, Transcript, Wake,
+    AgentFilter, AgentKey, AgentRecord, Archive, Committed, Epoch, FeedPage, MailFilter,
+    Membership, OpResult, OpenRequest, Order, Page, RequestKey, SessionFilter, SessionKey, Step,
+    Store, StoreError, SubtreeSpending, Taken, TaskFilter, TeamKey, Transcript, Wake,
 };
 use posse_protocol::{AgentId, ListId, Mail, Name, Note, RealmId, Task, TaskId, Team};
 use tokio::sync::{mpsc, oneshot};
@@ -297,9 +297,9 @@ impl Store for Sqlite {
     fn agents(
         &self,
         filter: AgentFilter,
-        limit: usize,
+        page: Page<AgentKey>,
     ) -> BoxFuture<'_, Result<Vec<AgentRecord>, StoreError>> {
-        Box::pin(self.look(move |reader| reader.agents(&filter, limit)))
+        Box::pin(self.look(move |reader| reader.agents(&filter, &page)))
     }
 
     fn spending(
@@ -317,17 +317,17 @@ impl Store for Sqlite {
         realm: RealmId,
         agent: AgentId,
         filter: MailFilter,
-        limit: usize,
+        page: Page<u64>,
     ) -> BoxFuture<'_, Result<Vec<Mail>, StoreError>> {
-        Box::pin(self.look(move |reader| reader.mail(realm, agent, filter, limit)))
+        Box::pin(self.look(move |reader| reader.mail(realm, agent, filter, &page)))
     }
 
     fn teams(
         &self,
         realm: Option<RealmId>,
-        limit: usize,
+        page: Page<TeamKey>,
     ) -> BoxFuture<'_, Result<Vec<Team>, StoreError>> {
-        Box::pin(self.look(move |reader| reader.teams(realm, limit)))
+        Box::pin(self.look(move |reader| reader.teams(realm, &page)))
     }
 
     fn membership(
@@ -338,8 +338,13 @@ impl Store for Sqlite {
         Box::pin(self.look(move |reader| reader.membership(realm, agent)))
     }
 
-    fn notes(&self, realm: RealmId, team: Name) -> BoxFuture<'_, Result<Vec<Note>, StoreError>> {
-        Box::pin(self.look(move |reader| reader.notes(realm, &team)))
+    fn notes(
+        &self,
+        realm: RealmId,
+        team: Name,
+        page: Page<Name>,
+    ) -> BoxFuture<'_, Result<Vec<Note>, StoreError>> {
+        Box::pin(self.look(move |reader| reader.notes(realm, &team, &page)))
     }
 
     fn task(&self, list: ListId, id: TaskId) -> BoxFuture<'_, Result<Option<Task>, StoreError>> {
@@ -350,17 +355,18 @@ impl Store for Sqlite {
         &self,
         list: ListId,
         filter: TaskFilter,
-        limit: usize,
+        page: Page<TaskId>,
     ) -> BoxFuture<'_, Result<Vec<Task>, StoreError>> {
-        Box::pin(self.look(move |reader| reader.tasks(&list, &filter, limit)))
+        Box::pin(self.look(move |reader| reader.tasks(&list, &filter, &page)))
     }
 
     fn requests(
         &self,
         realm: RealmId,
         agent: Option<AgentId>,
+        page: Page<RequestKey>,
     ) -> BoxFuture<'_, Result<Vec<OpenRequest>, StoreError>> {
-        Box::pin(self.look(move |reader| reader.requests(realm, agent)))
+        Box::pin(self.look(move |reader| reader.requests(realm, agent, &page)))
     }
 
     fn export(

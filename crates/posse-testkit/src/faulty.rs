@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use posse_port::BoxFuture;
 use posse_port::store::{
-    AgentFilter, AgentRecord, Archive, Committed, Epoch, FeedPage, MailFilter, Membership,
-    OpResult, OpenRequest, Order, Page, SessionFilter, SessionKey, Step, Store, StoreError,
-    SubtreeSpending, Taken, TaskFilter, Transcript, Wake,
+    AgentFilter, AgentKey, AgentRecord, Archive, Committed, Epoch, FeedPage, MailFilter,
+    Membership, OpResult, OpenRequest, Order, Page, RequestKey, SessionFilter, SessionKey, Step,
+    Store, StoreError, SubtreeSpending, Taken, TaskFilter, TeamKey, Transcript, Wake,
 };
 use posse_protocol::{AgentId, ListId, Mail, Name, Note, RealmId, Task, TaskId, Team};
 
@@ -100,9 +100,9 @@ impl Store for Faulty {
     fn agents(
         &self,
         filter: AgentFilter,
-        limit: usize,
+        page: Page<AgentKey>,
     ) -> BoxFuture<'_, Result<Vec<AgentRecord>, StoreError>> {
-        self.store.agents(filter, limit)
+        self.store.agents(filter, page)
     }
 
     fn spending(
@@ -117,20 +117,20 @@ impl Store for Faulty {
         realm: RealmId,
         agent: AgentId,
         filter: MailFilter,
-        limit: usize,
+        page: Page<u64>,
     ) -> BoxFuture<'_, Result<Vec<Mail>, StoreError>> {
-        self.store.mail(realm, agent, filter, limit)
+        self.store.mail(realm, agent, filter, page)
     }
 
     fn teams(
         &self,
         realm: Option<RealmId>,
-        limit: usize,
+        page: Page<TeamKey>,
     ) -> BoxFuture<'_, Result<Vec<Team>, StoreError>> {
         let before = (self.before)(StoreCall::Teams);
         Box::pin(async move {
             before.await;
-            self.store.teams(realm, limit).await
+            self.store.teams(realm, page).await
         })
     }
 
@@ -142,8 +142,13 @@ impl Store for Faulty {
         self.store.membership(realm, agent)
     }
 
-    fn notes(&self, realm: RealmId, team: Name) -> BoxFuture<'_, Result<Vec<Note>, StoreError>> {
-        self.store.notes(realm, team)
+    fn notes(
+        &self,
+        realm: RealmId,
+        team: Name,
+        page: Page<Name>,
+    ) -> BoxFuture<'_, Result<Vec<Note>, StoreError>> {
+        self.store.notes(realm, team, page)
     }
 
     fn task(&self, list: ListId, id: TaskId) -> BoxFuture<'_, Result<Option<Task>, StoreError>> {
@@ -154,17 +159,18 @@ impl Store for Faulty {
         &self,
         list: ListId,
         filter: TaskFilter,
-        limit: usize,
+        page: Page<TaskId>,
     ) -> BoxFuture<'_, Result<Vec<Task>, StoreError>> {
-        self.store.tasks(list, filter, limit)
+        self.store.tasks(list, filter, page)
     }
 
     fn requests(
         &self,
         realm: RealmId,
         agent: Option<AgentId>,
+        page: Page<RequestKey>,
     ) -> BoxFuture<'_, Result<Vec<OpenRequest>, StoreError>> {
-        self.store.requests(realm, agent)
+        self.store.requests(realm, agent, page)
     }
 
     fn export(

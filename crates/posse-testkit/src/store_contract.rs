@@ -18,6 +18,7 @@ mod claim;
 pub mod feed;
 mod fork;
 mod mail;
+pub mod pages;
 mod queue;
 mod request;
 mod roster;
@@ -31,7 +32,7 @@ use std::sync::Arc;
 use posse_port::model::Encoded;
 use posse_port::store::{
     AgentState, CallChangeKind, CallOutcome, Epoch, NewEntry, Page, SeenFile, SessionFilter,
-    SessionKey, StateChange, Store, StoreError,
+    StateChange, Store, StoreError,
 };
 use posse_protocol::{EntryKind, PermissionMode, ReplyFacts, StopReason, ToolContent, Usage};
 
@@ -60,6 +61,10 @@ pub use fork::{
 pub use mail::{
     an_inbox_has_room_for_so_much, mail_is_taken_once, mail_keeps_its_order,
     no_end_while_mail_waits, nobody_gets_mail_for_nobody,
+};
+pub use pages::{
+    agents_come_in_pages, mail_comes_in_pages, notes_come_in_pages, requests_come_in_pages,
+    sessions_come_in_pages, tasks_come_in_pages, teams_come_in_pages,
 };
 pub use queue::{
     a_take_that_nobody_waits_for_holds_nothing, dropping_the_store_finishes_what_is_queued,
@@ -424,64 +429,6 @@ pub async fn seen_files_are_kept_by_path(open: Open<'_>) {
         store.take(agent(1)).await.unwrap().seen,
         [file("/a", u64::MAX), file("/b", 2)]
     );
-}
-
-/// Sessions come in pages, forwards and backwards, whatever the filter; two of the same time are two.
-pub async fn sessions_come_in_pages(open: Open<'_>) {
-    let store = open();
-    // Two minutes, and two of the same time.
-    for (number, cwd, at_ms) in [
-        (0x11, "/x", 50),
-        (0x12, "/y", 40),
-        (0x13, "/x", 60_040),
-        (0x22, "/x", 40),
-        (0x23, "/x", 61_000),
-    ] {
-        let mut first = birth(number);
-        (first.birth.as_mut().unwrap().cwd, first.at_ms) = (cwd.into(), at_ms);
-        store.commit(first).await.unwrap();
-    }
-    let page = async |filter: &SessionFilter, page: Page<SessionKey>| {
-        let found = store.sessions(filter.clone(), page).await.unwrap();
-        found.iter().map(SessionKey::of).collect::<Vec<_>>()
-    };
-    let cwd = |cwd: &str| SessionFilter {
-        cwd: Some(cwd.into()),
-        ..SessionFilter::default()
-    };
-    let prefix = |prefix: &str| SessionFilter {
-        id_prefix: Some(prefix.into()),
-        ..SessionFilter::default()
-    };
-    for (filter, rows) in [
-        (SessionFilter::default(), 5),
-        (cwd("/x"), 4),
-        (prefix("1"), 3),
-        (prefix("2"), 2),
-    ] {
-        let all = page(&filter, Page::first(9)).await;
-        assert_eq!(all.len(), rows, "{filter:?}");
-        for (at, key) in all.iter().enumerate() {
-            for limit in 0..=all.len() {
-                let after = page(&filter, Page::after(*key, limit)).await;
-                assert_eq!(
-                    after,
-                    all[at + 1..]
-                        .iter()
-                        .take(limit)
-                        .copied()
-                        .collect::<Vec<_>>()
-                );
-                let before = page(&filter, Page::before(*key, limit)).await;
-                assert_eq!(before, all[at.saturating_sub(limit)..at]);
-            }
-        }
-        let end = Page {
-            backwards: true,
-            ..Page::first(2)
-        };
-        assert_eq!(page(&filter, end).await, all[rows - 2..]);
-    }
 }
 
 /// Sessions are listed by last use, and found by directory and by id prefix.

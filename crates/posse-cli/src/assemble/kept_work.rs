@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use posse_port::store::{AgentFilter, Store};
+use posse_port::store::{AgentFilter, Page, Store};
 use posse_protocol::{AgentId, RealmId};
 use posse_tools::{Found, GitWorktrees};
 
@@ -25,7 +25,7 @@ pub(crate) async fn lines(
         realm: Some(realm),
         ..AgentFilter::default()
     };
-    let agents = store.agents(filter, usize::MAX).await.unwrap_or_default();
+    let agents = store.agents(filter, Page::all()).await.unwrap_or_default();
     let named = agents.into_iter().map(|agent| {
         let name = agent.path.rsplit('/').next().unwrap_or_default();
         (agent.agent, name.to_owned())

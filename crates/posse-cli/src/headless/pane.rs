@@ -116,7 +116,7 @@ async fn team_of(
     session: &posse_port::store::AgentRecord,
     target: &JoinTarget,
 ) -> anyhow::Result<Team> {
-    let teams = store.teams(Some(session.realm), usize::MAX).await?;
+    let teams = store.teams(Some(session.realm), Page::all()).await?;
     let is_meant = |team: &Team| match target {
         JoinTarget::Member(agent) => team.members.iter().any(|member| member.agent == *agent),
         JoinTarget::Team(name) => team.name == *name,

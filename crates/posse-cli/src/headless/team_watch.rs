@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use posse_port::store::{AgentFilter, AgentRecord, OpenRequest, Store, StoreError, TaskFilter};
+use posse_port::store::{
+    AgentFilter, AgentRecord, OpenRequest, Page, Store, StoreError, TaskFilter,
+};
 use posse_protocol::{
     AgentId, Fault, Name, RealmId, RequestKind, Sender, Task, TaskId, TaskStatus, Team,
 };
@@ -133,7 +135,7 @@ impl TeamWatch {
             id: Some(self.main),
             ..AgentFilter::default()
         };
-        Ok(self.store.agents(filter, 1).await?.pop())
+        Ok(self.store.agents(filter, Page::first(1)).await?.pop())
     }
 
     /// Reads the state from the store.
@@ -147,7 +149,7 @@ impl TeamWatch {
                 *self.realm.insert(session.realm)
             }
         };
-        let teams = self.store.teams(Some(realm), usize::MAX).await?;
+        let teams = self.store.teams(Some(realm), Page::all()).await?;
         let Some(team) = teams
             .into_iter()
             .find(|team| Some(&team.name) == self.team.as_ref())
@@ -156,12 +158,12 @@ impl TeamWatch {
         };
         let tasks = self
             .store
-            .tasks(tasks::list_of(&team), TaskFilter::default(), usize::MAX)
+            .tasks(tasks::list_of(&team), TaskFilter::default(), Page::all())
             .await?;
         let spending = self.store.spending(vec![self.main]).await?;
         let charges = spending.iter().flat_map(|spending| &spending.charges);
         let cost = Tally::of(charges).cost;
-        let requests = self.store.requests(realm, None).await?;
+        let requests = self.store.requests(realm, None, Page::all()).await?;
         let requests = requests
             .iter()
             .filter(|request| is_plan_of(request, &team))

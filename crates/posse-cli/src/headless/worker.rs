@@ -9,7 +9,7 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use posse_port::clock::{Clock as _, SystemClock};
-use posse_port::store::{AgentFilter, Store, StoreError};
+use posse_port::store::{AgentFilter, Page, Store, StoreError};
 use posse_protocol::{AgentId, Event, MemberState, Name, Team};
 use posse_runtime::definition::spawning::WORKER;
 use posse_runtime::live::handle::AgentHandle;
@@ -182,7 +182,7 @@ struct ScanOutcome {
 impl WorkerContext<'_> {
     /// Finds free members and hosts those it can.
     async fn look(&self, known: HashSet<AgentId>) -> Result<ScanOutcome, StoreError> {
-        let teams = self.store.teams(None, usize::MAX).await?;
+        let teams = self.store.teams(None, Page::all()).await?;
         let mut outcome = ScanOutcome {
             hosted: Vec::new(),
             left: Vec::new(),
@@ -228,7 +228,7 @@ impl WorkerContext<'_> {
                 id: Some(at),
                 ..AgentFilter::default()
             };
-            let Some(found) = self.store.agents(filter, 1).await?.pop() else {
+            let Some(found) = self.store.agents(filter, Page::first(1)).await?.pop() else {
                 return Ok(None);
             };
             match found.origin {

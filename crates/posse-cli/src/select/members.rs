@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use posse_port::closest;
-use posse_port::store::{Address, AgentFilter, AgentRecord, Store};
+use posse_port::store::{Address, AgentFilter, AgentRecord, Page, Store};
 use posse_protocol::{Member, Name, Team};
 
 use super::teams;
@@ -69,7 +69,7 @@ pub(crate) async fn former(
         realm: Some(team.realm),
         ..AgentFilter::default()
     };
-    let agents = store.agents(filter, usize::MAX).await?.into_iter();
+    let agents = store.agents(filter, Page::all()).await?.into_iter();
     let gone = agents.filter(|agent| {
         team.members
             .iter()

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use posse_port::store::{AgentFilter, Store};
+use posse_port::store::{AgentFilter, Page, Store};
 use posse_protocol::{AgentId, Name, RealmId};
 
 use super::{members, sessions, team_choice, teams};
@@ -102,7 +102,7 @@ impl Recipients {
                     realm: Some(realm),
                     ..AgentFilter::default()
                 },
-                usize::MAX,
+                Page::all(),
             )
             .await?;
         let all = agents.into_iter().map(|it| {
@@ -127,7 +127,7 @@ impl Recipients {
     /// Adds the members that have left the team: nobody can write to them, but their mail can be
     /// read.
     pub(crate) async fn with_former(mut self, store: &dyn Store) -> anyhow::Result<Self> {
-        let teams = store.teams(Some(self.realm), usize::MAX).await?;
+        let teams = store.teams(Some(self.realm), Page::all()).await?;
         let mut teams = teams.iter();
         if let Some(team) = teams.find(|team| Some(&team.name) == self.team.as_ref()) {
             let former = members::former(store, team).await?;

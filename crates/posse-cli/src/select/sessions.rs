@@ -91,7 +91,7 @@ pub(crate) async fn meant_with_agents(
         realm: Some(root.realm),
         ..AgentFilter::default()
     };
-    let agents = store.agents(filter, usize::MAX).await?;
+    let agents = store.agents(filter, Page::all()).await?;
     Ok((root, agents))
 }
 
@@ -136,7 +136,7 @@ pub(crate) async fn agent_by_prefix(
             id_prefix: Some(begins.clone()),
             ..AgentFilter::default()
         };
-        let found = store.agents(filter, NAMED + 1).await?;
+        let found = store.agents(filter, Page::first(NAMED + 1)).await?;
         if !found.is_empty() {
             return Ok(only(&begins, found)?);
         }
@@ -177,7 +177,7 @@ pub(crate) async fn root_of(store: &dyn Store, agent: &AgentRecord) -> anyhow::R
             id: Some(id),
             ..AgentFilter::default()
         };
-        let found = store.agents(filter, 1).await?;
+        let found = store.agents(filter, Page::first(1)).await?;
         above = (id, found.first().and_then(parent));
     }
     Ok(above.0)

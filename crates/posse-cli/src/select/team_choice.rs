@@ -61,7 +61,7 @@ pub(crate) async fn imported(store: &dyn Store, prefix: &str) -> anyhow::Result<
     if !store.sessions(filter, Page::first(1)).await?.is_empty() {
         return Ok(None);
     }
-    let teams = store.teams(None, usize::MAX).await?;
+    let teams = store.teams(None, Page::all()).await?;
     let led: Vec<Team> = teams
         .into_iter()
         .filter(|team| is_led(team, prefix))

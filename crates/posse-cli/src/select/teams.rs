@@ -1,6 +1,6 @@
 //! Finds the team that a person means.
 
-use posse_port::store::Store;
+use posse_port::store::{Page, Store};
 use posse_protocol::{Name, Team};
 
 use super::sessions;
@@ -21,7 +21,7 @@ pub(crate) async fn meant(
     name: Option<&Name>,
     session: &SessionArg,
 ) -> anyhow::Result<Team> {
-    let all = store.teams(None, usize::MAX).await?;
+    let all = store.teams(None, Page::all()).await?;
     let teams = match session.session.as_deref() {
         Some(prefix) => of_session(store, all, prefix).await?,
         None => {
@@ -46,7 +46,7 @@ pub(crate) async fn certain(
     name: &Name,
     session: &SessionArg,
 ) -> anyhow::Result<Team> {
-    let all = store.teams(None, usize::MAX).await?;
+    let all = store.teams(None, Page::all()).await?;
     let teams = match session.session.as_deref() {
         Some(prefix) => of_session(store, all, prefix).await?,
         None => all,

@@ -9,7 +9,9 @@ use std::process::{Child, Stdio};
 use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
-use posse_port::store::{AgentFilter, AgentRecord, AgentState, MailFilter, Store as _, Transcript};
+use posse_port::store::{
+    AgentFilter, AgentRecord, AgentState, MailFilter, Page, Store as _, Transcript,
+};
 use posse_protocol::{AgentId, EntryKind, MailKind, RealmId};
 use posse_scripted::Server;
 use posse_store::Sqlite;
@@ -79,13 +81,13 @@ fn look(home: &Path, session: &str) -> Found {
             ..AgentFilter::default()
         };
         let (mut agents, mut mail) = (Vec::new(), HashMap::new());
-        for session in store.agents(filter, 1000).await.unwrap() {
+        for session in store.agents(filter, Page::first(1000)).await.unwrap() {
             let agent = session.agent;
             agents.push((session, store.read(agent).await.unwrap()));
             mail.insert(
                 agent,
                 store
-                    .mail(realm, agent, MailFilter::default(), 10_000)
+                    .mail(realm, agent, MailFilter::default(), Page::first(10_000))
                     .await
                     .unwrap(),
             );

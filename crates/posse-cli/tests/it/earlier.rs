@@ -11,7 +11,7 @@ use std::process::{Command, Output, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
-use posse_port::store::{AgentFilter, Store, StoreError};
+use posse_port::store::{AgentFilter, Page, Store, StoreError};
 use posse_protocol::{AgentId, ListId, TaskStatus};
 use posse_scripted::{Recorded, Server};
 use posse_store::Sqlite;
@@ -51,7 +51,11 @@ fn last_requests(name: &str) -> BTreeMap<String, String> {
 /// The bytes of every entry, agent by agent.
 async fn entries(store: &dyn Store) -> BTreeMap<AgentId, Vec<Vec<u8>>> {
     let mut all = BTreeMap::new();
-    for session in store.agents(AgentFilter::default(), 1000).await.unwrap() {
+    for session in store
+        .agents(AgentFilter::default(), Page::first(1000))
+        .await
+        .unwrap()
+    {
         let transcript = store.read(session.agent).await.unwrap();
         let bytes = transcript.entries.iter().map(|it| it.entry.sent().to_vec());
         all.insert(session.agent, bytes.collect());
@@ -118,7 +122,7 @@ async fn check(
     let store = open();
     let before = entries(store.as_ref()).await;
     assert_eq!(before.len(), 5, "the main agent and four below it");
-    let team = store.teams(None, 10).await.unwrap().remove(0);
+    let team = store.teams(None, Page::first(10)).await.unwrap().remove(0);
     free(store.as_ref(), team.lead).await;
     drop(store);
     let (last, server) = (last_requests(recorded), serve(&script("resumed.toml")));
@@ -154,7 +158,10 @@ async fn check(
         realm: team.realm,
         team: Some(team.name),
     };
-    let tasks = store.tasks(list, Default::default(), 10).await.unwrap();
+    let tasks = store
+        .tasks(list, Default::default(), Page::first(10))
+        .await
+        .unwrap();
     assert_eq!(tasks.len(), 3);
     assert!(
         tasks

@@ -8,7 +8,7 @@ use std::process::{Child, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use posse_port::store::{AgentFilter, MailFilter, OpenRequest, Store as _, TaskFilter};
+use posse_port::store::{AgentFilter, MailFilter, OpenRequest, Page, Store as _, TaskFilter};
 use posse_protocol::{AgentId, ListId, Mail, MailKind, RealmId, Task, TaskStatus, Team};
 use posse_scripted::Server;
 use posse_store::Sqlite;
@@ -174,28 +174,28 @@ impl Scene {
             .unwrap();
         runtime.block_on(async {
             let store = Sqlite::open(&self.project.file("../home/posse.db")).unwrap();
-            let team = store.teams(None, 10).await.unwrap().remove(0);
+            let team = store.teams(None, Page::first(10)).await.unwrap().remove(0);
             let realm: RealmId = team.realm;
             let list = ListId {
                 realm,
                 team: Some(team.name.clone()),
             };
             let tasks = store
-                .tasks(list, TaskFilter::default(), 1000)
+                .tasks(list, TaskFilter::default(), Page::first(1000))
                 .await
                 .unwrap();
-            let requests = store.requests(realm, None).await.unwrap();
+            let requests = store.requests(realm, None, Page::all()).await.unwrap();
             let filter = AgentFilter {
                 realm: Some(realm),
                 ..AgentFilter::default()
             };
             let (mut mail, mut texts) = (BTreeMap::new(), BTreeMap::new());
-            for session in store.agents(filter, 1000).await.unwrap() {
+            for session in store.agents(filter, Page::first(1000)).await.unwrap() {
                 let agent = session.agent;
                 mail.insert(
                     agent,
                     store
-                        .mail(realm, agent, MailFilter::default(), 10_000)
+                        .mail(realm, agent, MailFilter::default(), Page::first(10_000))
                         .await
                         .unwrap(),
                 );

@@ -201,8 +201,6 @@ pub struct AgentFilter {
 pub struct MailFilter {
     /// Only mail that was not shown yet.
     pub waiting: bool,
-    /// Only mail with a higher number.
-    pub after: u64,
 }
 
 /// A filter for tasks.
@@ -210,8 +208,6 @@ pub struct MailFilter {
 pub struct TaskFilter {
     /// Only those with this status.
     pub status: Option<TaskStatus>,
-    /// Only those with a higher number.
-    pub after: u64,
     /// Only those that this agent could claim now: pending, not blocked, and either its own or
     /// unowned and accepted by `takes`.
     pub ready: Option<Ready>,

@@ -36,7 +36,7 @@ use posse_port::BoxFuture;
 use posse_port::Ports;
 use posse_port::clock::Clock;
 use posse_port::model::{Attribution, Encoded};
-use posse_port::store::{AgentState, Birth, CallKey, Epoch, MailFilter, Segment, StoreError};
+use posse_port::store::{AgentState, Birth, CallKey, Epoch, MailFilter, Page, Segment, StoreError};
 use posse_port::tool::{FollowUp, Intent, KnownFiles, ToolError, ToolOutput};
 use posse_protocol::{AgentId, Command, Name, Outcome, RawJson, RealmId, TaskId};
 use tokio::sync::mpsc;
@@ -434,11 +434,11 @@ impl Actor {
     /// Reads the mail that it has not read yet.
     async fn fetch_mail(&mut self) -> Result<Input, StoreError> {
         let Identity { realm, agent, .. } = self.identity;
-        let filter = MailFilter {
-            waiting: true,
-            after: self.inbox.last,
-        };
-        let mut mail = self.ports.store.mail(realm, agent, filter, MAIL).await?;
+        let (filter, page) = (
+            MailFilter { waiting: true },
+            Page::after(self.inbox.last, MAIL),
+        );
+        let mut mail = self.ports.store.mail(realm, agent, filter, page).await?;
         self.inbox.last = mail.last().map_or(self.inbox.last, |mail| mail.number);
         if mail.len() == MAIL {
             // There may be more. It is read in a turn of its own, after this has been handled.

@@ -7,7 +7,7 @@ use posse_protocol::{AgentId, Name, RealmId};
 
 use crate::live::registry::Registry;
 use crate::live::session::Session;
-use posse_port::store::{AgentFilter, AgentRecord, Store, StoreError};
+use posse_port::store::{AgentFilter, AgentRecord, Page, Store, StoreError};
 
 /// Returns an agent's record, without its history.
 pub(crate) async fn row(
@@ -18,7 +18,7 @@ pub(crate) async fn row(
         id: Some(agent),
         ..AgentFilter::default()
     };
-    Ok(store.agents(filter, 1).await?.pop())
+    Ok(store.agents(filter, Page::first(1)).await?.pop())
 }
 
 /// Returns the agent of a realm that has a name.
@@ -33,7 +33,7 @@ pub(crate) async fn named(
         name,
         ..AgentFilter::default()
     };
-    Ok(store.agents(filter, 1).await?.pop())
+    Ok(store.agents(filter, Page::first(1)).await?.pop())
 }
 
 /// Returns the session that an agent belongs to, if it lives here.

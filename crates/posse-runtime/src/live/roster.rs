@@ -10,7 +10,7 @@ use crate::definition::teammate::TeamIdentity;
 use crate::live::registry::Registry;
 use crate::live::wakeup::WakeReason;
 use crate::prompt;
-use posse_port::store::{Membership, Ready, Store, StoreError, TaskFilter};
+use posse_port::store::{Membership, Page, Ready, Store, StoreError, TaskFilter};
 
 /// Number of tasks of each status that are shown of a list.
 const TASKS: usize = 100;
@@ -27,7 +27,7 @@ pub(crate) fn has(team: &Team, agent: AgentId) -> bool {
 
 /// Returns the teams of a realm.
 pub(crate) async fn teams(store: &dyn Store, realm: RealmId) -> Result<Vec<Team>, StoreError> {
-    store.teams(Some(realm), TEAMS).await
+    store.teams(Some(realm), Page::first(TEAMS)).await
 }
 
 /// Returns an agent's identity in its team; none if it is in no team, or has left it.
@@ -108,7 +108,11 @@ async fn finds_work(
             ready: Some(ready),
             ..TaskFilter::default()
         };
-        if !store.tasks(list.clone(), filter, 1).await?.is_empty() {
+        if !store
+            .tasks(list.clone(), filter, Page::first(1))
+            .await?
+            .is_empty()
+        {
             return Ok(true);
         }
     }
@@ -121,23 +125,24 @@ pub(crate) async fn tasks_for(
     store: &dyn Store,
     list: ListId,
 ) -> Result<(), StoreError> {
-    const PAGE: usize = 256;
+    const TOGETHER: usize = 256;
     let accepting_tasks = registry.accepting_tasks(&list);
     if accepting_tasks.is_empty() {
         return Ok(());
     }
     // Assigned tasks first: each can be started by its owner only, so its owner must be woken.
     let mut told = BTreeSet::new();
-    let mut assigned = TaskFilter {
+    let assigned = TaskFilter {
         assigned: true,
         ..TaskFilter::default()
     };
+    let mut page = Page::first(TOGETHER);
     loop {
-        let theirs = store.tasks(list.clone(), assigned.clone(), PAGE).await?;
+        let theirs = store.tasks(list.clone(), assigned.clone(), page).await?;
         let owners = theirs.iter().filter_map(|task| task.owner.as_ref()?.agent);
         told.extend(owners.filter(|owner| accepting_tasks.iter().any(|(agent, _)| agent == owner)));
         match theirs.last() {
-            Some(last) if theirs.len() == PAGE => assigned.after = last.id.0,
+            Some(last) if theirs.len() == TOGETHER => page = Page::after(last.id, TOGETHER),
             _ => break,
         }
     }
@@ -159,7 +164,9 @@ pub(crate) async fn tasks_for(
             ready: Some(ready),
             ..TaskFilter::default()
         };
-        let free = store.tasks(list.clone(), filter, agents.len()).await?;
+        let free = store
+            .tasks(list.clone(), filter, Page::first(agents.len()))
+            .await?;
         told.extend(agents.into_iter().take(free.len()));
     }
     for agent in told {
@@ -181,7 +188,11 @@ pub(crate) async fn lists(
                 status: Some(status),
                 ..TaskFilter::default()
             };
-            found.extend(store.tasks(list.clone(), filter, TASKS).await?);
+            found.extend(
+                store
+                    .tasks(list.clone(), filter, Page::first(TASKS))
+                    .await?,
+            );
         }
         Ok(found)
     };
@@ -189,7 +200,7 @@ pub(crate) async fn lists(
         team: None,
         tasks: open(ListId { realm, team: None }).await?,
     }];
-    for team in store.teams(Some(realm), LISTED_TEAMS).await? {
+    for team in store.teams(Some(realm), Page::first(LISTED_TEAMS)).await? {
         if team.members.iter().any(|member| member.agent == agent) {
             let tasks = open(ListId {
                 realm,

@@ -8,8 +8,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use posse_port::store::{
-    AgentFilter, AgentRecord, BackgroundRun, CallKey, CallOutcome, EndedRun, OpenCall, StoreError,
-    Taken,
+    AgentFilter, AgentRecord, BackgroundRun, CallKey, CallOutcome, EndedRun, OpenCall, Page,
+    StoreError, Taken,
 };
 use posse_port::tool::{RunReport, ToolError, ToolOutput};
 use posse_protocol::{AgentId, Member, RunFacts, RunKind, RunStatus, RunUsage};
@@ -110,7 +110,11 @@ async fn children_of(
         parent,
         ..AgentFilter::default()
     };
-    let children = factory.ports.store.agents(filter, CHILDREN).await?;
+    let children = factory
+        .ports
+        .store
+        .agents(filter, Page::first(CHILDREN))
+        .await?;
     let teammates = spawned(factory, actor.identity.realm).await?;
     for call in calls {
         let made = |child: &&AgentRecord| {

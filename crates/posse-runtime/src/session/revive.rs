@@ -7,7 +7,8 @@ use std::collections::HashMap;
 use std::sync::{Arc, MutexGuard, PoisonError};
 
 use posse_port::store::{
-    AgentFilter, AgentRecord, AgentState, Epoch, MailFilter, StateChange, Step, StoreError, Taken,
+    AgentFilter, AgentRecord, AgentState, Epoch, MailFilter, Page, StateChange, Step, StoreError,
+    Taken,
 };
 use posse_protocol::{
     AgentId, Command, Event, EventKind, MailKind, MemberChange, MemberState, Sender,
@@ -138,14 +139,11 @@ async fn wants_back(
     if record.origin.is_none() || ended.is_some_and(|ended| ended.by_person) {
         return Ok(None);
     }
-    let filter = MailFilter {
-        waiting: true,
-        after: 0,
-    };
+    let filter = MailFilter { waiting: true };
     let mail = factory
         .ports
         .store
-        .mail(record.realm, record.agent, filter, UNFINISHED)
+        .mail(record.realm, record.agent, filter, Page::first(UNFINISHED))
         .await?;
     let newest = mail.last().map_or(0, |mail| mail.number);
     let stopped = ended.map_or(0, |ended| ended.mail);
@@ -187,7 +185,12 @@ pub(crate) async fn adopt(
     };
     // Teammates come first: a sub-agent belongs to this process only if its teammate is here.
     let mut found = members_of(factory, session).await?;
-    for record in factory.ports.store.agents(filter, UNFINISHED).await? {
+    for record in factory
+        .ports
+        .store
+        .agents(filter, Page::first(UNFINISHED))
+        .await?
+    {
         if found.iter().all(|known| known.agent != record.agent) {
             found.push(record);
         }
@@ -359,14 +362,11 @@ async fn give_up(
         .ended
         .as_ref()
         .and_then(|ended| ended.worktree.clone());
-    let filter = MailFilter {
-        waiting: true,
-        after: 0,
-    };
+    let filter = MailFilter { waiting: true };
     let mail = factory
         .ports
         .store
-        .mail(record.realm, record.agent, filter, UNFINISHED)
+        .mail(record.realm, record.agent, filter, Page::first(UNFINISHED))
         .await;
     // Mail up to this number counts as known to it, so that it does not revive the agent at once.
     let newest = mail

@@ -21,7 +21,7 @@ use crate::toolset::send_message::control::{Control, OutgoingMessage, read};
 use crate::toolset::team::teammate;
 use crate::toolset::watch::tell;
 use posse_port::store::{
-    Address, AgentFilter, AgentRecord, Done, Membership, Op, OpResult, Receipt,
+    Address, AgentFilter, AgentRecord, Done, Membership, Op, OpResult, Page, Receipt,
 };
 use posse_port::text;
 use posse_port::tool::{
@@ -286,7 +286,13 @@ impl SendMessage {
             realm: Some(realm),
             ..AgentFilter::default()
         };
-        let found = self.0.factory.ports.store.agents(filter, NAMED).await;
+        let found = self
+            .0
+            .factory
+            .ports
+            .store
+            .agents(filter, Page::first(NAMED))
+            .await;
         let found = found.map_err(|error| tell(error.to_string()))?;
         let name = |record: &AgentRecord| {
             record

@@ -13,7 +13,7 @@ use crate::live::registry::By;
 use crate::prompt;
 use crate::toolset::Caller;
 use crate::toolset::watch::{Found, tell};
-use posse_port::store::{Address, Done, Op, OpResult};
+use posse_port::store::{Address, Done, Op, OpResult, Page};
 use posse_port::text;
 use posse_port::tool::{
     FollowUp, Intent, Subject, ToolContext, ToolError, ToolOutput, TypedTool, Workspace,
@@ -118,7 +118,7 @@ impl TaskStop {
             .factory
             .ports
             .store
-            .requests(team.realm, Some(teammate.agent))
+            .requests(team.realm, Some(teammate.agent), Page::all())
             .await;
         let requests = requests.map_err(|error| tell(error.to_string()))?;
         let asked = requests

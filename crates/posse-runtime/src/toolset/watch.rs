@@ -10,7 +10,7 @@ use crate::live::run::Run;
 use crate::prompt;
 use crate::session::recover;
 use crate::toolset::Caller;
-use posse_port::store::{AgentRecord, MailFilter};
+use posse_port::store::{AgentRecord, MailFilter, Page};
 use posse_port::tool::ToolError;
 
 /// Maximum number of messages that are searched.
@@ -151,12 +151,17 @@ impl Caller {
         let Some(here) = self.factory.registry.live_agent(self.agent) else {
             return Ok(Vec::new());
         };
-        let filter = MailFilter { waiting, after: 0 };
+        let filter = MailFilter { waiting };
         let mail = self
             .factory
             .ports
             .store
-            .mail(here.session.realm, self.agent, filter, MOST_MAIL)
+            .mail(
+                here.session.realm,
+                self.agent,
+                filter,
+                Page::first(MOST_MAIL),
+            )
             .await;
         mail.map_err(|error| tell(error.to_string()))
     }

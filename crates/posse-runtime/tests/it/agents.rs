@@ -26,7 +26,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use posse_port::clock::SystemClock;
-use posse_port::store::{AgentFilter, AgentRecord, AgentState, MailFilter};
+use posse_port::store::{AgentFilter, AgentRecord, AgentState, MailFilter, Page};
 use posse_protocol::{
     AgentId, Event, EventKind, Mail, MailKind, Notification, PermissionMode, RealmId, RunChange,
     RunUpdate,
@@ -171,7 +171,7 @@ async fn rows(rig: &Rig, root: AgentId) -> Vec<AgentRecord> {
                 realm,
                 ..AgentFilter::default()
             },
-            10_000,
+            Page::first(10_000),
         )
         .await
         .unwrap();
@@ -212,7 +212,7 @@ async fn inbox(rig: &Rig, root: AgentId, agent: AgentId) -> Vec<Mail> {
             RealmId::from(root.uuid()),
             agent,
             MailFilter::default(),
-            1000,
+            Page::first(1000),
         )
         .await
         .unwrap()

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use posse_port::store::{AgentFilter, AgentRecord, AgentState};
+use posse_port::store::{AgentFilter, AgentRecord, AgentState, Page};
 use posse_protocol::{EventKind, Outcome, PermissionMode, Usage};
 use posse_runtime::definition::spawning::Background;
 use posse_runtime::live::handle::Agent;
@@ -102,7 +102,7 @@ async fn rows(rig: &Rig, agent: &Agent) -> Vec<AgentRecord> {
         parent: Some(agent.id),
         ..AgentFilter::default()
     };
-    rig.store.agents(filter, 1000).await.unwrap()
+    rig.store.agents(filter, Page::first(1000)).await.unwrap()
 }
 
 // proves FK-01

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use posse_port::store::{AgentFilter, AgentRecord, AgentState};
+use posse_port::store::{AgentFilter, AgentRecord, AgentState, Page};
 use posse_protocol::{
     Cost, Event, EventKind, Limit, Outcome, PermissionMode, RealmId, RunChange, RunEnd, RunStatus,
     Spent, Usage,
@@ -36,7 +36,7 @@ async fn rows(rig: &Rig, agent: &Agent) -> Vec<AgentRecord> {
                 realm,
                 ..AgentFilter::default()
             },
-            1000,
+            Page::first(1000),
         )
         .await
         .unwrap()

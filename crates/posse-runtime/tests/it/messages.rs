@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use posse_port::store::{AgentFilter, AgentRecord, AgentState, MailFilter, Op, Step};
+use posse_port::store::{AgentFilter, AgentRecord, AgentState, MailFilter, Op, Page, Step};
 use posse_protocol::{
     AgentId, Command, EventKind, Mail, MailKind, PermissionMode, RealmId, RunChange, RunEnd,
     RunStatus,
@@ -81,12 +81,17 @@ async fn named(rig: &Rig, root: AgentId, name: &str) -> AgentRecord {
         name,
         ..AgentFilter::default()
     };
-    rig.store.agents(filter, 1).await.unwrap().pop().unwrap()
+    rig.store
+        .agents(filter, Page::first(1))
+        .await
+        .unwrap()
+        .pop()
+        .unwrap()
 }
 
 async fn inbox(rig: &Rig, root: AgentId, of: AgentId) -> Vec<Mail> {
     rig.store
-        .mail(realm(root), of, MailFilter::default(), 1000)
+        .mail(realm(root), of, MailFilter::default(), Page::first(1000))
         .await
         .unwrap()
 }
@@ -193,7 +198,12 @@ async fn who_works_reads_its_mail_after_its_tools_and_in_order() {
     );
     let made = rig
         .store
-        .mail(realm(agent.id), nobody, MailFilter::default(), 10)
+        .mail(
+            realm(agent.id),
+            nobody,
+            MailFilter::default(),
+            Page::first(10),
+        )
         .await;
     assert!(
         made.map_or(true, |mail| mail.is_empty()),
@@ -388,7 +398,7 @@ async fn a_name_is_given_once_and_stays() {
                     realm: Some(realm(root)),
                     ..AgentFilter::default()
                 },
-                10
+                Page::first(10)
             )
             .await
             .unwrap()

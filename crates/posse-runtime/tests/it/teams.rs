@@ -9,7 +9,7 @@ mod tasks;
 
 use std::sync::Arc;
 
-use posse_port::store::{MailFilter, TaskFilter};
+use posse_port::store::{MailFilter, Page, TaskFilter};
 use posse_protocol::{
     AgentId, Event, EventKind, ListId, Mail, MailKind, Member, MemberChange, MemberState,
     MemberUpdate, PermissionMode, RealmId, RunEnd, Task, Team,
@@ -28,7 +28,11 @@ fn realm(root: AgentId) -> RealmId {
 }
 
 async fn team(rig: &Rig, root: AgentId, name: &str) -> Team {
-    let teams = rig.store.teams(Some(realm(root)), 100).await.unwrap();
+    let teams = rig
+        .store
+        .teams(Some(realm(root)), Page::first(100))
+        .await
+        .unwrap();
     teams
         .into_iter()
         .find(|team| team.name.as_str() == name)
@@ -36,7 +40,11 @@ async fn team(rig: &Rig, root: AgentId, name: &str) -> Team {
 }
 
 async fn member(rig: &Rig, root: AgentId, name: &str) -> Member {
-    let teams = rig.store.teams(Some(realm(root)), 100).await.unwrap();
+    let teams = rig
+        .store
+        .teams(Some(realm(root)), Page::first(100))
+        .await
+        .unwrap();
     let mut members = teams.into_iter().flat_map(|team| team.members);
     members
         .find(|member| member.name.as_str() == name)
@@ -49,14 +57,14 @@ async fn tasks(rig: &Rig, root: AgentId, name: &str) -> Vec<Task> {
         team: Some(name.parse().unwrap()),
     };
     rig.store
-        .tasks(list, TaskFilter::default(), 10_000)
+        .tasks(list, TaskFilter::default(), Page::first(10_000))
         .await
         .unwrap()
 }
 
 async fn inbox(rig: &Rig, root: AgentId, of: AgentId) -> Vec<Mail> {
     rig.store
-        .mail(realm(root), of, MailFilter::default(), 10_000)
+        .mail(realm(root), of, MailFilter::default(), Page::first(10_000))
         .await
         .unwrap()
 }

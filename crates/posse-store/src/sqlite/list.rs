@@ -2,12 +2,13 @@
 
 use std::collections::BTreeSet;
 
-use posse_port::store::{Ready, TaskFilter};
+use posse_port::store::{Page, Ready, TaskFilter};
 use posse_protocol::{AgentId, Name, Owner, RealmId, Takes, Task, TaskId, TaskStatus};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::column;
 use super::error::SqliteFailure;
+use crate::columns;
 
 /// Reads one task list.
 #[derive(Clone, Copy)]
@@ -25,29 +26,31 @@ const TASK: &str =
 
 /// Unowned tasks that can be claimed.
 pub(super) const ANY: &str = "SELECT id FROM task INDEXED BY task_ready
-    WHERE realm = ?1 AND team = ?2 AND status = 0 AND owner IS NULL AND waits = 0 AND id > ?3 AND ?5 IS NULL
-    ORDER BY id LIMIT ?4";
+    WHERE realm = ?1 AND team = ?2 AND status = 0 AND owner IS NULL AND waits = 0 AND ?5 IS NULL";
 
 /// Claimable tasks that are marked with one role, or with none.
 pub(super) const MARKED: &str = "SELECT id FROM task INDEXED BY task_role
-    WHERE realm = ?1 AND team = ?2 AND role IS ?5 AND status = 0 AND owner IS NULL AND waits = 0 AND id > ?3
-    ORDER BY id LIMIT ?4";
+    WHERE realm = ?1 AND team = ?2 AND role IS ?5 AND status = 0 AND owner IS NULL AND waits = 0";
 
 /// Pending tasks assigned to one agent; `NULL` is the person.
 pub(super) const OWN: &str = "SELECT id FROM task INDEXED BY task_own
     WHERE realm = ?1 AND team = ?2 AND owner_agent IS ?5 AND status = 0 AND owner IS NOT NULL AND waits = 0
-        AND id > ?3 AND (owner_agent IS NOT NULL OR owner = 'user')
-    ORDER BY id LIMIT ?4";
+        AND (owner_agent IS NOT NULL OR owner = 'user')";
 
 /// Pending tasks assigned to any agent.
 pub(super) const ASSIGNED: &str = "SELECT id FROM task INDEXED BY task_assigned
-    WHERE realm = ?1 AND team = ?2 AND status = 0 AND owner_agent IS NOT NULL AND waits = 0 AND id > ?3
-        AND ?5 IS NULL
-    ORDER BY id LIMIT ?4";
+    WHERE realm = ?1 AND team = ?2 AND status = 0 AND owner_agent IS NOT NULL AND waits = 0 AND ?5 IS NULL";
 
 /// Pending tasks that an owner of a given name lost.
 pub(super) const LOST: &str = "SELECT id FROM task INDEXED BY task_lost
-    WHERE realm = ?1 AND team = ?2 AND lost_by = ?5 AND status = 0 AND id > ?3 ORDER BY id LIMIT ?4";
+    WHERE realm = ?1 AND team = ?2 AND lost_by = ?5 AND status = 0";
+
+/// Returns the query for a page of tasks that meet a condition: numbers beyond parameter 3, at most
+/// as many as parameter 4 says.
+pub(super) fn paged(tasks: &str, page: &Page<TaskId>) -> String {
+    let (than, way) = columns::rising(page);
+    format!("{tasks} AND id {than} ?3 ORDER BY id {way} LIMIT ?4")
+}
 
 /// The owner whose tasks are looked for.
 #[derive(Clone, Copy)]
@@ -82,10 +85,10 @@ impl<'a> ListReader<'a> {
     pub(super) fn tasks(
         &self,
         filter: &TaskFilter,
-        limit: usize,
+        page: &Page<TaskId>,
     ) -> Result<Vec<Task>, SqliteFailure> {
         if filter.ready.is_some() || filter.assigned || filter.lost_by.is_some() {
-            return self.pending(filter, limit);
+            return self.pending(filter, page);
         }
         // As a literal, not as a parameter, so that SQLite can use the partial index of the
         // status.
@@ -93,25 +96,28 @@ impl<'a> ListReader<'a> {
             .status
             .map(|status| format!("AND status = {}", column::status(status)));
         let owner = filter.owner.map(|_| "AND owner_agent = ?5");
-        let sql = format!(
-            "{TASK} WHERE realm = ?1 AND team = ?2 AND id > ?3 AND status <> 3 {} {} ORDER BY id LIMIT ?4",
+        let tasks = format!(
+            "{TASK} WHERE realm = ?1 AND team = ?2 AND status <> 3 {} {}",
             status.unwrap_or_default(),
             owner.unwrap_or("AND ?5 IS NULL"),
         );
-        let mut statement = self.connection.prepare_cached(&sql)?;
-        let (after, owner) = (
-            column::most(filter.after),
-            filter.owner.map(|owner| owner.uuid().into_bytes()),
-        );
-        let key = params![self.realm, self.team, after, column::most(limit), owner];
-        let mut tasks: Vec<Task> = statement.query_map(key, task)?.collect::<Result<_, _>>()?;
+        let mut statement = self.connection.prepare_cached(&paged(&tasks, page))?;
+        let (edge, limit) = (columns::edge(&page.by(|id| id.0)), column::most(page.limit));
+        let owner = filter.owner.map(|owner| owner.uuid().into_bytes());
+        let key = params![self.realm, self.team, edge, limit, owner];
+        let tasks = statement.query_map(key, task)?.collect::<Result<_, _>>()?;
+        let mut tasks = page.in_order(tasks);
         self.link(&mut tasks)?;
         Ok(tasks)
     }
 
     /// Returns pending tasks that an index finds, ordered by number. If several indices apply,
     /// one is followed and the others filter.
-    fn pending(&self, filter: &TaskFilter, limit: usize) -> Result<Vec<Task>, SqliteFailure> {
+    fn pending(
+        &self,
+        filter: &TaskFilter,
+        page: &Page<TaskId>,
+    ) -> Result<Vec<Task>, SqliteFailure> {
         if filter
             .status
             .is_some_and(|status| status != TaskStatus::Pending)
@@ -127,7 +133,10 @@ impl<'a> ListReader<'a> {
         ];
         let alone = asked.into_iter().filter(|asked| *asked).count() == 1;
         // With several conditions the limit applies to their intersection, not to each range.
-        let reach = (filter.after, if alone { limit } else { usize::MAX });
+        let reach = &Page {
+            limit: if alone { page.limit } else { usize::MAX },
+            ..*page
+        };
         let mut ranges = Vec::new();
         if let Some(ready) = &filter.ready {
             ranges.push(self.ready_for(ready, filter.owner, reach)?);
@@ -146,12 +155,12 @@ impl<'a> ListReader<'a> {
             let found = self.task(id)?;
             tasks
                 .extend(found.filter(|task| filter.owner.is_none() || owned(task) == filter.owner));
-            if tasks.len() == limit {
+            if tasks.len() == page.limit {
                 break;
             }
         }
-        tasks.truncate(limit);
-        Ok(tasks)
+        tasks.truncate(page.limit);
+        Ok(page.in_order(tasks))
     }
 
     /// Returns what an agent could claim now; only tasks of `owner`, if that is given.
@@ -159,7 +168,7 @@ impl<'a> ListReader<'a> {
         &self,
         ready: &Ready,
         owner: Option<AgentId>,
-        reach: (u64, usize),
+        reach: &Page<TaskId>,
     ) -> Result<Vec<TaskId>, SqliteFailure> {
         match (owner, ready.agent) {
             (None, agent) => self.ready(
@@ -174,13 +183,13 @@ impl<'a> ListReader<'a> {
         }
     }
 
-    /// Returns the lowest numbers after `reach.0` that somebody could claim now: their own tasks,
-    /// and unowned ones that they take.
+    /// Returns the numbers that somebody could claim now, in the direction of `reach`: their own
+    /// tasks, and unowned ones that they take.
     pub(super) fn ready(
         &self,
         whose: TaskOwner,
         takes: &Takes,
-        reach: (u64, usize),
+        reach: &Page<TaskId>,
     ) -> Result<Vec<TaskId>, SqliteFailure> {
         let mut found: BTreeSet<TaskId> = self.own(whose, reach)?.into_iter().collect();
         match takes {
@@ -194,11 +203,14 @@ impl<'a> ListReader<'a> {
                 }
             }
         }
-        Ok(found.into_iter().take(reach.1).collect())
+        Ok(match reach.backwards {
+            false => found.into_iter().take(reach.limit).collect(),
+            true => found.into_iter().rev().take(reach.limit).collect(),
+        })
     }
 
-    /// Returns the lowest numbers of tasks assigned to somebody that could be started.
-    fn own(&self, whose: TaskOwner, reach: (u64, usize)) -> Result<Vec<TaskId>, SqliteFailure> {
+    /// Returns the first numbers of tasks assigned to somebody that could be started.
+    fn own(&self, whose: TaskOwner, reach: &Page<TaskId>) -> Result<Vec<TaskId>, SqliteFailure> {
         match whose {
             TaskOwner::Person => self.range(OWN, reach, None::<[u8; 16]>),
             TaskOwner::Agent(agent) => self.range(OWN, reach, Some(agent.uuid().into_bytes())),
@@ -206,16 +218,19 @@ impl<'a> ListReader<'a> {
         }
     }
 
-    /// Returns the lowest numbers in one range of an index.
+    /// Returns the first numbers in one range of an index, in the direction of `reach`.
     fn range(
         &self,
         sql: &str,
-        (after, limit): (u64, usize),
+        reach: &Page<TaskId>,
         key: impl rusqlite::ToSql,
     ) -> Result<Vec<TaskId>, SqliteFailure> {
-        let mut statement = self.connection.prepare_cached(sql)?;
-        let (after, limit) = (column::most(after), column::most(limit));
-        let rows = statement.query_map(params![self.realm, self.team, after, limit, key], |row| {
+        let mut statement = self.connection.prepare_cached(&paged(sql, reach))?;
+        let (edge, limit) = (
+            columns::edge(&reach.by(|id| id.0)),
+            column::most(reach.limit),
+        );
+        let rows = statement.query_map(params![self.realm, self.team, edge, limit, key], |row| {
             number(row, 0)
         });
         Ok(rows?.collect::<Result<_, _>>()?)

@@ -1,15 +1,18 @@
 //! That what is asked often is answered by an index, however much there is.
 
-use posse_port::store::{AgentFilter, Page, SessionFilter, SessionKey};
+use posse_port::store::{
+    AgentFilter, AgentKey, MailFilter, Page, RequestKey, SessionFilter, SessionKey, TeamKey,
+};
+use posse_protocol::{Name, TaskId};
 use rusqlite::Connection;
 use uuid::Uuid;
 
 use super::feed::{KEPT, LAST, OLD, ROWS, TRIM};
 use super::free::{AHEAD, TASKS};
-use super::list::{ANY, ASSIGNED, LOST, MARKED, OWN};
+use super::list::{ANY, ASSIGNED, LOST, MARKED, OWN, paged};
 use super::operation::{DOES, HIGHEST};
 use super::place::DatabasePlace;
-use super::read::{MEMBERSHIP, RUNS, SUBTREE, WAITING, chosen, roots};
+use super::read::{MEMBERSHIP, RUNS, SUBTREE, chosen, mails, newest, notes, open, roots};
 use super::schema;
 use super::step::{HAD, NAMED};
 
@@ -35,9 +38,13 @@ fn what_is_asked_often_is_answered_by_an_index() {
     let place = DatabasePlace::memory().unwrap();
     let connection = place.connect().unwrap();
     schema::bring_up_to_date(&place, &connection).unwrap();
-    let waiting = format!("SELECT body FROM mail {WAITING}");
     let (realm, name) = (Some(Uuid::nil().into()), Some("a".parse().unwrap()));
-    let agents = |filter: AgentFilter| format!("SELECT model FROM agent {}", chosen(&filter));
+    let agents = |filter: AgentFilter| {
+        format!(
+            "SELECT model FROM agent {}",
+            chosen(&filter, &Page::first(9))
+        )
+    };
     let held = agents(AgentFilter {
         held: true,
         ..AgentFilter::default()
@@ -61,53 +68,7 @@ fn what_is_asked_often_is_answered_by_an_index() {
         unfinished: true,
         ..AgentFilter::default()
     });
-    let last = SessionKey {
-        used_ms: 0,
-        agent: Uuid::nil().into(),
-    };
-    let sessions = |cwd: Option<&str>, page| {
-        let filter = SessionFilter {
-            cwd: cwd.map(Into::into),
-            ..SessionFilter::default()
-        };
-        format!("SELECT model FROM agent {}", roots(&filter, &page))
-    };
-    let [after, before] =
-        [Page::after(last, 9), Page::before(last, 9)].map(|page| sessions(None, page));
-    let here = sessions(Some("/"), Page::after(last, 9));
     for (sql, wanted) in [
-        (
-            &*after,
-            "SEARCH agent USING INDEX root_used ((used_ms,id)<(?,?))",
-        ),
-        (
-            &before,
-            "SEARCH agent USING INDEX root_used ((used_ms,id)>(?,?))",
-        ),
-        (
-            &here,
-            "SEARCH agent USING INDEX root_cwd (cwd=? AND (used_ms,id)<(?,?))",
-        ),
-        (
-            ANY,
-            "SEARCH task USING INDEX task_ready (realm=? AND team=? AND id>?)",
-        ),
-        (
-            MARKED,
-            "SEARCH task USING INDEX task_role (realm=? AND team=? AND role=? AND id>?)",
-        ),
-        (
-            OWN,
-            "SEARCH task USING INDEX task_own (realm=? AND team=? AND owner_agent=? AND id>?)",
-        ),
-        (
-            ASSIGNED,
-            "SEARCH task USING INDEX task_assigned (realm=? AND team=? AND id>?)",
-        ),
-        (
-            LOST,
-            "SEARCH task USING INDEX task_lost (realm=? AND team=? AND lost_by=? AND id>?)",
-        ),
         (
             AHEAD,
             "SEARCH task USING INDEX task_ahead (realm=? AND owner_agent=?)",
@@ -125,10 +86,6 @@ fn what_is_asked_often_is_answered_by_an_index() {
             DOES,
             "SEARCH agent USING INDEX agent_host (host=? AND realm=?); \
              SEARCH task USING INDEX task_owner (realm=? AND owner_agent=? AND team=?)",
-        ),
-        (
-            &waiting,
-            "SEARCH mail USING INDEX mail_waiting (realm=? AND recipient=? AND number>?)",
         ),
         (
             "SELECT agent FROM inbox WHERE host = ?1 AND waiting > 0",
@@ -194,6 +151,158 @@ fn what_is_asked_often_is_answered_by_an_index() {
     ] {
         assert_eq!(plan(&connection, sql), wanted, "{sql}");
     }
+}
+
+/// A page of each list, forwards and backwards, follows an index from where it begins: without a
+/// scan of what is before it, and without sorting what is after it.
+// proves FD-05 (part: SQLite)
+#[test]
+fn a_page_is_a_range_of_an_index() {
+    let place = DatabasePlace::memory().unwrap();
+    let connection = place.connect().unwrap();
+    schema::bring_up_to_date(&place, &connection).unwrap();
+    let check = |sql: [String; 2], wanted: &str| {
+        for (sql, wanted) in sql.iter().zip([wanted.to_owned(), turned(wanted)]) {
+            assert_eq!(plan(&connection, sql), wanted, "{sql}");
+        }
+    };
+    let sessions = |cwd: Option<&str>| {
+        let filter = SessionFilter {
+            cwd: cwd.map(Into::into),
+            ..SessionFilter::default()
+        };
+        let row = SessionKey {
+            used_ms: 0,
+            agent: Uuid::nil().into(),
+        };
+        both(row).map(|page| format!("SELECT model FROM agent {}", roots(&filter, &page)))
+    };
+    check(
+        sessions(None),
+        "SEARCH agent USING INDEX root_used ((used_ms,id)<(?,?))",
+    );
+    check(
+        sessions(Some("/")),
+        "SEARCH agent USING INDEX root_cwd (cwd=? AND (used_ms,id)<(?,?))",
+    );
+    let agents = |realm: bool, parent: bool| {
+        let filter = AgentFilter {
+            realm: realm.then(|| Uuid::nil().into()),
+            parent: parent.then(|| Uuid::nil().into()),
+            ..AgentFilter::default()
+        };
+        let row = AgentKey {
+            realm: Uuid::nil().into(),
+            path: "/main".into(),
+            agent: Uuid::nil().into(),
+        };
+        both(row).map(|page| format!("SELECT model FROM agent {}", chosen(&filter, &page)))
+    };
+    check(
+        agents(false, false),
+        "SEARCH agent USING INDEX agent_path ((realm,path,id)>(?,?,?))",
+    );
+    check(
+        agents(true, false),
+        "SEARCH agent USING INDEX agent_path (realm=? AND (path,id)>(?,?))",
+    );
+    check(
+        agents(true, true),
+        "SEARCH agent USING INDEX agent_parent (realm=? AND parent=? AND id>?)",
+    );
+    let tasks = |sql: &str| both(TaskId(1)).map(|page| paged(sql, &page));
+    for (sql, wanted) in [
+        (
+            ANY,
+            "SEARCH task USING INDEX task_ready (realm=? AND team=? AND id>?)",
+        ),
+        (
+            MARKED,
+            "SEARCH task USING INDEX task_role (realm=? AND team=? AND role=? AND id>?)",
+        ),
+        (
+            OWN,
+            "SEARCH task USING INDEX task_own (realm=? AND team=? AND owner_agent=? AND id>?)",
+        ),
+        (
+            ASSIGNED,
+            "SEARCH task USING INDEX task_assigned (realm=? AND team=? AND id>?)",
+        ),
+        (
+            LOST,
+            "SEARCH task USING INDEX task_lost (realm=? AND team=? AND lost_by=? AND id>?)",
+        ),
+    ] {
+        check(tasks(sql), wanted);
+    }
+    let mail = |waiting| {
+        both(1).map(|page| {
+            format!(
+                "SELECT body FROM mail {}",
+                mails(MailFilter { waiting }, &page)
+            )
+        })
+    };
+    check(
+        mail(true),
+        "SEARCH mail USING INDEX mail_waiting (realm=? AND recipient=? AND number>?)",
+    );
+    check(
+        mail(false),
+        "SEARCH mail USING PRIMARY KEY (realm=? AND recipient=? AND number>?)",
+    );
+    let row: Name = "a".parse().unwrap();
+    check(
+        both(row.clone()).map(|page| notes(&page)),
+        "SEARCH note USING PRIMARY KEY (realm=? AND team=? AND name>?)",
+    );
+    let teams = |realm: Option<Uuid>| {
+        let row = TeamKey {
+            created_ms: 0,
+            realm: Uuid::nil().into(),
+            name: row.clone(),
+        };
+        let realm = realm.map(Into::into);
+        both(row).map(|page| format!("SELECT lead FROM team {}", newest(realm, &page)))
+    };
+    check(
+        teams(None),
+        "SEARCH team USING INDEX team_created ((created_ms,realm,name)<(?,?,?))",
+    );
+    // Those of a session are few.
+    check(
+        teams(Some(Uuid::nil())),
+        "SEARCH team USING PRIMARY KEY (realm=?); USE TEMP B-TREE FOR ORDER BY",
+    );
+    let requests = |agent: Option<Uuid>| {
+        let row = RequestKey {
+            asked_ms: 0,
+            id: Uuid::nil().into(),
+        };
+        let agent = agent.map(Into::into);
+        both(row).map(|page| format!("SELECT text FROM request {}", open(agent, &page)))
+    };
+    for agent in [None, Some(Uuid::nil())] {
+        check(
+            requests(agent),
+            "SEARCH request USING PRIMARY KEY (realm=?); USE TEMP B-TREE FOR ORDER BY",
+        );
+    }
+}
+
+/// The pages after and before a row.
+fn both<K: Clone>(row: K) -> [Page<K>; 2] {
+    [Page::after(row.clone(), 9), Page::before(row, 9)]
+}
+
+/// Returns a plan for the other direction.
+fn turned(plan: &str) -> String {
+    let turn = |letter| match letter {
+        '<' => '>',
+        '>' => '<',
+        letter => letter,
+    };
+    plan.chars().map(turn).collect()
 }
 
 #[test]

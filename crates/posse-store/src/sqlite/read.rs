@@ -24,11 +24,11 @@ use crate::columns;
 use crate::extent::Extent;
 
 #[cfg(test)]
-pub(super) use mail::{RUNS, WAITING};
+pub(super) use mail::{RUNS, mails, open};
 #[cfg(test)]
 pub(super) use sessions::{SUBTREE, chosen, roots};
 #[cfg(test)]
-pub(super) use team::MEMBERSHIP;
+pub(super) use team::{MEMBERSHIP, newest, notes};
 
 /// A snapshot, until it is dropped.
 pub(super) struct SqliteReader<'a> {

@@ -159,7 +159,7 @@ mod tests {
     use std::sync::Arc;
 
     use posse_port::store::{
-        AgentFilter, AgentState, Charge, Done, Op, Order, Step, Store as _, checksum,
+        AgentFilter, AgentState, Charge, Done, Op, Order, Page, Step, Store as _, checksum,
     };
     use posse_protocol::{Cost, EntryKind, Name, Purpose, RunKind, Takes, Usage};
     use tokio::runtime::Builder;
@@ -303,7 +303,10 @@ mod tests {
             unfinished: true,
             ..AgentFilter::default()
         };
-        let [child] = &runtime.block_on(store.agents(unfinished, 9)).unwrap()[..] else {
+        let [child] = &runtime
+            .block_on(store.agents(unfinished, Page::first(9)))
+            .unwrap()[..]
+        else {
             panic!("one")
         };
         let origin = child.origin.as_ref().unwrap();
@@ -417,14 +420,22 @@ mod tests {
         let store = Sqlite::open(&path).unwrap();
         let faults = || maintain::check(&path, &mut |_| {}).unwrap().faults;
         assert_eq!(faults(), Vec::<String>::new());
-        let team = runtime.block_on(store.teams(None, 9)).unwrap().remove(0);
+        let team = runtime
+            .block_on(store.teams(None, Page::first(9)))
+            .unwrap()
+            .remove(0);
         let ann = team.members.last().unwrap();
         assert_eq!(
             (ann.name.as_str(), &ann.role, &ann.takes),
             ("ann", &None, &Takes::Any)
         );
         assert_eq!(team.former, []);
-        assert_eq!(runtime.block_on(store.requests(realm, None)).unwrap(), []);
+        assert_eq!(
+            runtime
+                .block_on(store.requests(realm, None, Page::all()))
+                .unwrap(),
+            []
+        );
         // Its name is not given again, and its task is anybody's.
         let (web, name): (Name, Name) = (team.name, ann.name.clone());
         let takes = Takes::Only {
@@ -453,7 +464,7 @@ mod tests {
         };
         assert_eq!((task.id.0, &task.role, &task.check), (1, &None, &None));
         assert_eq!(
-            runtime.block_on(store.teams(None, 9)).unwrap()[0].former,
+            runtime.block_on(store.teams(None, Page::first(9))).unwrap()[0].former,
             [name]
         );
         assert_eq!(faults(), Vec::<String>::new());

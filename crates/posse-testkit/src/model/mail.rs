@@ -85,9 +85,7 @@ impl Model {
         let all = inbox
             .into_iter()
             .flat_map(|inbox| inbox.0.values().map(|mail| &mail.0));
-        let wanted = |mail: &&Mail| {
-            mail.number > filter.after && !(filter.waiting && mail.shown_in.is_some())
-        };
+        let wanted = |mail: &&Mail| !(filter.waiting && mail.shown_in.is_some());
         all.filter(wanted).cloned().collect()
     }
 

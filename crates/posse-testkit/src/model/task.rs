@@ -227,7 +227,7 @@ impl Model {
         });
         let owner = |task: &Task| task.owner.as_ref().and_then(|owner| owner.agent);
         list.all()
-            .filter(|task| task.status != TaskStatus::Deleted && task.id.0 > filter.after)
+            .filter(|task| task.status != TaskStatus::Deleted)
             .filter(|task| filter.status.is_none_or(|status| status == task.status))
             .filter(|task| filter.owner.is_none() || owner(task) == filter.owner)
             .filter(|task| ready.as_ref().is_none_or(|ready| ready.contains(&task.id)))

@@ -2,7 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use posse_port::store::{Done, Greeting, Joining, Membership, OpResult, Refusal, TEXT_BYTES};
+use posse_port::store::{
+    Done, Greeting, Joining, Membership, OpResult, Refusal, TEXT_BYTES, TeamKey,
+};
 use posse_protocol::{AgentId, ListId, MailKind, Member, MemberState, Name, Note, RealmId, Sender};
 use serde_json::{Map, Value};
 
@@ -173,7 +175,7 @@ impl Model {
                 member.held = here.is_some_and(|agent| agent.holder.is_some());
             }
         }
-        teams.sort_by_key(|team| std::cmp::Reverse(team.created_ms));
+        teams.sort_by_key(|team| std::cmp::Reverse(TeamKey::of(team)));
         teams
     }
 

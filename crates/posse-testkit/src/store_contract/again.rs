@@ -2,7 +2,7 @@
 
 use posse_port::store::{
     Address, BackgroundRun, CallChangeKind, CallKey, CallOutcome, Done, MailFilter, Operation,
-    RunChange, RunChangeKind, Step,
+    Page, RunChange, RunChangeKind, Step,
 };
 use posse_protocol::{EntryKind, RunKind, RunStatus};
 use uuid::Uuid;
@@ -43,7 +43,7 @@ pub async fn a_step_is_committed_once(open: Open<'_>) {
     );
     assert_eq!(
         store
-            .mail(realm(), agent(1), MailFilter::default(), 9)
+            .mail(realm(), agent(1), MailFilter::default(), Page::first(9))
             .await
             .unwrap()
             .len(),
@@ -94,7 +94,7 @@ pub async fn operations_commit_with_their_call(open: Open<'_>) {
     assert_eq!(fate(&missing), "bad step", "a call that nobody asked for");
     assert_eq!(
         store
-            .tasks(super::words::list(""), Default::default(), 9)
+            .tasks(super::words::list(""), Default::default(), Page::first(9))
             .await
             .unwrap(),
         []
@@ -155,7 +155,7 @@ pub async fn operations_commit_with_their_call(open: Open<'_>) {
     );
     assert_eq!(
         store
-            .tasks(super::words::list(""), Default::default(), 9)
+            .tasks(super::words::list(""), Default::default(), Page::first(9))
             .await
             .unwrap()
             .len(),

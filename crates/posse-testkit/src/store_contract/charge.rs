@@ -145,7 +145,10 @@ pub async fn a_call_in_flight_is_reserved(open: Open<'_>) {
     };
     let known = async || {
         let record = other.read(agent(1)).await.unwrap().record;
-        let listed = other.agents(AgentFilter::default(), 9).await.unwrap();
+        let listed = other
+            .agents(AgentFilter::default(), Page::first(9))
+            .await
+            .unwrap();
         assert_eq!(listed, std::slice::from_ref(&record));
         let spending = other.spending(vec![agent(1)]).await.unwrap();
         let all: Vec<Charge> = record.with_reserved().cloned().collect();
@@ -287,7 +290,11 @@ pub async fn a_call_about_an_agent_is_booked(open: Open<'_>) {
         .unwrap();
     let now = book(holder.as_ref(), realm(), vec![booked(1, Purpose::Progress)]).await;
     assert_eq!(now, [Ok(Done::Charged)], "nobody holds it");
-    let [found] = &other.agents(AgentFilter::default(), 9).await.unwrap()[..] else {
+    let [found] = &other
+        .agents(AgentFilter::default(), Page::first(9))
+        .await
+        .unwrap()[..]
+    else {
         panic!("one")
     };
     let purposes: Vec<_> = found.charges.iter().map(|charge| charge.purpose).collect();

@@ -17,7 +17,7 @@ use super::words::{
 async fn found(store: &dyn Store, filter: AgentFilter, limit: usize) -> Vec<u8> {
     let first = |session: &AgentRecord| session.agent.uuid().as_bytes()[0];
     store
-        .agents(filter, limit)
+        .agents(filter, Page::first(limit))
         .await
         .unwrap()
         .iter()
@@ -114,7 +114,7 @@ pub async fn a_name_is_given_once(open: Open<'_>) {
     }
     let sent = receipts(act(store.as_ref(), 4, send(to(2), "x")).await);
     let [mail] = &store
-        .mail(realm(), agent(2), MailFilter::default(), 9)
+        .mail(realm(), agent(2), MailFilter::default(), Page::first(9))
         .await
         .unwrap()[..]
     else {
@@ -233,7 +233,7 @@ pub async fn the_unfinished_are_found(open: Open<'_>) {
         realm: None,
         ..here.clone()
     };
-    assert_eq!(found(store.as_ref(), all, 9).await, [12, 2, 21, 3, 4, 6]);
+    assert_eq!(found(store.as_ref(), all, 9).await, [12, 2, 3, 4, 6, 21]);
     let of = |parent| AgentFilter {
         parent: Some(agent(parent)),
         ..here.clone()
@@ -296,7 +296,10 @@ pub async fn children_are_found_with_their_calls(open: Open<'_>) {
         found(store.as_ref(), of(Some(other_realm()), agent(1)), 9).await,
         [0; 0]
     );
-    let children = store.agents(of(None, agent(1)), 99).await.unwrap();
+    let children = store
+        .agents(of(None, agent(1)), Page::first(99))
+        .await
+        .unwrap();
     for (number, session) in (2..).zip(&children) {
         assert_eq!(session.origin, Some(called(number)));
         assert_eq!(store.read(session.agent).await.unwrap().record, *session);

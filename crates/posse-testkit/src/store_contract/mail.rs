@@ -2,7 +2,7 @@
 
 use posse_port::store::{
     Address, AgentState, CallKey, Committed, EndedRun, INBOX_BYTES, INBOX_MAILS, MAIL_BYTES,
-    MailFilter, Op, Receipt, Refusal, StateChange, Step, Store, TakenMail,
+    MailFilter, Op, Page, Receipt, Refusal, StateChange, Step, Store, TakenMail,
 };
 use posse_protocol::{AgentId, EntryKind, MailId, MailKind, PermissionMode, RunUsage, Sender};
 use uuid::Uuid;
@@ -19,20 +19,14 @@ fn to(number: u64) -> Address {
 
 async fn bodies(store: &dyn Store, number: u64, filter: MailFilter) -> Vec<String> {
     let mail = store
-        .mail(realm(), agent(number), filter, usize::MAX)
+        .mail(realm(), agent(number), filter, Page::all())
         .await
         .unwrap();
     mail.into_iter().map(|mail| mail.body).collect()
 }
 
-const ALL: MailFilter = MailFilter {
-    waiting: false,
-    after: 0,
-};
-const WAITING: MailFilter = MailFilter {
-    waiting: true,
-    after: 0,
-};
+const ALL: MailFilter = MailFilter { waiting: false };
+const WAITING: MailFilter = MailFilter { waiting: true };
 
 /// Mail of one sender arrives in order, with its sender, and is there when the agent is taken.
 pub async fn mail_keeps_its_order(open: Open<'_>) {
@@ -83,7 +77,10 @@ pub async fn mail_keeps_its_order(open: Open<'_>) {
         }]
     );
 
-    let mail = store.mail(realm(), agent(3), ALL, 100).await.unwrap();
+    let mail = store
+        .mail(realm(), agent(3), ALL, Page::first(100))
+        .await
+        .unwrap();
     assert_eq!(
         mail.iter().map(|mail| mail.number).collect::<Vec<_>>(),
         (1..=41).collect::<Vec<_>>()
@@ -115,30 +112,12 @@ pub async fn mail_keeps_its_order(open: Open<'_>) {
     );
     assert_eq!((last.sent_ms, last.shown_in), (10, None));
     let some = store
-        .mail(
-            realm(),
-            agent(3),
-            MailFilter {
-                waiting: true,
-                after: 38,
-            },
-            2,
-        )
+        .mail(realm(), agent(3), WAITING, Page::after(38, 2))
         .await
         .unwrap();
     assert_eq!(some, mail[38..40]);
-    assert_eq!(
-        bodies(
-            store.as_ref(),
-            3,
-            MailFilter {
-                waiting: false,
-                after: u64::MAX
-            }
-        )
-        .await,
-        [""; 0]
-    );
+    let beyond = store.mail(realm(), agent(3), ALL, Page::after(u64::MAX, 9));
+    assert_eq!(beyond.await.unwrap(), []);
     assert_eq!(store.take(agent(3)).await.unwrap().mail, 41);
     store
         .release(agent(3), store.take(agent(3)).await.unwrap().epoch)
@@ -384,7 +363,10 @@ pub async fn mail_is_taken_once(open: Open<'_>) {
     let taken = store.take(agent(1)).await.unwrap();
     assert_eq!((taken.mail, taken.transcript.entries.len()), (1, 1));
     drop(store);
-    let mail = open().mail(realm(), agent(1), ALL, 9).await.unwrap();
+    let mail = open()
+        .mail(realm(), agent(1), ALL, Page::first(9))
+        .await
+        .unwrap();
     assert_eq!(
         mail.iter().map(|mail| mail.shown_in).collect::<Vec<_>>(),
         [Some(0), None, Some(0)]

@@ -2,7 +2,7 @@
 
 use posse_port::store::{
     Address, AgentState, Done, INBOX_MAILS, MAIL_BYTES, MailFilter, Op, OpResult, OpenRequest,
-    Receipt, Refusal, StateChange, Step, Store, Wake,
+    Page, Receipt, Refusal, StateChange, Step, Store, Wake,
 };
 use posse_protocol::{Mail, MailId, MailKind, Request, RequestKind, Response, Sender};
 use uuid::Uuid;
@@ -52,18 +52,18 @@ fn not_open(number: u64) -> OpResult {
 }
 
 async fn mail_of(store: &dyn Store, number: u64) -> Vec<Mail> {
-    let all = MailFilter {
-        waiting: false,
-        after: 0,
-    };
+    let all = MailFilter { waiting: false };
     store
-        .mail(realm(), agent(number), all, usize::MAX)
+        .mail(realm(), agent(number), all, Page::all())
         .await
         .unwrap()
 }
 
 async fn open_ids(store: &dyn Store, of: Option<u64>) -> Vec<MailId> {
-    let open = store.requests(realm(), of.map(agent)).await.unwrap();
+    let open = store
+        .requests(realm(), of.map(agent), Page::all())
+        .await
+        .unwrap();
     open.into_iter().map(|open| open.id).collect()
 }
 
@@ -131,13 +131,16 @@ pub async fn a_request_is_answered_once(open: Open<'_>) {
     };
     for of in [Some(agent(1)), Some(agent(2)), None] {
         assert_eq!(
-            second.requests(realm(), of).await.unwrap(),
+            second.requests(realm(), of, Page::all()).await.unwrap(),
             std::slice::from_ref(&wanted)
         );
     }
     assert_eq!(open_ids(store, Some(3)).await, []);
     assert_eq!(
-        second.requests(Uuid::now_v7().into(), None).await.unwrap(),
+        second
+            .requests(Uuid::now_v7().into(), None, Page::all())
+            .await
+            .unwrap(),
         []
     );
 
@@ -232,7 +235,11 @@ pub async fn a_request_is_answered_once(open: Open<'_>) {
         Ok(Done::Responded(receipt(ended, 1, "team-lead", 3)))
     );
     // A member that agrees has left the team.
-    let team = store.teams(Some(realm()), 9).await.unwrap().remove(0);
+    let team = store
+        .teams(Some(realm()), Page::first(9))
+        .await
+        .unwrap()
+        .remove(0);
     let names: Vec<&str> = team
         .members
         .iter()

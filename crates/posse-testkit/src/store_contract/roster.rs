@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use posse_port::store::{
-    Address, AgentState, Done, Epoch, Greeting, MAIL_BYTES, MailFilter, Op, OpResult, Receipt,
-    Refusal, StateChange, Step, Store, StoreError, TaskChange, TaskFilter,
+    Address, AgentState, Done, Epoch, Greeting, MAIL_BYTES, MailFilter, Op, OpResult, Page,
+    Receipt, Refusal, StateChange, Step, Store, StoreError, TaskChange, TaskFilter,
 };
 use posse_protocol::{
     Mail, MailKind, Member, MemberState, Name, Request, Sender, TaskId, TaskStatus, Team,
@@ -17,10 +17,7 @@ use super::words::{
     order, realm, receipts, send, step, update,
 };
 
-const ALL: MailFilter = MailFilter {
-    waiting: false,
-    after: 0,
-};
+const ALL: MailFilter = MailFilter { waiting: false };
 
 fn leave(called: &str) -> Op {
     Op::Leave {
@@ -51,7 +48,7 @@ fn joined(result: OpResult) -> (String, String) {
 }
 
 async fn team(store: &dyn Store) -> Team {
-    let mut teams = store.teams(Some(realm()), 9).await.unwrap();
+    let mut teams = store.teams(Some(realm()), Page::first(9)).await.unwrap();
     teams.retain(|team| team.name == name("web"));
     teams.remove(0)
 }
@@ -67,7 +64,7 @@ async fn names(store: &dyn Store) -> Vec<String> {
 
 async fn mail_of(store: &dyn Store, number: u64) -> Vec<Mail> {
     store
-        .mail(realm(), agent(number), ALL, usize::MAX)
+        .mail(realm(), agent(number), ALL, Page::all())
         .await
         .unwrap()
 }
@@ -381,7 +378,7 @@ pub async fn ones_own_teams_are_found(open: Open<'_>) {
         send(member("dev"), "hello"),
     ];
     order(store, ops).await;
-    let teams = store.teams(Some(realm()), 9).await.unwrap();
+    let teams = store.teams(Some(realm()), Page::first(9)).await.unwrap();
     for (number, count) in [(1, 1), (2, 3), (7, 1), (8, 0)] {
         let mut wanted: Vec<_> = teams
             .iter()
@@ -464,7 +461,7 @@ pub async fn leadership_is_handed_over(open: Open<'_>) {
     );
     // The plan now waits for the new lead, and was sent again as mail; her shutdown request is
     // dropped.
-    let [open] = &store.requests(realm(), None).await.unwrap()[..] else {
+    let [open] = &store.requests(realm(), None, Page::all()).await.unwrap()[..] else {
         panic!("one request")
     };
     assert_eq!(
@@ -555,7 +552,7 @@ pub async fn leadership_is_handed_over(open: Open<'_>) {
     .await
     .unwrap();
     assert_eq!(act(store, 2, leave("team-lead")).await, Ok(Done::Left));
-    let [open] = &store.requests(realm(), None).await.unwrap()[..] else {
+    let [open] = &store.requests(realm(), None, Page::all()).await.unwrap()[..] else {
         panic!("one request")
     };
     assert_eq!(
@@ -665,7 +662,7 @@ pub async fn who_ends_leads_no_more(open: Open<'_>) {
             .await
             .unwrap();
         assert_eq!(owners().await, [None; 3]);
-        let mut teams = store.teams(Some(realm()), 9).await.unwrap();
+        let mut teams = store.teams(Some(realm()), Page::first(9)).await.unwrap();
         teams.sort_by(|a, b| a.name.cmp(&b.name));
         let leads: Vec<_> = teams
             .iter()
@@ -817,10 +814,10 @@ pub async fn what_was_lost_is_found(open: Open<'_>) {
     let lost = async |called: &str, after, limit| {
         let filter = TaskFilter {
             lost_by: Some(called.into()),
-            after,
             ..TaskFilter::default()
         };
-        let found = store.tasks(list("web"), filter, limit).await.unwrap();
+        let page = Page::after(TaskId(after), limit);
+        let found = store.tasks(list("web"), filter, page).await.unwrap();
         found.iter().map(|task| task.id.0).collect::<Vec<_>>()
     };
     assert_eq!(lost("ann", 0, 9).await, [1, 4, 5]);
@@ -836,11 +833,14 @@ pub async fn what_was_lost_is_found(open: Open<'_>) {
     let both = TaskFilter {
         lost_by: Some("ann".into()),
         ready,
-        after: 1,
         ..TaskFilter::default()
     };
     assert_eq!(
-        store.tasks(list("web"), both, 1).await.unwrap()[0].id,
+        store
+            .tasks(list("web"), both, Page::after(TaskId(1), 1))
+            .await
+            .unwrap()[0]
+            .id,
         TaskId(4)
     );
 }

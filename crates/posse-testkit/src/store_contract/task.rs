@@ -1,7 +1,8 @@
 //! Promises about tasks.
 
 use posse_port::store::{
-    Done, METADATA_DEPTH, NewTask, Op, OpResult, Refusal, Store, TEXT_BYTES, TaskChange, TaskFilter,
+    Done, METADATA_DEPTH, NewTask, Op, OpResult, Page, Refusal, Store, TEXT_BYTES, TaskChange,
+    TaskFilter,
 };
 use posse_protocol::{Task, TaskId, TaskStatus};
 use serde_json::json;
@@ -171,14 +172,7 @@ pub async fn tasks_come_back_as_they_went_in(open: Open<'_>) {
         [long(bytes), long(TEXT_BYTES + 9), updated(2, &[])]
     );
     let second = store
-        .tasks(
-            list(""),
-            TaskFilter {
-                after: 1,
-                ..TaskFilter::default()
-            },
-            2,
-        )
+        .tasks(list(""), TaskFilter::default(), Page::after(TaskId(1), 2))
         .await
         .unwrap();
     assert_eq!(
@@ -277,7 +271,7 @@ pub async fn what_waits_is_freed(open: Open<'_>) {
         "one change touches one record"
     );
     let all = store
-        .tasks(list(""), TaskFilter::default(), 9)
+        .tasks(list(""), TaskFilter::default(), Page::first(9))
         .await
         .unwrap();
     for task in &all {
@@ -385,7 +379,7 @@ pub async fn deleted_tasks_count_as_done(open: Open<'_>) {
         [Ok(Done::TaskCreated(TaskId(4)))]
     );
     let listed = store
-        .tasks(list(""), TaskFilter::default(), 9)
+        .tasks(list(""), TaskFilter::default(), Page::first(9))
         .await
         .unwrap();
     assert_eq!(
@@ -396,7 +390,13 @@ pub async fn deleted_tasks_count_as_done(open: Open<'_>) {
         status: Some(TaskStatus::Deleted),
         ..TaskFilter::default()
     };
-    assert_eq!(store.tasks(list(""), deleted, 9).await.unwrap(), []);
+    assert_eq!(
+        store
+            .tasks(list(""), deleted, Page::first(9))
+            .await
+            .unwrap(),
+        []
+    );
 }
 
 /// A task in progress is changed by its owner, the lead and the person; an owner belongs to the

@@ -1,7 +1,8 @@
 //! Promises about teams, their notes, and agents.
 
 use posse_port::store::{
-    Address, AgentFilter, Done, Epoch, Joining, MailFilter, Op, Refusal, TEXT_BYTES, TaskFilter,
+    Address, AgentFilter, Done, Epoch, Joining, MailFilter, Op, Page, Refusal, TEXT_BYTES,
+    TaskFilter,
 };
 use posse_protocol::{Member, MemberState, Name, Note, TaskId, TaskStatus, Team};
 use uuid::Uuid;
@@ -97,7 +98,7 @@ pub async fn teams_have_members(open: Open<'_>) {
         Err(Refusal::NoSuchRecipient { to: "eve".into() }),
     ];
     assert_eq!(done, wanted);
-    let teams = store.teams(Some(realm()), 9).await.unwrap();
+    let teams = store.teams(Some(realm()), Page::first(9)).await.unwrap();
     let wanted = Team {
         realm: realm(),
         name: name("web"),
@@ -114,7 +115,10 @@ pub async fn teams_have_members(open: Open<'_>) {
     };
     assert_eq!(teams, [wanted]);
     assert_eq!(
-        store.teams(Some(Uuid::now_v7().into()), 9).await.unwrap(),
+        store
+            .teams(Some(Uuid::now_v7().into()), Page::first(9))
+            .await
+            .unwrap(),
         []
     );
     let later = posse_port::store::Order {
@@ -133,7 +137,7 @@ pub async fn teams_have_members(open: Open<'_>) {
             .collect::<Vec<_>>()
     };
     assert_eq!(
-        (names(9).await, names(1).await),
+        (names(Page::first(9)).await, names(Page::first(1)).await),
         (vec!["app".into(), "web".into()], vec!["app".into()])
     );
 
@@ -208,7 +212,10 @@ pub async fn notes_have_versions(open: Open<'_>) {
         text: text.into(),
         written_ms: 10,
     };
-    let notes = store.notes(realm(), name("web")).await.unwrap();
+    let notes = store
+        .notes(realm(), name("web"), Page::all())
+        .await
+        .unwrap();
     assert_eq!(
         notes,
         [
@@ -263,12 +270,17 @@ pub async fn teams_are_deleted_when_nobody_is_there(open: Open<'_>) {
         act(store, 1, delete("web")).await,
         Err(Refusal::NoSuchTeam { team: name("web") })
     );
-    assert_eq!(store.teams(None, 9).await.unwrap(), []);
+    assert_eq!(store.teams(None, Page::first(9)).await.unwrap(), []);
     let mut mails = Vec::new();
     for number in 1..=3 {
         mails.push(
             store
-                .mail(realm(), agent(number), MailFilter::default(), 9)
+                .mail(
+                    realm(),
+                    agent(number),
+                    MailFilter::default(),
+                    Page::first(9),
+                )
                 .await
                 .unwrap()
                 .len(),
@@ -278,12 +290,18 @@ pub async fn teams_are_deleted_when_nobody_is_there(open: Open<'_>) {
     order(store, everybody()).await;
     assert_eq!(
         store
-            .tasks(list("web"), TaskFilter::default(), 9)
+            .tasks(list("web"), TaskFilter::default(), Page::first(9))
             .await
             .unwrap(),
         []
     );
-    assert_eq!(store.notes(realm(), name("web")).await.unwrap(), []);
+    assert_eq!(
+        store
+            .notes(realm(), name("web"), Page::all())
+            .await
+            .unwrap(),
+        []
+    );
     assert_eq!(
         order(store, vec![create("web", "c", &[])]).await,
         [Ok(Done::TaskCreated(TaskId(3)))]
@@ -295,8 +313,8 @@ pub async fn agents_are_found(open: Open<'_>) {
     let (first, second) = (open(), open());
     for (number, path, at_ms, realm) in [
         (1, "/main", 3, realm()),
-        (2, "/b", 2, realm()),
-        (3, "/b", 1, realm()),
+        (2, "/b", 1, realm()),
+        (3, "/b", 2, realm()),
         (4, "/a", 1, other_realm()),
     ] {
         let mut born = birth(number);
@@ -322,17 +340,20 @@ pub async fn agents_are_found(open: Open<'_>) {
             .map(|session| session.agent.uuid().as_bytes()[0])
             .collect::<Vec<_>>()
     };
-    assert_eq!(found(None, false, 9).await, [4, 3, 2, 1]);
-    assert_eq!(found(Some(realm()), false, 2).await, [3, 2]);
-    assert_eq!(found(Some(realm()), true, 9).await, [3, 2, 1]);
+    assert_eq!(found(None, false, Page::first(9)).await, [2, 3, 1, 4]);
+    assert_eq!(found(Some(realm()), false, Page::first(2)).await, [2, 3]);
+    assert_eq!(found(Some(realm()), true, Page::first(9)).await, [2, 3, 1]);
     first.release(agent(1), Epoch(1)).await.unwrap();
     drop(second);
     assert_eq!(
-        found(Some(realm()), true, 1).await,
+        found(Some(realm()), true, Page::first(1)).await,
         [2],
         "those that are gone do not count"
     );
-    assert_eq!(found(None, true, 9).await, [4, 2]);
-    let agents = first.agents(AgentFilter::default(), 9).await.unwrap();
-    assert_eq!(agents[2], first.read(agent(2)).await.unwrap().record);
+    assert_eq!(found(None, true, Page::first(9)).await, [2, 4]);
+    let agents = first
+        .agents(AgentFilter::default(), Page::first(9))
+        .await
+        .unwrap();
+    assert_eq!(agents[0], first.read(agent(2)).await.unwrap().record);
 }

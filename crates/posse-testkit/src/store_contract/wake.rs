@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use posse_port::store::{
-    Address, Done, NewTask, Op, Operation, Order, Store, TaskChange, TaskFilter, Wake,
+    Address, Done, NewTask, Op, Operation, Order, Page, Store, TaskChange, TaskFilter, Wake,
 };
 use posse_protocol::{AgentId, ListId, MailKind, Takes, TaskId, TaskStatus};
 use uuid::Uuid;
@@ -144,7 +144,7 @@ pub async fn the_tasks_of_a_host_that_leaves_are_pending(open: Open<'_>) {
         status: Some(TaskStatus::Pending),
         ..TaskFilter::default()
     };
-    let tasks = first.tasks(list(), pending, 10).await.unwrap();
+    let tasks = first.tasks(list(), pending, Page::first(10)).await.unwrap();
     assert_eq!(tasks.len(), 1);
     assert!(tasks[0].owner.is_none(), "{tasks:?}");
 }

@@ -10,7 +10,7 @@ use std::process::{Child, ChildStdout, Stdio};
 use std::time::{Duration, Instant};
 
 use posse_port::clock::{Clock as _, SystemClock};
-use posse_port::store::{MailFilter, NewTask, Op, Order, Store, TaskFilter};
+use posse_port::store::{MailFilter, NewTask, Op, Order, Page, Store, TaskFilter};
 use posse_protocol::{AgentId, ListId, MailKind, MemberState, RealmId, TaskId, TaskStatus};
 use posse_testkit::place::{Ground, Place};
 use posse_testkit::scripted;
@@ -275,7 +275,7 @@ impl Crew {
             ..TaskFilter::default()
         };
         store
-            .tasks(self.list(), filter, usize::MAX)
+            .tasks(self.list(), filter, Page::all())
             .await
             .unwrap()
             .len()
@@ -283,17 +283,22 @@ impl Crew {
 
     /// Whether nobody does anything, and nobody has mail that waits.
     async fn is_quiet(&self, store: &dyn Store) -> bool {
-        let teams = store.teams(Some(self.realm()), 10).await.unwrap();
+        let teams = store
+            .teams(Some(self.realm()), Page::first(10))
+            .await
+            .unwrap();
         let idle = teams[0]
             .members
             .iter()
             .all(|member| member.state == MemberState::Idle && member.waiting == 0);
-        let filter = MailFilter {
-            waiting: true,
-            after: 0,
-        };
+        let filter = MailFilter { waiting: true };
         idle && store
-            .mail(self.realm(), self.session.parse().unwrap(), filter, 1)
+            .mail(
+                self.realm(),
+                self.session.parse().unwrap(),
+                filter,
+                Page::first(1),
+            )
             .await
             .unwrap()
             .is_empty()
@@ -302,7 +307,7 @@ impl Crew {
     /// What there is, for whoever looks for why it does not end.
     async fn state(&self, store: &dyn Store) -> String {
         let tasks = store
-            .tasks(self.list(), TaskFilter::default(), usize::MAX)
+            .tasks(self.list(), TaskFilter::default(), Page::all())
             .await
             .unwrap();
         let open = tasks
@@ -312,7 +317,10 @@ impl Crew {
             .take(20)
             .map(|task| (task.id, task.status, &task.owner, &task.lost_by))
             .collect();
-        let teams = store.teams(Some(self.realm()), 10).await.unwrap();
+        let teams = store
+            .teams(Some(self.realm()), Page::first(10))
+            .await
+            .unwrap();
         let members = teams[0].members.iter();
         let members: Vec<_> = members
             .map(|it| (it.name.as_str(), it.state, it.waiting, it.held))

@@ -6,6 +6,7 @@ mod hosts;
 mod late;
 mod lease;
 mod network;
+mod pages;
 mod seen;
 mod tenants;
 mod tls;

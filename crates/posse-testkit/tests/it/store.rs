@@ -381,7 +381,10 @@ async fn what_is_collected_silences_no_bell() {
         team: None,
     };
     assert_eq!(
-        second.tasks(gone, TaskFilter::default(), 9).await.unwrap(),
+        second
+            .tasks(gone, TaskFilter::default(), Page::first(9))
+            .await
+            .unwrap(),
         []
     );
     order(second.as_ref(), contract::realm(), vec![create_task(None)]).await;

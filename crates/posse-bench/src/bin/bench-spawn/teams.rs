@@ -6,6 +6,7 @@ mod idle;
 mod many;
 mod words;
 
+use posse_port::store::Page;
 use std::path::Path;
 
 use posse_protocol::{EventKind, MemberState, Outcome, PermissionMode, RealmId, Team};
@@ -81,7 +82,10 @@ fn realm(session: &AgentRecord) -> RealmId {
 
 /// The team as the store has it.
 async fn roster(test_runtime: &TestRuntime, session: &AgentRecord) -> Result<Team, Failed> {
-    let teams = test_runtime.store.teams(Some(realm(session)), 10).await?;
+    let teams = test_runtime
+        .store
+        .teams(Some(realm(session)), Page::first(10))
+        .await?;
     teams
         .into_iter()
         .next()

@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 use std::process::ExitCode;
 
-use posse_port::store::{AgentFilter, AgentRecord, Store};
+use posse_port::store::{AgentFilter, AgentRecord, Page, Store};
 use posse_protocol::{AgentId, Name, RealmId};
 use serde_json::{Value, json};
 
@@ -57,7 +57,7 @@ impl ListLiveAgents {
                     held: !self.all,
                     ..AgentFilter::default()
                 },
-                usize::MAX,
+                Page::all(),
             )
             .await?;
         if self.json {
@@ -91,7 +91,7 @@ impl SessionRoots {
                         realm: Some(realm),
                         ..AgentFilter::default()
                     },
-                    usize::MAX,
+                    Page::all(),
                 )
                 .await?;
             parents.extend(all.into_iter().map(|agent| (agent.agent, parent(&agent))));

@@ -1,9 +1,9 @@
 //! `posse mail list`.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::HashMap;
 use std::process::ExitCode;
 
-use posse_port::store::{MailFilter, Store};
+use posse_port::store::{MailFilter, Page, Store};
 use posse_protocol::{AgentId, Mail, RealmId, Sender};
 use serde_json::{Value, json};
 
@@ -16,8 +16,6 @@ use crate::select::recipients::{MailRecipient, Recipients, address};
 
 /// Number of messages shown to people by default.
 const SHOWN: usize = 20;
-/// Number of messages read at a time.
-const PAGE: usize = 256;
 
 /// Columns of the table.
 const COLUMNS: [Column; 6] = [
@@ -125,25 +123,15 @@ async fn newest(
     recipient: &MailRecipient,
     waiting: bool,
     most: usize,
-) -> anyhow::Result<(VecDeque<Mail>, bool)> {
-    let (mut newest, mut more, mut after) = (VecDeque::new(), false, 0);
-    loop {
-        let page = store
-            .mail(realm, recipient.agent, MailFilter { waiting, after }, PAGE)
-            .await?;
-        let full = page.len() == PAGE;
-        for mail in page {
-            after = mail.number;
-            newest.push_back(mail);
-            if newest.len() > most {
-                newest.pop_front();
-                more = true;
-            }
-        }
-        if !full {
-            return Ok((newest, more));
-        }
-    }
+) -> anyhow::Result<(Vec<Mail>, bool)> {
+    // One more than is shown tells whether there are more.
+    let page = Page::last(most.saturating_add(1));
+    let mut newest = store
+        .mail(realm, recipient.agent, MailFilter { waiting }, page)
+        .await?;
+    let more = newest.len() > most;
+    newest.drain(..newest.len().saturating_sub(most));
+    Ok((newest, more))
 }
 
 /// Colours of team members.
@@ -152,7 +140,7 @@ type Colors = HashMap<AgentId, String>;
 /// Reads the colours of all members in a realm.
 async fn colors(store: &dyn Store, realm: RealmId) -> anyhow::Result<Colors> {
     let members = store
-        .teams(Some(realm), usize::MAX)
+        .teams(Some(realm), Page::all())
         .await?
         .into_iter()
         .flat_map(|team| team.members);

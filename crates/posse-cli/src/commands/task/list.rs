@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use posse_port::store::{Store, TaskFilter};
+use posse_port::store::{Page, Store, TaskFilter};
 use posse_protocol::{ListId, TaskStatus};
 
 use crate::output::{json_line, print, say_to_person, width};
@@ -25,14 +25,14 @@ impl ListTasks {
             status: self.status,
             ..TaskFilter::default()
         };
-        let tasks = store.tasks(list.clone(), filter, usize::MAX).await?;
+        let tasks = store.tasks(list.clone(), filter, Page::all()).await?;
         if self.json {
             for task in &tasks {
                 print(json_line(&object(task)).as_bytes())?;
             }
         } else if tasks.is_empty() {
             let teams = if list.team.is_none() {
-                store.teams(Some(list.realm), 8).await?
+                store.teams(Some(list.realm), Page::first(8)).await?
             } else {
                 Vec::new()
             };

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use posse_port::clock::{Clock, SystemClock};
-use posse_port::store::{AgentFilter, Op, OpenRequest, Store, StoredEntry, TaskFilter};
+use posse_port::store::{AgentFilter, Op, OpenRequest, Page, Store, StoredEntry, TaskFilter};
 use posse_protocol::{MailKind, MemberState, RequestKind, TaskStatus};
 use serde_json::json;
 use tokio::sync::mpsc;
@@ -141,7 +141,7 @@ impl AttachedView<'_> {
     async fn look(&mut self) -> anyhow::Result<()> {
         let teams = self
             .store
-            .teams(Some(self.meant.team.realm), usize::MAX)
+            .teams(Some(self.meant.team.realm), Page::all())
             .await?;
         let agent = self.meant.member.agent;
         let found = teams
@@ -173,7 +173,7 @@ impl AttachedView<'_> {
             id: Some(self.meant.member.agent),
             ..AgentFilter::default()
         };
-        let found = self.store.agents(filter, 1).await?;
+        let found = self.store.agents(filter, Page::first(1)).await?;
         Ok(found
             .first()
             .map(|agent| usize::try_from(agent.entries).unwrap_or(usize::MAX)))
@@ -219,7 +219,7 @@ impl AttachedView<'_> {
             owner: Some(member.agent),
             ..TaskFilter::default()
         };
-        let doing = self.store.tasks(list, filter, 1).await?.pop();
+        let doing = self.store.tasks(list, filter, Page::first(1)).await?.pop();
         if self.json {
             let task = doing.as_ref().map(|task| task.id);
             let line = json!({
@@ -247,7 +247,11 @@ impl AttachedView<'_> {
     async fn say_requests(&mut self) -> anyhow::Result<()> {
         let open = self
             .store
-            .requests(self.meant.team.realm, Some(self.meant.member.agent))
+            .requests(
+                self.meant.team.realm,
+                Some(self.meant.member.agent),
+                Page::all(),
+            )
             .await?;
         for request in open.iter().filter(|request| !self.asked.contains(request)) {
             if self.json {
@@ -310,7 +314,7 @@ impl AttachedView<'_> {
                 text,
             } => {
                 let open = store
-                    .requests(team.realm, Some(self.meant.member.agent))
+                    .requests(team.realm, Some(self.meant.member.agent), Page::all())
                     .await?;
                 // A first word that cannot be an id is part of the text.
                 let named = request.as_deref().filter(|word| input::is_id(word));

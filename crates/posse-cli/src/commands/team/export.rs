@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use posse_port::store::{Archive, MailFilter, Refusal, Store};
+use posse_port::store::{Archive, MailFilter, Page, Refusal, Store};
 use posse_protocol::{Name, Team};
 use serde_json::{Value, json};
 
@@ -89,7 +89,7 @@ async fn former_inboxes(store: &dyn Store, team: &Team) -> anyhow::Result<Former
     let mut inboxes = FormerInboxes::new();
     for (name, agent) in members::former(store, team).await? {
         let (realm, everything) = (team.realm, MailFilter::default());
-        let mail = store.mail(realm, agent.agent, everything, usize::MAX);
+        let mail = store.mail(realm, agent.agent, everything, Page::all());
         inboxes.insert(name, mail.await?);
     }
     Ok(inboxes)

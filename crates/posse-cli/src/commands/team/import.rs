@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use posse_port::store::{AgentFilter, Archive, Store, StoreError};
+use posse_port::store::{AgentFilter, Archive, Page, Store, StoreError};
 use posse_protocol::{AgentId, RealmId, Sender, TaskStatus, Team};
 use uuid::Uuid;
 
@@ -72,7 +72,7 @@ impl ImportTeam {
 
 /// Returns true if no other team has its name.
 async fn is_only(store: &dyn Store, archive: &Archive) -> anyhow::Result<bool> {
-    let teams = store.teams(None, usize::MAX).await?;
+    let teams = store.teams(None, Page::all()).await?;
     Ok(teams
         .iter()
         .filter(|team| team.name == archive.team.name)
@@ -160,11 +160,11 @@ async fn is_free(store: &dyn Store, archive: &Archive) -> anyhow::Result<bool> {
                 realm,
                 ..AgentFilter::default()
             },
-            1,
+            Page::first(1),
         )
         .await?
         .is_empty()
-        || !store.teams(realm, 1).await?.is_empty()
+        || !store.teams(realm, Page::first(1)).await?.is_empty()
     {
         return Ok(false);
     }
@@ -172,7 +172,7 @@ async fn is_free(store: &dyn Store, archive: &Archive) -> anyhow::Result<bool> {
         .into_iter()
         .map(|id| *id)
         .collect();
-    for team in store.teams(None, usize::MAX).await? {
+    for team in store.teams(None, Page::all()).await? {
         if team
             .members
             .iter()

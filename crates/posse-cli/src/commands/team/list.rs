@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use posse_port::store::{Store, TaskFilter};
+use posse_port::store::{Page, Store, TaskFilter};
 use posse_protocol::{TaskStatus, Team};
 use serde_json::{Value, json};
 
@@ -46,7 +46,9 @@ impl ListTeams {
         let most = self
             .number
             .unwrap_or(if self.json { usize::MAX } else { SHOWN });
-        let mut teams = store.teams(None, most.saturating_add(1)).await?;
+        let mut teams = store
+            .teams(None, Page::first(most.saturating_add(1)))
+            .await?;
         let more = teams.len() > most;
         teams.truncate(most);
         let mut rows = Vec::new();
@@ -83,7 +85,7 @@ async fn open_tasks(store: &dyn Store, team: &Team) -> anyhow::Result<usize> {
             status: Some(status),
             ..TaskFilter::default()
         };
-        open += store.tasks(list_of(team), filter, usize::MAX).await?.len();
+        open += store.tasks(list_of(team), filter, Page::all()).await?.len();
     }
     Ok(open)
 }

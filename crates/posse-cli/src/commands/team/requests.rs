@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use posse_port::store::{Done, Op, OpenRequest, Store};
+use posse_port::store::{Done, Op, OpenRequest, Page, Store};
 use posse_protocol::{MailId, RequestKind, Sender, Team};
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -147,7 +147,7 @@ impl AnswerArgs {
 
 /// Returns the open requests of a team's members.
 pub(super) async fn open(store: &dyn Store, team: &Team) -> anyhow::Result<Vec<OpenRequest>> {
-    let all = store.requests(team.realm, None).await?;
+    let all = store.requests(team.realm, None, Page::all()).await?;
     let belongs = |request: &OpenRequest| {
         let is_of = |id| team.members.iter().any(|member| member.agent == id);
         is_of(request.to) || matches!(&request.from, Sender::Agent { id, .. } if is_of(*id))

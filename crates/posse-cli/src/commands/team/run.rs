@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-use posse_port::store::{AgentFilter, Store, TaskFilter};
+use posse_port::store::{AgentFilter, Page, Store, TaskFilter};
 use posse_protocol::{Name, PermissionMode};
 
 use crate::assemble::run_config::{LeadConfig, SessionChoice};
@@ -199,7 +199,7 @@ impl RunTeam {
             ..AgentFilter::default()
         };
         let root = store
-            .agents(filter, usize::MAX)
+            .agents(filter, Page::all())
             .await?
             .into_iter()
             .find(|agent| agent.origin.is_none());
@@ -211,7 +211,7 @@ impl RunTeam {
             advice: format!("posse team run {} \"…\" starts a new one", self.name),
         })?;
         let tasks = store
-            .tasks(list_of(&team), TaskFilter::default(), usize::MAX)
+            .tasks(list_of(&team), TaskFilter::default(), Page::all())
             .await?;
         let has_members = team.members.iter().any(|member| member.agent != team.lead);
         // Members that are idle with nothing to do are still to be dismissed: the process may have
@@ -305,13 +305,13 @@ async fn newest(
     name: &Name,
     cwd: &Path,
 ) -> anyhow::Result<posse_protocol::Team> {
-    let teams = store.teams(None, usize::MAX).await?;
+    let teams = store.teams(None, Page::all()).await?;
     for team in teams.into_iter().filter(|team| team.name == *name) {
         let filter = AgentFilter {
             realm: Some(team.realm),
             ..AgentFilter::default()
         };
-        let agents = store.agents(filter, usize::MAX).await?;
+        let agents = store.agents(filter, Page::all()).await?;
         if agents
             .iter()
             .any(|agent| agent.origin.is_none() && agent.cwd == cwd)

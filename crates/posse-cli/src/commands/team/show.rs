@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::process::ExitCode;
 
-use posse_port::store::{AgentFilter, AgentRecord, OpenRequest, Store, TaskFilter};
+use posse_port::store::{AgentFilter, AgentRecord, OpenRequest, Page, Store, TaskFilter};
 use posse_protocol::{AgentId, Cost, Member, Name, Note, Task, TaskStatus, Team};
 use serde_json::{Value, json};
 
@@ -75,12 +75,14 @@ async fn look(store: &dyn Store, team: Team) -> anyhow::Result<TeamView> {
         realm: Some(team.realm),
         ..AgentFilter::default()
     };
-    let agents = store.agents(filter, usize::MAX).await?;
+    let agents = store.agents(filter, Page::all()).await?;
     Ok(TeamView {
         tasks: store
-            .tasks(list_of(&team), TaskFilter::default(), usize::MAX)
+            .tasks(list_of(&team), TaskFilter::default(), Page::all())
             .await?,
-        notes: store.notes(team.realm, team.name.clone()).await?,
+        notes: store
+            .notes(team.realm, team.name.clone(), Page::all())
+            .await?,
         requests: requests::open(store, &team).await?,
         former: members::former(store, &team).await?,
         agents: agents

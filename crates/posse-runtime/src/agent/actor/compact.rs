@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use posse_port::model::{Failure, ModelError};
-use posse_port::store::StoreError;
+use posse_port::store::{Page, StoreError};
 use posse_protocol::{ContentBlock, EventKind, StopReason};
 use tokio_util::sync::CancellationToken;
 
@@ -230,6 +230,10 @@ pub(super) async fn restated(actor: &Actor) -> Result<prompt::Restated, StoreErr
         skills,
         agent: Some(agent),
         lists: roster::lists(&*actor.ports.store, realm, agent).await?,
-        requests: actor.ports.store.requests(realm, Some(agent)).await?,
+        requests: actor
+            .ports
+            .store
+            .requests(realm, Some(agent), Page::all())
+            .await?,
     })
 }

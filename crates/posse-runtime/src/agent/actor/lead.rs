@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use posse_port::store::{Address, Op, Operation, Step, StoreError, TaskFilter};
+use posse_port::store::{Address, Op, Operation, Page, Step, StoreError, TaskFilter};
 use posse_protocol::{
     ContentBlock, EventKind, ListId, MailId, MailKind, Member, Name, TaskStatus, TeamPlan,
 };
@@ -195,7 +195,7 @@ async fn has_open_tasks(actor: &Actor, team: &Name) -> bool {
             status: Some(status),
             ..TaskFilter::default()
         };
-        let found = actor.ports.store.tasks(list, filter, 1).await;
+        let found = actor.ports.store.tasks(list, filter, Page::first(1)).await;
         if !found.is_ok_and(|tasks| tasks.is_empty()) {
             return true;
         }

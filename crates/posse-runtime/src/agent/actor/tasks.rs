@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use posse_port::store::{
-    AgentState, Done, Op, OpResult, Operation, Ready, StateChange, Step, StoreError, TaskFilter,
+    AgentState, Done, Op, OpResult, Operation, Page, Ready, StateChange, Step, StoreError,
+    TaskFilter,
 };
 use posse_protocol::{ListId, Name, Task, TaskId, TaskStatus};
 
@@ -67,7 +68,7 @@ pub(super) async fn reclaim(actor: &mut Actor) -> Result<(), StoreError> {
     let lost = actor
         .ports
         .store
-        .tasks(list(actor, team.clone()), filter, OWN)
+        .tasks(list(actor, team.clone()), filter, Page::first(OWN))
         .await?;
     if lost.is_empty() {
         return Ok(());
@@ -174,7 +175,11 @@ pub(super) async fn check_tasks(actor: &mut Actor, claim: bool) -> Result<Input,
             owner: Some(agent),
             ..TaskFilter::default()
         };
-        open.extend(store.tasks(list(actor, team), filter, OWN).await?);
+        open.extend(
+            store
+                .tasks(list(actor, team), filter, Page::first(OWN))
+                .await?,
+        );
     }
     let team_identity = actor
         .role
@@ -200,7 +205,7 @@ pub(super) async fn check_tasks(actor: &mut Actor, claim: bool) -> Result<Input,
     };
     // Asked before claiming: an idle team would otherwise write a step for every look.
     if store
-        .tasks(list(actor, team.clone()), filter, 1)
+        .tasks(list(actor, team.clone()), filter, Page::first(1))
         .await?
         .is_empty()
     {

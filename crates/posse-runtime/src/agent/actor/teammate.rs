@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use posse_port::store::{Address, AgentState, Op, Operation, StateChange, StoreError};
+use posse_port::store::{Address, AgentState, Op, Operation, Page, StateChange, StoreError};
 use posse_port::text;
 use posse_protocol::{
     EventKind, IdleReason, IdleReport, Mail, MailId, MailKind, MemberChange, Name, Outcome, Sender,
@@ -66,7 +66,11 @@ pub(crate) async fn welcome(actor: &mut Actor) -> Result<(), StoreError> {
     let notes = actor
         .ports
         .store
-        .notes(actor.identity.realm, team_identity.team.clone())
+        .notes(
+            actor.identity.realm,
+            team_identity.team.clone(),
+            Page::all(),
+        )
         .await?;
     // The welcome names these notes, so they need not be reported when it wakes.
     teammate.glance.look(&notes);
@@ -107,7 +111,11 @@ pub(super) async fn check_notes(actor: &mut Actor, input: &Input) -> Result<(), 
     let notes = actor
         .ports
         .store
-        .notes(actor.identity.realm, teammate.team_identity.team.clone())
+        .notes(
+            actor.identity.realm,
+            teammate.team_identity.team.clone(),
+            Page::all(),
+        )
         .await?;
     teammate
         .glance

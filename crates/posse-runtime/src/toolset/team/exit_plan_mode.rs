@@ -10,7 +10,7 @@ use uuid::Uuid;
 use crate::toolset::team::changes;
 use crate::toolset::team::place::failed;
 use crate::toolset::{Caller, tell};
-use posse_port::store::{Address, Done, Op, OpResult};
+use posse_port::store::{Address, Done, Op, OpResult, Page};
 use posse_port::tool::{
     FollowUp, Intent, ToolContext, ToolError, ToolOutput, TypedTool, Workspace,
 };
@@ -58,7 +58,7 @@ impl TypedTool for ExitPlanMode {
             .factory
             .ports
             .store
-            .requests(here.session.realm, Some(self.0.agent))
+            .requests(here.session.realm, Some(self.0.agent), Page::all())
             .await
             .map_err(failed)?;
         let waits = open

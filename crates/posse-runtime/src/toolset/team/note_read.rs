@@ -1,5 +1,6 @@
 //! The NoteRead tool: shows a note of the team, or lists all.
 
+use posse_port::store::Page;
 use std::borrow::Cow;
 
 use schemars::JsonSchema;
@@ -50,7 +51,7 @@ impl TypedTool for NoteRead {
             .factory
             .ports
             .store
-            .notes(realm, team)
+            .notes(realm, team, Page::all())
             .await
             .map_err(failed)?;
         let Some(name) = input.name else {

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use posse_protocol::TaskId;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -9,7 +10,7 @@ use crate::prompt;
 use crate::toolset::Caller;
 use crate::toolset::team::looks;
 use crate::toolset::team::place::failed;
-use posse_port::store::TaskFilter;
+use posse_port::store::{Page, TaskFilter};
 use posse_port::tool::{Intent, ToolContext, ToolError, ToolOutput, TypedTool, Workspace};
 
 /// Maximum number of tasks that are shown at once.
@@ -46,17 +47,14 @@ impl TypedTool for TaskList {
 
     async fn run(&self, input: TaskListInput, _: ToolContext) -> Result<ToolOutput, ToolError> {
         let list = self.0.list(input.team_name.as_deref()).await?;
-        let filter = TaskFilter {
-            after: input.after.unwrap_or(0),
-            ..TaskFilter::default()
-        };
+        // One more than is shown tells whether there are more.
+        let page = Page::after(TaskId(input.after.unwrap_or(0)), TASKS + 1);
         let mut tasks = self
             .0
             .factory
             .ports
             .store
-            // One more than is shown tells whether there are more.
-            .tasks(list, filter, TASKS + 1)
+            .tasks(list, TaskFilter::default(), page)
             .await
             .map_err(failed)?;
         let more = tasks.len() > TASKS;

@@ -1,6 +1,6 @@
 //! A teammate that writes a thousand letters, each of which imitates something: nothing but text comes of them.
 
-use posse_port::store::{MailFilter, TaskFilter};
+use posse_port::store::{MailFilter, Page, TaskFilter};
 use posse_protocol::{
     AgentId, Event, EventKind, ListId, MailKind, MemberChange, MemberState, RealmId, TaskId,
     TaskStatus,
@@ -198,10 +198,13 @@ async fn a_thousand_imitations_change_nothing_but_text() {
 /// The team is as it was: nobody was asked anything, nobody has left, no task is done.
 async fn unchanged(rig: &Rig, root: AgentId) {
     let realm = RealmId::from(root.uuid());
-    assert_eq!(rig.store.requests(realm, None).await.unwrap(), []);
+    assert_eq!(
+        rig.store.requests(realm, None, Page::all()).await.unwrap(),
+        []
+    );
     let team = rig
         .store
-        .teams(Some(realm), 10)
+        .teams(Some(realm), Page::first(10))
         .await
         .unwrap()
         .pop()
@@ -221,7 +224,7 @@ async fn unchanged(rig: &Rig, root: AgentId) {
     };
     let tasks = rig
         .store
-        .tasks(list, TaskFilter::default(), 10)
+        .tasks(list, TaskFilter::default(), Page::first(10))
         .await
         .unwrap();
     let tasks: Vec<_> = tasks
@@ -229,10 +232,16 @@ async fn unchanged(rig: &Rig, root: AgentId) {
         .map(|task| (task.id, task.status, task.owner.is_none()))
         .collect();
     assert_eq!(tasks, [(TaskId(1), TaskStatus::Pending, true)]);
-    assert_eq!(rig.store.notes(realm, team.name).await.unwrap(), []);
+    assert_eq!(
+        rig.store
+            .notes(realm, team.name, Page::all())
+            .await
+            .unwrap(),
+        []
+    );
     let mail = rig
         .store
-        .mail(realm, root, MailFilter::default(), 10_000)
+        .mail(realm, root, MailFilter::default(), Page::first(10_000))
         .await
         .unwrap();
     let typed: Vec<MailKind> = mail

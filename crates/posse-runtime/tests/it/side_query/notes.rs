@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use posse_port::store::AgentFilter;
+use posse_port::store::{AgentFilter, Page};
 use posse_protocol::{AgentId, PermissionMode, RealmId};
 use posse_runtime::agent::SideQueryError;
 use posse_runtime::definition::agent_type::Definition;
@@ -120,7 +120,7 @@ async fn sub_agent(rig: &Rig, root: AgentId) -> AgentId {
         parent: Some(root),
         ..AgentFilter::default()
     };
-    rig.store.agents(filter, 1).await.unwrap()[0].agent
+    rig.store.agents(filter, Page::first(1)).await.unwrap()[0].agent
 }
 
 // proves FK-13 (part: memory; allowed tools)

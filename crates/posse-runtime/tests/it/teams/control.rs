@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use posse_port::store::{Address, Op, Order};
+use posse_port::store::{Address, Op, Order, Page};
 use posse_protocol::{Command, IdleReason, MailId, RequestKind, TaskStatus};
 use posse_scripted::Recorded;
 use posse_testkit::rig::{farewell, prompt};
@@ -89,7 +89,7 @@ async fn who_is_asked_to_end_says_no_and_then_yes() {
     );
     assert!(
         rig.store
-            .requests(realm(root), None)
+            .requests(realm(root), None, Page::all())
             .await
             .unwrap()
             .is_empty(),
@@ -153,7 +153,11 @@ async fn who_does_not_answer_can_be_forced_after_the_deadline() {
         let root = agent.id;
         told(&mut agent, "end it").await;
         assert_eq!(
-            rig.store.requests(realm(root), None).await.unwrap().len(),
+            rig.store
+                .requests(realm(root), None, Page::all())
+                .await
+                .unwrap()
+                .len(),
             1
         );
         told(&mut agent, "stop it").await;
@@ -267,7 +271,7 @@ async fn nothing_is_changed_before_the_lead_has_approved_the_plan() {
     assert!(said.contains("Write tests first."), "{said}");
     assert!(
         rig.store
-            .requests(realm(root), None)
+            .requests(realm(root), None, Page::all())
             .await
             .unwrap()
             .is_empty()
@@ -335,7 +339,11 @@ async fn a_plan_waits_for_approval_through_a_compaction_and_a_resume_and_a_perso
     let rig = rig(&crew(UNANSWERED, ", mode = \"plan\""));
     let mut agent = ready(&rig).await;
     let root = agent.id;
-    let open = rig.store.requests(realm(root), None).await.unwrap();
+    let open = rig
+        .store
+        .requests(realm(root), None, Page::all())
+        .await
+        .unwrap();
     assert_eq!(
         (open.len(), open[0].kind, open[0].to),
         (1, RequestKind::Plan, root)
@@ -355,7 +363,10 @@ async fn a_plan_waits_for_approval_through_a_compaction_and_a_resume_and_a_perso
     rig.runtime().unwrap().shut_down().await;
     drop(agent);
     assert_eq!(
-        rig.store.requests(realm(root), None).await.unwrap(),
+        rig.store
+            .requests(realm(root), None, Page::all())
+            .await
+            .unwrap(),
         open,
         "it is still there"
     );

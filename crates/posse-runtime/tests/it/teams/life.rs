@@ -1,6 +1,6 @@
 //! What belongs to a long life: notes, order of mail, children, worktrees, compaction, and coming back.
 
-use posse_port::store::{Address, AgentFilter, NewTask, Op, Order};
+use posse_port::store::{Address, AgentFilter, NewTask, Op, Order, Page};
 use posse_protocol::{Command, MailId, TaskStatus, TeamPlan};
 use posse_runtime::session::team::host::{Hosting, Members};
 use posse_testkit::rig::{farewell, prompt};
@@ -58,7 +58,7 @@ async fn notes_of_one_are_listed_to_another_when_it_wakes() {
     say(&mut agent, cook, "cook", "write it down").await;
     let note = rig
         .store
-        .notes(realm(root), "crew".parse().unwrap())
+        .notes(realm(root), "crew".parse().unwrap(), Page::all())
         .await
         .unwrap()
         .remove(0);
@@ -266,7 +266,11 @@ async fn one_of_a_team_or_all_the_others_are_written_to() {
         let told = all_words(sent_by(&rig, name).last().unwrap());
         assert!(told.contains("all of you"), "{told}");
     }
-    let open = rig.store.requests(realm(root), None).await.unwrap();
+    let open = rig
+        .store
+        .requests(realm(root), None, Page::all())
+        .await
+        .unwrap();
     assert_eq!(open, [], "a request goes to one");
     farewell(agent).await;
 }
@@ -362,7 +366,11 @@ async fn a_teammate_starts_sub_agents_but_no_teammates() {
         ..AgentFilter::default()
     };
     assert_eq!(
-        rig.store.agents(finder, 2).await.unwrap().len(),
+        rig.store
+            .agents(finder, Page::first(2))
+            .await
+            .unwrap()
+            .len(),
         1,
         "a plain sub-agent has the name"
     );

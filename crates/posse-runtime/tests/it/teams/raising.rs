@@ -1,6 +1,7 @@
 //! Teams that a model makes: members join, do what they are told, become idle, and end with the session.
 
 use super::*;
+use posse_port::store::Page;
 use posse_runtime::definition::agent_type::{Definition, built_in};
 use posse_testkit::rig::{farewell, prompt};
 
@@ -235,14 +236,21 @@ async fn teams_have_names_of_their_own_and_are_deleted_without_members() {
         agent.handle.send(prompt(words)).await.unwrap();
         until_quiet(&mut agent).await;
     }
-    let teams = rig.store.teams(Some(realm(root)), 10).await.unwrap();
+    let teams = rig
+        .store
+        .teams(Some(realm(root)), Page::first(10))
+        .await
+        .unwrap();
     let names: Vec<&str> = teams.iter().map(|team| team.name.as_str()).collect();
     assert_eq!(names, ["ops"]);
     let list = ListId {
         realm: realm(root),
         team: Some("crew".parse().unwrap()),
     };
-    let left = rig.store.tasks(list, TaskFilter::default(), 10).await;
+    let left = rig
+        .store
+        .tasks(list, TaskFilter::default(), Page::first(10))
+        .await;
     assert!(left.map_or(true, |tasks| tasks.is_empty()));
     farewell(agent).await;
 }

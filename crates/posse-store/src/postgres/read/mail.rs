@@ -1,11 +1,13 @@
 //! Queries for what waits for an agent: messages, requests, background commands.
 
-use posse_port::store::{BackgroundRun, CallKey, MailFilter, OpenRequest};
+use posse_port::store::{BackgroundRun, CallKey, MailFilter, OpenRequest, Page, RequestKey};
 use posse_protocol::{AgentId, Mail, MailKind, RealmId, RequestKind, RunKind, Sender};
 use tokio_postgres::Row;
+use tokio_postgres::types::Type;
 use uuid::Uuid;
 
-use super::{PgFailure, PgReader, column};
+use super::{PgFailure, PgReader, QueryValues, column};
+use crate::columns;
 
 /// A message's columns, in the order of [`message`].
 pub(super) const MAIL: &str =
@@ -30,21 +32,24 @@ impl PgReader<'_> {
         realm: RealmId,
         agent: AgentId,
         filter: MailFilter,
-        limit: usize,
+        page: &Page<u64>,
     ) -> Result<Vec<Mail>, PgFailure> {
         let which = if filter.waiting {
             "AND entry IS NULL"
         } else {
             ""
         };
+        let (than, way) = columns::rising(page);
         let sql = format!(
-            "{MAIL} WHERE realm = $1 AND recipient = $2 AND number > $3 {which} ORDER BY number LIMIT $4"
+            "{MAIL} WHERE realm = $1 AND recipient = $2 AND number {than} $3 {which}
+             ORDER BY number {way} LIMIT $4"
         );
-        let (after, limit) = (column::most(filter.after), column::most(limit));
+        let (edge, limit) = (columns::edge(page), column::most(page.limit));
         let rows = self
-            .rows(&sql, &[&realm.uuid(), &agent.uuid(), &after, &limit])
+            .rows(&sql, &[&realm.uuid(), &agent.uuid(), &edge, &limit])
             .await?;
-        rows.iter().map(message).collect()
+        let mails: Result<_, PgFailure> = rows.iter().map(message).collect();
+        Ok(page.in_order(mails?))
     }
 
     /// Returns open requests, oldest first: those from or to `agent`, or all.
@@ -52,15 +57,28 @@ impl PgReader<'_> {
         &self,
         realm: RealmId,
         agent: Option<AgentId>,
+        page: &Page<RequestKey>,
     ) -> Result<Vec<OpenRequest>, PgFailure> {
         let which = match agent {
             Some(_) => "(asked = $2 OR asker = $2)",
-            None => "$2::uuid IS NULL",
+            None => "true",
         };
-        let sql = format!("{REQUEST} WHERE realm = $1 AND {which} ORDER BY asked_ms, id");
-        let rows = self
-            .rows(&sql, &[&realm.uuid(), &agent.map(AgentId::uuid)])
-            .await?;
+        let (than, way) = columns::rising(page);
+        let beyond = match page.from {
+            Some(_) => format!("(asked_ms, id) {than} ($3, $4)"),
+            None => "true".into(),
+        };
+        let sql = format!(
+            "{REQUEST} WHERE realm = $1 AND {which} AND {beyond}
+             ORDER BY asked_ms {way}, id {way} LIMIT $5"
+        );
+        let types = [Type::UUID, Type::UUID, Type::INT8, Type::UUID, Type::INT8];
+        let (realm, agent) = (realm.uuid(), agent.map(AgentId::uuid));
+        let asked_ms = page.from.map(|from| from.asked_ms);
+        let id = page.from.map(|from| from.id.uuid());
+        let limit = column::most(page.limit);
+        let values: &QueryValues<'_> = &[&realm, &agent, &asked_ms, &id, &limit];
+        let rows = self.typed_rows(&sql, &types, values).await?;
         let request = |row: &Row| {
             Ok(OpenRequest {
                 id: column::get::<Uuid>(row, 0)?.into(),
@@ -71,7 +89,8 @@ impl PgReader<'_> {
                 asked_ms: column::get(row, 6)?,
             })
         };
-        rows.iter().map(request).collect()
+        let requests: Result<_, PgFailure> = rows.iter().map(request).collect();
+        Ok(page.in_order(requests?))
     }
 }
 

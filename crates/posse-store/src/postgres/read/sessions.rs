@@ -4,8 +4,8 @@ use std::os::unix::ffi::OsStrExt;
 
 use bytes::Bytes;
 use posse_port::store::{
-    AgentFilter, AgentRecord, AgentState, CallKey, Charge, Origin, Page, SessionFilter, SessionKey,
-    SubtreeSpending,
+    AgentFilter, AgentKey, AgentRecord, AgentState, CallKey, Charge, Origin, Page, SessionFilter,
+    SessionKey, SubtreeSpending,
 };
 use posse_protocol::{AgentId, Cost, Name, Purpose, RealmId, Usage};
 use tokio_postgres::Row;
@@ -71,11 +71,7 @@ fn roots(filter: &SessionFilter, page: &Page<SessionKey>) -> String {
     };
     // Few ids have a given prefix, so that they are looked up first. Without a prefix every id
     // matches, and following the index in the order of use finds the first ones at once.
-    let (than, way) = if page.backwards {
-        (">", "ASC")
-    } else {
-        ("<", "DESC")
-    };
+    let (than, way) = columns::falling(page);
     let beyond = |minute: &str, used_ms: &str, id: &str| match page.from {
         Some(_) => format!("({minute}, {used_ms}, {id}) {than} ($5 / 60000, $5, $6)"),
         None => "true".into(),
@@ -98,8 +94,9 @@ fn roots(filter: &SessionFilter, page: &Page<SessionKey>) -> String {
 }
 
 /// Returns the query for the agents a filter selects, in order. Parameters: realm 1, parent 2,
-/// name 3, limit 4, first id 5, last id 6. The narrowest condition is looked up first.
-fn chosen(filter: &AgentFilter) -> String {
+/// name 3, limit 4, first id 5, last id 6; realm, path and id of the row before the page 7 to 9.
+/// The narrowest condition is looked up first.
+fn chosen(filter: &AgentFilter, page: &Page<AgentKey>) -> String {
     let given = |given: bool, yes: &'static str, no: &'static str| if given { yes } else { no };
     let realm = match filter {
         AgentFilter { realm: Some(_), .. } => "a.realm = $1",
@@ -127,19 +124,33 @@ fn chosen(filter: &AgentFilter) -> String {
              ON due.realm = a.realm AND due.agent = a.id AND a.parent IS NOT NULL"
         ));
     }
-    let (from, order) = (
-        sources.join(" "),
-        given(filter.parent.is_some(), "id", "path, created_ms, id"),
-    );
+    // As few columns as order the list: only so does the planner see a range of the index.
+    let columns: &[&str] = match filter {
+        AgentFilter {
+            parent: Some(_), ..
+        } => &["id"],
+        AgentFilter { realm: Some(_), .. } => &["path", "id"],
+        _ => &["realm", "path", "id"],
+    };
+    let list = |prefix: &str, suffix: &str| {
+        let each = columns.iter().map(|it| format!("{prefix}{it}{suffix}"));
+        each.collect::<Vec<_>>().join(", ")
+    };
+    let (than, way) = columns::rising(page);
+    let beyond = match page.from {
+        Some(_) => {
+            let of = &["$7", "$8", "$9"][3 - columns.len()..];
+            format!("({}) {than} ({})", list("a.", ""), of.join(", "))
+        }
+        None => "true".into(),
+    };
     format!(
-        "WITH chosen AS MATERIALIZED (SELECT a.realm, a.id, a.path, a.created_ms FROM {from}
-             WHERE {id} AND {realm} AND {parent} AND {name} ORDER BY {order} LIMIT $4)
+        "WITH chosen AS MATERIALIZED (SELECT a.realm, a.id, a.path FROM {}
+             WHERE {id} AND {realm} AND {parent} AND {name} AND {beyond} ORDER BY {} LIMIT $4)
          {AGENTS} ORDER BY {}",
-        given(
-            filter.parent.is_some(),
-            "c.id",
-            "c.path, c.created_ms, c.id"
-        ),
+        sources.join(" "),
+        list("a.", &format!(" {way}")),
+        list("c.", ""),
     )
 }
 
@@ -179,7 +190,7 @@ impl PgReader<'_> {
     pub(in super::super) async fn agents(
         &self,
         filter: &AgentFilter,
-        limit: usize,
+        page: &Page<AgentKey>,
     ) -> Result<Vec<AgentRecord>, PgFailure> {
         let (realm, parent) = (
             filter.realm.map(RealmId::uuid),
@@ -197,10 +208,31 @@ impl PgReader<'_> {
             Type::INT8,
             Type::UUID,
             Type::UUID,
+            Type::UUID,
+            Type::TEXT,
+            Type::UUID,
         ];
-        let limit = column::most(limit);
-        let about: &QueryValues<'_> = &[&realm, &parent, &name, &limit, &first, &last];
-        let rows = self.typed_rows(&chosen(filter), &types, about).await?;
+        let limit = column::most(page.limit);
+        let from = page.from.as_ref();
+        let (from_realm, from_agent) = (
+            from.map(|from| from.realm.uuid()),
+            from.map(|from| from.agent.uuid()),
+        );
+        let path = from.map(|from| nul::hide_text(&from.path));
+        let about: &QueryValues<'_> = &[
+            &realm,
+            &parent,
+            &name,
+            &limit,
+            &first,
+            &last,
+            &from_realm,
+            &path,
+            &from_agent,
+        ];
+        let rows = self
+            .typed_rows(&chosen(filter, page), &types, about)
+            .await?;
         self.listed(&rows)
     }
 

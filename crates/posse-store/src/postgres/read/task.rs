@@ -2,7 +2,7 @@
 //!
 //! An index finds the task numbers first, so that no list is scanned for a few of its tasks.
 
-use posse_port::store::{Ready, TaskFilter};
+use posse_port::store::{Page, Ready, TaskFilter};
 use posse_protocol::{AgentId, ListId, Name, Takes, Task, TaskId, TaskStatus};
 use tokio_postgres::Row;
 use tokio_postgres::types::Type;
@@ -33,7 +33,7 @@ const ASSIGNED: &str = "status = 0 AND owner_agent IS NOT NULL AND waits = 0 AND
 /// Pending tasks that an owner of a given name lost.
 const LOST: &str = "status = 0 AND lost_by = $7";
 
-/// Types of the parameters: realm, list, after which number, limit, owner, roles, loser, the
+/// Types of the parameters: realm, list, beyond which number, limit, owner, roles, loser, the
 /// agent that asks.
 const ASKED: [Type; 8] = [
     Type::UUID,
@@ -47,7 +47,7 @@ const ASKED: [Type; 8] = [
 ];
 
 /// Returns the query for the tasks a filter selects; `None` if there cannot be any.
-fn chosen(filter: &TaskFilter) -> Option<String> {
+fn chosen(filter: &TaskFilter, page: &Page<TaskId>) -> Option<String> {
     // Each is one or several ranges of an index. The first is followed, the others filter its
     // rows.
     let mut narrow = Vec::new();
@@ -80,12 +80,17 @@ fn chosen(filter: &TaskFilter) -> Option<String> {
     } else {
         ""
     });
+    let (than, way) = columns::rising(page);
     let range = |range: &String| {
         // The planner does not treat `role IS NULL` as an order; it descends the index only if
         // the order begins with the role.
-        let order = if range == UNMARKED { "role, id" } else { "id" };
+        let role = match range == UNMARKED {
+            true => format!("role {way}, "),
+            false => String::new(),
+        };
         format!(
-            "(SELECT id FROM task WHERE realm = $1 AND team = $2 AND id > $3 AND {range}{rest} ORDER BY {order} LIMIT $4)"
+            "(SELECT id FROM task WHERE realm = $1 AND team = $2 AND id {than} $3 AND {range}{rest}
+              ORDER BY {role}id {way} LIMIT $4)"
         )
     };
     let ids = followed
@@ -94,7 +99,8 @@ fn chosen(filter: &TaskFilter) -> Option<String> {
         .collect::<Vec<_>>()
         .join(" UNION ");
     Some(format!(
-        "SELECT task_json($1, $2, id)::text FROM (SELECT id FROM ({ids}) every ORDER BY id LIMIT $4) ids ORDER BY id"
+        "SELECT task_json($1, $2, id)::text
+         FROM (SELECT id FROM ({ids}) every ORDER BY id {way} LIMIT $4) ids ORDER BY id"
     ))
 }
 
@@ -137,12 +143,12 @@ pub(in super::super) async fn tasks(
     reader: &PgReader<'_>,
     list: &ListId,
     filter: &TaskFilter,
-    limit: usize,
+    page: &Page<TaskId>,
 ) -> Result<Vec<Task>, PgFailure> {
-    let Some(sql) = chosen(filter) else {
+    let Some(sql) = chosen(filter, page) else {
         return Ok(Vec::new());
     };
-    let (after, limit) = (column::most(filter.after), column::most(limit));
+    let (edge, limit) = (columns::edge(&page.by(|id| id.0)), column::most(page.limit));
     let (owner, agent) = (
         filter.owner,
         filter.ready.as_ref().and_then(|ready| ready.agent),
@@ -156,7 +162,7 @@ pub(in super::super) async fn tasks(
     let lost_by = filter.lost_by.as_deref().map(nul::hide_text);
     let (realm, team) = (list.realm.uuid(), team(list));
     let about: &QueryValues<'_> = &[
-        &realm, &team, &after, &limit, &owner, &roles, &lost_by, &agent,
+        &realm, &team, &edge, &limit, &owner, &roles, &lost_by, &agent,
     ];
     reader
         .typed_rows(&sql, &ASKED, about)

@@ -2,9 +2,10 @@
 
 use std::collections::HashMap;
 
-use posse_port::store::{AgentState, Archive, Membership};
+use posse_port::store::{AgentState, Archive, Membership, Page, TeamKey};
 use posse_protocol::{AgentId, Mail, Member, MemberState, Name, Note, RealmId, Team};
 use tokio_postgres::Row;
+use tokio_postgres::types::Type;
 use uuid::Uuid;
 
 use super::{PgFailure, PgReader, QueryValues, column, mail, task};
@@ -20,7 +21,8 @@ const STANDING: &str = "LEFT JOIN LATERAL (SELECT state, host FROM pulse WHERE r
     LEFT JOIN LATERAL (SELECT waiting FROM inbox WHERE realm = m.realm AND agent = m.agent LIMIT 1) i ON true
     LEFT JOIN LATERAL (SELECT id FROM host WHERE id = p.host AND NOT gone(id) LIMIT 1) h ON true";
 
-const NOTES: &str = "SELECT name, version, author, text, written_ms FROM note WHERE realm = $1 AND team = $2 ORDER BY name";
+const NOTES: &str =
+    "SELECT name, version, author, text, written_ms FROM note WHERE realm = $1 AND team = $2";
 
 const LAST: &str = "SELECT last FROM list WHERE realm = $1 AND team = $2";
 
@@ -38,7 +40,7 @@ impl TeamQueries {
         Self {
             teams: format!(
                 "SELECT t.realm, t.name, t.description, t.lead, t.created_ms, t.settings FROM {chosen}
-                 ORDER BY t.created_ms DESC, t.realm, t.name"
+                 ORDER BY t.created_ms DESC, t.realm DESC, t.name DESC"
             ),
             members: format!(
                 "SELECT {MEMBER}, t.realm, t.name FROM {chosen}
@@ -106,19 +108,32 @@ impl PgReader<'_> {
     pub(in super::super) async fn teams(
         &self,
         realm: Option<RealmId>,
-        limit: usize,
+        page: &Page<TeamKey>,
     ) -> Result<Vec<Team>, PgFailure> {
+        // The casts tell the server the types of parameters that are not used.
         let which = if realm.is_some() {
             "realm = $1"
         } else {
             "$1::uuid IS NULL"
         };
+        let (than, way) = columns::falling(page);
+        let beyond = match page.from {
+            Some(_) => format!("(created_ms, realm, name) {than} ($3, $4, $5)"),
+            None => "$3::bigint IS NULL AND $4::uuid IS NULL AND $5::text IS NULL".into(),
+        };
         let teams = TeamQueries::chosen(&format!(
-            "{which} ORDER BY created_ms DESC, realm, name LIMIT $2"
+            "{which} AND {beyond}
+             ORDER BY created_ms {way}, realm {way}, name {way} LIMIT $2"
         ));
         teams.prepare(self).await?;
-        let (realm, limit) = (realm.map(RealmId::uuid), column::most(limit));
-        let about: &QueryValues<'_> = &[&realm, &limit];
+        let (realm, limit) = (realm.map(RealmId::uuid), column::most(page.limit));
+        let from = page.from.as_ref();
+        let (created_ms, of, name) = (
+            from.map(|from| from.created_ms),
+            from.map(|from| from.realm.uuid()),
+            from.map(|from| from.name.as_str()),
+        );
+        let about: &QueryValues<'_> = &[&realm, &limit, &created_ms, &of, &name];
         let (begun, read, ended) =
             tokio::join!(biased; self.begin(), teams.read(self, about), self.end());
         begun?;
@@ -156,9 +171,21 @@ impl PgReader<'_> {
         &self,
         realm: RealmId,
         team: &Name,
+        page: &Page<Name>,
     ) -> Result<Vec<Note>, PgFailure> {
-        let rows = self.rows(NOTES, &[&realm.uuid(), &team.as_str()]).await?;
-        rows.iter().map(note).collect()
+        let (than, way) = columns::rising(page);
+        let beyond = match page.from {
+            Some(_) => format!("name {than} $3"),
+            None => "true".into(),
+        };
+        let sql = format!("{NOTES} AND {beyond} ORDER BY name {way} LIMIT $4");
+        let types = [Type::UUID, Type::TEXT, Type::TEXT, Type::INT8];
+        let from = page.from.as_ref().map(Name::as_str);
+        let (realm, team, limit) = (realm.uuid(), team.as_str(), column::most(page.limit));
+        let values: &QueryValues<'_> = &[&realm, &team, &from, &limit];
+        let rows = self.typed_rows(&sql, &types, values).await?;
+        let notes: Result<_, PgFailure> = rows.iter().map(note).collect();
+        Ok(page.in_order(notes?))
     }
 
     /// Returns everything of a team.
@@ -175,14 +202,15 @@ impl PgReader<'_> {
             mail::MAIL
         );
         teams.prepare(self).await?;
-        self.prepare(&[NOTES, task::ALL, LAST, &mails]).await?;
+        let notes = format!("{NOTES} ORDER BY name");
+        self.prepare(&[&notes, task::ALL, LAST, &mails]).await?;
         let (realm, name) = (realm.uuid(), name.as_str());
         let about: &QueryValues<'_> = &[&realm, &name];
         let (begun, team, notes, tasks, last, mails, ended) = tokio::join!(
             biased;
             self.begin(),
             teams.read(self, about),
-            self.rows(NOTES, about),
+            self.rows(&notes, about),
             self.rows(task::ALL, about),
             self.rows(LAST, about),
             self.rows(&mails, about),

@@ -1,7 +1,7 @@
 //! Claims a task: exactly one of several claimers gets it, because the file has one writer at a
 //! time.
 
-use posse_port::store::{Done, Refusal};
+use posse_port::store::{Done, Page, Refusal};
 use posse_protocol::{Name, Owner, Takes, Task, TaskId, TaskStatus};
 use rusqlite::params;
 use uuid::Uuid;
@@ -63,7 +63,7 @@ pub(super) fn claim_next(
     let list = tx.list(team)?;
     let me = tx.actor.map_or(TaskOwner::Person, TaskOwner::Agent);
     let next = || {
-        list.ready(me, takes, (0, 1))
+        list.ready(me, takes, &Page::first(1))
             .map(|ids| ids.first().copied())
     };
     let id = match next()? {

@@ -1,10 +1,11 @@
 //! Inboxes, and what waits for an agent: messages, requests, background commands.
 
-use posse_port::store::{BackgroundRun, CallKey, MailFilter, OpenRequest};
+use posse_port::store::{BackgroundRun, CallKey, MailFilter, OpenRequest, Page, RequestKey};
 use posse_protocol::{AgentId, Mail, RealmId, Sender};
 use rusqlite::{OptionalExtension, Row, params};
 
 use super::{SqliteFailure, SqliteReader, column};
+use crate::columns;
 
 /// A message's columns, in the order of [`mail`].
 const MAIL: &str =
@@ -14,9 +15,34 @@ const MAIL: &str =
 /// A request's columns.
 const REQUEST: &str = "SELECT id, kind, asker, asker_name, asked, text, asked_ms FROM request";
 
-/// What waits, however much was shown before it.
-pub(in super::super) const WAITING: &str = "INDEXED BY mail_waiting
-    WHERE realm = ?1 AND recipient = ?2 AND entry IS NULL AND number > ?3 ORDER BY number LIMIT ?4";
+/// Returns which messages of an agent a page has: numbers beyond parameter 3, at most as many as
+/// parameter 4 says. Those that wait are found however much was shown before them.
+pub(in super::super) fn mails(filter: MailFilter, page: &Page<u64>) -> String {
+    let (index, which) = match filter.waiting {
+        true => ("INDEXED BY mail_waiting", "AND entry IS NULL"),
+        false => ("", ""),
+    };
+    let (than, way) = columns::rising(page);
+    format!(
+        "{index} WHERE realm = ?1 AND recipient = ?2 {which} AND number {than} ?3
+         ORDER BY number {way} LIMIT ?4"
+    )
+}
+
+/// Returns which requests of a realm a page has: with an agent, parameter 2, those from or to it;
+/// beyond the time 3 and the id 4, at most 5.
+pub(in super::super) fn open(agent: Option<AgentId>, page: &Page<RequestKey>) -> String {
+    let which = match agent {
+        Some(_) => "(asked = ?2 OR asker = ?2)",
+        None => "?2 IS NULL",
+    };
+    let (than, way) = columns::rising(page);
+    let beyond = match page.from {
+        Some(_) => format!("(asked_ms, id) {than} (?3, ?4)"),
+        None => "?3 IS NULL AND ?4 IS NULL".into(),
+    };
+    format!("WHERE realm = ?1 AND {which} AND {beyond} ORDER BY asked_ms {way}, id {way} LIMIT ?5")
+}
 
 /// What still runs, however much has ended.
 pub(in super::super) const RUNS: &str =
@@ -30,17 +56,14 @@ impl SqliteReader<'_> {
         realm: RealmId,
         agent: AgentId,
         filter: MailFilter,
-        limit: usize,
+        page: &Page<u64>,
     ) -> Result<Vec<Mail>, SqliteFailure> {
-        let which = match filter.waiting {
-            true => WAITING,
-            false => "WHERE realm = ?1 AND recipient = ?2 AND number > ?3 ORDER BY number LIMIT ?4",
-        };
-        let mut statement = self.snapshot.prepare_cached(&format!("{MAIL} {which}"))?;
-        let (after, limit) = (column::most(filter.after), column::most(limit));
+        let sql = format!("{MAIL} {}", mails(filter, page));
+        let mut statement = self.snapshot.prepare_cached(&sql)?;
+        let (edge, limit) = (columns::edge(page), column::most(page.limit));
         let (realm, agent) = (realm.uuid().into_bytes(), agent.uuid().into_bytes());
-        let rows = statement.query_map(params![realm, agent, after, limit], mail)?;
-        Ok(rows.collect::<Result<_, _>>()?)
+        let rows = statement.query_map(params![realm, agent, edge, limit], mail)?;
+        Ok(page.in_order(rows.collect::<Result<_, _>>()?))
     }
 
     /// Returns how many messages wait for an agent.
@@ -59,16 +82,16 @@ impl SqliteReader<'_> {
         &self,
         realm: RealmId,
         agent: Option<AgentId>,
+        page: &Page<RequestKey>,
     ) -> Result<Vec<OpenRequest>, SqliteFailure> {
-        let which = match agent {
-            Some(_) => "realm = ?1 AND (asked = ?2 OR asker = ?2)",
-            None => "realm = ?1 AND ?2 IS NULL",
-        };
-        let sql = format!("{REQUEST} WHERE {which} ORDER BY asked_ms, id");
+        let sql = format!("{REQUEST} {}", open(agent, page));
         let mut statement = self.snapshot.prepare_cached(&sql)?;
         let key = params![
             realm.uuid().into_bytes(),
-            agent.map(|agent| agent.uuid().into_bytes())
+            agent.map(|agent| agent.uuid().into_bytes()),
+            page.from.map(|from| from.asked_ms),
+            page.from.map(|from| from.id.uuid().into_bytes()),
+            column::most(page.limit),
         ];
         let rows = statement.query_map(key, |row| {
             Ok(OpenRequest {
@@ -80,7 +103,7 @@ impl SqliteReader<'_> {
                 asked_ms: row.get(6)?,
             })
         })?;
-        Ok(rows.collect::<Result<_, _>>()?)
+        Ok(page.in_order(rows.collect::<Result<_, _>>()?))
     }
 
     /// Background commands of an agent that have not ended, oldest first.

@@ -4,8 +4,8 @@ use std::collections::HashMap;
 
 use bytes::Bytes;
 use posse_port::store::{
-    AgentFilter, AgentRecord, AgentState, CallKey, Charge, Origin, Page, SessionFilter, SessionKey,
-    SubtreeSpending,
+    AgentFilter, AgentKey, AgentRecord, AgentState, CallKey, Charge, Origin, Page, SessionFilter,
+    SessionKey, SubtreeSpending,
 };
 use posse_protocol::{AgentId, Name, RealmId};
 use rusqlite::types::ValueRef;
@@ -13,7 +13,7 @@ use rusqlite::{OptionalExtension, Row, params};
 use uuid::Uuid;
 
 use super::{Hash, SqliteFailure, SqliteReader, column};
-use crate::columns::{ids_of, ids_with, reserved_in};
+use crate::columns::{self, ids_of, ids_with, reserved_in};
 
 /// An agent's row.
 pub(super) struct SqliteAgentRow {
@@ -44,9 +44,9 @@ pub(in super::super) const SUBTREE: &str = "WITH RECURSIVE subtree (realm, id, s
     FROM subtree LEFT JOIN total ON total.realm = subtree.realm AND agent = id";
 
 /// Returns which agents a filter means, and in which order: the realm is parameter 1, the parent 2,
-/// the name 3, the limit 4, the first id 5 and the last 6. The first that is asked for of what is
-/// narrow names the index.
-pub(in super::super) fn chosen(filter: &AgentFilter) -> String {
+/// the name 3, the limit 4, the first id 5 and the last 6; realm, path and id of the row before the
+/// page are 7 to 9. The first that is asked for of what is narrow names the index.
+pub(in super::super) fn chosen(filter: &AgentFilter, page: &Page<AgentKey>) -> String {
     let index = match filter {
         AgentFilter { id: Some(_), .. }
         | AgentFilter {
@@ -64,7 +64,7 @@ pub(in super::super) fn chosen(filter: &AgentFilter) -> String {
             parent: Some(_), ..
         } => "INDEXED BY agent_parent",
         AgentFilter { held: true, .. } => "INDEXED BY agent_host",
-        _ => "",
+        _ => "INDEXED BY agent_path",
     };
     let given = |given: bool, yes: &'static str, no: &'static str| if given { yes } else { no };
     let realm = given(filter.realm.is_some(), "realm = ?1", "?1 IS NULL");
@@ -82,10 +82,32 @@ pub(in super::super) fn chosen(filter: &AgentFilter) -> String {
         ),
         false => "true".into(),
     };
-    let order = given(filter.parent.is_some(), "id", "path, created_ms, id");
+    // As few columns as order the list: only so does SQLite see a range of the index.
+    let columns: &[&str] = match filter {
+        AgentFilter {
+            parent: Some(_), ..
+        } => &["id"],
+        // The plus keeps the index of paths out of it: few are unfinished, and are looked up.
+        AgentFilter {
+            unfinished: true, ..
+        } => &["+realm", "+path", "id"],
+        AgentFilter { realm: Some(_), .. } => &["path", "id"],
+        _ => &["realm", "path", "id"],
+    };
+    let (than, way) = columns::rising(page);
+    let beyond = match page.from {
+        Some(_) => {
+            let of = &["?7", "?8", "?9"][3 - columns.len()..];
+            format!("({}) {than} ({})", columns.join(", "), of.join(", "))
+        }
+        None => "?7 IS NULL AND ?8 IS NULL AND ?9 IS NULL".into(),
+    };
+    let order: Vec<_> = columns.iter().map(|it| format!("{it} {way}")).collect();
     format!(
         "{index} WHERE {id} AND {realm} AND {parent} AND {name} AND {held} AND {unfinished}
-         ORDER BY {order} LIMIT ?4"
+             AND {beyond}
+         ORDER BY {} LIMIT ?4",
+        order.join(", ")
     )
 }
 
@@ -96,14 +118,14 @@ pub(in super::super) fn roots(filter: &SessionFilter, page: &Page<SessionKey>) -
     let cwd = given(filter.cwd.is_some(), "cwd = ?1", "?1 IS NULL");
     // The plus keeps the index of ids out of it: every id would do, and the order is another.
     let id = given(filter.id_prefix.is_some(), "id", "+id");
-    let (beyond, order) = match page.backwards {
-        false => ("(used_ms, id) < (?5, ?6)", "used_ms DESC, id DESC"),
-        true => ("(used_ms, id) > (?5, ?6)", "used_ms, id"),
+    let (than, way) = columns::falling(page);
+    let beyond = match page.from {
+        Some(_) => format!("(used_ms, id) {than} (?5, ?6)"),
+        None => "?5 IS NULL AND ?6 IS NULL".into(),
     };
-    let beyond = given(page.from.is_some(), beyond, "?5 IS NULL AND ?6 IS NULL");
     format!(
         "WHERE parent IS NULL AND {cwd} AND {id} BETWEEN ?2 AND ?3 AND {beyond}
-         ORDER BY {order} LIMIT ?4"
+         ORDER BY used_ms {way}, id {way} LIMIT ?4"
     )
 }
 
@@ -140,13 +162,10 @@ impl SqliteReader<'_> {
         let values = params![cwd, first.as_bytes(), last.as_bytes(), limit, used_ms, from];
         let rows = statement.query_map(values, agent)?;
         let mut alive = HashMap::new();
-        let mut found = rows
+        let found = rows
             .map(|row| Ok(self.complete(row?, &mut alive)?.session))
             .collect::<Result<Vec<_>, SqliteFailure>>()?;
-        if page.backwards {
-            found.reverse();
-        }
-        Ok(found)
+        Ok(page.in_order(found))
     }
 
     /// Agents, by path and then by age; those of a parent by age. Whether a host lives is not in
@@ -154,7 +173,7 @@ impl SqliteReader<'_> {
     pub(in super::super) fn agents(
         &self,
         filter: &AgentFilter,
-        limit: usize,
+        page: &Page<AgentKey>,
     ) -> Result<Vec<AgentRecord>, SqliteFailure> {
         let mut filter = filter.clone();
         if let (None, Some(parent)) = (filter.realm, filter.parent) {
@@ -165,8 +184,12 @@ impl SqliteReader<'_> {
         }
         let mut statement = self
             .snapshot
-            .prepare_cached(&format!("{AGENT} {}", chosen(&filter)))?;
-        let most = if filter.held { -1 } else { column::most(limit) };
+            .prepare_cached(&format!("{AGENT} {}", chosen(&filter, page)))?;
+        let most = if filter.held {
+            -1
+        } else {
+            column::most(page.limit)
+        };
         let (realm, parent) = (
             filter.realm.map(RealmId::uuid),
             filter.parent.map(AgentId::uuid),
@@ -177,6 +200,7 @@ impl SqliteReader<'_> {
         };
         let ids = ids.map(|(first, last)| (first.into_bytes(), last.into_bytes()));
         let (first, last) = ids.unzip();
+        let from = page.from.as_ref();
         let rows = statement.query_map(
             params![
                 realm,
@@ -184,13 +208,16 @@ impl SqliteReader<'_> {
                 filter.name.as_ref().map(Name::as_str),
                 most,
                 first,
-                last
+                last,
+                from.map(|from| from.realm.uuid().into_bytes()),
+                from.map(|from| from.path.as_str()),
+                from.map(|from| from.agent.uuid().into_bytes()),
             ],
             agent,
         )?;
         let (mut alive, mut found) = (HashMap::new(), Vec::new());
         for row in rows {
-            if found.len() >= limit {
+            if found.len() >= page.limit {
                 break;
             }
             let agent = row?;
@@ -198,7 +225,7 @@ impl SqliteReader<'_> {
                 found.push(self.complete(agent, &mut alive)?.session);
             }
         }
-        Ok(found)
+        Ok(page.in_order(found))
     }
 
     /// Returns what an agent and all below it were charged.

@@ -2,13 +2,14 @@
 
 use std::collections::HashMap;
 
-use posse_port::store::{Archive, MailFilter, Membership, TaskFilter};
+use posse_port::store::{Archive, MailFilter, Membership, Page, TaskFilter, TeamKey};
 use posse_protocol::{
     AgentId, ListId, Member, MemberState, Name, Note, RealmId, Task, TaskId, Team,
 };
 use rusqlite::{OptionalExtension, Row, params};
 
 use super::{SqliteFailure, SqliteReader, column};
+use crate::columns;
 use crate::sqlite::list::ListReader;
 
 /// A team's columns, in the order of [`team`].
@@ -37,23 +38,58 @@ const FORMER: &str = "SELECT name FROM used_name used WHERE realm = ?1 AND team 
             AND member.name = used.name)
     ORDER BY name";
 
+/// A page of a team's notes.
+pub(in super::super) fn notes(page: &Page<Name>) -> String {
+    let (than, way) = columns::rising(page);
+    let beyond = match page.from {
+        Some(_) => format!("name {than} ?3"),
+        None => "?3 IS NULL".into(),
+    };
+    format!(
+        "SELECT name, version, author, text, written_ms FROM note
+         WHERE realm = ?1 AND team = ?2 AND {beyond} ORDER BY name {way} LIMIT ?4"
+    )
+}
+
+/// Returns which teams a page has: of the realm 1, if one is given, at most 2, beyond the time 3,
+/// the realm 4 and the name 5.
+pub(in super::super) fn newest(realm: Option<RealmId>, page: &Page<TeamKey>) -> String {
+    // The plus keeps the index of times out of it: a realm has few of all teams.
+    let (which, key) = match realm {
+        Some(_) => ("realm = ?1", "(+created_ms, realm, name)"),
+        None => ("?1 IS NULL", "(created_ms, realm, name)"),
+    };
+    let (than, way) = columns::falling(page);
+    let beyond = match page.from {
+        Some(_) => format!("{key} {than} (?3, ?4, ?5)"),
+        None => "?3 IS NULL AND ?4 IS NULL AND ?5 IS NULL".into(),
+    };
+    format!(
+        "WHERE {which} AND {beyond}
+         ORDER BY created_ms {way}, realm {way}, name {way} LIMIT ?2"
+    )
+}
+
 impl SqliteReader<'_> {
     /// Teams, the newest first.
     pub(in super::super) fn teams(
         &self,
         realm: Option<RealmId>,
-        limit: usize,
+        page: &Page<TeamKey>,
     ) -> Result<Vec<Team>, SqliteFailure> {
-        let which = if realm.is_some() {
-            "realm = ?1"
-        } else {
-            "?1 IS NULL"
-        };
-        let sql = format!("{TEAM} WHERE {which} ORDER BY created_ms DESC, realm, name LIMIT ?2");
+        let sql = format!("{TEAM} {}", newest(realm, page));
         let mut statement = self.snapshot.prepare_cached(&sql)?;
-        let realm = realm.map(|realm| realm.uuid().into_bytes());
-        let teams = statement.query_map(params![realm, column::most(limit)], team)?;
-        teams.map(|team| self.with_members(team?)).collect()
+        let from = page.from.as_ref();
+        let values = params![
+            realm.map(|realm| realm.uuid().into_bytes()),
+            column::most(page.limit),
+            from.map(|from| from.created_ms),
+            from.map(|from| from.realm.uuid().into_bytes()),
+            from.map(|from| from.name.as_str()),
+        ];
+        let teams = statement.query_map(values, team)?;
+        let teams: Result<_, SqliteFailure> = teams.map(|team| self.with_members(team?)).collect();
+        Ok(page.in_order(teams?))
     }
 
     fn team(&self, realm: RealmId, name: &Name) -> Result<Option<Team>, SqliteFailure> {
@@ -116,21 +152,25 @@ impl SqliteReader<'_> {
         &self,
         realm: RealmId,
         team: &Name,
+        page: &Page<Name>,
     ) -> Result<Vec<Note>, SqliteFailure> {
-        let sql = "SELECT name, version, author, text, written_ms FROM note
-                   WHERE realm = ?1 AND team = ?2 ORDER BY name";
-        let mut statement = self.snapshot.prepare_cached(sql)?;
-        let rows =
-            statement.query_map(params![realm.uuid().into_bytes(), team.as_str()], |row| {
-                Ok(Note {
-                    name: column::name(row, 0)?,
-                    version: column::from_bits(row.get(1)?),
-                    author: row.get(2)?,
-                    text: row.get(3)?,
-                    written_ms: row.get(4)?,
-                })
-            })?;
-        Ok(rows.collect::<Result<_, _>>()?)
+        let mut statement = self.snapshot.prepare_cached(&notes(page))?;
+        let values = params![
+            realm.uuid().into_bytes(),
+            team.as_str(),
+            page.from.as_ref().map(Name::as_str),
+            column::most(page.limit),
+        ];
+        let rows = statement.query_map(values, |row| {
+            Ok(Note {
+                name: column::name(row, 0)?,
+                version: column::from_bits(row.get(1)?),
+                author: row.get(2)?,
+                text: row.get(3)?,
+                written_ms: row.get(4)?,
+            })
+        })?;
+        Ok(page.in_order(rows.collect::<Result<_, _>>()?))
     }
 
     /// Returns a task, also a deleted one.
@@ -147,9 +187,9 @@ impl SqliteReader<'_> {
         &self,
         list: &ListId,
         filter: &TaskFilter,
-        limit: usize,
+        page: &Page<TaskId>,
     ) -> Result<Vec<Task>, SqliteFailure> {
-        ListReader::new(&self.snapshot, list.realm, list.team.as_ref()).tasks(filter, limit)
+        ListReader::new(&self.snapshot, list.realm, list.team.as_ref()).tasks(filter, page)
     }
 
     /// Returns all of a team.
@@ -164,7 +204,7 @@ impl SqliteReader<'_> {
         for member in &mut team.members {
             (member.state, member.waiting, member.held) = (MemberState::default(), 0, false);
         }
-        let notes = self.notes(realm, name)?;
+        let notes = self.notes(realm, name, &Page::all())?;
         let tasks = ListReader::new(&self.snapshot, realm, Some(name)).all()?;
         let sql = "SELECT last FROM list WHERE realm = ?1 AND team = ?2";
         let mut statement = self.snapshot.prepare_cached(sql)?;
@@ -174,7 +214,7 @@ impl SqliteReader<'_> {
             })
             .optional()?;
         let everything =
-            |member: &Member| self.mail(realm, member.agent, MailFilter::default(), usize::MAX);
+            |member: &Member| self.mail(realm, member.agent, MailFilter::default(), &Page::all());
         let mail = team
             .members
             .iter()

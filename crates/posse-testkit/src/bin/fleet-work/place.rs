@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use posse_port::clock::{Clock as _, SystemClock};
-use posse_port::store::{MailFilter, OpResult, Order, Store as _, StoreError, TaskFilter};
+use posse_port::store::{MailFilter, OpResult, Order, Page, Store as _, StoreError, TaskFilter};
 use posse_protocol::{AgentId, ListId, RealmId, TaskStatus};
 use posse_store::Postgres;
 use posse_testkit::fleet::{Began, Record, agent, draw, realm};
@@ -65,7 +65,7 @@ impl Place {
         };
         let tasks = self
             .store
-            .tasks(ListId { realm, team: None }, filter, 10)
+            .tasks(ListId { realm, team: None }, filter, Page::first(10))
             .await?;
         let entries = &taken.transcript.entries;
         let mut writer = Writer {
@@ -107,13 +107,10 @@ impl Place {
     async fn act(&mut self, writer: &mut Writer) -> Result<bool, Failed> {
         let waiting = match self.draw(3) {
             0 => {
-                let filter = MailFilter {
-                    waiting: true,
-                    after: 0,
-                };
+                let filter = MailFilter { waiting: true };
                 let mail = self
                     .store
-                    .mail(writer.realm, writer.agent, filter, 5)
+                    .mail(writer.realm, writer.agent, filter, Page::first(5))
                     .await?;
                 mail.iter().map(|mail| mail.number).collect()
             }

@@ -4,7 +4,7 @@
 use std::io::{self, Write};
 
 use posse_port::store::{
-    Address, Done, Epoch, Joining, MailFilter, NewEntry, NewTask, Op, Operation, Order, Step,
+    Address, Done, Epoch, Joining, MailFilter, NewEntry, NewTask, Op, Operation, Order, Page, Step,
     Store, StoreError, TakenMail, TaskChange, checksum,
 };
 use posse_protocol::{EntryKind, MailId, MailKind, Name, Takes, TaskId, TaskStatus};
@@ -150,12 +150,13 @@ async fn word(deed: Deed, mut step: Step, number: u64, store: &dyn Store) -> Res
             return Ok(step);
         }
         Deed::Take => {
-            let filter = MailFilter {
-                waiting: true,
-                after: 0,
-            };
-            let waiting =
-                again(async || Ok(store.mail(realm(), step.agent, filter, 1).await?)).await?;
+            let filter = MailFilter { waiting: true };
+            let waiting = again(async || {
+                Ok(store
+                    .mail(realm(), step.agent, filter, Page::first(1))
+                    .await?)
+            })
+            .await?;
             let mail = waiting.first().ok_or("no mail waits")?;
             if mail.body != message(number) {
                 return Err(format!("{} came out of turn", mail.body).into());

@@ -3,7 +3,9 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use posse_port::store::{Done, Joining, MailFilter, Op, Operation, Order, Step, Store, TakenMail};
+use posse_port::store::{
+    Done, Joining, MailFilter, Op, Operation, Order, Page, Step, Store, TakenMail,
+};
 use posse_protocol::{AgentId, EntryKind, Name, Takes};
 use posse_store::Sqlite;
 use posse_testkit::store_contract::{entry, realm};
@@ -65,11 +67,8 @@ async fn cycle(
     store
         .commit(doing(sender, send(hearer, "How is it going?".into())))
         .await?;
-    let filter = MailFilter {
-        waiting: true,
-        after: 0,
-    };
-    let mail = store.mail(realm(), hearer, filter, 1).await?;
+    let filter = MailFilter { waiting: true };
+    let mail = store.mail(realm(), hearer, filter, Page::first(1)).await?;
     let number = mail.first().ok_or("no mail waits")?.number;
     let entries = vec![entry(seq, EntryKind::Prompt, "a message")];
     let mail = vec![TakenMail { number, entry: seq }];

@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
-use posse_port::store::{MailFilter, Step, Store, TakenMail, Wake};
+use posse_port::store::{MailFilter, Page, Step, Store, TakenMail, Wake};
 use posse_protocol::{AgentId, EntryKind};
 use posse_store::Timing;
 use posse_testkit::place::Place;
@@ -83,11 +83,11 @@ pub(crate) async fn hear(place: &Place, deaf: Option<Duration>) -> Result<(), Fa
         if !wakes.contains(&Wake::Mail(agent)) {
             continue;
         }
-        let filter = MailFilter {
-            waiting: true,
-            after: heard,
-        };
-        for mail in store.mail(realm(), agent, filter, 1000).await? {
+        let filter = MailFilter { waiting: true };
+        for mail in store
+            .mail(realm(), agent, filter, Page::after(heard, 1000))
+            .await?
+        {
             heard = mail.number;
             say(&at.as_nanos().to_string())?;
         }
@@ -138,11 +138,12 @@ pub(crate) async fn within(place: &Place, count: usize) -> Result<Value, Failed>
                 loop {
                     listening.woken().await?;
                     let at = Instant::now();
-                    let filter = MailFilter {
-                        waiting: true,
-                        after: heard,
-                    };
-                    if let Some(mail) = listening.mail(realm(), hearer, filter, 1).await?.first() {
+                    let filter = MailFilter { waiting: true };
+                    if let Some(mail) = listening
+                        .mail(realm(), hearer, filter, Page::after(heard, 1))
+                        .await?
+                        .first()
+                    {
                         heard = mail.number;
                         return Ok::<_, Failed>(at);
                     }

@@ -2,7 +2,9 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use posse_port::store::{AgentFilter, AgentRecord, MailFilter, Store, TaskFilter, Transcript};
+use posse_port::store::{
+    AgentFilter, AgentRecord, MailFilter, Page, Store, TaskFilter, Transcript,
+};
 use posse_protocol::{AgentId, EntryKind, ListId, Mail, MailKind, RealmId, Task, TaskStatus};
 use serde_json::Value;
 
@@ -27,19 +29,19 @@ impl Found {
             ..AgentFilter::default()
         };
         let (mut agents, mut mail) = (Vec::new(), HashMap::new());
-        for session in store.agents(filter, usize::MAX).await.unwrap() {
+        for session in store.agents(filter, Page::all()).await.unwrap() {
             let agent = session.agent;
             mail.insert(
                 agent,
                 store
-                    .mail(realm, agent, MailFilter::default(), usize::MAX)
+                    .mail(realm, agent, MailFilter::default(), Page::all())
                     .await
                     .unwrap(),
             );
             agents.push((session, store.read(agent).await.unwrap()));
         }
         let tasks = store
-            .tasks(list.clone(), TaskFilter::default(), usize::MAX)
+            .tasks(list.clone(), TaskFilter::default(), Page::all())
             .await
             .unwrap();
         Self {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use posse_port::clock::{Clock as _, SystemClock};
-use posse_port::store::{Address, Epoch, MailFilter, Store};
+use posse_port::store::{Address, Epoch, MailFilter, Page, Store};
 use posse_store::Postgres;
 use posse_testkit::postgres::{Options, Server};
 use posse_testkit::store_contract::{acts, agent, birth, realm, send};
@@ -88,7 +88,7 @@ impl Late {
     async fn words(&self) -> Vec<String> {
         let mail = self
             .store
-            .mail(realm(), agent(2), MailFilter::default(), 9)
+            .mail(realm(), agent(2), MailFilter::default(), Page::first(9))
             .await
             .unwrap();
         mail.into_iter().map(|mail| mail.body).collect()

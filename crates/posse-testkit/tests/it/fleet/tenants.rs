@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use posse_port::store::{
     Address, AgentFilter, CallChangeKind, CallKey, Charge, Epoch, Joining, Op, OpResult, Operation,
-    Order, RunChange, RunChangeKind, SeenFile, Segment, Step, Store,
+    Order, Page, RunChange, RunChangeKind, SeenFile, Segment, Step, Store,
 };
 use posse_protocol::{AgentId, EntryKind, MailKind, Purpose, RealmId, RequestKind, RunKind, Usage};
 use posse_store::{Postgres, Timing};
@@ -321,12 +321,18 @@ async fn a_tenant_reads_and_writes_nothing_of_another() {
         b.store.operate(order).await.as_deref(),
         Ok([Ok(_)])
     ));
-    assert_eq!(b.store.teams(None, 9).await.unwrap().len(), 1);
+    assert_eq!(b.store.teams(None, Page::first(9)).await.unwrap().len(), 1);
     let filter = AgentFilter {
         realm: Some(a.realm),
         ..AgentFilter::default()
     };
-    assert!(b.store.agents(filter, 9).await.unwrap().is_empty());
+    assert!(
+        b.store
+            .agents(filter, Page::first(9))
+            .await
+            .unwrap()
+            .is_empty()
+    );
     assert_eq!(tenants.all_of("a"), before);
     a.acts(0, a.word()).await.unwrap();
 }
@@ -461,7 +467,11 @@ async fn a_login_works_as_the_tenant_that_it_belongs_to() {
     let as_tenant = format!("{}?options=-c%20role%3Da", tenants.url("ann"));
     for url in [as_tenant, tenants.url("ben")] {
         let other = Postgres::open(&url).unwrap();
-        assert_eq!(other.teams(None, 9).await.unwrap().len(), 1, "{url}");
+        assert_eq!(
+            other.teams(None, Page::first(9)).await.unwrap().len(),
+            1,
+            "{url}"
+        );
         assert_eq!(
             contract::fate(&other.take(a.agents[0]).await),
             "held",

@@ -88,9 +88,46 @@ async fn a_call_about_an_agent_is_booked() {
     everywhere(contract::a_call_about_an_agent_is_booked).await;
 }
 
+// proves FD-05 (part: sessions)
 #[tokio::test]
 async fn sessions_come_in_pages() {
     everywhere(contract::sessions_come_in_pages).await;
+}
+
+// proves FD-05 (part: agents)
+#[tokio::test]
+async fn agents_come_in_pages() {
+    everywhere(contract::agents_come_in_pages).await;
+}
+
+// proves FD-05 (part: mail)
+#[tokio::test]
+async fn mail_comes_in_pages() {
+    everywhere(contract::mail_comes_in_pages).await;
+}
+
+// proves FD-05 (part: tasks)
+#[tokio::test]
+async fn tasks_come_in_pages() {
+    everywhere(contract::tasks_come_in_pages).await;
+}
+
+// proves FD-05 (part: teams)
+#[tokio::test]
+async fn teams_come_in_pages() {
+    everywhere(contract::teams_come_in_pages).await;
+}
+
+// proves FD-05 (part: notes)
+#[tokio::test]
+async fn notes_come_in_pages() {
+    everywhere(contract::notes_come_in_pages).await;
+}
+
+// proves FD-05 (part: requests)
+#[tokio::test]
+async fn requests_come_in_pages() {
+    everywhere(contract::requests_come_in_pages).await;
 }
 
 #[tokio::test]

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::time::{Duration, Instant};
 
-use posse_port::store::{MailFilter, Store, TaskFilter};
+use posse_port::store::{MailFilter, Page, Store, TaskFilter};
 use posse_protocol::{ListId, Mail, Task, TaskStatus};
 use posse_store::Sqlite;
 use posse_testkit::deed::{Deed, LEAD, MEMBER, STRAYS, TIMES, crew};
@@ -145,7 +145,10 @@ async fn check(deed: Deed, database: &Path, acks: &[String], what: &str) -> Dura
         team: Some(crew()),
     };
     // Whoever only looks sees at once that the dead do nothing any more.
-    let tasks = store.tasks(list, TaskFilter::default(), 100).await.unwrap();
+    let tasks = store
+        .tasks(list, TaskFilter::default(), Page::first(100))
+        .await
+        .unwrap();
     let taken = store
         .take(agent(actor))
         .await
@@ -153,7 +156,12 @@ async fn check(deed: Deed, database: &Path, acks: &[String], what: &str) -> Dura
     let took = begun.elapsed();
     assert_eq!(verify(&taken.transcript), Ok(()), "{what}");
     let mail = store
-        .mail(realm(), agent(MEMBER), MailFilter::default(), 100)
+        .mail(
+            realm(),
+            agent(MEMBER),
+            MailFilter::default(),
+            Page::first(100),
+        )
         .await
         .unwrap();
     let done = |count: usize| {

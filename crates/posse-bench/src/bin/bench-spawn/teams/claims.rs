@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use posse_port::store::{NewTask, Op, Order, TaskFilter};
+use posse_port::store::{NewTask, Op, Order, Page, TaskFilter};
 use posse_protocol::{ListId, TaskId, TaskStatus};
 use posse_testkit::test_runtime::TestRuntime;
 use serde_json::Value;
@@ -63,7 +63,7 @@ pub(super) async fn run(
         };
         while (test_runtime
             .store
-            .tasks(list.clone(), done.clone(), usize::MAX)
+            .tasks(list.clone(), done.clone(), Page::all())
             .await?
             .len() as u64)
             < count

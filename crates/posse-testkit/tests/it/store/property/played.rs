@@ -9,14 +9,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use posse_port::store::{
-    AgentFilter, AgentRecord, Committed, Epoch, FeedRow, MailFilter, OpResult, Operation, Order,
-    Origin, Page, Ready, Refusal, RunChange, Segment, SessionFilter, SessionKey, Step, Store,
-    TakenMail, TaskFilter, Topics, Wake,
+    AgentFilter, AgentKey, AgentRecord, Committed, Epoch, FeedRow, MailFilter, OpResult, Operation,
+    Order, Origin, Ready, Refusal, RequestKey, RunChange, Segment, SessionFilter, SessionKey, Step,
+    Store, TakenMail, TaskFilter, TeamKey, Topics, Wake,
 };
 use posse_protocol::{
     AgentId, EntryKind, HostId, ListId, Name, RealmId, Takes, TaskId, TaskStatus,
 };
 use posse_testkit::model::{Agent, Entry, Fate, HostNumber, Model};
+use posse_testkit::store_contract::pages::paged;
 use posse_testkit::store_contract::{
     self as contract, Open, agent, birth, call, entry, fate, headed, origin, step,
 };
@@ -304,14 +305,7 @@ impl<'a> Played<'a> {
         draft: &Draft,
         entry: Option<u64>,
     ) -> Vec<TakenMail> {
-        let waiting = self.model.mail(
-            realm,
-            id,
-            MailFilter {
-                waiting: true,
-                after: 0,
-            },
-        );
+        let waiting = self.model.mail(realm, id, MailFilter { waiting: true });
         let numbers = waiting.iter().map(|mail| mail.number);
         let all = |entry: u64| {
             numbers
@@ -475,17 +469,16 @@ impl<'a> Played<'a> {
             .collect();
         sessions.retain(|session| session.origin.is_none());
         sessions.sort_by_key(|session| Reverse((session.used_ms, session.agent)));
-        // Page by page: what is listed together is what is listed one after the other.
-        let (mut found, mut page) = (Vec::new(), Page::first(2));
-        loop {
-            let some = store
-                .sessions(SessionFilter::default(), page)
-                .await
-                .unwrap();
-            let Some(last) = some.last() else { break };
-            page = Page::after(SessionKey::of(last), 2);
-            found.extend(some);
-        }
+        let found = paged(
+            async |page| {
+                store
+                    .sessions(SessionFilter::default(), page)
+                    .await
+                    .unwrap()
+            },
+            SessionKey::of,
+        )
+        .await;
         same(&held(found), &held(sessions), &"sessions");
         for (id, known) in model.agents() {
             let read = store.read(id).await.unwrap();
@@ -509,8 +502,13 @@ impl<'a> Played<'a> {
         for number in 0..2 {
             self.compare_realm(store, number).await;
         }
-        let count = store.teams(None, 1000).await.unwrap().len();
-        assert_eq!(count, model.teams(None).len());
+        let teams = paged(
+            async |page| store.teams(None, page).await.unwrap(),
+            TeamKey::of,
+        )
+        .await;
+        let wanted: Vec<_> = model.teams(None).iter().map(TeamKey::of).collect();
+        same(&teams.iter().map(TeamKey::of).collect(), &wanted, &"teams");
     }
 
     /// Compares the feed of a realm, but for who holds what: a host that died has lost everything
@@ -540,13 +538,15 @@ impl<'a> Played<'a> {
             .agents()
             .filter(|(_, known)| known.realm == realm);
         let mut all: Vec<_> = here.map(|(id, known)| known.session(id)).collect();
-        all.sort_by(|a, b| (&a.path, a.created_ms, a.agent).cmp(&(&b.path, b.created_ms, b.agent)));
+        all.sort_by_key(AgentKey::of);
         let filter = AgentFilter {
             realm: Some(realm),
             ..AgentFilter::default()
         };
-        let found =
-            async |filter: &AgentFilter| held(store.agents(filter.clone(), 100).await.unwrap());
+        let found = async |filter: &AgentFilter| {
+            let read = async |page| store.agents(filter.clone(), page).await.unwrap();
+            held(paged(read, AgentKey::of).await)
+        };
         same(&found(&filter).await, &held(all.clone()), &"agents");
         let unfinished = |it: &&AgentRecord| {
             it.origin.is_some()
@@ -614,30 +614,25 @@ impl<'a> Played<'a> {
             .chain([*inhabitants(1 - number).start()])
             .map(agent)
         {
-            for (waiting, after) in [(true, 0), (false, number)] {
-                let filter = MailFilter { waiting, after };
-                let found = store.mail(realm, id, filter, 1000).await.unwrap();
+            for waiting in [true, false] {
+                let filter = MailFilter { waiting };
+                let read = async |page| store.mail(realm, id, filter, page).await.unwrap();
+                let found = paged(read, |mail| mail.number).await;
                 same(&found, &model.mail(realm, id, filter), &(number, id));
             }
         }
-        let mut found = store.teams(Some(realm), 100).await.unwrap();
-        assert!(
-            found.is_sorted_by_key(|team| Reverse(team.created_ms)),
-            "{found:?}"
-        );
-        // The port does not say which of two comes first that are as old.
-        found.sort_by_key(|team| (Reverse(team.created_ms), team.name.clone()));
+        let read = async |page| store.teams(Some(realm), page).await.unwrap();
+        let found = paged(read, TeamKey::of).await;
         same(&found, &model.teams(Some(realm)), &number);
         let teams: Vec<Name> = TEAMS.iter().map(|team| team.parse().unwrap()).collect();
         for team in &teams {
-            same(
-                &store.notes(realm, team.clone()).await.unwrap(),
-                &model.notes(realm, team),
-                team,
-            );
+            let read = async |page| store.notes(realm, team.clone(), page).await.unwrap();
+            let found = paged(read, |note| note.name.clone()).await;
+            same(&found, &model.notes(realm, team), team);
         }
         for agent in inhabitants(number).map(agent).map(Some).chain([None]) {
-            let found = store.requests(realm, agent).await.unwrap();
+            let read = async |page| store.requests(realm, agent, page).await.unwrap();
+            let found = paged(read, RequestKey::of).await;
             same(&found, &model.requests(realm, agent), &(number, agent));
             if let Some(agent) = agent {
                 let found = store.membership(realm, agent).await.unwrap();
@@ -647,10 +642,11 @@ impl<'a> Played<'a> {
         for team in teams.into_iter().map(Some).chain([None]) {
             let list = ListId { realm, team };
             for filter in filters(number) {
-                let found = store
-                    .tasks(list.clone(), filter.clone(), 1000)
-                    .await
-                    .unwrap();
+                let read = async |page| {
+                    let tasks = store.tasks(list.clone(), filter.clone(), page).await;
+                    tasks.unwrap()
+                };
+                let found = paged(read, |task| task.id).await;
                 same(&found, &model.tasks(&list, &filter), &(&list, filter));
             }
             for id in (1..9).map(TaskId) {
@@ -691,7 +687,6 @@ fn filters(realm: u64) -> Vec<TaskFilter> {
         },
         TaskFilter {
             lost_by: Some("team-lead".into()),
-            after: 1,
             ..TaskFilter::default()
         },
         TaskFilter {
@@ -723,7 +718,6 @@ fn filters(realm: u64) -> Vec<TaskFilter> {
         filters.push(TaskFilter {
             ready,
             owner: Some(agent),
-            after: 1,
             ..TaskFilter::default()
         });
         for status in [None, Some(TaskStatus::InProgress)] {
