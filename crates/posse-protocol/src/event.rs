@@ -190,6 +190,21 @@ pub enum Delta {
     BlockDone,
 }
 
+impl Delta {
+    /// Adds the text of the next piece. Returns false if that is of another kind.
+    pub fn join(&mut self, next: &Self) -> bool {
+        match (self, next) {
+            (Self::Text(text), Self::Text(more))
+            | (Self::Thinking(text), Self::Thinking(more))
+            | (Self::ToolInput(text), Self::ToolInput(more)) => {
+                text.push_str(more);
+                true
+            }
+            _ => false,
+        }
+    }
+}
+
 /// A failed attempt that is followed by another.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Retry {

@@ -19,6 +19,7 @@ pub mod suggestion;
 pub mod task;
 pub mod team;
 pub mod usage;
+pub mod watch;
 pub mod wire;
 
 pub use command::{Answer, Command};
@@ -43,3 +44,4 @@ pub use suggestion::{RuleScope, Suggestion};
 pub use task::{ListId, Owner, Takes, Task, TaskId, TaskStatus};
 pub use team::{Member, MemberState, Note, Team};
 pub use usage::Usage;
+pub use watch::Detail;

@@ -32,6 +32,7 @@ use crate::agent::actor::depart;
 use crate::history::restore::{last_reply, restore, waits};
 use crate::live::handle::Agent;
 use crate::live::setup::{AgentProfile, Setup};
+use crate::live::subscription::Subscription;
 pub(crate) use crate::session::start_error::StartError;
 
 /// Runs agents. There is one for each open store, whose wake-ups it handles.
@@ -258,6 +259,11 @@ impl Runtime {
     /// Returns the number of members of a session's teams that live here.
     pub fn members_here(&self, session: AgentId) -> usize {
         self.factory.registry.teammates(session)
+    }
+
+    /// Watches agents that live here.
+    pub fn watch(&self) -> Subscription {
+        Subscription::new(Arc::clone(&self.factory.registry))
     }
 
     /// Asks an agent a question: it answers from what it knows, and its conversation and its run

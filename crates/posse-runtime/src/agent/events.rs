@@ -1,40 +1,47 @@
-//! Events for the front end. What is durable waits for room in the channel. Parts of a reply that
-//! is arriving are joined while there is none, so that a slow reader delays nothing and misses
-//! nothing.
+//! Events for the front end and for viewers. What is durable waits for room at the front end. Parts
+//! of a reply that is arriving are joined while there is none, so that a slow front end delays
+//! nothing and misses nothing. Viewers are never waited for.
 
 use std::collections::VecDeque;
 use std::future::poll_fn;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use posse_protocol::{AgentId, Delta, Event, EventKind, Fault, Retry};
-use tokio::sync::mpsc;
+use posse_protocol::{AgentId, Delta, Detail, Event, EventKind, Fault, Retry};
 use tokio::sync::mpsc::error::TrySendError;
 use tokio_util::sync::CancellationToken;
 
 use crate::agent::call_cost::CallReservation;
 use crate::govern::{CacheWarmup, WarmupLead};
+use crate::live::session_events::SessionEvents;
+use crate::live::viewers::Audience;
 use posse_port::model::{Attribution, Body, Call, Failure, Model, ModelEvent, Reply};
-
-/// Number of events that may wait for the front end.
-pub(crate) const EVENTS: usize = 256;
 
 /// Sends an agent's events.
 #[derive(Clone)]
 pub(crate) struct EventSink {
     /// Agent whose events they are.
     pub(crate) agent: AgentId,
-    /// Channel of the session.
-    pub(crate) events: mpsc::Sender<Event>,
+    /// Those who watch the agent.
+    pub(crate) audience: Audience,
+    /// Events of the session.
+    pub(crate) events: SessionEvents,
     /// Fires when the agent must stop: then nobody is waited for.
     pub(crate) stop: CancellationToken,
-    /// True for a sub-agent: of those only events that concern others are sent.
+    /// True for a sub-agent: of those the front end gets only events that concern others.
     pub(crate) below: bool,
 }
 
 impl EventSink {
-    /// Sends an event once there is room. Dropped if nobody listens.
+    /// Sends an event to viewers at once, and to the front end once there is room. Dropped if
+    /// nobody listens.
     pub(crate) async fn emit(&self, kind: EventKind) {
+        self.audience.show(&kind);
+        self.tell_front_end(kind).await;
+    }
+
+    /// Sends an event to the front end once there is room.
+    async fn tell_front_end(&self, kind: EventKind) {
         if self.below && !concerns_others(&kind) {
             return;
         }
@@ -46,8 +53,8 @@ impl EventSink {
             // Room first: while the agent stops, its last events are still sent if the reader keeps
             // up.
             biased;
-            room = self.events.reserve() => {
-                if let Ok(room) = room {
+            room = self.events.room() => {
+                if let Some(room) = room {
                     room.send(event);
                 }
             }
@@ -75,7 +82,9 @@ pub(crate) struct ReplyStream {
     sink: EventSink,
     call_reservation: CallReservation,
     warming: WarmupOutcome,
-    /// Events for which there was no room yet.
+    /// Events that nobody has seen yet.
+    fresh: VecDeque<EventKind>,
+    /// Events for which the front end had no room yet.
     waiting: VecDeque<EventKind>,
 }
 
@@ -89,6 +98,7 @@ impl ReplyStream {
             sink,
             call_reservation,
             warming,
+            fresh: VecDeque::new(),
             waiting: VecDeque::new(),
         }
     }
@@ -136,32 +146,30 @@ impl ReplyStream {
     /// Takes an event of the model port.
     fn on(&mut self, event: ModelEvent<'_>) {
         self.warming.on(event);
-        // Nobody sees a sub-agent's reply arrive, but its retries must be paid for.
-        if self.sink.below && !matches!(event, ModelEvent::Retry { .. }) {
-            return;
-        }
-        if let ModelEvent::Retry { .. } = event {
+        let is_retry = matches!(event, ModelEvent::Retry { .. });
+        if is_retry {
             self.call_reservation.retried();
             // The text of a failed attempt is void. What was not sent yet is dropped; front ends
             // discard the rest when they see the retry.
-            self.waiting
-                .retain(|kind| matches!(kind, EventKind::Retry(_)));
-        }
-        match (self.waiting.back_mut(), &event) {
-            (Some(EventKind::Delta(Delta::Text(text))), ModelEvent::Text(more))
-            | (Some(EventKind::Delta(Delta::Thinking(text))), ModelEvent::Thinking(more))
-            | (Some(EventKind::Delta(Delta::ToolInput(text))), ModelEvent::ToolInput(more)) => {
-                text.push_str(more)
+            for queue in [&mut self.fresh, &mut self.waiting] {
+                queue.retain(|kind| matches!(kind, EventKind::Retry(_)));
             }
-            _ => self.waiting.push_back(told(event)),
+        }
+        if !self.sink.below || self.sink.audience.wants(detail(is_retry)) {
+            push(&mut self.fresh, told(event));
         }
     }
 
-    /// Sends as much as there is room for. Never blocks.
+    /// Shows viewers what is new, and sends the front end as much as it has room for. Never blocks.
     fn tell(&mut self) {
+        while let Some(kind) = self.fresh.pop_front() {
+            self.sink.audience.show(&kind);
+            if !self.sink.below {
+                push(&mut self.waiting, kind);
+            }
+        }
         while let Some(kind) = self.waiting.pop_front() {
-            match self.sink.events.try_reserve() {
-                Ok(_) if self.sink.below => {}
+            match self.sink.events.try_room() {
                 Ok(room) => room.send(Event {
                     agent: self.sink.agent,
                     kind,
@@ -176,9 +184,24 @@ impl ReplyStream {
     /// Sends the rest, waiting for room.
     async fn finish(&mut self) {
         for kind in std::mem::take(&mut self.waiting) {
-            self.sink.emit(kind).await;
+            self.sink.tell_front_end(kind).await;
         }
     }
+}
+
+/// Returns the detail to which a part of a reply belongs.
+fn detail(is_retry: bool) -> Detail {
+    if is_retry { Detail::News } else { Detail::All }
+}
+
+/// Adds an event, or its text to that of the event before it.
+fn push(queue: &mut VecDeque<EventKind>, kind: EventKind) {
+    if let (Some(EventKind::Delta(before)), EventKind::Delta(more)) = (queue.back_mut(), &kind)
+        && before.join(more)
+    {
+        return;
+    }
+    queue.push_back(kind);
 }
 
 /// Tells siblings whose requests begin with the same bytes how the call goes.

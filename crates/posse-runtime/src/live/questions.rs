@@ -68,14 +68,13 @@ impl Questions {
         // the question or is seen here.
         let attended = session.approver() == Approver::FrontEnd;
         let heard = async {
-            session
-                .events
-                .send(Event {
-                    agent,
-                    kind: EventKind::ApprovalRequested(question),
-                })
-                .await
-                .ok()?;
+            let event = Event {
+                agent,
+                kind: EventKind::ApprovalRequested(question),
+            };
+            if !session.events.send(event).await {
+                return None;
+            }
             answered.await.ok()
         };
         let answer = tokio::select! {
@@ -85,7 +84,7 @@ impl Questions {
         };
         if self.open().remove(&(agent, call.clone())).is_some() && attended {
             // Not waited for: a front end that does not read must not hold up the agent.
-            let _ = session.events.try_send(Event {
+            session.events.try_send(Event {
                 agent,
                 kind: EventKind::ApprovalWithdrawn { call },
             });

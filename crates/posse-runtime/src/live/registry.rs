@@ -20,6 +20,7 @@ use crate::history::fork_point::ForkPoint;
 use crate::live::questions::Questions;
 use crate::live::run::Run;
 use crate::live::session::Session;
+use crate::live::viewers::Viewers;
 use crate::live::wakeup::{WakeReason, Wakeup};
 use posse_permission::Rights;
 use posse_port::model::Effort;
@@ -36,6 +37,8 @@ pub(crate) struct Registry {
     hosted: Mutex<Vec<Weak<Session>>>,
     /// Questions to people that do not belong to a tool call.
     pub(crate) questions: Questions,
+    /// Those who watch agents of this process.
+    pub(crate) viewers: Viewers,
 }
 
 /// An agent that lives in this process: what others may know of it. Nothing here changes.
@@ -515,7 +518,7 @@ impl Registry {
                 what: RunChange::Detached,
             };
             // Not waited for: a front end that does not read must not hold up the caller.
-            let _ = session.events.try_send(Event {
+            session.events.try_send(Event {
                 agent,
                 kind: EventKind::Run(Box::new(news)),
             });

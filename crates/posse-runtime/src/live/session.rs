@@ -5,13 +5,13 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use posse_protocol::{AgentId, Event, Outcome, RealmId};
-use tokio::sync::mpsc;
+use posse_protocol::{AgentId, Outcome, RealmId};
 
 use crate::definition::agent_type::Definition;
 use crate::definition::spawning::TeamBackend;
 use crate::govern::{Account, CacheWarmup, RunSlots};
 use crate::live::message_row::MessageRow;
+use crate::live::session_events::SessionEvents;
 use crate::live::setup::{Approver, Setup};
 use posse_permission::Rights;
 use posse_port::model::Encoded;
@@ -39,8 +39,8 @@ pub(crate) struct Session {
     pub(crate) realm: RealmId,
     /// Setup of the main agent; sub-agents get a part of it.
     pub(crate) setup: Setup,
-    /// Receives the events of all its agents.
-    pub(crate) events: mpsc::Sender<Event>,
+    /// Accepts the events of all its agents.
+    pub(crate) events: SessionEvents,
     /// Its account, which is also the main agent's.
     pub(crate) account: Account,
     /// Rights of the main agent: no agent below has more.

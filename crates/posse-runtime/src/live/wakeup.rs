@@ -20,6 +20,8 @@ pub(crate) enum WakeReason {
     Tasks = 8,
     /// Its session was halted.
     Halted = 16,
+    /// Somebody has begun to watch it.
+    Watched = 32,
 }
 
 /// Pending wake-ups of one agent.

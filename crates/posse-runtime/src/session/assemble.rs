@@ -16,7 +16,7 @@ use crate::agent::actor::{
     Actor, Advertised, Identity, Inbox, Prefix, Role, Spending, SubAgent, Teammate,
     ToldInstructions, depart,
 };
-use crate::agent::events::{EVENTS, EventSink};
+use crate::agent::events::EventSink;
 use crate::agent::lifecycle::Lifecycle;
 pub(crate) use crate::agent::step::{Authority, Life, Machine};
 use crate::definition::output_schema::OutputSchema;
@@ -30,6 +30,7 @@ use crate::history::restore::{last_reply, restore, waits};
 use crate::live::handle::{Agent, AgentHandle, COMMANDS};
 use crate::live::registry::{LiveAgent, Stop};
 use crate::live::session::Session;
+use crate::live::session_events::SessionEvents;
 use crate::live::setup::Setup;
 use crate::live::wakeup::Wakeup;
 use crate::session::factory::Factory;
@@ -233,7 +234,7 @@ pub(crate) fn assemble_root(
     let Identity {
         realm, agent: id, ..
     } = parts.identity;
-    let (events, heard) = mpsc::channel(EVENTS);
+    let (events, heard) = SessionEvents::new(id, factory.registry.viewers.clone());
     let (commands, told) = mpsc::channel(COMMANDS);
     let budgets = Budgets {
         subtree: setup.limits.budget,
@@ -253,7 +254,7 @@ pub(crate) fn assemble_root(
         slots: RunSlots::new(setup.spawning.running),
         account: account.clone(),
         setup: setup.clone(),
-        events: events.clone(),
+        events,
         preambles: std::sync::Mutex::default(),
         attended: true.into(),
         shown: None,
@@ -450,6 +451,7 @@ fn assemble(
     };
     let sink = EventSink {
         agent: identity.agent,
+        audience: session.events.audience(identity.agent),
         events: session.events.clone(),
         stop: stop.token.clone(),
         below: !role.is_main() && session.shown != Some(identity.agent),

@@ -325,8 +325,8 @@ pub(crate) async fn create_teammate(
             agent,
             kind: EventKind::Member(team_identity.news(arrival)),
         };
-        // Waits for a slow front end, as every start does; fails only if there is none.
-        let _ = plan.session.events.send(event).await;
+        // Waits for a slow front end, as every start does.
+        plan.session.events.send(event).await;
         match &team_backend {
             TeamBackend::Panes(panes) => {
                 panes::give_pane(

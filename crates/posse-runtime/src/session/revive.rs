@@ -219,7 +219,7 @@ pub(crate) async fn adopt(
                     kind: EventKind::Warning(what),
                 };
                 // Not waited for: while a session is resumed nobody may be reading events yet.
-                let _ = session.events.try_send(event);
+                session.events.try_send(event);
             }
         }
     }

@@ -23,3 +23,4 @@ mod reuse;
 mod side_query;
 mod teams;
 mod turns;
+mod watching;

@@ -169,7 +169,7 @@ pub(super) fn tell(sink: &crate::agent::events::EventSink, run: &RunFacts, what:
         run: run.clone(),
         what,
     };
-    let _ = sink.events.try_send(Event {
+    sink.events.try_send(Event {
         agent: sink.agent,
         kind: EventKind::Run(Box::new(news)),
     });

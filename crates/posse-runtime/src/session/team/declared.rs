@@ -138,6 +138,6 @@ async fn not_started(session: &Session, name: &Name, why: &SpawnError) {
         agent: session.root,
         kind: EventKind::Warning(what.clone()),
     };
-    let _ = session.events.send(event).await;
+    session.events.send(event).await;
     session.notice(reminder(&line(&what)));
 }

@@ -8,11 +8,11 @@ use posse_port::store::StoreError;
 use posse_protocol::{AgentId, Command, Event, EventKind};
 use tokio::sync::mpsc;
 
-use crate::agent::events::EVENTS;
 use crate::govern::{Account, Budgets, RunSlots};
 use crate::live::handle::AgentHandle;
 use crate::live::registry::By;
 use crate::live::session::Session;
+use crate::live::session_events::SessionEvents;
 use crate::live::setup::Setup;
 use crate::live::{lookup, stop};
 use crate::session::assemble::own_spill;
@@ -129,7 +129,7 @@ async fn porter(
         {
             let what = format!("{agent} is not in this process");
             // A full channel may drop this warning: commands must not wait for a slow reader.
-            let _ = session.events.try_send(Event {
+            session.events.try_send(Event {
                 agent,
                 kind: EventKind::Warning(what),
             });
@@ -153,7 +153,8 @@ async fn foreign_tree(
     let row = lookup::row(&*factory.ports.store, session)
         .await?
         .ok_or(StoreError::NotFound { agent: session })?;
-    let (events, heard) = mpsc::channel(EVENTS);
+    let viewers = factory.registry.viewers.clone();
+    let (events, heard) = SessionEvents::new(session, viewers);
     let budgets = Budgets {
         subtree: setup.limits.budget,
         ..Budgets::default()

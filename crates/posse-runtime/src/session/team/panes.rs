@@ -33,8 +33,8 @@ pub(crate) async fn give_pane(
     let _ = factory.ports.store.release(agent, Epoch(1)).await;
     if let Err(why) = panes.open(pane).await {
         let what = format!("{title} has no pane and runs in this process: {why}");
-        // Waits for a slow front end, as every start does; fails only if there is none.
-        let _ = session
+        // Waits for a slow front end, as every start does.
+        session
             .events
             .send(Event {
                 agent,

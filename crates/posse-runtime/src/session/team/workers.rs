@@ -133,7 +133,7 @@ pub(crate) async fn is_fit_for(
         .insert(record.agent)
     {
         let what = format!("left a member to other workers: {why}");
-        let _ = session.events.try_send(Event {
+        session.events.try_send(Event {
             agent: record.agent,
             kind: EventKind::Warning(what),
         });
@@ -187,7 +187,7 @@ async fn expect(factory: Weak<Factory>, session: Weak<Session>) {
                 agent: session.root,
                 kind: EventKind::Warning(what),
             };
-            let _ = session.events.send(event).await;
+            session.events.send(event).await;
         }
     }
 }

@@ -1,0 +1,152 @@
+//! Watching agents of the same process.
+
+use posse_protocol::{AgentId, Delta, Detail, Event, EventKind, Outcome, PermissionMode};
+use posse_runtime::live::subscription::Subscription;
+use posse_runtime::live::viewers::Viewed;
+use posse_testkit::Rig;
+use posse_testkit::rig::{prompt, until_end};
+
+fn rig(script: &str) -> Rig {
+    let mut rig = Rig::playing(script).unwrap().agents();
+    rig.profile.mode = PermissionMode::BypassPermissions;
+    rig
+}
+
+/// Everything that a viewer has to read.
+fn seen(viewer: &Subscription) -> Vec<Viewed> {
+    std::iter::from_fn(|| viewer.try_next()).collect()
+}
+
+/// The events among it.
+fn events(viewer: &Subscription) -> Vec<Event> {
+    let event = |viewed| match viewed {
+        Viewed::Event(event) => event,
+        Viewed::Behind { lost } => panic!("{lost} events were lost"),
+    };
+    seen(viewer).into_iter().map(event).collect()
+}
+
+/// The text of the replies of an agent, as it arrived.
+fn said(events: &[Event], agent: AgentId) -> String {
+    let own = events.iter().filter(|event| event.agent == agent);
+    own.filter_map(|event| match &event.kind {
+        EventKind::Delta(Delta::Text(text)) => Some(text.as_str()),
+        _ => None,
+    })
+    .collect()
+}
+
+fn entries(events: &[Event], agent: AgentId) -> usize {
+    let own = events.iter().filter(|event| event.agent == agent);
+    own.filter(|event| matches!(event.kind, EventKind::Entry(_)))
+        .count()
+}
+
+const SCOUT: &str = r#"
+[[rule]]
+when.agent = "re:^/main/"
+reply = [{ text = "Three callers." }]
+[[rule]]
+when.turn = 1
+reply = [{ tool = "Agent", input = { description = "Find", prompt = "Find.", name = "scout" } }]
+[[rule]]
+reply = [{ text = "That was all." }]
+"#;
+
+// proves WA-01 (part: sub-agents; several; detail)
+#[tokio::test]
+async fn a_sub_agent_is_seen_by_all_who_watch_as_closely_as_they_want() {
+    let rig = rig(SCOUT);
+    let runtime = rig.runtime().unwrap();
+    let mut agent = runtime.start(&rig.profile, rig.setup.clone());
+    let [first, second, news, other] = std::array::from_fn(|_| runtime.watch());
+    first.watch_session(agent.id, Some(Detail::All));
+    second.watch_session(agent.id, Some(Detail::All));
+    second.watch(agent.id, Some(Detail::News));
+    news.watch_session(agent.id, Some(Detail::News));
+    other.watch_session(AgentId::from(uuid::Uuid::now_v7()), Some(Detail::All));
+    agent.handle.send(prompt("go")).await.unwrap();
+    let (front_end, end) = until_end(&mut agent).await;
+    assert_eq!(end.text, "That was all.");
+
+    let by_first = events(&first);
+    let is_run = |event: &&Event| matches!(event.kind, EventKind::Run(_));
+    let scout = by_first.iter().find(is_run).unwrap().agent;
+    assert_ne!(scout, agent.id);
+    assert_eq!(said(&by_first, scout), "Three callers.");
+    assert_eq!(entries(&by_first, scout), 2, "its prompt and its reply");
+    assert_eq!(events(&second), by_first, "each once");
+
+    // Less detail is less: neither words nor entries.
+    let by_news = events(&news);
+    assert_eq!(
+        (said(&by_news, scout).as_str(), entries(&by_news, scout)),
+        ("", 0)
+    );
+    let is_start = |event: &Event| event.agent == scout && event.kind == EventKind::Started;
+    assert!(by_news.iter().any(is_start));
+
+    // The front end gets what it got before: of others only what concerns it.
+    assert_eq!(
+        (said(&front_end, scout).as_str(), entries(&front_end, scout)),
+        ("", 0)
+    );
+    let main = |events: &[Event]| (said(events, agent.id), entries(events, agent.id));
+    assert_eq!(main(&front_end), main(&by_first));
+    assert_eq!(seen(&other), []);
+}
+
+const MANY: &str = r#"
+[[rule]]
+when.turn = 41
+reply = [{ text = "That was all." }]
+[[rule]]
+when.user = "go"
+reply = [{ tool = "Glob", input = { pattern = "a*" } }, { tool = "Glob", input = { pattern = "b*" } }]
+[[rule]]
+reply = [{ text = "Yes." }]
+"#;
+
+// proves WA-02 (part: told; no agent waits)
+#[tokio::test]
+async fn a_viewer_that_does_not_read_holds_up_nobody_and_is_told() {
+    let rig = rig(MANY);
+    let runtime = rig.runtime().unwrap();
+    let mut agent = runtime.start(&rig.profile, rig.setup.clone());
+    let (reading, stopped) = (runtime.watch(), runtime.watch());
+    for viewer in [&reading, &stopped] {
+        viewer.watch(agent.id, Some(Detail::All));
+    }
+    agent.handle.send(prompt("go")).await.unwrap();
+    let mut read = 0;
+    let end = loop {
+        tokio::select! {
+            viewed = reading.next() => match viewed {
+                Viewed::Event(_) => read += 1,
+                Viewed::Behind { lost } => panic!("{lost} events were lost"),
+            },
+            Some(event) = agent.events.recv() => if let EventKind::Ended(end) = event.kind {
+                break end;
+            },
+        }
+    };
+    read += events(&reading).len() as u64;
+    assert_eq!((end.outcome, end.turns), (Outcome::Completed, 41));
+    let [Viewed::Behind { lost }] = seen(&stopped)[..] else {
+        panic!("it was not told");
+    };
+    assert!(lost > 256 && lost <= read, "{lost} of {read}");
+
+    // From then on it sees again what happens.
+    agent.handle.send(prompt("again")).await.unwrap();
+    let (_, end) = until_end(&mut agent).await;
+    let last = events(&stopped);
+    assert_eq!(said(&last, agent.id), end.text);
+
+    // Who has left sees nothing more.
+    drop(reading);
+    stopped.watch(agent.id, None);
+    agent.handle.send(prompt("once more")).await.unwrap();
+    until_end(&mut agent).await;
+    assert_eq!(seen(&stopped), []);
+}
