@@ -1,5 +1,5 @@
 //! What front ends see. Whatever an event says has happened is durable, but for [`Delta`]s, which
-//! show a reply while it arrives.
+//! show a reply while it arrives, and for what only viewers are told.
 
 use std::sync::Arc;
 
@@ -7,8 +7,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    AgentId, Cost, IdleReport, Message, Misses, Name, PermissionMode, RawJson, RunUpdate,
-    StopReason, Usage,
+    Activity, AgentId, Cost, IdleReport, Message, Misses, Name, PermissionMode, RawJson, RunUpdate,
+    SpendingUpdate, StopReason, Usage,
 };
 
 /// Something that happened to an agent.
@@ -75,6 +75,17 @@ pub enum EventKind {
     Ended(Box<RunEnd>),
     /// What went on when the last run ended is over, and begins no other: nothing goes on any more.
     AllIdle,
+    /// The agent does something else than before. Only viewers are told.
+    State(Activity),
+    /// What the agent has used has changed. Only viewers are told.
+    Spending(Box<SpendingUpdate>),
+}
+
+impl EventKind {
+    /// Returns true for what is told only to those who watch.
+    pub fn is_for_viewers(&self) -> bool {
+        matches!(self, Self::State(_) | Self::Spending(_))
+    }
 }
 
 /// Something that happened to a member of a team.

@@ -44,4 +44,4 @@ pub use suggestion::{RuleScope, Suggestion};
 pub use task::{ListId, Owner, Takes, Task, TaskId, TaskStatus};
 pub use team::{Member, MemberState, Note, Team};
 pub use usage::Usage;
-pub use watch::Detail;
+pub use watch::{Activity, Detail, SpendingUpdate, WaitReason, WatchTarget};

@@ -1,9 +1,9 @@
-//! How closely somebody watches an agent.
+//! Watching: what can be watched how closely, and what only viewers are told.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::EventKind;
+use crate::{AgentId, Cost, EventKind, Spent};
 
 /// How much of an agent a viewer sees.
 #[derive(
@@ -23,4 +23,57 @@ impl Detail {
         let is_content = matches!(kind, EventKind::Entry(_) | EventKind::Delta(_));
         self == Self::All || !is_content
     }
+}
+
+/// What a viewer can watch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WatchTarget {
+    /// One agent.
+    Agent(AgentId),
+    /// All agents of a session that live in the same process, named by its main agent.
+    Session(AgentId),
+}
+
+/// What an agent is doing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Activity {
+    /// It has no run.
+    Idle,
+    /// It calls the model, or its tools run.
+    Working,
+    /// Its run waits.
+    Waiting(WaitReason),
+    /// It does not live in this process any more.
+    Gone,
+}
+
+/// What a run waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum WaitReason {
+    /// A place among those that call the model at once, or the sibling that writes the prompt cache.
+    Place,
+    /// Money that calls in progress have reserved.
+    Budget,
+    /// The provider, which has failed or wants to be left alone for a while.
+    Rate,
+    /// Agents and commands that it has started.
+    Children,
+    /// A person's answer.
+    Person,
+}
+
+/// What an agent has used so far, since this process runs it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct SpendingUpdate {
+    /// What the agent itself used, by model.
+    pub own: Vec<Spent>,
+    /// What it and all agents below it used, by model.
+    pub subtree: Vec<Spent>,
+    /// Money that the tightest budget above it has left; none if no budget limits money.
+    pub left: Option<Cost>,
+    /// Size of its last prompt with the reply, in tokens.
+    pub context_tokens: u64,
+    /// Size of the model's context window, in tokens, if known.
+    pub context_window: Option<u64>,
 }

@@ -26,7 +26,9 @@ pub mod schema;
 mod spending;
 mod team;
 mod version;
+mod watch;
 
 pub use error::{RefusedLine, WireError};
 pub use message::{ClientMessage, ServerMessage, ServerReader};
 pub use version::{BadVersion, VERSION, Version};
+pub use watch::ClientWatch;

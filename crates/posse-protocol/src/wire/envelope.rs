@@ -8,14 +8,14 @@ use super::command::WireCommand;
 use super::event::WireEvent;
 use super::tagged::read;
 use super::version::{VERSION, Version};
-use crate::AgentId;
+use crate::{AgentId, Detail};
 
 /// A message from a client.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(untagged)]
 #[schemars(rename = "ClientMessage")]
 pub(super) enum WireClientMessage {
-    Hello(Versioned<WireClientHello>),
+    Control(Versioned<WireClientControl>),
     Command(Versioned<WireClientCommand>),
 }
 
@@ -47,13 +47,36 @@ impl<T> Versioned<T> {
 }
 
 tagged! {
-    /// The first message of a client.
+    /// A message of a client that is not a command.
     #[schemars(rename = "ClientHello")]
-    enum WireClientHello {
+    enum WireClientControl {
         /// The first message of a client.
         Hello {
             /// The name and version of the program.
             program: String,
+        }
+        /// Watch an agent. It tells at once what it is doing. Refused if it does not live in this
+        /// process, but seen once it does.
+        Watch {
+            /// Any text. If it is there, the server answers with `accepted` or `refused` and the same `id`.
+            #[serde(skip_serializing_if = "Option::is_none")]
+            id: Option<String>,
+            /// The agent.
+            agent: AgentId,
+            /// How much to see; absent to watch it no longer.
+            #[serde(skip_serializing_if = "Option::is_none")]
+            detail: Option<Detail>,
+        }
+        /// Watch all agents of a session that live in this process, now or later.
+        WatchSession {
+            /// Any text. If it is there, the server answers with `accepted` or `refused` and the same `id`.
+            #[serde(skip_serializing_if = "Option::is_none")]
+            id: Option<String>,
+            /// The session: the id of its main agent.
+            session: AgentId,
+            /// How much to see; absent to watch it no longer.
+            #[serde(skip_serializing_if = "Option::is_none")]
+            detail: Option<Detail>,
         }
     }
 }
@@ -107,6 +130,12 @@ tagged! {
             id: Option<String>,
             /// Why, in words.
             error: String,
+        }
+        /// The client did not read in time and has lost events. What they reported is in the store; the
+        /// text of a reply that is arriving may begin in the middle.
+        Behind {
+            /// The number of lost events.
+            lost: u64,
         }
     }
 }

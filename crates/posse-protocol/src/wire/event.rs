@@ -12,9 +12,10 @@ use super::run::{WireRun, WireRunChange};
 use super::spending::{WireMissed, WireUsage};
 use super::tagged::read;
 use super::team::WireMemberChange;
+use super::watch::{self, WireActivity, WireSpending};
 use crate::{
     AgentId, Delta, Entry, EntryKind, Event, EventKind, MemberUpdate, Name, PermissionMode,
-    Question, RawJson, ReplyFacts, Retry, RunUpdate, StopReason,
+    Question, RawJson, ReplyFacts, Retry, RunUpdate, StopReason, WaitReason,
 };
 
 /// Something that happened to an agent.
@@ -177,6 +178,19 @@ tagged! {
         }
         /// No background work is left, and no other run begins.
         AllIdle {}
+        /// The agent does something else than before.
+        State {
+            /// What it is doing.
+            state: WireActivity,
+            /// What it waits for, if it is `waiting`.
+            #[serde(skip_serializing_if = "Option::is_none")]
+            why: Option<WaitReason>,
+        }
+        /// What the agent has used has changed.
+        Spending {
+            /// What it has used so far.
+            spending: Box<WireSpending>,
+        }
     }
 }
 
@@ -306,6 +320,13 @@ impl From<EventKind> for WireEventKind {
                 end: Box::new((*end).into()),
             },
             EventKind::AllIdle => Self::AllIdle {},
+            EventKind::State(activity) => {
+                let (state, why) = watch::fields(activity);
+                Self::State { state, why }
+            }
+            EventKind::Spending(update) => Self::Spending {
+                spending: Box::new((*update).into()),
+            },
         }
     }
 }
@@ -374,6 +395,8 @@ impl From<WireEventKind> for EventKind {
             WireEventKind::Warning { message } => Self::Warning(message),
             WireEventKind::Ended { end } => Self::Ended(Box::new((*end).into())),
             WireEventKind::AllIdle {} => Self::AllIdle,
+            WireEventKind::State { state, why } => Self::State(watch::activity(state, why)),
+            WireEventKind::Spending { spending } => Self::Spending(Box::new((*spending).into())),
         }
     }
 }

@@ -5,7 +5,7 @@ use serde_json::value::RawValue;
 
 use super::command::{WireCommand, addressed};
 use super::envelope::{
-    Versioned, WireClientCommand, WireClientHello, WireClientMessage, WireServerControl,
+    Versioned, WireClientCommand, WireClientControl, WireClientMessage, WireServerControl,
     WireServerMessage,
 };
 use super::error::{RefusedLine, WireError};
@@ -13,7 +13,8 @@ use super::event::{WireEvent, WireEventKind};
 use super::line::{Lines, encode};
 use super::tagged::{Tagged, read};
 use super::version::{VERSION, Version};
-use crate::{Command, Event};
+use super::watch::ClientWatch;
+use crate::{Command, Event, WatchTarget};
 
 /// A message from a client: a front end, or any program.
 #[derive(Clone, Debug, PartialEq)]
@@ -30,6 +31,8 @@ pub enum ClientMessage {
         /// The command.
         command: Command,
     },
+    /// Begin or end to watch.
+    Watch(ClientWatch),
 }
 
 /// A message from a server: a process that holds agents.
@@ -52,6 +55,11 @@ pub enum ServerMessage {
         /// Why, in words.
         error: String,
     },
+    /// The client did not read in time and has lost events.
+    Behind {
+        /// The number of lost events.
+        lost: u64,
+    },
     /// Something happened to an agent.
     Event {
         /// When it was sent, in milliseconds of Unix time.
@@ -73,15 +81,22 @@ impl From<RefusedLine> for ServerMessage {
 impl ClientMessage {
     /// Writes the message as a line.
     pub fn encode(self) -> Result<String, WireError> {
+        let control = |control| WireClientMessage::Control(Versioned::new(control));
         encode(&match self {
-            Self::Hello { program } => {
-                WireClientMessage::Hello(Versioned::new(WireClientHello::Hello { program }))
-            }
+            Self::Hello { program } => control(WireClientControl::Hello { program }),
             Self::Command { id, command } => {
                 let (to, command) = addressed(command)?;
                 let command = WireClientCommand { id, to, command };
                 WireClientMessage::Command(Versioned::new(command))
             }
+            Self::Watch(ClientWatch { id, target, detail }) => control(match target {
+                WatchTarget::Agent(agent) => WireClientControl::Watch { id, agent, detail },
+                WatchTarget::Session(session) => WireClientControl::WatchSession {
+                    id,
+                    session,
+                    detail,
+                },
+            }),
         })
     }
 
@@ -95,9 +110,19 @@ impl ClientMessage {
 
     fn read(line: &str) -> Result<Self, WireError> {
         let head = Head::read(line)?;
-        if WireClientHello::knows(&head.kind) {
-            let WireClientHello::Hello { program } = read(head.text)?;
-            Ok(Self::Hello { program })
+        if WireClientControl::knows(&head.kind) {
+            let (id, target, detail) = match read(head.text)? {
+                WireClientControl::Hello { program } => return Ok(Self::Hello { program }),
+                WireClientControl::Watch { id, agent, detail } => {
+                    (id, WatchTarget::Agent(agent), detail)
+                }
+                WireClientControl::WatchSession {
+                    id,
+                    session,
+                    detail,
+                } => (id, WatchTarget::Session(session), detail),
+            };
+            Ok(Self::Watch(ClientWatch { id, target, detail }))
         } else if WireCommand::knows(&head.kind) {
             let message: WireClientCommand = read(head.text)?;
             let command = Command::from(message.command);
@@ -126,6 +151,7 @@ impl ServerMessage {
             Self::Hello { program } => control(WireServerControl::Hello { program }),
             Self::Accepted { id } => control(WireServerControl::Accepted { id }),
             Self::Refused { id, error } => control(WireServerControl::Refused { id, error }),
+            Self::Behind { lost } => control(WireServerControl::Behind { lost }),
             Self::Event { at_ms, event } => {
                 let event = Versioned::new(WireEvent::new(event, at_ms));
                 WireServerMessage::Event(Box::new(event))
@@ -141,6 +167,7 @@ impl ServerMessage {
                 WireServerControl::Hello { program } => Self::Hello { program },
                 WireServerControl::Accepted { id } => Self::Accepted { id },
                 WireServerControl::Refused { id, error } => Self::Refused { id, error },
+                WireServerControl::Behind { lost } => Self::Behind { lost },
             })
         } else if WireEventKind::knows(&head.kind) {
             read(head.text).map(|event: WireEvent| Self::Event {

@@ -3,6 +3,7 @@
 use std::fmt::Debug;
 use std::sync::Arc;
 
+use posse_protocol::wire::ClientWatch;
 use posse_protocol::*;
 use proptest::collection::{btree_map, vec};
 use proptest::option::of;
@@ -256,6 +257,11 @@ pub(crate) fn events() -> Vec<BoxedStrategy<EventKind>> {
             .prop_map(EventKind::Ended)
             .boxed(),
         Just(EventKind::AllIdle).boxed(),
+        activity().prop_map(EventKind::State).boxed(),
+        spending()
+            .prop_map(Box::new)
+            .prop_map(EventKind::Spending)
+            .boxed(),
     ]
 }
 
@@ -367,6 +373,54 @@ fn denial() -> impl Strategy<Value = Denial> {
         input,
         why,
     })
+}
+
+fn activity() -> impl Strategy<Value = Activity> {
+    let reasons = [
+        WaitReason::Place,
+        WaitReason::Budget,
+        WaitReason::Rate,
+        WaitReason::Children,
+        WaitReason::Person,
+    ];
+    let others = [Activity::Idle, Activity::Working, Activity::Gone];
+    let waiting = reasons.map(Activity::Waiting);
+    select([&others[..], &waiting[..]].concat())
+}
+
+fn spending() -> impl Strategy<Value = SpendingUpdate> {
+    let spent = || {
+        let one = (text(), usage(), of(cost()));
+        vec(
+            one.prop_map(|(model, usage, cost)| Spent { model, usage, cost }),
+            0..3,
+        )
+    };
+    (spent(), spent(), of(cost()), any::<u64>(), of(any::<u64>())).prop_map(
+        |(own, subtree, left, context_tokens, context_window)| SpendingUpdate {
+            own,
+            subtree,
+            left,
+            context_tokens,
+            context_window,
+        },
+    )
+}
+
+/// Every way to begin or end to watch.
+pub(crate) fn watches() -> Vec<ClientWatch> {
+    let agent = AgentId::from(Uuid::from_u128(7));
+    let targets = [WatchTarget::Agent(agent), WatchTarget::Session(agent)];
+    let details = [None, Some(Detail::News), Some(Detail::All)];
+    let each = targets.into_iter().flat_map(|target| {
+        let watch = move |detail: Option<Detail>| ClientWatch {
+            id: detail.map(|_| "1".to_owned()),
+            target,
+            detail,
+        };
+        details.map(watch)
+    });
+    each.collect()
 }
 
 fn usage() -> impl Strategy<Value = Usage> {

@@ -157,6 +157,13 @@ fn the_schema_is_the_one_that_is_kept_for_its_version() {
     }
 }
 
+fn next_minor() -> Version {
+    Version {
+        minor: VERSION.minor + 1,
+        ..VERSION
+    }
+}
+
 /// The schema with one change, and what is said to it.
 fn changed(change: impl FnOnce(&mut Value)) -> String {
     let mut changed = schema();
@@ -167,9 +174,12 @@ fn changed(change: impl FnOnce(&mut Value)) -> String {
 // proves WR-06 (part: additions)
 #[test]
 fn an_addition_without_a_new_minor_fails() {
-    let minor = "the schema says more than the one kept for 1.0: set VERSION in \
-                 crates/posse-protocol/src/wire/version.rs to 1.1 and run `posse schema > \
-                 docs/schema/protocol-1.1.json`";
+    let next = next_minor();
+    let minor = format!(
+        "the schema says more than the one kept for {VERSION}: set VERSION in \
+         crates/posse-protocol/src/wire/version.rs to {next} and run `posse schema > \
+         docs/schema/protocol-{next}.json`"
+    );
     let field = |schema: &mut Value| {
         schema["$defs"]["Fault"]["properties"]["hint"] = json!({"type": "string"});
     };
@@ -183,12 +193,13 @@ fn an_addition_without_a_new_minor_fails() {
     // With a new version and its file it is well.
     let mut more = schema();
     field(&mut more);
-    let next = Version { major: 1, minor: 1 };
     let (old, new) = ((VERSION, schema()), (next, more.clone()));
     assert_eq!(complaint(next, &more, &[old.clone(), new]), None);
     assert_eq!(
         complaint(next, &more, &[old]).unwrap(),
-        "version 1.1 is not kept: run `posse schema > docs/schema/protocol-1.1.json`"
+        format!(
+            "version {next} is not kept: run `posse schema > docs/schema/protocol-{next}.json`"
+        )
     );
 }
 
@@ -198,7 +209,7 @@ fn a_change_without_a_new_major_fails() {
     let check = |what: &str, change: &dyn Fn(&mut Value)| {
         let said = changed(change);
         let expected = format!(
-            "the schema takes back what version 1.0 says:\n  {what}\nkeep it, or set VERSION in \
+            "the schema takes back what version {VERSION} says:\n  {what}\nkeep it, or set VERSION in \
              crates/posse-protocol/src/wire/version.rs to 2.0 and run `posse schema > \
              docs/schema/protocol-2.0.json`"
         );
@@ -249,8 +260,10 @@ fn other_words_for_the_same_need_no_new_version() {
     let said = changed(|schema| schema["$defs"]["Fault"]["description"] = json!("Trouble."));
     assert_eq!(
         said,
-        "only descriptions differ from those kept for 1.0: run `posse schema > \
-         docs/schema/protocol-1.0.json`"
+        format!(
+            "only descriptions differ from those kept for {VERSION}: run `posse schema > \
+             docs/schema/protocol-{VERSION}.json`"
+        )
     );
 }
 
@@ -258,11 +271,13 @@ fn other_words_for_the_same_need_no_new_version() {
 fn a_later_minor_keeps_what_earlier_ones_say() {
     let mut less = schema();
     less["$defs"]["Fault"]["required"] = json!([]);
-    let next = Version { major: 1, minor: 1 };
+    let next = next_minor();
     let kept = [(VERSION, schema()), (next, less.clone())];
     let said = complaint(next, &less, &kept).unwrap();
     assert!(
-        said.starts_with("the schema takes back what version 1.0 says"),
+        said.starts_with(&format!(
+            "the schema takes back what version {VERSION} says"
+        )),
         "{said}"
     );
     let next = Version { major: 2, minor: 0 };

@@ -4,7 +4,7 @@ use posse_protocol::wire::{ClientMessage, ServerMessage, WireError};
 use posse_protocol::{AgentId, Command, ContentBlock, Event, EventKind, Question, RawJson};
 use uuid::Uuid;
 
-use crate::any::{commands, each, events};
+use crate::any::{commands, each, events, watches};
 
 /// A message is one line: its only line break is its end.
 fn assert_one_line(line: &str) {
@@ -55,10 +55,15 @@ fn greetings_and_answers_come_back() {
     let line = hello.clone().encode().unwrap();
     assert_eq!(
         line,
-        "{\"version\":\"1.0\",\"type\":\"hello\",\"program\":\"posse 0.1.0\"}\n"
+        "{\"version\":\"1.1\",\"type\":\"hello\",\"program\":\"posse 0.1.0\"}\n"
     );
     assert_eq!(ClientMessage::decode(&line).unwrap(), hello);
+    for watch in watches().into_iter().map(ClientMessage::Watch) {
+        let line = watch.clone().encode().unwrap();
+        assert_eq!(ClientMessage::decode(&line).unwrap(), watch, "{line}");
+    }
     for message in [
+        ServerMessage::Behind { lost: 7 },
         ServerMessage::Hello { program },
         ServerMessage::Accepted { id: "1".into() },
         ServerMessage::Refused {

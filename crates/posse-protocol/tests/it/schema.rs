@@ -10,7 +10,7 @@ use proptest::prelude::*;
 use proptest::sample::{Index, select};
 use serde_json::{Value, json};
 
-use crate::any::{commands, each, events, the_same_of_each};
+use crate::any::{commands, each, events, the_same_of_each, watches};
 use crate::round_trip::event;
 
 /// A validator of the messages of one side.
@@ -35,6 +35,9 @@ fn client_lines() -> Vec<BoxedStrategy<String>> {
         .map(|arm| arm.prop_map(line).boxed())
         .collect();
     arms.push(Just(hello().encode().unwrap()).boxed());
+    let watches = watches().into_iter().map(ClientMessage::Watch);
+    let watches: Vec<_> = watches.map(|watch| watch.encode().unwrap()).collect();
+    arms.push(select(watches).boxed());
     arms
 }
 
@@ -49,6 +52,7 @@ fn server_lines() -> Vec<BoxedStrategy<String>> {
             id: None,
             error: "no".into(),
         },
+        ServerMessage::Behind { lost: 7 },
     ];
     let control = control.map(|message| message.encode().unwrap());
     let mut arms: Vec<_> = events()

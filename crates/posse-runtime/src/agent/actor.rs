@@ -21,6 +21,7 @@ mod lead;
 mod offer;
 mod report;
 pub(crate) mod shells;
+mod show;
 mod skill_queue;
 mod skills;
 pub(crate) mod sub_agent;
@@ -38,7 +39,9 @@ use posse_port::clock::Clock;
 use posse_port::model::{Attribution, Encoded};
 use posse_port::store::{AgentState, Birth, CallKey, Epoch, MailFilter, Page, Segment, StoreError};
 use posse_port::tool::{FollowUp, Intent, KnownFiles, ToolError, ToolOutput};
-use posse_protocol::{AgentId, Command, Name, Outcome, RawJson, RealmId, TaskId};
+use posse_protocol::{
+    Activity, AgentId, Command, EventKind, Name, Outcome, RawJson, RealmId, TaskId,
+};
 use tokio::sync::mpsc;
 
 pub(crate) use crate::agent::actor::instructions::ToldInstructions;
@@ -236,6 +239,7 @@ impl Actor {
                 Err(error) => Some(depart::on_store_error(&self, &error)),
                 Ok(()) => self.halted(),
             };
+            show::show_changes(&self, &mut work);
             if lost.is_some() {
                 break;
             }
@@ -245,7 +249,10 @@ impl Actor {
         Box::pin(lead::dismiss(&mut self, completed)).await;
         let event = lost.map(|outcome| depart::break_off(&mut self, outcome, &mut work));
         Box::pin(shells::wind_up(&mut self, &mut work, event.is_none())).await;
-        Box::pin(depart::depart(self, event)).await
+        let audience = self.sink.audience.clone();
+        let left_mail = Box::pin(depart::depart(self, event)).await;
+        audience.show(&EventKind::State(Activity::Gone));
+        left_mail
     }
 
     /// Returns how its run ends if its session was halted, which the main agent speaks for.
@@ -412,6 +419,9 @@ impl Actor {
         reasons: WakeReasons,
         work: &mut Work,
     ) -> Result<Option<Input>, StoreError> {
+        if reasons.about(WakeReason::Watched) {
+            show::introduce(self, work);
+        }
         if reasons.about(WakeReason::Unattended) {
             work.inputs.push_back(Input::Unattended);
         }

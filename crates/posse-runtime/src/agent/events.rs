@@ -4,10 +4,13 @@
 
 use std::collections::VecDeque;
 use std::future::poll_fn;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use posse_protocol::{AgentId, Delta, Detail, Event, EventKind, Fault, Retry};
+use posse_protocol::{
+    Activity, AgentId, Delta, Detail, Event, EventKind, Fault, Retry, WaitReason,
+};
 use tokio::sync::mpsc::error::TrySendError;
 use tokio_util::sync::CancellationToken;
 
@@ -30,6 +33,8 @@ pub(crate) struct EventSink {
     pub(crate) stop: CancellationToken,
     /// True for a sub-agent: of those the front end gets only events that concern others.
     pub(crate) below: bool,
+    /// True while a model call waits for its next attempt.
+    pub(crate) retries: Arc<AtomicBool>,
 }
 
 impl EventSink {
@@ -42,7 +47,7 @@ impl EventSink {
 
     /// Sends an event to the front end once there is room.
     async fn tell_front_end(&self, kind: EventKind) {
-        if self.below && !concerns_others(&kind) {
+        if kind.is_for_viewers() || self.below && !concerns_others(&kind) {
             return;
         }
         let event = Event {
@@ -158,13 +163,20 @@ impl ReplyStream {
         if !self.sink.below || self.sink.audience.wants(detail(is_retry)) {
             push(&mut self.fresh, told(event));
         }
+        if self.sink.retries.swap(is_retry, Ordering::AcqRel) != is_retry {
+            let now = match is_retry {
+                true => Activity::Waiting(WaitReason::Rate),
+                false => Activity::Working,
+            };
+            self.fresh.push_back(EventKind::State(now));
+        }
     }
 
     /// Shows viewers what is new, and sends the front end as much as it has room for. Never blocks.
     fn tell(&mut self) {
         while let Some(kind) = self.fresh.pop_front() {
             self.sink.audience.show(&kind);
-            if !self.sink.below {
+            if !self.sink.below && !kind.is_for_viewers() {
                 push(&mut self.waiting, kind);
             }
         }
@@ -183,6 +195,7 @@ impl ReplyStream {
 
     /// Sends the rest, waiting for room.
     async fn finish(&mut self) {
+        self.sink.retries.store(false, Ordering::Release);
         for kind in std::mem::take(&mut self.waiting) {
             self.sink.tell_front_end(kind).await;
         }

@@ -170,6 +170,12 @@ impl Account {
         sums(&self.0).subtree.spent.clone()
     }
 
+    /// Returns the money that the tightest budget of those above the agent has left beside what is
+    /// reserved; none if no budget limits money.
+    pub fn left(&self) -> Option<Cost> {
+        room(&self.lock(), 0, Some(Cost::ZERO)).map_or(Some(Cost::ZERO), |left| left.cost)
+    }
+
     /// Returns what all agents but the main agent have used and missed in the cache since the last
     /// time this was asked.
     pub fn take_below(&self) -> (Vec<Spent>, Misses) {

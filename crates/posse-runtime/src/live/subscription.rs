@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use posse_protocol::{AgentId, Detail};
+use posse_protocol::{Detail, WatchTarget};
 
 use crate::live::registry::Registry;
-use crate::live::viewers::{Target, Viewed, Viewer};
+use crate::live::viewers::{Viewed, Viewer};
 use crate::live::wakeup::WakeReason;
 
 /// Watches agents of this process, until it is dropped. Nothing that they do depends on it.
@@ -21,19 +21,15 @@ impl Subscription {
         Self { registry, viewer }
     }
 
-    /// Watches an agent in this detail, or no longer. One that does not live here is seen once it
-    /// does. Returns true if it lives here: then it tells at once what it is doing.
-    pub fn watch(&self, agent: AgentId, detail: Option<Detail>) -> bool {
-        let viewers = &self.registry.viewers;
-        viewers.watch(&self.viewer, Target::Agent(agent), detail);
-        self.registry.wake(agent, WakeReason::Watched)
-    }
-
-    /// Watches all agents of a session that live here, now or later, or no longer. The session is
-    /// named by its main agent.
-    pub fn watch_session(&self, root: AgentId, detail: Option<Detail>) {
-        let viewers = &self.registry.viewers;
-        viewers.watch(&self.viewer, Target::Session(root), detail);
+    /// Watches something in this detail, or no longer. Agents that do not live here are seen once
+    /// they do. Returns true if the agent, or one of the session, lives here: an agent that is
+    /// named tells at once what it is doing.
+    pub fn watch(&self, target: WatchTarget, detail: Option<Detail>) -> bool {
+        self.registry.viewers.watch(&self.viewer, target, detail);
+        match target {
+            WatchTarget::Agent(agent) => self.registry.wake(agent, WakeReason::Watched),
+            WatchTarget::Session(root) => self.registry.population(root) > 0,
+        }
     }
 
     /// Waits for what comes next. Dropping the future loses nothing.

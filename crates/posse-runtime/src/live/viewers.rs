@@ -10,7 +10,7 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use posse_protocol::{AgentId, Detail, Event, EventKind};
+use posse_protocol::{AgentId, Detail, Event, EventKind, WatchTarget};
 use tokio::sync::Notify;
 
 use self::queue::EventQueue;
@@ -48,15 +48,7 @@ struct WatchLists {
 }
 
 type ViewerList = Vec<(Arc<Viewer>, Detail)>;
-
-/// What a viewer can watch.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Target {
-    /// One agent.
-    Agent(AgentId),
-    /// All agents of a session that live here, named by its main agent.
-    Session(AgentId),
-}
+type SharedViewers = Arc<[(Arc<Viewer>, Detail)]>;
 
 /// One viewer.
 #[derive(Default)]
@@ -94,12 +86,12 @@ impl Viewer {
 
 impl Viewers {
     /// Makes a viewer watch something in this detail, or no longer.
-    pub(crate) fn watch(&self, viewer: &Arc<Viewer>, target: Target, detail: Option<Detail>) {
+    pub(crate) fn watch(&self, viewer: &Arc<Viewer>, target: WatchTarget, detail: Option<Detail>) {
         let mut lists = self.lists();
         let WatchLists { agents, sessions } = &mut *lists;
         let (map, key) = match target {
-            Target::Agent(agent) => (agents, agent),
-            Target::Session(root) => (sessions, root),
+            WatchTarget::Agent(agent) => (agents, agent),
+            WatchTarget::Session(root) => (sessions, root),
         };
         let list = map.entry(key).or_default();
         list.retain(|(other, _)| !Arc::ptr_eq(other, viewer));
@@ -134,7 +126,7 @@ impl Viewers {
     }
 
     /// Returns the viewers of an agent, each once with the most detail that it asked for.
-    fn of(&self, agent: AgentId, root: AgentId) -> Arc<[(Arc<Viewer>, Detail)]> {
+    fn of(&self, agent: AgentId, root: AgentId) -> SharedViewers {
         let lists = self.lists();
         let mut viewers: ViewerList = lists.agents.get(&agent).cloned().unwrap_or_default();
         for (viewer, detail) in lists.sessions.get(&root).into_iter().flatten() {
@@ -175,7 +167,7 @@ pub(crate) struct Audience {
     agent: AgentId,
     root: AgentId,
     /// The list, and the generation in which it was read.
-    known: Mutex<(u64, Arc<[(Arc<Viewer>, Detail)]>)>,
+    known: Mutex<(u64, SharedViewers)>,
 }
 
 impl Clone for Audience {
@@ -214,7 +206,7 @@ impl Audience {
         }
     }
 
-    fn now(&self) -> Arc<[(Arc<Viewer>, Detail)]> {
+    fn now(&self) -> SharedViewers {
         let generation = self.viewers.generation();
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if known.0 != generation {

@@ -455,6 +455,7 @@ fn assemble(
         events: session.events.clone(),
         stop: stop.token.clone(),
         below: !role.is_main() && session.shown != Some(identity.agent),
+        retries: Arc::default(),
     };
     Actor {
         alive,

@@ -1,6 +1,9 @@
 //! Watching agents of the same process.
 
-use posse_protocol::{AgentId, Delta, Detail, Event, EventKind, Outcome, PermissionMode};
+use posse_protocol::{
+    Activity, AgentId, Delta, Detail, Event, EventKind, Outcome, PermissionMode, WaitReason,
+    WatchTarget,
+};
 use posse_runtime::live::subscription::Subscription;
 use posse_runtime::live::viewers::Viewed;
 use posse_testkit::Rig;
@@ -60,11 +63,13 @@ async fn a_sub_agent_is_seen_by_all_who_watch_as_closely_as_they_want() {
     let runtime = rig.runtime().unwrap();
     let mut agent = runtime.start(&rig.profile, rig.setup.clone());
     let [first, second, news, other] = std::array::from_fn(|_| runtime.watch());
-    first.watch_session(agent.id, Some(Detail::All));
-    second.watch_session(agent.id, Some(Detail::All));
-    second.watch(agent.id, Some(Detail::News));
-    news.watch_session(agent.id, Some(Detail::News));
-    other.watch_session(AgentId::from(uuid::Uuid::now_v7()), Some(Detail::All));
+    let session = WatchTarget::Session(agent.id);
+    first.watch(session, Some(Detail::All));
+    second.watch(session, Some(Detail::All));
+    second.watch(WatchTarget::Agent(agent.id), Some(Detail::News));
+    news.watch(session, Some(Detail::News));
+    let elsewhere = WatchTarget::Session(AgentId::from(uuid::Uuid::now_v7()));
+    assert!(!other.watch(elsewhere, Some(Detail::All)));
     agent.handle.send(prompt("go")).await.unwrap();
     let (front_end, end) = until_end(&mut agent).await;
     assert_eq!(end.text, "That was all.");
@@ -85,6 +90,40 @@ async fn a_sub_agent_is_seen_by_all_who_watch_as_closely_as_they_want() {
     );
     let is_start = |event: &Event| event.agent == scout && event.kind == EventKind::Started;
     assert!(by_news.iter().any(is_start));
+
+    // Each says what it does and what it has used.
+    let activities = |agent: AgentId| -> Vec<Activity> {
+        let own = by_news.iter().filter(|event| event.agent == agent);
+        own.filter_map(|event| match event.kind {
+            EventKind::State(activity) => Some(activity),
+            _ => None,
+        })
+        .collect()
+    };
+    assert_eq!(
+        activities(scout),
+        [Activity::Working, Activity::Idle, Activity::Gone]
+    );
+    let waits = Activity::Waiting(WaitReason::Children);
+    // A new viewer makes it tell everybody again, before its prompt or after.
+    let mut main = activities(agent.id);
+    main.dedup();
+    assert_eq!(
+        main[usize::from(main[0] == Activity::Idle)..],
+        [Activity::Working, waits, Activity::Working, Activity::Idle]
+    );
+    let spent = by_first.iter().rev().find_map(|event| match &event.kind {
+        EventKind::Spending(update) if event.agent == scout => Some(update),
+        _ => None,
+    });
+    let spent = spent.unwrap();
+    assert_eq!((&spent.own, spent.own.len()), (&spent.subtree, 1));
+    assert!(spent.own[0].cost.is_some() && spent.context_window.is_some());
+    assert_eq!(
+        spent.context_tokens,
+        spent.own[0].usage.prompt() + spent.own[0].usage.output
+    );
+    assert!(!front_end.iter().any(|event| event.kind.is_for_viewers()));
 
     // The front end gets what it got before: of others only what concerns it.
     assert_eq!(
@@ -115,7 +154,7 @@ async fn a_viewer_that_does_not_read_holds_up_nobody_and_is_told() {
     let mut agent = runtime.start(&rig.profile, rig.setup.clone());
     let (reading, stopped) = (runtime.watch(), runtime.watch());
     for viewer in [&reading, &stopped] {
-        viewer.watch(agent.id, Some(Detail::All));
+        assert!(viewer.watch(WatchTarget::Agent(agent.id), Some(Detail::All)));
     }
     agent.handle.send(prompt("go")).await.unwrap();
     let mut read = 0;
@@ -145,7 +184,7 @@ async fn a_viewer_that_does_not_read_holds_up_nobody_and_is_told() {
 
     // Who has left sees nothing more.
     drop(reading);
-    stopped.watch(agent.id, None);
+    stopped.watch(WatchTarget::Agent(agent.id), None);
     agent.handle.send(prompt("once more")).await.unwrap();
     until_end(&mut agent).await;
     assert_eq!(seen(&stopped), []);

@@ -88,6 +88,8 @@ impl JsonLines {
                 vec![json!({"type": "system", "subtype": "status", "status": "compacting"})]
             }
             EventKind::Started
+            | EventKind::State(_)
+            | EventKind::Spending(_)
             | EventKind::Member(_)
             | EventKind::AllIdle
             | EventKind::Warning(_)

@@ -110,6 +110,8 @@ impl TextRenderer {
                 );
             }
             EventKind::Started
+            | EventKind::State(_)
+            | EventKind::Spending(_)
             | EventKind::Member(_)
             | EventKind::AllIdle
             | EventKind::Entry(_)

@@ -6,7 +6,7 @@ use std::time::Duration;
 use posse_port::Ports;
 use posse_port::model::{Failure, ModelError, Reply, Request, Ttl};
 use posse_port::store::{AgentState, Charge, NewEntry, StoreError};
-use posse_protocol::{ContentBlock, EntryKind, Purpose};
+use posse_protocol::{ContentBlock, EntryKind, Purpose, WaitReason};
 use tokio_util::sync::CancellationToken;
 
 use crate::agent::actor::work::{Admission, ModelReturn, ModelWork, Work};
@@ -70,7 +70,7 @@ pub(super) fn line_up(actor: &mut Actor, entry: Ticket, work: &mut Work) {
         actor.session.slots.clone(),
         actor.ports.clock.sleep(PATIENCE),
     );
-    work.model = ModelWork::Queued(Box::pin(async move {
+    let admission = Box::pin(async move {
         let (lead, impatient) = tokio::select! {
             // The lead first: if both are ready, there is no reason to call without the cache.
             biased;
@@ -86,7 +86,11 @@ pub(super) fn line_up(actor: &mut Actor, entry: Ticket, work: &mut Work) {
             lead,
             impatient,
         }
-    }));
+    });
+    work.model = ModelWork::Queued {
+        why: WaitReason::Place,
+        admission,
+    };
 }
 
 /// Returns true if it needs a permit to call the model. A main agent needs none, because a person
@@ -174,7 +178,7 @@ pub(super) async fn call_model(actor: &mut Actor, lead: Option<WarmupLead>, work
             // Calls in progress have reserved more than they will use: once they are settled there
             // may be enough.
             let place = actor.spending.permit.take();
-            work.model = ModelWork::Queued(Box::pin(async move {
+            let admission = Box::pin(async move {
                 freed.await;
                 // The lead is dropped: a sibling that can pay leads meanwhile.
                 Admission {
@@ -182,7 +186,11 @@ pub(super) async fn call_model(actor: &mut Actor, lead: Option<WarmupLead>, work
                     lead: None,
                     impatient: false,
                 }
-            }));
+            });
+            work.model = ModelWork::Queued {
+                why: WaitReason::Budget,
+                admission,
+            };
             return;
         }
         Err(exceeded) => {

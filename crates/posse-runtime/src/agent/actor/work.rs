@@ -7,10 +7,11 @@ use posse_port::BoxFuture;
 use posse_port::model::{Failure, Reply};
 use posse_port::store::CallKey;
 use posse_port::tool::{NewRun, RunReport, ToolError, ToolOutput};
-use posse_protocol::Command;
+use posse_protocol::{Command, WaitReason};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
+use crate::agent::actor::show::Shown;
 use crate::agent::actor::skill_queue::{SkillDone, SkillQueue};
 use crate::agent::call_cost::CallReservation;
 use crate::agent::side_query::SideReply;
@@ -58,6 +59,8 @@ pub(super) struct Work {
     pub(super) stopping: bool,
     /// True if its last run completed.
     pub(super) completed: bool,
+    /// What viewers were told last.
+    pub(super) shown: Shown,
 }
 
 impl Work {
@@ -79,6 +82,7 @@ impl Work {
             open: true,
             stopping: false,
             completed: false,
+            shown: Shown::default(),
         }
     }
 }
@@ -117,7 +121,10 @@ pub(super) enum ModelWork {
     /// Nothing.
     None,
     /// Waits until it may call.
-    Queued(BoxFuture<'static, Admission>),
+    Queued {
+        why: WaitReason,
+        admission: BoxFuture<'static, Admission>,
+    },
     /// The model replies.
     Calling(BoxFuture<'static, ModelReturn>),
     /// The model writes a summary.
@@ -129,7 +136,7 @@ impl ModelWork {
     pub(super) async fn next(&mut self) -> Next {
         let next = match self {
             Self::None => std::future::pending().await,
-            Self::Queued(waiting) => Next::Admitted(waiting.await),
+            Self::Queued { admission, .. } => Next::Admitted(admission.await),
             Self::Calling(calling) => Next::Called(Box::new(calling.await)),
             Self::Compacting(compacting) => Next::Compacted(Box::new(compacting.await)),
         };
@@ -139,7 +146,7 @@ impl ModelWork {
 
     /// Leaves the queue. Returns true if it waited in one.
     pub(super) fn leave_queue(&mut self) -> bool {
-        let queued = matches!(self, Self::Queued(_));
+        let queued = matches!(self, Self::Queued { .. });
         if queued {
             *self = Self::None;
         }

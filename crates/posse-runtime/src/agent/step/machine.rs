@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use posse_permission::{Policy, Rights};
-use posse_protocol::PermissionMode;
+use posse_protocol::{Activity, PermissionMode, WaitReason};
 
 use crate::agent::step::compaction::Compaction;
 use crate::agent::step::open_calls::OpenCalls;
@@ -258,6 +258,18 @@ impl Machine {
             State::Waiting | State::Delegating => true,
             State::Acting(acting) => acting.waits(),
             State::Idle | State::Calling { .. } | State::Ending(_) | State::Looking { .. } => false,
+        }
+    }
+
+    /// Returns what the agent does, as far as the machine knows: it takes an agent that waits for
+    /// its turn to call the model for one that works.
+    pub(crate) fn activity(&self) -> Activity {
+        match &self.state {
+            State::Idle | State::Looking { open: false } => Activity::Idle,
+            State::Waiting | State::Delegating => Activity::Waiting(WaitReason::Children),
+            State::Acting(acting) if acting.waits() => Activity::Waiting(acting.wait_reason()),
+            State::Acting(_) | State::Calling { .. } => Activity::Working,
+            State::Ending(_) | State::Looking { .. } => Activity::Working,
         }
     }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use posse_port::store::{CallChange, CallChangeKind, CallKey, CallOutcome, OpenCall};
 use posse_port::tool::{Intent, Subject, ToolError};
-use posse_protocol::{ContentBlock, EventKind, Outcome, RawJson, ToolContent};
+use posse_protocol::{ContentBlock, EventKind, Outcome, RawJson, ToolContent, WaitReason};
 
 use crate::agent::step::{Decision, Effect, ToolRun};
 
@@ -147,6 +147,23 @@ impl OpenCalls {
         self.stopping.is_none() && open.all(waits)
     }
 
+    /// Returns what calls that wait wait for: a person first, because only people can end that.
+    pub(super) fn wait_reason(&self) -> WaitReason {
+        let is_asked = |call: &OpenToolCall| call.phase == CallPhase::Asked;
+        match self.calls.iter().any(is_asked) {
+            true => WaitReason::Person,
+            false => WaitReason::Children,
+        }
+    }
+
+    /// Returns the events that say which calls run.
+    pub(crate) fn in_progress(&self) -> impl Iterator<Item = EventKind> {
+        let running = self.calls.iter();
+        running
+            .filter(|call| call.phase == CallPhase::Running)
+            .filter_map(|call| Some(call.started(call.intent.as_ref().ok()?.title.clone())))
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         self.calls.is_empty()
     }
@@ -253,10 +270,9 @@ impl OpenToolCall {
             });
         }
         self.phase = CallPhase::Running;
-        let (call, tool, title) = (self.id.clone(), self.tool.clone(), intent.title.clone());
         decision
             .after
-            .push(Effect::Emit(EventKind::CallStarted { call, tool, title }));
+            .push(Effect::Emit(self.started(intent.title.clone())));
         let (tool, input, subject) = (
             self.tool.clone(),
             self.input.clone(),
@@ -274,6 +290,12 @@ impl OpenToolCall {
             subject,
             first,
         }));
+    }
+
+    /// Returns the event that says that it runs.
+    fn started(&self, title: String) -> EventKind {
+        let (call, tool) = (self.id.clone(), self.tool.clone());
+        EventKind::CallStarted { call, tool, title }
     }
 
     /// Runs another tool first. It needs permission as if the model had called it.
