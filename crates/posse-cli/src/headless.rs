@@ -26,5 +26,6 @@ pub(crate) mod signals;
 pub(crate) mod stop;
 pub(crate) mod team_snapshot;
 pub(crate) mod team_watch;
+pub(crate) mod view_socket;
 pub(crate) mod worker;
 pub(crate) mod writer;

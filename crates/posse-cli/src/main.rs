@@ -53,6 +53,7 @@ enum PosseCommand {
     ScriptedModel(commands::scripted_model::ScriptedModelCommand),
     Doctor(commands::doctor::DoctorCommand),
     Schema(commands::schema::SchemaCommand),
+    Attach(commands::attach::AttachCommand),
     Completions(commands::completions::CompletionsCommand),
 }
 
@@ -92,6 +93,7 @@ fn main() -> ExitCode {
         Some(PosseCommand::ScriptedModel(command)) => command.run(),
         Some(PosseCommand::Doctor(command)) => command.run(),
         Some(PosseCommand::Schema(command)) => command.run(),
+        Some(PosseCommand::Attach(command)) => command.run(),
         Some(PosseCommand::Completions(command)) => command.run(Args::command()),
     };
     result.unwrap_or_else(|error| match error.downcast::<UsageError>() {

@@ -115,6 +115,11 @@ pub(crate) fn one_line(text: &str) -> String {
     tame(&text.replace('\n', " "))
 }
 
+/// Returns the name and version of this program, for others.
+pub(crate) fn program() -> String {
+    concat!("posse ", env!("CARGO_PKG_VERSION")).to_owned()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -7,8 +7,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Activity, AgentId, Cost, IdleReport, Message, Misses, Name, PermissionMode, RawJson, RunUpdate,
-    SpendingUpdate, StopReason, Usage,
+    Activity, AgentId, Cost, Detail, IdleReport, Message, Misses, Name, PermissionMode, RawJson,
+    RunUpdate, StopReason, Usage,
 };
 
 /// Something that happened to an agent.
@@ -85,6 +85,12 @@ impl EventKind {
     /// Returns true for what is told only to those who watch.
     pub fn is_for_viewers(&self) -> bool {
         matches!(self, Self::State(_) | Self::Spending(_))
+    }
+
+    /// Returns true if a viewer that wants this detail sees it.
+    pub fn is_in(&self, detail: Detail) -> bool {
+        let is_content = matches!(self, Self::Entry(_) | Self::Delta(_));
+        detail == Detail::All || !is_content
     }
 }
 
@@ -317,6 +323,21 @@ pub struct Spent {
     pub usage: Usage,
     /// Money; none when the model's price is not known.
     pub cost: Option<Cost>,
+}
+
+/// What an agent has used so far, since this process runs it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct SpendingUpdate {
+    /// What the agent itself used, by model.
+    pub own: Vec<Spent>,
+    /// What it and all agents below it used, by model.
+    pub subtree: Vec<Spent>,
+    /// Money that the tightest budget above it has left; none if no budget limits money.
+    pub left: Option<Cost>,
+    /// Size of its last prompt with the reply, in tokens.
+    pub context_tokens: u64,
+    /// Size of the model's context window, in tokens, if known.
+    pub context_window: Option<u64>,
 }
 
 /// How a run ended.

@@ -29,7 +29,7 @@ pub use cost::{Cost, Purpose};
 pub use display::{DiffLine, Display, FileDiff, Hunk, LineChange};
 pub use event::{
     Delta, Denial, Entry, EntryKind, Event, EventKind, Fault, FaultClass, Limit, MemberChange,
-    MemberUpdate, Missed, Outcome, Question, ReplyFacts, Retry, RunEnd, Spent,
+    MemberUpdate, Missed, Outcome, Question, ReplyFacts, Retry, RunEnd, SpendingUpdate, Spent,
 };
 pub use id::{AgentId, HostId, MailId, RealmId};
 pub use mail::{Mail, MailKind, Sender};
@@ -44,4 +44,4 @@ pub use suggestion::{RuleScope, Suggestion};
 pub use task::{ListId, Owner, Takes, Task, TaskId, TaskStatus};
 pub use team::{Member, MemberState, Note, Team};
 pub use usage::Usage;
-pub use watch::{Activity, Detail, SpendingUpdate, WaitReason, WatchTarget};
+pub use watch::{Activity, Detail, WaitReason, WatchTarget};

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{AgentId, Cost, EventKind, Spent};
+use crate::AgentId;
 
 /// How much of an agent a viewer sees.
 #[derive(
@@ -15,14 +15,6 @@ pub enum Detail {
     News,
     /// Everything: also its entries, and its replies while they arrive.
     All,
-}
-
-impl Detail {
-    /// Returns true if an event belongs to this detail.
-    pub fn includes(self, kind: &EventKind) -> bool {
-        let is_content = matches!(kind, EventKind::Entry(_) | EventKind::Delta(_));
-        self == Self::All || !is_content
-    }
 }
 
 /// What a viewer can watch.
@@ -61,19 +53,4 @@ pub enum WaitReason {
     Children,
     /// A person's answer.
     Person,
-}
-
-/// What an agent has used so far, since this process runs it.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct SpendingUpdate {
-    /// What the agent itself used, by model.
-    pub own: Vec<Spent>,
-    /// What it and all agents below it used, by model.
-    pub subtree: Vec<Spent>,
-    /// Money that the tightest budget above it has left; none if no budget limits money.
-    pub left: Option<Cost>,
-    /// Size of its last prompt with the reply, in tokens.
-    pub context_tokens: u64,
-    /// Size of the model's context window, in tokens, if known.
-    pub context_window: Option<u64>,
 }

@@ -1,11 +1,13 @@
 //! Opens stores.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use posse_port::store::Store;
 use posse_store::{Postgres, Sqlite, Timing};
 
+use crate::config::environment::posse_home;
 use crate::config::store::{StoreArgs, StoreLocation};
 use crate::config::store_choice::{meant_store, there};
 
@@ -22,6 +24,8 @@ pub(crate) struct OpenStore {
     /// The same store if it is a file: a process that is stopped while it writes would block all
     /// others.
     pub(crate) file: Option<Arc<Sqlite>>,
+    /// Where the processes that use it have sockets by which they can be watched.
+    pub(crate) sockets: Option<PathBuf>,
 }
 
 impl OpenStore {
@@ -39,11 +43,13 @@ impl OpenStore {
                 Ok(Self {
                     store: file.clone(),
                     file: Some(file),
+                    sockets: Some(path.with_file_name("hosts")),
                 })
             }
             StoreLocation::Server(server) => Ok(Self {
                 store: Arc::new(Postgres::open_keeping(&server.whole(), feed_age)?),
                 file: None,
+                sockets: posse_home().map(|home| home.join("sockets")),
             }),
         }
     }

@@ -18,6 +18,11 @@ pub(crate) fn is_person() -> bool {
     call().is_none()
 }
 
+/// Returns true if an agent's command has started a process, or if that cannot be told.
+pub(crate) fn is_agents_command(pid: u32) -> bool {
+    call_above(pid).map_or(true, |call| call.is_some())
+}
+
 /// Returns the call of the agent whose command has started this process.
 fn call() -> Option<String> {
     let above = call_above(std::process::id());

@@ -16,6 +16,7 @@ use super::render::{Renderer, result};
 use super::rule_keeper::RuleKeeper;
 use super::session_spending::SessionSpending;
 use super::team_watch::TeamWatch;
+use super::view_socket::ViewSocket;
 use super::{event_loop, signals, stop};
 use crate::assemble::facts::SessionFacts;
 use crate::assemble::open::{self, Started};
@@ -166,6 +167,7 @@ async fn work(options: &RunOptions, job: RunJob) -> anyhow::Result<ExitCode> {
     };
     let controller = Controller::new(Renderer::new(options, facts, team.is_some()), plan);
     let clock = SystemClock::default();
+    let _socket = (store.sockets.as_deref()).and_then(|at| ViewSocket::open(at, runtime.clone()));
     let stopping = stop::when_told(store);
     tokio::pin!(stopping);
     let _watching = [live.watch(), skills.watch(), memory.watch()];

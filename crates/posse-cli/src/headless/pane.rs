@@ -19,6 +19,7 @@ use self::conversation::{ConversationEnd, PaneConversation};
 use super::input::stdin;
 use super::sending::{Sending, sent};
 use super::stop;
+use super::view_socket::ViewSocket;
 use super::writer::OutputWriter;
 use crate::assemble::open::{self, SessionContext};
 use crate::assemble::run_config::RunConfig;
@@ -91,6 +92,7 @@ pub(crate) async fn join(config: RunConfig, target: JoinTarget) -> anyhow::Resul
         ..
     } = context;
     let _watching = [live.watch(), skills.watch(), memory.watch()];
+    let _socket = (store.sockets.as_deref()).and_then(|at| ViewSocket::open(at, runtime.clone()));
     let stopping = stop::when_told(store.clone());
     tokio::pin!(stopping);
     let mut pane = PaneLoop {

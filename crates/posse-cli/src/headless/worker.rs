@@ -22,6 +22,7 @@ use tokio::task::JoinSet;
 use self::report::WorkerReport;
 use super::signals::{Signals, unless_signalled};
 use super::stop;
+use super::view_socket::ViewSocket;
 use crate::assemble::open::{self, SessionParts};
 use crate::assemble::provider::ModelFallback;
 use crate::assemble::run_config::RunConfig;
@@ -93,6 +94,7 @@ async fn work(
         ModelFallback::Settings(Some(String::new())),
     )?;
     let runtime = runtime_parts.runtime;
+    let _socket = (store.sockets.as_deref()).and_then(|at| ViewSocket::open(at, runtime.clone()));
     let context = WorkerContext {
         config,
         worker,

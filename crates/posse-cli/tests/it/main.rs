@@ -6,6 +6,7 @@
 mod agents;
 mod ask;
 mod ask_model;
+mod attach;
 mod attachments;
 mod background_crash;
 mod binary;

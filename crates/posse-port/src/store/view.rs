@@ -142,6 +142,12 @@ pub struct AgentRecord {
 }
 
 impl AgentRecord {
+    /// Returns the ID of the process that holds it, if that is on this machine.
+    pub fn pid_here(&self) -> Option<u32> {
+        // A process of another machine is named with it.
+        self.holder.as_deref()?.strip_prefix("pid ")?.parse().ok()
+    }
+
     /// Returns its charges, and what is reserved for a call in flight.
     pub fn with_reserved(&self) -> impl Iterator<Item = &Charge> {
         self.charges.iter().chain(self.reserved.as_deref())

@@ -155,7 +155,7 @@ impl Viewers {
 
 fn show(viewers: &[(Arc<Viewer>, Detail)], event: &Event) {
     for (viewer, detail) in viewers {
-        if detail.includes(&event.kind) {
+        if event.kind.is_in(*detail) {
             viewer.show(event);
         }
     }
@@ -197,7 +197,7 @@ impl Audience {
     /// Shows what happened to the agent to those who want to see it.
     pub(crate) fn show(&self, kind: &EventKind) {
         let viewers = self.now();
-        if viewers.iter().any(|(_, detail)| detail.includes(kind)) {
+        if viewers.iter().any(|(_, detail)| kind.is_in(*detail)) {
             let event = Event {
                 agent: self.agent,
                 kind: kind.clone(),

@@ -4,9 +4,7 @@ mod input;
 
 use std::io::IsTerminal;
 use std::process::ExitCode;
-use std::time::Duration;
 
-use posse_port::clock::{Clock, SystemClock};
 use posse_port::store::{AgentFilter, Op, OpenRequest, Page, Store, StoredEntry, TaskFilter};
 use posse_protocol::{MailKind, MemberState, RequestKind, TaskStatus};
 use serde_json::json;
@@ -25,15 +23,13 @@ use crate::present::entries;
 use crate::select::members::{ChosenMember, MemberArgs, called};
 use crate::select::tasks::{list_of, operate};
 
-/// Interval at which the store is read.
-const OFTEN: Duration = Duration::from_millis(250);
 /// Number of entries shown at first.
 const TAIL: usize = 12;
 
 /// Watch a member work, and talk to it.
 ///
-/// Shows the end of its transcript and follows it, from any terminal and whatever process hosts it:
-/// the store is polled four times a second. Lines you type go to it as messages from you.
+/// Shows the end of its transcript and follows it, from any terminal and whatever process hosts it.
+/// `posse attach` also shows replies while they arrive. Lines you type go to it as messages from you.
 /// `/interrupt`, `/stop`, `/approve [REQUEST] [TEXT]` and `/reject [REQUEST] TEXT` work like the
 /// commands of these names. Ctrl-D or Ctrl-C detaches and changes nothing.
 #[derive(clap::Args)]
@@ -115,11 +111,16 @@ impl AttachedView<'_> {
     /// Follows the member until the person detaches.
     async fn stay(&mut self) -> anyhow::Result<()> {
         say_to_person("type to talk to it; /interrupt, /stop, /approve, /reject; Ctrl-D detaches");
-        let (clock, mut lines, mut signals) =
-            (SystemClock::default(), stdin::lines(), Signals::new()?);
+        let (mut lines, mut signals) = (stdin::lines(), Signals::new()?);
+        let realm = self.meant.team.realm;
+        let mut head = self.store.feed(realm, 0, 1).await?.head;
+        self.look().await?;
         while !self.gone {
             tokio::select! {
-                () = clock.sleep(OFTEN) => self.look().await?,
+                next = self.store.wait_for_feed(realm, head) => {
+                    head = next?;
+                    self.look().await?;
+                }
                 () = signals.next() => return Ok(()),
                 line = next(&mut lines) => match line {
                     None => return Ok(()),

@@ -6,19 +6,12 @@ use std::sync::atomic::Ordering;
 use posse_protocol::{Activity, Detail, EventKind, SpendingUpdate, WaitReason};
 
 use crate::agent::actor::Actor;
-use crate::agent::actor::work::{ModelWork, Work};
-
-/// What viewers were told last.
-#[derive(Default)]
-pub(super) struct Shown {
-    activity: Option<Activity>,
-    spending: Option<SpendingUpdate>,
-}
+use crate::agent::actor::work::{LastShown, ModelWork, Work};
 
 /// Tells viewers what has changed since they were told last.
 pub(super) fn show_changes(actor: &Actor, work: &mut Work) {
     if !actor.sink.audience.wants(Detail::News) {
-        work.shown = Shown::default();
+        work.shown = LastShown::default();
         return;
     }
     let activity = activity(actor, work);
@@ -36,7 +29,7 @@ pub(super) fn show_changes(actor: &Actor, work: &mut Work) {
 /// Tells viewers everything again, since there is a new one, with the calls that run and the
 /// questions that are open.
 pub(super) fn introduce(actor: &Actor, work: &mut Work) {
-    work.shown = Shown::default();
+    work.shown = LastShown::default();
     show_changes(actor, work);
     let open = actor.machine.open_calls();
     for event in open.into_iter().flat_map(|calls| calls.in_progress()) {

@@ -7,11 +7,10 @@ use posse_port::BoxFuture;
 use posse_port::model::{Failure, Reply};
 use posse_port::store::CallKey;
 use posse_port::tool::{NewRun, RunReport, ToolError, ToolOutput};
-use posse_protocol::{Command, WaitReason};
+use posse_protocol::{Activity, Command, SpendingUpdate, WaitReason};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use crate::agent::actor::show::Shown;
 use crate::agent::actor::skill_queue::{SkillDone, SkillQueue};
 use crate::agent::call_cost::CallReservation;
 use crate::agent::side_query::SideReply;
@@ -60,7 +59,7 @@ pub(super) struct Work {
     /// True if its last run completed.
     pub(super) completed: bool,
     /// What viewers were told last.
-    pub(super) shown: Shown,
+    pub(super) shown: LastShown,
 }
 
 impl Work {
@@ -82,9 +81,16 @@ impl Work {
             open: true,
             stopping: false,
             completed: false,
-            shown: Shown::default(),
+            shown: LastShown::default(),
         }
     }
+}
+
+/// What viewers were told last.
+#[derive(Default)]
+pub(super) struct LastShown {
+    pub(super) activity: Option<Activity>,
+    pub(super) spending: Option<SpendingUpdate>,
 }
 
 /// Result of waiting in the queues before a call.

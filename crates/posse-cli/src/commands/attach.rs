@@ -1,0 +1,138 @@
+//! `posse attach`.
+
+mod lines;
+mod live;
+
+use std::process::ExitCode;
+
+use posse_port::store::{AgentRecord, Store};
+
+use self::lines::PlainView;
+use self::live::{LiveAgent, Told};
+use crate::assemble::store::OpenStore;
+use crate::config::environment::working_directory;
+use crate::config::store::StoreArgs;
+use crate::config::store_choice::{meant_store, there};
+use crate::error::Advised;
+use crate::headless::signals::Signals;
+use crate::output::{print, say, say_to_person};
+use crate::select::sessions;
+
+/// Watch an agent work.
+///
+/// Shows the end of its transcript and then what it says and does, while it happens, from any
+/// terminal. If a process on another machine runs it, or none, it shows what reaches the store.
+/// Any number of people can watch; nothing in the session changes. Ctrl-C detaches.
+#[derive(clap::Args)]
+pub(crate) struct AttachCommand {
+    /// Session or agent; a unique prefix of its ID is enough [default: the last used session of
+    /// this directory]
+    #[arg(value_name = "SESSION|AGENT")]
+    agent: Option<String>,
+    /// Print what happens from now on as JSON lines (see docs/protocol.md)
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    store: StoreArgs,
+}
+
+impl AttachCommand {
+    /// Watches until the agent is gone or the person detaches.
+    pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
+        let runtime = crate::config::runtime()?;
+        let watched = runtime.block_on(self.watch());
+        runtime.shutdown_background();
+        watched.map(|()| ExitCode::SUCCESS)
+    }
+
+    async fn watch(self) -> anyhow::Result<()> {
+        let meant = meant_store(&self.store)?;
+        let open = OpenStore::at(&there(meant.place)?, meant.feed_age)?;
+        let store = open.store.as_ref();
+        let agent = match &self.agent {
+            Some(prefix) => sessions::agent_by_prefix(store, prefix).await?,
+            None => sessions::newest(store, &working_directory()?).await?,
+        };
+        let mut signals = Signals::new()?;
+        // Before the transcript is read, so that nothing is missed in between.
+        let live = LiveAgent::find(open.sockets.as_deref(), &agent).await;
+        if self.json {
+            let live = live.map_err(|why| Advised {
+                what: format!("{why}, and JSON lines come only from that"),
+                advice: format!("`posse sessions export {}` prints its entries", agent.agent),
+            })?;
+            return print_lines(live, &mut signals).await;
+        }
+        let mut view = PlainView::new(&agent);
+        view.read(store).await?;
+        match live {
+            Ok(live) => follow(live, &mut view, store, &mut signals).await,
+            Err(why) => {
+                say(&format!("{why}; this shows what reaches the store"));
+                follow_store(&agent, &mut view, store, &mut signals).await
+            }
+        }
+    }
+}
+
+/// Prints the messages of the process that runs the agent, as they come.
+async fn print_lines(mut live: LiveAgent, signals: &mut Signals) -> anyhow::Result<()> {
+    loop {
+        let told = tokio::select! {
+            told = live.next() => told?,
+            () = signals.next() => return Ok(()),
+        };
+        for message in &told {
+            if let Told::Message(message) = message {
+                print(message.clone().encode()?.as_bytes())?;
+            }
+        }
+        if told.iter().any(Told::is_end) {
+            return Ok(());
+        }
+    }
+}
+
+/// Shows what the process that runs the agent tells.
+async fn follow(
+    mut live: LiveAgent,
+    view: &mut PlainView,
+    store: &dyn Store,
+    signals: &mut Signals,
+) -> anyhow::Result<()> {
+    say_to_person("you are watching; Ctrl-C detaches");
+    loop {
+        let told = tokio::select! {
+            told = live.next() => told?,
+            () = signals.next() => return Ok(()),
+        };
+        for told in told {
+            match told {
+                Told::Message(message) => view.told(message, store).await?,
+                Told::End => {
+                    // What it said last may have reached the store only.
+                    view.read(store).await?;
+                    say("no longer running in that process");
+                    return Ok(());
+                }
+            }
+        }
+    }
+}
+
+/// Shows what reaches the store.
+async fn follow_store(
+    agent: &AgentRecord,
+    view: &mut PlainView,
+    store: &dyn Store,
+    signals: &mut Signals,
+) -> anyhow::Result<()> {
+    let mut head = store.feed(agent.realm, 0, 1).await?.head;
+    loop {
+        view.read(store).await?;
+        tokio::select! {
+            next = store.wait_for_feed(agent.realm, head) => head = next?,
+            () = signals.next() => return Ok(()),
+        }
+    }
+}

@@ -1,0 +1,145 @@
+//! The process that runs an agent, at the other end of its socket.
+
+use std::io;
+use std::path::Path;
+
+use posse_port::store::AgentRecord;
+use posse_protocol::wire::{ClientMessage, ClientWatch, ServerMessage, ServerReader};
+use posse_protocol::{Activity, AgentId, Detail, EventKind, WatchTarget};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::UnixStream;
+
+use crate::headless::view_socket::place;
+use crate::output::program;
+
+/// The id of what is asked here.
+const ASKED: &str = "attach";
+
+/// A watched agent.
+pub(super) struct LiveAgent {
+    agent: AgentId,
+    stream: UnixStream,
+    reader: ServerReader,
+    /// What came with the answer.
+    first: Vec<ServerMessage>,
+}
+
+/// Why an agent cannot be watched at the process that runs it.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub(super) struct NotWatched(String);
+
+/// What is told of it.
+pub(super) enum Told {
+    /// A message about it.
+    Message(ServerMessage),
+    /// It does not run there any more.
+    End,
+}
+
+impl Told {
+    pub(super) fn is_end(&self) -> bool {
+        matches!(self, Self::End)
+    }
+}
+
+impl LiveAgent {
+    /// Watches an agent at the process that runs it; else returns why it cannot.
+    pub(super) async fn find(
+        directory: Option<&Path>,
+        agent: &AgentRecord,
+    ) -> Result<Self, NotWatched> {
+        let Some(holder) = &agent.holder else {
+            return Err(NotWatched("no process runs it".into()));
+        };
+        let (Some(directory), Some(pid)) = (directory, agent.pid_here()) else {
+            let why = format!("{holder} runs it, not a process of this machine");
+            return Err(NotWatched(why));
+        };
+        let mut why = "it has no socket".to_owned();
+        for stream in place::connect(directory, pid).await {
+            match Self::watch(stream, agent.agent).await {
+                Ok(live) => return Ok(live),
+                Err(NotWatched(refused)) => why = refused,
+            }
+        }
+        let why = format!("{holder} runs it and cannot be watched: {why}");
+        Err(NotWatched(why))
+    }
+
+    async fn watch(mut stream: UnixStream, agent: AgentId) -> Result<Self, NotWatched> {
+        let told = |error: io::Error| NotWatched(error.to_string());
+        let hello = ClientMessage::Hello { program: program() };
+        let watch = ClientMessage::Watch(ClientWatch {
+            id: Some(ASKED.into()),
+            target: WatchTarget::Agent(agent),
+            detail: Some(Detail::All),
+        });
+        let mut lines = String::new();
+        for message in [hello, watch] {
+            lines.push_str(
+                &message
+                    .encode()
+                    .map_err(|error| NotWatched(error.to_string()))?,
+            );
+        }
+        // A process that refuses may have closed already; its words are still to be read.
+        let written = stream.write_all(lines.as_bytes()).await;
+        let mut live = Self {
+            agent,
+            stream,
+            reader: ServerReader::default(),
+            first: Vec::new(),
+        };
+        let mut is_accepted = false;
+        while !is_accepted {
+            let Some(messages) = live.read().await.map_err(told)? else {
+                let hung_up = NotWatched("it has hung up".into());
+                return Err(written.err().map_or(hung_up, told));
+            };
+            for message in messages {
+                match message {
+                    ServerMessage::Refused { error, .. } => return Err(NotWatched(error)),
+                    ServerMessage::Accepted { .. } => is_accepted = true,
+                    ServerMessage::Hello { .. } => {}
+                    more => live.first.push(more),
+                }
+            }
+        }
+        Ok(live)
+    }
+
+    /// Waits for what comes next.
+    pub(super) async fn next(&mut self) -> anyhow::Result<Vec<Told>> {
+        let first = std::mem::take(&mut self.first);
+        let messages = match first.is_empty() {
+            false => Some(first),
+            true => self.read().await?,
+        };
+        let Some(messages) = messages else {
+            return Ok(vec![Told::End]);
+        };
+        let mut told = Vec::new();
+        for message in messages {
+            let is_gone = matches!(&message, ServerMessage::Event { event, .. }
+                if event.agent == self.agent && event.kind == EventKind::State(Activity::Gone));
+            told.push(Told::Message(message));
+            if is_gone {
+                told.push(Told::End);
+            }
+        }
+        Ok(told)
+    }
+
+    /// Reads what has come; none at the end.
+    async fn read(&mut self) -> io::Result<Option<Vec<ServerMessage>>> {
+        let mut bytes = vec![0; 64 << 10];
+        let read = self.stream.read(&mut bytes).await?;
+        if read == 0 {
+            return Ok(None);
+        }
+        let messages = self.reader.push(&bytes[..read]).into_iter();
+        let messages: Result<Vec<_>, _> = messages.collect();
+        messages.map(Some).map_err(io::Error::other)
+    }
+}
