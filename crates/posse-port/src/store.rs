@@ -44,16 +44,16 @@ pub use operation::{
     Address, Done, Greeting, INBOX_BYTES, INBOX_MAILS, Joining, MAIL_BYTES, METADATA_DEPTH,
     NewTask, Op, OpResult, Operation, Order, Receipt, Refusal, TEXT_BYTES, TaskChange, depth,
 };
-pub use page::{AgentKey, Page, RequestKey, SessionKey, TeamKey};
+pub use page::{AgentKey, Page, RequestKey, RowFilter, SessionKey, TeamKey};
 pub use step::{
     AgentState, Birth, CallChange, CallChangeKind, CallKey, CallOutcome, Charge, Committed,
     EndedRun, Epoch, NewEntry, Origin, RunChange, RunChangeKind, SeenFile, Segment, StateChange,
     Step, StepId, TakenMail, checksum,
 };
 pub use view::{
-    AgentFilter, AgentRecord, Archive, BackgroundRun, MailFilter, Membership, OpenCall,
-    OpenRequest, Ready, SessionFilter, StoredEntry, SubtreeSpending, Taken, TaskFilter, Transcript,
-    Wake,
+    AgentFilter, AgentRecord, AgentRow, AgentRows, Archive, BackgroundRun, MailFilter, Membership,
+    OpenCall, OpenRequest, Ready, SessionFilter, StoredEntry, SubtreeSpending, Taken, TaskFilter,
+    Transcript, Wake,
 };
 
 /// Storage of transcripts, mail, tasks and teams.
@@ -136,6 +136,18 @@ pub trait Store: Send + Sync {
         filter: AgentFilter,
         page: Page<AgentKey>,
     ) -> BoxFuture<'_, Result<Vec<AgentRecord>, StoreError>>;
+
+    /// Returns light rows of a realm's agents, and the last number of its feed, from one snapshot.
+    /// The cost depends on the number of rows, not on what the agents did.
+    ///
+    /// A list of all agents is kept by reading it once, page by page, and from then on only the
+    /// rows of [`FeedPage::agents`] after the number of the first page: whatever changes a row has
+    /// a number in the feed.
+    fn rows(
+        &self,
+        realm: RealmId,
+        filter: RowFilter,
+    ) -> BoxFuture<'_, Result<AgentRows, StoreError>>;
 
     /// Returns what each of these agents and all agents below it were charged, in the order given,
     /// all from one snapshot. The cost depends on the number of these agents, not on their history.

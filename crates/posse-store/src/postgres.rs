@@ -29,9 +29,10 @@ use std::time::Duration;
 
 use posse_port::BoxFuture;
 use posse_port::store::{
-    AgentFilter, AgentKey, AgentRecord, Archive, Committed, Epoch, FeedPage, MailFilter,
-    Membership, OpResult, OpenRequest, Order, Page, RequestKey, SessionFilter, SessionKey, Step,
-    Store, StoreError, SubtreeSpending, Taken, TaskFilter, TeamKey, Transcript, Wake,
+    AgentFilter, AgentKey, AgentRecord, AgentRows, Archive, Committed, Epoch, FeedPage, MailFilter,
+    Membership, OpResult, OpenRequest, Order, Page, RequestKey, RowFilter, SessionFilter,
+    SessionKey, Step, Store, StoreError, SubtreeSpending, Taken, TaskFilter, TeamKey, Transcript,
+    Wake,
 };
 use posse_protocol::{AgentId, ListId, Mail, Name, Note, RealmId, Task, TaskId, Team};
 use tokio::runtime::{Builder, Handle};
@@ -369,6 +370,17 @@ impl Store for Postgres {
         self.look(move |reader| {
             let (filter, page) = (filter.clone(), page.clone());
             Box::pin(async move { reader.agents(&filter, &page).await })
+        })
+    }
+
+    fn rows(
+        &self,
+        realm: RealmId,
+        filter: RowFilter,
+    ) -> BoxFuture<'_, Result<AgentRows, StoreError>> {
+        self.look(move |reader| {
+            let filter = filter.clone();
+            Box::pin(async move { read::agent_rows(reader, realm, &filter).await })
         })
     }
 

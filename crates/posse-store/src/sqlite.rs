@@ -41,9 +41,10 @@ use std::time::Duration;
 
 use posse_port::BoxFuture;
 use posse_port::store::{
-    AgentFilter, AgentKey, AgentRecord, Archive, Committed, Epoch, FeedPage, MailFilter,
-    Membership, OpResult, OpenRequest, Order, Page, RequestKey, SessionFilter, SessionKey, Step,
-    Store, StoreError, SubtreeSpending, Taken, TaskFilter, TeamKey, Transcript, Wake,
+    AgentFilter, AgentKey, AgentRecord, AgentRows, Archive, Committed, Epoch, FeedPage, MailFilter,
+    Membership, OpResult, OpenRequest, Order, Page, RequestKey, RowFilter, SessionFilter,
+    SessionKey, Step, Store, StoreError, SubtreeSpending, Taken, TaskFilter, TeamKey, Transcript,
+    Wake,
 };
 use posse_protocol::{AgentId, ListId, Mail, Name, Note, RealmId, Task, TaskId, Team};
 use tokio::sync::{mpsc, oneshot};
@@ -300,6 +301,14 @@ impl Store for Sqlite {
         page: Page<AgentKey>,
     ) -> BoxFuture<'_, Result<Vec<AgentRecord>, StoreError>> {
         Box::pin(self.look(move |reader| reader.agents(&filter, &page)))
+    }
+
+    fn rows(
+        &self,
+        realm: RealmId,
+        filter: RowFilter,
+    ) -> BoxFuture<'_, Result<AgentRows, StoreError>> {
+        Box::pin(self.look(move |reader| read::rows(reader, realm, &filter)))
     }
 
     fn spending(

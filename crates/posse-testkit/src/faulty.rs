@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use posse_port::BoxFuture;
 use posse_port::store::{
-    AgentFilter, AgentKey, AgentRecord, Archive, Committed, Epoch, FeedPage, MailFilter,
-    Membership, OpResult, OpenRequest, Order, Page, RequestKey, SessionFilter, SessionKey, Step,
-    Store, StoreError, SubtreeSpending, Taken, TaskFilter, TeamKey, Transcript, Wake,
+    AgentFilter, AgentKey, AgentRecord, AgentRows, Archive, Committed, Epoch, FeedPage, MailFilter,
+    Membership, OpResult, OpenRequest, Order, Page, RequestKey, RowFilter, SessionFilter,
+    SessionKey, Step, Store, StoreError, SubtreeSpending, Taken, TaskFilter, TeamKey, Transcript,
+    Wake,
 };
 use posse_protocol::{AgentId, ListId, Mail, Name, Note, RealmId, Task, TaskId, Team};
 
@@ -103,6 +104,14 @@ impl Store for Faulty {
         page: Page<AgentKey>,
     ) -> BoxFuture<'_, Result<Vec<AgentRecord>, StoreError>> {
         self.store.agents(filter, page)
+    }
+
+    fn rows(
+        &self,
+        realm: RealmId,
+        filter: RowFilter,
+    ) -> BoxFuture<'_, Result<AgentRows, StoreError>> {
+        self.store.rows(realm, filter)
     }
 
     fn spending(

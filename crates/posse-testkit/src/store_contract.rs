@@ -22,6 +22,7 @@ pub mod pages;
 mod queue;
 mod request;
 mod roster;
+pub mod rows;
 mod task;
 mod team;
 pub mod wake;
@@ -81,6 +82,7 @@ pub use roster::{
     what_was_lost_is_found, who_ends_leads_no_more, who_leaves_gives_its_tasks_back,
     who_may_remove_a_member,
 };
+pub use rows::rows_are_kept_by_the_feed;
 pub use task::{
     circles_are_refused, deleted_tasks_count_as_done, metadata_are_not_too_deep,
     tasks_are_changed_by_who_may, tasks_come_back_as_they_went_in, what_waits_is_freed,

@@ -100,6 +100,13 @@ pub(super) fn run(binaries: &Path, effort: Effort) -> Result<Found> {
         let ratio = number(&found, "ratio")?;
         figures.push(Figure::ratio(key, ratio, Bar::Most(most), OF_STEP));
     }
+    let found = bench.run(&["list", "50", "DIR"])?;
+    notes.push(format!("a list of 1,000 agents, 10 changed: {found}"));
+    figures.push(Figure::printed(
+        "list_1000_cpu_ms",
+        number(&found, "changed_cpu_ms")?,
+        Bar::Most(2.0),
+    ));
     Ok(Found {
         figures,
         truths: Vec::new(),

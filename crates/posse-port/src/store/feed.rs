@@ -1,6 +1,7 @@
 //! The feed of a realm: its commits, numbered without a gap in the order in which they became
 //! durable.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::ops::{BitOr, BitOrAssign};
 
@@ -138,6 +139,12 @@ impl FeedPage {
             // Less than that: the realm was removed, and made anew.
             None => self.head != after,
         }
+    }
+
+    /// Returns the agents that its rows are about, each once.
+    pub fn agents(&self) -> Vec<AgentId> {
+        let agents: BTreeSet<_> = self.rows.iter().filter_map(|row| row.agent).collect();
+        agents.into_iter().collect()
     }
 }
 

@@ -3,7 +3,7 @@
 
 use posse_protocol::{AgentId, MailId, Name, RealmId, Team};
 
-use super::view::{AgentRecord, OpenRequest};
+use super::view::{AgentRecord, AgentRow, OpenRequest};
 
 /// A part of a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -112,6 +112,26 @@ impl AgentKey {
             agent: agent.agent,
         }
     }
+}
+
+impl AgentRow {
+    /// Returns its place in the list of the agents of `realm`.
+    pub fn key(&self, realm: RealmId) -> AgentKey {
+        AgentKey {
+            realm,
+            path: self.path.clone(),
+            agent: self.agent,
+        }
+    }
+}
+
+/// Which rows of a realm's agents are wanted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RowFilter {
+    /// A part of the list of all.
+    Page(Page<AgentKey>),
+    /// These, in this order; those that are not in the realm are left out.
+    Agents(Vec<AgentId>),
 }
 
 /// The place of a team in a list of teams.

@@ -154,6 +154,49 @@ impl AgentRecord {
     }
 }
 
+/// An agent as a list of many shows it. It is read by its key alone: nothing of its transcript, and
+/// no sum over what it did.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AgentRow {
+    /// The agent.
+    pub agent: AgentId,
+    /// Its maker; `None` for a root.
+    pub parent: Option<AgentId>,
+    /// Its path in the tree.
+    pub path: String,
+    /// Its registered name.
+    pub name: Option<Name>,
+    /// Its type; empty for a root.
+    pub agent_type: String,
+    /// What it was made for; empty for a root.
+    pub description: String,
+    /// The model's name.
+    pub model: String,
+    /// Its mode.
+    pub mode: PermissionMode,
+    /// Its working directory, which is in its worktree if it has one.
+    pub cwd: PathBuf,
+    /// Its state.
+    pub state: AgentState,
+    /// Number of messages that wait for it.
+    pub waiting: u64,
+    /// The live process that holds it, for people: `pid 4711`.
+    pub holder: Option<String>,
+    /// Creation time, in milliseconds of Unix time.
+    pub created_ms: i64,
+    /// Time of its last committed step; changes by others do not count.
+    pub used_ms: i64,
+}
+
+/// Rows of a realm's agents, with the feed's last number at the same moment.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct AgentRows {
+    /// The last number of the realm's feed: what the rows do not show yet has a higher one.
+    pub number: u64,
+    /// The rows.
+    pub rows: Vec<AgentRow>,
+}
+
 /// What an agent and all agents below it were charged.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SubtreeSpending {

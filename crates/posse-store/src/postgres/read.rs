@@ -6,6 +6,7 @@
 
 pub(super) mod feed;
 mod mail;
+mod rows;
 mod sessions;
 mod task;
 mod team;
@@ -29,6 +30,7 @@ use super::{column, nul};
 use crate::columns;
 use crate::extent::Extent;
 
+pub(super) use rows::agent_rows;
 pub(super) use task::{task, tasks};
 
 /// Reads through one connection.

@@ -12,7 +12,7 @@ use super::free::{AHEAD, TASKS};
 use super::list::{ANY, ASSIGNED, LOST, MARKED, OWN, paged};
 use super::operation::{DOES, HIGHEST};
 use super::place::DatabasePlace;
-use super::read::{MEMBERSHIP, RUNS, SUBTREE, chosen, mails, newest, notes, open, roots};
+use super::read::{MEMBERSHIP, ONE, RUNS, SUBTREE, chosen, mails, newest, notes, open, roots};
 use super::schema;
 use super::step::{HAD, NAMED};
 
@@ -59,6 +59,7 @@ fn what_is_asked_often_is_answered_by_an_index() {
         parent: Some(Uuid::nil().into()),
         ..AgentFilter::default()
     });
+    let row = format!("SELECT model FROM agent {ONE}");
     let with_prefix = agents(AgentFilter {
         id_prefix: Some("01".into()),
         ..AgentFilter::default()
@@ -119,6 +120,7 @@ fn what_is_asked_often_is_answered_by_an_index() {
             &with_prefix,
             "SEARCH agent USING INDEX agent_id (id>? AND id<?); USE TEMP B-TREE FOR ORDER BY",
         ),
+        (&row, "SEARCH agent USING INDEX agent_id (id=?)"),
         (
             SUBTREE,
             "CO-ROUTINE subtree; SETUP; SEARCH agent USING INDEX agent_id (id=?); \

@@ -1,6 +1,7 @@
 //! Looking: transcripts, lists of agents, mail, teams and tasks, from one snapshot each.
 
 mod mail;
+mod rows;
 mod sessions;
 mod team;
 
@@ -23,8 +24,12 @@ use super::{column, content, feed};
 use crate::columns;
 use crate::extent::Extent;
 
+pub(super) use rows::rows;
+
 #[cfg(test)]
 pub(super) use mail::{RUNS, mails, open};
+#[cfg(test)]
+pub(super) use rows::ONE;
 #[cfg(test)]
 pub(super) use sessions::{SUBTREE, chosen, roots};
 #[cfg(test)]

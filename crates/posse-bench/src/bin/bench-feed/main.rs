@@ -1,5 +1,5 @@
-//! Measures the feed: that readers miss nothing, how soon they have a row, and what it adds to a
-//! step.
+//! Measures the feed: that readers miss nothing, how soon they have a row, what it adds to a step,
+//! and what a list costs that is kept by it.
 //!
 //! - `follow STEPS STORE`: 4 processes write one realm, STEPS steps for each of their agents, and 8
 //!   readers follow; counts what a reader missed or saw twice;
@@ -7,6 +7,7 @@
 //!   its row, in this process or in another one; the bare reader has the same wake and runs a plain
 //!   `SELECT`;
 //! - `steps SECONDS STORE`: steps of 16 agents in one realm, with the feed and without it by turns;
+//! - `list ROUNDS STORE`: processor time of a list of 1,000 agents of which 10 have changed;
 //! - `write STEPS PLACE`, `read posse|bare ROWS PLACE`: the other processes of the first two.
 //!
 //! STORE is a directory, or a server's URL: each measurement makes its own store there. Each prints
@@ -20,6 +21,7 @@
 mod follow;
 mod ground;
 mod latency;
+mod list;
 mod reader;
 mod steps;
 mod words;
@@ -49,6 +51,10 @@ async fn main() -> Result<(), Failed> {
             let ground = Ground::new(store)?;
             let (distance, side) = (distance.parse()?, side.parse()?);
             latency::run(&ground.place, distance, side, rows.parse()?).await?
+        }
+        ["list", rounds, store] => {
+            let ground = Ground::new(store)?;
+            list::run(&ground.place, rounds.parse()?).await?
         }
         ["steps", seconds, store] => {
             let (with, without) = (Ground::new(store)?, Ground::new(store)?);

@@ -34,7 +34,7 @@ impl Agent {
     /// Creates an agent without entries.
     pub(crate) async fn born(store: &dyn Store) -> Result<Self, Failed> {
         let agent = Self {
-            id: Uuid::now_v7().into(),
+            id: AgentId::within(realm(), Uuid::now_v7()),
             seq: 0,
         };
         let birth = birth(1).birth;

@@ -95,8 +95,8 @@ fn roots(filter: &SessionFilter, page: &Page<SessionKey>) -> String {
 
 /// Returns the query for the agents a filter selects, in order. Parameters: realm 1, parent 2,
 /// name 3, limit 4, first id 5, last id 6; realm, path and id of the row before the page 7 to 9.
-/// The narrowest condition is looked up first.
-fn chosen(filter: &AgentFilter, page: &Page<AgentKey>) -> String {
+/// The narrowest condition is looked up first. `select` reads from `chosen c`.
+pub(super) fn chosen(filter: &AgentFilter, page: &Page<AgentKey>, select: &str) -> String {
     let given = |given: bool, yes: &'static str, no: &'static str| if given { yes } else { no };
     let realm = match filter {
         AgentFilter { realm: Some(_), .. } => "a.realm = $1",
@@ -147,7 +147,7 @@ fn chosen(filter: &AgentFilter, page: &Page<AgentKey>) -> String {
     format!(
         "WITH chosen AS MATERIALIZED (SELECT a.realm, a.id, a.path FROM {}
              WHERE {id} AND {realm} AND {parent} AND {name} AND {beyond} ORDER BY {} LIMIT $4)
-         {AGENTS} ORDER BY {}",
+         {select} ORDER BY {}",
         sources.join(" "),
         list("a.", &format!(" {way}")),
         list("c.", ""),
@@ -231,7 +231,7 @@ impl PgReader<'_> {
             &from_agent,
         ];
         let rows = self
-            .typed_rows(&chosen(filter, page), &types, about)
+            .typed_rows(&chosen(filter, page, AGENTS), &types, about)
             .await?;
         self.listed(&rows)
     }

@@ -4,8 +4,8 @@
 use std::time::{Duration, Instant};
 
 use posse_port::store::{
-    Address, AgentFilter, AgentKey, MailFilter, Op, Page, Ready, SessionFilter, SessionKey, Store,
-    TaskFilter, TeamKey,
+    Address, AgentFilter, AgentKey, MailFilter, Op, Page, Ready, RowFilter, SessionFilter,
+    SessionKey, Store, TaskFilter, TeamKey,
 };
 use posse_protocol::{AgentId, Takes, TaskId};
 use posse_store::Postgres;
@@ -89,6 +89,14 @@ fn two<K>(row: K, backwards: bool) -> Page<K> {
     }
 }
 
+fn key_of(middle: AgentId) -> AgentKey {
+    AgentKey {
+        realm: realm(),
+        path: "/main/2500".into(),
+        agent: middle,
+    }
+}
+
 /// Reads a page from the middle of each list.
 async fn look(store: &Postgres, backwards: bool) {
     let middle = agent(2).to_string().replace("0000000000a0", "0000009c40a0");
@@ -102,12 +110,8 @@ async fn look(store: &Postgres, backwards: bool) {
         ..AgentFilter::default()
     };
     for filter in [AgentFilter::default(), here, children] {
-        let key = AgentKey {
-            realm: realm(),
-            path: "/main/2500".into(),
-            agent: middle,
-        };
-        let found = store.agents(filter, two(key, backwards)).await.unwrap();
+        let page = two(key_of(middle), backwards);
+        let found = store.agents(filter, page).await.unwrap();
         assert_eq!(found.len(), 2);
     }
     for cwd in [None, Some("/x".into())] {
@@ -138,6 +142,11 @@ async fn look(store: &Postgres, backwards: bool) {
         let page = two(TaskId(2500), backwards);
         let found = store.tasks(list(""), filter, page).await.unwrap();
         assert_eq!(found.len(), 2);
+    }
+    let page = RowFilter::Page(two(key_of(middle), backwards));
+    for filter in [page, RowFilter::Agents(vec![agent(1), middle])] {
+        let found = store.rows(realm(), filter).await.unwrap();
+        assert_eq!(found.rows.len(), 2);
     }
     let key = TeamKey {
         created_ms: 2500,

@@ -130,6 +130,12 @@ async fn requests_come_in_pages() {
     everywhere(contract::requests_come_in_pages).await;
 }
 
+// proves FD-06 (part: kept by the feed)
+#[tokio::test]
+async fn rows_are_kept_by_the_feed() {
+    everywhere(contract::rows_are_kept_by_the_feed).await;
+}
+
 #[tokio::test]
 async fn sessions_are_found() {
     everywhere(contract::sessions_are_found).await;

@@ -10,14 +10,15 @@ use std::time::Duration;
 
 use posse_port::store::{
     AgentFilter, AgentKey, AgentRecord, Committed, Epoch, FeedRow, MailFilter, OpResult, Operation,
-    Order, Origin, Ready, Refusal, RequestKey, RunChange, Segment, SessionFilter, SessionKey, Step,
-    Store, TakenMail, TaskFilter, TeamKey, Topics, Wake,
+    Order, Origin, Ready, Refusal, RequestKey, RowFilter, RunChange, Segment, SessionFilter,
+    SessionKey, Step, Store, TakenMail, TaskFilter, TeamKey, Topics, Wake,
 };
 use posse_protocol::{
     AgentId, EntryKind, HostId, ListId, Name, RealmId, Takes, TaskId, TaskStatus,
 };
 use posse_testkit::model::{Agent, Entry, Fate, HostNumber, Model};
 use posse_testkit::store_contract::pages::paged;
+use posse_testkit::store_contract::rows::row_of;
 use posse_testkit::store_contract::{
     self as contract, Open, agent, birth, call, entry, fate, headed, origin, step,
 };
@@ -470,6 +471,7 @@ impl<'a> Played<'a> {
         sessions.retain(|session| session.origin.is_none());
         sessions.sort_by_key(|session| Reverse((session.used_ms, session.agent)));
         let found = paged(
+            host == 1,
             async |page| {
                 store
                     .sessions(SessionFilter::default(), page)
@@ -503,6 +505,7 @@ impl<'a> Played<'a> {
             self.compare_realm(store, number).await;
         }
         let teams = paged(
+            host == 1,
             async |page| store.teams(None, page).await.unwrap(),
             TeamKey::of,
         )
@@ -532,7 +535,7 @@ impl<'a> Played<'a> {
     }
 
     /// Compares what is found of the agents of a realm.
-    async fn compare_agents(&self, store: &dyn Store, realm: RealmId) {
+    async fn compare_agents(&self, store: &dyn Store, realm: RealmId, backwards: bool) {
         let here = self
             .model
             .agents()
@@ -545,9 +548,18 @@ impl<'a> Played<'a> {
         };
         let found = async |filter: &AgentFilter| {
             let read = async |page| store.agents(filter.clone(), page).await.unwrap();
-            held(paged(read, AgentKey::of).await)
+            held(paged(backwards, read, AgentKey::of).await)
         };
         same(&found(&filter).await, &held(all.clone()), &"agents");
+        let read = async |page| store.rows(realm, RowFilter::Page(page)).await.unwrap().rows;
+        let mut rows = paged(backwards, read, |row| row.key(realm)).await;
+        for row in &mut rows {
+            row.holder = row.holder.take().map(|_| "somebody".into());
+        }
+        let waiting = |it: &AgentRecord| self.model.mail_waiting(realm, it.agent);
+        let wanted = held(all.clone());
+        let wanted: Vec<_> = wanted.iter().map(|it| row_of(it, waiting(it))).collect();
+        same(&rows, &wanted, &"rows");
         let unfinished = |it: &&AgentRecord| {
             it.origin.is_some()
                 && (it.state.is_open() || self.model.mail_waiting(realm, it.agent) > 0)
@@ -609,7 +621,9 @@ impl<'a> Played<'a> {
     async fn compare_realm(&self, store: &dyn Store, number: u64) {
         let (model, realm) = (&self.model, realm(number));
         self.compare_feed(store, realm).await;
-        self.compare_agents(store, realm).await;
+        // One realm forwards, the other backwards.
+        let backwards = number == 1;
+        self.compare_agents(store, realm, backwards).await;
         for id in inhabitants(number)
             .chain([*inhabitants(1 - number).start()])
             .map(agent)
@@ -617,22 +631,22 @@ impl<'a> Played<'a> {
             for waiting in [true, false] {
                 let filter = MailFilter { waiting };
                 let read = async |page| store.mail(realm, id, filter, page).await.unwrap();
-                let found = paged(read, |mail| mail.number).await;
+                let found = paged(backwards, read, |mail| mail.number).await;
                 same(&found, &model.mail(realm, id, filter), &(number, id));
             }
         }
         let read = async |page| store.teams(Some(realm), page).await.unwrap();
-        let found = paged(read, TeamKey::of).await;
+        let found = paged(backwards, read, TeamKey::of).await;
         same(&found, &model.teams(Some(realm)), &number);
         let teams: Vec<Name> = TEAMS.iter().map(|team| team.parse().unwrap()).collect();
         for team in &teams {
             let read = async |page| store.notes(realm, team.clone(), page).await.unwrap();
-            let found = paged(read, |note| note.name.clone()).await;
+            let found = paged(backwards, read, |note| note.name.clone()).await;
             same(&found, &model.notes(realm, team), team);
         }
         for agent in inhabitants(number).map(agent).map(Some).chain([None]) {
             let read = async |page| store.requests(realm, agent, page).await.unwrap();
-            let found = paged(read, RequestKey::of).await;
+            let found = paged(backwards, read, RequestKey::of).await;
             same(&found, &model.requests(realm, agent), &(number, agent));
             if let Some(agent) = agent {
                 let found = store.membership(realm, agent).await.unwrap();
@@ -646,7 +660,7 @@ impl<'a> Played<'a> {
                     let tasks = store.tasks(list.clone(), filter.clone(), page).await;
                     tasks.unwrap()
                 };
-                let found = paged(read, |task| task.id).await;
+                let found = paged(backwards, read, |task| task.id).await;
                 same(&found, &model.tasks(&list, &filter), &(&list, filter));
             }
             for id in (1..9).map(TaskId) {
