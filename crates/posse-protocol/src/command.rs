@@ -2,7 +2,7 @@
 
 use uuid::Uuid;
 
-use crate::{AgentId, ContentBlock, Name, PermissionMode, RawJson, TeamPlan};
+use crate::{AgentId, Answer, ContentBlock, Name, PermissionMode, QuestionId, TeamPlan};
 
 /// One thing that a front end tells an agent.
 #[derive(Clone, Debug, PartialEq)]
@@ -27,8 +27,8 @@ pub enum Command {
     Answer {
         /// Who asked.
         agent: AgentId,
-        /// The call that was asked about.
-        call: String,
+        /// The question.
+        question: QuestionId,
         /// The answer.
         answer: Answer,
     },
@@ -71,22 +71,5 @@ pub enum Command {
         agent: AgentId,
         /// What it is told.
         command: Box<Command>,
-    },
-}
-
-/// A person's answer to whether a tool call may run.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Answer {
-    /// It may.
-    Allow {
-        /// Run with this input instead; deny rules are asked again.
-        input: Option<RawJson>,
-    },
-    /// It may not.
-    Deny {
-        /// What the model is told.
-        message: String,
-        /// Whether the whole run stops.
-        interrupt: bool,
     },
 }

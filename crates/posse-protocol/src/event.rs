@@ -7,8 +7,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Activity, AgentId, Cost, Detail, IdleReport, Message, Misses, Name, PermissionMode, RawJson,
-    RunUpdate, StopReason, Usage,
+    Activity, AgentId, Cost, Detail, IdleReport, Message, Misses, Name, PermissionMode, Question,
+    QuestionId, RawJson, RunUpdate, StopReason, Usage,
 };
 
 /// Something that happened to an agent.
@@ -31,12 +31,12 @@ pub enum EventKind {
     Delta(Delta),
     /// An attempt to call the model failed; what its deltas showed is void. Another follows.
     Retry(Retry),
-    /// A person must say whether a tool may run.
+    /// A person is asked about a tool call.
     ApprovalRequested(Question),
-    /// The question about this call needs no answer any more.
+    /// A question needs no answer any more.
     ApprovalWithdrawn {
-        /// The call.
-        call: String,
+        /// The question.
+        question: QuestionId,
     },
     /// A tool is running.
     CallStarted {
@@ -231,21 +231,6 @@ pub struct Retry {
     pub wait_ms: u64,
     /// Why.
     pub fault: Fault,
-}
-
-/// A question to a person: may this tool call run?
-#[derive(Clone, Debug, PartialEq)]
-pub struct Question {
-    /// The call.
-    pub call: String,
-    /// The tool's name.
-    pub tool: String,
-    /// Its input, as the model wrote it.
-    pub input: RawJson,
-    /// Why it is asked.
-    pub why: String,
-    /// Who asks, if it is not the main agent: its name, or its path.
-    pub from: Option<String>,
 }
 
 /// A tool call that was denied.

@@ -57,6 +57,11 @@ id! {
 }
 
 id! {
+    /// A question to a person. Its id follows from the call that it is about.
+    QuestionId
+}
+
+id! {
     /// An agent. The id of a root agent is the id of its session.
     AgentId
 }
@@ -64,10 +69,14 @@ id! {
 /// The bits of an id that name its bucket.
 const BUCKET: u128 = 0xfff;
 
+fn bucket(id: Uuid) -> u16 {
+    (id.as_u128() & BUCKET) as u16
+}
+
 impl RealmId {
     /// Returns the realm's bucket, one of 4,096: realms are spread over servers by it.
     pub fn bucket(self) -> u16 {
-        (self.0.as_u128() & BUCKET) as u16
+        bucket(self.0)
     }
 }
 
@@ -82,7 +91,7 @@ impl AgentId {
     /// Returns the bucket that its id names. Agents that an older posse has made may name another
     /// one than that of their realm.
     pub fn bucket(self) -> u16 {
-        (self.0.as_u128() & BUCKET) as u16
+        bucket(self.0)
     }
 }
 

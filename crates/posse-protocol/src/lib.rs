@@ -14,6 +14,7 @@ pub mod misses;
 pub mod mode;
 pub mod name;
 pub mod plan;
+pub mod question;
 pub mod run;
 pub mod suggestion;
 pub mod task;
@@ -22,21 +23,22 @@ pub mod usage;
 pub mod watch;
 pub mod wire;
 
-pub use command::{Answer, Command};
+pub use command::Command;
 pub use content::{ContentBlock, Message, RawJson, Role, StopReason, ToolContent, ToolSpec};
 pub use control::{IdleReason, IdleReport, Request, RequestKind, Response, TaskReport};
 pub use cost::{Cost, Purpose};
 pub use display::{DiffLine, Display, FileDiff, Hunk, LineChange};
 pub use event::{
     Delta, Denial, Entry, EntryKind, Event, EventKind, Fault, FaultClass, Limit, MemberChange,
-    MemberUpdate, Missed, Outcome, Question, ReplyFacts, Retry, RunEnd, SpendingUpdate, Spent,
+    MemberUpdate, Missed, Outcome, ReplyFacts, Retry, RunEnd, SpendingUpdate, Spent,
 };
-pub use id::{AgentId, HostId, MailId, RealmId};
+pub use id::{AgentId, HostId, MailId, QuestionId, RealmId};
 pub use mail::{Mail, MailKind, Sender};
 pub use misses::{AgentMisses, Misses};
 pub use mode::{PermissionMode, UnknownMode};
 pub use name::{BadName, Name};
 pub use plan::{PlannedTask, Role as TeamRole, TeamPlan};
+pub use question::{Answer, Answerer, GivenAnswer, Question, QuestionKind};
 pub use run::{
     Notification, RunChange, RunFacts, RunKind, RunStatus, RunUpdate, RunUsage, WorktreeEnd,
 };

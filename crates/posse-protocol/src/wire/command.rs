@@ -5,7 +5,7 @@ use uuid::Uuid;
 use super::content::{WirePart, prompt, words};
 use super::error::WireError;
 use super::team::WirePlan;
-use crate::{AgentId, Answer, Command, Name, PermissionMode, RawJson};
+use crate::{AgentId, Answer, Command, Name, PermissionMode, QuestionId, RawJson};
 
 tagged! {
     /// What a client tells an agent.
@@ -34,8 +34,8 @@ tagged! {
         Answer {
             /// The agent that asked.
             agent: AgentId,
-            /// The call that it asked about.
-            call: String,
+            /// The question.
+            question: QuestionId,
             /// The answer.
             answer: WireAnswer,
         }
@@ -137,11 +137,11 @@ pub(super) fn addressed(command: Command) -> Result<(Option<AgentId>, WireComman
         Command::Interrupt => WireCommand::Interrupt {},
         Command::Answer {
             agent,
-            call,
+            question,
             answer,
         } => WireCommand::Answer {
             agent,
-            call,
+            question,
             answer: answer.into(),
         },
         Command::SetMode(mode) => WireCommand::SetMode { mode },
@@ -181,11 +181,11 @@ impl From<WireCommand> for Command {
             WireCommand::Interrupt {} => Self::Interrupt,
             WireCommand::Answer {
                 agent,
-                call,
+                question,
                 answer,
             } => Self::Answer {
                 agent,
-                call,
+                question,
                 answer: answer.into(),
             },
             WireCommand::SetMode { mode } => Self::SetMode(mode),

@@ -15,7 +15,8 @@ use super::team::WireMemberChange;
 use super::watch::{self, WireActivity, WireSpending};
 use crate::{
     AgentId, Delta, Entry, EntryKind, Event, EventKind, MemberUpdate, Name, PermissionMode,
-    Question, RawJson, ReplyFacts, Retry, RunUpdate, StopReason, WaitReason,
+    Question, QuestionId, QuestionKind, RawJson, ReplyFacts, Retry, RunUpdate, StopReason,
+    WaitReason,
 };
 
 /// Something that happened to an agent.
@@ -96,8 +97,12 @@ tagged! {
             /// Why it failed.
             fault: WireFault,
         }
-        /// A person must say whether a tool call may run.
+        /// A person is asked about a tool call.
         ApprovalRequested {
+            /// The question, by which it is answered.
+            question: QuestionId,
+            /// What it wants to know.
+            kind: QuestionKind,
             /// The call.
             call: String,
             /// The tool.
@@ -109,11 +114,14 @@ tagged! {
             /// The name or path of the agent that asks; absent for the main agent.
             #[serde(skip_serializing_if = "Option::is_none")]
             from: Option<String>,
+            /// When it counts as denied, in milliseconds of Unix time; absent if it waits as long as it takes.
+            #[serde(skip_serializing_if = "Option::is_none")]
+            until_ms: Option<i64>,
         }
-        /// An `approval_requested` needs no answer any more.
+        /// An `approval_requested` needs no answer any more: it was answered elsewhere, or its call has ended.
         ApprovalWithdrawn {
-            /// The call.
-            call: String,
+            /// The question.
+            question: QuestionId,
         }
         /// A tool is running.
         CallStarted {
@@ -291,13 +299,16 @@ impl From<EventKind> for WireEventKind {
                 fault: retry.fault.into(),
             },
             EventKind::ApprovalRequested(question) => Self::ApprovalRequested {
+                question: question.id,
+                kind: question.kind,
                 call: question.call,
                 tool: question.tool,
                 input: question.input,
                 why: question.why,
                 from: question.from,
+                until_ms: question.until_ms,
             },
-            EventKind::ApprovalWithdrawn { call } => Self::ApprovalWithdrawn { call },
+            EventKind::ApprovalWithdrawn { question } => Self::ApprovalWithdrawn { question },
             EventKind::CallStarted { call, tool, title } => Self::CallStarted { call, tool, title },
             EventKind::CallDone { call, is_error } => Self::CallDone { call, is_error },
             EventKind::Denied(denial) => Self::Denied {
@@ -357,19 +368,25 @@ impl From<WireEventKind> for EventKind {
                 fault: fault.into(),
             }),
             WireEventKind::ApprovalRequested {
+                question,
+                kind,
                 call,
                 tool,
                 input,
                 why,
                 from,
+                until_ms,
             } => Self::ApprovalRequested(Question {
+                id: question,
+                kind,
                 call,
                 tool,
                 input,
                 why,
                 from,
+                until_ms,
             }),
-            WireEventKind::ApprovalWithdrawn { call } => Self::ApprovalWithdrawn { call },
+            WireEventKind::ApprovalWithdrawn { question } => Self::ApprovalWithdrawn { question },
             WireEventKind::CallStarted { call, tool, title } => {
                 Self::CallStarted { call, tool, title }
             }

@@ -57,6 +57,10 @@ fn agent() -> impl Strategy<Value = AgentId> {
     id().prop_map(AgentId::from)
 }
 
+fn question_id() -> impl Strategy<Value = QuestionId> {
+    id().prop_map(QuestionId::from)
+}
+
 fn name() -> impl Strategy<Value = Name> {
     "[a-z0-9][a-z0-9-]{0,63}".prop_map(|name| name.parse().unwrap())
 }
@@ -117,10 +121,10 @@ fn direct() -> Vec<BoxedStrategy<Command>> {
             .boxed(),
         Just(Command::Continue).boxed(),
         Just(Command::Interrupt).boxed(),
-        (agent(), text(), answer)
-            .prop_map(|(agent, call, answer)| Command::Answer {
+        (agent(), question_id(), answer)
+            .prop_map(|(agent, question, answer)| Command::Answer {
                 agent,
-                call,
+                question,
                 answer,
             })
             .boxed(),
@@ -213,19 +217,29 @@ pub(crate) fn events() -> Vec<BoxedStrategy<EventKind>> {
                 })
             })
             .boxed(),
-        (text(), text(), json(), text(), of(text()))
-            .prop_map(|(call, tool, input, why, from)| {
+        (
+            (
+                question_id(),
+                select(QuestionKind::ALL.to_vec()),
+                of(any::<i64>()),
+            ),
+            (text(), text(), json(), text(), of(text())),
+        )
+            .prop_map(|((id, kind, until_ms), (call, tool, input, why, from))| {
                 EventKind::ApprovalRequested(Question {
+                    id,
+                    kind,
                     call,
                     tool,
                     input,
                     why,
                     from,
+                    until_ms,
                 })
             })
             .boxed(),
-        text()
-            .prop_map(|call| EventKind::ApprovalWithdrawn { call })
+        question_id()
+            .prop_map(|question| EventKind::ApprovalWithdrawn { question })
             .boxed(),
         (text(), text(), text())
             .prop_map(|(call, tool, title)| EventKind::CallStarted { call, tool, title })

@@ -210,8 +210,8 @@ fn a_change_without_a_new_major_fails() {
         let said = changed(change);
         let expected = format!(
             "the schema takes back what version {VERSION} says:\n  {what}\nkeep it, or set VERSION in \
-             crates/posse-protocol/src/wire/version.rs to 2.0 and run `posse schema > \
-             docs/schema/protocol-2.0.json`"
+             crates/posse-protocol/src/wire/version.rs to 3.0 and run `posse schema > \
+             docs/schema/protocol-3.0.json`"
         );
         assert_eq!(said, expected);
     };
@@ -280,7 +280,7 @@ fn a_later_minor_keeps_what_earlier_ones_say() {
         )),
         "{said}"
     );
-    let next = Version { major: 2, minor: 0 };
+    let next = Version { major: 3, minor: 0 };
     let kept = [(VERSION, schema()), (next, less.clone())];
     assert_eq!(complaint(next, &less, &kept), None);
 }

@@ -1,7 +1,9 @@
 //! What is written is read again as it was.
 
 use posse_protocol::wire::{ClientMessage, ServerMessage, WireError};
-use posse_protocol::{AgentId, Command, ContentBlock, Event, EventKind, Question, RawJson};
+use posse_protocol::{
+    AgentId, Command, ContentBlock, Event, EventKind, Question, QuestionKind, RawJson,
+};
 use uuid::Uuid;
 
 use crate::any::{commands, each, events, watches};
@@ -55,7 +57,7 @@ fn greetings_and_answers_come_back() {
     let line = hello.clone().encode().unwrap();
     assert_eq!(
         line,
-        "{\"version\":\"1.1\",\"type\":\"hello\",\"program\":\"posse 0.1.0\"}\n"
+        "{\"version\":\"2.0\",\"type\":\"hello\",\"program\":\"posse 0.1.0\"}\n"
     );
     assert_eq!(ClientMessage::decode(&line).unwrap(), hello);
     for watch in watches().into_iter().map(ClientMessage::Watch) {
@@ -85,11 +87,14 @@ fn greetings_and_answers_come_back() {
 fn an_input_is_on_the_line_as_the_model_wrote_it() {
     let asked = |input: &str| {
         event(EventKind::ApprovalRequested(Question {
+            id: Uuid::from_u128(7).into(),
+            kind: QuestionKind::Permission,
             call: "c".into(),
             tool: "Bash".into(),
             input: RawJson::parse(input).unwrap(),
             why: "no rule".into(),
             from: None,
+            until_ms: None,
         }))
     };
     let line = asked("{\n  \"n\": 1.50,\r\n  \"n\": 1e400, \"s\": \"a\\nb\"\n}")
@@ -129,7 +134,7 @@ fn a_prompt_holds_text_and_images_only() {
     };
     assert_eq!(message.encode(), Err(WireError::NotAPrompt));
     let line =
-        r#"{"version":"1.0","type":"prompt","words":[{"type":"redacted_thinking","data":"x"}]}"#;
+        r#"{"version":"2.0","type":"prompt","words":[{"type":"redacted_thinking","data":"x"}]}"#;
     let refused = ClientMessage::decode(line).unwrap_err();
     assert!(
         refused

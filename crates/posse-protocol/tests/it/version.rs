@@ -35,12 +35,12 @@ fn every_message_says_its_version_and_is_not_read_without() {
 #[test]
 fn another_major_is_refused_with_words_whatever_else_the_line_says() {
     let words =
-        "this posse speaks version 1 of the protocol; the other side speaks 2: update posse";
+        "this posse speaks version 2 of the protocol; the other side speaks 3: update posse";
     for (minor, line) in [
-        (0, r#"{"version":"2.0","type":"interrupt","id":"7"}"#),
-        (13, r#"{"version":"2.13","type":["x"],"id":"7","body":{}}"#),
+        (0, r#"{"version":"3.0","type":"interrupt","id":"7"}"#),
+        (13, r#"{"version":"3.13","type":["x"],"id":"7","body":{}}"#),
     ] {
-        let theirs = Version { major: 2, minor };
+        let theirs = Version { major: 3, minor };
         assert_eq!(ServerMessage::decode(line), Err(WireError::Version(theirs)));
         let refused = ClientMessage::decode(line).unwrap_err();
         // The client can be told.
@@ -87,7 +87,7 @@ fn with_unknown_fields(value: &mut Value) {
 fn of_later_minor(line: &str) -> Option<String> {
     let mut message: Value = serde_json::from_str(line).ok()?;
     with_unknown_fields(&mut message);
-    message["version"] = json!("1.27");
+    message["version"] = json!("2.27");
     Some(message.to_string())
 }
 
@@ -131,9 +131,9 @@ fn events_of_a_later_minor_are_skipped_and_counted() {
     let known = event(EventKind::AllIdle);
     let agent = "00000000-0000-0000-0000-000000000007";
     let later = [
-        json!({"version": "1.99", "type": "mail", "agent": agent, "at_ms": 1, "to": "dev"}),
+        json!({"version": "2.99", "type": "mail", "agent": agent, "at_ms": 1, "to": "dev"}),
         // Of a known type, with a word that is not known.
-        json!({"version": "1.99", "type": "mode", "agent": agent, "at_ms": 1, "mode": "yolo"}),
+        json!({"version": "2.99", "type": "mode", "agent": agent, "at_ms": 1, "mode": "yolo"}),
     ];
     let mut reader = ServerReader::default();
     let mut read = Vec::new();
@@ -144,7 +144,7 @@ fn events_of_a_later_minor_are_skipped_and_counted() {
     assert_eq!(read, [Ok(known.clone()), Ok(known)]);
     assert_eq!(reader.skipped(), 2);
     // The same in this version is a fault.
-    let same = later[1].to_string().replace("1.99", &VERSION.to_string());
+    let same = later[1].to_string().replace("2.99", &VERSION.to_string());
     let faults = reader.push(format!("{same}\n").as_bytes());
     assert!(
         matches!(&faults[..], [Err(WireError::Malformed(_))]),
@@ -156,7 +156,7 @@ fn events_of_a_later_minor_are_skipped_and_counted() {
 // proves WR-03 (part: commands)
 #[test]
 fn a_command_that_is_not_known_is_answered_with_an_error() {
-    let line = r#"{"version":"1.99","type":"branch","id":"9","at":4}"#;
+    let line = r#"{"version":"2.99","type":"branch","id":"9","at":4}"#;
     let refused = ClientMessage::decode(line).unwrap_err();
     assert_eq!(
         ServerMessage::from(refused),
@@ -165,7 +165,7 @@ fn a_command_that_is_not_known_is_answered_with_an_error() {
             error: format!("version {VERSION} of the protocol has no message `branch`"),
         }
     );
-    let known = r#"{"version":"1.99","type":"interrupt","id":"9"}"#;
+    let known = r#"{"version":"2.99","type":"interrupt","id":"9"}"#;
     let interrupt = ClientMessage::Command {
         id: Some("9".into()),
         command: Command::Interrupt,

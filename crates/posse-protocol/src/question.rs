@@ -1,0 +1,90 @@
+//! Questions to a person, and their answers.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{QuestionId, RawJson};
+
+/// A question to a person about a tool call.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Question {
+    /// Its id.
+    pub id: QuestionId,
+    /// What kind of answer it wants.
+    pub kind: QuestionKind,
+    /// The call.
+    pub call: String,
+    /// The tool's name.
+    pub tool: String,
+    /// Its input, as the model wrote it.
+    pub input: RawJson,
+    /// Why it is asked.
+    pub why: String,
+    /// Who asks, if it is not the main agent: its name, or its path.
+    pub from: Option<String>,
+    /// When it stops waiting and counts as denied, in milliseconds of Unix time; `None` if it waits
+    /// as long as it takes.
+    pub until_ms: Option<i64>,
+}
+
+/// What a question wants to know.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum QuestionKind {
+    /// Whether the call may run.
+    Permission,
+    /// Whether a plan is approved.
+    Plan,
+    /// Which of several options a person chooses.
+    Choice,
+}
+
+impl QuestionKind {
+    /// All kinds.
+    pub const ALL: [Self; 3] = [Self::Permission, Self::Plan, Self::Choice];
+
+    /// Returns the word for it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Permission => "permission",
+            Self::Plan => "plan",
+            Self::Choice => "choice",
+        }
+    }
+}
+
+/// The answer to a question about a tool call.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Answer {
+    /// It may run.
+    Allow {
+        /// Run with this input instead; deny rules are asked again.
+        input: Option<RawJson>,
+    },
+    /// It may not.
+    Deny {
+        /// What the model is told.
+        message: String,
+        /// Whether the whole run stops.
+        interrupt: bool,
+    },
+}
+
+/// An answer, and where it comes from.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GivenAnswer {
+    /// The answer.
+    pub answer: Answer,
+    /// Who gave it.
+    pub by: Answerer,
+}
+
+/// Who answers a question.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Answerer {
+    /// A person.
+    Person,
+    /// Nobody: its time was over, or nobody was there any longer.
+    Nobody,
+}
