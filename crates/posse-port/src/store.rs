@@ -29,9 +29,11 @@
 //! **Time** is in milliseconds of Unix time, given by the caller, and only stored: lists for people
 //! are sorted by it, but no order of steps, mail or claims depends on it.
 
+mod call;
 mod feed;
 mod operation;
 mod page;
+mod question;
 mod step;
 mod view;
 
@@ -39,16 +41,21 @@ use posse_protocol::{AgentId, ListId, Mail, Name, Note, RealmId, Task, TaskId, T
 
 use super::BoxFuture;
 
+pub use call::CallKey;
 pub use feed::{FeedPage, FeedRow, Topics};
 pub use operation::{
     Address, Done, Greeting, INBOX_BYTES, INBOX_MAILS, Joining, MAIL_BYTES, METADATA_DEPTH,
     NewTask, Op, OpResult, Operation, Order, Receipt, Refusal, TEXT_BYTES, TaskChange, depth,
 };
 pub use page::{AgentKey, Page, RequestKey, RowFilter, SessionKey, TeamKey};
+pub use question::{
+    NewQuestion, QuestionChange, QuestionChangeKind, QuestionFilter, QuestionKey, QuestionRecord,
+    QuestionState, question_id,
+};
 pub use step::{
-    AgentState, Birth, CallChange, CallChangeKind, CallKey, CallOutcome, Charge, Committed,
-    EndedRun, Epoch, NewEntry, Origin, RunChange, RunChangeKind, SeenFile, Segment, StateChange,
-    Step, StepId, TakenMail, checksum,
+    AgentState, Birth, CallChange, CallChangeKind, CallOutcome, Charge, Committed, EndedRun, Epoch,
+    NewEntry, Origin, RunChange, RunChangeKind, SeenFile, Segment, StateChange, Step, StepId,
+    TakenMail, checksum,
 };
 pub use view::{
     AgentFilter, AgentRecord, AgentRow, AgentRows, Archive, BackgroundRun, MailFilter, Membership,
@@ -69,8 +76,8 @@ pub trait Store: Send + Sync {
     /// name that another agent of the realm has, or a member of one of its teams has or had, is
     /// refused with [`StoreError::NameTaken`].
     ///
-    /// A step that ends its agent gives back its tasks, including those only assigned to it, and
-    /// hands the teams it led to the first member of each.
+    /// A step that ends its agent gives back its tasks, including those only assigned to it, hands
+    /// the teams it led to the first member of each, and withdraws its questions.
     ///
     /// A step with the id of the agent's last step was committed already: it changes nothing, and
     /// returns the same answer as the first time.
@@ -210,6 +217,13 @@ pub trait Store: Send + Sync {
         agent: Option<AgentId>,
         page: Page<RequestKey>,
     ) -> BoxFuture<'_, Result<Vec<OpenRequest>, StoreError>>;
+
+    /// Lists questions to people, oldest first.
+    fn questions(
+        &self,
+        filter: QuestionFilter,
+        page: Page<QuestionKey>,
+    ) -> BoxFuture<'_, Result<Vec<QuestionRecord>, StoreError>>;
 
     /// Returns a consistent snapshot of a team; `None` if there is no such team.
     fn export(

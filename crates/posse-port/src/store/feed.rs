@@ -40,7 +40,10 @@ impl Topics {
     /// Requests between agents of the realm.
     pub const REQUESTS: Self = Self(1 << 10);
 
-    const NAMES: [(Self, &'static str); 11] = [
+    /// Questions to a person.
+    pub const QUESTIONS: Self = Self(1 << 11);
+
+    const NAMES: [(Self, &'static str); 12] = [
         (Self::BIRTH, "birth"),
         (Self::ENTRIES, "entries"),
         (Self::CALLS, "calls"),
@@ -52,6 +55,7 @@ impl Topics {
         (Self::TASKS, "tasks"),
         (Self::TEAMS, "teams"),
         (Self::REQUESTS, "requests"),
+        (Self::QUESTIONS, "questions"),
     ];
 
     /// Returns the set from its stored form. Topics of a newer posse are kept.
@@ -158,7 +162,8 @@ impl Step {
             | Topics::STATE.only_if(changes_state || self.starter.is_some())
             | Topics::COSTS.only_if(!self.charges.is_empty() || self.reserved.is_some())
             | Topics::MAIL.only_if(!self.mail.is_empty())
-            | Topics::RUNS.only_if(!self.runs.is_empty());
+            | Topics::RUNS.only_if(!self.runs.is_empty())
+            | Topics::QUESTIONS.only_if(!self.questions.is_empty());
         // Who ends gives back its tasks, teams and requests.
         let ends = match self.state {
             Some(StateChange::To(state) | StateChange::UnlessMail(state)) => {
@@ -166,7 +171,8 @@ impl Step {
             }
             None => false,
         };
-        topics |= (Topics::TASKS | Topics::TEAMS | Topics::REQUESTS).only_if(ends);
+        topics |=
+            (Topics::TASKS | Topics::TEAMS | Topics::REQUESTS | Topics::QUESTIONS).only_if(ends);
         for operation in &self.operations {
             topics |= operation.op.topics();
         }
@@ -201,6 +207,7 @@ impl Op {
             // Its tasks are given back.
             Self::Leave { .. } => Topics::TEAMS | Topics::TASKS,
             Self::Request { .. } | Self::Respond { .. } => Topics::REQUESTS,
+            Self::Answer { .. } => Topics::QUESTIONS,
             Self::CreateTask { .. }
             | Self::UpdateTask { .. }
             | Self::Claim { .. }

@@ -6,12 +6,13 @@
 use std::path::PathBuf;
 
 use posse_protocol::{
-    AgentId, MailId, MailKind, Name, RealmId, RequestKind, Takes, Task, TaskId, TaskStatus,
+    AgentId, GivenAnswer, MailId, MailKind, Name, QuestionId, RealmId, RequestKind, Takes, Task,
+    TaskId, TaskStatus,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::{CallKey, Charge};
+use super::{CallKey, Charge, QuestionState};
 
 /// Maximum length of a message, including its summary, in bytes.
 pub const MAIL_BYTES: usize = 256 * 1024;
@@ -94,6 +95,15 @@ pub enum Op {
         agent: AgentId,
         /// The charge.
         charge: Box<Charge>,
+    },
+    /// Answers a question to a person: the first answer counts. Only in an [`Order`]: no agent
+    /// answers, and a step with this operation is refused with
+    /// [`StoreError::BadStep`](super::StoreError::BadStep).
+    Answer {
+        /// The question.
+        question: QuestionId,
+        /// The answer.
+        answer: Box<GivenAnswer>,
     },
     /// Creates a team; its lead becomes the first member, called `team-lead`.
     CreateTeam {
@@ -346,6 +356,14 @@ pub enum Done {
     Sent(Vec<Receipt>),
     /// The call is booked.
     Charged,
+    /// The question is answered.
+    Answered {
+        /// The agent that asked.
+        agent: AgentId,
+        /// True if a host holds the agent and is notified. If not, the answer waits until the agent
+        /// is taken.
+        held: bool,
+    },
     /// The team was created.
     TeamCreated,
     /// The team was deleted.
@@ -488,6 +506,20 @@ pub enum Refusal {
     NotOpen {
         /// The request.
         request: MailId,
+    },
+    /// The question does not exist in the realm.
+    #[error("there is no question {question}")]
+    NoSuchQuestion {
+        /// The question.
+        question: QuestionId,
+    },
+    /// The question waits for no answer any more.
+    #[error("question {question} is closed: it was {state}")]
+    QuestionClosed {
+        /// The question.
+        question: QuestionId,
+        /// What became of it.
+        state: QuestionState,
     },
     /// The task does not exist.
     #[error("there is no task {id}")]

@@ -11,7 +11,7 @@ use posse_protocol::{
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use super::{OpResult, Operation};
+use super::{CallKey, Op, OpResult, Operation, QuestionChange};
 use crate::model::Encoded;
 
 /// The id of a step, unique among the steps of an agent.
@@ -53,6 +53,8 @@ pub struct Step {
     pub operations: Vec<Operation>,
     /// Background commands that began or ended.
     pub runs: Vec<RunChange>,
+    /// Questions to a person that were asked, or that need no answer any more.
+    pub questions: Vec<QuestionChange>,
     /// The new state, if it changes.
     pub state: Option<StateChange>,
     /// Result of its run; only with a state that ends the run, else the step is refused. Dropped
@@ -82,6 +84,16 @@ impl Step {
         })
     }
 
+    /// Returns why it is no step of an agent: some operations are only for people.
+    pub fn oversteps(&self) -> Option<&'static str> {
+        let mut reasons = self.operations.iter().map(|operation| match operation.op {
+            Op::Charge { .. } => Some("what an agent spends is among its step's charges"),
+            Op::Answer { .. } => Some("no agent answers a question to a person"),
+            _ => None,
+        });
+        reasons.find_map(|reason| reason)
+    }
+
     /// Creates a step that does nothing yet.
     pub fn new(realm: RealmId, agent: AgentId, epoch: Epoch, at_ms: i64) -> Self {
         Self {
@@ -98,6 +110,7 @@ impl Step {
             mail: Vec::new(),
             operations: Vec::new(),
             runs: Vec::new(),
+            questions: Vec::new(),
             state: None,
             ended: None,
             starter: None,
@@ -225,15 +238,6 @@ pub fn checksum<T: AsRef<[u8]> + ?Sized>(
     hasher.update(head);
     hasher.update(encoded);
     hasher.digest()
-}
-
-/// A tool call, identified by its reply and its position in it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct CallKey {
-    /// The entry number of the reply.
-    pub seq: u64,
-    /// The index among its calls, from 0.
-    pub ordinal: u32,
 }
 
 /// A change of a tool call.

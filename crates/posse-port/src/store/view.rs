@@ -11,7 +11,7 @@ use uuid::Uuid;
 
 use super::{
     AgentState, CallKey, CallOutcome, Charge, EndedRun, Epoch, NewEntry, OpResult, Origin,
-    SeenFile, Segment,
+    QuestionRecord, SeenFile, Segment,
 };
 use crate::model::Encoded;
 
@@ -28,6 +28,8 @@ pub struct Taken {
     pub mail: u64,
     /// Background commands that have not ended, oldest first.
     pub runs: Vec<BackgroundRun>,
+    /// Its questions that it has not finished with, oldest first.
+    pub questions: Vec<QuestionRecord>,
 }
 
 /// A background command.
@@ -323,7 +325,7 @@ pub struct Archive {
 /// An event that concerns a host.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Wake {
-    /// Mail waits for an agent that the host holds.
+    /// Mail, or the answer to a question, waits for an agent that the host holds.
     Mail(AgentId),
     /// A task of this list has become ready for someone: its owner, or other claimers than before.
     Tasks(ListId),
