@@ -2,7 +2,7 @@
 //!
 //! The numbers are part of the file format: they are never changed or reused.
 
-use posse_port::store::{AgentFilter, AgentState, Charge, Page};
+use posse_port::store::{AgentFilter, AgentState, Charge, Page, QuestionState};
 use posse_protocol::{Cost, EntryKind, Purpose, ReplyFacts, RunStatus, TaskStatus, Usage};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
@@ -211,6 +211,16 @@ pub(crate) fn edge(page: &Page<u64>) -> i64 {
         Some(from) => i64::try_from(from).unwrap_or(i64::MAX),
         None if page.backwards => i64::MAX,
         None => 0,
+    }
+}
+
+/// Returns the column for the state of a question.
+pub(crate) fn question(state: QuestionState) -> i64 {
+    match state {
+        QuestionState::Open => 0,
+        QuestionState::Answered => 1,
+        QuestionState::Done => 2,
+        QuestionState::Withdrawn => 3,
     }
 }
 

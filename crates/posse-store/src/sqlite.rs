@@ -42,9 +42,9 @@ use std::time::Duration;
 use posse_port::BoxFuture;
 use posse_port::store::{
     AgentFilter, AgentKey, AgentRecord, AgentRows, Archive, Committed, Epoch, FeedPage, MailFilter,
-    Membership, OpResult, OpenRequest, Order, Page, RequestKey, RowFilter, SessionFilter,
-    SessionKey, Step, Store, StoreError, SubtreeSpending, Taken, TaskFilter, TeamKey, Transcript,
-    Wake,
+    Membership, OpResult, OpenRequest, Order, Page, QuestionFilter, QuestionKey, QuestionRecord,
+    RequestKey, RowFilter, SessionFilter, SessionKey, Step, Store, StoreError, SubtreeSpending,
+    Taken, TaskFilter, TeamKey, Transcript, Wake,
 };
 use posse_protocol::{AgentId, ListId, Mail, Name, Note, RealmId, Task, TaskId, Team};
 use tokio::sync::{mpsc, oneshot};
@@ -376,6 +376,14 @@ impl Store for Sqlite {
         page: Page<RequestKey>,
     ) -> BoxFuture<'_, Result<Vec<OpenRequest>, StoreError>> {
         Box::pin(self.look(move |reader| reader.requests(realm, agent, &page)))
+    }
+
+    fn questions(
+        &self,
+        filter: QuestionFilter,
+        page: Page<QuestionKey>,
+    ) -> BoxFuture<'_, Result<Vec<QuestionRecord>, StoreError>> {
+        Box::pin(self.look(move |reader| read::list_questions(reader, &filter, &page)))
     }
 
     fn export(

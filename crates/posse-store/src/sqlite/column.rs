@@ -4,6 +4,7 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
+use posse_port::store::QuestionState;
 use posse_protocol::{
     Cost, MailKind, Name, Purpose, RequestKind, RunKind, Takes, TaskStatus, Usage,
 };
@@ -14,6 +15,7 @@ use serde::de::DeserializeOwned;
 use uuid::Uuid;
 
 use super::error::SqliteFailure;
+use crate::columns;
 pub(super) use crate::columns::{kind, kind_from, purpose, run, state, state_from, status};
 
 /// Returns the purpose in column `at`.
@@ -40,6 +42,15 @@ pub(super) fn request_kind(row: &Row<'_>, at: usize) -> rusqlite::Result<Request
     RequestKind::ALL
         .into_iter()
         .find(|it| it.as_str() == word)
+        .ok_or_else(|| senseless(at))
+}
+
+/// Returns the state of a question in column `at`.
+pub(super) fn question_state(row: &Row<'_>, at: usize) -> rusqlite::Result<QuestionState> {
+    let number: i64 = row.get(at)?;
+    QuestionState::ALL
+        .into_iter()
+        .find(|it| columns::question(*it) == number)
         .ok_or_else(|| senseless(at))
 }
 

@@ -49,7 +49,7 @@ fn open(path: &Path) -> Result<(DatabasePlace, Connection), StoreError> {
 
 /// Tables with a realm, in the order in which a realm is removed: first the rows by which others
 /// are found.
-const TABLES: [&str; 20] = [
+const TABLES: [&str; 21] = [
     "agent",
     "team",
     "member",
@@ -57,6 +57,7 @@ const TABLES: [&str; 20] = [
     "list",
     "used_name",
     "request",
+    "question",
     "run",
     "note",
     "task",

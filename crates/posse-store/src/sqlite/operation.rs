@@ -10,6 +10,7 @@ mod import;
 mod lead;
 mod name;
 mod note;
+mod question;
 mod request;
 mod send;
 mod team;
@@ -91,6 +92,7 @@ pub(super) fn perform(tx: &mut WriteTransaction<'_>, op: &Op) -> Result<OpResult
             )
         }
         Op::Charge { agent, charge } => book_charge(tx, *agent, charge),
+        Op::Answer { question, answer } => question::answer(tx, *question, answer),
         Op::CreateTeam {
             team,
             description,

@@ -1,7 +1,8 @@
 //! That what is asked often is answered by an index, however much there is.
 
 use posse_port::store::{
-    AgentFilter, AgentKey, MailFilter, Page, RequestKey, SessionFilter, SessionKey, TeamKey,
+    AgentFilter, AgentKey, MailFilter, Page, QuestionFilter, QuestionKey, RequestKey,
+    SessionFilter, SessionKey, TeamKey,
 };
 use posse_protocol::{Name, TaskId};
 use rusqlite::Connection;
@@ -12,7 +13,9 @@ use super::free::{AHEAD, TASKS};
 use super::list::{ANY, ASSIGNED, LOST, MARKED, OWN, paged};
 use super::operation::{DOES, HIGHEST};
 use super::place::DatabasePlace;
-use super::read::{MEMBERSHIP, ONE, RUNS, SUBTREE, chosen, mails, newest, notes, open, roots};
+use super::read::{
+    MEMBERSHIP, ONE, RUNS, SUBTREE, chosen, mails, newest, notes, open, questions, roots,
+};
 use super::schema;
 use super::step::{HAD, NAMED};
 
@@ -305,6 +308,50 @@ fn turned(plan: &str) -> String {
         letter => letter,
     };
     plan.chars().map(turn).collect()
+}
+
+#[test]
+fn questions_are_found_by_an_index() {
+    let place = DatabasePlace::memory().unwrap();
+    let connection = place.connect().unwrap();
+    schema::bring_up_to_date(&place, &connection).unwrap();
+    let realm = Some(Uuid::nil().into());
+    let asked = QuestionKey {
+        asked_ms: 0,
+        id: Uuid::nil().into(),
+    };
+    let question = |realm, agent: bool, open| {
+        let filter = QuestionFilter {
+            realm,
+            agent: agent.then(|| Uuid::nil().into()),
+            open,
+            ..QuestionFilter::default()
+        };
+        let page = Page::before(asked, 9);
+        format!("SELECT answer FROM question {}", questions(&filter, &page))
+    };
+    let [open, open_in] = [None, realm].map(|realm| question(realm, false, true));
+    let (asked_in, own) = (question(realm, false, false), question(realm, true, false));
+    for (sql, wanted) in [
+        (
+            &*open,
+            "SEARCH question USING INDEX question_open ((asked_ms,id)<(?,?))",
+        ),
+        (
+            &*open_in,
+            "SEARCH question USING INDEX question_open_in (realm=? AND (asked_ms,id)<(?,?))",
+        ),
+        (
+            &*asked_in,
+            "SEARCH question USING INDEX question_asked (realm=? AND (asked_ms,id)<(?,?))",
+        ),
+        (
+            &*own,
+            "SEARCH question USING INDEX question_agent (realm=? AND agent=? AND (asked_ms,id)<(?,?))",
+        ),
+    ] {
+        assert_eq!(plan(&connection, sql), wanted, "{sql}");
+    }
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Looking: transcripts, lists of agents, mail, teams and tasks, from one snapshot each.
 
 mod mail;
+mod question;
 mod rows;
 mod sessions;
 mod team;
@@ -24,10 +25,13 @@ use super::{column, content, feed};
 use crate::columns;
 use crate::extent::Extent;
 
+pub(super) use question::list as list_questions;
 pub(super) use rows::rows;
 
 #[cfg(test)]
 pub(super) use mail::{RUNS, mails, open};
+#[cfg(test)]
+pub(super) use question::questions;
 #[cfg(test)]
 pub(super) use rows::ONE;
 #[cfg(test)]
@@ -130,12 +134,14 @@ impl<'a> SqliteReader<'a> {
         let realm = transcript.record.realm;
         let (seen, mail) = (self.seen(realm, agent)?, self.waiting(realm, agent)?);
         let runs = self.runs(realm, agent)?;
+        let questions = question::own(self, realm, agent)?;
         Ok(Taken {
             epoch,
             transcript,
             seen,
             mail,
             runs,
+            questions,
         })
     }
 

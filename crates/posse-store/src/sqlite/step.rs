@@ -7,13 +7,14 @@
 
 mod birth;
 mod mail;
+mod question;
 mod run;
 
 use std::collections::BTreeMap;
 
 use posse_port::store::{
-    CallChange, CallChangeKind, CallKey, Charge, Committed, NewEntry, Op, OpResult, StateChange,
-    Step, StoreError,
+    CallChange, CallChangeKind, CallKey, Charge, Committed, NewEntry, OpResult, StateChange, Step,
+    StoreError,
 };
 use posse_protocol::{AgentId, EntryKind, MemberState, RequestKind};
 use rusqlite::{Connection, OptionalExtension, params};
@@ -110,6 +111,9 @@ pub(super) fn write(
     if !step.mail.is_empty() {
         writer.take_mail(step)?;
     }
+    for change in &step.questions {
+        question::change(&writer, change)?;
+    }
     if !step.operations.is_empty() && !committed.mail_waits {
         let (realm, actor, at_ms) = (step.realm, Some(step.agent), step.at_ms);
         committed = writer.operate(
@@ -129,6 +133,7 @@ pub(super) fn write(
         && state.of_member() == MemberState::ShutDown
     {
         writer.close_requests()?;
+        question::withdraw_all(&writer)?;
         let (realm, actor, at_ms) = (step.realm, Some(step.agent), step.at_ms);
         let mut transaction = WriteTransaction {
             place,
@@ -204,17 +209,11 @@ impl StepWriter<'_> {
         }
     }
 
-    /// Refuses a result of a run that has not ended, a starter of another realm, and a charge
-    /// among the operations.
+    /// Refuses a result of a run that has not ended, a starter of another realm, and operations
+    /// that only people have.
     fn must_make_sense(&self, step: &Step) -> Result<(), SqliteFailure> {
-        if step
-            .operations
-            .iter()
-            .any(|operation| matches!(operation.op, Op::Charge { .. }))
-        {
-            return Err(SqliteFailure::bad_step(
-                "what an agent spends is among its step's charges",
-            ));
+        if let Some(why) = step.oversteps() {
+            return Err(SqliteFailure::bad_step(why));
         }
         let ends = match step.state {
             Some(StateChange::To(state) | StateChange::UnlessMail(state)) => !state.is_open(),

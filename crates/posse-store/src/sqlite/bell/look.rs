@@ -40,9 +40,12 @@ impl BellListener {
         Ok(true)
     }
 
-    /// Returns agents of this host with waiting mail.
+    /// Returns agents of this host for which mail or an answer waits.
     fn mail(&self) -> rusqlite::Result<Vec<Wake>> {
-        let sql = "SELECT agent FROM inbox WHERE host = ?1 AND waiting > 0";
+        let sql = "SELECT agent FROM inbox WHERE host = ?1 AND waiting > 0
+                   UNION SELECT question.agent FROM question INDEXED BY question_answered
+                       CROSS JOIN agent ON agent.realm = question.realm AND agent.id = question.agent
+                       WHERE question.state = 1 AND agent.host = ?1";
         let mut statement = self.connection.prepare_cached(sql)?;
         let waiting = statement.query_map([self.me.as_bytes()], |row| {
             Ok(Wake::Mail(column::id(row, 0)?.into()))

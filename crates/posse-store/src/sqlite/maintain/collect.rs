@@ -233,12 +233,13 @@ fn empty(
     connection: &Connection,
     realm: Uuid,
 ) -> Result<(), SqliteFailure> {
-    const KEYS: [(&str, &str); 19] = [
+    const KEYS: [(&str, &str); 20] = [
         ("member", "team, name"),
         ("inbox", "agent"),
         ("list", "team"),
         ("used_name", "team, name"),
         ("request", "id"),
+        ("question", "id"),
         ("run", "agent, id"),
         ("note", "team, name"),
         ("task", "team, id"),

@@ -141,7 +141,18 @@ CREATE TABLE feed (
     PRIMARY KEY (realm, number)
 ) WITHOUT ROWID;
 CREATE INDEX feed_age ON feed (at_ms) WHERE number % 64 = 0;
-CREATE TRIGGER host_version BEFORE INSERT ON host WHEN NEW.version IS NULL BEGIN
+CREATE TABLE question (
+    realm BLOB NOT NULL, id BLOB NOT NULL, agent BLOB NOT NULL, call_seq INTEGER NOT NULL, call_ordinal INTEGER NOT NULL,
+    state INTEGER NOT NULL, asked_ms INTEGER NOT NULL, answered_ms INTEGER, question TEXT NOT NULL, answer TEXT,
+    PRIMARY KEY (realm, id)
+) WITHOUT ROWID;
+CREATE INDEX question_id ON question (id);
+CREATE INDEX question_asked ON question (realm, asked_ms, id);
+CREATE INDEX question_open ON question (asked_ms, id) WHERE state = 0;
+CREATE INDEX question_open_in ON question (realm, asked_ms, id) WHERE state = 0;
+CREATE INDEX question_agent ON question (realm, agent, asked_ms, id) WHERE state < 2;
+CREATE INDEX question_answered ON question (realm, agent) WHERE state = 1;
+CREATE TRIGGER host_version BEFORE INSERT ON host WHEN coalesce(NEW.version, 0) < 8 BEGIN
     SELECT RAISE(ABORT, 'a newer posse has changed this store: start this one again');
 END;
 INSERT INTO changes VALUES (0);
