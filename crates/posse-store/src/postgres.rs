@@ -30,9 +30,9 @@ use std::time::Duration;
 use posse_port::BoxFuture;
 use posse_port::store::{
     AgentFilter, AgentKey, AgentRecord, AgentRows, Archive, Committed, Epoch, FeedPage, MailFilter,
-    Membership, OpResult, OpenRequest, Order, Page, RequestKey, RowFilter, SessionFilter,
-    SessionKey, Step, Store, StoreError, SubtreeSpending, Taken, TaskFilter, TeamKey, Transcript,
-    Wake,
+    Membership, OpResult, OpenRequest, Order, Page, QuestionFilter, QuestionKey, QuestionRecord,
+    RequestKey, RowFilter, SessionFilter, SessionKey, Step, Store, StoreError, SubtreeSpending,
+    Taken, TaskFilter, TeamKey, Transcript, Wake,
 };
 use posse_protocol::{AgentId, ListId, Mail, Name, Note, RealmId, Task, TaskId, Team};
 use tokio::runtime::{Builder, Handle};
@@ -463,6 +463,17 @@ impl Store for Postgres {
         page: Page<RequestKey>,
     ) -> BoxFuture<'_, Result<Vec<OpenRequest>, StoreError>> {
         self.look(move |reader| Box::pin(async move { reader.requests(realm, agent, &page).await }))
+    }
+
+    fn questions(
+        &self,
+        filter: QuestionFilter,
+        page: Page<QuestionKey>,
+    ) -> BoxFuture<'_, Result<Vec<QuestionRecord>, StoreError>> {
+        self.look(move |reader| {
+            let filter = filter.clone();
+            Box::pin(async move { read::list_questions(reader, &filter, &page).await })
+        })
     }
 
     fn export(

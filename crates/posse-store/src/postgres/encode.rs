@@ -13,8 +13,8 @@ use bytes::Bytes;
 use posse_port::model::Encoded;
 use posse_port::store::{
     Address, Archive, Birth, CallChange, CallChangeKind, CallKey, Charge, Epoch, Greeting, Joining,
-    METADATA_DEPTH, NewEntry, NewTask, Op, Order, RunChange, RunChangeKind, StateChange, Step,
-    StoreError, TaskChange, depth,
+    METADATA_DEPTH, NewEntry, NewTask, Op, Order, QuestionChange, QuestionChangeKind, RunChange,
+    RunChangeKind, StateChange, Step, StoreError, TaskChange, depth,
 };
 use posse_protocol::{
     AgentId, EntryKind, Mail, Name, Request, Response, Sender, Takes, Task, Usage,
@@ -152,6 +152,9 @@ pub(super) fn step(
     if let Some(why) = step.misplaced() {
         return Err(StoreError::BadStep(why));
     }
+    if let Some(why) = step.oversteps() {
+        return Err(StoreError::BadStep(why.into()));
+    }
     let mut encoded = EncodedStep::default();
     let mut json = Map::new();
     let mut put = |key: &str, value: Value| drop(json.insert(key.to_owned(), value));
@@ -205,6 +208,10 @@ pub(super) fn step(
     }
     if !step.runs.is_empty() {
         put("runs", step.runs.iter().map(run).collect());
+    }
+    if !step.questions.is_empty() {
+        let questions = step.questions.iter().map(question);
+        put("questions", questions.collect::<Result<_, _>>()?);
     }
     if let Some(StateChange::To(state) | StateChange::UnlessMail(state)) = step.state {
         put("state", json!(columns::state(state)));
@@ -271,6 +278,7 @@ fn is_plain(step: &Step) -> bool {
         && step.mail.is_empty()
         && step.operations.is_empty()
         && step.runs.is_empty()
+        && step.questions.is_empty()
         && step.state.is_none()
         && step.ended.is_none()
         && step.starter.is_none()
@@ -374,6 +382,17 @@ fn run(RunChange { id, change }: &RunChange) -> Value {
     }
 }
 
+fn question(QuestionChange { id, change }: &QuestionChange) -> Result<Value, StoreError> {
+    Ok(match change {
+        QuestionChangeKind::Asked(new) => {
+            let (seq, ordinal) = place(new.call);
+            json!({"id": id, "seq": seq, "ordinal": ordinal, "asked": text(&new.question)?})
+        }
+        QuestionChangeKind::Done => json!({"id": id, "done": true}),
+        QuestionChangeKind::Withdrawn => json!({"id": id, "done": false}),
+    })
+}
+
 fn op(op: &Op) -> Result<Value, StoreError> {
     Ok(match op {
         Op::Send {
@@ -388,6 +407,9 @@ fn op(op: &Op) -> Result<Value, StoreError> {
         }),
         Op::Charge { agent, charge: it } => {
             json!({"op": "charge", "agent": agent, "charge": charge(it)})
+        }
+        Op::Answer { question, answer } => {
+            json!({"op": "answer", "question": question, "answer": text(answer)?})
         }
         Op::CreateTeam {
             team,

@@ -19,6 +19,7 @@ use uuid::Uuid;
 use super::connection::ServerConnection;
 use super::error::{PgCause, PgFailure, Remedy};
 use super::job::{self, FeedHeads, JobKind, PgJob, WakesByHost, WriteResult};
+use super::schema;
 use super::{encode, nul};
 use crate::columns::{self, Hash};
 use crate::feed_watch::FeedWatch;
@@ -240,8 +241,11 @@ impl PgHost {
             let standing = self.standing();
             let me = (holds || standing != HostStatus::Stranger).then(|| {
                 let (settled, pid) = (standing != HostStatus::Stranger, std::process::id());
-                json!({"id": self.id, "pid": pid, "node": self.node, "settled": settled})
-                    .to_string()
+                json!({
+                    "id": self.id, "pid": pid, "node": self.node, "settled": settled,
+                    "version": schema::KNOWN,
+                })
+                .to_string()
             });
             match self.ask(me.as_deref(), &asking).await {
                 Ok(written) => {

@@ -6,6 +6,7 @@
 
 pub(super) mod feed;
 mod mail;
+mod question;
 mod rows;
 mod sessions;
 mod task;
@@ -30,6 +31,7 @@ use super::{column, nul};
 use crate::columns;
 use crate::extent::Extent;
 
+pub(super) use question::list as list_questions;
 pub(super) use rows::agent_rows;
 pub(super) use task::{task, tasks};
 
@@ -124,20 +126,23 @@ impl<'a> PgReader<'a> {
     /// Returns what the host that has just taken an agent continues from.
     pub(super) async fn taken(&self, agent: AgentId, epoch: Epoch) -> Result<Taken, PgFailure> {
         self.prepare_parts().await?;
-        self.prepare(&[SEEN, mail::COUNT, mail::RUNS]).await?;
+        self.prepare(&[SEEN, mail::COUNT, mail::RUNS, question::OWN])
+            .await?;
         let id = agent.uuid();
         let key: &QueryValues<'_> = &[&id];
-        let (begun, parts, seen, mail, runs, ended) = tokio::join!(
+        let (begun, parts, seen, mail, runs, questions, ended) = tokio::join!(
             biased;
             self.begin(),
             self.parts(agent, Extent::Sent),
             self.rows(SEEN, key),
             self.rows(mail::COUNT, key),
             self.rows(mail::RUNS, key),
+            self.rows(question::OWN, key),
             self.end(),
         );
         begun?;
         let (parts, seen, mail, runs) = (parts?, seen?, mail?, runs?);
+        let questions = questions?;
         ended?;
         Ok(Taken {
             epoch,
@@ -145,6 +150,10 @@ impl<'a> PgReader<'a> {
             seen: seen.iter().map(seen_file).collect::<Result<_, _>>()?,
             mail: mail.first().map_or(Ok(0), |row| column::bits(row, 0))?,
             runs: runs.iter().map(mail::run).collect::<Result<_, _>>()?,
+            questions: questions
+                .iter()
+                .map(question::question)
+                .collect::<Result<_, _>>()?,
         })
     }
 

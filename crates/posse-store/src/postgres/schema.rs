@@ -35,7 +35,16 @@ const VERSIONS: &[Version] = &[
         // An older posse would not say what its steps are about.
         oldest: 2,
     },
+    Version {
+        expand: &[include_str!("schema/3.sql")],
+        contract: &[],
+        // An older posse would lose the questions of the agents that it takes.
+        oldest: 3,
+    },
 ];
+
+/// The newest version.
+pub(super) const KNOWN: u32 = VERSIONS.len() as u32;
 
 /// The functions of the newest version. They replace those of the one before.
 const FUNCTIONS: &[&str] = &[
@@ -47,6 +56,7 @@ const FUNCTIONS: &[&str] = &[
     include_str!("schema/act.sql"),
     include_str!("schema/mail.sql"),
     include_str!("schema/request.sql"),
+    include_str!("schema/question.sql"),
     include_str!("schema/change.sql"),
     include_str!("schema/claim.sql"),
     include_str!("schema/task.sql"),
@@ -86,7 +96,7 @@ async fn found(
 
 /// Ensures that the tables can be used. An empty database gets them.
 pub(super) async fn ready(link: &ServerConnection) -> Result<(), PgFailure> {
-    let known = VERSIONS.len() as u32;
+    let known = KNOWN;
     let client = link.client().await?;
     let found = found(&client).await?;
     drop(client);

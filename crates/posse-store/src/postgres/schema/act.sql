@@ -9,6 +9,7 @@ BEGIN
     CASE _op->>'op'
         WHEN 'send' THEN RETURN act_send(_realm, _actor, _host, _at, _op);
         WHEN 'charge' THEN RETURN act_charge(_realm, _actor, _host, _at, _op);
+        WHEN 'answer' THEN RETURN act_answer(_realm, _actor, _host, _at, _op);
         WHEN 'create_team' THEN RETURN act_create_team(_realm, _actor, _host, _at, _op);
         WHEN 'delete_team' THEN RETURN act_delete_team(_realm, _actor, _host, _at, _op);
         WHEN 'join' THEN RETURN act_join(_realm, _actor, _host, _at, _op);

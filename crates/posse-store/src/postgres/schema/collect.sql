@@ -45,7 +45,7 @@ BEGIN
             OR EXISTS (SELECT 1 FROM team WHERE realm = _realm) THEN
         RETURN;
     END IF;
-    FOREACH _table IN ARRAY ARRAY['member', 'inbox', 'presence', 'pulse', 'list', 'used_name', 'request', 'run', 'note', 'task',
+    FOREACH _table IN ARRAY ARRAY['member', 'inbox', 'presence', 'pulse', 'list', 'used_name', 'request', 'question', 'run', 'note', 'task',
             'dependency', 'mail', 'segment', 'call', 'charge', 'total', 'seen', 'entry', 'preamble', 'receipt', 'feed'] LOOP
         EXECUTE format('WITH gone AS (DELETE FROM %I WHERE ctid = ANY (ARRAY(SELECT ctid FROM %I WHERE realm = $1 LIMIT $2))
             RETURNING %s AS size) SELECT count(*), coalesce(sum(size), 0) FROM gone', _table, _table,

@@ -11,7 +11,11 @@ BEGIN
     IF NOT FOUND THEN RETURN json_build_object('fenced', true); END IF;
     RETURN json_build_object(
         'cursor', _next,
-        'mail', (SELECT coalesce(json_agg(agent), '[]') FROM inbox WHERE host = _host AND has_mail),
+        'mail', (SELECT coalesce(json_agg(agent), '[]') FROM (
+            SELECT agent FROM inbox WHERE host = _host AND has_mail
+            UNION SELECT q.agent FROM question q CROSS JOIN LATERAL (
+                SELECT host FROM pulse WHERE realm = q.realm AND agent = q.agent LIMIT 1) p
+            WHERE q.state = 1 AND p.host = _host) news),
         'lists', CASE WHEN _cursor = 0
             THEN (SELECT coalesce(json_agg(json_build_array(l.realm, l.team, l.changed)), '[]')
                 FROM presence p JOIN list l ON l.realm = p.realm WHERE p.host = _host)

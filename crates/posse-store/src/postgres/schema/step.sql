@@ -286,11 +286,6 @@ BEGIN
     IF NOT FOUND THEN RETURN repeated(_realm, _step); END IF;
     PERFORM add_to_feed(_realm, _agent, (_step->>'what')::int, coalesce(_first, 0), _count);
     UPDATE root SET used_ms = _at WHERE realm = _realm AND agent = _agent;
-    IF _step ? 'ops' THEN
-        IF _step->'ops' @> '[{"op":{"op":"charge"}}]' THEN
-            PERFORM bad_step('what an agent spends is among its step''s charges');
-        END IF;
-    END IF;
     IF _step ? 'ended' AND (_step->>'state' IS NULL OR (_step->>'open')::boolean) THEN
         PERFORM bad_step('a run came to something without having ended');
     END IF;
@@ -323,6 +318,7 @@ BEGIN
         ON CONFLICT (realm, agent, path) DO UPDATE SET version = excluded.version;
     END IF;
     IF _step ? 'mail' THEN PERFORM take_mail(_realm, _agent, _step); END IF;
+    IF _step ? 'questions' THEN PERFORM question_changes(_realm, _agent, _step->'questions', _at); END IF;
     IF _step ? 'ops' AND NOT _mail_waits THEN
         -- What others hold may be gone; its own holder goes on, whatever it has missed.
         _result := operate(host_of(_realm, _agent), _realm, _agent, _at, _step->'ops');
@@ -331,6 +327,7 @@ BEGIN
     IF _state IS NOT NULL AND (_step->>'shut')::boolean THEN
         DELETE FROM request WHERE realm = _realm AND (asked = _agent OR asker = _agent)
             AND kind = CASE WHEN asked = _agent THEN 'shutdown' ELSE 'plan' END;
+        UPDATE question SET state = 3 WHERE realm = _realm AND agent = _agent AND state < 2;
         PERFORM stop_leading(_realm, _agent, _at);
         PERFORM free_tasks(_realm, _agent, NULL);
         PERFORM free_ahead(_realm, _agent, NULL);
