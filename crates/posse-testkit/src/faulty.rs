@@ -5,9 +5,9 @@ use std::sync::Arc;
 use posse_port::BoxFuture;
 use posse_port::store::{
     AgentFilter, AgentKey, AgentRecord, AgentRows, Archive, Committed, Epoch, FeedPage, MailFilter,
-    Membership, OpResult, OpenRequest, Order, Page, RequestKey, RowFilter, SessionFilter,
-    SessionKey, Step, Store, StoreError, SubtreeSpending, Taken, TaskFilter, TeamKey, Transcript,
-    Wake,
+    Membership, OpResult, OpenRequest, Order, Page, QuestionFilter, QuestionKey, QuestionRecord,
+    RequestKey, RowFilter, SessionFilter, SessionKey, Step, Store, StoreError, SubtreeSpending,
+    Taken, TaskFilter, TeamKey, Transcript, Wake,
 };
 use posse_protocol::{AgentId, ListId, Mail, Name, Note, RealmId, Task, TaskId, Team};
 
@@ -180,6 +180,14 @@ impl Store for Faulty {
         page: Page<RequestKey>,
     ) -> BoxFuture<'_, Result<Vec<OpenRequest>, StoreError>> {
         self.store.requests(realm, agent, page)
+    }
+
+    fn questions(
+        &self,
+        filter: QuestionFilter,
+        page: Page<QuestionKey>,
+    ) -> BoxFuture<'_, Result<Vec<QuestionRecord>, StoreError>> {
+        self.store.questions(filter, page)
     }
 
     fn export(

@@ -11,6 +11,7 @@ mod archive;
 mod feed;
 mod mail;
 mod operation;
+mod question;
 mod request;
 mod said;
 mod task;
@@ -24,7 +25,7 @@ use std::sync::Arc;
 use posse_port::store::{
     Committed, Epoch, OpResult, Order, Origin, StateChange, Step, SubtreeSpending, Wake,
 };
-use posse_protocol::{AgentId, HostId, ListId, MailId, Name, RealmId};
+use posse_protocol::{AgentId, HostId, ListId, MailId, Name, QuestionId, RealmId};
 use uuid::Uuid;
 
 pub use agent::{Agent, Entry};
@@ -105,6 +106,7 @@ pub struct Model {
     teams: BTreeMap<(RealmId, Name), Team>,
     lists: BTreeMap<ListId, List>,
     requests: BTreeMap<(RealmId, MailId), request::Open>,
+    questions: BTreeMap<(RealmId, QuestionId), question::Asked>,
     feed: Feed,
     flaw: Option<Flaw>,
 }
@@ -178,6 +180,10 @@ impl Model {
         {
             return Err(Fate::BadStep);
         }
+        if step.oversteps().is_some() {
+            return Err(Fate::BadStep);
+        }
+        let questions = self.change_questions(step).ok_or(Fate::BadStep)?;
         let left_out = mail_waits && self.flaw != Some(Flaw::ToldAnyway);
         agent.advance(step, left_out).ok_or(Fate::BadStep)?;
         if !mail_waits {
@@ -192,6 +198,7 @@ impl Model {
             self.inboxes.insert(key, inbox);
         }
         // From here on nothing can fail the step.
+        self.keep_questions(questions);
         self.feed.step(step);
         self.agents.insert(step.agent, Arc::new(agent));
         if step.birth.is_some() {
@@ -215,6 +222,7 @@ impl Model {
         }
         if !left_out {
             self.end_requests(step);
+            self.withdraw_questions(step);
         }
         Ok(committed)
     }

@@ -19,6 +19,7 @@ pub mod feed;
 mod fork;
 mod mail;
 pub mod pages;
+mod question;
 mod queue;
 mod request;
 mod roster;
@@ -66,6 +67,10 @@ pub use mail::{
 pub use pages::{
     agents_come_in_pages, mail_comes_in_pages, notes_come_in_pages, requests_come_in_pages,
     sessions_come_in_pages, tasks_come_in_pages, teams_come_in_pages,
+};
+pub use question::{
+    a_question_is_answered_once, asking, given, question_number, questions_come_in_pages,
+    questions_outlive_their_process,
 };
 pub use queue::{
     a_take_that_nobody_waits_for_holds_nothing, dropping_the_store_finishes_what_is_queued,

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use bytes::Bytes;
 use posse_port::store::{
     AgentRecord, AgentState, BackgroundRun, Birth, CallChange, CallChangeKind, CallKey, Charge,
-    Committed, EndedRun, NewEntry, Op, OpenCall, Origin, RunChange, RunChangeKind, SeenFile,
-    Segment, StateChange, Step, StepId, StoredEntry,
+    Committed, EndedRun, NewEntry, OpenCall, Origin, RunChange, RunChangeKind, SeenFile, Segment,
+    StateChange, Step, StepId, StoredEntry,
 };
 use posse_protocol::{AgentId, EntryKind, Name, PermissionMode, Purpose, RealmId, RunStatus};
 use uuid::Uuid;
@@ -181,13 +181,6 @@ impl Agent {
     /// Applies the changes of a step to its agent alone, if it is valid; its operations may be left
     /// out.
     pub(super) fn advance(&mut self, step: &Step, left_out: bool) -> Option<()> {
-        if step
-            .operations
-            .iter()
-            .any(|operation| matches!(operation.op, Op::Charge { .. }))
-        {
-            return None;
-        }
         for entry in &step.entries {
             if entry.seq != self.own.len() as u64 {
                 return None;

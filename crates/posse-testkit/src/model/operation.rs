@@ -48,6 +48,7 @@ impl Model {
                 },
             ),
             Op::Charge { agent, charge } => self.charge(realm, *agent, charge),
+            Op::Answer { question, answer } => self.answer(realm, *question, answer, at_ms),
             Op::CreateTeam {
                 team,
                 description,

@@ -11,7 +11,7 @@ use posse_protocol::{AgentId, EntryKind, MailKind, Purpose, RealmId, RequestKind
 use posse_store::{Postgres, Timing};
 use posse_testkit::postgres::{Options, Server, Sync, sql};
 use posse_testkit::store_contract::{
-    self as contract, Open, birth, call, create, entry, joining, name,
+    self as contract, Open, asking, birth, call, create, entry, joining, name,
 };
 use uuid::Uuid;
 
@@ -159,6 +159,7 @@ impl Work {
                     version: 7,
                 }];
                 born.charges = vec![charge()];
+                born.questions = vec![asking(1)];
             }
             self.store.commit(born).await.unwrap();
         }
@@ -525,6 +526,7 @@ async fn a_plain_tenant_can_do_all_that_a_store_does() {
         what_waits_is_freed,
         teams_have_members,
         a_request_is_answered_once,
+        a_question_is_answered_once,
         a_team_goes_out_and_comes_in,
         heads_come_back_and_are_shared,
         a_held_agent_is_refused_to_others

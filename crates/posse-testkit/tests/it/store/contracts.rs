@@ -324,6 +324,23 @@ async fn who_leaves_gives_its_tasks_back() {
     everywhere(contract::who_leaves_gives_its_tasks_back).await;
 }
 
+// proves QU-02 (parts: once; agents)
+#[tokio::test]
+async fn a_question_is_answered_once() {
+    everywhere(contract::a_question_is_answered_once).await;
+}
+
+// proves QU-01 (part: the store)
+#[tokio::test]
+async fn questions_outlive_their_process() {
+    everywhere(contract::questions_outlive_their_process).await;
+}
+
+#[tokio::test]
+async fn questions_come_in_pages() {
+    everywhere(contract::questions_come_in_pages).await;
+}
+
 // proves SM-09 (part: not open)
 #[tokio::test]
 async fn a_request_is_answered_once() {

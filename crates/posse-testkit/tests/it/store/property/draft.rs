@@ -4,13 +4,14 @@ use std::sync::Arc;
 
 use posse_port::store::{
     Address, AgentState, CallChangeKind, CallKey, CallOutcome, Charge, EndedRun, Greeting, Joining,
-    MAIL_BYTES, NewTask, Op, RunChangeKind, SeenFile, StateChange, TEXT_BYTES, TaskChange,
+    MAIL_BYTES, NewTask, Op, QuestionChange, QuestionChangeKind, RunChangeKind, SeenFile,
+    StateChange, TEXT_BYTES, TaskChange,
 };
 use posse_protocol::{
     Cost, EntryKind, MailId, MailKind, Name, PermissionMode, Purpose, RawJson, RequestKind,
     RunKind, RunStatus, RunUsage, Takes, TaskId, TaskStatus, Usage, WorktreeEnd,
 };
-use posse_testkit::store_contract::agent;
+use posse_testkit::store_contract::{agent, asking, given, question_number};
 use proptest::collection::vec;
 use proptest::option::{of, weighted};
 use proptest::prelude::*;
@@ -139,6 +140,7 @@ pub(super) struct Draft {
     /// Operations, some of them for a call.
     pub(super) ops: Vec<(Option<(u64, u32)>, Rough)>,
     pub(super) run: Option<(u8, RunChangeKind)>,
+    pub(super) questions: Vec<QuestionChange>,
     pub(super) state: Option<StateChange>,
     pub(super) mode: Option<PermissionMode>,
     pub(super) ended: Option<EndedRun>,
@@ -181,7 +183,7 @@ pub(super) fn deeds() -> impl Strategy<Value = Deed> {
     let host = 0..HOSTS;
     let agent = prop_oneof![3 => born(0), 1 => born(1)];
     let order = |realm| {
-        (0..HOSTS, vec(deeds_of(realm, 20), 1..4)).prop_map(move |(host, ops)| Deed::Order {
+        (0..HOSTS, vec(deeds_of(realm, 60), 1..4)).prop_map(move |(host, ops)| Deed::Order {
             host,
             realm,
             ops,
@@ -246,7 +248,7 @@ fn drafts_in(realm: u64) -> impl Strategy<Value = Draft> {
         ),
         (vec(kinds, 0..3), vec((0..6_u64, 0..2_u32, calls()), 0..2), of(charges()), of(seen()), of(reservations())),
         (weighted(0.4, taking), vec((weighted(0.1, call), deeds_of(realm, 1)), 0..3)),
-        weighted(0.1, (0..3_u8, runs())),
+        (weighted(0.1, (0..3_u8, runs())), prop_oneof![3 => Just(Vec::new()), 1 => vec(questions(), 1..3)]),
         (of(states()), of(select(PermissionMode::ALL.to_vec())), weighted(0.2, endings()), starter),
     )
         .prop_map(
@@ -254,13 +256,13 @@ fn drafts_in(realm: u64) -> impl Strategy<Value = Draft> {
                 (agent, astray, born, epoch, off, gap),
                 (kinds, calls, charge, seen, reserved),
                 (mail, ops),
-                run,
+                (run, questions),
                 last,
             )| {
                 let (state, mode, ended, starter) = last;
                 #[rustfmt::skip]
             let draft = Draft {
-                agent, astray, born, epoch, off, gap, kinds, calls, charge, reserved, seen, mail, ops, run, state,
+                agent, astray, born, epoch, off, gap, kinds, calls, charge, reserved, seen, mail, ops, run, questions, state,
                 mode, ended, starter,
             };
                 draft
@@ -380,6 +382,23 @@ fn runs() -> impl Strategy<Value = RunChangeKind> {
         began,
         select(RunStatus::ALL.to_vec()).prop_map(RunChangeKind::Ended)
     ]
+}
+
+fn questions() -> impl Strategy<Value = QuestionChange> {
+    let closing = select(vec![
+        QuestionChangeKind::Done,
+        QuestionChangeKind::Withdrawn,
+    ]);
+    let closed = (question_numbers(), closing).prop_map(|(number, change)| QuestionChange {
+        id: question_number(number),
+        change,
+    });
+    prop_oneof![2 => question_numbers().prop_map(asking), 1 => closed]
+}
+
+/// Few enough to be met by their answers.
+fn question_numbers() -> impl Strategy<Value = u64> {
+    1..9_u64
 }
 
 fn teams() -> impl Strategy<Value = Name> {
@@ -542,12 +561,16 @@ fn changes() -> impl Strategy<Value = Box<TaskChange>> {
 }
 
 /// Operations, so many of 200 about charges: an agent may not have them.
-fn deeds_of(realm: u64, charged: u32) -> impl Strategy<Value = Rough> {
+fn deeds_of(realm: u64, only_for_people: u32) -> impl Strategy<Value = Rough> {
     let charge = (anybody(realm), charges()).prop_map(|(number, charge)| Op::Charge {
         agent: agent(number),
         charge: Box::new(charge),
     });
-    let charge = charge.prop_map(|op| Rough {
+    let answer = (question_numbers(), any::<bool>()).prop_map(|(number, allow)| Op::Answer {
+        question: question_number(number),
+        answer: Box::new(given(allow)),
+    });
+    let charge = prop_oneof![charge, answer].prop_map(|op| Rough {
         op,
         text: Text {
             letter: 'a',
@@ -555,7 +578,7 @@ fn deeds_of(realm: u64, charged: u32) -> impl Strategy<Value = Rough> {
         },
     });
     // In boxes: all that can be drawn at once does not fit on a stack.
-    prop_oneof![200 - charged => ops(realm).boxed(), charged => charge.boxed()]
+    prop_oneof![200 - only_for_people => ops(realm).boxed(), only_for_people => charge.boxed()]
 }
 
 /// Few enough to be met by their answers.

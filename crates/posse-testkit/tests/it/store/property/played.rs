@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use posse_port::store::{
     AgentFilter, AgentKey, AgentRecord, Committed, Epoch, FeedRow, MailFilter, OpResult, Operation,
-    Order, Origin, Ready, Refusal, RequestKey, RowFilter, RunChange, Segment, SessionFilter,
-    SessionKey, Step, Store, TakenMail, TaskFilter, TeamKey, Topics, Wake,
+    Order, Origin, Page, QuestionFilter, Ready, Refusal, RequestKey, RowFilter, RunChange, Segment,
+    SessionFilter, SessionKey, Step, Store, TakenMail, TaskFilter, TeamKey, Topics, Wake,
 };
 use posse_protocol::{
     AgentId, EntryKind, HostId, ListId, Name, RealmId, Takes, TaskId, TaskStatus,
@@ -262,6 +262,7 @@ impl<'a> Played<'a> {
                 id: some(id),
                 change,
             }));
+        worded.questions.clone_from(&draft.questions);
         (worded.state, worded.mode) = (draft.state, draft.mode);
         worded.types = draft.mode.map(|mode| u64::MAX - mode as u64);
         (worded.ended, worded.starter) =
@@ -350,6 +351,15 @@ impl<'a> Played<'a> {
         assert_eq!(taken.transcript.inherited, inherited);
         assert_eq!(taken.seen, known.seen());
         assert_eq!(taken.mail, self.model.mail_waiting(known.realm, id));
+        let own = QuestionFilter {
+            realm: Some(known.realm),
+            agent: Some(id),
+            ..QuestionFilter::default()
+        };
+        assert_eq!(
+            taken.questions,
+            self.model.questions(&own, &Page::first(1000))
+        );
         assert_eq!(
             by_id(taken.runs, |run| run.id),
             by_id(known.runs(), |run| run.id)
@@ -438,7 +448,10 @@ impl<'a> Played<'a> {
         // A hint that has become empty may be left out.
         wanted.retain(|wake| match wake {
             Wake::Mail(to) => {
-                let waits = |agent: &&Agent| self.model.mail_waiting(agent.realm, *to) > 0;
+                let answered = |agent: &Agent| self.model.has_answers(agent.realm, *to);
+                let waits = |agent: &&Agent| {
+                    self.model.mail_waiting(agent.realm, *to) > 0 || answered(agent)
+                };
                 self.model
                     .agent(*to)
                     .filter(waits)
@@ -643,6 +656,20 @@ impl<'a> Played<'a> {
             let read = async |page| store.notes(realm, team.clone(), page).await.unwrap();
             let found = paged(backwards, read, |note| note.name.clone()).await;
             same(&found, &model.notes(realm, team), team);
+        }
+        for (agent, open) in inhabitants(number)
+            .map(|number| (Some(agent(number)), false))
+            .chain([(None, true), (None, false)])
+        {
+            let filter = QuestionFilter {
+                realm: Some(realm),
+                agent,
+                open,
+                ..QuestionFilter::default()
+            };
+            let all = Page::first(1000);
+            let found = store.questions(filter.clone(), all).await.unwrap();
+            same(&found, &model.questions(&filter, &all), &filter);
         }
         for agent in inhabitants(number).map(agent).map(Some).chain([None]) {
             let read = async |page| store.requests(realm, agent, page).await.unwrap();
