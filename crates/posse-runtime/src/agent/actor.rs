@@ -19,6 +19,7 @@ mod fork;
 mod instructions;
 mod lead;
 mod offer;
+mod questions;
 mod report;
 pub(crate) mod shells;
 mod show;
@@ -60,7 +61,7 @@ use crate::history::fork_point::ForkPoint;
 use crate::history::request_size::RequestSize;
 use crate::live::registry::{Registry, Stop};
 use crate::live::session::Session;
-use crate::live::setup::Setup;
+use crate::live::setup::{Approver, Setup};
 use crate::live::wakeup::{WakeReason, WakeReasons, Wakeup};
 use crate::supervise::{AliveGuard, Supervisor};
 
@@ -271,7 +272,8 @@ impl Actor {
         // for.
         self.machine
             .set_live(self.registry.live(self.identity.agent));
-        let waiting = work.inputs.pop_front().or_else(|| self.machine.next());
+        let waiting = self.machine.left().or_else(|| work.inputs.pop_front());
+        let waiting = waiting.or_else(|| self.machine.next());
         let input = match waiting.or_else(|| command::next_held(self, work)) {
             Some(input) => input,
             None => {
@@ -327,12 +329,19 @@ impl Actor {
             done = work.skills.next() => Next::SkillDone(done),
             () = maybe(&mut work.grace) => Next::GraceOver,
             () = maybe(&mut work.heal) => Next::Heal,
+            () = maybe(&mut work.overdue) => Next::Overdue,
         }
     }
 
     /// Turns what came into an input; none if there is nothing to decide.
     async fn on_next(&mut self, next: Next, work: &mut Work) -> Result<Option<Input>, StoreError> {
         Ok(match next {
+            Next::Command(Some(Command::Answer {
+                question, answer, ..
+            })) => {
+                questions::on_answer(self, question, answer, work).await?;
+                None
+            }
             Next::Command(Some(command)) => match work.skills.hold(command) {
                 Ok(input) => input,
                 Err(command) => command::on_command(self, command, work),
@@ -344,7 +353,7 @@ impl Actor {
                     // session.
                     self.registry.unattended(&self.session);
                 }
-                Some(Input::Unattended)
+                self.unattended(work).await?
             }
             Next::Stop => {
                 (work.open, work.stopping) = (false, true);
@@ -373,6 +382,10 @@ impl Actor {
             }
             Next::Heal => {
                 lead::check_teams(self, work).await?;
+                None
+            }
+            Next::Overdue => {
+                questions::on_overdue(self, work).await?;
                 None
             }
         })
@@ -423,9 +436,11 @@ impl Actor {
             show::introduce(self, work);
         }
         if reasons.about(WakeReason::Unattended) {
-            work.inputs.push_back(Input::Unattended);
+            let input = self.unattended(work).await?;
+            work.inputs.extend(input);
         }
         if reasons.about(WakeReason::Mail) {
+            questions::hear(self, work).await?;
             let mail = self.fetch_mail().await?;
             work.inputs.push_back(mail);
         }
@@ -439,6 +454,15 @@ impl Actor {
             work.inputs.extend(tasks::on_hint(self));
         }
         Ok(work.inputs.pop_front())
+    }
+
+    /// Denies what its front end was asked, which has left.
+    async fn unattended(&mut self, work: &mut Work) -> Result<Option<Input>, StoreError> {
+        if self.machine.asks() && self.machine.approver() == Approver::FrontEnd {
+            questions::give_up(self).await?;
+            questions::hear(self, work).await?;
+        }
+        Ok(Some(Input::Unattended))
     }
 
     /// Reads the mail that it has not read yet.
@@ -475,7 +499,7 @@ impl Actor {
     }
 
     /// Returns what a call of a tool means to do.
-    fn intent(&self, tool: &str, input: &RawJson) -> Result<Intent, ToolError> {
+    pub(crate) fn intent(&self, tool: &str, input: &RawJson) -> Result<Intent, ToolError> {
         self.setup.tools.intent(tool, input, &self.setup.workspace)
     }
 }

@@ -24,8 +24,6 @@ mod tests;
 mod tools;
 mod turn;
 
-use std::collections::HashMap;
-
 use posse_protocol::{EntryKind, Fault, FaultClass, Message, Outcome, Role};
 
 pub(crate) use crate::agent::step::decision::{
@@ -34,10 +32,11 @@ pub(crate) use crate::agent::step::decision::{
 };
 use crate::agent::step::machine::Attention;
 pub(crate) use crate::agent::step::machine::{Authority, Life, Machine};
-pub(crate) use crate::agent::step::open_calls::{OpenCalls, failure};
+pub(crate) use crate::agent::step::open_calls::{LeftCall, LeftQuestion, OpenCalls, failure};
 pub(crate) use crate::agent::step::queue::PROMPTS;
 pub(crate) use crate::agent::step::run::Run;
-use posse_port::store::{AgentState, CallKey, CallOutcome, OpenCall};
+use crate::live::setup::Approver;
+use posse_port::store::AgentState;
 
 /// What an agent is doing.
 pub(crate) enum State {
@@ -144,10 +143,11 @@ impl Machine {
                 reply::on_failure(self, &mut decision, *failure, charges)
             }
             Input::Answer {
-                call,
-                answer,
+                question,
+                given,
                 intent,
-            } => tools::on_answer(self, &mut decision, &call, answer, intent),
+            } => tools::on_answer(self, &mut decision, question, given, intent),
+            Input::Left(questions) => tools::on_left(self, &mut decision, questions),
             Input::CallDone { key, result } => {
                 tools::on_call_done(self, &mut decision, key, result)
             }
@@ -155,26 +155,32 @@ impl Machine {
                 self.settle_down();
                 interrupt::interrupt(self, &mut decision);
             }
-            Input::Unattended => tools::on_unattended(self, &mut decision),
+            // What is open is denied by the actor, unless somebody has answered it first.
+            Input::Unattended => {
+                if self.rights.approver == Approver::FrontEnd {
+                    self.rights.approver = Approver::Nobody;
+                }
+            }
             Input::SetMode(mode) => decision.set_mode(mode),
         }
         decision
     }
 
     /// Settles the calls that a dead process left open. Calls that may have begun are never run
-    /// again; `known` has the outcomes of some. A sub-agent that had ended its turn continues to
-    /// wait.
-    pub(crate) fn recover(
-        &mut self,
-        open: Vec<OpenCall>,
-        mut known: HashMap<CallKey, CallOutcome>,
-        state: AgentState,
-    ) -> Decision {
+    /// again. If a question about a call waits, the run goes on with it. A sub-agent that had ended
+    /// its turn continues to wait.
+    pub(crate) fn recover(&mut self, open: Vec<LeftCall>, state: AgentState) -> Decision {
         let mut decision = Decision::default();
+        let asked = open.iter().filter_map(|left| left.asked.as_ref());
+        self.left = asked.map(|left| left.question.clone()).collect();
+        if !self.left.is_empty() {
+            self.state = State::Acting(OpenCalls::left(open));
+            return decision;
+        }
         if !open.is_empty() {
-            let result = |call: OpenCall| {
-                let outcome = known.remove(&call.key);
-                open_calls::recovered(call, outcome)
+            let result = |left: LeftCall| {
+                let id = left.call.id.clone();
+                open_calls::result(id, &left.outcome())
             };
             let results = open.into_iter().map(result).collect();
             turn::add_entry(

@@ -4,16 +4,16 @@
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use posse_protocol::{AgentId, Answer, Event, EventKind, Question};
+use posse_protocol::{AgentId, Answer, Event, EventKind, Question, QuestionId};
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
 use crate::live::session::Session;
 use crate::live::setup::Approver;
 
-/// Questions that are not answered yet, by agent and call.
+/// Questions that are not answered yet.
 #[derive(Default)]
-pub(crate) struct Questions(Mutex<HashMap<(AgentId, String), OpenQuestion>>);
+pub(crate) struct Questions(Mutex<HashMap<QuestionId, OpenQuestion>>);
 
 /// A question that waits for its answer.
 struct OpenQuestion {
@@ -24,13 +24,13 @@ struct OpenQuestion {
 
 impl Questions {
     /// Locks the table of open questions.
-    fn open(&self) -> MutexGuard<'_, HashMap<(AgentId, String), OpenQuestion>> {
+    fn open(&self) -> MutexGuard<'_, HashMap<QuestionId, OpenQuestion>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Delivers an answer. Returns it if nobody waits for it.
-    pub(crate) fn answer(&self, agent: AgentId, call: &str, answer: Answer) -> Option<Answer> {
-        match self.open().remove(&(agent, call.to_owned())) {
+    pub(crate) fn answer(&self, question: QuestionId, answer: Answer) -> Option<Answer> {
+        match self.open().remove(&question) {
             // The error is dropped: the asker may have been cancelled meanwhile.
             Some(open) => {
                 let _ = open.answer.send(answer);
@@ -56,9 +56,9 @@ impl Questions {
         cancel: &CancellationToken,
     ) -> Option<Answer> {
         let (answer, answered) = oneshot::channel();
-        let call = question.call.clone();
+        let id = question.id;
         self.open().insert(
-            (agent, call.clone()),
+            id,
             OpenQuestion {
                 root: session.root,
                 answer,
@@ -66,7 +66,7 @@ impl Questions {
         );
         // Checked after the question is registered: a front end that leaves in between either drops
         // the question or is seen here.
-        let attended = session.approver() == Approver::FrontEnd;
+        let attended = session.approver() != Approver::Nobody;
         let heard = async {
             let event = Event {
                 agent,
@@ -82,11 +82,11 @@ impl Questions {
             () = cancel.cancelled() => None,
             else => None,
         };
-        if self.open().remove(&(agent, call.clone())).is_some() && attended {
+        if self.open().remove(&id).is_some() && attended {
             // Not waited for: a front end that does not read must not hold up the agent.
             session.events.try_send(Event {
                 agent,
-                kind: EventKind::ApprovalWithdrawn { call },
+                kind: EventKind::ApprovalWithdrawn { question: id },
             });
         }
         answer

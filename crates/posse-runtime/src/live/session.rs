@@ -98,10 +98,9 @@ impl Session {
 
     /// Returns who answers when a rule says ask.
     pub(crate) fn approver(&self) -> Approver {
-        if self.attended.load(Ordering::Acquire) {
-            self.setup.approver
-        } else {
-            Approver::Nobody
+        match self.setup.approver {
+            Approver::FrontEnd if !self.attended.load(Ordering::Acquire) => Approver::Nobody,
+            approver => approver,
         }
     }
 

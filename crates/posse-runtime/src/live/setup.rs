@@ -1,6 +1,7 @@
 //! What an agent is given: its profile, which is stored, and its setup, which the process provides.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::definition::terms::Terms;
 use posse_protocol::PermissionMode;
@@ -90,8 +91,13 @@ impl Default for Repeats {
 pub enum Approver {
     /// Nobody: the action is denied, and the model is told why.
     Nobody,
-    /// The front end, by [`Command::Answer`](posse_protocol::Command::Answer).
+    /// The front end, by [`Command::Answer`](posse_protocol::Command::Answer). What is open when it
+    /// leaves is denied.
     FrontEnd,
+    /// Whoever comes, from any process. What is not answered in this time is denied.
+    Anyone(Duration),
+    /// Whoever comes, until this long after the session's main agent was last at work.
+    WhileUsed(Duration),
 }
 
 /// Returns what an agent with these tools can be told to do.

@@ -429,6 +429,7 @@ fn assemble(
         name,
     } = kind;
     let rights = Authority {
+        agent: identity.agent,
         rights,
         approver: setup.approver,
         name,

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use posse_permission::{Policy, RuleList, Source};
-use posse_protocol::{Answer, Command, EventKind};
+use posse_protocol::{Command, EventKind};
 
 use crate::agent::actor::work::Work;
 use crate::agent::actor::{Actor, lead, skills};
@@ -30,50 +30,8 @@ pub(super) fn on_command(actor: &mut Actor, command: Command, work: &mut Work) -
             add_rules(actor, &RuleList { deny, ask, allow });
             None
         }
-        Command::Answer {
-            agent,
-            call,
-            answer,
-        } if agent == actor.identity.agent => {
-            // Questions about a skill's commands first: they belong to no call that the machine
-            // knows.
-            let answer = actor.registry.questions.answer(agent, &call, answer)?;
-            let intent = match &answer {
-                Answer::Allow { input: Some(input) } => actor
-                    .machine
-                    .open_calls()
-                    .and_then(|calls| calls.asked_tool(&call))
-                    .map(|tool| actor.intent(tool, input)),
-                _ => None,
-            };
-            Some(Input::Answer {
-                call,
-                answer,
-                intent,
-            })
-        }
-        Command::Answer {
-            agent,
-            call,
-            answer,
-        } => {
-            let passed = actor.registry.pass_on(
-                agent,
-                Command::Answer {
-                    agent,
-                    call: call.clone(),
-                    answer,
-                },
-            );
-            // An agent that is not here has not asked. As input of this agent, which has not asked
-            // either, it is reported as an answer to no question.
-            let no_question = |_| Input::Answer {
-                call,
-                answer: Answer::Allow { input: None },
-                intent: None,
-            };
-            passed.err().map(no_question)
-        }
+        // Handled by the actor itself, which waits for the store.
+        Command::Answer { .. } => None,
         Command::Compact { keep } => Some(Input::Compact { keep }),
         Command::StopRun(task) => {
             let (registry, sink) = (Arc::clone(&actor.registry), actor.sink.clone());

@@ -19,7 +19,7 @@ use crate::agent::actor::tasks::OwnTasks;
 use crate::agent::actor::work::Work;
 use crate::agent::actor::{
     Actor, GRACE, Identity, LONG_GRACE, SubAgent, answered, call, fork, instructions, lead, marker,
-    report, shells, skills, sub_agent, tasks, teammate, wall_ms,
+    questions, report, shells, skills, sub_agent, tasks, teammate, wall_ms,
 };
 use crate::agent::step::{Commit, Decision, Draft, Effect, Input, OpenCalls, ToolRun};
 use crate::definition::agent_type::FORK;
@@ -83,7 +83,9 @@ impl Actor {
             true => Following::ModelCall,
             false => Following::Other,
         };
+        let asked = questions::complete(self, &mut commit).await?;
         let committed = self.commit(commit, work.began, following).await?;
+        questions::on_asked(self, asked, work).await;
         tasks::note_tasks(self, own, &committed.results);
         self.tell_operated(&calls, committed.results, work);
         if resting && !committed.mail_waits {
@@ -127,6 +129,7 @@ impl Actor {
             }
             Effect::Raise => Arc::clone(&self.lifecycle).start_declared_members(&self.session),
             Effect::SetMode(mode) => self.machine.set_mode(mode),
+            Effect::AskAgain(left) => questions::ask_again(self, left, work).await?,
             Effect::Emit(kind) => self.sink.emit(kind).await,
             Effect::Begin => {
                 work.heal = None;
@@ -287,6 +290,7 @@ impl Actor {
             mail: commit.mail,
             operations: commit.operations,
             runs: commit.runs,
+            questions: commit.questions,
             state: commit.state.map(|state| self.state_change(state)),
             mode: commit.mode,
             types,

@@ -48,6 +48,8 @@ pub(super) struct Work {
     pub(super) grace: Option<BoxFuture<'static, ()>>,
     /// While the main agent's teams work: fires when they are checked again.
     pub(super) heal: Option<BoxFuture<'static, ()>>,
+    /// While a question waits: fires when its time is over.
+    pub(super) overdue: Option<BoxFuture<'static, ()>>,
     /// Time when the run began.
     pub(super) began: Duration,
     /// Time spent in model calls of the run.
@@ -76,6 +78,7 @@ impl Work {
             skills: SkillQueue::default(),
             grace: None,
             heal: None,
+            overdue: None,
             began,
             api: Duration::ZERO,
             open: true,
@@ -184,4 +187,6 @@ pub(super) enum Next {
     GraceOver,
     /// It is time to check the teams.
     Heal,
+    /// The time of a question is over.
+    Overdue,
 }

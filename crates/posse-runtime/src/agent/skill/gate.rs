@@ -3,7 +3,10 @@
 
 use std::sync::Arc;
 
-use posse_protocol::{AgentId, Answer, Denial, Event, EventKind, Question, RawJson, ToolContent};
+use posse_port::store::question_id;
+use posse_protocol::{
+    AgentId, Answer, Denial, Event, EventKind, Question, QuestionKind, RawJson, ToolContent,
+};
 use serde_json::json;
 
 use crate::definition::skill::{Fork, Skill, TemplatePart};
@@ -204,11 +207,14 @@ impl Gate {
             about.input.clone(),
         );
         let question = Question {
+            id: question_id(self.agent, &call),
+            kind: QuestionKind::Permission,
             call,
             tool,
             input,
             why,
             from,
+            until_ms: None,
         };
         self.registry
             .questions

@@ -5,13 +5,13 @@ use std::sync::Arc;
 
 use posse_port::model::{Failure, Reply};
 use posse_port::store::{
-    AgentState, CallChange, CallChangeKind, CallKey, CallOutcome, Charge, Op, Operation, RunChange,
-    TakenMail,
+    AgentState, CallChange, CallChangeKind, CallKey, CallOutcome, Charge, Op, Operation,
+    QuestionChange, RunChange, TakenMail,
 };
 use posse_port::tool::{Intent, Subject, ToolError};
 use posse_protocol::{
-    Answer, ContentBlock, EntryKind, EventKind, Mail, Message, Missed, Outcome, PermissionMode,
-    RawJson, ReplyFacts, Task, ToolContent,
+    ContentBlock, EntryKind, EventKind, GivenAnswer, Mail, Message, Missed, Outcome,
+    PermissionMode, Question, QuestionId, RawJson, ReplyFacts, Task, ToolContent,
 };
 use uuid::Uuid;
 
@@ -70,12 +70,14 @@ pub(crate) enum Input {
         failure: Box<Failure>,
         charges: Vec<Charge>,
     },
-    /// A person answered a question. `intent` is that of the input that replaces the model's.
+    /// A question is answered. `intent` is that of the input that replaces the model's.
     Answer {
-        call: String,
-        answer: Answer,
+        question: QuestionId,
+        given: GivenAnswer,
         intent: Option<Result<Intent, ToolError>>,
     },
+    /// The run goes on that these questions belong to: a dead process has left them.
+    Left(Vec<Question>),
     /// A tool call has ended; the result is none if it panicked or was aborted.
     CallDone {
         key: CallKey,
@@ -174,6 +176,7 @@ impl Decision {
             mail,
             operations,
             runs,
+            questions,
             state,
             closing,
             resting,
@@ -192,6 +195,7 @@ impl Decision {
         self.commit.mail.extend(mail);
         self.commit.operations.extend(operations);
         self.commit.runs.extend(runs);
+        self.commit.questions.extend(questions);
         self.commit.state = state.or(self.commit.state);
         self.commit.closing = closing.or(self.commit.closing.take());
         self.commit.resting = resting.or(self.commit.resting.take());
@@ -216,6 +220,8 @@ pub(crate) struct Commit {
     pub(crate) operations: Vec<Operation>,
     /// Changes of background commands.
     pub(crate) runs: Vec<RunChange>,
+    /// Questions to a person that are asked or closed.
+    pub(crate) questions: Vec<QuestionChange>,
     /// New state of the agent.
     pub(crate) state: Option<AgentState>,
     /// Set if it ends the run.
@@ -287,6 +293,8 @@ pub(crate) enum Effect {
     AbortCalls,
     /// Apply the new mode.
     SetMode(PermissionMode),
+    /// Ask these questions again that a dead process asked first, as far as they are not answered.
+    AskAgain(Vec<Question>),
     /// Tell the front ends.
     Emit(EventKind),
     /// The run begins; its time is taken from here.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use posse_permission::{Policy, Rights};
-use posse_protocol::{Activity, PermissionMode, WaitReason};
+use posse_protocol::{Activity, AgentId, PermissionMode, Question, WaitReason};
 
 use crate::agent::step::compaction::Compaction;
 use crate::agent::step::open_calls::OpenCalls;
@@ -16,6 +16,8 @@ use crate::live::setup::{Approver, Limits};
 /// What an agent may do, and who is asked for approval.
 #[derive(Clone)]
 pub(crate) struct Authority {
+    /// The agent, from whose ID those of its questions follow.
+    pub(crate) agent: AgentId,
     pub(crate) rights: Rights,
     pub(crate) approver: Approver,
     /// Name of the agent in questions to a person; none for the main agent.
@@ -95,6 +97,8 @@ pub(crate) struct Machine {
     pub(super) next_seq: u64,
     /// True if the last entry waits for a reply.
     pub(super) unanswered: bool,
+    /// Questions that a dead process has left; the run goes on with them.
+    pub(super) left: Vec<Question>,
 }
 
 impl Machine {
@@ -119,6 +123,7 @@ impl Machine {
             owning: false,
             next_seq,
             unanswered,
+            left: Vec::new(),
         }
     }
 
@@ -318,7 +323,23 @@ impl Machine {
 
     /// Returns true if there is something to continue.
     pub(crate) fn unfinished(&self) -> bool {
-        self.unanswered || self.queue.has_mail() || self.live > 0
+        self.unanswered || self.queue.has_mail() || self.live > 0 || !self.left.is_empty()
+    }
+
+    /// Returns true if a person is asked about a call.
+    pub(crate) fn asks(&self) -> bool {
+        self.open_calls().is_some_and(OpenCalls::asks)
+    }
+
+    /// Returns the input that continues a run whose questions a dead process has left.
+    pub(crate) fn left(&mut self) -> Option<Input> {
+        let left = std::mem::take(&mut self.left);
+        (!left.is_empty()).then_some(Input::Left(left))
+    }
+
+    /// Returns who is asked for approval.
+    pub(crate) fn approver(&self) -> Approver {
+        self.rights.approver
     }
 
     /// Returns the calls of the reply that are open.

@@ -2,9 +2,15 @@
 
 use std::sync::Arc;
 
-use posse_port::store::{CallChange, CallChangeKind, CallKey, CallOutcome, OpenCall};
+use posse_port::store::{
+    CallChange, CallChangeKind, CallKey, CallOutcome, NewQuestion, OpenCall, QuestionChange,
+    QuestionChangeKind, question_id,
+};
 use posse_port::tool::{Intent, Subject, ToolError};
-use posse_protocol::{ContentBlock, EventKind, Outcome, RawJson, ToolContent, WaitReason};
+use posse_protocol::{
+    AgentId, ContentBlock, EventKind, Outcome, Question, QuestionId, QuestionKind, RawJson,
+    ToolContent, WaitReason,
+};
 
 use crate::agent::step::{Decision, Effect, ToolRun};
 
@@ -27,6 +33,8 @@ pub(super) struct OpenToolCall {
     /// What it means to do, or why the input is wrong.
     pub(super) intent: Result<Intent, ToolError>,
     pub(super) phase: CallPhase,
+    /// Number of questions that were asked about it.
+    questions: u32,
     first: First,
 }
 
@@ -49,8 +57,8 @@ enum First {
 pub(super) enum CallPhase {
     /// Its turn has not come, or it was not judged yet.
     Waiting,
-    /// A person is asked for approval.
-    Asked,
+    /// A person is asked this about it.
+    Asked(QuestionId),
     /// It runs.
     Running,
     Done(CallOutcome),
@@ -71,11 +79,31 @@ pub(super) const UNKNOWN: &str = "Outcome unknown: posse ended while this was ru
 pub(super) const NOT_BEGUN: &str =
     "Not run, or without effect: posse ended before this started or answered.";
 
-/// Returns the result of a call that a dead process left open.
-pub(super) fn recovered(call: OpenCall, known: Option<CallOutcome>) -> ContentBlock {
-    let unknown = || failure(if call.begun { UNKNOWN } else { NOT_BEGUN });
-    let outcome = call.outcome.or(known).unwrap_or_else(unknown);
-    result(call.id, &outcome)
+/// A call that a dead process left open, with its question if one waits.
+pub(crate) struct LeftCall {
+    pub(crate) call: OpenCall,
+    /// Its outcome, if others know it.
+    pub(crate) known: Option<CallOutcome>,
+    /// The question about it that waits.
+    pub(crate) asked: Option<LeftQuestion>,
+}
+
+/// A question that a dead process has asked.
+pub(crate) struct LeftQuestion {
+    pub(crate) question: Question,
+    /// What its call means to do.
+    pub(crate) intent: Result<Intent, ToolError>,
+    /// When it was asked, in milliseconds of Unix time.
+    pub(crate) asked_ms: i64,
+}
+
+impl LeftCall {
+    /// Returns its outcome if no question about it waits.
+    pub(super) fn outcome(self) -> CallOutcome {
+        let unknown = if self.call.begun { UNKNOWN } else { NOT_BEGUN };
+        let known = self.call.outcome.or(self.known);
+        known.unwrap_or_else(|| failure(unknown))
+    }
 }
 
 /// Returns an outcome that tells the model of an error.
@@ -122,8 +150,48 @@ impl OpenCalls {
                 input,
                 intent,
                 phase: CallPhase::Waiting,
+                questions: 0,
                 first: First::Unasked,
             });
+        Self {
+            calls: calls.collect(),
+            stopping: None,
+        }
+    }
+
+    /// Returns the calls that a dead process left, some of which wait for an answer.
+    pub(super) fn left(calls: Vec<LeftCall>) -> Self {
+        let calls = calls.into_iter().map(|mut left| {
+            let (key, id) = (left.call.key, left.call.id.clone());
+            let tool = left.call.tool.clone();
+            let (input, intent, phase, questions) = match left.asked.take() {
+                Some(LeftQuestion {
+                    question,
+                    intent,
+                    asked_ms,
+                }) => {
+                    // Counted on from a number that no question about this call has had.
+                    let questions = asked_ms as u32;
+                    let phase = CallPhase::Asked(question.id);
+                    (question.input, intent, phase, questions)
+                }
+                None => {
+                    let not_run = ToolError::Tell(NOT_RUN.into());
+                    let done = CallPhase::Done(left.outcome());
+                    (RawJson::empty_object(), Err(not_run), done, 0)
+                }
+            };
+            OpenToolCall {
+                key,
+                id,
+                tool,
+                input,
+                intent,
+                phase,
+                questions,
+                first: First::Unasked,
+            }
+        });
         Self {
             calls: calls.collect(),
             stopping: None,
@@ -140,7 +208,7 @@ impl OpenCalls {
             .iter()
             .filter(|call| !matches!(call.phase, CallPhase::Done(_)));
         let waits = |call: &OpenToolCall| match &call.phase {
-            CallPhase::Asked => true,
+            CallPhase::Asked(_) => true,
             CallPhase::Running => call.intent.as_ref().is_ok_and(|intent| intent.waits),
             CallPhase::Waiting | CallPhase::Done(_) => false,
         };
@@ -149,8 +217,7 @@ impl OpenCalls {
 
     /// Returns what calls that wait wait for: a person first, because only people can end that.
     pub(super) fn wait_reason(&self) -> WaitReason {
-        let is_asked = |call: &OpenToolCall| call.phase == CallPhase::Asked;
-        match self.calls.iter().any(is_asked) {
+        match self.asks() {
             true => WaitReason::Person,
             false => WaitReason::Children,
         }
@@ -197,13 +264,16 @@ impl OpenCalls {
             .any(|call| call.phase == CallPhase::Running && waits(call))
     }
 
-    /// Returns the tool of a call that a person is asked about.
-    pub(crate) fn asked_tool(&self, id: &str) -> Option<&str> {
-        let asked = self
-            .calls
-            .iter()
-            .find(|call| call.id == id && call.phase == CallPhase::Asked);
+    /// Returns the tool of the call that a question is about.
+    pub(crate) fn asked_tool(&self, question: QuestionId) -> Option<&str> {
+        let asked = self.calls.iter().find(|call| call.is_asked(question));
         asked.map(|call| call.tool.as_str())
+    }
+
+    /// Returns true if a person is asked about a call.
+    pub(crate) fn asks(&self) -> bool {
+        let asked = |call: &OpenToolCall| matches!(call.phase, CallPhase::Asked(_));
+        self.calls.iter().any(asked)
     }
 
     /// Returns the changes that the step with the reply stores.
@@ -253,6 +323,56 @@ impl OpenCalls {
 }
 
 impl OpenToolCall {
+    /// Returns true if it waits for the answer to this question.
+    pub(super) fn is_asked(&self, question: QuestionId) -> bool {
+        self.phase == CallPhase::Asked(question)
+    }
+
+    /// Asks a person about it, on behalf of an agent and in its name.
+    pub(super) fn ask(
+        &mut self,
+        agent: AgentId,
+        from: Option<String>,
+        why: String,
+        decision: &mut Decision,
+    ) {
+        let CallKey { seq, ordinal } = self.key;
+        let id = question_id(agent, &format!("{seq}.{ordinal}.{}", self.questions));
+        self.questions = self.questions.wrapping_add(1);
+        self.phase = CallPhase::Asked(id);
+        let question = Question {
+            id,
+            kind: QuestionKind::Permission,
+            call: self.id.clone(),
+            tool: self.tool.clone(),
+            input: self.input.clone(),
+            why,
+            from,
+            until_ms: None,
+        };
+        let new = NewQuestion {
+            call: self.key,
+            question,
+        };
+        let change = QuestionChangeKind::Asked(Box::new(new));
+        decision
+            .commit
+            .questions
+            .push(QuestionChange { id, change });
+    }
+
+    /// Closes the question that is open about it, if there is one, and tells front ends.
+    pub(super) fn close_question(&self, change: QuestionChangeKind, decision: &mut Decision) {
+        if let CallPhase::Asked(id) = self.phase {
+            decision
+                .commit
+                .questions
+                .push(QuestionChange { id, change });
+            let withdrawn = EventKind::ApprovalWithdrawn { question: id };
+            decision.after.push(Effect::Emit(withdrawn));
+        }
+    }
+
     /// Starts the call. A call that may change something outside is stored as begun first: after a
     /// crash it must not run again.
     pub(super) fn run(&mut self, decision: &mut Decision) {

@@ -1,5 +1,6 @@
 //! Decisions on inputs, without anything outside.
 
+mod left;
 mod repetition;
 mod teammate;
 
@@ -8,17 +9,27 @@ use std::sync::Arc;
 
 use posse_permission::{Policy, Rights};
 use posse_port::model::{ApiError, ApiErrorKind, Failure, ModelError, RateLimits, Reply};
-use posse_port::store::{AgentState, CallChangeKind, CallKey, CallOutcome, Charge, OpenCall};
+use posse_port::store::{
+    AgentState, CallChangeKind, CallKey, CallOutcome, Charge, OpenCall, QuestionChange,
+    QuestionChangeKind, question_id,
+};
 use posse_port::tool::{Intent, Subject, ToolError, Workspace};
 use posse_protocol::{
-    Answer, ContentBlock, Cost, EntryKind, EventKind, FaultClass, Limit, Outcome, PermissionMode,
-    Purpose, RawJson, ReplyFacts, StopReason, ToolContent, Usage,
+    Answer, Answerer, ContentBlock, Cost, EntryKind, EventKind, FaultClass, GivenAnswer, Limit,
+    Outcome, PermissionMode, Purpose, Question, QuestionKind, RawJson, ReplyFacts, StopReason,
+    ToolContent, Usage,
 };
+use uuid::Uuid;
 
-use crate::agent::step::{Answered, Authority, Decision, Delegated, Effect, Input, Life, Machine};
+use crate::agent::step::{
+    Answered, Authority, Decision, Delegated, Effect, Input, LeftCall, LeftQuestion, Life, Machine,
+};
 use crate::definition::output_schema::OutputSchema;
 use crate::govern::Budget;
 use crate::live::setup::{Approver, Limits, Repeats};
+
+/// The agent that decides.
+const ME: Uuid = Uuid::from_u128(1);
 
 fn machine(approver: Approver, limits: Limits) -> Machine {
     alive(
@@ -41,6 +52,7 @@ fn alive(life: Life, mode: PermissionMode, approver: Approver, limits: Limits) -
     let policy = Arc::new(Policy::default());
     let rights = Rights::root(mode, policy, Arc::new(workspace));
     let rights = Authority {
+        agent: ME.into(),
         rights,
         approver,
         name: None,
@@ -172,15 +184,17 @@ fn told(decision: &Decision) -> String {
             }
         }
     }
+    for QuestionChange { change, .. } in &decision.commit.questions {
+        match change {
+            QuestionChangeKind::Asked(new) => parts.push(format!("ask {}", new.question.call)),
+            QuestionChangeKind::Done => {}
+            QuestionChangeKind::Withdrawn => parts.push("withdraw".into()),
+        }
+    }
     for effect in &decision.after {
         match effect {
             Effect::Run(run) => parts.push(format!("run {}", run.key.ordinal)),
-            Effect::Emit(EventKind::ApprovalRequested(question)) => {
-                parts.push(format!("ask {}", question.call))
-            }
-            Effect::Emit(EventKind::ApprovalWithdrawn { call }) => {
-                parts.push(format!("withdraw {call}"))
-            }
+            Effect::AskAgain(left) => parts.push(format!("ask again {}", left.len())),
             Effect::Emit(_) | Effect::SetMode(_) | Effect::Begin => {}
             Effect::CallModel => parts.push("call".into()),
             Effect::Compact(compaction_request) => parts.push(format!(
@@ -261,6 +275,18 @@ fn an_agent_follows_a_skill_and_its_answer_is_the_runs() {
     );
 }
 
+/// A person's answer to the first question about a call of the first reply.
+fn answered(ordinal: u32, answer: Answer) -> Input {
+    Input::Answer {
+        question: question_id(ME.into(), &format!("1.{ordinal}.0")),
+        given: GivenAnswer {
+            answer,
+            by: Answerer::Person,
+        },
+        intent: None,
+    }
+}
+
 #[test]
 fn neighbours_that_may_run_together_and_the_rest_one_after_another() {
     let mut machine = started(Approver::FrontEnd, FREE);
@@ -271,11 +297,7 @@ fn neighbours_that_may_run_together_and_the_rest_one_after_another() {
     );
     assert_eq!(step(&mut machine, done(1, 1, "one")), "stored 1");
     assert_eq!(step(&mut machine, done(1, 0, "zero")), "stored 0, ask t2");
-    let allow = Input::Answer {
-        call: "t2".into(),
-        answer: Answer::Allow { input: None },
-        intent: None,
-    };
+    let allow = answered(2, Answer::Allow { input: None });
     assert_eq!(step(&mut machine, allow), "run 2");
     assert_eq!(
         step(&mut machine, done(1, 2, "two")),
@@ -326,11 +348,7 @@ fn what_nobody_can_be_asked_about_is_denied_and_the_model_told() {
         message: "No way".into(),
         interrupt: false,
     };
-    let deny = Input::Answer {
-        call: "t0".into(),
-        answer,
-        intent: None,
-    };
+    let deny = answered(0, answer);
     assert_eq!(told(&machine.step(deny)), "run 1");
     assert_eq!(machine.step(done(1, 0, "late")), Decision::default());
 }
@@ -379,7 +397,7 @@ fn an_interrupt_leaves_every_call_with_a_result() {
     step(&mut machine, reply("f", StopReason::ToolUse));
     assert_eq!(
         step(&mut machine, Input::Interrupt),
-        "t0!Not run, withdraw t0, end Interrupted"
+        "t0!Not run, withdraw, end Interrupted"
     );
 
     let mut machine = started(Approver::FrontEnd, FREE);
@@ -745,11 +763,13 @@ fn what_a_dead_process_left_open_is_settled_and_never_run() {
         open(2, false, None),
         open(3, true, None),
     ];
-    let decision = machine.recover(
-        open_calls,
-        HashMap::from([(CallKey { seq: 1, ordinal: 3 }, child)]),
-        AgentState::Running,
-    );
+    let mut known = HashMap::from([(CallKey { seq: 1, ordinal: 3 }, child)]);
+    let left = open_calls.into_iter().map(|call| LeftCall {
+        known: known.remove(&call.key),
+        call,
+        asked: None,
+    });
+    let decision = machine.recover(left.collect(), AgentState::Running);
     assert_eq!(
         told(&decision),
         "t0=ok then, t1!Outcome unknown, t2!Not run,, t3=it ended"
@@ -777,7 +797,23 @@ fn when_everybody_has_left_nothing_waits_for_an_answer() {
         told(&machine.step(reply("f", StopReason::ToolUse))),
         "ask t0"
     );
-    assert_eq!(told(&machine.step(Input::Unattended)), "t0!Denied , call");
+    // The actor denies it for nobody, unless a person was faster.
+    assert_eq!(machine.step(Input::Unattended), Decision::default());
+    let nobody = Input::Answer {
+        question: question_id(ME.into(), "1.0.0"),
+        given: GivenAnswer {
+            answer: Answer::Deny {
+                message: "Denied: nobody.".into(),
+                interrupt: false,
+            },
+            by: Answerer::Nobody,
+        },
+        intent: None,
+    };
+    let denied = machine.step(nobody);
+    assert_eq!(told(&denied), "t0!Denied , call");
+    let reported = |effect: &Effect| matches!(effect, Effect::Emit(EventKind::Denied(_)));
+    assert!(denied.after.iter().any(reported), "{denied:?}");
     assert_eq!(
         told(&machine.step(reply("f", StopReason::ToolUse))),
         "t0!Denied , call"

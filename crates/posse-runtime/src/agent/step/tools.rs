@@ -2,15 +2,16 @@
 
 use posse_permission::Verdict;
 use posse_port::store::{
-    AgentState, CallChange, CallChangeKind, CallKey, CallOutcome, Operation, RunChange,
-    RunChangeKind, TakenMail,
+    AgentState, CallChange, CallChangeKind, CallKey, CallOutcome, Operation, QuestionChangeKind,
+    RunChange, RunChangeKind, TakenMail,
 };
 use posse_port::tool::{Intent, ToolError};
 use posse_protocol::{
-    Answer, ContentBlock, Denial, EntryKind, EventKind, Fault, FaultClass, Limit, Message, Outcome,
-    Question, Role, RunKind,
+    Answer, Answerer, ContentBlock, Denial, EntryKind, EventKind, Fault, FaultClass, GivenAnswer,
+    Limit, Message, Outcome, Question, QuestionId, Role, RunKind,
 };
 
+use crate::agent::step::machine::Attention;
 use crate::agent::step::open_calls::{
     CRASHED, CallPhase, INTERRUPTED, NOT_RUN, OpenToolCall, failure, result,
 };
@@ -38,7 +39,7 @@ pub(super) fn advance(machine: &mut Machine, decision: &mut Decision) {
         let open = |index: usize| {
             matches!(
                 acting.calls[index].phase,
-                CallPhase::Asked | CallPhase::Running
+                CallPhase::Asked(_) | CallPhase::Running
             )
         };
         if group.into_iter().any(open) {
@@ -72,19 +73,8 @@ pub(super) fn judge(machine: &mut Machine, decision: &mut Decision, index: usize
     };
     match rights.rights.verdict(&call.tool, intent) {
         Verdict::Allow => call.run(decision),
-        Verdict::Ask(why) if rights.approver == Approver::FrontEnd => {
-            call.phase = CallPhase::Asked;
-            let (tool, input) = (call.tool.clone(), call.input.clone());
-            let question = Question {
-                call: call.id.clone(),
-                tool,
-                input,
-                why,
-                from: rights.name.clone(),
-            };
-            decision
-                .after
-                .push(Effect::Emit(EventKind::ApprovalRequested(question)));
+        Verdict::Ask(why) if rights.approver != Approver::Nobody => {
+            call.ask(rights.agent, rights.name.clone(), why, decision);
         }
         Verdict::Ask(why) => {
             deny(
@@ -124,25 +114,25 @@ pub(super) fn refuse(machine: &mut Machine, index: usize, why: String) -> Option
     Some(denial)
 }
 
-/// Handles a person's answer to a question about a call.
+/// Handles the answer to a question about a call.
 pub(super) fn on_answer(
     machine: &mut Machine,
     decision: &mut Decision,
-    id: &str,
-    answer: Answer,
+    question: QuestionId,
+    given: GivenAnswer,
     intent: Option<Result<Intent, ToolError>>,
 ) {
-    let asked = |call: &OpenToolCall| call.id == id && call.phase == CallPhase::Asked;
+    let asked = |call: &OpenToolCall| call.is_asked(question);
     let found = match &machine.state {
         State::Acting(acting) => acting.calls.iter().position(asked),
         _ => None,
     };
     let (State::Acting(acting), Some(index)) = (&mut machine.state, found) else {
-        // A person answered, so they are told that the question is closed.
-        let what = format!("the answer about call {id} came too late: the question is closed");
-        return decision.after.push(Effect::Emit(EventKind::Warning(what)));
+        // Its call was stopped meanwhile, and the question withdrawn with it.
+        return;
     };
-    match answer {
+    acting.calls[index].close_question(QuestionChangeKind::Done, decision);
+    match given.answer {
         Answer::Allow { input } => {
             let (rights, call) = (&machine.rights, &mut acting.calls[index]);
             if let (Some(input), Some(intent)) = (input, intent) {
@@ -164,8 +154,11 @@ pub(super) fn on_answer(
             }
         }
         Answer::Deny { message, interrupt } => {
-            // Not reported: the person who denied it knows.
-            refuse(machine, index, message);
+            match given.by {
+                // Not reported: the person who denied it knows.
+                Answerer::Person => drop(refuse(machine, index, message)),
+                Answerer::Nobody => deny(machine, decision, index, message),
+            }
             if interrupt {
                 return stop(machine, decision, Outcome::Interrupted);
             }
@@ -174,23 +167,12 @@ pub(super) fn on_answer(
     advance(machine, decision);
 }
 
-/// Denies what was asked when nobody can answer any more; from then on nothing is asked.
-pub(super) fn on_unattended(machine: &mut Machine, decision: &mut Decision) {
-    machine.rights.approver = Approver::Nobody;
-    let State::Acting(acting) = &machine.state else {
-        return;
-    };
-    let asked = |index: &usize| acting.calls[*index].phase == CallPhase::Asked;
-    let open: Vec<usize> = (0..acting.calls.len()).filter(asked).collect();
-    for index in open {
-        deny(
-            machine,
-            decision,
-            index,
-            "Denied: no one is available any longer to give approval.".into(),
-        );
-    }
-    advance(machine, decision);
+/// Goes on with a run that a dead process has left, and asks again what it asked.
+pub(super) fn on_left(machine: &mut Machine, decision: &mut Decision, left: Vec<Question>) {
+    machine.attention = Attention::Awake;
+    decision.commit.state = Some(AgentState::Waiting);
+    decision.after.push(Effect::Begin);
+    decision.after.push(Effect::AskAgain(left));
 }
 
 /// Handles the end of a tool call.
@@ -313,15 +295,11 @@ pub(super) fn stop(machine: &mut Machine, decision: &mut Decision, outcome: Outc
     acting.stopping.get_or_insert(outcome);
     let mut running = false;
     for call in &mut acting.calls {
-        if call.phase == CallPhase::Asked {
-            decision
-                .after
-                .push(Effect::Emit(EventKind::ApprovalWithdrawn {
-                    call: call.id.clone(),
-                }));
-        }
+        call.close_question(QuestionChangeKind::Withdrawn, decision);
         match call.phase {
-            CallPhase::Waiting | CallPhase::Asked => call.phase = CallPhase::Done(failure(NOT_RUN)),
+            CallPhase::Waiting | CallPhase::Asked(_) => {
+                call.phase = CallPhase::Done(failure(NOT_RUN))
+            }
             CallPhase::Running => running = true,
             CallPhase::Done(_) => {}
         }

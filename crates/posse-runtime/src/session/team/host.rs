@@ -110,18 +110,7 @@ async fn porter(
         };
         let (agent, command) = match command {
             Command::To { agent, command } => (agent, *command),
-            Command::Answer {
-                agent,
-                call,
-                answer,
-            } => (
-                agent,
-                Command::Answer {
-                    agent,
-                    call,
-                    answer,
-                },
-            ),
+            Command::Answer { agent, .. } => (agent, command),
             _ => continue,
         };
         if factory.registry.pass_on(agent, command).is_err()

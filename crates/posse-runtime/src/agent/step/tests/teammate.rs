@@ -380,11 +380,7 @@ fn a_tool_that_another_wants_first_is_judged_and_its_answer_handed_on() {
     let mut machine = started(Approver::FrontEnd, FREE);
     machine.step(reply("r", StopReason::ToolUse));
     assert_eq!(told(&machine.step(first(Ok(runs("make check"))))), "ask t0");
-    let allowed = Input::Answer {
-        call: "t0".into(),
-        answer: Answer::Allow { input: None },
-        intent: None,
-    };
+    let allowed = answered(0, Answer::Allow { input: None });
     assert_eq!(told(&machine.step(allowed)), "begun 0, run 0");
     let again = machine.step(done(1, 0, "all passed"));
     let Some(Effect::Run(ToolRun {

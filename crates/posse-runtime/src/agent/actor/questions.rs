@@ -1,0 +1,231 @@
+//! Questions to a person: asked by a step, answered by whoever is first, in any process, and heard
+//! from the store.
+
+use std::time::Duration;
+
+use posse_port::store::{
+    AgentFilter, Op, Order, Page, QuestionChangeKind, QuestionFilter, QuestionRecord,
+    QuestionState, Refusal, StoreError,
+};
+use posse_protocol::{Answer, Answerer, EventKind, GivenAnswer, Question, QuestionId};
+
+use crate::agent::actor::work::Work;
+use crate::agent::actor::{Actor, Identity, wall_ms};
+use crate::agent::step::{Commit, Input};
+use crate::live::setup::Approver;
+use crate::prompt;
+
+/// Sets until when the questions of a commit wait, and returns them.
+pub(super) async fn complete(
+    actor: &Actor,
+    commit: &mut Commit,
+) -> Result<Vec<Question>, StoreError> {
+    let mut asked = Vec::new();
+    let mut until = None;
+    for change in &mut commit.questions {
+        if let QuestionChangeKind::Asked(new) = &mut change.change {
+            if asked.is_empty() {
+                until = waits_until(actor).await?;
+            }
+            new.question.until_ms = until;
+            asked.push(new.question.clone());
+        }
+    }
+    Ok(asked)
+}
+
+/// Returns when a question that is asked now stops waiting; none if it waits for the front end.
+async fn waits_until(actor: &Actor) -> Result<Option<i64>, StoreError> {
+    let after = |from: i64, time: Duration| {
+        from.saturating_add(i64::try_from(time.as_millis()).unwrap_or(i64::MAX))
+    };
+    Ok(match actor.machine.approver() {
+        Approver::Nobody | Approver::FrontEnd => None,
+        Approver::Anyone(patience) => Some(after(wall_ms(&*actor.ports.clock), patience)),
+        Approver::WhileUsed(patience) => {
+            let filter = AgentFilter {
+                id: Some(actor.session.root),
+                ..AgentFilter::default()
+            };
+            let found = actor.ports.store.agents(filter, Page::first(1)).await?;
+            let used_ms = found.first().map_or(0, |root| root.used_ms);
+            Some(after(used_ms, patience))
+        }
+    })
+}
+
+/// Tells front ends of questions that are in the store now, and watches their time.
+pub(super) async fn on_asked(actor: &Actor, asked: Vec<Question>, work: &mut Work) {
+    for question in asked {
+        watch(actor, question.until_ms, work);
+        actor
+            .sink
+            .emit(EventKind::ApprovalRequested(question))
+            .await;
+    }
+}
+
+/// Asks again what a dead process has asked. What is answered meanwhile is heard at once.
+pub(super) async fn ask_again(
+    actor: &mut Actor,
+    left: Vec<Question>,
+    work: &mut Work,
+) -> Result<(), StoreError> {
+    if actor.machine.approver() == Approver::Nobody {
+        give_up(actor).await?;
+    }
+    let waiting = unfinished(actor).await?;
+    let open = |question: &Question| {
+        let same = |record: &&QuestionRecord| record.question.id == question.id;
+        let found = waiting.iter().find(same);
+        found.is_some_and(|record| record.state == QuestionState::Open)
+    };
+    let left = left.into_iter().filter(open).collect();
+    on_asked(actor, left, work).await;
+    work.inputs.extend(answers(actor, waiting));
+    Ok(())
+}
+
+/// Makes the actor look again when the first question's time is over.
+fn watch(actor: &Actor, until_ms: Option<i64>, work: &mut Work) {
+    let Some(until_ms) = until_ms.filter(|_| work.overdue.is_none()) else {
+        return;
+    };
+    let left = until_ms.saturating_sub(wall_ms(&*actor.ports.clock));
+    let left = Duration::from_millis(u64::try_from(left).unwrap_or(0));
+    work.overdue = Some(actor.ports.clock.sleep(left));
+}
+
+/// Denies what has waited long enough.
+pub(super) async fn on_overdue(actor: &mut Actor, work: &mut Work) -> Result<(), StoreError> {
+    let now = wall_ms(&*actor.ports.clock);
+    let open = open(actor).await?;
+    let overdue = |record: &&QuestionRecord| record.question.until_ms.is_some_and(|at| at <= now);
+    for record in open.iter().filter(overdue) {
+        deny(
+            actor,
+            record,
+            &prompt::question::no_answer(record.question.id),
+        )
+        .await?;
+    }
+    let next = open.iter().filter(|record| !overdue(record));
+    let next = next.filter_map(|record| record.question.until_ms).min();
+    watch(actor, next, work);
+    hear(actor, work).await
+}
+
+/// Denies what is open because nobody is there any longer.
+pub(super) async fn give_up(actor: &mut Actor) -> Result<(), StoreError> {
+    for record in open(actor).await? {
+        deny(actor, &record, prompt::question::NOBODY).await?;
+    }
+    Ok(())
+}
+
+/// Answers a question that nobody has answered with a no. If somebody is faster, that counts.
+async fn deny(actor: &Actor, record: &QuestionRecord, why: &str) -> Result<(), StoreError> {
+    let given = GivenAnswer {
+        answer: Answer::Deny {
+            message: why.to_owned(),
+            interrupt: false,
+        },
+        by: Answerer::Nobody,
+    };
+    answer(actor, record.question.id, given).await.map(drop)
+}
+
+/// Answers a question of any agent of the realm. Returns why it is not answered.
+pub(super) async fn answer(
+    actor: &Actor,
+    question: QuestionId,
+    given: GivenAnswer,
+) -> Result<Option<Refusal>, StoreError> {
+    let order = Order {
+        realm: actor.identity.realm,
+        ops: vec![Op::Answer {
+            question,
+            answer: Box::new(given),
+        }],
+        at_ms: wall_ms(&*actor.ports.clock),
+    };
+    let results = actor.ports.store.operate(order).await?;
+    Ok(results.into_iter().find_map(Result::err))
+}
+
+/// Handles a person's answer: the asker hears of it from the store.
+pub(super) async fn on_answer(
+    actor: &mut Actor,
+    question: QuestionId,
+    given: Answer,
+    work: &mut Work,
+) -> Result<(), StoreError> {
+    // Questions about a skill's commands first: they are not in the store.
+    let Some(given) = actor.registry.questions.answer(question, given) else {
+        return Ok(());
+    };
+    let by = Answerer::Person;
+    match answer(actor, question, GivenAnswer { answer: given, by }).await? {
+        None => hear(actor, work).await?,
+        Some(refusal) => {
+            // A person has answered, so they are told that it does not count.
+            let what = format!("the answer came too late: {refusal}");
+            actor.sink.emit(EventKind::Warning(what)).await;
+        }
+    }
+    Ok(())
+}
+
+/// Hears the answers to what the agent has asked.
+pub(super) async fn hear(actor: &mut Actor, work: &mut Work) -> Result<(), StoreError> {
+    if actor.machine.asks() {
+        let waiting = unfinished(actor).await?;
+        work.inputs.extend(answers(actor, waiting));
+    }
+    Ok(())
+}
+
+/// Returns the agent's questions that it has not finished with.
+async fn unfinished(actor: &Actor) -> Result<Vec<QuestionRecord>, StoreError> {
+    let Identity { realm, agent, .. } = actor.identity;
+    let filter = QuestionFilter {
+        realm: Some(realm),
+        agent: Some(agent),
+        ..QuestionFilter::default()
+    };
+    // No more than the calls of one reply.
+    actor
+        .ports
+        .store
+        .questions(filter, Page::first(usize::MAX))
+        .await
+}
+
+/// Returns the agent's questions that are not answered.
+async fn open(actor: &Actor) -> Result<Vec<QuestionRecord>, StoreError> {
+    let mut found = unfinished(actor).await?;
+    found.retain(|record| record.state == QuestionState::Open);
+    Ok(found)
+}
+
+/// Returns the inputs for the questions that are answered.
+fn answers(actor: &Actor, records: Vec<QuestionRecord>) -> Vec<Input> {
+    let input = |record: QuestionRecord| {
+        let question = record.question.id;
+        let given = record.answer?;
+        let intent = match &given.answer {
+            Answer::Allow { input: Some(input) } => {
+                let calls = actor.machine.open_calls()?;
+                let tool = calls.asked_tool(question)?;
+                Some(actor.intent(tool, input))
+            }
+            _ => None,
+        };
+        Some(Input::Answer {
+            question,
+            given,
+            intent,
+        })
+    };
+    records.into_iter().filter_map(input).collect()
+}
