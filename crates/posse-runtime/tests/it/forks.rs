@@ -349,12 +349,12 @@ async fn a_forks_questions_go_to_whoever_answers_its_parent() {
         if let EventKind::ApprovalRequested(question) = event.kind {
             assert_ne!(event.agent, agent.id);
             let answer = posse_protocol::Answer::Allow { input: None };
-            let (who, call) = (event.agent, question.call.clone());
+            let who = event.agent;
             agent
                 .handle
                 .send(posse_protocol::Command::Answer {
                     agent: who,
-                    call,
+                    question: question.id,
                     answer,
                 })
                 .await

@@ -438,17 +438,17 @@ reply = [{ tool = "Bash", input = { command = "echo hello" } }]
             .unwrap();
         rig.setup.approver = Approver::FrontEnd;
         let mut agent = rig.prompted("go").await.unwrap();
-        let call = loop {
+        let question = loop {
             if let EventKind::ApprovalRequested(question) = agent.events.recv().await.unwrap().kind
             {
-                break question.call;
+                break question.id;
             }
         };
         agent
             .handle
             .send(Command::Answer {
                 agent: agent.id,
-                call,
+                question,
                 answer,
             })
             .await

@@ -198,15 +198,15 @@ async fn who_waits_for_a_person_takes_no_place() {
         let event = agent.events.recv().await.unwrap();
         worked |= over(&event).is_some_and(|end| end.description == "Work");
         if let EventKind::ApprovalRequested(question) = event.kind {
-            asked = Some((event.agent, question.call));
+            asked = Some((event.agent, question.id));
         }
     }
     assert_eq!(row(&rig, agent.id, "Ask").await.state, AgentState::Waiting);
-    let (who, call) = asked.unwrap();
+    let (who, question) = asked.unwrap();
     let answer = Answer::Allow { input: None };
     let answer = Command::Answer {
         agent: who,
-        call,
+        question,
         answer,
     };
     agent.handle.send(answer).await.unwrap();

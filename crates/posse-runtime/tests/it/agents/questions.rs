@@ -1,7 +1,9 @@
 //! Questions of sub-agents: a person answers them by the agent's id; late answers are reported.
 
 use posse_port::store::AgentState;
-use posse_protocol::{AgentId, Answer, Command, Event, EventKind, PermissionMode, Question};
+use posse_protocol::{
+    AgentId, Answer, Command, Event, EventKind, PermissionMode, Question, QuestionId,
+};
 use posse_runtime::live::handle::Agent;
 use posse_runtime::live::setup::Approver;
 use posse_testkit::Rig;
@@ -51,22 +53,24 @@ fn attended(script: &str) -> (Rig, posse_testkit::TestClock) {
     (rig, clock)
 }
 
-async fn answer(agent: &Agent, who: AgentId, answer: Answer) {
-    let call = "toolu_touch".to_owned();
+async fn answer(agent: &Agent, (who, question): (AgentId, QuestionId), answer: Answer) {
     agent
         .handle
         .send(Command::Answer {
             agent: who,
-            call,
+            question,
             answer,
         })
         .await
         .unwrap();
 }
 
-async fn warning(agent: &mut Agent) -> Event {
+async fn warning(agent: &mut Agent) -> String {
     let events = until(agent, |event| matches!(event.kind, EventKind::Warning(_))).await;
-    events.last().unwrap().clone()
+    let Some(EventKind::Warning(what)) = events.last().map(|event| &event.kind) else {
+        panic!()
+    };
+    what.clone()
 }
 
 // proves BG-17
@@ -83,50 +87,46 @@ async fn a_person_answers_a_sub_agent_and_what_comes_too_late_is_reported() {
         (child.agent, Some("scout"), "Bash")
     );
     assert_eq!(question.call, "toolu_touch");
-    // The main agent has asked nothing.
-    answer(&agent, agent.id, Answer::Allow { input: None }).await;
-    let Event {
-        agent: whose,
-        kind: EventKind::Warning(what),
-    } = warning(&mut agent).await
-    else {
-        panic!()
-    };
-    assert_eq!(whose, agent.id);
+    // Nobody has asked this.
+    let unknown = posse_port::store::question_id(who, "nothing");
+    answer(&agent, (who, unknown), Answer::Allow { input: None }).await;
+    let what = warning(&mut agent).await;
     assert!(
-        what.contains("toolu_touch") && what.contains("too late"),
+        what.contains("too late") && what.contains("there is no question"),
         "{what}"
     );
     assert!(!rig.work().join("made").exists());
 
-    answer(&agent, who, Answer::Allow { input: None }).await;
+    let id = (who, question.id);
+    answer(&agent, id, Answer::Allow { input: None }).await;
     clock.asleep_for(super::SECOND).await;
     assert!(rig.work().join("made").exists());
     // It lives, and asks about this no more.
-    answer(&agent, who, Answer::Allow { input: None }).await;
-    assert_eq!(warning(&mut agent).await.agent, who);
+    answer(&agent, id, Answer::Allow { input: None }).await;
+    let what = warning(&mut agent).await;
+    assert!(what.contains("it was answered"), "{what}");
     clock.advance(super::SECOND);
     super::until_over(&mut agent, "Touch").await;
     // It lives no more.
     answer(
         &agent,
-        who,
+        id,
         Answer::Deny {
             message: "no".into(),
             interrupt: false,
         },
     )
     .await;
-    assert_eq!(warning(&mut agent).await.agent, agent.id);
+    assert!(warning(&mut agent).await.contains("it was answered"));
 }
 
 #[tokio::test]
 async fn a_denial_is_told_to_the_sub_agent() {
     let (rig, clock) = attended(ASKS);
-    let (mut agent, who, _) = asked(&rig).await;
+    let (mut agent, who, question) = asked(&rig).await;
     answer(
         &agent,
-        who,
+        (who, question.id),
         Answer::Deny {
             message: "Rather not.".into(),
             interrupt: false,
@@ -146,20 +146,21 @@ async fn a_denial_is_told_to_the_sub_agent() {
 #[tokio::test]
 async fn a_question_of_a_sub_agent_that_is_stopped_is_withdrawn() {
     let (rig, _clock) = attended(ASKS);
-    let (mut agent, who, _) = asked(&rig).await;
+    let (mut agent, who, question) = asked(&rig).await;
     agent
         .handle
         .send(Command::StopRun(who.uuid()))
         .await
         .unwrap();
     let withdrawn = EventKind::ApprovalWithdrawn {
-        call: "toolu_touch".into(),
+        question: question.id,
     };
     let events = until(&mut agent, |event| event.kind == withdrawn).await;
     assert_eq!(events.last().unwrap().agent, who);
     super::until_over(&mut agent, "Touch").await;
-    answer(&agent, who, Answer::Allow { input: None }).await;
-    warning(&mut agent).await;
+    let id = (who, question.id);
+    answer(&agent, id, Answer::Allow { input: None }).await;
+    assert!(warning(&mut agent).await.contains("it was withdrawn"));
     assert!(!rig.work().join("made").exists());
 }
 
@@ -189,7 +190,8 @@ async fn a_question_is_answered_while_the_main_agent_waits_for_who_asks() {
     let (rig, _clock) = attended(&script);
     let (mut agent, who, question) = asked(&rig).await;
     assert_eq!(question.from.as_deref(), Some("scout"));
-    answer(&agent, who, Answer::Allow { input: None }).await;
+    let id = (who, question.id);
+    answer(&agent, id, Answer::Allow { input: None }).await;
     let (_, end) = until_end(&mut agent).await;
     assert_eq!((end.turns, rig.work().join("made").exists()), (2, true));
 }

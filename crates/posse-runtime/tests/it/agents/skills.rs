@@ -316,12 +316,12 @@ async fn a_person_is_asked_about_a_command_of_a_skill() {
             panic!()
         };
         assert_eq!((question.tool.as_str(), &question.from), ("Bash", &None));
-        let call = question.call.clone();
+        let question = question.id;
         agent
             .handle
             .send(Command::Answer {
                 agent: agent.id,
-                call,
+                question,
                 answer,
             })
             .await
@@ -540,12 +540,12 @@ async fn a_person_is_asked_about_the_agent_of_a_skill() {
         panic!()
     };
     assert_eq!(question.tool, "Agent");
-    let (call, answer) = (question.call.clone(), Answer::Allow { input: None });
+    let (question, answer) = (question.id, Answer::Allow { input: None });
     agent
         .handle
         .send(Command::Answer {
             agent: agent.id,
-            call,
+            question,
             answer,
         })
         .await
