@@ -8,6 +8,7 @@ pub(crate) mod facts;
 pub(crate) mod kept_work;
 pub(crate) mod launch;
 pub(crate) mod maintenance;
+pub(crate) mod on_question;
 pub(crate) mod open;
 pub(crate) mod panes;
 pub(crate) mod privacy;

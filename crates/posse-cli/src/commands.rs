@@ -10,6 +10,7 @@ pub(crate) mod cost;
 pub(crate) mod doctor;
 pub(crate) mod guard;
 pub(crate) mod mail;
+pub(crate) mod requests;
 pub(crate) mod run;
 pub(crate) mod schema;
 pub(crate) mod scripted_model;

@@ -321,6 +321,10 @@ fn for_refusal(refusal: &Refusal) -> String {
             "`posse team show NAME` shows who leads the team".into()
         }
         Refusal::NotOpen { .. } => "`posse team requests` lists open requests".into(),
+        Refusal::NoSuchQuestion { .. } => "`posse requests list` shows what waits".into(),
+        Refusal::QuestionClosed { .. } => {
+            "the first answer counts; `posse requests show ID` tells what became of it".into()
+        }
         // Only agents are refused for this reason.
         Refusal::Unchecked { .. } => "a person can complete it anyway".into(),
         Refusal::CheckStands { .. } => "a person can change it anyway".into(),

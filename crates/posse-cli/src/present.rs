@@ -7,6 +7,7 @@ pub(crate) mod definitions;
 pub(crate) mod entries;
 #[cfg(test)]
 pub(crate) mod fixtures;
+pub(crate) mod question;
 pub(crate) mod sessions;
 pub(crate) mod tasks;
 pub(crate) mod usage;

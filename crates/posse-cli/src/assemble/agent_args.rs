@@ -10,6 +10,7 @@ use posse_protocol::{Cost, PermissionMode, UnknownMode};
 use posse_runtime::govern::budget::Budget;
 use posse_runtime::live::setup::{Approver, Limits, Repeats};
 
+use super::on_question::{OnQuestion, PATIENCE};
 use super::profile_args::PROGRAMS;
 use super::provider::ProviderArgs;
 use super::rules;
@@ -77,6 +78,10 @@ pub(crate) struct AgentArgs {
     /// Move a sub-agent to the background after waiting this many seconds
     #[arg(long, value_name = "SECONDS", value_parser = seconds(1))]
     pub(crate) auto_background: Option<u64>,
+    /// What to do when a tool call needs approval and nobody is there: `wait`, `wait=TIME` (such as
+    /// 90s, 10m or 2h) or `deny`; `posse requests` answers what waits
+    #[arg(long, value_name = "WHAT")]
+    pub(crate) on_question: Option<OnQuestion>,
 }
 
 impl AgentArgs {
@@ -139,8 +144,10 @@ impl AgentArgs {
             given,
             system_prompt: None,
             append_system_prompt: None,
-            // A pane has a person in front of it; callers without one override this.
-            approver: Approver::FrontEnd,
+            // Members in panes and workers; a session of its own overrides this.
+            approver: self
+                .on_question
+                .map_or(Approver::Anyone(PATIENCE), Into::into),
             backend: None,
             is_host: false,
             store,

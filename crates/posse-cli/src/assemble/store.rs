@@ -29,8 +29,8 @@ pub(crate) struct OpenStore {
 }
 
 impl OpenStore {
-    /// Opens the store at a location, and creates it if it is missing. Rows of feeds that are
-    /// older than `feed_age` are removed, or than 72 hours.
+    /// Opens the store at a location, and creates it if it is missing. It removes rows of feeds
+    /// that are older than `feed_age`; without one, after the store's default time.
     pub(crate) fn at(place: &StoreLocation, feed_age: Option<Duration>) -> anyhow::Result<Self> {
         let feed_age = feed_age.unwrap_or(Timing::default().feed_age);
         match place {

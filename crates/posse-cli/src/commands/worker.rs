@@ -1,13 +1,19 @@
 //! `posse worker`.
 
 use std::process::ExitCode;
+use std::time::Duration;
 
 use posse_protocol::Name;
+use posse_runtime::live::setup::Approver;
 
 use crate::assemble::agent_args::AgentArgs;
+use crate::assemble::run_config::RunConfig;
 use crate::config::store::StoreArgs;
 use crate::error::Advised;
 use crate::headless::worker::{WorkerConfig, serve};
+
+/// A session whose main agent was at work this recently has somebody who may answer.
+const IN_USE: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// Host members of teams that other processes lead, on this machine or on others.
 ///
@@ -41,7 +47,11 @@ impl WorkerCommand {
                 advice: "omit --model".into(),
             });
         }
-        let config = self.terms.run_config(None, self.store, given);
+        let on_question = self.terms.on_question;
+        let config = RunConfig {
+            approver: on_question.map_or(Approver::WhileUsed(IN_USE), Into::into),
+            ..self.terms.run_config(None, self.store, given)
+        };
         let serving = WorkerConfig {
             teams: self.team,
             most: self.max.map(|most| most as usize),

@@ -2,9 +2,8 @@
 
 use std::collections::VecDeque;
 
-use posse_protocol::{AgentId, Answer, Command, Question, RawJson};
+use posse_protocol::{AgentId, Answer, Command, Question, QuestionId, RawJson};
 use serde_json::{Value, json};
-use uuid::Uuid;
 
 use super::input::PeerError;
 use super::render::shape;
@@ -26,17 +25,16 @@ pub(crate) struct UnknownApproval;
 
 /// An open request.
 struct PendingApproval {
-    id: String,
-    /// The agent that asked. Two agents may use the same id for a call.
+    question: QuestionId,
+    /// The agent that asked.
     agent: AgentId,
-    call: String,
     input: Value,
 }
 
 impl PendingApprovals {
     /// Returns the line that asks for approval.
     pub(crate) fn ask(&mut self, agent: AgentId, question: &Question) -> Value {
-        let (id, input) = (Uuid::now_v7().to_string(), shape::value(&question.input));
+        let (id, input) = (question.id, shape::value(&question.input));
         let mut request = json!({
             "subtype": "can_use_tool", "tool_name": question.tool, "input": input,
             "tool_use_id": question.call, "decision_reason": question.why, "permission_suggestions": [],
@@ -47,21 +45,20 @@ impl PendingApprovals {
         }
         let line = json!({"type": "control_request", "request_id": id, "request": request});
         self.open.push(PendingApproval {
-            id,
+            question: id,
             agent,
-            call: question.call.clone(),
             input,
         });
         line
     }
 
     /// Returns the line that withdraws a request; `None` if it was already answered.
-    pub(crate) fn withdraw(&mut self, agent: AgentId, call: &str) -> Option<Value> {
+    pub(crate) fn withdraw(&mut self, question: QuestionId) -> Option<Value> {
         let at = self
             .open
             .iter()
-            .position(|open| open.agent == agent && open.call == call)?;
-        let id = self.open.remove(at).id;
+            .position(|open| open.question == question)?;
+        let id = self.open.remove(at).question.to_string();
         self.withdrawn.truncate(REMEMBERED - 1);
         self.withdrawn.push_front(id.clone());
         Some(json!({"type": "control_cancel_request", "request_id": id}))
@@ -74,7 +71,8 @@ impl PendingApprovals {
         id: &str,
         response: Result<Value, PeerError>,
     ) -> Result<Option<Command>, UnknownApproval> {
-        let Some(at) = self.open.iter().position(|open| open.id == id) else {
+        let asked = |open: &PendingApproval| open.question.to_string() == id;
+        let Some(at) = self.open.iter().position(asked) else {
             let at = self
                 .withdrawn
                 .iter()
@@ -90,7 +88,7 @@ impl PendingApprovals {
         };
         Ok(Some(Command::Answer {
             agent: open.agent,
-            call: open.call,
+            question: open.question,
             answer,
         }))
     }
@@ -104,16 +102,16 @@ impl PendingApprovals {
     pub(crate) fn give_up(&mut self) -> Vec<Command> {
         std::mem::take(&mut self.open)
             .into_iter()
-            .map(|open| unanswered(open.agent, open.call))
+            .map(|open| unanswered(open.agent, open.question))
             .collect()
     }
 }
 
 /// Returns the denial for a request that nobody can answer.
-pub(crate) fn unanswered(agent: AgentId, call: String) -> Command {
+pub(crate) fn unanswered(agent: AgentId, question: QuestionId) -> Command {
     Command::Answer {
         agent,
-        call,
+        question,
         answer: deny("no one is available to answer".into()),
     }
 }
@@ -148,7 +146,7 @@ fn read(response: &Value, asked: &Value) -> Answer {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::headless::fixtures::{question, run, session};
+    use crate::headless::fixtures::{question, question_id, run, session};
 
     fn asked(questions: &mut PendingApprovals) -> String {
         let line = questions.ask(session(), &question("t1", None));
@@ -168,7 +166,7 @@ mod tests {
             questions.answer(&id, response.clone()),
             Ok(Some(Command::Answer {
                 agent: session(),
-                call: "t1".into(),
+                question: question_id("t1", None),
                 answer
             }))
         );
@@ -178,7 +176,7 @@ mod tests {
             "once is enough"
         );
         assert_eq!(
-            questions.withdraw(session(), "t1"),
+            questions.withdraw(question_id("t1", None)),
             None,
             "it is not open any more"
         );
@@ -234,25 +232,28 @@ mod tests {
         let id = |line: &Value| line["request_id"].as_str().unwrap().to_owned();
         let allow = Command::Answer {
             agent: child,
-            call: same.into(),
+            question: question_id(same, Some("scout")),
             answer: Answer::Allow { input: None },
         };
         assert_eq!(
             questions.answer(&id(&line), Ok(json!({"behavior": "allow"}))),
             Ok(Some(allow))
         );
-        assert_eq!(questions.withdraw(child, same), None, "it is answered");
-        assert_eq!(questions.give_up(), [unanswered(session(), same.into())]);
+        let answered = question_id(same, Some("scout"));
+        assert_eq!(questions.withdraw(answered), None, "it is answered");
+        let left = unanswered(session(), question_id(same, None));
+        assert_eq!(questions.give_up(), [left]);
     }
 
     #[test]
     fn a_question_that_nobody_can_answer_is_a_no() {
         let mut questions = PendingApprovals::default();
         asked(&mut questions);
-        assert_eq!(questions.give_up(), [unanswered(session(), "t1".into())]);
+        let left = unanswered(session(), question_id("t1", None));
+        assert_eq!(questions.give_up(), [left]);
         let id = asked(&mut questions);
         assert_eq!(
-            questions.withdraw(session(), "t1"),
+            questions.withdraw(question_id("t1", None)),
             Some(json!({"type": "control_cancel_request", "request_id": id}))
         );
         assert!(questions.give_up().is_empty());

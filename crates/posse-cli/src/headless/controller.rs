@@ -3,12 +3,12 @@
 //! An event, an input line, a signal or the end of a wait goes in; items to write and commands to
 //! send come out. So every order of events can be tested without an agent.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::time::Duration;
 
 use posse_protocol::{
     AgentId, Command, Cost, Event, EventKind, Fault, FaultClass, Limit, MemberUpdate, Outcome,
-    PermissionMode, RunChange, RunEnd, RunFacts,
+    PermissionMode, QuestionId, RunChange, RunEnd, RunFacts,
 };
 use posse_runtime::govern::Account;
 use serde_json::{Value, json};
@@ -26,6 +26,7 @@ use super::session_spending::{SessionSpent, together, without};
 use super::team_snapshot::{TaskProgress, TeamSnapshot};
 use crate::config::kept_rules::NewRules;
 use crate::definitions::slash::SlashCommands;
+use crate::present::question;
 
 /// Number of commands that may wait for the agent before input is no longer read.
 const WAITING: usize = 16;
@@ -46,6 +47,8 @@ pub(crate) struct RunPlan {
     pub(crate) first: Option<Command>,
     /// Input lines can come, so that somebody is there to answer.
     pub(crate) listening: bool,
+    /// Questions wait for whoever answers them, from any process.
+    pub(crate) waits_for_answers: bool,
     /// Time to wait for background runs while none of them ends.
     pub(crate) patience: Duration,
     /// What this process spends on the session.
@@ -95,6 +98,8 @@ pub(crate) struct Controller {
     /// Set while background runs are being stopped.
     stopping: Option<StopState>,
     questions: PendingApprovals,
+    /// Questions that others may answer.
+    waiting: BTreeSet<QuestionId>,
     /// What the whole session has spent in the time of this process, if that may be more than what
     /// this process has counted.
     spent: Option<SessionSpent>,
@@ -179,6 +184,7 @@ impl Controller {
             wait: 0,
             stopping: None,
             questions: PendingApprovals::default(),
+            waiting: BTreeSet::new(),
             spent: None,
             to_keep: Vec::new(),
             silence: None,
@@ -299,7 +305,8 @@ impl Controller {
         if self.silence.is_some() && self.stopping.is_none() && !self.plan.listening {
             return Some((self.wait, self.plan.patience));
         }
-        if self.is_busy() {
+        // What waits for a person has a time of its own.
+        if self.is_busy() || self.stopping.is_none() && !self.waiting.is_empty() {
             return None;
         }
         match &self.stopping {
@@ -479,11 +486,16 @@ impl Controller {
             EventKind::ApprovalRequested(question) if self.plan.listening => {
                 items.push(line(&self.questions.ask(agent, &question)));
             }
-            EventKind::ApprovalRequested(question) => {
-                self.pending.push_back(unanswered(agent, question.call))
+            EventKind::ApprovalRequested(question) if self.plan.waits_for_answers => {
+                items.push(OutputItem::Note(question::note(&question)));
+                self.waiting.insert(question.id);
             }
-            EventKind::ApprovalWithdrawn { call } => {
-                items.extend(self.questions.withdraw(agent, &call).iter().map(line));
+            EventKind::ApprovalRequested(question) => {
+                self.pending.push_back(unanswered(agent, question.id))
+            }
+            EventKind::ApprovalWithdrawn { question } => {
+                self.waiting.remove(&question);
+                items.extend(self.questions.withdraw(question).iter().map(line));
             }
             EventKind::Started if agent == self.plan.main => self.begun(),
             EventKind::Ended(end) if agent == self.plan.main => self.ended(*end, &mut items),

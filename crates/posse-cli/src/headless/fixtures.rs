@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use posse_protocol::{
     AgentId, Cost, Denial, Event, EventKind, MemberChange, MemberUpdate, Misses, Notification,
-    Outcome, PermissionMode, Question, RawJson, RunChange, RunEnd, RunFacts, RunKind, RunStatus,
-    RunUpdate, RunUsage, Spent, StopReason, Usage,
+    Outcome, PermissionMode, Question, QuestionId, QuestionKind, RawJson, RunChange, RunEnd,
+    RunFacts, RunKind, RunStatus, RunUpdate, RunUsage, Spent, StopReason, Usage,
 };
 use uuid::Uuid;
 
@@ -76,13 +76,21 @@ pub(crate) fn mine(kind: EventKind) -> Event {
     }
 }
 
+/// Returns the ID of the question about a call.
+pub(crate) fn question_id(call: &str, from: Option<&str>) -> QuestionId {
+    posse_port::store::question_id(session(), &format!("{call} {from:?}"))
+}
+
 pub(crate) fn question(call: &str, from: Option<&str>) -> Question {
     Question {
+        id: question_id(call, from),
+        kind: QuestionKind::Permission,
         call: call.into(),
         tool: "Bash".into(),
         input: RawJson::parse(r#"{"command": "ls"}"#).unwrap(),
         why: "no rule allows it".into(),
         from: from.map(str::to_owned),
+        until_ms: None,
     }
 }
 

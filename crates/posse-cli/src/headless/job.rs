@@ -1,10 +1,13 @@
 //! Runs a job: opens the agent, sends the first command, and returns the exit code.
 
 use std::process::ExitCode;
+use std::time::Duration;
 
 use posse_port::clock::SystemClock;
+use posse_port::store::{Page, QuestionFilter, Store};
 use posse_protocol::{Command, ContentBlock, Name, Outcome, PermissionMode, RealmId, TeamPlan};
 use posse_runtime::live::handle::Agent;
+use posse_runtime::live::setup::Approver;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
@@ -29,6 +32,7 @@ use crate::definitions::slash::SlashError;
 use crate::definitions::{AgentSources, LiveDefinitions};
 use crate::error::{self, Advised};
 use crate::output::{json_line, print, say, tame};
+use crate::present::question;
 
 /// The variable by which the official SDKs ask for the session's state.
 const READS_STATE: &str = "CLAUDE_CODE_SDK_READS_SESSION_STATE";
@@ -119,6 +123,7 @@ async fn work(options: &RunOptions, job: RunJob) -> anyhow::Result<ExitCode> {
         Some(lines) => initialize(&mut config, lines).await?,
         None => false,
     };
+    let waits_for_answers = matches!(config.approver, Approver::Anyone(_));
     let allows_bypass = config.flags.profile.allow_dangerously_skip_permissions;
     let (team, is_new) = (config.team.clone(), config.which.is_none());
     let started = open::open(config).await?;
@@ -153,6 +158,7 @@ async fn work(options: &RunOptions, job: RunJob) -> anyhow::Result<ExitCode> {
         main: facts.session,
         first,
         listening,
+        waits_for_answers,
         program: ProgramTerms {
             initialized,
             tells_state: listening && environment::variable(READS_STATE).is_some(),
@@ -199,7 +205,32 @@ async fn work(options: &RunOptions, job: RunJob) -> anyhow::Result<ExitCode> {
         let lines = kept_work::lines(&*kept, worktrees, &home, realm).await;
         lines.iter().for_each(|line| say(line));
     }
-    Ok(finish(&ending, &again))
+    let code = finish(&ending, &again);
+    Ok(match questions_left(&*kept, realm).await {
+        true if code == ExitCode::SUCCESS => error::UNFINISHED.into(),
+        _ => code,
+    })
+}
+
+/// Time to look for them.
+const LOOK: Duration = Duration::from_secs(1);
+/// Number of questions that are named at the end.
+const NAMED: usize = 20;
+
+/// Names the questions that still wait when the process ends, and returns true if there are any.
+async fn questions_left(store: &dyn Store, realm: RealmId) -> bool {
+    let filter = QuestionFilter {
+        realm: Some(realm),
+        open: true,
+        ..QuestionFilter::default()
+    };
+    // A store that fails or does not answer now has been told of already.
+    let open = tokio::time::timeout(LOOK, store.questions(filter, Page::first(NAMED))).await;
+    let open = open.ok().and_then(Result::ok).unwrap_or_default();
+    for record in &open {
+        say(&question::note(&record.question));
+    }
+    !open.is_empty()
 }
 
 /// Returns what a program is told about the agent types.

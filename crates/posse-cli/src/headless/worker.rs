@@ -13,7 +13,6 @@ use posse_port::store::{AgentFilter, Page, Store, StoreError};
 use posse_protocol::{AgentId, Event, MemberState, Name, Team};
 use posse_runtime::definition::spawning::WORKER;
 use posse_runtime::live::handle::AgentHandle;
-use posse_runtime::live::setup::Approver;
 use posse_runtime::runtime::Runtime;
 use posse_runtime::session::team::host::{Hosted, Hosting, Members};
 use tokio::sync::mpsc;
@@ -63,7 +62,6 @@ pub(crate) async fn serve(config: RunConfig, worker: &WorkerConfig) -> anyhow::R
     caller::only_a_person_can("host the members of a team")?;
     let config = RunConfig {
         is_host: true,
-        approver: Approver::Nobody,
         ..config
     };
     let meant = store_choice::meant_store(&config.store)?;

@@ -5,7 +5,9 @@ use std::process::ExitCode;
 
 use posse_port::store::{AgentFilter, Page, Store, TaskFilter};
 use posse_protocol::{Name, PermissionMode};
+use posse_runtime::live::setup::Approver;
 
+use crate::assemble::on_question::PATIENCE;
 use crate::assemble::run_config::{LeadConfig, SessionChoice};
 use crate::assemble::run_options::RunOptions;
 use crate::config::store::StoreArgs;
@@ -112,6 +114,9 @@ impl RunTeam {
             }
         };
         config.team = Some(self.name.clone());
+        if self.options.terms.on_question.is_none() && !self.options.by_lines() {
+            config.approver = Approver::Anyone(PATIENCE);
+        }
         Ok(RunJob { config, first })
     }
 

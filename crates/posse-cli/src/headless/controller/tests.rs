@@ -6,7 +6,8 @@ use posse_runtime::govern::{Ask, Budgets};
 
 use super::*;
 use crate::headless::fixtures::{
-    detached, end, facts, member, mine, progress, question, run, run_ended, session, started,
+    detached, end, facts, member, mine, progress, question, question_id, run, run_ended, session,
+    started,
 };
 use crate::headless::render::json_lines::JsonLines;
 use crate::headless::render::text::TextRenderer;
@@ -17,6 +18,7 @@ fn plan(first: Option<Command>) -> RunPlan {
         main: session(),
         first,
         listening,
+        waits_for_answers: false,
         patience,
         account: Account::session(Budgets::default(), Duration::ZERO),
         slash: SlashCommands::default(),
@@ -110,7 +112,7 @@ fn questions_are_answered_by_a_line_or_by_the_end_of_lines() {
         controller.next_command(),
         Some(Command::Answer {
             agent: session(),
-            call: "t1".into(),
+            question: question_id("t1", None),
             answer: allow
         })
     );
@@ -118,7 +120,7 @@ fn questions_are_answered_by_a_line_or_by_the_end_of_lines() {
     controller.line(None);
     assert_eq!(
         controller.next_command(),
-        Some(unanswered(session(), "t1".into()))
+        Some(unanswered(session(), question_id("t1", None)))
     );
     assert!(
         values(controller.event(asked())).is_empty(),
@@ -126,7 +128,7 @@ fn questions_are_answered_by_a_line_or_by_the_end_of_lines() {
     );
     assert_eq!(
         controller.next_command(),
-        Some(unanswered(session(), "t1".into()))
+        Some(unanswered(session(), question_id("t1", None)))
     );
 }
 
@@ -230,23 +232,23 @@ fn a_childs_question_is_asked_in_its_name_and_answered_to_it() {
         &mut controller,
         json!({"type": "control_response", "response": response}),
     );
-    let answer = |agent| Command::Answer {
-        agent,
-        call: "t1".into(),
+    let answer = Command::Answer {
+        agent: child,
+        question: question.id,
         answer: Answer::Allow { input: None },
     };
-    assert_eq!(controller.next_command(), Some(answer(child)));
-    let gone = EventKind::ApprovalWithdrawn { call: "t1".into() };
+    assert_eq!(controller.next_command(), Some(answer));
+    let gone = |question| EventKind::ApprovalWithdrawn { question };
     assert!(
         values(controller.event(Event {
             agent: child,
-            kind: gone.clone()
+            kind: gone(question.id)
         }))
         .is_empty(),
         "it is answered"
     );
     assert_eq!(
-        values(controller.event(mine(gone)))[0]["type"],
+        values(controller.event(mine(gone(question_id("t1", None)))))[0]["type"],
         "control_cancel_request"
     );
     controller.line(None);
@@ -256,7 +258,7 @@ fn a_childs_question_is_asked_in_its_name_and_answered_to_it() {
     });
     assert_eq!(
         controller.next_command(),
-        Some(unanswered(child, "t1".into()))
+        Some(unanswered(child, question_id("t1", Some("scout"))))
     );
 }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use posse_protocol::{
     AgentId, Answer, Command, ContentBlock, EntryKind, Event, EventKind, MemberChange,
-    MemberUpdate, Question, Team,
+    MemberUpdate, Question, QuestionId, Team,
 };
 
 use crate::assemble::facts::SessionFacts;
@@ -17,6 +17,7 @@ use crate::headless::runs::Runs;
 use crate::output::paint::{color_in, painted};
 use crate::output::transcript::shortened;
 use crate::output::{one_line, tame};
+use crate::present::question;
 
 /// Time an idle member stays hosted after the lead's process is gone.
 const GRACE: Duration = Duration::from_secs(10);
@@ -176,11 +177,7 @@ impl PaneConversation {
         match kind {
             EventKind::Member(news) => return self.news(agent, &news),
             EventKind::ApprovalRequested(question) => return self.asked(agent, question),
-            EventKind::ApprovalWithdrawn { call } => {
-                self.questions
-                    .retain(|(asker, question)| *asker != agent || question.call != call);
-                return Vec::new();
-            }
+            EventKind::ApprovalWithdrawn { question: id } => return self.withdrawn(id),
             _ => {}
         }
         let alone = self.only.is_some();
@@ -274,6 +271,13 @@ impl PaneConversation {
         }
     }
 
+    /// Drops a request that needs no answer any more, and asks the next if it was shown.
+    fn withdrawn(&mut self, id: QuestionId) -> Vec<OutputItem> {
+        let shown = self.questions.front().is_some_and(|(_, it)| it.id == id);
+        self.questions.retain(|(_, question)| question.id != id);
+        if shown { self.ask() } else { Vec::new() }
+    }
+
     /// Shows the first open request.
     fn ask(&mut self) -> Vec<OutputItem> {
         let Some((agent, question)) = self.questions.front() else {
@@ -291,7 +295,7 @@ impl PaneConversation {
         let line = format!(
             "? {who}{}\n  │ {}\n  ({}) — y or n",
             one_line(&question.tool),
-            tame(&wanted(question)).replace('\n', "\n  │ "),
+            tame(&question::wanted(question)).replace('\n', "\n  │ "),
             one_line(&shortened(&question.why, LONGEST))
         );
         match self.hosted.get_mut(agent) {
@@ -346,7 +350,7 @@ impl PaneConversation {
         if let Some((agent, question)) = self.questions.pop_front() {
             self.pending.push_back(Command::Answer {
                 agent,
-                call: question.call,
+                question: question.id,
                 answer,
             });
         }
@@ -413,22 +417,6 @@ impl PaneConversation {
             }
             Some(ConversationEnd::Ended) | None => format!("done for {team}"),
         }
-    }
-}
-
-/// Returns what approval is requested for: a command as it would run, or the input of another
-/// tool.
-fn wanted(question: &Question) -> String {
-    let Ok(serde_json::Value::Object(mut input)) = serde_json::from_str(question.input.get())
-    else {
-        return question.input.get().to_owned();
-    };
-    match (question.tool.as_str(), input.remove("command")) {
-        ("Bash", Some(serde_json::Value::String(command))) if input.is_empty() => command,
-        ("Bash", Some(serde_json::Value::String(command))) => {
-            format!("{command}\n{}", serde_json::Value::Object(input))
-        }
-        _ => question.input.get().to_owned(),
     }
 }
 

@@ -3,7 +3,7 @@
 use posse_protocol::{Member, Outcome, RawJson, RunEnd};
 
 use super::*;
-use crate::headless::fixtures::{end, facts, session};
+use crate::headless::fixtures::{self, end, facts, session};
 
 fn id(number: u128) -> AgentId {
     uuid::Uuid::from_u128(number).into()
@@ -56,11 +56,9 @@ fn typed(conversation: &mut PaneConversation, words: &str) -> String {
 
 fn question(call: &str) -> EventKind {
     EventKind::ApprovalRequested(Question {
-        call: call.into(),
-        tool: "Bash".into(),
         input: RawJson::parse(r#"{"command":"rm x"}"#).unwrap(),
         why: "no rule\x1b[2J".into(),
-        from: None,
+        ..fixtures::question(call, None)
     })
 }
 
@@ -124,7 +122,7 @@ fn questions_are_asked_one_by_one_and_a_clear_word_answers() {
         conversation.next_command(),
         Some(Command::Answer {
             agent: id(1),
-            call: "a".into(),
+            question: fixtures::question_id("a", None),
             answer: allow
         })
     );
@@ -138,7 +136,9 @@ fn questions_are_asked_one_by_one_and_a_clear_word_answers() {
     event(
         &mut conversation,
         1,
-        EventKind::ApprovalWithdrawn { call: "c".into() },
+        EventKind::ApprovalWithdrawn {
+            question: fixtures::question_id("c", None),
+        },
     );
     typed(&mut conversation, "y");
     assert_eq!(
@@ -152,11 +152,10 @@ fn a_question_shows_all_that_would_be_allowed() {
     let asked = |tool: &str, input: &str| {
         let input = RawJson::parse(input).unwrap();
         let question = Question {
-            call: "a".into(),
             tool: tool.into(),
             input,
             why: "w".repeat(900),
-            from: None,
+            ..fixtures::question("a", None)
         };
         event(&mut alone(), 1, EventKind::ApprovalRequested(question))
     };

@@ -1,0 +1,90 @@
+//! `posse requests show`.
+
+use std::process::ExitCode;
+
+use posse_port::store::{QuestionRecord, QuestionState, Store};
+use posse_protocol::{Answer, Answerer};
+
+use super::list::object;
+use super::meant::{self, Request};
+use crate::output::time::{age, now_ms};
+use crate::output::{json_line, print, tame};
+use crate::present::question;
+
+/// Show one request in full: who asks, what would run, and what became of it.
+#[derive(clap::Args)]
+pub(super) struct ShowRequest {
+    /// Request; a unique prefix of its ID is enough
+    #[arg(value_name = "REQUEST")]
+    id: String,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+impl ShowRequest {
+    pub(super) async fn run(self, store: &dyn Store) -> anyhow::Result<ExitCode> {
+        let request = meant::meant(store, &self.id).await?;
+        let text = match self.json {
+            true => json_line(&object(&request)),
+            false => at_length(&request),
+        };
+        print(text.as_bytes())?;
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+fn at_length(request: &Request) -> String {
+    let ago = |at_ms: i64| age(now_ms().saturating_sub(at_ms));
+    let (kind, from, id) = (request.kind(), request.from(), request.id());
+    let asked = ago(request.asked_ms());
+    let head = format!("{kind} of {from}, asked {asked} ago\n{id}\n");
+    let indented = |text: &str| tame(text.trim_end()).replace('\n', "\n  ");
+    match request {
+        Request::Plan(_, plan) => format!("{head}\n  {}\n", indented(&plan.text)),
+        Request::Question(record) => {
+            let asked = &record.question;
+            let what = indented(&question::wanted(asked));
+            let (tool, why) = (tame(&asked.tool), tame(&asked.why));
+            format!("{head}{tool}:\n  {what}\nwhy: {why}\n{}\n", state(record))
+        }
+    }
+}
+
+/// Returns what became of a question.
+fn state(record: &QuestionRecord) -> String {
+    let left = |until_ms: i64| age(until_ms.saturating_sub(now_ms()));
+    match (record.state, &record.answer) {
+        (QuestionState::Open, _) => match record.question.until_ms {
+            Some(until) if until > now_ms() => {
+                format!("waits for an answer, {} more", left(until))
+            }
+            Some(_) => "its time is over, and it will be denied".into(),
+            None => "waits for an answer".into(),
+        },
+        (QuestionState::Withdrawn, None) => {
+            "withdrawn: its call was stopped or lost before an answer came".into()
+        }
+        (state, Some(given)) => {
+            let (word, more) = match &given.answer {
+                Answer::Allow { input: None } => ("allowed", String::new()),
+                Answer::Allow { input: Some(input) } => (
+                    "allowed",
+                    format!(" with another input: {}", tame(input.get())),
+                ),
+                Answer::Deny { message, .. } => ("denied", format!(": {}", tame(message))),
+            };
+            let by = match given.by {
+                Answerer::Person => "by a person",
+                Answerer::Nobody => "because nobody answered",
+            };
+            let what = match state {
+                QuestionState::Answered => "; the agent has not heard of it yet",
+                QuestionState::Withdrawn => "; its call was stopped before that was carried out",
+                QuestionState::Open | QuestionState::Done => "",
+            };
+            format!("{word} {by}{more}{what}")
+        }
+        (state, None) => state.to_string(),
+    }
+}

@@ -1,0 +1,41 @@
+//! Questions to a person, as text.
+
+use posse_protocol::Question;
+
+use crate::output::transcript::shortened;
+use crate::output::{one_line, tame};
+
+/// Number of characters of a reason, or of what is asked about in a line.
+const LONGEST: usize = 200;
+
+/// Returns what a call would do: all of a command, and the whole input of any other tool.
+pub(crate) fn wanted(question: &Question) -> String {
+    let Ok(serde_json::Value::Object(mut input)) = serde_json::from_str(question.input.get())
+    else {
+        return question.input.get().to_owned();
+    };
+    match (question.tool.as_str(), input.remove("command")) {
+        ("Bash", Some(serde_json::Value::String(command))) if input.is_empty() => command,
+        ("Bash", Some(serde_json::Value::String(command))) => {
+            format!("{command}\n{}", serde_json::Value::Object(input))
+        }
+        _ => question.input.get().to_owned(),
+    }
+}
+
+/// Returns a question in a line, with the command that answers it.
+pub(crate) fn note(question: &Question) -> String {
+    let who = tame(question.from.as_deref().unwrap_or("the main agent"));
+    let what = one_line(&shortened(&tame(&wanted(question)), LONGEST));
+    let id = short(question);
+    format!(
+        "? {who} asks about {}: {what} — answer with `posse requests answer {id} allow` (or `deny`)",
+        tame(&question.tool)
+    )
+}
+
+/// Returns as much of its ID as makes it unique.
+pub(crate) fn short(question: &Question) -> String {
+    let id = question.id.to_string();
+    id.get(..8).unwrap_or(&id).to_owned()
+}
