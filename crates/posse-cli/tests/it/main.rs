@@ -27,6 +27,7 @@ mod person_only;
 mod postgres;
 mod read_again;
 mod readme;
+mod requests;
 mod run;
 mod scripted_model;
 mod sdk;

@@ -438,7 +438,8 @@ fn what_a_role_asks_for_in_vain_is_told_by_check_and_at_the_start() {
     let said = stdout(&checked) + &stderr(&checked);
     assert_eq!(checked.status.code(), Some(0), "{said}");
     assert!(said.contains(capped) && said.contains(denied), "{said}");
-    let told = stderr(&project.run(&["team", "run", "mend", "go"]));
+    let denies = ["team", "run", "mend", "go", "--on-question", "deny"];
+    let told = stderr(&project.run(&denies));
     assert!(told.contains(capped) && told.contains(denied), "{told}");
     let flags = [
         "--permission-mode",
