@@ -128,10 +128,10 @@ impl RunOptions {
             system_prompt: self.system_prompt.clone(),
             append_system_prompt: self.append_system_prompt.clone(),
             // Only a program that sends lines can answer a request for approval, unless an agent
-            // has started it. Others answer only if they are asked to.
+            // has started it. Others answer only if questions are to wait for them.
             approver: match self.terms.on_question {
-                _ if self.by_lines() && caller::is_person() => Approver::FrontEnd,
                 Some(on_question) => on_question.into(),
+                None if self.by_lines() && caller::is_person() => Approver::FrontEnd,
                 None => Approver::Nobody,
             },
             verbose: self.verbose,

@@ -23,11 +23,17 @@ pub(crate) struct PendingApprovals {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct UnknownApproval;
 
+/// A question that nobody has answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct OpenApproval {
+    pub(crate) question: QuestionId,
+    /// The agent that asked.
+    pub(crate) agent: AgentId,
+}
+
 /// An open request.
 struct PendingApproval {
-    question: QuestionId,
-    /// The agent that asked.
-    agent: AgentId,
+    asked: OpenApproval,
     input: Value,
 }
 
@@ -44,11 +50,11 @@ impl PendingApprovals {
             request["agent_name"] = json!(name);
         }
         let line = json!({"type": "control_request", "request_id": id, "request": request});
-        self.open.push(PendingApproval {
+        let asked = OpenApproval {
             question: id,
             agent,
-            input,
-        });
+        };
+        self.open.push(PendingApproval { asked, input });
         line
     }
 
@@ -57,8 +63,8 @@ impl PendingApprovals {
         let at = self
             .open
             .iter()
-            .position(|open| open.question == question)?;
-        let id = self.open.remove(at).question.to_string();
+            .position(|open| open.asked.question == question)?;
+        let id = self.open.remove(at).asked.question.to_string();
         self.withdrawn.truncate(REMEMBERED - 1);
         self.withdrawn.push_front(id.clone());
         Some(json!({"type": "control_cancel_request", "request_id": id}))
@@ -71,7 +77,7 @@ impl PendingApprovals {
         id: &str,
         response: Result<Value, PeerError>,
     ) -> Result<Option<Command>, UnknownApproval> {
-        let asked = |open: &PendingApproval| open.question.to_string() == id;
+        let asked = |open: &PendingApproval| open.asked.question.to_string() == id;
         let Some(at) = self.open.iter().position(asked) else {
             let at = self
                 .withdrawn
@@ -87,8 +93,8 @@ impl PendingApprovals {
             Err(error) => deny(format!("the question could not be answered: {error}")),
         };
         Ok(Some(Command::Answer {
-            agent: open.agent,
-            question: open.question,
+            agent: open.asked.agent,
+            question: open.asked.question,
             answer,
         }))
     }
@@ -98,20 +104,18 @@ impl PendingApprovals {
         !self.open.is_empty()
     }
 
-    /// Denies all open requests, because nobody is there to answer them.
-    pub(crate) fn give_up(&mut self) -> Vec<Command> {
-        std::mem::take(&mut self.open)
-            .into_iter()
-            .map(|open| unanswered(open.agent, open.question))
-            .collect()
+    /// Takes all open requests, because nobody is there to answer them.
+    pub(crate) fn give_up(&mut self) -> Vec<OpenApproval> {
+        let open = std::mem::take(&mut self.open);
+        open.into_iter().map(|open| open.asked).collect()
     }
 }
 
 /// Returns the denial for a request that nobody can answer.
-pub(crate) fn unanswered(agent: AgentId, question: QuestionId) -> Command {
+pub(crate) fn unanswered(open: OpenApproval) -> Command {
     Command::Answer {
-        agent,
-        question,
+        agent: open.agent,
+        question: open.question,
         answer: deny("no one is available to answer".into()),
     }
 }
@@ -241,7 +245,10 @@ mod tests {
         );
         let answered = question_id(same, Some("scout"));
         assert_eq!(questions.withdraw(answered), None, "it is answered");
-        let left = unanswered(session(), question_id(same, None));
+        let left = OpenApproval {
+            question: question_id(same, None),
+            agent: session(),
+        };
         assert_eq!(questions.give_up(), [left]);
     }
 
@@ -249,7 +256,10 @@ mod tests {
     fn a_question_that_nobody_can_answer_is_a_no() {
         let mut questions = PendingApprovals::default();
         asked(&mut questions);
-        let left = unanswered(session(), question_id("t1", None));
+        let left = OpenApproval {
+            question: question_id("t1", None),
+            agent: session(),
+        };
         assert_eq!(questions.give_up(), [left]);
         let id = asked(&mut questions);
         assert_eq!(

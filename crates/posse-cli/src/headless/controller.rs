@@ -14,7 +14,7 @@ use posse_runtime::govern::Account;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::approvals::{PendingApprovals, UnknownApproval, unanswered};
+use super::approvals::{OpenApproval, PendingApprovals, UnknownApproval, unanswered};
 use super::input::stdin::StdinLine;
 use super::input::{self, ControlRequest, InputError, RequestError, StdinMessage};
 use super::output_item::{OutputItem, line};
@@ -491,7 +491,9 @@ impl Controller {
                 self.waiting.insert(question.id);
             }
             EventKind::ApprovalRequested(question) => {
-                self.pending.push_back(unanswered(agent, question.id))
+                let question = question.id;
+                self.pending
+                    .push_back(unanswered(OpenApproval { agent, question }))
             }
             EventKind::ApprovalWithdrawn { question } => {
                 self.waiting.remove(&question);
@@ -518,8 +520,12 @@ impl Controller {
         let told = match came {
             None => {
                 self.plan.listening = false;
-                // Nobody can answer any more: agents must not wait for approval forever.
-                self.pending.extend(self.questions.give_up());
+                // Nobody can answer here any more: agents must not wait for approval forever.
+                let left = self.questions.give_up();
+                match self.plan.waits_for_answers {
+                    true => self.waiting.extend(left.iter().map(|open| open.question)),
+                    false => self.pending.extend(left.into_iter().map(unanswered)),
+                }
                 let mut items = self.say_what_is_waited_for();
                 self.settle(&mut items);
                 return items;

@@ -187,6 +187,11 @@ fn what_does_not_go_together_is_a_usage_error() {
             .approver,
         Approver::Nobody
     );
+    let waits = parsed(&["-p", "x", "--on-question", "wait=2m"]).unwrap();
+    assert_eq!(
+        waits.run_config(InlineAgents::default()).approver,
+        Approver::Anyone(Duration::from_secs(120))
+    );
     assert_eq!(
         parsed(&["-p", "-r", "0197"]).unwrap().which(),
         Some(SessionChoice::Id("0197".into()))

@@ -12,6 +12,12 @@ use crate::headless::fixtures::{
 use crate::headless::render::json_lines::JsonLines;
 use crate::headless::render::text::TextRenderer;
 
+/// A question about the call `t1`.
+fn open(agent: AgentId, from: Option<&str>) -> OpenApproval {
+    let question = question_id("t1", from);
+    OpenApproval { question, agent }
+}
+
 fn plan(first: Option<Command>) -> RunPlan {
     let (listening, patience) = (first.is_none(), Duration::from_secs(600));
     RunPlan {
@@ -120,7 +126,7 @@ fn questions_are_answered_by_a_line_or_by_the_end_of_lines() {
     controller.line(None);
     assert_eq!(
         controller.next_command(),
-        Some(unanswered(session(), question_id("t1", None)))
+        Some(unanswered(open(session(), None)))
     );
     assert!(
         values(controller.event(asked())).is_empty(),
@@ -128,7 +134,7 @@ fn questions_are_answered_by_a_line_or_by_the_end_of_lines() {
     );
     assert_eq!(
         controller.next_command(),
-        Some(unanswered(session(), question_id("t1", None)))
+        Some(unanswered(open(session(), None)))
     );
 }
 
@@ -214,6 +220,27 @@ fn an_interrupt_is_for_a_run() {
     assert_eq!(controller.next_command(), Some(Command::Interrupt));
 }
 
+#[test]
+fn questions_that_wait_are_left_open_when_the_lines_end_and_hold_the_wait_up() {
+    let plan = RunPlan {
+        waits_for_answers: true,
+        ..plan(None)
+    };
+    let renderer = Renderer::Lines(JsonLines::new(facts(), false));
+    let mut controller = Controller::new(renderer, plan);
+    values(controller.event(asked()));
+    controller.line(None);
+    assert_eq!(controller.next_command(), None, "others may answer it");
+    controller.event(mine(EventKind::Ended(Box::new(RunEnd {
+        live: 1,
+        ..end(Outcome::Completed)
+    }))));
+    assert_eq!(controller.waits(), None);
+    let question = question_id("t1", None);
+    controller.event(mine(EventKind::ApprovalWithdrawn { question }));
+    assert!(controller.waits().is_some());
+}
+
 // proves PE-05 (part: its name)
 #[test]
 fn a_childs_question_is_asked_in_its_name_and_answered_to_it() {
@@ -258,7 +285,7 @@ fn a_childs_question_is_asked_in_its_name_and_answered_to_it() {
     });
     assert_eq!(
         controller.next_command(),
-        Some(unanswered(child, question_id("t1", Some("scout"))))
+        Some(unanswered(open(child, Some("scout"))))
     );
 }
 

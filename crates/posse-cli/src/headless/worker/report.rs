@@ -12,6 +12,7 @@ use crate::output::count;
 use crate::output::one_line;
 use crate::output::paint::painted;
 use crate::output::{json_line, print, say};
+use crate::present::question;
 use crate::present::sessions::short;
 
 /// Prints messages, and remembers the names of members.
@@ -83,6 +84,13 @@ impl WorkerReport {
         };
         match &event.kind {
             EventKind::Member(news) => self.member(session, agent, news),
+            EventKind::ApprovalRequested(asked) => {
+                let value = json!({
+                    "event": "asked", "session_id": session, "agent_id": agent, "member": name(self),
+                    "request_id": asked.id, "tool": asked.tool,
+                });
+                self.tell(&question::note(asked), value)
+            }
             EventKind::Denied(denial) => {
                 let member = name(self);
                 let value = json!({
