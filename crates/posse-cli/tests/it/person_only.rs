@@ -141,6 +141,7 @@ for what in mail approve bypass; do
   lost $what-lost "$@"
 done
 run reject "$POSSE" team reject "$request" "no"
+run answer "$POSSE" requests answer "$request" allow
 run stop "$POSSE" team stop planner --force
 run interrupt "$POSSE" team interrupt planner
 run delete "$POSSE" team delete paint
@@ -191,6 +192,7 @@ fn an_agents_command_does_not_act_for_the_person() {
         .flat_map(|what| ways.map(|way| format!("{what}-{way}")));
     let plain = [
         "reject",
+        "answer",
         "stop",
         "interrupt",
         "delete",

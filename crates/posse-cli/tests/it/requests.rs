@@ -45,8 +45,7 @@ fn id(question: &Value) -> &str {
     question["request_id"].as_str().unwrap()
 }
 
-// proves QU-02 (parts: from anywhere; told)
-// proves PE-05 (part: terminal)
+// proves QU-02 (part: from anywhere; told)
 #[test]
 fn a_question_is_answered_from_another_process_once() {
     let project = Project::new("requests-answer", TOUCHES);
@@ -76,7 +75,7 @@ fn a_question_is_answered_from_another_process_once() {
     assert_eq!(succeed(&project, &["requests", "list"]), "");
 }
 
-// proves QU-01 (parts: a killed process; continues)
+// proves QU-01 (part: a killed process; continues)
 #[test]
 fn a_question_outlives_its_process_which_continues_with_the_answer() {
     let project = Project::new("requests-killed", TOUCHES);
@@ -107,9 +106,31 @@ fn a_question_that_nobody_answered_is_asked_again_when_its_session_is_resumed() 
     let (mut child, asked) = asking(&project, &[]);
     child.kill().unwrap();
     child.wait().unwrap();
-    let session = asked["agent"].as_str().unwrap().to_owned();
-    // Nobody is there who could answer: the model is told, and the question is closed.
-    let output = project.run(&["-p", "--resume", &session]);
+    let session = asked["agent"].as_str().unwrap();
+    let again = project
+        .posse(&["-p", "--resume", session, "--on-question", "wait"])
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    assert_eq!(id(&question(&project)), id(&asked), "the same question");
+    succeed(&project, &["requests", "answer", id(&asked), "allow"]);
+    let output = again.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    assert_eq!(stdout(&output), "It is done.\n");
+    assert!(project.file("made").exists());
+}
+
+// proves QU-03 (part: deny)
+#[test]
+fn a_question_that_was_left_is_denied_by_a_run_that_asks_nobody() {
+    let project = Project::new("requests-left", TOUCHES);
+    let (mut child, asked) = asking(&project, &[]);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let session = asked["agent"].as_str().unwrap();
+    let output = project.run(&["-p", "--resume", session]);
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     assert!(!project.file("made").exists());
     let shown = succeed(&project, &["requests", "show", id(&asked)]);

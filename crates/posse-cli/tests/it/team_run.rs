@@ -451,6 +451,49 @@ fn what_a_role_asks_for_in_vain_is_told_by_check_and_at_the_start() {
     assert!(!told.contains(capped) && !told.contains(denied), "{told}");
 }
 
+/// The reviewer asks before it completes its task.
+const ASKS: &str = r#"
+[[rule]]
+when = { agent = "/reviewer-", marker = "Task 2 is yours" }
+times = 1
+reply = [{ tool = "Bash", input = { command = "touch seen" } }]
+"#;
+
+// proves QU-03 (part: team run)
+// proves QU-02 (part: from anywhere)
+#[test]
+fn a_members_question_waits_and_is_answered_from_another_terminal() {
+    let project = project("team-asks", ASKS);
+    let mut command = project.posse(&["team", "run", "mend", "go"]);
+    command.stdin(Stdio::null()).stdout(Stdio::piped());
+    let run = command.stderr(Stdio::piped()).spawn().unwrap();
+    let begun = std::time::Instant::now();
+    let asked = loop {
+        let open = lines(&project, &["requests", "list", "--json"]);
+        if let [one] = &open[..] {
+            break one.clone();
+        }
+        assert!(begun.elapsed().as_secs() < 30, "{open:?}");
+    };
+    assert_eq!(asked["from"], "reviewer");
+    assert_eq!(asked["input"], json!({"command": "touch seen"}));
+    let members = shown(&project)["members"].clone();
+    let waiting = |member: &&Value| member["name"] == "reviewer";
+    let reviewer = members.as_array().unwrap().iter().find(waiting).unwrap();
+    assert_eq!(reviewer["state"], "waiting", "{members}");
+    let id = asked["request_id"].as_str().unwrap();
+    succeed(&project, &["requests", "answer", id, "allow"]);
+    let output = run.wait_with_output().unwrap();
+    let told = stderr(&output);
+    assert_eq!(output.status.code(), Some(0), "{told}");
+    assert!(project.file("seen").exists());
+    assert!(
+        told.contains("? reviewer asks about Bash: touch seen"),
+        "{told}"
+    );
+    assert_eq!(told.lines().last(), Some("2 of 2 tasks done"), "{told}");
+}
+
 /// As after a crash between the last task and the end.
 #[test]
 fn members_of_a_team_that_is_done_are_dismissed_when_it_is_resumed() {

@@ -61,7 +61,7 @@ fn suggested(rights: &Rights, tool: &str, subject: Subject) -> Vec<String> {
         .collect()
 }
 
-// proves QU-04 (parts: a command; its kind; what no rule covers)
+// proves QU-04 (part: a command; its kind; what no rule covers)
 #[test]
 fn what_is_offered_for_a_command() {
     let rights = rights(&["Bash(curl *)"], &["Bash(git push *)"], &["Bash(ls *)"]);

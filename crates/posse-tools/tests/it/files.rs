@@ -50,7 +50,7 @@ fn tools_say_what_may_run_beside_others() {
     }
 }
 
-// proves QU-06 (parts: the change; what cannot be shown)
+// proves QU-06 (part: the change; what cannot be shown)
 #[test]
 fn a_call_shows_its_change_before_it_is_made() {
     let world = World::new();

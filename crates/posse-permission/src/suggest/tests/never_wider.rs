@@ -153,7 +153,7 @@ fn policies() -> [Rights; 3] {
     ]
 }
 
-// proves QU-04 (parts: a command; its kind; what no rule covers; 10,000 lines)
+// proves QU-04 (part: a command; its kind; what no rule covers; 10,000 lines)
 #[test]
 fn a_suggestion_allows_what_its_text_says_and_nothing_else() {
     let mut random = Random::new(19);

@@ -324,7 +324,7 @@ async fn who_leaves_gives_its_tasks_back() {
     everywhere(contract::who_leaves_gives_its_tasks_back).await;
 }
 
-// proves QU-02 (parts: once; agents)
+// proves QU-02 (part: once; agents)
 #[tokio::test]
 async fn a_question_is_answered_once() {
     everywhere(contract::a_question_is_answered_once).await;
