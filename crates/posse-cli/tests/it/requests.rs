@@ -90,10 +90,13 @@ fn a_question_outlives_its_process_which_continues_with_the_answer() {
         "{told}"
     );
     assert!(!project.file("made").exists());
-    let output = project.run(&["-p", "--resume", session]);
+    let output = project.run(&["-p", "--resume", session, "Are you there?"]);
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     assert_eq!(stdout(&output), "It is done.\n");
     assert!(project.file("made").exists());
+    // What is said with it is part of the same run.
+    let said = succeed(&project, &["sessions", "show", session]);
+    assert!(said.contains("Are you there?"), "{said}");
     let shown = succeed(&project, &["requests", "show", id(&asked), "--json"]);
     let shown: Value = serde_json::from_str(&shown).unwrap();
     assert_eq!(shown["state"], "done", "{shown}");

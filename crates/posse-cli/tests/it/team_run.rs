@@ -475,7 +475,7 @@ fn a_members_question_waits_and_is_answered_from_another_terminal() {
         }
         assert!(begun.elapsed().as_secs() < 30, "{open:?}");
     };
-    assert_eq!(asked["from"], "reviewer");
+    assert_eq!(asked["from"], "reviewer@mend");
     assert_eq!(asked["input"], json!({"command": "touch seen"}));
     let members = shown(&project)["members"].clone();
     let waiting = |member: &&Value| member["name"] == "reviewer";
@@ -488,7 +488,7 @@ fn a_members_question_waits_and_is_answered_from_another_terminal() {
     assert_eq!(output.status.code(), Some(0), "{told}");
     assert!(project.file("seen").exists());
     assert!(
-        told.contains("? reviewer asks about Bash: touch seen"),
+        told.contains("? reviewer@mend asks about Bash: touch seen"),
         "{told}"
     );
     assert_eq!(told.lines().last(), Some("2 of 2 tasks done"), "{told}");

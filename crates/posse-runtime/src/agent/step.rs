@@ -64,6 +64,12 @@ impl Machine {
     pub(crate) fn step(&mut self, input: Input) -> Decision {
         let mut decision = Decision::default();
         match input {
+            // It is shown with the results of the calls that a dead process asked about: one run for both.
+            Input::Prompt(blocks) if !self.left.is_empty() => {
+                self.queue.prompt(blocks);
+                tools::on_left(self, &mut decision);
+            }
+            Input::Continue if !self.left.is_empty() => tools::on_left(self, &mut decision),
             Input::Prompt(blocks) if matches!(self.state, State::Idle) => {
                 turn::begin(self, &mut decision, blocks)
             }
@@ -147,7 +153,7 @@ impl Machine {
                 given,
                 intent,
             } => tools::on_answer(self, &mut decision, question, given, intent),
-            Input::Left(questions) => tools::on_left(self, &mut decision, questions),
+            Input::Left => tools::on_left(self, &mut decision),
             Input::CallDone { key, result } => {
                 tools::on_call_done(self, &mut decision, key, result)
             }

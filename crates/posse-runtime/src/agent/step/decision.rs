@@ -76,8 +76,8 @@ pub(crate) enum Input {
         given: GivenAnswer,
         intent: Option<Result<Intent, ToolError>>,
     },
-    /// The run goes on that these questions belong to: a dead process has left them.
-    Left(Vec<Question>),
+    /// The run goes on whose questions a dead process has left.
+    Left,
     /// A tool call has ended; the result is none if it panicked or was aborted.
     CallDone {
         key: CallKey,

@@ -331,10 +331,10 @@ impl Machine {
         self.open_calls().is_some_and(OpenCalls::asks)
     }
 
-    /// Returns the input that continues a run whose questions a dead process has left.
-    pub(crate) fn left(&mut self) -> Option<Input> {
-        let left = std::mem::take(&mut self.left);
-        (!left.is_empty()).then_some(Input::Left(left))
+    /// Returns the input that continues a run whose questions a dead process has left. A main agent
+    /// waits for a person's word.
+    pub(crate) fn left(&self) -> Option<Input> {
+        (!self.left.is_empty() && !self.is_root()).then_some(Input::Left)
     }
 
     /// Returns who is asked for approval.

@@ -18,6 +18,8 @@ pub(super) struct Queue {
     mail: VecDeque<Mail>,
     /// True if mail waited when the run ended.
     left_mail: bool,
+    /// True if the prompts belong to the run that is open, and are shown with its next results.
+    with_results: bool,
 }
 
 impl Queue {
@@ -53,6 +55,19 @@ impl Queue {
     /// Takes the next prompt.
     pub(super) fn next_prompt(&mut self) -> Option<Vec<ContentBlock>> {
         self.prompts.pop_front()
+    }
+
+    /// Makes the prompts part of the run that is open.
+    pub(super) fn show_with_results(&mut self) {
+        self.with_results = true;
+    }
+
+    /// Takes the prompts that are shown with results: all of an agent whose prompts join its run.
+    pub(super) fn prompts_for_results(&mut self, joins: bool) -> Vec<ContentBlock> {
+        match std::mem::take(&mut self.with_results) || joins {
+            true => self.all_prompts(),
+            false => Vec::new(),
+        }
     }
 
     /// Takes all prompts.

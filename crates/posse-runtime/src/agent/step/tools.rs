@@ -8,7 +8,7 @@ use posse_port::store::{
 use posse_port::tool::{Intent, ToolError};
 use posse_protocol::{
     Answer, Answerer, ContentBlock, Denial, EntryKind, EventKind, Fault, FaultClass, GivenAnswer,
-    Limit, Message, Outcome, Question, QuestionId, Role, RunKind,
+    Limit, Message, Outcome, QuestionId, Role, RunKind,
 };
 
 use crate::agent::step::machine::Attention;
@@ -168,8 +168,13 @@ pub(super) fn on_answer(
 }
 
 /// Goes on with a run that a dead process has left, and asks again what it asked.
-pub(super) fn on_left(machine: &mut Machine, decision: &mut Decision, left: Vec<Question>) {
+pub(super) fn on_left(machine: &mut Machine, decision: &mut Decision) {
+    let left = std::mem::take(&mut machine.left);
+    if left.is_empty() {
+        return;
+    }
     machine.attention = Attention::Awake;
+    machine.queue.show_with_results();
     decision.commit.state = Some(AgentState::Waiting);
     decision.after.push(Effect::Begin);
     decision.after.push(Effect::AskAgain(left));
@@ -290,6 +295,7 @@ pub(super) fn stop(machine: &mut Machine, decision: &mut Decision, outcome: Outc
     let State::Acting(acting) = &mut machine.state else {
         return;
     };
+    machine.left.clear();
     let told_to_end = acting.stopping.is_some();
     // The first reason counts.
     acting.stopping.get_or_insert(outcome);
@@ -342,12 +348,11 @@ pub(super) fn answer_model(machine: &mut Machine, decision: &mut Decision) {
     if acting.stopping.is_none() {
         let before = content.len();
         // The tool boundary: prompts and mail that have come are shown with the results.
-        if matches!(
+        let joins = matches!(
             machine.life,
             Life::Root { joins: true } | Life::Teammate { .. }
-        ) {
-            content.extend(machine.queue.all_prompts());
-        }
+        );
+        content.extend(machine.queue.prompts_for_results(joins));
         content.extend(turn::show_news(machine, decision));
         // Somebody has said something new, which must be answered and may help.
         if content.len() > before {

@@ -53,13 +53,22 @@ fn a_question_that_was_left_is_asked_again_and_its_call_runs() {
         "nothing is told to the model"
     );
     assert!(machine.unfinished() && machine.waits() && machine.asks());
-    let left = machine.left().unwrap();
-    assert_eq!(told(&machine.step(left)), "ask again 1");
-    assert!(machine.left().is_none());
+    assert!(machine.left().is_none(), "a person says when");
+    let prompt = Input::Prompt(vec![ContentBlock::text("and then?")]);
+    assert_eq!(told(&machine.step(prompt)), "ask again 1");
     let allowed = answered(1, Answer::Allow { input: None });
     assert_eq!(told(&machine.step(allowed)), "begun 1, run 1");
+    let results = machine.step(done(1, 1, "made"));
     assert_eq!(
-        told(&machine.step(done(1, 1, "made"))),
+        told(&results),
         "t0!Outcome unknown, t1=made, t2!Not run,, call"
     );
+    // What the person said meanwhile is part of the same run.
+    let last = results.commit.entries[0].message.content.last();
+    assert_eq!(last, Some(&ContentBlock::text("and then?")));
+    assert_eq!(
+        told(&machine.step(reply("", StopReason::EndTurn))),
+        "end Completed"
+    );
+    assert!(machine.is_idle());
 }
