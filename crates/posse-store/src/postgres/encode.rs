@@ -152,9 +152,6 @@ pub(super) fn step(
     if let Some(why) = step.misplaced() {
         return Err(StoreError::BadStep(why));
     }
-    if let Some(why) = step.oversteps() {
-        return Err(StoreError::BadStep(why.into()));
-    }
     let mut encoded = EncodedStep::default();
     let mut json = Map::new();
     let mut put = |key: &str, value: Value| drop(json.insert(key.to_owned(), value));

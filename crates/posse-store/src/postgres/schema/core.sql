@@ -163,7 +163,7 @@ DECLARE
 BEGIN
     -- An older one does not say which version it is, or says it of what it does.
     IF _host IS NOT NULL AND coalesce((_me->>'version')::int, 0) < 3
-        OR _jobs @? '$[*] ? (@.do == "operate" && !exists(@.what))' THEN
+        OR _jobs @? '$[*] ? ((@.do == "commit" || @.do == "operate") && !exists(@.what))' THEN
         RAISE EXCEPTION 'this posse is older than the tables of the server: install the version that the others have';
     END IF;
     FOR _i IN 0..jsonb_array_length(_jobs) - 1 LOOP

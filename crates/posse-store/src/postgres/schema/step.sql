@@ -286,6 +286,14 @@ BEGIN
     IF NOT FOUND THEN RETURN repeated(_realm, _step); END IF;
     PERFORM add_to_feed(_realm, _agent, (_step->>'what')::int, coalesce(_first, 0), _count);
     UPDATE root SET used_ms = _at WHERE realm = _realm AND agent = _agent;
+    IF _step ? 'ops' THEN
+        IF _step->'ops' @> '[{"op":{"op":"charge"}}]' THEN
+            PERFORM bad_step('what an agent spends is among its step''s charges');
+        END IF;
+        IF _step->'ops' @> '[{"op":{"op":"answer"}}]' THEN
+            PERFORM bad_step('no agent answers a question to a person');
+        END IF;
+    END IF;
     IF _step ? 'ended' AND (_step->>'state' IS NULL OR (_step->>'open')::boolean) THEN
         PERFORM bad_step('a run came to something without having ended');
     END IF;

@@ -159,7 +159,7 @@ impl Work {
                     version: 7,
                 }];
                 born.charges = vec![charge()];
-                born.questions = vec![asking(1)];
+                born.questions = vec![asking(nth as u64 + 1)];
             }
             self.store.commit(born).await.unwrap();
         }

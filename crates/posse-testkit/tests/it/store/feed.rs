@@ -247,20 +247,29 @@ async fn a_server_without_the_feed_is_migrated_and_then_refuses_an_older_posse()
     let epoch = store.take(agent(1)).await.unwrap().epoch;
     store.commit(step(1, epoch.0)).await.unwrap();
     assert_eq!(store.feed(realm(), 0, 9).await.unwrap().head, 2);
-    // What a host of the version before would send.
-    let job = format!(
-        r#"[{{"do":"commit","realm":"{}","agent":"{}","id":"{}","epoch":{},"at":9}}]"#,
-        realm(),
-        agent(1),
-        step(1, 1).id.0,
-        epoch.0
-    );
-    let write = format!("SET search_path = posse; SELECT write(NULL, '{job}', '{{}}')");
-    let error = database.sql(&write).unwrap_err().to_string();
-    assert!(
-        error.contains("this posse is older than the tables"),
-        "{error}"
-    );
+    // What hosts of the versions before would send: the first does not say what a step is about,
+    // the second not which version it is.
+    let id = agent(1);
+    for (me, what) in [
+        ("NULL", ""),
+        (
+            &*format!(r#"'{{"id":"{id}","settled":true}}'"#),
+            r#","what":1"#,
+        ),
+    ] {
+        let job = format!(
+            r#"[{{"do":"commit","realm":"{}","agent":"{id}","id":"{}","epoch":{},"at":9{what}}}]"#,
+            realm(),
+            step(1, 1).id.0,
+            epoch.0
+        );
+        let write = format!("SET search_path = posse; SELECT write({me}, '{job}', '{{}}')");
+        let error = database.sql(&write).unwrap_err().to_string();
+        assert!(
+            error.contains("this posse is older than the tables"),
+            "{error}"
+        );
+    }
     assert_eq!(store.feed(realm(), 0, 9).await.unwrap().head, 2);
 }
 

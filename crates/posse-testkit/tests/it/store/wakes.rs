@@ -144,7 +144,7 @@ async fn what_no_bell_told_is_found_by_the_sweep() {
     // A host that was killed, and that nobody watched.
     let dead = Uuid::now_v7();
     directory.tamper(&format!(
-        "INSERT INTO host (id, version) VALUES (x'{}', 7)",
+        "INSERT INTO host (id, version) VALUES (x'{}', 8)",
         dead.simple()
     ));
     wake::told(&store, &Wake::Died(dead.into())).await;
