@@ -4,14 +4,15 @@
 use std::time::Duration;
 
 use posse_port::store::{
-    AgentFilter, Op, Order, Page, QuestionChangeKind, QuestionFilter, QuestionRecord,
-    QuestionState, Refusal, StoreError,
+    Op, Order, Page, QuestionChangeKind, QuestionFilter, QuestionRecord, QuestionState, Refusal,
+    StoreError,
 };
 use posse_protocol::{Answer, Answerer, EventKind, GivenAnswer, Question, QuestionId};
 
 use crate::agent::actor::work::Work;
 use crate::agent::actor::{Actor, Identity, wall_ms};
 use crate::agent::step::{Commit, Input};
+use crate::live::lookup;
 use crate::live::setup::Approver;
 use crate::prompt;
 
@@ -43,13 +44,8 @@ async fn waits_until(actor: &Actor) -> Result<Option<i64>, StoreError> {
         Approver::Nobody | Approver::FrontEnd => None,
         Approver::Anyone(patience) => Some(after(wall_ms(&*actor.ports.clock), patience)),
         Approver::WhileUsed(patience) => {
-            let filter = AgentFilter {
-                id: Some(actor.session.root),
-                ..AgentFilter::default()
-            };
-            let found = actor.ports.store.agents(filter, Page::first(1)).await?;
-            let used_ms = found.first().map_or(0, |root| root.used_ms);
-            Some(after(used_ms, patience))
+            let root = lookup::row(&*actor.ports.store, actor.session.root).await?;
+            Some(after(root.map_or(0, |root| root.used_ms), patience))
         }
     })
 }
@@ -194,11 +190,7 @@ async fn unfinished(actor: &Actor) -> Result<Vec<QuestionRecord>, StoreError> {
         ..QuestionFilter::default()
     };
     // No more than the calls of one reply.
-    actor
-        .ports
-        .store
-        .questions(filter, Page::first(usize::MAX))
-        .await
+    actor.ports.store.questions(filter, Page::all()).await
 }
 
 /// Returns the agent's questions that are not answered.

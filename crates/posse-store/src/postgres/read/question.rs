@@ -39,14 +39,14 @@ pub(super) fn questions(filter: &QuestionFilter, page: &Page<QuestionKey>) -> St
     let agent = given(filter.agent.is_some(), "agent = $2 AND state < 2");
     let id = given(filter.id_prefix.is_some(), "id BETWEEN $3 AND $4");
     let open = given(filter.open, "state = 0");
-    let (beyond, order) = match page.backwards {
-        false => ("(asked_ms, id) > ($5, $6)", "asked_ms, id"),
-        true => ("(asked_ms, id) < ($5, $6)", "asked_ms DESC, id DESC"),
+    let (than, way) = columns::rising(page);
+    let beyond = match page.from {
+        Some(_) => format!("(asked_ms, id) {than} ($5, $6)"),
+        None => "true".into(),
     };
-    let beyond = given(page.from.is_some(), beyond);
     format!(
         "{QUESTION} WHERE {realm} AND {agent} AND {open} AND {id} AND {beyond}
-         ORDER BY {order} LIMIT $7"
+         ORDER BY asked_ms {way}, id {way} LIMIT $7"
     )
 }
 

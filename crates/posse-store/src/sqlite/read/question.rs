@@ -5,7 +5,7 @@ use posse_protocol::{AgentId, RealmId};
 use rusqlite::{Row, params};
 
 use super::{SqliteFailure, SqliteReader, column};
-use crate::columns::ids_with;
+use crate::columns::{ids_with, rising};
 
 /// A question's columns, in the order of [`question`].
 const QUESTION: &str =
@@ -43,15 +43,15 @@ pub(in super::super) fn questions(filter: &QuestionFilter, page: &Page<QuestionK
     // The plus keeps the index of ids out of it, where every id would do.
     let id = given(filter.id_prefix.is_some(), "id", "+id");
     let open = given(filter.open, "state = 0", "true");
-    let (beyond, order) = match page.backwards {
-        false => ("(asked_ms, id) > (?5, ?6)", "asked_ms, id"),
-        true => ("(asked_ms, id) < (?5, ?6)", "asked_ms DESC, id DESC"),
+    let (than, way) = rising(page);
+    let beyond = match page.from {
+        Some(_) => format!("(asked_ms, id) {than} (?5, ?6)"),
+        None => "?5 IS NULL AND ?6 IS NULL".into(),
     };
-    let beyond = given(page.from.is_some(), beyond, "?5 IS NULL AND ?6 IS NULL");
     format!(
         "INDEXED BY {index} WHERE {realm} AND {agent} AND {open} AND {id} BETWEEN ?3 AND ?4
              AND {beyond}
-         ORDER BY {order} LIMIT ?7"
+         ORDER BY asked_ms {way}, id {way} LIMIT ?7"
     )
 }
 
@@ -99,7 +99,7 @@ pub(super) fn own(
         agent: Some(agent),
         ..QuestionFilter::default()
     };
-    list(reader, &filter, &Page::first(usize::MAX))
+    list(reader, &filter, &Page::all())
 }
 
 fn question(row: &Row<'_>) -> rusqlite::Result<QuestionRecord> {
