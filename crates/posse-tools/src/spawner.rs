@@ -39,7 +39,8 @@ impl Spawner {
     }
 
     /// Has a shell started that prints to `output`. The error is a broken pipe if the watchdog is
-    /// gone. If this is dropped before it is done, the shell is killed.
+    /// gone and was not told to start it, and an aborted connection if it may have started it. If
+    /// this is dropped before it is done, the shell is killed.
     pub(crate) async fn start(
         &self,
         command: &ShellCommand,
@@ -58,7 +59,10 @@ impl Spawner {
                 Ok(SpawnedShell { pid, reports })
             }
             Some(("failed", why)) => Err(io::Error::other(why.to_owned())),
-            _ => Err(gone()),
+            _ => Err(io::Error::new(
+                io::ErrorKind::ConnectionAborted,
+                "the guard process ended while it started the command, which may have run",
+            )),
         }
     }
 
@@ -181,5 +185,17 @@ mod tests {
         drop(theirs);
         let failed = spawner.start(&command("true"), io::pipe().unwrap().1).await;
         assert_eq!(failed.err().unwrap().kind(), io::ErrorKind::BrokenPipe);
+    }
+
+    #[tokio::test]
+    async fn a_watchdog_that_dies_over_a_command_may_have_started_it() {
+        let (spawner, theirs) = Spawner::pair().unwrap();
+        let dies = std::thread::spawn(move || {
+            rustix::net::recv(&theirs, &mut [0_u8; 1][..], rustix::net::RecvFlags::empty())
+        });
+        let failed = spawner.start(&command("true"), io::pipe().unwrap().1).await;
+        dies.join().unwrap().unwrap();
+        let failed = failed.err().unwrap();
+        assert_eq!(failed.kind(), io::ErrorKind::ConnectionAborted, "{failed}");
     }
 }

@@ -81,6 +81,11 @@ impl Watchdog {
                 self.forget(&spawner);
                 self.running()?.start(command, output).await
             }
+            Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => {
+                // It may have started the command, which must not run twice.
+                self.forget(&spawner);
+                Err(error)
+            }
             started => started,
         }
     }
