@@ -9,14 +9,14 @@ use std::sync::Arc;
 
 use posse_port::store::{
     AgentFilter, AgentRecord, BackgroundRun, CallKey, CallOutcome, EndedRun, OpenCall, Page,
-    QuestionChange, QuestionChangeKind, QuestionRecord, StoreError, Taken,
+    StoreError, Taken,
 };
 use posse_port::tool::{RunReport, ToolError, ToolOutput};
-use posse_protocol::{AgentId, Member, RunFacts, RunKind, RunStatus, RunUsage};
+use posse_protocol::{AgentId, Member, RawJson, RunFacts, RunKind, RunStatus, RunUsage};
 
 use crate::agent::actor::{Actor, marker, shells};
 use crate::agent::ending;
-use crate::agent::step::{Decision, LeftCall, LeftQuestion, failure};
+use crate::agent::step::{Decision, LeftCall, failure};
 use crate::definition::tool_name::AGENT;
 use crate::live::lookup::terms;
 use crate::live::roster;
@@ -68,7 +68,8 @@ pub(crate) async fn recover(
         }
     }
     let record = transcript.record;
-    let (open, lost) = with_questions(actor, open, known, questions);
+    let intent = |tool: &str, input: &RawJson| actor.intent(tool, input);
+    let (open, lost) = LeftCall::with_questions(open, known, questions, intent);
     let mut settle = actor.machine.recover(open, record.state);
     settle.commit.questions.extend(lost);
     // A call that was cut off may have to be paid for: from now on its worst cost is on record.
@@ -77,39 +78,6 @@ pub(crate) async fn recover(
         .charges
         .extend(record.reserved.map(|call| *call));
     Ok(settle)
-}
-
-/// Finds the questions that open calls wait with. The others have lost their calls: they are
-/// withdrawn.
-fn with_questions(
-    actor: &Actor,
-    open: Vec<OpenCall>,
-    mut known: HashMap<CallKey, CallOutcome>,
-    mut questions: Vec<QuestionRecord>,
-) -> (Vec<LeftCall>, Vec<QuestionChange>) {
-    let left = open.into_iter().map(|call| {
-        let known = known.remove(&call.key);
-        // A call that has begun may have had an effect, whatever was asked about it later.
-        let untouched = !call.begun && call.outcome.is_none() && known.is_none();
-        let about =
-            |record: &QuestionRecord| record.call == call.key && record.question.tool == call.tool;
-        let at = questions.iter().rposition(about).filter(|_| untouched);
-        let asked = at.map(|at| {
-            let record = questions.remove(at);
-            LeftQuestion {
-                intent: actor.intent(&call.tool, &record.question.input),
-                question: record.question,
-                asked_ms: record.asked_ms,
-            }
-        });
-        LeftCall { call, known, asked }
-    });
-    let left = left.collect();
-    let withdrawn = |record: QuestionRecord| QuestionChange {
-        id: record.question.id,
-        change: QuestionChangeKind::Withdrawn,
-    };
-    (left, questions.into_iter().map(withdrawn).collect())
 }
 
 /// Settles a background command of a dead process: it is gone, and the agent is told so.

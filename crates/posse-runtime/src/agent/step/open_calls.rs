@@ -1,10 +1,11 @@
 //! Open tool calls of one reply: judged, asked about, run, and answered in order.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use posse_port::store::{
     CallChange, CallChangeKind, CallKey, CallOutcome, NewQuestion, OpenCall, QuestionChange,
-    QuestionChangeKind, question_id,
+    QuestionChangeKind, QuestionRecord, question_id,
 };
 use posse_port::tool::{Intent, Subject, ToolError};
 use posse_protocol::{
@@ -98,6 +99,40 @@ pub(crate) struct LeftQuestion {
 }
 
 impl LeftCall {
+    /// Finds the questions that open calls wait with. The others have lost their calls: they are
+    /// withdrawn.
+    pub(crate) fn with_questions(
+        open: Vec<OpenCall>,
+        mut known: HashMap<CallKey, CallOutcome>,
+        mut questions: Vec<QuestionRecord>,
+        intent: impl Fn(&str, &RawJson) -> Result<Intent, ToolError>,
+    ) -> (Vec<Self>, Vec<QuestionChange>) {
+        let left = open.into_iter().map(|call| {
+            let known = known.remove(&call.key);
+            // A call that has begun may have had an effect, whatever was asked about it later.
+            let untouched = !call.begun && call.outcome.is_none() && known.is_none();
+            let about = |record: &QuestionRecord| {
+                record.call == call.key && record.question.tool == call.tool
+            };
+            let at = questions.iter().rposition(about).filter(|_| untouched);
+            let asked = at.map(|at| {
+                let record = questions.remove(at);
+                LeftQuestion {
+                    intent: intent(&call.tool, &record.question.input),
+                    question: record.question,
+                    asked_ms: record.asked_ms,
+                }
+            });
+            Self { call, known, asked }
+        });
+        let left = left.collect();
+        let withdrawn = |record: QuestionRecord| QuestionChange {
+            id: record.question.id,
+            change: QuestionChangeKind::Withdrawn,
+        };
+        (left, questions.into_iter().map(withdrawn).collect())
+    }
+
     /// Returns its outcome if no question about it waits.
     pub(super) fn outcome(self) -> CallOutcome {
         let unknown = if self.call.begun { UNKNOWN } else { NOT_BEGUN };
