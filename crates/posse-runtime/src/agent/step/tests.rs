@@ -1,5 +1,6 @@
 //! Decisions on inputs, without anything outside.
 
+mod histories;
 mod left;
 mod repetition;
 mod teammate;
@@ -21,8 +22,9 @@ use posse_protocol::{
 };
 use uuid::Uuid;
 
+use crate::agent::step::open_calls::LeftQuestion;
 use crate::agent::step::{
-    Answered, Authority, Decision, Delegated, Effect, Input, LeftCall, LeftQuestion, Life, Machine,
+    Answered, Authority, Decision, Delegated, Effect, Input, LeftCall, Life, Machine,
 };
 use crate::definition::output_schema::OutputSchema;
 use crate::govern::Budget;
@@ -83,7 +85,7 @@ fn started(approver: Approver, limits: Limits) -> Machine {
     machine
 }
 
-/// `r` reads, `f` fetches (which is asked about), `x` has a bad input.
+/// `r` reads, `f` fetches and `w` runs a command (which are asked about), `x` has a bad input.
 fn reply(calls: &str, stop: StopReason) -> Input {
     let block = |(index, _): (usize, char)| ContentBlock::ToolUse {
         id: format!("t{index}"),
@@ -99,6 +101,7 @@ fn reply(calls: &str, stop: StopReason) -> Input {
                     host: "a.example".into(),
                 },
             ),
+            'w' => (false, Subject::Runs("make".into())),
             _ => return Err(ToolError::Tell("bad input".into())),
         };
         Ok(Intent {
