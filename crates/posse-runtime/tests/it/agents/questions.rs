@@ -1,6 +1,6 @@
 //! Questions of sub-agents: a person answers them by the agent's id; late answers are reported.
 
-use posse_port::store::AgentState;
+use posse_port::store::{AgentFilter, AgentState, Page};
 use posse_protocol::{
     AgentId, Answer, Command, Event, EventKind, PermissionMode, Question, QuestionId,
 };
@@ -50,6 +50,14 @@ fn attended(script: &str) -> (Rig, posse_testkit::TestClock) {
     let (mut rig, clock) = paced(script);
     rig.profile.mode = PermissionMode::Default;
     rig.setup.approver = Approver::FrontEnd;
+    (rig, clock)
+}
+
+/// The same where questions wait while the session is used, and all time is the test's.
+fn while_used(script: &str, patience: std::time::Duration) -> (Rig, posse_testkit::TestClock) {
+    let (mut rig, clock) = super::timed(script);
+    rig.profile.mode = PermissionMode::Default;
+    rig.setup.approver = Approver::WhileUsed(patience);
     (rig, clock)
 }
 
@@ -179,6 +187,49 @@ async fn when_everybody_has_left_a_question_is_a_denial() {
         denied = event.agent == who && matches!(event.kind, EventKind::Denied(_));
     }
     drop(clock);
+}
+
+/// A question waits as long as the main agent was at work within the given time, and no longer.
+// proves QU-03 (part: workers)
+#[tokio::test]
+async fn a_question_waits_while_the_session_was_used_of_late() {
+    let patience = 60 * super::SECOND;
+    let (rig, clock) = while_used(ASKS, patience);
+    let (mut agent, who, question) = asked(&rig).await;
+    let all = AgentFilter::default();
+    let all = rig.store.agents(all, Page::all()).await.unwrap();
+    let root = all.iter().find(|row| row.agent == agent.id).unwrap();
+    let until_ms = root.used_ms + i64::try_from(patience.as_millis()).unwrap();
+    assert_eq!(question.until_ms, Some(until_ms));
+    clock.asleep_for(patience).await;
+    clock.advance(patience);
+    clock.asleep_for(super::SECOND).await;
+    let child = row(&rig, agent.id, "Touch").await;
+    let told = last_words(&sent_by(&rig, &child.path)[1]);
+    assert!(told.contains("nobody answered in time"), "{told}");
+    clock.advance(super::SECOND);
+    super::until_over(&mut agent, "Touch").await;
+    assert_eq!(child.agent, who);
+    assert!(!rig.work().join("made").exists());
+}
+
+// proves QU-03 (part: workers)
+#[tokio::test]
+async fn a_question_of_a_session_that_nobody_used_of_late_is_denied() {
+    let late = "when.agent = \"re:^/main/\"\ndelay_ms = 1000";
+    let script = ASKS.replacen("when.agent = \"re:^/main/\"", late, 1);
+    let (rig, clock) = while_used(&script, super::SECOND / 2);
+    let mut agent = rig.prompted("go").await.unwrap();
+    until_end(&mut agent).await;
+    for _ in ["it asks", "it is denied"] {
+        clock.asleep_for(super::SECOND).await;
+        clock.advance(super::SECOND);
+    }
+    super::until_over(&mut agent, "Touch").await;
+    let child = row(&rig, agent.id, "Touch").await;
+    let told = last_words(&sent_by(&rig, &child.path)[1]);
+    assert!(told.contains("nobody answered in time"), "{told}");
+    assert!(!rig.work().join("made").exists());
 }
 
 /// What a person answers in the middle of a run that is waited for.
