@@ -47,7 +47,7 @@ const KILLED_AT: &[&str] = &[
 ];
 
 /// A place to run in, made anew for each fault.
-struct Scene {
+pub(crate) struct Scene {
     base: PathBuf,
     home: PathBuf,
     work: PathBuf,
@@ -55,7 +55,7 @@ struct Scene {
 
 impl Scene {
     /// No two have the same path, which is in the system prompt: nobody reads another's cache.
-    fn new(name: &str) -> Self {
+    pub(crate) fn new(name: &str) -> Self {
         let base = PathBuf::from(env!("CARGO_TARGET_TMPDIR"))
             .join("crash")
             .join(name);
@@ -79,8 +79,13 @@ impl Scene {
         fixed.into_iter().chain(more.iter().copied()).collect()
     }
 
-    /// posse here, as `run` would; or under strace with these options.
-    fn run(&self, strace: &[String], arguments: &[&str]) -> Output {
+    /// Runs posse here until it ends; or under strace with these options.
+    pub(crate) fn run(&self, strace: &[String], arguments: &[&str]) -> Output {
+        self.command(strace, arguments).output().unwrap()
+    }
+
+    /// The command of that.
+    pub(crate) fn command(&self, strace: &[String], arguments: &[&str]) -> Command {
         let plain = posse();
         let mut command = if strace.is_empty() {
             posse()
@@ -98,18 +103,21 @@ impl Scene {
             .env("PATH", "/usr/local/bin:/usr/bin:/bin")
             .env("POSSE_HOME", &self.home)
             .current_dir(&self.work)
-            .stdin(Stdio::null())
-            .output()
-            .unwrap()
+            .stdin(Stdio::null());
+        command
     }
 
     /// How often posse itself makes each call in an undisturbed run: the most of any of its threads,
     /// since strace counts by thread.
-    fn count(&self, url: &str, calls: &[&str]) -> BTreeMap<String, usize> {
+    pub(crate) fn count(
+        &self,
+        calls: &[&str],
+        run: impl FnOnce(&[String]) -> Output,
+    ) -> BTreeMap<String, usize> {
         let log = self.home.join("strace.log");
         let trace = format!("trace=execve,{}", calls.join(","));
         let strace = ["-o", log.to_str().unwrap(), "-e", &trace].map(str::to_owned);
-        let output = self.run(&strace, &self.arguments(url, &["begin"]));
+        let output = run(&strace);
         assert!(output.status.success(), "{}", stderr(&output));
         let text = std::fs::read_to_string(log).unwrap();
         let lines: Vec<(&str, &str)> = text
@@ -149,7 +157,7 @@ impl Drop for Scene {
     }
 }
 
-fn lines(output: &Output) -> Vec<Value> {
+pub(crate) fn lines(output: &Output) -> Vec<Value> {
     // The last line may have been cut off; then nobody was told it.
     let text = stdout(output);
     let whole = text.rfind('\n').map_or("", |end| &text[..end]);
@@ -263,7 +271,7 @@ fn check(scene: &Scene, server: &Server, output: &Output, what: &str) {
     );
 }
 
-fn log(scene: &Scene) -> String {
+pub(crate) fn log(scene: &Scene) -> String {
     std::fs::read_to_string(scene.work.join("done.log")).unwrap_or_default()
 }
 
@@ -285,6 +293,13 @@ pub(crate) fn serve(script: &str) -> Arc<Server> {
     told.recv().unwrap()
 }
 
+/// Options of strace that inject a fault at the nth of these calls.
+pub(crate) fn fault(call: &str, fault: &str, nth: usize) -> [String; 6] {
+    let inject = format!("inject={call}:{fault}:when={nth}");
+    let trace = format!("trace={call}");
+    ["-o", "/dev/null", "-e", &trace, "-e", &inject].map(str::to_owned)
+}
+
 /// What came of a series of faults.
 struct Series {
     /// The calls that an undisturbed run makes.
@@ -302,15 +317,16 @@ fn each(
     judge: &dyn Fn(&Output, &str),
 ) -> Series {
     let server = serve(SCRIPT);
-    let counts = Scene::new(&format!("{name}-count")).count(&server.url(), calls);
+    let (url, scene) = (server.url(), Scene::new(&format!("{name}-count")));
+    let counts = scene.count(calls, |strace| {
+        scene.run(strace, &scene.arguments(&url, &["begin"]))
+    });
     let mut faults = 0;
     for (call, count) in &counts {
         for nth in (1..=*count).step_by(stride) {
             let what = format!("{fault} at {call} {nth} of {count}");
             let scene = Scene::new(&format!("{name}-{call}-{nth}"));
-            let inject = format!("inject={call}:{fault}:when={nth}");
-            let trace = format!("trace={call}");
-            let strace = ["-o", "/dev/null", "-e", &trace, "-e", &inject].map(str::to_owned);
+            let strace = self::fault(call, fault, nth);
             let output = scene.run(&strace, &scene.arguments(&server.url(), &["begin"]));
             judge(&output, &what);
             check(&scene, &server, &output, &what);

@@ -25,6 +25,7 @@ mod memory;
 mod panes;
 mod person_only;
 mod postgres;
+mod question_crash;
 mod read_again;
 mod readme;
 mod requests;
