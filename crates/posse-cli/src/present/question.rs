@@ -1,7 +1,10 @@
 //! Questions to a person, as text.
 
+use posse_port::store::QuestionRecord;
 use posse_protocol::Question;
+use serde_json::{Value, json};
 
+use crate::output::time::{age, moment};
 use crate::output::transcript::shortened;
 use crate::output::{one_line, tame};
 
@@ -38,4 +41,26 @@ pub(crate) fn note(question: &Question) -> String {
 pub(crate) fn short(question: &Question) -> String {
     let id = question.id.to_string();
     id.get(..8).unwrap_or(&id).to_owned()
+}
+
+/// Returns an agent's state, with how long it has waited for a person: `asks 5m`.
+pub(crate) fn state(state: &str, asks: Option<&QuestionRecord>, now: i64) -> String {
+    let Some(record) = asks else {
+        return state.to_owned();
+    };
+    let asks = format!("asks {}", age(now.saturating_sub(record.asked_ms)));
+    match state {
+        "waiting" => asks,
+        _ => format!("{state}, {asks}"),
+    }
+}
+
+/// Returns what an agent asks, for programs; null if it asks nothing.
+pub(crate) fn object(asks: Option<&QuestionRecord>) -> Value {
+    asks.map_or(Value::Null, |record| {
+        json!({
+            "request_id": record.question.id, "tool": record.question.tool,
+            "asked_at": moment(record.asked_ms),
+        })
+    })
 }

@@ -41,6 +41,15 @@ fn question(project: &Project) -> Value {
     }
 }
 
+/// How long a question waits.
+pub(crate) fn waits(question: &Value) -> Duration {
+    let time = |key: &str| -> jiff::Timestamp { question[key].as_str().unwrap().parse().unwrap() };
+    time("until")
+        .duration_since(time("asked_at"))
+        .try_into()
+        .unwrap()
+}
+
 fn id(question: &Value) -> &str {
     question["request_id"].as_str().unwrap()
 }
@@ -59,6 +68,11 @@ fn a_question_is_answered_from_another_process_once() {
         shown.contains("touch made") && shown.contains("waits for an answer"),
         "{shown}"
     );
+    let agents = lines(&project, &["agents", "ps", "--json"]);
+    assert_eq!(agents[0]["state"], "waiting", "{agents:?}");
+    assert_eq!(agents[0]["asks"]["request_id"], asked["request_id"]);
+    let table = succeed(&project, &["agents", "ps"]);
+    assert!(table.contains(" asks "), "{table}");
     assert!(!project.file("made").exists());
     let told = succeed(&project, &["requests", "answer", &id(&asked)[..8], "allow"]);
     assert_eq!(told, "allowed: main agent continues\n");

@@ -482,6 +482,10 @@ fn a_members_question_waits_and_is_answered_from_another_terminal() {
     let reviewer = members.as_array().unwrap().iter().find(waiting).unwrap();
     assert_eq!(reviewer["state"], "waiting", "{members}");
     let id = asked["request_id"].as_str().unwrap();
+    assert_eq!(reviewer["asks"]["request_id"], id, "{members}");
+    let table = succeed(&project, &["team", "show"]);
+    let row = table.lines().find(|line| line.starts_with("reviewer"));
+    assert!(row.is_some_and(|row| row.contains(" asks ")), "{table}");
     succeed(&project, &["requests", "answer", id, "allow"]);
     let output = run.wait_with_output().unwrap();
     let told = stderr(&output);

@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 use std::process::ExitCode;
 
-use posse_port::store::{AgentFilter, AgentRecord, Page, Store};
+use posse_port::store::{AgentFilter, AgentRecord, Page, QuestionRecord, Store};
 use posse_protocol::{AgentId, Name, RealmId};
 use serde_json::{Value, json};
 
@@ -11,8 +11,9 @@ use crate::output::table::{Column, needed, spare, table};
 use crate::output::time::{age, moment, now_ms};
 use crate::output::{json_line, print, say_to_person, tame, width};
 use crate::present::agents::{pid, state};
+use crate::present::question;
 use crate::present::sessions::shown_ids;
-use crate::select::sessions;
+use crate::select::{questions, sessions};
 
 /// Columns of the table.
 const COLUMNS: [Column; 8] = [
@@ -60,15 +61,23 @@ impl ListLiveAgents {
                 Page::all(),
             )
             .await?;
+        let asks = questions::oldest_by_agent(store, realm).await?;
         if self.json {
             let roots = SessionRoots::of(store, &agents).await?;
             for agent in &agents {
-                print(json_line(&object(agent, roots.of_agent(agent))).as_bytes())?;
+                print(
+                    json_line(&object(
+                        agent,
+                        roots.of_agent(agent),
+                        asks.get(&agent.agent),
+                    ))
+                    .as_bytes(),
+                )?;
             }
         } else if agents.is_empty() {
             say_to_person("no agents are running");
         } else {
-            print(readable(&agents, now_ms(), width()).as_bytes())?;
+            print(readable(&agents, &asks, now_ms(), width()).as_bytes())?;
         }
         Ok(ExitCode::SUCCESS)
     }
@@ -115,7 +124,7 @@ fn parent(agent: &AgentRecord) -> Option<AgentId> {
     agent.origin.as_ref().map(|origin| origin.parent)
 }
 
-fn object(agent: &AgentRecord, session: AgentId) -> Value {
+fn object(agent: &AgentRecord, session: AgentId, asks: Option<&QuestionRecord>) -> Value {
     let origin = agent.origin.as_deref();
     json!({
         "agent_id": agent.agent, "session_id": session, "pid": agent.holder.as_deref().and_then(pid),
@@ -125,11 +134,16 @@ fn object(agent: &AgentRecord, session: AgentId) -> Value {
         "description": origin.map(|origin| &origin.description),
         "permission_mode": agent.mode, "model": agent.model,
         "cwd": agent.cwd.to_string_lossy(), "created_at": moment(agent.created_ms),
-        "used_at": moment(agent.used_ms),
+        "used_at": moment(agent.used_ms), "asks": question::object(asks),
     })
 }
 
-fn readable(agents: &[AgentRecord], now: i64, columns: Option<usize>) -> String {
+fn readable(
+    agents: &[AgentRecord],
+    asks: &HashMap<AgentId, QuestionRecord>,
+    now: i64,
+    columns: Option<usize>,
+) -> String {
     let ids = shown_ids(agents.iter().map(|agent| agent.agent));
     let nested = agents.iter().any(|agent| agent.origin.is_some());
     let nothing = || "–".to_owned();
@@ -137,7 +151,7 @@ fn readable(agents: &[AgentRecord], now: i64, columns: Option<usize>) -> String 
         let mut row = vec![
             id,
             tame(&agent.path),
-            state(agent).to_owned(),
+            question::state(state(agent), asks.get(&agent.agent), now),
             agent.holder.clone().unwrap_or_else(nothing),
             age(now.saturating_sub(agent.used_ms)),
             tame(&agent.model),
@@ -196,9 +210,9 @@ mod tests {
 
     #[test]
     fn of_sub_agents_type_and_name_are_shown() {
-        let roots = readable(&[session()], 61_000, None);
+        let roots = readable(&[session()], &HashMap::new(), 61_000, None);
         assert!(!roots.contains("TYPE"), "{roots}");
-        let all = readable(&[session(), child()], 61_000, None);
+        let all = readable(&[session(), child()], &HashMap::new(), 61_000, None);
         let rows: Vec<Vec<&str>> = all
             .lines()
             .map(|line| line.split_whitespace().collect())
@@ -210,13 +224,13 @@ mod tests {
             ["/main/ann", "Explore", "ann", "waiting", "pid", "7"]
         );
         for width in [40, 60, 80] {
-            let narrow = readable(&[session(), child()], 61_000, Some(width));
+            let narrow = readable(&[session(), child()], &HashMap::new(), 61_000, Some(width));
             assert!(
                 narrow.lines().all(|line| line.chars().count() <= width),
                 "{narrow}"
             );
         }
-        let told = object(&child(), session().agent);
+        let told = object(&child(), session().agent, None);
         assert_eq!(
             (&told["agent_type"], &told["name"]),
             (&"Explore".into(), &"ann".into())
@@ -225,6 +239,9 @@ mod tests {
             (&told["parent"], &told["state"]),
             (&json!(session().agent), &"waiting".into())
         );
-        assert_eq!(object(&session(), session().agent)["name"], Value::Null);
+        assert_eq!(
+            object(&session(), session().agent, None)["name"],
+            Value::Null
+        );
     }
 }

@@ -7,9 +7,7 @@ use posse_protocol::{RealmId, RequestKind};
 
 use crate::error::Advised;
 use crate::output::tame;
-
-/// Number of questions that are listed, and of teams whose plans are.
-pub(super) const LISTED: usize = 1000;
+use crate::select::questions::LISTED;
 
 /// A request to a person.
 pub(super) enum Request {

@@ -3,19 +3,21 @@
 use std::collections::HashMap;
 use std::process::ExitCode;
 
-use posse_port::store::{AgentFilter, AgentRecord, OpenRequest, Page, Store, TaskFilter};
+use posse_port::store::{
+    AgentFilter, AgentRecord, OpenRequest, Page, QuestionRecord, Store, TaskFilter,
+};
 use posse_protocol::{AgentId, Cost, Member, Name, Note, Task, TaskStatus, Team};
 use serde_json::{Value, json};
 
 use super::{list, requests};
 use crate::output::table::{Column, needed, spare, table};
-use crate::output::time::{minute, moment};
+use crate::output::time::{minute, moment, now_ms};
 use crate::output::transcript::fitted;
 use crate::output::{in_words, json_line, print, tame, width};
 use crate::present::agents::pid;
-use crate::present::{sessions, tasks};
+use crate::present::{question, sessions, tasks};
 use crate::select::tasks::list_of;
-use crate::select::{members, teams};
+use crate::select::{members, questions, teams};
 
 /// Columns of the table of members.
 const COLUMNS: [Column; 8] = [
@@ -51,6 +53,8 @@ struct TeamView {
     agents: HashMap<AgentId, AgentRecord>,
     tasks: Vec<Task>,
     requests: Vec<OpenRequest>,
+    /// Questions of its members to a person.
+    asks: HashMap<AgentId, QuestionRecord>,
     notes: Vec<Note>,
     /// Agents of former members, as far as they are known.
     former: HashMap<Name, AgentRecord>,
@@ -84,6 +88,7 @@ async fn look(store: &dyn Store, team: Team) -> anyhow::Result<TeamView> {
             .notes(team.realm, team.name.clone(), Page::all())
             .await?,
         requests: requests::open(store, &team).await?,
+        asks: questions::oldest_by_agent(store, Some(team.realm)).await?,
         former: members::former(store, &team).await?,
         agents: agents
             .into_iter()
@@ -146,6 +151,7 @@ impl TeamView {
                 "waiting_mail": member.waiting, "is_lead": member.agent == self.team.lead, "role": member.role,
                 "task": self.doing(member).map(|task| task.id),
                 "cost_usd": self.cost(member).map(Cost::usd),
+                "asks": question::object(self.asks.get(&member.agent)),
             })
         });
         object["members"] = members.collect();
@@ -190,7 +196,7 @@ impl TeamView {
                 let leads = member.agent == team.lead && member.name.as_str() != Name::LEAD;
                 vec![
                     format!("{}{}", member.name, if leads { " (leads)" } else { "" }),
-                    state.to_owned(),
+                    question::state(state, self.asks.get(&member.agent), now_ms()),
                     member.waiting.to_string(),
                     self.cost(member)
                         .map_or_else(|| "–".to_owned(), |cost| in_words(Some(cost))),
