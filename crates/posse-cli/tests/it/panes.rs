@@ -14,6 +14,8 @@ use serde_json::Value;
 use crate::binary::{Project, stderr, stdout};
 use crate::cost::{bill, pico};
 use crate::crash::serve;
+use crate::requests::waits;
+use crate::team::{lines, succeed};
 
 /// How long anything may take.
 const LONG: Duration = Duration::from_secs(40);
@@ -520,6 +522,32 @@ fn a_person_in_a_pane_answers_speaks_and_leaves() {
     scene.go();
     scene.all_is_over();
     assert_eq!(scene.done(), 1);
+}
+
+// proves QU-03 (part: panes)
+// proves QU-02 (part: from anywhere)
+#[test]
+fn questions_of_panes_are_answered_from_another_terminal() {
+    let scene = Scene::start("requests", &NAMES[..2], &[]);
+    let open = || lines(&scene.project, &["requests", "list", "--json"]);
+    scene.until("both ask", |_| open().len() == 2);
+    for asked in open() {
+        let seconds = waits(&asked).as_secs_f64();
+        assert!((599.0..=600.0).contains(&seconds), "{asked}");
+        let id = asked["request_id"].as_str().unwrap();
+        succeed(&scene.project, &["requests", "answer", id, "allow"]);
+    }
+    scene.all_work(&NAMES[..2]);
+    scene.until("the panes ask no longer", |scene| {
+        let told = |name: &str| {
+            let pane = scene.pane_of(name).unwrap();
+            scene.screen(&pane).contains("→ $ until [")
+        };
+        told("one") && told("two")
+    });
+    scene.go();
+    scene.all_is_over();
+    assert_eq!(scene.done(), 2);
 }
 
 // proves TE-07 (part: the pane; the user)

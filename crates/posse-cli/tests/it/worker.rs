@@ -9,6 +9,7 @@ use posse_testkit::postgres::Database;
 use serde_json::Value;
 
 use crate::binary::{Project, stderr, stdout};
+use crate::requests::waits;
 
 /// How long anything may take.
 const LONG: Duration = Duration::from_secs(60);
@@ -43,6 +44,7 @@ const TEAM: &str = "description = 'It works.'\n\
 struct Scene {
     project: Project,
     store: String,
+    mode: &'static str,
 }
 
 impl Scene {
@@ -53,13 +55,14 @@ impl Scene {
         Self {
             project,
             store: store.to_owned(),
+            mode: "bypassPermissions",
         }
     }
 
     fn start(&self, arguments: &[&str]) -> Running {
         let mut command = self.project.posse(arguments);
         command
-            .args(["--permission-mode", "bypassPermissions"])
+            .args(["--permission-mode", self.mode])
             .env("POSSE_STORE", &self.store);
         Running::new(
             command
@@ -68,6 +71,14 @@ impl Scene {
                 .spawn()
                 .unwrap(),
         )
+    }
+
+    /// Runs another command on the store until it ends.
+    fn run(&self, arguments: &[&str]) -> String {
+        let mut command = self.project.posse(arguments);
+        let output = command.env("POSSE_STORE", &self.store).output().unwrap();
+        assert!(output.status.success(), "{}", stderr(&output));
+        stdout(&output)
     }
 
     fn lead(&self) -> Running {
@@ -181,18 +192,8 @@ fn another_goes_on(scene: &Scene, soon: Duration) {
     assert_eq!(second.ends(), 0, "{:#?}", second.said);
     let done = std::fs::read_to_string(scene.project.file("done.log")).unwrap();
     assert!(done.contains("part-1") && done.contains("part-2"), "{done}");
-    let output = scene
-        .project
-        .posse(&["team", "show", "--json"])
-        .env("POSSE_STORE", &scene.store)
-        .output()
-        .unwrap();
-    assert!(output.status.success(), "{}", stderr(&output));
-    assert!(
-        !stdout(&output).contains("in_progress"),
-        "{}",
-        stdout(&output)
-    );
+    let shown = scene.run(&["team", "show", "--json"]);
+    assert!(!shown.contains("in_progress"), "{shown}");
 }
 
 #[test]
@@ -200,6 +201,34 @@ fn a_second_worker_goes_on_with_what_a_killed_one_had() {
     let database = Database::new().unwrap();
     let scene = Scene::new("killed", &format!("{}?posse_lease=2s", database.url()));
     another_goes_on(&scene, Duration::from_secs(3));
+}
+
+// proves QU-03 (part: workers)
+// proves QU-02 (part: from anywhere)
+#[test]
+fn questions_of_a_worker_are_answered_from_another_terminal() {
+    let database = Database::new().unwrap();
+    let mut scene = Scene::new("asks", database.url());
+    scene.mode = "default";
+    let mut lead = scene.lead();
+    let mut worker = scene.worker(&[]);
+    worker.until_members("asked", 2);
+    let open = scene.run(&["requests", "list", "--json"]);
+    assert_eq!(open.lines().count(), 2, "{open}");
+    for line in open.lines() {
+        let asked: Value = serde_json::from_str(line).unwrap();
+        let hours = waits(&asked).as_secs() / 3600;
+        assert!((23..=24).contains(&hours), "a day: {asked}");
+        assert!(asked["from"].as_str().unwrap().starts_with("dev-"));
+        let id = asked["request_id"].as_str().unwrap();
+        scene.run(&["requests", "answer", id, "allow"]);
+    }
+    std::fs::write(scene.project.file("go"), "").unwrap();
+    assert_eq!(lead.ends(), 0, "{:#?}", lead.said);
+    let done = std::fs::read_to_string(scene.project.file("done.log")).unwrap();
+    assert_eq!(done.lines().count(), 2, "{done}");
+    worker.interrupt();
+    assert_eq!(worker.ends(), 0, "{:#?}", worker.said);
 }
 
 #[test]
