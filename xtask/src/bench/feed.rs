@@ -43,6 +43,9 @@ const READINGS: [Reading; 3] = [
     },
 ];
 
+/// Number of sub-agents that wait for a person.
+const WAITING: usize = 1000;
+
 /// How much is measured.
 struct Amount {
     /// Steps of each agent while readers follow.
@@ -52,6 +55,8 @@ struct Amount {
     rows: &'static str,
     /// Seconds of steps with the feed and without it.
     seconds: &'static str,
+    /// Seconds during which agents wait for a person.
+    waiting: &'static str,
 }
 
 pub(super) fn run(binaries: &Path, effort: Effort) -> Result<Found> {
@@ -61,12 +66,14 @@ pub(super) fn run(binaries: &Path, effort: Effort) -> Result<Found> {
             rounds: 3,
             rows: "150",
             seconds: "2.5",
+            waiting: "5",
         },
         Effort::Full => Amount {
             steps: "2000",
             rounds: 5,
             rows: "3000",
             seconds: "30",
+            waiting: "60",
         },
     };
     let bench = Bench::new(binaries, "bench-feed")?;
@@ -107,11 +114,38 @@ pub(super) fn run(binaries: &Path, effort: Effort) -> Result<Found> {
         number(&found, "changed_cpu_ms")?,
         Bar::Most(2.0),
     ));
+    let waiting = WAITING.to_string();
+    let arguments = ["waiting", "URL", "DIR", &waiting, amount.waiting];
+    let found = Bench::new(binaries, "bench-spawn")?.asking(binaries, &asking(), &arguments)?;
+    notes.push(format!("{WAITING} that wait for a person, twice: {found}"));
+    let printed = |key, part, most| -> Result<Figure> {
+        Ok(Figure::printed(key, number(&found, part)?, Bar::Most(most)))
+    };
+    figures.push(printed("waiting_kb_each", "kb_each", 25.0)?);
+    figures.push(printed("waiting_cpu_ms_per_min", "cpu_ms_per_min", 0.0)?);
     Ok(Found {
         figures,
         truths: Vec::new(),
         notes,
     })
+}
+
+/// Returns a script whose main agent starts sub-agents that each want to run a command.
+fn asking() -> String {
+    let start = r#"{ tool = "Agent", input = { description = "Ask", prompt = "Ask.", run_in_background = true } }"#;
+    let all = vec![start; WAITING].join(", ");
+    format!(
+        r#"
+[[rule]]
+when = {{ agent = "re:^/main$", turn = 1 }}
+reply = [{all}]
+[[rule]]
+when.agent = "re:^/main$"
+reply = [{{ text = "They ask." }}]
+[[rule]]
+reply = [{{ tool = "Bash", input = {{ command = "touch made" }} }}]
+"#
+    )
 }
 
 impl Reading {

@@ -10,6 +10,7 @@
 //! - `together URL DIR N`: N in the background whose replies take a second: how many are open at
 //!   once, and how many turns report their ends;
 //! - `open URL DIR N`: memory of N in the background while their replies hang;
+//! - `waiting URL DIR N SECONDS`: memory and processor time of N that wait for a person;
 //! - `ends URL DIR ROUNDS N`: latency from a sub-agent's last reply to its parent's call, N in each
 //!   round;
 //! - `messages URL DIR ROUNDS N`: latency from a message to the call of an ended sub-agent, N in
@@ -56,6 +57,7 @@ mod rows;
 mod soon;
 mod teams;
 mod together;
+mod waiting;
 mod worktrees;
 
 use std::error::Error;
@@ -93,6 +95,9 @@ async fn measured(words: &[&str]) -> Result<Value, Failed> {
         }
         ["open", url, directory, count] => {
             memory::run(url, Path::new(directory), count.parse()?).await?
+        }
+        ["waiting", url, directory, count, seconds] => {
+            waiting::run(url, Path::new(directory), count.parse()?, seconds.parse()?).await?
         }
         ["ends", url, directory, rounds, count] => {
             soon::ends(url, Path::new(directory), rounds.parse()?, count.parse()?).await?
