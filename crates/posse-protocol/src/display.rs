@@ -70,6 +70,43 @@ pub enum LineChange {
     Added,
 }
 
+impl Display {
+    /// Returns it with at most `most` bytes of text; a change says how many lines are left out.
+    pub fn clipped(self, most: usize) -> Self {
+        match self {
+            Self::Diff(diff) => Self::Diff(diff.clipped(most)),
+            Self::Text { text } if text.len() <= most => Self::Text { text },
+            Self::Text { text } => Self::Text {
+                text: format!("{}…", &text[..text.floor_char_boundary(most)]),
+            },
+        }
+    }
+}
+
+impl FileDiff {
+    /// Leaves out the lines after the first `most` bytes.
+    fn clipped(mut self, most: usize) -> Self {
+        let mut room = Some(most);
+        let mut left_out = 0;
+        for hunk in &mut self.hunks {
+            let mut fits = |line: &DiffLine| {
+                room = room.and_then(|room| room.checked_sub(line.text.len() + 1));
+                room.is_some()
+            };
+            let kept = hunk
+                .lines
+                .iter()
+                .map_while(|line| fits(line).then_some(()))
+                .count();
+            left_out += (hunk.lines.len() - kept) as u64;
+            hunk.lines.truncate(kept);
+        }
+        self.hunks.retain(|hunk| !hunk.lines.is_empty());
+        self.left_out += left_out;
+        self
+    }
+}
+
 impl LineChange {
     /// Returns the mark before the line in a unified diff.
     fn mark(self) -> char {

@@ -38,7 +38,7 @@ pub use misses::{AgentMisses, Misses};
 pub use mode::{PermissionMode, UnknownMode};
 pub use name::{BadName, Name};
 pub use plan::{PlannedTask, Role as TeamRole, TeamPlan};
-pub use question::{Answer, Answerer, GivenAnswer, Question, QuestionKind};
+pub use question::{AcceptedRules, Answer, Answerer, GivenAnswer, Question, QuestionKind};
 pub use run::{
     Notification, RunChange, RunFacts, RunKind, RunStatus, RunUpdate, RunUsage, WorktreeEnd,
 };

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{QuestionId, RawJson};
+use crate::{Display, QuestionId, RawJson, RuleScope, Suggestion};
 
 /// A question to a person about a tool call.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -24,6 +24,13 @@ pub struct Question {
     /// When it stops waiting and counts as denied, in milliseconds of Unix time; `None` if it waits
     /// as long as it takes.
     pub until_ms: Option<i64>,
+    /// Rules that an answer may accept, so that such calls are not asked about again: each is
+    /// enough, from narrow to wide.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub suggestions: Vec<Suggestion>,
+    /// The change that the call would make.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shown: Option<Display>,
 }
 
 /// What a question wants to know.
@@ -60,6 +67,9 @@ pub enum Answer {
     Allow {
         /// Run with this input instead; deny rules are asked again.
         input: Option<RawJson>,
+        /// Rules of the question that hold from now on.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        always: Option<AcceptedRules>,
     },
     /// It may not.
     Deny {
@@ -68,6 +78,25 @@ pub enum Answer {
         /// Whether the whole run stops.
         interrupt: bool,
     },
+}
+
+impl Answer {
+    /// Returns the answer that allows this call, as it is.
+    pub fn allow() -> Self {
+        Self::Allow {
+            input: None,
+            always: None,
+        }
+    }
+}
+
+/// Rules that a person accepts, so that such calls are not asked about again.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct AcceptedRules {
+    /// The rules, as one of the question's suggestions has them.
+    pub rules: Vec<String>,
+    /// Where they hold.
+    pub scope: RuleScope,
 }
 
 /// An answer, and where it comes from.

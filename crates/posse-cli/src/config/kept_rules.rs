@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use posse_permission::{Policy, RuleError, RuleList, Source};
+use posse_protocol::{AcceptedRules, RuleScope};
 
 use self::lasting::lasting;
 use super::json_text;
@@ -37,6 +38,22 @@ pub(crate) struct NewRules {
     /// `allow`, `ask` or `deny`.
     pub(crate) list: String,
     pub(crate) rules: Vec<String>,
+}
+
+impl NewRules {
+    /// Returns the rules of an answer, if they hold in later sessions.
+    pub(crate) fn of_answer(AcceptedRules { rules, scope }: &AcceptedRules) -> Option<Self> {
+        let place = match scope {
+            RuleScope::Session => return None,
+            RuleScope::Directory => RulePlace::Local,
+            RuleScope::Everywhere => RulePlace::User,
+        };
+        Some(Self {
+            place,
+            list: "allow".into(),
+            rules: rules.clone(),
+        })
+    }
 }
 
 /// Rules that were kept.

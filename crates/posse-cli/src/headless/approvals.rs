@@ -6,6 +6,7 @@ use posse_protocol::{AgentId, Answer, Command, Question, QuestionId, RawJson};
 use serde_json::{Value, json};
 
 use super::input::PeerError;
+use super::permission_updates;
 use super::render::shape;
 
 /// Number of withdrawn requests that are remembered.
@@ -43,7 +44,8 @@ impl PendingApprovals {
         let (id, input) = (question.id, shape::value(&question.input));
         let mut request = json!({
             "subtype": "can_use_tool", "tool_name": question.tool, "input": input,
-            "tool_use_id": question.call, "decision_reason": question.why, "permission_suggestions": [],
+            "tool_use_id": question.call, "decision_reason": question.why,
+            "permission_suggestions": permission_updates::suggested(&question.suggestions),
         });
         if let Some(name) = &question.from {
             request["agent_id"] = json!(agent);
@@ -137,6 +139,8 @@ fn read(response: &Value, asked: &Value) -> Answer {
                 .filter(|input| !input.is_null() && *input != asked);
             Answer::Allow {
                 input: changed.map(RawJson::from),
+                // A program sends rules as `updatedPermissions`.
+                always: None,
             }
         }
         Some("deny") => Answer::Deny {
@@ -192,17 +196,15 @@ mod tests {
             message: message.into(),
             interrupt: false,
         };
-        check(
-            Ok(json!({"behavior": "allow"})),
-            Answer::Allow { input: None },
-        );
+        check(Ok(json!({"behavior": "allow"})), Answer::allow());
         let same = json!({"behavior": "allow", "updatedInput": {"command": "ls"}});
-        check(Ok(same), Answer::Allow { input: None });
+        check(Ok(same), Answer::allow());
         let other = json!({"behavior": "allow", "updatedInput": {"command": "ls -l"}});
         check(
             Ok(other),
             Answer::Allow {
                 input: Some(RawJson::parse(r#"{"command":"ls -l"}"#).unwrap()),
+                always: None,
             },
         );
         let stop = json!({"behavior": "deny", "message": "stop it", "interrupt": true});
@@ -237,7 +239,7 @@ mod tests {
         let allow = Command::Answer {
             agent: child,
             question: question_id(same, Some("scout")),
-            answer: Answer::Allow { input: None },
+            answer: Answer::allow(),
         };
         assert_eq!(
             questions.answer(&id(&line), Ok(json!({"behavior": "allow"}))),

@@ -91,6 +91,8 @@ pub(crate) fn question(call: &str, from: Option<&str>) -> Question {
         why: "no rule allows it".into(),
         from: from.map(str::to_owned),
         until_ms: None,
+        suggestions: Vec::new(),
+        shown: None,
     }
 }
 

@@ -1,7 +1,7 @@
 //! What an approval changes besides the call that was asked about: `updatedPermissions`.
 
-use posse_protocol::{Command, PermissionMode};
-use serde_json::Value;
+use posse_protocol::{Command, PermissionMode, Suggestion};
+use serde_json::{Value, json};
 
 use crate::config::kept_rules::{NewRules, RulePlace};
 
@@ -72,6 +72,20 @@ impl PermissionUpdates {
     }
 }
 
+/// Returns suggestions as the updates that would accept them. They hold in this session: a program
+/// that sends them back unread keeps nothing in a file.
+pub(crate) fn suggested(suggestions: &[Suggestion]) -> Vec<Value> {
+    let rule = |rule: &String| match rule.strip_suffix(')').and_then(|it| it.split_once('(')) {
+        Some((tool, content)) => json!({"toolName": tool, "ruleContent": content}),
+        None => json!({"toolName": rule}),
+    };
+    let update = |suggestion: &Suggestion| {
+        let rules: Vec<Value> = suggestion.rules.iter().map(rule).collect();
+        json!({"type": "addRules", "rules": rules, "behavior": "allow", "destination": "session"})
+    };
+    suggestions.iter().map(update).collect()
+}
+
 /// Returns the rules that an update adds.
 fn rules(update: &Value) -> Option<Command> {
     let rule = |rule: &Value| {
@@ -100,9 +114,27 @@ fn mode(update: &Value) -> Option<Command> {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
+
+    // proves QU-07 (part: lines of a program)
+    #[test]
+    fn a_suggestion_is_the_update_that_accepts_it() {
+        let rules = ["Bash(git push (x) *)", "mcp__a__b", "Edit(//w/a b)"].map(String::from);
+        let suggestion = |rules: &[String]| Suggestion {
+            rules: rules.to_vec(),
+        };
+        let updates = suggested(&[suggestion(&rules[..2]), suggestion(&rules[2..])]);
+        assert_eq!(updates[1]["rules"][0]["ruleContent"], "//w/a b");
+        let response = json!({"behavior": "allow", "updatedPermissions": updates});
+        let read = PermissionUpdates::read(&response);
+        let added = |allow: &[String]| Command::AddRules {
+            allow: allow.to_vec(),
+            ask: Vec::new(),
+            deny: Vec::new(),
+        };
+        assert_eq!(read.commands, [added(&rules[..2]), added(&rules[2..])]);
+        assert_eq!((read.kept, read.refused), (Vec::new(), Vec::new()));
+    }
 
     #[test]
     fn rules_and_modes_are_read_and_the_rest_is_told() {

@@ -55,7 +55,7 @@ impl RuleKeeper {
 }
 
 /// Keeps rules for later sessions, and returns what is said about it.
-fn kept(places: &SearchPaths, new: &NewRules) -> String {
+pub(crate) fn kept(places: &SearchPaths, new: &NewRules) -> String {
     match kept_rules::keep(places, new) {
         Ok(KeptRules { path, rules }) => {
             let (rules, path) = (rules.join(", "), path.display());

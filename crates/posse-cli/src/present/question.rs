@@ -1,7 +1,7 @@
 //! Questions to a person, as text.
 
 use posse_port::store::QuestionRecord;
-use posse_protocol::Question;
+use posse_protocol::{Display, Question};
 use serde_json::{Value, json};
 
 use crate::output::time::{age, moment};
@@ -24,6 +24,38 @@ pub(crate) fn wanted(question: &Question) -> String {
         }
         _ => question.input.get().to_owned(),
     }
+}
+
+/// Returns what a person looks at before they answer, safe to show: the change that the call would
+/// make, or all of its input.
+pub(crate) fn content(question: &Question) -> String {
+    match &question.shown {
+        Some(Display::Diff(diff)) => tame(&diff.to_string()).lines().map(diff_line).collect(),
+        Some(Display::Text { text }) => {
+            format!("{}\n{}", tame(&wanted(question)), tame(text))
+        }
+        None => tame(&wanted(question)),
+    }
+}
+
+/// Returns a line of a change in its colour.
+fn diff_line(line: &str) -> String {
+    let color = match line.as_bytes().first() {
+        _ if line.starts_with("---") || line.starts_with("+++") => return format!("{line}\n"),
+        Some(b'+') => 32,
+        Some(b'-') => 31,
+        Some(b'@') => 36,
+        _ => return format!("{line}\n"),
+    };
+    format!("\x1b[{color}m{line}\x1b[39m\n")
+}
+
+/// Returns the rules that may be accepted with the answer, a numbered line each, safe to show.
+pub(crate) fn suggestions(question: &Question) -> String {
+    let line = |(number, suggestion): (usize, &posse_protocol::Suggestion)| {
+        format!("  {number}  {}\n", tame(&suggestion.rules.join(", ")))
+    };
+    (1..).zip(&question.suggestions).map(line).collect()
 }
 
 /// Returns a question in a line, with the command that answers it.

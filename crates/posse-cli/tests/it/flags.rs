@@ -317,6 +317,35 @@ fn the_first_request_shapes_the_session() {
     assert!(!system.contains("You are posse"), "{system}");
 }
 
+// proves QU-07 (part: lines of a program)
+#[test]
+fn a_program_sends_a_suggestion_back() {
+    let project = Project::new("flags-suggestions", WRITES);
+    let mut talk = Talk::start(&project, &["--permission-prompt-tool", "stdio"]);
+    talk.prompt("kept/1.txt");
+    let asked = talk.hear("control_request");
+    let suggested = asked["request"]["permission_suggestions"].clone();
+    let directory = project.file("").canonicalize().unwrap();
+    let file = format!("/{}/kept/1.txt", directory.display());
+    let rules = |content: &str| json!([{"toolName": "Edit", "ruleContent": content}]);
+    let update = |rules: Value| json!({"type": "addRules", "rules": rules, "behavior": "allow", "destination": "session"});
+    assert_eq!(suggested[0], update(rules(&file)), "{suggested}");
+    let response = json!({"subtype": "success", "request_id": asked["request_id"],
+                          "response": {"behavior": "allow", "updatedPermissions": [suggested[0]]}});
+    talk.tell(&json!({"type": "control_response", "response": response}));
+    talk.hear("result");
+    std::fs::remove_file(project.file("kept/1.txt")).unwrap();
+    talk.prompt("kept/1.txt");
+    assert_eq!(talk.hear("result")["permission_denials"], json!([]));
+    talk.prompt("kept/2.txt");
+    assert_eq!(
+        talk.hear("control_request")["request"]["input"]["file_path"],
+        "kept/2.txt"
+    );
+    assert_eq!(talk.end(), Some(0));
+    assert!(project.file("kept/1.txt").exists() && !project.file("kept/2.txt").exists());
+}
+
 /// Writes the file that the prompt names.
 const WRITES: &str = "[[rule]]\nwhen.tool = 're:.'\nreply = [{ text = 'done' }]\n[[rule]]\nwhen.user = 're:(\\S+)'\nreply = [{ \
                       tool = 'Write', input = { file_path = '{{user.1}}', content = 'x' } }]\n";

@@ -180,3 +180,109 @@ fn without_anybody_a_question_is_not_asked() {
     let wrong = ["-p", "x", "--on-question", "ask"];
     refused(&project, &wrong, 2, &["wait=10m"]);
 }
+
+/// Runs three commands in turn, two of which are the same.
+const REPEATS: &str = r#"
+[[rule]]
+when.turn = 1
+reply = [{ tool = "Bash", input = { command = "touch made" } }]
+[[rule]]
+when.turn = 2
+reply = [{ tool = "Bash", input = { command = "touch made" } }]
+[[rule]]
+when.turn = 3
+reply = [{ tool = "Bash", input = { command = "touch made other" } }]
+[[rule]]
+reply = [{ text = "It is done." }]
+"#;
+
+/// The commands that a later session is not allowed, in this directory.
+fn denied_later(project: &Project, directory: &str) -> Vec<String> {
+    let mut posse = project.posse(&["-p", "touch it", "--output-format", "json"]);
+    let output = posse.current_dir(project.file(directory)).output().unwrap();
+    let result: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let denials = result["permission_denials"].as_array().unwrap().iter();
+    let command = |denial: &Value| denial["tool_input"]["command"].as_str().unwrap().to_owned();
+    denials.map(command).collect()
+}
+
+// proves QU-07 (part: the session; its directory; everywhere; never wider)
+#[test]
+fn an_answer_from_another_process_accepts_a_rule() {
+    let all = vec!["touch made", "touch made", "touch made other"];
+    let wider = vec!["touch made other"];
+    for (scope, here, elsewhere) in [
+        ("--always", &all, &all),
+        ("--always=directory", &wider, &all),
+        ("--always=everywhere", &wider, &wider),
+    ] {
+        let project = Project::new(&format!("requests{}", scope.replace('=', "-")), REPEATS);
+        for directory in [".git", "../elsewhere/.git"] {
+            std::fs::create_dir_all(project.file(directory)).unwrap();
+        }
+        let (child, asked) = asking(&project, &[]);
+        let narrow = serde_json::json!([{"rules": ["Bash(touch made)"]}]);
+        assert_eq!(asked["suggestions"][0], narrow[0], "{asked}");
+        let shown = succeed(&project, &["requests", "show", id(&asked)]);
+        assert!(shown.contains("  1  Bash(touch made)\n"), "{shown}");
+        let wrong = ["requests", "answer", id(&asked), "--always", "--rule", "9"];
+        refused(&project, &wrong, 1, &["there is no suggestion 9"]);
+        let wrong = ["requests", "answer", id(&asked), "deny", "--always"];
+        refused(&project, &wrong, 1, &["--always is an allow"]);
+        let told = succeed(&project, &["requests", "answer", id(&asked), scope]);
+        let kept = told.contains("is kept in");
+        assert_eq!(kept, scope != "--always", "{told}");
+        // The same again is not asked about, and what is wider is.
+        let next = question(&project);
+        assert_eq!(next["input"]["command"], "touch made other", "{next}");
+        succeed(&project, &["requests", "answer", id(&next), "deny"]);
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+        let shown = succeed(&project, &["requests", "show", id(&asked)]);
+        assert!(
+            shown.contains("allowed by a person, and Bash(touch made)"),
+            "{shown}"
+        );
+        assert_eq!(denied_later(&project, ""), *here, "{scope}");
+        assert_eq!(
+            denied_later(&project, "../elsewhere"),
+            *elsewhere,
+            "{scope}"
+        );
+    }
+}
+
+// proves QU-07 (part: the change)
+#[test]
+fn a_request_shows_the_change_that_would_be_made() {
+    let script = r#"
+[[rule]]
+when.turn = 1
+reply = [{ tool = "Read", input = { file_path = "notes" } }]
+[[rule]]
+when.turn = 2
+reply = [{ tool = "Edit", input = { file_path = "notes", old_string = "two", new_string = "three" } }]
+[[rule]]
+when.turn = 3
+reply = [{ tool = "Write", input = { file_path = "long", content = "LONG" } }]
+[[rule]]
+reply = [{ text = "It is done." }]
+"#;
+    let long = "0123456789\\n".repeat(4_000);
+    let project = Project::new("requests-change", &script.replace("LONG", &long));
+    std::fs::write(project.file("notes"), "one\ntwo\n").unwrap();
+    let (child, asked) = asking(&project, &[]);
+    let shown = succeed(&project, &["requests", "show", id(&asked)]);
+    let diff = "  --- notes\n  +++ notes\n  @@ -1,2 +1,2 @@\n   one\n  -two\n  +three\n";
+    assert!(shown.contains(diff), "{shown}");
+    assert!(!shown.contains("old_string"), "{shown}");
+    assert_eq!(asked["shown"]["added"], 1, "{asked}");
+    succeed(&project, &["requests", "answer", id(&asked), "allow"]);
+    // What is stored of a long change is bounded, and says what is missing.
+    let asked = question(&project);
+    let shown = succeed(&project, &["requests", "show", id(&asked)]);
+    assert!(shown.len() < 24_000 && shown.contains(" more lines are not shown"));
+    assert_eq!(asked["shown"]["added"], 4_000);
+    succeed(&project, &["requests", "answer", id(&asked), "deny"]);
+    assert!(child.wait_with_output().unwrap().status.success());
+}

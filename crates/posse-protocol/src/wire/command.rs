@@ -5,7 +5,7 @@ use uuid::Uuid;
 use super::content::{WirePart, prompt, words};
 use super::error::WireError;
 use super::team::WirePlan;
-use crate::{AgentId, Answer, Command, Name, PermissionMode, QuestionId, RawJson};
+use crate::{AcceptedRules, AgentId, Answer, Command, Name, PermissionMode, QuestionId, RawJson};
 
 tagged! {
     /// What a client tells an agent.
@@ -89,6 +89,10 @@ tagged! {
             /// An input to run with instead. Deny rules apply to it.
             #[serde(skip_serializing_if = "Option::is_none")]
             input: Option<RawJson>,
+            /// Rules that one of the question's `suggestions` has, which hold from now on. Other rules are
+            /// refused; `add_rules` adds them.
+            #[serde(skip_serializing_if = "Option::is_none")]
+            always: Option<AcceptedRules>,
         }
         /// It may not run.
         Deny {
@@ -103,7 +107,7 @@ tagged! {
 impl From<Answer> for WireAnswer {
     fn from(answer: Answer) -> Self {
         match answer {
-            Answer::Allow { input } => Self::Allow { input },
+            Answer::Allow { input, always } => Self::Allow { input, always },
             Answer::Deny { message, interrupt } => Self::Deny { message, interrupt },
         }
     }
@@ -112,7 +116,7 @@ impl From<Answer> for WireAnswer {
 impl From<WireAnswer> for Answer {
     fn from(answer: WireAnswer) -> Self {
         match answer {
-            WireAnswer::Allow { input } => Self::Allow { input },
+            WireAnswer::Allow { input, always } => Self::Allow { input, always },
             WireAnswer::Deny { message, interrupt } => Self::Deny { message, interrupt },
         }
     }

@@ -14,9 +14,9 @@ use super::tagged::read;
 use super::team::WireMemberChange;
 use super::watch::{self, WireActivity, WireSpending};
 use crate::{
-    AgentId, Delta, Entry, EntryKind, Event, EventKind, MemberUpdate, Name, PermissionMode,
-    Question, QuestionId, QuestionKind, RawJson, ReplyFacts, Retry, RunUpdate, StopReason,
-    WaitReason,
+    AgentId, Delta, Display, Entry, EntryKind, Event, EventKind, MemberUpdate, Name,
+    PermissionMode, Question, QuestionId, QuestionKind, RawJson, ReplyFacts, Retry, RunUpdate,
+    StopReason, Suggestion, WaitReason,
 };
 
 /// Something that happened to an agent.
@@ -117,6 +117,13 @@ tagged! {
             /// When it counts as denied, in milliseconds of Unix time; absent if it waits as long as it takes.
             #[serde(skip_serializing_if = "Option::is_none")]
             until_ms: Option<i64>,
+            /// Rules that an answer may accept, so that such calls are not asked about again: each is enough,
+            /// from narrow to wide.
+            #[serde(default, skip_serializing_if = "Vec::is_empty")]
+            suggestions: Vec<Suggestion>,
+            /// The change that the call would make.
+            #[serde(skip_serializing_if = "Option::is_none")]
+            shown: Option<Display>,
         }
         /// An `approval_requested` needs no answer any more: it was answered elsewhere, or its call has ended.
         ApprovalWithdrawn {
@@ -307,6 +314,8 @@ impl From<EventKind> for WireEventKind {
                 why: question.why,
                 from: question.from,
                 until_ms: question.until_ms,
+                suggestions: question.suggestions,
+                shown: question.shown,
             },
             EventKind::ApprovalWithdrawn { question } => Self::ApprovalWithdrawn { question },
             EventKind::CallStarted { call, tool, title } => Self::CallStarted { call, tool, title },
@@ -376,6 +385,8 @@ impl From<WireEventKind> for EventKind {
                 why,
                 from,
                 until_ms,
+                suggestions,
+                shown,
             } => Self::ApprovalRequested(Question {
                 id: question,
                 kind,
@@ -385,6 +396,8 @@ impl From<WireEventKind> for EventKind {
                 why,
                 from,
                 until_ms,
+                suggestions,
+                shown,
             }),
             WireEventKind::ApprovalWithdrawn { question } => Self::ApprovalWithdrawn { question },
             WireEventKind::CallStarted { call, tool, title } => {

@@ -102,11 +102,59 @@ fn part() -> impl Strategy<Value = ToolContent> {
     ]
 }
 
+fn suggestion() -> impl Strategy<Value = Suggestion> {
+    vec(text(), 0..3).prop_map(|rules| Suggestion { rules })
+}
+
+fn accepted() -> impl Strategy<Value = AcceptedRules> {
+    let scopes = [
+        RuleScope::Session,
+        RuleScope::Directory,
+        RuleScope::Everywhere,
+    ];
+    (vec(text(), 0..3), select(scopes.to_vec()))
+        .prop_map(|(rules, scope)| AcceptedRules { rules, scope })
+}
+
+fn display() -> impl Strategy<Value = Display> {
+    let changes = [LineChange::Kept, LineChange::Removed, LineChange::Added];
+    let line =
+        (select(changes.to_vec()), text(), any::<bool>()).prop_map(|(change, text, is_open)| {
+            DiffLine {
+                change,
+                text,
+                is_open,
+            }
+        });
+    let hunk =
+        (any::<u64>(), any::<u64>(), vec(line, 0..3)).prop_map(|(old_start, new_start, lines)| {
+            Hunk {
+                old_start,
+                new_start,
+                lines,
+            }
+        });
+    let counts = (any::<u64>(), any::<u64>(), any::<u64>());
+    let diff = (text(), any::<bool>(), counts, vec(hunk, 0..3)).prop_map(
+        |(path, is_new, (added, removed, left_out), hunks)| {
+            Display::Diff(FileDiff {
+                path,
+                is_new,
+                added,
+                removed,
+                hunks,
+                left_out,
+            })
+        },
+    );
+    prop_oneof![diff, text().prop_map(|text| Display::Text { text })]
+}
+
 /// A strategy for each command but the one that passes another on.
 fn direct() -> Vec<BoxedStrategy<Command>> {
     let rules = || vec(text(), 0..3);
     let answer = prop_oneof![
-        of(input()).prop_map(|input| Answer::Allow { input }),
+        (of(input()), of(accepted())).prop_map(|(input, always)| Answer::Allow { input, always }),
         (text(), any::<bool>())
             .prop_map(|(message, interrupt)| Answer::Deny { message, interrupt }),
     ];
@@ -224,8 +272,10 @@ pub(crate) fn events() -> Vec<BoxedStrategy<EventKind>> {
                 of(any::<i64>()),
             ),
             (text(), text(), json(), text(), of(text())),
+            (vec(suggestion(), 0..3), of(display())),
         )
-            .prop_map(|((id, kind, until_ms), (call, tool, input, why, from))| {
+            .prop_map(|((id, kind, until_ms), call, (suggestions, shown))| {
+                let (call, tool, input, why, from) = call;
                 EventKind::ApprovalRequested(Question {
                     id,
                     kind,
@@ -235,6 +285,8 @@ pub(crate) fn events() -> Vec<BoxedStrategy<EventKind>> {
                     why,
                     from,
                     until_ms,
+                    suggestions,
+                    shown,
                 })
             })
             .boxed(),

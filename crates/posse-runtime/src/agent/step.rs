@@ -32,7 +32,7 @@ pub(crate) use crate::agent::step::decision::{
 };
 use crate::agent::step::machine::Attention;
 pub(crate) use crate::agent::step::machine::{Authority, Life, Machine};
-pub(crate) use crate::agent::step::open_calls::{LeftCall, OpenCalls, failure};
+pub(crate) use crate::agent::step::open_calls::{AskedCall, LeftCall, OpenCalls, failure};
 pub(crate) use crate::agent::step::queue::PROMPTS;
 pub(crate) use crate::agent::step::run::Run;
 use crate::live::setup::Approver;

@@ -1,5 +1,6 @@
 //! Sub-agents: started, waited for or not, watched, asked about, stopped.
 
+mod always;
 mod answers;
 mod background;
 mod detach;

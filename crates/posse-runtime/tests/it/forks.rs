@@ -348,7 +348,7 @@ async fn a_forks_questions_go_to_whoever_answers_its_parent() {
         let event = agent.events.recv().await.unwrap();
         if let EventKind::ApprovalRequested(question) = event.kind {
             assert_ne!(event.agent, agent.id);
-            let answer = posse_protocol::Answer::Allow { input: None };
+            let answer = posse_protocol::Answer::allow();
             let who = event.agent;
             agent
                 .handle

@@ -412,18 +412,17 @@ reply = [{ text = "Seen: {{tool}}" }]
 [[rule]]
 reply = [{ tool = "Bash", input = { command = "echo hello" } }]
 "#;
-    use posse_protocol::Answer::{Allow, Deny};
+    use posse_protocol::Answer::{self, Allow, Deny};
+    let with = |input| Allow {
+        input: Some(input),
+        always: None,
+    };
     let other = RawJson::parse(r#"{"command":"echo other"}"#).unwrap();
     let denied = RawJson::parse(r#"{"command":"curl x"}"#).unwrap();
     for (answer, expected) in [
-        (Allow { input: None }, "hello"),
-        (Allow { input: Some(other) }, "other"),
-        (
-            Allow {
-                input: Some(denied),
-            },
-            "Denied",
-        ),
+        (Answer::allow(), "hello"),
+        (with(other), "other"),
+        (with(denied), "Denied"),
         (
             Deny {
                 message: "refused by a person".into(),

@@ -6,7 +6,8 @@ use posse_port::store::{
     StateChange, Step, Store, Wake,
 };
 use posse_protocol::{
-    Answer, Answerer, GivenAnswer, Question, QuestionId, QuestionKind, RawJson, RealmId,
+    AcceptedRules, Answer, Answerer, Display, GivenAnswer, Question, QuestionId, QuestionKind,
+    RawJson, RealmId, RuleScope, Suggestion,
 };
 use uuid::Uuid;
 
@@ -32,6 +33,12 @@ pub fn asking(number: u64) -> QuestionChange {
         why: "no rule allows it".into(),
         from: Some("ann".into()),
         until_ms: Some(i64::MAX),
+        suggestions: vec![Suggestion {
+            rules: vec!["Bash(rm \0x)".into()],
+        }],
+        shown: Some(Display::Text {
+            text: "no\0thing".into(),
+        }),
     };
     let call = CallKey {
         seq: number,
@@ -51,6 +58,10 @@ pub fn given(allow: bool) -> GivenAnswer {
     let answer = match allow {
         true => Answer::Allow {
             input: Some(RawJson::parse(r#"{"command":"ls"}"#).unwrap()),
+            always: Some(AcceptedRules {
+                rules: vec!["Bash(rm \0x)".into()],
+                scope: RuleScope::Directory,
+            }),
         },
         false => Answer::Deny {
             message: "no\0pe".into(),

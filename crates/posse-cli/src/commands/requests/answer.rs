@@ -3,14 +3,22 @@
 use std::process::ExitCode;
 
 use clap::ValueEnum;
-use posse_port::store::{AgentFilter, Done, Op, OpenRequest, Page, QuestionRecord, Store};
-use posse_protocol::{AgentId, Answer, Answerer, GivenAnswer, RawJson, RealmId};
+use posse_port::store::{
+    AgentFilter, AgentRecord, Done, Op, OpenRequest, Page, QuestionRecord, Store,
+};
+use posse_protocol::{
+    AcceptedRules, AgentId, Answer, Answerer, GivenAnswer, Question, RawJson, RealmId, RuleScope,
+};
 use serde_json::json;
 use uuid::Uuid;
 
 use super::meant::{self, Request};
+use crate::config::kept_rules::NewRules;
+use crate::config::search_paths::SearchPaths;
 use crate::error::Advised;
-use crate::output::{json_line, print};
+use crate::headless::rule_keeper;
+use crate::output::{json_line, print, tame};
+use crate::present::question;
 use crate::select::tasks::operate;
 
 /// Answer a request: the first answer counts.
@@ -23,14 +31,28 @@ pub(super) struct AnswerRequest {
     #[arg(value_name = "REQUEST")]
     id: String,
     /// Answer
-    #[arg(value_enum)]
-    answer: Word,
+    #[arg(value_enum, required_unless_present = "always")]
+    answer: Option<Word>,
     /// With deny: what the agent is told; for a plan: what to change
     #[arg(short, long, value_name = "TEXT")]
     message: Option<String>,
     /// With allow: run with this input instead of the agent's, as JSON
     #[arg(long, value_name = "JSON")]
     input: Option<String>,
+    /// Allow it, and do not ask about such calls again: in this session, or in later ones in its
+    /// directory or everywhere, too
+    #[arg(
+        long,
+        value_name = "SCOPE",
+        value_enum,
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "session"
+    )]
+    always: Option<ScopeWord>,
+    /// With --always: which of the suggestions that `posse requests show` numbers is accepted
+    #[arg(long, value_name = "NUMBER", requires = "always", default_value_t = 1)]
+    rule: usize,
     /// With deny: stop the agent's run, too
     #[arg(long)]
     interrupt: bool,
@@ -45,19 +67,47 @@ enum Word {
     Deny,
 }
 
+/// Where accepted rules hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum ScopeWord {
+    Session,
+    Directory,
+    Everywhere,
+}
+
+impl From<ScopeWord> for RuleScope {
+    fn from(word: ScopeWord) -> Self {
+        match word {
+            ScopeWord::Session => Self::Session,
+            ScopeWord::Directory => Self::Directory,
+            ScopeWord::Everywhere => Self::Everywhere,
+        }
+    }
+}
+
 impl AnswerRequest {
     pub(super) async fn run(self, store: &dyn Store) -> anyhow::Result<ExitCode> {
-        let (id, allow) = (self.id.clone(), self.answer == Word::Allow);
+        let (id, allow) = (self.id.clone(), self.word() == Word::Allow);
+        if self.always.is_some() && !allow {
+            return Err(advised(
+                "--always is an allow, and not a deny",
+                "posse requests answer ID --always",
+            ));
+        }
         let request = meant::meant(store, &id).await?;
         let (from, full) = (request.from(), request.id());
-        let held = match request {
-            Request::Question(record) => self.question(store, &record).await?,
-            Request::Plan(realm, plan) => self.plan(store, realm, &plan).await?,
+        let (held, kept) = match request {
+            Request::Question(record) => {
+                let accepted = self.accepted(&record.question)?;
+                let held = self.question(store, &record, accepted.clone()).await?;
+                (held, keep(store, &record, accepted).await)
+            }
+            Request::Plan(realm, plan) => (self.plan(store, realm, &plan).await?, None),
         };
         let word = if allow { "allowed" } else { "denied" };
         let line = match (self.json, &held) {
             (true, held) => json_line(&json!({
-                "request_id": full, "answer": word, "from": from, "running": held.is_none(),
+                "request_id": full, "answer": word, "from": from, "running": held.is_none(), "rules": kept,
             })),
             (false, None) => format!("{word}: {from} continues\n"),
             (false, Some(session)) => format!(
@@ -65,7 +115,42 @@ impl AnswerRequest {
             ),
         };
         print(line.as_bytes())?;
+        if let (Some(note), false) = (&kept, self.json) {
+            print(format!("{}\n", tame(note)).as_bytes())?;
+        }
         Ok(ExitCode::SUCCESS)
+    }
+
+    /// Returns what is answered.
+    fn word(&self) -> Word {
+        // Without a word there is `--always`, which clap has seen to.
+        self.answer.unwrap_or(Word::Allow)
+    }
+
+    /// Returns the rules of the question that are accepted.
+    fn accepted(&self, question: &Question) -> anyhow::Result<Option<AcceptedRules>> {
+        let Some(scope) = self.always else {
+            return Ok(None);
+        };
+        let suggestions = &question.suggestions;
+        let chosen = suggestions.get(self.rule.wrapping_sub(1)).ok_or_else(|| {
+            let what = match suggestions.len() {
+                0 => {
+                    "no rule covers this call alone, so that it can only be allowed once".to_owned()
+                }
+                count => format!("there is no suggestion {}, only {count}", self.rule),
+            };
+            let id = question::short(question);
+            let advice = match suggestions.len() {
+                0 => format!("posse requests answer {id} allow"),
+                _ => format!("`posse requests show {id}` shows what it suggests"),
+            };
+            advised(&what, &advice)
+        })?;
+        Ok(Some(AcceptedRules {
+            rules: chosen.rules.clone(),
+            scope: scope.into(),
+        }))
     }
 
     /// Answers a question. Returns the session to resume if nobody runs the agent.
@@ -73,10 +158,12 @@ impl AnswerRequest {
         &self,
         store: &dyn Store,
         record: &QuestionRecord,
+        always: Option<AcceptedRules>,
     ) -> anyhow::Result<Option<AgentId>> {
-        let answer = match self.answer {
+        let answer = match self.word() {
             Word::Allow => Answer::Allow {
                 input: self.input.as_deref().map(object).transpose()?,
+                always,
             },
             Word::Deny => Answer::Deny {
                 message: self
@@ -97,16 +184,8 @@ impl AnswerRequest {
         if held {
             return Ok(None);
         }
-        let filter = AgentFilter {
-            id: Some(agent),
-            ..AgentFilter::default()
-        };
-        let found = store.agents(filter, Page::first(1)).await?;
-        let root = found.first().is_some_and(|record| record.origin.is_none());
-        Ok(Some(match root {
-            true => agent,
-            false => record.realm.uuid().into(),
-        }))
+        let session = session_of(store, record.realm, agent).await?;
+        Ok(Some(session.map_or(agent, |session| session.agent)))
     }
 
     /// Answers a plan.
@@ -116,11 +195,17 @@ impl AnswerRequest {
         realm: RealmId,
         plan: &OpenRequest,
     ) -> anyhow::Result<Option<AgentId>> {
+        if self.always.is_some() {
+            return Err(advised(
+                "--always is for tool calls, and this is a plan",
+                "posse requests answer ID allow",
+            ));
+        }
         let op = Op::Respond {
             id: Uuid::now_v7().into(),
             request: plan.id,
             kind: plan.kind,
-            approve: self.answer == Word::Allow,
+            approve: self.word() == Word::Allow,
             text: self.message.clone().unwrap_or_default(),
         };
         let Done::Responded(receipt) = operate(store, realm, op).await? else {
@@ -130,6 +215,52 @@ impl AnswerRequest {
     }
 }
 
+/// Returns the main agent of an agent's session.
+async fn session_of(
+    store: &dyn Store,
+    realm: RealmId,
+    agent: AgentId,
+) -> anyhow::Result<Option<AgentRecord>> {
+    let found = async |id: AgentId| {
+        let filter = AgentFilter {
+            id: Some(id),
+            ..AgentFilter::default()
+        };
+        let found = store.agents(filter, Page::first(1)).await?;
+        anyhow::Ok(found.into_iter().next())
+    };
+    match found(agent).await? {
+        Some(record) if record.origin.is_none() => Ok(Some(record)),
+        _ => found(realm.uuid().into()).await,
+    }
+}
+
+/// Keeps rules that hold in later sessions, and returns what is said about it. In the session itself
+/// they hold once its process hears of the answer.
+async fn keep(
+    store: &dyn Store,
+    record: &QuestionRecord,
+    accepted: Option<AcceptedRules>,
+) -> Option<String> {
+    let accepted = accepted?;
+    let rules = accepted.rules.join(", ");
+    let Some(new) = NewRules::of_answer(&accepted) else {
+        return Some(format!("allow: {rules} holds in this session"));
+    };
+    let session = session_of(store, record.realm, record.agent).await;
+    let Some(session) = session.ok().flatten() else {
+        return Some(format!(
+            "allow: {rules} holds in this session only: its directory is not known"
+        ));
+    };
+    Some(rule_keeper::kept(&SearchPaths::at(&session.cwd), &new))
+}
+
+fn advised(what: &str, advice: &str) -> anyhow::Error {
+    let (what, advice) = (what.to_owned(), advice.to_owned());
+    Advised { what, advice }.into()
+}
+
 /// Returns an input that a person gives.
 fn object(text: &str) -> anyhow::Result<RawJson> {
     let parsed = RawJson::parse(text).ok().filter(|json| {
@@ -137,8 +268,9 @@ fn object(text: &str) -> anyhow::Result<RawJson> {
         value.is_ok_and(|value| value.is_object())
     });
     parsed.ok_or_else(|| {
-        let what = "--input must be a JSON object".into();
-        let advice = r#"posse requests answer ID allow --input '{"command":"ls"}'"#.into();
-        Advised { what, advice }.into()
+        advised(
+            "--input must be a JSON object",
+            r#"posse requests answer ID allow --input '{"command":"ls"}'"#,
+        )
     })
 }

@@ -81,7 +81,7 @@ pub(super) fn object(request: &Request) -> Value {
                 "agent": record.agent, "state": record.state.as_str(), "tool": asked.tool, "tool_use_id": asked.call,
                 "input": crate::headless::render::shape::value(&asked.input), "why": asked.why,
                 "until": asked.until_ms.map(moment), "answered_at": record.answered_ms.map(moment),
-                "answer": record.answer,
+                "answer": record.answer, "shown": asked.shown, "suggestions": asked.suggestions,
             })
         }
         Request::Plan(_, plan) => json!({"to": plan.to, "text": plan.text, "state": "open"}),

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use posse_port::store::{QuestionRecord, QuestionState, Store};
-use posse_protocol::{Answer, Answerer};
+use posse_protocol::{Answer, Answerer, RuleScope};
 
 use super::list::object;
 use super::meant::{self, Request};
@@ -44,10 +44,29 @@ fn at_length(request: &Request) -> String {
         Request::Plan(_, plan) => format!("{head}\n  {}\n", indented(&plan.text)),
         Request::Question(record) => {
             let asked = &record.question;
-            let what = indented(&question::wanted(asked));
+            // Already safe to show, and in colours.
+            let content = question::content(asked);
+            let what = content.trim_end().replace('\n', "\n  ");
             let (tool, why) = (tame(&asked.tool), tame(&asked.why));
-            format!("{head}{tool}:\n  {what}\nwhy: {why}\n{}\n", state(record))
+            let always = always(record);
+            format!(
+                "{head}{tool}:\n  {what}\nwhy: {why}\n{always}{}\n",
+                state(record)
+            )
         }
+    }
+}
+
+/// Returns the rules that may be accepted, with the command that does.
+fn always(record: &QuestionRecord) -> String {
+    let asked = &record.question;
+    match (record.state, question::suggestions(asked)) {
+        (_, rules) if rules.is_empty() => String::new(),
+        (QuestionState::Open, rules) => format!(
+            "to allow such calls from now on, `posse requests answer {} --always` (--rule NUMBER):\n{rules}",
+            question::short(asked)
+        ),
+        (_, rules) => format!("suggested rules:\n{rules}"),
     }
 }
 
@@ -67,11 +86,20 @@ fn state(record: &QuestionRecord) -> String {
         }
         (state, Some(given)) => {
             let (word, more) = match &given.answer {
-                Answer::Allow { input: None } => ("allowed", String::new()),
-                Answer::Allow { input: Some(input) } => (
-                    "allowed",
-                    format!(" with another input: {}", tame(input.get())),
-                ),
+                Answer::Allow { input, always } => {
+                    let other = input.as_ref().map(|input| input.get());
+                    let other = other.map(|input| format!(" with another input: {}", tame(input)));
+                    let rules = always.as_ref().map(|accepted| {
+                        let scope = match accepted.scope {
+                            RuleScope::Session => "in the session",
+                            RuleScope::Directory => "in its directory",
+                            RuleScope::Everywhere => "everywhere",
+                        };
+                        format!(", and {} {scope}", tame(&accepted.rules.join(", ")))
+                    });
+                    let more = [other, rules].into_iter().flatten().collect();
+                    ("allowed", more)
+                }
                 Answer::Deny { message, .. } => ("denied", format!(": {}", tame(message))),
             };
             let by = match given.by {

@@ -113,7 +113,7 @@ fn questions_are_answered_by_a_line_or_by_the_end_of_lines() {
         &mut controller,
         json!({"type": "control_response", "response": response}),
     );
-    let allow = Answer::Allow { input: None };
+    let allow = Answer::allow();
     assert_eq!(
         controller.next_command(),
         Some(Command::Answer {
@@ -262,7 +262,7 @@ fn a_childs_question_is_asked_in_its_name_and_answered_to_it() {
     let answer = Command::Answer {
         agent: child,
         question: question.id,
-        answer: Answer::Allow { input: None },
+        answer: Answer::allow(),
     };
     assert_eq!(controller.next_command(), Some(answer));
     let gone = |question| EventKind::ApprovalWithdrawn { question };

@@ -336,7 +336,7 @@ impl PaneConversation {
     /// Handles the answer to a request for approval.
     fn answered(&mut self, words: &str) -> Vec<OutputItem> {
         let answer = match words.to_ascii_lowercase().as_str() {
-            "y" | "yes" => Answer::Allow { input: None },
+            "y" | "yes" => Answer::allow(),
             "n" | "no" => Answer::Deny {
                 message: "the user said no".into(),
                 interrupt: false,

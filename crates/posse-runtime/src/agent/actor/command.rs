@@ -69,7 +69,7 @@ pub(super) fn on_command(actor: &mut Actor, command: Command, work: &mut Work) -
 }
 
 /// Adds rules to the session; an invalid one adds nothing and is reported.
-fn add_rules(actor: &Actor, rules: &RuleList) {
+pub(super) fn add_rules(actor: &Actor, rules: &RuleList) {
     let workspace = &actor.session.setup.workspace;
     let source = Source {
         name: "this session".into(),
@@ -85,7 +85,7 @@ fn add_rules(actor: &Actor, rules: &RuleList) {
 }
 
 /// Reports a command that had no effect.
-fn warn(actor: &Actor, what: String) {
+pub(super) fn warn(actor: &Actor, what: String) {
     let sink = actor.sink.clone();
     actor
         .supervisor

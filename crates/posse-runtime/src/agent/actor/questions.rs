@@ -3,20 +3,27 @@
 
 use std::time::Duration;
 
+use posse_permission::RuleList;
 use posse_port::store::{
     Op, Order, Page, QuestionChangeKind, QuestionFilter, QuestionRecord, QuestionState, Refusal,
     StoreError,
 };
-use posse_protocol::{Answer, Answerer, EventKind, GivenAnswer, Question, QuestionId};
+use posse_protocol::{
+    AcceptedRules, Answer, Answerer, EventKind, GivenAnswer, Question, QuestionId,
+};
 
 use crate::agent::actor::work::Work;
-use crate::agent::actor::{Actor, Identity, wall_ms};
-use crate::agent::step::{Commit, Input};
+use crate::agent::actor::{Actor, Identity, command, wall_ms};
+use crate::agent::step::{AskedCall, Commit, Input};
 use crate::live::lookup;
 use crate::live::setup::Approver;
 use crate::prompt;
 
-/// Sets until when the questions of a commit wait, and returns them.
+/// Number of bytes of a change that a question shows: it is stored, and read with every list.
+const SHOWN_BYTES: usize = 16 << 10;
+
+/// Completes the questions of a commit, and returns them: until when they wait, which rules a
+/// person may accept, and what the call would change.
 pub(super) async fn complete(
     actor: &Actor,
     commit: &mut Commit,
@@ -28,7 +35,14 @@ pub(super) async fn complete(
             if asked.is_empty() {
                 until = waits_until(actor).await?;
             }
-            new.question.until_ms = until;
+            let question = &mut new.question;
+            question.until_ms = until;
+            if let Some(call) = asked_about(actor, question.id) {
+                let (tools, workspace) = (&actor.setup.tools, &actor.setup.workspace);
+                let shown = tools.preview(call.tool, call.input, workspace);
+                question.shown = shown.map(|shown| shown.clipped(SHOWN_BYTES));
+                question.suggestions = actor.machine.suggestions(&call);
+            }
             asked.push(new.question.clone());
         }
     }
@@ -200,16 +214,54 @@ async fn open(actor: &Actor) -> Result<Vec<QuestionRecord>, StoreError> {
     Ok(found)
 }
 
-/// Returns the inputs for the questions that are answered.
+/// Returns the call that a question is about.
+fn asked_about(actor: &Actor, question: QuestionId) -> Option<AskedCall<'_>> {
+    actor.machine.open_calls()?.asked_about(question)
+}
+
+/// Adds the rules that an answer accepts to the session. Only what the question suggests: whoever
+/// answers must not widen it.
+fn accept_rules(actor: &Actor, question: &Question, accepted: &AcceptedRules) {
+    let AcceptedRules { rules, .. } = accepted;
+    let offered = question.suggestions.iter();
+    if offered
+        .map(|suggestion| &suggestion.rules)
+        .any(|it| it == rules)
+    {
+        let allow = rules.clone();
+        let rules = RuleList {
+            allow,
+            ..RuleList::default()
+        };
+        command::add_rules(actor, &rules);
+    } else {
+        let rules = rules.join(", ");
+        command::warn(
+            actor,
+            format!("{rules} was not suggested, and is not added"),
+        );
+    }
+}
+
+/// Returns the inputs for the questions that are answered. Rules that come with an answer hold from
+/// here on, for all agents of the session.
 fn answers(actor: &Actor, records: Vec<QuestionRecord>) -> Vec<Input> {
     let input = |record: QuestionRecord| {
+        if let Some(Answer::Allow {
+            always: Some(accepted),
+            ..
+        }) = record.answer.as_ref().map(|given| &given.answer)
+        {
+            accept_rules(actor, &record.question, accepted);
+        }
         let question = record.question.id;
         let given = record.answer?;
         let intent = match &given.answer {
-            Answer::Allow { input: Some(input) } => {
-                let calls = actor.machine.open_calls()?;
-                let tool = calls.asked_tool(question)?;
-                Some(actor.intent(tool, input))
+            Answer::Allow {
+                input: Some(input), ..
+            } => {
+                let call = asked_about(actor, question)?;
+                Some(actor.intent(call.tool, input))
             }
             _ => None,
         };

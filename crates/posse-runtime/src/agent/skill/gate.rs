@@ -181,8 +181,10 @@ impl Gate {
                 Err(self.denied(&who, call(input), why).await)
             }
             Verdict::Ask(why) => match self.ask(&who, &call(input.clone()), why).await {
-                Some(Answer::Allow { input: None }) => Ok(Cleared { input, intent }),
-                Some(Answer::Allow { input: Some(input) }) => {
+                Some(Answer::Allow { input: None, .. }) => Ok(Cleared { input, intent }),
+                Some(Answer::Allow {
+                    input: Some(input), ..
+                }) => {
                     // A person may allow what a rule asks about, never what a rule denies.
                     let intent = look(&input)?;
                     match judge.verdict(SHELL, &intent) {
@@ -215,6 +217,8 @@ impl Gate {
             why,
             from,
             until_ms: None,
+            suggestions: Vec::new(),
+            shown: None,
         };
         self.registry
             .questions

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use posse_permission::{Policy, Rights};
-use posse_protocol::{Activity, AgentId, PermissionMode, Question, WaitReason};
+use posse_protocol::{Activity, AgentId, PermissionMode, Question, Suggestion, WaitReason};
 
 use crate::agent::step::compaction::Compaction;
-use crate::agent::step::open_calls::OpenCalls;
+use crate::agent::step::open_calls::{AskedCall, OpenCalls};
 use crate::agent::step::queue::Queue;
 use crate::agent::step::repetition::Repetition;
 use crate::agent::step::{CompactionRequest, Input, Run, State};
@@ -220,6 +220,11 @@ impl Machine {
     /// Returns the rules that apply now.
     pub(crate) fn policy(&self) -> Arc<Policy> {
         self.rights.rights.policy()
+    }
+
+    /// Returns the rules that a person may accept instead of being asked about such a call again.
+    pub(crate) fn suggestions(&self, call: &AskedCall<'_>) -> Vec<Suggestion> {
+        self.rights.rights.suggestions(call.tool, call.intent)
     }
 
     /// Sets the mode of the agent and all below it.

@@ -53,6 +53,13 @@ enum First {
     Done(CallOutcome),
 }
 
+/// A call that a person is asked about.
+pub(crate) struct AskedCall<'a> {
+    pub(crate) tool: &'a str,
+    pub(crate) input: &'a RawJson,
+    pub(crate) intent: &'a Intent,
+}
+
 /// Progress of a call.
 #[derive(PartialEq)]
 pub(super) enum CallPhase {
@@ -299,10 +306,14 @@ impl OpenCalls {
             .any(|call| call.phase == CallPhase::Running && waits(call))
     }
 
-    /// Returns the tool of the call that a question is about.
-    pub(crate) fn asked_tool(&self, question: QuestionId) -> Option<&str> {
-        let asked = self.calls.iter().find(|call| call.is_asked(question));
-        asked.map(|call| call.tool.as_str())
+    /// Returns the call that a question is about.
+    pub(crate) fn asked_about(&self, question: QuestionId) -> Option<AskedCall<'_>> {
+        let call = self.calls.iter().find(|call| call.is_asked(question))?;
+        Some(AskedCall {
+            tool: &call.tool,
+            input: &call.input,
+            intent: call.intent.as_ref().ok()?,
+        })
     }
 
     /// Returns true if a person is asked about a call.
@@ -384,6 +395,8 @@ impl OpenToolCall {
             why,
             from,
             until_ms: None,
+            suggestions: Vec::new(),
+            shown: None,
         };
         let new = NewQuestion {
             call: self.key,

@@ -300,7 +300,7 @@ fn neighbours_that_may_run_together_and_the_rest_one_after_another() {
     );
     assert_eq!(step(&mut machine, done(1, 1, "one")), "stored 1");
     assert_eq!(step(&mut machine, done(1, 0, "zero")), "stored 0, ask t2");
-    let allow = answered(2, Answer::Allow { input: None });
+    let allow = answered(2, Answer::allow());
     assert_eq!(step(&mut machine, allow), "run 2");
     assert_eq!(
         step(&mut machine, done(1, 2, "two")),

@@ -133,7 +133,7 @@ pub(super) fn on_answer(
     };
     acting.calls[index].close_question(QuestionChangeKind::Done, decision);
     match given.answer {
-        Answer::Allow { input } => {
+        Answer::Allow { input, .. } => {
             let (rights, call) = (&machine.rights, &mut acting.calls[index]);
             if let (Some(input), Some(intent)) = (input, intent) {
                 (call.input, call.intent) = (input, intent);

@@ -203,7 +203,7 @@ async fn who_waits_for_a_person_takes_no_place() {
     }
     assert_eq!(row(&rig, agent.id, "Ask").await.state, AgentState::Waiting);
     let (who, question) = asked.unwrap();
-    let answer = Answer::Allow { input: None };
+    let answer = Answer::allow();
     let answer = Command::Answer {
         agent: who,
         question,

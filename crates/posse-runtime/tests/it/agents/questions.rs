@@ -97,7 +97,7 @@ async fn a_person_answers_a_sub_agent_and_what_comes_too_late_is_reported() {
     assert_eq!(question.call, "toolu_touch");
     // Nobody has asked this.
     let unknown = posse_port::store::question_id(who, "nothing");
-    answer(&agent, (who, unknown), Answer::Allow { input: None }).await;
+    answer(&agent, (who, unknown), Answer::allow()).await;
     let what = warning(&mut agent).await;
     assert!(
         what.contains("too late") && what.contains("there is no question"),
@@ -106,11 +106,11 @@ async fn a_person_answers_a_sub_agent_and_what_comes_too_late_is_reported() {
     assert!(!rig.work().join("made").exists());
 
     let id = (who, question.id);
-    answer(&agent, id, Answer::Allow { input: None }).await;
+    answer(&agent, id, Answer::allow()).await;
     clock.asleep_for(super::SECOND).await;
     assert!(rig.work().join("made").exists());
     // It lives, and asks about this no more.
-    answer(&agent, id, Answer::Allow { input: None }).await;
+    answer(&agent, id, Answer::allow()).await;
     let what = warning(&mut agent).await;
     assert!(what.contains("it was answered"), "{what}");
     clock.advance(super::SECOND);
@@ -167,7 +167,7 @@ async fn a_question_of_a_sub_agent_that_is_stopped_is_withdrawn() {
     assert_eq!(events.last().unwrap().agent, who);
     super::until_over(&mut agent, "Touch").await;
     let id = (who, question.id);
-    answer(&agent, id, Answer::Allow { input: None }).await;
+    answer(&agent, id, Answer::allow()).await;
     assert!(warning(&mut agent).await.contains("it was withdrawn"));
     assert!(!rig.work().join("made").exists());
 }
@@ -242,7 +242,7 @@ async fn a_question_is_answered_while_the_main_agent_waits_for_who_asks() {
     let (mut agent, who, question) = asked(&rig).await;
     assert_eq!(question.from.as_deref(), Some("scout"));
     let id = (who, question.id);
-    answer(&agent, id, Answer::Allow { input: None }).await;
+    answer(&agent, id, Answer::allow()).await;
     let (_, end) = until_end(&mut agent).await;
     assert_eq!((end.turns, rig.work().join("made").exists()), (2, true));
 }

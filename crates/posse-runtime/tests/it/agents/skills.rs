@@ -300,7 +300,7 @@ async fn a_person_is_asked_about_a_command_of_a_skill() {
         .start(&rig.profile, rig.setup.clone());
     agent.handle.send(call("make", "")).await.unwrap();
     let answers = [
-        Answer::Allow { input: None },
+        Answer::allow(),
         Answer::Deny {
             message: "not that one".into(),
             interrupt: false,
@@ -540,7 +540,7 @@ async fn a_person_is_asked_about_the_agent_of_a_skill() {
         panic!()
     };
     assert_eq!(question.tool, "Agent");
-    let (question, answer) = (question.id, Answer::Allow { input: None });
+    let (question, answer) = (question.id, Answer::allow());
     agent
         .handle
         .send(Command::Answer {

@@ -117,7 +117,7 @@ fn questions_are_asked_one_by_one_and_a_clear_word_answers() {
     assert!(typed(&mut conversation, "why?").contains("answer y or n first"));
     assert_eq!(conversation.next_command(), None);
     let next = typed(&mut conversation, "Yes");
-    let allow = Answer::Allow { input: None };
+    let allow = Answer::allow();
     assert_eq!(
         conversation.next_command(),
         Some(Command::Answer {

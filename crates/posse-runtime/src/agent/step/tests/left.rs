@@ -22,6 +22,8 @@ fn a_question_that_was_left_is_asked_again_and_its_call_runs() {
         why: "why".into(),
         from: None,
         until_ms: None,
+        suggestions: Vec::new(),
+        shown: None,
     };
     let intent = Intent {
         read_only: false,
@@ -56,7 +58,7 @@ fn a_question_that_was_left_is_asked_again_and_its_call_runs() {
     assert!(machine.left().is_none(), "a person says when");
     let prompt = Input::Prompt(vec![ContentBlock::text("and then?")]);
     assert_eq!(told(&machine.step(prompt)), "ask again 1");
-    let allowed = answered(1, Answer::Allow { input: None });
+    let allowed = answered(1, Answer::allow());
     assert_eq!(told(&machine.step(allowed)), "begun 1, run 1");
     let results = machine.step(done(1, 1, "made"));
     assert_eq!(

@@ -380,7 +380,7 @@ fn a_tool_that_another_wants_first_is_judged_and_its_answer_handed_on() {
     let mut machine = started(Approver::FrontEnd, FREE);
     machine.step(reply("r", StopReason::ToolUse));
     assert_eq!(told(&machine.step(first(Ok(runs("make check"))))), "ask t0");
-    let allowed = answered(0, Answer::Allow { input: None });
+    let allowed = answered(0, Answer::allow());
     assert_eq!(told(&machine.step(allowed)), "begun 0, run 0");
     let again = machine.step(done(1, 0, "all passed"));
     let Some(Effect::Run(ToolRun {
