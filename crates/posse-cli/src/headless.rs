@@ -15,6 +15,7 @@ pub(crate) mod output_item;
 pub(crate) mod pane;
 pub(crate) mod panel;
 mod permission_updates;
+mod question_dialog;
 pub(crate) mod render;
 pub(crate) mod rule_keeper;
 pub(crate) mod run_so_far;

@@ -17,12 +17,15 @@ use tokio::sync::mpsc;
 
 use self::conversation::{ConversationEnd, PaneConversation};
 use super::input::stdin;
+use super::output_item::OutputItem;
+use super::rule_keeper::RuleKeeper;
 use super::sending::{Sending, sent};
 use super::stop;
 use super::view_socket::ViewSocket;
 use super::writer::OutputWriter;
 use crate::assemble::open::{self, SessionContext};
 use crate::assemble::run_config::RunConfig;
+use crate::config::search_paths::SearchPaths;
 use crate::config::store_choice::in_store;
 use crate::error::Advised;
 use crate::output::say;
@@ -82,6 +85,7 @@ pub(crate) async fn join(config: RunConfig, target: JoinTarget) -> anyhow::Resul
     );
     let again = in_store(again, &store);
     let facts = context.facts(session.agent, Vec::new(), again);
+    let rules = RuleKeeper::new(SearchPaths::at(&facts.cwd));
     let conversation = PaneConversation::new(team, facts, &agents, only);
     let SessionContext {
         runtime,
@@ -99,6 +103,7 @@ pub(crate) async fn join(config: RunConfig, target: JoinTarget) -> anyhow::Resul
         events,
         store: store.store.as_ref(),
         session: session.agent,
+        rules,
     };
     let ended = tokio::select! {
         ended = pane.drive(conversation, handle) => ended,
@@ -137,6 +142,8 @@ struct PaneLoop<'a> {
     events: mpsc::Receiver<Event>,
     store: &'a dyn Store,
     session: AgentId,
+    /// Keeps rules for later sessions.
+    rules: RuleKeeper,
 }
 
 impl PaneLoop<'_> {
@@ -183,8 +190,16 @@ impl PaneLoop<'_> {
                         lines = None;
                     }
                     writer.say(conversation.line(line));
+                    self.rules.add(conversation.take_kept());
+                }
+                note = self.rules.next(), if self.rules.is_busy() => {
+                    writer.say(vec![OutputItem::Note(note)]);
                 }
             }
+        }
+        while self.rules.is_busy() {
+            let note = self.rules.next().await;
+            writer.say(vec![OutputItem::Note(note)]);
         }
         // A person who leaves does not wait for output, and a closed terminal cannot show it.
         if conversation.over() == Some(ConversationEnd::Ended) {

@@ -10,14 +10,15 @@ use posse_protocol::{
 };
 
 use crate::assemble::facts::SessionFacts;
+use crate::config::kept_rules::NewRules;
 use crate::headless::input::stdin::StdinLine;
 use crate::headless::output_item::OutputItem;
+use crate::headless::question_dialog::{DialogStep, QuestionDialog};
 use crate::headless::render::text::{self, TextRenderer};
 use crate::headless::runs::Runs;
 use crate::output::paint::{color_in, painted};
 use crate::output::transcript::shortened;
 use crate::output::{one_line, tame};
-use crate::present::question;
 
 /// Time an idle member stays hosted after the lead's process is gone.
 const GRACE: Duration = Duration::from_secs(10);
@@ -53,7 +54,10 @@ pub(super) struct PaneConversation {
     /// Sub-agents of the members here.
     runs: Runs,
     pending: VecDeque<Command>,
-    questions: VecDeque<(AgentId, Question)>,
+    /// Questions that wait for the person; the first one is shown.
+    questions: VecDeque<QuestionDialog>,
+    /// Rules that are not written yet.
+    to_keep: Vec<NewRules>,
     /// The next Ctrl-C leaves.
     leaving: bool,
     /// How long the lead has been gone while no member worked.
@@ -77,6 +81,7 @@ impl PaneConversation {
             runs: Runs::default(),
             pending: VecDeque::new(),
             questions: VecDeque::new(),
+            to_keep: Vec::new(),
             leaving: false,
             alone: Duration::ZERO,
             over: None,
@@ -149,6 +154,11 @@ impl PaneConversation {
 
     pub(super) fn next_command(&mut self) -> Option<Command> {
         self.pending.pop_front()
+    }
+
+    /// Takes the rules that are to be kept for later sessions.
+    pub(super) fn take_kept(&mut self) -> Vec<NewRules> {
+        std::mem::take(&mut self.to_keep)
     }
 
     pub(super) fn over(&self) -> Option<ConversationEnd> {
@@ -263,7 +273,8 @@ impl PaneConversation {
 
     /// Queues a request for approval, and asks if it is the only one.
     fn asked(&mut self, agent: AgentId, question: Question) -> Vec<OutputItem> {
-        self.questions.push_back((agent, question));
+        self.questions
+            .push_back(QuestionDialog::new(agent, question));
         if self.questions.len() == 1 {
             self.ask()
         } else {
@@ -273,34 +284,30 @@ impl PaneConversation {
 
     /// Drops a request that needs no answer any more, and asks the next if it was shown.
     fn withdrawn(&mut self, id: QuestionId) -> Vec<OutputItem> {
-        let shown = self.questions.front().is_some_and(|(_, it)| it.id == id);
-        self.questions.retain(|(_, question)| question.id != id);
+        let shown = self.questions.front().is_some_and(|it| it.id() == id);
+        self.questions.retain(|dialog| dialog.id() != id);
         if shown { self.ask() } else { Vec::new() }
     }
 
     /// Shows the first open request.
     fn ask(&mut self) -> Vec<OutputItem> {
-        let Some((agent, question)) = self.questions.front() else {
+        let Some(dialog) = self.questions.front() else {
             return Vec::new();
         };
-        let who = match (self.hosted.get(agent), self.only) {
-            (Some(_), Some(_)) => String::new(),
-            (Some(hosted), None) => format!("{}: ", hosted.name),
-            (None, _) => format!(
-                "{}: ",
-                tame(question.from.as_deref().unwrap_or("a sub-agent"))
-            ),
+        let who = match (self.hosted.get(&dialog.agent), self.only) {
+            (Some(_), Some(_)) => None,
+            (Some(hosted), None) => Some(hosted.name.clone()),
+            (None, _) => Some(tame(dialog.from().unwrap_or("a sub-agent"))),
         };
-        // In full: a person must not allow what they do not see.
-        let line = format!(
-            "? {who}{}\n  │ {}\n  ({}) — y or n",
-            one_line(&question.tool),
-            tame(&question::wanted(question)).replace('\n', "\n  │ "),
-            one_line(&shortened(&question.why, LONGEST))
-        );
-        match self.hosted.get_mut(agent) {
-            Some(hosted) => hosted.text.trouble(line),
-            None => vec![OutputItem::Note(line)],
+        let (agent, shown) = (dialog.agent, dialog.shown(who.as_deref()));
+        self.tell_of(agent, shown)
+    }
+
+    /// Returns a note about an agent's question.
+    fn tell_of(&mut self, agent: AgentId, note: String) -> Vec<OutputItem> {
+        match self.hosted.get_mut(&agent) {
+            Some(hosted) => hosted.text.trouble(note),
+            None => vec![OutputItem::Note(note)],
         }
     }
 
@@ -333,27 +340,29 @@ impl PaneConversation {
         }
     }
 
-    /// Handles the answer to a request for approval.
+    /// Handles what is typed about the question that is shown.
     fn answered(&mut self, words: &str) -> Vec<OutputItem> {
-        let answer = match words.to_ascii_lowercase().as_str() {
-            "y" | "yes" => Answer::allow(),
-            "n" | "no" => Answer::Deny {
-                message: "the user said no".into(),
-                interrupt: false,
-            },
-            _ => {
-                return vec![OutputItem::Note(
-                    "answer y or n first; that line was not sent".into(),
-                )];
-            }
+        let Some(dialog) = self.questions.front_mut() else {
+            return Vec::new();
         };
-        if let Some((agent, question)) = self.questions.pop_front() {
-            self.pending.push_back(Command::Answer {
-                agent,
-                question: question.id,
-                answer,
-            });
+        let (agent, question) = (dialog.agent, dialog.id());
+        let answer = match dialog.typed(words) {
+            DialogStep::Ask(next) => return self.tell_of(agent, next),
+            DialogStep::Answered(answer) => answer,
+        };
+        if let Answer::Allow {
+            always: Some(accepted),
+            ..
+        } = &answer
+        {
+            self.to_keep.extend(NewRules::of_answer(accepted));
         }
+        self.questions.pop_front();
+        self.pending.push_back(Command::Answer {
+            agent,
+            question,
+            answer,
+        });
         self.ask()
     }
 

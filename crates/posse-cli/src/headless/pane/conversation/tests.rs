@@ -105,7 +105,7 @@ fn questions_are_asked_one_by_one_and_a_clear_word_answers() {
     let mut conversation = alone();
     let asked = event(&mut conversation, 1, question("a"));
     assert!(
-        asked.contains("Bash\n  │ rm x\n") && asked.contains("y or n"),
+        asked.contains("Bash\n  │ rm x\n") && asked.contains("y allow once · n deny"),
         "{asked}"
     );
     assert!(!asked.contains('\x1b'), "{asked}");
@@ -114,7 +114,7 @@ fn questions_are_asked_one_by_one_and_a_clear_word_answers() {
         "",
         "one after the other"
     );
-    assert!(typed(&mut conversation, "why?").contains("answer y or n first"));
+    assert!(typed(&mut conversation, "why?").contains("y allow once"));
     assert_eq!(conversation.next_command(), None);
     let next = typed(&mut conversation, "Yes");
     let allow = Answer::allow();
