@@ -49,6 +49,10 @@ pub fn decide(
     if let Some(rule) = call.ruled(&policy.deny) {
         return Verdict::Deny(format!("the rule {rule} denies this"));
     }
+    // To be asked is not a permission, so that no mode and no other rule decides about it.
+    if intent.subject == Subject::Asks {
+        return Verdict::Ask("the agent has a question".into());
+    }
     // Before the bypass: an agent that may edit only its notes is held to that in any mode.
     if let Some(why) = call.beyond_notes() {
         return Verdict::Deny(why);
@@ -221,6 +225,7 @@ impl Call<'_> {
             // What it does is judged when it does it; it has no more rights than the agent that
             // starts it.
             Subject::Starts { .. } | Subject::Follows { .. } => true,
+            Subject::Asks => false,
         };
         if free {
             Ok(())
@@ -256,7 +261,7 @@ impl Call<'_> {
             last.unwrap_or_default()
         };
         match &self.intent.subject {
-            Subject::Nothing | Subject::Runs(_) => self.tool.to_owned(),
+            Subject::Nothing | Subject::Asks | Subject::Runs(_) => self.tool.to_owned(),
             Subject::Reads(paths) => format!("Read(/{})", last(paths)),
             Subject::Edits(paths) => format!("Edit(/{})", last(paths)),
             Subject::Fetches { host } => format!("WebFetch(domain:{host})"),

@@ -104,6 +104,8 @@ pub enum Subject {
         /// The agent's type.
         agent: String,
     },
+    /// Asks a person something. Only a deny rule forbids that, whatever the mode.
+    Asks,
     /// Follows a skill.
     Follows {
         /// The skill's name.

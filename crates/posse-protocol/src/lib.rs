@@ -2,6 +2,7 @@
 //!
 //! This crate owns names and shapes. It decides nothing, reads nothing and starts nothing.
 
+pub mod choice;
 pub mod command;
 pub mod content;
 pub mod control;
@@ -23,6 +24,7 @@ pub mod usage;
 pub mod watch;
 pub mod wire;
 
+pub use choice::{BadChoice, ChoiceAnswers, ChoiceOption, ChoiceQuestion, Choices};
 pub use command::Command;
 pub use content::{ContentBlock, Message, RawJson, Role, StopReason, ToolContent, ToolSpec};
 pub use control::{IdleReason, IdleReport, Request, RequestKind, Response, TaskReport};

@@ -1,6 +1,7 @@
-//! The tools by which agents start, watch, stop and write to each other.
+//! The tools by which agents start, watch, stop and write to each other, and ask people.
 
 mod agent;
+mod ask_user_question;
 mod send_message;
 pub(crate) mod skill;
 mod task_output;
@@ -22,6 +23,7 @@ pub(crate) use crate::live::setup::{Setup, forking, loadable, reader};
 use crate::prompt::Reader;
 use crate::session::factory::{AgentTools, ToolsOf};
 use crate::toolset::agent::AgentTool;
+use crate::toolset::ask_user_question::AskUserQuestion;
 use crate::toolset::send_message::SendMessage;
 use crate::toolset::skill::SkillTool;
 use crate::toolset::task_output::TaskOutput;
@@ -33,13 +35,7 @@ use posse_port::tool::{Tool, Toolbox, typed};
 
 /// Tools that no sub-agent has: they are for the agent that talks to the person. A teammate in plan
 /// mode has ExitPlanMode, to submit its plan.
-const WITHHELD: [&str; 5] = [
-    "TeamCreate",
-    "TeamDelete",
-    "EnterPlanMode",
-    "ExitPlanMode",
-    "AskUser",
-];
+const WITHHELD: [&str; 4] = ["TeamCreate", "TeamDelete", "EnterPlanMode", "ExitPlanMode"];
 
 /// The agent that calls a tool.
 #[derive(Clone)]
@@ -129,7 +125,7 @@ fn tools_of_sub(
     tools
 }
 
-/// Returns the tools that reach other agents. `types` are those that it may start; none if it is
+/// Returns the tools that reach other agents and people. `types` are those that it may start; none if it is
 /// too deep.
 fn ways(
     factory: &Arc<Factory>,
@@ -168,6 +164,7 @@ fn ways(
         tools.push(typed(TaskStop(caller.clone())));
         tools.push(typed(Wait(caller)));
     }
+    tools.push(typed(AskUserQuestion));
     tools
 }
 

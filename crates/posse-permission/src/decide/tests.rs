@@ -73,6 +73,7 @@ fn call(text: &str) -> (String, Intent) {
                 agent: rest.to_owned(),
             },
         ),
+        "AskUserQuestion" => (true, Subject::Asks),
         _ => (rest == "reads", Subject::Nothing),
     };
     (
@@ -142,10 +143,7 @@ fn modes() {
             "WebFetch example.com",
             ["ask", "ask", "ask", "deny", "allow"],
         ),
-        (
-            "AskUser reads",
-            ["allow", "allow", "allow", "allow", "allow"],
-        ),
+        ("AskUserQuestion asks", ["ask", "ask", "ask", "ask", "ask"]),
         ("Agent scout", ["allow", "allow", "allow", "allow", "allow"]),
         (
             "mcp__srv__get reads",
@@ -438,7 +436,6 @@ fn calls() -> impl Strategy<Value = &'static str> {
         "Agent scout",
         "Agent other",
         "mcp__srv__get reads",
-        "AskUser reads",
     ])
 }
 

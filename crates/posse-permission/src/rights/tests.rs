@@ -413,7 +413,7 @@ fn calls() -> Vec<(&'static str, Intent)> {
             ),
         ),
         ("mcp__srv__get", intent(true, Subject::Nothing)),
-        ("AskUser", intent(true, Subject::Nothing)),
+        ("AskUserQuestion", intent(true, Subject::Asks)),
     ];
     for path in [
         "/w/a",

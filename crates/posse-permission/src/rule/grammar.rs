@@ -12,7 +12,7 @@ const PLAIN: &[&str] = &[
     "Glob",
     "WebSearch",
     "SendMessage",
-    "AskUser",
+    "AskUserQuestion",
     "ExitPlanMode",
     "NoteRead",
     "NoteWrite",
@@ -27,7 +27,6 @@ const PLAIN: &[&str] = &[
 
 /// Tools of other programs, whose rules are valid but have no effect here.
 const FOREIGN: &[&str] = &[
-    "AskUserQuestion",
     "BashOutput",
     "EnterPlanMode",
     "KillBash",

@@ -4,6 +4,7 @@
 //! Because a decision is a value, every order of inputs can be tested without a store or a model.
 //! One file for each kind of transition; `machine.rs` has the state.
 
+mod asking;
 mod begin;
 mod compact;
 mod compaction;

@@ -11,6 +11,7 @@ use serde_json::Value;
 use crate::definition::agent_type::Definition;
 use crate::definition::skill;
 use crate::definition::teammate::TeammateTerms;
+use crate::definition::tool_name::ASK;
 use posse_permission::{Rights, RuleError, RuleList};
 use posse_port::model::Effort;
 use posse_port::store::Origin;
@@ -151,7 +152,9 @@ impl Terms {
         let listed = self.tools.as_deref().is_none_or(named);
         let notes = self.notes.is_some() && NOTING.contains(&tool);
         let team = self.teammate.is_some() && TEAMWORK.contains(&tool);
-        (listed || notes || team) && !named(&self.disallowed)
+        // Whatever an agent is for, it may ask, unless it shall have no tools at all.
+        let asks = tool == ASK && self.tools.as_deref() != Some(&[]);
+        (listed || notes || team || asks) && !named(&self.disallowed)
     }
 
     /// Adds the rules of a skill, and removes tools that it forbids.

@@ -1,5 +1,7 @@
 //! Names of tools that are used outside their own modules.
 
+/// The tool that asks a person.
+pub(crate) const ASK: &str = "AskUserQuestion";
 /// The tool that starts agents.
 pub(crate) const AGENT: &str = "Agent";
 /// The tool that loads skills.

@@ -2,6 +2,7 @@
 
 mod always;
 mod answers;
+mod asks;
 mod background;
 mod detach;
 mod foreground;

@@ -13,7 +13,7 @@ use posse_protocol::{
     ToolContent, WaitReason,
 };
 
-use crate::agent::step::{Decision, Effect, ToolRun};
+use crate::agent::step::{Decision, Effect, ToolRun, asking};
 
 /// The open calls of a reply.
 pub(crate) struct OpenCalls {
@@ -382,13 +382,17 @@ impl OpenToolCall {
         why: String,
         decision: &mut Decision,
     ) {
+        let kind = self
+            .intent
+            .as_ref()
+            .map_or(QuestionKind::Permission, asking::kind);
         let CallKey { seq, ordinal } = self.key;
         let id = question_id(agent, &format!("{seq}.{ordinal}.{}", self.questions));
         self.questions = self.questions.wrapping_add(1);
         self.phase = CallPhase::Asked(id);
         let question = Question {
             id,
-            kind: QuestionKind::Permission,
+            kind,
             call: self.id.clone(),
             tool: self.tool.clone(),
             input: self.input.clone(),

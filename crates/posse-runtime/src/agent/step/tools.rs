@@ -8,7 +8,7 @@ use posse_port::store::{
 use posse_port::tool::{Intent, ToolError};
 use posse_protocol::{
     Answer, Answerer, ContentBlock, Denial, EntryKind, EventKind, Fault, FaultClass, GivenAnswer,
-    Limit, Message, Outcome, QuestionId, Role, RunKind,
+    Limit, Message, Outcome, QuestionId, QuestionKind, Role, RunKind,
 };
 
 use crate::agent::step::machine::Attention;
@@ -16,7 +16,9 @@ use crate::agent::step::open_calls::{
     CRASHED, CallPhase, INTERRUPTED, NOT_RUN, OpenToolCall, failure, result,
 };
 use crate::agent::step::repetition::Repeated;
-use crate::agent::step::{Answered, Consequence, Decision, Effect, Life, Machine, State, turn};
+use crate::agent::step::{
+    Answered, Consequence, Decision, Effect, Life, Machine, State, asking, turn,
+};
 use crate::live::setup::Approver;
 
 /// Starts the calls that may start now. When every call is answered, the model is called.
@@ -76,6 +78,9 @@ pub(super) fn judge(machine: &mut Machine, decision: &mut Decision, index: usize
         Verdict::Ask(why) if rights.approver != Approver::Nobody => {
             call.ask(rights.agent, rights.name.clone(), why, decision);
         }
+        Verdict::Ask(_) if asking::kind(intent) == QuestionKind::Choice => {
+            call.not_run(asking::unasked());
+        }
         Verdict::Ask(why) => {
             deny(
                 machine,
@@ -131,7 +136,11 @@ pub(super) fn on_answer(
         // Its call was stopped meanwhile, and the question withdrawn with it.
         return;
     };
-    acting.calls[index].close_question(QuestionChangeKind::Done, decision);
+    let call = &acting.calls[index];
+    call.close_question(QuestionChangeKind::Done, decision);
+    if call.intent.as_ref().map(asking::kind) == Ok(QuestionKind::Choice) {
+        return asking::on_choice(machine, decision, (index, question), given);
+    }
     match given.answer {
         Answer::Allow { input, .. } => {
             let (rights, call) = (&machine.rights, &mut acting.calls[index]);

@@ -51,7 +51,8 @@ async fn a_sub_agent_has_a_conversation_tools_mode_and_transcript_of_its_own() {
     }
     let mut tools = offered(&own[0]);
     tools.sort_unstable();
-    assert_eq!(tools, ["Glob", "Grep", "Read", "WebFetch"]);
+    let expected = ["AskUserQuestion", "Glob", "Grep", "Read", "WebFetch"];
+    assert_eq!(tools, expected);
     let main = &sent_by(&rig, "/main");
     assert!(offered(&main[0]).contains(&"Agent") && offered(&main[0]).contains(&"Bash"));
 

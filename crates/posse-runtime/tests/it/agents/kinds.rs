@@ -166,12 +166,12 @@ async fn the_model_is_the_one_that_counts_most() {
 // proves AD-03 (part: without case; Explore; Plan; Bash)
 #[tokio::test]
 async fn what_posse_brings_along_has_its_tools_and_models() {
-    let reading = ["Glob", "Grep", "Read", "WebFetch"].as_slice();
+    let reading = ["AskUserQuestion", "Glob", "Grep", "Read", "WebFetch"].as_slice();
     let opus = "claude-opus-5";
     let table = [
         ("explore", reading, "claude-haiku-5-5"),
         ("PLAN", reading, opus),
-        ("bash", ["Bash"].as_slice(), opus),
+        ("bash", ["AskUserQuestion", "Bash"].as_slice(), opus),
     ];
     for (kind, tools, model) in table {
         let rig = rig(&starting(kind, "", SAYS));
@@ -214,7 +214,7 @@ async fn notes_are_in_the_system_prompt_and_may_be_written() {
     tools.sort_unstable();
     assert_eq!(
         tools,
-        ["Edit", "Grep", "Read", "Write"],
+        ["AskUserQuestion", "Edit", "Grep", "Read", "Write"],
         "what it needs to keep notes, whatever its type has"
     );
     let system = sent[0]["system"].to_string();

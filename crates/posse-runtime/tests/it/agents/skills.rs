@@ -467,7 +467,8 @@ async fn an_agent_of_its_own_follows_a_skill_that_a_model_loads() {
         answer.starts_with("The sub-agent (Bash) is done.\n") || answer.contains("Two callers."),
         "{answer}"
     );
-    assert_eq!(offered(&sent_by(&rig, "/main/bash-1")[0]), ["Bash"]);
+    let tools = ["Bash", "AskUserQuestion"];
+    assert_eq!(offered(&sent_by(&rig, "/main/bash-1")[0]), tools);
     assert!(
         events.iter().any(|event| super::over(event).is_some()),
         "progress is shown"

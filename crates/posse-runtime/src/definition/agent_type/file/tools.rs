@@ -7,8 +7,9 @@ use crate::definition::front::value::{joined, quoted};
 use posse_port::closest;
 
 /// Tools that posse has. Others are kept, because definitions are shared with other programs.
-const TOOLS: [&str; 13] = [
+const TOOLS: [&str; 14] = [
     "Agent",
+    "AskUserQuestion",
     "Bash",
     "Edit",
     "Glob",
@@ -38,8 +39,7 @@ const TEAM_TOOLS: [&str; 10] = [
 ];
 
 /// Tools of other programs. They are not typing mistakes.
-const FOREIGN: [&str; 17] = [
-    "AskUserQuestion",
+const FOREIGN: [&str; 16] = [
     "BashOutput",
     "CronCreate",
     "CronDelete",
