@@ -1,16 +1,22 @@
 //! Asks a person one question: what is shown, what may be typed, and the answer that comes of it.
 //! Nothing is answered by an empty line.
 
-use posse_protocol::{AcceptedRules, AgentId, Answer, Question, QuestionId, RuleScope};
+use posse_protocol::{
+    AcceptedRules, AgentId, Answer, ChoiceAnswers, Choices, Question, QuestionId, RuleScope,
+};
 
 use crate::output::transcript::shortened;
 use crate::output::{one_line, tame};
-use crate::present::question;
+use crate::present::{choice, question};
 
 /// Maximum length of the reason for a question, in characters.
 const LONGEST: usize = 160;
 /// What the model is told if a person gives no reason.
 const NO: &str = "the user said no";
+/// What the model is told if a person answers none of its questions.
+const NO_ANSWER: &str = "the user does not want to answer";
+/// What a person types who does not answer a question.
+const SKIP: &str = "-";
 
 /// A question that a person is asked.
 pub(crate) struct QuestionDialog {
@@ -28,6 +34,8 @@ enum Stage {
     Rule,
     /// Where the rules hold.
     Scope(Vec<String>),
+    /// Which options are chosen: the number of the question that is asked, and the answers so far.
+    Choice(Choices, usize, ChoiceAnswers),
 }
 
 /// What comes of something typed.
@@ -40,10 +48,14 @@ pub(crate) enum DialogStep {
 
 impl QuestionDialog {
     pub(crate) fn new(agent: AgentId, question: Question) -> Self {
+        let stage = match choice::of(&question) {
+            Some(choices) => Stage::Choice(choices, 0, ChoiceAnswers::default()),
+            None => Stage::Permission,
+        };
         Self {
             agent,
             question,
-            stage: Stage::Permission,
+            stage,
         }
     }
 
@@ -58,6 +70,10 @@ impl QuestionDialog {
 
     /// Returns the question in full, from `who`: a person must not allow what they do not see.
     pub(crate) fn shown(&self, who: Option<&str>) -> String {
+        if let Stage::Choice(..) = &self.stage {
+            let who = who.unwrap_or("the agent");
+            return format!("? {who} asks\n{}", self.prompt());
+        }
         let who = who.map(|who| format!("{who}: ")).unwrap_or_default();
         let content = question::content(&self.question);
         format!(
@@ -80,6 +96,20 @@ impl QuestionDialog {
                 "  always allow:\n{}  number · b back",
                 question::suggestions(&self.question)
             ),
+            Stage::Choice(choices, number, _) => {
+                let Some(asked) = choices.questions.get(*number) else {
+                    return String::new();
+                };
+                let several = match asked.multi_select {
+                    true => "numbers (1,3)",
+                    false => "number",
+                };
+                let lines = choice::lines(asked);
+                format!(
+                    "  │ {}\n  {several}, or your own words · {SKIP} no answer",
+                    lines.trim_end().replace('\n', "\n  │ ")
+                )
+            }
             Stage::Scope(rules) => format!(
                 "  always allow {}:\n  s in this session · d in this directory, later too · e everywhere, later \
                  too · b back",
@@ -91,6 +121,9 @@ impl QuestionDialog {
     /// Handles something typed.
     pub(crate) fn typed(&mut self, words: &str) -> DialogStep {
         let words = words.trim();
+        if let Stage::Choice(..) = &self.stage {
+            return self.chosen(words);
+        }
         let (word, rest) = words.split_once(char::is_whitespace).unwrap_or((words, ""));
         match (&self.stage, word.to_ascii_lowercase().as_str()) {
             (Stage::Permission, "y" | "yes") if rest.is_empty() => {
@@ -134,9 +167,39 @@ impl QuestionDialog {
                     });
                 }
             }
-            (Stage::Permission, _) => {}
+            (Stage::Permission | Stage::Choice(..), _) => {}
         }
         DialogStep::Ask(self.prompt())
+    }
+
+    /// Handles what is typed about a question with options; the next one is asked then.
+    fn chosen(&mut self, words: &str) -> DialogStep {
+        let Stage::Choice(choices, number, given) = &mut self.stage else {
+            return DialogStep::Ask(self.prompt());
+        };
+        let Some(asked) = choices.questions.get(*number) else {
+            return DialogStep::Ask(String::new());
+        };
+        if words != SKIP {
+            match choice::chosen(asked, words) {
+                Ok(answer) => given.answers.insert(asked.question.clone(), answer),
+                Err(why) => return DialogStep::Ask(format!("  {why}\n{}", self.prompt())),
+            };
+        }
+        *number += 1;
+        if *number < choices.questions.len() {
+            return DialogStep::Ask(self.prompt());
+        }
+        DialogStep::Answered(match given.answers.is_empty() {
+            true => Answer::Deny {
+                message: NO_ANSWER.into(),
+                interrupt: false,
+            },
+            false => Answer::Allow {
+                input: Some(choices.with_answers(given)),
+                always: None,
+            },
+        })
     }
 
     /// Asks for a rule, if there is more than one.
@@ -179,6 +242,43 @@ mod tests {
             DialogStep::Answered(answer) => answer,
             DialogStep::Ask(prompt) => panic!("{last}: {prompt}"),
         }
+    }
+
+    // proves PE-08 (part: a pane)
+    #[test]
+    fn questions_with_options_are_asked_one_after_the_other() {
+        let option = |label: &str| serde_json::json!({"label": label, "description": "d"});
+        let input = serde_json::json!({"questions": [
+            {"question": "Which?", "header": "Kind", "options": [option("Red"), option("Blue")]},
+            {"question": "Where?", "header": "Place", "options": [option("Here"), option("There")],
+             "multiSelect": true},
+        ]});
+        let asked = || {
+            let question = Question {
+                kind: posse_protocol::QuestionKind::Choice,
+                tool: "AskUserQuestion".into(),
+                input: posse_protocol::RawJson::from(&input),
+                ..fixtures::question("a", None)
+            };
+            QuestionDialog::new(session(), question)
+        };
+        let shown = asked().shown(Some("scout"));
+        let first =
+            "? scout asks\n  │ [Kind] Which?\n  │ 1  Red: d\n  │ 2  Blue: d\n  number, or your";
+        assert!(shown.starts_with(first), "{shown}");
+        let given = |words: &[&str]| match answer(&mut asked(), words) {
+            Answer::Allow { input, .. } => input.unwrap().get().to_owned(),
+            Answer::Deny { message, .. } => message,
+        };
+        let answers = given(&["", "3", "1,2", "2", "", "1,2"]);
+        let expected = r#""answers":{"Where?":"Here, There","Which?":"Blue"}"#;
+        assert!(answers.contains(expected), "{answers}");
+        let answers = given(&["as you like", "-"]);
+        assert!(
+            answers.contains(r#""answers":{"Which?":"as you like"}"#),
+            "{answers}"
+        );
+        assert_eq!(given(&["-", "-"]), "the user does not want to answer");
     }
 
     #[test]

@@ -1,18 +1,23 @@
 //! Questions to a person, as text.
 
 use posse_port::store::QuestionRecord;
-use posse_protocol::{Display, Question};
+use posse_protocol::{Display, Question, QuestionKind};
 use serde_json::{Value, json};
 
 use crate::output::time::{age, moment};
 use crate::output::transcript::shortened;
 use crate::output::{one_line, tame};
+use crate::present::choice;
 
 /// Number of characters of a reason, or of what is asked about in a line.
 const LONGEST: usize = 200;
 
-/// Returns what a call would do: all of a command, and the whole input of any other tool.
+/// Returns what a call would do: all of a command, the questions that it asks, and the whole input of
+/// any other tool.
 pub(crate) fn wanted(question: &Question) -> String {
+    if let Some(choices) = choice::of(question) {
+        return choice::in_a_line(&choices);
+    }
     let Ok(serde_json::Value::Object(mut input)) = serde_json::from_str(question.input.get())
     else {
         return question.input.get().to_owned();
@@ -29,6 +34,9 @@ pub(crate) fn wanted(question: &Question) -> String {
 /// Returns what a person looks at before they answer, safe to show: the change that the call would
 /// make, or all of its input.
 pub(crate) fn content(question: &Question) -> String {
+    if let Some(choices) = choice::of(question) {
+        return choices.questions.iter().map(choice::lines).collect();
+    }
     match &question.shown {
         Some(Display::Diff(diff)) => tame(&diff.to_string()).lines().map(diff_line).collect(),
         Some(Display::Text { text }) => {
@@ -63,6 +71,11 @@ pub(crate) fn note(question: &Question) -> String {
     let who = tame(question.from.as_deref().unwrap_or("the main agent"));
     let what = one_line(&shortened(&tame(&wanted(question)), LONGEST));
     let id = short(question);
+    if question.kind == QuestionKind::Choice {
+        return format!(
+            "? {who} asks: {what} — answer with `posse requests answer {id} --choose 1`"
+        );
+    }
     format!(
         "? {who} asks about {}: {what} — answer with `posse requests answer {id} allow` (or `deny`)",
         tame(&question.tool)

@@ -346,6 +346,34 @@ fn a_program_sends_a_suggestion_back() {
     assert!(project.file("kept/1.txt").exists() && !project.file("kept/2.txt").exists());
 }
 
+// proves PE-08 (part: lines of a program; a yes)
+#[test]
+fn a_program_answers_questions_with_options() {
+    let project = Project::new("flags-choices", crate::requests::CHOICES);
+    let mut talk = Talk::start(&project, &["--permission-prompt-tool", "stdio"]);
+    talk.prompt("go");
+    let asked = talk.hear("control_request");
+    assert_eq!(asked["request"]["tool_name"], "AskUserQuestion", "{asked}");
+    let mut input = asked["request"]["input"].clone();
+    input["answers"] = json!({"Which library?": "serde", "Which systems?": "Linux, macOS"});
+    let chosen = json!({"behavior": "allow", "updatedInput": input});
+    let response =
+        json!({"subtype": "success", "request_id": asked["request_id"], "response": chosen});
+    talk.tell(&json!({"type": "control_response", "response": response}));
+    let told =
+        "The user answered:\n- Which library?\n  → serde\n- Which systems?\n  → Linux, macOS\n";
+    assert_eq!(talk.hear("result")["result"], told);
+    assert_eq!(talk.end(), Some(0));
+    let mut talk = Talk::start(&project, &["--permission-prompt-tool", "stdio"]);
+    talk.prompt("go");
+    let asked = talk.hear("control_request");
+    let yes = json!({"subtype": "success", "request_id": asked["request_id"], "response": {"behavior": "allow"}});
+    talk.tell(&json!({"type": "control_response", "response": yes}));
+    let told = talk.hear("result")["result"].to_string();
+    assert!(told.contains("closed without an answer"), "{told}");
+    assert_eq!(talk.end(), Some(0));
+}
+
 /// Writes the file that the prompt names.
 const WRITES: &str = "[[rule]]\nwhen.tool = 're:.'\nreply = [{ text = 'done' }]\n[[rule]]\nwhen.user = 're:(\\S+)'\nreply = [{ \
                       tool = 'Write', input = { file_path = '{{user.1}}', content = 'x' } }]\n";

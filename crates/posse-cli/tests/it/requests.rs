@@ -286,3 +286,100 @@ reply = [{ text = "It is done." }]
     succeed(&project, &["requests", "answer", id(&asked), "deny"]);
     assert!(child.wait_with_output().unwrap().status.success());
 }
+
+/// Asks two questions, and says what it was told.
+pub(crate) const CHOICES: &str = r#"
+[[rule]]
+when.tool = "re:(?s).+"
+reply = [{ text = "{{tool}}" }]
+[[rule]]
+reply = [{ tool = "AskUserQuestion", input = { questions = [
+    { question = "Which library?", header = "Library", options = [
+        { label = "serde", description = "The usual one." },
+        { label = "miniserde", description = "Small.", preview = "use miniserde::json;" },
+    ], multiSelect = false },
+    { question = "Which systems?", header = "Systems", options = [
+        { label = "Linux", description = "" }, { label = "macOS", description = "" },
+    ], multiSelect = true },
+] } }]
+"#;
+
+// proves PE-08 (part: from anywhere)
+#[test]
+fn questions_with_options_are_answered_from_another_process() {
+    let project = Project::new("requests-choose", CHOICES);
+    let (child, asked) = asking(&project, &[]);
+    assert_eq!(
+        (&asked["kind"], &asked["tool"]),
+        (&"choice".into(), &"AskUserQuestion".into())
+    );
+    let table = succeed(&project, &["requests", "list"]);
+    assert!(table.contains("Which library? Which systems?"), "{table}");
+    let shown = succeed(&project, &["requests", "show", id(&asked)]);
+    let options = "  [Library] Which library?\n  1  serde: The usual one.\n  2  miniserde: Small.\n     ┊ use \
+                   miniserde::json;\n  [Systems] Which systems? (several are possible)\n  1  Linux\n  2  macOS\n";
+    assert!(shown.contains(options), "{shown}");
+    let answer = |more: &[&str]| -> Vec<String> {
+        let words = [&["requests", "answer", id(&asked)], more].concat();
+        words.into_iter().map(str::to_owned).collect()
+    };
+    for (more, said) in [
+        (&["allow"][..], "Library is not answered"),
+        (&["--choose", "1"], "Systems is not answered"),
+        (
+            &["--choose", "3", "--choose", "1"],
+            "Library: choose from 1 to 2",
+        ),
+        (&["--choose", "1,2", "--choose", "1"], "Library: only one"),
+        (
+            &["--choose", "1", "--choose", "1", "--choose", "1"],
+            "more answers than questions",
+        ),
+        (&["allow", "--input", r#"{"answers":{}}"#], "has no answer"),
+        (
+            &["deny", "--choose", "1"],
+            "--choose is an answer of its own",
+        ),
+    ] {
+        let words = answer(more);
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        refused(&project, &words, 1, &[said]);
+    }
+    let words = answer(&["--choose", "systems=linux, macos", "--choose", "my own"]);
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    assert_eq!(
+        succeed(&project, &words),
+        "answered: main agent continues\n"
+    );
+    let output = child.wait_with_output().unwrap();
+    let told =
+        "The user answered:\n- Which library?\n  → my own\n- Which systems?\n  → Linux, macOS\n";
+    assert_eq!(stdout(&output), told);
+    assert!(
+        stderr(&output).contains("asks: Which library?"),
+        "{}",
+        stderr(&output)
+    );
+    let shown = succeed(&project, &["requests", "show", id(&asked)]);
+    assert!(
+        shown.contains("answered by a person:\n  Library → my own\n"),
+        "{shown}"
+    );
+}
+
+// proves PE-08 (part: in time)
+#[test]
+fn questions_that_nobody_answers_in_time_are_told_as_unanswered() {
+    let project = Project::new("requests-unanswered", CHOICES);
+    let output = project.run(&["-p", "go", "--on-question", "wait=1s"]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let told = stdout(&output);
+    assert!(
+        told.starts_with("Not answered: nobody answered in time"),
+        "{told}"
+    );
+    assert!(
+        told.contains("state in your answer what you assumed"),
+        "{told}"
+    );
+}

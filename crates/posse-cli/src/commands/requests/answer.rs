@@ -7,7 +7,8 @@ use posse_port::store::{
     AgentFilter, AgentRecord, Done, Op, OpenRequest, Page, QuestionRecord, Store,
 };
 use posse_protocol::{
-    AcceptedRules, AgentId, Answer, Answerer, GivenAnswer, Question, RawJson, RealmId, RuleScope,
+    AcceptedRules, AgentId, Answer, Answerer, ChoiceAnswers, ChoiceQuestion, Choices, GivenAnswer,
+    Question, QuestionKind, RawJson, RealmId, RuleScope,
 };
 use serde_json::json;
 use uuid::Uuid;
@@ -18,6 +19,7 @@ use crate::config::search_paths::SearchPaths;
 use crate::error::Advised;
 use crate::headless::rule_keeper;
 use crate::output::{json_line, print, tame};
+use crate::present::choice::{self, NotChosen};
 use crate::present::question;
 use crate::select::tasks::operate;
 
@@ -31,7 +33,7 @@ pub(super) struct AnswerRequest {
     #[arg(value_name = "REQUEST")]
     id: String,
     /// Answer
-    #[arg(value_enum, required_unless_present = "always")]
+    #[arg(value_enum, required_unless_present_any = ["always", "choose"])]
     answer: Option<Word>,
     /// With deny: what the agent is told; for a plan: what to change
     #[arg(short, long, value_name = "TEXT")]
@@ -50,6 +52,10 @@ pub(super) struct AnswerRequest {
         default_missing_value = "session"
     )]
     always: Option<ScopeWord>,
+    /// Answer a question with options: their numbers or labels (1 or 1,3), or your own words. Once for
+    /// each question, in their order, or as HEADER=ANSWER
+    #[arg(long, value_name = "ANSWER", conflicts_with = "always")]
+    choose: Vec<String>,
     /// With --always: which of the suggestions that `posse requests show` numbers is accepted
     #[arg(long, value_name = "NUMBER", requires = "always", default_value_t = 1)]
     rule: usize,
@@ -94,8 +100,15 @@ impl AnswerRequest {
                 "posse requests answer ID --always",
             ));
         }
+        if !self.choose.is_empty() && (!allow || self.input.is_some()) {
+            return Err(advised(
+                "--choose is an answer of its own, without deny and --input",
+                "posse requests answer ID --choose 1",
+            ));
+        }
         let request = meant::meant(store, &id).await?;
         let (from, full) = (request.from(), request.id());
+        let chooses = request.kind() == QuestionKind::Choice.as_str();
         let (held, kept) = match request {
             Request::Question(record) => {
                 let accepted = self.accepted(&record.question)?;
@@ -104,7 +117,11 @@ impl AnswerRequest {
             }
             Request::Plan(realm, plan) => (self.plan(store, realm, &plan).await?, None),
         };
-        let word = if allow { "allowed" } else { "denied" };
+        let word = match allow {
+            true if chooses => "answered",
+            true => "allowed",
+            false => "denied",
+        };
         let line = match (self.json, &held) {
             (true, held) => json_line(&json!({
                 "request_id": full, "answer": word, "from": from, "running": held.is_none(), "rules": kept,
@@ -125,6 +142,31 @@ impl AnswerRequest {
     fn word(&self) -> Word {
         // Without a word there is `--always`, which clap has seen to.
         self.answer.unwrap_or(Word::Allow)
+    }
+
+    /// Returns the input that the answer brings: for a question with options, its answers.
+    fn changed_input(&self, question: &Question) -> anyhow::Result<Option<RawJson>> {
+        let given = self.input.as_deref().map(object).transpose()?;
+        let id = question::short(question);
+        match choice::of(question) {
+            None if self.choose.is_empty() => Ok(given),
+            None => Err(advised(
+                "this question has no options to choose from",
+                &format!("posse requests answer {id} allow"),
+            )),
+            Some(choices) => match given {
+                Some(input) => {
+                    let answered = choices.answered(&input);
+                    answered.map_err(|error| advised(&error.to_string(), &how(&choices, &id)))?;
+                    Ok(Some(input))
+                }
+                None => {
+                    let answers = answers(&choices, &self.choose);
+                    let answers = answers.map_err(|what| advised(&what, &how(&choices, &id)))?;
+                    Ok(Some(choices.with_answers(&answers)))
+                }
+            },
+        }
     }
 
     /// Returns the rules of the question that are accepted.
@@ -162,7 +204,7 @@ impl AnswerRequest {
     ) -> anyhow::Result<Option<AgentId>> {
         let answer = match self.word() {
             Word::Allow => Answer::Allow {
-                input: self.input.as_deref().map(object).transpose()?,
+                input: self.changed_input(&record.question)?,
                 always,
             },
             Word::Deny => Answer::Deny {
@@ -195,9 +237,9 @@ impl AnswerRequest {
         realm: RealmId,
         plan: &OpenRequest,
     ) -> anyhow::Result<Option<AgentId>> {
-        if self.always.is_some() {
+        if self.always.is_some() || !self.choose.is_empty() {
             return Err(advised(
-                "--always is for tool calls, and this is a plan",
+                "--always and --choose are for questions, and this is a plan",
                 "posse requests answer ID allow",
             ));
         }
@@ -212,6 +254,49 @@ impl AnswerRequest {
             anyhow::bail!("the store did something else");
         };
         Ok((!receipt.held).then(|| realm.uuid().into()))
+    }
+}
+
+/// Returns the command that answers these questions.
+fn how(choices: &Choices, id: &str) -> String {
+    let each = choices.questions.iter().map(|_| " --choose 1");
+    let each: String = each.collect();
+    format!("posse requests answer {id}{each}")
+}
+
+/// Returns the answers that a person has chosen: named by their headers, and the others in order. An
+/// error says what is wrong.
+fn answers(choices: &Choices, given: &[String]) -> Result<ChoiceAnswers, String> {
+    let mut answers = ChoiceAnswers::default();
+    for words in given {
+        let named = words.split_once('=').and_then(|(header, words)| {
+            let mut asked = choices.questions.iter();
+            let asked = asked.find(|asked| asked.header.eq_ignore_ascii_case(header.trim()));
+            asked.map(|asked| (asked, words))
+        });
+        let (asked, words) = match named {
+            Some(named) => named,
+            None => {
+                let is_open =
+                    |asked: &&ChoiceQuestion| !answers.answers.contains_key(&asked.question);
+                let next = choices.questions.iter().find(is_open);
+                (
+                    next.ok_or("there are more answers than questions")?,
+                    words.as_str(),
+                )
+            }
+        };
+        let wrong = |why: NotChosen| format!("{}: {why}", asked.header);
+        let chosen = choice::chosen(asked, words).map_err(wrong)?;
+        answers.answers.insert(asked.question.clone(), chosen);
+    }
+    let mut questions = choices.questions.iter();
+    match questions.find(|asked| !answers.answers.contains_key(&asked.question)) {
+        Some(asked) => Err(format!(
+            "{} is not answered: {}",
+            asked.header, asked.question
+        )),
+        None => Ok(answers),
     }
 }
 

@@ -3,13 +3,13 @@
 use std::process::ExitCode;
 
 use posse_port::store::{QuestionRecord, QuestionState, Store};
-use posse_protocol::{Answer, Answerer, RuleScope};
+use posse_protocol::{Answer, Answerer, QuestionKind, RuleScope};
 
 use super::list::object;
 use super::meant::{self, Request};
 use crate::output::time::{age, now_ms};
 use crate::output::{json_line, print, tame};
-use crate::present::question;
+use crate::present::{choice, question};
 
 /// Show one request in full: who asks, what would run, and what became of it.
 #[derive(clap::Args)]
@@ -86,6 +86,17 @@ fn state(record: &QuestionRecord) -> String {
         }
         (state, Some(given)) => {
             let (word, more) = match &given.answer {
+                Answer::Allow {
+                    input: Some(input), ..
+                } if record.question.kind == QuestionKind::Choice => {
+                    let choices = choice::of(&record.question);
+                    let told = choices.and_then(|choices| {
+                        let answers = choices.answered(input).ok()?;
+                        Some(choice::answered(&choices, &answers))
+                    });
+                    let told = told.unwrap_or_default();
+                    ("answered", format!(":\n{}", told.trim_end()))
+                }
                 Answer::Allow { input, always } => {
                     let other = input.as_ref().map(|input| input.get());
                     let other = other.map(|input| format!(" with another input: {}", tame(input)));
