@@ -2,7 +2,9 @@
 
 use uuid::Uuid;
 
-use crate::{AgentId, Answer, ContentBlock, Name, PermissionMode, QuestionId, TeamPlan};
+use crate::{
+    AgentId, Answer, ContentBlock, Name, PermissionMode, PromptChange, QuestionId, TeamPlan,
+};
 
 /// One thing that a front end tells an agent.
 #[derive(Clone, Debug, PartialEq)]
@@ -31,6 +33,13 @@ pub enum Command {
         question: QuestionId,
         /// The answer.
         answer: Answer,
+    },
+    /// Change a prompt that waits, as [`EventKind::Queue`](crate::EventKind::Queue) shows them.
+    ChangePrompt {
+        /// Its number.
+        prompt: u64,
+        /// The change.
+        change: PromptChange,
     },
     /// Another permission mode, from the next tool call on.
     SetMode(PermissionMode),

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     Activity, AgentId, Cost, Detail, IdleReport, Message, Misses, Name, PermissionMode, Question,
-    QuestionId, RawJson, RunUpdate, StopReason, Usage,
+    QuestionId, QueuedPrompt, RawJson, RunUpdate, StopReason, Usage,
 };
 
 /// Something that happened to an agent.
@@ -79,17 +79,32 @@ pub enum EventKind {
     State(Activity),
     /// What the agent has used has changed. Only viewers are told.
     Spending(Box<SpendingUpdate>),
+    /// Prompts have begun or ceased to wait, or were changed: these wait now, the next one first.
+    /// Only viewers are told.
+    Queue(Vec<QueuedPrompt>),
+    /// A tool has printed something. Only viewers are told.
+    Output {
+        /// The call.
+        call: String,
+        /// What it printed.
+        text: String,
+        /// Number of bytes that were printed before it and are not shown.
+        skipped: u64,
+    },
 }
 
 impl EventKind {
     /// Returns true for what is told only to those who watch.
     pub fn is_for_viewers(&self) -> bool {
-        matches!(self, Self::State(_) | Self::Spending(_))
+        matches!(
+            self,
+            Self::State(_) | Self::Spending(_) | Self::Queue(_) | Self::Output { .. }
+        )
     }
 
     /// Returns true if a viewer that wants this detail sees it.
     pub fn is_in(&self, detail: Detail) -> bool {
-        let is_content = matches!(self, Self::Entry(_) | Self::Delta(_));
+        let is_content = matches!(self, Self::Entry(_) | Self::Delta(_) | Self::Output { .. });
         detail == Detail::All || !is_content
     }
 }

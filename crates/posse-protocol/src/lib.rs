@@ -16,6 +16,7 @@ pub mod mode;
 pub mod name;
 pub mod plan;
 pub mod question;
+pub mod queue;
 pub mod run;
 pub mod suggestion;
 pub mod task;
@@ -41,6 +42,7 @@ pub use mode::{PermissionMode, UnknownMode};
 pub use name::{BadName, Name};
 pub use plan::{PlannedTask, Role as TeamRole, TeamPlan};
 pub use question::{AcceptedRules, Answer, Answerer, GivenAnswer, Question, QuestionKind};
+pub use queue::{PromptChange, QueuedPrompt};
 pub use run::{
     Notification, RunChange, RunFacts, RunKind, RunStatus, RunUpdate, RunUsage, WorktreeEnd,
 };

@@ -13,7 +13,7 @@ use crate::AgentId;
 pub enum Detail {
     /// What it does and waits for, without what it says.
     News,
-    /// Everything: also its entries, and its replies while they arrive.
+    /// Everything: also its entries, its replies while they arrive, and what its tools print.
     All,
 }
 

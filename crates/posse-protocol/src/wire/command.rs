@@ -5,7 +5,10 @@ use uuid::Uuid;
 use super::content::{WirePart, prompt, words};
 use super::error::WireError;
 use super::team::WirePlan;
-use crate::{AcceptedRules, AgentId, Answer, Command, Name, PermissionMode, QuestionId, RawJson};
+use crate::{
+    AcceptedRules, AgentId, Answer, Command, Name, PermissionMode, PromptChange, QuestionId,
+    RawJson,
+};
 
 tagged! {
     /// What a client tells an agent.
@@ -38,6 +41,25 @@ tagged! {
             question: QuestionId,
             /// The answer.
             answer: WireAnswer,
+        }
+        /// Change what a prompt says that waits.
+        EditPrompt {
+            /// Its number, as `queue` tells it.
+            prompt: u64,
+            /// What it says instead.
+            words: Vec<WirePart>,
+        }
+        /// Take back a prompt that waits.
+        TakeBackPrompt {
+            /// Its number, as `queue` tells it.
+            prompt: u64,
+        }
+        /// Say when a prompt that waits is shown.
+        JoinRun {
+            /// Its number, as `queue` tells it.
+            prompt: u64,
+            /// True for the next tool boundary of the run, false for a run of its own.
+            joins: bool,
         }
         /// Set the permission mode, starting with the next tool call.
         SetMode {
@@ -148,6 +170,14 @@ pub(super) fn addressed(command: Command) -> Result<(Option<AgentId>, WireComman
             question,
             answer: answer.into(),
         },
+        Command::ChangePrompt { prompt: id, change } => match change {
+            PromptChange::Edit(words) => WireCommand::EditPrompt {
+                prompt: id,
+                words: prompt(words)?,
+            },
+            PromptChange::TakeBack => WireCommand::TakeBackPrompt { prompt: id },
+            PromptChange::Join(joins) => WireCommand::JoinRun { prompt: id, joins },
+        },
         Command::SetMode(mode) => WireCommand::SetMode { mode },
         Command::AddRules { allow, ask, deny } => WireCommand::AddRules { allow, ask, deny },
         Command::Compact { keep } => WireCommand::Compact { keep },
@@ -191,6 +221,21 @@ impl From<WireCommand> for Command {
                 agent,
                 question,
                 answer: answer.into(),
+            },
+            WireCommand::EditPrompt {
+                prompt,
+                words: told,
+            } => Self::ChangePrompt {
+                prompt,
+                change: PromptChange::Edit(words(told)),
+            },
+            WireCommand::TakeBackPrompt { prompt } => Self::ChangePrompt {
+                prompt,
+                change: PromptChange::TakeBack,
+            },
+            WireCommand::JoinRun { prompt, joins } => Self::ChangePrompt {
+                prompt,
+                change: PromptChange::Join(joins),
             },
             WireCommand::SetMode { mode } => Self::SetMode(mode),
             WireCommand::AddRules { allow, ask, deny } => Self::AddRules { allow, ask, deny },

@@ -12,7 +12,7 @@ use super::run::{WireRun, WireRunChange};
 use super::spending::{WireMissed, WireUsage};
 use super::tagged::read;
 use super::team::WireMemberChange;
-use super::watch::{self, WireActivity, WireSpending};
+use super::watch::{self, WireActivity, WireQueuedPrompt, WireSpending};
 use crate::{
     AgentId, Delta, Display, Entry, EntryKind, Event, EventKind, MemberUpdate, Name,
     PermissionMode, Question, QuestionId, QuestionKind, RawJson, ReplyFacts, Retry, RunUpdate,
@@ -66,7 +66,7 @@ impl From<WireEvent> for Event {
 }
 
 tagged! {
-    /// What happened to an agent. Except for `delta`, it is already saved.
+    /// What happened to an agent. Except for `delta` and `output`, it is already saved.
     #[schemars(rename = "EventKind")]
     enum WireEventKind {
         /// A run has begun.
@@ -205,6 +205,20 @@ tagged! {
         Spending {
             /// What it has used so far.
             spending: Box<WireSpending>,
+        }
+        /// Prompts have begun or ceased to wait, or were changed.
+        Queue {
+            /// Those that wait now, the next one first.
+            prompts: Vec<WireQueuedPrompt>,
+        }
+        /// A tool has printed something. Its result follows in an `entry`.
+        Output {
+            /// The call.
+            call: String,
+            /// What it printed.
+            text: String,
+            /// The number of bytes that were printed before it and are not shown.
+            skipped: u64,
         }
     }
 }
@@ -347,6 +361,18 @@ impl From<EventKind> for WireEventKind {
             EventKind::Spending(update) => Self::Spending {
                 spending: Box::new((*update).into()),
             },
+            EventKind::Queue(prompts) => Self::Queue {
+                prompts: prompts.into_iter().map(Into::into).collect(),
+            },
+            EventKind::Output {
+                call,
+                text,
+                skipped,
+            } => Self::Output {
+                call,
+                text,
+                skipped,
+            },
         }
     }
 }
@@ -427,6 +453,18 @@ impl From<WireEventKind> for EventKind {
             WireEventKind::AllIdle {} => Self::AllIdle,
             WireEventKind::State { state, why } => Self::State(watch::activity(state, why)),
             WireEventKind::Spending { spending } => Self::Spending(Box::new((*spending).into())),
+            WireEventKind::Queue { prompts } => {
+                Self::Queue(prompts.into_iter().map(Into::into).collect())
+            }
+            WireEventKind::Output {
+                call,
+                text,
+                skipped,
+            } => Self::Output {
+                call,
+                text,
+                skipped,
+            },
         }
     }
 }

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::spending::{WireCost, WireSpent};
-use crate::{Activity, Detail, SpendingUpdate, WaitReason, WatchTarget};
+use crate::{Activity, Detail, QueuedPrompt, SpendingUpdate, WaitReason, WatchTarget};
 
 /// What a client wants to watch.
 #[derive(Clone, Debug, PartialEq)]
@@ -93,3 +93,28 @@ impl From<WireSpending> for SpendingUpdate {
         }
     }
 }
+
+/// A prompt or skill that waits.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "QueuedPrompt")]
+pub(super) struct WireQueuedPrompt {
+    /// Its number, by which it is changed.
+    id: u64,
+    /// Its text.
+    text: String,
+    /// The number of its images.
+    images: u32,
+    /// True if it is shown at the next tool boundary of the run. Otherwise, or if there is none, it
+    /// begins a run of its own.
+    joins: bool,
+}
+
+both_ways!(
+    QueuedPrompt,
+    WireQueuedPrompt {
+        id,
+        text,
+        images,
+        joins
+    }
+);

@@ -150,6 +150,14 @@ fn display() -> impl Strategy<Value = Display> {
     prop_oneof![diff, text().prop_map(|text| Display::Text { text })]
 }
 
+fn prompt_change() -> impl Strategy<Value = PromptChange> {
+    prop_oneof![
+        words().prop_map(PromptChange::Edit),
+        Just(PromptChange::TakeBack),
+        any::<bool>().prop_map(PromptChange::Join),
+    ]
+}
+
 /// A strategy for each command but the one that passes another on.
 fn direct() -> Vec<BoxedStrategy<Command>> {
     let rules = || vec(text(), 0..3);
@@ -175,6 +183,9 @@ fn direct() -> Vec<BoxedStrategy<Command>> {
                 question,
                 answer,
             })
+            .boxed(),
+        (any::<u64>(), prompt_change())
+            .prop_map(|(prompt, change)| Command::ChangePrompt { prompt, change })
             .boxed(),
         mode().prop_map(Command::SetMode).boxed(),
         (rules(), rules(), rules())
@@ -328,7 +339,26 @@ pub(crate) fn events() -> Vec<BoxedStrategy<EventKind>> {
             .prop_map(Box::new)
             .prop_map(EventKind::Spending)
             .boxed(),
+        vec(queued(), 0..3).prop_map(EventKind::Queue).boxed(),
+        (text(), text(), any::<u64>())
+            .prop_map(|(call, text, skipped)| EventKind::Output {
+                call,
+                text,
+                skipped,
+            })
+            .boxed(),
     ]
+}
+
+fn queued() -> impl Strategy<Value = QueuedPrompt> {
+    (any::<u64>(), text(), any::<u32>(), any::<bool>()).prop_map(|(id, text, images, joins)| {
+        QueuedPrompt {
+            id,
+            text,
+            images,
+            joins,
+        }
+    })
 }
 
 fn entry() -> impl Strategy<Value = Entry> {

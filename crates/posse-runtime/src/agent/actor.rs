@@ -342,10 +342,12 @@ impl Actor {
                 questions::on_answer(self, question, answer, work).await?;
                 None
             }
-            Next::Command(Some(command)) => match work.skills.hold(command) {
-                Ok(input) => input,
-                Err(command) => command::on_command(self, command, work),
-            },
+            Next::Command(Some(command)) => {
+                match work.skills.hold(command, || self.machine.next_prompt_id()) {
+                    Ok(input) => input,
+                    Err(command) => command::on_command(self, command, work),
+                }
+            }
             Next::Command(None) => {
                 work.open = false;
                 if self.role.is_main() {
@@ -434,6 +436,7 @@ impl Actor {
     ) -> Result<Option<Input>, StoreError> {
         if reasons.about(WakeReason::Watched) {
             show::introduce(self, work);
+            questions::show_open(self).await;
         }
         if reasons.about(WakeReason::Unattended) {
             let input = self.unattended(work).await?;

@@ -34,7 +34,7 @@ pub(crate) use crate::agent::step::decision::{
 use crate::agent::step::machine::Attention;
 pub(crate) use crate::agent::step::machine::{Authority, Life, Machine};
 pub(crate) use crate::agent::step::open_calls::{AskedCall, LeftCall, OpenCalls, failure};
-pub(crate) use crate::agent::step::queue::PROMPTS;
+pub(crate) use crate::agent::step::queue::{PROMPTS, queued};
 pub(crate) use crate::agent::step::run::Run;
 use crate::live::setup::Approver;
 use posse_port::store::AgentState;

@@ -90,6 +90,8 @@ impl JsonLines {
             EventKind::Started
             | EventKind::State(_)
             | EventKind::Spending(_)
+            | EventKind::Queue(_)
+            | EventKind::Output { .. }
             | EventKind::Member(_)
             | EventKind::AllIdle
             | EventKind::Warning(_)

@@ -112,6 +112,8 @@ impl TextRenderer {
             EventKind::Started
             | EventKind::State(_)
             | EventKind::Spending(_)
+            | EventKind::Queue(_)
+            | EventKind::Output { .. }
             | EventKind::Member(_)
             | EventKind::AllIdle
             | EventKind::Entry(_)

@@ -25,6 +25,16 @@ pub(super) fn on_command(actor: &mut Actor, command: Command, work: &mut Work) -
             work.skills.stop();
             Some(Input::Interrupt)
         }
+        Command::ChangePrompt { prompt, change } => {
+            let unchanged = actor.machine.change_prompt(prompt, change).err();
+            if unchanged.is_some_and(|change| !work.skills.change(prompt, change)) {
+                warn(
+                    actor,
+                    format!("prompt {prompt} cannot be changed so, or waits no more"),
+                );
+            }
+            None
+        }
         Command::SetMode(mode) => Some(Input::SetMode(mode)),
         Command::AddRules { allow, ask, deny } => {
             add_rules(actor, &RuleList { deny, ask, allow });

@@ -195,6 +195,17 @@ pub(super) async fn hear(actor: &mut Actor, work: &mut Work) -> Result<(), Store
     Ok(())
 }
 
+/// Shows viewers what is open. A store that fails hurts the agent when it needs it, not here.
+pub(super) async fn show_open(actor: &Actor) {
+    if !actor.machine.asks() {
+        return;
+    }
+    for record in open(actor).await.unwrap_or_default() {
+        let asked = EventKind::ApprovalRequested(record.question);
+        actor.sink.audience.show(&asked);
+    }
+}
+
 /// Returns the agent's questions that it has not finished with.
 async fn unfinished(actor: &Actor) -> Result<Vec<QuestionRecord>, StoreError> {
     let Identity { realm, agent, .. } = actor.identity;

@@ -18,6 +18,16 @@ pub(super) fn show_changes(actor: &Actor, work: &mut Work) {
     if work.shown.activity.replace(activity) != Some(activity) {
         actor.sink.audience.show(&EventKind::State(activity));
     }
+    let queue: Vec<_> = actor
+        .machine
+        .queued()
+        .into_iter()
+        .chain(work.skills.queued())
+        .collect();
+    if work.shown.queue != queue {
+        actor.sink.audience.show(&EventKind::Queue(queue.clone()));
+        work.shown.queue = queue;
+    }
     let spending = spending(actor);
     if work.shown.spending.as_ref() != Some(&spending) {
         let event = EventKind::Spending(Box::new(spending.clone()));

@@ -4,25 +4,45 @@ use std::collections::VecDeque;
 
 use posse_port::BoxFuture;
 use posse_port::tool::ToolError;
-use posse_protocol::{Command, ContentBlock, Fault, FaultClass, Outcome};
+use posse_protocol::{
+    Command, ContentBlock, Fault, FaultClass, Outcome, PromptChange, QueuedPrompt,
+};
 use tokio_util::sync::CancellationToken;
 
 use crate::agent::actor::maybe;
 use crate::agent::lifecycle::SkillOutcome;
 use crate::agent::skill::{Ready, Unready};
-use crate::agent::step::{Input, PROMPTS};
+use crate::agent::step::{Input, PROMPTS, queued};
 use crate::definition::skill::Fork;
 
 /// The skill in progress, and what waits behind it.
 #[derive(Default)]
 pub(super) struct SkillQueue {
     /// Commands that wait for the skill before them.
-    pub(super) held: VecDeque<Command>,
+    pub(super) held: VecDeque<HeldCommand>,
     /// The skill that is being prepared or followed.
     pub(super) work: Option<BoxFuture<'static, SkillDone>>,
     pub(super) cancel: CancellationToken,
     /// The skill whose agent is started once the entry about it is stored.
     pub(super) delegation: Option<(Ready, Fork)>,
+}
+
+/// A command that waits, with its number among the prompts that wait.
+pub(super) struct HeldCommand {
+    pub(super) id: u64,
+    pub(super) command: Command,
+}
+
+impl HeldCommand {
+    /// Returns it as viewers are told of it; none if it has no words.
+    fn queued(&self) -> Option<QueuedPrompt> {
+        match &self.command {
+            Command::Prompt(words) | Command::Skill { words, .. } => {
+                Some(queued(self.id, words, false))
+            }
+            _ => None,
+        }
+    }
 }
 
 /// Result of a skill.
@@ -62,7 +82,11 @@ impl SkillQueue {
 
     /// Keeps a command that must wait: every skill, and whatever comes after one and would begin a
     /// run. Returns any other command.
-    pub(super) fn hold(&mut self, command: Command) -> Result<Option<Input>, Command> {
+    pub(super) fn hold(
+        &mut self,
+        command: Command,
+        next_id: impl FnOnce() -> u64,
+    ) -> Result<Option<Input>, Command> {
         let begins = matches!(
             command,
             Command::Prompt(_) | Command::Continue | Command::Compact { .. }
@@ -80,8 +104,30 @@ impl SkillQueue {
             );
             return Ok(Some(failed(FaultClass::Busy, message)));
         }
-        self.held.push_back(command);
+        let id = next_id();
+        self.held.push_back(HeldCommand { id, command });
         Ok(None)
+    }
+
+    /// Returns the prompts and skills that wait.
+    pub(super) fn queued(&self) -> impl Iterator<Item = QueuedPrompt> {
+        self.held.iter().filter_map(HeldCommand::queued)
+    }
+
+    /// Changes a prompt that waits. Returns false if it does not wait here, or cannot be changed so:
+    /// what waits for a skill joins no run, and a skill's words are not edited.
+    pub(super) fn change(&mut self, id: u64, change: PromptChange) -> bool {
+        let is_meant = |held: &HeldCommand| held.id == id && held.queued().is_some();
+        let Some(at) = self.held.iter().position(is_meant) else {
+            return false;
+        };
+        match (change, &mut self.held[at].command) {
+            (PromptChange::TakeBack, _) => drop(self.held.remove(at)),
+            (PromptChange::Edit(words), Command::Prompt(prompt)) => *prompt = words,
+            (PromptChange::Join(false), _) => {}
+            _ => return false,
+        }
+        true
     }
 
     /// Returns the next command, if no skill is in progress.
@@ -89,7 +135,7 @@ impl SkillQueue {
         if self.work.is_some() {
             None
         } else {
-            self.held.pop_front()
+            self.held.pop_front().map(|held| held.command)
         }
     }
 }
@@ -101,4 +147,48 @@ pub(super) fn failed(class: FaultClass, message: String) -> Input {
         status: None,
         message,
     }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(text: &str) -> Vec<ContentBlock> {
+        vec![ContentBlock::text(text)]
+    }
+
+    // proves WA-07 (part: skills)
+    #[test]
+    fn what_waits_behind_a_skill_is_seen_and_changed() {
+        let mut queue = SkillQueue::default();
+        let skill = Command::Skill {
+            name: "look".into(),
+            arguments: String::new(),
+            words: words("/look"),
+        };
+        for (id, command) in [
+            (1, skill),
+            (2, Command::Prompt(words("more"))),
+            (3, Command::Continue),
+        ] {
+            assert!(matches!(queue.hold(command, || id), Ok(None)));
+        }
+        let seen = |queue: &SkillQueue| {
+            let each = queue.queued().map(|prompt| (prompt.id, prompt.text));
+            each.collect::<Vec<_>>()
+        };
+        assert_eq!(seen(&queue), [(1, "/look".into()), (2, "more".into())]);
+        assert!(queue.change(2, PromptChange::Edit(words("less"))));
+        assert!(queue.change(2, PromptChange::Join(false)));
+        for (id, change) in [
+            (1, PromptChange::Edit(words("/other"))),
+            (2, PromptChange::Join(true)),
+            (3, PromptChange::TakeBack),
+            (4, PromptChange::TakeBack),
+        ] {
+            assert!(!queue.change(id, change), "{id}");
+        }
+        assert!(queue.change(1, PromptChange::TakeBack));
+        assert_eq!(seen(&queue), [(2, "less".into())]);
+    }
 }

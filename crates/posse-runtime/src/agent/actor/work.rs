@@ -7,7 +7,7 @@ use posse_port::BoxFuture;
 use posse_port::model::{Failure, Reply};
 use posse_port::store::CallKey;
 use posse_port::tool::{NewRun, RunReport, ToolError, ToolOutput};
-use posse_protocol::{Activity, Command, SpendingUpdate, WaitReason};
+use posse_protocol::{Activity, Command, QueuedPrompt, SpendingUpdate, WaitReason};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
@@ -94,6 +94,7 @@ impl Work {
 pub(super) struct LastShown {
     pub(super) activity: Option<Activity>,
     pub(super) spending: Option<SpendingUpdate>,
+    pub(super) queue: Vec<QueuedPrompt>,
 }
 
 /// Result of waiting in the queues before a call.

@@ -124,8 +124,8 @@ fn check_tasks(machine: &mut Machine, decision: &mut Decision) {
 
 /// Makes a teammate idle unless mail has come. Prompts that wait are answered first.
 fn go_idle(machine: &mut Machine, decision: &mut Decision) {
-    if machine.queue.has_prompts() {
-        let words = machine.queue.all_prompts();
+    let words = machine.queue.joining(true);
+    if !words.is_empty() {
         return turn::next_turn(machine, decision, words);
     }
     machine.state = State::Ending(Outcome::Completed);

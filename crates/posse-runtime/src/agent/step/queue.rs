@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 
-use posse_protocol::{ContentBlock, Mail};
+use posse_protocol::{ContentBlock, Mail, PromptChange, QueuedPrompt};
 
 /// Maximum number of prompts that wait for the run before them.
 pub(crate) const PROMPTS: usize = 64;
@@ -13,13 +13,42 @@ const SHOWN_BYTES: usize = 512 * 1024;
 /// Prompts and mail that wait.
 #[derive(Default)]
 pub(super) struct Queue {
-    prompts: VecDeque<Vec<ContentBlock>>,
+    prompts: VecDeque<WaitingPrompt>,
+    /// Number of the last prompt that waited.
+    last: u64,
     /// Mail, which waits in the store too until an entry shows it.
     mail: VecDeque<Mail>,
     /// True if mail waited when the run ended.
     left_mail: bool,
     /// True if the prompts belong to the run that is open, and are shown with its next results.
     with_results: bool,
+}
+
+/// A prompt that waits.
+struct WaitingPrompt {
+    id: u64,
+    blocks: Vec<ContentBlock>,
+    /// Whether it joins the run that is open; none for what is usual for the agent.
+    joins: Option<bool>,
+}
+
+/// Returns a prompt as viewers are told of it.
+pub(crate) fn queued(id: u64, blocks: &[ContentBlock], joins: bool) -> QueuedPrompt {
+    let texts: Vec<&str> = blocks
+        .iter()
+        .filter_map(|block| match block {
+            ContentBlock::Text { text } => Some(text.as_str()),
+            _ => None,
+        })
+        .collect();
+    let is_image = |block: &&ContentBlock| matches!(block, ContentBlock::Image { .. });
+    let images = blocks.iter().filter(is_image).count();
+    QueuedPrompt {
+        id,
+        text: texts.join("\n"),
+        images: u32::try_from(images).unwrap_or(u32::MAX),
+        joins,
+    }
 }
 
 impl Queue {
@@ -35,9 +64,36 @@ impl Queue {
     pub(super) fn prompt(&mut self, blocks: Vec<ContentBlock>) -> bool {
         let room = self.prompts.len() < PROMPTS;
         if room {
-            self.prompts.push_back(blocks);
+            let (id, joins) = (self.next_id(), None);
+            self.prompts.push_back(WaitingPrompt { id, blocks, joins });
         }
         room
+    }
+
+    /// Returns a number that no prompt has.
+    pub(super) fn next_id(&mut self) -> u64 {
+        self.last += 1;
+        self.last
+    }
+
+    /// Returns the prompts that wait; those that nobody has decided about join the run if `joins`.
+    pub(super) fn queued(&self, joins: bool) -> Vec<QueuedPrompt> {
+        let joins = joins || self.with_results;
+        let shown = |it: &WaitingPrompt| queued(it.id, &it.blocks, it.joins.unwrap_or(joins));
+        self.prompts.iter().map(shown).collect()
+    }
+
+    /// Changes a prompt. Returns the change if no such prompt waits.
+    pub(super) fn change(&mut self, id: u64, change: PromptChange) -> Result<(), PromptChange> {
+        let Some(at) = self.prompts.iter().position(|prompt| prompt.id == id) else {
+            return Err(change);
+        };
+        match change {
+            PromptChange::Edit(blocks) => self.prompts[at].blocks = blocks,
+            PromptChange::TakeBack => drop(self.prompts.remove(at)),
+            PromptChange::Join(joins) => self.prompts[at].joins = Some(joins),
+        }
+        Ok(())
     }
 
     /// Adds mail. Mail that is queued already is ignored: it may be read twice.
@@ -54,7 +110,7 @@ impl Queue {
 
     /// Takes the next prompt.
     pub(super) fn next_prompt(&mut self) -> Option<Vec<ContentBlock>> {
-        self.prompts.pop_front()
+        self.prompts.pop_front().map(|prompt| prompt.blocks)
     }
 
     /// Makes the prompts part of the run that is open.
@@ -62,17 +118,23 @@ impl Queue {
         self.with_results = true;
     }
 
-    /// Takes the prompts that are shown with results: all of an agent whose prompts join its run.
+    /// Takes the prompts that are shown with results. Those that nobody has decided about are, if
+    /// the agent's prompts join its run.
     pub(super) fn prompts_for_results(&mut self, joins: bool) -> Vec<ContentBlock> {
-        match std::mem::take(&mut self.with_results) || joins {
-            true => self.all_prompts(),
-            false => Vec::new(),
-        }
+        let joins = std::mem::take(&mut self.with_results) || joins;
+        self.joining(joins)
     }
 
-    /// Takes all prompts.
-    pub(super) fn all_prompts(&mut self) -> Vec<ContentBlock> {
-        self.prompts.drain(..).flatten().collect()
+    /// Takes the prompts that join a run; those that nobody has decided about do if `joins`.
+    pub(super) fn joining(&mut self, joins: bool) -> Vec<ContentBlock> {
+        let all = std::mem::take(&mut self.prompts).into_iter();
+        let (joining, later): (Vec<_>, Vec<_>) =
+            all.partition(|prompt| prompt.joins.unwrap_or(joins));
+        self.prompts = later.into();
+        joining
+            .into_iter()
+            .flat_map(|prompt| prompt.blocks)
+            .collect()
     }
 
     /// Takes the mail for the next entry.

@@ -357,10 +357,7 @@ pub(super) fn answer_model(machine: &mut Machine, decision: &mut Decision) {
     if acting.stopping.is_none() {
         let before = content.len();
         // The tool boundary: prompts and mail that have come are shown with the results.
-        let joins = matches!(
-            machine.life,
-            Life::Root { joins: true } | Life::Teammate { .. }
-        );
+        let joins = machine.joins();
         content.extend(machine.queue.prompts_for_results(joins));
         content.extend(turn::show_news(machine, decision));
         // Somebody has said something new, which must be answered and may help.

@@ -1,6 +1,10 @@
 //! What waits for an agent: who comes first.
 
-use posse_protocol::{Command, EventKind, Outcome};
+use posse_protocol::{
+    Command, ContentBlock, Detail, EventKind, Outcome, PromptChange, QueuedPrompt, WatchTarget,
+};
+use posse_runtime::live::subscription::Subscription;
+use posse_runtime::live::viewers::Viewed;
 use posse_testkit::Rig;
 use posse_testkit::rig::{prompt, until_end};
 
@@ -154,4 +158,86 @@ async fn an_interrupt_waits_for_nothing() {
     let started = |event: &posse_protocol::Event| matches!(event.kind, EventKind::Started);
     agent.handle.send(prompt("still there?")).await.unwrap();
     until(&mut agent, started).await;
+}
+
+/// Returns the next list of waiting prompts that a viewer is told.
+async fn next_queue(viewer: &Subscription) -> Vec<QueuedPrompt> {
+    loop {
+        match viewer.next().await {
+            Viewed::Event(event) => {
+                if let EventKind::Queue(prompts) = event.kind {
+                    return prompts;
+                }
+            }
+            Viewed::Behind { lost } => panic!("{lost} events were lost"),
+        }
+    }
+}
+
+fn waiting(id: u64, text: &str, joins: bool) -> QueuedPrompt {
+    QueuedPrompt {
+        id,
+        text: text.into(),
+        images: 0,
+        joins,
+    }
+}
+
+// proves WA-07 (part: seen; edited; taken back; now; later; gone)
+#[tokio::test]
+async fn prompts_that_wait_are_seen_and_changed() {
+    let (rig, _clock) = paced(HELD);
+    let (begun, hold) = (pipe(&rig, "begun"), pipe(&rig, "hold"));
+    let runtime = rig.runtime().unwrap();
+    let mut agent = runtime.start(&rig.profile, rig.setup.clone());
+    let viewer = runtime.watch();
+    viewer.watch(WatchTarget::Agent(agent.id), Some(Detail::News));
+    agent.handle.send(prompt("go")).await.unwrap();
+    super::ready(begun).await;
+    until_over(&mut agent, "Child").await;
+    let mut all = Vec::new();
+    for (id, text) in (1..).zip(["first", "second", "third", "fourth"]) {
+        agent.handle.send(prompt(text)).await.unwrap();
+        all.push(waiting(id, text, false));
+        assert_eq!(next_queue(&viewer).await, all);
+    }
+    let change = async |prompt, change| {
+        let command = Command::ChangePrompt { prompt, change };
+        agent.handle.send(command).await.unwrap();
+    };
+    let edited = vec![ContentBlock::text("first, but better")];
+    change(1, PromptChange::Edit(edited)).await;
+    next_queue(&viewer).await;
+    change(2, PromptChange::TakeBack).await;
+    next_queue(&viewer).await;
+    change(4, PromptChange::Join(true)).await;
+    let expected = [
+        waiting(1, "first, but better", false),
+        waiting(3, "third", false),
+        waiting(4, "fourth", true),
+    ];
+    assert_eq!(next_queue(&viewer).await, expected);
+    // One that does not wait any more cannot be changed, and that is told.
+    change(2, PromptChange::Join(true)).await;
+    until(
+        &mut agent,
+        |event| matches!(&event.kind, EventKind::Warning(text) if text.contains("prompt 2")),
+    )
+    .await;
+    release(hold).await;
+    for turn in [2, 3, 4] {
+        let (_, end) = until_end(&mut agent).await;
+        assert_eq!(end.text, format!("turn {turn}"));
+    }
+    let main = sent_by(&rig, "/main");
+    let last = |at: usize| words(main[at]["messages"].as_array().unwrap().last().unwrap());
+    // At the tool boundary, before the mail.
+    assert_eq!(last(1)[2], "fourth");
+    assert!(last(1)[3].starts_with("<task-notification>"));
+    let runs = [last(2), last(3)];
+    assert_eq!(runs, [["first, but better"], ["third"]]);
+    assert_eq!(main.len(), 4);
+    assert_eq!(next_queue(&viewer).await.len(), 2);
+    assert_eq!(next_queue(&viewer).await.len(), 1);
+    assert_eq!(next_queue(&viewer).await, []);
 }
