@@ -1,6 +1,7 @@
 //! The definition of a tool. One place defines a tool: its name, its typed input, its intent, and
 //! its execution. A tool fails only in the two ways of [`ToolError`].
 
+mod live_output;
 mod typed;
 mod workspace;
 
@@ -15,6 +16,7 @@ use uuid::Uuid;
 use crate::BoxFuture;
 use crate::clock::Clock;
 use crate::store::{CallKey, CallOutcome, Op, OpResult};
+pub use live_output::{LiveOutput, OutputViewers};
 pub use typed::{TypedTool, typed};
 pub use typed::{read, schema};
 pub use workspace::{AgentMemory, Elsewhere, KnownFiles, Workspace, WorktreeMap};
@@ -145,6 +147,8 @@ pub struct ToolContext {
     pub clock: Arc<dyn Clock>,
     /// Outcome of the tool that this call requested first; see [`FollowUp::ToolFirst`].
     pub first: Option<CallOutcome>,
+    /// Where it shows what it prints while it runs.
+    pub output: LiveOutput,
     /// Cancelled when the call must end.
     pub cancel: CancellationToken,
 }

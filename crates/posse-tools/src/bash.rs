@@ -14,6 +14,7 @@ use serde::Deserialize;
 
 use crate::answer::{headline, tell};
 use crate::capture::Capture;
+use crate::live_sink::LiveSink;
 use crate::processes::Family;
 use crate::shell::{Bounds, OF_A_REPOSITORY, RunningShell};
 use crate::shell_command::ShellCommand;
@@ -109,14 +110,16 @@ impl TypedTool for Bash {
         if input.run_in_background == Some(true) {
             return self.go_on(input, limit, context).await;
         }
-        let mut capture = Capture::new(&context.workspace.spill, &context.marker);
+        let capture = Capture::new(&context.workspace.spill, &context.marker);
+        let mut sink = LiveSink::new(capture, &context);
         let shell = self.start(&input.command, &context).await?;
         let bounds = Bounds {
             limit,
             cancel: &context.cancel,
             clock: &*context.clock,
         };
-        let followed = shell.follow(bounds, &mut capture).await;
+        let followed = shell.follow(bounds, &mut sink).await;
+        let capture = sink.finish();
         let ending = followed.map_err(|error| tell(format!("the shell was lost: {error}")))?;
         let mut told = capture.told().await;
         if told.is_empty() {

@@ -15,6 +15,12 @@ const END: usize = 4_000;
 pub(crate) trait Sink: Send {
     /// Receives the next piece.
     fn take(&mut self, piece: &[u8]) -> impl Future<Output = ()> + Send;
+
+    /// Completes after something was done that was due; never, if nothing is. Dropping the future
+    /// loses nothing.
+    fn due(&mut self) -> impl Future<Output = ()> + Send {
+        std::future::pending()
+    }
 }
 
 /// The output of a command in the foreground.

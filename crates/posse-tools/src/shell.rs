@@ -211,6 +211,8 @@ async fn reading<T>(
         tokio::select! {
             biased;
             done = &mut work => return done,
+            // Before reading, which a command that prints all the time never lets wait.
+            () = sink.due() => {}
             read = output.read(&mut piece), if open => match read {
                 Ok(0) | Err(_) => open = false,
                 Ok(length) => sink.take(&piece[..length]).await,

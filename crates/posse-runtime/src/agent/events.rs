@@ -19,6 +19,7 @@ use crate::govern::{CacheWarmup, WarmupLead};
 use crate::live::session_events::SessionEvents;
 use crate::live::viewers::Audience;
 use posse_port::model::{Attribution, Body, Call, Failure, Model, ModelEvent, Reply};
+use posse_port::tool::{LiveOutput, OutputViewers};
 
 /// Sends an agent's events.
 #[derive(Clone)]
@@ -38,6 +39,14 @@ pub(crate) struct EventSink {
 }
 
 impl EventSink {
+    /// Returns where a call shows what it prints.
+    pub(crate) fn output_of(&self, call: &str) -> LiveOutput {
+        LiveOutput::to(Arc::new(CallViewers {
+            audience: self.audience.clone(),
+            call: call.to_owned(),
+        }))
+    }
+
     /// Sends an event to viewers at once, and to the front end once there is room. Dropped if
     /// nobody listens.
     pub(crate) async fn emit(&self, kind: EventKind) {
@@ -65,6 +74,26 @@ impl EventSink {
             }
             () = self.stop.cancelled() => drop(event),
         }
+    }
+}
+
+/// Those who watch what a call of an agent prints.
+struct CallViewers {
+    audience: Audience,
+    call: String,
+}
+
+impl OutputViewers for CallViewers {
+    fn is_watched(&self) -> bool {
+        self.audience.wants(Detail::All)
+    }
+
+    fn show(&self, text: String, skipped: u64) {
+        self.audience.show(&EventKind::Output {
+            call: self.call.clone(),
+            text,
+            skipped,
+        });
     }
 }
 

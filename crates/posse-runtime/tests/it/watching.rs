@@ -189,3 +189,48 @@ async fn a_viewer_that_does_not_read_holds_up_nobody_and_is_told() {
     until_end(&mut agent).await;
     assert_eq!(seen(&stopped), []);
 }
+
+const COMMANDS: &str = r#"
+[[rule]]
+when.turn = 1
+reply = [{ tool = "Bash", input = { command = "echo one; until [ -e go ]; do sleep 0.01; done; echo two" } },
+         { tool = "Bash", input = { command = "echo three; until [ -e on ]; do sleep 0.01; done", run_in_background = true } }]
+[[rule]]
+reply = [{ text = "That was all." }]
+"#;
+
+// proves WA-05 (part: foreground; background; detail)
+#[tokio::test]
+async fn what_commands_print_is_seen_while_they_run() {
+    let rig = rig(COMMANDS);
+    let runtime = rig.runtime().unwrap();
+    let mut agent = runtime.start(&rig.profile, rig.setup.clone());
+    let (viewer, news) = (runtime.watch(), runtime.watch());
+    viewer.watch(WatchTarget::Agent(agent.id), Some(Detail::All));
+    news.watch(WatchTarget::Agent(agent.id), Some(Detail::News));
+    agent.handle.send(prompt("go")).await.unwrap();
+    let output = async || loop {
+        match viewer.next().await {
+            Viewed::Event(Event {
+                kind: EventKind::Output { call, text, .. },
+                ..
+            }) => return (call, text),
+            Viewed::Event(_) => {}
+            Viewed::Behind { lost } => panic!("{lost} events were lost"),
+        }
+    };
+    // The first command waits for this.
+    let (first, text) = output().await;
+    assert_eq!(text, "one\n");
+    std::fs::write(rig.work().join("go"), "").unwrap();
+    assert_eq!(output().await, (first.clone(), "two\n".to_owned()));
+    // The second goes on after its call.
+    let (second, text) = output().await;
+    assert_eq!(text, "three\n");
+    assert_ne!(first, second);
+    std::fs::write(rig.work().join("on"), "").unwrap();
+    let (front_end, _) = until_end(&mut agent).await;
+    let is_output = |event: &Event| matches!(event.kind, EventKind::Output { .. });
+    assert!(!front_end.iter().any(is_output));
+    assert!(!events(&news).iter().any(is_output));
+}

@@ -12,6 +12,7 @@ use uuid::Uuid;
 use super::{Bash, BashInput, TITLE, ending};
 use crate::answer::{cannot, headline};
 use crate::capture::Log;
+use crate::live_sink::LiveSink;
 use crate::output_file::OutputFile;
 use crate::shell::{Bounds, How, RunningShell};
 
@@ -36,6 +37,7 @@ impl Bash {
             output.display()
         );
         let clock = Arc::clone(&context.clock);
+        let sink = LiveSink::new(Log::new(file), &context);
         let run = NewRun {
             id,
             description: headline(
@@ -43,9 +45,7 @@ impl Bash {
                 TITLE,
             ),
             output,
-            work: Box::new(move |cancel| {
-                Box::pin(follow(shell, Log::new(file), limit, clock, cancel))
-            }),
+            work: Box::new(move |cancel| Box::pin(follow(shell, sink, limit, clock, cancel))),
         };
         Ok(ToolOutput {
             content: vec![ToolContent::text(told)],
@@ -57,7 +57,7 @@ impl Bash {
 /// Waits until the command has ended and none of its processes is left.
 async fn follow(
     shell: RunningShell,
-    mut log: Log,
+    mut sink: LiveSink<Log>,
     limit: Option<Duration>,
     clock: Arc<dyn Clock>,
     cancel: CancellationToken,
@@ -67,8 +67,8 @@ async fn follow(
         cancel: &cancel,
         clock: &*clock,
     };
-    let ending = shell.follow(bounds, &mut log).await;
-    let result = log.told().await;
+    let ending = shell.follow(bounds, &mut sink).await;
+    let result = sink.finish().told().await;
     let ending = match ending {
         Ok(ending) => ending,
         Err(error) => {

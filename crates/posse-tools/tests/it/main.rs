@@ -6,6 +6,7 @@ mod background;
 mod files;
 mod guardian;
 mod isolated;
+mod live_output;
 mod panes;
 mod race;
 mod search;

@@ -10,7 +10,9 @@ use posse_permission::Policy;
 use posse_port::BoxFuture;
 use posse_port::clock::{Clock, SystemClock};
 use posse_port::store::CallKey;
-use posse_port::tool::{Intent, KnownFiles, Tool, ToolContext, ToolError, ToolOutput, Workspace};
+use posse_port::tool::{
+    Intent, KnownFiles, LiveOutput, Tool, ToolContext, ToolError, ToolOutput, Workspace,
+};
 use posse_protocol::{RawJson, ToolContent};
 use posse_tools::{Reach, ToolsConfig};
 use serde_json::Value;
@@ -67,6 +69,7 @@ impl World {
             reads: Arc::new(Policy::default()),
             clock: Arc::new(SystemClock::default()),
             first: None,
+            output: LiveOutput::default(),
             cancel: CancellationToken::new(),
         };
         Self { base, context }

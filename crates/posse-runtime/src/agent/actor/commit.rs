@@ -423,6 +423,7 @@ impl Actor {
         let (seen, clock) = (self.known_files.clone(), Arc::clone(&self.ports.clock));
         let files = self.session.setup.spawning.instructions.clone();
         let (touched, near) = (subject.clone(), Arc::clone(&workspace));
+        let output = self.sink.output_of(&call);
         work.calls.start(key, move |cancel| async move {
             let _act = act;
             let Some(tool) = tool else {
@@ -438,6 +439,7 @@ impl Actor {
                 reads: policy,
                 clock,
                 first,
+                output,
                 cancel,
             };
             let output = tool.run(input, context).await?;

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use posse_port::store::CallKey;
-use posse_port::tool::{Subject, ToolContext, ToolError};
+use posse_port::tool::{LiveOutput, Subject, ToolContext, ToolError};
 use posse_protocol::{AgentId, ContentBlock, Fault, FaultClass, Outcome, RunStatus, ToolContent};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
@@ -122,6 +122,7 @@ pub(super) fn gate(actor: &Actor, cancel: CancellationToken) -> Gate {
         reads: actor.machine.policy(),
         clock: Arc::clone(&actor.ports.clock),
         first: None,
+        output: LiveOutput::default(),
         cancel,
     };
     Gate {

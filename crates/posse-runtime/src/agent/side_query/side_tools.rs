@@ -12,7 +12,9 @@ use crate::supervise::Calls;
 use posse_permission::{Rights, Verdict};
 use posse_port::clock::Clock;
 use posse_port::store::CallKey;
-use posse_port::tool::{FollowUp, Intent, KnownFiles, ToolContext, ToolError, ToolOutput, Toolbox};
+use posse_port::tool::{
+    FollowUp, Intent, KnownFiles, LiveOutput, ToolContext, ToolError, ToolOutput, Toolbox,
+};
 
 /// Maximum number of replies of a model that may use no tools.
 const ANSWER_TURNS: usize = 4;
@@ -75,6 +77,7 @@ impl SideTools {
                         reads: rights.policy(),
                         clock: Arc::clone(clock),
                         first: None,
+                        output: LiveOutput::default(),
                         cancel: cancel.child_token(),
                     };
                     run(tools, name, input.clone(), context).await?

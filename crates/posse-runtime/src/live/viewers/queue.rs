@@ -10,6 +10,8 @@ use super::Viewed;
 const EVENTS: usize = 256;
 /// Maximum size of what waits, about, in bytes.
 const BYTES: usize = 4 << 20;
+/// Maximum size of a tool's output that is joined while it waits, in bytes; its end is kept.
+const OUTPUT: usize = 64 << 10;
 /// Size of an event without its texts, about, in bytes.
 const HEAD: usize = 128;
 
@@ -27,8 +29,8 @@ pub(super) struct EventQueue {
 }
 
 impl EventQueue {
-    /// Adds an event. Text of a reply is added to the text of it that waits already. Returns true
-    /// if the viewer has to be woken.
+    /// Adds an event. Text of a reply or of a tool's output is added to the text of it that waits
+    /// already. Returns true if the viewer has to be woken.
     pub(super) fn push(&mut self, event: &Event) -> bool {
         if self.lost > 0 {
             // It has to read the store in any case: until it does, nothing is kept for it.
@@ -40,7 +42,6 @@ impl EventQueue {
             return self.lose_all();
         }
         if self.joins(event) {
-            self.bytes += bytes - HEAD;
             return false;
         }
         if self.events.len() == EVENTS {
@@ -85,17 +86,57 @@ impl EventQueue {
 
     /// Adds the event to the last one of its agent, if both are text of the same kind.
     fn joins(&mut self, event: &Event) -> bool {
-        let EventKind::Delta(delta) = &event.kind else {
+        if !matches!(event.kind, EventKind::Delta(_) | EventKind::Output { .. }) {
             return false;
-        };
+        }
         let at = self.last.get(&event.agent).copied();
         let at = at.and_then(|number| usize::try_from(number.checked_sub(self.taken)?).ok());
-        let waiting = at.and_then(|at| self.events.get_mut(at));
-        let Some(EventKind::Delta(waiting)) = waiting.map(|event| &mut event.kind) else {
+        let Some(waiting) = at.and_then(|at| self.events.get_mut(at)) else {
             return false;
         };
-        waiting.join(delta)
+        let before = size(&waiting.kind);
+        let joined = match (&mut waiting.kind, &event.kind) {
+            (EventKind::Delta(waiting), EventKind::Delta(more)) => waiting.join(more),
+            (waiting @ EventKind::Output { .. }, more) => join_output(waiting, more),
+            _ => false,
+        };
+        self.bytes = self.bytes + size(&waiting.kind) - before;
+        joined
     }
+}
+
+/// Adds more output of the same call, and keeps its end.
+fn join_output(waiting: &mut EventKind, more: &EventKind) -> bool {
+    let (
+        EventKind::Output {
+            call,
+            text,
+            skipped,
+        },
+        EventKind::Output {
+            call: of,
+            text: next,
+            skipped: gap,
+        },
+    ) = (waiting, more)
+    else {
+        return false;
+    };
+    if call != of {
+        return false;
+    }
+    if *gap > 0 {
+        // What comes before a gap is skipped with it: one number says how much is missing.
+        *skipped += text.len() as u64 + gap;
+        text.clear();
+    }
+    text.push_str(next);
+    if let Some(over) = text.len().checked_sub(OUTPUT) {
+        let over = text.ceil_char_boundary(over);
+        text.drain(..over);
+        *skipped += over as u64;
+    }
+    true
 }
 
 /// Returns about how many bytes an event takes.
@@ -105,6 +146,7 @@ fn size(kind: &EventKind) -> usize {
             text.len()
         }
         EventKind::Entry(entry) => entry.message.content.iter().map(size_of_block).sum(),
+        EventKind::Output { call, text, .. } => call.len() + text.len(),
         EventKind::Ended(end) => end.text.len(),
         EventKind::Warning(text) => text.len(),
         _ => 0,
@@ -172,6 +214,46 @@ mod tests {
         // What was read is not added to.
         assert!(queue.push(&text(1, "d")));
         assert_eq!(all(&mut queue), [Viewed::Event(text(1, "d"))]);
+    }
+
+    fn output(call: &str, text: &str, skipped: u64) -> Event {
+        let (call, text) = (call.to_owned(), text.to_owned());
+        let kind = EventKind::Output {
+            call,
+            text,
+            skipped,
+        };
+        event(1, kind)
+    }
+
+    // proves WA-05 (part: joined)
+    #[test]
+    fn output_that_is_not_read_is_joined_and_its_end_kept() {
+        let mut queue = EventQueue::default();
+        for one in [
+            output("a", "1", 0),
+            output("a", "2", 0),
+            output("b", "3", 7),
+            output("b", "4", 0),
+            output("b", "5", 2),
+        ] {
+            queue.push(&one);
+        }
+        // A gap takes what comes before it along, so that one number says what is missing.
+        let expected = [output("a", "12", 0), output("b", "5", 11)];
+        assert_eq!(all(&mut queue), expected.map(Viewed::Event));
+        let piece = "ä".repeat(OUTPUT / 8);
+        for _ in 0..100 {
+            queue.push(&output("a", &piece, 0));
+        }
+        assert!(queue.bytes <= HEAD + OUTPUT + 1);
+        let kept = "ä".repeat(OUTPUT / 2);
+        let skipped = (100 * piece.len() - kept.len()) as u64;
+        assert_eq!(
+            all(&mut queue),
+            [Viewed::Event(output("a", &kept, skipped))]
+        );
+        assert_eq!(queue.bytes, 0);
     }
 
     // proves WA-02 (part: bounded)
