@@ -1,6 +1,7 @@
 //! The Anthropic Messages API.
 
-mod encode;
+pub(crate) mod decode;
+pub(crate) mod encode;
 mod error;
 mod limits;
 mod names;

@@ -6,6 +6,7 @@
 mod anthropic;
 pub mod blocks;
 mod connection;
+mod decode;
 mod dialect;
 mod encoded_entries;
 mod openai;
@@ -13,8 +14,10 @@ pub mod price;
 mod response;
 mod retry;
 pub mod sse;
+mod wire_message;
 
 pub use anthropic::{Anthropic, ApiVersion};
 pub use connection::{Auth, Connection, Endpoint, SetupError, http_client, is_local};
+pub use decode::{DecodeError, decode};
 pub use openai::OpenAi;
 pub use retry::RetryPolicy;

@@ -2,7 +2,8 @@
 //!
 //! Every field that one of them omits is optional here.
 
-mod encode;
+pub(crate) mod decode;
+pub(crate) mod encode;
 mod stream;
 
 use std::time::SystemTime;

@@ -70,7 +70,7 @@ fn list(
 }
 
 /// Encodes one message.
-pub(super) fn entry(message: &Message) -> Encoded {
+pub(crate) fn entry(message: &Message) -> Encoded {
     let role = match message.role {
         Role::User => "user",
         Role::Assistant => "assistant",

@@ -47,7 +47,7 @@ pub(super) fn preamble(preamble: &Preamble) -> Encoded {
 }
 
 /// Encodes one message. A user message with tool results becomes several, results first.
-pub(super) fn entry(message: &Message) -> Encoded {
+pub(crate) fn entry(message: &Message) -> Encoded {
     match message.role {
         Role::Assistant => Encoded {
             bytes: assistant(&message.content).to_string().into(),
