@@ -58,9 +58,9 @@ pub use step::{
     TakenMail, checksum,
 };
 pub use view::{
-    AgentFilter, AgentRecord, AgentRow, AgentRows, Archive, BackgroundRun, MailFilter, Membership,
-    OpenCall, OpenRequest, Ready, SessionFilter, StoredEntry, SubtreeSpending, Taken, TaskFilter,
-    Transcript, Wake,
+    AgentFilter, AgentRecord, AgentRow, AgentRows, Archive, BackgroundRun, EntryPage, MailFilter,
+    Membership, OpenCall, OpenRequest, Ready, SessionFilter, StoredEntry, SubtreeSpending, Taken,
+    TaskFilter, Transcript, Wake,
 };
 
 /// Storage of transcripts, mail, tasks and teams.
@@ -127,6 +127,15 @@ pub trait Store: Send + Sync {
     /// Reads a transcript without taking the agent, including the entries that a compaction
     /// replaces.
     fn read(&self, agent: AgentId) -> BoxFuture<'_, Result<Transcript, StoreError>>;
+
+    /// Returns a part of a transcript, including entries that a compaction replaces. The key of an
+    /// entry is its position: inherited ones come first, then the agent's own in the order of their
+    /// numbers. A page costs the same wherever it is.
+    fn entries(
+        &self,
+        agent: AgentId,
+        page: Page<u64>,
+    ) -> BoxFuture<'_, Result<EntryPage, StoreError>>;
 
     /// Lists root agents, most recently used first.
     fn sessions(

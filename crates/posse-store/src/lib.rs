@@ -5,6 +5,7 @@
 
 mod archive;
 mod columns;
+mod entry_window;
 mod extent;
 mod feed_watch;
 mod host_status;

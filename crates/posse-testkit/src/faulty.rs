@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use posse_port::BoxFuture;
 use posse_port::store::{
-    AgentFilter, AgentKey, AgentRecord, AgentRows, Archive, Committed, Epoch, FeedPage, MailFilter,
-    Membership, OpResult, OpenRequest, Order, Page, QuestionFilter, QuestionKey, QuestionRecord,
-    RequestKey, RowFilter, SessionFilter, SessionKey, Step, Store, StoreError, SubtreeSpending,
-    Taken, TaskFilter, TeamKey, Transcript, Wake,
+    AgentFilter, AgentKey, AgentRecord, AgentRows, Archive, Committed, EntryPage, Epoch, FeedPage,
+    MailFilter, Membership, OpResult, OpenRequest, Order, Page, QuestionFilter, QuestionKey,
+    QuestionRecord, RequestKey, RowFilter, SessionFilter, SessionKey, Step, Store, StoreError,
+    SubtreeSpending, Taken, TaskFilter, TeamKey, Transcript, Wake,
 };
 use posse_protocol::{AgentId, ListId, Mail, Name, Note, RealmId, Task, TaskId, Team};
 
@@ -80,6 +80,14 @@ impl Store for Faulty {
 
     fn read(&self, agent: AgentId) -> BoxFuture<'_, Result<Transcript, StoreError>> {
         self.store.read(agent)
+    }
+
+    fn entries(
+        &self,
+        agent: AgentId,
+        page: Page<u64>,
+    ) -> BoxFuture<'_, Result<EntryPage, StoreError>> {
+        self.store.entries(agent, page)
     }
 
     fn sessions(

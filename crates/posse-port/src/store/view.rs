@@ -99,6 +99,19 @@ pub struct StoredEntry {
     pub entry: NewEntry,
 }
 
+/// A part of a transcript.
+#[derive(Clone, Debug)]
+pub struct EntryPage {
+    /// Number of entries of the whole transcript.
+    pub total: u64,
+    /// Number of those that are not the agent's own: these come first.
+    pub inherited: u64,
+    /// Position of the first of these entries.
+    pub first: u64,
+    /// The entries, oldest first. Checksums are not verified here.
+    pub entries: Vec<StoredEntry>,
+}
+
 /// An agent and its current state.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AgentRecord {

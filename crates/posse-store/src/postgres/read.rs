@@ -4,6 +4,7 @@
 //! the beginning and the end of their transaction: that is one round trip, too, and leaves no
 //! connection with an open transaction.
 
+mod entries;
 pub(super) mod feed;
 mod mail;
 mod question;
@@ -31,6 +32,7 @@ use super::{column, nul};
 use crate::columns;
 use crate::extent::Extent;
 
+pub(super) use entries::entries;
 pub(super) use question::list as list_questions;
 pub(super) use rows::agent_rows;
 pub(super) use task::{task, tasks};

@@ -1,5 +1,6 @@
 //! Looking: transcripts, lists of agents, mail, teams and tasks, from one snapshot each.
 
+mod entries;
 mod mail;
 mod question;
 mod rows;
@@ -25,6 +26,7 @@ use super::{column, content, feed};
 use crate::columns;
 use crate::extent::Extent;
 
+pub(super) use entries::entries;
 pub(super) use question::list as list_questions;
 pub(super) use rows::rows;
 

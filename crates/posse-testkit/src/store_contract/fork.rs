@@ -1,7 +1,9 @@
 //! Promises about shared histories and compacted ones.
 
 use posse_port::model::Encoded;
-use posse_port::store::{CallChangeKind, CallOutcome, NewEntry, Segment, Step, Transcript};
+use posse_port::store::{
+    CallChangeKind, CallOutcome, NewEntry, Page, Segment, Step, StoredEntry, Transcript,
+};
 use posse_protocol::EntryKind::{self, Compaction, Prompt, Reply, Results};
 
 use super::Open;
@@ -99,6 +101,64 @@ pub async fn segments_are_read_first(open: Open<'_>) {
             "bad step",
             "{wrong:?}"
         );
+    }
+}
+
+/// Every page of a history with segments is a part of the whole.
+pub async fn entries_come_in_pages(open: Open<'_>) {
+    let store = open();
+    let mut first = birth(1);
+    let kinds = [Prompt, Reply, Compaction, Prompt];
+    first.entries = (0..)
+        .zip(kinds)
+        .map(|(seq, kind)| entry(seq, kind, &format!("first {seq}")))
+        .collect();
+    store.commit(first).await.unwrap();
+    let mut other = birth(3);
+    other.entries = vec![entry(0, Prompt, "other 0"), entry(1, Reply, "other 1")];
+    store.commit(other).await.unwrap();
+    let segments = vec![segment(1, 2, 4), segment(3, 0, 0), segment(3, 0, 2)];
+    let mut forked = fork(2, 1, segments);
+    forked.entries = vec![
+        headed(0, Prompt, "shared", "own 0"),
+        entry(1, Reply, "own 1"),
+        entry(2, Compaction, "own 2"),
+    ];
+    store.commit(forked).await.unwrap();
+    assert_eq!(
+        fate(&store.entries(agent(9), Page::first(1)).await),
+        "not found"
+    );
+    for (number, inherited, rows) in [(1, 0, 4), (2, 4, 7)] {
+        let whole = store.read(agent(number)).await.unwrap();
+        let line = |it: &StoredEntry| {
+            let NewEntry { seq, checksum, .. } = it.entry;
+            (it.agent, it.at_ms, seq, checksum, it.entry.sent().to_vec())
+        };
+        let all: Vec<_> = whole.entries.iter().map(line).collect();
+        assert_eq!(all.len(), rows);
+        let check = async |page: Page<u64>, wanted: std::ops::Range<usize>| {
+            let found = store.entries(agent(number), page).await.unwrap();
+            assert_eq!((found.total, found.inherited), (rows as u64, inherited));
+            let lines: Vec<_> = found.entries.iter().map(line).collect();
+            assert_eq!(lines, all[wanted.clone()], "{page:?}");
+            if !wanted.is_empty() {
+                assert_eq!(found.first, wanted.start as u64, "{page:?}");
+            }
+        };
+        check(Page::all(), 0..rows).await;
+        for limit in 0..=rows + 1 {
+            check(Page::first(limit), 0..limit.min(rows)).await;
+            check(Page::last(limit), rows.saturating_sub(limit)..rows).await;
+            for at in 0..rows + 2 {
+                let from = (at + 1).min(rows);
+                let after = from..(from + limit).min(rows);
+                check(Page::after(at as u64, limit), after).await;
+                let to = at.min(rows);
+                let before = to.saturating_sub(limit)..to;
+                check(Page::before(at as u64, limit), before).await;
+            }
+        }
     }
 }
 

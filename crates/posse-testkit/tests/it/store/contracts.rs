@@ -43,6 +43,12 @@ async fn segments_are_read_first() {
     everywhere(contract::segments_are_read_first).await;
 }
 
+// proves WA-06 (part: windows)
+#[tokio::test]
+async fn entries_come_in_pages() {
+    everywhere(contract::entries_come_in_pages).await;
+}
+
 #[tokio::test]
 async fn heads_come_back_and_are_shared() {
     everywhere(contract::heads_come_back_and_are_shared).await;

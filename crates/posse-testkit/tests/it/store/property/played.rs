@@ -507,6 +507,14 @@ impl<'a> Played<'a> {
                 (read.inherited, &read.segments),
                 (known.inherited.len(), &known.segments.0)
             );
+            let window = store.entries(id, Page::last(3)).await.unwrap();
+            let first = usize::try_from(window.first).unwrap();
+            same(
+                &window.entries.iter().map(Entry::from).collect(),
+                &wanted[first..].to_vec(),
+                &id,
+            );
+            assert_eq!(first, wanted.len().saturating_sub(3));
             same(&read.open_calls, &known.open_calls(), &id);
             same(
                 &held(vec![read.record]),
