@@ -8,6 +8,7 @@ pub(crate) mod definitions;
 pub(crate) mod entries;
 #[cfg(test)]
 pub(crate) mod fixtures;
+pub(crate) mod history;
 pub(crate) mod question;
 pub(crate) mod sessions;
 pub(crate) mod tasks;

@@ -28,6 +28,8 @@ const EXCEPTIONS: &[(&str, &str)] = &[
     ("commands::ask_model", "posse_model"),
     // Reads the blocks of requests that were sent.
     ("commands::cache", "posse_model"),
+    // Reads entries that its dialects have encoded.
+    ("present::history", "posse_model"),
     // Tries the connection.
     ("commands::doctor", "posse_model"),
     // Gives every error of an adapter its hint.

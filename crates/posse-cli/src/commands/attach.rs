@@ -6,8 +6,10 @@ mod live;
 use std::process::ExitCode;
 
 use posse_port::store::{AgentRecord, Store};
+use posse_protocol::wire::ServerMessage;
+use posse_protocol::{Event, EventKind};
 
-use self::lines::PlainView;
+use self::lines::{PlainView, TAIL};
 use self::live::{LiveAgent, Told};
 use crate::assemble::store::OpenStore;
 use crate::config::environment::working_directory;
@@ -16,6 +18,7 @@ use crate::config::store_choice::{meant_store, there};
 use crate::error::Advised;
 use crate::headless::signals::Signals;
 use crate::output::{print, say, say_to_person};
+use crate::present::history::{EntryReader, decoded};
 use crate::select::sessions;
 
 /// Watch an agent work.
@@ -29,7 +32,7 @@ pub(crate) struct AttachCommand {
     /// this directory]
     #[arg(value_name = "SESSION|AGENT")]
     agent: Option<String>,
-    /// Print what happens from now on as JSON lines (see docs/protocol.md)
+    /// Print the last entries and what happens from then on as JSON lines (see docs/protocol.md)
     #[arg(long)]
     json: bool,
     #[command(flatten)]
@@ -61,10 +64,9 @@ impl AttachCommand {
                 what: format!("{why}, and JSON lines come only from that"),
                 advice: format!("`posse sessions export {}` prints its entries", agent.agent),
             })?;
-            return print_lines(live, &mut signals).await;
+            return print_lines(&agent, live, store, &mut signals).await;
         }
-        let mut view = PlainView::new(&agent);
-        view.read(store).await?;
+        let mut view = PlainView::new(&agent, store).await?;
         match live {
             Ok(live) => follow(live, &mut view, store, &mut signals).await,
             Err(why) => {
@@ -75,15 +77,38 @@ impl AttachCommand {
     }
 }
 
-/// Prints the messages of the process that runs the agent, as they come.
-async fn print_lines(mut live: LiveAgent, signals: &mut Signals) -> anyhow::Result<()> {
+/// Prints the last entries, and then the messages of the process that runs the agent, as they come.
+async fn print_lines(
+    agent: &AgentRecord,
+    mut live: LiveAgent,
+    store: &dyn Store,
+    signals: &mut Signals,
+) -> anyhow::Result<()> {
+    let (read, page) = EntryReader::tail(store, agent.agent, TAIL).await?;
+    for stored in &page.entries {
+        let event = Event {
+            agent: stored.agent,
+            kind: EventKind::Entry(Box::new(decoded(stored)?)),
+        };
+        let at_ms = stored.at_ms;
+        print(ServerMessage::Event { at_ms, event }.encode()?.as_bytes())?;
+    }
+    let is_read = |message: &ServerMessage| match message {
+        ServerMessage::Event { event, .. } if event.agent == agent.agent => match &event.kind {
+            EventKind::Entry(entry) => read.compare(entry).is_lt(),
+            _ => false,
+        },
+        _ => false,
+    };
     loop {
         let told = tokio::select! {
             told = live.next() => told?,
             () = signals.next() => return Ok(()),
         };
         for message in &told {
-            if let Told::Message(message) = message {
+            if let Told::Message(message) = message
+                && !is_read(message)
+            {
                 print(message.clone().encode()?.as_bytes())?;
             }
         }

@@ -1,7 +1,7 @@
 //! Entries of a transcript, for people and for programs.
 
 use posse_port::store::StoredEntry;
-use posse_protocol::{AgentId, EntryKind, ReplyFacts};
+use posse_protocol::{AgentId, ContentBlock, EntryKind, RawJson, ReplyFacts, Role, ToolContent};
 use serde::Serialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::usage::usage;
 use crate::output::tame;
 use crate::output::time::moment;
-use crate::output::transcript::{TranscriptPart, shortened};
+use crate::output::transcript::shortened;
 
 /// Maximum length of a call's input and of an answer.
 const SHOWN: usize = 400;
@@ -66,10 +66,10 @@ fn facts(reply: &ReplyFacts) -> Value {
     facts
 }
 
-/// Returns a part of a transcript for people.
-pub(crate) fn paragraph(part: &TranscriptPart, at_ms: i64) -> String {
-    match part {
-        TranscriptPart::Prompt(text) => {
+/// Returns a block of a message for people.
+pub(crate) fn paragraph(role: Role, block: &ContentBlock, at_ms: i64) -> String {
+    match block {
+        ContentBlock::Text { text } if role == Role::User => {
             let at = moment(at_ms);
             let at = at.get(..16).unwrap_or(&at).replace('T', " ");
             format!(
@@ -77,21 +77,50 @@ pub(crate) fn paragraph(part: &TranscriptPart, at_ms: i64) -> String {
                 tame(text.trim_end()).replace('\n', "\n  ")
             )
         }
-        TranscriptPart::Reply(text) => format!("\n{}\n", tame(text.trim_end())),
-        TranscriptPart::Thinking(text) if text.trim().is_empty() => {
+        ContentBlock::Text { text } => format!("\n{}\n", tame(text.trim_end())),
+        ContentBlock::Thinking { thinking, .. } if thinking.trim().is_empty() => {
             "\x1b[2m  (thought)\x1b[0m\n".to_owned()
         }
-        TranscriptPart::Thinking(text) => format!("\x1b[2m  ({})\x1b[0m\n", brief(text)),
-        TranscriptPart::Call { tool, input } => format!("  → {} {}\n", tame(tool), brief(input)),
-        TranscriptPart::Answer { text, is_error } => {
-            format!(
-                "  \x1b[2m{} {}\x1b[0m\n",
-                if *is_error { "✗" } else { "←" },
-                indented(aligned(text).trim_end())
-            )
+        ContentBlock::Thinking { thinking, .. } => {
+            format!("\x1b[2m  ({})\x1b[0m\n", brief(thinking))
         }
-        TranscriptPart::Other(name) => format!("  [{}]\n", tame(name)),
+        ContentBlock::ToolUse { name, input, .. } => {
+            // On one line, however the model has laid it out.
+            let input: Value = serde_json::from_str(input.get()).unwrap_or_default();
+            format!("  → {} {}\n", tame(name), brief(&input.to_string()))
+        }
+        ContentBlock::ToolResult {
+            content, is_error, ..
+        } => answer(content, *is_error, None),
+        ContentBlock::Image { .. } => "  [an image]\n".to_owned(),
+        ContentBlock::RedactedThinking { .. } => "  [sealed thinking]\n".to_owned(),
+        ContentBlock::Opaque { block } => format!("  [{}]\n", tame(&kind_of(block))),
     }
+}
+
+/// Returns what a tool answered for people, with the tool's name if it is given.
+pub(crate) fn answer(content: &[ToolContent], is_error: bool, tool: Option<&str>) -> String {
+    let texts: Vec<&str> = content
+        .iter()
+        .map(|content| match content {
+            ToolContent::Text { text } => text,
+            ToolContent::Image { .. } => "(an image)",
+        })
+        .collect();
+    format!(
+        "  \x1b[2m{} {}{}\x1b[0m\n",
+        if is_error { "✗" } else { "←" },
+        tool.map(|tool| format!("{}: ", tame(tool)))
+            .unwrap_or_default(),
+        indented(aligned(&texts.join("\n")).trim_end())
+    )
+}
+
+/// Returns the kind of a block that is not known.
+fn kind_of(block: &RawJson) -> String {
+    let block: Value = serde_json::from_str(block.get()).unwrap_or_default();
+    let kind = block["type"].as_str();
+    kind.unwrap_or("a block without a kind").to_owned()
 }
 
 fn brief(text: &str) -> String {
@@ -176,8 +205,7 @@ mod tests {
     #[test]
     fn numbers_of_lines_stay_aligned() {
         let shown = |text: &str| {
-            let (text, is_error) = (text.to_owned(), false);
-            let shown = paragraph(&TranscriptPart::Answer { text, is_error }, 0);
+            let shown = answer(&[ToolContent::text(text)], false, None);
             anstream::adapter::strip_str(&shown).to_string()
         };
         assert_eq!(
@@ -194,10 +222,7 @@ mod tests {
 
     #[test]
     fn what_is_long_is_shortened() {
-        let part = TranscriptPart::Answer {
-            text: "x".repeat(10_000),
-            is_error: false,
-        };
-        assert!(paragraph(&part, 0).chars().count() < SHOWN + 20);
+        let long = ToolContent::text("x".repeat(10_000));
+        assert!(answer(&[long], false, None).chars().count() < SHOWN + 20);
     }
 }

@@ -5,9 +5,9 @@ use posse_protocol::{AgentId, Cost};
 use serde_json::{Value, json};
 
 use super::costs::Tally;
+use super::history::first_line;
 use super::usage::usage;
 use crate::output::time::moment;
-use crate::output::transcript::first_line;
 
 /// Returns a session's state in one word.
 pub(crate) fn state(session: &AgentRecord) -> &'static str {

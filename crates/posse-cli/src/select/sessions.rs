@@ -9,8 +9,9 @@ use posse_protocol::AgentId;
 use super::team_choice;
 use crate::error::Advised;
 use crate::output::tame;
-use crate::output::transcript::{first_line, shortened};
+use crate::output::transcript::shortened;
 use crate::present::agents;
+use crate::present::history::first_line;
 
 /// Number of candidates that are listed.
 const NAMED: usize = 8;

@@ -1,13 +1,16 @@
 //! `posse attach`: watching an agent of another process.
 
 use std::io::{BufRead as _, BufReader, Read as _};
-use std::process::{Child, ChildStdout, Stdio};
+use std::process::{Child, ChildStdout, Command, Stdio};
 
 use posse_protocol::wire::ServerMessage;
 use posse_protocol::{Activity, Delta, EventKind};
+use posse_testkit::postgres::Database;
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::binary::{Project, posse, stderr, stdout};
+use crate::requests::{TOUCHES, asking, id};
+use crate::team::succeed;
 
 /// A process that watches.
 struct Viewer {
@@ -17,7 +20,10 @@ struct Viewer {
 
 impl Viewer {
     fn start(project: &Project, arguments: &[&str]) -> Self {
-        let mut command = project.posse(arguments);
+        Self::of(project.posse(arguments))
+    }
+
+    fn of(mut command: Command) -> Self {
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
         let printed = BufReader::new(child.stdout.take().unwrap());
@@ -66,13 +72,15 @@ fn script() -> String {
         r#"
 [[rule]]
 when.turn = 1
-reply = [{{ tool = "Bash", input = {{ command = "{posse} attach --json > refused 2>&1; touch here; until [ -e go ]; do sleep 0.02; done" }} }}]
+reply = [{{ tool = "Bash", input = {{ command = "{posse} attach --json > refused 2>&1; touch here; until [ -e go ]; do echo not yet; sleep 0.02; done; echo there" }} }}]
 [[rule]]
 reply = [{{ text = "One line.\nAnd another one, which is the last." }}]
 "#
     )
 }
 
+// proves WA-05 (part: attach)
+// proves WA-06 (part: attach; no gap)
 // proves WA-03 (part: live; several; stopped; killed; removed; nothing changes)
 // proves WA-04 (part: commands)
 #[test]
@@ -98,6 +106,8 @@ fn an_agent_of_another_process_is_watched_and_does_not_notice() {
         shown.contains("> go") && shown.contains("→ Bash"),
         "{shown}"
     );
+    // What the command prints is shown while it runs.
+    plain.until("  │ not yet");
     let mut lines = Viewer::start(&project, &["attach", "--json"]);
     let first = lines.until("\"call_started\"");
     let mut stopped = Viewer::start(&project, &["attach"]);
@@ -144,7 +154,20 @@ fn an_agent_of_another_process_is_watched_and_does_not_notice() {
         })
         .collect();
     assert_eq!(text, "One line.\nAnd another one, which is the last.");
-    assert_eq!(events.first(), Some(&EventKind::State(Activity::Working)));
+    // First the history, then what happens, each entry once.
+    let numbers: Vec<_> = events
+        .iter()
+        .filter_map(|kind| match kind {
+            EventKind::Entry(entry) => Some(entry.seq),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(numbers, [0, 1, 2, 3]);
+    assert!(matches!(
+        &events[..2],
+        [EventKind::Entry(_), EventKind::Entry(_)]
+    ));
+    assert_eq!(events[2], EventKind::State(Activity::Working));
     assert_eq!(events.last(), Some(&EventKind::State(Activity::Gone)));
     assert!(
         events
@@ -167,4 +190,57 @@ fn an_agent_of_another_process_is_watched_and_does_not_notice() {
         "{}",
         stderr(&refused)
     );
+}
+
+// proves WA-08 (part: at once; how to answer)
+#[test]
+fn a_new_viewer_is_shown_what_the_agent_asks() {
+    let project = Project::new("attach-asks", TOUCHES);
+    let (run, asked) = asking(&project, &[]);
+    let mut viewer = Viewer::start(&project, &["attach"]);
+    let request = &id(&asked)[..8];
+    let answer = format!("`posse requests answer {request} allow`");
+    let shown = viewer.until(&answer);
+    assert!(
+        shown.contains("? the main agent asks about Bash: touch made"),
+        "{shown}"
+    );
+    succeed(&project, &["requests", "answer", request, "allow"]);
+    assert!(viewer.rest().contains("It is done."));
+    let output = run.wait_with_output().unwrap();
+    assert!(output.status.success(), "{}", stderr(&output));
+}
+
+// proves WA-09 (part: this machine; another one)
+#[test]
+fn agents_of_a_store_on_a_server_are_watched_too() {
+    let database = Database::empty().unwrap();
+    let project = Project::new("attach-server", &script());
+    let at = |arguments: &[&str]| {
+        let mut command = project.posse(arguments);
+        command.env("POSSE_STORE", database.url());
+        command
+    };
+    let mut run = at(&["-p", "go", "--permission-mode", "bypassPermissions"]);
+    run.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let run = run.spawn().unwrap();
+    while !project.file("here").exists() {
+        std::thread::yield_now();
+    }
+    let mut near = Viewer::of(at(&["attach"]));
+    // Only the process that runs the command knows what it prints.
+    near.until("  │ not yet");
+    database
+        .sql("UPDATE posse.host SET node = 'elsewhere'")
+        .unwrap();
+    let mut far = Viewer::of(at(&["attach"]));
+    far.until("→ Bash");
+    std::fs::write(project.file("go"), "").unwrap();
+    let shown = far.until("And another one, which is the last.");
+    assert!(!shown.contains("│"), "{shown}");
+    far.signal(Signal::INT);
+    far.rest();
+    assert!(near.rest().contains("And another one"));
+    let output = run.wait_with_output().unwrap();
+    assert!(output.status.success(), "{}", stderr(&output));
 }

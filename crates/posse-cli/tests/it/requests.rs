@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::binary::{Project, stderr, stdout};
 use crate::team::{lines, refused, succeed};
 
-const TOUCHES: &str = r#"
+pub(crate) const TOUCHES: &str = r#"
 [[rule]]
 when.tool = "re:."
 reply = [{ text = "It is done." }]
@@ -17,7 +17,7 @@ reply = [{ tool = "Bash", input = { command = "touch made" } }]
 "#;
 
 /// A run that waits for a person.
-fn asking(project: &Project, more: &[&str]) -> (Child, Value) {
+pub(crate) fn asking(project: &Project, more: &[&str]) -> (Child, Value) {
     let arguments = [&["-p", "touch it", "--on-question", "wait"][..], more].concat();
     let child = project
         .posse(&arguments)
@@ -50,7 +50,7 @@ pub(crate) fn waits(question: &Value) -> Duration {
         .unwrap()
 }
 
-fn id(question: &Value) -> &str {
+pub(crate) fn id(question: &Value) -> &str {
     question["request_id"].as_str().unwrap()
 }
 

@@ -1,69 +1,69 @@
 //! What happens to an agent, in plain lines.
 
-use posse_port::clock::{Clock as _, SystemClock};
+use std::cmp::Ordering;
+
 use posse_port::store::{AgentRecord, Store};
 use posse_protocol::wire::ServerMessage;
 use posse_protocol::{
-    Activity, AgentId, ContentBlock, Delta, Entry, EntryKind, EventKind, Message, Role,
-    SpendingUpdate, Spent, ToolContent, WaitReason,
+    Activity, AgentId, ContentBlock, Delta, Entry, EntryKind, EventKind, QueuedPrompt, Role,
+    SpendingUpdate, Spent, WaitReason,
 };
 
-use crate::output::transcript::{TranscriptPart, parts};
+use crate::output::transcript::shortened;
 use crate::output::{print, tame};
-use crate::present::entries::paragraph;
+use crate::present::entries::{answer, paragraph};
+use crate::present::history::{EntryReader, readable};
+use crate::present::question::note;
 
 /// Number of entries shown at first.
-const TAIL: usize = 12;
+pub(super) const TAIL: usize = 12;
+
+/// Number of characters that are shown of a prompt that waits.
+const PROMPT: usize = 80;
 
 /// A person's view of an agent.
 pub(super) struct PlainView {
     agent: AgentId,
-    path: String,
-    model: String,
-    /// Number of the next entry to show; none before the first look.
-    next: Option<u64>,
+    /// What of the store is still to be shown.
+    rest: EntryReader,
+    /// The calls of the last reply, with their tools.
+    calls: Vec<(String, String)>,
     /// The last line of the text that is arriving.
     line: String,
+    /// The last line of what a tool has printed.
+    printed: String,
     /// True if the reply that is arriving was seen from its beginning.
     is_streamed: bool,
     spending: SpendingUpdate,
 }
 
 impl PlainView {
-    pub(super) fn new(agent: &AgentRecord) -> Self {
-        Self {
+    /// Shows the last entries of an agent.
+    pub(super) async fn new(agent: &AgentRecord, store: &dyn Store) -> anyhow::Result<Self> {
+        let (rest, page) = EntryReader::tail(store, agent.agent, TAIL).await?;
+        let head = format!("● {} · {}\n", tame(&agent.path), tame(&agent.model));
+        print(head.as_bytes())?;
+        if page.first > 0 {
+            let all = format!("posse sessions show {}", agent.agent);
+            print(format!("({} earlier entries: {all})\n", page.first).as_bytes())?;
+        }
+        print(readable(&page.entries).as_bytes())?;
+        Ok(Self {
             agent: agent.agent,
-            path: agent.path.clone(),
-            model: agent.model.clone(),
-            next: None,
+            rest,
+            calls: Vec::new(),
             line: String::new(),
+            printed: String::new(),
             is_streamed: false,
             spending: SpendingUpdate::default(),
-        }
+        })
     }
 
-    /// Shows entries of the store that were not shown; at first only the last ones.
+    /// Shows entries of the store that were not shown.
     pub(super) async fn read(&mut self, store: &dyn Store) -> anyhow::Result<()> {
-        let transcript = store.read(self.agent).await?;
-        let entries = &transcript.entries;
-        let last = entries.last().map_or(0, |stored| stored.entry.seq + 1);
-        let from = match self.next.replace(last) {
-            Some(next) => entries.partition_point(|stored| stored.entry.seq < next),
-            None => {
-                let from = entries.len().saturating_sub(TAIL);
-                print(format!("● {} · {}\n", tame(&self.path), tame(&self.model)).as_bytes())?;
-                if from > 0 {
-                    let all = format!("posse sessions show {}", self.agent);
-                    print(format!("({from} earlier entries: {all})\n").as_bytes())?;
-                }
-                from
-            }
-        };
-        for stored in &entries[from..] {
+        while let Some(page) = self.rest.read(store).await? {
             self.end_line()?;
-            for part in parts(&stored.entry.sent()) {
-                print(paragraph(&part, stored.at_ms).as_bytes())?;
-            }
+            print(readable(&page.entries).as_bytes())?;
         }
         Ok(())
     }
@@ -75,8 +75,11 @@ impl PlainView {
         store: &dyn Store,
     ) -> anyhow::Result<()> {
         match message {
-            ServerMessage::Event { event, .. } if event.agent == self.agent => {
-                self.event(event.kind)
+            ServerMessage::Event { event, at_ms } if event.agent == self.agent => {
+                match event.kind {
+                    EventKind::Entry(entry) => self.entry(&entry, at_ms, store).await,
+                    kind => self.event(kind),
+                }
             }
             ServerMessage::Behind { lost } => {
                 self.is_streamed = false;
@@ -90,20 +93,32 @@ impl PlainView {
     fn event(&mut self, kind: EventKind) -> anyhow::Result<()> {
         match kind {
             EventKind::Delta(delta) => self.delta(delta),
-            EventKind::Entry(entry) => self.entry(&entry),
             EventKind::Retry(retry) => {
                 self.is_streamed = false;
                 self.note(&format!("cut off: {}; trying again", retry.fault.message))
             }
-            EventKind::ApprovalRequested(question) => self.note(&format!(
-                "asks a person: {} {}",
-                question.tool,
-                question.input.get()
-            )),
+            EventKind::ApprovalRequested(question) => {
+                self.end_line()?;
+                Ok(print(format!("{}\n", note(&question)).as_bytes())?)
+            }
             EventKind::Denied(denial) => {
                 self.note(&format!("{} denied: {}", denial.tool, denial.why))
             }
             EventKind::Warning(text) => self.note(&text),
+            EventKind::Output { text, skipped, .. } => self.output(&text, skipped),
+            EventKind::Queue(prompts) => {
+                let waits = |prompt: &QueuedPrompt| {
+                    let when = if prompt.joins {
+                        "joins the run"
+                    } else {
+                        "waits"
+                    };
+                    format!("{when}: {}", shortened(&prompt.text, PROMPT))
+                };
+                let each = prompts.iter().map(|prompt| self.note(&waits(prompt)));
+                each.collect()
+            }
+            EventKind::CallDone { .. } => self.end_line(),
             EventKind::Spending(update) => {
                 self.spending = *update;
                 Ok(())
@@ -137,7 +152,26 @@ impl PlainView {
         Ok(())
     }
 
+    /// Shows whole lines of what a tool prints.
+    fn output(&mut self, text: &str, skipped: u64) -> anyhow::Result<()> {
+        if skipped > 0 {
+            self.printed.clear();
+            print(format!("  │ (… {skipped} bytes)\n").as_bytes())?;
+        }
+        self.printed.push_str(text);
+        if let Some(end) = self.printed.rfind('\n') {
+            let rest = self.printed.split_off(end + 1);
+            let lines = std::mem::replace(&mut self.printed, rest);
+            print(barred(&lines).as_bytes())?;
+        }
+        Ok(())
+    }
+
+    /// Shows the rest of lines that have no end.
     fn end_line(&mut self) -> anyhow::Result<()> {
+        if !self.printed.is_empty() {
+            print(barred(&std::mem::take(&mut self.printed)).as_bytes())?;
+        }
         if !self.line.is_empty() {
             let line = std::mem::take(&mut self.line);
             print(format!("{}\n", tame(&line)).as_bytes())?;
@@ -146,24 +180,43 @@ impl PlainView {
     }
 
     /// Shows an entry, without the text that was shown while it arrived.
-    fn entry(&mut self, entry: &Entry) -> anyhow::Result<()> {
+    async fn entry(&mut self, entry: &Entry, at_ms: i64, store: &dyn Store) -> anyhow::Result<()> {
         self.end_line()?;
         let is_streamed = std::mem::take(&mut self.is_streamed) && entry.kind == EntryKind::Reply;
-        if self.next.is_some_and(|next| entry.seq < next) {
-            return Ok(());
+        match self.rest.compare(entry) {
+            Ordering::Less => return Ok(()),
+            Ordering::Equal => self.rest.next += 1,
+            // Some were missed.
+            Ordering::Greater => return self.read(store).await,
         }
-        self.next = Some(entry.seq + 1);
-        let now = SystemClock::default().wall();
-        let at_ms = now
-            .duration_since(std::time::UNIX_EPOCH)
-            .unwrap_or_default();
-        let at_ms = i64::try_from(at_ms.as_millis()).unwrap_or(i64::MAX);
-        for part in parts_of(&entry.message) {
-            if !(is_streamed && matches!(part, TranscriptPart::Reply(_))) {
-                print(paragraph(&part, at_ms).as_bytes())?;
-            }
+        if entry.kind == EntryKind::Reply {
+            self.calls.clear();
+        }
+        let role = entry.message.role;
+        for block in &entry.message.content {
+            let shown = match block {
+                ContentBlock::Text { .. } if is_streamed && role == Role::Assistant => continue,
+                ContentBlock::ToolUse { id, name, .. } => {
+                    self.calls.push((id.clone(), name.clone()));
+                    paragraph(role, block, at_ms)
+                }
+                ContentBlock::ToolResult {
+                    tool_use_id,
+                    content,
+                    is_error,
+                } => answer(content, *is_error, self.tool_of(tool_use_id)),
+                _ => paragraph(role, block, at_ms),
+            };
+            print(shown.as_bytes())?;
         }
         Ok(())
+    }
+
+    /// Returns the tool of a call if there are several, so that its result says whose it is.
+    fn tool_of(&self, call: &str) -> Option<&str> {
+        let found = self.calls.iter().find(|(id, _)| id == call);
+        let found = found.filter(|_| self.calls.len() > 1);
+        found.map(|(_, tool)| tool.as_str())
     }
 
     fn note(&mut self, text: &str) -> anyhow::Result<()> {
@@ -171,6 +224,12 @@ impl PlainView {
         print(format!("● {}\n", tame(text)).as_bytes())?;
         Ok(())
     }
+}
+
+/// Returns the lines that a tool has printed.
+fn barred(text: &str) -> String {
+    let line = |line: &str| format!("  │ {}\n", tame(line));
+    text.lines().map(line).collect()
 }
 
 fn activity_line(activity: Activity) -> &'static str {
@@ -207,36 +266,4 @@ fn spending_line(update: &SpendingUpdate) -> String {
         ));
     }
     line
-}
-
-/// Returns the parts of a message.
-fn parts_of(message: &Message) -> Vec<TranscriptPart> {
-    let part = |block: &ContentBlock| match block {
-        ContentBlock::Text { text } if message.role == Role::User => {
-            TranscriptPart::Prompt(text.clone())
-        }
-        ContentBlock::Text { text } => TranscriptPart::Reply(text.clone()),
-        ContentBlock::Thinking { thinking, .. } => TranscriptPart::Thinking(thinking.clone()),
-        ContentBlock::ToolUse { name, input, .. } => TranscriptPart::Call {
-            tool: name.clone(),
-            input: input.get().to_owned(),
-        },
-        ContentBlock::ToolResult {
-            content, is_error, ..
-        } => TranscriptPart::Answer {
-            text: content.iter().map(text_of).collect::<Vec<_>>().join("\n"),
-            is_error: *is_error,
-        },
-        ContentBlock::Image { .. } => TranscriptPart::Other("image".into()),
-        ContentBlock::RedactedThinking { .. } => TranscriptPart::Thinking(String::new()),
-        ContentBlock::Opaque { .. } => TranscriptPart::Other("block".into()),
-    };
-    message.content.iter().map(part).collect()
-}
-
-fn text_of(content: &ToolContent) -> &str {
-    match content {
-        ToolContent::Text { text } => text,
-        ToolContent::Image { .. } => "[image]",
-    }
 }

@@ -7,9 +7,10 @@ use posse_port::store::{AgentRecord, Page, SessionFilter, SubtreeSpending};
 use crate::config::environment::working_directory;
 use crate::config::store::StoreArgs;
 use crate::output::time::age;
-use crate::output::transcript::{first_line, fitted};
+use crate::output::transcript::fitted;
 use crate::output::{json_line, print, say, say_to_person, tame, width};
 use crate::present::costs::Tally;
+use crate::present::history::first_line;
 use crate::present::sessions::{distinct, object, state};
 
 /// Number of sessions shown to people by default.

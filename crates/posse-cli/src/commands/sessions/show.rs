@@ -7,11 +7,10 @@ use posse_protocol::AgentId;
 use serde_json::json;
 
 use crate::config::store::StoreArgs;
-use crate::output::transcript::parts;
 use crate::output::{json_line, one_line, print, tame};
 use crate::present::costs::{Tally, about, add};
-use crate::present::entries;
 use crate::present::sessions::{object, state};
+use crate::present::{entries, history};
 use crate::select::sessions;
 
 /// Show the transcript of a session or of any of its agents.
@@ -73,11 +72,7 @@ fn readable(transcript: &Transcript, spending: &SubtreeSpending, session: AgentI
     facts.extend((spending.agents > 1).then(|| format!("{} agents", spending.agents)));
     facts.push(format!("in {}", tame(&agent.cwd.to_string_lossy())));
     out.push_str(&format!("{}\n", facts.join(" · ")));
-    for stored in &transcript.entries {
-        for part in parts(&stored.entry.sent()) {
-            out.push_str(&entries::paragraph(&part, stored.at_ms));
-        }
-    }
+    out.push_str(&history::readable(&transcript.entries));
     out
 }
 

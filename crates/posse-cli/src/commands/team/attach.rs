@@ -6,7 +6,7 @@ use std::io::IsTerminal;
 use std::process::ExitCode;
 
 use posse_port::store::{AgentFilter, Op, OpenRequest, Page, Store, StoredEntry, TaskFilter};
-use posse_protocol::{MailKind, MemberState, RequestKind, TaskStatus};
+use posse_protocol::{ContentBlock, MailKind, MemberState, RequestKind, Role, TaskStatus};
 use serde_json::json;
 use tokio::sync::mpsc;
 use uuid::Uuid;
@@ -17,14 +17,15 @@ use crate::error::{self, Advised};
 use crate::headless::input::stdin::{self, StdinLine};
 use crate::headless::signals::Signals;
 use crate::output::paint::{letters, painted};
-use crate::output::transcript::{TranscriptPart, parts, shortened};
+use crate::output::transcript::shortened;
 use crate::output::{json_line, print, say, say_to_person, tame};
-use crate::present::entries;
+use crate::present::history::EntryReader;
+use crate::present::{entries, history};
 use crate::select::members::{ChosenMember, MemberArgs, called};
 use crate::select::tasks::{list_of, operate};
 
 /// Number of entries shown at first.
-const TAIL: usize = 12;
+const TAIL: u64 = 12;
 
 /// Watch a member work, and talk to it.
 ///
@@ -50,7 +51,7 @@ struct AttachedView<'a> {
     meant: ChosenMember,
     json: bool,
     /// Number of entries that were shown.
-    shown: usize,
+    shown: u64,
     state: Option<(MemberState, bool)>,
     /// Requests that were shown.
     asked: Vec<OpenRequest>,
@@ -169,43 +170,49 @@ impl AttachedView<'_> {
     }
 
     /// Returns the number of its entries; `None` if it has no transcript here.
-    async fn entries(&self) -> anyhow::Result<Option<usize>> {
+    async fn entries(&self) -> anyhow::Result<Option<u64>> {
         let filter = AgentFilter {
             id: Some(self.meant.member.agent),
             ..AgentFilter::default()
         };
         let found = self.store.agents(filter, Page::first(1)).await?;
-        Ok(found
-            .first()
-            .map(|agent| usize::try_from(agent.entries).unwrap_or(usize::MAX)))
+        Ok(found.first().map(|agent| agent.entries))
     }
 
     async fn say_entries(&mut self) -> anyhow::Result<()> {
-        let Some(count) = self.entries().await?.filter(|count| *count > self.shown) else {
+        if self
+            .entries()
+            .await?
+            .is_none_or(|count| count <= self.shown)
+        {
             return Ok(());
-        };
-        let transcript = self.store.read(self.meant.member.agent).await?;
-        for stored in transcript.entries.iter().skip(self.shown) {
-            print(self.entry(stored)?.as_bytes())?;
         }
-        self.shown = transcript.entries.len().max(count);
+        let mut reader = EntryReader::new(self.meant.member.agent, self.shown);
+        while let Some(page) = reader.read(self.store).await? {
+            print(self.window(&page.entries)?.as_bytes())?;
+            self.shown = reader.next;
+        }
         Ok(())
     }
 
-    fn entry(&self, stored: &StoredEntry) -> anyhow::Result<String> {
+    fn window(&self, window: &[StoredEntry]) -> anyhow::Result<String> {
         if self.json {
-            return Ok(json_line(
-                &json!({"type": "entry", "entry": entries::value(stored)?}),
-            ));
+            let line = |stored| {
+                let entry = entries::value(stored)?;
+                Ok(json_line(&json!({"type": "entry", "entry": entry})))
+            };
+            return window.iter().map(line).collect();
         }
-        let shown = |part: &TranscriptPart| match part {
-            // Only prompts can contain mail.
-            TranscriptPart::Prompt(_) => {
-                letters(&entries::paragraph(part, stored.at_ms), &self.meant.team)
+        Ok(history::conversation(window, |role, block, at_ms| {
+            let shown = entries::paragraph(role, block, at_ms);
+            match block {
+                // Only prompts can contain mail.
+                ContentBlock::Text { .. } if role == Role::User => {
+                    letters(&shown, &self.meant.team)
+                }
+                _ => shown,
             }
-            _ => entries::paragraph(part, stored.at_ms),
-        };
-        Ok(parts(&stored.entry.sent()).iter().map(shown).collect())
+        }))
     }
 
     async fn say_state(&mut self) -> anyhow::Result<()> {
