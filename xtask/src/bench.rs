@@ -1,5 +1,6 @@
 //! `cargo xtask bench NAME`: a table for people, then one JSON line.
 
+mod attach;
 mod feed;
 mod fork;
 mod model;

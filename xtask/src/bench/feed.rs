@@ -7,7 +7,7 @@ use anyhow::Result;
 use super::postgres::Server;
 use super::program::Bench;
 use super::spawn::number;
-use super::{Bar, Effort, Figure, Found, OF_SPEED, median};
+use super::{Bar, Effort, Figure, Found, OF_SPEED, attach, median};
 
 /// How far the share of a step may miss its bar: both sides write in turns of 60 ms, so that a busy machine slows them
 /// alike.
@@ -123,6 +123,7 @@ pub(super) fn run(binaries: &Path, effort: Effort) -> Result<Found> {
     };
     figures.push(printed("waiting_kb_each", "kb_each", 25.0)?);
     figures.push(printed("waiting_cpu_ms_per_min", "cpu_ms_per_min", 0.0)?);
+    figures.extend(attach::measure(binaries, &bench, effort, &mut notes)?);
     Ok(Found {
         figures,
         truths: Vec::new(),
