@@ -32,7 +32,7 @@ pub enum EventKind {
     /// An attempt to call the model failed; what its deltas showed is void. Another follows.
     Retry(Retry),
     /// A person is asked about a tool call.
-    ApprovalRequested(Question),
+    ApprovalRequested(Box<Question>),
     /// A question needs no answer any more.
     ApprovalWithdrawn {
         /// The question.

@@ -413,7 +413,7 @@ impl From<WireEventKind> for EventKind {
                 until_ms,
                 suggestions,
                 shown,
-            } => Self::ApprovalRequested(Question {
+            } => Self::ApprovalRequested(Box::new(Question {
                 id: question,
                 kind,
                 call,
@@ -424,7 +424,7 @@ impl From<WireEventKind> for EventKind {
                 until_ms,
                 suggestions,
                 shown,
-            }),
+            })),
             WireEventKind::ApprovalWithdrawn { question } => Self::ApprovalWithdrawn { question },
             WireEventKind::CallStarted { call, tool, title } => {
                 Self::CallStarted { call, tool, title }

@@ -287,7 +287,7 @@ pub(crate) fn events() -> Vec<BoxedStrategy<EventKind>> {
         )
             .prop_map(|((id, kind, until_ms), call, (suggestions, shown))| {
                 let (call, tool, input, why, from) = call;
-                EventKind::ApprovalRequested(Question {
+                EventKind::ApprovalRequested(Box::new(Question {
                     id,
                     kind,
                     call,
@@ -298,7 +298,7 @@ pub(crate) fn events() -> Vec<BoxedStrategy<EventKind>> {
                     until_ms,
                     suggestions,
                     shown,
-                })
+                }))
             })
             .boxed(),
         question_id()

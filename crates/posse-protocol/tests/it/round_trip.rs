@@ -86,7 +86,7 @@ fn greetings_and_answers_come_back() {
 #[test]
 fn an_input_is_on_the_line_as_the_model_wrote_it() {
     let asked = |input: &str| {
-        event(EventKind::ApprovalRequested(Question {
+        event(EventKind::ApprovalRequested(Box::new(Question {
             id: Uuid::from_u128(7).into(),
             kind: QuestionKind::Permission,
             call: "c".into(),
@@ -97,7 +97,7 @@ fn an_input_is_on_the_line_as_the_model_wrote_it() {
             until_ms: None,
             suggestions: Vec::new(),
             shown: None,
-        }))
+        })))
     };
     let line = asked("{\n  \"n\": 1.50,\r\n  \"n\": 1e400, \"s\": \"a\\nb\"\n}")
         .encode()

@@ -70,7 +70,7 @@ impl Questions {
         let heard = async {
             let event = Event {
                 agent,
-                kind: EventKind::ApprovalRequested(question),
+                kind: EventKind::ApprovalRequested(Box::new(question)),
             };
             if !session.events.send(event).await {
                 return None;

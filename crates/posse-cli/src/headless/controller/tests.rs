@@ -61,7 +61,7 @@ fn prompt(text: &str) -> Value {
 }
 
 fn asked() -> Event {
-    mine(EventKind::ApprovalRequested(question("t1", None)))
+    mine(EventKind::ApprovalRequested(Box::new(question("t1", None))))
 }
 
 fn ended() -> Event {
@@ -250,7 +250,7 @@ fn a_childs_question_is_asked_in_its_name_and_answered_to_it() {
     let question = question("t1", Some("scout"));
     let line = values(controller.event(Event {
         agent: child,
-        kind: EventKind::ApprovalRequested(question.clone()),
+        kind: EventKind::ApprovalRequested(Box::new(question.clone())),
     }))
     .remove(0);
     assert_eq!(line["request"]["agent_name"], "scout");
@@ -281,7 +281,7 @@ fn a_childs_question_is_asked_in_its_name_and_answered_to_it() {
     controller.line(None);
     controller.event(Event {
         agent: child,
-        kind: EventKind::ApprovalRequested(question),
+        kind: EventKind::ApprovalRequested(Box::new(question)),
     });
     assert_eq!(
         controller.next_command(),

@@ -186,7 +186,7 @@ impl PaneConversation {
         }
         match kind {
             EventKind::Member(news) => return self.news(agent, &news),
-            EventKind::ApprovalRequested(question) => return self.asked(agent, question),
+            EventKind::ApprovalRequested(question) => return self.asked(agent, *question),
             EventKind::ApprovalWithdrawn { question: id } => return self.withdrawn(id),
             _ => {}
         }

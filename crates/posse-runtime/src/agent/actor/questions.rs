@@ -70,7 +70,7 @@ pub(super) async fn on_asked(actor: &Actor, asked: Vec<Question>, work: &mut Wor
         watch(actor, question.until_ms, work);
         actor
             .sink
-            .emit(EventKind::ApprovalRequested(question))
+            .emit(EventKind::ApprovalRequested(Box::new(question)))
             .await;
     }
 }
@@ -201,7 +201,7 @@ pub(super) async fn show_open(actor: &Actor) {
         return;
     }
     for record in open(actor).await.unwrap_or_default() {
-        let asked = EventKind::ApprovalRequested(record.question);
+        let asked = EventKind::ApprovalRequested(Box::new(record.question));
         actor.sink.audience.show(&asked);
     }
 }

@@ -39,7 +39,7 @@ async fn asked(agent: &mut Agent) -> (posse_protocol::AgentId, Question) {
     let EventKind::ApprovalRequested(question) = &event.kind else {
         panic!()
     };
-    (event.agent, question.clone())
+    (event.agent, (**question).clone())
 }
 
 async fn begun() -> (Rig, Agent) {

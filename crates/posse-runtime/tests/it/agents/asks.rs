@@ -37,7 +37,7 @@ async fn asked(agent: &mut Agent) -> (AgentId, Question) {
     let EventKind::ApprovalRequested(question) = &event.kind else {
         panic!()
     };
-    (event.agent, question.clone())
+    (event.agent, (**question).clone())
 }
 
 /// What the model is told if this is the answer, in this mode.

@@ -43,7 +43,7 @@ async fn asked(rig: &Rig) -> (Agent, AgentId, Question) {
     else {
         panic!()
     };
-    (agent, who, question)
+    (agent, who, *question)
 }
 
 fn attended(script: &str) -> (Rig, posse_testkit::TestClock) {

@@ -55,11 +55,11 @@ fn typed(conversation: &mut PaneConversation, words: &str) -> String {
 }
 
 fn question(call: &str) -> EventKind {
-    EventKind::ApprovalRequested(Question {
+    EventKind::ApprovalRequested(Box::new(Question {
         input: RawJson::parse(r#"{"command":"rm x"}"#).unwrap(),
         why: "no rule\x1b[2J".into(),
         ..fixtures::question(call, None)
-    })
+    }))
 }
 
 fn news(what: MemberChange) -> EventKind {
@@ -157,7 +157,11 @@ fn a_question_shows_all_that_would_be_allowed() {
             why: "w".repeat(900),
             ..fixtures::question("a", None)
         };
-        event(&mut alone(), 1, EventKind::ApprovalRequested(question))
+        event(
+            &mut alone(),
+            1,
+            EventKind::ApprovalRequested(Box::new(question)),
+        )
     };
     let long = format!("echo {}; rm -rf ~", "x".repeat(5_000));
     let told = asked(

@@ -108,7 +108,10 @@ impl World {
             }
             Event::Answer { nth, allow } => {
                 let answer = match allow {
-                    true => Answer::Allow { input: None },
+                    true => Answer::Allow {
+                        input: None,
+                        always: None,
+                    },
                     false => Answer::Deny {
                         message: "no".into(),
                         interrupt: false,
@@ -313,7 +316,7 @@ impl World {
         for record in &self.questions {
             let waits = matches!(record.state, QuestionState::Open | QuestionState::Answered);
             let calls = self.machine.open_calls();
-            let asked = calls.and_then(|calls| calls.asked_tool(record.question.id));
+            let asked = calls.and_then(|calls| calls.asked_about(record.question.id));
             assert_eq!(waits, asked.is_some(), "{record:?}");
             let given = record.answer.as_ref().map(|given| &given.answer);
             let denied = matches!(given, Some(Answer::Deny { .. }));
