@@ -199,13 +199,9 @@ pub trait Store: Send + Sync {
         agent: AgentId,
     ) -> BoxFuture<'_, Result<Vec<Membership>, StoreError>>;
 
-    /// Lists a team's notes, by name.
-    fn notes(
-        &self,
-        realm: RealmId,
-        team: Name,
-        page: Page<Name>,
-    ) -> BoxFuture<'_, Result<Vec<Note>, StoreError>>;
+    /// Lists the notes of a team or a session, by name.
+    fn notes(&self, list: ListId, page: Page<Name>)
+    -> BoxFuture<'_, Result<Vec<Note>, StoreError>>;
 
     /// Returns a task, even a deleted one.
     fn task(&self, list: ListId, id: TaskId) -> BoxFuture<'_, Result<Option<Task>, StoreError>>;

@@ -435,13 +435,12 @@ impl Store for Postgres {
 
     fn notes(
         &self,
-        realm: RealmId,
-        team: Name,
+        list: ListId,
         page: Page<Name>,
     ) -> BoxFuture<'_, Result<Vec<Note>, StoreError>> {
         self.look(move |reader| {
-            let (team, page) = (team.clone(), page.clone());
-            Box::pin(async move { reader.notes(realm, &team, &page).await })
+            let (list, page) = (list.clone(), page.clone());
+            Box::pin(async move { reader.notes(&list, &page).await })
         })
     }
 

@@ -357,11 +357,10 @@ impl Store for Sqlite {
 
     fn notes(
         &self,
-        realm: RealmId,
-        team: Name,
+        list: ListId,
         page: Page<Name>,
     ) -> BoxFuture<'_, Result<Vec<Note>, StoreError>> {
-        Box::pin(self.look(move |reader| reader.notes(realm, &team, &page)))
+        Box::pin(self.look(move |reader| reader.notes(&list, &page)))
     }
 
     fn task(&self, list: ListId, id: TaskId) -> BoxFuture<'_, Result<Option<Task>, StoreError>> {

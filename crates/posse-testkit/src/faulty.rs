@@ -161,11 +161,10 @@ impl Store for Faulty {
 
     fn notes(
         &self,
-        realm: RealmId,
-        team: Name,
+        list: ListId,
         page: Page<Name>,
     ) -> BoxFuture<'_, Result<Vec<Note>, StoreError>> {
-        self.store.notes(realm, team, page)
+        self.store.notes(list, page)
     }
 
     fn task(&self, list: ListId, id: TaskId) -> BoxFuture<'_, Result<Option<Task>, StoreError>> {

@@ -25,7 +25,7 @@ use std::sync::Arc;
 use posse_port::store::{
     Committed, Epoch, OpResult, Order, Origin, StateChange, Step, SubtreeSpending, Wake,
 };
-use posse_protocol::{AgentId, HostId, ListId, MailId, Name, QuestionId, RealmId};
+use posse_protocol::{AgentId, HostId, ListId, MailId, Name, Note, QuestionId, RealmId};
 use uuid::Uuid;
 
 pub use agent::{Agent, Entry};
@@ -105,6 +105,7 @@ pub struct Model {
     inboxes: BTreeMap<(RealmId, AgentId), Arc<Inbox>>,
     teams: BTreeMap<(RealmId, Name), Team>,
     lists: BTreeMap<ListId, List>,
+    notes: BTreeMap<ListId, BTreeMap<Name, Said<Note>>>,
     requests: BTreeMap<(RealmId, MailId), request::Open>,
     questions: BTreeMap<(RealmId, QuestionId), question::Asked>,
     feed: Feed,

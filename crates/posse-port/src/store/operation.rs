@@ -194,8 +194,8 @@ pub enum Op {
     },
     /// Writes or overwrites a note.
     WriteNote {
-        /// The team.
-        team: Name,
+        /// The team; `None` for a note of the session.
+        team: Option<Name>,
         /// The note's name.
         name: Name,
         /// The whole text.

@@ -51,13 +51,17 @@ async fn member(rig: &Rig, root: AgentId, name: &str) -> Member {
         .expect("there is such a member")
 }
 
-async fn tasks(rig: &Rig, root: AgentId, name: &str) -> Vec<Task> {
-    let list = ListId {
+/// The list of a team.
+fn list(root: AgentId, name: &str) -> ListId {
+    ListId {
         realm: realm(root),
         team: Some(name.parse().unwrap()),
-    };
+    }
+}
+
+async fn tasks(rig: &Rig, root: AgentId, name: &str) -> Vec<Task> {
     rig.store
-        .tasks(list, TaskFilter::default(), Page::first(10_000))
+        .tasks(list(root, name), TaskFilter::default(), Page::first(10_000))
         .await
         .unwrap()
 }
@@ -86,7 +90,7 @@ fn sent_by(rig: &Rig, part: &str) -> Vec<Value> {
 }
 
 /// Everything that a request tells.
-fn all_words(body: &Value) -> String {
+pub(crate) fn all_words(body: &Value) -> String {
     body["messages"]
         .as_array()
         .unwrap()

@@ -471,7 +471,7 @@ fn op(op: &Op) -> Result<Value, StoreError> {
             text,
             expect,
         } => json!({
-            "op": "write_note", "team": team, "name": name, "text": text, "bytes": text.len(),
+            "op": "write_note", "team": list(team.as_ref()), "name": name, "text": text, "bytes": text.len(),
             "expect": expect.map(u64::cast_signed),
         }),
         Op::CreateTask { team, task } => {

@@ -128,7 +128,7 @@ pub(super) fn perform(tx: &mut WriteTransaction<'_>, op: &Op) -> Result<OpResult
             name,
             text,
             expect,
-        } => note::write_note(tx, team, name, text, *expect),
+        } => note::write_note(tx, team.as_ref(), name, text, *expect),
         Op::CreateTask { team, task } => create::create_task(tx, team.as_ref(), task),
         Op::UpdateTask {
             team,

@@ -12,13 +12,15 @@ impl Model {
     /// Exports a team.
     pub fn export(&self, realm: RealmId, name: &Name) -> Option<Archive> {
         let team = self.teams.get(&(realm, name.clone()))?.shown(realm, name);
-        let list = self.lists.get(&ListId {
+        let list = ListId {
             realm,
             team: Some(name.clone()),
-        });
+        };
+        let notes = self.notes(&list);
+        let list = self.lists.get(&list);
         let everything = |agent| self.mail(realm, agent, MailFilter::default());
         Some(Archive {
-            notes: self.notes(realm, name),
+            notes,
             tasks: list.map(|list| list.all().collect()).unwrap_or_default(),
             last_task: list.map_or(0, |list| list.last),
             mail: team
@@ -44,7 +46,15 @@ impl Model {
             return Err(Fate::BadStep);
         }
         self.feed.realm(team.realm, Archive::TOPICS);
-        self.teams.insert(key, Team::from_archive(team, notes));
+        self.teams.insert(key, Team::from_archive(team));
+        let named = notes
+            .iter()
+            .map(|note| (note.name.clone(), Said(note.clone())));
+        let list = ListId {
+            realm: team.realm,
+            team: Some(team.name.clone()),
+        };
+        self.notes.insert(list, named.collect());
         for (member, mail) in team.members.iter().zip(mail) {
             let inbox = Arc::make_mut(self.inboxes.entry((team.realm, member.agent)).or_default());
             let known: BTreeSet<_> = inbox.0.values().map(|mail| mail.0.id).collect();

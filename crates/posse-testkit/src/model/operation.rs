@@ -86,7 +86,7 @@ impl Model {
                 name,
                 text,
                 expect,
-            } => self.write_note(doer, realm, team, (name, text, *expect), at_ms),
+            } => self.write_note(doer, &list(team), (name, text, *expect), at_ms),
             Op::CreateTask { team, task } => self.create_task(&list(team), task, at_ms),
             Op::UpdateTask {
                 team,

@@ -24,7 +24,6 @@ pub(super) struct Team {
     members: Vec<Said<Member>>,
     /// Names that members have or had, except the lead's.
     used: BTreeSet<Name>,
-    notes: BTreeMap<Name, Said<Note>>,
 }
 
 impl Team {
@@ -62,7 +61,7 @@ impl Team {
         }
     }
 
-    pub(super) fn from_archive(team: &posse_protocol::Team, notes: &[Note]) -> Self {
+    pub(super) fn from_archive(team: &posse_protocol::Team) -> Self {
         Self {
             description: team.description.clone(),
             settings: team.settings.clone(),
@@ -75,10 +74,6 @@ impl Team {
                 .map(|it| &it.name)
                 .chain(&team.former)
                 .cloned()
-                .collect(),
-            notes: notes
-                .iter()
-                .map(|note| (note.name.clone(), Said(note.clone())))
                 .collect(),
         }
         .without_reserved()
@@ -199,12 +194,10 @@ impl Model {
         teams.into_iter().flat_map(of).collect()
     }
 
-    /// A team's notes, by name.
-    pub fn notes(&self, realm: RealmId, team: &Name) -> Vec<Note> {
-        let team = self.teams.get(&(realm, team.clone()));
-        team.into_iter()
-            .flat_map(|team| team.notes.values().map(|note| note.0.clone()))
-            .collect()
+    /// The notes of a team or a session, by name.
+    pub fn notes(&self, list: &ListId) -> Vec<Note> {
+        let notes = self.notes.get(list).into_iter().flat_map(BTreeMap::values);
+        notes.map(|note| note.0.clone()).collect()
     }
 
     pub(super) fn team(&self, realm: RealmId, team: &Name) -> Result<&Team, Refusal> {
@@ -231,7 +224,7 @@ impl Model {
             return Err(Refusal::TeamExists { team: name.clone() });
         }
         let (description, settings) = (description.to_owned(), settings.clone());
-        let (members, used, notes) = Default::default();
+        let (members, used) = Default::default();
         let created_ms = at_ms;
         let mut team = Team {
             description,
@@ -240,7 +233,6 @@ impl Model {
             lead: lead.agent,
             members,
             used,
-            notes,
         };
         team.add(Name::lead(), lead, at_ms);
         self.teams.insert((realm, name.clone()), team);
@@ -285,10 +277,12 @@ impl Model {
                 self.inboxes.remove(&(realm, member.agent));
             }
         }
-        if let Some(list) = self.lists.get_mut(&ListId {
+        let list = ListId {
             realm,
             team: Some(name.clone()),
-        }) {
+        };
+        self.notes.remove(&list);
+        if let Some(list) = self.lists.get_mut(&list) {
             list.tasks.clear();
         }
         Ok(Done::TeamDeleted)
@@ -448,16 +442,15 @@ impl Model {
     pub(super) fn write_note(
         &mut self,
         doer: Doer,
-        realm: RealmId,
-        team: &Name,
+        list: &ListId,
         (name, text, expect): (&Name, &str, Option<u64>),
         at_ms: i64,
     ) -> OpResult {
-        let known = self
-            .team(realm, team)?
-            .notes
-            .get(name)
-            .map_or(0, |note| note.0.version);
+        if let Some(team) = &list.team {
+            self.team(list.realm, team)?;
+        }
+        let known = self.notes.get(list).and_then(|notes| notes.get(name));
+        let known = known.map_or(0, |note| note.0.version);
         if expect.is_some_and(|expected| expected != known) {
             return Err(Refusal::Changed { version: known });
         }
@@ -467,15 +460,7 @@ impl Model {
                 most: TEXT_BYTES,
             });
         }
-        let author = self
-            .owner(
-                doer,
-                &ListId {
-                    realm,
-                    team: Some(team.clone()),
-                },
-            )
-            .name;
+        let author = self.owner(doer, list).name;
         let (version, text) = (known + 1, text.to_owned());
         let note = Note {
             name: name.clone(),
@@ -484,9 +469,8 @@ impl Model {
             text,
             written_ms: at_ms,
         };
-        self.team_mut(realm, team)?
-            .notes
-            .insert(name.clone(), Said(note));
+        let notes = self.notes.entry(list.clone()).or_default();
+        notes.insert(name.clone(), Said(note));
         Ok(Done::Noted { version })
     }
 }

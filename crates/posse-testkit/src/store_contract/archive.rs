@@ -20,7 +20,7 @@ async fn furnished(store: &dyn Store) -> Archive {
         ..TaskChange::default()
     };
     let note = Op::WriteNote {
-        team: name("web"),
+        team: Some(name("web")),
         name: name("plan"),
         text: "a".into(),
         expect: None,

@@ -428,7 +428,7 @@ pub async fn teams_come_in_pages(open: Open<'_>) {
 pub async fn notes_come_in_pages(open: Open<'_>) {
     let store = open();
     let write = |note: String| Op::WriteNote {
-        team: name("web"),
+        team: Some(name("web")),
         name: name(&note),
         text: "words".into(),
         expect: None,
@@ -438,7 +438,7 @@ pub async fn notes_come_in_pages(open: Open<'_>) {
     for result in order(&*store, ops).await {
         result.unwrap();
     }
-    let read = async |page| store.notes(realm(), name("web"), page).await.unwrap();
+    let read = async |page| store.notes(list("web"), page).await.unwrap();
     check(5, read, |note| note.name.clone()).await;
     let mut number = 0;
     for backwards in [false, true] {

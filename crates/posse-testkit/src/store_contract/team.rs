@@ -26,7 +26,7 @@ fn delete(team: &str) -> Op {
 
 fn write(team: &str, called: &str, text: &str, expect: Option<u64>) -> Op {
     Op::WriteNote {
-        team: name(team),
+        team: Some(name(team)),
         name: name(called),
         text: text.into(),
         expect,
@@ -212,10 +212,7 @@ pub async fn notes_have_versions(open: Open<'_>) {
         text: text.into(),
         written_ms: 10,
     };
-    let notes = store
-        .notes(realm(), name("web"), Page::all())
-        .await
-        .unwrap();
+    let notes = store.notes(list("web"), Page::all()).await.unwrap();
     assert_eq!(
         notes,
         [
@@ -223,6 +220,16 @@ pub async fn notes_have_versions(open: Open<'_>) {
             note("plan", 2, "user", "b")
         ]
     );
+    let of_session = |text: &str| Op::WriteNote {
+        team: None,
+        name: name("plan"),
+        text: text.into(),
+        expect: None,
+    };
+    assert_eq!(act(store, 1, of_session("d")).await, noted(1));
+    assert_eq!(act(store, 1, of_session("e")).await, noted(2));
+    let notes = store.notes(list(""), Page::all()).await.unwrap();
+    assert_eq!(notes, [note("plan", 2, "/main", "e")]);
 }
 
 /// A team is deleted with everything it has when no member is held; its task numbers are not
@@ -295,13 +302,7 @@ pub async fn teams_are_deleted_when_nobody_is_there(open: Open<'_>) {
             .unwrap(),
         []
     );
-    assert_eq!(
-        store
-            .notes(realm(), name("web"), Page::all())
-            .await
-            .unwrap(),
-        []
-    );
+    assert_eq!(store.notes(list("web"), Page::all()).await.unwrap(), []);
     assert_eq!(
         order(store, vec![create("web", "c", &[])]).await,
         [Ok(Done::TaskCreated(TaskId(3)))]

@@ -84,9 +84,7 @@ async fn look(store: &dyn Store, team: Team) -> anyhow::Result<TeamView> {
         tasks: store
             .tasks(list_of(&team), TaskFilter::default(), Page::all())
             .await?,
-        notes: store
-            .notes(team.realm, team.name.clone(), Page::all())
-            .await?,
+        notes: store.notes(list_of(&team), Page::all()).await?,
         requests: requests::open(store, &team).await?,
         asks: questions::oldest_by_agent(store, Some(team.realm)).await?,
         former: members::former(store, &team).await?,

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use posse_port::store::{Address, AgentState, Op, Operation, Page, StateChange, StoreError};
 use posse_port::text;
 use posse_protocol::{
-    EventKind, IdleReason, IdleReport, Mail, MailId, MailKind, MemberChange, Name, Outcome, Sender,
-    TaskReport,
+    EventKind, IdleReason, IdleReport, ListId, Mail, MailId, MailKind, MemberChange, Name, Outcome,
+    Sender, TaskReport,
 };
 use uuid::Uuid;
 
@@ -63,15 +63,11 @@ pub(crate) async fn welcome(actor: &mut Actor) -> Result<(), StoreError> {
         return Ok(());
     };
     let team_identity = &teammate.team_identity;
-    let notes = actor
-        .ports
-        .store
-        .notes(
-            actor.identity.realm,
-            team_identity.team.clone(),
-            Page::all(),
-        )
-        .await?;
+    let list = ListId {
+        realm: actor.identity.realm,
+        team: Some(team_identity.team.clone()),
+    };
+    let notes = actor.ports.store.notes(list, Page::all()).await?;
     // The welcome names these notes, so they need not be reported when it wakes.
     teammate.glance.look(&notes);
     let teams = roster::teams(&*actor.ports.store, actor.identity.realm).await?;
@@ -108,15 +104,11 @@ pub(super) async fn check_notes(actor: &mut Actor, input: &Input) -> Result<(), 
     else {
         return Ok(());
     };
-    let notes = actor
-        .ports
-        .store
-        .notes(
-            actor.identity.realm,
-            teammate.team_identity.team.clone(),
-            Page::all(),
-        )
-        .await?;
+    let list = ListId {
+        realm: actor.identity.realm,
+        team: Some(teammate.team_identity.team.clone()),
+    };
+    let notes = actor.ports.store.notes(list, Page::all()).await?;
     teammate
         .glance
         .look(&notes)

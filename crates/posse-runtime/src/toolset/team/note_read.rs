@@ -3,6 +3,7 @@
 use posse_port::store::Page;
 use std::borrow::Cow;
 
+use posse_protocol::ListId;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -44,14 +45,16 @@ impl TypedTool for NoteRead {
     }
 
     async fn run(&self, input: NoteReadInput, _: ToolContext) -> Result<ToolOutput, ToolError> {
-        let team = self.0.team(input.team_name.as_deref()).await?;
-        let realm = self.0.here()?.session.realm;
+        let list = ListId {
+            realm: self.0.here()?.session.realm,
+            team: Some(self.0.team(input.team_name.as_deref()).await?),
+        };
         let notes = self
             .0
             .factory
             .ports
             .store
-            .notes(realm, team, Page::all())
+            .notes(list, Page::all())
             .await
             .map_err(failed)?;
         let Some(name) = input.name else {

@@ -57,7 +57,7 @@ impl TypedTool for NoteWrite {
             .map_err(|bad| tell(format!("name: {bad}")))?;
         let team = self.0.team(input.team_name.as_deref()).await?;
         let op = Op::WriteNote {
-            team,
+            team: Some(team),
             name,
             text: input.text,
             // Version 0 means that the note must not exist yet: no note is overwritten unread.

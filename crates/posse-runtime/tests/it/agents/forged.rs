@@ -224,7 +224,7 @@ async fn unchanged(rig: &Rig, root: AgentId) {
     };
     let tasks = rig
         .store
-        .tasks(list, TaskFilter::default(), Page::first(10))
+        .tasks(list.clone(), TaskFilter::default(), Page::first(10))
         .await
         .unwrap();
     let tasks: Vec<_> = tasks
@@ -232,13 +232,7 @@ async fn unchanged(rig: &Rig, root: AgentId) {
         .map(|task| (task.id, task.status, task.owner.is_none()))
         .collect();
     assert_eq!(tasks, [(TaskId(1), TaskStatus::Pending, true)]);
-    assert_eq!(
-        rig.store
-            .notes(realm, team.name, Page::all())
-            .await
-            .unwrap(),
-        []
-    );
+    assert_eq!(rig.store.notes(list, Page::all()).await.unwrap(), []);
     let mail = rig
         .store
         .mail(realm, root, MailFilter::default(), Page::first(10_000))

@@ -58,7 +58,7 @@ async fn notes_of_one_are_listed_to_another_when_it_wakes() {
     say(&mut agent, cook, "cook", "write it down").await;
     let note = rig
         .store
-        .notes(realm(root), "crew".parse().unwrap(), Page::all())
+        .notes(list(root, "crew"), Page::all())
         .await
         .unwrap()
         .remove(0);

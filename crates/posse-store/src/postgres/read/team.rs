@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use posse_port::store::{AgentState, Archive, Membership, Page, TeamKey};
-use posse_protocol::{AgentId, Mail, Member, MemberState, Name, Note, RealmId, Team};
+use posse_protocol::{AgentId, ListId, Mail, Member, MemberState, Name, Note, RealmId, Team};
 use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 use uuid::Uuid;
@@ -166,11 +166,10 @@ impl PgReader<'_> {
         rows.iter().map(one).collect()
     }
 
-    /// Returns a team's notes, by name.
+    /// Returns the notes of a team or a session, by name.
     pub(in super::super) async fn notes(
         &self,
-        realm: RealmId,
-        team: &Name,
+        list: &ListId,
         page: &Page<Name>,
     ) -> Result<Vec<Note>, PgFailure> {
         let (than, way) = columns::rising(page);
@@ -181,7 +180,8 @@ impl PgReader<'_> {
         let sql = format!("{NOTES} AND {beyond} ORDER BY name {way} LIMIT $4");
         let types = [Type::UUID, Type::TEXT, Type::TEXT, Type::INT8];
         let from = page.from.as_ref().map(Name::as_str);
-        let (realm, team, limit) = (realm.uuid(), team.as_str(), column::most(page.limit));
+        let team = list.team.as_ref().map_or("", Name::as_str);
+        let (realm, limit) = (list.realm.uuid(), column::most(page.limit));
         let values: &QueryValues<'_> = &[&realm, &team, &from, &limit];
         let rows = self.typed_rows(&sql, &types, values).await?;
         let notes: Result<_, PgFailure> = rows.iter().map(note).collect();

@@ -148,12 +148,12 @@ BEGIN
     RETURN done('Charged');
 END $$;
 
--- Writes a team's note.
+-- Writes a note of a team, or of the session.
 CREATE OR REPLACE FUNCTION act_write_note(_realm uuid, _actor uuid, _host uuid, _at bigint, _op jsonb) RETURNS json
 LANGUAGE plpgsql AS $$
 DECLARE _team text := _op->>'team'; _name text := _op->>'name'; _version bigint; _no json;
 BEGIN
-    IF NOT exists_team(_realm, _team) THEN RETURN no_team(_team); END IF;
+    IF _team <> '' AND NOT exists_team(_realm, _team) THEN RETURN no_team(_team); END IF;
     SELECT version INTO _version FROM note WHERE realm = _realm AND team = _team AND name = _name;
     _version := coalesce(_version, 0);
     IF (_op->>'expect')::bigint <> _version THEN

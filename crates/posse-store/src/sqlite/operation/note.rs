@@ -1,4 +1,4 @@
-//! Writes a team's notes.
+//! Writes the notes of a team or a session.
 
 use posse_port::store::{Done, Refusal};
 use posse_protocol::Name;
@@ -9,13 +9,16 @@ use super::{OperationResult, WriteTransaction, column, fits};
 /// Writes a note. Returns its new version.
 pub(super) fn write_note(
     tx: &mut WriteTransaction<'_>,
-    team: &Name,
+    team: Option<&Name>,
     name: &Name,
     text: &str,
     expect: Option<u64>,
 ) -> OperationResult {
-    tx.must_exist(team)?;
-    let (realm, team, name) = (tx.realm_key(), team.as_str(), name.as_str());
+    if let Some(team) = team {
+        tx.must_exist(team)?;
+    }
+    let team = team.map_or("", Name::as_str);
+    let (realm, name) = (tx.realm_key(), name.as_str());
     let sql = "SELECT version FROM note WHERE realm = ?1 AND team = ?2 AND name = ?3";
     let mut statement = tx.connection.prepare_cached(sql)?;
     let found = statement

@@ -147,17 +147,16 @@ impl SqliteReader<'_> {
         Ok(found)
     }
 
-    /// Returns a team's notes, by name.
+    /// Returns the notes of a team or a session, by name.
     pub(in super::super) fn notes(
         &self,
-        realm: RealmId,
-        team: &Name,
+        list: &ListId,
         page: &Page<Name>,
     ) -> Result<Vec<Note>, SqliteFailure> {
         let mut statement = self.snapshot.prepare_cached(&notes(page))?;
         let values = params![
-            realm.uuid().into_bytes(),
-            team.as_str(),
+            list.realm.uuid().into_bytes(),
+            list.team.as_ref().map_or("", Name::as_str),
             page.from.as_ref().map(Name::as_str),
             column::most(page.limit),
         ];
@@ -204,7 +203,11 @@ impl SqliteReader<'_> {
         for member in &mut team.members {
             (member.state, member.waiting, member.held) = (MemberState::default(), 0, false);
         }
-        let notes = self.notes(realm, name, &Page::all())?;
+        let list = ListId {
+            realm,
+            team: Some(name.clone()),
+        };
+        let notes = self.notes(&list, &Page::all())?;
         let tasks = ListReader::new(&self.snapshot, realm, Some(name)).all()?;
         let sql = "SELECT last FROM list WHERE realm = ?1 AND team = ?2";
         let mut statement = self.snapshot.prepare_cached(sql)?;

@@ -61,7 +61,7 @@ async fn full() -> Database {
     store.commit(birth(1)).await.unwrap();
     store.commit(child(2, 1, "")).await.unwrap();
     let note = Op::WriteNote {
-        team: name("web"),
+        team: Some(name("web")),
         name: name("note-1"),
         text: "words".into(),
         expect: None,
@@ -155,7 +155,7 @@ async fn look(store: &Postgres, backwards: bool) {
     };
     let teams = store.teams(None, two(key, backwards)).await.unwrap();
     let page = two(name("note-2500"), backwards);
-    let notes = store.notes(realm(), name("web"), page).await.unwrap();
+    let notes = store.notes(list("web"), page).await.unwrap();
     assert_eq!((teams.len(), notes.len()), (2, 2));
 }
 

@@ -197,7 +197,7 @@ impl Work {
         };
         self.acts(1, request).await.unwrap();
         let note = Op::WriteNote {
-            team: name("crew"),
+            team: Some(name("crew")),
             name: name("n"),
             text: "secret".into(),
             expect: None,

@@ -606,7 +606,7 @@ fn ops(realm: u64) -> impl Strategy<Value = Rough> {
             body,
         }
     });
-    let notes = (teams(), names(), expected()).prop_map(|(team, name, expect)| Op::WriteNote {
+    let notes = (lists(), names(), expected()).prop_map(|(team, name, expect)| Op::WriteNote {
         team,
         name,
         text: String::new(),

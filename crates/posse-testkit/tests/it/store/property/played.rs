@@ -660,10 +660,11 @@ impl<'a> Played<'a> {
         let found = paged(backwards, read, TeamKey::of).await;
         same(&found, &model.teams(Some(realm)), &number);
         let teams: Vec<Name> = TEAMS.iter().map(|team| team.parse().unwrap()).collect();
-        for team in &teams {
-            let read = async |page| store.notes(realm, team.clone(), page).await.unwrap();
+        for team in teams.iter().cloned().map(Some).chain([None]) {
+            let list = ListId { realm, team };
+            let read = async |page| store.notes(list.clone(), page).await.unwrap();
             let found = paged(backwards, read, |note| note.name.clone()).await;
-            same(&found, &model.notes(realm, team), team);
+            same(&found, &model.notes(&list), &list);
         }
         for (agent, open) in inhabitants(number)
             .map(|number| (Some(agent(number)), false))
