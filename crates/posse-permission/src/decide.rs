@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use posse_protocol::PermissionMode;
+use posse_protocol::{PermissionMode, QuestionKind};
 
 use super::Policy;
 use super::mirror::RulePaths;
@@ -49,9 +49,15 @@ pub fn decide(
     if let Some(rule) = call.ruled(&policy.deny) {
         return Verdict::Deny(format!("the rule {rule} denies this"));
     }
-    // To be asked is not a permission, so that no mode and no other rule decides about it.
-    if intent.subject == Subject::Asks {
-        return Verdict::Ask("the agent has a question".into());
+    if let Subject::Asks(kind) = intent.subject {
+        // To be asked is not a permission, so that no other rule decides about it; nor does a mode
+        // about a choice.
+        return match (mode, kind) {
+            (PermissionMode::DontAsk, QuestionKind::Permission | QuestionKind::Plan) => {
+                Verdict::Deny("mode dontAsk: no one is asked".into())
+            }
+            _ => Verdict::Ask(question(kind).into()),
+        };
     }
     // Before the bypass: an agent that may edit only its notes is held to that in any mode.
     if let Some(why) = call.beyond_notes() {
@@ -92,6 +98,15 @@ pub fn decide(
     match mode {
         PermissionMode::DontAsk => Verdict::Deny(format!("{why} (mode dontAsk: no one is asked)")),
         _ => Verdict::Ask(why),
+    }
+}
+
+/// Returns why a person is asked whatever the rules allow.
+fn question(kind: QuestionKind) -> &'static str {
+    match kind {
+        QuestionKind::Permission => "only a person can allow this",
+        QuestionKind::Plan => "the plan needs a person's approval",
+        QuestionKind::Choice => "the agent has a question",
     }
 }
 
@@ -225,7 +240,7 @@ impl Call<'_> {
             // What it does is judged when it does it; it has no more rights than the agent that
             // starts it.
             Subject::Starts { .. } | Subject::Follows { .. } => true,
-            Subject::Asks => false,
+            Subject::Asks(_) => false,
         };
         if free {
             Ok(())
@@ -261,7 +276,7 @@ impl Call<'_> {
             last.unwrap_or_default()
         };
         match &self.intent.subject {
-            Subject::Nothing | Subject::Asks | Subject::Runs(_) => self.tool.to_owned(),
+            Subject::Nothing | Subject::Runs(_) | Subject::Asks(_) => self.tool.to_owned(),
             Subject::Reads(paths) => format!("Read(/{})", last(paths)),
             Subject::Edits(paths) => format!("Edit(/{})", last(paths)),
             Subject::Fetches { host } => format!("WebFetch(domain:{host})"),

@@ -9,7 +9,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use posse_protocol::{Display, RawJson, RunStatus, ToolContent, ToolSpec};
+use posse_protocol::{
+    Display, PermissionMode, QuestionKind, RawJson, RunStatus, ToolContent, ToolSpec,
+};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
@@ -106,13 +108,14 @@ pub enum Subject {
         /// The agent's type.
         agent: String,
     },
-    /// Asks a person something. Only a deny rule forbids that, whatever the mode.
-    Asks,
     /// Follows a skill.
     Follows {
         /// The skill's name.
         skill: String,
     },
+    /// Asks a person, whatever the rules allow. With [`QuestionKind::Permission`] the call runs once
+    /// it is allowed; any other question is answered without a run: the answer is the result.
+    Asks(QuestionKind),
 }
 
 /// Decides which files may be read. Paths are absolute and resolved.
@@ -183,6 +186,8 @@ pub enum FollowUp {
     Operations(Vec<Op>),
     /// The result shows mail of the agent's inbox, by these numbers; it is not shown again.
     MailShown(Vec<u64>),
+    /// The agent's permission mode changes with the result.
+    Mode(PermissionMode),
     /// A run continues in the background.
     Runs(Box<NewRun>),
     /// Another tool must run first, as if the model had called it: permission rules apply. Then
@@ -201,6 +206,7 @@ impl std::fmt::Debug for FollowUp {
             Self::Nothing => f.write_str("Nothing"),
             Self::Operations(ops) => f.debug_tuple("Operations").field(ops).finish(),
             Self::MailShown(numbers) => f.debug_tuple("MailShown").field(numbers).finish(),
+            Self::Mode(mode) => f.debug_tuple("Mode").field(mode).finish(),
             Self::Runs(run) => f.debug_tuple("Runs").field(&run.id).finish(),
             Self::ToolFirst { tool, .. } => f.debug_tuple("ToolFirst").field(tool).finish(),
         }

@@ -35,6 +35,11 @@ impl Name {
         Self(Self::LEAD.to_owned())
     }
 
+    /// The name of the note that keeps the approved plan of a session.
+    pub fn plan() -> Self {
+        Self("plan".to_owned())
+    }
+
     /// What a lead is called when another leads.
     pub fn main() -> Self {
         Self("main".to_owned())

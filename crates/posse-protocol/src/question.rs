@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Display, QuestionId, RawJson, RuleScope, Suggestion};
+use crate::{Display, PermissionMode, QuestionId, RawJson, RuleScope, Suggestion};
 
 /// A question to a person about a tool call.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -70,6 +70,14 @@ pub enum Answer {
         /// Rules of the question that hold from now on.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         always: Option<AcceptedRules>,
+    },
+    /// The plan is approved. Only for a question of kind [`QuestionKind::Plan`], which
+    /// [`Answer::Allow`] approves as well.
+    Approve {
+        /// The plan that is approved instead; `None` for the one that was handed in.
+        plan: Option<String>,
+        /// The mode to continue in; `None` for the one before plan mode.
+        mode: Option<PermissionMode>,
     },
     /// It may not.
     Deny {

@@ -10,6 +10,7 @@ mod fork;
 mod frame;
 pub mod instructions;
 mod place;
+pub(crate) mod plan;
 pub(crate) mod question;
 mod repeated;
 pub(crate) mod side_query;

@@ -2,6 +2,7 @@
 
 mod agent;
 mod ask_user_question;
+mod enter_plan_mode;
 mod send_message;
 pub(crate) mod skill;
 mod task_output;
@@ -24,17 +25,18 @@ use crate::prompt::Reader;
 use crate::session::factory::{AgentTools, ToolsOf};
 use crate::toolset::agent::AgentTool;
 use crate::toolset::ask_user_question::AskUserQuestion;
+use crate::toolset::enter_plan_mode::EnterPlanMode;
 use crate::toolset::send_message::SendMessage;
 use crate::toolset::skill::SkillTool;
 use crate::toolset::task_output::TaskOutput;
 use crate::toolset::task_stop::TaskStop;
-use crate::toolset::team::{Holder, tools as team_tools};
+use crate::toolset::team::{ExitPlanMode, Holder, PlanApprover, tools as team_tools};
 use crate::toolset::wait::Wait;
 pub(crate) use crate::toolset::watch::tell;
 use posse_port::tool::{Tool, Toolbox, typed};
 
 /// Tools that no sub-agent has: they are for the agent that talks to the person. A teammate in plan
-/// mode has ExitPlanMode, to submit its plan.
+/// mode has ExitPlanMode, to submit its plan, and so has a type in plan mode that names it.
 const WITHHELD: [&str; 4] = ["TeamCreate", "TeamDelete", "EnterPlanMode", "ExitPlanMode"];
 
 /// The agent that calls a tool.
@@ -86,6 +88,11 @@ fn tools_of_main(
         teams: may_start && !types.is_empty(),
     };
     tools.extend(team_tools(&caller(factory, agent, &tools), holder, &tools));
+    let planning = caller(factory, agent, &tools);
+    tools.extend([
+        typed(EnterPlanMode(planning.clone())),
+        exit_plan_mode(planning),
+    ]);
     tools.retain(|name| setup.tools.get(name).is_some() || !setup.policy.forbids_tool(name));
     tools.extend(skill_tool(factory, agent, setup, &tools));
     tools
@@ -111,15 +118,20 @@ fn tools_of_sub(
         .map_or(Holder::Sub, |teammate| Holder::Teammate {
             plan: teammate.plan,
         });
+    let plans = holder == Holder::Sub && terms.hands_in_plans();
     let withheld = |name: &str| {
-        WITHHELD.contains(&name)
-            && !(name == "ExitPlanMode" && holder == Holder::Teammate { plan: true })
+        let submits = plans || holder == Holder::Teammate { plan: true };
+        WITHHELD.contains(&name) && !(name == "ExitPlanMode" && submits)
     };
     let kept = |name: &str| !withheld(name) && terms.has(name);
     // Filtered before and after: the tools added below depend on those that are left.
     tools.retain(kept);
     tools.extend(ways(factory, agent, setup, types, &tools));
     tools.extend(team_tools(&caller(factory, agent, &tools), holder, &tools));
+    if plans {
+        let planning = caller(factory, agent, &tools);
+        tools.extend([exit_plan_mode(planning)]);
+    }
     tools.retain(|name| kept(name) && !setup.policy.forbids_tool(name));
     tools.extend(skill_tool(factory, agent, setup, &tools).filter(|_| kept(SKILL)));
     tools
@@ -183,6 +195,14 @@ fn skill_tool(
         &loadable(setup),
         tools,
     )))
+}
+
+/// Returns the tool by which an agent hands in a plan to a person.
+fn exit_plan_mode(caller: Caller) -> Arc<dyn Tool> {
+    typed(ExitPlanMode {
+        caller,
+        approver: PlanApprover::Person,
+    })
 }
 
 /// Returns an agent with these tools as a caller.

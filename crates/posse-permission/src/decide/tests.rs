@@ -73,7 +73,7 @@ fn call(text: &str) -> (String, Intent) {
                 agent: rest.to_owned(),
             },
         ),
-        "AskUserQuestion" => (true, Subject::Asks),
+        "AskUserQuestion" => (true, Subject::Asks(QuestionKind::Choice)),
         _ => (rest == "reads", Subject::Nothing),
     };
     (

@@ -413,7 +413,10 @@ fn calls() -> Vec<(&'static str, Intent)> {
             ),
         ),
         ("mcp__srv__get", intent(true, Subject::Nothing)),
-        ("AskUserQuestion", intent(true, Subject::Asks)),
+        (
+            "AskUserQuestion",
+            intent(true, Subject::Asks(QuestionKind::Choice)),
+        ),
     ];
     for path in [
         "/w/a",

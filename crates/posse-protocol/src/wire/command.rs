@@ -116,6 +116,15 @@ tagged! {
             #[serde(skip_serializing_if = "Option::is_none")]
             always: Option<AcceptedRules>,
         }
+        /// The plan is approved. Only for a question of kind `plan`.
+        Approve {
+            /// The plan that is approved instead; absent for the one that was handed in.
+            #[serde(skip_serializing_if = "Option::is_none")]
+            plan: Option<String>,
+            /// The mode to continue in; absent for the one before plan mode.
+            #[serde(skip_serializing_if = "Option::is_none")]
+            mode: Option<PermissionMode>,
+        }
         /// It may not run.
         Deny {
             /// What the model is told.
@@ -130,6 +139,7 @@ impl From<Answer> for WireAnswer {
     fn from(answer: Answer) -> Self {
         match answer {
             Answer::Allow { input, always } => Self::Allow { input, always },
+            Answer::Approve { plan, mode } => Self::Approve { plan, mode },
             Answer::Deny { message, interrupt } => Self::Deny { message, interrupt },
         }
     }
@@ -139,6 +149,7 @@ impl From<WireAnswer> for Answer {
     fn from(answer: WireAnswer) -> Self {
         match answer {
             WireAnswer::Allow { input, always } => Self::Allow { input, always },
+            WireAnswer::Approve { plan, mode } => Self::Approve { plan, mode },
             WireAnswer::Deny { message, interrupt } => Self::Deny { message, interrupt },
         }
     }

@@ -163,6 +163,7 @@ fn direct() -> Vec<BoxedStrategy<Command>> {
     let rules = || vec(text(), 0..3);
     let answer = prop_oneof![
         (of(input()), of(accepted())).prop_map(|(input, always)| Answer::Allow { input, always }),
+        (of(text()), of(mode())).prop_map(|(plan, mode)| Answer::Approve { plan, mode }),
         (text(), any::<bool>())
             .prop_map(|(message, interrupt)| Answer::Deny { message, interrupt }),
     ];

@@ -514,6 +514,7 @@ fn answered(output: ToolOutput, call: &str, work: &mut Work) -> Answered {
         FollowUp::Nothing | FollowUp::ToolFirst { .. } => Consequence::Nothing,
         FollowUp::Operations(ops) => Consequence::Operations(ops),
         FollowUp::MailShown(numbers) => Consequence::MailShown(numbers),
+        FollowUp::Mode(mode) => Consequence::Mode(mode),
         FollowUp::Runs(run) => {
             let (id, description, output) = (run.id, run.description.clone(), run.output.clone());
             work.begun.insert(id, (*run, call.to_owned()));

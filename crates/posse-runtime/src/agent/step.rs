@@ -14,6 +14,7 @@ mod interrupt;
 mod machine;
 mod mail;
 mod open_calls;
+mod plan;
 mod queue;
 mod repetition;
 mod reply;
@@ -168,7 +169,7 @@ impl Machine {
                     self.rights.approver = Approver::Nobody;
                 }
             }
-            Input::SetMode(mode) => decision.set_mode(mode),
+            Input::SetMode(mode) => plan::on_set_mode(self, &mut decision, mode),
         }
         decision
     }

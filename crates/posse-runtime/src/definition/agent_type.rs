@@ -140,6 +140,13 @@ pub fn built_in() -> Vec<Definition> {
             include_str!("../prompt/types/plan.md")
         )
         .to_owned(),
+        tools: Some(
+            [&READING[..], &["ExitPlanMode"]]
+                .concat()
+                .into_iter()
+                .map(str::to_owned)
+                .collect(),
+        ),
         ..reading()
     };
     let bash = Definition {
@@ -201,6 +208,7 @@ mod tests {
         let (plan, small) = (Some(PermissionMode::Plan), Some("small".to_owned()));
         let only = |tools: &str| Some(tools.to_owned());
         let reading = only("Read Grep Glob WebFetch");
+        let planning = only("Read Grep Glob WebFetch ExitPlanMode");
         assert_eq!(
             built_in()
                 .into_iter()
@@ -216,7 +224,7 @@ mod tests {
                     plan,
                     true
                 ),
-                ("Plan".to_owned(), reading.clone(), None, plan, true),
+                ("Plan".to_owned(), planning, None, plan, true),
                 ("Bash".to_owned(), only("Bash"), None, None, false),
                 ("guide".to_owned(), reading, small, plan, true),
             ]

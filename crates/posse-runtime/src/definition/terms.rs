@@ -157,6 +157,12 @@ impl Terms {
         (listed || notes || team || asks) && !named(&self.disallowed)
     }
 
+    /// Returns true if it hands in plans to a person: it is in plan mode, and its type names the tool.
+    pub(crate) fn hands_in_plans(&self) -> bool {
+        let named = |names: &Vec<String>| names.iter().any(|name| name == "ExitPlanMode");
+        self.mode == Some(PermissionMode::Plan) && self.tools.as_ref().is_some_and(named)
+    }
+
     /// Adds the rules of a skill, and removes tools that it forbids.
     pub(crate) fn grant(&mut self, granted: Granted) {
         self.disallowed.extend(

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use posse_protocol::{AgentId, RequestKind, RunFacts, RunKind, Task, TaskStatus, Team};
 
 use crate::prompt::place::reminder;
+use crate::prompt::plan;
 use posse_port::store::OpenRequest;
 use posse_port::text::{cut, line, neutral, shown};
 
@@ -40,6 +41,10 @@ pub struct Restated {
     pub lists: Vec<List>,
     /// Open requests from it or to it.
     pub requests: Vec<OpenRequest>,
+    /// True if it is in plan mode and is to hand in a plan.
+    pub plans: bool,
+    /// The session's plan that was approved last.
+    pub plan: Option<String>,
 }
 
 /// A list of open tasks.
@@ -89,6 +94,11 @@ fn restated(known: &Restated) -> String {
         text.push_str(&tasks(list, known.agent));
     }
     text.push_str(&requests(known));
+    if known.plans {
+        text.push_str(plan::RULES);
+        text.push('\n');
+    }
+    text.extend(known.plan.as_deref().map(plan::kept));
     if let Some(types) = &known.types {
         text.push_str(&format!("Types of agents you can start:{types}\n"));
     }

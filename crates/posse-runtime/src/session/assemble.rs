@@ -33,6 +33,7 @@ use crate::live::session::Session;
 use crate::live::session_events::SessionEvents;
 use crate::live::setup::Setup;
 use crate::live::wakeup::Wakeup;
+use crate::prompt;
 use crate::session::factory::Factory;
 use crate::session::start_error::StartError;
 use crate::supervise::AliveGuard;
@@ -284,7 +285,14 @@ pub(crate) fn assemble_root(
     };
     // `enter` refuses only below a frozen parent, and a main agent has no parent.
     let wakeup = factory.registry.enter(id, who).unwrap_or_default();
-    let life = Life::Root { joins: setup.joins };
+    let life = Life::Root {
+        joins: setup.joins,
+        then: match parts.mode {
+            PermissionMode::Plan => PermissionMode::Default,
+            mode => mode,
+        },
+    };
+    let plans = parts.mode == PermissionMode::Plan;
     let names = tools.names().into_iter().map(str::to_owned).collect();
     let setup = Setup {
         tools,
@@ -305,7 +313,10 @@ pub(crate) fn assemble_root(
         name,
     };
     let session_account = kind.account.clone();
-    let actor = assemble(factory, parts, seed, setup, kind);
+    let mut actor = assemble(factory, parts, seed, setup, kind);
+    if plans {
+        actor.machine.tell(prompt::plan::begun());
+    }
     let handle = AgentHandle { commands };
     let agent = Agent {
         id,

@@ -31,7 +31,7 @@ impl TypedTool for AskUserQuestion {
         Ok(Intent {
             read_only: true,
             beside_others: true,
-            subject: Subject::Asks,
+            subject: Subject::Asks(QuestionKind::Choice),
             waits: false,
             title: format!("ask: {}", headers.join(", ")),
         })

@@ -16,7 +16,7 @@ mod teammate;
 
 use std::sync::Arc;
 
-use crate::toolset::team::exit_plan_mode::ExitPlanMode;
+pub(crate) use crate::toolset::team::exit_plan_mode::{ExitPlanMode, PlanApprover};
 use crate::toolset::team::note_read::NoteRead;
 use crate::toolset::team::note_write::NoteWrite;
 use crate::toolset::team::task_create::TaskCreate;
@@ -63,7 +63,10 @@ pub(crate) fn tools(caller: &Caller, holder: Holder, others: &Toolbox) -> Vec<Ar
             ]);
         }
         Holder::Teammate { plan: false } => {}
-        Holder::Teammate { plan: true } => tools.push(typed(ExitPlanMode(caller.clone()))),
+        Holder::Teammate { plan: true } => tools.push(typed(ExitPlanMode {
+            caller: caller.clone(),
+            approver: PlanApprover::Lead,
+        })),
     }
     tools.extend([
         typed(TeamHandOver(caller.clone())),

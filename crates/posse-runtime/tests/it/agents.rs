@@ -77,7 +77,7 @@ pub(crate) fn paths(rig: &Rig) -> Vec<String> {
 }
 
 /// What the agent with this path has sent.
-fn sent_by(rig: &Rig, path: &str) -> Vec<Value> {
+pub(crate) fn sent_by(rig: &Rig, path: &str) -> Vec<Value> {
     let requests = rig.server.requests();
     let own = requests
         .iter()
@@ -107,7 +107,7 @@ pub(crate) fn words(message: &Value) -> Vec<String> {
 }
 
 /// The names of the tools that a request offers.
-fn offered(body: &Value) -> Vec<&str> {
+pub(crate) fn offered(body: &Value) -> Vec<&str> {
     body["tools"]
         .as_array()
         .unwrap()

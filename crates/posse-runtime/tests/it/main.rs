@@ -15,6 +15,7 @@ mod instructions;
 mod limits;
 mod messages;
 mod openai;
+mod plan;
 mod prefix;
 mod recovery;
 mod repetition;

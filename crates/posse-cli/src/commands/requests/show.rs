@@ -39,7 +39,6 @@ fn at_length(request: &Request) -> String {
     let (kind, from, id) = (request.kind(), request.from(), request.id());
     let asked = ago(request.asked_ms());
     let head = format!("{kind} of {from}, asked {asked} ago\n{id}\n");
-    let indented = |text: &str| tame(text.trim_end()).replace('\n', "\n  ");
     match request {
         Request::Plan(_, plan) => format!("{head}\n  {}\n", indented(&plan.text)),
         Request::Question(record) => {
@@ -68,6 +67,11 @@ fn always(record: &QuestionRecord) -> String {
         ),
         (_, rules) => format!("suggested rules:\n{rules}"),
     }
+}
+
+/// Returns a text whose later lines are indented.
+fn indented(text: &str) -> String {
+    tame(text.trim_end()).replace('\n', "\n  ")
 }
 
 /// Returns what became of a question.
@@ -110,6 +114,13 @@ fn state(record: &QuestionRecord) -> String {
                     });
                     let more = [other, rules].into_iter().flatten().collect();
                     ("allowed", more)
+                }
+                Answer::Approve { plan, mode } => {
+                    let mode = mode.map(|mode| format!(", to continue in {mode}"));
+                    let plan = plan.as_deref().map(indented);
+                    let plan = plan.map(|plan| format!(", with this plan:\n  {plan}"));
+                    let more = [mode, plan].into_iter().flatten().collect();
+                    ("approved", more)
                 }
                 Answer::Deny { message, .. } => ("denied", format!(": {}", tame(message))),
             };

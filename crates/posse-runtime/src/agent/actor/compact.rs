@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use posse_port::model::{Failure, ModelError};
 use posse_port::store::{Page, StoreError};
-use posse_protocol::{ContentBlock, EventKind, StopReason};
+use posse_protocol::{ContentBlock, EventKind, Name, PermissionMode, StopReason};
 use tokio_util::sync::CancellationToken;
 
 use crate::agent::actor::work::{Compacted, ModelWork, Work};
-use crate::agent::actor::{Actor, wall_ms};
+use crate::agent::actor::{Actor, tasks, wall_ms};
 use crate::agent::side_query::{SideQuery, SideQueryError, SideReply, SideTools};
 use crate::agent::step::{CompactionRequest, Input};
 use crate::history::request_size;
@@ -235,5 +235,18 @@ pub(super) async fn restated(actor: &Actor) -> Result<prompt::Restated, StoreErr
             .store
             .requests(realm, Some(agent), Page::all())
             .await?,
+        plans: actor.role.is_main() && actor.session.rights.mode() == PermissionMode::Plan,
+        plan: match actor.role.is_main() {
+            true => approved_plan(actor).await?,
+            false => None,
+        },
     })
+}
+
+/// Returns the plan of the session that was approved last.
+async fn approved_plan(actor: &Actor) -> Result<Option<String>, StoreError> {
+    let list = tasks::list(actor, None);
+    let notes = actor.ports.store.notes(list, Page::all()).await?;
+    let plan = notes.into_iter().find(|note| note.name == Name::plan());
+    Ok(plan.map(|note| note.text))
 }

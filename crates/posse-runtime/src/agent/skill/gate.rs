@@ -256,7 +256,7 @@ fn refused(answer: Option<Answer>) -> Held {
             interrupt: true,
         }) => Held::Stopped(message),
         Some(Answer::Deny { message, .. }) => Held::Said(message),
-        Some(Answer::Allow { .. }) | None => {
+        Some(Answer::Allow { .. } | Answer::Approve { .. }) | None => {
             Held::Said("no one is available any longer to give approval".into())
         }
     }

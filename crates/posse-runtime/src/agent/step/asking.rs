@@ -12,14 +12,6 @@ use posse_protocol::{
 use crate::agent::step::{Decision, Machine, State, tools};
 use crate::prompt::question;
 
-/// Returns the kind of a question about a call.
-pub(super) fn kind(intent: &Intent) -> QuestionKind {
-    match intent.subject {
-        Subject::Asks => QuestionKind::Choice,
-        _ => QuestionKind::Permission,
-    }
-}
-
 /// Returns the outcome of a question that nobody is there to answer.
 pub(super) fn unasked() -> CallOutcome {
     told(question::nobody_to_choose())

@@ -122,6 +122,8 @@ pub(crate) enum Consequence {
     Operations(Vec<Op>),
     /// The output shows this mail, which counts as read with the results entry.
     MailShown(Vec<u64>),
+    /// The permission mode changes.
+    Mode(PermissionMode),
     /// Another tool is run first, which means to do this.
     ToolFirst {
         tool: String,

@@ -31,8 +31,9 @@ pub(crate) struct Authority {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Life {
     /// A main agent: prompted by a person, run by run. If it `joins`, prompts that arrive during a
-    /// run are shown at the next tool boundary.
-    Root { joins: bool },
+    /// run are shown at the next tool boundary. `then` is its mode once its plan is approved, unless
+    /// a person chooses another.
+    Root { joins: bool, then: PermissionMode },
     /// A sub-agent: it has one run and ends with it.
     Sub,
     /// A teammate: it gets mail and prompts, run by run, and looks for tasks in between. `then` is
@@ -311,7 +312,7 @@ impl Machine {
     pub(super) fn joins(&self) -> bool {
         matches!(
             self.life,
-            Life::Root { joins: true } | Life::Teammate { .. }
+            Life::Root { joins: true, .. } | Life::Teammate { .. }
         )
     }
 

@@ -374,6 +374,14 @@ impl OpenToolCall {
         self.phase == CallPhase::Asked(question)
     }
 
+    /// Returns what a question about it wants to know.
+    pub(super) fn kind(&self) -> QuestionKind {
+        match self.intent.as_ref().map(|intent| &intent.subject) {
+            Ok(Subject::Asks(kind)) => *kind,
+            _ => QuestionKind::Permission,
+        }
+    }
+
     /// Asks a person about it, on behalf of an agent and in its name.
     pub(super) fn ask(
         &mut self,
@@ -382,17 +390,13 @@ impl OpenToolCall {
         why: String,
         decision: &mut Decision,
     ) {
-        let kind = self
-            .intent
-            .as_ref()
-            .map_or(QuestionKind::Permission, asking::kind);
         let CallKey { seq, ordinal } = self.key;
         let id = question_id(agent, &format!("{seq}.{ordinal}.{}", self.questions));
         self.questions = self.questions.wrapping_add(1);
         self.phase = CallPhase::Asked(id);
         let question = Question {
             id,
-            kind,
+            kind: self.kind(),
             call: self.id.clone(),
             tool: self.tool.clone(),
             input: self.input.clone(),

@@ -2,6 +2,7 @@
 
 mod histories;
 mod left;
+mod plan;
 mod repetition;
 mod teammate;
 
@@ -35,7 +36,10 @@ const ME: Uuid = Uuid::from_u128(1);
 
 fn machine(approver: Approver, limits: Limits) -> Machine {
     alive(
-        Life::Root { joins: false },
+        Life::Root {
+            joins: false,
+            then: PermissionMode::Default,
+        },
         PermissionMode::Default,
         approver,
         limits,
@@ -590,7 +594,10 @@ fn what_nobody_has_answered_outlives_a_compaction() {
 
     // Words that joined at a tool boundary are no tool's answer.
     let mut machine = self::machine(Approver::Nobody, FREE);
-    machine.life = Life::Root { joins: true };
+    machine.life = Life::Root {
+        joins: true,
+        then: PermissionMode::Default,
+    };
     machine.step(Input::Prompt(vec![ContentBlock::text("go")]));
     machine.step(reply("r", StopReason::ToolUse));
     machine.step(Input::Prompt(vec![ContentBlock::text("not that")]));

@@ -17,9 +17,10 @@ use crate::agent::step::open_calls::{
 };
 use crate::agent::step::repetition::Repeated;
 use crate::agent::step::{
-    Answered, Consequence, Decision, Effect, Life, Machine, State, asking, turn,
+    Answered, Consequence, Decision, Effect, Life, Machine, State, asking, plan, turn,
 };
 use crate::live::setup::Approver;
+use crate::prompt;
 
 /// Starts the calls that may start now. When every call is answered, the model is called.
 pub(super) fn advance(machine: &mut Machine, decision: &mut Decision) {
@@ -75,11 +76,17 @@ pub(super) fn judge(machine: &mut Machine, decision: &mut Decision, index: usize
     };
     match rights.rights.verdict(&call.tool, intent) {
         Verdict::Allow => call.run(decision),
+        Verdict::Ask(_) if call.kind() == QuestionKind::Plan && !plan::is_on(rights) => {
+            call.not_run(failure(prompt::plan::NOT_ON));
+        }
         Verdict::Ask(why) if rights.approver != Approver::Nobody => {
             call.ask(rights.agent, rights.name.clone(), why, decision);
         }
-        Verdict::Ask(_) if asking::kind(intent) == QuestionKind::Choice => {
+        Verdict::Ask(_) if call.kind() == QuestionKind::Choice => {
             call.not_run(asking::unasked());
+        }
+        Verdict::Ask(_) if call.kind() == QuestionKind::Plan => {
+            deny(machine, decision, index, prompt::plan::NOBODY.into());
         }
         Verdict::Ask(why) => {
             deny(
@@ -138,10 +145,18 @@ pub(super) fn on_answer(
     };
     let call = &acting.calls[index];
     call.close_question(QuestionChangeKind::Done, decision);
-    if call.intent.as_ref().map(asking::kind) == Ok(QuestionKind::Choice) {
-        return asking::on_choice(machine, decision, (index, question), given);
+    match call.kind() {
+        QuestionKind::Choice => {
+            return asking::on_choice(machine, decision, (index, question), given);
+        }
+        QuestionKind::Plan => return plan::on_answer(machine, decision, index, given),
+        QuestionKind::Permission => {}
     }
     match given.answer {
+        Answer::Approve { .. } => {
+            let why = "Denied: the answer was the approval of a plan, and this is not a plan.";
+            deny(machine, decision, index, why.into());
+        }
         Answer::Allow { input, .. } => {
             let (rights, call) = (&machine.rights, &mut acting.calls[index]);
             if let (Some(input), Some(intent)) = (input, intent) {
@@ -207,6 +222,9 @@ pub(super) fn on_call_done(
         Some(Ok(Answered { content, then })) => {
             match then {
                 Consequence::Nothing => {}
+                Consequence::Mode(mode) => {
+                    plan::change_mode(&mut machine.life, &machine.rights, decision, mode);
+                }
                 // The result is known once the operations are committed.
                 Consequence::Operations(ops) => {
                     let operation = |op| Operation {

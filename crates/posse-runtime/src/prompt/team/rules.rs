@@ -2,8 +2,8 @@
 
 use posse_protocol::{Member, Name, Note, Team};
 
-use crate::prompt::reminder;
 use crate::prompt::team::note::listed;
+use crate::prompt::{plan, reminder};
 use posse_port::text::line;
 
 /// Maximum number of members that are named.
@@ -80,10 +80,8 @@ pub fn welcome(welcome: Welcome<'_>) -> String {
         text.push_str(&format!("- and {} more\n", others.len() - MEMBERS));
     }
     if plan {
-        text.push_str(
-            "You are in plan mode: look, and change nothing. Submit your plan with ExitPlanMode; \
-             you may change things once it is approved.\n",
-        );
+        text.push_str(plan::RULES);
+        text.push('\n');
     }
     if !notes.is_empty() {
         text.push_str(&format!(

@@ -2,9 +2,7 @@
 
 use std::sync::Arc;
 
-use posse_port::BoxFuture;
-use posse_port::tool::{Intent, Subject, Tool, ToolContext, ToolError, ToolOutput, Workspace};
-use posse_protocol::{EventKind, PermissionMode, RawJson, RunChange, ToolSpec};
+use posse_protocol::{EventKind, PermissionMode, RunChange};
 use posse_runtime::definition::agent_type::Definition;
 use posse_runtime::definition::agent_type::built_in;
 use posse_runtime::definition::spawning::Background;
@@ -282,43 +280,9 @@ async fn background_work_can_be_switched_off() {
     );
 }
 
-/// A tool that is there.
-struct Named(&'static str);
-
-impl Tool for Named {
-    fn name(&self) -> &str {
-        self.0
-    }
-
-    fn spec(&self) -> ToolSpec {
-        let input_schema = RawJson::parse(r#"{"type":"object","properties":{}}"#).unwrap();
-        ToolSpec {
-            name: self.0.into(),
-            description: "Is there.".into(),
-            input_schema,
-        }
-    }
-
-    fn intent(&self, _: &RawJson, _: &Workspace) -> Result<Intent, ToolError> {
-        let (subject, title) = (Subject::Nothing, self.0.into());
-        Ok(Intent {
-            read_only: true,
-            beside_others: true,
-            subject,
-            waits: false,
-            title,
-        })
-    }
-
-    fn run(&self, _: RawJson, _: ToolContext) -> BoxFuture<'static, Result<ToolOutput, ToolError>> {
-        Box::pin(async { Ok(ToolOutput::text("there")) })
-    }
-}
-
 // proves AG-19 (part: team-making; background)
 #[tokio::test]
 async fn some_tools_are_withheld_and_the_background_removes_no_other() {
-    let switching = ["EnterPlanMode", "ExitPlanMode"];
     // The last three are for members of teams, which a sub-agent is none of.
     let withheld = [
         "EnterPlanMode",
@@ -331,10 +295,7 @@ async fn some_tools_are_withheld_and_the_background_removes_no_other() {
     ];
     let mut lists = Vec::new();
     for call in ["", ", run_in_background = true"] {
-        let mut rig = rig(&calling(call));
-        rig.setup
-            .tools
-            .extend(switching.map(|name| -> Arc<dyn Tool> { Arc::new(Named(name)) }));
+        let rig = rig(&calling(call));
         let mut agent = rig.prompted("go").await.unwrap();
         super::until_over(&mut agent, "Look").await;
         let main = sent_by(&rig, "/main").remove(0);
@@ -361,7 +322,7 @@ async fn a_mode_of_its_own_holds_for_the_sub_agent_alone() {
         mode: Some(PermissionMode::DontAsk),
         ..kind
     });
-    rig.setup.spawning.types = std::sync::Arc::new(kinds.collect());
+    rig.setup.spawning.types = Arc::new(kinds.collect());
     let mut agent = rig.prompted("go").await.unwrap();
     let (events, end) = until_end(&mut agent).await;
     let denied = events

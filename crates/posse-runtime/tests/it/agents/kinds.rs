@@ -167,10 +167,11 @@ async fn the_model_is_the_one_that_counts_most() {
 #[tokio::test]
 async fn what_posse_brings_along_has_its_tools_and_models() {
     let reading = ["AskUserQuestion", "Glob", "Grep", "Read", "WebFetch"].as_slice();
+    let planning = [&["AskUserQuestion", "ExitPlanMode"], &reading[1..]].concat();
     let opus = "claude-opus-5";
     let table = [
         ("explore", reading, "claude-haiku-5-5"),
-        ("PLAN", reading, opus),
+        ("PLAN", &planning[..], opus),
         ("bash", ["AskUserQuestion", "Bash"].as_slice(), opus),
     ];
     for (kind, tools, model) in table {

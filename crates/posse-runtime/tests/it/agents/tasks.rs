@@ -163,7 +163,7 @@ reply = [{ text = "done" }]
     ] {
         assert!(main.contains(&tool) && !sub.contains(&tool), "{tool}");
     }
-    assert!(!main.contains(&"ExitPlanMode") && !sub.contains(&"ExitPlanMode"));
+    assert!(main.contains(&"ExitPlanMode") && !sub.contains(&"ExitPlanMode"));
 }
 
 const CHECKED: [&str; 4] = [

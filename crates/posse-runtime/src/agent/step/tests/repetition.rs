@@ -57,7 +57,10 @@ fn follows(life: Life, tool: &str, replies: &[&str]) -> String {
     followed
 }
 
-const ROOT: Life = Life::Root { joins: true };
+const ROOT: Life = Life::Root {
+    joins: true,
+    then: PermissionMode::Default,
+};
 
 // proves FC-03 (part: notice; main agent; sub-agent; teammate)
 #[test]
