@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use posse_protocol::{AgentId, Answer, Command, Question, QuestionId, RawJson};
+use posse_protocol::{AgentId, Answer, Command, Question, QuestionId, QuestionKind, RawJson};
 use serde_json::{Value, json};
 
 use super::input::PeerError;
@@ -35,6 +35,7 @@ pub(crate) struct OpenApproval {
 /// An open request.
 struct PendingApproval {
     asked: OpenApproval,
+    kind: QuestionKind,
     input: Value,
 }
 
@@ -56,7 +57,8 @@ impl PendingApprovals {
             question: id,
             agent,
         };
-        self.open.push(PendingApproval { asked, input });
+        let kind = question.kind;
+        self.open.push(PendingApproval { asked, kind, input });
         line
     }
 
@@ -91,7 +93,7 @@ impl PendingApprovals {
         };
         let open = self.open.remove(at);
         let answer = match response {
-            Ok(response) => read(&response, &open.input),
+            Ok(response) => read(&response, &open),
             Err(error) => deny(format!("the question could not be answered: {error}")),
         };
         Ok(Some(Command::Answer {
@@ -129,14 +131,21 @@ fn deny(message: String) -> Answer {
     }
 }
 
-fn read(response: &Value, asked: &Value) -> Answer {
+fn read(response: &Value, open: &PendingApproval) -> Answer {
     match response["behavior"].as_str() {
         Some("allow") => {
             // Programs return the input even if they did not change it; then the model's own
             // bytes are kept.
             let changed = response
                 .get("updatedInput")
-                .filter(|input| !input.is_null() && *input != asked);
+                .filter(|input| !input.is_null() && **input != open.input);
+            if open.kind == QuestionKind::Plan {
+                let plan = changed.and_then(|input| input["plan"].as_str());
+                return Answer::Approve {
+                    plan: plan.map(str::to_owned),
+                    mode: None,
+                };
+            }
             Answer::Allow {
                 input: changed.map(RawJson::from),
                 // A program sends rules as `updatedPermissions`.

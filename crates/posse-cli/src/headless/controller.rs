@@ -7,8 +7,8 @@ use std::collections::{BTreeSet, VecDeque};
 use std::time::Duration;
 
 use posse_protocol::{
-    AgentId, Command, Cost, Event, EventKind, Fault, FaultClass, Limit, MemberUpdate, Outcome,
-    PermissionMode, QuestionId, RunChange, RunEnd, RunFacts,
+    AgentId, Answer, Command, Cost, Event, EventKind, Fault, FaultClass, Limit, MemberUpdate,
+    Outcome, PermissionMode, QuestionId, RunChange, RunEnd, RunFacts,
 };
 use posse_runtime::govern::Account;
 use serde_json::{Value, json};
@@ -562,11 +562,18 @@ impl Controller {
             }
             Ok(StdinMessage::Response { id, response }) => {
                 let updates = response.as_ref().map(PermissionUpdates::read);
-                let updates = updates.unwrap_or_default();
+                let mut updates = updates.unwrap_or_default();
                 match self.questions.answer(&id, response) {
                     Ok(None) => Vec::new(),
                     // The rules first: the call that was asked about may be one of many.
-                    Ok(Some(command)) => {
+                    Ok(Some(mut command)) => {
+                        if let Command::Answer {
+                            answer: Answer::Approve { mode, .. },
+                            ..
+                        } = &mut command
+                        {
+                            *mode = updates.take_mode();
+                        }
                         let items = self.update(updates);
                         self.pending.push_back(command);
                         items

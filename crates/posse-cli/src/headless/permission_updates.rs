@@ -27,6 +27,19 @@ impl PermissionUpdates {
         updates
     }
 
+    /// Takes the mode that it sets, for an approved plan: it holds from the approval on, not before.
+    /// A plan's approval cannot choose `bypassPermissions`, which stays an update of its own.
+    pub(crate) fn take_mode(&mut self) -> Option<PermissionMode> {
+        let sets = |command: &Command| match command {
+            Command::SetMode(PermissionMode::BypassPermissions) => None,
+            Command::SetMode(mode) => Some(*mode),
+            _ => None,
+        };
+        let mode = self.commands.iter().rev().find_map(sets);
+        self.commands.retain(|command| sets(command).is_none());
+        mode
+    }
+
     /// Adds one update.
     fn add(&mut self, update: &Value) {
         let kind = update["type"].as_str().unwrap_or_default();
@@ -173,5 +186,8 @@ mod tests {
         assert!(refused[1].contains("addDirectories"));
         assert!(refused[2].contains(r#"not written to "projectSettings""#));
         assert_eq!(read("deny"), PermissionUpdates::default());
+        let mut approval = read("allow");
+        assert_eq!(approval.take_mode(), Some(PermissionMode::AcceptEdits));
+        assert_eq!((approval.take_mode(), approval.commands.len()), (None, 3));
     }
 }

@@ -12,7 +12,7 @@ use crate::present::choice;
 /// Number of characters of a reason, or of what is asked about in a line.
 const LONGEST: usize = 200;
 
-/// Returns what a call would do: all of a command, the questions that it asks, and the whole input of
+/// Returns what a call would do: all of a command or a plan, the questions that it asks, and the whole input of
 /// any other tool.
 pub(crate) fn wanted(question: &Question) -> String {
     if let Some(choices) = choice::of(question) {
@@ -22,6 +22,11 @@ pub(crate) fn wanted(question: &Question) -> String {
     else {
         return question.input.get().to_owned();
     };
+    if let (QuestionKind::Plan, Some(serde_json::Value::String(plan))) =
+        (question.kind, input.get("plan"))
+    {
+        return plan.clone();
+    }
     match (question.tool.as_str(), input.remove("command")) {
         ("Bash", Some(serde_json::Value::String(command))) if input.is_empty() => command,
         ("Bash", Some(serde_json::Value::String(command))) => {

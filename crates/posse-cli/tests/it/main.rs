@@ -24,6 +24,7 @@ mod mail;
 mod memory;
 mod panes;
 mod person_only;
+mod plan;
 mod postgres;
 mod question_crash;
 mod read_again;

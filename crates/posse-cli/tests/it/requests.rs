@@ -30,7 +30,7 @@ pub(crate) fn asking(project: &Project, more: &[&str]) -> (Child, Value) {
 }
 
 /// The question that waits, once it does.
-fn question(project: &Project) -> Value {
+pub(crate) fn question(project: &Project) -> Value {
     let begun = Instant::now();
     loop {
         let open = lines(project, &["requests", "list", "--json"]);

@@ -1,5 +1,6 @@
 //! `posse requests answer`.
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::ValueEnum;
@@ -8,7 +9,7 @@ use posse_port::store::{
 };
 use posse_protocol::{
     AcceptedRules, AgentId, Answer, Answerer, ChoiceAnswers, ChoiceQuestion, Choices, GivenAnswer,
-    Question, QuestionKind, RawJson, RealmId, RuleScope,
+    PermissionMode, Question, QuestionKind, RawJson, RealmId, RuleScope,
 };
 use serde_json::json;
 use uuid::Uuid;
@@ -59,6 +60,12 @@ pub(super) struct AnswerRequest {
     /// With --always: which of the suggestions that `posse requests show` numbers is accepted
     #[arg(long, value_name = "NUMBER", requires = "always", default_value_t = 1)]
     rule: usize,
+    /// With allow, for a plan: permission mode to continue in; without it the mode before plan mode
+    #[arg(long, value_name = "MODE")]
+    mode: Option<PermissionMode>,
+    /// With allow, for a plan: approve the plan in this file instead of the agent's
+    #[arg(long, value_name = "FILE")]
+    edit: Option<PathBuf>,
     /// With deny: stop the agent's run, too
     #[arg(long)]
     interrupt: bool,
@@ -107,6 +114,7 @@ impl AnswerRequest {
             ));
         }
         let request = meant::meant(store, &id).await?;
+        self.fits(&request)?;
         let (from, full) = (request.from(), request.id());
         let chooses = request.kind() == QuestionKind::Choice.as_str();
         let (held, kept) = match request {
@@ -203,6 +211,7 @@ impl AnswerRequest {
         always: Option<AcceptedRules>,
     ) -> anyhow::Result<Option<AgentId>> {
         let answer = match self.word() {
+            Word::Allow if record.question.kind == QuestionKind::Plan => self.approval()?,
             Word::Allow => Answer::Allow {
                 input: self.changed_input(&record.question)?,
                 always,
@@ -228,6 +237,46 @@ impl AnswerRequest {
         }
         let session = session_of(store, record.realm, agent).await?;
         Ok(Some(session.map_or(agent, |session| session.agent)))
+    }
+
+    /// Refuses options that have no meaning for a request.
+    fn fits(&self, request: &Request) -> anyhow::Result<()> {
+        let is_plan = match request {
+            Request::Question(record) => record.question.kind == QuestionKind::Plan,
+            Request::Plan(..) => false,
+        };
+        let approves = is_plan && self.word() == Word::Allow;
+        if approves || (self.mode.is_none() && self.edit.is_none()) {
+            return Ok(());
+        }
+        let what = "--mode and --edit are for allowing a plan that is a question".into();
+        let advice = match request {
+            Request::Plan(..) => {
+                "a member's plan is approved as it is; say what to change with: deny --message TEXT"
+            }
+            Request::Question(_) => "leave them out",
+        };
+        let advice = advice.into();
+        Err(Advised { what, advice }.into())
+    }
+
+    /// Returns the approval of a plan.
+    fn approval(&self) -> anyhow::Result<Answer> {
+        if self.mode == Some(PermissionMode::BypassPermissions) {
+            let what = "an answer cannot choose bypassPermissions".into();
+            let advice =
+                "leave out --mode: a session that was started with it continues with it".into();
+            return Err(Advised { what, advice }.into());
+        }
+        let read = |path: &PathBuf| {
+            std::fs::read_to_string(path).map_err(|error| Advised {
+                what: format!("cannot read the plan in {}: {error}", path.display()),
+                advice: "write the plan to a file, and name it with --edit".into(),
+            })
+        };
+        let mode = self.mode;
+        let plan = self.edit.as_ref().map(read).transpose()?;
+        Ok(Answer::Approve { plan, mode })
     }
 
     /// Answers a plan.

@@ -83,7 +83,15 @@ impl World {
     fn new() -> Self {
         let mode = PermissionMode::Default;
         Self {
-            machine: alive(Life::Root { joins: false }, mode, Approver::FrontEnd, FREE),
+            machine: alive(
+                Life::Root {
+                    joins: false,
+                    then: PermissionMode::Default,
+                },
+                mode,
+                Approver::FrontEnd,
+                FREE,
+            ),
             mode,
             questions: Vec::new(),
             open: BTreeMap::new(),
@@ -291,7 +299,10 @@ impl World {
     fn killed(&mut self) {
         (self.running, self.calling, self.doomed) = (Vec::new(), false, false);
         self.machine = alive(
-            Life::Root { joins: false },
+            Life::Root {
+                joins: false,
+                then: PermissionMode::Default,
+            },
             self.mode,
             Approver::FrontEnd,
             FREE,
