@@ -179,6 +179,9 @@ pub(crate) fn hint(error: &anyhow::Error) -> Option<String> {
                 "choose the API it was recorded with ({stored}): --provider"
             ));
         }
+        Some(StartError::Cut { .. }) => {
+            return Some("`posse sessions show ID --json` shows the entries (seq)".into());
+        }
         Some(StartError::AlreadyHere { .. }) => {
             return Some("this is a bug in posse; please report it".into());
         }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use crate::session::assemble;
+use crate::session::branch::CopiedHistory;
 use crate::session::dispatch;
 use crate::session::factory::Factory;
 use crate::session::factory::ToolsOf;
@@ -187,21 +188,18 @@ impl Runtime {
         Ok(actor.look_for_mail().await?)
     }
 
-    /// Starts a new main agent whose history begins with all of another's, which stays as it is.
-    /// Both are in the same realm, because what they share is shared on disk too.
+    /// Starts a new main agent whose history begins with another's, which stays as it is. Both are in
+    /// the same realm, because what they share is shared on disk too.
     pub async fn fork_session(
         &self,
         id: AgentId,
+        copied: CopiedHistory,
         mode: Option<PermissionMode>,
         setup: Setup,
     ) -> Result<Agent, StartError> {
         let mut transcript = self.factory.ports.store.read(id).await?;
         assemble::same_dialect(&self.factory, &transcript)?;
-        if !transcript.open_calls.is_empty() {
-            // The original gets the results of these calls; the copy begins before the reply that
-            // asked.
-            transcript.entries.pop();
-        }
+        copied.cut(&mut transcript)?;
         let (history, session) = (restore(&transcript)?, transcript.record.clone());
         let segments = history.segments(id, transcript.segments.clone());
         let history = history.forked();
@@ -229,7 +227,8 @@ impl Runtime {
             epoch: Epoch(1),
         };
         let parts = AgentParts {
-            told: session.types,
+            // What a cut history was told of types and skills is unknown, so it is told again.
+            told: session.types.filter(|_| copied == CopiedHistory::All),
             ..AgentParts::born(identity, birth, self.factory.supervisor.room_for(agent))
         };
         let tools = self.main_tools(agent, &setup);

@@ -5,6 +5,7 @@
 //! members in other processes.
 
 pub(crate) mod assemble;
+pub mod branch;
 pub(crate) mod create;
 pub(crate) mod dispatch;
 pub(crate) mod error;

@@ -108,7 +108,7 @@ impl AgentArgs {
     ) -> RunConfig {
         RunConfig {
             which,
-            fork: false,
+            fork: None,
             team: None,
             lead: None,
             provider: self.provider.clone(),

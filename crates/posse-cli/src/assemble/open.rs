@@ -140,8 +140,14 @@ pub(crate) async fn open(config: RunConfig) -> anyhow::Result<Started> {
         .as_ref()
         .and_then(|session| (session.mode != mode).then_some(mode));
     let agent = match &context.found {
-        Some(session) if config.fork => runtime.fork_session(session.agent, changed, setup).await?,
-        Some(session) => runtime.resume(session.agent, changed, setup).await?,
+        Some(session) => match config.fork {
+            Some(copied) => {
+                runtime
+                    .fork_session(session.agent, copied, changed, setup)
+                    .await?
+            }
+            None => runtime.resume(session.agent, changed, setup).await?,
+        },
         None => {
             let profile = character(&config, &context, mode);
             match config.flags.session_id {
@@ -196,7 +202,7 @@ pub(crate) async fn open(config: RunConfig) -> anyhow::Result<Started> {
 
 /// Opens the store, finds the session, and assembles everything an agent needs.
 pub(crate) async fn session_context(config: &RunConfig) -> anyhow::Result<SessionContext> {
-    if config.which.is_some() && !config.fork {
+    if config.which.is_some() && config.fork.is_none() {
         caller::only_a_person_can("continue a session or host its members")?;
     }
     let here = environment::working_directory()?;

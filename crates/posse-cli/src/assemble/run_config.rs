@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use posse_port::model::{Effort, Thinking};
 use posse_protocol::{AgentId, Name, PermissionMode, TeamPlan};
 use posse_runtime::live::setup::{Approver, Limits};
+use posse_runtime::session::branch::CopiedHistory;
 
 use super::profile_args::ProfileArgs;
 use super::provider::ProviderArgs;
@@ -28,8 +29,8 @@ pub(crate) enum SessionChoice {
 pub(crate) struct RunConfig {
     /// The session to continue; `None` for a new one.
     pub(crate) which: Option<SessionChoice>,
-    /// Continue in a copy of that session.
-    pub(crate) fork: bool,
+    /// Continue in a copy that begins with this much of that session.
+    pub(crate) fork: Option<CopiedHistory>,
     /// The team that the agent leads.
     pub(crate) team: Option<Name>,
     /// The configuration of a new lead.

@@ -4,6 +4,7 @@ use std::process::ExitCode;
 
 use clap::error::ErrorKind;
 use posse_protocol::AgentId;
+use posse_runtime::session::branch::CopiedHistory;
 
 use crate::assemble::profile_args::PROGRAMS;
 use crate::assemble::run_config::{RunConfig, SessionChoice};
@@ -39,6 +40,9 @@ pub(crate) struct RunCommand {
     /// With --continue or --resume: leave that session unchanged and continue in a copy
     #[arg(long)]
     fork_session: bool,
+    /// With --fork-session: copy only up to this entry; `posse sessions show ID --json` numbers them
+    #[arg(long, value_name = "ENTRY", requires = "fork_session")]
+    at: Option<u64>,
     /// ID of the new session, a UUID that no session has
     #[arg(long, value_name = "UUID", help_heading = PROGRAMS, hide_short_help = true)]
     session_id: Option<AgentId>,
@@ -114,7 +118,8 @@ impl RunCommand {
             store: self.store.clone(),
         };
         let mut config = self.options.run_config(self.which(), store, given);
-        config.fork = self.fork_session;
+        let copied = self.at.map_or(CopiedHistory::All, CopiedHistory::Through);
+        config.fork = self.fork_session.then_some(copied);
         config.flags.session_id = self.session_id;
         config
     }

@@ -251,3 +251,39 @@ fn a_list_says_that_it_goes_on() {
         assert!(stdout(&output).lines().count() >= 3);
     }
 }
+
+// proves CV-01 (part: command line)
+#[test]
+fn a_conversation_is_branched_from_the_command_line() {
+    let project = Project::new("sessions-branch", "");
+    let id = |prompt: &str, more: &[&str]| {
+        let output = project.run(&[&["-p", prompt, "--output-format", "json"][..], more].concat());
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+        let result: serde_json::Value = serde_json::from_str(&stdout(&output)).unwrap();
+        result["session_id"].as_str().unwrap().to_owned()
+    };
+    let first = id("one", &[]);
+    assert_eq!(id("two", &["--resume", &first]), first);
+    let branch = id(
+        "other",
+        &["--resume", &first, "--fork-session", "--at", "1"],
+    );
+    assert_ne!(branch, first);
+    let show = |session: &str| stdout(&project.run(&["sessions", "show", session]));
+    let said = show(&branch);
+    assert!(
+        said.contains("one") && said.contains("other") && !said.contains("two"),
+        "{said}"
+    );
+    assert!(show(&first).contains("two") && !show(&first).contains("other"));
+    let beyond = ["-p", "x", "--resume", &first, "--fork-session", "--at", "9"];
+    let output = project.run(&beyond);
+    assert_ne!(output.status.code(), Some(0));
+    assert!(
+        stderr(&output).contains("the entries 0 to 3"),
+        "{}",
+        stderr(&output)
+    );
+    let alone = project.run(&["-p", "x", "--resume", &first, "--at", "1"]);
+    assert_eq!(alone.status.code(), Some(2), "{}", stderr(&alone));
+}

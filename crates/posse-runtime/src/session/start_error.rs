@@ -26,4 +26,12 @@ pub enum StartError {
         /// Dialect of this process.
         asked: &'static str,
     },
+    /// The history cannot be cut there.
+    #[error("the conversation cannot be branched after entry {at}: {why}")]
+    Cut {
+        /// The entry after which it was to be cut.
+        at: u64,
+        /// The reason, and where it could be cut.
+        why: String,
+    },
 }

@@ -7,6 +7,7 @@ use posse_protocol::{EventKind, Outcome, PermissionMode, Usage};
 use posse_runtime::definition::spawning::Background;
 use posse_runtime::live::handle::Agent;
 use posse_runtime::live::setup::Approver;
+use posse_runtime::session::branch::CopiedHistory;
 use posse_scripted::Recorded;
 use posse_testkit::Rig;
 use posse_testkit::rig::{farewell, prompt, until_end};
@@ -313,7 +314,7 @@ reply = [
     let copy = rig
         .runtime()
         .unwrap()
-        .fork_session(fork.agent, None, rig.setup.clone())
+        .fork_session(fork.agent, CopiedHistory::All, None, rig.setup.clone())
         .await;
     let mut copy = copy.unwrap();
     copy.handle.send(prompt("Split it again.")).await.unwrap();

@@ -13,6 +13,7 @@ use posse_protocol::{
 };
 use posse_runtime::govern::budget::Budget;
 use posse_runtime::live::setup::{Approver, Limits};
+use posse_runtime::session::branch::CopiedHistory;
 use posse_testkit::rig::{farewell, prompt, until_end};
 use posse_testkit::{Faulty, Rig};
 use serde_json::Value;
@@ -469,7 +470,7 @@ async fn a_forked_session_shares_the_prefix_and_leaves_the_first_alone() {
     let id = agent.id;
     let runtime = rig.runtime().unwrap();
     let mut fork = runtime
-        .fork_session(id, None, rig.setup.clone())
+        .fork_session(id, CopiedHistory::All, None, rig.setup.clone())
         .await
         .unwrap();
     fork.handle.send(prompt("two")).await.unwrap();
@@ -480,7 +481,7 @@ async fn a_forked_session_shares_the_prefix_and_leaves_the_first_alone() {
     farewell(fork).await;
     // A fork of the fork, from the store alone.
     let mut third = runtime
-        .fork_session(second, None, rig.setup.clone())
+        .fork_session(second, CopiedHistory::All, None, rig.setup.clone())
         .await
         .unwrap();
     third.handle.send(prompt("three")).await.unwrap();
@@ -500,6 +501,82 @@ async fn a_forked_session_shares_the_prefix_and_leaves_the_first_alone() {
     }
     let stored = rig.store.read(third.id).await.unwrap();
     assert_eq!((stored.entries.len(), stored.inherited), (6, 4));
+}
+
+const BRANCHES: &str = r#"
+[[rule]]
+when.user = "summary"
+reply = [{ text = "<summary>It was short.</summary>" }]
+[[rule]]
+when.user = "look"
+times = 1
+reply = [{ tool = "Glob", input = { pattern = "*" } }]
+[[rule]]
+reply = [{ text = "turn {{turn}}" }]
+"#;
+
+// proves CV-01 (part: any entry; before a compaction; refused)
+#[tokio::test]
+async fn a_conversation_is_branched_after_any_entry() {
+    let rig = Rig::playing(BRANCHES).unwrap();
+    let mut agent = rig.prompted("one").await.unwrap();
+    until_end(&mut agent).await;
+    // 0 one, 1 reply, 2 look, 3 its call, 4 the result, 5 reply, 6 the summary.
+    agent.handle.send(prompt("look")).await.unwrap();
+    until_end(&mut agent).await;
+    agent
+        .handle
+        .send(Command::Compact { keep: None })
+        .await
+        .unwrap();
+    until_end(&mut agent).await;
+    let (runtime, id) = (rig.runtime().unwrap(), agent.id);
+    let before = rig.store.read(id).await.unwrap();
+    assert_eq!(before.entries.len(), 7);
+    let branch = async |at| {
+        let copied = CopiedHistory::Through(at);
+        runtime
+            .fork_session(id, copied, None, rig.setup.clone())
+            .await
+    };
+    for (at, why) in [
+        (
+            3,
+            "it calls tools, whose results are entry 4; branch after that one",
+        ),
+        (7, "the session has the entries 0 to 6"),
+    ] {
+        let error = branch(at)
+            .await
+            .map(|agent| agent.id)
+            .unwrap_err()
+            .to_string();
+        let words = format!("the conversation cannot be branched after entry {at}: {why}");
+        assert_eq!(error, words);
+    }
+    for (at, kept) in [(0, 1), (1, 2), (4, 5), (5, 6), (6, 1)] {
+        let mut other = branch(at).await.unwrap();
+        let sent = bodies(&rig).len();
+        other.handle.send(prompt("other")).await.unwrap();
+        until_end(&mut other).await;
+        let sent = bodies(&rig)[sent]["messages"].as_array().unwrap().clone();
+        assert_eq!(sent.len(), kept + 1, "{at}");
+        let stored = rig.store.read(other.id).await.unwrap();
+        let first = if at == 6 { 6 } else { 0 };
+        let own = &before.entries[first..=at as usize];
+        let same = stored.entries.iter().zip(own);
+        assert_eq!(stored.inherited, own.len());
+        for (copy, original) in same {
+            assert_eq!(
+                copy.entry.checksum, original.entry.checksum,
+                "the same bytes"
+            );
+        }
+        farewell(other).await;
+    }
+    let after = rig.store.read(id).await.unwrap();
+    assert_eq!(after.entries.len(), 7, "the first is left alone");
+    farewell(agent).await;
 }
 
 /// A copy of a session whose tools are at work begins before the reply that asked for them: the API
@@ -528,7 +605,7 @@ reply = [{ tool = "Bash", input = { command = "echo up > ready; cat hold" } }]
     let mut copy = rig
         .runtime()
         .unwrap()
-        .fork_session(agent.id, None, rig.setup.clone())
+        .fork_session(agent.id, CopiedHistory::All, None, rig.setup.clone())
         .await
         .unwrap();
     assert!(copy.unfinished);
