@@ -41,6 +41,9 @@ pub enum Command {
         /// The change.
         change: PromptChange,
     },
+    /// A command that a person runs in the agent's directory, with their own rights. No run begins: the
+    /// command and its output become an entry that the model sees with the next prompt.
+    Shell(String),
     /// Another permission mode, from the next tool call on.
     SetMode(PermissionMode),
     /// Permission rules for the rest of the session, for all its agents at once.

@@ -27,7 +27,7 @@ pub(crate) use fork::FORK_TAG;
 pub use fork::{directive, fork_rules, moved};
 pub use frame::{arrivals, mail, notification};
 pub(crate) use place::reminder;
-pub use place::{elsewhere, remade, types, worktree};
+pub use place::{elsewhere, remade, run_by_person, types, worktree};
 pub(crate) use repeated::{repeated, talking};
 
 use posse_protocol::{RunKind, RunUsage};

@@ -61,6 +61,12 @@ tagged! {
             /// True for the next tool boundary of the run, false for a run of its own.
             joins: bool,
         }
+        /// Run a person's command in the agent's directory. The model sees it, with its output, with
+        /// the next prompt.
+        Shell {
+            /// The command.
+            command: String,
+        }
         /// Set the permission mode, starting with the next tool call.
         SetMode {
             /// The mode.
@@ -189,6 +195,7 @@ pub(super) fn addressed(command: Command) -> Result<(Option<AgentId>, WireComman
             PromptChange::TakeBack => WireCommand::TakeBackPrompt { prompt: id },
             PromptChange::Join(joins) => WireCommand::JoinRun { prompt: id, joins },
         },
+        Command::Shell(command) => WireCommand::Shell { command },
         Command::SetMode(mode) => WireCommand::SetMode { mode },
         Command::AddRules { allow, ask, deny } => WireCommand::AddRules { allow, ask, deny },
         Command::Compact { keep } => WireCommand::Compact { keep },
@@ -248,6 +255,7 @@ impl From<WireCommand> for Command {
                 prompt,
                 change: PromptChange::Join(joins),
             },
+            WireCommand::Shell { command } => Self::Shell(command),
             WireCommand::SetMode { mode } => Self::SetMode(mode),
             WireCommand::AddRules { allow, ask, deny } => Self::AddRules { allow, ask, deny },
             WireCommand::Compact { keep } => Self::Compact { keep },

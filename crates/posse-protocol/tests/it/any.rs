@@ -178,6 +178,7 @@ fn direct() -> Vec<BoxedStrategy<Command>> {
             .boxed(),
         Just(Command::Continue).boxed(),
         Just(Command::Interrupt).boxed(),
+        text().prop_map(Command::Shell).boxed(),
         (agent(), question_id(), answer)
             .prop_map(|(agent, question, answer)| Command::Answer {
                 agent,

@@ -19,6 +19,7 @@ mod fork;
 mod instructions;
 mod lead;
 mod offer;
+mod person_shell;
 mod questions;
 mod report;
 pub(crate) mod shells;
@@ -235,7 +236,7 @@ impl Actor {
         let mut work = Work::new(self.ports.clock.now());
         Box::pin(teammate::announce(&mut self)).await;
         let mut lost = None;
-        while work.open || !self.machine.is_idle() || work.skills.is_busy() {
+        while work.open || !self.machine.is_idle() || work.is_busy() {
             lost = match self.turn(&mut work, &mut commands).await {
                 Err(error) => Some(depart::on_store_error(&self, &error)),
                 Ok(()) => self.halted(),
@@ -326,6 +327,7 @@ impl Actor {
             next = work.model.next() => next,
             Some((key, result)) = work.calls.next(), if !work.calls.is_empty() => Next::CallDone(key, result),
             Some((id, report)) = work.shells.next(), if !work.shells.is_empty() => Next::ShellDone(id, report),
+            Some((_, ran)) = work.person_shells.next(), if !work.person_shells.is_empty() => Next::PersonShellDone(ran),
             done = work.skills.next() => Next::SkillDone(done),
             () = maybe(&mut work.grace) => Next::GraceOver,
             () = maybe(&mut work.heal) => Next::Heal,
@@ -362,6 +364,7 @@ impl Actor {
                 teammate::on_stop(self);
                 self.machine.forget_waiting();
                 work.skills.forget();
+                work.person_shells.cancel();
                 shells::stop_all(self);
                 Some(Input::Interrupt)
             }
@@ -377,6 +380,7 @@ impl Actor {
                 shells::on_done(self, id, report).await?;
                 None
             }
+            Next::PersonShellDone(ran) => person_shell::on_done(ran),
             Next::SkillDone(done) => Some(skills::on_done(self, done, work)),
             Next::GraceOver => {
                 work.calls.give_up();

@@ -97,6 +97,7 @@ impl Machine {
             Input::Delegate(words) => skill::on_delegate(self, &mut decision, words),
             Input::Delegated(delegated) => skill::on_delegated(self, &mut decision, *delegated),
             Input::NotBegun(outcome) => decision.after.push(Effect::Refuse(outcome)),
+            Input::Shown(text) => turn::show(self, &mut decision, text),
             Input::Mail(mail) => mail::on_mail(self, &mut decision, mail),
             Input::Continue if matches!(self.state, State::Idle) => {
                 self.attention = Attention::Awake;

@@ -10,6 +10,15 @@ pub(crate) fn reminder(text: &str) -> String {
     format!("<system-reminder>\n{text}\n</system-reminder>")
 }
 
+/// Returns a command that the user ran, and its output.
+pub fn run_by_person(command: &str, output: &str) -> String {
+    reminder(&format!(
+        "The user ran this command in your working directory:\n{}\nIts output:\n{}",
+        neutral(command),
+        neutral(output)
+    ))
+}
+
 /// Returns that an agent works in another directory than its system prompt says. It is part of the
 /// first message, so that agents that differ only in this share everything before it.
 pub fn elsewhere(cwd: &Path) -> String {

@@ -15,6 +15,7 @@ mod instructions;
 mod limits;
 mod messages;
 mod openai;
+mod person_shell;
 mod plan;
 mod prefix;
 mod recovery;

@@ -6,7 +6,7 @@ use posse_permission::{Policy, RuleList, Source};
 use posse_protocol::{Command, EventKind};
 
 use crate::agent::actor::work::Work;
-use crate::agent::actor::{Actor, lead, skills};
+use crate::agent::actor::{Actor, lead, person_shell, skills};
 use crate::agent::step::Input;
 use crate::live::registry::By;
 use crate::live::stop;
@@ -23,6 +23,7 @@ pub(super) fn on_command(actor: &mut Actor, command: Command, work: &mut Work) -
         Command::Continue => Some(Input::Continue),
         Command::Interrupt => {
             work.skills.stop();
+            work.person_shells.cancel();
             Some(Input::Interrupt)
         }
         Command::ChangePrompt { prompt, change } => {
@@ -32,6 +33,12 @@ pub(super) fn on_command(actor: &mut Actor, command: Command, work: &mut Work) -
                     actor,
                     format!("prompt {prompt} cannot be changed so, or waits no more"),
                 );
+            }
+            None
+        }
+        Command::Shell(command) => {
+            if !person_shell::start(actor, command, work) {
+                warn(actor, "there is no shell here".to_owned());
             }
             None
         }

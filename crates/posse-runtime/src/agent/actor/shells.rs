@@ -125,9 +125,11 @@ pub(super) fn stop_all(actor: &Actor) {
 pub(super) async fn wind_up(actor: &mut Actor, work: &mut Work, can_write: bool) {
     stop_all(actor);
     let mut grace = Some(actor.ports.clock.sleep(GRACE));
-    while !work.calls.is_empty() || !work.shells.is_empty() {
+    work.person_shells.cancel();
+    while !work.calls.is_empty() || !work.shells.is_empty() || !work.person_shells.is_empty() {
         tokio::select! {
             _ = work.calls.next(), if !work.calls.is_empty() => {}
+            _ = work.person_shells.next(), if !work.person_shells.is_empty() => {}
             Some((id, report)) = work.shells.next(), if !work.shells.is_empty() => {
                 // The error is dropped: the store has failed before, and nothing more can be
                 // stored.
@@ -139,6 +141,7 @@ pub(super) async fn wind_up(actor: &mut Actor, work: &mut Work, can_write: bool)
             () = maybe(&mut grace) => {
                 work.calls.give_up();
                 work.shells.give_up();
+                work.person_shells.give_up();
             }
         }
     }

@@ -11,6 +11,7 @@ use posse_protocol::{Activity, Command, QueuedPrompt, SpendingUpdate, WaitReason
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
+use crate::agent::actor::person_shell::RanByPerson;
 use crate::agent::actor::skill_queue::{SkillDone, SkillQueue};
 use crate::agent::call_cost::CallReservation;
 use crate::agent::side_query::SideReply;
@@ -42,6 +43,8 @@ pub(super) struct Work {
     pub(super) begun: HashMap<Uuid, (NewRun, String)>,
     /// Background commands in progress.
     pub(super) shells: Calls<Uuid, RunReport>,
+    /// Commands that a person has started.
+    pub(super) person_shells: Calls<Uuid, RanByPerson>,
     /// Skills that a person has called.
     pub(super) skills: SkillQueue,
     /// Fires when cancelled tools have not ended in time.
@@ -75,6 +78,7 @@ impl Work {
             calls: Calls::new(),
             begun: HashMap::new(),
             shells: Calls::new(),
+            person_shells: Calls::new(),
             skills: SkillQueue::default(),
             grace: None,
             heal: None,
@@ -86,6 +90,13 @@ impl Work {
             completed: false,
             shown: LastShown::default(),
         }
+    }
+}
+
+impl Work {
+    /// Returns true while something is in progress that a person has started.
+    pub(super) fn is_busy(&self) -> bool {
+        self.skills.is_busy() || !self.person_shells.is_empty()
     }
 }
 
@@ -182,6 +193,8 @@ pub(super) enum Next {
     CallDone(CallKey, Option<Ran>),
     /// A background command has ended; none if it panicked.
     ShellDone(Uuid, Option<RunReport>),
+    /// A person's command has ended; none if it panicked.
+    PersonShellDone(Option<RanByPerson>),
     /// A skill is prepared, or was followed.
     SkillDone(SkillDone),
     /// Cancelled tools have not ended in time.

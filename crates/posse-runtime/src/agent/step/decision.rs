@@ -40,6 +40,8 @@ pub(crate) enum Input {
     Delegated(Box<Delegated>),
     /// A requested run could not begin.
     NotBegun(Outcome),
+    /// Something that a person did, which the model sees with the next prompt.
+    Shown(String),
     /// Mail that waits.
     Mail(Vec<Mail>),
     /// Continue without a new prompt.

@@ -151,26 +151,43 @@ pub(super) fn idle_after(machine: &mut Machine, decision: &mut Decision, outcome
 pub(super) fn show_silently(machine: &mut Machine, decision: &mut Decision) {
     while machine.queue.has_mail() {
         let content = show_news(machine, decision);
-        // Marked as answered, so that a resumed agent does not ask the model for a reply.
-        let (usage, stop) = (Usage::default(), Some(StopReason::EndTurn));
-        let facts = ReplyFacts {
-            id: String::new(),
-            model: String::new(),
-            stop,
-            usage,
-            missed: None,
-        };
-        add_entry(
-            machine,
-            decision,
-            EntryKind::Prompt,
-            Message {
-                role: Role::User,
-                content,
-            },
-            Some(facts),
-        );
+        add_silently(machine, decision, content);
     }
+}
+
+/// Shows the model something with the next prompt: as an entry of its own if the agent rests, else
+/// with the next entry.
+pub(super) fn show(machine: &mut Machine, decision: &mut Decision, text: String) {
+    match machine.state {
+        // What waits for a reply must stay the last entry, so that it is continued.
+        State::Idle if !machine.unanswered => {
+            add_silently(machine, decision, vec![ContentBlock::text(text)]);
+        }
+        _ => machine.tell(text),
+    }
+}
+
+/// Adds an entry that the model need not answer.
+fn add_silently(machine: &mut Machine, decision: &mut Decision, content: Vec<ContentBlock>) {
+    // Marked as answered, so that a resumed agent does not ask the model for a reply.
+    let (usage, stop) = (Usage::default(), Some(StopReason::EndTurn));
+    let facts = ReplyFacts {
+        id: String::new(),
+        model: String::new(),
+        stop,
+        usage,
+        missed: None,
+    };
+    add_entry(
+        machine,
+        decision,
+        EntryKind::Prompt,
+        Message {
+            role: Role::User,
+            content,
+        },
+        Some(facts),
+    );
 }
 
 /// Changes the mode when a plan is approved, in the step with the entry that says so.
