@@ -44,6 +44,12 @@ pub enum Command {
     /// A command that a person runs in the agent's directory, with their own rights. No run begins: the
     /// command and its output become an entry that the model sees with the next prompt.
     Shell(String),
+    /// A question on the side: it is answered from what the agent knows, by an
+    /// [`EventKind::Aside`](crate::EventKind::Aside). Its conversation and its run stay as they are.
+    Aside {
+        /// The question.
+        question: String,
+    },
     /// Another permission mode, from the next tool call on.
     SetMode(PermissionMode),
     /// Permission rules for the rest of the session, for all its agents at once.

@@ -69,6 +69,8 @@ pub enum EventKind {
     Run(Box<RunUpdate>),
     /// Something happened to a member of a team: the event is about it.
     Member(Box<MemberUpdate>),
+    /// A question on the side is answered, or could not be.
+    Aside(Box<Aside>),
     /// Something that was told came too late, or names nothing: an answer to a call that is gone for one.
     Warning(String),
     /// The run has ended.
@@ -107,6 +109,17 @@ impl EventKind {
         let is_content = matches!(self, Self::Entry(_) | Self::Delta(_) | Self::Output { .. });
         detail == Detail::All || !is_content
     }
+}
+
+/// A question on the side, and its answer. Nothing of it is in the transcript.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Aside {
+    /// The question.
+    pub question: String,
+    /// The answer, or why there is none.
+    pub answer: Result<String, String>,
+    /// What it used; also if it failed.
+    pub spent: Vec<Spent>,
 }
 
 /// Something that happened to a member of a team.

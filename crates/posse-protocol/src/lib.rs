@@ -32,8 +32,8 @@ pub use control::{IdleReason, IdleReport, Request, RequestKind, Response, TaskRe
 pub use cost::{Cost, Purpose};
 pub use display::{DiffLine, Display, FileDiff, Hunk, LineChange};
 pub use event::{
-    Delta, Denial, Entry, EntryKind, Event, EventKind, Fault, FaultClass, Limit, MemberChange,
-    MemberUpdate, Missed, Outcome, ReplyFacts, Retry, RunEnd, SpendingUpdate, Spent,
+    Aside, Delta, Denial, Entry, EntryKind, Event, EventKind, Fault, FaultClass, Limit,
+    MemberChange, MemberUpdate, Missed, Outcome, ReplyFacts, Retry, RunEnd, SpendingUpdate, Spent,
 };
 pub use id::{AgentId, HostId, MailId, QuestionId, RealmId};
 pub use mail::{Mail, MailKind, Sender};

@@ -67,6 +67,11 @@ tagged! {
             /// The command.
             command: String,
         }
+        /// Ask a question on the side, which an `aside` answers. The agent's conversation stays as it is.
+        Aside {
+            /// The question.
+            question: String,
+        }
         /// Set the permission mode, starting with the next tool call.
         SetMode {
             /// The mode.
@@ -196,6 +201,7 @@ pub(super) fn addressed(command: Command) -> Result<(Option<AgentId>, WireComman
             PromptChange::Join(joins) => WireCommand::JoinRun { prompt: id, joins },
         },
         Command::Shell(command) => WireCommand::Shell { command },
+        Command::Aside { question } => WireCommand::Aside { question },
         Command::SetMode(mode) => WireCommand::SetMode { mode },
         Command::AddRules { allow, ask, deny } => WireCommand::AddRules { allow, ask, deny },
         Command::Compact { keep } => WireCommand::Compact { keep },
@@ -256,6 +262,7 @@ impl From<WireCommand> for Command {
                 change: PromptChange::Join(joins),
             },
             WireCommand::Shell { command } => Self::Shell(command),
+            WireCommand::Aside { question } => Self::Aside { question },
             WireCommand::SetMode { mode } => Self::SetMode(mode),
             WireCommand::AddRules { allow, ask, deny } => Self::AddRules { allow, ask, deny },
             WireCommand::Compact { keep } => Self::Compact { keep },

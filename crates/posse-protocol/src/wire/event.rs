@@ -9,12 +9,12 @@ use serde_json::value::RawValue;
 use super::content::WireMessage;
 use super::ending::{WireDenial, WireFault, WireRunEnd};
 use super::run::{WireRun, WireRunChange};
-use super::spending::{WireMissed, WireUsage};
+use super::spending::{WireMissed, WireSpent, WireUsage};
 use super::tagged::read;
 use super::team::WireMemberChange;
 use super::watch::{self, WireActivity, WireQueuedPrompt, WireSpending};
 use crate::{
-    AgentId, Delta, Display, Entry, EntryKind, Event, EventKind, MemberUpdate, Name,
+    AgentId, Aside, Delta, Display, Entry, EntryKind, Event, EventKind, MemberUpdate, Name,
     PermissionMode, Question, QuestionId, QuestionKind, RawJson, ReplyFacts, Retry, RunUpdate,
     StopReason, Suggestion, WaitReason,
 };
@@ -180,6 +180,19 @@ tagged! {
             color: String,
             /// What happened.
             change: WireMemberChange,
+        }
+        /// A question on the side is answered with `answer`, or could not be because of `error`.
+        Aside {
+            /// The question.
+            question: String,
+            /// The answer.
+            #[serde(skip_serializing_if = "Option::is_none")]
+            answer: Option<String>,
+            /// Why there is no answer.
+            #[serde(skip_serializing_if = "Option::is_none")]
+            error: Option<String>,
+            /// What it used, by model.
+            spent: Vec<WireSpent>,
         }
         /// A command had no effect, e.g. because it came too late.
         Warning {
@@ -349,6 +362,18 @@ impl From<EventKind> for WireEventKind {
                 color: update.color,
                 change: update.what.into(),
             },
+            EventKind::Aside(aside) => {
+                let (answer, error) = match aside.answer {
+                    Ok(answer) => (Some(answer), None),
+                    Err(error) => (None, Some(error)),
+                };
+                Self::Aside {
+                    question: aside.question,
+                    answer,
+                    error,
+                    spent: aside.spent.into_iter().map(Into::into).collect(),
+                }
+            }
             EventKind::Warning(message) => Self::Warning { message },
             EventKind::Ended(end) => Self::Ended {
                 end: Box::new((*end).into()),
@@ -447,6 +472,16 @@ impl From<WireEventKind> for EventKind {
                 name,
                 color,
                 what: change.into(),
+            })),
+            WireEventKind::Aside {
+                question,
+                answer,
+                error,
+                spent,
+            } => Self::Aside(Box::new(Aside {
+                question,
+                answer: answer.ok_or_else(|| error.unwrap_or_default()),
+                spent: spent.into_iter().map(Into::into).collect(),
             })),
             WireEventKind::Warning { message } => Self::Warning(message),
             WireEventKind::Ended { end } => Self::Ended(Box::new((*end).into())),

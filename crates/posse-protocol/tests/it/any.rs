@@ -179,6 +179,9 @@ fn direct() -> Vec<BoxedStrategy<Command>> {
         Just(Command::Continue).boxed(),
         Just(Command::Interrupt).boxed(),
         text().prop_map(Command::Shell).boxed(),
+        text()
+            .prop_map(|question| Command::Aside { question })
+            .boxed(),
         (agent(), question_id(), answer)
             .prop_map(|(agent, question, answer)| Command::Answer {
                 agent,
@@ -327,6 +330,16 @@ pub(crate) fn events() -> Vec<BoxedStrategy<EventKind>> {
                     name,
                     color,
                     what,
+                }))
+            })
+            .boxed(),
+        (text(), any::<bool>(), text(), all_spent())
+            .prop_map(|(question, whole, words, spent)| {
+                let answer = if whole { Ok(words) } else { Err(words) };
+                EventKind::Aside(Box::new(Aside {
+                    question,
+                    answer,
+                    spent,
                 }))
             })
             .boxed(),
@@ -486,23 +499,31 @@ fn activity() -> impl Strategy<Value = Activity> {
     select([&others[..], &waiting[..]].concat())
 }
 
-fn spending() -> impl Strategy<Value = SpendingUpdate> {
-    let spent = || {
-        let one = (text(), usage(), of(cost()));
-        vec(
-            one.prop_map(|(model, usage, cost)| Spent { model, usage, cost }),
-            0..3,
-        )
-    };
-    (spent(), spent(), of(cost()), any::<u64>(), of(any::<u64>())).prop_map(
-        |(own, subtree, left, context_tokens, context_window)| SpendingUpdate {
-            own,
-            subtree,
-            left,
-            context_tokens,
-            context_window,
-        },
+fn all_spent() -> impl Strategy<Value = Vec<Spent>> {
+    let one = (text(), usage(), of(cost()));
+    vec(
+        one.prop_map(|(model, usage, cost)| Spent { model, usage, cost }),
+        0..3,
     )
+}
+
+fn spending() -> impl Strategy<Value = SpendingUpdate> {
+    (
+        all_spent(),
+        all_spent(),
+        of(cost()),
+        any::<u64>(),
+        of(any::<u64>()),
+    )
+        .prop_map(
+            |(own, subtree, left, context_tokens, context_window)| SpendingUpdate {
+                own,
+                subtree,
+                left,
+                context_tokens,
+                context_window,
+            },
+        )
 }
 
 /// Every way to begin or end to watch.
@@ -682,17 +703,10 @@ fn run_end() -> impl Strategy<Value = RunEnd> {
         fault().prop_map(Outcome::Paused),
         fault().prop_map(Outcome::Failed),
     ];
-    let spent = || {
-        let one = (text(), usage(), of(cost()));
-        vec(
-            one.prop_map(|(model, usage, cost)| Spent { model, usage, cost }),
-            0..3,
-        )
-    };
     let said = (outcome, text(), of(json()), of(stop()), any::<u32>());
     let took = (
-        spent(),
-        spent(),
+        all_spent(),
+        all_spent(),
         misses(),
         any::<usize>(),
         any::<[u64; 2]>(),

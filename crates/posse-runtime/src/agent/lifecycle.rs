@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use posse_protocol::{AgentId, RunStatus};
+use posse_protocol::{AgentId, Aside, RunStatus};
 use tokio_util::sync::CancellationToken;
 
 use crate::agent::skill::Ready;
@@ -20,6 +20,15 @@ pub(crate) trait Lifecycle: Send + Sync {
 
     /// Starts the missing members of declared teams.
     fn start_declared_members(self: Arc<Self>, session: &Arc<Session>);
+
+    /// Asks an agent a question on the side, and books what that takes.
+    fn ask(
+        self: Arc<Self>,
+        agent: AgentId,
+        question: String,
+        max_tokens: u32,
+        cancel: CancellationToken,
+    ) -> BoxFuture<'static, Aside>;
 
     /// Runs a skill in a sub-agent, and waits for it unless it runs in the background.
     fn follow_skill(

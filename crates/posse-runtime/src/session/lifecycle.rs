@@ -4,13 +4,14 @@ use std::sync::Arc;
 
 use posse_port::BoxFuture;
 use posse_port::tool::ToolError;
-use posse_protocol::AgentId;
+use posse_protocol::{AgentId, Aside, Spent};
 use tokio_util::sync::CancellationToken;
 
 use crate::agent::lifecycle::{Delegation, Lifecycle, SkillOutcome};
 use crate::live::session::Session;
 use crate::prompt::Reader;
 use crate::session::factory::Factory;
+use crate::session::side_query::{self, SideAnswer, SideQueryOptions};
 use crate::session::team::declared;
 use crate::session::{dispatch, skill};
 
@@ -21,6 +22,39 @@ impl Lifecycle for Factory {
 
     fn start_declared_members(self: Arc<Self>, session: &Arc<Session>) {
         declared::start_declared_members(&self, session);
+    }
+
+    fn ask(
+        self: Arc<Self>,
+        agent: AgentId,
+        question: String,
+        max_tokens: u32,
+        cancel: CancellationToken,
+    ) -> BoxFuture<'static, Aside> {
+        Box::pin(async move {
+            let options = SideQueryOptions {
+                max_tokens,
+                cancel,
+                hear: None,
+            };
+            let asked = side_query::ask(&self, agent, &question, options).await;
+            let (answer, charges) = match asked {
+                Ok(SideAnswer {
+                    answer, charges, ..
+                }) => (answer.map_err(|error| error.to_string()), charges),
+                Err(error) => (Err(error.to_string()), Vec::new()),
+            };
+            let spent = charges.into_iter().map(|charge| Spent {
+                model: charge.model,
+                usage: charge.usage,
+                cost: charge.cost,
+            });
+            Aside {
+                question,
+                answer,
+                spent: spent.collect(),
+            }
+        })
     }
 
     fn follow_skill(

@@ -94,6 +94,7 @@ impl JsonLines {
             | EventKind::Output { .. }
             | EventKind::Member(_)
             | EventKind::AllIdle
+            | EventKind::Aside(_)
             | EventKind::Warning(_)
             | EventKind::ApprovalRequested(_)
             | EventKind::ApprovalWithdrawn { .. }

@@ -116,6 +116,7 @@ impl TextRenderer {
             | EventKind::Output { .. }
             | EventKind::Member(_)
             | EventKind::AllIdle
+            | EventKind::Aside(_)
             | EventKind::Entry(_)
             | EventKind::Delta(_)
             | EventKind::ApprovalRequested(_)

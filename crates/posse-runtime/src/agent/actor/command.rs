@@ -42,6 +42,21 @@ pub(super) fn on_command(actor: &mut Actor, command: Command, work: &mut Work) -
             }
             None
         }
+        Command::Aside { question } => {
+            let (tokens, cancel) = (
+                actor.setup.limits.max_tokens,
+                actor.stop.token.child_token(),
+            );
+            let lifecycle = Arc::clone(&actor.lifecycle);
+            let asking = lifecycle.ask(actor.identity.agent, question, tokens, cancel);
+            let sink = actor.sink.clone();
+            // On a task of its own: the model answers while the agent works or rests.
+            actor.supervisor.start_errand(async move {
+                let aside = asking.await;
+                sink.emit(EventKind::Aside(Box::new(aside))).await;
+            });
+            None
+        }
         Command::SetMode(mode) => Some(Input::SetMode(mode)),
         Command::AddRules { allow, ask, deny } => {
             add_rules(actor, &RuleList { deny, ask, allow });
