@@ -33,7 +33,7 @@ pub(crate) use crate::agent::step::decision::{
     Ended, Input, Resting, ToolRun,
 };
 use crate::agent::step::machine::Attention;
-pub(crate) use crate::agent::step::machine::{Authority, Life, Machine};
+pub(crate) use crate::agent::step::machine::{Authority, Life, Machine, suggestions};
 pub(crate) use crate::agent::step::open_calls::{AskedCall, LeftCall, OpenCalls, failure};
 pub(crate) use crate::agent::step::queue::{PROMPTS, queued};
 pub(crate) use crate::agent::step::run::Run;

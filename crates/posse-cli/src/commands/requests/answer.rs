@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use anyhow::Context;
 use clap::ValueEnum;
 use posse_port::store::{
     AgentFilter, AgentRecord, Done, Op, OpenRequest, Page, QuestionRecord, Store,
@@ -170,7 +171,8 @@ impl AnswerRequest {
                 }
                 None => {
                     let answers = answers(&choices, &self.choose);
-                    let answers = answers.map_err(|what| advised(&what, &how(&choices, &id)))?;
+                    let answers = answers
+                        .map_err(|error| advised(&error.to_string(), &how(&choices, &id)))?;
                     Ok(Some(choices.with_answers(&answers)))
                 }
             },
@@ -313,9 +315,8 @@ fn how(choices: &Choices, id: &str) -> String {
     format!("posse requests answer {id}{each}")
 }
 
-/// Returns the answers that a person has chosen: named by their headers, and the others in order. An
-/// error says what is wrong.
-fn answers(choices: &Choices, given: &[String]) -> Result<ChoiceAnswers, String> {
+/// Returns the answers that a person has chosen: named by their headers, and the others in order.
+fn answers(choices: &Choices, given: &[String]) -> anyhow::Result<ChoiceAnswers> {
     let mut answers = ChoiceAnswers::default();
     for words in given {
         let named = words.split_once('=').and_then(|(header, words)| {
@@ -330,20 +331,21 @@ fn answers(choices: &Choices, given: &[String]) -> Result<ChoiceAnswers, String>
                     |asked: &&ChoiceQuestion| !answers.answers.contains_key(&asked.question);
                 let next = choices.questions.iter().find(is_open);
                 (
-                    next.ok_or("there are more answers than questions")?,
+                    next.context("there are more answers than questions")?,
                     words.as_str(),
                 )
             }
         };
-        let wrong = |why: NotChosen| format!("{}: {why}", asked.header);
+        let wrong = |why: NotChosen| anyhow::anyhow!("{}: {why}", asked.header);
         let chosen = choice::chosen(asked, words).map_err(wrong)?;
         answers.answers.insert(asked.question.clone(), chosen);
     }
     let mut questions = choices.questions.iter();
     match questions.find(|asked| !answers.answers.contains_key(&asked.question)) {
-        Some(asked) => Err(format!(
+        Some(asked) => Err(anyhow::anyhow!(
             "{} is not answered: {}",
-            asked.header, asked.question
+            asked.header,
+            asked.question
         )),
         None => Ok(answers),
     }

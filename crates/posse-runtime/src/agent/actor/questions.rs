@@ -14,7 +14,7 @@ use posse_protocol::{
 
 use crate::agent::actor::work::Work;
 use crate::agent::actor::{Actor, Identity, command, wall_ms};
-use crate::agent::step::{AskedCall, Commit, Input};
+use crate::agent::step::{AskedCall, Commit, Input, suggestions};
 use crate::live::lookup;
 use crate::live::setup::Approver;
 use crate::prompt;
@@ -41,7 +41,7 @@ pub(super) async fn complete(
                 let (tools, workspace) = (&actor.setup.tools, &actor.setup.workspace);
                 let shown = tools.preview(call.tool, call.input, workspace);
                 question.shown = shown.map(|shown| shown.clipped(SHOWN_BYTES));
-                question.suggestions = actor.machine.suggestions(&call);
+                question.suggestions = suggestions(&actor.machine, &call);
             }
             asked.push(new.question.clone());
         }

@@ -3,13 +3,9 @@
 
 use std::sync::Arc;
 
-use posse_port::store::{CallChange, CallChangeKind, CallOutcome};
-use posse_port::tool::{Intent, Subject};
-use posse_protocol::{
-    Answer, Answerer, Choices, GivenAnswer, Outcome, QuestionId, QuestionKind, RawJson, ToolContent,
-};
+use posse_port::store::CallOutcome;
+use posse_protocol::{Answer, Answerer, Choices, GivenAnswer, QuestionId, RawJson, ToolContent};
 
-use crate::agent::step::{Decision, Machine, State, tools};
 use crate::prompt::question;
 
 /// Returns the outcome of a question that nobody is there to answer.
@@ -17,30 +13,9 @@ pub(super) fn unasked() -> CallOutcome {
     told(question::nobody_to_choose())
 }
 
-/// Handles what a person answers to the question of the call at `index`.
-pub(super) fn on_choice(
-    machine: &mut Machine,
-    decision: &mut Decision,
-    (index, id): (usize, QuestionId),
-    given: GivenAnswer,
-) {
-    let State::Acting(acting) = &mut machine.state else {
-        return;
-    };
-    let call = &mut acting.calls[index];
-    let outcome = told(words(&call.input, id, &given));
-    let (key, change) = (call.key, CallChangeKind::Done(outcome.clone()));
-    call.not_run(outcome);
-    // While other calls are open, a crash must not lose what a person has said.
-    if !acting.all_done() {
-        decision.commit.calls.push(CallChange { key, change });
-    }
-    match given.answer {
-        Answer::Deny {
-            interrupt: true, ..
-        } => tools::stop(machine, decision, Outcome::Interrupted),
-        Answer::Deny { .. } | Answer::Allow { .. } => tools::advance(machine, decision),
-    }
+/// Returns the outcome of a call whose questions are answered or closed.
+pub(super) fn outcome(asked: &RawJson, id: QuestionId, given: &GivenAnswer) -> CallOutcome {
+    told(words(asked, id, given))
 }
 
 /// Returns what the model is told about its questions.
@@ -56,6 +31,7 @@ fn words(asked: &RawJson, id: QuestionId, given: &GivenAnswer) -> String {
                 None => question::not_chosen(),
             }
         }
+        (Answer::Approve { .. }, _) => question::not_chosen(),
         (Answer::Deny { message, .. }, Answerer::Person) => question::declined(message),
         (Answer::Deny { .. }, Answerer::Nobody) => question::no_choice_in_time(id),
     }

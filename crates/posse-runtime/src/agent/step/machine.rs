@@ -225,11 +225,6 @@ impl Machine {
         self.rights.rights.policy()
     }
 
-    /// Returns the rules that a person may accept instead of being asked about such a call again.
-    pub(crate) fn suggestions(&self, call: &AskedCall<'_>) -> Vec<Suggestion> {
-        self.rights.rights.suggestions(call.tool, call.intent)
-    }
-
     /// Sets the mode of the agent and all below it.
     pub(crate) fn set_mode(&self, mode: PermissionMode) {
         self.rights.rights.set_mode(mode);
@@ -384,4 +379,9 @@ impl Machine {
             _ => None,
         }
     }
+}
+
+/// Returns the rules that a person may accept instead of being asked about such a call again.
+pub(crate) fn suggestions(machine: &Machine, call: &AskedCall<'_>) -> Vec<Suggestion> {
+    machine.rights.rights.suggestions(call.tool, call.intent)
 }

@@ -147,7 +147,7 @@ pub(super) fn on_answer(
     call.close_question(QuestionChangeKind::Done, decision);
     match call.kind() {
         QuestionKind::Choice => {
-            return asking::on_choice(machine, decision, (index, question), given);
+            return on_choice(machine, decision, (index, question), given);
         }
         QuestionKind::Plan => return plan::on_answer(machine, decision, index, given),
         QuestionKind::Permission => {}
@@ -189,6 +189,32 @@ pub(super) fn on_answer(
         }
     }
     advance(machine, decision);
+}
+
+/// Handles what a person answers to the questions of the call at `index`: it is the result.
+fn on_choice(
+    machine: &mut Machine,
+    decision: &mut Decision,
+    (index, id): (usize, QuestionId),
+    given: GivenAnswer,
+) {
+    let State::Acting(acting) = &mut machine.state else {
+        return;
+    };
+    let call = &mut acting.calls[index];
+    let outcome = asking::outcome(&call.input, id, &given);
+    let (key, change) = (call.key, CallChangeKind::Done(outcome.clone()));
+    call.not_run(outcome);
+    // While other calls are open, a crash must not lose what a person has said.
+    if !acting.all_done() {
+        decision.commit.calls.push(CallChange { key, change });
+    }
+    match given.answer {
+        Answer::Deny {
+            interrupt: true, ..
+        } => stop(machine, decision, Outcome::Interrupted),
+        Answer::Deny { .. } | Answer::Allow { .. } => advance(machine, decision),
+    }
 }
 
 /// Goes on with a run that a dead process has left, and asks again what it asked.
