@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::{MailId, MailKind, Name, TaskId, TaskStatus};
 
 /// What is asked for with yes or no.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum RequestKind {
     /// That a teammate ends.

@@ -7,8 +7,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Activity, AgentId, Cost, Detail, IdleReport, Message, Misses, Name, PermissionMode, Question,
-    QuestionId, QueuedPrompt, RawJson, RunUpdate, StopReason, Usage,
+    Activity, AgentId, Cost, Detail, IdleReport, MailUpdate, Message, Misses, Name, PermissionMode,
+    Question, QuestionId, QueuedPrompt, RawJson, RequestUpdate, RunUpdate, StopReason, TaskUpdate,
+    Usage,
 };
 
 /// Something that happened to an agent.
@@ -84,6 +85,13 @@ pub enum EventKind {
     /// Prompts have begun or ceased to wait, or were changed: these wait now, the next one first.
     /// Only viewers are told.
     Queue(Vec<QueuedPrompt>),
+    /// A task of the session is new or has changed; the event is about the main agent. Only viewers
+    /// are told.
+    Task(Box<TaskUpdate>),
+    /// The agent was sent a message. Only viewers are told.
+    Mail(Box<MailUpdate>),
+    /// The agent is asked for approval, or the request waits no more. Only viewers are told.
+    Request(Box<RequestUpdate>),
     /// A tool has printed something. Only viewers are told.
     Output {
         /// The call.
@@ -100,7 +108,13 @@ impl EventKind {
     pub fn is_for_viewers(&self) -> bool {
         matches!(
             self,
-            Self::State(_) | Self::Spending(_) | Self::Queue(_) | Self::Output { .. }
+            Self::State(_)
+                | Self::Spending(_)
+                | Self::Queue(_)
+                | Self::Task(_)
+                | Self::Mail(_)
+                | Self::Request(_)
+                | Self::Output { .. }
         )
     }
 

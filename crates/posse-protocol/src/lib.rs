@@ -18,6 +18,7 @@ pub mod plan;
 pub mod question;
 pub mod queue;
 pub mod run;
+pub mod session_news;
 pub mod suggestion;
 pub mod task;
 pub mod team;
@@ -46,6 +47,7 @@ pub use queue::{PromptChange, QueuedPrompt};
 pub use run::{
     Notification, RunChange, RunFacts, RunKind, RunStatus, RunUpdate, RunUsage, WorktreeEnd,
 };
+pub use session_news::{MailUpdate, RequestUpdate, TaskUpdate};
 pub use suggestion::{RuleScope, Suggestion};
 pub use task::{ListId, Owner, Takes, Task, TaskId, TaskStatus};
 pub use team::{Member, MemberState, Note, Team};

@@ -262,7 +262,9 @@ impl Runtime {
 
     /// Watches agents that live here.
     pub fn watch(&self) -> Subscription {
-        Subscription::new(Arc::clone(&self.factory.registry))
+        let (ports, supervisor) = (&self.factory.ports, &self.factory.supervisor);
+        let registry = Arc::clone(&self.factory.registry);
+        Subscription::new(registry, ports.clone(), supervisor.clone())
     }
 
     /// Asks an agent a question: it answers from what it knows, and its conversation and its run

@@ -14,9 +14,10 @@ use super::tagged::read;
 use super::team::WireMemberChange;
 use super::watch::{self, WireActivity, WireQueuedPrompt, WireSpending};
 use crate::{
-    AgentId, Aside, Delta, Display, Entry, EntryKind, Event, EventKind, MemberUpdate, Name,
-    PermissionMode, Question, QuestionId, QuestionKind, RawJson, ReplyFacts, Retry, RunUpdate,
-    StopReason, Suggestion, WaitReason,
+    AgentId, Aside, Delta, Display, Entry, EntryKind, Event, EventKind, MailId, MailKind,
+    MailUpdate, MemberUpdate, Name, PermissionMode, Question, QuestionId, QuestionKind, RawJson,
+    ReplyFacts, RequestKind, RequestUpdate, Retry, RunUpdate, StopReason, Suggestion, TaskId,
+    TaskStatus, TaskUpdate, WaitReason,
 };
 
 /// Something that happened to an agent.
@@ -224,6 +225,51 @@ tagged! {
             /// Those that wait now, the next one first.
             prompts: Vec<WireQueuedPrompt>,
         }
+        /// A task of the session is new or has changed. The event is about the main agent.
+        Task {
+            /// The team whose list has it; absent for the session's own list.
+            #[serde(skip_serializing_if = "Option::is_none")]
+            team: Option<Name>,
+            /// Its number in the list.
+            id: TaskId,
+            /// What is to be done, in a line.
+            subject: String,
+            /// How far it is.
+            status: TaskStatus,
+            /// Who does it, or is to do it.
+            #[serde(skip_serializing_if = "Option::is_none")]
+            owner: Option<String>,
+            /// What must be done before it and is not.
+            waits_for: Vec<TaskId>,
+        }
+        /// The agent was sent a message.
+        Mail {
+            /// Its id.
+            id: MailId,
+            /// Its number in the agent's inbox.
+            number: u64,
+            /// Who sent it.
+            from: String,
+            /// What it is.
+            kind: MailKind,
+            /// In a few words.
+            summary: String,
+            /// The text; JSON, if the kind is another one than `text`.
+            body: String,
+        }
+        /// The agent is asked for approval, or the request waits no more.
+        Request {
+            /// Its id, by which it is answered.
+            id: MailId,
+            /// What is requested.
+            kind: RequestKind,
+            /// Who requests it.
+            from: String,
+            /// The reason, or the plan.
+            text: String,
+            /// False once it was answered or withdrawn.
+            is_open: bool,
+        }
         /// A tool has printed something. Its result follows in an `entry`.
         Output {
             /// The call.
@@ -389,6 +435,58 @@ impl From<EventKind> for WireEventKind {
             EventKind::Queue(prompts) => Self::Queue {
                 prompts: prompts.into_iter().map(Into::into).collect(),
             },
+            EventKind::Task(update) => {
+                let TaskUpdate {
+                    team,
+                    id,
+                    subject,
+                    status,
+                    owner,
+                    waits_for,
+                } = *update;
+                Self::Task {
+                    team,
+                    id,
+                    subject,
+                    status,
+                    owner,
+                    waits_for,
+                }
+            }
+            EventKind::Mail(update) => {
+                let MailUpdate {
+                    id,
+                    number,
+                    from,
+                    kind,
+                    summary,
+                    body,
+                } = *update;
+                Self::Mail {
+                    id,
+                    number,
+                    from,
+                    kind,
+                    summary,
+                    body,
+                }
+            }
+            EventKind::Request(update) => {
+                let RequestUpdate {
+                    id,
+                    kind,
+                    from,
+                    text,
+                    is_open,
+                } = *update;
+                Self::Request {
+                    id,
+                    kind,
+                    from,
+                    text,
+                    is_open,
+                }
+            }
             EventKind::Output {
                 call,
                 text,
@@ -491,6 +589,49 @@ impl From<WireEventKind> for EventKind {
             WireEventKind::Queue { prompts } => {
                 Self::Queue(prompts.into_iter().map(Into::into).collect())
             }
+            WireEventKind::Task {
+                team,
+                id,
+                subject,
+                status,
+                owner,
+                waits_for,
+            } => Self::Task(Box::new(TaskUpdate {
+                team,
+                id,
+                subject,
+                status,
+                owner,
+                waits_for,
+            })),
+            WireEventKind::Mail {
+                id,
+                number,
+                from,
+                kind,
+                summary,
+                body,
+            } => Self::Mail(Box::new(MailUpdate {
+                id,
+                number,
+                from,
+                kind,
+                summary,
+                body,
+            })),
+            WireEventKind::Request {
+                id,
+                kind,
+                from,
+                text,
+                is_open,
+            } => Self::Request(Box::new(RequestUpdate {
+                id,
+                kind,
+                from,
+                text,
+                is_open,
+            })),
             WireEventKind::Output {
                 call,
                 text,

@@ -355,6 +355,46 @@ pub(crate) fn events() -> Vec<BoxedStrategy<EventKind>> {
             .prop_map(EventKind::Spending)
             .boxed(),
         vec(queued(), 0..3).prop_map(EventKind::Queue).boxed(),
+        task_update()
+            .prop_map(Box::new)
+            .prop_map(EventKind::Task)
+            .boxed(),
+        (
+            mail_id(),
+            any::<u64>(),
+            text(),
+            select(MailKind::ALL.to_vec()),
+            text(),
+            text(),
+        )
+            .prop_map(|(id, number, from, kind, summary, body)| {
+                EventKind::Mail(Box::new(MailUpdate {
+                    id,
+                    number,
+                    from,
+                    kind,
+                    summary,
+                    body,
+                }))
+            })
+            .boxed(),
+        (
+            mail_id(),
+            select(RequestKind::ALL.to_vec()),
+            text(),
+            text(),
+            any::<bool>(),
+        )
+            .prop_map(|(id, kind, from, text, is_open)| {
+                EventKind::Request(Box::new(RequestUpdate {
+                    id,
+                    kind,
+                    from,
+                    text,
+                    is_open,
+                }))
+            })
+            .boxed(),
         (text(), text(), any::<u64>())
             .prop_map(|(call, text, skipped)| EventKind::Output {
                 call,
@@ -363,6 +403,26 @@ pub(crate) fn events() -> Vec<BoxedStrategy<EventKind>> {
             })
             .boxed(),
     ]
+}
+
+fn mail_id() -> impl Strategy<Value = MailId> {
+    any::<u128>().prop_map(|id| Uuid::from_u128(id).into())
+}
+
+fn task_update() -> impl Strategy<Value = TaskUpdate> {
+    let status = select(TaskStatus::ALL.to_vec());
+    let number = || any::<u64>().prop_map(TaskId);
+    let about = (of(name()), number(), text(), status);
+    (about, of(text()), vec(number(), 0..3)).prop_map(
+        |((team, id, subject, status), owner, waits_for)| TaskUpdate {
+            team,
+            id,
+            subject,
+            status,
+            owner,
+            waits_for,
+        },
+    )
 }
 
 fn queued() -> impl Strategy<Value = QueuedPrompt> {

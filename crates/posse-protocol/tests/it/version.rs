@@ -131,7 +131,7 @@ fn events_of_a_later_minor_are_skipped_and_counted() {
     let known = event(EventKind::AllIdle);
     let agent = "00000000-0000-0000-0000-000000000007";
     let later = [
-        json!({"version": "2.99", "type": "mail", "agent": agent, "at_ms": 1, "to": "dev"}),
+        json!({"version": "2.99", "type": "weather", "agent": agent, "at_ms": 1, "to": "dev"}),
         // Of a known type, with a word that is not known.
         json!({"version": "2.99", "type": "mode", "agent": agent, "at_ms": 1, "mode": "yolo"}),
     ];

@@ -17,6 +17,7 @@ use uuid::Uuid;
 use crate::definition::teammate::TeamIdentity;
 use crate::govern::Account;
 use crate::history::fork_point::ForkPoint;
+use crate::live::follower::Followers;
 use crate::live::questions::Questions;
 use crate::live::run::Run;
 use crate::live::session::Session;
@@ -39,6 +40,8 @@ pub(crate) struct Registry {
     pub(crate) questions: Questions,
     /// Those who watch agents of this process.
     pub(crate) viewers: Viewers,
+    /// Those who follow the feeds of watched sessions.
+    pub(crate) followers: Followers,
 }
 
 /// An agent that lives in this process: what others may know of it. Nothing here changes.
@@ -230,6 +233,14 @@ impl Registry {
         self.live_agents()
             .get(&agent)
             .map(|entry| Arc::clone(&entry.who))
+    }
+
+    /// Returns the session of a live agent, or of which one lives here, by its main agent.
+    pub(crate) fn session_of(&self, id: AgentId) -> Option<Arc<Session>> {
+        let agents = self.live_agents();
+        let of_session = || agents.values().find(|it| it.who.session.root == id);
+        let found = agents.get(&id).or_else(of_session);
+        found.map(|it| Arc::clone(&it.who.session))
     }
 
     /// Sets or clears an agent's fork point. It is set while calls that may fork are open.

@@ -118,6 +118,26 @@ impl PlainView {
                 let each = prompts.iter().map(|prompt| self.note(&waits(prompt)));
                 each.collect()
             }
+            EventKind::Task(task) => {
+                let owner = task.owner.map(|owner| format!(" ({owner})"));
+                let (id, subject, status) = (task.id, task.subject, task.status);
+                self.note(&format!(
+                    "task #{id} {subject}: {status}{}",
+                    owner.unwrap_or_default()
+                ))
+            }
+            EventKind::Mail(mail) => {
+                self.note(&format!("mail from {}: {}", mail.from, mail.summary))
+            }
+            EventKind::Request(request) if request.is_open => {
+                let id = request.id.to_string();
+                self.note(&format!(
+                    "{} requests {}: `posse requests show {}`",
+                    request.from,
+                    request.kind.asked(),
+                    id.get(..8).unwrap_or(&id)
+                ))
+            }
             EventKind::CallDone { .. } => self.end_line(),
             EventKind::Spending(update) => {
                 self.spending = *update;

@@ -91,6 +91,9 @@ impl JsonLines {
             | EventKind::State(_)
             | EventKind::Spending(_)
             | EventKind::Queue(_)
+            | EventKind::Task(_)
+            | EventKind::Mail(_)
+            | EventKind::Request(_)
             | EventKind::Output { .. }
             | EventKind::Member(_)
             | EventKind::AllIdle

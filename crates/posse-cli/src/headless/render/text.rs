@@ -113,6 +113,9 @@ impl TextRenderer {
             | EventKind::State(_)
             | EventKind::Spending(_)
             | EventKind::Queue(_)
+            | EventKind::Task(_)
+            | EventKind::Mail(_)
+            | EventKind::Request(_)
             | EventKind::Output { .. }
             | EventKind::Member(_)
             | EventKind::AllIdle

@@ -147,6 +147,9 @@ fn size(kind: &EventKind) -> usize {
         }
         EventKind::Entry(entry) => entry.message.content.iter().map(size_of_block).sum(),
         EventKind::Output { call, text, .. } => call.len() + text.len(),
+        EventKind::Mail(mail) => mail.body.len(),
+        EventKind::Request(request) => request.text.len(),
+        EventKind::Queue(prompts) => prompts.iter().map(|prompt| prompt.text.len()).sum(),
         EventKind::Ended(end) => end.text.len(),
         EventKind::Warning(text) => text.len(),
         _ => 0,

@@ -3,9 +3,11 @@
 use std::time::Duration;
 
 use posse_port::store::{Address, Op, Order, Page};
-use posse_protocol::{Command, IdleReason, MailId, RequestKind, TaskStatus};
+use posse_protocol::{Command, Detail, IdleReason, MailId, RequestKind, TaskStatus, WatchTarget};
+use posse_runtime::live::viewers::Viewed;
 use posse_scripted::Recorded;
 use posse_testkit::rig::{farewell, prompt};
+use posse_testkit::store_contract::create;
 use uuid::Uuid;
 
 use super::life::{plan, say};
@@ -402,6 +404,68 @@ async fn a_plan_waits_for_approval_through_a_compaction_and_a_resume_and_a_perso
         .await
         .unwrap();
     assert!(again[0].is_err(), "what is not open cannot be answered");
+    farewell(agent).await;
+}
+
+// proves WA-10 (part: requests; mail; tasks; any process)
+#[tokio::test]
+async fn viewers_are_told_of_requests_mail_and_tasks() {
+    let rig = rig(&crew(UNANSWERED, ", mode = \"plan\""));
+    let runtime = rig.runtime().unwrap();
+    let mut agent = runtime.start(&rig.profile, rig.setup.clone());
+    let root = agent.id;
+    let viewer = runtime.watch();
+    assert!(viewer.watch(WatchTarget::Session(root), Some(Detail::News)));
+    agent.handle.send(prompt("go")).await.unwrap();
+    until_quiet(&mut agent).await;
+    let request = async |is_open: bool| {
+        let mut before = Vec::new();
+        loop {
+            match viewer.next().await {
+                Viewed::Event(event) => match &event.kind {
+                    EventKind::Request(update) if update.is_open == is_open => {
+                        return (event, before);
+                    }
+                    _ => before.push(event),
+                },
+                Viewed::Behind { lost } => panic!("{lost} events were lost"),
+            }
+        }
+    };
+    let (opened, _) = request(true).await;
+    let EventKind::Request(plan) = &opened.kind else {
+        unreachable!("it was looked for");
+    };
+    assert_eq!(
+        (opened.agent, plan.kind, plan.text.as_str()),
+        (root, RequestKind::Plan, "1. Build.")
+    );
+    // Somebody answers, elsewhere, and adds a task.
+    let answer = Op::Respond {
+        id: MailId::from(Uuid::now_v7()),
+        request: plan.id,
+        kind: RequestKind::Plan,
+        approve: true,
+        text: String::new(),
+    };
+    let ops = vec![create("crew", "mend it", &[]), answer];
+    let (realm, at_ms) = (realm(root), 1);
+    let order = Order { realm, ops, at_ms };
+    for done in rig.store.operate(order).await.unwrap() {
+        done.unwrap();
+    }
+    let (_, before) = request(false).await;
+    let hand = member(&rig, root, "hand").await.agent;
+    let is_mail = |event: &Event| match &event.kind {
+        EventKind::Mail(mail) => event.agent == hand && mail.kind == MailKind::PlanApprovalResponse,
+        _ => false,
+    };
+    assert!(before.iter().any(is_mail), "{before:#?}");
+    let is_task = |event: &Event| match &event.kind {
+        EventKind::Task(task) => event.agent == root && task.subject == "mend it",
+        _ => false,
+    };
+    assert!(before.iter().any(is_task), "{before:#?}");
     farewell(agent).await;
 }
 
