@@ -76,11 +76,11 @@ pub(crate) fn entry(message: &Message) -> Encoded {
         Role::Assistant => "assistant",
     };
     // The API refuses a reply that ends in thinking; such thoughts led to nothing and can be
-    // dropped.
+    // dropped. Blank text after them is not sent.
     let said = message
         .content
         .iter()
-        .rposition(|block| !is_thinking(block))
+        .rposition(|block| !is_thinking(block) && !is_blank(block))
         .map_or(0, |last| last + 1);
     // The API refuses an empty message, too.
     let encoded = blocks(&message.content[..said]).unwrap_or_else(|| blocks_of("(nothing)"));
@@ -148,6 +148,10 @@ fn is_thinking(block: &ContentBlock) -> bool {
     )
 }
 
+fn is_blank(block: &ContentBlock) -> bool {
+    matches!(block, ContentBlock::Text { text } if text.trim().is_empty())
+}
+
 /// Returns true if the API accepts a cache mark on this block.
 fn can_carry_mark(block: &ContentBlock) -> bool {
     !is_thinking(block) && !matches!(block, ContentBlock::Opaque { .. })
@@ -156,7 +160,7 @@ fn can_carry_mark(block: &ContentBlock) -> bool {
 /// Returns a block's JSON; `None` for blocks that the API refuses: blank text, unsigned thinking.
 fn block_json(block: &ContentBlock) -> Option<String> {
     Some(match block {
-        ContentBlock::Text { text } if text.trim().is_empty() => return None,
+        blank if is_blank(blank) => return None,
         ContentBlock::Text { text } => text_block(text),
         ContentBlock::Image { media_type, data } => format!(
             r#"{{"type":"image","source":{{"type":"base64","media_type":{},"data":{}}}}}"#,

@@ -10,7 +10,7 @@ use crate::wire_message::{WireMessage, WireRole, opaque};
 const FAILED: &str = "Error: ";
 
 #[derive(Deserialize)]
-struct ToolCall {
+struct EncodedCall {
     id: String,
     function: CalledFunction,
 }
@@ -69,7 +69,7 @@ pub(crate) fn message(
         into.push(known.unwrap_or_else(|| opaque(part)));
     }
     for raw in message.tool_calls.iter().flatten() {
-        let call: ToolCall = serde_json::from_str(raw.get())?;
+        let call: EncodedCall = serde_json::from_str(raw.get())?;
         into.push(ContentBlock::ToolUse {
             id: call.id,
             name: call.function.name,

@@ -53,7 +53,7 @@ pub(crate) use crate::agent::actor::teammate::Teammate;
 use crate::agent::actor::work::{Next, Ran, Work};
 use crate::agent::events::EventSink;
 use crate::agent::lifecycle::Lifecycle;
-use crate::agent::step::{Answered, Consequence, Decision, Input, Machine};
+use crate::agent::step::{Answered, Consequence, Decision, Input, Machine, prompts};
 use crate::definition::terms::Terms;
 use crate::govern::{Account, CacheWarmup, RunPermit};
 use crate::history::History;
@@ -345,7 +345,10 @@ impl Actor {
                 None
             }
             Next::Command(Some(command)) => {
-                match work.skills.hold(command, || self.machine.next_prompt_id()) {
+                match work
+                    .skills
+                    .hold(command, || prompts::next_id(&mut self.machine))
+                {
                     Ok(input) => input,
                     Err(command) => command::on_command(self, command, work),
                 }

@@ -15,6 +15,7 @@ mod machine;
 mod mail;
 mod open_calls;
 mod plan;
+pub(crate) mod prompts;
 mod queue;
 mod repetition;
 mod reply;

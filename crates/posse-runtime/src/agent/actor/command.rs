@@ -7,7 +7,7 @@ use posse_protocol::{Command, EventKind};
 
 use crate::agent::actor::work::Work;
 use crate::agent::actor::{Actor, lead, person_shell, skills};
-use crate::agent::step::Input;
+use crate::agent::step::{Input, prompts};
 use crate::live::registry::By;
 use crate::live::stop;
 
@@ -27,7 +27,7 @@ pub(super) fn on_command(actor: &mut Actor, command: Command, work: &mut Work) -
             Some(Input::Interrupt)
         }
         Command::ChangePrompt { prompt, change } => {
-            let unchanged = actor.machine.change_prompt(prompt, change).err();
+            let unchanged = prompts::change(&mut actor.machine, prompt, change).err();
             if unchanged.is_some_and(|change| !work.skills.change(prompt, change)) {
                 warn(
                     actor,

@@ -7,6 +7,7 @@ use posse_protocol::{Activity, Detail, EventKind, SpendingUpdate, WaitReason};
 
 use crate::agent::actor::Actor;
 use crate::agent::actor::work::{LastShown, ModelWork, Work};
+use crate::agent::step::prompts;
 
 /// Tells viewers what has changed since they were told last.
 pub(super) fn show_changes(actor: &Actor, work: &mut Work) {
@@ -18,15 +19,13 @@ pub(super) fn show_changes(actor: &Actor, work: &mut Work) {
     if work.shown.activity.replace(activity) != Some(activity) {
         actor.sink.audience.show(&EventKind::State(activity));
     }
-    let queue: Vec<_> = actor
-        .machine
-        .queued()
+    let waiting: Vec<_> = prompts::waiting(&actor.machine)
         .into_iter()
         .chain(work.skills.queued())
         .collect();
-    if work.shown.queue != queue {
-        actor.sink.audience.show(&EventKind::Queue(queue.clone()));
-        work.shown.queue = queue;
+    if work.shown.queue != waiting {
+        actor.sink.audience.show(&EventKind::Queue(waiting.clone()));
+        work.shown.queue = waiting;
     }
     let spending = spending(actor);
     if work.shown.spending.as_ref() != Some(&spending) {

@@ -3,9 +3,7 @@
 use std::sync::Arc;
 
 use posse_permission::{Policy, Rights};
-use posse_protocol::{
-    Activity, AgentId, PermissionMode, PromptChange, Question, QueuedPrompt, Suggestion, WaitReason,
-};
+use posse_protocol::{Activity, AgentId, PermissionMode, Question, Suggestion, WaitReason};
 
 use crate::agent::step::compaction::Compaction;
 use crate::agent::step::open_calls::{AskedCall, OpenCalls};
@@ -301,33 +299,6 @@ impl Machine {
         }
         let prompt = self.queue.next_prompt().map(Input::Prompt);
         prompt.or_else(|| self.begins_by_mail().then(|| Input::Mail(Vec::new())))
-    }
-
-    /// Returns true if prompts that arrive during a run join it, unless somebody decides otherwise.
-    pub(super) fn joins(&self) -> bool {
-        matches!(
-            self.life,
-            Life::Root { joins: true, .. } | Life::Teammate { .. }
-        )
-    }
-
-    /// Returns the prompts that wait.
-    pub(crate) fn queued(&self) -> Vec<QueuedPrompt> {
-        self.queue.queued(self.joins())
-    }
-
-    /// Changes a prompt that waits. Returns the change if no such prompt does.
-    pub(crate) fn change_prompt(
-        &mut self,
-        prompt: u64,
-        change: PromptChange,
-    ) -> Result<(), PromptChange> {
-        self.queue.change(prompt, change)
-    }
-
-    /// Returns a number for a prompt that waits elsewhere.
-    pub(crate) fn next_prompt_id(&mut self) -> u64 {
-        self.queue.next_id()
     }
 
     /// Returns true if waiting mail begins a run.

@@ -17,7 +17,7 @@ use crate::agent::step::open_calls::{
 };
 use crate::agent::step::repetition::Repeated;
 use crate::agent::step::{
-    Answered, Consequence, Decision, Effect, Life, Machine, State, asking, plan, turn,
+    Answered, Consequence, Decision, Effect, Life, Machine, State, asking, plan, prompts, turn,
 };
 use crate::live::setup::Approver;
 use crate::prompt;
@@ -401,7 +401,7 @@ pub(super) fn answer_model(machine: &mut Machine, decision: &mut Decision) {
     if acting.stopping.is_none() {
         let before = content.len();
         // The tool boundary: prompts and mail that have come are shown with the results.
-        let joins = machine.joins();
+        let joins = prompts::joins(machine);
         content.extend(machine.queue.prompts_for_results(joins));
         content.extend(turn::show_news(machine, decision));
         // Somebody has said something new, which must be answered and may help.
