@@ -130,8 +130,10 @@ impl EventKind {
 pub struct Aside {
     /// The question.
     pub question: String,
-    /// The answer, or why there is none.
-    pub answer: Result<String, String>,
+    /// The answer.
+    pub answer: Option<String>,
+    /// Why there is none.
+    pub error: Option<String>,
     /// What it used; also if it failed.
     pub spent: Vec<Spent>,
 }

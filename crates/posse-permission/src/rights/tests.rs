@@ -5,6 +5,7 @@ mod worktree;
 use super::*;
 use crate::{RuleList, Source};
 use posse_port::tool::Subject;
+use posse_protocol::QuestionKind;
 
 use PermissionMode::{AcceptEdits, BypassPermissions, Default, DontAsk, Plan};
 

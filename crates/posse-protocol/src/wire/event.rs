@@ -408,18 +408,12 @@ impl From<EventKind> for WireEventKind {
                 color: update.color,
                 change: update.what.into(),
             },
-            EventKind::Aside(aside) => {
-                let (answer, error) = match aside.answer {
-                    Ok(answer) => (Some(answer), None),
-                    Err(error) => (None, Some(error)),
-                };
-                Self::Aside {
-                    question: aside.question,
-                    answer,
-                    error,
-                    spent: aside.spent.into_iter().map(Into::into).collect(),
-                }
-            }
+            EventKind::Aside(aside) => Self::Aside {
+                question: aside.question,
+                answer: aside.answer,
+                error: aside.error,
+                spent: aside.spent.into_iter().map(Into::into).collect(),
+            },
             EventKind::Warning(message) => Self::Warning { message },
             EventKind::Ended(end) => Self::Ended {
                 end: Box::new((*end).into()),
@@ -578,7 +572,8 @@ impl From<WireEventKind> for EventKind {
                 spent,
             } => Self::Aside(Box::new(Aside {
                 question,
-                answer: answer.ok_or_else(|| error.unwrap_or_default()),
+                answer,
+                error,
                 spent: spent.into_iter().map(Into::into).collect(),
             })),
             WireEventKind::Warning { message } => Self::Warning(message),

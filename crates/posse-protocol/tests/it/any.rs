@@ -333,12 +333,12 @@ pub(crate) fn events() -> Vec<BoxedStrategy<EventKind>> {
                 }))
             })
             .boxed(),
-        (text(), any::<bool>(), text(), all_spent())
-            .prop_map(|(question, whole, words, spent)| {
-                let answer = if whole { Ok(words) } else { Err(words) };
+        (text(), of(text()), of(text()), all_spent())
+            .prop_map(|(question, answer, error, spent)| {
                 EventKind::Aside(Box::new(Aside {
                     question,
                     answer,
+                    error,
                     spent,
                 }))
             })

@@ -23,8 +23,7 @@ impl CopiedHistory {
             Self::Through(at) => {
                 let own = &transcript.entries[transcript.inherited..];
                 let open = !transcript.open_calls.is_empty();
-                let kept = place(own, at, open).map_err(|why| StartError::Cut { at, why })?;
-                transcript.inherited + kept
+                transcript.inherited + place(own, at, open)?
             }
         };
         transcript.entries.truncate(kept);
@@ -35,13 +34,14 @@ impl CopiedHistory {
 
 /// Returns the number of entries up to the one with number `at`. `open` is true if the last one is a
 /// reply whose calls have no results yet.
-fn place(own: &[StoredEntry], at: u64, open: bool) -> Result<usize, String> {
+fn place(own: &[StoredEntry], at: u64, open: bool) -> Result<usize, StartError> {
     let Some(index) = own.iter().position(|stored| stored.entry.seq == at) else {
         let last = own.last().map(|stored| stored.entry.seq);
-        return Err(match last {
+        let why = match last {
             Some(last) => format!("the session has the entries 0 to {last}"),
             None => "the session has no entries of its own".to_owned(),
-        });
+        };
+        return Err(StartError::Cut { at, why });
     };
     let answered = match own.get(index + 1) {
         Some(next) => next.entry.kind == EntryKind::Results,
@@ -49,10 +49,11 @@ fn place(own: &[StoredEntry], at: u64, open: bool) -> Result<usize, String> {
     };
     // A provider accepts no calls without results.
     if own[index].entry.kind == EntryKind::Reply && answered {
-        return Err(format!(
+        let why = format!(
             "it calls tools, whose results are entry {}; branch after that one",
             at + 1
-        ));
+        );
+        return Err(StartError::Cut { at, why });
     }
     Ok(index + 1)
 }

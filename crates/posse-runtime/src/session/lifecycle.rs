@@ -38,11 +38,18 @@ impl Lifecycle for Factory {
                 hear: None,
             };
             let asked = side_query::ask(&self, agent, &question, options).await;
-            let (answer, charges) = match asked {
+            let (answer, error, charges) = match asked {
                 Ok(SideAnswer {
-                    answer, charges, ..
-                }) => (answer.map_err(|error| error.to_string()), charges),
-                Err(error) => (Err(error.to_string()), Vec::new()),
+                    answer: Ok(answer),
+                    charges,
+                    ..
+                }) => (Some(answer), None, charges),
+                Ok(SideAnswer {
+                    answer: Err(error),
+                    charges,
+                    ..
+                }) => (None, Some(error.to_string()), charges),
+                Err(error) => (None, Some(error.to_string()), Vec::new()),
             };
             let spent = charges.into_iter().map(|charge| Spent {
                 model: charge.model,
@@ -52,6 +59,7 @@ impl Lifecycle for Factory {
             Aside {
                 question,
                 answer,
+                error,
                 spent: spent.collect(),
             }
         })

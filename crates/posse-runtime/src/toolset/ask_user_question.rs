@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 
 use posse_port::tool::{Intent, Subject, ToolContext, ToolError, ToolOutput, TypedTool, Workspace};
-use posse_protocol::Choices;
+use posse_protocol::{Choices, QuestionKind};
 
 use crate::toolset::tell;
 

@@ -3,25 +3,19 @@
 
 use std::sync::Arc;
 
-use posse_port::tool::{Subject, ToolContext, ToolError, ToolOutput};
+use posse_port::tool::{LiveOutput, Subject, ToolContext, ToolError};
 use posse_protocol::{RawJson, ToolContent};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use crate::agent::actor::work::Work;
+use crate::agent::actor::work::{RanByPerson, Work};
 use crate::agent::actor::{Actor, skills};
 use crate::agent::step::Input;
 use crate::prompt;
 
 /// Name of the tool that runs commands.
 const SHELL: &str = "Bash";
-
-/// A command that has ended.
-pub(super) struct RanByPerson {
-    command: String,
-    result: Result<ToolOutput, ToolError>,
-}
 
 /// Starts a command. Returns false if the agent has no shell.
 pub(super) fn start(actor: &Actor, command: String, work: &mut Work) -> bool {
@@ -39,6 +33,7 @@ pub(super) fn start(actor: &Actor, command: String, work: &mut Work) -> bool {
         seen: actor.known_files.clone(),
         reads: actor.machine.policy(),
         clock: Arc::clone(&actor.ports.clock),
+        output: LiveOutput::default(),
         first: None,
         cancel: CancellationToken::new(),
     };

@@ -11,7 +11,6 @@ use posse_protocol::{Activity, Command, QueuedPrompt, SpendingUpdate, WaitReason
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use crate::agent::actor::person_shell::RanByPerson;
 use crate::agent::actor::skill_queue::{SkillDone, SkillQueue};
 use crate::agent::call_cost::CallReservation;
 use crate::agent::side_query::SideReply;
@@ -129,6 +128,12 @@ pub(super) struct ModelReturn {
     pub(super) took: Duration,
     /// Reservation, to be settled.
     pub(super) call_reservation: CallReservation,
+}
+
+/// A person's command that has ended.
+pub(super) struct RanByPerson {
+    pub(super) command: String,
+    pub(super) result: Result<ToolOutput, ToolError>,
 }
 
 /// A finished compaction.

@@ -13,7 +13,7 @@ use posse_protocol::{
     ToolContent, WaitReason,
 };
 
-use crate::agent::step::{Decision, Effect, ToolRun, asking};
+use crate::agent::step::{Decision, Effect, ToolRun};
 
 /// The open calls of a reply.
 pub(crate) struct OpenCalls {

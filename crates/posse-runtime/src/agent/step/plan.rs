@@ -2,13 +2,11 @@
 //! The plan of a teammate is mail to its lead; see `turn::apply_approval`.
 
 use posse_port::store::{CallChange, CallChangeKind, CallOutcome, Op, Operation};
-use posse_protocol::{
-    Answer, Answerer, GivenAnswer, Name, Outcome, PermissionMode, RawJson, ToolContent,
-};
+use posse_protocol::{Name, PermissionMode, RawJson, ToolContent};
 use serde::Deserialize;
 
 use crate::agent::step::machine::Authority;
-use crate::agent::step::{Decision, Life, Machine, State, tools};
+use crate::agent::step::{Decision, Life, Machine, State};
 use crate::prompt;
 
 /// Returns true if the agent is in plan mode, its own or that of an agent above.
@@ -60,45 +58,15 @@ struct Submitted {
 }
 
 /// Returns the plan in an input.
-fn plan_in(input: &RawJson) -> Option<String> {
+pub(super) fn plan_in(input: &RawJson) -> Option<String> {
     let read = serde_json::from_str(input.get()).ok();
     read.map(|Submitted { plan }| plan)
 }
 
-/// Handles a person's answer to a plan. The result of the call, the mode and the note are one step
-/// with the end of the question: after a crash the plan is approved with all of it, or not at all.
-pub(super) fn on_answer(
-    machine: &mut Machine,
-    decision: &mut Decision,
-    index: usize,
-    given: GivenAnswer,
-) {
-    let (plan, mode) = match given.answer {
-        Answer::Allow { input } => (input.as_ref().and_then(plan_in), None),
-        Answer::Approve { plan, mode } => (plan, mode),
-        Answer::Deny { message, interrupt } => {
-            match given.by {
-                Answerer::Person => {
-                    drop(tools::refuse(
-                        machine,
-                        index,
-                        prompt::plan::rejected(&message),
-                    ));
-                }
-                Answerer::Nobody => tools::deny(machine, decision, index, message),
-            }
-            return match interrupt {
-                true => tools::stop(machine, decision, Outcome::Interrupted),
-                false => tools::advance(machine, decision),
-            };
-        }
-    };
-    approve(machine, decision, index, plan, mode);
-    tools::advance(machine, decision);
-}
-
-/// Ends the call that handed in a plan which a person has approved, perhaps with another text.
-fn approve(
+/// Ends the call that handed in a plan which a person has approved, perhaps with another text. The
+/// result, the mode and the note are one step with the end of the question: after a crash the plan is
+/// approved with all of it, or not at all.
+pub(super) fn approve(
     machine: &mut Machine,
     decision: &mut Decision,
     index: usize,

@@ -143,16 +143,20 @@ pub(super) fn on_answer(
         // Its call was stopped meanwhile, and the question withdrawn with it.
         return;
     };
-    let call = &acting.calls[index];
-    call.close_question(QuestionChangeKind::Done, decision);
-    match call.kind() {
-        QuestionKind::Choice => {
-            return on_choice(machine, decision, (index, question), given);
-        }
-        QuestionKind::Plan => return plan::on_answer(machine, decision, index, given),
-        QuestionKind::Permission => {}
+    acting.calls[index].close_question(QuestionChangeKind::Done, decision);
+    let kind = acting.calls[index].kind();
+    if kind == QuestionKind::Choice {
+        return on_choice(machine, decision, (index, question), given);
     }
+    let is_plan = kind == QuestionKind::Plan;
     match given.answer {
+        Answer::Allow { input, .. } if is_plan => {
+            let edited = input.as_ref().and_then(plan::plan_in);
+            plan::approve(machine, decision, index, edited, None);
+        }
+        Answer::Approve { plan, mode } if is_plan => {
+            plan::approve(machine, decision, index, plan, mode);
+        }
         Answer::Approve { .. } => {
             let why = "Denied: the answer was the approval of a plan, and this is not a plan.";
             deny(machine, decision, index, why.into());
@@ -179,6 +183,9 @@ pub(super) fn on_answer(
         }
         Answer::Deny { message, interrupt } => {
             match given.by {
+                Answerer::Person if is_plan => {
+                    drop(refuse(machine, index, prompt::plan::rejected(&message)));
+                }
                 // Not reported: the person who denied it knows.
                 Answerer::Person => drop(refuse(machine, index, message)),
                 Answerer::Nobody => deny(machine, decision, index, message),
@@ -213,7 +220,9 @@ fn on_choice(
         Answer::Deny {
             interrupt: true, ..
         } => stop(machine, decision, Outcome::Interrupted),
-        Answer::Deny { .. } | Answer::Allow { .. } => advance(machine, decision),
+        Answer::Deny { .. } | Answer::Allow { .. } | Answer::Approve { .. } => {
+            advance(machine, decision);
+        }
     }
 }
 
