@@ -269,6 +269,7 @@ mod tests {
         let given = |words: &[&str]| match answer(&mut asked(), words) {
             Answer::Allow { input, .. } => input.unwrap().get().to_owned(),
             Answer::Deny { message, .. } => message,
+            Answer::Approve { .. } => panic!("it is no plan"),
         };
         let answers = given(&["", "3", "1,2", "2", "", "1,2"]);
         let expected = r#""answers":{"Where?":"Here, There","Which?":"Blue"}"#;

@@ -46,7 +46,7 @@ async fn asked(agent: &mut Agent) -> (AgentId, Question) {
     let EventKind::ApprovalRequested(question) = event.kind else {
         panic!()
     };
-    (event.agent, question)
+    (event.agent, *question)
 }
 
 async fn answer(agent: &Agent, (who, question): &(AgentId, Question), answer: Answer) {
@@ -147,6 +147,7 @@ async fn a_person_may_approve_another_text_and_then_that_is_the_plan() {
         approve(Some("1. Only test."), None),
         Answer::Allow {
             input: Some(posse_protocol::RawJson::parse(r#"{"plan":"1. Only test."}"#).unwrap()),
+            always: None,
         },
     ] {
         let rig = attended(PLANS, PermissionMode::Plan);
@@ -219,7 +220,15 @@ async fn plan_mode_begins_if_a_person_agrees_and_ends_as_it_was_before() {
         (QuestionKind::Permission, "EnterPlanMode")
     );
     assert_eq!(mode(&rig, agent.id).await, PermissionMode::AcceptEdits);
-    answer(&agent, &enter, Answer::Allow { input: None }).await;
+    answer(
+        &agent,
+        &enter,
+        Answer::Allow {
+            input: None,
+            always: None,
+        },
+    )
+    .await;
     let plan = asked(&mut agent).await;
     assert_eq!(plan.1.kind, QuestionKind::Plan);
     assert_eq!(mode(&rig, agent.id).await, PermissionMode::Plan);
@@ -231,7 +240,15 @@ async fn plan_mode_begins_if_a_person_agrees_and_ends_as_it_was_before() {
     let results: Vec<String> = requests[1..].iter().map(all_words).collect();
     assert!(results[0].contains("You are in plan mode") && results[0].contains("plan mode is on"));
     assert!(last_words(&requests[2]).starts_with("Nothing changes."));
-    answer(&agent, &plan, Answer::Allow { input: None }).await;
+    answer(
+        &agent,
+        &plan,
+        Answer::Allow {
+            input: None,
+            always: None,
+        },
+    )
+    .await;
     let (_, end) = until_end(&mut agent).await;
     assert_eq!(end.text, "Done.");
     assert!(
