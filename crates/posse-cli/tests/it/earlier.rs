@@ -248,6 +248,7 @@ fn normal(value: Value, key: &str, role: &str, place: &str) -> Value {
         }
         Value::Array(values) => {
             let values = values.into_iter();
+            let values = values.filter(|it| key != "tools" || !it.as_str().is_some_and(is_new));
             values.map(|it| normal(it, key, role, place)).collect()
         }
         Value::String(text) if key == "text" && role == "user" && !is_prompt(&text) => {
@@ -266,6 +267,11 @@ fn normal(value: Value, key: &str, role: &str, place: &str) -> Value {
         Value::Number(_) if is_measured(key) => 0.into(),
         other => other,
     }
+}
+
+/// Returns true for a tool that has been added since.
+fn is_new(tool: &str) -> bool {
+    matches!(tool, "AskUserQuestion" | "EnterPlanMode" | "ExitPlanMode")
 }
 
 fn is_prompt(text: &str) -> bool {

@@ -41,6 +41,12 @@ const VERSIONS: &[Version] = &[
         // An older posse would lose the questions of the agents that it takes.
         oldest: 3,
     },
+    // Only functions: a session has notes of its own.
+    Version {
+        expand: &[],
+        contract: &[],
+        oldest: 3,
+    },
 ];
 
 /// The newest version.
