@@ -28,18 +28,19 @@ const DOCUMENTATION: &str = concat!(
 /// Returns all types that need no file.
 pub(crate) fn built_in() -> Vec<Definition> {
     let mut types = definition::built_in();
-    types.push(definition::guide(&without_tour(DOCUMENTATION)));
+    // A script for a model, and a table that programs need: of no use to one that explains.
+    let pages = without(&without(DOCUMENTATION, "tour"), "keys");
+    types.push(definition::guide(&pages));
     types
 }
 
-/// Leaves out what is pasted in the tour: a script for a model, of no use to one that explains.
-fn without_tour(pages: &str) -> String {
-    let parts = pages
-        .split_once("<!-- tour: begin -->")
-        .and_then(|(before, rest)| {
-            let (_, after) = rest.split_once("<!-- tour: end -->")?;
-            Some([before, after].concat())
-        });
+/// Leaves out the part that is marked with a word.
+fn without(pages: &str, word: &str) -> String {
+    let [begin, end] = ["begin", "end"].map(|side| format!("<!-- {word}: {side} -->"));
+    let parts = pages.split_once(&begin).and_then(|(before, rest)| {
+        let (_, after) = rest.split_once(&end)?;
+        Some([before, after].concat())
+    });
     parts.unwrap_or_else(|| pages.to_owned())
 }
 

@@ -482,7 +482,7 @@ fn a_person_in_a_pane_answers_speaks_and_leaves() {
     let asks = |scene: &Scene, name| {
         scene
             .pane_of(name)
-            .is_some_and(|pane| scene.screen(&pane).contains("y or n"))
+            .is_some_and(|pane| scene.screen(&pane).contains("y allow once"))
     };
     scene.until("both ask", |scene| asks(scene, "one") && asks(scene, "two"));
     let (pane, other) = (scene.pane_of("one").unwrap(), scene.pane_of("two").unwrap());
@@ -499,7 +499,7 @@ fn a_person_in_a_pane_answers_speaks_and_leaves() {
     // Somebody works on, so that the lead waits.
     types(&other, "once more, please");
     scene.until("it asks again", |scene| {
-        scene.screen(&other).matches("y or n").count() == 2
+        scene.screen(&other).matches("y allow once").count() == 2
     });
     interrupts();
     shows("interrupting; press Ctrl-C again");
