@@ -29,7 +29,8 @@ reply = [{ text = "Second. " }, { tool = "Bash", input = { command = "echo secon
 reply = [{ text = "All done." }]
 "#;
 
-const KILLED_AT: &[&str] = &[
+/// What writes or sends something.
+pub(crate) const WRITES: &[&str] = &[
     "write",
     "writev",
     "pwrite64",
@@ -39,12 +40,9 @@ const KILLED_AT: &[&str] = &[
     "ftruncate",
     "sendto",
     "sendmsg",
-    "unlink",
-    "clone",
-    "clone3",
-    "vfork",
-    "execve",
 ];
+/// Where else a run is killed.
+const OTHERS: &[&str] = &["unlink", "clone", "clone3", "vfork", "execve"];
 
 /// A place to run in, made anew for each fault.
 pub(crate) struct Scene {
@@ -352,7 +350,7 @@ fn killed(stride: usize) {
     };
     let Series { counted, faults } = each(
         &format!("killed{stride}"),
-        KILLED_AT,
+        &[WRITES, OTHERS].concat(),
         stride,
         "signal=KILL",
         &judge,

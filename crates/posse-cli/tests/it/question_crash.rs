@@ -13,7 +13,7 @@ use posse_scripted::Server;
 use serde_json::Value;
 
 use crate::binary::{stderr, stdout};
-use crate::crash::{Scene, lines, log, serve};
+use crate::crash::{Scene, WRITES, lines, log, serve};
 
 const SCRIPT: &str = r#"
 [[rule]]
@@ -25,18 +25,6 @@ reply = [{ text = "Going on." }]
 [[rule]]
 reply = [{ tool = "Bash", input = { command = "echo first >> done.log" } }]
 "#;
-
-const WRITES: &[&str] = &[
-    "write",
-    "writev",
-    "pwrite64",
-    "pwritev",
-    "fsync",
-    "fdatasync",
-    "ftruncate",
-    "sendto",
-    "sendmsg",
-];
 
 /// Arguments of a run that waits for a person.
 fn asks<'a>(url: &'a str, more: &[&'a str]) -> Vec<&'a str> {
