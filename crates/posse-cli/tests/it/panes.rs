@@ -2,7 +2,6 @@
 
 use std::collections::HashSet;
 use std::fs;
-use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -11,11 +10,12 @@ use posse_protocol::Cost;
 use posse_scripted::Server;
 use serde_json::Value;
 
-use crate::binary::{Project, stderr, stdout};
+use crate::binary::{Project, stderr};
 use crate::cost::{bill, pico};
 use crate::crash::serve;
 use crate::requests::waits;
 use crate::team::{lines, succeed};
+use crate::tmux::Tmux;
 
 /// How long anything may take.
 const LONG: Duration = Duration::from_secs(40);
@@ -63,9 +63,7 @@ reply = [{{ text = "I begin. " }}, {{ tool = "Bash", input = {{ command = '{wait
 struct Scene {
     project: Project,
     server: Arc<Server>,
-    socket: PathBuf,
-    /// The pid of the tmux server.
-    tmux: String,
+    tmux: Tmux,
 }
 
 impl Scene {
@@ -86,27 +84,12 @@ impl Scene {
         fs::create_dir_all(project.file("../home")).unwrap();
         let settings = settings(&socket.display().to_string());
         fs::write(project.file("../home/settings.json"), settings).unwrap();
-        let mut scene = Self {
+        let own = ["sh", "-c", "echo my own words; exec cat"];
+        let scene = Self {
             project,
             server,
-            socket,
-            tmux: String::new(),
+            tmux: Tmux::start(socket, (200, 50), &[], &own),
         };
-        let size = [
-            "-f",
-            "/dev/null",
-            "new-session",
-            "-d",
-            "-x",
-            "200",
-            "-y",
-            "50",
-        ];
-        scene.tmux(&[&size[..], &["sh", "-c", "echo my own words; exec cat"]].concat());
-        scene.tmux = scene
-            .tmux(&["display-message", "-p", "#{pid}"])
-            .trim()
-            .to_owned();
         scene.until("the user has a pane", |scene| {
             scene.screen("%0").contains("my own words")
         });
@@ -143,17 +126,11 @@ impl Scene {
     }
 
     fn tmux(&self, arguments: &[&str]) -> String {
-        let output = Command::new("tmux")
-            .arg("-S")
-            .arg(&self.socket)
-            .args(arguments)
-            .output()
-            .unwrap();
-        stdout(&output)
+        self.tmux.run(arguments)
     }
 
     fn screen(&self, pane: &str) -> String {
-        self.tmux(&["capture-pane", "-p", "-J", "-t", pane])
+        self.tmux.screen(pane)
     }
 
     /// What tmux says of each pane.
@@ -283,15 +260,6 @@ impl Scene {
             .unwrap();
         assert!(output.status.success(), "{}", stderr(&output));
         stderr(&output)
-    }
-}
-
-impl Drop for Scene {
-    fn drop(&mut self) {
-        // It may have ended by itself.
-        if !self.tmux.is_empty() {
-            kill(&self.tmux);
-        }
     }
 }
 
@@ -460,7 +428,7 @@ fn ctrl_c_leaves_members_to_their_panes() {
 fn a_tmux_that_is_killed_takes_nothing_with_it_but_itself() {
     let scene = Scene::start("tmux", &NAMES[..2], &FREE);
     scene.all_work(&NAMES[..2]);
-    kill(&scene.tmux);
+    scene.tmux.kill();
     let begun = Instant::now();
     while !scene.processes().is_empty() {
         assert!(begun.elapsed() < LONG, "{:?} live", scene.processes());
