@@ -2,9 +2,11 @@
 //! Nothing is answered by an empty line.
 
 use posse_protocol::{
-    AcceptedRules, AgentId, Answer, ChoiceAnswers, Choices, Question, QuestionId, RuleScope,
+    AcceptedRules, AgentId, Answer, ChoiceAnswers, Choices, PermissionMode, Question, QuestionId,
+    QuestionKind, RuleScope,
 };
 
+use super::keyboard::Typing;
 use crate::output::transcript::shortened;
 use crate::output::{one_line, tame};
 use crate::present::{choice, question};
@@ -34,6 +36,10 @@ enum Stage {
     Rule,
     /// Where the rules hold.
     Scope(Vec<String>),
+    /// Whether the plan is carried out, and how.
+    Plan,
+    /// Why not.
+    Reason,
     /// Which options are chosen: the number of the question that is asked, and the answers so far.
     Choice(Choices, usize, ChoiceAnswers),
 }
@@ -50,7 +56,7 @@ impl QuestionDialog {
     pub(crate) fn new(agent: AgentId, question: Question) -> Self {
         let stage = match choice::of(&question) {
             Some(choices) => Stage::Choice(choices, 0, ChoiceAnswers::default()),
-            None => Stage::Permission,
+            None => first_stage(&question),
         };
         Self {
             agent,
@@ -61,6 +67,14 @@ impl QuestionDialog {
 
     pub(crate) fn id(&self) -> QuestionId {
         self.question.id
+    }
+
+    /// Returns how it is answered now, by a person whose keys are read.
+    pub(crate) fn typing(&self) -> Typing {
+        match &self.stage {
+            Stage::Permission | Stage::Rule | Stage::Scope(_) | Stage::Plan => Typing::Key,
+            Stage::Reason | Stage::Choice(..) => Typing::Line,
+        }
     }
 
     /// Returns the name of the agent that asks, if it is not the main agent.
@@ -89,9 +103,14 @@ impl QuestionDialog {
     fn prompt(&self) -> String {
         match &self.stage {
             Stage::Permission if self.question.suggestions.is_empty() => {
-                "  y allow once · n deny".into()
+                "  y allow once · n deny · r deny with a reason".into()
             }
-            Stage::Permission => "  y allow once · a always · n deny".into(),
+            Stage::Permission => "  y allow once · a always · n deny · r deny with a reason".into(),
+            Stage::Plan => {
+                "  y approve · e approve, and edit without asking · n no · r send back with words"
+                    .into()
+            }
+            Stage::Reason => "  what shall it do instead? · b back".into(),
             Stage::Rule => format!(
                 "  always allow:\n{}  number · b back",
                 question::suggestions(&self.question)
@@ -129,16 +148,20 @@ impl QuestionDialog {
             (Stage::Permission, "y" | "yes") if rest.is_empty() => {
                 return DialogStep::Answered(Answer::allow());
             }
-            (Stage::Permission, "n" | "no") => {
-                let message = match rest.trim() {
-                    "" => NO.into(),
-                    reason => reason.to_owned(),
-                };
-                return DialogStep::Answered(Answer::Deny {
-                    message,
-                    interrupt: false,
-                });
+            (Stage::Plan, "y" | "yes") if rest.is_empty() => return approved(None),
+            (Stage::Plan, "e" | "edit") if rest.is_empty() => {
+                return approved(Some(PermissionMode::AcceptEdits));
             }
+            (Stage::Permission | Stage::Plan, "n" | "no") => match rest.trim() {
+                "" => return denied(NO),
+                reason => return denied(reason),
+            },
+            (Stage::Permission | Stage::Plan, "r") if rest.is_empty() => {
+                self.stage = Stage::Reason;
+            }
+            (Stage::Reason, "b") if rest.is_empty() => self.stage = first_stage(&self.question),
+            (Stage::Reason, "") => {}
+            (Stage::Reason, _) => return denied(words),
             (Stage::Permission, "a" | "always") if rest.is_empty() => self.choose_rule(),
             (Stage::Rule, number) => {
                 let chosen = number.parse().ok().and_then(|number: usize| {
@@ -167,7 +190,7 @@ impl QuestionDialog {
                     });
                 }
             }
-            (Stage::Permission | Stage::Choice(..), _) => {}
+            (Stage::Permission | Stage::Plan | Stage::Choice(..), _) => {}
         }
         DialogStep::Ask(self.prompt())
     }
@@ -190,16 +213,13 @@ impl QuestionDialog {
         if *number < choices.questions.len() {
             return DialogStep::Ask(self.prompt());
         }
-        DialogStep::Answered(match given.answers.is_empty() {
-            true => Answer::Deny {
-                message: NO_ANSWER.into(),
-                interrupt: false,
-            },
-            false => Answer::Allow {
+        match given.answers.is_empty() {
+            true => denied(NO_ANSWER),
+            false => DialogStep::Answered(Answer::Allow {
                 input: Some(choices.with_answers(given)),
                 always: None,
-            },
-        })
+            }),
+        }
     }
 
     /// Asks for a rule, if there is more than one.
@@ -210,6 +230,25 @@ impl QuestionDialog {
             _ => self.stage = Stage::Rule,
         }
     }
+}
+
+/// Returns what is asked first about a call.
+fn first_stage(question: &Question) -> Stage {
+    match question.kind {
+        QuestionKind::Plan => Stage::Plan,
+        QuestionKind::Permission | QuestionKind::Choice => Stage::Permission,
+    }
+}
+
+fn approved(mode: Option<PermissionMode>) -> DialogStep {
+    DialogStep::Answered(Answer::Approve { plan: None, mode })
+}
+
+fn denied(message: &str) -> DialogStep {
+    DialogStep::Answered(Answer::Deny {
+        message: message.to_owned(),
+        interrupt: false,
+    })
 }
 
 #[cfg(test)]
@@ -286,7 +325,7 @@ mod tests {
     fn only_a_clear_word_answers() {
         for odd in ["", " ", "why?", "yy", "y please", "a", "1", "s", "b"] {
             let step = dialog(&[]).typed(odd);
-            let prompt = "  y allow once · n deny";
+            let prompt = "  y allow once · n deny · r deny with a reason";
             assert_eq!(step, DialogStep::Ask(prompt.into()), "{odd}");
         }
         assert_eq!(answer(&mut dialog(&[]), &["", "Y"]), Answer::allow());
