@@ -78,8 +78,8 @@ pub(crate) struct AgentArgs {
     /// Move a sub-agent to the background after waiting this many seconds
     #[arg(long, value_name = "SECONDS", value_parser = seconds(1))]
     pub(crate) auto_background: Option<u64>,
-    /// What to do when a tool call needs approval and nobody is there: `wait`, `wait=TIME` (such as
-    /// 90s, 10m or 2h) or `deny`; `posse requests` answers what waits
+    /// What to do when a tool call needs approval: `wait`, `wait=TIME` (such as 90s, 10m or 2h) or
+    /// `deny`; `posse requests` answers what waits. Without it, you are asked on a terminal
     #[arg(long, value_name = "WHAT")]
     pub(crate) on_question: Option<OnQuestion>,
 }

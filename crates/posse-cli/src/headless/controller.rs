@@ -3,6 +3,8 @@
 //! An event, an input line, a signal or the end of a wait goes in; items to write and commands to
 //! send come out. So every order of events can be tested without an agent.
 
+pub(crate) mod terminal;
+
 use std::collections::{BTreeSet, VecDeque};
 use std::time::Duration;
 
@@ -24,6 +26,7 @@ use super::run_so_far::RunSoFar;
 use super::runs::Runs;
 use super::session_spending::{SessionSpent, together, without};
 use super::team_snapshot::{TaskProgress, TeamSnapshot};
+use super::terminal_questions::TerminalQuestions;
 use crate::config::kept_rules::NewRules;
 use crate::definitions::slash::SlashCommands;
 use crate::present::question;
@@ -49,6 +52,8 @@ pub(crate) struct RunPlan {
     pub(crate) listening: bool,
     /// Questions wait for whoever answers them, from any process.
     pub(crate) waits_for_answers: bool,
+    /// The person at the terminal answers questions.
+    pub(crate) terminal: Option<TerminalQuestions>,
     /// Time to wait for background runs while none of them ends.
     pub(crate) patience: Duration,
     /// What this process spends on the session.
@@ -98,8 +103,10 @@ pub(crate) struct Controller {
     /// Set while background runs are being stopped.
     stopping: Option<StopState>,
     questions: PendingApprovals,
-    /// Questions that others may answer.
+    /// Questions that wait for a person, here or elsewhere.
     waiting: BTreeSet<QuestionId>,
+    /// Number of questions that were put on the terminal.
+    shown: u64,
     /// What the whole session has spent in the time of this process, if that may be more than what
     /// this process has counted.
     spent: Option<SessionSpent>,
@@ -185,6 +192,7 @@ impl Controller {
             stopping: None,
             questions: PendingApprovals::default(),
             waiting: BTreeSet::new(),
+            shown: 0,
             spent: None,
             to_keep: Vec::new(),
             silence: None,
@@ -363,6 +371,9 @@ impl Controller {
             return Vec::new();
         }
         self.ending.interruption = Interruption::Once;
+        // It is no answer: what is asked is withdrawn with the call.
+        let terminal = self.plan.terminal.as_mut();
+        terminal.into_iter().for_each(TerminalQuestions::clear);
         // Without a run there is nothing to interrupt, and the command would hit the next one.
         if self.is_busy() {
             self.pending.push_back(Command::Interrupt);
@@ -486,6 +497,9 @@ impl Controller {
             EventKind::ApprovalRequested(question) if self.plan.listening => {
                 items.push(line(&self.questions.ask(agent, &question)));
             }
+            EventKind::ApprovalRequested(question) if self.plan.terminal.is_some() => {
+                items.extend(terminal::asked(self, agent, *question));
+            }
             EventKind::ApprovalRequested(question) if self.plan.waits_for_answers => {
                 items.push(OutputItem::Note(question::note(&question)));
                 self.waiting.insert(question.id);
@@ -498,6 +512,7 @@ impl Controller {
             EventKind::ApprovalWithdrawn { question } => {
                 self.waiting.remove(&question);
                 items.extend(self.questions.withdraw(question).iter().map(line));
+                items.extend(terminal::withdrawn(self, question));
             }
             EventKind::Started if agent == self.plan.main => self.begun(),
             EventKind::Ended(end) if agent == self.plan.main => self.ended(*end, &mut items),

@@ -9,8 +9,10 @@ use posse_protocol::{Event, EventKind};
 use posse_runtime::live::handle::AgentHandle;
 use tokio::sync::{mpsc, oneshot};
 
+use super::controller::terminal;
 use super::controller::{Controller, Interruption, RunResult};
 use super::input::stdin::{StdinLine, StdinLines};
+use super::keyboard::Keyboard;
 use super::output_item::OutputItem;
 use super::rule_keeper::RuleKeeper;
 use super::sending::{Sending, sent};
@@ -26,6 +28,8 @@ type NumberedWait = (u64, BoxFuture<'static, ()>);
 pub(crate) struct LoopInputs {
     /// Lines of standard input, if it is read.
     pub(crate) lines: Option<StdinLines>,
+    /// The keys of the person who answers questions.
+    pub(crate) keyboard: Option<Keyboard>,
     /// Receives a line if worktrees of ended agents hold work.
     pub(crate) swept: oneshot::Receiver<String>,
     /// Watches the team's progress.
@@ -49,6 +53,7 @@ pub(crate) async fn run(
 ) -> io::Result<RunResult> {
     let LoopInputs {
         mut lines,
+        mut keyboard,
         swept,
         mut watch,
         shows_team,
@@ -58,6 +63,7 @@ pub(crate) async fn run(
     let mut tick = shows_team.then(|| clock.sleep(SOON));
     let mut signals = Signals::new()?;
     let mut writer = OutputWriter::start()?;
+    let mut on_terminal = writer.asked();
     let mut handle = Some(handle);
     let mut sending: Option<Sending> = None;
     let mut wait: Option<NumberedWait> = None;
@@ -83,6 +89,13 @@ pub(crate) async fn run(
                 Some(wait) if wait.0 == number => wait,
                 _ => (number, clock.sleep(patience)),
             });
+        // What is typed before the question is on the terminal is no answer.
+        let typing = terminal::typing(&controller);
+        let asked = *on_terminal.borrow_and_update();
+        if let Some(keyboard) = &mut keyboard {
+            let typing = typing.filter(|(shown, _)| asked >= *shown);
+            keyboard.read(typing.map(|(_, typing)| typing));
+        }
         // A reader that does not read holds up the agent, but must not keep a person from
         // stopping it.
         let hears = writer.is_ready() || controller.is_interrupted();
@@ -129,9 +142,18 @@ pub(crate) async fn run(
                 writer.say(controller.line(line));
                 rules.add(controller.take_kept());
             }
+            Ok(()) = on_terminal.changed(), if typing.is_some() => {}
+            typed = pressed(&mut keyboard), if typing.is_some() => {
+                writer.say(match typed {
+                    Some(typed) => terminal::typed(&mut controller, &typed),
+                    None => terminal::show_next(&mut controller),
+                });
+                rules.add(controller.take_kept());
+            }
             note = rules.next(), if rules.is_busy() => writer.say(controller.note(note)),
         }
     }
+    drop(keyboard);
     // Rules that a person wants to keep are written, unless that person does not want to wait.
     while rules.is_busy() && !controller.is_interrupted_twice() {
         tokio::select! {
@@ -225,6 +247,13 @@ async fn ticked(tick: &mut Option<BoxFuture<'static, ()>>) {
 async fn over(wait: &mut Option<NumberedWait>) {
     if let Some((_, wait)) = wait {
         wait.await;
+    }
+}
+
+async fn pressed(keyboard: &mut Option<Keyboard>) -> Option<String> {
+    match keyboard {
+        Some(keyboard) => keyboard.next().await,
+        None => std::future::pending().await,
     }
 }
 

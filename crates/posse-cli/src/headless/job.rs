@@ -15,13 +15,16 @@ use super::controller::{Controller, ProgramTerms, RunPlan, RunResult};
 use super::input::initialize::{self, Initialize};
 use super::input::stdin::{StdinLine, StdinLines};
 use super::input::{self, RequestError};
+use super::keyboard::Keyboard;
 use super::render::{Renderer, result};
 use super::rule_keeper::RuleKeeper;
 use super::session_spending::SessionSpending;
 use super::team_watch::TeamWatch;
+use super::terminal_questions::TerminalQuestions;
 use super::view_socket::ViewSocket;
 use super::{event_loop, signals, stop};
 use crate::assemble::facts::SessionFacts;
+use crate::assemble::on_question::OnQuestion;
 use crate::assemble::open::{self, Started};
 use crate::assemble::run_config::RunConfig;
 use crate::assemble::run_options::{OutputFormat, RunOptions};
@@ -123,6 +126,10 @@ async fn work(options: &RunOptions, job: RunJob) -> anyhow::Result<ExitCode> {
         Some(lines) => initialize(&mut config, lines).await?,
         None => false,
     };
+    let keyboard = keyboard(options);
+    if keyboard.is_some() && config.approver == Approver::Nobody {
+        config.approver = Approver::FrontEnd;
+    }
     let waits_for_answers = matches!(config.approver, Approver::Anyone(_));
     let allows_bypass = config.flags.profile.allow_dangerously_skip_permissions;
     let (team, is_new) = (config.team.clone(), config.which.is_none());
@@ -159,6 +166,7 @@ async fn work(options: &RunOptions, job: RunJob) -> anyhow::Result<ExitCode> {
         first,
         listening,
         waits_for_answers,
+        terminal: keyboard.is_some().then(TerminalQuestions::default),
         program: ProgramTerms {
             initialized,
             tells_state: listening && environment::variable(READS_STATE).is_some(),
@@ -179,6 +187,7 @@ async fn work(options: &RunOptions, job: RunJob) -> anyhow::Result<ExitCode> {
     let _watching = [live.watch(), skills.watch(), memory.watch()];
     let outside = event_loop::LoopInputs {
         lines,
+        keyboard,
         swept,
         watch,
         shows_team: team.is_some(),
@@ -210,6 +219,15 @@ async fn work(options: &RunOptions, job: RunJob) -> anyhow::Result<ExitCode> {
         true if code == ExitCode::SUCCESS => error::UNFINISHED.into(),
         _ => code,
     })
+}
+
+/// Returns the keys of the person who answers questions, if there is one.
+fn keyboard(options: &RunOptions) -> Option<Keyboard> {
+    let denies = options.terms.on_question == Some(OnQuestion::Deny);
+    match denies || options.by_lines() {
+        true => None,
+        false => Keyboard::open(),
+    }
 }
 
 /// Time to look for them.

@@ -14,6 +14,8 @@ pub(crate) enum OutputItem {
     Note(String),
     /// A line on stderr, only if that is a terminal.
     TerminalNote(String),
+    /// A question on stderr, which a person answers.
+    Ask(String),
     /// At the bottom of a terminal, replacing the previous one.
     Panel(Box<Panel>),
 }

@@ -252,6 +252,16 @@ impl Renderer {
         }
     }
 
+    /// Returns a question to the person at the terminal.
+    pub(crate) fn ask(&mut self, question: String) -> Vec<OutputItem> {
+        let mut items = Vec::new();
+        if let Self::Text(text) = self {
+            text.end_line(&mut items);
+        }
+        items.push(OutputItem::Ask(question));
+        items
+    }
+
     /// Returns the line about the session's state, for programs.
     pub(crate) fn state(&self, state: &str) -> Option<OutputItem> {
         match self {

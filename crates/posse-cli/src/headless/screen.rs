@@ -29,6 +29,7 @@ impl Screen {
             OutputItem::TerminalNote(note) if io::stderr().is_terminal() => {
                 text.push_str(&format!("\x1b[2m{note}\x1b[0m\n"));
             }
+            OutputItem::Ask(question) => text.push_str(&format!("{question}\n")),
             // Only a person can act on it now.
             OutputItem::TerminalNote(_) => {}
             OutputItem::Out(words) => {

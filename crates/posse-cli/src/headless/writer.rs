@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::io;
 use std::thread;
 
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{mpsc, oneshot, watch};
 
 use super::output_item::OutputItem;
 use super::screen::Screen;
@@ -17,6 +17,8 @@ pub(crate) struct OutputWriter {
     /// Items for which the channel has no space yet.
     pending: VecDeque<OutputItem>,
     to_thread: Option<mpsc::Sender<OutputItem>>,
+    /// Number of questions that are on the terminal.
+    asked: watch::Receiver<u64>,
     /// How the thread ended; an error means that nobody reads any more.
     ended: oneshot::Receiver<io::Result<()>>,
 }
@@ -26,6 +28,7 @@ impl OutputWriter {
     pub(crate) fn start() -> io::Result<Self> {
         let (to_thread, mut items) = mpsc::channel::<OutputItem>(WAITING);
         let (tell, ended) = oneshot::channel();
+        let (count, asked) = watch::channel(0);
         thread::Builder::new()
             .name("posse-speaker".into())
             .spawn(move || {
@@ -34,8 +37,12 @@ impl OutputWriter {
                     match items.blocking_recv() {
                         None => break Ok(()),
                         Some(item) => {
+                            let is_question = matches!(item, OutputItem::Ask(_));
                             if let Err(error) = screen.write(item) {
                                 break Err(error);
+                            }
+                            if is_question {
+                                count.send_modify(|count| *count += 1);
                             }
                         }
                     }
@@ -48,8 +55,14 @@ impl OutputWriter {
         Ok(Self {
             pending: VecDeque::new(),
             to_thread: Some(to_thread),
+            asked,
             ended,
         })
+    }
+
+    /// Returns the number of questions that are on the terminal, as it changes.
+    pub(crate) fn asked(&self) -> watch::Receiver<u64> {
+        self.asked.clone()
     }
 
     /// Returns true if everything has been passed on, so that more may come.

@@ -44,6 +44,7 @@ mod team_crash;
 mod team_declared;
 mod team_faults;
 mod team_run;
+mod terminal;
 mod tmux;
 mod worker;
 mod worktrees;

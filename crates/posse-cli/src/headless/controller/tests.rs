@@ -25,6 +25,7 @@ fn plan(first: Option<Command>) -> RunPlan {
         first,
         listening,
         waits_for_answers: false,
+        terminal: None,
         patience,
         account: Account::session(Budgets::default(), Duration::ZERO),
         slash: SlashCommands::default(),
@@ -47,7 +48,10 @@ fn tell(controller: &mut Controller, line: Value) -> Vec<Value> {
 fn values(said: Vec<OutputItem>) -> Vec<Value> {
     let out = said.into_iter().filter_map(|said| match said {
         OutputItem::Out(text) => Some(serde_json::from_str(&text).unwrap()),
-        OutputItem::Note(_) | OutputItem::TerminalNote(_) | OutputItem::Panel(_) => None,
+        OutputItem::Note(_)
+        | OutputItem::TerminalNote(_)
+        | OutputItem::Ask(_)
+        | OutputItem::Panel(_) => None,
     });
     out.collect()
 }

@@ -226,7 +226,7 @@ impl TextRenderer {
         items.push(OutputItem::Note(note));
     }
 
-    fn end_line(&mut self, items: &mut Vec<OutputItem>) {
+    pub(crate) fn end_line(&mut self, items: &mut Vec<OutputItem>) {
         if let Some(live) = &mut self.live
             && !std::mem::replace(&mut live.at_line_start, true)
         {
@@ -332,7 +332,7 @@ mod tests {
             match items {
                 OutputItem::Out(text) => out.push_str(&text),
                 OutputItem::Note(note) | OutputItem::TerminalNote(note) => told.push(note),
-                OutputItem::Panel(_) => {}
+                OutputItem::Ask(_) | OutputItem::Panel(_) => {}
             }
         }
         (out, told)

@@ -1,0 +1,74 @@
+//! Questions that the person at the terminal answers.
+
+use posse_protocol::{AgentId, Command, Question, QuestionId};
+
+use super::Controller;
+use crate::headless::keyboard::Typing;
+use crate::headless::output_item::OutputItem;
+use crate::headless::terminal_questions::TerminalStep;
+
+/// Returns what the person is asked: how it is answered, and the number of questions that are
+/// on the terminal when this one is. `None` if nothing is asked.
+pub(crate) fn typing(controller: &Controller) -> Option<(u64, Typing)> {
+    let terminal = controller.plan.terminal.as_ref()?;
+    terminal.typing().map(|typing| (controller.shown, typing))
+}
+
+/// Handles what the person has typed.
+pub(crate) fn typed(controller: &mut Controller, typed: &str) -> Vec<OutputItem> {
+    let terminal = controller.plan.terminal.as_mut();
+    match terminal.and_then(|terminal| terminal.typed(typed)) {
+        None => Vec::new(),
+        Some(TerminalStep::Ask(prompt)) => show(controller, prompt),
+        Some(TerminalStep::Answered {
+            command,
+            note,
+            rules,
+        }) => {
+            if let Command::Answer { question, .. } = &command {
+                controller.waiting.remove(question);
+            }
+            controller.pending.push_back(command);
+            controller.to_keep.extend(rules);
+            let mut items = controller.renderer.note(note);
+            items.extend(show_next(controller));
+            items
+        }
+    }
+}
+
+/// Handles a question for the person.
+pub(super) fn asked(
+    controller: &mut Controller,
+    agent: AgentId,
+    question: Question,
+) -> Vec<OutputItem> {
+    controller.waiting.insert(question.id);
+    let terminal = controller.plan.terminal.as_mut();
+    let shown = terminal.and_then(|terminal| terminal.ask(agent, question));
+    shown.map_or_else(Vec::new, |shown| show(controller, shown))
+}
+
+/// Handles a question that needs no answer any more.
+pub(super) fn withdrawn(controller: &mut Controller, question: QuestionId) -> Vec<OutputItem> {
+    let terminal = controller.plan.terminal.as_mut();
+    if !terminal.is_some_and(|terminal| terminal.withdraw(question)) {
+        return Vec::new();
+    }
+    let note = "→ needs no answer any more: answered elsewhere, or its time is over";
+    let mut items = controller.renderer.note(note.into());
+    items.extend(show_next(controller));
+    items
+}
+
+/// Shows the first open question, if there is one.
+pub(crate) fn show_next(controller: &mut Controller) -> Vec<OutputItem> {
+    let terminal = controller.plan.terminal.as_ref();
+    let next = terminal.and_then(|terminal| terminal.shown());
+    next.map_or_else(Vec::new, |next| show(controller, next))
+}
+
+fn show(controller: &mut Controller, question: String) -> Vec<OutputItem> {
+    controller.shown += 1;
+    controller.renderer.ask(question)
+}

@@ -1,0 +1,305 @@
+//! `posse -p` in a real terminal: it asks the person in front, who answers with a key.
+
+use std::fs;
+use std::time::{Duration, Instant};
+
+use crate::binary::Project;
+use crate::requests::{TOUCHES, id, question};
+use crate::team::succeed;
+use crate::tmux::Tmux;
+
+/// How long anything may take.
+const LONG: Duration = Duration::from_secs(40);
+const KEYS: &str = "  y allow once · a always · n deny · r deny with a reason";
+
+/// A terminal in which posse runs.
+struct Terminal<'a> {
+    project: &'a Project,
+    tmux: Tmux,
+}
+
+impl<'a> Terminal<'a> {
+    /// Runs posse in a window that is wide enough.
+    fn start(project: &'a Project, arguments: &str) -> Self {
+        Self::with(
+            project,
+            (120, 40),
+            &format!("posse {arguments}; echo code $?"),
+        )
+    }
+
+    /// Runs lines of a shell in a window of this size.
+    fn with(project: &'a Project, size: (u16, u16), lines: &str) -> Self {
+        let command = project.posse(&[]);
+        let set = command.get_envs().filter_map(|(name, value)| {
+            let (name, value) = (name.to_str()?, value?.to_str()?);
+            Some(format!("{name}='{value}'"))
+        });
+        let set: Vec<String> = set.collect();
+        let (set, binary) = (set.join(" "), env!("CARGO_BIN_EXE_posse"));
+        let posse = format!("posse() {{ env -i TERM=$TERM {set} $more {binary} \"$@\"; }}");
+        let (work, socket) = (project.file(""), project.file("../tmux"));
+        let lines = format!("cd {}\n{posse}\n{lines}\nexec cat", work.display());
+        let tmux = Tmux::start(socket, size, &[], &["bash", "-c", &lines]);
+        Self { project, tmux }
+    }
+
+    fn screen(&self) -> String {
+        self.tmux.screen("%0")
+    }
+
+    /// Waits until this is on the screen so often.
+    fn sees_times(&self, what: &str, times: usize) -> String {
+        let begun = Instant::now();
+        loop {
+            let screen = self.screen();
+            if screen.matches(what).count() >= times {
+                return screen;
+            }
+            assert!(begun.elapsed() < LONG, "no `{what}`: {screen}");
+            std::thread::yield_now();
+        }
+    }
+
+    fn sees(&self, what: &str) -> String {
+        self.sees_times(what, 1)
+    }
+
+    fn types(&self, keys: &[&str]) {
+        self.tmux.run(&[&["send-keys", "-t", "%0"], keys].concat());
+    }
+
+    fn has_made(&self) -> bool {
+        self.project.file("made").exists()
+    }
+}
+
+/// Asks about a change of a file, and says what came of it.
+const EDITS: &str = r#"
+[[rule]]
+when.turn = 3
+reply = [{ text = "Heard: {{tool}}" }]
+[[rule]]
+when.turn = 2
+reply = [{ tool = "Edit", input = { file_path = "a.txt", old_string = "two", new_string = "2" } }]
+[[rule]]
+reply = [{ tool = "Read", input = { file_path = "a.txt" } }]
+"#;
+
+// proves QU-08 (part: keys; in full)
+#[test]
+fn a_key_answers_below_the_change() {
+    let project = Project::new("terminal-keys", EDITS);
+    let file = project.file("a.txt");
+    for (keys, told, after) in [
+        (&[&["y"][..]][..], "→ allowed once", "one\n2\n"),
+        (&[&["n"]], "→ denied", "one\ntwo\n"),
+        (&[&["r"], &["no, wait", "Enter"]], "→ denied", "one\ntwo\n"),
+        (
+            &[&["a"], &["b"], &["a"], &["s"]],
+            "→ always allowed: Edit(",
+            "one\n2\n",
+        ),
+    ] {
+        fs::write(&file, "one\ntwo\n").unwrap();
+        let terminal = Terminal::start(&project, "-p change");
+        let screen = terminal.sees(KEYS);
+        assert!(
+            screen.contains("\n? Edit\n") && screen.contains("  │ -two\n  │ +2\n"),
+            "{screen}"
+        );
+        assert!(!screen.contains("code"), "{screen}");
+        let mut asked = screen;
+        for keys in keys {
+            terminal.types(keys);
+            // The next key is typed when its question is there.
+            let begun = Instant::now();
+            while terminal.screen() == asked {
+                assert!(begun.elapsed() < LONG, "{keys:?}: {asked}");
+            }
+            asked = terminal.screen();
+        }
+        let screen = terminal.sees("code 0");
+        assert!(screen.contains(told), "{screen}");
+        assert_eq!(fs::read_to_string(&file).unwrap(), after, "{screen}");
+        let reason = screen.contains("Heard: no, wait");
+        assert_eq!(reason, keys.len() == 2, "{screen}");
+    }
+}
+
+/// Waits for a file, and then asks.
+const LATER: &str = r#"
+[[rule]]
+when.tool = "waited"
+reply = [{ tool = "Bash", input = { command = "touch made" } }]
+[[rule]]
+when.tool = "re:."
+reply = [{ text = "It is done." }]
+[[rule]]
+reply = [{ tool = "Bash", input = { command = "sh wait.sh" } }]
+"#;
+
+// proves QU-08 (part: typed before; no default)
+#[test]
+fn what_is_typed_before_and_what_is_unclear_is_no_answer() {
+    let project = Project::new("terminal-before", LATER);
+    let wait = "echo begun >begun; until [ -e go ]; do sleep 0.02; done; echo waited";
+    fs::write(project.file("wait.sh"), wait).unwrap();
+    let terminal = Terminal::start(&project, "-p touch --allowedTools 'Bash(sh wait.sh)'");
+    terminal.sees("→ $ sh wait.sh");
+    terminal.types(&["y", "y", "Enter"]);
+    terminal.sees("yy");
+    fs::write(project.file("go"), "").unwrap();
+    terminal.sees(KEYS);
+    for (times, unclear) in [(2, "Enter"), (3, "Up"), (4, "x"), (5, "Space"), (6, "1")] {
+        terminal.types(&[unclear]);
+        terminal.sees_times(KEYS, times);
+    }
+    assert!(!terminal.has_made());
+    terminal.types(&["Y"]);
+    let screen = terminal.sees("code 0");
+    assert!(
+        screen.contains("→ allowed once") && terminal.has_made(),
+        "{screen}"
+    );
+}
+
+// proves QU-08 (part: interrupt)
+#[test]
+fn ctrl_c_at_a_question_interrupts_and_leaves_the_terminal_as_it_was() {
+    let project = Project::new("terminal-interrupt", TOUCHES);
+    let lines = "posse -p touch; echo code $?; stty -a | grep -ow -e '-*icanon' -e '-*echo'";
+    let terminal = Terminal::with(&project, (120, 40), lines);
+    terminal.sees(KEYS);
+    terminal.types(&["C-c"]);
+    let screen = terminal.sees("\necho\n");
+    assert!(
+        screen.contains("code 130") && screen.contains("\nicanon\n"),
+        "{screen}"
+    );
+    assert!(!terminal.has_made(), "{screen}");
+    assert_eq!(succeed(&project, &["requests", "list"]), "");
+}
+
+// proves QU-08 (part: suspended)
+#[test]
+fn a_question_is_still_there_after_the_job_was_stopped() {
+    let project = Project::new("terminal-stopped", TOUCHES);
+    let lines = "set -m; posse -p touch; echo stopped; read line; fg; echo code $?";
+    let terminal = Terminal::with(&project, (120, 40), lines);
+    terminal.sees(KEYS);
+    terminal.types(&["C-z"]);
+    terminal.sees("\nstopped");
+    // It is the shell that reads now.
+    terminal.types(&["y", "Enter"]);
+    // Who comes back is asked again.
+    terminal.sees_times(KEYS, 2);
+    assert!(!terminal.has_made());
+    terminal.types(&["y"]);
+    terminal.sees("code 0");
+    assert!(terminal.has_made());
+}
+
+// proves QU-08 (part: nobody)
+#[test]
+fn nobody_is_asked_who_is_not_there() {
+    for (name, lines) in [
+        ("deny", "posse -p touch --on-question deny; echo code $?"),
+        ("ci", "more=CI=true; posse -p touch; echo code $?"),
+        (
+            "background",
+            "set -m; posse -p touch & wait $!; echo code $?",
+        ),
+        (
+            "detached",
+            "setsid -w bash -c \"$(declare -f posse); posse -p touch\"; echo code $?",
+        ),
+        ("piped", "posse -p touch 2>err; echo code $?"),
+    ] {
+        let project = Project::new(&format!("terminal-{name}"), TOUCHES);
+        let terminal = Terminal::with(&project, (120, 40), lines);
+        let screen = terminal.sees("code 0");
+        assert!(!screen.contains("allow once"), "{name}: {screen}");
+        assert!(!terminal.has_made(), "{name}");
+    }
+}
+
+// proves QU-08 (part: elsewhere)
+#[test]
+fn an_answer_from_elsewhere_is_told_in_a_narrow_window() {
+    let project = Project::new("terminal-elsewhere", TOUCHES);
+    let lines = "posse -p touch; echo code $?";
+    let terminal = Terminal::with(&project, (40, 24), lines);
+    terminal.sees(KEYS);
+    let asked = question(&project);
+    succeed(&project, &["requests", "answer", id(&asked), "allow"]);
+    let screen = terminal.sees("code 0");
+    assert!(screen.contains("→ needs no answer any more"), "{screen}");
+    assert!(terminal.has_made());
+}
+
+/// A sub-agent asks about a command, and the main agent about a choice.
+const BELOW: &str = r#"
+[[rule]]
+when = { agent = "re:^/main$", turn = 1 }
+reply = [{ tool = "Agent", input = { description = "d", prompt = "Touch it.", name = "scout" } }]
+[[rule]]
+when = { agent = "re:^/main$", turn = 2 }
+reply = [{ tool = "AskUserQuestion", input = { questions = [{ question = "Which?", header = "Kind", options = [{ label = "Red", description = "r" }, { label = "Blue", description = "b" }], multiSelect = false }] } }]
+[[rule]]
+when.agent = "re:^/main$"
+reply = [{ text = "Heard: {{tool}}" }]
+[[rule]]
+when.tool = "re:."
+reply = [{ text = "It is done." }]
+[[rule]]
+reply = [{ tool = "Bash", input = { command = "touch made" } }]
+"#;
+
+// proves PE-05 (part: terminal)
+// proves PE-08 (part: the terminal)
+#[test]
+fn sub_agents_and_choices_are_answered_at_the_terminal() {
+    let project = Project::new("terminal-below", BELOW);
+    let terminal = Terminal::start(&project, "-p look --allowedTools Agent");
+    let screen = terminal.sees(KEYS);
+    assert!(
+        screen.contains("\n? scout: Bash\n  │ touch made\n"),
+        "{screen}"
+    );
+    terminal.types(&["y"]);
+    let screen = terminal.sees("- no answer");
+    assert!(
+        terminal.has_made() && screen.contains("  │ 2  Blue: b\n"),
+        "{screen}"
+    );
+    terminal.types(&["Enter"]);
+    terminal.sees_times("- no answer", 2);
+    terminal.types(&["2", "Enter"]);
+    let screen = terminal.sees("code 0");
+    assert!(
+        screen.contains("→ answered") && screen.contains("→ Blue"),
+        "{screen}"
+    );
+}
+
+/// Hands in a plan.
+const PLANS: &str = r#"
+[[rule]]
+when.tool = "re:."
+reply = [{ text = "Heard: {{tool}}" }]
+[[rule]]
+reply = [{ tool = "ExitPlanMode", input = { plan = "First the lexer." } }]
+"#;
+
+// proves QU-08 (part: plans)
+#[test]
+fn a_plan_is_approved_with_a_key() {
+    let project = Project::new("terminal-plan", PLANS);
+    let terminal = Terminal::start(&project, "-p plan --permission-mode plan");
+    let screen = terminal.sees("y approve · e approve, and edit without asking");
+    assert!(screen.contains("  │ First the lexer.\n"), "{screen}");
+    terminal.types(&["e"]);
+    let screen = terminal.sees("code 0");
+    assert!(screen.contains("→ approved, with acceptEdits"), "{screen}");
+}
