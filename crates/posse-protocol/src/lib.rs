@@ -45,7 +45,8 @@ pub use plan::{PlannedTask, Role as TeamRole, TeamPlan};
 pub use question::{AcceptedRules, Answer, Answerer, GivenAnswer, Question, QuestionKind};
 pub use queue::{PromptChange, QueuedPrompt};
 pub use run::{
-    Notification, RunChange, RunFacts, RunKind, RunStatus, RunUpdate, RunUsage, WorktreeEnd,
+    AgentPlace, Notification, RunChange, RunFacts, RunKind, RunStatus, RunUpdate, RunUsage,
+    WorktreeEnd,
 };
 pub use session_news::{MailUpdate, RequestUpdate, TaskUpdate};
 pub use suggestion::{RuleScope, Suggestion};

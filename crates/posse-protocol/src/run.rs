@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use crate::{AgentId, Name, RawJson};
+use crate::{AgentId, Name, PermissionMode, RawJson};
 
 /// How far a run is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
@@ -152,6 +152,23 @@ pub struct RunFacts {
     pub depth: u32,
     /// Where its output goes.
     pub output_file: PathBuf,
+    /// Where and how the agent works; none for a command, and if only its end is known.
+    pub place: Option<Box<AgentPlace>>,
+}
+
+/// Where and how an agent works when it begins.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AgentPlace {
+    /// Its path in the tree of agents.
+    pub path: String,
+    /// The model's name.
+    pub model: String,
+    /// Its permission mode.
+    pub mode: PermissionMode,
+    /// Its working directory, which is in its worktree if it has one.
+    pub cwd: PathBuf,
+    /// The branch of its worktree, if it has one of its own.
+    pub branch: Option<String>,
 }
 
 /// Something that happened to a run.

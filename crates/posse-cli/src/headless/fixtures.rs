@@ -108,6 +108,7 @@ pub(crate) fn run(number: u128) -> RunFacts {
         starter: session(),
         depth: 1,
         output_file: PathBuf::from("/spill/run.output"),
+        place: None,
     }
 }
 

@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::{
-    AgentId, Name, Notification, RawJson, RunChange, RunFacts, RunKind, RunStatus, RunUsage,
-    WorktreeEnd,
+    AgentId, AgentPlace, Name, Notification, PermissionMode, RawJson, RunChange, RunFacts, RunKind,
+    RunStatus, RunUsage, WorktreeEnd,
 };
 
 /// What is known of a run from its start.
@@ -34,6 +34,50 @@ pub(super) struct WireRun {
     depth: u32,
     /// The file with its output.
     output_file: String,
+    /// Where and how the agent works; absent for a command, and if only its end is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    place: Option<WireAgentPlace>,
+}
+
+/// Where and how an agent works when it begins.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "AgentPlace")]
+pub(super) struct WireAgentPlace {
+    /// Its path in the tree of agents.
+    path: String,
+    /// The name of its model.
+    model: String,
+    /// Its permission mode.
+    mode: PermissionMode,
+    /// Its working directory, which is in its worktree if it has one.
+    cwd: String,
+    /// The branch of its own worktree.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    branch: Option<String>,
+}
+
+impl From<AgentPlace> for WireAgentPlace {
+    fn from(place: AgentPlace) -> Self {
+        Self {
+            path: place.path,
+            model: place.model,
+            mode: place.mode,
+            cwd: text(place.cwd),
+            branch: place.branch,
+        }
+    }
+}
+
+impl From<WireAgentPlace> for AgentPlace {
+    fn from(place: WireAgentPlace) -> Self {
+        Self {
+            path: place.path,
+            model: place.model,
+            mode: place.mode,
+            cwd: place.cwd.into(),
+            branch: place.branch,
+        }
+    }
 }
 
 impl From<RunFacts> for WireRun {
@@ -48,6 +92,7 @@ impl From<RunFacts> for WireRun {
             starter: run.starter,
             depth: run.depth,
             output_file: text(run.output_file),
+            place: run.place.map(|place| (*place).into()),
         }
     }
 }
@@ -64,6 +109,7 @@ impl From<WireRun> for RunFacts {
             starter: run.starter,
             depth: run.depth,
             output_file: run.output_file.into(),
+            place: run.place.map(|place| Box::new(place.into())),
         }
     }
 }

@@ -636,22 +636,34 @@ fn run_kind() -> impl Strategy<Value = RunKind> {
 
 fn run_facts() -> impl Strategy<Value = RunFacts> {
     let looks = (id(), run_kind(), text(), of(name()), text());
-    let place = (text(), agent(), any::<u32>(), text());
-    (looks, place).prop_map(
-        |((task, kind, agent_type, name, description), (call, starter, depth, output_file))| {
-            RunFacts {
-                task,
-                kind,
-                agent_type,
-                name,
-                description,
-                call,
-                starter,
-                depth,
-                output_file: output_file.into(),
-            }
-        },
-    )
+    let origin = (text(), agent(), any::<u32>(), text(), of(place()));
+    (looks, origin).prop_map(|((task, kind, agent_type, name, description), origin)| {
+        let (call, starter, depth, output_file, place) = origin;
+        RunFacts {
+            task,
+            kind,
+            agent_type,
+            name,
+            description,
+            call,
+            starter,
+            depth,
+            output_file: output_file.into(),
+            place: place.map(Box::new),
+        }
+    })
+}
+
+fn place() -> impl Strategy<Value = AgentPlace> {
+    (text(), text(), mode(), text(), of(text())).prop_map(|(path, model, mode, cwd, branch)| {
+        AgentPlace {
+            path,
+            model,
+            mode,
+            cwd: cwd.into(),
+            branch,
+        }
+    })
 }
 
 fn run_change() -> impl Strategy<Value = RunChange> {

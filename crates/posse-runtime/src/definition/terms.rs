@@ -141,6 +141,13 @@ impl Terms {
         serde_json::from_str(&origin.terms).ok()
     }
 
+    /// Returns the branch of its own worktree, if it has one.
+    pub(crate) fn branch(&self) -> Option<String> {
+        self.worktree
+            .as_ref()
+            .map(|worktree| worktree.branch.clone())
+    }
+
     /// Encodes the terms for the store; fails if a path is not text.
     pub(crate) fn to_keep(&self) -> Result<String, serde_json::Error> {
         serde_json::to_string(self)

@@ -39,6 +39,7 @@ pub(crate) fn shell_facts(
         starter,
         depth: 0,
         output_file,
+        place: None,
     }
 }
 

@@ -15,8 +15,8 @@ use posse_port::store::{
 use posse_port::text;
 use posse_port::tool::Toolbox;
 use posse_protocol::{
-    AgentId, Command, ContentBlock, Cost, Event, EventKind, MailId, MemberChange, Name, RunFacts,
-    RunKind, Takes,
+    AgentId, AgentPlace, Command, ContentBlock, Cost, Event, EventKind, MailId, MemberChange, Name,
+    RunFacts, RunKind, Takes,
 };
 use uuid::Uuid;
 
@@ -157,6 +157,13 @@ impl Plan {
             starter: *parent,
             depth: self.depth,
             output_file: self.session.output(self.agent),
+            place: Some(Box::new(AgentPlace {
+                path: self.path.clone(),
+                model: self.model.clone(),
+                mode: self.rights.mode(),
+                cwd: self.rights.workspace().cwd.clone(),
+                branch: self.terms.branch(),
+            })),
         }
     }
 }

@@ -12,11 +12,14 @@ use posse_port::store::{
     StoreError, Taken,
 };
 use posse_port::tool::{RunReport, ToolError, ToolOutput};
-use posse_protocol::{AgentId, Member, RawJson, RunFacts, RunKind, RunStatus, RunUsage};
+use posse_protocol::{
+    AgentId, AgentPlace, Member, RawJson, RunFacts, RunKind, RunStatus, RunUsage,
+};
 
 use crate::agent::actor::{Actor, marker, shells};
 use crate::agent::ending;
 use crate::agent::step::{Decision, LeftCall, failure};
+use crate::definition::terms::Terms;
 use crate::definition::tool_name::AGENT;
 use crate::live::lookup::terms;
 use crate::live::roster;
@@ -241,6 +244,15 @@ pub(crate) fn facts(
         starter,
         depth: depth(&child.path),
         output_file,
+        place: Some(Box::new(AgentPlace {
+            path: child.path.clone(),
+            model: child.model.clone(),
+            mode: child.mode,
+            cwd: child.cwd.clone(),
+            branch: origin
+                .and_then(Terms::kept)
+                .and_then(|terms| terms.branch()),
+        })),
     }
 }
 

@@ -196,6 +196,7 @@ impl Notice {
             starter,
             depth: 0,
             output_file,
+            place: None,
         }
     }
 }

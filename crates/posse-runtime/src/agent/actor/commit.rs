@@ -130,7 +130,10 @@ impl Actor {
             Effect::Raise => Arc::clone(&self.lifecycle).start_declared_members(&self.session),
             Effect::SetMode(mode) => self.machine.set_mode(mode),
             Effect::AskAgain(left) => questions::ask_again(self, left, work).await?,
-            Effect::Emit(kind) => self.sink.emit(kind).await,
+            Effect::Emit(kind) => {
+                sub_agent::note_call(self, &kind, work.began);
+                self.sink.emit(kind).await;
+            }
             Effect::Begin => {
                 work.heal = None;
                 (work.began, work.api) = (self.ports.clock.now(), Duration::ZERO);

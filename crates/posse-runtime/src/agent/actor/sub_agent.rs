@@ -360,18 +360,32 @@ pub(super) fn note_entry(actor: &mut Actor, entry: &Entry, began: Duration) {
             _ => {}
         }
     }
-    let tally = actor.machine.run();
-    let usage = used(tally, actor.ports.clock.now().saturating_sub(began));
-    let last_tool = sub.last_tool.clone();
-    tell(
-        &actor.sink,
-        &sub.run.facts,
-        News::Progress {
-            usage,
-            last_tool,
-            summary,
-        },
-    );
+    tell_progress(actor, summary, began);
+}
+
+/// Reports a call that begins: it may take long, and no reply comes meanwhile.
+pub(super) fn note_call(actor: &mut Actor, event: &EventKind, began: Duration) {
+    let (EventKind::CallStarted { tool, title, .. }, Some(sub)) =
+        (event, actor.role.sub_agent_mut())
+    else {
+        return;
+    };
+    sub.last_tool = Some(tool.clone());
+    tell_progress(actor, title.clone(), began);
+}
+
+/// Reports what a sub-agent has used and does now.
+fn tell_progress(actor: &Actor, summary: String, began: Duration) {
+    let Some(sub) = actor.role.sub_agent() else {
+        return;
+    };
+    let elapsed = actor.ports.clock.now().saturating_sub(began);
+    let progress = News::Progress {
+        usage: used(actor.machine.run(), elapsed),
+        last_tool: sub.last_tool.clone(),
+        summary,
+    };
+    tell(&actor.sink, &sub.run.facts, progress);
 }
 
 /// Returns the number of the newest mail that waits.

@@ -53,6 +53,7 @@ fn facts() -> RunFacts {
         starter: AgentId::from(Uuid::from_u128(9)),
         depth: 1,
         output_file: "/spill/a.output".into(),
+        place: None,
     }
 }
 

@@ -1,10 +1,12 @@
 //! A sub-agent that is waited for: what it is given, what it shows meanwhile, what comes of it.
 
 use posse_port::store::AgentState;
-use posse_protocol::{AgentId, EventKind, Outcome, PermissionMode, RunChange, RunKind, RunStatus};
+use posse_protocol::{
+    AgentId, AgentPlace, Event, EventKind, Outcome, PermissionMode, RunChange, RunKind, RunStatus,
+};
 use posse_testkit::rig::until_end;
 
-use super::{inbox, last_words, news, offered, paths, rig, row, sent_by};
+use super::{inbox, last_words, news, offered, paths, rig, row, sent_by, until};
 
 const SEARCH: &str = r#"
 [[rule]]
@@ -103,6 +105,7 @@ async fn a_sub_agent_has_a_conversation_tools_mode_and_transcript_of_its_own() {
 // proves BG-01
 // proves BG-18 (part: written)
 // proves BG-19 (part: events)
+// proves WA-11 (part: where and how)
 #[tokio::test]
 async fn progress_is_told_while_a_sub_agent_is_waited_for() {
     let rig = rig(SEARCH);
@@ -124,7 +127,7 @@ async fn progress_is_told_while_a_sub_agent_is_waited_for() {
     })
     .unwrap();
     let told: Vec<_> = events[..done].iter().filter_map(news).collect();
-    assert_eq!(told.len(), 4, "{told:#?}");
+    assert_eq!(told.len(), 5, "{told:#?}");
     let facts = &told[0].run;
     let child = AgentId::from(facts.task);
     assert!(told.iter().all(|news| news.run == *facts));
@@ -142,6 +145,14 @@ async fn progress_is_told_while_a_sub_agent_is_waited_for() {
         (facts.call.as_str(), facts.starter),
         (call.as_str(), agent.id)
     );
+    let place = AgentPlace {
+        path: "/main/explore-1".into(),
+        model: row(&rig, agent.id, "Find callers").await.model,
+        mode: PermissionMode::Plan,
+        cwd: rig.work().to_owned(),
+        branch: None,
+    };
+    assert_eq!(facts.place.as_deref(), Some(&place));
     assert_eq!(
         told[0].what,
         RunChange::Started {
@@ -149,10 +160,8 @@ async fn progress_is_told_while_a_sub_agent_is_waited_for() {
             background: false
         }
     );
-    for (at, (uses, line)) in [(1, "Looking."), (1, "There are three callers.")]
-        .into_iter()
-        .enumerate()
-    {
+    let lines = ["Looking.", "Read a.rs", "There are three callers."];
+    for (at, line) in lines.into_iter().enumerate() {
         let RunChange::Progress {
             usage,
             last_tool,
@@ -163,11 +172,11 @@ async fn progress_is_told_while_a_sub_agent_is_waited_for() {
         };
         assert_eq!(
             (usage.tool_uses, last_tool.as_deref(), summary.as_str()),
-            (uses, Some("Read"), line)
+            (1, Some("Read"), line)
         );
         assert!(usage.total_tokens > 0);
     }
-    let RunChange::Ended(end) = &told[3].what else {
+    let RunChange::Ended(end) = &told[4].what else {
         panic!("{told:#?}")
     };
     assert_eq!(
@@ -185,6 +194,39 @@ async fn progress_is_told_while_a_sub_agent_is_waited_for() {
         written,
         "Looking.\n→ Read {\"file_path\":\"a.rs\"}\nThere are three callers.\n"
     );
+}
+
+// proves WA-11 (part: each call)
+#[tokio::test]
+async fn a_call_that_takes_long_is_told_when_it_begins() {
+    let waits = "until [ -e go ]; do sleep 0.02; done";
+    let script = format!(
+        r#"
+[[rule]]
+when = {{ agent = "re:^/main/", tool = "re:." }}
+reply = [{{ text = "It was there." }}]
+[[rule]]
+when.agent = "re:^/main/"
+reply = [{{ tool = "Bash", input = {{ command = "{waits}" }} }}]
+[[rule]]
+when.turn = 1
+reply = [{{ tool = "Agent", input = {{ description = "Wait", prompt = "Wait." }} }}]
+[[rule]]
+reply = [{{ text = "Thanks." }}]
+"#
+    );
+    let rig = rig(&script);
+    let mut agent = rig.prompted("go").await.unwrap();
+    let waited = format!("$ {waits}");
+    let begins = |event: &Event| {
+        let told = news(event).map(|news| &news.what);
+        matches!(told, Some(RunChange::Progress { summary, .. }) if *summary == waited)
+    };
+    // The call ends only after this was told.
+    until(&mut agent, begins).await;
+    rig.file("go", "").unwrap();
+    let (_, end) = until_end(&mut agent).await;
+    assert_eq!(end.outcome, Outcome::Completed);
 }
 
 /// What the main agent is told of a sub-agent that answers so, and whether as a failure.

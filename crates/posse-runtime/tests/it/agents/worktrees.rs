@@ -20,7 +20,9 @@ use posse_testkit::rig::{farewell, prompt, until_end};
 use posse_testkit::scripted::anthropic;
 use tokio::sync::Semaphore;
 
-use super::{last_words, paths, pipe, ready, rig, rows, sent_by, told_ends, until_over, words};
+use super::{
+    last_words, news, paths, pipe, ready, rig, rows, sent_by, told_ends, until_over, words,
+};
 
 /// Runs git in a directory, without what the machine's user has configured.
 #[expect(clippy::disallowed_methods, reason = "a test looks with git itself")]
@@ -85,6 +87,26 @@ async fn worked(rig: &Rig) -> (Notification, String) {
     until_end(&mut agent).await;
     farewell(agent).await;
     (end, last_words(&sent_by(rig, "/main")[1]))
+}
+
+// proves WA-11 (part: its branch)
+#[tokio::test]
+async fn a_run_in_a_worktree_says_its_directory_and_branch() {
+    let rig = repository(&isolated("pwd", APART));
+    let mut agent = rig.prompted("go").await.unwrap();
+    let (events, _) = until_over(&mut agent, "Work").await;
+    let run = &news(events.iter().find(|event| news(event).is_some()).unwrap())
+        .unwrap()
+        .run;
+    let place = run.place.as_deref().unwrap();
+    assert_eq!(place.branch, Some(format!("posse/{}", run.task)));
+    until_end(&mut agent).await;
+    let told = last_words(&sent_by(&rig, "/main")[1]);
+    assert!(
+        told.contains(&format!("I was in {}", place.cwd.display())),
+        "{told}"
+    );
+    farewell(agent).await;
 }
 
 /// All worktrees that git knows but the repository itself.
