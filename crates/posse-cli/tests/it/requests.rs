@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use crate::binary::{Project, stderr, stdout};
+use crate::definitions::write;
 use crate::team::{lines, refused, succeed};
 
 pub(crate) const TOUCHES: &str = r#"
@@ -382,4 +383,73 @@ fn questions_that_nobody_answers_in_time_are_told_as_unanswered() {
         told.contains("state in your answer what you assumed"),
         "{told}"
     );
+}
+
+const SKILLED: &str = r#"
+[[rule]]
+when.user = "re:>\\s*it is made"
+reply = [{ text = "It is made." }]
+[[rule]]
+reply = [{ text = "Fine." }]
+"#;
+
+/// A skill whose instructions hold a command, and a model that knows whether it ran.
+fn skilled(name: &str) -> Project {
+    let project = Project::new(name, SKILLED);
+    let skill = "---\ndescription: Makes it.\n---\nIt says: !`touch made && echo it is made`\n";
+    write(&project, ".posse/skills/make/SKILL.md", skill);
+    project
+}
+
+/// Starts a run that calls the skill.
+fn calls_skill(project: &Project, on_question: &str) -> Child {
+    project
+        .posse(&["-p", "/make", "--on-question", on_question])
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap()
+}
+
+// proves QU-01 (part: the store; a killed process)
+// proves QU-02 (part: from anywhere)
+// proves QU-03 (part: time)
+#[test]
+fn a_question_about_a_skills_command_is_answered_from_anywhere() {
+    let project = skilled("requests-skill");
+    for (verdict, is_made) in [("deny", false), ("allow", true)] {
+        let child = calls_skill(&project, "wait");
+        let asked = question(&project);
+        assert_eq!(asked["input"]["command"], "touch made && echo it is made");
+        assert!(waits(&asked) >= Duration::from_secs(599), "{asked}");
+        succeed(&project, &["requests", "answer", id(&asked), verdict]);
+        let output = child.wait_with_output().unwrap();
+        let said = if is_made { "It is made.\n" } else { "Fine.\n" };
+        assert_eq!(stdout(&output), said, "{}", stderr(&output));
+        assert_eq!(project.file("made").exists(), is_made, "{verdict}");
+        assert_eq!(succeed(&project, &["requests", "list"]), "");
+    }
+    std::fs::remove_file(project.file("made")).unwrap();
+
+    let output = calls_skill(&project, "wait=1s").wait_with_output().unwrap();
+    assert_eq!(stdout(&output), "Fine.\n", "{}", stderr(&output));
+    assert!(!project.file("made").exists());
+    assert_eq!(succeed(&project, &["requests", "list"]), "");
+
+    // Its process is killed: the command has lost its skill, and nothing runs later.
+    let mut child = calls_skill(&project, "wait");
+    let asked = question(&project);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let session = asked["agent"].as_str().unwrap();
+    let output = project.run(&["-p", "--resume", session, "go on"]);
+    assert_eq!(stdout(&output), "Fine.\n", "{}", stderr(&output));
+    refused(
+        &project,
+        &["requests", "answer", id(&asked), "allow"],
+        1,
+        &["withdrawn"],
+    );
+    assert!(!project.file("made").exists());
 }

@@ -246,6 +246,10 @@ impl Actor {
                 break;
             }
         }
+        if lost.is_none() {
+            // The error is dropped: what stays open is withdrawn when the agent is taken again.
+            let _ = Box::pin(questions::side::withdraw(&mut self, &mut work)).await;
+        }
         // Dismissing writes to the store, which may have failed.
         let completed = work.completed && lost.is_none();
         Box::pin(lead::dismiss(&mut self, completed)).await;
@@ -378,13 +382,19 @@ impl Actor {
             }
             Next::Called(called) => Some(call::on_reply(self, *called, work)),
             Next::Compacted(compacted) => Some(compact::on_compacted(self, *compacted).await?),
-            Next::CallDone(key, result) => Some(self.call_done(key, result, work)),
+            Next::CallDone(key, result) => {
+                questions::side::withdraw_unheard(self, work).await?;
+                Some(self.call_done(key, result, work))
+            }
             Next::ShellDone(id, report) => {
                 shells::on_done(self, id, report).await?;
                 None
             }
             Next::PersonShellDone(ran) => person_shell::on_done(ran),
-            Next::SkillDone(done) => Some(skills::on_done(self, done, work)),
+            Next::SkillDone(done) => {
+                questions::side::withdraw_unheard(self, work).await?;
+                Some(skills::on_done(self, done, work))
+            }
             Next::GraceOver => {
                 work.calls.give_up();
                 None
@@ -443,7 +453,12 @@ impl Actor {
     ) -> Result<Option<Input>, StoreError> {
         if reasons.about(WakeReason::Watched) {
             show::introduce(self, work);
-            questions::show_open(self).await;
+            if questions::is_asking(self, work) {
+                questions::show_open(self).await;
+            }
+        }
+        if reasons.about(WakeReason::Asks) {
+            questions::side::ask(self, work).await?;
         }
         if reasons.about(WakeReason::Unattended) {
             let input = self.unattended(work).await?;
@@ -468,9 +483,8 @@ impl Actor {
 
     /// Denies what its front end was asked, which has left.
     async fn unattended(&mut self, work: &mut Work) -> Result<Option<Input>, StoreError> {
-        if self.machine.asks() && self.machine.approver() == Approver::FrontEnd {
-            questions::give_up(self).await?;
-            questions::hear(self, work).await?;
+        if self.machine.approver() == Approver::FrontEnd {
+            questions::give_up(self, work).await?;
         }
         Ok(Some(Input::Unattended))
     }

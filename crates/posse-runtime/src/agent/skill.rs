@@ -8,7 +8,7 @@ use crate::definition::skill::{Skill, Values, meant, named};
 use crate::prompt;
 use posse_permission::Policy;
 
-pub(crate) use gate::{Gate, Held, SHELL, Stopped};
+pub(crate) use gate::{Gate, Held, SHELL, Stopped, texts};
 
 /// A skill with prepared instructions.
 pub(crate) struct Ready {

@@ -1,94 +1,42 @@
 //! Questions to a person that do not belong to a tool call: those about commands in a skill's
-//! instructions.
+//! instructions. Whoever asks hands them to the agent, which stores them and hears the answers.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use posse_protocol::{AgentId, Answer, Event, EventKind, Question, QuestionId};
+use posse_port::store::NewQuestion;
+use posse_protocol::{AgentId, Answer, QuestionId};
 use tokio::sync::oneshot;
-use tokio_util::sync::CancellationToken;
 
-use crate::live::session::Session;
-use crate::live::setup::Approver;
-
-/// Questions that are not answered yet.
+/// Questions that agents have not taken yet.
 #[derive(Default)]
-pub(crate) struct Questions(Mutex<HashMap<QuestionId, OpenQuestion>>);
+pub(crate) struct SideQuestions(Mutex<HashMap<AgentId, Vec<SideQuestion>>>);
 
 /// A question that waits for its answer.
-struct OpenQuestion {
-    /// Main agent of the session whose front end answers.
-    root: AgentId,
-    answer: oneshot::Sender<Answer>,
+pub(crate) struct SideQuestion {
+    pub(crate) asked: NewQuestion,
+    /// Closed once its asker does not wait any more.
+    pub(crate) answer: oneshot::Sender<Answer>,
 }
 
-impl Questions {
-    /// Locks the table of open questions.
-    fn open(&self) -> MutexGuard<'_, HashMap<QuestionId, OpenQuestion>> {
+impl SideQuestion {
+    pub(crate) fn id(&self) -> QuestionId {
+        self.asked.question.id
+    }
+}
+
+impl SideQuestions {
+    fn waiting(&self) -> MutexGuard<'_, HashMap<AgentId, Vec<SideQuestion>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Delivers an answer. Returns it if nobody waits for it.
-    pub(crate) fn answer(&self, question: QuestionId, answer: Answer) -> Option<Answer> {
-        match self.open().remove(&question) {
-            // The error is dropped: the asker may have been cancelled meanwhile.
-            Some(open) => {
-                let _ = open.answer.send(answer);
-                None
-            }
-            None => Some(answer),
-        }
+    /// Leaves a question for an agent, which must be woken.
+    pub(crate) fn put(&self, agent: AgentId, question: SideQuestion) {
+        self.waiting().entry(agent).or_default().push(question);
     }
 
-    /// Drops the questions of a session that nobody can answer any more; their askers get none.
-    pub(crate) fn forget(&self, root: AgentId) {
-        self.open().retain(|_, open| open.root != root);
-    }
-}
-
-impl Questions {
-    /// Asks a person. Returns none if nobody is there to answer, or if it is cancelled first.
-    pub(crate) async fn ask(
-        &self,
-        agent: AgentId,
-        session: &Session,
-        question: Question,
-        cancel: &CancellationToken,
-    ) -> Option<Answer> {
-        let (answer, answered) = oneshot::channel();
-        let id = question.id;
-        self.open().insert(
-            id,
-            OpenQuestion {
-                root: session.root,
-                answer,
-            },
-        );
-        // Checked after the question is registered: a front end that leaves in between either drops
-        // the question or is seen here.
-        let attended = session.approver() != Approver::Nobody;
-        let heard = async {
-            let event = Event {
-                agent,
-                kind: EventKind::ApprovalRequested(Box::new(question)),
-            };
-            if !session.events.send(event).await {
-                return None;
-            }
-            answered.await.ok()
-        };
-        let answer = tokio::select! {
-            heard = heard, if attended => heard,
-            () = cancel.cancelled() => None,
-            else => None,
-        };
-        if self.open().remove(&id).is_some() && attended {
-            // Not waited for: a front end that does not read must not hold up the agent.
-            session.events.try_send(Event {
-                agent,
-                kind: EventKind::ApprovalWithdrawn { question: id },
-            });
-        }
-        answer
+    /// Takes the questions of an agent.
+    pub(crate) fn take(&self, agent: AgentId) -> Vec<SideQuestion> {
+        self.waiting().remove(&agent).unwrap_or_default()
     }
 }

@@ -18,7 +18,7 @@ use crate::definition::teammate::TeamIdentity;
 use crate::govern::Account;
 use crate::history::fork_point::ForkPoint;
 use crate::live::follower::Followers;
-use crate::live::questions::Questions;
+use crate::live::questions::SideQuestions;
 use crate::live::run::Run;
 use crate::live::session::Session;
 use crate::live::viewers::Viewers;
@@ -37,7 +37,7 @@ pub(crate) struct Registry {
     /// session ends with its last agent or host.
     hosted: Mutex<Vec<Weak<Session>>>,
     /// Questions to people that do not belong to a tool call.
-    pub(crate) questions: Questions,
+    pub(crate) questions: SideQuestions,
     /// Those who watch agents of this process.
     pub(crate) viewers: Viewers,
     /// Those who follow the feeds of watched sessions.
@@ -474,9 +474,7 @@ impl Registry {
 
     /// Notes that nobody can answer questions of a session any more, and tells its agents.
     pub(crate) fn unattended(&self, session: &Session) {
-        // Before the questions are dropped: one asked in between sees that nobody is there.
         session.attended.store(false, Ordering::Release);
-        self.questions.forget(session.root);
         let below =
             |it: &&RegistryEntry| it.who.session.root == session.root && it.who.parent.is_some();
         for live_agent in self.live_agents().values().filter(below) {

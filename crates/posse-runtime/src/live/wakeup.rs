@@ -22,6 +22,8 @@ pub(crate) enum WakeReason {
     Halted = 16,
     /// Somebody has begun to watch it.
     Watched = 32,
+    /// A question was left for it to ask, or needs no answer any more.
+    Asks = 64,
 }
 
 /// Pending wake-ups of one agent.

@@ -1,6 +1,8 @@
 //! Questions to a person: asked by a step, answered by whoever is first, in any process, and heard
 //! from the store.
 
+pub(super) mod side;
+
 use std::time::Duration;
 
 use posse_permission::RuleList;
@@ -82,7 +84,7 @@ pub(super) async fn ask_again(
     work: &mut Work,
 ) -> Result<(), StoreError> {
     if actor.machine.approver() == Approver::Nobody {
-        give_up(actor).await?;
+        deny_open(actor).await?;
     }
     let waiting = unfinished(actor).await?;
     let open = |question: &Question| {
@@ -125,8 +127,17 @@ pub(super) async fn on_overdue(actor: &mut Actor, work: &mut Work) -> Result<(),
     hear(actor, work).await
 }
 
-/// Denies what is open because nobody is there any longer.
-pub(super) async fn give_up(actor: &mut Actor) -> Result<(), StoreError> {
+/// Denies what is open because nobody is there any longer, and hears of it.
+pub(super) async fn give_up(actor: &mut Actor, work: &mut Work) -> Result<(), StoreError> {
+    if is_asking(actor, work) {
+        deny_open(actor).await?;
+        hear(actor, work).await?;
+    }
+    Ok(())
+}
+
+/// Denies what is open.
+async fn deny_open(actor: &Actor) -> Result<(), StoreError> {
     for record in open(actor).await? {
         deny(actor, &record, prompt::question::NOBODY).await?;
     }
@@ -170,10 +181,6 @@ pub(super) async fn on_answer(
     given: Answer,
     work: &mut Work,
 ) -> Result<(), StoreError> {
-    // Questions about a skill's commands first: they are not in the store.
-    let Some(given) = actor.registry.questions.answer(question, given) else {
-        return Ok(());
-    };
     let by = Answerer::Person;
     match answer(actor, question, GivenAnswer { answer: given, by }).await? {
         None => hear(actor, work).await?,
@@ -188,18 +195,21 @@ pub(super) async fn on_answer(
 
 /// Hears the answers to what the agent has asked.
 pub(super) async fn hear(actor: &mut Actor, work: &mut Work) -> Result<(), StoreError> {
-    if actor.machine.asks() {
+    if is_asking(actor, work) {
         let waiting = unfinished(actor).await?;
+        let waiting = side::answer(actor, waiting, work).await?;
         work.inputs.extend(answers(actor, waiting));
     }
     Ok(())
 }
 
+/// Returns true if a question of the agent may be open.
+pub(super) fn is_asking(actor: &Actor, work: &Work) -> bool {
+    actor.machine.asks() || !work.side_questions.is_empty()
+}
+
 /// Shows viewers what is open. A store that fails hurts the agent when it needs it, not here.
 pub(super) async fn show_open(actor: &Actor) {
-    if !actor.machine.asks() {
-        return;
-    }
     for record in open(actor).await.unwrap_or_default() {
         let asked = EventKind::ApprovalRequested(Box::new(record.question));
         actor.sink.audience.show(&asked);

@@ -110,12 +110,21 @@ pub(super) fn callable(actor: &Actor, name: &str) -> Result<Arc<Skill>, SkillErr
 
 /// Returns the gate through which the skill's commands run.
 pub(super) fn gate(actor: &Actor, cancel: CancellationToken) -> Gate {
-    let agent = actor.identity.agent;
-    let context = ToolContext {
+    Gate {
+        registry: Arc::clone(&actor.registry),
+        agent: actor.identity.agent,
+        shell: actor.setup.tools.get(SHELL).cloned(),
+        context: without_call(actor, cancel),
+    }
+}
+
+/// Returns the context of commands that no call runs.
+pub(super) fn without_call(actor: &Actor, cancel: CancellationToken) -> ToolContext {
+    ToolContext {
         key: next_key(actor),
         call: String::new(),
         // There is no call whose key could mark them, and the marker must be unique.
-        marker: format!("{agent}.{}", Uuid::now_v7()),
+        marker: format!("{}.{}", actor.identity.agent, Uuid::now_v7()),
         subject: Subject::Nothing,
         workspace: Arc::clone(&actor.setup.workspace),
         seen: actor.known_files.clone(),
@@ -124,17 +133,11 @@ pub(super) fn gate(actor: &Actor, cancel: CancellationToken) -> Gate {
         first: None,
         output: LiveOutput::default(),
         cancel,
-    };
-    Gate {
-        registry: Arc::clone(&actor.registry),
-        agent,
-        shell: actor.setup.tools.get(SHELL).cloned(),
-        context,
     }
 }
 
 /// Returns the key of the entry that comes next.
-pub(super) fn next_key(actor: &Actor) -> CallKey {
+fn next_key(actor: &Actor) -> CallKey {
     CallKey {
         seq: actor.prefix.history.next_seq(),
         ordinal: 0,

@@ -17,6 +17,7 @@ use crate::agent::side_query::SideReply;
 use crate::agent::step::{CompactionRequest, Input};
 use crate::definition::instructions::Instruction;
 use crate::govern::{RunPermit, Ticket, WarmupLead};
+use crate::live::questions::SideQuestion;
 use crate::live::wakeup::WakeReasons;
 use crate::supervise::Calls;
 
@@ -52,6 +53,8 @@ pub(super) struct Work {
     pub(super) heal: Option<BoxFuture<'static, ()>>,
     /// While a question waits: fires when its time is over.
     pub(super) overdue: Option<BoxFuture<'static, ()>>,
+    /// Questions that others ask by it.
+    pub(super) side_questions: Vec<SideQuestion>,
     /// Time when the run began.
     pub(super) began: Duration,
     /// Time spent in model calls of the run.
@@ -82,6 +85,7 @@ impl Work {
             grace: None,
             heal: None,
             overdue: None,
+            side_questions: Vec::new(),
             began,
             api: Duration::ZERO,
             open: true,

@@ -3,16 +3,19 @@
 
 use std::sync::Arc;
 
-use posse_port::store::question_id;
+use posse_port::store::{NewQuestion, question_id};
 use posse_protocol::{
     AgentId, Answer, Denial, Event, EventKind, Question, QuestionKind, RawJson, ToolContent,
 };
 use serde_json::json;
+use tokio::sync::oneshot;
 
 use crate::definition::skill::{Fork, Skill, TemplatePart};
 use crate::definition::tool_name::AGENT;
+use crate::live::questions::SideQuestion;
 use crate::live::registry::{LiveAgent, Registry};
 use crate::live::setup::Approver;
+use crate::live::wakeup::WakeReason;
 use crate::prompt;
 use posse_permission::{Policy, Rights, Verdict};
 use posse_port::text::neutral;
@@ -220,10 +223,20 @@ impl Gate {
             suggestions: Vec::new(),
             shown: None,
         };
-        self.registry
-            .questions
-            .ask(self.agent, &who.session, question, &self.context.cancel)
-            .await
+        let (answer, mut answered) = oneshot::channel();
+        let call = self.context.key;
+        let asked = NewQuestion { call, question };
+        let question = SideQuestion { asked, answer };
+        self.registry.questions.put(self.agent, question);
+        self.registry.wake(self.agent, WakeReason::Asks);
+        let heard = tokio::select! {
+            heard = &mut answered => return heard.ok(),
+            () = self.context.cancel.cancelled() => None,
+        };
+        // The agent withdraws what nobody waits for.
+        drop(answered);
+        self.registry.wake(self.agent, WakeReason::Asks);
+        heard
     }
 
     /// Reports a denial to people.
@@ -278,7 +291,8 @@ fn judge(rights: &Rights, rules: Option<&Arc<Policy>>) -> Rights {
     }
 }
 
-fn texts(content: &[ToolContent]) -> String {
+/// Returns the text of an output.
+pub(crate) fn texts(content: &[ToolContent]) -> String {
     let texts = content.iter().map(|part| match part {
         ToolContent::Text { text } => text.as_str(),
         _ => "(no text)",

@@ -362,7 +362,7 @@ async fn a_person_is_asked_about_a_command_of_a_skill() {
     farewell(agent).await;
     let told = last_words(&sent_by(&rig, "/main").pop().unwrap());
     assert!(
-        told.contains("(not run: no one is available any longer to give approval)"),
+        told.contains("(not run: Denied: no one is available any longer to give approval.)"),
         "{told}"
     );
 }
