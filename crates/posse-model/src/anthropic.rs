@@ -1,19 +1,21 @@
 //! The Anthropic Messages API.
 
+mod choice;
 pub(crate) mod decode;
 pub(crate) mod encode;
 mod error;
 mod limits;
 mod names;
 mod stream;
+mod thinking;
 
 use std::time::SystemTime;
 
 use http::{HeaderMap, HeaderValue, StatusCode};
 use posse_port::BoxFuture;
 use posse_port::model::{
-    ApiError, Attribution, Body, BreakpointPosition, Call, Encoded, Failure, Model, Names,
-    Preamble, RateLimits, Reply, Request,
+    ApiError, Attribution, Body, BreakpointPosition, Call, Effort, Encoded, Failure, Model,
+    ModelChoice, Names, Preamble, RateLimits, Reply, Request,
 };
 use posse_protocol::{ContentBlock, Message};
 
@@ -81,6 +83,10 @@ impl Names for Anthropic {
     fn window_of(&self, model: &str) -> Option<u64> {
         names::window_of(model)
     }
+
+    fn takes_effort(&self, model: &str, _: Effort) -> bool {
+        names::takes_effort(model)
+    }
 }
 
 impl Model for Anthropic {
@@ -90,6 +96,18 @@ impl Model for Anthropic {
 
     fn preamble(&self, preamble: &Preamble) -> Encoded {
         encode::preamble(preamble)
+    }
+
+    fn choice(&self, preamble: &Encoded) -> Option<ModelChoice> {
+        choice::choice(preamble)
+    }
+
+    fn with_choice(&self, preamble: &Encoded, choice: &ModelChoice) -> Option<Encoded> {
+        choice::with_choice(preamble, choice)
+    }
+
+    fn without_thinking(&self, reply: &Encoded) -> Encoded {
+        thinking::dropped(reply)
     }
 
     fn entry(&self, message: &Message) -> Encoded {

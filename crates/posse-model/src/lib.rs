@@ -10,6 +10,7 @@ mod decode;
 mod dialect;
 mod encoded_entries;
 mod openai;
+mod preamble;
 pub mod price;
 mod response;
 mod retry;

@@ -2,6 +2,7 @@
 //!
 //! Every field that one of them omits is optional here.
 
+mod choice;
 pub(crate) mod decode;
 pub(crate) mod encode;
 mod stream;
@@ -12,7 +13,7 @@ use http::{HeaderMap, StatusCode};
 use posse_port::BoxFuture;
 use posse_port::model::{
     Allowance, ApiError, ApiErrorKind, Attribution, Body, BreakpointPosition, Call, Encoded,
-    Failure, Model, Names, Preamble, RateLimits, Reply, Request,
+    Failure, Model, ModelChoice, Names, Preamble, RateLimits, Reply, Request,
 };
 use posse_protocol::{ContentBlock, Message};
 use serde::Deserialize;
@@ -45,6 +46,19 @@ impl Model for OpenAi {
 
     fn preamble(&self, preamble: &Preamble) -> Encoded {
         encode::preamble(preamble)
+    }
+
+    fn choice(&self, preamble: &Encoded) -> Option<ModelChoice> {
+        choice::choice(preamble)
+    }
+
+    fn with_choice(&self, preamble: &Encoded, choice: &ModelChoice) -> Option<Encoded> {
+        choice::with_choice(preamble, choice)
+    }
+
+    fn without_thinking(&self, reply: &Encoded) -> Encoded {
+        // This API has no place for thinking.
+        reply.clone()
     }
 
     fn entry(&self, message: &Message) -> Encoded {

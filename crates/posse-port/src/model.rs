@@ -34,6 +34,11 @@ pub trait Names {
     fn family_of(&self, _model: &str) -> Option<String> {
         None
     }
+
+    /// Returns false if a model is known not to take an effort.
+    fn takes_effort(&self, _model: &str, _effort: Effort) -> bool {
+        true
+    }
 }
 
 /// A model API.
@@ -41,8 +46,19 @@ pub trait Model: Names + Send + Sync {
     /// The name of this encoding. Bytes of one dialect are meaningless in another.
     fn dialect(&self) -> &'static str;
 
-    /// Encodes what stays the same for an agent's whole life.
+    /// Encodes what stays the same from request to request.
     fn preamble(&self, preamble: &Preamble) -> Encoded;
+
+    /// Returns the model and the effort that a preamble asks for; `None` if it is not one of this
+    /// dialect.
+    fn choice(&self, preamble: &Encoded) -> Option<ModelChoice>;
+
+    /// Returns a preamble that asks for another model or effort; everything else stays byte for
+    /// byte. `None` if it is not one of this dialect.
+    fn with_choice(&self, preamble: &Encoded, choice: &ModelChoice) -> Option<Encoded>;
+
+    /// Returns an encoded reply without its thinking, which no other model can read.
+    fn without_thinking(&self, reply: &Encoded) -> Encoded;
 
     /// Encodes one message of the history.
     fn entry(&self, message: &Message) -> Encoded;
@@ -64,7 +80,7 @@ pub trait Model: Names + Send + Sync {
     fn call<'a>(&'a self, call: Call<'a>) -> BoxFuture<'a, Result<Reply, Failure>>;
 }
 
-/// The part of a request that stays the same for an agent's whole life.
+/// The part of a request that stays the same until an agent gets another model.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Preamble {
     /// The provider's id of the model.
@@ -76,6 +92,15 @@ pub struct Preamble {
     /// The thinking mode.
     pub thinking: Thinking,
     /// The effort, for models that support it.
+    pub effort: Option<Effort>,
+}
+
+/// The model that a preamble asks for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ModelChoice {
+    /// The provider's id of the model.
+    pub model: String,
+    /// The effort; `None` for the model's own.
     pub effort: Option<Effort>,
 }
 
@@ -122,6 +147,11 @@ impl Effort {
             Self::XHigh => "xhigh",
             Self::Max => "max",
         }
+    }
+
+    /// Returns the level with this word.
+    pub fn named(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|it| it.as_str() == word)
     }
 }
 

@@ -3,7 +3,7 @@
 //! Each part is encoded once and sent as the same bytes ever after, because the prompt cache
 //! compares bytes.
 
-use posse_port::model::{Encoded, Preamble, Thinking};
+use posse_port::model::{Effort, Encoded, Preamble, Thinking};
 use posse_protocol::{ContentBlock, Message, Role};
 use serde_json::Value;
 
@@ -39,15 +39,17 @@ pub(super) fn preamble(preamble: &Preamble) -> Encoded {
         Thinking::Off => out.push_str(r#","thinking":{"type":"disabled"}"#),
     }
     if let Some(effort) = preamble.effort {
-        out.push_str(&format!(
-            r#","output_config":{{"effort":"{}"}}"#,
-            effort.as_str()
-        ));
+        out.push_str(&effort_field(effort));
     }
     Encoded {
         bytes: out.into(),
         mark_at,
     }
+}
+
+/// Encodes the effort, as the last field of a preamble.
+pub(super) fn effort_field(effort: Effort) -> String {
+    format!(r#","output_config":{{"effort":"{}"}}"#, effort.as_str())
 }
 
 /// Writes a list if it has items, and sets the position for a cache mark inside the last one.
@@ -141,7 +143,7 @@ fn blocks_of(text: &str) -> Encoded {
     }
 }
 
-fn is_thinking(block: &ContentBlock) -> bool {
+pub(super) fn is_thinking(block: &ContentBlock) -> bool {
     matches!(
         block,
         ContentBlock::Thinking { .. } | ContentBlock::RedactedThinking { .. }

@@ -28,7 +28,7 @@ pub(super) fn preamble(preamble: &Preamble) -> Encoded {
         (effort, _) => effort.map(posse_port::model::Effort::as_str),
     };
     if let Some(effort) = effort {
-        out.push_str(&format!(r#","reasoning_effort":"{effort}""#));
+        out.push_str(&effort_field(effort));
     }
     out.push_str(r#","messages":["#);
     let system: Vec<&str> = preamble
@@ -44,6 +44,11 @@ pub(super) fn preamble(preamble: &Preamble) -> Encoded {
         bytes: out.into(),
         mark_at: None,
     }
+}
+
+/// Encodes the effort, as a field before the messages.
+pub(super) fn effort_field(effort: &str) -> String {
+    format!(r#","reasoning_effort":"{effort}""#)
 }
 
 /// Encodes one message. A user message with tool results becomes several, results first.

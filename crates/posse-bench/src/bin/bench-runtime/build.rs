@@ -7,7 +7,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use posse_model::{Anthropic, RetryPolicy};
 use posse_port::BoxFuture;
 use posse_port::clock::SystemClock;
-use posse_port::model::{Body, Call, Encoded, Failure, Model, Names, Preamble, Reply, Request};
+use posse_port::model::{
+    Body, Call, Encoded, Failure, Model, ModelChoice, Names, Preamble, Reply, Request,
+};
 use posse_protocol::{ContentBlock, Message};
 use posse_testkit::scripted;
 use rustix::time::{ClockId, clock_gettime};
@@ -70,6 +72,18 @@ impl Model for Timed {
 
     fn preamble(&self, preamble: &Preamble) -> Encoded {
         self.inner.preamble(preamble)
+    }
+
+    fn choice(&self, preamble: &Encoded) -> Option<ModelChoice> {
+        self.inner.choice(preamble)
+    }
+
+    fn with_choice(&self, preamble: &Encoded, choice: &ModelChoice) -> Option<Encoded> {
+        self.inner.with_choice(preamble, choice)
+    }
+
+    fn without_thinking(&self, reply: &Encoded) -> Encoded {
+        self.inner.without_thinking(reply)
     }
 
     fn entry(&self, message: &Message) -> Encoded {

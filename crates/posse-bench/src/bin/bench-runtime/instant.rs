@@ -8,7 +8,7 @@ use posse_model::RetryPolicy;
 use posse_port::BoxFuture;
 use posse_port::clock::{Clock, SystemClock};
 use posse_port::model::{
-    Body, Call, Encoded, Failure, Model, Names, Preamble, RateLimits, Reply, Request,
+    Body, Call, Encoded, Failure, Model, ModelChoice, Names, Preamble, RateLimits, Reply, Request,
 };
 use posse_protocol::{ContentBlock, Message, StopReason, Usage};
 use posse_testkit::scripted;
@@ -29,6 +29,18 @@ impl<M: Model> Model for AtOnce<M> {
 
     fn preamble(&self, preamble: &Preamble) -> Encoded {
         self.0.preamble(preamble)
+    }
+
+    fn choice(&self, preamble: &Encoded) -> Option<ModelChoice> {
+        self.0.choice(preamble)
+    }
+
+    fn with_choice(&self, preamble: &Encoded, choice: &ModelChoice) -> Option<Encoded> {
+        self.0.with_choice(preamble, choice)
+    }
+
+    fn without_thinking(&self, reply: &Encoded) -> Encoded {
+        self.0.without_thinking(reply)
     }
 
     fn entry(&self, message: &Message) -> Encoded {

@@ -6,7 +6,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use posse_port::BoxFuture;
-use posse_port::model::{Body, Call, Encoded, Failure, Model, Names, Preamble, Reply, Request};
+use posse_port::model::{
+    Body, Call, Encoded, Failure, Model, ModelChoice, Names, Preamble, Reply, Request,
+};
 use posse_protocol::{ContentBlock, Message};
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -112,6 +114,18 @@ impl Model for Two {
 
     fn preamble(&self, preamble: &Preamble) -> Encoded {
         self.parent.preamble(preamble)
+    }
+
+    fn choice(&self, preamble: &Encoded) -> Option<ModelChoice> {
+        self.parent.choice(preamble)
+    }
+
+    fn with_choice(&self, preamble: &Encoded, choice: &ModelChoice) -> Option<Encoded> {
+        self.parent.with_choice(preamble, choice)
+    }
+
+    fn without_thinking(&self, reply: &Encoded) -> Encoded {
+        self.parent.without_thinking(reply)
     }
 
     fn entry(&self, message: &Message) -> Encoded {
