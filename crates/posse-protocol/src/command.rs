@@ -52,6 +52,16 @@ pub enum Command {
     },
     /// Another permission mode, from the next tool call on.
     SetMode(PermissionMode),
+    /// Another model or effort, from the next request on. An [`EventKind::Model`](crate::EventKind::Model)
+    /// says when it holds; what is refused is a warning.
+    SetModel {
+        /// The model, by its ID or short name; `default` for the one that the agent began with, none for
+        /// the one that it has.
+        model: Option<String>,
+        /// The effort; `default` for the one that the agent began with, none for the one that it has, if
+        /// the model takes it.
+        effort: Option<String>,
+    },
     /// Permission rules for the rest of the session, for all its agents at once.
     AddRules {
         /// Rules that allow actions.

@@ -59,6 +59,8 @@ pub enum EventKind {
     Denied(Denial),
     /// The mode changed.
     Mode(PermissionMode),
+    /// The agent has this model and effort from its next request on.
+    Model(Box<ModelUpdate>),
     /// The history is being replaced by a summary; an entry brings it.
     Compacting {
         /// Whether posse does it by itself, since the context is nearly full.
@@ -123,6 +125,19 @@ impl EventKind {
         let is_content = matches!(self, Self::Entry(_) | Self::Delta(_) | Self::Output { .. });
         detail == Detail::All || !is_content
     }
+}
+
+/// The model and the effort of an agent, and what the change costs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ModelUpdate {
+    /// The model.
+    pub model: String,
+    /// The effort; none for the model's own.
+    pub effort: Option<String>,
+    /// How many tokens the next request has to read anew at most, since no cache has them for it.
+    pub reread_tokens: u64,
+    /// What reading them anew costs; none when the model's price is not known.
+    pub cost: Option<Cost>,
 }
 
 /// A question on the side, and its answer. Nothing of it is in the transcript.
@@ -198,6 +213,9 @@ pub enum EntryKind {
     Results,
     /// A summary that stands for all before it: from here on the model is sent nothing older.
     Compaction,
+    /// The agent has another model or effort from here on. What the entry says is for people: nothing of
+    /// it is sent.
+    Model,
 }
 
 /// What is known of a reply beside its words.

@@ -34,7 +34,8 @@ pub use cost::{Cost, Purpose};
 pub use display::{DiffLine, Display, FileDiff, Hunk, LineChange};
 pub use event::{
     Aside, Delta, Denial, Entry, EntryKind, Event, EventKind, Fault, FaultClass, Limit,
-    MemberChange, MemberUpdate, Missed, Outcome, ReplyFacts, Retry, RunEnd, SpendingUpdate, Spent,
+    MemberChange, MemberUpdate, Missed, ModelUpdate, Outcome, ReplyFacts, Retry, RunEnd,
+    SpendingUpdate, Spent,
 };
 pub use id::{AgentId, HostId, MailId, QuestionId, RealmId};
 pub use mail::{Mail, MailKind, Sender};

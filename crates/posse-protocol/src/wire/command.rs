@@ -77,6 +77,17 @@ tagged! {
             /// The mode.
             mode: PermissionMode,
         }
+        /// Set the model or the effort, starting with the next request. A `model` says when it holds.
+        SetModel {
+            /// The model, by its id or short name; `default` for the one that the agent began with, absent
+            /// for the one that it has.
+            #[serde(skip_serializing_if = "Option::is_none")]
+            model: Option<String>,
+            /// The effort: `low`, `medium`, `high`, `xhigh` or `max`; `default` for the one that the agent
+            /// began with, absent for the one that it has, if the model takes it.
+            #[serde(skip_serializing_if = "Option::is_none")]
+            effort: Option<String>,
+        }
         /// Add permission rules for all agents until the session ends.
         AddRules {
             /// Rules that allow calls.
@@ -203,6 +214,7 @@ pub(super) fn addressed(command: Command) -> Result<(Option<AgentId>, WireComman
         Command::Shell(command) => WireCommand::Shell { command },
         Command::Aside { question } => WireCommand::Aside { question },
         Command::SetMode(mode) => WireCommand::SetMode { mode },
+        Command::SetModel { model, effort } => WireCommand::SetModel { model, effort },
         Command::AddRules { allow, ask, deny } => WireCommand::AddRules { allow, ask, deny },
         Command::Compact { keep } => WireCommand::Compact { keep },
         Command::StopRun(task) => WireCommand::StopRun { task },
@@ -264,6 +276,7 @@ impl From<WireCommand> for Command {
             WireCommand::Shell { command } => Self::Shell(command),
             WireCommand::Aside { question } => Self::Aside { question },
             WireCommand::SetMode { mode } => Self::SetMode(mode),
+            WireCommand::SetModel { model, effort } => Self::SetModel { model, effort },
             WireCommand::AddRules { allow, ask, deny } => Self::AddRules { allow, ask, deny },
             WireCommand::Compact { keep } => Self::Compact { keep },
             WireCommand::StopRun { task } => Self::StopRun(task),

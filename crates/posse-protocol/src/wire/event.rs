@@ -9,15 +9,15 @@ use serde_json::value::RawValue;
 use super::content::WireMessage;
 use super::ending::{WireDenial, WireFault, WireRunEnd};
 use super::run::{WireRun, WireRunChange};
-use super::spending::{WireMissed, WireSpent, WireUsage};
+use super::spending::{WireCost, WireMissed, WireSpent, WireUsage};
 use super::tagged::read;
 use super::team::WireMemberChange;
 use super::watch::{self, WireActivity, WireQueuedPrompt, WireSpending};
 use crate::{
     AgentId, Aside, Delta, Display, Entry, EntryKind, Event, EventKind, MailId, MailKind,
-    MailUpdate, MemberUpdate, Name, PermissionMode, Question, QuestionId, QuestionKind, RawJson,
-    ReplyFacts, RequestKind, RequestUpdate, Retry, RunUpdate, StopReason, Suggestion, TaskId,
-    TaskStatus, TaskUpdate, WaitReason,
+    MailUpdate, MemberUpdate, ModelUpdate, Name, PermissionMode, Question, QuestionId,
+    QuestionKind, RawJson, ReplyFacts, RequestKind, RequestUpdate, Retry, RunUpdate, StopReason,
+    Suggestion, TaskId, TaskStatus, TaskUpdate, WaitReason,
 };
 
 /// Something that happened to an agent.
@@ -156,6 +156,20 @@ tagged! {
         Mode {
             /// The new mode.
             mode: PermissionMode,
+        }
+        /// The agent has this model and effort from its next request on.
+        Model {
+            /// The model.
+            model: String,
+            /// The effort; absent for the model's own.
+            #[serde(skip_serializing_if = "Option::is_none")]
+            effort: Option<String>,
+            /// The number of tokens that the next request has to read anew at most, because no cache has
+            /// them for it.
+            reread_tokens: u64,
+            /// What that costs; absent if the price is unknown.
+            #[serde(skip_serializing_if = "Option::is_none")]
+            cost_usd: Option<WireCost>,
         }
         /// A summary is replacing the history. It follows in an `entry`.
         Compacting {
@@ -397,6 +411,12 @@ impl From<EventKind> for WireEventKind {
                 denial: denial.into(),
             },
             EventKind::Mode(mode) => Self::Mode { mode },
+            EventKind::Model(update) => Self::Model {
+                model: update.model,
+                effort: update.effort,
+                reread_tokens: update.reread_tokens,
+                cost_usd: update.cost.map(WireCost),
+            },
             EventKind::Compacting { auto, tokens } => Self::Compacting { auto, tokens },
             EventKind::Run(update) => Self::Run {
                 run: update.run.into(),
@@ -549,6 +569,17 @@ impl From<WireEventKind> for EventKind {
             WireEventKind::CallDone { call, is_error } => Self::CallDone { call, is_error },
             WireEventKind::Denied { denial } => Self::Denied(denial.into()),
             WireEventKind::Mode { mode } => Self::Mode(mode),
+            WireEventKind::Model {
+                model,
+                effort,
+                reread_tokens,
+                cost_usd,
+            } => Self::Model(Box::new(ModelUpdate {
+                model,
+                effort,
+                reread_tokens,
+                cost: cost_usd.map(|cost| cost.0),
+            })),
             WireEventKind::Compacting { auto, tokens } => Self::Compacting { auto, tokens },
             WireEventKind::Run { run, change } => Self::Run(Box::new(RunUpdate {
                 run: run.into(),

@@ -193,6 +193,9 @@ fn direct() -> Vec<BoxedStrategy<Command>> {
             .prop_map(|(prompt, change)| Command::ChangePrompt { prompt, change })
             .boxed(),
         mode().prop_map(Command::SetMode).boxed(),
+        (of(text()), of(text()))
+            .prop_map(|(model, effort)| Command::SetModel { model, effort })
+            .boxed(),
         (rules(), rules(), rules())
             .prop_map(|(allow, ask, deny)| Command::AddRules { allow, ask, deny })
             .boxed(),
@@ -317,6 +320,16 @@ pub(crate) fn events() -> Vec<BoxedStrategy<EventKind>> {
             .boxed(),
         denial().prop_map(EventKind::Denied).boxed(),
         mode().prop_map(EventKind::Mode).boxed(),
+        (text(), of(text()), any::<u64>(), of(cost()))
+            .prop_map(|(model, effort, reread_tokens, cost)| {
+                EventKind::Model(Box::new(ModelUpdate {
+                    model,
+                    effort,
+                    reread_tokens,
+                    cost,
+                }))
+            })
+            .boxed(),
         (any::<bool>(), any::<u64>())
             .prop_map(|(auto, tokens)| EventKind::Compacting { auto, tokens })
             .boxed(),
@@ -442,6 +455,7 @@ fn entry() -> impl Strategy<Value = Entry> {
         EntryKind::Reply,
         EntryKind::Results,
         EntryKind::Compaction,
+        EntryKind::Model,
     ]);
     let role = select(vec![Role::User, Role::Assistant]);
     let message = (role, vec(block(), 0..4)).prop_map(|(role, content)| Message { role, content });
