@@ -23,6 +23,10 @@
 //! and for the forks that begin with them, but are not needed to continue: [`Store::take`] leaves
 //! them out. A realm is only ever removed as a whole.
 //!
+//! **Model.** An entry of the kind [`Model`](posse_protocol::EntryKind::Model) gives its agent another
+//! model: its head is the preamble of all requests after it, and its facts name the model that lists
+//! show from then on. The preamble of the birth stays: with the entries before, it is what was sent.
+//!
 //! **Feed.** Each realm numbers its commits, so that any number of readers can follow what happens
 //! in it, from any process and across restarts, without reading anything twice.
 //!

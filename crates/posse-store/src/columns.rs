@@ -14,6 +14,7 @@ pub(crate) fn kind(kind: EntryKind) -> i64 {
         EntryKind::Reply => 2,
         EntryKind::Results => 3,
         EntryKind::Compaction => 4,
+        EntryKind::Model => 5,
     }
 }
 
@@ -24,6 +25,7 @@ pub(crate) fn kind_from(number: i64) -> Option<EntryKind> {
         EntryKind::Reply,
         EntryKind::Results,
         EntryKind::Compaction,
+        EntryKind::Model,
     ]
     .into_iter()
     .find(|it| kind(*it) == number)

@@ -58,7 +58,8 @@ pub use claim::{
 };
 pub use fork::{
     a_compaction_stands_for_all_before_it, a_fork_of_a_compacted_agent_begins_with_its_compaction,
-    entries_come_in_pages, heads_come_back_and_are_shared, segments_are_read_first,
+    another_model_is_an_entry, entries_come_in_pages, heads_come_back_and_are_shared,
+    segments_are_read_first,
 };
 pub use mail::{
     an_inbox_has_room_for_so_much, mail_is_taken_once, mail_keeps_its_order,

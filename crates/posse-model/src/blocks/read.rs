@@ -131,6 +131,10 @@ pub(super) fn entry(
     number: usize,
     blocks: &mut Vec<Block>,
 ) -> Result<usize, serde_json::Error> {
+    if entry.kind == EntryKind::Model {
+        // Nothing of it is sent.
+        return Ok(0);
+    }
     let text = Bytes::from([b"[", &entry.sent()[..], b"]"].concat());
     let messages: Vec<&RawValue> = serde_json::from_slice(&text)?;
     for (at, raw) in messages.iter().enumerate() {

@@ -193,22 +193,35 @@ pub struct NewEntry {
     pub seq: u64,
     /// Its kind.
     pub kind: EntryKind,
-    /// Its beginning, if it shares that with its siblings; a comma joins it to `encoded`. Stored
+    /// Its beginning, if it shares that with its siblings; a comma joins it to `encoded`. Of an
+    /// entry of the kind [`Model`](EntryKind::Model) the preamble of all requests after it. Stored
     /// once per realm, by content.
     pub head: Option<Encoded>,
-    /// The bytes as sent, after the head.
+    /// The bytes as sent, after the head. Of an entry of the kind [`Model`](EntryKind::Model) a
+    /// message for people, which is not sent.
     pub encoded: Encoded,
     /// Checksum of these bytes and of the agent's own entries before it, back to the last
     /// compaction; see [`checksum`].
     pub checksum: u64,
-    /// Facts about a reply.
+    /// Facts about a reply. Those of an entry of the kind [`Model`](EntryKind::Model) name the
+    /// model that the agent has from then on, which its record shows.
     pub reply: Option<ReplyFacts>,
 }
 
 impl NewEntry {
-    /// Returns all bytes as sent: one message, or several joined by commas.
+    /// Returns the model that the agent has from this entry on, if it changes.
+    pub fn model(&self) -> Option<&str> {
+        let facts = self
+            .reply
+            .as_ref()
+            .filter(|_| self.kind == EntryKind::Model);
+        facts.map(|facts| facts.model.as_str())
+    }
+
+    /// Returns what it says: one message, or several joined by commas. These are the bytes as sent,
+    /// but for an entry of the kind [`Model`](EntryKind::Model), of which nothing is sent.
     pub fn sent(&self) -> Bytes {
-        match &self.head {
+        match self.head.as_ref().filter(|_| self.kind != EntryKind::Model) {
             Some(head) => Bytes::from([&head.bytes[..], b",", &self.encoded.bytes[..]].concat()),
             None => self.encoded.bytes.clone(),
         }
@@ -230,6 +243,7 @@ pub fn checksum<T: AsRef<[u8]> + ?Sized>(
         EntryKind::Reply => (previous, 2),
         EntryKind::Results => (previous, 3),
         EntryKind::Compaction => (0, 4),
+        EntryKind::Model => (previous, 5),
     };
     let (head, encoded) = (head.map_or(&[][..], |head| head.as_ref()), encoded.as_ref());
     let front = [previous, seq, kind, (head.len() + encoded.len()) as u64].map(u64::to_le_bytes);

@@ -338,6 +338,7 @@ fn entry(row: &Row, agent: AgentId, heads: &PgHeads) -> Result<StoredEntry, PgFa
         EntryKind::Reply,
         EntryKind::Results,
         EntryKind::Compaction,
+        EntryKind::Model,
     ];
     let head = match column::get::<Option<Uuid>>(row, 5)? {
         Some(hash) => Some(

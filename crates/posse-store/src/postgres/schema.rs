@@ -47,6 +47,13 @@ const VERSIONS: &[Version] = &[
         contract: &[],
         oldest: 3,
     },
+    // Only functions: an agent can get another model.
+    Version {
+        expand: &[],
+        contract: &[],
+        // An older posse cannot read the entry that says so.
+        oldest: 5,
+    },
 ];
 
 /// The newest version.

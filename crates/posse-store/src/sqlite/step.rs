@@ -166,7 +166,7 @@ impl StepWriter<'_> {
                        prompt_agent = iif(prompt_seq IS NULL AND ?7 IS NOT NULL, id, prompt_agent),
                        step = ?10, result = ?11, starter = coalesce(?12, starter),
                        ended = iif(?5 IS NULL, ended, ?13), types = coalesce(?14, types),
-                       since = coalesce(?15, since)
+                       since = coalesce(?15, since), model = coalesce(?16, model)
                    WHERE realm = ?1 AND id = ?2 AND epoch = ?8 AND own = coalesce(?9, own)
                        AND step IS NOT ?10";
         let first = step.entries.first().map(|entry| column::bits(entry.seq));
@@ -178,6 +178,7 @@ impl StepWriter<'_> {
             .entries
             .iter()
             .rfind(|entry| entry.kind == EntryKind::Compaction);
+        let model = step.entries.iter().rev().find_map(NewEntry::model);
         let state = match step.state {
             Some(StateChange::To(state)) => Some(state),
             Some(StateChange::UnlessMail(state)) if !committed.mail_waits => Some(state),
@@ -201,6 +202,7 @@ impl StepWriter<'_> {
             ended,
             step.types.map(column::bits),
             since.map(|entry| column::bits(entry.seq)),
+            model,
         ])?;
         if moved == 1 {
             Ok(None)

@@ -186,6 +186,9 @@ impl Agent {
                 return None;
             }
             self.own.push(Entry::new(step.agent, entry, step.at_ms));
+            if let Some(model) = entry.model() {
+                self.model = model.to_owned();
+            }
         }
         if !step.entries.is_empty() {
             self.reserved = Said(step.reserved.clone());

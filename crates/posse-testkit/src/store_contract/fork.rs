@@ -2,9 +2,10 @@
 
 use posse_port::model::Encoded;
 use posse_port::store::{
-    CallChangeKind, CallOutcome, NewEntry, Page, Segment, Step, StoredEntry, Transcript,
+    CallChangeKind, CallOutcome, NewEntry, Page, RowFilter, Segment, Step, StoredEntry, Transcript,
 };
-use posse_protocol::EntryKind::{self, Compaction, Prompt, Reply, Results};
+use posse_protocol::EntryKind::{self, Compaction, Model, Prompt, Reply, Results};
+use posse_protocol::{ReplyFacts, Usage};
 
 use super::Open;
 use super::words::{agent, birth, call, chained, child, entry, fate, headed, origin, step, verify};
@@ -160,6 +161,78 @@ pub async fn entries_come_in_pages(open: Open<'_>) {
             }
         }
     }
+}
+
+/// An entry can bring another model: it carries the preamble for it, and lists show the model. The
+/// preamble of the birth and what inherits the entries before stay as they are.
+pub async fn another_model_is_an_entry(open: Open<'_>) {
+    let store = open();
+    let changed = |seq, model: &str| NewEntry {
+        reply: Some(ReplyFacts {
+            id: String::new(),
+            model: model.into(),
+            stop: None,
+            usage: Usage::default(),
+            missed: None,
+        }),
+        ..headed(
+            seq,
+            Model,
+            &format!("the preamble for {model}"),
+            "for people",
+        )
+    };
+    let mut first = birth(1);
+    let born = first.birth.clone().unwrap();
+    first.entries = chained(vec![entry(0, Prompt, "go"), entry(1, Reply, "done")]);
+    let earlier = first.entries.clone();
+    store.commit(first).await.unwrap();
+    store
+        .commit(fork(2, 1, vec![segment(1, 0, 2)]))
+        .await
+        .unwrap();
+    let later = [
+        changed(2, "one"),
+        changed(3, "another"),
+        entry(4, Prompt, "on"),
+    ];
+    let all = chained(earlier.into_iter().chain(later).collect());
+    let change = Step {
+        entries: all[2..].to_vec(),
+        ..step(1, 1)
+    };
+    // A step that is sent again changes nothing.
+    store.commit(change.clone()).await.unwrap();
+    store.commit(change).await.unwrap();
+    drop(store);
+
+    let store = open();
+    let taken = store.take(agent(1)).await.unwrap().transcript;
+    assert_eq!(verify(&taken), Ok(()));
+    assert_eq!(
+        (taken.record.model.as_str(), &taken.preamble),
+        ("another", &born.preamble)
+    );
+    let heads = taken.entries.iter().filter_map(|stored| {
+        let model = stored.entry.model()?;
+        Some((model, stored.entry.head.as_ref()?.bytes.clone()))
+    });
+    assert_eq!(
+        heads.collect::<Vec<_>>(),
+        [
+            ("one", "the preamble for one".into()),
+            ("another", "the preamble for another".into())
+        ]
+    );
+    let asked = RowFilter::Agents([1, 2].map(agent).into());
+    let rows = store.rows(taken.record.realm, asked).await.unwrap().rows;
+    let models: Vec<_> = rows.iter().map(|row| row.model.as_str()).collect();
+    assert_eq!(models, ["another", &born.model]);
+    assert_eq!(
+        store.read(agent(2)).await.unwrap().record.model,
+        born.model,
+        "a fork of before"
+    );
 }
 
 /// Heads come back with their entries, and equal heads of a read share memory.

@@ -252,6 +252,7 @@ impl PgCheckedHeads<'_> {
             EntryKind::Reply,
             EntryKind::Results,
             EntryKind::Compaction,
+            EntryKind::Model,
         ];
         // A value that cannot be interpreted or decompressed counts as damage, too.
         let kind = column::one_of(row, 3, kinds, columns::kind);

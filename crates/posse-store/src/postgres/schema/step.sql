@@ -312,6 +312,9 @@ BEGIN
         VALUES (_realm, _agent, _first + _i, (_entry->>'kind')::smallint, _at, (_entry->>'checksum')::bigint,
             (_entry->>'mark')::bigint, _entry->>'reply', _head, (_entry->>'packed')::boolean,
             _blobs[(_entry->>'blob')::int]);
+        IF _entry->>'kind' = '5' THEN
+            UPDATE agent SET model = coalesce((_entry->>'reply')::jsonb->>'model', model) WHERE realm = _realm AND id = _agent;
+        END IF;
     END LOOP;
     IF _step ? 'calls' THEN PERFORM call_changes(_realm, _agent, _step->'calls', _blobs); END IF;
     IF _step ? 'charges' THEN

@@ -50,6 +50,11 @@ async fn entries_come_in_pages() {
 }
 
 #[tokio::test]
+async fn another_model_is_an_entry() {
+    everywhere(contract::another_model_is_an_entry).await;
+}
+
+#[tokio::test]
 async fn heads_come_back_and_are_shared() {
     everywhere(contract::heads_come_back_and_are_shared).await;
 }

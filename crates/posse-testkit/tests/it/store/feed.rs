@@ -235,7 +235,7 @@ async fn a_server_without_the_feed_is_migrated_and_then_refuses_an_older_posse()
     });
     assert_eq!(
         (migrated.from, migrated.to, migrated.oldest),
-        (Some(1), 4, 3)
+        (Some(1), 5, 5)
     );
 
     let store = Postgres::open(url).unwrap();

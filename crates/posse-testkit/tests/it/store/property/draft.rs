@@ -226,6 +226,7 @@ fn drafts_in(realm: u64) -> impl Strategy<Value = Draft> {
     let kinds = prop_oneof![
         9 => select(vec![EntryKind::Prompt, EntryKind::Reply, EntryKind::Results]),
         1 => Just(EntryKind::Compaction),
+        1 => Just(EntryKind::Model),
     ];
     let kinds = (kinds, weighted(0.2, 0..2_u8));
     let call = (0..6_u64, 0..2_u32);
