@@ -160,6 +160,10 @@ impl History {
     pub(crate) fn push(&mut self, entry: &NewEntry) {
         self.next_seq = entry.seq + 1;
         self.chain = entry.checksum;
+        if entry.kind == EntryKind::Model {
+            // Nothing of it is sent.
+            return;
+        }
         if entry.kind == EntryKind::Compaction {
             (self.encoded_entries, self.apart) = (Vec::new(), Vec::new());
             (self.shared, self.request_end, self.since) = (0, None, Some(entry.seq));
@@ -185,8 +189,8 @@ impl History {
     }
 
     /// Adds a stored entry if its checksum is right; otherwise returns the number that was
-    /// expected.
-    pub(crate) fn restore(&mut self, entry: &NewEntry) -> Result<(), u64> {
+    /// expected. `sent` is what is sent of it instead.
+    pub(crate) fn restore(&mut self, entry: &NewEntry, sent: Option<Encoded>) -> Result<(), u64> {
         let expected = checksum(
             self.chain,
             entry.seq,
@@ -199,7 +203,13 @@ impl History {
         if !follows || entry.checksum != expected {
             return Err(self.next_seq);
         }
-        self.push(entry);
+        match sent {
+            Some(encoded) => self.push(&NewEntry {
+                encoded,
+                ..entry.clone()
+            }),
+            None => self.push(entry),
+        }
         Ok(())
     }
 
@@ -506,7 +516,9 @@ mod tests {
         let restored = |change: &dyn Fn(&mut Vec<NewEntry>)| {
             let (mut history, mut entries) = (source.clone(), drafts.clone());
             change(&mut entries);
-            entries.iter().try_for_each(|entry| history.restore(entry))
+            entries
+                .iter()
+                .try_for_each(|entry| history.restore(entry, None))
         };
         assert_eq!(restored(&|_| {}), Ok(()));
         assert_eq!(restored(&|entries| entries.swap(0, 1)), Err(3));

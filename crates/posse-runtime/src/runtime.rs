@@ -30,7 +30,7 @@ use posse_port::store::{Birth, Epoch, Taken};
 use posse_port::tool::Toolbox;
 
 use crate::agent::actor::depart;
-use crate::history::restore::{last_reply, restore, waits};
+use crate::history::restore::{current_preamble, last_reply, restore, waits};
 use crate::live::handle::Agent;
 use crate::live::setup::{AgentProfile, Setup};
 use crate::live::subscription::Subscription;
@@ -141,12 +141,12 @@ impl Runtime {
         let record = taken.transcript.record.clone();
         let parts = AgentParts {
             mode: mode.unwrap_or(record.mode),
-            ..AgentParts::taken(&taken, Some(alive))
+            ..AgentParts::taken(&taken, Some(alive), &*self.factory.ports.model)
         };
         let tools = self.main_tools(record.agent, &setup);
         // Before the inbox is read: mail that comes in between is then not missed.
         dispatch::start(&self.factory);
-        let seed = Seed::of(&taken)?;
+        let seed = Seed::of(&taken, &*self.factory.ports.model)?;
         let (mut actor, commands, agent) =
             assemble::assemble_root(&self.factory, parts, seed, setup, tools);
         // Taken up before the main agent is settled, so that it counts those that continue.
@@ -200,17 +200,21 @@ impl Runtime {
         let mut transcript = self.factory.ports.store.read(id).await?;
         assemble::same_dialect(&self.factory, &transcript)?;
         copied.cut(&mut transcript)?;
-        let (history, session) = (restore(&transcript)?, transcript.record.clone());
+        let model = &*self.factory.ports.model;
+        let (history, session) = (restore(&transcript, model)?, transcript.record.clone());
+        // The branch has the model that the conversation had there.
+        let preamble = current_preamble(&transcript).clone();
+        let choice = model.choice(&preamble);
         let segments = history.segments(id, transcript.segments.clone());
         let history = history.forked();
         let birth = Birth {
             origin: None,
             path: session.path.clone(),
-            model: session.model.clone(),
+            model: choice.map_or_else(|| session.model.clone(), |choice| choice.model),
             dialect: transcript.dialect.clone(),
             mode: mode.unwrap_or(session.mode),
             cwd: setup.workspace.cwd.clone(),
-            preamble: transcript.preamble.clone(),
+            preamble,
             segments,
         };
         let seed = Seed {

@@ -18,6 +18,7 @@ pub(crate) mod depart;
 mod fork;
 mod instructions;
 mod lead;
+pub(crate) mod model;
 mod offer;
 mod person_shell;
 mod questions;
@@ -47,6 +48,7 @@ use posse_protocol::{
 use tokio::sync::mpsc;
 
 pub(crate) use crate::agent::actor::instructions::ToldInstructions;
+use crate::agent::actor::model::ModelSwitch;
 pub(crate) use crate::agent::actor::offer::Advertised;
 pub(crate) use crate::agent::actor::sub_agent::{SubAgent, last_resort};
 pub(crate) use crate::agent::actor::teammate::Teammate;
@@ -182,8 +184,12 @@ impl Role {
 pub(crate) struct Prefix {
     /// Sent with every call: which agent of which session makes it.
     pub(crate) attribution: Arc<Attribution>,
-    /// Encoded system prompt and tools.
+    /// Encoded system prompt and tools, with the model.
     pub(crate) preamble: Encoded,
+    /// The one that it was born with.
+    pub(crate) born: Encoded,
+    /// The model that it gets with the next entry about it.
+    pub(crate) switch: Option<Box<ModelSwitch>>,
     /// Parts of other agents' histories that its own begins with.
     pub(crate) segments: Vec<Segment>,
     /// Encoded entries.

@@ -13,6 +13,8 @@ mod finish;
 mod interrupt;
 mod machine;
 mod mail;
+pub(crate) mod model;
+mod models;
 mod open_calls;
 mod plan;
 pub(crate) mod prompts;
@@ -35,6 +37,7 @@ pub(crate) use crate::agent::step::decision::{
 };
 use crate::agent::step::machine::Attention;
 pub(crate) use crate::agent::step::machine::{Authority, Life, Machine, suggestions};
+pub(crate) use crate::agent::step::models::NewModel;
 pub(crate) use crate::agent::step::open_calls::{AskedCall, LeftCall, OpenCalls, failure};
 pub(crate) use crate::agent::step::queue::{PROMPTS, queued};
 pub(crate) use crate::agent::step::run::Run;
@@ -172,6 +175,7 @@ impl Machine {
                 }
             }
             Input::SetMode(mode) => plan::on_set_mode(self, &mut decision, mode),
+            Input::SetModel(wanted) => model::on_set_model(self, &mut decision, wanted),
         }
         decision
     }

@@ -48,18 +48,34 @@ pub fn resolve(
         return parent.to_owned();
     };
     let lower = wanted.to_lowercase();
-    let short = match lower.as_str() {
-        "inherit" => return parent.to_owned(),
-        "opusplan" if mode == PermissionMode::Plan => "opus",
-        "opusplan" => "sonnet",
-        short => short,
-    };
+    if lower == "inherit" {
+        return parent.to_owned();
+    }
+    let short = short_name(&lower, mode);
     match names.model_of(short) {
         Some(found) if is_family(&found, parent, names) => parent.to_owned(),
         Some(found) if short == SMALL && !same_maker(&found, parent) => parent.to_owned(),
         Some(found) => found,
         None if SHORT.contains(&short) => parent.to_owned(),
         None => wanted.to_owned(),
+    }
+}
+
+/// Returns the ID of the model that a person names, for an agent in `mode`; none if the provider has
+/// no model with that short name.
+pub fn named(wanted: &str, mode: PermissionMode, names: &dyn Names) -> Option<String> {
+    let lower = wanted.to_lowercase();
+    let short = short_name(&lower, mode);
+    let id = || (!SHORT.contains(&short)).then(|| wanted.to_owned());
+    names.model_of(short).or_else(id)
+}
+
+/// Returns the short name that a name stands for in a mode.
+fn short_name(lower: &str, mode: PermissionMode) -> &str {
+    match lower {
+        "opusplan" if mode == PermissionMode::Plan => "opus",
+        "opusplan" => "sonnet",
+        short => short,
     }
 }
 

@@ -49,7 +49,7 @@ impl CacheTtl {
         let mut cache_ttl = Self::default();
         for stored in &transcript.entries {
             match (stored.entry.kind, &stored.entry.reply) {
-                (EntryKind::Compaction, _) => cache_ttl.compacted(),
+                (EntryKind::Compaction | EntryKind::Model, _) => cache_ttl.forget(),
                 (_, Some(facts)) => drop(cache_ttl.called(stored.at_ms, &facts.usage, None)),
                 (_, None) => {}
             }
@@ -57,8 +57,8 @@ impl CacheTtl {
         cache_ttl
     }
 
-    /// Forgets what was left: a summary has replaced it.
-    pub(crate) fn compacted(&mut self) {
+    /// Forgets what was left: a summary has replaced it, or another model cannot read it.
+    pub(crate) fn forget(&mut self) {
         self.left = None;
     }
 

@@ -3,7 +3,9 @@
 use posse_protocol::EntryKind;
 
 use posse_port::model::Encoded;
-use posse_port::store::{NewEntry, Transcript};
+use posse_port::store::{NewEntry, StoredEntry, Transcript};
+
+use crate::history::restore::current_preamble;
 
 /// Upper bound for the bytes of a request besides its entries.
 const AROUND: usize = 1024;
@@ -52,19 +54,21 @@ pub(crate) fn size<'a>(
 /// Returns the size of the last request of a transcript.
 pub(crate) fn last_request(transcript: &Transcript) -> RequestSize {
     let entries = transcript.entries.iter().map(|stored| &stored.entry);
-    let summary = transcript
-        .entries
-        .iter()
-        .rposition(|stored| stored.entry.kind == EntryKind::Compaction);
+    let is_kind = |kind| move |stored: &StoredEntry| stored.entry.kind == kind;
+    let last = |kind| transcript.entries.iter().rposition(is_kind(kind));
+    let (summary, model) = (last(EntryKind::Compaction), last(EntryKind::Model));
     let entries: Vec<&NewEntry> = entries.skip(summary.unwrap_or(0)).collect();
     // The usage of a reply that was cut off is unknown.
     let whole = |entry: &NewEntry| {
         let facts = entry.reply.as_ref().filter(|facts| facts.stop.is_some())?;
         (entry.kind == EntryKind::Reply).then_some(facts.usage)
     };
+    // Another model counts in tokens of its own.
+    let others = model.unwrap_or(0).saturating_sub(summary.unwrap_or(0));
     let last = entries
         .iter()
         .enumerate()
+        .skip(others)
         .rev()
         .find_map(|(at, entry)| Some((at, whole(entry)?)));
     let Some((at, usage)) = last else {
@@ -72,10 +76,11 @@ pub(crate) fn last_request(transcript: &Transcript) -> RequestSize {
     };
     let sent = entries[..at]
         .iter()
+        .filter(|entry| entry.kind != EntryKind::Model)
         .flat_map(|entry| entry.head.iter().chain([&entry.encoded]));
     RequestSize {
         tokens: usage.prompt().saturating_add(usage.output),
-        bytes: size(&transcript.preamble, sent),
+        bytes: size(current_preamble(transcript), sent),
         begun: true,
     }
 }

@@ -44,7 +44,9 @@ pub(crate) struct Registry {
     pub(crate) followers: Followers,
 }
 
-/// An agent that lives in this process: what others may know of it. Nothing here changes.
+/// An agent that lives in this process: what others may know of it. Nothing here changes but the
+/// model, by [`Registry::set_model`].
+#[derive(Clone)]
 pub(crate) struct LiveAgent {
     /// Session that it belongs to.
     pub(crate) session: Arc<Session>,
@@ -163,6 +165,18 @@ impl Stop {
 }
 
 impl Registry {
+    /// Notes another model and effort of an agent, which children inherit from now on.
+    pub(crate) fn set_model(&self, agent: AgentId, model: String, effort: Option<Effort>) {
+        if let Some(entry) = self.live_agents().get_mut(&agent) {
+            let who = LiveAgent::clone(&entry.who);
+            entry.who = Arc::new(LiveAgent {
+                model,
+                effort,
+                ..who
+            });
+        }
+    }
+
     /// Enters an agent and returns the wake-up by which it learns of events. Returns none if its
     /// parent is frozen.
     pub(crate) fn enter(&self, agent: AgentId, who: LiveAgent) -> Option<Arc<Wakeup>> {

@@ -6,18 +6,20 @@
 use std::sync::Arc;
 
 use posse_permission::Rights;
-use posse_port::model::{Attribution, Effort, Encoded};
+use posse_port::model::{Attribution, Effort, Encoded, Model, ModelChoice};
 use posse_port::store::{Birth, Segment, StoreError, Taken, Transcript};
 use posse_port::tool::{KnownFiles, Toolbox, Workspace};
 use posse_protocol::{AgentId, Command, PermissionMode};
 use tokio::sync::mpsc;
 
+use crate::agent::actor::model::new_model;
 use crate::agent::actor::{
     Actor, Advertised, Identity, Inbox, Prefix, Role, Spending, SubAgent, Teammate,
     ToldInstructions, depart,
 };
 use crate::agent::events::EventSink;
 use crate::agent::lifecycle::Lifecycle;
+use crate::agent::step;
 pub(crate) use crate::agent::step::{Authority, Life, Machine};
 use crate::definition::output_schema::OutputSchema;
 use crate::definition::terms::Terms;
@@ -26,7 +28,7 @@ use crate::history::History;
 use crate::history::cache_ttl::CacheTtl;
 use crate::history::fork_point::ForkPoint;
 use crate::history::request_size::{RequestSize, last_request};
-use crate::history::restore::{last_reply, restore, waits};
+use crate::history::restore::{current_preamble, last_reply, restore, waits};
 use crate::live::handle::{Agent, AgentHandle, COMMANDS};
 use crate::live::registry::{LiveAgent, Stop};
 use crate::live::session::Session;
@@ -52,8 +54,10 @@ pub(crate) struct AgentParts {
     pub(crate) path: String,
     /// Keeps others in this process from starting the same agent.
     pub(crate) alive: Option<AliveGuard>,
-    /// Encoded system prompt and tools: the same bytes for the agent's whole life.
+    /// Encoded system prompt and tools: the same bytes until it gets another model.
     pub(crate) preamble: Encoded,
+    /// The same as at its birth.
+    pub(crate) born: Encoded,
     /// Parts of other agents' histories that its own history begins with.
     pub(crate) segments: Vec<Segment>,
     /// Stored with the first step; none if the store has the agent already.
@@ -75,6 +79,7 @@ impl AgentParts {
             path: birth.path.clone(),
             alive,
             preamble: birth.preamble.clone(),
+            born: birth.preamble.clone(),
             segments: birth.segments.clone(),
             birth: Some(Box::new(birth)),
             terms: None,
@@ -83,25 +88,31 @@ impl AgentParts {
     }
 
     /// Returns the parts of an agent that was taken from the store.
-    pub(crate) fn taken(taken: &Taken, alive: Option<AliveGuard>) -> Self {
+    pub(crate) fn taken(taken: &Taken, alive: Option<AliveGuard>, model: &dyn Model) -> Self {
         let Transcript {
             record,
             preamble,
             segments,
             ..
         } = &taken.transcript;
+        let current = current_preamble(&taken.transcript);
+        let choice = model.choice(current).unwrap_or_else(|| ModelChoice {
+            model: record.model.clone(),
+            effort: None,
+        });
         Self {
             identity: Identity {
                 realm: record.realm,
                 agent: record.agent,
                 epoch: taken.epoch,
             },
-            model: record.model.clone(),
+            model: choice.model,
             mode: record.mode,
-            effort: None,
+            effort: choice.effort,
             path: record.path.clone(),
             alive,
-            preamble: preamble.clone(),
+            preamble: current.clone(),
+            born: preamble.clone(),
             segments: segments.clone(),
             birth: None,
             terms: None,
@@ -131,12 +142,12 @@ pub(crate) struct Seed {
 
 impl Seed {
     /// Returns the state of an agent that was taken from the store.
-    pub(crate) fn of(taken: &Taken) -> Result<Self, StoreError> {
+    pub(crate) fn of(taken: &Taken, model: &dyn Model) -> Result<Self, StoreError> {
         let Taken {
             transcript, seen, ..
         } = taken;
         Ok(Self {
-            history: restore(transcript)?,
+            history: restore(transcript, model)?,
             seen: KnownFiles::remembered(seen.clone()),
             unanswered: waits(transcript),
             previous_reply: last_reply(transcript),
@@ -422,6 +433,8 @@ fn assemble(
         path,
         alive,
         preamble,
+        born,
+        effort,
         segments,
         birth,
         told,
@@ -455,6 +468,13 @@ fn assemble(
     let mut machine = Machine::new(rights, life, seed.history.next_seq(), seed.unanswered);
     machine.bind(output_schema);
     machine.inherits(!seed.history.encoded_entries().is_empty());
+    if preamble != born {
+        let model = model.clone();
+        step::model::resume(
+            &mut machine,
+            new_model(&ModelChoice { model, effort }, false),
+        );
+    }
     let attribution = Attribution {
         session: session.root.to_string(),
         agent: identity.agent.to_string(),
@@ -483,6 +503,8 @@ fn assemble(
         prefix: Prefix {
             attribution: Arc::new(attribution),
             preamble,
+            born,
+            switch: None,
             segments,
             history: seed.history,
             previous_reply: seed.previous_reply,

@@ -367,6 +367,7 @@ pub(crate) async fn create_teammate(
         effort: terms.effort,
         path,
         alive,
+        born: preamble.clone(),
         preamble,
         segments: Vec::new(),
         birth: None,

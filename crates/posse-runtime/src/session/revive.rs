@@ -441,9 +441,8 @@ async fn rebuild(
         .give(&rights)
         .map_err(|why| StartError::Place(why.to_string()))?;
     let parts = AgentParts {
-        effort: terms.effort,
         terms: Some(Box::new(terms.clone())),
-        ..AgentParts::taken(&taken, None)
+        ..AgentParts::taken(&taken, None, &*factory.ports.model)
     };
     let name = match &team_identity {
         Some(team_identity) => team_identity.address(),
@@ -487,7 +486,7 @@ async fn rebuild(
         teammate: team_identity
             .map(|team_identity| Teammate::new(team_identity, MemberChange::TakenOver)),
     };
-    let seed = Seed::of(&taken)?;
+    let seed = Seed::of(&taken, &*factory.ports.model)?;
     let frozen = || StoreError::BadStep("nothing more can be started".into());
     let mut assembled = assemble::assemble_sub(factory, parts, seed, below).ok_or_else(frozen)?;
     let settled = match recover::recover(factory, &mut assembled.0, taken).await {

@@ -16,7 +16,7 @@ pub(crate) use crate::agent::side_query::{Hear, SideQuery, SideQueryError, SideR
 use crate::definition::terms::{NOTING, Terms};
 use crate::govern::{Account, Budgets};
 use crate::history::request_size::last_request;
-use crate::history::restore::{last_reply, restore};
+use crate::history::restore::{current_preamble, last_reply, restore};
 use crate::live::lookup;
 use crate::prompt::side_query::SideInstruction;
 use crate::session::assemble;
@@ -150,8 +150,8 @@ async fn run_query(
         account.unwrap_or_else(|| Account::session(Budgets::default(), factory.ports.clock.now()));
     let query = SideQuery {
         ports: factory.ports.clone(),
-        preamble: transcript.preamble.clone(),
-        history: restore(transcript)?,
+        preamble: current_preamble(transcript).clone(),
+        history: restore(transcript, &*factory.ports.model)?,
         open: transcript
             .open_calls
             .iter()

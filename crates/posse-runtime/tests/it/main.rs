@@ -14,6 +14,7 @@ mod forks;
 mod instructions;
 mod limits;
 mod messages;
+mod model;
 mod openai;
 mod person_shell;
 mod plan;

@@ -241,13 +241,29 @@ pub(super) fn worst_case(actor: &Actor, entries: &[NewEntry]) -> Option<(Charge,
         Some(at) => (&[][..], &entries[at..]),
         None => (actor.prefix.history.encoded_entries(), entries),
     };
-    let heads = entries.iter().filter_map(|entry| entry.head.as_ref());
-    let encoded = entries.iter().map(|entry| &entry.encoded).chain(heads);
-    let size = request_size::size(&actor.prefix.preamble, before.iter().chain(encoded));
+    let is_model = |entry: &&NewEntry| entry.kind == EntryKind::Model;
+    let sent = || entries.iter().filter(|entry| !is_model(entry));
+    let heads = sent().filter_map(|entry| entry.head.as_ref());
+    let encoded = sent().map(|entry| &entry.encoded).chain(heads);
+    let switch = actor.prefix.switch.as_deref();
+    let (preamble, model, last_request) =
+        match switch.filter(|_| entries.iter().any(|entry| is_model(&entry))) {
+            Some(switch) => (
+                &switch.preamble,
+                &switch.choice.model,
+                RequestSize::default(),
+            ),
+            None => (
+                &actor.prefix.preamble,
+                &actor.spending.model,
+                actor.prefix.last_request,
+            ),
+        };
+    let size = request_size::size(preamble, before.iter().chain(encoded));
     let at_ms = wall_ms(&*actor.ports.clock);
     let next = NextCall {
-        model: &actor.spending.model,
-        input: actor.prefix.last_request.input(size),
+        model,
+        input: last_request.input(size),
         ttl: actor.prefix.cache_ttl.ttl(at_ms),
         max_tokens: actor.setup.limits.max_tokens,
     };

@@ -6,7 +6,7 @@ use posse_permission::{Policy, RuleList, Source};
 use posse_protocol::{Command, EventKind};
 
 use crate::agent::actor::work::Work;
-use crate::agent::actor::{Actor, lead, person_shell, skills};
+use crate::agent::actor::{Actor, lead, model, person_shell, skills};
 use crate::agent::step::{Input, prompts};
 use crate::live::registry::By;
 use crate::live::stop;
@@ -58,6 +58,13 @@ pub(super) fn on_command(actor: &mut Actor, command: Command, work: &mut Work) -
             None
         }
         Command::SetMode(mode) => Some(Input::SetMode(mode)),
+        Command::SetModel { model, effort } => {
+            let set = model::set_model(actor, model.as_deref(), effort.as_deref());
+            set.unwrap_or_else(|refusal| {
+                warn(actor, format!("the model stays: {refusal}"));
+                None
+            })
+        }
         Command::AddRules { allow, ask, deny } => {
             add_rules(actor, &RuleList { deny, ask, allow });
             None

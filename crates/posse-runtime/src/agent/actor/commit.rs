@@ -19,7 +19,7 @@ use crate::agent::actor::tasks::OwnTasks;
 use crate::agent::actor::work::Work;
 use crate::agent::actor::{
     Actor, GRACE, Identity, LONG_GRACE, SubAgent, answered, call, fork, instructions, lead, marker,
-    questions, report, shells, skills, sub_agent, tasks, teammate, wall_ms,
+    model, questions, report, shells, skills, sub_agent, tasks, teammate, wall_ms,
 };
 use crate::agent::step::{Commit, Decision, Draft, Effect, Input, OpenCalls, ToolRun};
 use crate::definition::agent_type::FORK;
@@ -259,7 +259,14 @@ impl Actor {
                 message,
                 reply,
             } = draft;
-            let (head, encoded) = self.encode(&message);
+            let (head, encoded) = match kind {
+                EntryKind::Model => {
+                    let next = self.prefix.switch.as_ref().map(|switch| &switch.preamble);
+                    let preamble = next.unwrap_or(&self.prefix.preamble).clone();
+                    (Some(preamble), self.ports.model.entry(&message))
+                }
+                _ => self.encode(&message),
+            };
             parts.push(Part {
                 kind,
                 head,
@@ -277,6 +284,7 @@ impl Actor {
             Vec::new()
         };
         let born = self.birth.is_some();
+        let switches = entries.iter().any(|entry| entry.kind == EntryKind::Model);
         let types = commit.types.or(self.advertised.told.filter(|_| born));
         let worst = match following {
             Following::ModelCall if !entries.is_empty() => call::worst_case(self, &entries),
@@ -335,7 +343,7 @@ impl Actor {
             let (seq, kind) = (entry.seq, entry.kind);
             self.prefix.history.push(&entry);
             if kind == EntryKind::Compaction {
-                self.prefix.cache_ttl.compacted();
+                self.prefix.cache_ttl.forget();
                 instructions::on_compacted(self);
             }
             let told = Entry {
@@ -346,6 +354,9 @@ impl Actor {
             };
             sub_agent::note_entry(self, &told, began);
             self.sink.emit(EventKind::Entry(Box::new(told))).await;
+        }
+        if switches {
+            model::on_stored(self).await?;
         }
         Ok(committed)
     }

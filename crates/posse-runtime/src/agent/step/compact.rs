@@ -6,7 +6,7 @@ use posse_protocol::{
     Role, StopReason,
 };
 
-use crate::agent::step::{CompactionRequest, Decision, Effect, Machine, Run, State, turn};
+use crate::agent::step::{CompactionRequest, Decision, Effect, Machine, Run, State, model, turn};
 
 /// Handles a person's request: at once if the agent is idle, otherwise before the next call.
 pub(super) fn on_compact(machine: &mut Machine, decision: &mut Decision, keep: Option<String>) {
@@ -82,6 +82,7 @@ pub(super) fn on_compacted(
         },
         facts,
     );
+    model::on_compacted(machine, decision);
     if cancelled {
         return turn::end_run(machine, decision, Outcome::Interrupted);
     }
@@ -120,6 +121,9 @@ pub(super) fn on_not_compacted(
             };
             turn::end_run(machine, decision, Outcome::Failed(fault));
         }
-        (false, false) => decision.after.push(Effect::CallModel),
+        (false, false) => {
+            turn::add_model(machine, decision);
+            decision.after.push(Effect::CallModel);
+        }
     }
 }

@@ -54,6 +54,7 @@ impl Compaction {
         match kind {
             EntryKind::Prompt | EntryKind::Results => self.told.push(Arc::clone(message)),
             EntryKind::Reply | EntryKind::Compaction => self.told.clear(),
+            EntryKind::Model => {}
         }
     }
 

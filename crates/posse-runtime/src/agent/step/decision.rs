@@ -16,6 +16,7 @@ use posse_protocol::{
 use uuid::Uuid;
 
 use crate::agent::step::Run;
+use crate::agent::step::models::NewModel;
 
 /// Something that an agent must react to.
 #[derive(Debug)]
@@ -93,6 +94,8 @@ pub(crate) enum Input {
     Interrupt,
     /// Change the permission mode.
     SetMode(PermissionMode),
+    /// Change the model.
+    SetModel(NewModel),
     /// Nobody can send commands or answers any more.
     Unattended,
 }

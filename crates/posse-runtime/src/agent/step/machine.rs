@@ -6,6 +6,7 @@ use posse_permission::{Policy, Rights};
 use posse_protocol::{Activity, AgentId, PermissionMode, Question, Suggestion, WaitReason};
 
 use crate::agent::step::compaction::Compaction;
+use crate::agent::step::models::Models;
 use crate::agent::step::open_calls::{AskedCall, OpenCalls};
 use crate::agent::step::queue::Queue;
 use crate::agent::step::repetition::Repetition;
@@ -82,6 +83,8 @@ pub(crate) struct Machine {
     pub(super) offer: Option<(u64, String)>,
     /// State of compactions.
     pub(super) compaction: Compaction,
+    /// The model that it has or gets, besides the first.
+    pub(super) models: Models,
     /// Schema of its answer.
     pub(super) output_schema: Option<OutputSchema>,
     /// Number of its background runs that are not over.
@@ -116,6 +119,7 @@ impl Machine {
             notices: Vec::new(),
             offer: None,
             compaction: Compaction::default(),
+            models: Models::default(),
             output_schema: None,
             live: 0,
             attention: Attention::Awake,

@@ -22,7 +22,9 @@ pub(super) fn begin(machine: &mut Machine, decision: &mut Decision, words: Vec<C
     machine.repetition.clear();
     decision.after.push(Effect::Begin);
     next_turn(machine, decision, words);
-    machine.compaction.begun(decision.commit.entries.last());
+    let mut entries = decision.commit.entries.iter().rev();
+    let said = entries.find(|entry| entry.kind != EntryKind::Model);
+    machine.compaction.begun(said);
 }
 
 /// Begins the next turn, with new content and waiting mail.
@@ -83,6 +85,7 @@ pub(super) fn call_model(machine: &mut Machine, decision: &mut Decision) {
         return end_run(machine, decision, Outcome::Partial(Limit::Turns));
     }
     machine.run.turns += 1;
+    add_model(machine, decision);
     machine.state = State::Calling { cancelled: false };
     decision.commit.state = Some(AgentState::Running);
     decision.after.push(
@@ -95,6 +98,7 @@ pub(super) fn call_model(machine: &mut Machine, decision: &mut Decision) {
 
 /// Ends the run with `outcome`.
 pub(super) fn end_run(machine: &mut Machine, decision: &mut Decision, outcome: Outcome) {
+    add_model(machine, decision);
     machine.state = State::Idle;
     machine.compaction.over(machine.unanswered);
     match machine.life {
@@ -205,6 +209,18 @@ pub(super) fn apply_approval(machine: &mut Machine, decision: &mut Decision, mai
     }
 }
 
+/// Adds the entry about the model that is wanted, if one is. No calls may be open. An agent that is
+/// not stored yet gets it with its first prompt.
+pub(super) fn add_model(machine: &mut Machine, decision: &mut Decision) {
+    if machine.next_seq == 0 {
+        return;
+    }
+    if let Some(model) = machine.models.due() {
+        let (message, facts) = model.entry();
+        add_entry(machine, decision, EntryKind::Model, message, Some(facts));
+    }
+}
+
 /// Adds an entry to the step.
 pub(super) fn add_entry(
     machine: &mut Machine,
@@ -214,7 +230,9 @@ pub(super) fn add_entry(
     reply: Option<ReplyFacts>,
 ) {
     machine.next_seq += 1;
-    machine.unanswered = unanswered(kind, reply.as_ref());
+    if kind != EntryKind::Model {
+        machine.unanswered = unanswered(kind, reply.as_ref());
+    }
     let message = Arc::new(message);
     machine.compaction.added(kind, &message);
     decision.commit.entries.push(Draft {

@@ -163,7 +163,7 @@ fn a_miss_is_what_was_left_and_not_read() {
         "nobody said what it read"
     );
     let mut cache_ttl = left(whole);
-    cache_ttl.compacted();
+    cache_ttl.forget();
     assert_eq!(
         cache_ttl.called(MINUTE, &usage(1_000, 2_000, five), None),
         None,

@@ -8,6 +8,7 @@ use posse_protocol::{QuestionId, RealmId};
 use proptest::prelude::*;
 
 use super::*;
+use crate::agent::step::NewModel;
 
 /// Something that happens.
 #[derive(Clone, Copy, Debug)]
@@ -26,6 +27,8 @@ enum Event {
     Interrupt,
     /// Another mode.
     Mode(PermissionMode),
+    /// Another model.
+    Model,
     /// The process dies. Another one takes the agent over.
     Kill,
     /// The process dies after the next commit, before anything is done about it.
@@ -46,6 +49,7 @@ fn event() -> impl Strategy<Value = Event> {
         4 => (0..3_usize).prop_map(|nth| Event::CallDone { nth }),
         1 => Just(Event::Interrupt),
         1 => prop::sample::select(modes.to_vec()).prop_map(Event::Mode),
+        1 => Just(Event::Model),
         2 => Just(Event::Kill),
         2 => Just(Event::KillAfterCommit),
     ]
@@ -151,6 +155,11 @@ impl World {
             }
             Event::Interrupt => self.step(Input::Interrupt),
             Event::Mode(mode) => self.step(Input::SetMode(mode)),
+            Event::Model => self.step(Input::SetModel(NewModel {
+                model: "another".into(),
+                text: "Model: another".into(),
+                is_first: false,
+            })),
             Event::Kill => self.killed(),
             Event::KillAfterCommit => self.doomed = true,
         }
@@ -250,6 +259,10 @@ impl World {
         }
         for entry in &commit.entries {
             self.entries += 1;
+            if entry.kind == EntryKind::Model {
+                assert!(self.open.is_empty(), "no calls without results before it");
+                continue;
+            }
             self.unanswered = entry.kind != EntryKind::Reply;
             if entry.kind == EntryKind::Results {
                 self.open.clear();
