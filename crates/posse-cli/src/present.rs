@@ -9,6 +9,7 @@ pub(crate) mod entries;
 #[cfg(test)]
 pub(crate) mod fixtures;
 pub(crate) mod history;
+pub(crate) mod model;
 pub(crate) mod question;
 pub(crate) mod sessions;
 pub(crate) mod tasks;

@@ -809,7 +809,7 @@ impl Controller {
                     "agents": self.plan.program.agents, "account": {}, "unused": asked.unused,
                     "claude_code_version": env!("CARGO_PKG_VERSION"), "commands": self.plan.slash.list(), "output_style": "default", "available_output_styles": ["default"],
                     "models": [], "capabilities": [
-                        "interrupt", "set_permission_mode", "can_use_tool", "stop_task", "stop_all_tasks",
+                        "interrupt", "set_permission_mode", "set_model", "can_use_tool", "stop_task", "stop_all_tasks",
                         "background_tasks",
                     ],
                 }));
@@ -830,6 +830,10 @@ impl Controller {
             ControlRequest::SetMode(mode) => {
                 self.pending.push_back(Command::SetMode(mode));
                 return Ok(json!({"mode": mode}));
+            }
+            ControlRequest::SetModel { model, effort } => {
+                let model = Some(model);
+                self.pending.push_back(Command::SetModel { model, effort });
             }
             ControlRequest::StopTask(task) => self.pending.push_back(Command::StopRun(task)),
             ControlRequest::StopAllTasks => {

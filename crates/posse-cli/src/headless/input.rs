@@ -38,6 +38,10 @@ pub(crate) enum ControlRequest {
     /// Interrupt the main agent, or another agent of the session.
     Interrupt(Option<AgentId>),
     SetMode(PermissionMode),
+    SetModel {
+        model: String,
+        effort: Option<String>,
+    },
     /// Stop a sub-agent or a background command.
     StopTask(Uuid),
     /// Stop everything in the background.
@@ -68,8 +72,8 @@ pub(crate) enum RequestError {
     Missing(&'static str),
     #[error("{0}")]
     Mode(String),
-    #[error("not supported yet: a session keeps the model it began with")]
-    SetModel,
+    #[error("`{0}` is not a text")]
+    NotText(&'static str),
     #[error("`{0}` is not a task id")]
     TaskId(String),
     #[error("not supported: {0}")]
@@ -245,9 +249,21 @@ fn read_request(request: &Value) -> Result<ControlRequest, RequestError> {
         }
         Some("stop_all_tasks") => Ok(ControlRequest::StopAllTasks),
         Some("background_tasks") => Ok(ControlRequest::BackgroundTasks),
-        Some("set_model") => Err(RequestError::SetModel),
+        Some("set_model") => Ok(ControlRequest::SetModel {
+            model: text(request, "model")?.unwrap_or_else(|| "default".to_owned()),
+            effort: text(request, "effort")?,
+        }),
         Some(other) => Err(RequestError::Unsupported(other.to_owned())),
         None => Err(RequestError::Missing("subtype")),
+    }
+}
+
+/// Returns a field that may be absent.
+fn text(request: &Value, name: &'static str) -> Result<Option<String>, RequestError> {
+    match &request[name] {
+        Value::Null => Ok(None),
+        Value::String(text) if !text.trim().is_empty() => Ok(Some(text.clone())),
+        _ => Err(RequestError::NotText(name)),
     }
 }
 
@@ -333,6 +349,7 @@ mod tests {
         }
     }
 
+    // proves CV-04 (part: stream-json)
     #[test]
     fn requests_carry_the_id_that_answers_them() {
         let request = |request: Value| {
@@ -363,6 +380,18 @@ mod tests {
             request(mode),
             understood(ControlRequest::SetMode(PermissionMode::AcceptEdits))
         );
+        for (model, effort, named) in [
+            (json!(null), json!(null), ("default", None)),
+            (json!("default"), json!("low"), ("default", Some("low"))),
+            (json!("opus"), json!(null), ("opus", None)),
+        ] {
+            let set = json!({"subtype": "set_model", "model": model, "effort": effort});
+            let (model, effort) = (named.0.to_owned(), named.1.map(str::to_owned));
+            assert_eq!(
+                request(set),
+                understood(ControlRequest::SetModel { model, effort })
+            );
+        }
         let task = Uuid::from_u128(5);
         let stop = json!({"subtype": "stop_task", "task_id": task});
         assert_eq!(request(stop), understood(ControlRequest::StopTask(task)));
@@ -381,12 +410,16 @@ mod tests {
             ),
             (json!({"subtype": "stop_task"}), "`task_id` is missing"),
             (
-                json!({"subtype": "interrupt", "agent_id": "dev"}),
-                "not an agent id",
+                json!({"subtype": "set_model", "model": 5}),
+                "`model` is not a text",
             ),
             (
-                json!({"subtype": "set_model", "model": "x"}),
-                "not supported yet",
+                json!({"subtype": "set_model", "model": ""}),
+                "`model` is not a text",
+            ),
+            (
+                json!({"subtype": "interrupt", "agent_id": "dev"}),
+                "not an agent id",
             ),
             (
                 json!({"subtype": "set_permission_mode", "mode": "yolo"}),

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use posse_model::DecodeError;
 use posse_port::store::{EntryPage, Page, Store, StoreError, StoredEntry};
-use posse_protocol::{AgentId, ContentBlock, Entry, Message, Role};
+use posse_protocol::{AgentId, ContentBlock, Entry, EntryKind, Message, Role};
 
 use super::entries::paragraph;
 use crate::output::tame;
@@ -99,9 +99,9 @@ pub(crate) fn conversation(
     entries: &[StoredEntry],
     show: impl Fn(Role, &ContentBlock, i64) -> String,
 ) -> String {
-    let messages: Vec<(i64, Result<Message, DecodeError>)> = entries
+    let messages: Vec<(&StoredEntry, Result<Message, DecodeError>)> = entries
         .iter()
-        .map(|stored| (stored.at_ms, posse_model::decode(&stored.entry.sent())))
+        .map(|stored| (stored, posse_model::decode(&stored.entry.sent())))
         .collect();
     let mut results = HashMap::new();
     for (_, message) in &messages {
@@ -112,8 +112,12 @@ pub(crate) fn conversation(
         }
     }
     let (mut out, mut shown) = (String::new(), HashSet::new());
-    for (at_ms, message) in &messages {
+    for (stored, message) in &messages {
         let message = match message {
+            Ok(message) if stored.entry.kind == EntryKind::Model => {
+                out.push_str(&notice(message));
+                continue;
+            }
             Ok(message) => message,
             Err(error) => {
                 out.push_str(&format!("  [{}]\n", tame(&error.to_string())));
@@ -124,17 +128,26 @@ pub(crate) fn conversation(
             match block {
                 ContentBlock::ToolResult { tool_use_id, .. }
                     if shown.contains(tool_use_id.as_str()) => {}
-                _ => out.push_str(&show(message.role, block, *at_ms)),
+                _ => out.push_str(&show(message.role, block, stored.at_ms)),
             }
             if let ContentBlock::ToolUse { id, .. } = block
                 && let Some(result) = results.get(id.as_str())
             {
                 shown.insert(id.as_str());
-                out.push_str(&show(Role::User, result, *at_ms));
+                out.push_str(&show(Role::User, result, stored.at_ms));
             }
         }
     }
     out
+}
+
+/// Returns what an entry says that was sent to nobody.
+fn notice(message: &Message) -> String {
+    let lines = message.content.iter().filter_map(|block| match block {
+        ContentBlock::Text { text } => Some(format!("\n● {}\n", tame(text))),
+        _ => None,
+    });
+    lines.collect()
 }
 
 /// Returns entries for people.
@@ -178,6 +191,16 @@ mod tests {
             shown(&[openai, results]),
             "\nI look.\n  → Read {}\n  ✗ two\n  ← one\n"
         );
+    }
+
+    // proves CV-04 (part: entry)
+    #[test]
+    fn another_model_is_no_words_of_a_person() {
+        let mut stored = with(r#"{"role":"user","content":[{"type":"text","text":"Model: m"}]}"#);
+        stored.entry.kind = EntryKind::Model;
+        stored.entry.head = Some(stored.entry.encoded.clone());
+        let text = anstream::adapter::strip_str(&readable(&[stored])).to_string();
+        assert_eq!(text, "\n● Model: m\n");
     }
 
     #[test]

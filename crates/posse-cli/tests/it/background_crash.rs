@@ -154,7 +154,7 @@ impl Found {
             let fits = match kind {
                 EntryKind::Reply => before.is_some_and(|before| before != EntryKind::Reply),
                 EntryKind::Results => before == Some(EntryKind::Reply),
-                EntryKind::Prompt | EntryKind::Compaction => true,
+                EntryKind::Prompt | EntryKind::Compaction | EntryKind::Model => true,
             };
             assert!(fits, "{who}: {kinds:?}");
             if seq > 0 && *kind == EntryKind::Prompt {

@@ -22,6 +22,7 @@ mod foreign_files;
 mod guardian;
 mod mail;
 mod memory;
+mod model;
 mod panes;
 mod person_only;
 mod plan;

@@ -361,6 +361,12 @@ impl Talk {
         }
     }
 
+    /// Kills it.
+    pub(crate) fn kill(mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+
     /// Says that there is nothing more, and gives the exit code.
     pub(crate) fn end(mut self) -> Option<i32> {
         drop(self.to.take());

@@ -65,13 +65,21 @@ fn node(name: &str, cases: &[&str]) {
 }
 
 // proves FC-11 (part: Python; TypeScript)
+// proves CV-04 (part: stream-json)
 #[test]
 fn both_sdks_drive_posse() {
     python(
         "sdk-python",
-        &["a_query_has_its_result", "a_callback_decides_about_tools"],
+        &[
+            "a_query_has_its_result",
+            "a_callback_decides_about_tools",
+            "the_model_is_set",
+        ],
     );
-    node("sdk-node", &["a_query_has_its_result"]);
+    node(
+        "sdk-node",
+        &["a_query_has_its_result", "the_mode_and_the_model_are_set"],
+    );
 }
 
 #[test]

@@ -84,7 +84,7 @@ const cases = {
     assert.deepEqual(asked, [["Write", "no.txt"], ["Write", "kept/1.txt"]]);
   },
 
-  async the_mode_is_set_and_the_model_is_not() {
+  async the_mode_and_the_model_are_set() {
     let release;
     const released = new Promise((resolve) => (release = resolve));
     async function* later() {
@@ -93,10 +93,15 @@ const cases = {
     }
     const run = query({ prompt: later(), options: options() });
     await run.setPermissionMode("acceptEdits");
-    await assert.rejects(run.setModel("claude-haiku-5-5"), /not supported yet/);
+    await run.setModel("claude-haiku-5-5");
     release();
-    for await (const message of run) if (message.type === "result") break;
+    const models = [];
+    for await (const message of run) {
+      if (message.type === "assistant") models.push(message.message.model);
+      if (message.type === "result") break;
+    }
     assert(existsSync("mode.txt"));
+    assert.deepEqual(models, ["claude-haiku-5-5", "claude-haiku-5-5"]);
   },
 
   async hooks_are_refused() {

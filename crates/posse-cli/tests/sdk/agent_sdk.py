@@ -139,21 +139,31 @@ async def an_approval_brings_rules_and_modes():
     assert asked == ["a.txt"], asked
 
 
-async def the_mode_is_set_and_the_model_is_not():
+async def the_mode_is_set_as_far_as_it_may():
     async with ClaudeSDKClient(options(can_use_tool=None)) as client:
         await client.set_permission_mode("acceptEdits")
         await client.query("write mode.txt")
         result([message async for message in client.receive_response()])
         assert Path("mode.txt").exists()
-        for request, words in [
-            (client.set_model("claude-haiku-5-5"), "not supported yet"),
-            (client.set_permission_mode("bypassPermissions"), "when posse starts"),
-        ]:
-            try:
-                await request
-                raise AssertionError("it was accepted")
-            except Exception as error:
-                assert words in str(error), error
+        try:
+            await client.set_permission_mode("bypassPermissions")
+            raise AssertionError("it was accepted")
+        except Exception as error:
+            assert "when posse starts" in str(error), error
+
+
+async def the_model_is_set():
+    answered, ends = [], []
+    async with ClaudeSDKClient(options(model="claude-opus-5-5")) as client:
+        for model in ["", "haiku", None]:
+            if model != "":
+                await client.set_model(model)
+            await client.query("hello")
+            messages = [message async for message in client.receive_response()]
+            answered += [it.model for it in messages if isinstance(it, AssistantMessage)]
+            ends.append(result(messages))
+    assert answered == ["claude-opus-5-5", "claude-haiku-5-5", "claude-opus-5-5"], answered
+    assert [list(end.model_usage) for end in ends] == [[model] for model in answered], ends
 
 
 async def hooks_are_refused():

@@ -13,6 +13,7 @@ use crate::output::transcript::shortened;
 use crate::output::{print, tame};
 use crate::present::entries::{answer, paragraph};
 use crate::present::history::{EntryReader, readable};
+use crate::present::model;
 use crate::present::question::note;
 
 /// Number of entries shown at first.
@@ -105,6 +106,7 @@ impl PlainView {
                 self.note(&format!("{} denied: {}", denial.tool, denial.why))
             }
             EventKind::Warning(text) => self.note(&text),
+            EventKind::Model(update) => self.note(&model::in_words(&update)),
             EventKind::Output { text, skipped, .. } => self.output(&text, skipped),
             EventKind::Queue(prompts) => {
                 let waits = |prompt: &QueuedPrompt| {
@@ -208,6 +210,10 @@ impl PlainView {
             Ordering::Equal => self.rest.next += 1,
             // Some were missed.
             Ordering::Greater => return self.read(store).await,
+        }
+        if entry.kind == EntryKind::Model {
+            // The event after it says more.
+            return Ok(());
         }
         if entry.kind == EntryKind::Reply {
             self.calls.clear();

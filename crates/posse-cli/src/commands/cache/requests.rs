@@ -36,6 +36,8 @@ struct AnsweredRequest {
     sending: RequestSpan,
     at_ms: i64,
     compacts: bool,
+    /// Number of changes of the model before it.
+    models: usize,
     facts: ReplyFacts,
 }
 
@@ -66,18 +68,27 @@ impl AgentRequests {
             ..
         } = transcript;
         let sent = Sent::read(&preamble, entries.iter().map(|stored| &stored.entry))?;
-        let (mut from, mut first, mut answered) = (0, None, Vec::new());
+        let (mut from, mut first, mut answered, mut models) = (0, None, Vec::new(), 0);
+        let mut current = &preamble;
         for (to, stored) in entries.iter().enumerate() {
             let sending = RequestSpan { from, to };
             let compacts = stored.entry.kind == EntryKind::Compaction;
             // Inherited replies were paid for by another agent.
-            let replied = to >= inherited && stored.entry.kind != EntryKind::Prompt;
+            let is_reply = matches!(stored.entry.kind, EntryKind::Reply | EntryKind::Compaction);
+            let replied = to >= inherited && is_reply;
+            if let Some(head) = &stored.entry.head
+                && stored.entry.kind == EntryKind::Model
+            {
+                models += usize::from(head != current);
+                current = head;
+            }
             if let Some(facts) = stored.entry.reply.clone().filter(|_| replied) {
                 first = first.or(Some(sending));
                 answered.push(AnsweredRequest {
                     sending,
                     at_ms: stored.at_ms,
                     compacts,
+                    models,
                     facts,
                 });
             }
@@ -171,7 +182,9 @@ impl AgentRequests {
         let mut before: Option<&AnsweredRequest> = None;
         let mut requests = Vec::new();
         for answered in &self.answered {
+            let is_other = before.is_some_and(|before| before.models < answered.models);
             let shared = match before {
+                _ if is_other => None,
                 // Nothing differs since the same compaction: entries never change.
                 Some(before) if before.sending.from == answered.sending.from => None,
                 Some(before) => Some(
@@ -186,7 +199,10 @@ impl AgentRequests {
                 compacts: answered.compacts,
                 usage: answered.facts.usage,
                 missed: answered.facts.missed.clone(),
-                differs: shared.and_then(|shared| super::differs(&shared)),
+                differs: match is_other {
+                    true => Some("model".to_owned()),
+                    false => shared.and_then(|shared| super::differs(&shared)),
+                },
             });
             before = Some(answered);
         }

@@ -13,6 +13,7 @@ use super::partial::PartialReply;
 use super::{members, result, shape, tasks};
 use crate::assemble::facts::SessionFacts;
 use crate::headless::team_snapshot::TaskProgress;
+use crate::present::model;
 
 /// Turns events into lines.
 pub(crate) struct JsonLines {
@@ -80,6 +81,7 @@ impl JsonLines {
             EventKind::Mode(mode) => {
                 vec![json!({"type": "system", "subtype": "status", "permissionMode": mode})]
             }
+            EventKind::Model(update) => vec![model::line(update)],
             EventKind::Ended(end) => vec![result::result(&self.facts, end)],
             EventKind::Run(news) => tasks::lines(news, self.facts.session),
             EventKind::Compacting { auto, tokens } => {
@@ -168,6 +170,8 @@ impl JsonLines {
                     let boundary = json!({"type": "system", "subtype": "compact_boundary", "compact_metadata": about});
                     return vec![boundary, line];
                 }
+                // Its line is that of the event.
+                EntryKind::Model => return Vec::new(),
                 EntryKind::Reply | EntryKind::Results => {}
             }
             return vec![line];

@@ -15,6 +15,7 @@ use crate::headless::team_snapshot::TeamSnapshot;
 use crate::output::transcript::shortened;
 use crate::output::{in_words, one_line, tame};
 use crate::present::costs::uncertain;
+use crate::present::model;
 
 /// Maximum length of a failure's reason, in characters.
 const LONGEST_REASON: usize = 200;
@@ -97,6 +98,7 @@ impl TextRenderer {
             EventKind::Run(news) => self.run(news, runs, &mut items),
             EventKind::Warning(what) => self.tell(&mut items, warning(what)),
             EventKind::Mode(mode) => self.note(&mut items, &format!("permission mode: {mode}")),
+            EventKind::Model(update) => self.note(&mut items, &tame(&model::in_words(update))),
             EventKind::Ended(_) => self.end_line(&mut items),
             EventKind::Compacting { auto, tokens } => {
                 let why = if *auto {
