@@ -118,7 +118,6 @@ pub(crate) async fn run(
             }
             event = events.recv(), if hears => match event {
                 Some(event) => {
-                    watch.touch();
                     if let EventKind::Member(news) = &event.kind {
                         watch.made(&news.team);
                     }

@@ -4,9 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use posse_port::store::{
-    AgentFilter, AgentRecord, OpenRequest, Page, Store, StoreError, TaskFilter,
-};
+use posse_port::store::{OpenRequest, Page, Store, StoreError, TaskFilter};
 use posse_protocol::{
     AgentId, Fault, Name, RealmId, RequestKind, Sender, Task, TaskId, TaskStatus, Team,
 };
@@ -17,9 +15,6 @@ use crate::select::tasks;
 
 /// Interval of checks.
 pub(crate) const SOON: Duration = Duration::from_secs(1);
-/// Number of checks after which the store is read even without an event: members may be in other
-/// processes.
-const QUIET: u32 = 5;
 /// Time that the store has to answer before it counts as silent.
 const PROMPT: Duration = Duration::from_secs(1);
 
@@ -29,15 +24,14 @@ pub(crate) struct TeamWatch {
     main: AgentId,
     /// The team; `None` until one is made.
     team: Option<Name>,
-    /// Known once the session is in the store.
-    realm: Option<RealmId>,
+    realm: RealmId,
     /// The tasks as of the last snapshot.
     known: BTreeMap<TaskId, (TaskStatus, Option<String>)>,
     /// Tasks in the first snapshot are reported as changes.
     is_news: bool,
-    /// Something has happened since the last snapshot.
-    dirty: bool,
-    skipped: u32,
+    /// The last number of the session's feed before the last snapshot: whatever a process does, it
+    /// grows.
+    number: Option<u64>,
     last: Option<TeamSnapshot>,
     /// Why the store does not answer, as of the last check.
     silence: Option<String>,
@@ -61,17 +55,15 @@ impl TeamWatch {
         team: Option<Name>,
         is_new: bool,
     ) -> Self {
-        let (known, realm, last) = (BTreeMap::new(), None, None);
         Self {
             store,
             main,
             team,
-            realm,
-            known,
+            realm: main.uuid().into(),
+            known: BTreeMap::new(),
             is_news: is_new,
-            dirty: true,
-            skipped: 0,
-            last,
+            number: None,
+            last: None,
             silence: None,
         }
     }
@@ -86,24 +78,11 @@ impl TeamWatch {
         self.silence.as_deref()
     }
 
-    /// Notes that something has happened.
-    pub(crate) fn touch(&mut self) {
-        self.dirty = true;
-    }
-
     /// Returns the state of the team, or the last one if nothing has happened or the store does
     /// not answer.
     pub(crate) async fn look(&mut self, refresh: Refresh) -> Option<&TeamSnapshot> {
         self.team.as_ref()?;
-        self.skipped += 1;
-        let whole = refresh == Refresh::Always || self.dirty || self.skipped >= QUIET;
-        let looked = tokio::time::timeout(PROMPT, async {
-            match whole {
-                true => self.seen().await,
-                false => self.record().await.map(|_| None),
-            }
-        })
-        .await;
+        let looked = tokio::time::timeout(PROMPT, self.seen(refresh)).await;
         let seen = match looked {
             Ok(Ok(seen)) => {
                 self.silence = None;
@@ -118,9 +97,6 @@ impl TeamWatch {
                 None
             }
         };
-        if whole && self.silence.is_none() {
-            (self.dirty, self.skipped) = (false, 0);
-        }
         if let Some(seen) = seen {
             return Some(self.last.insert(seen));
         }
@@ -129,31 +105,20 @@ impl TeamWatch {
         Some(last)
     }
 
-    /// Reads the main agent's record; none if the session is not in the store yet.
-    async fn record(&self) -> Result<Option<AgentRecord>, StoreError> {
-        let filter = AgentFilter {
-            id: Some(self.main),
-            ..AgentFilter::default()
-        };
-        Ok(self.store.agents(filter, Page::first(1)).await?.pop())
-    }
-
-    /// Reads the state from the store.
-    async fn seen(&mut self) -> Result<Option<TeamSnapshot>, StoreError> {
-        let realm = match self.realm {
-            Some(realm) => realm,
-            None => {
-                let Some(session) = self.record().await? else {
-                    return Ok(None);
-                };
-                *self.realm.insert(session.realm)
-            }
-        };
+    /// Reads the state from the store; none if nothing has happened, or if there is no team yet.
+    async fn seen(&mut self, refresh: Refresh) -> Result<Option<TeamSnapshot>, StoreError> {
+        let realm = self.realm;
+        // Before the state is read, so that nothing is missed.
+        let feed = self.store.feed(realm, self.number.unwrap_or(0), 1).await?;
+        if refresh == Refresh::IfChanged && self.number == Some(feed.head) {
+            return Ok(None);
+        }
         let teams = self.store.teams(Some(realm), Page::all()).await?;
         let Some(team) = teams
             .into_iter()
             .find(|team| Some(&team.name) == self.team.as_ref())
         else {
+            self.number = Some(feed.head);
             return Ok(None);
         };
         let tasks = self
@@ -169,6 +134,7 @@ impl TeamWatch {
             .filter(|request| is_plan_of(request, &team))
             .count();
         let changed = self.changed(&tasks);
+        self.number = Some(feed.head);
         Ok(Some(TeamSnapshot {
             team,
             tasks,
