@@ -3,7 +3,8 @@
 use uuid::Uuid;
 
 use crate::{
-    AgentId, Answer, ContentBlock, Name, PermissionMode, PromptChange, QuestionId, TeamPlan,
+    AgentId, Answer, ContentBlock, MemoryScope, Name, PermissionMode, PromptChange, QuestionId,
+    TeamPlan,
 };
 
 /// One thing that a front end tells an agent.
@@ -44,6 +45,14 @@ pub enum Command {
     /// A command that a person runs in the agent's directory, with their own rights. No run begins: the
     /// command and its output become an entry that the model sees with the next prompt.
     Shell(String),
+    /// A note for a memory file, in a line, that agents are told of with their next message. An
+    /// [`EventKind::Noted`](crate::EventKind::Noted) says which file has it.
+    Note {
+        /// The note.
+        text: String,
+        /// Whose file.
+        scope: MemoryScope,
+    },
     /// A question on the side: it is answered from what the agent knows, by an
     /// [`EventKind::Aside`](crate::EventKind::Aside). Its conversation and its run stay as they are.
     Aside {

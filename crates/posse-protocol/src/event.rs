@@ -72,6 +72,13 @@ pub enum EventKind {
     Run(Box<RunUpdate>),
     /// Something happened to a member of a team: the event is about it.
     Member(Box<MemberUpdate>),
+    /// A person's note is in a memory file.
+    Noted {
+        /// The file.
+        file: String,
+        /// The note, as it is there.
+        line: String,
+    },
     /// A question on the side is answered, or could not be.
     Aside(Box<Aside>),
     /// Something that was told came too late, or names nothing: an answer to a call that is gone for one.

@@ -11,6 +11,7 @@ pub mod display;
 pub mod event;
 pub mod id;
 pub mod mail;
+pub mod memory;
 pub mod misses;
 pub mod mode;
 pub mod name;
@@ -39,6 +40,7 @@ pub use event::{
 };
 pub use id::{AgentId, HostId, MailId, QuestionId, RealmId};
 pub use mail::{Mail, MailKind, Sender};
+pub use memory::MemoryScope;
 pub use misses::{AgentMisses, Misses};
 pub use mode::{PermissionMode, UnknownMode};
 pub use name::{BadName, Name};

@@ -6,8 +6,8 @@ use super::content::{WirePart, prompt, words};
 use super::error::WireError;
 use super::team::WirePlan;
 use crate::{
-    AcceptedRules, AgentId, Answer, Command, Name, PermissionMode, PromptChange, QuestionId,
-    RawJson,
+    AcceptedRules, AgentId, Answer, Command, MemoryScope, Name, PermissionMode, PromptChange,
+    QuestionId, RawJson,
 };
 
 tagged! {
@@ -66,6 +66,14 @@ tagged! {
         Shell {
             /// The command.
             command: String,
+        }
+        /// Add a line to a memory file. A `noted` says which file has it; agents are told with their next
+        /// message.
+        Note {
+            /// The note.
+            text: String,
+            /// Whose file.
+            scope: MemoryScope,
         }
         /// Ask a question on the side, which an `aside` answers. The agent's conversation stays as it is.
         Aside {
@@ -212,6 +220,7 @@ pub(super) fn addressed(command: Command) -> Result<(Option<AgentId>, WireComman
             PromptChange::Join(joins) => WireCommand::JoinRun { prompt: id, joins },
         },
         Command::Shell(command) => WireCommand::Shell { command },
+        Command::Note { text, scope } => WireCommand::Note { text, scope },
         Command::Aside { question } => WireCommand::Aside { question },
         Command::SetMode(mode) => WireCommand::SetMode { mode },
         Command::SetModel { model, effort } => WireCommand::SetModel { model, effort },
@@ -274,6 +283,7 @@ impl From<WireCommand> for Command {
                 change: PromptChange::Join(joins),
             },
             WireCommand::Shell { command } => Self::Shell(command),
+            WireCommand::Note { text, scope } => Self::Note { text, scope },
             WireCommand::Aside { question } => Self::Aside { question },
             WireCommand::SetMode { mode } => Self::SetMode(mode),
             WireCommand::SetModel { model, effort } => Self::SetModel { model, effort },

@@ -196,6 +196,13 @@ tagged! {
             /// What happened.
             change: WireMemberChange,
         }
+        /// A note was added to a memory file.
+        Noted {
+            /// The file.
+            file: String,
+            /// The note, as it is there.
+            line: String,
+        }
         /// A question on the side is answered with `answer`, or could not be because of `error`.
         Aside {
             /// The question.
@@ -428,6 +435,7 @@ impl From<EventKind> for WireEventKind {
                 color: update.color,
                 change: update.what.into(),
             },
+            EventKind::Noted { file, line } => Self::Noted { file, line },
             EventKind::Aside(aside) => Self::Aside {
                 question: aside.question,
                 answer: aside.answer,
@@ -596,6 +604,7 @@ impl From<WireEventKind> for EventKind {
                 color,
                 what: change.into(),
             })),
+            WireEventKind::Noted { file, line } => Self::Noted { file, line },
             WireEventKind::Aside {
                 question,
                 answer,

@@ -69,6 +69,11 @@ fn mode() -> impl Strategy<Value = PermissionMode> {
     select(PermissionMode::ALL.to_vec())
 }
 
+fn memory_scope() -> impl Strategy<Value = MemoryScope> {
+    use MemoryScope::{Local, Project, User};
+    select(vec![Project, Local, User])
+}
+
 /// JSON as somebody wrote it, on one line.
 fn json() -> impl Strategy<Value = RawJson> {
     let odd = [
@@ -193,6 +198,9 @@ fn direct() -> Vec<BoxedStrategy<Command>> {
             .prop_map(|(prompt, change)| Command::ChangePrompt { prompt, change })
             .boxed(),
         mode().prop_map(Command::SetMode).boxed(),
+        (text(), memory_scope())
+            .prop_map(|(text, scope)| Command::Note { text, scope })
+            .boxed(),
         (of(text()), of(text()))
             .prop_map(|(model, effort)| Command::SetModel { model, effort })
             .boxed(),
@@ -320,6 +328,9 @@ pub(crate) fn events() -> Vec<BoxedStrategy<EventKind>> {
             .boxed(),
         denial().prop_map(EventKind::Denied).boxed(),
         mode().prop_map(EventKind::Mode).boxed(),
+        (text(), text())
+            .prop_map(|(file, line)| EventKind::Noted { file, line })
+            .boxed(),
         (text(), of(text()), any::<u64>(), of(cost()))
             .prop_map(|(model, effort, reread_tokens, cost)| {
                 EventKind::Model(Box::new(ModelUpdate {
