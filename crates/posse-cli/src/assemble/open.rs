@@ -35,7 +35,7 @@ use crate::config::settings::{FlagSettings, Settings};
 use crate::config::store_choice;
 use crate::config::{caller, environment};
 use crate::definitions::attachments::Attachments;
-use crate::definitions::instructions::{InstructionSources, ProjectFinder};
+use crate::definitions::instructions::{InstructionSources, MemoryKeeper, ProjectFinder};
 use crate::definitions::skills::SkillSources;
 use crate::definitions::slash::SlashCommands;
 use crate::definitions::{AgentSources, LiveDefinitions, WatchedSources};
@@ -377,6 +377,9 @@ fn session_parts(
         finder: Arc::new(ProjectFinder {
             sources: memory.sources.clone(),
             files: memory.catalogue.clone(),
+        }),
+        keeper: Arc::new(MemoryKeeper {
+            sources: memory.sources.clone(),
         }),
     }));
     Ok(SessionParts {

@@ -3,6 +3,7 @@
 
 mod finder;
 mod found;
+mod keeper;
 mod survey;
 #[cfg(test)]
 mod tests;
@@ -16,6 +17,7 @@ use posse_runtime::definition::instructions::Instruction;
 
 pub(crate) use self::finder::ProjectFinder;
 pub(crate) use self::found::{Fate, FoundFile, Reason};
+pub(crate) use self::keeper::MemoryKeeper;
 use self::survey::Survey;
 use super::{
     DefinitionEntry, DefinitionSet, DefinitionSource, HasName, Remark, Severity, WatchedSources,

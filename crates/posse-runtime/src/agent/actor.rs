@@ -18,6 +18,7 @@ pub(crate) mod depart;
 mod fork;
 mod instructions;
 mod lead;
+mod memory_note;
 pub(crate) mod model;
 mod offer;
 mod person_shell;

@@ -1,12 +1,13 @@
 //! Memory files that change while agents live, and how much of them an agent is told.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use posse_port::tool::Workspace;
+use posse_protocol::{Command, EventKind, MemoryScope};
 use posse_runtime::definition::catalogue::Catalogue;
 use posse_runtime::definition::instructions::{
-    Instruction, InstructionFinder, SessionInstructions,
+    Instruction, InstructionFinder, InstructionKeeper, NoteError, SessionInstructions,
 };
 use posse_runtime::prompt::instructions::from_start;
 use posse_testkit::Rig;
@@ -21,6 +22,23 @@ impl InstructionFinder for Long {
     fn about(&self, path: &Path, _: &Workspace) -> Vec<Instruction> {
         let name = path.file_name().unwrap().to_string_lossy().into_owned();
         vec![file(&path.display().to_string(), &name.repeat(5_000))]
+    }
+}
+
+/// Has one file, and notices at once when it changes.
+#[derive(Debug)]
+struct One(Arc<Catalogue<Instruction>>);
+
+impl InstructionKeeper for One {
+    fn add(&self, line: &str, scope: MemoryScope) -> Result<PathBuf, NoteError> {
+        if scope == MemoryScope::User {
+            return Err(NoteError::NotRead(scope));
+        }
+        let mut files: Vec<Instruction> = self.0.now().iter().map(|it| (**it).clone()).collect();
+        files[0].text.push_str(&format!("\n- {line}"));
+        let path = files[0].path.clone();
+        self.0.replace(files);
+        Ok(path)
     }
 }
 
@@ -42,6 +60,7 @@ fn rig(script: &str, first: Instruction) -> (Rig, Arc<Catalogue<Instruction>>) {
         files: Arc::clone(&files),
         at_start: files.now(),
         finder: Arc::new(Long),
+        keeper: Arc::new(One(Arc::clone(&files))),
     }));
     (rig, files)
 }
@@ -73,6 +92,51 @@ async fn a_change_is_told_with_the_next_message() {
         assert!(!told.contains("Use tabs."), "it is in the system prompt");
     }
     assert_eq!(seen, [(1, 0, 1), (1, 1, 1), (1, 2, 1)]);
+    farewell(agent).await;
+}
+
+// proves CV-05 (part: told; refused)
+#[tokio::test]
+async fn a_note_is_in_the_file_and_told_with_the_next_message() {
+    let script = "[[rule]]\nreply = [{ text = 'Yes.' }]\n";
+    let (rig, _) = rig(script, file("/w/CLAUDE.md", "Use tabs."));
+    let mut agent = rig.prompted("one").await.unwrap();
+    until_end(&mut agent).await;
+    let mut said = Vec::new();
+    for (text, scope) in [
+        (" Run the\n  tests. ", MemoryScope::Project),
+        (" \n", MemoryScope::Project),
+        (&"x".repeat(5000), MemoryScope::Project),
+        ("Be kind.", MemoryScope::User),
+    ] {
+        let text = text.to_owned();
+        agent
+            .handle
+            .send(Command::Note { text, scope })
+            .await
+            .unwrap();
+        said.push(agent.events.recv().await.unwrap().kind);
+    }
+    let warning = |why: &str| EventKind::Warning(format!("the note was not added: {why}"));
+    let expected = [
+        EventKind::Noted {
+            file: "/w/CLAUDE.md".into(),
+            line: "Run the tests.".into(),
+        },
+        warning("it is empty"),
+        warning("it is too long; edit the memory file"),
+        warning("no memory file of the kind `user` is read here"),
+    ];
+    assert_eq!(said, expected);
+    let entries = rig.store.read(agent.id).await.unwrap().entries;
+    assert_eq!(entries.len(), 2, "no run begins, and nothing is an entry");
+    agent.handle.send(prompt("two")).await.unwrap();
+    until_end(&mut agent).await;
+    let told = messages(&rig);
+    assert!(
+        told.contains("- Run the tests.") && !told.contains("Be kind"),
+        "{told}"
+    );
     farewell(agent).await;
 }
 

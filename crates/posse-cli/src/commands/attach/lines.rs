@@ -106,6 +106,7 @@ impl PlainView {
                 self.note(&format!("{} denied: {}", denial.tool, denial.why))
             }
             EventKind::Warning(text) => self.note(&text),
+            EventKind::Noted { file, line } => self.note(&format!("noted in {file}: {line}")),
             EventKind::Model(update) => self.note(&model::in_words(&update)),
             EventKind::Output { text, skipped, .. } => self.output(&text, skipped),
             EventKind::Queue(prompts) => {

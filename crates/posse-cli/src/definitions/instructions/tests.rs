@@ -3,7 +3,8 @@
 use std::os::unix::fs::symlink;
 
 use posse_permission::{RuleList, Source};
-use posse_runtime::definition::instructions::InstructionFinder as _;
+use posse_protocol::MemoryScope;
+use posse_runtime::definition::instructions::{InstructionFinder as _, InstructionKeeper as _};
 
 use super::*;
 use crate::config::settings::tests::Disk;
@@ -305,4 +306,89 @@ fn what_is_about_a_file_in_a_checkout_and_in_a_worktree_of_it() {
     let expected = ["about lib", "copy", "copy/lib", "in lib", "mine"];
     assert_eq!(about("copy/lib/a.ts", &there), expected);
     assert!(about("repo/lib/a.ts", &there).is_empty());
+}
+
+fn keeper(disk: &Disk) -> MemoryKeeper {
+    let sources = sources(disk, &[]);
+    MemoryKeeper { sources }
+}
+
+/// Adds a note. Returns the file and its text, or why there is none.
+fn noted(disk: &Disk, line: &str, scope: MemoryScope) -> Result<(String, String), String> {
+    let added = keeper(disk).add(line, scope);
+    let path = added.map_err(|error| error.to_string())?;
+    let name = path.strip_prefix(disk.path("")).unwrap();
+    let text = std::fs::read_to_string(&path).unwrap();
+    Ok((name.display().to_string(), text))
+}
+
+// proves CV-05 (part: files; whole)
+#[test]
+fn a_note_is_a_line_of_the_file_that_is_there() {
+    use MemoryScope::{Local, Project, User};
+    let disk = Disk::new();
+    std::fs::create_dir_all(disk.path("repo/.git")).unwrap();
+    let ok = |name: &str, text: &str| Ok((name.to_owned(), text.to_owned()));
+    let is = |scope, line, expected| assert_eq!(noted(&disk, line, scope), expected);
+    is(Project, "one", ok("repo/AGENTS.md", "- one\n"));
+    is(Project, "two", ok("repo/AGENTS.md", "- one\n- two\n"));
+    disk.write("repo/CLAUDE.md", "Rules");
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o640);
+    std::fs::set_permissions(disk.path("repo/CLAUDE.md"), mode).unwrap();
+    is(Project, "three", ok("repo/CLAUDE.md", "Rules\n- three\n"));
+    let about = disk.path("repo/CLAUDE.md").metadata().unwrap();
+    let mode = std::os::unix::fs::PermissionsExt::mode(&about.permissions());
+    assert_eq!(mode & 0o777, 0o640);
+    is(Local, "mine", ok("repo/CLAUDE.local.md", "- mine\n"));
+    is(User, "all", ok("posse/AGENTS.md", "- all\n"));
+    std::fs::remove_file(disk.path("posse/AGENTS.md")).unwrap();
+    disk.write("home/.claude/CLAUDE.md", "Old.\n");
+    is(User, "all", ok("home/.claude/CLAUDE.md", "Old.\n- all\n"));
+    // Of many at once none is lost.
+    std::thread::scope(|scope| {
+        for number in 0..8 {
+            let disk = &disk;
+            scope.spawn(move || noted(disk, &format!("at once {number}"), Local).unwrap());
+        }
+    });
+    let text = std::fs::read_to_string(disk.path("repo/CLAUDE.local.md")).unwrap();
+    assert_eq!(text.lines().count(), 9, "{text}");
+    let left = std::fs::read_dir(disk.path("repo")).unwrap();
+    let names = left.map(|entry| entry.unwrap().file_name());
+    assert!(
+        !names
+            .into_iter()
+            .any(|name| name.to_string_lossy().contains("posse-note"))
+    );
+}
+
+// proves CV-05 (part: links)
+#[test]
+fn no_note_leaves_the_directory_of_its_file() {
+    let disk = Disk::new();
+    std::fs::create_dir_all(disk.path("repo/.git")).unwrap();
+    disk.write("repo/AGENTS.md", "Here.\n");
+    disk.write("secret/file.md", "Mine.\n");
+    // Within the directory the link stays one.
+    symlink("AGENTS.md", disk.path("repo/CLAUDE.md")).unwrap();
+    let (name, text) = noted(&disk, "one", MemoryScope::Project).unwrap();
+    assert_eq!(
+        (name.as_str(), text.as_str()),
+        ("repo/AGENTS.md", "Here.\n- one\n")
+    );
+    assert!(disk.path("repo/CLAUDE.md").is_symlink());
+    for target in [
+        "../secret/file.md",
+        "./../secret/file.md",
+        "/etc/hostname",
+        "CLAUDE.local.md",
+    ] {
+        let local = disk.path("repo/CLAUDE.local.md");
+        let _ = std::fs::remove_file(&local);
+        symlink(target, &local).unwrap();
+        let refused = noted(&disk, "two", MemoryScope::Local).unwrap_err();
+        assert!(refused.ends_with("leads out of its directory"), "{refused}");
+    }
+    let secret = std::fs::read_to_string(disk.path("secret/file.md")).unwrap();
+    assert_eq!(secret, "Mine.\n");
 }

@@ -99,6 +99,7 @@ impl JsonLines {
             | EventKind::Output { .. }
             | EventKind::Member(_)
             | EventKind::AllIdle
+            | EventKind::Noted { .. }
             | EventKind::Aside(_)
             | EventKind::Warning(_)
             | EventKind::ApprovalRequested(_)

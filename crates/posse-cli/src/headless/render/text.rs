@@ -121,6 +121,7 @@ impl TextRenderer {
             | EventKind::Output { .. }
             | EventKind::Member(_)
             | EventKind::AllIdle
+            | EventKind::Noted { .. }
             | EventKind::Aside(_)
             | EventKind::Entry(_)
             | EventKind::Delta(_)
