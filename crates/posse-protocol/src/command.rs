@@ -3,8 +3,8 @@
 use uuid::Uuid;
 
 use crate::{
-    AgentId, Answer, ContentBlock, MemoryScope, Name, PermissionMode, PromptChange, QuestionId,
-    TeamPlan,
+    AgentId, Answer, ContentBlock, ListKind, MemoryScope, Name, PermissionMode, PromptChange,
+    QuestionId, TeamPlan,
 };
 
 /// One thing that a front end tells an agent.
@@ -52,6 +52,13 @@ pub enum Command {
         text: String,
         /// Whose file.
         scope: MemoryScope,
+    },
+    /// Lists what a prompt may name. An [`EventKind::Listed`](crate::EventKind::Listed) brings it.
+    List {
+        /// What is listed.
+        what: ListKind,
+        /// A part of the name, in any case; empty for all.
+        part: String,
     },
     /// A question on the side: it is answered from what the agent knows, by an
     /// [`EventKind::Aside`](crate::EventKind::Aside). Its conversation and its run stay as they are.

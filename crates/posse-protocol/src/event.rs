@@ -7,9 +7,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Activity, AgentId, Cost, Detail, IdleReport, MailUpdate, Message, Misses, Name, PermissionMode,
-    Question, QuestionId, QueuedPrompt, RawJson, RequestUpdate, RunUpdate, StopReason, TaskUpdate,
-    Usage,
+    Activity, AgentId, Cost, Detail, IdleReport, Listing, MailUpdate, Message, Misses, Name,
+    PermissionMode, Question, QuestionId, QueuedPrompt, RawJson, RequestUpdate, RunUpdate,
+    StopReason, TaskUpdate, Usage,
 };
 
 /// Something that happened to an agent.
@@ -79,6 +79,8 @@ pub enum EventKind {
         /// The note, as it is there.
         line: String,
     },
+    /// Names that were asked for.
+    Listed(Box<Listing>),
     /// A question on the side is answered, or could not be.
     Aside(Box<Aside>),
     /// Something that was told came too late, or names nothing: an answer to a call that is gone for one.

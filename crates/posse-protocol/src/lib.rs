@@ -10,6 +10,7 @@ pub mod cost;
 pub mod display;
 pub mod event;
 pub mod id;
+pub mod listing;
 pub mod mail;
 pub mod memory;
 pub mod misses;
@@ -39,6 +40,7 @@ pub use event::{
     SpendingUpdate, Spent,
 };
 pub use id::{AgentId, HostId, MailId, QuestionId, RealmId};
+pub use listing::{ListKind, ListedName, Listing};
 pub use mail::{Mail, MailKind, Sender};
 pub use memory::MemoryScope;
 pub use misses::{AgentMisses, Misses};

@@ -6,8 +6,8 @@ use super::content::{WirePart, prompt, words};
 use super::error::WireError;
 use super::team::WirePlan;
 use crate::{
-    AcceptedRules, AgentId, Answer, Command, MemoryScope, Name, PermissionMode, PromptChange,
-    QuestionId, RawJson,
+    AcceptedRules, AgentId, Answer, Command, ListKind, MemoryScope, Name, PermissionMode,
+    PromptChange, QuestionId, RawJson,
 };
 
 tagged! {
@@ -74,6 +74,14 @@ tagged! {
             text: String,
             /// Whose file.
             scope: MemoryScope,
+        }
+        /// List what a prompt may name. A `listed` brings it.
+        List {
+            /// What to list.
+            what: ListKind,
+            /// A part of the name, in any case; empty for all.
+            #[serde(default, skip_serializing_if = "String::is_empty")]
+            part: String,
         }
         /// Ask a question on the side, which an `aside` answers. The agent's conversation stays as it is.
         Aside {
@@ -221,6 +229,7 @@ pub(super) fn addressed(command: Command) -> Result<(Option<AgentId>, WireComman
         },
         Command::Shell(command) => WireCommand::Shell { command },
         Command::Note { text, scope } => WireCommand::Note { text, scope },
+        Command::List { what, part } => WireCommand::List { what, part },
         Command::Aside { question } => WireCommand::Aside { question },
         Command::SetMode(mode) => WireCommand::SetMode { mode },
         Command::SetModel { model, effort } => WireCommand::SetModel { model, effort },
@@ -284,6 +293,7 @@ impl From<WireCommand> for Command {
             },
             WireCommand::Shell { command } => Self::Shell(command),
             WireCommand::Note { text, scope } => Self::Note { text, scope },
+            WireCommand::List { what, part } => Self::List { what, part },
             WireCommand::Aside { question } => Self::Aside { question },
             WireCommand::SetMode { mode } => Self::SetMode(mode),
             WireCommand::SetModel { model, effort } => Self::SetModel { model, effort },

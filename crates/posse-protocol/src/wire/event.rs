@@ -14,10 +14,10 @@ use super::tagged::read;
 use super::team::WireMemberChange;
 use super::watch::{self, WireActivity, WireQueuedPrompt, WireSpending};
 use crate::{
-    AgentId, Aside, Delta, Display, Entry, EntryKind, Event, EventKind, MailId, MailKind,
-    MailUpdate, MemberUpdate, ModelUpdate, Name, PermissionMode, Question, QuestionId,
-    QuestionKind, RawJson, ReplyFacts, RequestKind, RequestUpdate, Retry, RunUpdate, StopReason,
-    Suggestion, TaskId, TaskStatus, TaskUpdate, WaitReason,
+    AgentId, Aside, Delta, Display, Entry, EntryKind, Event, EventKind, ListKind, ListedName,
+    Listing, MailId, MailKind, MailUpdate, MemberUpdate, ModelUpdate, Name, PermissionMode,
+    Question, QuestionId, QuestionKind, RawJson, ReplyFacts, RequestKind, RequestUpdate, Retry,
+    RunUpdate, StopReason, Suggestion, TaskId, TaskStatus, TaskUpdate, WaitReason,
 };
 
 /// Something that happened to an agent.
@@ -202,6 +202,17 @@ tagged! {
             file: String,
             /// The note, as it is there.
             line: String,
+        }
+        /// Names that were asked for.
+        Listed {
+            /// What is listed.
+            what: ListKind,
+            /// The part of the name that was asked for.
+            part: String,
+            /// The names that have it.
+            names: Vec<ListedName>,
+            /// The number of names that have it and are not listed.
+            left_out: u64,
         }
         /// A question on the side is answered with `answer`, or could not be because of `error`.
         Aside {
@@ -436,6 +447,12 @@ impl From<EventKind> for WireEventKind {
                 change: update.what.into(),
             },
             EventKind::Noted { file, line } => Self::Noted { file, line },
+            EventKind::Listed(listing) => Self::Listed {
+                what: listing.what,
+                part: listing.part,
+                names: listing.names,
+                left_out: listing.left_out,
+            },
             EventKind::Aside(aside) => Self::Aside {
                 question: aside.question,
                 answer: aside.answer,
@@ -605,6 +622,17 @@ impl From<WireEventKind> for EventKind {
                 what: change.into(),
             })),
             WireEventKind::Noted { file, line } => Self::Noted { file, line },
+            WireEventKind::Listed {
+                what,
+                part,
+                names,
+                left_out,
+            } => Self::Listed(Box::new(Listing {
+                what,
+                part,
+                names,
+                left_out,
+            })),
             WireEventKind::Aside {
                 question,
                 answer,

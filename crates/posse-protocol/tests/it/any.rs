@@ -201,6 +201,9 @@ fn direct() -> Vec<BoxedStrategy<Command>> {
         (text(), memory_scope())
             .prop_map(|(text, scope)| Command::Note { text, scope })
             .boxed(),
+        (list_kind(), text())
+            .prop_map(|(what, part)| Command::List { what, part })
+            .boxed(),
         (of(text()), of(text()))
             .prop_map(|(model, effort)| Command::SetModel { model, effort })
             .boxed(),
@@ -330,6 +333,22 @@ pub(crate) fn events() -> Vec<BoxedStrategy<EventKind>> {
         mode().prop_map(EventKind::Mode).boxed(),
         (text(), text())
             .prop_map(|(file, line)| EventKind::Noted { file, line })
+            .boxed(),
+        (
+            list_kind(),
+            text(),
+            vec((text(), text()), 0..3),
+            any::<u64>(),
+        )
+            .prop_map(|(what, part, names, left_out)| {
+                let name = |(name, about)| ListedName { name, about };
+                EventKind::Listed(Box::new(Listing {
+                    what,
+                    part,
+                    names: names.into_iter().map(name).collect(),
+                    left_out,
+                }))
+            })
             .boxed(),
         (text(), of(text()), any::<u64>(), of(cost()))
             .prop_map(|(model, effort, reread_tokens, cost)| {
@@ -845,4 +864,8 @@ fn misses() -> impl Strategy<Value = Misses> {
             others,
         }
     })
+}
+
+fn list_kind() -> impl Strategy<Value = ListKind> {
+    select(vec![ListKind::Files, ListKind::Agents, ListKind::Commands])
 }
