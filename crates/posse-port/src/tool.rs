@@ -23,6 +23,18 @@ pub use typed::{TypedTool, typed};
 pub use typed::{read, schema};
 pub use workspace::{AgentMemory, Elsewhere, KnownFiles, Workspace, WorktreeMap};
 
+/// What a tool says that does not look for files.
+const NO_FILES: &str = "this tool does not look for files";
+
+/// Files that were found.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FoundFiles {
+    /// Their paths in the working directory; the most recently changed ones come first.
+    pub paths: Vec<String>,
+    /// How many more there are.
+    pub left_out: u64,
+}
+
 /// A tool, as the agent sees it.
 pub trait Tool: Send + Sync {
     /// The name the model calls it by.
@@ -48,6 +60,17 @@ pub trait Tool: Send + Sync {
         input: RawJson,
         context: ToolContext,
     ) -> BoxFuture<'static, Result<ToolOutput, ToolError>>;
+
+    /// Finds files for a person, by a part of their paths in the working directory. The context has
+    /// the subject of a call with the tool's default input.
+    fn find_files(
+        &self,
+        part: String,
+        context: ToolContext,
+    ) -> BoxFuture<'static, Result<FoundFiles, ToolError>> {
+        drop((part, context));
+        Box::pin(std::future::ready(Err(ToolError::Tell(NO_FILES.into()))))
+    }
 
     /// Formats, for the model, the results of the operations that a call requested.
     fn operated(&self, results: &[OpResult]) -> Result<ToolOutput, ToolError> {

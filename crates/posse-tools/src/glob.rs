@@ -4,17 +4,22 @@ use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
 use globset::{GlobBuilder, GlobMatcher};
-use posse_port::tool::{Intent, ToolContext, ToolError, ToolOutput, TypedTool, Workspace};
+use posse_port::tool::{
+    FoundFiles, Intent, ToolContext, ToolError, ToolOutput, TypedTool, Workspace,
+};
 use rustix::fs::FileType;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::answer::{blocking, cannot, shown, tell};
 use crate::rooted_fs::{Access, RootedPath};
-use crate::walk::{self, Enough, Filter, walk};
+use crate::walk::{self, Enough, Filter, LeftOut, walk};
 
 /// Number of paths that are shown.
 const MOST_PATHS: usize = 100;
+
+/// When a file was changed last, and its path.
+type Dated = ((i64, i64), PathBuf);
 
 /// Finds files by name.
 pub struct Glob;
@@ -52,10 +57,46 @@ impl TypedTool for Glob {
     async fn run(&self, input: GlobInput, context: ToolContext) -> Result<ToolOutput, ToolError> {
         blocking(context, move |context| glob(&input, context)).await
     }
+
+    async fn find_files(
+        &self,
+        part: String,
+        context: ToolContext,
+    ) -> Result<FoundFiles, ToolError> {
+        blocking(context, move |context| find(&part, context)).await
+    }
 }
 
 fn glob(input: &GlobInput, context: &ToolContext) -> Result<ToolOutput, ToolError> {
     let place = RootedPath::judged(walk::start(input.path.as_deref()), Access::Read, context)?;
+    let fits = matcher(&input.pattern, &place)?;
+    let (found, left_out) = matching(&place, context, |path| fits.is_match(path))?;
+    let told = told(&found, &context.workspace);
+    Ok(ToolOutput::text(left_out.add_to(told)))
+}
+
+/// Returns the files of the working directory whose paths have this part, in any case.
+fn find(part: &str, context: &ToolContext) -> Result<FoundFiles, ToolError> {
+    let place = RootedPath::judged(walk::start(None), Access::Read, context)?;
+    let part = part.to_lowercase();
+    let has = |path: &Path| path.to_string_lossy().to_lowercase().contains(&part);
+    let (found, _) = matching(&place, context, has)?;
+    let paths = found.iter().take(MOST_PATHS);
+    Ok(FoundFiles {
+        paths: paths
+            .map(|(_, path)| shown(path, &context.workspace))
+            .collect(),
+        left_out: found.len().saturating_sub(MOST_PATHS) as u64,
+    })
+}
+
+/// Returns the files of a directory that fit by their path in it, most recently changed first, and
+/// what was left out.
+fn matching(
+    place: &RootedPath,
+    context: &ToolContext,
+    fits: impl Fn(&Path) -> bool,
+) -> Result<(Vec<Dated>, LeftOut), ToolError> {
     let root = place.root()?;
     let stat = root
         .stat(&place.resolved)
@@ -63,13 +104,12 @@ fn glob(input: &GlobInput, context: &ToolContext) -> Result<ToolOutput, ToolErro
     if FileType::from_raw_mode(stat.st_mode) != FileType::Directory {
         return Err(cannot("search", &place.named, "it is not a directory"));
     }
-    let fits = matcher(&input.pattern, &place)?;
-    let mut found: Vec<((i64, i64), PathBuf)> = Vec::new();
+    let mut found: Vec<Dated> = Vec::new();
     let left_out = walk(&place.resolved, Filter::default(), context, |path| {
         let within = path.strip_prefix(&place.resolved).unwrap_or(&path);
         // Read through the root's handle, so that a link that was swapped meanwhile reveals
         // nothing.
-        if fits.is_match(within)
+        if fits(within)
             && let Ok(stat) = root.stat(&path)
         {
             found.push(((stat.st_mtime, stat.st_mtime_nsec as i64), path));
@@ -77,9 +117,7 @@ fn glob(input: &GlobInput, context: &ToolContext) -> Result<ToolOutput, ToolErro
         Enough::No
     })?;
     found.sort_by(|(one, a), (other, b)| other.cmp(one).then_with(|| a.cmp(b)));
-    Ok(ToolOutput::text(
-        left_out.add_to(told(&found, &context.workspace)),
-    ))
+    Ok((found, left_out))
 }
 
 /// Returns the matcher for paths relative to the searched directory.
@@ -105,7 +143,7 @@ fn matcher(pattern: &str, place: &RootedPath) -> Result<GlobMatcher, ToolError> 
         .map_err(|error| tell(format!("invalid pattern: {error}")))
 }
 
-fn told(found: &[((i64, i64), PathBuf)], workspace: &Workspace) -> String {
+fn told(found: &[Dated], workspace: &Workspace) -> String {
     if found.is_empty() {
         return "no file matches".into();
     }

@@ -9,7 +9,10 @@ use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema};
 use serde::de::DeserializeOwned;
 
-use super::{Intent, Tool, ToolContext, ToolError, ToolOutput, Workspace, operated_plainly};
+use super::{
+    FoundFiles, Intent, NO_FILES, Tool, ToolContext, ToolError, ToolOutput, Workspace,
+    operated_plainly,
+};
 use crate::BoxFuture;
 use crate::store::OpResult;
 
@@ -39,6 +42,16 @@ pub trait TypedTool: Send + Sync + 'static {
         input: Self::Input,
         context: ToolContext,
     ) -> impl Future<Output = Result<ToolOutput, ToolError>> + Send;
+
+    /// See [`Tool::find_files`].
+    fn find_files(
+        &self,
+        part: String,
+        context: ToolContext,
+    ) -> impl Future<Output = Result<FoundFiles, ToolError>> + Send {
+        drop((part, context));
+        std::future::ready(Err(ToolError::Tell(NO_FILES.into())))
+    }
 
     /// See [`Tool::operated`].
     fn operated(&self, results: &[OpResult]) -> Result<ToolOutput, ToolError> {
@@ -87,6 +100,15 @@ impl<T: TypedTool> Tool for Typed<T> {
     ) -> BoxFuture<'static, Result<ToolOutput, ToolError>> {
         let tool = Arc::clone(&self.0);
         Box::pin(async move { tool.run(parse::<T>(&input)?, context).await })
+    }
+
+    fn find_files(
+        &self,
+        part: String,
+        context: ToolContext,
+    ) -> BoxFuture<'static, Result<FoundFiles, ToolError>> {
+        let tool = Arc::clone(&self.0);
+        Box::pin(async move { tool.find_files(part, context).await })
     }
 
     fn operated(&self, results: &[OpResult]) -> Result<ToolOutput, ToolError> {

@@ -18,6 +18,7 @@ pub(crate) mod depart;
 mod fork;
 mod instructions;
 mod lead;
+mod listing;
 mod memory_note;
 pub(crate) mod model;
 mod offer;

@@ -13,6 +13,7 @@ mod faults;
 mod forks;
 mod instructions;
 mod limits;
+mod listing;
 mod messages;
 mod model;
 mod openai;

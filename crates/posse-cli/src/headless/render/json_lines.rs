@@ -100,6 +100,7 @@ impl JsonLines {
             | EventKind::Member(_)
             | EventKind::AllIdle
             | EventKind::Noted { .. }
+            | EventKind::Listed(_)
             | EventKind::Aside(_)
             | EventKind::Warning(_)
             | EventKind::ApprovalRequested(_)

@@ -122,6 +122,7 @@ impl TextRenderer {
             | EventKind::Member(_)
             | EventKind::AllIdle
             | EventKind::Noted { .. }
+            | EventKind::Listed(_)
             | EventKind::Aside(_)
             | EventKind::Entry(_)
             | EventKind::Delta(_)

@@ -6,7 +6,7 @@ use posse_permission::{Policy, RuleList, Source};
 use posse_protocol::{Command, EventKind};
 
 use crate::agent::actor::work::Work;
-use crate::agent::actor::{Actor, lead, memory_note, model, person_shell, skills};
+use crate::agent::actor::{Actor, lead, listing, memory_note, model, person_shell, skills};
 use crate::agent::step::{Input, prompts};
 use crate::live::registry::By;
 use crate::live::stop;
@@ -40,6 +40,10 @@ pub(super) fn on_command(actor: &mut Actor, command: Command, work: &mut Work) -
             if !person_shell::start(actor, command, work) {
                 warn(actor, "there is no shell here".to_owned());
             }
+            None
+        }
+        Command::List { what, part } => {
+            listing::list(actor, what, part);
             None
         }
         Command::Note { text, scope } => {

@@ -1,0 +1,109 @@
+//! Lists what a prompt may name, for front ends.
+
+use std::sync::Arc;
+
+use posse_port::in_a_line;
+use posse_port::tool::{FoundFiles, Tool, ToolContext, ToolError};
+use posse_protocol::{EventKind, ListKind, ListedName, Listing, RawJson};
+use serde_json::json;
+use tokio_util::sync::CancellationToken;
+
+use crate::agent::actor::{Actor, skills};
+use crate::live::setup::startable;
+
+/// The tool that finds files.
+const FINDS: &str = "Glob";
+/// Maximum number of names in a list.
+const MOST: usize = 100;
+
+/// Lists names that have this part, in any case.
+pub(super) fn list(actor: &Actor, what: ListKind, part: String) {
+    let known = match what {
+        ListKind::Files => Err(found(actor, &part)),
+        ListKind::Agents => Ok(agents(actor)),
+        ListKind::Commands => Ok(commands(actor)),
+    };
+    let sink = actor.sink.clone();
+    // On a task of its own: it waits for the disk, or for a front end that does not read.
+    actor.supervisor.start_errand(async move {
+        let listed = match known {
+            Ok(names) => Ok(having(names, &part)),
+            Err(finding) => finding
+                .await
+                .map(|found| (files(found.paths), found.left_out)),
+        };
+        let event = match listed {
+            Ok((names, left_out)) => EventKind::Listed(Box::new(Listing {
+                what,
+                part,
+                names,
+                left_out,
+            })),
+            Err(error) => EventKind::Warning(format!("nothing is listed: {}", in_a_line(&error))),
+        };
+        sink.emit(event).await;
+    });
+}
+
+/// Returns the names that have this part, and how many there are beyond them.
+fn having(mut names: Vec<ListedName>, part: &str) -> (Vec<ListedName>, u64) {
+    let part = part.to_lowercase();
+    names.retain(|listed| listed.name.to_lowercase().contains(&part));
+    names.sort_by(|one, other| one.name.cmp(&other.name));
+    let left_out = names.len().saturating_sub(MOST);
+    names.truncate(MOST);
+    (names, left_out as u64)
+}
+
+fn agents(actor: &Actor) -> Vec<ListedName> {
+    let types = startable(&actor.session.setup);
+    let listed = types.iter().map(|kind| ListedName {
+        name: kind.name.clone(),
+        about: kind.description.clone(),
+    });
+    listed.collect()
+}
+
+/// Returns the skills that a person may call.
+fn commands(actor: &Actor) -> Vec<ListedName> {
+    let setup = &actor.session.setup;
+    let known = setup.spawning.skills.as_ref();
+    let known = known.map(|skills| skills.now()).unwrap_or_default();
+    let names = known.iter().map(|skill| skill.name.as_str());
+    let callable = names.filter_map(|name| skills::callable(actor, name).ok());
+    let listed = callable.map(|skill| ListedName {
+        name: skill.name.clone(),
+        about: skill.description.clone(),
+    });
+    listed.collect()
+}
+
+/// Looks for files with the agent's own tool, so that nothing is found that it could not find.
+fn found(
+    actor: &Actor,
+    part: &str,
+) -> impl Future<Output = Result<FoundFiles, ToolError>> + Send + 'static {
+    let tool = actor.setup.tools.get(FINDS).cloned();
+    let context = skills::without_call(actor, CancellationToken::new());
+    let part = part.to_owned();
+    async move {
+        let tool = tool.ok_or_else(|| ToolError::Tell(format!("there is no tool {FINDS}")))?;
+        let context = judged(&tool, context)?;
+        tool.find_files(part, context).await
+    }
+}
+
+/// Returns the context with what a search of the whole directory means to do.
+fn judged(tool: &Arc<dyn Tool>, context: ToolContext) -> Result<ToolContext, ToolError> {
+    let input = RawJson::from(&json!({ "pattern": "*" }));
+    let subject = tool.intent(&input, &context.workspace)?.subject;
+    Ok(ToolContext { subject, ..context })
+}
+
+fn files(paths: Vec<String>) -> Vec<ListedName> {
+    let listed = paths.into_iter().map(|name| ListedName {
+        name,
+        about: String::new(),
+    });
+    listed.collect()
+}
