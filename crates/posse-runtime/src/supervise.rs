@@ -62,8 +62,9 @@ impl Supervisor {
         agent: impl Future<Output = ()> + Send + 'static,
         crashed: impl Future<Output = ()> + Send + 'static,
     ) {
+        // Before the task is made, which would keep room for it for ever.
+        let mut agent = Box::pin(agent);
         self.agents.spawn(async move {
-            let mut agent = Box::pin(agent);
             let ended = poll_fn(|context| {
                 // Caught here and not by the task, because `crashed` must run before the tracker
                 // counts it as ended.

@@ -240,7 +240,7 @@ pub(crate) struct Inbox {
 impl Actor {
     /// Runs until it is stopped, or idle with no handles left. Returns true if mail arrived that it
     /// did not process.
-    pub(crate) async fn live(mut self, mut commands: mpsc::Receiver<Command>) -> bool {
+    pub(crate) async fn live(mut self: Box<Self>, mut commands: mpsc::Receiver<Command>) -> bool {
         let mut work = Work::new(self.ports.clock.now());
         Box::pin(teammate::announce(&mut self)).await;
         let mut lost = None;
@@ -264,7 +264,7 @@ impl Actor {
         let event = lost.map(|outcome| depart::break_off(&mut self, outcome, &mut work));
         Box::pin(shells::wind_up(&mut self, &mut work, event.is_none())).await;
         let audience = self.sink.audience.clone();
-        let left_mail = Box::pin(depart::depart(self, event)).await;
+        let left_mail = Box::pin(depart::depart(*self, event)).await;
         audience.show(&EventKind::State(Activity::Gone));
         left_mail
     }

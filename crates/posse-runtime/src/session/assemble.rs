@@ -558,6 +558,8 @@ pub(crate) fn start(factory: &Arc<Factory>, (actor, commands): Assembled) {
     // Prepared in advance: after a panic there is no actor left to ask.
     let (crashed, agent) = (depart::crashed(&actor), actor.identity.agent);
     let lifecycle = Arc::clone(&actor.lifecycle);
+    // A future has room for what it is given besides what it makes of it.
+    let actor = Box::new(actor);
     let life = async move {
         if actor.live(commands).await {
             // Mail that came after its last look found an agent that was still registered, so
