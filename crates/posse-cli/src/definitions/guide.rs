@@ -28,8 +28,12 @@ const DOCUMENTATION: &str = concat!(
 /// Returns all types that need no file.
 pub(crate) fn built_in() -> Vec<Definition> {
     let mut types = definition::built_in();
-    // A script for a model, and a table that programs need: of no use to one that explains.
-    let pages = without(&without(DOCUMENTATION, "tour"), "keys");
+    // A script for a model, a table that programs need, and what a terminal shows: of no use to one
+    // that explains.
+    let parts = ["tour", "keys", "question"];
+    let pages = parts.iter().fold(DOCUMENTATION.to_owned(), |pages, part| {
+        without(&pages, part)
+    });
     types.push(definition::guide(&pages));
     types
 }

@@ -286,6 +286,7 @@ fn is_measured(key: &str) -> bool {
 /// The lines of each agent and of each task, in their order. Who speaks first of two that run at once is chance.
 fn by_speaker(lines: &str, place: &str) -> Vec<Vec<Value>> {
     let mut speakers: BTreeMap<String, Vec<Value>> = BTreeMap::new();
+    let mut told: BTreeMap<String, Value> = BTreeMap::new();
     for line in lines.lines() {
         let line: Value = serde_json::from_str(line).unwrap();
         let who = line["task_id"].as_str().or(line["agent_id"].as_str());
@@ -295,6 +296,13 @@ fn by_speaker(lines: &str, place: &str) -> Vec<Vec<Value>> {
             "main"
         };
         let who = who.unwrap_or(other).to_owned();
+        if line["subtype"] == "task_progress" {
+            // Since then it is also told when a call begins, without another reply.
+            let tokens = line["usage"]["total_tokens"].clone();
+            if told.insert(who.clone(), tokens.clone()) == Some(tokens) {
+                continue;
+            }
+        }
         speakers
             .entry(who)
             .or_default()
