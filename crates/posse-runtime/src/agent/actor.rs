@@ -240,7 +240,10 @@ pub(crate) struct Inbox {
 impl Actor {
     /// Runs until it is stopped, or idle with no handles left. Returns true if mail arrived that it
     /// did not process.
-    pub(crate) async fn live(mut self: Box<Self>, mut commands: mpsc::Receiver<Command>) -> bool {
+    pub(crate) async fn live(
+        mut self: Box<Self>,
+        mut commands: mpsc::Receiver<Box<Command>>,
+    ) -> bool {
         let mut work = Work::new(self.ports.clock.now());
         Box::pin(teammate::announce(&mut self)).await;
         let mut lost = None;
@@ -279,7 +282,7 @@ impl Actor {
     async fn turn(
         &mut self,
         work: &mut Work,
-        commands: &mut mpsc::Receiver<Command>,
+        commands: &mut mpsc::Receiver<Box<Command>>,
     ) -> Result<(), StoreError> {
         // Runs of others may have ended since the last turn, which decides what this agent waits
         // for.
@@ -329,11 +332,11 @@ impl Actor {
     }
 
     /// Waits for whatever comes next.
-    async fn next(&self, work: &mut Work, commands: &mut mpsc::Receiver<Command>) -> Next {
+    async fn next(&self, work: &mut Work, commands: &mut mpsc::Receiver<Box<Command>>) -> Next {
         // Not biased: a stream of one kind of input must not starve the others. Every branch can be
         // dropped without losing anything.
         tokio::select! {
-            command = commands.recv(), if work.open => Next::Command(command),
+            command = commands.recv(), if work.open => Next::Command(command.map(|command| *command)),
             () = self.stop.token.cancelled(), if !work.stopping => Next::Stop,
             reasons = self.inbox.wakeup.raised() => Next::WakeReasons(reasons),
             next = work.model.next() => next,

@@ -31,7 +31,8 @@ pub struct Agent {
 /// Sends commands to an agent. Cheap to clone.
 #[derive(Clone)]
 pub struct AgentHandle {
-    pub(crate) commands: mpsc::Sender<Command>,
+    /// Boxed: a channel has room for many from its beginning, and most agents get none.
+    pub(crate) commands: mpsc::Sender<Box<Command>>,
 }
 
 /// Returned if the agent has ended and accepts no commands.
@@ -41,13 +42,16 @@ pub struct Gone;
 
 impl AgentHandle {
     /// Returns a handle and the receiving end of its commands.
-    pub(crate) fn new() -> (Self, mpsc::Receiver<Command>) {
+    pub(crate) fn new() -> (Self, mpsc::Receiver<Box<Command>>) {
         let (commands, told) = mpsc::channel(COMMANDS);
         (Self { commands }, told)
     }
 
     /// Sends a command. Waits while the agent has too many.
     pub async fn send(&self, command: Command) -> Result<(), Gone> {
-        self.commands.send(command).await.map_err(|_| Gone)
+        self.commands
+            .send(Box::new(command))
+            .await
+            .map_err(|_| Gone)
     }
 }

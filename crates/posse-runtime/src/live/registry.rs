@@ -65,7 +65,7 @@ pub(crate) struct LiveAgent {
     /// Its account: those of its children are below it.
     pub(crate) account: Account,
     /// Accepts commands for a sub-agent. A main agent gets its own from its front end.
-    pub(crate) commands: Option<mpsc::Sender<Command>>,
+    pub(crate) commands: Option<mpsc::Sender<Box<Command>>>,
     /// Tells it to end.
     pub(crate) stop: Stop,
     /// Run of a sub-agent.
@@ -471,8 +471,8 @@ impl Registry {
             .and_then(|entry| entry.who.commands.clone());
         match way {
             Some(way) => way
-                .try_send(command)
-                .map_err(mpsc::error::TrySendError::into_inner),
+                .try_send(Box::new(command))
+                .map_err(|refused| *refused.into_inner()),
             None => Err(command),
         }
     }

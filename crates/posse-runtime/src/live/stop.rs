@@ -26,7 +26,7 @@ pub(crate) async fn stop_all(registry: &Registry, root: AgentId, by: By) {
     {
         if let (Some(way), Some(_)) = (&it.who.commands, &it.who.teammate) {
             // A teammate is interrupted, and stays a member of its team.
-            let _ = way.try_send(Command::Interrupt);
+            let _ = way.try_send(Box::new(Command::Interrupt));
         }
         let own = it
             .who

@@ -206,7 +206,7 @@ pub(crate) struct SubAgentParts {
 }
 
 /// An agent that is assembled and not started, with the receiving end of its commands.
-pub(crate) type Assembled = (Actor, mpsc::Receiver<Command>);
+pub(crate) type Assembled = (Actor, mpsc::Receiver<Box<Command>>);
 
 /// Everything in which main agents and sub-agents differ.
 struct RoleParts {
@@ -242,7 +242,7 @@ pub(crate) fn assemble_root(
     seed: Seed,
     setup: Setup,
     tools: Toolbox,
-) -> (Actor, mpsc::Receiver<Command>, Agent) {
+) -> (Actor, mpsc::Receiver<Box<Command>>, Agent) {
     let Identity {
         realm, agent: id, ..
     } = parts.identity;
@@ -541,7 +541,7 @@ fn assemble(
 pub(crate) fn start_root(
     factory: &Arc<Factory>,
     actor: Actor,
-    commands: mpsc::Receiver<Command>,
+    commands: mpsc::Receiver<Box<Command>>,
     agent: Agent,
 ) -> Agent {
     // Asked before the actor is moved into its task.

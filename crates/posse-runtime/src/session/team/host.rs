@@ -102,15 +102,15 @@ pub(crate) async fn host(
 async fn porter(
     factory: Weak<Factory>,
     (session, stays): (Weak<Session>, Option<Arc<Session>>),
-    mut told: mpsc::Receiver<Command>,
+    mut told: mpsc::Receiver<Box<Command>>,
 ) {
     while let Some(command) = told.recv().await {
         let Some(factory) = factory.upgrade() else {
             return;
         };
-        let (agent, command) = match command {
+        let (agent, command) = match *command {
             Command::To { agent, command } => (agent, *command),
-            Command::Answer { agent, .. } => (agent, command),
+            command @ Command::Answer { agent, .. } => (agent, command),
             _ => continue,
         };
         if factory.registry.pass_on(agent, command).is_err()
