@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::hash::{BuildHasher as _, RandomState};
-use std::io::Write as _;
+use std::io::{Read as _, Write as _};
 use std::path::Path;
 use std::process::{Child, Stdio};
 use std::sync::{Arc, mpsc};
@@ -349,11 +349,18 @@ fn killed_once(name: &str, requests: usize, more: Duration) -> (bool, u64) {
     let what = format!("killed {more:?} after request {requests}");
     let scene = Scene::new(name);
     let mut posse = scene.start(&["begin"]);
+    // Read all the time: posse waits for a reader that does not read.
+    let mut out = posse.stdout.take().unwrap();
+    let reader = std::thread::spawn(move || {
+        let mut bytes = Vec::new();
+        out.read_to_end(&mut bytes).unwrap();
+        String::from_utf8_lossy(&bytes).into_owned()
+    });
     let hit = reached(&scene.server, &mut posse, requests, more);
     // It may have ended just now.
     let _ = posse.kill();
-    let output = posse.wait_with_output().unwrap();
-    let text = stdout(&output);
+    posse.wait().unwrap();
+    let text = reader.join().unwrap();
     let whole = text.rfind('\n').map_or("", |end| &text[..end]);
     let told: Vec<Value> = whole
         .lines()
