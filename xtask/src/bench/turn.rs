@@ -14,6 +14,9 @@ use super::{Bar, Effort, Figure, Found, OF_CPU, OF_SPEED, median};
 /// A reply of some sixty deltas.
 const SCRIPT: &str = "[[rule]]\nreply = [{ text = \"TEXT\" }]\n";
 
+/// Number of runs of fifty turns on each side.
+const PAIRS: u32 = 17;
+
 pub(super) fn run(binaries: &Path, effort: Effort) -> Result<Found> {
     let quick = effort == Effort::Quick;
     let rounds = if quick { 1 } else { 5 };
@@ -31,7 +34,7 @@ pub(super) fn run(binaries: &Path, effort: Effort) -> Result<Found> {
     )?;
     // One run takes a few milliseconds and swings: many runs, by turns, and the median of each side.
     let (mut ours, mut bare) = (Vec::new(), Vec::new());
-    for _ in 0..3 * rounds + 2 {
+    for _ in 0..PAIRS {
         let side = |kind: &str| bench.measure("cpu_ms", &["turns", kind, &server.url, "DIR", "50"]);
         ours.push(side("posse")?);
         bare.push(side("bare")?);
