@@ -32,7 +32,8 @@ pub(super) fn run(binaries: &Path, effort: Effort) -> Result<Found> {
         binaries,
         &SCRIPT.replace("TEXT", &"A word or two. ".repeat(24)),
     )?;
-    // One run takes a few milliseconds and swings: many runs, by turns, and the median of each side.
+    // One run takes a few milliseconds and swings with the machine: many pairs of neighbours, and the
+    // median of their ratios.
     let (mut ours, mut bare) = (Vec::new(), Vec::new());
     for _ in 0..PAIRS {
         let side = |kind: &str| bench.measure("cpu_ms", &["turns", kind, &server.url, "DIR", "50"]);
@@ -42,7 +43,8 @@ pub(super) fn run(binaries: &Path, effort: Effort) -> Result<Found> {
     notes.push(format!(
         "fifty turns, cpu ms: posse {ours:.1?}, bare {bare:.1?}"
     ));
-    let fifty = median(ours) / median(bare);
+    let ratios = ours.iter().zip(&bare).map(|(ours, bare)| ours / bare);
+    let fifty = median(ratios.collect());
     let mut growths = Vec::new();
     for _ in 0..rounds.min(3) {
         let at = |kilobytes: &str| bench.measure("cpu_ms_per_turn", &["growth", kilobytes, "DIR"]);
