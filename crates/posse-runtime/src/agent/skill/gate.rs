@@ -229,14 +229,14 @@ impl Gate {
         let question = SideQuestion { asked, answer };
         self.registry.questions.put(self.agent, question);
         self.registry.wake(self.agent, WakeReason::Asks);
-        let heard = tokio::select! {
+        tokio::select! {
             heard = &mut answered => return heard.ok(),
-            () = self.context.cancel.cancelled() => None,
-        };
+            () = self.context.cancel.cancelled() => {}
+        }
         // The agent withdraws what nobody waits for.
         drop(answered);
         self.registry.wake(self.agent, WakeReason::Asks);
-        heard
+        None
     }
 
     /// Reports a denial to people.
