@@ -51,8 +51,7 @@ impl Keyboard {
         if automatic || !io::stderr().is_terminal() || !caller::is_person() {
             return None;
         }
-        let flags = OFlags::NONBLOCK | OFlags::NOCTTY;
-        let flags = i32::try_from(flags.bits()).ok()?;
+        let flags = (OFlags::NONBLOCK | OFlags::NOCTTY).bits().cast_signed();
         let mut options = OpenOptions::new();
         let terminal = options.read(true).write(true).custom_flags(flags);
         let terminal = terminal.open("/dev/tty").ok()?;
