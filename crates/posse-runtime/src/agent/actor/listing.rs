@@ -1,9 +1,10 @@
 //! Lists what a prompt may name, for front ends.
 
+use std::future::ready;
 use std::sync::Arc;
 
-use posse_port::in_a_line;
 use posse_port::tool::{FoundFiles, Tool, ToolContext, ToolError};
+use posse_port::{BoxFuture, in_a_line};
 use posse_protocol::{EventKind, ListKind, ListedName, Listing, RawJson};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
@@ -18,21 +19,15 @@ const MOST: usize = 100;
 
 /// Lists names that have this part, in any case.
 pub(super) fn list(actor: &Actor, what: ListKind, part: String) {
-    let known = match what {
-        ListKind::Files => Err(found(actor, &part)),
-        ListKind::Agents => Ok(agents(actor)),
-        ListKind::Commands => Ok(commands(actor)),
+    let listing: BoxFuture<'static, _> = match what {
+        ListKind::Files => Box::pin(files(actor, part.clone())),
+        ListKind::Agents => Box::pin(ready(Ok(having(agents(actor), &part)))),
+        ListKind::Commands => Box::pin(ready(Ok(having(commands(actor), &part)))),
     };
     let sink = actor.sink.clone();
     // On a task of its own: it waits for the disk, or for a front end that does not read.
     actor.supervisor.start_errand(async move {
-        let listed = match known {
-            Ok(names) => Ok(having(names, &part)),
-            Err(finding) => finding
-                .await
-                .map(|found| (files(found.paths), found.left_out)),
-        };
-        let event = match listed {
+        let event = match listing.await {
             Ok((names, left_out)) => EventKind::Listed(Box::new(Listing {
                 what,
                 part,
@@ -79,17 +74,21 @@ fn commands(actor: &Actor) -> Vec<ListedName> {
 }
 
 /// Looks for files with the agent's own tool, so that nothing is found that it could not find.
-fn found(
+fn files(
     actor: &Actor,
-    part: &str,
-) -> impl Future<Output = Result<FoundFiles, ToolError>> + Send + 'static {
+    part: String,
+) -> impl Future<Output = Result<(Vec<ListedName>, u64), ToolError>> + Send + 'static {
     let tool = actor.setup.tools.get(FINDS).cloned();
     let context = skills::without_call(actor, CancellationToken::new());
-    let part = part.to_owned();
     async move {
         let tool = tool.ok_or_else(|| ToolError::Tell(format!("there is no tool {FINDS}")))?;
         let context = judged(&tool, context)?;
-        tool.find_files(part, context).await
+        let FoundFiles { paths, left_out } = tool.find_files(part, context).await?;
+        let names = paths.into_iter().map(|name| ListedName {
+            name,
+            about: String::new(),
+        });
+        Ok((names.collect(), left_out))
     }
 }
 
@@ -98,12 +97,4 @@ fn judged(tool: &Arc<dyn Tool>, context: ToolContext) -> Result<ToolContext, Too
     let input = RawJson::from(&json!({ "pattern": "*" }));
     let subject = tool.intent(&input, &context.workspace)?.subject;
     Ok(ToolContext { subject, ..context })
-}
-
-fn files(paths: Vec<String>) -> Vec<ListedName> {
-    let listed = paths.into_iter().map(|name| ListedName {
-        name,
-        about: String::new(),
-    });
-    listed.collect()
 }
