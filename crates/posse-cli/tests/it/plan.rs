@@ -1,11 +1,11 @@
 //! Plan mode from outside: `posse requests` and a program that sends lines.
 
-use std::process::{Child, Stdio};
+use std::process::Child;
 
 use serde_json::{Value, json};
 
 use crate::binary::{Project, stderr, stdout};
-use crate::requests::{id, question};
+use crate::requests::{id, question, started};
 use crate::run::Talk;
 use crate::team::{refused, succeed};
 
@@ -25,13 +25,7 @@ reply = [{ tool = "ExitPlanMode", input = { plan = "1. Build." } }]
 
 fn planning(project: &Project) -> Child {
     let flags = ["--permission-mode", "plan", "--on-question", "wait"];
-    project
-        .posse(&[&["-p", "build it"][..], &flags].concat())
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap()
+    started(project, &[&["-p", "build it"][..], &flags].concat())
 }
 
 // proves PM-03 (part: posse requests; killed)

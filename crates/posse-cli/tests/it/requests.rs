@@ -20,14 +20,19 @@ reply = [{ tool = "Bash", input = { command = "touch made" } }]
 /// A run that waits for a person.
 pub(crate) fn asking(project: &Project, more: &[&str]) -> (Child, Value) {
     let arguments = [&["-p", "touch it", "--on-question", "wait"][..], more].concat();
-    let child = project
-        .posse(&arguments)
+    let child = started(project, &arguments);
+    (child, question(project))
+}
+
+/// Starts posse without a terminal.
+pub(crate) fn started(project: &Project, arguments: &[&str]) -> Child {
+    project
+        .posse(arguments)
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
-        .unwrap();
-    (child, question(project))
+        .unwrap()
 }
 
 /// The question that waits, once it does.
@@ -403,13 +408,7 @@ fn skilled(name: &str) -> Project {
 
 /// Starts a run that calls the skill.
 fn calls_skill(project: &Project, on_question: &str) -> Child {
-    project
-        .posse(&["-p", "/make", "--on-question", on_question])
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap()
+    started(project, &["-p", "/make", "--on-question", on_question])
 }
 
 // proves QU-01 (part: the store; a killed process)
