@@ -21,12 +21,12 @@ use super::input::stdin::StdinLine;
 use super::input::{self, ControlRequest, InputError, RequestError, StdinMessage};
 use super::output_item::{OutputItem, line};
 use super::permission_updates::PermissionUpdates;
+use super::question_queue::QuestionQueue;
 use super::render::{FinalEnd, Renderer, result};
 use super::run_so_far::RunSoFar;
 use super::runs::Runs;
 use super::session_spending::{SessionSpent, together, without};
 use super::team_snapshot::{TaskProgress, TeamSnapshot};
-use super::terminal_questions::TerminalQuestions;
 use crate::config::kept_rules::NewRules;
 use crate::definitions::slash::SlashCommands;
 use crate::present::question;
@@ -53,7 +53,7 @@ pub(crate) struct RunPlan {
     /// Questions wait for whoever answers them, from any process.
     pub(crate) waits_for_answers: bool,
     /// The person at the terminal answers questions.
-    pub(crate) terminal: Option<TerminalQuestions>,
+    pub(crate) terminal: Option<QuestionQueue>,
     /// Time to wait for background runs while none of them ends.
     pub(crate) patience: Duration,
     /// What this process spends on the session.
@@ -373,7 +373,7 @@ impl Controller {
         self.ending.interruption = Interruption::Once;
         // It is no answer: what is asked is withdrawn with the call.
         let terminal = self.plan.terminal.as_mut();
-        terminal.into_iter().for_each(TerminalQuestions::clear);
+        terminal.into_iter().for_each(QuestionQueue::clear);
         // Without a run there is nothing to interrupt, and the command would hit the next one.
         if self.is_busy() {
             self.pending.push_back(Command::Interrupt);

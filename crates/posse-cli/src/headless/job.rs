@@ -16,11 +16,11 @@ use super::input::initialize::{self, Initialize};
 use super::input::stdin::{StdinLine, StdinLines};
 use super::input::{self, RequestError};
 use super::keyboard::Keyboard;
+use super::question_queue::QuestionQueue;
 use super::render::{Renderer, result};
 use super::rule_keeper::RuleKeeper;
 use super::session_spending::SessionSpending;
 use super::team_watch::TeamWatch;
-use super::terminal_questions::TerminalQuestions;
 use super::view_socket::ViewSocket;
 use super::{event_loop, signals, stop};
 use crate::assemble::facts::SessionFacts;
@@ -166,7 +166,7 @@ async fn work(options: &RunOptions, job: RunJob) -> anyhow::Result<ExitCode> {
         first,
         listening,
         waits_for_answers,
-        terminal: keyboard.is_some().then(TerminalQuestions::default),
+        terminal: keyboard.is_some().then(QuestionQueue::default),
         program: ProgramTerms {
             initialized,
             tells_state: listening && environment::variable(READS_STATE).is_some(),

@@ -5,22 +5,28 @@ use posse_protocol::{AgentId, Command, Question, QuestionId};
 use super::Controller;
 use crate::headless::keyboard::Typing;
 use crate::headless::output_item::OutputItem;
-use crate::headless::terminal_questions::TerminalStep;
+use crate::headless::question_queue::QueueStep;
+use crate::output::tame;
 
 /// Returns what the person is asked: how it is answered, and the number of questions that are
 /// on the terminal when this one is. `None` if nothing is asked.
 pub(crate) fn typing(controller: &Controller) -> Option<(u64, Typing)> {
     let terminal = controller.plan.terminal.as_ref()?;
-    terminal.typing().map(|typing| (controller.shown, typing))
+    let first = terminal.first()?;
+    Some((controller.shown, first.typing()))
 }
 
 /// Handles what the person has typed.
 pub(crate) fn typed(controller: &mut Controller, typed: &str) -> Vec<OutputItem> {
+    let asked = self::typing(controller).map(|(_, typing)| typing);
+    // Keys that come together are pasted, or a key that is no letter: no clear answer.
+    let is_unclear = asked == Some(Typing::Key) && typed.chars().count() != 1;
+    let typed = if is_unclear { "" } else { typed };
     let terminal = controller.plan.terminal.as_mut();
     match terminal.and_then(|terminal| terminal.typed(typed)) {
         None => Vec::new(),
-        Some(TerminalStep::Ask(prompt)) => show(controller, prompt),
-        Some(TerminalStep::Answered {
+        Some(QueueStep::Ask(prompt)) => show(controller, prompt),
+        Some(QueueStep::Answered {
             command,
             note,
             rules,
@@ -45,8 +51,10 @@ pub(super) fn asked(
 ) -> Vec<OutputItem> {
     controller.waiting.insert(question.id);
     let terminal = controller.plan.terminal.as_mut();
-    let shown = terminal.and_then(|terminal| terminal.ask(agent, question));
-    shown.map_or_else(Vec::new, |shown| show(controller, shown))
+    match terminal.is_some_and(|terminal| terminal.ask(agent, question)) {
+        true => show_next(controller),
+        false => Vec::new(),
+    }
 }
 
 /// Handles a question that needs no answer any more.
@@ -63,9 +71,18 @@ pub(super) fn withdrawn(controller: &mut Controller, question: QuestionId) -> Ve
 
 /// Shows the first open question, if there is one.
 pub(crate) fn show_next(controller: &mut Controller) -> Vec<OutputItem> {
-    let terminal = controller.plan.terminal.as_ref();
-    let next = terminal.and_then(|terminal| terminal.shown());
-    next.map_or_else(Vec::new, |next| show(controller, next))
+    let Some(terminal) = &controller.plan.terminal else {
+        return Vec::new();
+    };
+    let Some(first) = terminal.first() else {
+        return Vec::new();
+    };
+    let from = first.from().map(tame);
+    let mut question = first.shown(from.as_deref());
+    if terminal.behind() > 0 {
+        question.push_str(&format!(" · {} more after this", terminal.behind()));
+    }
+    show(controller, question)
 }
 
 fn show(controller: &mut Controller, question: String) -> Vec<OutputItem> {

@@ -5,15 +5,15 @@ use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
 
 use posse_protocol::{
-    AgentId, Answer, Command, ContentBlock, EntryKind, Event, EventKind, MemberChange,
-    MemberUpdate, Question, QuestionId, Team,
+    AgentId, Command, ContentBlock, EntryKind, Event, EventKind, MemberChange, MemberUpdate,
+    Question, QuestionId, Team,
 };
 
 use crate::assemble::facts::SessionFacts;
 use crate::config::kept_rules::NewRules;
 use crate::headless::input::stdin::StdinLine;
 use crate::headless::output_item::OutputItem;
-use crate::headless::question_dialog::{DialogStep, QuestionDialog};
+use crate::headless::question_queue::{QuestionQueue, QueueStep};
 use crate::headless::render::text::{self, TextRenderer};
 use crate::headless::runs::Runs;
 use crate::output::paint::{color_in, painted};
@@ -55,7 +55,7 @@ pub(super) struct PaneConversation {
     runs: Runs,
     pending: VecDeque<Command>,
     /// Questions that wait for the person; the first one is shown.
-    questions: VecDeque<QuestionDialog>,
+    questions: QuestionQueue,
     /// Rules that are not written yet.
     to_keep: Vec<NewRules>,
     /// The next Ctrl-C leaves.
@@ -80,7 +80,7 @@ impl PaneConversation {
             only,
             runs: Runs::default(),
             pending: VecDeque::new(),
-            questions: VecDeque::new(),
+            questions: QuestionQueue::default(),
             to_keep: Vec::new(),
             leaving: false,
             alone: Duration::ZERO,
@@ -273,25 +273,23 @@ impl PaneConversation {
 
     /// Queues a request for approval, and asks if it is the only one.
     fn asked(&mut self, agent: AgentId, question: Question) -> Vec<OutputItem> {
-        self.questions
-            .push_back(QuestionDialog::new(agent, question));
-        if self.questions.len() == 1 {
-            self.ask()
-        } else {
-            Vec::new()
+        match self.questions.ask(agent, question) {
+            true => self.ask(),
+            false => Vec::new(),
         }
     }
 
     /// Drops a request that needs no answer any more, and asks the next if it was shown.
     fn withdrawn(&mut self, id: QuestionId) -> Vec<OutputItem> {
-        let shown = self.questions.front().is_some_and(|it| it.id() == id);
-        self.questions.retain(|dialog| dialog.id() != id);
-        if shown { self.ask() } else { Vec::new() }
+        match self.questions.withdraw(id) {
+            true => self.ask(),
+            false => Vec::new(),
+        }
     }
 
     /// Shows the first open request.
     fn ask(&mut self) -> Vec<OutputItem> {
-        let Some(dialog) = self.questions.front() else {
+        let Some(dialog) = self.questions.first() else {
             return Vec::new();
         };
         let who = match (self.hosted.get(&dialog.agent), self.only) {
@@ -321,7 +319,7 @@ impl PaneConversation {
             Some(StdinLine::Text(words)) => words.trim().to_owned(),
         };
         self.leaving = false;
-        if !self.questions.is_empty() {
+        if self.questions.first().is_some() {
             return self.answered(&words);
         }
         match (words.is_empty(), self.only) {
@@ -342,28 +340,16 @@ impl PaneConversation {
 
     /// Handles what is typed about the question that is shown.
     fn answered(&mut self, words: &str) -> Vec<OutputItem> {
-        let Some(dialog) = self.questions.front_mut() else {
-            return Vec::new();
-        };
-        let (agent, question) = (dialog.agent, dialog.id());
-        let answer = match dialog.typed(words) {
-            DialogStep::Ask(next) => return self.tell_of(agent, next),
-            DialogStep::Answered(answer) => answer,
-        };
-        if let Answer::Allow {
-            always: Some(accepted),
-            ..
-        } = &answer
-        {
-            self.to_keep.extend(NewRules::of_answer(accepted));
+        let asker = self.questions.first().map(|dialog| dialog.agent);
+        match (asker, self.questions.typed(words)) {
+            (Some(agent), Some(QueueStep::Ask(next))) => self.tell_of(agent, next),
+            (_, Some(QueueStep::Answered { command, rules, .. })) => {
+                self.to_keep.extend(rules);
+                self.pending.push_back(command);
+                self.ask()
+            }
+            _ => Vec::new(),
         }
-        self.questions.pop_front();
-        self.pending.push_back(Command::Answer {
-            agent,
-            question,
-            answer,
-        });
-        self.ask()
     }
 
     fn tell(&mut self, agent: AgentId, command: Command) {

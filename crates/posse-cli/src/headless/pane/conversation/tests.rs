@@ -1,6 +1,6 @@
 //! Members and the person in front of them, without either.
 
-use posse_protocol::{Member, Outcome, RawJson, RunEnd};
+use posse_protocol::{Answer, Member, Outcome, RawJson, RunEnd};
 
 use super::*;
 use crate::headless::fixtures::{self, end, facts, session};

@@ -1,22 +1,21 @@
-//! The questions that a person answers at the terminal, one after the other.
+//! The questions that a person answers, at a terminal or in a pane, one after the other.
 
 use std::collections::VecDeque;
 
 use posse_protocol::{AgentId, Answer, Command, Question, QuestionId};
 
-use super::keyboard::Typing;
 use super::question_dialog::{DialogStep, QuestionDialog};
 use crate::config::kept_rules::NewRules;
 use crate::output::tame;
 
 /// Open questions; the first one is shown.
 #[derive(Default)]
-pub(crate) struct TerminalQuestions {
+pub(crate) struct QuestionQueue {
     open: VecDeque<QuestionDialog>,
 }
 
 /// What comes of something typed.
-pub(crate) enum TerminalStep {
+pub(crate) enum QueueStep {
     /// It is not answered yet; this is shown next.
     Ask(String),
     Answered {
@@ -28,30 +27,21 @@ pub(crate) enum TerminalStep {
     },
 }
 
-impl TerminalQuestions {
-    /// Adds a question, and returns what is shown if it is the only one.
-    pub(crate) fn ask(&mut self, agent: AgentId, question: Question) -> Option<String> {
+impl QuestionQueue {
+    /// Adds a question. Returns true if it is the only one, and so to be shown.
+    pub(crate) fn ask(&mut self, agent: AgentId, question: Question) -> bool {
         self.open.push_back(QuestionDialog::new(agent, question));
-        match self.open.len() {
-            1 => self.shown(),
-            _ => None,
-        }
+        self.open.len() == 1
     }
 
-    /// Returns the first question in full.
-    pub(crate) fn shown(&self) -> Option<String> {
-        let first = self.open.front()?;
-        let from = first.from().map(tame);
-        let shown = first.shown(from.as_deref());
-        Some(match self.open.len() - 1 {
-            0 => shown,
-            more => format!("{shown} · {more} more after this"),
-        })
+    /// Returns the question that is shown.
+    pub(crate) fn first(&self) -> Option<&QuestionDialog> {
+        self.open.front()
     }
 
-    /// Returns how the question that is shown is answered; `None` if there is none.
-    pub(crate) fn typing(&self) -> Option<Typing> {
-        self.open.front().map(QuestionDialog::typing)
+    /// Returns the number of questions that wait behind it.
+    pub(crate) fn behind(&self) -> usize {
+        self.open.len().saturating_sub(1)
     }
 
     /// Drops a question that needs no answer any more. Returns true if it was shown.
@@ -67,13 +57,11 @@ impl TerminalQuestions {
     }
 
     /// Handles something typed; `None` if nothing is asked.
-    pub(crate) fn typed(&mut self, typed: &str) -> Option<TerminalStep> {
+    pub(crate) fn typed(&mut self, typed: &str) -> Option<QueueStep> {
         let dialog = self.open.front_mut()?;
         let (agent, question) = (dialog.agent, dialog.id());
-        // Keys that come together are pasted, or a key that is no letter: no clear answer.
-        let is_unclear = dialog.typing() == Typing::Key && typed.chars().count() != 1;
-        let answer = match dialog.typed(if is_unclear { "" } else { typed }) {
-            DialogStep::Ask(next) => return Some(TerminalStep::Ask(next)),
+        let answer = match dialog.typed(typed) {
+            DialogStep::Ask(next) => return Some(QueueStep::Ask(next)),
             DialogStep::Answered(answer) => answer,
         };
         let note = said(&answer);
@@ -90,7 +78,7 @@ impl TerminalQuestions {
             question,
             answer,
         };
-        Some(TerminalStep::Answered {
+        Some(QueueStep::Answered {
             command,
             note,
             rules,
