@@ -124,9 +124,15 @@ pub trait Store: Send + Sync {
     ) -> BoxFuture<'_, Result<FeedPage, StoreError>>;
 
     /// Waits until the feed of a realm has a row with a higher number than `after`, written by any
-    /// process, and returns its last number. Any number of callers at a time; dropping the future
-    /// loses nothing. Costs writers nothing that depends on the number of callers.
-    fn wait_for_feed(&self, realm: RealmId, after: u64) -> BoxFuture<'_, Result<u64, StoreError>>;
+    /// process, and returns what [`feed`](Store::feed) then would. Any number of callers at a time;
+    /// dropping the future loses nothing. Costs writers nothing that depends on the number of
+    /// callers.
+    fn follow_feed(
+        &self,
+        realm: RealmId,
+        after: u64,
+        limit: usize,
+    ) -> BoxFuture<'_, Result<FeedPage, StoreError>>;
 
     /// Reads a transcript without taking the agent, including the entries that a compaction
     /// replaces.

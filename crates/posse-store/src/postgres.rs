@@ -334,16 +334,22 @@ impl Store for Postgres {
         self.look(move |reader| Box::pin(feed::page(reader, realm, after, limit)))
     }
 
-    fn wait_for_feed(&self, realm: RealmId, after: u64) -> BoxFuture<'_, Result<u64, StoreError>> {
+    fn follow_feed(
+        &self,
+        realm: RealmId,
+        after: u64,
+        limit: usize,
+    ) -> BoxFuture<'_, Result<FeedPage, StoreError>> {
         Box::pin(async move {
             // Before the query, so that nothing is missed between the two.
-            let mut subscription = self.host.feed.subscribe(realm);
+            let mut subscription = self.host.feed.subscribe(realm, after);
             self.host.feed_wanted.notify_one();
-            let head = self.feed(realm, after, 0).await?.head;
-            if head > after {
-                return Ok(head);
+            let page = self.feed(realm, after, limit).await?;
+            if page.head > after {
+                return Ok(page);
             }
-            Ok(subscription.beyond(after).await)
+            subscription.beyond(after).await;
+            self.feed(realm, after, limit).await
         })
     }
 

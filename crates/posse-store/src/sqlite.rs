@@ -199,8 +199,9 @@ impl Sqlite {
             .unwrap_or_else(|error| Err(self.place.failed(std::io::Error::other(error))))
     }
 
-    /// Ensures that feeds are listened to that other processes write.
-    fn listen_to_feeds(&self) -> Result<(), StoreError> {
+    /// Ensures that feeds are listened to that other processes write, and that the listener queries
+    /// once more. Returns false if there are no other processes.
+    fn listen_to_feeds(&self) -> Result<bool, StoreError> {
         let mut listener = self
             .feed_listener
             .lock()
@@ -212,7 +213,7 @@ impl Sqlite {
         if let Some(listener) = &*listener {
             listener.notice();
         }
-        Ok(())
+        Ok(listener.is_some())
     }
 
     fn writer_has_ended(&self) -> StoreError {
@@ -270,16 +271,26 @@ impl Store for Sqlite {
         Box::pin(self.look(move |reader| reader.feed(realm, after, limit)))
     }
 
-    fn wait_for_feed(&self, realm: RealmId, after: u64) -> BoxFuture<'_, Result<u64, StoreError>> {
+    fn follow_feed(
+        &self,
+        realm: RealmId,
+        after: u64,
+        limit: usize,
+    ) -> BoxFuture<'_, Result<FeedPage, StoreError>> {
         Box::pin(async move {
             // Before the query, so that nothing is missed between the two.
-            let mut subscription = self.shared.feed.subscribe(realm);
-            self.listen_to_feeds()?;
-            let head = self.look(move |reader| reader.feed_head(realm)).await?;
-            if head > after {
-                return Ok(head);
+            let mut subscription = self.shared.feed.subscribe(realm, after);
+            // The listener's first query is this reader's.
+            if !self.listen_to_feeds()? {
+                let page = self.feed(realm, after, limit).await?;
+                if page.head > after {
+                    return Ok(page);
+                }
             }
-            Ok(subscription.beyond(after).await)
+            match subscription.beyond(after).await.page(after, limit) {
+                Some(page) => Ok(page),
+                None => self.feed(realm, after, limit).await,
+            }
         })
     }
 

@@ -74,8 +74,13 @@ impl Store for Faulty {
         self.store.feed(realm, after, limit)
     }
 
-    fn wait_for_feed(&self, realm: RealmId, after: u64) -> BoxFuture<'_, Result<u64, StoreError>> {
-        self.store.wait_for_feed(realm, after)
+    fn follow_feed(
+        &self,
+        realm: RealmId,
+        after: u64,
+        limit: usize,
+    ) -> BoxFuture<'_, Result<FeedPage, StoreError>> {
+        self.store.follow_feed(realm, after, limit)
     }
 
     fn read(&self, agent: AgentId) -> BoxFuture<'_, Result<Transcript, StoreError>> {

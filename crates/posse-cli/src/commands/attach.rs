@@ -156,7 +156,7 @@ async fn follow_store(
     loop {
         view.read(store).await?;
         tokio::select! {
-            next = store.wait_for_feed(agent.realm, head) => head = next?,
+            page = store.follow_feed(agent.realm, head, 0) => head = page?.head,
             () = signals.next() => return Ok(()),
         }
     }

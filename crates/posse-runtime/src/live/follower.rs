@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use posse_port::Ports;
 use posse_port::store::{
-    FeedRow, MailFilter, OpenRequest, Page, Store, StoreError, TaskFilter, Topics,
+    FeedPage, FeedRow, MailFilter, OpenRequest, Page, Store, StoreError, TaskFilter, Topics,
 };
 use posse_protocol::{
     AgentId, Event, EventKind, ListId, Mail, MailId, MailUpdate, Name, RealmId, RequestUpdate,
@@ -116,8 +116,8 @@ impl Follower {
                     }
                     told
                 }
-                waited = self.ports.store.wait_for_feed(self.realm, self.head) => match waited {
-                    Ok(_) => self.look().await,
+                page = self.ports.store.follow_feed(self.realm, self.head, ROWS) => match page {
+                    Ok(page) => self.tell_changes(page).await,
                     Err(error) => Err(error),
                 },
             };
@@ -144,8 +144,7 @@ impl Follower {
     }
 
     /// Tells what commits have changed.
-    async fn look(&mut self) -> Result<(), StoreError> {
-        let page = self.store().feed(self.realm, self.head, ROWS).await?;
+    async fn tell_changes(&mut self, page: FeedPage) -> Result<(), StoreError> {
         let mut topics = Topics::default();
         if page.has_gap(self.head) {
             topics = Topics::TASKS | Topics::REQUESTS;

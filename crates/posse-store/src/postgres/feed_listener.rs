@@ -54,7 +54,8 @@ async fn converse(host: &PgHost) -> Result<(), PgFailure> {
     tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         let now = Instant::now();
-        realms.extend(host.feed.wanted().into_iter().map(|realm| (realm, now)));
+        let wanted = host.feed.wanted().into_iter();
+        realms.extend(wanted.map(|(realm, _)| (realm, now)));
         realms.retain(|_, wanted| now.duration_since(*wanted) < LINGER);
         if realms.is_empty() {
             return Ok(());

@@ -9,9 +9,13 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::column;
 use super::error::SqliteFailure;
+use crate::feed_watch::FeedTail;
 
 /// Number of blocks that one trim removes at most; the rest waits for the next one.
 const BLOCKS: usize = 100;
+
+/// Number of rows that readers share at most; one that is further behind queries by itself.
+const TAIL: usize = 128;
 
 /// The rows after a number.
 pub(super) const ROWS: &str = "SELECT number, agent, at_ms, what, seq, count FROM feed
@@ -117,17 +121,41 @@ pub(super) fn page(
     after: u64,
     limit: usize,
 ) -> Result<FeedPage, SqliteFailure> {
+    Ok(FeedPage {
+        head: head(connection, realm)?,
+        rows: rows(connection, realm, after, limit)?,
+    })
+}
+
+/// Returns what readers that have everything up to a number wait for.
+pub(super) fn tail(
+    connection: &Connection,
+    realm: RealmId,
+    after: u64,
+) -> rusqlite::Result<FeedTail> {
+    let rows = rows(connection, realm, after, TAIL)?;
+    if let Some(last) = rows.last()
+        && rows.len() < TAIL
+    {
+        return Ok(FeedTail::new(last.number, after, rows));
+    }
     let head = head(connection, realm)?;
+    Ok(FeedTail::new(head, head, Vec::new()))
+}
+
+fn rows(
+    connection: &Connection,
+    realm: RealmId,
+    after: u64,
+    limit: usize,
+) -> rusqlite::Result<Vec<FeedRow>> {
     let mut statement = connection.prepare_cached(ROWS)?;
     let key = realm.uuid();
     let rows = statement.query_map(
         params![key.as_bytes(), column::most(after), column::most(limit)],
         row,
     )?;
-    Ok(FeedPage {
-        head,
-        rows: rows.collect::<Result<_, _>>()?,
-    })
+    rows.collect()
 }
 
 fn row(row: &Row<'_>) -> rusqlite::Result<FeedRow> {

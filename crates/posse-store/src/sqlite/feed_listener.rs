@@ -101,10 +101,10 @@ impl Listening {
         while !self.signal.stopped.load(Ordering::SeqCst) {
             self.arm();
             let wanted = self.feeds.wanted();
-            for realm in &wanted {
+            for (realm, after) in &wanted {
                 // An error of the engine is not fatal: the next sweep queries again.
-                if let Ok(head) = feed::head(&self.connection, *realm) {
-                    self.feeds.publish(*realm, head);
+                if let Ok(tail) = feed::tail(&self.connection, *realm, *after) {
+                    self.feeds.publish_tail(*realm, tail);
                 }
             }
             if wanted.is_empty() {

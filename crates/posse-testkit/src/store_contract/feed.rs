@@ -87,22 +87,22 @@ pub async fn commits_are_numbered(open: Open<'_>) {
 pub async fn readers_are_told(open: Open<'_>) {
     let (writer, reader) = (open(), open());
     writer.commit(birth(1)).await.unwrap();
-    assert_eq!(reader.wait_for_feed(realm(), 0).await.unwrap(), 1);
+    assert_eq!(reader.follow_feed(realm(), 0, 0).await.unwrap().head, 1);
     for number in 1..20 {
         tokio::select! {
             biased;
-            head = reader.wait_for_feed(realm(), number) => panic!("{head:?}"),
+            page = reader.follow_feed(realm(), number, 9) => panic!("{page:?}"),
             () = std::future::ready(()) => {}
         }
         let waiting = tokio::join!(
-            reader.wait_for_feed(realm(), number),
-            writer.wait_for_feed(realm(), number),
+            reader.follow_feed(realm(), number, 9),
+            writer.follow_feed(realm(), number, 9),
             writer.commit(step(1, 1)),
         );
-        assert_eq!(
-            (waiting.0.unwrap(), waiting.1.unwrap()),
-            (number + 1, number + 1)
-        );
+        for page in [waiting.0.unwrap(), waiting.1.unwrap()] {
+            assert_eq!(page.head, number + 1);
+            assert!(matches!(&page.rows[..], [row] if row.number == number + 1));
+        }
         waiting.2.unwrap();
     }
     // What happens elsewhere wakes nobody here.
@@ -111,11 +111,11 @@ pub async fn readers_are_told(open: Open<'_>) {
     elsewhere.realm = other;
     let quiet = async {
         writer.commit(elsewhere).await.unwrap();
-        assert_eq!(reader.wait_for_feed(other, 0).await.unwrap(), 1);
+        assert_eq!(reader.follow_feed(other, 0, 0).await.unwrap().head, 1);
     };
     tokio::select! {
         biased;
-        head = reader.wait_for_feed(realm(), 20) => panic!("{head:?}"),
+        page = reader.follow_feed(realm(), 20, 9) => panic!("{page:?}"),
         () = quiet => {}
     }
 }
@@ -138,8 +138,7 @@ pub async fn numbers_are_dense_whoever_writes(open: Open<'_>) {
         let (store, mut read) = (open(), Vec::<FeedRow>::new());
         while read.len() as u64 <= STEPS * 3 + 2 {
             let after = read.len() as u64;
-            store.wait_for_feed(realm(), after).await.unwrap();
-            let page = store.feed(realm(), after, 7).await.unwrap();
+            let page = store.follow_feed(realm(), after, 7).await.unwrap();
             assert!(!page.has_gap(after));
             read.extend(page.rows);
         }

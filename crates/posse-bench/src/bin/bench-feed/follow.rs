@@ -97,11 +97,10 @@ async fn follow(store: Arc<dyn Store>, last: AgentId) -> Result<Vec<FeedRow>, Fa
     let mut rows: Vec<FeedRow> = Vec::new();
     loop {
         let after = rows.last().map_or(0, |row| row.number);
-        let Ok(head) = timeout(PATIENCE, store.wait_for_feed(realm(), after)).await else {
+        let Ok(page) = timeout(PATIENCE, store.follow_feed(realm(), after, PAGE)).await else {
             return Ok(rows);
         };
-        head?;
-        rows.extend(store.feed(realm(), after, PAGE).await?.rows);
+        rows.extend(page?.rows);
         let ends = |row: &FeedRow| row.agent == Some(last) && row.topics.contains(Topics::ENTRIES);
         if rows.iter().rev().take(PAGE).any(ends) {
             return Ok(rows);

@@ -109,8 +109,7 @@ pub(crate) async fn through_posse(
     listener(Report::Ready)?;
     let last = after + rows as u64;
     while after < last {
-        store.wait_for_feed(realm(), after).await?;
-        let page = store.feed(realm(), after, PAGE).await?;
+        let page = store.follow_feed(realm(), after, PAGE).await?;
         let at = now();
         for row in page.rows {
             after = row.number;

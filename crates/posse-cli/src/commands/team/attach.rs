@@ -118,8 +118,8 @@ impl AttachedView<'_> {
         self.look().await?;
         while !self.gone {
             tokio::select! {
-                next = self.store.wait_for_feed(realm, head) => {
-                    head = next?;
+                page = self.store.follow_feed(realm, head, 0) => {
+                    head = page?.head;
                     self.look().await?;
                 }
                 () = signals.next() => return Ok(()),

@@ -89,13 +89,12 @@ async fn follow(place: Place, seed: u64, total: u64) -> Vec<FeedRow> {
             // It gives up waiting.
             lot if lot % 7 == 0 => tokio::select! {
                 biased;
-                head = store.wait_for_feed(realm(), after) => assert!(head.unwrap() > after),
+                page = store.follow_feed(realm(), after, 1) => assert!(page.unwrap().head > after),
                 () = tokio::task::yield_now() => {}
             },
             lot => {
-                store.wait_for_feed(realm(), after).await.unwrap();
                 let page = store
-                    .feed(realm(), after, 1 + lot as usize % 500)
+                    .follow_feed(realm(), after, 1 + lot as usize % 500)
                     .await
                     .unwrap();
                 assert!(
@@ -125,9 +124,10 @@ async fn kill_writers(place: &Place, total: u64, every: u64) {
     let (mut head, mut killed) = (0, 0);
     while head < total {
         head = store
-            .wait_for_feed(realm(), (head + every).min(total) - 1)
+            .follow_feed(realm(), (head + every).min(total) - 1, 0)
             .await
-            .unwrap();
+            .unwrap()
+            .head;
         writers[killed % WRITERS] = Writer::start(place, &acknowledged);
         killed += 1;
     }
@@ -195,11 +195,11 @@ async fn a_lost_hint_costs_only_time() {
     writer.commit(birth(1)).await.unwrap();
     for number in 1..5 {
         let (heard, written) = tokio::join!(
-            reader.wait_for_feed(realm(), number),
+            reader.follow_feed(realm(), number, 9),
             writer.commit(step(1, 1)),
         );
         written.unwrap();
-        assert_eq!(heard.unwrap(), number + 1);
+        assert_eq!(heard.unwrap().head, number + 1);
     }
 }
 
@@ -350,14 +350,12 @@ async fn a_server_is_listened_to_between_two_waits() {
             }
             writer.commit(step(1, 1)).await.unwrap();
         };
-        let (told, ()) = tokio::join!(reader.wait_for_feed(realm(), number), write);
-        assert_eq!(told.unwrap(), number + 1);
+        let (told, ()) = tokio::join!(reader.follow_feed(realm(), number, 9), write);
+        assert_eq!(told.unwrap().head, number + 1);
         // Nobody waits for this one.
         writer.commit(step(1, 1)).await.unwrap();
-        assert_eq!(
-            reader.wait_for_feed(realm(), number + 1).await.unwrap(),
-            number + 2
-        );
+        let page = reader.follow_feed(realm(), number + 1, 9).await.unwrap();
+        assert_eq!(page.head, number + 2);
         assert_eq!(listener(), first, "another connection after {number}");
     }
 }
