@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rusqlite::Connection;
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
@@ -24,8 +24,9 @@ use super::place::DatabasePlace;
 use super::timing::Timing;
 use crate::feed_watch::FeedWatch;
 
-/// Time between two queries at least: however often others commit, a reader costs no more.
-const PAUSE: Duration = Duration::from_millis(1);
+/// However often others commit, readers cost no more than this number of rounds in this time.
+const ROUNDS: u32 = 16;
+const SPAN: Duration = Duration::from_millis(16);
 
 /// The thread's handle. The thread ends when this is dropped.
 pub(super) struct FeedListener {
@@ -98,7 +99,16 @@ impl Drop for FeedListener {
 
 impl Listening {
     fn run(self) {
+        let (mut begun, mut rounds) = (Instant::now(), 0);
         while !self.signal.stopped.load(Ordering::SeqCst) {
+            let passed = begun.elapsed();
+            if passed >= SPAN {
+                (begun, rounds) = (Instant::now(), 0);
+            } else if rounds == ROUNDS {
+                thread::sleep(SPAN - passed);
+                continue;
+            }
+            rounds += 1;
             self.arm();
             let wanted = self.feeds.wanted();
             for (realm, after) in &wanted {
@@ -110,7 +120,6 @@ impl Listening {
             if wanted.is_empty() {
                 self.sleep(None, None);
             } else {
-                self.sleep(None, Some(PAUSE));
                 self.sleep(self.rings.as_ref(), Some(self.timing.sweep));
             }
         }
