@@ -21,6 +21,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("posse-store", &["posse-port", "posse-protocol"]),
     ("posse-tools", &["posse-port", "posse-protocol"]),
     ("posse-scripted", &["posse-protocol"]),
+    ("posse-tui", &["posse-protocol"]),
     ("posse-testkit", LIBRARIES),
     ("posse-cli", LIBRARIES),
     ("posse-bench", MEASURED),
@@ -37,6 +38,7 @@ const LIBRARIES: &[&str] = &[
     "posse-store",
     "posse-tools",
     "posse-scripted",
+    "posse-tui",
 ];
 
 /// What stands behind programs that measure.
@@ -49,6 +51,7 @@ const MEASURED: &[&str] = &[
     "posse-store",
     "posse-tools",
     "posse-scripted",
+    "posse-tui",
     "posse-testkit",
 ];
 

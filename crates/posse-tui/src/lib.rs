@@ -1,0 +1,4 @@
+//! The terminal front end of posse: a conversation with one agent, and everybody around it.
+//!
+//! `text` turns words into styled lines, `edit` is the prompt under the fingers, `terminal` puts
+//! lines and cells on a real one. Nothing here knows agents but by the words of posse-protocol.
