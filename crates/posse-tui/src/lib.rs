@@ -3,4 +3,5 @@
 //! `text` turns words into styled lines, `edit` is the prompt under the fingers, `terminal` puts
 //! lines and cells on a real one. Nothing here knows agents but by the words of posse-protocol.
 
+pub mod edit;
 pub mod terminal;

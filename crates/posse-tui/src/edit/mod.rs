@@ -1,0 +1,19 @@
+//! The prompt editor: text, caret, undo, pasted blocks, history, completion.
+//!
+//! Everything here is pure. Files, the clock and the terminal belong to the callers, and so do the
+//! keys: each method names the readline key it is meant for, the keymap decides.
+
+mod buffer;
+mod chips;
+mod clean;
+mod draft;
+mod grapheme;
+mod kill;
+mod motion;
+mod rows;
+mod undo;
+
+pub use buffer::{EditBuffer, TEXT_LIMIT};
+pub use chips::{Chip, PASTE_LIMIT, Paste, Piece};
+pub use draft::Draft;
+pub use rows::{Layout, RowSpan, VisualRow};
