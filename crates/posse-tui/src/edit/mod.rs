@@ -6,6 +6,7 @@
 mod buffer;
 mod chips;
 mod clean;
+pub mod complete;
 mod draft;
 mod grapheme;
 mod history;
@@ -16,6 +17,7 @@ mod undo;
 
 pub use buffer::{EditBuffer, TEXT_LIMIT};
 pub use chips::{Chip, PASTE_LIMIT, Paste, Piece};
+pub use complete::{Prefix, Target};
 pub use draft::Draft;
 pub use history::PromptHistory;
 pub use rows::{Layout, RowSpan, VisualRow};
