@@ -8,6 +8,7 @@ mod chips;
 mod clean;
 pub mod complete;
 mod draft;
+pub mod fuzzy;
 mod grapheme;
 mod history;
 mod kill;
