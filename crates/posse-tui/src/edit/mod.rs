@@ -13,6 +13,8 @@ mod grapheme;
 mod history;
 mod kill;
 mod motion;
+#[cfg(test)]
+mod random;
 mod rows;
 mod undo;
 
