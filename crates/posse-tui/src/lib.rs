@@ -5,3 +5,4 @@
 
 pub mod edit;
 pub mod terminal;
+pub mod text;

@@ -1,0 +1,165 @@
+//! The change of a file, as lines with numbers.
+
+use posse_protocol::{DiffLine, FileDiff, Hunk, LineChange};
+use ratatui_core::style::{Color, Style};
+use ratatui_core::text::{Line, Span};
+
+use super::tame::one_line;
+
+/// Columns that a line number takes at least.
+const NUMBER_COLUMNS: usize = 4;
+
+/// Returns at most `max_lines` lines that show a change, and one that says how many more there are.
+///
+/// Each line of the file is one line, however long it is.
+pub fn diff(change: &FileDiff, max_lines: usize) -> Vec<Line<'static>> {
+    let columns = number_columns(change);
+    let mut lines = Vec::new();
+    let mut hidden = change.left_out;
+    for (index, hunk) in change.hunks.iter().enumerate() {
+        if index > 0 && lines.len() < max_lines {
+            let mark = format!("{:>columns$}", "⋮");
+            lines.push(Line::from(Span::styled(mark, Style::new().dim())));
+        }
+        for (number, line) in numbered(hunk) {
+            if lines.len() < max_lines {
+                lines.push(diff_line(line, number, columns));
+            } else {
+                hidden += 1;
+            }
+        }
+    }
+    if hidden > 0 {
+        let noun = if hidden == 1 { "line" } else { "lines" };
+        let text = format!("… {hidden} more {noun}");
+        lines.push(Line::from(Span::styled(text, Style::new().dim())));
+    }
+    lines
+}
+
+/// Returns the lines of a hunk, removed ones with their old number and others with their new one.
+fn numbered(hunk: &Hunk) -> impl Iterator<Item = (u64, &DiffLine)> {
+    let (mut old, mut new) = (hunk.old_start, hunk.new_start);
+    hunk.lines.iter().map(move |line| {
+        let number = match line.change {
+            LineChange::Removed => old,
+            LineChange::Kept | LineChange::Added => new,
+        };
+        if line.change != LineChange::Added {
+            old = old.saturating_add(1);
+        }
+        if line.change != LineChange::Removed {
+            new = new.saturating_add(1);
+        }
+        (number, line)
+    })
+}
+
+fn diff_line(line: &DiffLine, number: u64, columns: usize) -> Line<'static> {
+    let (mark, style) = match line.change {
+        LineChange::Kept => (' ', Style::new().dim()),
+        LineChange::Removed => ('-', Style::new().fg(Color::Red)),
+        LineChange::Added => ('+', Style::new().fg(Color::Green)),
+    };
+    let text = format!("{mark}{}", one_line(&line.text));
+    let mut spans = vec![
+        Span::styled(format!("{number:>columns$} "), Style::new().dim()),
+        Span::styled(text, style),
+    ];
+    if line.is_open {
+        spans.push(Span::styled(
+            " (no newline at end of file)",
+            Style::new().dim(),
+        ));
+    }
+    Line::from(spans)
+}
+
+/// Returns the columns of the longest line number.
+fn number_columns(change: &FileDiff) -> usize {
+    let last = change.hunks.iter().map(|hunk| {
+        let start = hunk.old_start.max(hunk.new_start);
+        start.saturating_add(hunk.lines.len() as u64)
+    });
+    let digits = last.max().unwrap_or(0).to_string().len();
+    digits.max(NUMBER_COLUMNS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(change: LineChange, text: &str) -> DiffLine {
+        let text = text.to_owned();
+        let is_open = false;
+        DiffLine {
+            change,
+            text,
+            is_open,
+        }
+    }
+
+    fn example() -> FileDiff {
+        use LineChange::{Added, Kept, Removed};
+        let first = vec![
+            line(Kept, "fn main() {"),
+            line(Removed, "    let n = 1;"),
+            line(Added, "\tlet n = \u{1b}[2J;"),
+            line(Added, "    let m = 3;"),
+            line(Kept, "}"),
+        ];
+        let mut last = line(Added, "end");
+        last.is_open = true;
+        FileDiff {
+            path: "a.rs".to_owned(),
+            is_new: false,
+            added: 3,
+            removed: 1,
+            hunks: vec![
+                Hunk {
+                    old_start: 40,
+                    new_start: 40,
+                    lines: first,
+                },
+                Hunk {
+                    old_start: 90,
+                    new_start: 91,
+                    lines: vec![last],
+                },
+            ],
+            left_out: 0,
+        }
+    }
+
+    fn shown(change: &FileDiff, max_lines: usize) -> Vec<String> {
+        let lines = diff(change, max_lines);
+        lines.iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn shows_numbers_and_marks() {
+        let expected = [
+            "  40  fn main() {",
+            "  41 -    let n = 1;",
+            "  41 +    let n = \\u{1b}[2J;",
+            "  42 +    let m = 3;",
+            "  43  }",
+            "   ⋮",
+            "  91 +end (no newline at end of file)",
+        ];
+        assert_eq!(shown(&example(), 100), expected);
+        let lines = diff(&example(), 3);
+        let colours: Vec<_> = lines[..3].iter().map(|line| line.spans[1].style).collect();
+        let (red, green) = (Style::new().fg(Color::Red), Style::new().fg(Color::Green));
+        assert_eq!(colours, [Style::new().dim(), red, green]);
+    }
+
+    #[test]
+    fn says_how_many_lines_are_hidden() {
+        let mut change = example();
+        assert_eq!(shown(&change, 5)[5..], ["… 1 more line"]);
+        change.left_out = 10;
+        assert_eq!(shown(&change, 2)[2..], ["… 14 more lines"]);
+        assert_eq!(shown(&change, 0), ["… 16 more lines"]);
+    }
+}

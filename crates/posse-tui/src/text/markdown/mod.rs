@@ -1,0 +1,1 @@
+//! Markdown as styled lines, whole or while it streams.

@@ -1,0 +1,18 @@
+//! Text from outside, made into styled lines that are safe to put on a terminal.
+//!
+//! Everything here is pure: strings and widths in, [`Line`](ratatui_core::text::Line)s out. Where
+//! the lines go, and when, is decided elsewhere.
+
+pub mod code;
+pub mod diff;
+pub mod escapes;
+pub mod markdown;
+pub mod tame;
+pub mod wrap;
+
+pub use code::code_line;
+pub use diff::diff;
+pub use escapes::without_escapes;
+//pub use markdown::{MarkdownStream, render};
+pub use tame::{one_line, tame};
+pub use wrap::{clip, columns, wrap};
