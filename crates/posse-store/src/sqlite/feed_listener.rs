@@ -105,7 +105,8 @@ impl Listening {
             if passed >= SPAN {
                 (begun, rounds) = (Instant::now(), 0);
             } else if rounds == ROUNDS {
-                thread::sleep(SPAN - passed);
+                // Readers that begin to wait meanwhile must not end it: they come by the same commits.
+                let _ = poll(&mut [], Some(&timespec(SPAN - passed)));
                 continue;
             }
             rounds += 1;
@@ -143,10 +144,7 @@ impl Listening {
 
     /// Sleeps until it is told something or `also` has something, at most for `most`.
     fn sleep(&self, also: Option<&OwnedFd>, most: Option<Duration>) {
-        let most = most.map(|most| Timespec {
-            tv_sec: most.as_secs().cast_signed(),
-            tv_nsec: most.subsec_nanos().into(),
-        });
+        let most = most.map(timespec);
         let mut fds: Vec<_> = [Some(&self.signal.event), also]
             .into_iter()
             .flatten()
@@ -154,6 +152,13 @@ impl Listening {
             .collect();
         // An interruption by a signal is harmless: it only queries once too often.
         let _ = poll(&mut fds, most.as_ref());
+    }
+}
+
+fn timespec(time: Duration) -> Timespec {
+    Timespec {
+        tv_sec: time.as_secs().cast_signed(),
+        tv_nsec: time.subsec_nanos().into(),
     }
 }
 
