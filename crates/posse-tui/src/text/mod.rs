@@ -7,12 +7,14 @@ pub mod code;
 pub mod diff;
 pub mod escapes;
 pub mod markdown;
+mod replaced;
 pub mod tame;
 pub mod wrap;
 
 pub use code::code_line;
 pub use diff::diff;
 pub use escapes::without_escapes;
-//pub use markdown::{MarkdownStream, render};
+pub use markdown::{MarkdownStream, render};
+pub use replaced::replaced;
 pub use tame::{one_line, tame};
 pub use wrap::{clip, columns, wrap};
