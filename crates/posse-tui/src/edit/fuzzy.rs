@@ -3,21 +3,11 @@
 //! A pattern matches if its characters occur in order. Of all ways to place them the best counts:
 //! together, at the starts of words, in the file name rather than in its directories.
 
+mod align;
+
+use align::Matcher;
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
-
-/// Longer candidates do not match; it is the longest path that Linux takes.
-const LONGEST: usize = 4_096;
-
-const CHARACTER: i32 = 16;
-const CONSECUTIVE: i32 = 12;
-const SEGMENT_START: i32 = 10;
-const WORD_START: i32 = 8;
-const CAMEL_START: i32 = 7;
-const IN_NAME: i32 = 6;
-const GAP: i32 = 1;
-/// Worse than any score that can be reached.
-const NEVER: i32 = i32::MIN / 2;
 
 /// How well a pattern matches; more is better.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -80,168 +70,11 @@ impl PartialOrd for Ranked<'_> {
     }
 }
 
-/// A pattern with room to work in, used for many candidates.
-struct Matcher {
-    pattern: Vec<char>,
-    /// The same in bytes, if it is ASCII.
-    bytes: Option<Vec<u8>>,
-    exact: bool,
-    /// The candidate as the pattern compares it.
-    folded: Vec<char>,
-    /// What a match at each place is worth.
-    bonus: Vec<i32>,
-    /// Best score so far with the last match exactly here, and here or before, for one character
-    /// of the pattern and the next.
-    rows: [Vec<Cell>; 2],
-}
-
-#[derive(Clone, Copy)]
-struct Cell {
-    here: i32,
-    reached: i32,
-}
-
-impl Matcher {
-    fn new(pattern: &str) -> Matcher {
-        let exact = pattern.chars().any(char::is_uppercase);
-        let bytes = pattern.is_ascii().then(|| pattern.as_bytes().to_vec());
-        let pattern = pattern
-            .chars()
-            .map(|character| fold(character, exact))
-            .collect();
-        let (folded, bonus, rows) = Default::default();
-        Matcher {
-            pattern,
-            bytes,
-            exact,
-            folded,
-            bonus,
-            rows,
-        }
-    }
-
-    fn score(&mut self, candidate: &str) -> Option<Score> {
-        if self.pattern.is_empty() {
-            return Some(Score(0));
-        }
-        if candidate.len() > LONGEST || !self.may_match(candidate.as_bytes()) {
-            return None;
-        }
-        self.read(candidate);
-        let first = self.first_place()?;
-        let mut start = first;
-        for (index, character) in self.pattern.iter().enumerate() {
-            let [above, row] = &mut self.rows;
-            start = fill(
-                row,
-                above,
-                &self.folded,
-                &self.bonus,
-                (index, *character),
-                start,
-            )?;
-            self.rows.swap(0, 1);
-        }
-        let reached = self.rows[0].last()?.reached;
-        (reached > NEVER / 2).then_some(Score(reached))
-    }
-
-    /// Returns false if the pattern cannot match. Cheap, since most candidates fail here.
-    fn may_match(&self, candidate: &[u8]) -> bool {
-        let Some(pattern) = &self.bytes else {
-            return true;
-        };
-        let mut rest = candidate.iter();
-        let exact = self.exact;
-        pattern.iter().all(|wanted| match exact {
-            true => rest.any(|byte| byte == wanted),
-            // A letter outside of ASCII can fold into it (K for kelvin).
-            false => rest.any(|byte| byte.to_ascii_lowercase() == *wanted || !byte.is_ascii()),
-        })
-    }
-
-    fn read(&mut self, candidate: &str) {
-        self.folded.clear();
-        self.bonus.clear();
-        let name = candidate
-            .trim_end_matches('/')
-            .rfind('/')
-            .map_or(0, |at| at + 1);
-        let mut before = '/';
-        for (at, character) in candidate.char_indices() {
-            let in_name = if at >= name { IN_NAME } else { 0 };
-            self.bonus
-                .push(CHARACTER + in_name + start_bonus(before, character));
-            self.folded.push(fold(character, self.exact));
-            before = character;
-        }
-    }
-
-    /// Returns where the first character occurs first; nothing before can be part of a match.
-    fn first_place(&self) -> Option<usize> {
-        let first = self.pattern.first()?;
-        self.folded.iter().position(|character| character == first)
-    }
-}
-
-/// Fills the row of one character of the pattern. Returns where the next row starts, or `None` if
-/// the character does not occur.
-fn fill(
-    row: &mut Vec<Cell>,
-    above: &[Cell],
-    folded: &[char],
-    bonus: &[i32],
-    (index, wanted): (usize, char),
-    start: usize,
-) -> Option<usize> {
-    const NOWHERE: Cell = Cell {
-        here: NEVER,
-        reached: NEVER,
-    };
-    row.clear();
-    row.resize(start.min(folded.len()), NOWHERE);
-    let mut found = None;
-    let mut reached = NEVER;
-    for place in start..folded.len() {
-        let mut here = NEVER;
-        if folded[place] == wanted {
-            let before = match (index, place.checked_sub(1)) {
-                (0, _) => 0,
-                (_, Some(before)) => above[before].reached.max(above[before].here + CONSECUTIVE),
-                (_, None) => NEVER,
-            };
-            if before > NEVER / 2 {
-                here = before + bonus[place];
-                found.get_or_insert(place + 1);
-            }
-        }
-        reached = here.max(reached - GAP);
-        row.push(Cell { here, reached });
-    }
-    found
-}
-
-fn fold(character: char, exact: bool) -> char {
-    match character {
-        _ if exact => character,
-        character if character.is_ascii() => character.to_ascii_lowercase(),
-        character => character.to_lowercase().next().unwrap_or(character),
-    }
-}
-
-fn start_bonus(before: char, character: char) -> i32 {
-    match before {
-        '/' => SEGMENT_START,
-        '_' | '-' | '.' | ' ' | ':' => WORD_START,
-        before if before.is_lowercase() && character.is_uppercase() => CAMEL_START,
-        before if !before.is_ascii_digit() && character.is_ascii_digit() => CAMEL_START,
-        _ => 0,
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use super::align::LONGEST;
     use super::*;
+    use crate::edit::manners::processor_time;
 
     /// Each candidate is better than the next.
     #[track_caller]
@@ -329,7 +162,7 @@ mod tests {
         assert_eq!(best("a", &[] as &[&str], 5), [0; 0]);
     }
 
-    /// Run with `--release --run-ignored all --no-capture` to see the time.
+    /// Run with `--release --run-ignored all --no-capture` to see the time on the processor.
     #[test]
     #[ignore = "measures"]
     fn a_hundred_thousand_paths() {
@@ -357,9 +190,9 @@ mod tests {
             "zzz",
             "EditB",
         ] {
-            let start = std::time::Instant::now();
+            let start = processor_time();
             let found = best(pattern, &paths, 50).len();
-            println!("{pattern}: {found} in {:?}", start.elapsed());
+            println!("{pattern}: {found} in {:?}", processor_time() - start);
         }
     }
 }
