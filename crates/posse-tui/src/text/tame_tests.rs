@@ -10,9 +10,9 @@ use crate::text::without_escapes;
 
 /// Counts everything that a terminal was asked to do beside showing characters.
 #[derive(Default)]
-struct Obeyed(Vec<String>);
+struct Requests(Vec<String>);
 
-impl vt100::Callbacks for Obeyed {
+impl vt100::Callbacks for Requests {
     fn audible_bell(&mut self, _: &mut vt100::Screen) {
         self.0.push("bell".into());
     }
@@ -90,7 +90,7 @@ fn is_directional(character: char) -> bool {
 /// Writes tamed texts to one terminal and asserts that only cells and the caret change.
 fn check_terminal<'a>(texts: impl IntoIterator<Item = &'a str>) {
     let size = |count| NonZeroU16::new(count).unwrap();
-    let mut parser = vt100::Parser::new_with_callbacks(size(4), size(80), 0, Obeyed::default());
+    let mut parser = vt100::Parser::new_with_callbacks(size(4), size(80), 0, Requests::default());
     let modes = |screen: &vt100::Screen| {
         (
             screen.input_mode_formatted(),

@@ -155,18 +155,26 @@ fn cells<'a>(line: &Line<'_>, text: &'a str) -> Vec<Cell<'a>> {
         Some((*end, span.style))
     });
     let mut span = ends.next();
-    let mut out = Vec::with_capacity(text.len());
-    for (at, grapheme) in text.grapheme_indices(true) {
+    let mut cell = |at: usize, text: &'a str, columns: usize| {
         while span.is_some_and(|(end, _)| end <= at) {
             span = ends.next();
         }
-        out.push(Cell {
-            text: grapheme,
-            style: span.map_or(Style::new(), |(_, style)| style),
-            columns: columns(grapheme),
-        });
+        let style = span.map_or(Style::new(), |(_, style)| style);
+        Cell {
+            text,
+            style,
+            columns,
+        }
+    };
+    // Most text is ASCII, where finding graphemes and their widths costs more than all the rest.
+    if text.bytes().all(|byte| (b' '..=b'~').contains(&byte)) {
+        return (0..text.len())
+            .map(|at| cell(at, &text[at..=at], 1))
+            .collect();
     }
-    out
+    text.grapheme_indices(true)
+        .map(|(at, grapheme)| cell(at, grapheme, columns(grapheme)))
+        .collect()
 }
 
 fn owned(line: &Line<'_>) -> Line<'static> {

@@ -1,14 +1,14 @@
 //! Markdown as styled lines, whole or while it streams.
 //!
-//! `units` finds where top-level blocks begin, `pace` walks over them and keeps what must be
+//! `units` finds where top-level blocks begin, `cursor` walks over them and keeps what must be
 //! remembered between two calls, `stream` buffers text that is still arriving, `block` renders the
 //! source of one block, `inline` and `table` what stands inside. A whole text takes the same way as
 //! a streamed one: this is why both give the same lines.
 
 mod block;
+mod cursor;
 mod fence;
 mod inline;
-mod pace;
 mod stream;
 mod table;
 mod units;

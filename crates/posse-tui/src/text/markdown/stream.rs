@@ -2,7 +2,7 @@
 
 use ratatui_core::text::Line;
 
-use super::pace::{Extent, Limits, Pace};
+use super::cursor::{Cursor, Extent, Limits};
 
 /// A Markdown text that arrives in pieces.
 ///
@@ -17,16 +17,18 @@ pub struct MarkdownStream {
     has_return: bool,
     /// Bytes of `open` up to the end of its last complete line.
     complete: usize,
-    /// Bytes of `open` that were searched without success.
-    searched: usize,
-    pace: Pace,
+    /// Bytes of `open` that were complete when `take_closed` was called last.
+    seen: usize,
+    /// Bytes of `open` that were parsed without success.
+    parsed: usize,
+    cursor: Cursor,
 }
 
 impl MarkdownStream {
     /// Returns an empty stream with limits of its own.
     pub(super) fn with_limits(limits: Limits) -> Self {
         Self {
-            pace: Pace::new(limits),
+            cursor: Cursor::new(limits),
             ..Self::default()
         }
     }
@@ -59,53 +61,52 @@ impl MarkdownStream {
     /// The width should be the same in all calls: lines that were taken keep the one they had.
     pub fn take_closed(&mut self, width: u16) -> Vec<Line<'static>> {
         let mut lines = Vec::new();
-        if !self.is_worth_a_search() {
+        let is_worth_parsing = self.is_worth_parsing();
+        self.seen = self.complete;
+        if !is_worth_parsing {
             return lines;
         }
         let source = &self.open[..self.complete];
-        let taken = self.pace.walk(source, Extent::Growing, width, &mut lines);
+        let taken = self.cursor.walk(source, Extent::Growing, width, &mut lines);
         self.open.drain(..taken);
         self.complete -= taken;
-        self.searched = self.complete;
+        self.seen = self.complete;
+        self.parsed = self.complete;
         lines
     }
 
     /// Returns the lines of what is not taken, as if nothing followed.
     pub fn tail(&self, width: u16) -> Vec<Line<'static>> {
         let mut lines = Vec::new();
-        let mut pace = self.pace.clone();
-        pace.walk(&self.open, Extent::Whole, width, &mut lines);
+        let mut cursor = self.cursor.clone();
+        cursor.walk(&self.open, Extent::Whole, width, &mut lines);
         lines
     }
 
     /// Takes all that is left. The stream is empty afterwards and can be used for the next text.
     pub fn finish(&mut self, width: u16) -> Vec<Line<'static>> {
         let lines = self.tail(width);
-        *self = Self::with_limits(self.pace.limits());
+        *self = Self::with_limits(self.cursor.limits());
         lines
     }
 
     /// Returns true if new lines could close something.
     ///
     /// Parsing a long open block again for each of its lines would take quadratic time. It waits
-    /// until the block has grown by an eighth, or until a line looks as if it begins another block.
-    fn is_worth_a_search(&self) -> bool {
-        let new = &self.open[self.searched..self.complete];
-        if new.is_empty() {
+    /// until the block has grown by a quarter, or until a line looks as if it begins another block.
+    fn is_worth_parsing(&self) -> bool {
+        if self.seen == self.complete {
             return false;
         }
-        if self.pace.is_in_fence()
-            || self.searched < self.pace.limits().parsed
-            || new.len() >= self.searched / 8
-        {
+        let is_small = self.parsed < self.cursor.limits().parsed;
+        if self.cursor.is_in_fence() || is_small || self.complete >= self.parsed + self.parsed / 4 {
             return true;
         }
-        let before = &self.open[..self.searched];
-        let after_blank = before.ends_with("\n\n") && begins_block(new);
-        after_blank
-            || new
-                .match_indices("\n\n")
-                .any(|(at, _)| begins_block(&new[at + 2..]))
+        // The two bytes before may be the blank line that the first new line follows.
+        let from = self.open.floor_char_boundary(self.seen.saturating_sub(2));
+        let new = &self.open[from..self.complete];
+        let mut blanks = new.match_indices("\n\n");
+        blanks.any(|(at, blank)| begins_block(&new[at + blank.len()..]))
     }
 }
 

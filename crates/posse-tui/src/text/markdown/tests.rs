@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use ratatui_core::text::Line;
 
 use super::MarkdownStream;
-use super::pace::Limits;
+use super::cursor::Limits;
 
 mod corpus;
 mod cost;
@@ -77,6 +77,20 @@ fn pairs_of_the_corpus_stream_as_they_render() {
         let second = CORPUS[(index * 7 + 3) % CORPUS.len()];
         check_stream(characters(&format!("{first}\n{second}")), 30);
         check_stream(characters(&format!("{first}\n\n{second}")), 30);
+    }
+}
+
+#[test]
+fn repeated_snippets_stream_as_they_render() {
+    let limits = Limits {
+        part: 200,
+        list: 10,
+        parsed: 100,
+    };
+    for snippet in CORPUS {
+        let source = snippet.repeat(12);
+        let lines = source.split_inclusive('\n');
+        check_limits(lines, 30, limits);
     }
 }
 

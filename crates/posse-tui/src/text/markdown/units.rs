@@ -32,69 +32,105 @@ pub(super) enum UnitKind {
     },
     /// Link reference definitions, which Markdown hides and we show as they are.
     Definitions,
-    /// A paragraph, a table, or a heading that is underlined: what lines of text may become.
+    /// A title with `#`, a quote or a rule: what begins a block wherever it stands.
+    Marked,
+    /// Anything else: what a line becomes may depend on lines before and after it.
     Text,
-    /// Anything else.
-    Other,
 }
 
-/// Returns the parts of a text in order.
-pub(super) fn units(source: &str) -> Vec<Unit> {
-    let mut units: Vec<Unit> = Vec::new();
-    let mut depth = 0usize;
-    let mut end = 0;
-    for (event, range) in Parser::new_ext(source, OPTIONS).into_offset_iter() {
-        if matches!(event, Event::End(_)) {
-            depth = depth.saturating_sub(1);
-            continue;
+/// The parts of a text in order.
+#[derive(Debug, Default)]
+pub(super) struct Units {
+    pub(super) units: Vec<Unit>,
+    /// True if the text from the last part on has to be parsed by itself.
+    pub(super) is_partial: bool,
+}
+
+impl Units {
+    /// Finds the parts of a text.
+    pub(super) fn of(source: &str) -> Self {
+        let mut found = Self::default();
+        let mut depth = 0usize;
+        let mut end = 0;
+        for (event, range) in Parser::new_ext(source, OPTIONS).into_offset_iter() {
+            if matches!(event, Event::End(_)) {
+                depth = depth.saturating_sub(1);
+                continue;
+            }
+            let start = line_start(source, range.start);
+            if depth == 0 {
+                if found.continues_list(source) {
+                    found.is_partial = true;
+                    return found;
+                }
+                let kind = kind_of(&event, &source[start..]);
+                found.push(source, end, Unit { kind, start });
+                if found.is_partial {
+                    return found;
+                }
+                end = range.end;
+            } else if depth == 1 && matches!(event, Event::Start(Tag::Item)) {
+                found.push_item(start);
+            }
+            depth += usize::from(matches!(event, Event::Start(_)));
         }
-        let start = line_start(source, range.start);
-        if depth == 0 {
-            let kind = kind_of(&event, &source[start..]);
-            push(&mut units, source, end, Unit { kind, start });
-            end = range.end;
-        } else if depth == 1
-            && matches!(event, Event::Start(Tag::Item))
-            && let Some(UnitKind::List { items, .. }) = units.last_mut().map(|unit| &mut unit.kind)
-        {
+        if let Some(start) = definitions(source, end, source.len()) {
+            let kind = UnitKind::Definitions;
+            found.units.push(Unit { kind, start });
+        }
+        found
+    }
+
+    /// Returns the number of parts that are final, whatever follows the text.
+    pub(super) fn closed(&self, source: &str) -> usize {
+        let is_open = !self.is_partial && self.continues_list(source);
+        let open = if is_open { 2 } else { 1 };
+        self.units.len().saturating_sub(open)
+    }
+
+    /// Returns true if the part before the last is a list that may be longer than it seems.
+    ///
+    /// pulldown-cmark lets a list continue after definitions that stand between its items, and takes
+    /// what follows them for another block than it does at the beginning of a text. So a list is not
+    /// closed by definitions or by text that adjoins it, but by the next part only, and then the
+    /// text after the list is parsed by itself.
+    fn continues_list(&self, source: &str) -> bool {
+        let [.., list, last] = &self.units[..] else {
+            return false;
+        };
+        let is_unsure = match last.kind {
+            UnitKind::Definitions => true,
+            UnitKind::Text => !ends_with_blank_line(&source[..last.start]),
+            _ => false,
+        };
+        matches!(list.kind, UnitKind::List { .. }) && is_unsure
+    }
+
+    /// Adds a part and the definitions between it and the end of the one before.
+    fn push(&mut self, source: &str, end: usize, unit: Unit) {
+        if let Some(start) = definitions(source, end, unit.start) {
+            let kind = UnitKind::Definitions;
+            self.units.push(Unit { kind, start });
+            let adjoins = !ends_with_blank_line(&source[start..unit.start]);
+            // A title of many lines is text until its end arrives: where the definition ends is
+            // open.
+            if unit.kind == UnitKind::Text && adjoins {
+                return;
+            }
+            if self.continues_list(source) {
+                self.is_partial = true;
+                return;
+            }
+        }
+        self.units.push(unit);
+    }
+
+    fn push_item(&mut self, start: usize) {
+        let last = self.units.last_mut().map(|unit| &mut unit.kind);
+        if let Some(UnitKind::List { items, .. }) = last {
             items.push(start);
         }
-        depth += usize::from(matches!(event, Event::Start(_)));
     }
-    if let Some(start) = definitions(source, end, source.len()) {
-        units.push(Unit {
-            kind: UnitKind::Definitions,
-            start,
-        });
-    }
-    units
-}
-
-/// Returns true if the parts end with a list that may continue.
-///
-/// pulldown-cmark lets a list continue after definitions that stand between its items, so that they
-/// do not close it.
-pub(super) fn end_with_open_list(units: &[Unit]) -> bool {
-    let [.., list, last] = units else {
-        return false;
-    };
-    matches!(list.kind, UnitKind::List { .. }) && last.kind == UnitKind::Definitions
-}
-
-/// Adds a part and the definitions between it and the end of the one before.
-fn push(units: &mut Vec<Unit>, source: &str, end: usize, unit: Unit) {
-    if let Some(start) = definitions(source, end, unit.start) {
-        units.push(Unit {
-            kind: UnitKind::Definitions,
-            start,
-        });
-        let adjoins = !ends_with_blank_line(&source[start..unit.start]);
-        // A title of many lines is text until its end arrives: where the definition ends is open.
-        if unit.kind == UnitKind::Text && adjoins {
-            return;
-        }
-    }
-    units.push(unit);
 }
 
 fn kind_of(event: &Event<'_>, source: &str) -> UnitKind {
@@ -104,11 +140,11 @@ fn kind_of(event: &Event<'_>, source: &str) -> UnitKind {
             number: *number,
             items: Vec::new(),
         },
-        Event::Start(Tag::Paragraph | Tag::Table(_)) => UnitKind::Text,
-        Event::Start(Tag::Heading { .. }) if !source.trim_start().starts_with('#') => {
-            UnitKind::Text
+        Event::Start(Tag::BlockQuote(_)) | Event::Rule => UnitKind::Marked,
+        Event::Start(Tag::Heading { .. }) if source.trim_start().starts_with('#') => {
+            UnitKind::Marked
         }
-        _ => UnitKind::Other,
+        _ => UnitKind::Text,
     }
 }
 

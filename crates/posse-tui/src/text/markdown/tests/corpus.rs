@@ -68,6 +68,7 @@ pub(super) const CORPUS: &[&str] = &[
     "- [a]: /in-item\n- [a]\n\n  [b]: /x\n\n  [b]\n",
     "> [a]: /in-quote\n> [a]\n\n[a]\n",
     "- a\n\n[a]: /url\n- b\n",
+    "- \n[a]: /u\n</pre>\n> a\n",
     "[link](https://example.com \"t\") and <https://example.com> and <me@example.com>\n",
     "![image *alt*](x.png) and [![in](a.png)](b)\n",
     "*em **strong* odd** ~~gone~~ ***both***\n",
