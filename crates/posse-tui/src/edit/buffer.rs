@@ -151,6 +151,8 @@ impl EditBuffer {
 
     /// Replaces everything by a draft, of this buffer or of another one. Returns false if the
     /// draft does not fit.
+    ///
+    /// Images keep their numbers: a draft with images belongs to the buffer it was made from.
     pub fn restore(&mut self, draft: &Draft) -> bool {
         let text = self.chips.adopt(&draft.text, &draft.chips);
         let fits = self.splice(0..self.text.len(), &text, EditKind::Whole);

@@ -4,7 +4,7 @@
 //! a chip, typed by hand, stay words.
 
 use super::clean::unify_line_ends;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 /// Bytes of pasted blocks that one buffer keeps, all together.
@@ -22,14 +22,14 @@ const LAST: char = '\u{10FFFD}';
 pub enum Chip {
     /// A pasted block.
     Paste {
-        /// Counts the blocks of a buffer, from 1.
+        /// Counts the blocks of a prompt, from 1.
         number: u32,
         /// The block, with `\n` line ends and otherwise as it was pasted.
         text: Arc<str>,
     },
     /// An image, whose data the caller holds under the number.
     Image {
-        /// Counts the images of a buffer, from 1.
+        /// Counts the images of a buffer, from 1. A number is not used twice.
         number: u32,
         /// The format as the user reads it, such as `png`.
         format: Arc<str>,
@@ -100,6 +100,8 @@ pub(super) fn is_block(text: &str) -> bool {
 #[derive(Debug, Clone, Default)]
 pub(super) struct Chips {
     held: BTreeMap<char, Entry>,
+    /// Images so far. Their numbers are not used again, since the caller holds data under them.
+    images: u32,
 }
 
 #[derive(Debug, Clone)]
@@ -118,26 +120,23 @@ impl Chips {
 
     /// Keeps a pasted block. Returns its character and number.
     pub(super) fn add_paste(&mut self, text: &str) -> Option<(char, u32)> {
-        let number = 1 + self.highest(|chip| matches!(chip, Chip::Paste { .. }));
+        let number = 1 + self.highest_paste();
         let text = Arc::from(unify_line_ends(text));
         Some((self.add(Chip::Paste { number, text })?, number))
     }
 
     /// Keeps an image. Returns its character and number.
     pub(super) fn add_image(&mut self, format: &str) -> Option<(char, u32)> {
-        let number = 1 + self.highest(|chip| matches!(chip, Chip::Image { .. }));
+        let number = 1 + self.images;
         let format: String = format
             .chars()
             .filter(char::is_ascii_alphanumeric)
             .take(8)
             .collect();
-        Some((
-            self.add(Chip::Image {
-                number,
-                format: format.into(),
-            })?,
-            number,
-        ))
+        let format = format.into();
+        let character = self.add(Chip::Image { number, format })?;
+        self.images = number;
+        Some((character, number))
     }
 
     /// Returns the chip of a character.
@@ -147,13 +146,16 @@ impl Chips {
 
     /// Returns what the user sees for a grapheme of the buffer if it is a chip.
     pub(super) fn label(&self, grapheme: &str) -> Option<&str> {
-        let entry = self.held.get(&grapheme.chars().next()?)?;
+        let character = grapheme.chars().next().filter(|found| is_chip(*found))?;
+        let entry = self.held.get(&character)?;
         Some(&entry.label)
     }
 
     /// Forgets all chips that do not stand in `text`.
     pub(super) fn retain(&mut self, text: &str) {
-        self.held.retain(|character, _| text.contains(*character));
+        let standing: HashSet<char> = text.chars().filter(|found| is_chip(*found)).collect();
+        self.held
+            .retain(|character, _| standing.contains(character));
     }
 
     /// Returns the chips that stand in `text`.
@@ -165,6 +167,7 @@ impl Chips {
 
     /// Takes the chips of a draft in. Returns the draft's text with the characters they have here.
     pub(super) fn adopt(&mut self, text: &str, chips: &Chips) -> String {
+        self.images = self.images.max(chips.images);
         let mut here = BTreeMap::new();
         for (character, entry) in &chips.held {
             let known = self
@@ -239,14 +242,10 @@ impl Chips {
         }
     }
 
-    fn highest(&self, wanted: fn(&Chip) -> bool) -> u32 {
-        let chips = self
-            .held
-            .values()
-            .map(|entry| &entry.chip)
-            .filter(|chip| wanted(chip));
-        let numbers = chips.map(|chip| match chip {
-            Chip::Paste { number, .. } | Chip::Image { number, .. } => *number,
+    fn highest_paste(&self) -> u32 {
+        let numbers = self.held.values().map(|entry| match entry.chip {
+            Chip::Paste { number, .. } => number,
+            Chip::Image { .. } => 0,
         });
         numbers.max().unwrap_or(0)
     }

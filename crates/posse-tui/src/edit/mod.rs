@@ -12,6 +12,8 @@ pub mod fuzzy;
 mod grapheme;
 mod history;
 mod kill;
+#[cfg(test)]
+mod manners;
 mod motion;
 #[cfg(test)]
 mod random;

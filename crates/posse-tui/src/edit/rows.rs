@@ -4,7 +4,7 @@
 //! full row takes no column, so that the next row begins with its word.
 
 use super::buffer::EditBuffer;
-use super::grapheme::{self, Kind, kind};
+use super::grapheme;
 
 /// One row of the screen: bytes of the buffer's text, without a line end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -170,7 +170,7 @@ impl EditBuffer {
                 row.hanging = true;
                 continue;
             }
-            let stands_alone = columns > 1 || kind(grapheme) == Kind::Chip;
+            let stands_alone = columns > 1 || self.chips.label(grapheme).is_some();
             if stands_alone && at > row.start {
                 row.place = Some((at, row.column));
             }
