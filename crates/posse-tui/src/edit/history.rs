@@ -198,7 +198,10 @@ mod tests {
             history.push("x".repeat(TEXT_LIMIT - number));
         }
         assert!(history.bytes <= BYTES);
-        assert_eq!(history.bytes, history.entries().map(str::len).sum::<usize>());
+        assert_eq!(
+            history.bytes,
+            history.entries().map(str::len).sum::<usize>()
+        );
     }
 
     #[test]

@@ -123,5 +123,4 @@ fn shortened<'a>(grapheme: &'a str, next: Option<&str>) -> &'a str {
 }
 
 #[cfg(test)]
-#[path = "tame_tests.rs"]
 mod tests;

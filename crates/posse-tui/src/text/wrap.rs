@@ -260,5 +260,4 @@ impl Builder {
 }
 
 #[cfg(test)]
-#[path = "wrap_tests.rs"]
 mod tests;
