@@ -16,7 +16,6 @@ pub(crate) mod output_item;
 pub(crate) mod pane;
 pub(crate) mod panel;
 mod permission_updates;
-mod question_dialog;
 mod question_queue;
 pub(crate) mod render;
 pub(crate) mod rule_keeper;

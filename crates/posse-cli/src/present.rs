@@ -2,7 +2,6 @@
 
 pub(crate) mod agents;
 pub(crate) mod cache_misses;
-pub(crate) mod choice;
 pub(crate) mod costs;
 pub(crate) mod definitions;
 pub(crate) mod entries;

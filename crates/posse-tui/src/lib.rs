@@ -1,8 +1,13 @@
 //! The terminal front end of posse: a conversation with one agent, and everybody around it.
 //!
-//! `text` turns words into styled lines, `edit` is the prompt under the fingers, `terminal` puts
-//! lines and cells on a real one. Nothing here knows agents but by the words of posse-protocol.
+//! `text` turns words into styled lines, `edit` is the prompt under the fingers, `question` comes to
+//! an answer, `conversation` decides and draws, `terminal` puts lines and cells on a real one.
+//! Nothing here knows agents but by the words of posse-protocol.
 
+pub mod conversation;
 pub mod edit;
+#[cfg(test)]
+mod fixtures;
+pub mod question;
 pub mod terminal;
 pub mod text;

@@ -7,6 +7,7 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, IsTerminal, Read};
 use std::os::unix::fs::OpenOptionsExt;
 
+use posse_tui::question::Typing;
 use rustix::fs::OFlags;
 use rustix::process::{Signal as SignalNumber, getpgrp};
 use rustix::termios::{
@@ -22,15 +23,6 @@ use crate::config::{caller, environment};
 const CI: &str = "CI";
 /// Maximum length of a typed line, in bytes; a terminal has no longer ones.
 const LONGEST: usize = 4096;
-
-/// How a person answers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Typing {
-    /// With one key, which is not shown.
-    Key,
-    /// With a line.
-    Line,
-}
 
 /// The keys of a terminal.
 pub(crate) struct Keyboard {

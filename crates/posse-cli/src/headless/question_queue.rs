@@ -3,8 +3,8 @@
 use std::collections::VecDeque;
 
 use posse_protocol::{AgentId, Answer, Command, Question, QuestionId};
+use posse_tui::question::{DialogStep, QuestionDialog};
 
-use super::question_dialog::{DialogStep, QuestionDialog};
 use crate::config::kept_rules::NewRules;
 use crate::output::tame;
 

@@ -2,39 +2,17 @@
 
 use posse_port::store::QuestionRecord;
 use posse_protocol::{Display, Question, QuestionKind};
+use posse_tui::question::{QuestionDialog, choice, wanted};
 use serde_json::{Value, json};
 
 use crate::output::time::{age, moment};
 use crate::output::transcript::shortened;
 use crate::output::{one_line, tame};
-use crate::present::choice;
 
+/// Maximum length of the reason for a question, in characters.
+const REASON: usize = 160;
 /// Number of characters of a reason, or of what is asked about in a line.
 const LONGEST: usize = 200;
-
-/// Returns what a call would do: all of a command or a plan, the questions that it asks, and the whole input of
-/// any other tool.
-pub(crate) fn wanted(question: &Question) -> String {
-    if let Some(choices) = choice::of(question) {
-        return choice::in_a_line(&choices);
-    }
-    let Ok(serde_json::Value::Object(mut input)) = serde_json::from_str(question.input.get())
-    else {
-        return question.input.get().to_owned();
-    };
-    if let (QuestionKind::Plan, Some(serde_json::Value::String(plan))) =
-        (question.kind, input.get("plan"))
-    {
-        return plan.clone();
-    }
-    match (question.tool.as_str(), input.remove("command")) {
-        ("Bash", Some(serde_json::Value::String(command))) if input.is_empty() => command,
-        ("Bash", Some(serde_json::Value::String(command))) => {
-            format!("{command}\n{}", serde_json::Value::Object(input))
-        }
-        _ => question.input.get().to_owned(),
-    }
-}
 
 /// Returns what a person looks at before they answer, safe to show: the change that the call would
 /// make, or all of its input.
@@ -51,6 +29,24 @@ pub(crate) fn content(question: &Question) -> String {
     }
 }
 
+/// Returns the question of a dialog in full, from `who`: a person must not allow what they do not
+/// see.
+pub(crate) fn shown(dialog: &QuestionDialog, who: Option<&str>) -> String {
+    if dialog.is_choice() {
+        let who = who.unwrap_or("the agent");
+        return format!("? {who} asks\n{}", dialog.prompt());
+    }
+    let who = who.map(|who| format!("{who}: ")).unwrap_or_default();
+    let question = dialog.question();
+    format!(
+        "? {who}{}\n  │ {}\n  ({})\n{}",
+        one_line(&question.tool),
+        content(question).trim_end().replace('\n', "\n  │ "),
+        one_line(&shortened(&question.why, REASON)),
+        dialog.prompt(),
+    )
+}
+
 /// Returns a line of a change in its colour.
 fn diff_line(line: &str) -> String {
     let color = match line.as_bytes().first() {
@@ -61,14 +57,6 @@ fn diff_line(line: &str) -> String {
         _ => return format!("{line}\n"),
     };
     format!("\x1b[{color}m{line}\x1b[39m\n")
-}
-
-/// Returns the rules that may be accepted with the answer, a numbered line each, safe to show.
-pub(crate) fn suggestions(question: &Question) -> String {
-    let line = |(number, suggestion): (usize, &posse_protocol::Suggestion)| {
-        format!("  {number}  {}\n", tame(&suggestion.rules.join(", ")))
-    };
-    (1..).zip(&question.suggestions).map(line).collect()
 }
 
 /// Returns a question in a line, with the command that answers it.

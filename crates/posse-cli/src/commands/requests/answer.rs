@@ -12,6 +12,7 @@ use posse_protocol::{
     AcceptedRules, AgentId, Answer, Answerer, ChoiceAnswers, ChoiceQuestion, Choices, GivenAnswer,
     PermissionMode, Question, QuestionKind, RawJson, RealmId, RuleScope,
 };
+use posse_tui::question::choice::{self, NotChosen};
 use serde_json::json;
 use uuid::Uuid;
 
@@ -21,7 +22,6 @@ use crate::config::search_paths::SearchPaths;
 use crate::error::Advised;
 use crate::headless::rule_keeper;
 use crate::output::{json_line, print, tame};
-use crate::present::choice::{self, NotChosen};
 use crate::present::question;
 use crate::select::tasks::operate;
 

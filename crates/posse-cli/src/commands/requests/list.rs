@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use posse_port::store::Store;
+use posse_tui::question::wanted;
 use serde_json::{Value, json};
 
 use super::meant::{self, Request};
@@ -49,7 +50,7 @@ fn row(request: &Request) -> Vec<String> {
     let what = match request {
         Request::Question(record) => {
             let asked = &record.question;
-            format!("{} {}", asked.tool, question::wanted(asked))
+            format!("{} {}", asked.tool, wanted(asked))
         }
         Request::Plan(_, plan) => plan.text.clone(),
     };

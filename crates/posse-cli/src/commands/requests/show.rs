@@ -4,12 +4,13 @@ use std::process::ExitCode;
 
 use posse_port::store::{QuestionRecord, QuestionState, Store};
 use posse_protocol::{Answer, Answerer, QuestionKind, RuleScope};
+use posse_tui::question::{choice, suggestions};
 
 use super::list::object;
 use super::meant::{self, Request};
 use crate::output::time::{age, now_ms};
 use crate::output::{json_line, print, tame};
-use crate::present::{choice, question};
+use crate::present::question;
 
 /// Show one request in full: who asks, what would run, and what became of it.
 #[derive(clap::Args)]
@@ -59,7 +60,7 @@ fn at_length(request: &Request) -> String {
 /// Returns the rules that may be accepted, with the command that does.
 fn always(record: &QuestionRecord) -> String {
     let asked = &record.question;
-    match (record.state, question::suggestions(asked)) {
+    match (record.state, suggestions(asked)) {
         (_, rules) if rules.is_empty() => String::new(),
         (QuestionState::Open, rules) => format!(
             "to allow such calls from now on, `posse requests answer {} --always` (--rule NUMBER):\n{rules}",

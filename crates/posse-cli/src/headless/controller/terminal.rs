@@ -1,12 +1,13 @@
 //! Questions that the person at the terminal answers.
 
 use posse_protocol::{AgentId, Command, Question, QuestionId};
+use posse_tui::question::Typing;
 
 use super::Controller;
-use crate::headless::keyboard::Typing;
 use crate::headless::output_item::OutputItem;
 use crate::headless::question_queue::QueueStep;
 use crate::output::tame;
+use crate::present::question;
 
 /// Returns what the person is asked: how it is answered, and the number of questions that are
 /// on the terminal when this one is. `None` if nothing is asked.
@@ -78,7 +79,7 @@ pub(crate) fn show_next(controller: &mut Controller) -> Vec<OutputItem> {
         return Vec::new();
     };
     let from = first.from().map(tame);
-    let mut question = first.shown(from.as_deref());
+    let mut question = question::shown(first, from.as_deref());
     if terminal.behind() > 0 {
         question.push_str(&format!(" · {} more after this", terminal.behind()));
     }

@@ -19,6 +19,7 @@ use crate::headless::runs::Runs;
 use crate::output::paint::{color_in, painted};
 use crate::output::transcript::shortened;
 use crate::output::{one_line, tame};
+use crate::present::question;
 
 /// Time an idle member stays hosted after the lead's process is gone.
 const GRACE: Duration = Duration::from_secs(10);
@@ -297,7 +298,7 @@ impl PaneConversation {
             (Some(hosted), None) => Some(hosted.name.clone()),
             (None, _) => Some(tame(dialog.from().unwrap_or("a sub-agent"))),
         };
-        let (agent, shown) = (dialog.agent, dialog.shown(who.as_deref()));
+        let (agent, shown) = (dialog.agent, question::shown(dialog, who.as_deref()));
         self.tell_of(agent, shown)
     }
 

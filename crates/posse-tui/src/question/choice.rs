@@ -2,10 +2,10 @@
 
 use posse_protocol::{ChoiceAnswers, ChoiceQuestion, Choices, Question, QuestionKind};
 
-use crate::output::tame;
+use crate::text::tame;
 
 /// Returns the questions with options that a question asks; none if it asks something else.
-pub(crate) fn of(question: &Question) -> Option<Choices> {
+pub fn of(question: &Question) -> Option<Choices> {
     match question.kind {
         QuestionKind::Choice => Choices::read(&question.input).ok(),
         QuestionKind::Permission | QuestionKind::Plan => None,
@@ -13,7 +13,7 @@ pub(crate) fn of(question: &Question) -> Option<Choices> {
 }
 
 /// Returns a question and its numbered options, safe to show, each on lines of its own.
-pub(crate) fn lines(asked: &ChoiceQuestion) -> String {
+pub fn lines(asked: &ChoiceQuestion) -> String {
     let several = match asked.multi_select {
         true => " (several are possible)",
         false => "",
@@ -38,7 +38,7 @@ pub(crate) fn lines(asked: &ChoiceQuestion) -> String {
 }
 
 /// Returns all questions in one line.
-pub(crate) fn in_a_line(choices: &Choices) -> String {
+pub fn in_a_line(choices: &Choices) -> String {
     let texts = choices
         .questions
         .iter()
@@ -47,7 +47,7 @@ pub(crate) fn in_a_line(choices: &Choices) -> String {
 }
 
 /// Returns what was answered, safe to show: a line for each question that was.
-pub(crate) fn answered(choices: &Choices, given: &ChoiceAnswers) -> String {
+pub fn answered(choices: &Choices, given: &ChoiceAnswers) -> String {
     let answers = choices.questions.iter().filter_map(|asked| {
         let answer = given.answers.get(&asked.question)?;
         Some(format!("  {} → {}\n", tame(&asked.header), tame(answer)))
@@ -61,18 +61,21 @@ pub(crate) fn answered(choices: &Choices, given: &ChoiceAnswers) -> String {
 
 /// Words that are not an answer.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum NotChosen {
+pub enum NotChosen {
+    /// There are none.
     #[error("write an answer")]
     Nothing,
+    /// A number that no option has.
     #[error("choose from 1 to {0}, or write an answer of your own")]
     NoSuchOption(usize),
+    /// Several, where one is wanted.
     #[error("only one of them can be chosen")]
     OnlyOne,
 }
 
 /// Returns the answer that `words` mean: numbers or labels of options, with commas if several are
 /// possible, or a person's own words.
-pub(crate) fn chosen(asked: &ChoiceQuestion, words: &str) -> Result<String, NotChosen> {
+pub fn chosen(asked: &ChoiceQuestion, words: &str) -> Result<String, NotChosen> {
     let words = words.trim();
     if words.is_empty() {
         return Err(NotChosen::Nothing);

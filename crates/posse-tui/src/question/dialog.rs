@@ -6,13 +6,9 @@ use posse_protocol::{
     QuestionKind, RuleScope,
 };
 
-use super::keyboard::Typing;
-use crate::output::transcript::shortened;
-use crate::output::{one_line, tame};
-use crate::present::{choice, question};
+use super::{choice, suggestions};
+use crate::text::tame;
 
-/// Maximum length of the reason for a question, in characters.
-const LONGEST: usize = 160;
 /// What the model is told if a person gives no reason.
 const NO: &str = "the user said no";
 /// What the model is told if a person answers none of its questions.
@@ -21,8 +17,9 @@ const NO_ANSWER: &str = "the user does not want to answer";
 const SKIP: &str = "-";
 
 /// A question that a person is asked.
-pub(crate) struct QuestionDialog {
-    pub(crate) agent: AgentId,
+pub struct QuestionDialog {
+    /// Who asks.
+    pub agent: AgentId,
     question: Question,
     stage: Stage,
 }
@@ -44,16 +41,27 @@ enum Stage {
     Choice(Choices, usize, ChoiceAnswers),
 }
 
+/// How a person answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Typing {
+    /// With one key, which is not shown.
+    Key,
+    /// With a line.
+    Line,
+}
+
 /// What comes of something typed.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum DialogStep {
+pub enum DialogStep {
     /// It is not answered yet; this is shown next.
     Ask(String),
+    /// It is answered.
     Answered(Answer),
 }
 
 impl QuestionDialog {
-    pub(crate) fn new(agent: AgentId, question: Question) -> Self {
+    /// Asks a question.
+    pub fn new(agent: AgentId, question: Question) -> Self {
         let stage = match choice::of(&question) {
             Some(choices) => Stage::Choice(choices, 0, ChoiceAnswers::default()),
             None => first_stage(&question),
@@ -65,12 +73,13 @@ impl QuestionDialog {
         }
     }
 
-    pub(crate) fn id(&self) -> QuestionId {
+    /// Returns the question's ID.
+    pub fn id(&self) -> QuestionId {
         self.question.id
     }
 
     /// Returns how it is answered now, by a person whose keys are read.
-    pub(crate) fn typing(&self) -> Typing {
+    pub fn typing(&self) -> Typing {
         match &self.stage {
             Stage::Permission | Stage::Rule | Stage::Scope(_) | Stage::Plan => Typing::Key,
             Stage::Reason | Stage::Choice(..) => Typing::Line,
@@ -78,29 +87,22 @@ impl QuestionDialog {
     }
 
     /// Returns the name of the agent that asks, if it is not the main agent.
-    pub(crate) fn from(&self) -> Option<&str> {
+    pub fn from(&self) -> Option<&str> {
         self.question.from.as_deref()
     }
 
-    /// Returns the question in full, from `who`: a person must not allow what they do not see.
-    pub(crate) fn shown(&self, who: Option<&str>) -> String {
-        if let Stage::Choice(..) = &self.stage {
-            let who = who.unwrap_or("the agent");
-            return format!("? {who} asks\n{}", self.prompt());
-        }
-        let who = who.map(|who| format!("{who}: ")).unwrap_or_default();
-        let content = question::content(&self.question);
-        format!(
-            "? {who}{}\n  │ {}\n  ({})\n{}",
-            one_line(&self.question.tool),
-            content.trim_end().replace('\n', "\n  │ "),
-            one_line(&shortened(&self.question.why, LONGEST)),
-            self.prompt(),
-        )
+    /// Returns the question.
+    pub fn question(&self) -> &Question {
+        &self.question
+    }
+
+    /// Returns true if options are chosen from.
+    pub fn is_choice(&self) -> bool {
+        matches!(self.stage, Stage::Choice(..))
     }
 
     /// Returns what may be typed now.
-    fn prompt(&self) -> String {
+    pub fn prompt(&self) -> String {
         match &self.stage {
             Stage::Permission if self.question.suggestions.is_empty() => {
                 "  y allow once · n deny · r deny with a reason".into()
@@ -113,7 +115,7 @@ impl QuestionDialog {
             Stage::Reason => "  what shall it do instead? · b back".into(),
             Stage::Rule => format!(
                 "  always allow:\n{}  number · b back",
-                question::suggestions(&self.question)
+                suggestions(&self.question)
             ),
             Stage::Choice(choices, number, _) => {
                 let Some(asked) = choices.questions.get(*number) else {
@@ -138,7 +140,7 @@ impl QuestionDialog {
     }
 
     /// Handles something typed.
-    pub(crate) fn typed(&mut self, words: &str) -> DialogStep {
+    pub fn typed(&mut self, words: &str) -> DialogStep {
         let words = words.trim();
         if let Stage::Choice(..) = &self.stage {
             return self.chosen(words);
@@ -256,7 +258,7 @@ mod tests {
     use posse_protocol::Suggestion;
 
     use super::*;
-    use crate::headless::fixtures::{self, session};
+    use crate::fixtures::{self, session};
 
     /// A question with these suggestions.
     fn dialog(rules: &[&str]) -> QuestionDialog {
@@ -265,7 +267,7 @@ mod tests {
         };
         let question = Question {
             suggestions: rules.iter().map(suggestion).collect(),
-            ..fixtures::question("a", None)
+            ..fixtures::question("a")
         };
         QuestionDialog::new(session(), question)
     }
@@ -297,14 +299,13 @@ mod tests {
                 kind: posse_protocol::QuestionKind::Choice,
                 tool: "AskUserQuestion".into(),
                 input: posse_protocol::RawJson::from(&input),
-                ..fixtures::question("a", None)
+                ..fixtures::question("a")
             };
             QuestionDialog::new(session(), question)
         };
-        let shown = asked().shown(Some("scout"));
-        let first =
-            "? scout asks\n  │ [Kind] Which?\n  │ 1  Red: d\n  │ 2  Blue: d\n  number, or your";
-        assert!(shown.starts_with(first), "{shown}");
+        let prompt = asked().prompt();
+        let first = "  │ [Kind] Which?\n  │ 1  Red: d\n  │ 2  Blue: d\n  number, or your";
+        assert!(prompt.starts_with(first), "{prompt}");
         let given = |words: &[&str]| match answer(&mut asked(), words) {
             Answer::Allow { input, .. } => input.unwrap().get().to_owned(),
             Answer::Deny { message, .. } => message,
@@ -348,11 +349,8 @@ mod tests {
             }),
         };
         let two = || dialog(&["Bash(ls)", "Bash(ls *)"]);
-        let shown = two().shown(Some("scout"));
-        assert!(
-            shown.starts_with("? scout: Bash\n  │ ls\n") && shown.contains("a always"),
-            "{shown}"
-        );
+        let prompt = two().prompt();
+        assert!(prompt.contains("a always"), "{prompt}");
         let DialogStep::Ask(rules) = two().typed("a") else {
             panic!()
         };
