@@ -1,0 +1,324 @@
+//! A conversation with one agent, and the people-facing side of everybody around it.
+//!
+//! [`update`] changes the state by what happens and says what is to be done; [`view`] says what is
+//! on the screen. Both are pure: time comes with each input.
+
+mod agents;
+mod calls;
+mod events;
+mod keys;
+mod menu;
+mod questions;
+mod reply;
+mod slash;
+mod transcript;
+mod view;
+
+use crossterm::event::KeyEvent;
+use posse_protocol::{
+    AcceptedRules, Activity, AgentId, Command, Entry, Event, PermissionMode, QueuedPrompt,
+    SpendingUpdate,
+};
+use ratatui_core::style::Style;
+use ratatui_core::text::Line;
+
+use self::agents::Others;
+pub use self::agents::{Other, Sign};
+use self::calls::Calls;
+use self::menu::Menu;
+use self::questions::Questions;
+pub use self::questions::SETTLE_MS;
+use self::reply::ArrivingReply;
+pub use self::view::view;
+use crate::edit::{EditBuffer, PromptHistory};
+use crate::text::{tame, wrap};
+
+/// What happens to a conversation.
+pub enum Input {
+    /// A key is pressed.
+    Key(KeyEvent),
+    /// Text is pasted.
+    Paste(String),
+    /// Something happened to an agent of the session.
+    Event(Event),
+    /// Entries of the agent that is shown and were not printed: what it said before, or what was
+    /// missed.
+    Entries {
+        /// The entries.
+        entries: Vec<Entry>,
+        /// The number of the agent's next entry.
+        next: u64,
+    },
+    /// Another agent is shown from now on.
+    Show(AgentId),
+    /// The terminal has this size.
+    Size(Size),
+    /// A line for the person about something that the loop did.
+    Notice(String),
+    /// Lines for the person, printed.
+    Print(String),
+    /// The text of the prompt, from an editor or an earlier process.
+    Draft(String),
+    /// Time has passed.
+    Tick,
+}
+
+/// What is to be done.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Effect {
+    /// The main agent is told this.
+    Send(Command),
+    /// The agent is told a person's words, which may call a skill by its name.
+    Say(AgentId, String),
+    /// A prompt is kept for later sessions of the directory.
+    KeepPrompt(String),
+    /// Rules are kept for later sessions.
+    KeepRules(AcceptedRules),
+    /// Another agent is shown.
+    Show(AgentId),
+    /// The draft is edited in the person's editor.
+    OpenEditor(String),
+    /// The terminal is left to the shell for a while.
+    Suspend,
+    /// Something that only the loop can do or knows.
+    Ask(Request),
+    /// The conversation is over.
+    Leave,
+}
+
+/// What the loop is asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Request {
+    /// A new session begins here.
+    Clear,
+    /// What the session has cost.
+    Cost,
+    /// Tasks of the session.
+    Tasks,
+    /// The conversation is written to a file.
+    Export(String),
+    /// Another session is continued; with its ID, or from a list.
+    Resume(String),
+}
+
+/// The size of a terminal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Size {
+    /// Its columns.
+    pub columns: u16,
+    /// Its rows.
+    pub rows: u16,
+}
+
+/// What is known when a conversation begins.
+pub struct Beginning {
+    /// The main agent.
+    pub main: AgentId,
+    /// The size of the terminal.
+    pub size: Size,
+    /// The model's name.
+    pub model: String,
+    /// The permission mode.
+    pub mode: PermissionMode,
+    /// True if the mode in which only deny rules hold may be chosen.
+    pub may_bypass: bool,
+    /// The working directory, for people.
+    pub directory: String,
+    /// Earlier prompts, oldest first.
+    pub history: Vec<String>,
+    /// Names of models that can be chosen.
+    pub models: Vec<String>,
+}
+
+/// The state of a conversation.
+pub struct Conversation {
+    main: AgentId,
+    size: Size,
+    /// Lines to print with the next frame.
+    printed: Vec<Line<'static>>,
+    draft: EditBuffer,
+    history: PromptHistory,
+    menu: Option<Menu>,
+    questions: Questions,
+    others: Others,
+    shown: ShownAgent,
+    model: String,
+    effort: Option<String>,
+    mode: PermissionMode,
+    may_bypass: bool,
+    models: Vec<String>,
+    /// Commands that a prompt may begin with, besides those of the terminal.
+    commands: Vec<(String, String)>,
+    /// A line that stays until the next key.
+    notice: Option<String>,
+    /// True while all keys are shown.
+    shows_keys: bool,
+    presses: Presses,
+}
+
+/// The agent that is shown.
+struct ShownAgent {
+    agent: AgentId,
+    reply: ArrivingReply,
+    calls: Calls,
+    /// The number of the next entry to be printed.
+    next: u64,
+    activity: Activity,
+    /// Since when it does that.
+    since_ms: u64,
+    spending: SpendingUpdate,
+    queue: Vec<QueuedPrompt>,
+    /// Number of prompts that are to join the run, once they are in the queue.
+    joining: usize,
+}
+
+/// Keys whose second press means more.
+#[derive(Default)]
+struct Presses {
+    interrupt_ms: Option<u64>,
+    escape_ms: Option<u64>,
+}
+
+impl Conversation {
+    /// Begins a conversation.
+    pub fn new(beginning: Beginning, now_ms: u64) -> Self {
+        let mut conversation = Self {
+            main: beginning.main,
+            size: beginning.size,
+            printed: Vec::new(),
+            draft: EditBuffer::new(),
+            history: PromptHistory::new(beginning.history),
+            menu: None,
+            questions: Questions::default(),
+            others: Others::default(),
+            shown: ShownAgent::new(beginning.main, now_ms),
+            model: beginning.model,
+            effort: None,
+            mode: beginning.mode,
+            may_bypass: beginning.may_bypass,
+            models: beginning.models,
+            commands: Vec::new(),
+            notice: None,
+            shows_keys: false,
+            presses: Presses::default(),
+        };
+        let head = format!(
+            "posse · {} · {}",
+            conversation.model,
+            tame(&beginning.directory)
+        );
+        conversation.say(&head);
+        conversation
+    }
+
+    /// Returns the lines to print with the next frame, each once.
+    pub fn take_printed(&mut self) -> Vec<Line<'static>> {
+        std::mem::take(&mut self.printed)
+    }
+
+    /// Returns the draft of the prompt.
+    pub fn draft(&self) -> String {
+        self.draft.expanded()
+    }
+
+    /// Returns the agent that is shown.
+    pub fn shown_agent(&self) -> AgentId {
+        self.shown.agent
+    }
+
+    /// Returns the number of the next entry that is not printed yet.
+    pub fn next_entry(&self) -> u64 {
+        self.shown.next
+    }
+
+    /// Returns true while something on the screen changes by time alone.
+    pub fn is_moving(&self) -> bool {
+        self.is_working() || !self.shown.calls.running.is_empty()
+    }
+
+    /// Returns true while the agent that is shown has a run.
+    fn is_working(&self) -> bool {
+        matches!(
+            self.shown.activity,
+            Activity::Working | Activity::Waiting(_)
+        )
+    }
+
+    fn width(&self) -> u16 {
+        self.size.columns.max(1)
+    }
+
+    /// Prints lines for the person, dim.
+    fn say(&mut self, text: &str) {
+        let width = self.width();
+        for line in tame(text).lines() {
+            let line = Line::styled(line.to_owned(), Style::new().dim());
+            self.printed.extend(wrap(&line, width, 0));
+        }
+    }
+
+    /// Returns the command that tells the agent which is shown something.
+    fn to_shown(&self, command: Command) -> Effect {
+        Effect::Send(if self.shown.agent == self.main {
+            command
+        } else {
+            Command::To {
+                agent: self.shown.agent,
+                command: Box::new(command),
+            }
+        })
+    }
+}
+
+impl ShownAgent {
+    fn new(agent: AgentId, now_ms: u64) -> Self {
+        Self {
+            agent,
+            reply: ArrivingReply::default(),
+            calls: Calls::default(),
+            next: 0,
+            activity: Activity::Idle,
+            since_ms: now_ms,
+            spending: SpendingUpdate::default(),
+            queue: Vec::new(),
+            joining: 0,
+        }
+    }
+}
+
+/// Changes a conversation by what happens, and returns what is to be done.
+pub fn update(conversation: &mut Conversation, input: Input, now_ms: u64) -> Vec<Effect> {
+    match input {
+        Input::Key(key) => keys::pressed(conversation, key, now_ms),
+        Input::Paste(text) => keys::pasted(conversation, &text),
+        Input::Event(event) => events::happened(conversation, event, now_ms),
+        Input::Entries { entries, next } => {
+            for entry in &entries {
+                events::print(conversation, entry);
+            }
+            conversation.shown.next = next;
+            Vec::new()
+        }
+        Input::Show(agent) => {
+            events::show(conversation, agent, now_ms);
+            Vec::new()
+        }
+        Input::Size(size) => {
+            conversation.size = size;
+            Vec::new()
+        }
+        Input::Notice(text) => {
+            conversation.notice = Some(text);
+            Vec::new()
+        }
+        Input::Print(text) => {
+            conversation.say(&text);
+            Vec::new()
+        }
+        Input::Draft(text) => {
+            conversation.draft.set(&text);
+            Vec::new()
+        }
+        Input::Tick => Vec::new(),
+    }
+}

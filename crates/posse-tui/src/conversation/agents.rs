@@ -1,0 +1,185 @@
+//! Everybody else of the session: sub-agents, teammates and background commands.
+
+use posse_protocol::{
+    Activity, AgentId, MemberChange, MemberUpdate, RunChange, RunKind, RunStatus, RunUpdate,
+    WaitReason,
+};
+use uuid::Uuid;
+
+use crate::text::one_line;
+
+/// Number of others that are kept; a board has more.
+const MOST: usize = 10_000;
+
+/// What somebody is doing, as a sign and a word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sign {
+    /// It works.
+    Working,
+    /// A person is asked.
+    Asks,
+    /// It waits for something else.
+    Waits,
+    /// It has nothing to do.
+    Idle,
+    /// It has failed.
+    Failed,
+    /// It has ended.
+    Done,
+}
+
+impl Sign {
+    /// Returns the sign.
+    pub fn mark(self) -> &'static str {
+        match self {
+            Self::Working => "●",
+            Self::Asks => "◐",
+            Self::Waits => "◌",
+            Self::Idle => "○",
+            Self::Failed => "✗",
+            Self::Done => "✓",
+        }
+    }
+
+    /// Returns the word.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Working => "works",
+            Self::Asks => "asks",
+            Self::Waits => "waits",
+            Self::Idle => "idle",
+            Self::Failed => "failed",
+            Self::Done => "done",
+        }
+    }
+
+    /// Returns the sign of an activity.
+    pub fn of(activity: Activity) -> Self {
+        match activity {
+            Activity::Idle => Self::Idle,
+            Activity::Working => Self::Working,
+            Activity::Waiting(WaitReason::Person) => Self::Asks,
+            Activity::Waiting(_) => Self::Waits,
+            Activity::Gone => Self::Done,
+        }
+    }
+}
+
+/// One of the others.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Other {
+    /// Its id, or that of a command.
+    pub id: Uuid,
+    /// True for an agent, which can be talked to.
+    pub is_agent: bool,
+    /// What it is called.
+    pub name: String,
+    /// What it is doing.
+    pub sign: Sign,
+    /// The same in words, safe to show.
+    pub doing: String,
+    /// True for a member of a team, which stays when its run is over.
+    pub is_member: bool,
+}
+
+/// All others, in the order in which they came.
+#[derive(Default)]
+pub(crate) struct Others(Vec<Other>);
+
+impl Others {
+    pub(crate) fn all(&self) -> &[Other] {
+        &self.0
+    }
+
+    pub(crate) fn find(&self, agent: AgentId) -> Option<&Other> {
+        self.0.iter().find(|other| other.id == agent.uuid())
+    }
+
+    /// Something happened to a run. Returns a line about it if it is over.
+    pub(crate) fn run(&mut self, update: &RunUpdate) -> Option<(Sign, String)> {
+        let run = &update.run;
+        let name = run.name.as_ref().map(ToString::to_string);
+        let name = name.unwrap_or_else(|| match run.kind {
+            RunKind::Agent => run.agent_type.clone(),
+            RunKind::Shell => "shell".to_owned(),
+        });
+        match &update.what {
+            RunChange::Started { .. } => {
+                let other = self.entry(run.task, &name, run.kind == RunKind::Agent);
+                other.sign = Sign::Working;
+                other.doing = one_line(&run.description);
+                None
+            }
+            RunChange::Progress { summary, .. } => {
+                let other = self.entry(run.task, &name, run.kind == RunKind::Agent);
+                other.doing = one_line(summary);
+                None
+            }
+            RunChange::Detached => None,
+            RunChange::Ended(end) => {
+                let is_member = |other: &Other| other.id == run.task && other.is_member;
+                if !self.0.iter().any(is_member) {
+                    self.0.retain(|other| other.id != run.task);
+                }
+                let sign = match end.status {
+                    RunStatus::Completed => Sign::Done,
+                    RunStatus::Running => Sign::Working,
+                    RunStatus::Paused => Sign::Waits,
+                    RunStatus::Partial | RunStatus::Failed | RunStatus::Killed => Sign::Failed,
+                };
+                Some((
+                    sign,
+                    format!("{}: {}", one_line(&name), one_line(&end.summary)),
+                ))
+            }
+        }
+    }
+
+    /// Something happened to a member of a team.
+    pub(crate) fn member(&mut self, agent: AgentId, update: &MemberUpdate) {
+        if update.what == MemberChange::Left {
+            self.0.retain(|other| other.id != agent.uuid());
+            return;
+        }
+        let other = self.entry(agent.uuid(), &update.name.to_string(), true);
+        other.is_member = true;
+        other.name = one_line(&update.name.to_string());
+        other.sign = match &update.what {
+            MemberChange::Running | MemberChange::TakenOver => Sign::Working,
+            MemberChange::Joined { .. } | MemberChange::Idle(_) | MemberChange::Left => Sign::Idle,
+        };
+    }
+
+    /// An agent does something else than before.
+    pub(crate) fn state(&mut self, agent: AgentId, activity: Activity) {
+        if let Some(other) = self.0.iter_mut().find(|other| other.id == agent.uuid()) {
+            other.sign = Sign::of(activity);
+        }
+    }
+
+    /// An agent has begun a tool call.
+    pub(crate) fn calls(&mut self, agent: AgentId, title: &str) {
+        if let Some(other) = self.0.iter_mut().find(|other| other.id == agent.uuid()) {
+            other.doing = one_line(title);
+        }
+    }
+
+    fn entry(&mut self, id: Uuid, name: &str, is_agent: bool) -> &mut Other {
+        let known = self.0.iter().position(|other| other.id == id);
+        let at = known.unwrap_or_else(|| {
+            if self.0.len() == MOST {
+                self.0.remove(0);
+            }
+            self.0.push(Other {
+                id,
+                is_agent,
+                name: one_line(name),
+                sign: Sign::Working,
+                doing: String::new(),
+                is_member: false,
+            });
+            self.0.len() - 1
+        });
+        &mut self.0[at]
+    }
+}

@@ -1,0 +1,99 @@
+//! Tool calls: those that run now, and the titles of those whose results are printed.
+
+use std::collections::HashMap;
+
+use posse_protocol::RawJson;
+
+use crate::text::{one_line, without_escapes};
+
+/// Number of characters that are kept of the last line that a command printed.
+const LAST_LINE: usize = 200;
+
+/// A call that runs.
+pub(crate) struct RunningCall {
+    pub(crate) id: String,
+    pub(crate) title: String,
+    pub(crate) since_ms: u64,
+    /// Number of lines that it has printed.
+    pub(crate) lines: u64,
+    /// The last one of them, safe to show.
+    pub(crate) last: String,
+}
+
+/// A call of the last reply.
+#[derive(Clone)]
+pub(crate) struct KnownCall {
+    pub(crate) tool: String,
+    pub(crate) input: Option<RawJson>,
+    pub(crate) title: Option<String>,
+}
+
+/// The calls of an agent.
+#[derive(Default)]
+pub(crate) struct Calls {
+    pub(crate) running: Vec<RunningCall>,
+    known: HashMap<String, KnownCall>,
+}
+
+impl Calls {
+    /// A reply asks for a call.
+    pub(crate) fn asked(&mut self, id: &str, tool: &str, input: Option<&RawJson>) {
+        let known = self.known.entry(id.to_owned()).or_insert(KnownCall {
+            tool: tool.to_owned(),
+            input: None,
+            title: None,
+        });
+        known.input = input.cloned();
+    }
+
+    /// A call begins.
+    pub(crate) fn started(&mut self, id: &str, tool: &str, title: &str, now_ms: u64) {
+        self.asked_again(id, tool, title);
+        self.running.retain(|call| call.id != id);
+        self.running.push(RunningCall {
+            id: id.to_owned(),
+            title: one_line(title),
+            since_ms: now_ms,
+            lines: 0,
+            last: String::new(),
+        });
+    }
+
+    fn asked_again(&mut self, id: &str, tool: &str, title: &str) {
+        let known = self.known.entry(id.to_owned()).or_insert(KnownCall {
+            tool: tool.to_owned(),
+            input: None,
+            title: None,
+        });
+        known.title = Some(title.to_owned());
+    }
+
+    /// A call has printed something.
+    pub(crate) fn printed(&mut self, id: &str, text: &str) {
+        let Some(call) = self.running.iter_mut().find(|call| call.id == id) else {
+            return;
+        };
+        call.lines += text.matches('\n').count() as u64;
+        let lines = text.lines().rev();
+        if let Some(last) = lines.map(str::trim).find(|line| !line.is_empty()) {
+            let last = one_line(&without_escapes(last));
+            call.last = last.chars().take(LAST_LINE).collect();
+        }
+    }
+
+    pub(crate) fn done(&mut self, id: &str) {
+        self.running.retain(|call| call.id != id);
+    }
+
+    /// Returns what is known about a call whose result has come, and forgets it.
+    pub(crate) fn take(&mut self, id: &str) -> Option<KnownCall> {
+        self.done(id);
+        self.known.remove(id)
+    }
+
+    /// Forgets everything: the run is over.
+    pub(crate) fn clear(&mut self) {
+        self.running.clear();
+        self.known.clear();
+    }
+}

@@ -1,0 +1,229 @@
+//! What agents do, as the person sees it.
+
+use posse_protocol::{
+    AgentId, Command, Delta, Entry, EntryKind, Event, EventKind, Limit, ListKind, Listing, Outcome,
+    PromptChange, QueuedPrompt, RunEnd,
+};
+use ratatui_core::style::{Color, Style};
+use ratatui_core::text::{Line, Span};
+
+use super::agents::Sign;
+use super::{Conversation, Effect, transcript};
+use crate::text::{one_line, wrap};
+
+/// Handles an event of any agent of the session.
+pub(super) fn happened(it: &mut Conversation, event: Event, now_ms: u64) -> Vec<Effect> {
+    let is_shown = event.agent == it.shown.agent;
+    match event.kind {
+        EventKind::ApprovalRequested(question) => {
+            it.questions.ask(event.agent, *question, now_ms);
+        }
+        EventKind::ApprovalWithdrawn { question } if it.questions.withdraw(question, now_ms) => {
+            it.notice = Some("a question needs no answer any more".to_owned());
+        }
+        EventKind::Run(update) => {
+            if let Some((sign, line)) = it.others.run(&update) {
+                mark(it, sign, &line);
+            }
+        }
+        EventKind::Member(update) => it.others.member(event.agent, &update),
+        EventKind::State(activity) if !is_shown => it.others.state(event.agent, activity),
+        EventKind::CallStarted { title, .. } if !is_shown => it.others.calls(event.agent, &title),
+        EventKind::Listed(listing) => listed(it, &listing),
+        EventKind::Warning(text) => mark(it, Sign::Failed, &text),
+        EventKind::Noted { file, line } => it.say(&format!("noted in {file}: {line}")),
+        EventKind::Aside(aside) => {
+            let answer = aside.answer.or(aside.error).unwrap_or_default();
+            it.say(&format!("{}\n{answer}", aside.question));
+        }
+        kind if is_shown => return shown(it, kind, now_ms),
+        _ => {}
+    }
+    Vec::new()
+}
+
+/// Handles an event of the agent that is shown.
+fn shown(it: &mut Conversation, kind: EventKind, now_ms: u64) -> Vec<Effect> {
+    let width = it.width();
+    match kind {
+        EventKind::Delta(delta) => {
+            let reply = &mut it.shown.reply;
+            let lines = match delta {
+                Delta::Text(text) => reply.text(&text, width),
+                Delta::Thinking(text) => {
+                    reply.thinks(&text);
+                    Vec::new()
+                }
+                Delta::BlockDone => reply.block_done(width),
+                Delta::Started { .. } | Delta::ToolUse { .. } | Delta::ToolInput(_) => Vec::new(),
+            };
+            it.printed.extend(lines);
+        }
+        EventKind::Entry(new) => entry(it, &new),
+        EventKind::Retry(retry) => {
+            it.shown.reply.cut_off();
+            let wait = retry.wait_ms.div_ceil(1000);
+            let what = one_line(&retry.fault.message);
+            it.notice = Some(format!("{what}; retry in {wait} s"));
+        }
+        EventKind::CallStarted { call, tool, title } => {
+            it.shown.calls.started(&call, &tool, &title, now_ms);
+        }
+        EventKind::Output { call, text, .. } => it.shown.calls.printed(&call, &text),
+        EventKind::CallDone { call, .. } => it.shown.calls.done(&call),
+        EventKind::Denied(denial) => {
+            mark(
+                it,
+                Sign::Failed,
+                &format!("{} was denied: {}", denial.tool, denial.why),
+            );
+        }
+        EventKind::Mode(mode) => it.mode = mode,
+        EventKind::Model(update) => {
+            it.model = update.model.clone();
+            it.effort = update.effort.clone();
+            let cost = update
+                .cost
+                .map(|cost| format!(", {cost}"))
+                .unwrap_or_default();
+            it.say(&format!(
+                "{} from the next request on; it reads {} tokens anew{cost}",
+                update.model, update.reread_tokens
+            ));
+        }
+        EventKind::Compacting { tokens, .. } => {
+            it.say(&format!("summarising {tokens} tokens of conversation …"));
+        }
+        EventKind::State(activity) => {
+            let was_working = it.is_working();
+            it.shown.activity = activity;
+            if it.is_working() != was_working {
+                it.shown.since_ms = now_ms;
+            }
+        }
+        EventKind::Spending(update) => it.shown.spending = *update,
+        EventKind::Queue(queue) => return queued(it, queue),
+        EventKind::Ended(end) => ended(it, &end),
+        _ => {}
+    }
+    Vec::new()
+}
+
+/// An entry is in the transcript.
+fn entry(it: &mut Conversation, entry: &Entry) {
+    if entry.seq >= it.shown.next {
+        it.shown.next = entry.seq + 1;
+        print(it, entry);
+    }
+}
+
+/// Prints an entry.
+pub(super) fn print(it: &mut Conversation, entry: &Entry) {
+    let width = it.width();
+    let calls = &mut it.shown.calls;
+    let lines = match entry.kind {
+        EntryKind::Reply => {
+            transcript::note_calls(entry, calls);
+            let whole = transcript::reply_text(entry);
+            it.shown.reply.finish(&whole, width)
+        }
+        _ => transcript::other(entry, calls, width),
+    };
+    it.printed.extend(lines);
+}
+
+/// Shows another agent from now on.
+pub(super) fn show(it: &mut Conversation, agent: AgentId, now_ms: u64) {
+    let rest = it.shown.reply.open(it.width());
+    it.printed.extend(rest);
+    it.shown = super::ShownAgent::new(agent, now_ms);
+    let name = match it.others.find(agent) {
+        _ if agent == it.main => "the main agent".to_owned(),
+        Some(other) => other.name.clone(),
+        None => agent.to_string(),
+    };
+    it.printed.push(Line::default());
+    it.say(&format!("── {name} ──"));
+}
+
+/// Prompts wait: those that were meant to join the run are told so.
+fn queued(it: &mut Conversation, queue: Vec<QueuedPrompt>) -> Vec<Effect> {
+    let known: Vec<u64> = it.shown.queue.iter().map(|prompt| prompt.id).collect();
+    let new = queue.iter().filter(|prompt| !known.contains(&prompt.id));
+    let joining: Vec<u64> = new
+        .filter(|prompt| !prompt.joins)
+        .map(|prompt| prompt.id)
+        .take(it.shown.joining)
+        .collect();
+    it.shown.joining -= joining.len();
+    it.shown.queue = queue;
+    joining
+        .into_iter()
+        .map(|prompt| {
+            it.to_shown(Command::ChangePrompt {
+                prompt,
+                change: PromptChange::Join(true),
+            })
+        })
+        .collect()
+}
+
+/// Says how a run ended, if that is not as expected.
+fn ended(it: &mut Conversation, end: &RunEnd) {
+    it.shown.calls.clear();
+    it.shown.joining = 0;
+    let rest = it.shown.reply.block_done(it.width());
+    it.printed.extend(rest);
+    let line = match &end.outcome {
+        Outcome::Completed => return,
+        Outcome::Interrupted => "interrupted".to_owned(),
+        Outcome::Refused => "the model declined".to_owned(),
+        Outcome::Partial(limit) => format!("stopped: {}", limit_words(*limit)),
+        Outcome::Paused(fault) => format!(
+            "paused: {}; /continue goes on with it",
+            one_line(&fault.message)
+        ),
+        Outcome::Failed(fault) => format!("failed: {}", one_line(&fault.message)),
+    };
+    mark(it, Sign::Failed, &line);
+}
+
+fn limit_words(limit: Limit) -> &'static str {
+    match limit {
+        Limit::Turns => "the limit of turns is reached",
+        Limit::Budget => "the budget is used up",
+        Limit::Output => "the reply is as long as it may be",
+        Limit::Context => "the conversation is as long as it may be; /compact shortens it",
+        Limit::Repetition => "it repeats what fails",
+        Limit::Tasks => "the team has tasks that are not done",
+    }
+}
+
+/// Prints a line with a sign.
+pub(super) fn mark(it: &mut Conversation, sign: Sign, text: &str) {
+    let color = match sign {
+        Sign::Failed => Color::Red,
+        Sign::Asks => Color::Yellow,
+        _ => Color::Green,
+    };
+    let line = Line::from(vec![
+        Span::styled(format!("{} ", sign.mark()), Style::new().fg(color)),
+        Span::styled(one_line(text), Style::new().dim()),
+    ]);
+    let width = it.width();
+    it.printed.extend(wrap(&line, width, 2));
+}
+
+/// Names have come that a menu or a list waits for.
+fn listed(it: &mut Conversation, listing: &Listing) {
+    let names = listing.names.iter();
+    let pairs: Vec<(String, String)> = names
+        .map(|name| (one_line(&name.name), one_line(&name.about)))
+        .collect();
+    if listing.what == ListKind::Commands && listing.part.is_empty() {
+        it.commands = pairs.clone();
+    }
+    if let Some(menu) = &mut it.menu {
+        menu.listed(listing.what, &listing.part, pairs);
+    }
+}

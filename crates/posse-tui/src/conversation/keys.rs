@@ -1,0 +1,349 @@
+//! Keys: what each does now.
+//!
+//! Letters and Enter belong to the draft, unless the person has opened a question.
+
+use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
+use posse_protocol::{Answer, Command, PermissionMode, PromptChange, RuleScope};
+
+use super::{Conversation, Effect, menu, slash};
+use crate::edit::{EditBuffer, Prefix};
+use crate::question::Typing;
+
+/// Time within which a second press means more.
+const TWICE_MS: u64 = 1000;
+
+/// All keys, each with what it does: for the help.
+pub(crate) const KEYS: &[(&str, &str)] = &[
+    ("Enter", "send; joins the run at its next step"),
+    ("Alt-Enter, Ctrl-J", "new line"),
+    ("Alt-Q", "send after the run"),
+    ("Up", "earlier prompts; takes back the last one that waits"),
+    ("Esc", "interrupt the run"),
+    ("Ctrl-C", "clear the draft, interrupt; twice: leave"),
+    ("Shift-Tab", "next permission mode"),
+    ("Alt-Y Alt-N Alt-A", "answer the question: yes, no, always"),
+    ("Tab", "open the question; complete a name"),
+    ("Alt-0 … Alt-9", "show the main agent, or another one"),
+    ("! # / @", "shell, memory note, command, file or agent"),
+    ("Ctrl-G", "write in your editor"),
+    ("Ctrl-R", "search earlier prompts"),
+    ("Ctrl-Z", "suspend"),
+    ("?", "these keys"),
+];
+
+/// Handles a key.
+pub(super) fn pressed(it: &mut Conversation, key: KeyEvent, now_ms: u64) -> Vec<Effect> {
+    if key.kind == KeyEventKind::Release {
+        return Vec::new();
+    }
+    it.notice = None;
+    let shows_keys = std::mem::take(&mut it.shows_keys);
+    let alt = key.modifiers.contains(KeyModifiers::ALT);
+    let control = key.modifiers.contains(KeyModifiers::CONTROL);
+    match key.code {
+        KeyCode::Char('c') if control => return interrupt(it, now_ms),
+        KeyCode::Char('z') if control => return vec![Effect::Suspend],
+        _ => {}
+    }
+    if it.questions.is_open {
+        return to_question(it, key, now_ms);
+    }
+    match key.code {
+        KeyCode::Esc if shows_keys => Vec::new(),
+        KeyCode::Esc => escape(it, now_ms),
+        KeyCode::Char('d') if control && it.draft.is_empty() => vec![Effect::Leave],
+        KeyCode::Char('g') if control => vec![Effect::OpenEditor(it.draft.expanded())],
+        KeyCode::Char('j') if control => {
+            it.draft.newline();
+            Vec::new()
+        }
+        KeyCode::Char(answer @ ('y' | 'n' | 'a')) if alt && it.questions.count() > 0 => {
+            by_chord(it, answer, now_ms)
+        }
+        KeyCode::Char('q') if alt => send(it, false, now_ms),
+        KeyCode::Char(digit @ '0'..='9') if alt => show(it, digit),
+        KeyCode::Char('?') if it.draft.is_empty() => {
+            it.shows_keys = !shows_keys;
+            Vec::new()
+        }
+        KeyCode::Tab => tab(it, now_ms),
+        KeyCode::BackTab => next_mode(it),
+        KeyCode::Enter if alt || key.modifiers.contains(KeyModifiers::SHIFT) => {
+            it.draft.newline();
+            Vec::new()
+        }
+        KeyCode::Enter => enter(it, now_ms),
+        KeyCode::Up | KeyCode::Down => vertical(it, key.code == KeyCode::Down),
+        _ => {
+            edit(&mut it.draft, key);
+            it.history.stop();
+            menu::refresh(it)
+        }
+    }
+}
+
+/// Handles pasted text.
+pub(super) fn pasted(it: &mut Conversation, text: &str) -> Vec<Effect> {
+    let buffer = match it.questions.typing() {
+        Some(Typing::Line) => &mut it.questions.words,
+        // A key is meant, and text is none.
+        Some(Typing::Key) => return Vec::new(),
+        None => &mut it.draft,
+    };
+    buffer.paste(text);
+    Vec::new()
+}
+
+/// Tells the question that is shown something, and carries out its answer.
+pub(super) fn answer(it: &mut Conversation, words: &str, now_ms: u64) -> Vec<Effect> {
+    let Some(answered) = it.questions.tell(words, now_ms) else {
+        return Vec::new();
+    };
+    let mut effects = Vec::new();
+    if let Answer::Allow {
+        always: Some(rules),
+        ..
+    } = &answered.answer
+        && rules.scope != RuleScope::Session
+    {
+        effects.push(Effect::KeepRules(rules.clone()));
+    }
+    effects.push(Effect::Send(Command::Answer {
+        agent: answered.agent,
+        question: answered.question,
+        answer: answered.answer,
+    }));
+    effects
+}
+
+/// Ctrl-C: the draft, then the run, then the program.
+fn interrupt(it: &mut Conversation, now_ms: u64) -> Vec<Effect> {
+    let is_second = is_soon(it.presses.interrupt_ms, now_ms);
+    it.presses.interrupt_ms = Some(now_ms);
+    if it.questions.is_open {
+        it.questions.close();
+        return Vec::new();
+    }
+    if is_second {
+        return vec![Effect::Leave];
+    }
+    if !it.draft.is_empty() {
+        let draft = it.draft.take();
+        it.history.push(draft);
+        it.menu = None;
+        return Vec::new();
+    }
+    if it.is_working() {
+        return vec![it.to_shown(Command::Interrupt)];
+    }
+    it.notice = Some("Ctrl-C again leaves".to_owned());
+    Vec::new()
+}
+
+fn escape(it: &mut Conversation, now_ms: u64) -> Vec<Effect> {
+    it.presses.escape_ms = Some(now_ms);
+    if it.menu.take().is_some() {
+        return Vec::new();
+    }
+    match it.is_working() {
+        true => vec![it.to_shown(Command::Interrupt)],
+        false => Vec::new(),
+    }
+}
+
+/// Alt-Y, Alt-N, Alt-A.
+fn by_chord(it: &mut Conversation, key: char, now_ms: u64) -> Vec<Effect> {
+    let is_key = |open: &super::questions::OpenQuestion| open.dialog.typing() == Typing::Key;
+    if !it.questions.first().is_some_and(is_key) {
+        // Its options must be seen to be chosen.
+        it.questions.open(now_ms);
+        return Vec::new();
+    }
+    if !it.questions.is_settled(now_ms) {
+        it.notice = Some("the question has only just come: look at it first".to_owned());
+        return Vec::new();
+    }
+    let effects = answer(it, &key.to_string(), now_ms);
+    if key == 'a' && effects.is_empty() {
+        // Which rule, and where it holds.
+        it.questions.open(now_ms);
+    }
+    effects
+}
+
+/// A key while the person has opened a question.
+fn to_question(it: &mut Conversation, key: KeyEvent, now_ms: u64) -> Vec<Effect> {
+    let control = key.modifiers.contains(KeyModifiers::CONTROL);
+    let alt = key.modifiers.contains(KeyModifiers::ALT);
+    match (it.questions.typing(), key.code) {
+        (None, _) | (_, KeyCode::Esc) => it.questions.close(),
+        (_, KeyCode::Tab) => it.questions.skip(now_ms),
+        (Some(Typing::Key), KeyCode::Char(c)) if !control => {
+            return answer(it, &c.to_string(), now_ms);
+        }
+        (Some(Typing::Line), KeyCode::Enter) if !alt => {
+            let words = it.questions.words.take();
+            return answer(it, &words, now_ms);
+        }
+        (Some(Typing::Line), _) => edit(&mut it.questions.words, key),
+        (Some(Typing::Key), _) => {}
+    }
+    Vec::new()
+}
+
+fn tab(it: &mut Conversation, now_ms: u64) -> Vec<Effect> {
+    if menu::accept(it) {
+        return menu::refresh(it);
+    }
+    it.questions.open(now_ms);
+    Vec::new()
+}
+
+fn enter(it: &mut Conversation, now_ms: u64) -> Vec<Effect> {
+    if menu::wants_enter(it) && menu::accept(it) {
+        return menu::refresh(it);
+    }
+    let ends_open = it.draft.text()[..it.draft.cursor()].ends_with('\\');
+    if ends_open && it.draft.cursor() == it.draft.text().len() {
+        it.draft.backspace();
+        it.draft.newline();
+        return Vec::new();
+    }
+    send(it, true, now_ms)
+}
+
+/// Sends the draft.
+fn send(it: &mut Conversation, joins: bool, now_ms: u64) -> Vec<Effect> {
+    let text = it.draft.expanded();
+    let words = text.trim();
+    if words.is_empty() {
+        return Vec::new();
+    }
+    let mut effects = vec![Effect::KeepPrompt(text.clone())];
+    match Prefix::of(words) {
+        Prefix::Shell(command) => {
+            let command = command.trim().to_owned();
+            effects.push(it.to_shown(Command::Shell(command)));
+        }
+        Prefix::Memory(note) => effects.push(slash::note(it, note.trim().to_owned())),
+        Prefix::Slash { name, arguments } => match slash::run(it, name, arguments, now_ms) {
+            Some(more) => effects.extend(more),
+            None => effects.push(Effect::Say(it.shown.agent, words.to_owned())),
+        },
+        Prefix::Words(words) => {
+            if it.is_working() && joins {
+                it.shown.joining += 1;
+            }
+            effects.push(Effect::Say(it.shown.agent, words.to_owned()));
+        }
+    }
+    it.history.push(text.clone());
+    it.draft.take();
+    it.menu = None;
+    effects
+}
+
+/// Up and down: within the draft, in the menu, then through earlier prompts.
+fn vertical(it: &mut Conversation, down: bool) -> Vec<Effect> {
+    if let Some(menu) = it.menu.as_mut().filter(|menu| !menu.items.is_empty()) {
+        menu.step(down);
+        return Vec::new();
+    }
+    let width = usize::from(it.width().saturating_sub(2).max(1));
+    let moved = match down {
+        true => it.draft.down(width),
+        false => it.draft.up(width),
+    };
+    if moved {
+        return Vec::new();
+    }
+    if !down
+        && it.draft.is_empty()
+        && let Some(last) = it.shown.queue.pop()
+    {
+        it.draft.set(&last.text);
+        return vec![it.to_shown(Command::ChangePrompt {
+            prompt: last.id,
+            change: PromptChange::TakeBack,
+        })];
+    }
+    let current = it.draft.draft();
+    let other = match down {
+        true => it.history.next(current),
+        false => it.history.previous(current),
+    };
+    if let Some(other) = other {
+        it.draft.restore(&other);
+    }
+    Vec::new()
+}
+
+fn next_mode(it: &mut Conversation) -> Vec<Effect> {
+    let next = match it.mode {
+        PermissionMode::Default => PermissionMode::AcceptEdits,
+        PermissionMode::AcceptEdits => PermissionMode::Plan,
+        PermissionMode::Plan if it.may_bypass => PermissionMode::BypassPermissions,
+        _ => PermissionMode::Default,
+    };
+    vec![it.to_shown(Command::SetMode(next))]
+}
+
+/// Alt with a digit: the main agent, or the n-th of the others.
+fn show(it: &mut Conversation, digit: char) -> Vec<Effect> {
+    let number = digit.to_digit(10).unwrap_or_default() as usize;
+    let agent = match number.checked_sub(1) {
+        None => Some(it.main),
+        Some(at) => {
+            let agents = it.others.all().iter().filter(|other| other.is_agent);
+            agents.into_iter().nth(at).map(|other| other.id.into())
+        }
+    };
+    agent
+        .filter(|agent| *agent != it.shown.agent)
+        .map(Effect::Show)
+        .into_iter()
+        .collect()
+}
+
+/// Edits a text as shells do.
+fn edit(buffer: &mut EditBuffer, key: KeyEvent) {
+    let control = key.modifiers.contains(KeyModifiers::CONTROL);
+    let alt = key.modifiers.contains(KeyModifiers::ALT);
+    let by_word = control || alt;
+    match key.code {
+        KeyCode::Char('a') if control => buffer.line_start(),
+        KeyCode::Char('e') if control => buffer.line_end(),
+        KeyCode::Char('b') if control => buffer.left(),
+        KeyCode::Char('f') if control => buffer.right(),
+        KeyCode::Char('b') if alt => buffer.word_left(),
+        KeyCode::Char('f') if alt => buffer.word_right(),
+        KeyCode::Char('d') if alt => buffer.kill_word_right(),
+        KeyCode::Char('d') if control => buffer.delete(),
+        KeyCode::Char('h') if control => buffer.backspace(),
+        KeyCode::Char('k') if control => buffer.kill_to_end(),
+        KeyCode::Char('u') if control => buffer.kill_to_start(),
+        KeyCode::Char('w') if control => buffer.kill_to_blank(),
+        KeyCode::Char('y') if control => buffer.yank(),
+        KeyCode::Char('_' | '7') if control => buffer.undo(),
+        KeyCode::Char('_') if alt => buffer.redo(),
+        KeyCode::Char(c) if !control && !alt => buffer.insert(c.encode_utf8(&mut [0; 4])),
+        KeyCode::Backspace if by_word => buffer.kill_word_left(),
+        KeyCode::Backspace => buffer.backspace(),
+        KeyCode::Delete if by_word => buffer.kill_word_right(),
+        KeyCode::Delete => buffer.delete(),
+        KeyCode::Left if by_word => buffer.word_left(),
+        KeyCode::Right if by_word => buffer.word_right(),
+        KeyCode::Left => buffer.left(),
+        KeyCode::Right => buffer.right(),
+        KeyCode::Home if control => buffer.buffer_start(),
+        KeyCode::End if control => buffer.buffer_end(),
+        KeyCode::Home => buffer.line_start(),
+        KeyCode::End => buffer.line_end(),
+        KeyCode::Enter => buffer.newline(),
+        _ => false,
+    };
+}
+
+fn is_soon(before_ms: Option<u64>, now_ms: u64) -> bool {
+    before_ms.is_some_and(|before| now_ms.saturating_sub(before) < TWICE_MS)
+}

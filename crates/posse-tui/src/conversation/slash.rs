@@ -1,0 +1,206 @@
+//! Commands of the terminal itself. Every action of a key has a name here, too.
+
+use posse_protocol::{Command, MemoryScope, PermissionMode};
+
+use super::{Conversation, Effect, Request, keys};
+
+/// The commands, each with what it does.
+pub(crate) const COMMANDS: &[(&str, &str)] = &[
+    ("help", "show all keys and commands"),
+    ("model", "show the model, or choose another: /model NAME"),
+    ("effort", "choose how hard the model thinks: /effort NAME"),
+    (
+        "mode",
+        "show the permission mode, or choose another: /mode plan",
+    ),
+    ("clear", "begin a new session"),
+    (
+        "compact",
+        "summarise the conversation: /compact [what to keep]",
+    ),
+    ("continue", "continue a run that was paused or cut off"),
+    ("cost", "show what the session has cost"),
+    ("context", "show how full the context is"),
+    ("resume", "continue another session: /resume [ID]"),
+    (
+        "agents",
+        "list the agents of the session; Alt-1 … Alt-9 show one",
+    ),
+    ("agent", "show another agent: /agent NAME, /agent main"),
+    ("tasks", "list the tasks of the session"),
+    (
+        "stop",
+        "stop an agent or a command in the background: /stop NAME",
+    ),
+    ("answer", "answer the question that is shown: /answer y"),
+    ("memory", "keep a note for later sessions: /memory TEXT"),
+    ("shell", "run a command yourself: /shell COMMAND"),
+    (
+        "bg",
+        "wait no longer for sub-agents: they go on in the background",
+    ),
+    ("btw", "ask something on the side: /btw QUESTION"),
+    ("editor", "write the prompt in your editor"),
+    ("export", "write the conversation to a file: /export FILE"),
+    ("quit", "leave"),
+];
+
+/// Runs a command of the terminal. Returns none if it is not one.
+pub(super) fn run(
+    it: &mut Conversation,
+    name: &str,
+    arguments: &str,
+    now_ms: u64,
+) -> Option<Vec<Effect>> {
+    let arguments = arguments.trim();
+    let words = (!arguments.is_empty()).then(|| arguments.to_owned());
+    let effects = match (name, words) {
+        ("help", _) => help(it),
+        ("model", None) => {
+            let models = it.models.join(", ");
+            it.say(&format!("{}; others: {models}", it.model));
+            Vec::new()
+        }
+        ("model", Some(model)) => set_model(it, Some(model), None),
+        ("effort", effort) => set_model(it, None, effort.or(Some("default".to_owned()))),
+        ("mode", words) => mode(it, words.as_deref()),
+        ("clear", _) => vec![Effect::Ask(Request::Clear)],
+        ("compact", keep) => vec![it.to_shown(Command::Compact { keep })],
+        ("continue", _) => vec![it.to_shown(Command::Continue)],
+        ("cost", _) => vec![Effect::Ask(Request::Cost)],
+        ("context", _) => context(it),
+        ("resume", id) => vec![Effect::Ask(Request::Resume(id.unwrap_or_default()))],
+        ("agents", _) => agents(it),
+        ("agent", Some(name)) => show(it, &name),
+        ("tasks", _) => vec![Effect::Ask(Request::Tasks)],
+        ("stop", Some(name)) => stop(it, &name),
+        ("answer", Some(words)) => keys::answer(it, &words, now_ms),
+        ("memory", Some(text)) => vec![note(it, text)],
+        ("shell", Some(command)) => vec![it.to_shown(Command::Shell(command))],
+        ("bg", _) => vec![it.to_shown(Command::Detach)],
+        ("btw", Some(question)) => vec![it.to_shown(Command::Aside { question })],
+        ("editor", _) => vec![Effect::OpenEditor(it.draft.expanded())],
+        ("export", Some(file)) => vec![Effect::Ask(Request::Export(file))],
+        ("quit" | "exit", _) => vec![Effect::Leave],
+        (name, None) if COMMANDS.iter().any(|(known, _)| *known == name) => {
+            let usage = COMMANDS.iter().find(|(known, _)| *known == name);
+            it.notice = usage.map(|(name, about)| format!("/{name}: {about}"));
+            Vec::new()
+        }
+        _ => return None,
+    };
+    Some(effects)
+}
+
+/// Returns the command that keeps a note.
+pub(super) fn note(it: &Conversation, text: String) -> Effect {
+    it.to_shown(Command::Note {
+        text,
+        scope: MemoryScope::Project,
+    })
+}
+
+fn set_model(it: &Conversation, model: Option<String>, effort: Option<String>) -> Vec<Effect> {
+    vec![it.to_shown(Command::SetModel { model, effort })]
+}
+
+fn help(it: &mut Conversation) -> Vec<Effect> {
+    it.shows_keys = true;
+    let widest = COMMANDS.iter().map(|(name, _)| name.len()).max();
+    let widest = widest.unwrap_or_default();
+    let lines = COMMANDS
+        .iter()
+        .map(|(name, about)| format!("  /{name:<widest$}  {about}"));
+    let text = lines.collect::<Vec<_>>().join("\n");
+    it.say(&text);
+    Vec::new()
+}
+
+fn mode(it: &mut Conversation, word: Option<&str>) -> Vec<Effect> {
+    let Some(word) = word else {
+        it.say(&format!("{}; Shift-Tab chooses another", it.mode));
+        return Vec::new();
+    };
+    match word.parse::<PermissionMode>() {
+        Ok(PermissionMode::BypassPermissions) if !it.may_bypass => {
+            it.notice = Some(
+                "start posse with --allow-dangerously-skip-permissions for that mode".to_owned(),
+            );
+            Vec::new()
+        }
+        Ok(mode) => vec![it.to_shown(Command::SetMode(mode))],
+        Err(_) => {
+            it.notice = Some("modes: default, acceptEdits, plan, dontAsk".to_owned());
+            Vec::new()
+        }
+    }
+}
+
+fn context(it: &mut Conversation) -> Vec<Effect> {
+    let spending = &it.shown.spending;
+    let line = match spending.context_window {
+        Some(window) if window > 0 => format!(
+            "{} of {window} tokens, {} %",
+            spending.context_tokens,
+            spending.context_tokens * 100 / window
+        ),
+        _ => format!("{} tokens", spending.context_tokens),
+    };
+    it.say(&line);
+    Vec::new()
+}
+
+fn agents(it: &mut Conversation) -> Vec<Effect> {
+    let others = it.others.all();
+    let lines = (1..).zip(others).map(|(number, other)| {
+        let (mark, word) = (other.sign.mark(), other.sign.word());
+        format!(
+            "{number:>3} {mark} {} · {word} · {}",
+            other.name, other.doing
+        )
+    });
+    let text = lines.collect::<Vec<_>>().join("\n");
+    match text.as_str() {
+        "" => it.say("only the main agent is here"),
+        text => it.say(text),
+    }
+    Vec::new()
+}
+
+/// Shows an agent by its name or number.
+fn show(it: &mut Conversation, name: &str) -> Vec<Effect> {
+    if name == "main" {
+        return vec![Effect::Show(it.main)];
+    }
+    match find(it, name).filter(|other| other.is_agent) {
+        Some(other) => vec![Effect::Show(other.id.into())],
+        None => {
+            it.notice = Some(format!(
+                "no agent here is called {name}; /agents lists them"
+            ));
+            Vec::new()
+        }
+    }
+}
+
+/// Stops somebody, and says what that is.
+fn stop(it: &mut Conversation, name: &str) -> Vec<Effect> {
+    let Some(other) = find(it, name).cloned() else {
+        it.notice = Some(format!(
+            "nothing here is called {name}; /agents lists what is"
+        ));
+        return Vec::new();
+    };
+    it.say(&format!(
+        "stopping {} ({}) and everything it has started",
+        other.name, other.doing
+    ));
+    vec![Effect::Send(Command::StopRun(other.id))]
+}
+
+fn find<'a>(it: &'a Conversation, name: &str) -> Option<&'a super::Other> {
+    let number = name.parse::<usize>().ok().and_then(|it| it.checked_sub(1));
+    let others = it.others.all();
+    let by_number = number.and_then(|number| others.get(number));
+    by_number.or_else(|| others.iter().find(|other| other.name == name))
+}

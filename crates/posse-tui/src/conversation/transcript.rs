@@ -1,0 +1,261 @@
+//! Entries of a transcript as lines that are printed once.
+
+use posse_protocol::{ContentBlock, Entry, EntryKind, Role, ToolContent};
+use ratatui_core::style::{Color, Style};
+use ratatui_core::text::{Line, Span};
+use serde_json::Value;
+
+use super::calls::{Calls, KnownCall};
+use crate::text::{one_line, replaced, tame, without_escapes, wrap};
+
+/// Number of lines that are printed of a tool's output; the pager has the rest.
+const OUTPUT_LINES: usize = 4;
+/// Number of lines that are printed of what the person's own command said.
+const PERSONS_LINES: usize = 40;
+/// Number of lines that are printed of a change.
+const DIFF_LINES: usize = 24;
+/// Number of characters of a line of output.
+const OUTPUT_WIDTH: usize = 400;
+
+/// Returns an entry that is no reply.
+pub(crate) fn other(entry: &Entry, calls: &mut Calls, width: u16) -> Vec<Line<'static>> {
+    let blocks = &entry.message.content;
+    match entry.kind {
+        EntryKind::Prompt => blocks
+            .iter()
+            .flat_map(|block| prompt(block, width))
+            .collect(),
+        EntryKind::Results => blocks
+            .iter()
+            .flat_map(|block| match block {
+                ContentBlock::ToolResult {
+                    tool_use_id,
+                    content,
+                    is_error,
+                } => result(calls.take(tool_use_id), content, *is_error, width),
+                // Words that joined the run at this boundary.
+                block => prompt(block, width),
+            })
+            .collect(),
+        EntryKind::Compaction => vec![
+            Line::default(),
+            Line::styled(
+                "── the conversation before this line was summarised ──",
+                Style::new().dim(),
+            ),
+        ],
+        EntryKind::Model => {
+            let words = text_of(blocks);
+            vec![Line::styled(one_line(&words), Style::new().dim())]
+        }
+        EntryKind::Reply => Vec::new(),
+    }
+}
+
+/// Returns the text of a reply, its blocks one after the other.
+pub(crate) fn reply_text(entry: &Entry) -> String {
+    match entry.message.role {
+        Role::Assistant => text_of(&entry.message.content),
+        Role::User => String::new(),
+    }
+}
+
+fn text_of(blocks: &[ContentBlock]) -> String {
+    let texts = blocks.iter().filter_map(|block| match block {
+        ContentBlock::Text { text } => Some(text.as_str()),
+        _ => None,
+    });
+    texts.collect()
+}
+
+/// Notes the calls that a reply asks for.
+pub(crate) fn note_calls(entry: &Entry, calls: &mut Calls) {
+    for block in &entry.message.content {
+        if let ContentBlock::ToolUse { id, name, input } = block {
+            calls.asked(id, name, Some(input));
+        }
+    }
+}
+
+/// Returns words to the agent.
+fn prompt(block: &ContentBlock, width: u16) -> Vec<Line<'static>> {
+    let text = match block {
+        ContentBlock::Text { text } => text.trim_end(),
+        ContentBlock::Image { .. } => "[image]",
+        _ => return Vec::new(),
+    };
+    if let Some(frame) = Framed::of(text) {
+        return frame.lines();
+    }
+    let sign = Style::new().fg(Color::Cyan).bold();
+    let mut lines = vec![Line::default()];
+    for (number, line) in tame(text).lines().enumerate() {
+        let sign = Span::styled(if number == 0 { "› " } else { "  " }, sign);
+        let words = Span::styled(line.to_owned(), Style::new().bold());
+        lines.extend(wrap(&Line::from(vec![sign, words]), width, 2));
+    }
+    lines
+}
+
+/// Words that posse wrote for the agent: the end of a sub-agent, a message, a file.
+struct Framed<'a> {
+    tag: &'a str,
+    text: &'a str,
+}
+
+/// What begins the words about a command that the person ran.
+const RAN: &str = "The user ran this command";
+
+impl<'a> Framed<'a> {
+    fn of(text: &'a str) -> Option<Self> {
+        const TAGS: [&str; 4] = [
+            "system-reminder",
+            "task-notification",
+            "attached-file",
+            "mail",
+        ];
+        let rest = text.strip_prefix('<')?;
+        let end = rest.find([' ', '>'])?;
+        let tag = rest.get(..end).filter(|tag| TAGS.contains(tag))?;
+        Some(Self { tag, text })
+    }
+
+    fn lines(&self) -> Vec<Line<'static>> {
+        let line = match self.tag {
+            "system-reminder" => return self.ran_by_person(),
+            "attached-file" => format!("attached {}", self.attribute("path")),
+            "mail" => format!(
+                "message from {}: {}",
+                self.attribute("from"),
+                self.summary()
+            ),
+            _ => self.summary().to_owned(),
+        };
+        let line = format!("⇠ {}", one_line(&line));
+        vec![Line::styled(line, Style::new().dim())]
+    }
+
+    /// Returns the output of a command that the person ran; other reminders are not for people.
+    fn ran_by_person(&self) -> Vec<Line<'static>> {
+        let Some((_, rest)) = self.text.split_once(RAN) else {
+            return Vec::new();
+        };
+        let rest = rest.split_once('\n').map_or("", |(_, rest)| rest);
+        let (command, output) = rest.split_once("\nIts output:\n").unwrap_or((rest, ""));
+        let output = output.trim_end_matches("</system-reminder>");
+        let sign = Style::new().fg(Color::Magenta);
+        let mut lines = vec![
+            Line::default(),
+            Line::from(vec![
+                Span::styled("! ", sign),
+                Span::styled(one_line(command), Style::new().bold()),
+            ]),
+        ];
+        lines.extend(shortened(output, PERSONS_LINES));
+        lines
+    }
+
+    fn summary(&self) -> &'a str {
+        between(self.text, "<summary>", "</summary>")
+            .or_else(|| self.text.lines().find(|line| !line.trim().starts_with('<')))
+            .unwrap_or_default()
+            .trim()
+    }
+
+    fn attribute(&self, name: &str) -> &'a str {
+        let head = self.text.lines().next().unwrap_or_default();
+        between(head, &format!("{name}=\""), "\"").unwrap_or_default()
+    }
+}
+
+fn between<'a>(text: &'a str, start: &str, end: &str) -> Option<&'a str> {
+    let (_, rest) = text.split_once(start)?;
+    Some(rest.split_once(end)?.0)
+}
+
+/// Returns a call and what it answered.
+fn result(
+    call: Option<KnownCall>,
+    content: &[ToolContent],
+    is_error: bool,
+    width: u16,
+) -> Vec<Line<'static>> {
+    let (sign, color) = match is_error {
+        true => ("✗ ", Color::Red),
+        false => ("● ", Color::Green),
+    };
+    let tool = call.as_ref().map_or("", |call| call.tool.as_str());
+    let title = call.as_ref().map_or_else(String::new, title);
+    let head = Line::from(vec![
+        Span::styled(sign, Style::new().fg(color)),
+        Span::styled(one_line(tool), Style::new().bold()),
+        Span::raw(format!("  {title}")),
+    ]);
+    let mut lines = vec![Line::default()];
+    lines.extend(wrap(&head, width, 2));
+    let change = call.as_ref().and_then(change);
+    match change {
+        Some(change) if !is_error => lines.extend(crate::text::diff(&change, DIFF_LINES)),
+        _ => lines.extend(output(content)),
+    }
+    lines
+}
+
+/// Returns what a call does, in a line.
+fn title(call: &KnownCall) -> String {
+    if let Some(title) = &call.title {
+        return one_line(title);
+    }
+    let input = call.input.as_ref().map(|input| input.get());
+    let input: Value = serde_json::from_str(input.unwrap_or_default()).unwrap_or_default();
+    let main = ["command", "file_path", "pattern", "description", "prompt"];
+    let words = main.iter().find_map(|key| input.get(key)?.as_str());
+    one_line(words.unwrap_or_default())
+}
+
+/// Returns the change that a call to Edit has made, from its input.
+fn change(call: &KnownCall) -> Option<posse_protocol::FileDiff> {
+    let input: Value = serde_json::from_str(call.input.as_ref()?.get()).ok()?;
+    let word = |key: &str| input.get(key).and_then(Value::as_str);
+    match call.tool.as_str() {
+        "Edit" => Some(replaced(
+            word("file_path")?,
+            word("old_string")?,
+            word("new_string")?,
+        )),
+        _ => None,
+    }
+}
+
+/// Returns the first lines of an output.
+fn output(content: &[ToolContent]) -> Vec<Line<'static>> {
+    let texts: Vec<&str> = content
+        .iter()
+        .map(|content| match content {
+            ToolContent::Text { text } => text.as_str(),
+            ToolContent::Image { .. } => "[image]",
+        })
+        .collect();
+    shortened(&texts.join("\n"), OUTPUT_LINES)
+}
+
+/// Returns the first lines of a text, indented.
+fn shortened(text: &str, most: usize) -> Vec<Line<'static>> {
+    let text = without_escapes(text);
+    let all: Vec<&str> = text.trim_end().lines().collect();
+    // One line more costs no more than saying that it is left out.
+    let shown = match all.len() {
+        count if count <= most + 1 => count,
+        _ => most,
+    };
+    let dim = Style::new().dim();
+    let line = |text: &str| {
+        let text: String = text.chars().take(OUTPUT_WIDTH).collect();
+        Line::styled(format!("  {}", tame(&text)), dim)
+    };
+    let mut lines: Vec<_> = all.iter().take(shown).map(|text| line(text)).collect();
+    if all.len() > shown {
+        lines.push(line(&format!("… {} more lines", all.len() - shown)));
+    }
+    lines
+}

@@ -1,0 +1,185 @@
+//! The live region at the foot of the screen, from top to bottom: the open end of the reply, calls
+//! that run, everybody else, the question, the menu, the prompt, the status.
+
+mod calls;
+mod question;
+mod status;
+mod strip;
+
+use ratatui_core::layout::Position;
+use ratatui_core::style::{Color, Style};
+use ratatui_core::text::{Line, Span};
+
+use super::Conversation;
+use super::keys::KEYS;
+use super::menu::{self, Menu};
+use crate::edit::{EditBuffer, RowSpan};
+use crate::terminal::{Frame, region};
+use crate::text::clip;
+
+/// Number of rows that the live region has at most, and the part of the screen.
+const MOST_ROWS: usize = 16;
+/// Number of rows that the prompt has at most.
+const PROMPT_ROWS: usize = 8;
+/// The narrowest screen that is drawn for.
+const NARROWEST: u16 = 4;
+
+/// Returns the next frame, with the lines that are printed above the live region.
+pub fn view(it: &mut Conversation, now_ms: u64) -> Frame {
+    let width = it.width().max(NARROWEST);
+    let printed = it.take_printed();
+    let (lines, caret) = live(it, width, now_ms);
+    Frame {
+        printed,
+        live: region(&lines, width),
+        caret,
+    }
+}
+
+/// Returns the lines of the live region, and where the cursor stands.
+fn live(it: &Conversation, width: u16, now_ms: u64) -> (Vec<Line<'static>>, Position) {
+    let most = usize::from(it.size.rows / 2).clamp(3, MOST_ROWS);
+    let (prompt, (row, column)) = prompt(it, width, (most - 2).min(PROMPT_ROWS));
+    let status = status::line(it, width, now_ms);
+    let mut room = most.saturating_sub(prompt.len() + 1);
+    // What a person is asked comes before what they only look at.
+    let mut take = |mut lines: Vec<Line<'static>>, from_end: bool| {
+        if lines.len() > room {
+            let cut = lines.len() - room;
+            match from_end {
+                true => drop(lines.drain(..cut)),
+                false => lines.truncate(room),
+            }
+        }
+        room -= lines.len();
+        lines
+    };
+    let below = match (&it.menu, it.shows_keys) {
+        (_, true) => take(keys(width), false),
+        (Some(menu), _) => take(names(menu, width), false),
+        (None, false) => Vec::new(),
+    };
+    let question = take(question::lines(it, width), false);
+    let strip = take(strip::lines(it, width), false);
+    let calls = take(calls::lines(it, width, now_ms), true);
+    let mut open = it.shown.reply.open(width);
+    if open.is_empty() && it.shown.reply.is_thinking() {
+        open.push(Line::styled("∴ thinking …", Style::new().dim()));
+    }
+    let open = open.iter().map(|line| clip(line, width)).collect();
+    let open = take(open, true);
+    let mut lines = open;
+    lines.extend(calls);
+    // Apart from what is said, if there is room.
+    let below_count = strip.len() + question.len() + below.len() + prompt.len() + 1;
+    if lines.len() + below_count < most {
+        lines.push(Line::default());
+    }
+    lines.extend(strip);
+    // A question that is answered in words has the cursor.
+    let asks_words = it.questions.is_open && question::caret(it, width).is_some();
+    let mut caret = Position::new(0, 0);
+    if let Some((up, column)) = question::caret(it, width).filter(|_| asks_words) {
+        let at = (lines.len() + question.len()).saturating_sub(up);
+        caret = Position::new(column, at as u16);
+    }
+    lines.extend(question);
+    lines.extend(below);
+    if !asks_words {
+        caret = Position::new(column, (lines.len() + row) as u16);
+    }
+    lines.extend(prompt);
+    lines.push(status);
+    let last = (lines.len() as u16).saturating_sub(1);
+    caret.y = caret.y.min(last);
+    caret.x = caret.x.min(width - 1);
+    (lines, caret)
+}
+
+/// Returns the rows of the prompt, with the row and column of the caret.
+fn prompt(it: &Conversation, width: u16, most: usize) -> (Vec<Line<'static>>, (usize, u16)) {
+    let text = it.draft.text();
+    let color = match text.chars().next() {
+        Some('!') => Color::Magenta,
+        Some('#') => Color::Blue,
+        _ => Color::Cyan,
+    };
+    let sign = Style::new().fg(color).bold();
+    rows(&it.draft, width, most, ("› ", sign))
+}
+
+/// Returns the rows of a text that is edited, those around the caret if there are more.
+pub(super) fn rows(
+    buffer: &EditBuffer,
+    width: u16,
+    most: usize,
+    (sign, style): (&'static str, Style),
+) -> (Vec<Line<'static>>, (usize, u16)) {
+    let inner = usize::from(width.saturating_sub(2).max(1));
+    let layout = buffer.layout(inner);
+    let (caret_row, caret_column) = layout.caret;
+    let first = caret_row.saturating_sub(most.saturating_sub(1));
+    let count = layout.rows.len().max(caret_row + 1).min(first + most);
+    let lines = (first..count).map(|number| {
+        let lead = if number == 0 { sign } else { "  " };
+        let mut line = Line::from(Span::styled(lead, style));
+        for span in layout
+            .rows
+            .get(number)
+            .into_iter()
+            .flat_map(|row| buffer.spans(*row, inner))
+        {
+            line.push_span(match span {
+                RowSpan::Text(text) => Span::raw(text.to_owned()),
+                RowSpan::Chip(label) => {
+                    Span::styled(label.to_owned(), Style::new().fg(Color::Magenta))
+                }
+            });
+        }
+        line
+    });
+    (
+        lines.collect(),
+        (caret_row - first, caret_column as u16 + 2),
+    )
+}
+
+/// Returns the names of the menu around the chosen one.
+fn names(menu: &Menu, width: u16) -> Vec<Line<'static>> {
+    let first = menu.chosen.saturating_sub(menu::ROWS - 1);
+    let names = menu.items.iter().enumerate().skip(first).take(menu::ROWS);
+    let widest = names
+        .clone()
+        .map(|(_, (name, _))| crate::text::columns(name))
+        .max();
+    let widest = widest.unwrap_or_default();
+    names
+        .map(|(at, (name, about))| {
+            let (sign, style) = match at == menu.chosen {
+                true => ("❯ ", Style::new().fg(Color::Cyan).bold()),
+                false => ("  ", Style::new()),
+            };
+            let gap = " ".repeat(widest - crate::text::columns(name) + 2);
+            let line = Line::from(vec![
+                Span::styled(format!("{sign}{name}"), style),
+                Span::styled(format!("{gap}{about}"), Style::new().dim()),
+            ]);
+            clip(&line, width)
+        })
+        .collect()
+}
+
+/// Returns all keys.
+fn keys(width: u16) -> Vec<Line<'static>> {
+    let widest = KEYS.iter().map(|(key, _)| key.len()).max();
+    let widest = widest.unwrap_or_default();
+    KEYS.iter()
+        .map(|(key, about)| {
+            let line = Line::from(vec![
+                Span::styled(format!("  {key:<widest$}"), Style::new().bold()),
+                Span::styled(format!("  {about}"), Style::new().dim()),
+            ]);
+            clip(&line, width)
+        })
+        .collect()
+}

@@ -1,0 +1,95 @@
+//! The last line: mode, model, context, money, what waits, and the keys that matter now.
+
+use posse_protocol::{Activity, Cost, Spent, WaitReason};
+use ratatui_core::style::{Color, Style};
+use ratatui_core::text::{Line, Span};
+
+use crate::conversation::Conversation;
+use crate::text::{clip, columns};
+
+/// Returns the status line.
+pub(super) fn line(it: &Conversation, width: u16, now_ms: u64) -> Line<'static> {
+    if let Some(notice) = &it.notice {
+        let style = Style::new().fg(Color::Yellow);
+        return clip(&Line::styled(crate::text::one_line(notice), style), width);
+    }
+    let dim = Style::new().dim();
+    let mut line = Line::default();
+    if let Some(doing) = doing(it) {
+        let since = elapsed(now_ms.saturating_sub(it.shown.since_ms));
+        line.push_span(Span::styled("● ", Style::new().fg(Color::Green)));
+        line.push_span(Span::raw(format!("{doing} {since}")));
+        line.push_span(Span::styled(" · Esc interrupts · ", dim));
+    }
+    line.push_span(Span::styled(facts(it).join(" · "), dim));
+    let keys = "? keys";
+    let used: usize = line.spans.iter().map(|span| columns(&span.content)).sum();
+    if let Some(gap) = usize::from(width).checked_sub(used + keys.len() + 2) {
+        line.push_span(Span::styled(format!("{}{keys}", " ".repeat(gap)), dim));
+    }
+    clip(&line, width)
+}
+
+/// Returns what the agent is doing, none if it has no run.
+fn doing(it: &Conversation) -> Option<&'static str> {
+    match it.shown.activity {
+        Activity::Idle | Activity::Gone => None,
+        Activity::Working => Some("working"),
+        Activity::Waiting(reason) => Some(match reason {
+            WaitReason::Place => "waits for its turn",
+            WaitReason::Budget => "waits for money that others reserved",
+            WaitReason::Rate => "waits for the provider",
+            WaitReason::Children => "waits for others",
+            WaitReason::Person => "waits for you",
+        }),
+    }
+}
+
+fn facts(it: &Conversation) -> Vec<String> {
+    let mut facts = vec![it.mode.to_string()];
+    facts.push(match &it.effort {
+        Some(effort) => format!("{} {effort}", it.model),
+        None => it.model.clone(),
+    });
+    let spending = &it.shown.spending;
+    if let Some(window) = spending.context_window.filter(|window| *window > 0) {
+        let percent = spending.context_tokens * 100 / window;
+        facts.push(format!("{percent} % of {}k", window / 1000));
+    }
+    if let Some(cost) = total(&spending.subtree) {
+        let left = spending.left.map(|left| format!(", {left} left"));
+        facts.push(format!("{cost}{}", left.unwrap_or_default()));
+    }
+    match it.shown.queue.len() {
+        0 => {}
+        count => facts.push(format!("{count} queued")),
+    }
+    if it.shown.agent != it.main {
+        let name = it
+            .others
+            .find(it.shown.agent)
+            .map(|other| other.name.clone());
+        facts.push(format!("talking to {}", name.unwrap_or_default()));
+    }
+    facts
+}
+
+/// Returns the sum, none if a price is not known or nothing was spent.
+fn total(spent: &[Spent]) -> Option<Cost> {
+    let mut total: Option<Cost> = None;
+    for spent in spent {
+        let cost = spent.cost?;
+        total = Some(total.map_or(cost, |total| total + cost));
+    }
+    total
+}
+
+/// Returns a time for people: `5 s`, `2m 05s`.
+pub(super) fn elapsed(ms: u64) -> String {
+    let seconds = ms / 1000;
+    match seconds {
+        0..60 => format!("{seconds} s"),
+        60..3600 => format!("{}m {:02}s", seconds / 60, seconds % 60),
+        _ => format!("{}h {:02}m", seconds / 3600, seconds / 60 % 60),
+    }
+}
