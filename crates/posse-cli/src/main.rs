@@ -6,6 +6,7 @@ mod config;
 mod definitions;
 mod error;
 mod headless;
+mod interactive;
 mod output;
 mod present;
 mod select;
@@ -24,7 +25,6 @@ use crate::error::usage::{self, UsageError};
 #[command(
     name = "posse",
     version,
-    arg_required_else_help = true,
     propagate_version = true,
     args_conflicts_with_subcommands = true
 )]

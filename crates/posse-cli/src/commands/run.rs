@@ -15,6 +15,7 @@ use crate::error::Advised;
 use crate::error::usage::UsageError;
 use crate::headless::input::stdin;
 use crate::headless::job::{self, FirstInput, RunJob};
+use crate::interactive;
 
 /// Run an agent on a prompt until it is done: `posse -p "fix the failing test"`.
 #[derive(Clone, Debug, clap::Args)]
@@ -56,8 +57,27 @@ impl RunCommand {
     pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
         // Before standard input is read: a person with a wrong flag need not type a prompt first.
         self.check()?;
+        if !self.print && !self.options.by_lines() {
+            return self.converse();
+        }
         let given = self.options.given(&[])?;
         job::run(&self.options, || self.job(given))
+    }
+
+    /// Holds a conversation on the terminal.
+    fn converse(self) -> anyhow::Result<ExitCode> {
+        let config = |which: Option<SessionChoice>| {
+            let given = self.options.given(&[])?;
+            let mut config = self.run_config(given);
+            if which != self.which() {
+                // Another session than the command line names.
+                config.fork = None;
+                config.flags.session_id = None;
+            }
+            config.which = which;
+            Ok(config)
+        };
+        interactive::run(config, self.which(), self.prompt.clone())
     }
 
     /// Returns the job to run.
@@ -83,11 +103,6 @@ impl RunCommand {
     /// Checks combinations that clap cannot express.
     fn check(&self) -> Result<(), UsageError> {
         let wrong = |kind, what: &str| Err(UsageError::new(&[], kind, what));
-        // A program that sends lines wants lines back: the SDKs do not say -p.
-        if !self.print && !self.options.by_lines() {
-            let what = "there is no interactive mode yet; use -p to print the result";
-            return wrong(ErrorKind::MissingRequiredArgument, what);
-        }
         if let (Some(prompt), [next, ..]) = (&self.prompt, &self.rest[..]) {
             let what = format!("the prompt must be one argument: quote it, \"{prompt} {next} …\"");
             return wrong(ErrorKind::TooManyValues, &what);

@@ -1,0 +1,155 @@
+//! `posse` on a terminal: a conversation with the main agent of a session.
+
+mod draft_file;
+mod editor;
+mod event_loop;
+mod link;
+mod prompt_file;
+
+use std::io::{self, IsTerminal};
+use std::process::ExitCode;
+
+use posse_protocol::{AgentId, ContentBlock, PermissionMode};
+use posse_runtime::live::handle::Agent;
+use posse_runtime::live::setup::Approver;
+use posse_tui::conversation::{Beginning, Size};
+use posse_tui::terminal::RawTerminal;
+
+use self::event_loop::{Ending, Screen};
+use self::link::Link;
+use crate::assemble::open::{self, Started};
+use crate::assemble::run_config::{RunConfig, SessionChoice};
+use crate::config::environment;
+use crate::config::search_paths::SearchPaths;
+use crate::error::Advised;
+use crate::headless::rule_keeper::RuleKeeper;
+use crate::headless::signals;
+use crate::headless::view_socket::ViewSocket;
+use crate::output::say;
+use crate::present::sessions::short;
+
+/// The size of a terminal that does not tell it.
+const USUAL: Size = Size {
+    columns: 80,
+    rows: 24,
+};
+
+/// Holds a conversation until the person leaves. `config` returns what a session is opened with.
+pub(crate) fn run(
+    config: impl Fn(Option<SessionChoice>) -> anyhow::Result<RunConfig>,
+    which: Option<SessionChoice>,
+    prompt: Option<String>,
+) -> anyhow::Result<ExitCode> {
+    if !io::stdin().is_terminal() || !io::stdout().is_terminal() {
+        anyhow::bail!(Advised {
+            what: "there is no terminal to talk in".into(),
+            advice: "posse -p \"explain what this project does\" runs without one".into(),
+        });
+    }
+    let runtime = crate::config::runtime()?;
+    let result = runtime.block_on(async {
+        let (mut which, mut prompt) = (which, prompt);
+        loop {
+            let ended = converse(config(which)?, prompt.take()).await?;
+            match ended {
+                Ending::Left(code) => return Ok(code),
+                Ending::Other(choice) => which = choice,
+            }
+        }
+    });
+    // Blocked threads are not waited for: a read of the terminal may never return.
+    runtime.shutdown_background();
+    result
+}
+
+/// Holds a conversation in one session.
+async fn converse(mut config: RunConfig, prompt: Option<String>) -> anyhow::Result<Ending> {
+    config.approver = Approver::FrontEnd;
+    let allows_bypass = config.flags.profile.allow_dangerously_skip_permissions;
+    let is_new = config.which.is_none();
+    let store_args = config.store.clone();
+    let started = open::open(config).await?;
+    let Started {
+        runtime,
+        agent,
+        facts,
+        store,
+        live,
+        skills,
+        memory,
+        slash,
+        swept,
+        ..
+    } = started;
+    let Agent { handle, events, .. } = agent;
+    let may_bypass =
+        facts.mode == PermissionMode::BypassPermissions || allows_bypass && !facts.bypass_disabled;
+    let _socket = (store.sockets.as_deref()).and_then(|at| ViewSocket::open(at, runtime.clone()));
+    let _watching = [live.watch(), skills.watch(), memory.watch()];
+    let prompts = prompt_file::PromptFile::of(&facts.cwd);
+    let beginning = Beginning {
+        main: facts.session,
+        size: size(),
+        model: facts.model.clone(),
+        mode: facts.mode,
+        may_bypass,
+        directory: facts.cwd.display().to_string(),
+        history: prompts.read(),
+        models: Vec::new(),
+    };
+    let raw = RawTerminal::enter()?;
+    let screen = Screen::begin(beginning, raw, colour())?;
+    let mut link = Link {
+        subscription: runtime.watch(),
+        handle,
+        events,
+        store,
+        slash,
+        rules: RuleKeeper::new(SearchPaths::at(&facts.cwd)),
+        prompts,
+        draft: draft_file::DraftFile::of(facts.session),
+        swept: Some(swept),
+        cwd: facts.cwd.clone(),
+    };
+    let ended = event_loop::run(screen, &mut link, !is_new, prompt.map(words)).await;
+    // Events are still read, so that the agent does not wait for the front end while that waits for
+    // the agent.
+    let Link {
+        mut events, handle, ..
+    } = link;
+    drop(handle);
+    let drain = async { while events.recv().await.is_some() {} };
+    signals::unless_signalled(async { tokio::join!(runtime.shut_down(), drain) }).await?;
+    let ended = ended?;
+    if ended.has_said {
+        let again = resume_words(facts.session, &store_args);
+        say(&format!("continue with: {again}"));
+    }
+    Ok(ended.ending)
+}
+
+/// Returns the command that continues a session.
+fn resume_words(session: AgentId, store: &crate::config::store::StoreArgs) -> String {
+    let again = format!("posse --resume {}", short(session));
+    crate::config::store_choice::in_store(again, store)
+}
+
+fn words(prompt: String) -> Vec<ContentBlock> {
+    vec![ContentBlock::text(prompt)]
+}
+
+/// Returns the size of the terminal.
+fn size() -> Size {
+    match rustix::termios::tcgetwinsize(io::stdout()) {
+        Ok(size) if size.ws_col > 0 && size.ws_row > 0 => Size {
+            columns: size.ws_col,
+            rows: size.ws_row,
+        },
+        _ => USUAL,
+    }
+}
+
+/// Returns false if the person wants no colour.
+fn colour() -> bool {
+    environment::variable("NO_COLOR").is_none_or(|value| value.is_empty())
+}

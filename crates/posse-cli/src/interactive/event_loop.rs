@@ -1,0 +1,461 @@
+//! The loop of a conversation: keys, events and time come in, frames and commands go out.
+
+use std::collections::VecDeque;
+use std::io;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crossterm::event::Event as TerminalEvent;
+use posse_port::clock::{Clock as _, SystemClock};
+use posse_protocol::{AgentId, Command, ContentBlock, Detail, Event, ListKind, WatchTarget};
+use posse_runtime::live::viewers::Viewed;
+use posse_tui::conversation::{self, Beginning, Conversation, Effect, Input, Request, Size};
+use posse_tui::terminal::{FrameWriter, InlineTerminal, RawTerminal, TerminalInput};
+use tokio::sync::{Notify, oneshot};
+
+use super::link::Link;
+use super::{editor, size};
+use crate::assemble::run_config::SessionChoice;
+use crate::config::kept_rules::NewRules;
+use crate::error;
+use crate::headless::sending::{Sending, sent};
+use crate::headless::signals::Signals;
+use crate::headless::stop;
+
+/// Time between two frames, unless a key was pressed.
+const FRAME: Duration = Duration::from_millis(16);
+/// Time after a change of the size in which nothing is drawn: terminals reflow meanwhile.
+const RESIZED: Duration = Duration::from_millis(100);
+/// Time between two frames of what only grows older.
+const TICK: Duration = Duration::from_secs(1);
+/// Time after which a changed draft is kept.
+const DRAFT: Duration = Duration::from_millis(500);
+/// Number of events that are handled before the next frame.
+const EVENTS: usize = 256;
+/// Time that is waited for a terminal that takes nothing.
+const PATIENCE: Duration = Duration::from_millis(200);
+
+/// How a conversation ended.
+pub(super) enum Ending {
+    /// The person left.
+    Left(ExitCode),
+    /// Another session is wanted: a new one, or this.
+    Other(Option<SessionChoice>),
+}
+
+/// The end of a conversation.
+pub(super) struct Ended {
+    pub(super) ending: Ending,
+    /// True if the session has something that can be continued.
+    pub(super) has_said: bool,
+}
+
+/// A conversation on a terminal.
+pub(super) struct Screen {
+    conversation: Conversation,
+    main: AgentId,
+    terminal: InlineTerminal,
+    writer: FrameWriter,
+    written: Arc<Notify>,
+    raw: Option<RawTerminal>,
+    input: Option<TerminalInput>,
+    size: Size,
+    clock: SystemClock,
+    /// What is to be done at which time.
+    due: Due,
+    outbox: VecDeque<Command>,
+    ending: Option<Ending>,
+    has_said: bool,
+}
+
+/// Times at which something is to be done.
+#[derive(Default)]
+struct Due {
+    /// When the next frame is drawn, if something has changed.
+    frame: Option<Duration>,
+    /// When the last one was.
+    last_frame: Duration,
+    /// When what grows older is drawn again.
+    tick: Option<Duration>,
+    /// When the draft is kept.
+    draft: Option<Duration>,
+}
+
+impl Screen {
+    /// Begins a conversation on a terminal in raw mode.
+    pub(super) fn begin(beginning: Beginning, raw: RawTerminal, colour: bool) -> io::Result<Self> {
+        let clock = SystemClock::default();
+        let written = Arc::new(Notify::new());
+        let told = Arc::clone(&written);
+        let (main, size) = (beginning.main, beginning.size);
+        let mut screen = Self {
+            conversation: Conversation::new(beginning, 0),
+            main,
+            terminal: InlineTerminal::new(colour),
+            writer: FrameWriter::start(move || told.notify_one())?,
+            written,
+            raw: Some(raw),
+            input: Some(TerminalInput::new()),
+            size,
+            clock,
+            due: Due::default(),
+            outbox: VecDeque::new(),
+            ending: None,
+            has_said: false,
+        };
+        screen.draw();
+        Ok(screen)
+    }
+
+    fn now_ms(&self) -> u64 {
+        u64::try_from(self.clock.now().as_millis()).unwrap_or(u64::MAX)
+    }
+
+    /// Changes the conversation, and returns what is to be done.
+    fn update(&mut self, input: Input) -> Vec<Effect> {
+        let now = self.now_ms();
+        let effects = conversation::update(&mut self.conversation, input, now);
+        let next = self.due.last_frame + FRAME;
+        self.due.frame.get_or_insert(next);
+        effects
+    }
+
+    /// Draws the next frame.
+    fn draw(&mut self) {
+        let (now, now_ms) = (self.clock.now(), self.now_ms());
+        let current = size();
+        if current != self.size {
+            self.resized(current);
+            return;
+        }
+        let frame = conversation::view(&mut self.conversation, now_ms);
+        self.writer.write(self.terminal.draw(frame, now_ms));
+        self.due.frame = None;
+        self.due.last_frame = now;
+        self.due.tick = self.conversation.is_moving().then_some(now + TICK);
+    }
+
+    fn resized(&mut self, size: Size) {
+        self.size = size;
+        let now = self.now_ms();
+        conversation::update(&mut self.conversation, Input::Size(size), now);
+        self.due.frame = Some(self.clock.now() + RESIZED);
+    }
+
+    /// Gives the terminal back for good.
+    fn leave(mut self) -> Ended {
+        let now = self.now_ms();
+        while !self.writer.is_ready() {
+            std::thread::yield_now();
+            if self.now_ms() - now > PATIENCE.as_millis() as u64 {
+                break;
+            }
+        }
+        let last = self.conversation.take_printed();
+        self.writer
+            .write(self.terminal.leave(&last, self.size.columns, now));
+        self.writer.finish(PATIENCE);
+        drop(self.raw);
+        Ended {
+            ending: self.ending.unwrap_or(Ending::Left(ExitCode::SUCCESS)),
+            has_said: self.has_said,
+        }
+    }
+
+    /// Gives the terminal away for a while. The live region is removed.
+    async fn give_away(&mut self) {
+        while !self.writer.is_ready() {
+            self.written.notified().await;
+        }
+        self.input = None;
+        let now = self.now_ms();
+        let last = self.conversation.take_printed();
+        self.writer
+            .write(self.terminal.leave(&last, self.size.columns, now));
+        while !self.writer.is_ready() {
+            self.written.notified().await;
+        }
+        self.raw = None;
+    }
+
+    /// Takes the terminal again.
+    fn take_again(&mut self) -> io::Result<()> {
+        self.raw = Some(RawTerminal::enter()?);
+        self.input = Some(TerminalInput::new());
+        self.size = size();
+        let now = self.now_ms();
+        conversation::update(&mut self.conversation, Input::Size(self.size), now);
+        self.due.frame = Some(self.clock.now());
+        Ok(())
+    }
+
+    /// Returns the time until something is to be done.
+    fn next_due(&self) -> Option<Duration> {
+        let frame = self.due.frame.filter(|_| self.writer.is_ready());
+        let due = [frame, self.due.tick, self.due.draft];
+        let next = due.into_iter().flatten().min()?;
+        Some(next.saturating_sub(self.clock.now()))
+    }
+
+    /// Does what is to be done by now.
+    fn on_time(&mut self, link: &mut Link) {
+        let now = self.clock.now();
+        if self.due.tick.is_some_and(|at| at <= now) {
+            self.due.tick = None;
+            self.update(Input::Tick);
+        }
+        if self.due.draft.is_some_and(|at| at <= now) {
+            self.due.draft = None;
+            link.draft.keep(&self.conversation.draft());
+        }
+        if self.due.frame.is_some_and(|at| at <= now) && self.writer.is_ready() {
+            self.draw();
+        }
+    }
+}
+
+/// Runs until the person leaves. `first` is their first prompt.
+pub(super) async fn run(
+    mut screen: Screen,
+    link: &mut Link,
+    resumes: bool,
+    first: Option<Vec<ContentBlock>>,
+) -> anyhow::Result<Ended> {
+    let main = screen.main;
+    link.subscription
+        .watch(WatchTarget::Session(main), Some(Detail::News));
+    link.subscription
+        .watch(WatchTarget::Agent(main), Some(Detail::All));
+    if resumes {
+        let (entries, next) = link.tail(main).await?;
+        screen.has_said = next > 0;
+        screen.update(Input::Entries { entries, next });
+    }
+    if let Some(draft) = link.draft.read() {
+        screen.update(Input::Draft(draft));
+    }
+    screen.outbox.push_back(Command::List {
+        what: ListKind::Commands,
+        part: String::new(),
+    });
+    if let Some(words) = first {
+        screen.has_said = true;
+        let command = link.slash.read(words);
+        screen
+            .outbox
+            .push_back(command.map_err(anyhow::Error::new)?);
+    }
+    let mut signals = Signals::new()?;
+    let mut sending: Option<Sending> = None;
+    while screen.ending.is_none() {
+        if sending.is_none()
+            && let Some(command) = screen.outbox.pop_front()
+        {
+            sending = Some(Sending::new(&link.handle, command));
+        }
+        let due = screen.next_due();
+        let effects = tokio::select! {
+            // Keys are drawn before anything else.
+            biased;
+            typed = typed(&mut screen.input) => match typed {
+                Some(event) => on_terminal(&mut screen, event),
+                None => {
+                    screen.ending = Some(Ending::Left(ExitCode::from(error::INTERRUPTED)));
+                    Vec::new()
+                }
+            },
+            () = signals.next() => {
+                screen.ending = Some(Ending::Left(ExitCode::from(error::INTERRUPTED)));
+                Vec::new()
+            }
+            () = screen.written.notified() => Vec::new(),
+            () = sleep(&screen.clock, due) => {
+                screen.on_time(link);
+                Vec::new()
+            }
+            () = sent(&mut sending), if sending.is_some() => {
+                sending = None;
+                Vec::new()
+            }
+            viewed = link.subscription.next() => watched(&mut screen, link, viewed).await?,
+            event = link.events.recv() => match event {
+                Some(_) => Vec::new(),
+                None => {
+                    screen.update(Input::Print("the agent has ended".into()));
+                    screen.ending = Some(Ending::Left(ExitCode::from(error::FAILED)));
+                    Vec::new()
+                }
+            },
+            note = told(&mut link.swept), if link.swept.is_some() => {
+                link.swept = None;
+                note.map_or_else(Vec::new, |note| screen.update(Input::Print(note)))
+            }
+            note = link.rules.next(), if link.rules.is_busy() => screen.update(Input::Print(note)),
+        };
+        for effect in effects {
+            carry_out(&mut screen, link, effect).await?;
+        }
+        if link.draft.is_old(&screen.conversation.draft()) {
+            let at = screen.clock.now() + DRAFT;
+            screen.due.draft.get_or_insert(at);
+        }
+    }
+    link.draft.keep(&screen.conversation.draft());
+    Ok(screen.leave())
+}
+
+/// Waits for what is typed.
+async fn typed(input: &mut Option<TerminalInput>) -> Option<TerminalEvent> {
+    match input {
+        Some(input) => input.next().await?.ok(),
+        None => std::future::pending().await,
+    }
+}
+
+/// Waits until something is to be done by time.
+async fn sleep(clock: &SystemClock, due: Option<Duration>) {
+    match due {
+        Some(due) => clock.sleep(due).await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Waits for a line about worktrees.
+async fn told(swept: &mut Option<oneshot::Receiver<String>>) -> Option<String> {
+    match swept {
+        Some(swept) => swept.await.ok(),
+        None => None,
+    }
+}
+
+/// Handles what comes from the terminal.
+fn on_terminal(screen: &mut Screen, event: TerminalEvent) -> Vec<Effect> {
+    let effects = match event {
+        TerminalEvent::Key(key) => screen.update(Input::Key(key)),
+        TerminalEvent::Paste(text) => screen.update(Input::Paste(text)),
+        TerminalEvent::Resize(..) => {
+            screen.resized(size());
+            return Vec::new();
+        }
+        TerminalEvent::FocusGained | TerminalEvent::FocusLost | TerminalEvent::Mouse(_) => {
+            return Vec::new();
+        }
+    };
+    // A key never waits for the time of a frame.
+    if screen.writer.is_ready() {
+        screen.draw();
+    }
+    effects
+}
+
+/// Handles what agents do, all that is there.
+async fn watched(screen: &mut Screen, link: &Link, first: Viewed) -> anyhow::Result<Vec<Effect>> {
+    let mut effects = Vec::new();
+    let mut next = Some(first);
+    for _ in 0..EVENTS {
+        match next {
+            Some(Viewed::Event(event)) => effects.extend(happened(screen, event)),
+            Some(Viewed::Behind { .. }) => {
+                let from = screen.conversation.next_entry();
+                let agent = screen.conversation.shown_agent();
+                let (entries, next) = link.since(agent, from).await?;
+                screen.update(Input::Entries { entries, next });
+            }
+            None => break,
+        }
+        next = link.subscription.try_next();
+    }
+    if let Some(Viewed::Event(event)) = next {
+        effects.extend(happened(screen, event));
+    }
+    Ok(effects)
+}
+
+fn happened(screen: &mut Screen, event: Event) -> Vec<Effect> {
+    screen.update(Input::Event(event))
+}
+
+/// Carries out what a conversation wants.
+async fn carry_out(screen: &mut Screen, link: &mut Link, effect: Effect) -> anyhow::Result<()> {
+    match effect {
+        Effect::Send(command) => screen.outbox.push_back(command),
+        Effect::Say(agent, words) => match link.read(&words) {
+            Ok(command) => {
+                screen.has_said = true;
+                screen.outbox.push_back(match agent == screen.main {
+                    true => command,
+                    false => Command::To {
+                        agent,
+                        command: Box::new(command),
+                    },
+                });
+            }
+            Err(why) => {
+                screen.update(Input::Draft(words));
+                screen.update(Input::Notice(why));
+            }
+        },
+        Effect::KeepPrompt(prompt) => link.prompts.add(&prompt),
+        Effect::KeepRules(accepted) => {
+            link.rules
+                .add(NewRules::of_answer(&accepted).into_iter().collect());
+        }
+        Effect::Show(agent) => {
+            let before = screen.conversation.shown_agent();
+            link.subscription.watch(WatchTarget::Agent(before), None);
+            screen.update(Input::Show(agent));
+            link.subscription
+                .watch(WatchTarget::Agent(agent), Some(Detail::All));
+            let (entries, next) = link.tail(agent).await?;
+            screen.update(Input::Entries { entries, next });
+        }
+        Effect::OpenEditor(text) => {
+            screen.give_away().await;
+            let edited = match link.draft.for_editor() {
+                Some(file) => editor::edited(&text, &file).await,
+                None => Err(anyhow::anyhow!("there is no directory for the draft")),
+            };
+            screen.take_again()?;
+            screen.update(match edited {
+                Ok(text) => Input::Draft(text),
+                Err(error) => Input::Notice(format!("{error:#}")),
+            });
+        }
+        Effect::Suspend => {
+            screen.give_away().await;
+            stop::now(&link.store).await?;
+            screen.take_again()?;
+        }
+        Effect::Ask(request) => asked(screen, link, request).await?,
+        Effect::Leave => screen.ending = Some(Ending::Left(ExitCode::SUCCESS)),
+    }
+    Ok(())
+}
+
+/// Does what only the loop can do.
+async fn asked(screen: &mut Screen, link: &mut Link, request: Request) -> anyhow::Result<()> {
+    match request {
+        Request::Clear => screen.ending = Some(Ending::Other(None)),
+        Request::Resume(id) if id.is_empty() => {
+            screen.update(Input::Print(link.sessions().await?));
+        }
+        Request::Resume(id) => {
+            screen.ending = Some(Ending::Other(Some(SessionChoice::Id(id))));
+        }
+        Request::Cost => {
+            let cost = link.cost(screen.main).await?;
+            screen.update(Input::Print(cost));
+        }
+        Request::Tasks => {
+            let tasks = link.tasks(screen.main).await?;
+            screen.update(Input::Print(tasks));
+        }
+        Request::Export(file) => {
+            let agent = screen.conversation.shown_agent();
+            let note = link.export(agent, &file).await;
+            screen.update(Input::Notice(note));
+        }
+    }
+    Ok(())
+}
