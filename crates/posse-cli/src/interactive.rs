@@ -5,6 +5,7 @@ mod editor;
 mod event_loop;
 mod link;
 mod prompt_file;
+mod terminal_guard;
 
 use std::io::{self, IsTerminal};
 use std::process::ExitCode;
@@ -14,9 +15,12 @@ use posse_runtime::live::handle::Agent;
 use posse_runtime::live::setup::Approver;
 use posse_tui::conversation::{Beginning, Size};
 use posse_tui::terminal::RawTerminal;
+use rustix::termios::tcgetattr;
 
+use self::draft_file::DraftFile;
 use self::event_loop::{Ending, Screen};
 use self::link::Link;
+use self::terminal_guard::TerminalGuard;
 use crate::assemble::open::{self, Started};
 use crate::assemble::run_config::{RunConfig, SessionChoice};
 use crate::config::environment;
@@ -97,8 +101,11 @@ async fn converse(mut config: RunConfig, prompt: Option<String>) -> anyhow::Resu
         history: prompts.read(),
         models: Vec::new(),
     };
+    let before = tcgetattr(io::stdin())?;
     let raw = RawTerminal::enter()?;
     let screen = Screen::begin(beginning, raw, colour())?;
+    // Only now: the first frame does not wait for it. Without it a killed posse leaves raw mode.
+    let guard = TerminalGuard::start(&before).ok();
     let mut link = Link {
         subscription: runtime.watch(),
         handle,
@@ -107,11 +114,15 @@ async fn converse(mut config: RunConfig, prompt: Option<String>) -> anyhow::Resu
         slash,
         rules: RuleKeeper::new(SearchPaths::at(&facts.cwd)),
         prompts,
-        draft: draft_file::DraftFile::of(facts.session),
+        draft: match is_new {
+            true => DraftFile::of_new(&facts.cwd),
+            false => DraftFile::of(facts.session),
+        },
         swept: Some(swept),
         cwd: facts.cwd.clone(),
     };
     let ended = event_loop::run(screen, &mut link, !is_new, prompt.map(words)).await;
+    drop(guard);
     // Events are still read, so that the agent does not wait for the front end while that waits for
     // the agent.
     let Link {

@@ -76,8 +76,8 @@ pub(crate) fn no_such_command(command: &mut Command, arguments: &[String]) -> Op
         return None;
     }
     let meant = closest(word, &names).map_or_else(
-        || "; a prompt needs -p".to_owned(),
-        |name| format!(" (did you mean `{name}`? a prompt needs -p)"),
+        || "; a prompt of one word needs -p".to_owned(),
+        |name| format!(" (did you mean `{name}`? a prompt of one word needs -p)"),
     );
     Some(command.error(
         ErrorKind::InvalidSubcommand,
@@ -110,7 +110,7 @@ mod tests {
         assert!(
             complaint("posse|frobnicate")
                 .unwrap()
-                .contains("a prompt needs -p")
+                .contains("a prompt of one word needs -p")
         );
         for line in [
             "posse",

@@ -1,4 +1,7 @@
-//! The draft of a session's prompt, so that not even kill -9 loses it.
+//! The draft of a prompt, so that not even kill -9 loses it.
+//!
+//! A session that has begun has a file of its own. Before that a draft belongs to its process and
+//! directory: one that a dead process left is taken up by the next new session there.
 
 use std::fs::{DirBuilder, OpenOptions};
 use std::io::{self, Write};
@@ -6,7 +9,9 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use posse_protocol::AgentId;
+use rustix::process::{Pid, getpid, test_kill_process};
 
+use super::prompt_file::directory_name;
 use crate::config::environment::posse_home;
 
 /// The file with a draft.
@@ -17,20 +22,59 @@ pub(super) struct DraftFile {
 }
 
 impl DraftFile {
-    /// Returns the file of a session.
+    /// Returns the file of a session that has begun.
     pub(super) fn of(session: AgentId) -> Self {
-        let path = posse_home().map(|home| home.join("drafts").join(session.to_string()));
-        Self {
+        Self::at(directory().map(|drafts| drafts.join(session.to_string())))
+    }
+
+    /// Returns the file of a new session in a directory, with what a dead process left there.
+    pub(super) fn of_new(cwd: &Path) -> Self {
+        let Some(drafts) = directory() else {
+            return Self::at(None);
+        };
+        let prefix = format!("new-{}-", directory_name(cwd));
+        let path = drafts.join(format!("{prefix}{}", getpid().as_raw_nonzero()));
+        let files = std::fs::read_dir(&drafts).into_iter().flatten().flatten();
+        let left = files.map(|file| file.path()).find(|file| {
+            let name = file.file_name().and_then(|name| name.to_str());
+            let pid = name.and_then(|name| name.strip_prefix(&prefix)?.parse().ok());
+            let pid = pid.and_then(Pid::from_raw);
+            pid.is_some_and(|pid| test_kill_process(pid).is_err())
+        });
+        if let Some(left) = left {
+            // Of two that find it, one gets it.
+            let _ = std::fs::rename(left, &path);
+        }
+        Self::at(Some(path))
+    }
+
+    fn at(path: Option<PathBuf>) -> Self {
+        let mut file = Self {
             path,
             kept: String::new(),
-        }
+        };
+        let path = file.path.as_deref();
+        let text = path.and_then(|path| std::fs::read_to_string(path).ok());
+        file.kept = text.unwrap_or_default();
+        file
     }
 
     /// Returns the draft that an earlier process left.
-    pub(super) fn read(&mut self) -> Option<String> {
-        let text = std::fs::read_to_string(self.path.as_deref()?).ok()?;
-        self.kept.clone_from(&text);
-        Some(text).filter(|text| !text.is_empty())
+    pub(super) fn left(&self) -> Option<String> {
+        Some(self.kept.clone()).filter(|text| !text.is_empty())
+    }
+
+    /// The session has begun: from now on the draft is its own.
+    pub(super) fn move_to(&mut self, session: AgentId) {
+        let own = directory().map(|drafts| drafts.join(session.to_string()));
+        if own == self.path {
+            return;
+        }
+        if let Some(path) = &self.path {
+            let _ = std::fs::remove_file(path);
+        }
+        self.kept.clear();
+        self.path = own;
     }
 
     /// Returns the file in which the draft can be edited, in a directory that exists.
@@ -57,16 +101,21 @@ impl DraftFile {
         }
         let _ = made(path);
         // Beside it first: a draft is whole or the one before.
-        let new = path.with_extension("new");
+        let beside = path.with_extension("part");
         let mut options = OpenOptions::new();
         options.create(true).truncate(true).write(true).mode(0o600);
         let written = options
-            .open(&new)
+            .open(&beside)
             .and_then(|mut file| file.write_all(draft.as_bytes()));
         if written.is_ok() {
-            let _ = std::fs::rename(&new, path);
+            let _ = std::fs::rename(&beside, path);
         }
     }
+}
+
+/// Returns the directory of all drafts.
+fn directory() -> Option<PathBuf> {
+    posse_home().map(|home| home.join("drafts"))
 }
 
 /// Makes the directory of a file.

@@ -232,7 +232,7 @@ pub(super) async fn run(
         screen.has_said = next > 0;
         screen.update(Input::Entries { entries, next });
     }
-    if let Some(draft) = link.draft.read() {
+    if let Some(draft) = link.draft.left() {
         screen.update(Input::Draft(draft));
     }
     screen.outbox.push_back(Command::List {
@@ -241,6 +241,7 @@ pub(super) async fn run(
     });
     if let Some(words) = first {
         screen.has_said = true;
+        link.draft.move_to(screen.main);
         let command = link.slash.read(words);
         screen
             .outbox
@@ -383,6 +384,7 @@ async fn carry_out(screen: &mut Screen, link: &mut Link, effect: Effect) -> anyh
         Effect::Say(agent, words) => match link.read(&words) {
             Ok(command) => {
                 screen.has_said = true;
+                link.draft.move_to(screen.main);
                 screen.outbox.push_back(match agent == screen.main {
                     true => command,
                     false => Command::To {

@@ -18,9 +18,7 @@ pub(super) struct PromptFile(Option<PathBuf>);
 impl PromptFile {
     /// Returns the file of a directory.
     pub(super) fn of(directory: &Path) -> Self {
-        let name = directory.to_string_lossy();
-        let number = xxhash_rust::xxh3::xxh3_64(name.as_bytes());
-        let file = format!("{number:016x}.jsonl");
+        let file = format!("{}.jsonl", directory_name(directory));
         Self(posse_home().map(|home| home.join("prompts").join(file)))
     }
 
@@ -65,6 +63,12 @@ impl PromptFile {
         options.create(true).append(true).mode(0o600);
         options.open(path)?.write_all(line(prompt).as_bytes())
     }
+}
+
+/// Returns the name of a directory's files.
+pub(super) fn directory_name(directory: &Path) -> String {
+    let name = directory.as_os_str().as_encoded_bytes();
+    format!("{:016x}", xxhash_rust::xxh3::xxh3_64(name))
 }
 
 fn line(prompt: &str) -> String {

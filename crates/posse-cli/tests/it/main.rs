@@ -12,6 +12,7 @@ mod background_crash;
 mod binary;
 mod cache;
 mod consumer;
+mod conversation;
 mod cost;
 mod crash;
 mod definitions;

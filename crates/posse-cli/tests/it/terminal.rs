@@ -13,14 +13,14 @@ const LONG: Duration = Duration::from_secs(40);
 const KEYS: &str = "  y allow once · a always · n deny · r deny with a reason";
 
 /// A terminal in which posse runs.
-struct Terminal<'a> {
+pub(crate) struct Terminal<'a> {
     project: &'a Project,
-    tmux: Tmux,
+    pub(crate) tmux: Tmux,
 }
 
 impl<'a> Terminal<'a> {
     /// Runs posse in a window that is wide enough.
-    fn start(project: &'a Project, arguments: &str) -> Self {
+    pub(crate) fn start(project: &'a Project, arguments: &str) -> Self {
         Self::with(
             project,
             (120, 40),
@@ -29,7 +29,7 @@ impl<'a> Terminal<'a> {
     }
 
     /// Runs lines of a shell in a window of this size.
-    fn with(project: &'a Project, size: (u16, u16), lines: &str) -> Self {
+    pub(crate) fn with(project: &'a Project, size: (u16, u16), lines: &str) -> Self {
         let command = project.posse(&[]);
         let set = command.get_envs().filter_map(|(name, value)| {
             let (name, value) = (name.to_str()?, value?.to_str()?);
@@ -44,12 +44,12 @@ impl<'a> Terminal<'a> {
         Self { project, tmux }
     }
 
-    fn screen(&self) -> String {
+    pub(crate) fn screen(&self) -> String {
         self.tmux.screen("%0")
     }
 
     /// Waits until this is on the screen so often.
-    fn sees_times(&self, what: &str, times: usize) -> String {
+    pub(crate) fn sees_times(&self, what: &str, times: usize) -> String {
         let begun = Instant::now();
         loop {
             let screen = self.screen();
@@ -61,11 +61,11 @@ impl<'a> Terminal<'a> {
         }
     }
 
-    fn sees(&self, what: &str) -> String {
+    pub(crate) fn sees(&self, what: &str) -> String {
         self.sees_times(what, 1)
     }
 
-    fn types(&self, keys: &[&str]) {
+    pub(crate) fn types(&self, keys: &[&str]) {
         self.tmux.run(&[&["send-keys", "-t", "%0"], keys].concat());
     }
 

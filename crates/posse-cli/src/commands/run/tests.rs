@@ -123,14 +123,12 @@ fn limits_of_all_kinds_are_passed_on() {
 #[test]
 fn what_does_not_go_together_is_a_usage_error() {
     for wrong in [
-        &["fix it"][..],
-        &["-p", "hi", "there"],
+        &["-p", "hi", "there"][..],
         &["-p", "x", "--add-dir", "/no/such/place"],
         &["-p", "x", "--add-dir", "/etc/hosts"],
         &["-p", "x", "--model", ""],
         &["-p", "x", "--allowedTools", "Bsh"],
         &["-p", "x", "--disallowedTools", "Edit Bsh"],
-        &["--continue"],
         &[
             "-p",
             "x",

@@ -1,0 +1,172 @@
+//! `posse` in a real terminal: a conversation.
+
+use std::fs;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use crate::binary::Project;
+use crate::requests::TOUCHES;
+use crate::terminal::Terminal;
+
+/// How long anything may take.
+const LONG: Duration = Duration::from_secs(40);
+/// What the foot of the screen always has.
+const FOOT: &str = "? keys";
+
+/// Says what it was told, with all that Markdown has.
+const ECHO: &str = r##"
+[[rule]]
+reply = [{ text = "# Title\n\nSome **strong** words.\n\n- one\n- two\n\n```rust\nfn main() {}\n```\n\nThe end." }]
+"##;
+
+impl Terminal<'_> {
+    /// Waits until a condition holds.
+    fn waits(&self, what: &str, holds: impl Fn() -> bool) {
+        let begun = Instant::now();
+        while !holds() {
+            assert!(begun.elapsed() < LONG, "never {what}: {}", self.screen());
+            std::thread::yield_now();
+        }
+    }
+
+    /// The pid of the only posse below the pane.
+    fn posse(&self) -> String {
+        let shell = self.tmux.run(&["display-message", "-p", "#{pane_pid}"]);
+        let found = Command::new("pgrep")
+            .args(["-P", shell.trim(), "-x", "posse"])
+            .output();
+        String::from_utf8(found.unwrap().stdout)
+            .unwrap()
+            .trim()
+            .to_owned()
+    }
+
+    fn kills(&self, signal: &str) {
+        let sent = Command::new("kill").args([signal, &self.posse()]).status();
+        assert!(sent.unwrap().success());
+    }
+}
+
+// proves UI-01 (part: a conversation)
+#[test]
+fn a_conversation_is_printed_once() {
+    let project = Project::new("talk", ECHO);
+    let terminal = Terminal::start(&project, "");
+    terminal.sees(FOOT);
+    terminal.types(&["do", "Space", "it", "Enter"]);
+    let screen = terminal.sees("The end.");
+    let lines: Vec<&str> = screen.lines().map(str::trim_end).collect();
+    let expected = [
+        "› do it",
+        "",
+        "Title",
+        "",
+        "Some strong words.",
+        "",
+        "• one",
+        "• two",
+        "",
+        "fn main() {}",
+        "",
+        "The end.",
+    ];
+    let begin = lines.iter().position(|line| *line == expected[0]).unwrap();
+    assert_eq!(lines[begin..][..expected.len()], expected, "{screen}");
+    terminal.types(&["C-d"]);
+    let screen = terminal.sees("code 0");
+    assert!(
+        screen.contains("continue with: posse --resume "),
+        "{screen}"
+    );
+    assert_eq!(screen.matches("The end.").count(), 1, "{screen}");
+    assert!(!screen.contains(FOOT), "{screen}");
+}
+
+// proves UI-04 (part: a terminal)
+#[test]
+fn enter_sends_the_draft_while_a_question_waits() {
+    let project = Project::new("talk-question", TOUCHES);
+    let terminal = Terminal::start(&project, "'go on'");
+    terminal.sees("Alt-Y yes");
+    terminal.types(&["yes", "Enter"]);
+    terminal.sees("1 queued");
+    assert!(!project.file("made").exists());
+    // Not at once: what is pressed when a question appears is not meant for it.
+    terminal.waits("made", || {
+        terminal.types(&["M-y"]);
+        project.file("made").exists()
+    });
+    terminal.types(&["C-d"]);
+    terminal.sees("code ");
+}
+
+// proves UI-09 (part: any end)
+#[test]
+fn whatever_ends_posse_the_terminal_is_as_before() {
+    for (signal, code) in [("-TERM", "130"), ("-HUP", "130"), ("-KILL", "137")] {
+        let project = Project::new(&format!("talk-end{signal}"), ECHO);
+        let lines = "stty -g > ../before; posse; code=$?; \
+            until stty -g > ../after; cmp -s ../before ../after; do :; done; echo ended $code";
+        let terminal = Terminal::with(&project, (80, 24), lines);
+        terminal.sees(FOOT);
+        terminal.types(&["words"]);
+        terminal.sees("› words");
+        let modes = || {
+            terminal
+                .tmux
+                .run(&["display-message", "-p", "#{bracket_paste_flag}"])
+        };
+        terminal.kills(signal);
+        terminal.sees(&format!("ended {code}"));
+        terminal.waits("pastes are plain again", || modes().trim() != "1");
+    }
+}
+
+// proves UI-05 (part: kill -9)
+#[test]
+fn a_draft_survives_kill_9() {
+    let project = Project::new("talk-draft", ECHO);
+    let terminal = Terminal::with(&project, (80, 24), "posse; posse; echo left $?");
+    terminal.sees(FOOT);
+    terminal.types(&["half", "Space", "a", "Space", "thought"]);
+    terminal.sees("› half a thought");
+    let drafts = project.file("../home/drafts");
+    let kept = || {
+        let files = fs::read_dir(&drafts).into_iter().flatten().flatten();
+        let texts = files.filter_map(|file| fs::read_to_string(file.path()).ok());
+        texts.collect::<String>().contains("half a thought")
+    };
+    terminal.waits("kept", kept);
+    terminal.kills("-KILL");
+    // The second posse has it.
+    terminal.sees_times("› half a thought", 2);
+    terminal.types(&["C-c"]);
+    terminal.waits("discarded", || !kept());
+    terminal.types(&["C-d"]);
+    terminal.sees("left 0");
+}
+
+#[test]
+fn ctrl_z_gives_the_terminal_away_for_a_while() {
+    let project = Project::new("talk-stop", ECHO);
+    let lines = "set -m; posse; echo stopped; stty -a | grep -o -- '-*icanon'; fg; echo left $?";
+    let terminal = Terminal::with(&project, (80, 24), lines);
+    terminal.sees(FOOT);
+    terminal.types(&["a", "Space", "draft"]);
+    terminal.sees("› a draft");
+    terminal.types(&["C-z"]);
+    let screen = terminal.sees("stopped\nicanon");
+    assert!(!screen.contains("-icanon"), "{screen}");
+    terminal.sees("› a draft");
+    terminal.types(&["C-c", "C-d"]);
+    terminal.sees("left 0");
+}
+
+#[test]
+fn without_a_terminal_there_is_advice() {
+    let project = Project::new("talk-nowhere", ECHO);
+    let output = project.posse(&[]).output().unwrap();
+    let words = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(words.contains("there is no terminal to talk in"), "{words}");
+    assert!(words.contains("posse -p"), "{words}");
+}
