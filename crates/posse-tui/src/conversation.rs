@@ -33,6 +33,9 @@ pub use self::view::view;
 use crate::edit::{EditBuffer, PromptHistory};
 use crate::text::{tame, wrap};
 
+/// Time after a change of the size in which another is expected.
+const RESIZE_MS: u64 = 1500;
+
 /// What happens to a conversation.
 pub enum Input {
     /// A key is pressed.
@@ -154,6 +157,8 @@ pub struct Conversation {
     /// True while all keys are shown.
     shows_keys: bool,
     presses: Presses,
+    /// When the size last changed.
+    resized_ms: Option<u64>,
 }
 
 /// The agent that is shown.
@@ -201,6 +206,7 @@ impl Conversation {
             notice: None,
             shows_keys: false,
             presses: Presses::default(),
+            resized_ms: None,
         };
         let head = format!(
             "posse · {} · {}",
@@ -233,7 +239,14 @@ impl Conversation {
 
     /// Returns true while something on the screen changes by time alone.
     pub fn is_moving(&self) -> bool {
-        self.is_working() || !self.shown.calls.running.is_empty()
+        self.is_working() || !self.shown.calls.running.is_empty() || self.resized_ms.is_some()
+    }
+
+    /// Returns true while the size changes. Then the live region is kept narrow: rows that a
+    /// terminal would wrap anew could not be found again.
+    fn is_resizing(&self, now_ms: u64) -> bool {
+        self.resized_ms
+            .is_some_and(|at| now_ms.saturating_sub(at) < RESIZE_MS)
     }
 
     /// Returns true while the agent that is shown has a run.
@@ -305,6 +318,7 @@ pub fn update(conversation: &mut Conversation, input: Input, now_ms: u64) -> Vec
         }
         Input::Size(size) => {
             conversation.size = size;
+            conversation.resized_ms = Some(now_ms);
             Vec::new()
         }
         Input::Notice(text) => {
@@ -319,6 +333,11 @@ pub fn update(conversation: &mut Conversation, input: Input, now_ms: u64) -> Vec
             conversation.draft.set(&text);
             Vec::new()
         }
-        Input::Tick => Vec::new(),
+        Input::Tick => {
+            if !conversation.is_resizing(now_ms) {
+                conversation.resized_ms = None;
+            }
+            Vec::new()
+        }
     }
 }

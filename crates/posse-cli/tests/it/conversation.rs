@@ -29,6 +29,14 @@ impl Terminal<'_> {
         }
     }
 
+    /// Waits until this is on the screen or above it.
+    fn sees_anywhere(&self, what: &str) {
+        self.waits(what, || {
+            let all = ["capture-pane", "-p", "-J", "-S", "-", "-t", "%0"];
+            self.tmux.run(&all).contains(what)
+        });
+    }
+
     /// The pid of the only posse below the pane.
     fn posse(&self) -> String {
         let shell = self.tmux.run(&["display-message", "-p", "#{pane_pid}"]);
@@ -169,4 +177,65 @@ fn without_a_terminal_there_is_advice() {
     let words = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(words.contains("there is no terminal to talk in"), "{words}");
     assert!(words.contains("posse -p"), "{words}");
+}
+
+/// Number of paragraphs that are streamed while the window changes.
+const PARAGRAPHS: usize = 120;
+
+fn paragraph(number: usize) -> String {
+    let words = ["some words of prose that wrap"; 4];
+    let words = words[..=number % 4].join(" ");
+    format!("P{number:03} 漢字 {words} E{number:03}")
+}
+
+// proves UI-01 (part: resizing)
+// proves UI-17 (part: resize)
+#[test]
+fn resizing_damages_nothing() {
+    let all: Vec<String> = (0..PARAGRAPHS).map(paragraph).collect();
+    let text = all.join("\\n\\n");
+    let script =
+        format!("[pace]\ntokens_per_s = 400\n[[rule]]\nreply = [{{ text = \"{text}\" }}]\n");
+    let project = Project::new("talk-resize", &script);
+    let lines = "posse 'stream it'; echo left $?";
+    let terminal = Terminal::with(&project, (120, 40), lines);
+    let tmux = &terminal.tmux;
+    tmux.run(&["set", "-g", "history-limit", "50000"]);
+    tmux.run(&["set-option", "-w", "window-size", "manual"]);
+    let sizes = [
+        (60, 20),
+        (150, 50),
+        (44, 12),
+        (100, 30),
+        (80, 14),
+        (160, 45),
+    ];
+    for (step, (columns, rows)) in sizes.iter().cycle().take(12).enumerate() {
+        let (columns, rows) = (columns.to_string(), rows.to_string());
+        tmux.run(&["resize-window", "-x", &columns, "-y", &rows]);
+        // The stream goes on between two changes.
+        terminal.sees_anywhere(&format!("E{:03}", step * 8 + 7));
+    }
+    tmux.run(&["resize-window", "-x", "120", "-y", "40"]);
+    terminal.sees_anywhere(&format!("E{:03}", PARAGRAPHS - 1));
+    terminal.sees(FOOT);
+    terminal.types(&["C-d"]);
+    terminal.sees("left 0");
+    let screen = tmux.run(&["capture-pane", "-p", "-J", "-S", "-", "-t", "%0"]);
+    let words: Vec<&str> = screen.split_whitespace().collect();
+    let screen = words.join(" ");
+    for paragraph in &all {
+        assert_eq!(
+            screen.matches(paragraph).count(),
+            1,
+            "{paragraph}: {screen}"
+        );
+        let begin = &paragraph[..4];
+        assert_eq!(
+            screen.matches(begin).count(),
+            1,
+            "{begin} is doubled: {screen}"
+        );
+    }
+    assert_eq!(screen.matches("working").count(), 0, "{screen}");
 }

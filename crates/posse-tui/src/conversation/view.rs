@@ -21,6 +21,8 @@ use crate::text::clip;
 const MOST_ROWS: usize = 16;
 /// Number of rows that the prompt has at most.
 const PROMPT_ROWS: usize = 8;
+/// The width of the live region while the size of the screen changes.
+const RESIZING: u16 = 38;
 /// The narrowest screen that is drawn for.
 const NARROWEST: u16 = 4;
 
@@ -28,7 +30,12 @@ const NARROWEST: u16 = 4;
 pub fn view(it: &mut Conversation, now_ms: u64) -> Frame {
     let width = it.width().max(NARROWEST);
     let printed = it.take_printed();
-    let (lines, caret) = live(it, width, now_ms);
+    let narrow = if it.is_resizing(now_ms) {
+        RESIZING
+    } else {
+        width
+    };
+    let (lines, caret) = live(it, width.min(narrow), now_ms);
     Frame {
         printed,
         live: region(&lines, width),

@@ -14,7 +14,7 @@ use super::pen::Pen;
 
 /// A terminal may reflow before it tells its new size: a frame that is younger than this counts as
 /// drawn at that size. Erasing too little leaves a stale row; erasing too much eats what was said.
-const REFLOW_MS: u64 = 400;
+const REFLOW_MS: u64 = 10;
 
 /// What is on the screen next.
 pub struct Frame {

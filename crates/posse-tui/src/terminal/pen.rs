@@ -65,8 +65,11 @@ impl Pen {
         self.by(rows, 'A');
     }
 
+    /// Goes down by line feeds. Unlike a move they make rows that are missing: a terminal whose
+    /// window becomes lower removes those below the cursor.
     pub(crate) fn down(&mut self, rows: u16) {
-        self.by(rows, 'B');
+        self.plain();
+        self.bytes.extend(std::iter::repeat_n('\n', rows.into()));
     }
 
     /// Goes to a column of the row.
