@@ -18,13 +18,13 @@ use posse_tui::terminal::RawTerminal;
 use rustix::termios::tcgetattr;
 
 use self::draft_file::DraftFile;
-use self::event_loop::{Ending, Screen};
+use self::event_loop::{Ending, LiveScreen};
 use self::link::Link;
 use self::terminal_guard::TerminalGuard;
 use crate::assemble::open::{self, Started};
 use crate::assemble::run_config::{RunConfig, SessionChoice};
-use crate::config::environment;
 use crate::config::search_paths::SearchPaths;
+use crate::config::{caller, environment};
 use crate::error::Advised;
 use crate::headless::rule_keeper::RuleKeeper;
 use crate::headless::signals;
@@ -50,6 +50,7 @@ pub(crate) fn run(
             advice: "posse -p \"explain what this project does\" runs without one".into(),
         });
     }
+    caller::only_a_person_can("hold a conversation")?;
     let runtime = crate::config::runtime()?;
     let result = runtime.block_on(async {
         let (mut which, mut prompt) = (which, prompt);
@@ -103,7 +104,7 @@ async fn converse(mut config: RunConfig, prompt: Option<String>) -> anyhow::Resu
     };
     let before = tcgetattr(io::stdin())?;
     let raw = RawTerminal::enter()?;
-    let screen = Screen::begin(beginning, raw, colour())?;
+    let screen = LiveScreen::begin(beginning, raw, colour())?;
     // Only now: the first frame does not wait for it. Without it a killed posse leaves raw mode.
     let guard = TerminalGuard::start(&before).ok();
     let mut link = Link {

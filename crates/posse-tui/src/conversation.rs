@@ -3,6 +3,7 @@
 //! [`update`] changes the state by what happens and says what is to be done; [`view`] says what is
 //! on the screen. Both are pure: time comes with each input.
 
+mod actions;
 mod agents;
 mod calls;
 mod events;
@@ -181,7 +182,7 @@ struct ShownAgent {
 #[derive(Default)]
 struct Presses {
     interrupt_ms: Option<u64>,
-    escape_ms: Option<u64>,
+    leave_ms: Option<u64>,
 }
 
 impl Conversation {

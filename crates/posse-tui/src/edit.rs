@@ -25,4 +25,6 @@ pub use chips::{Chip, PASTE_LIMIT, Paste, Piece};
 pub use complete::{Prefix, Target};
 pub use draft::Draft;
 pub use history::PromptHistory;
+pub use kill::Kill;
+pub use motion::Motion;
 pub use rows::{Layout, RowSpan, VisualRow};

@@ -52,7 +52,7 @@ pub(super) struct Ended {
 }
 
 /// A conversation on a terminal.
-pub(super) struct Screen {
+pub(super) struct LiveScreen {
     conversation: Conversation,
     main: AgentId,
     terminal: InlineTerminal,
@@ -82,7 +82,7 @@ struct Due {
     draft: Option<Duration>,
 }
 
-impl Screen {
+impl LiveScreen {
     /// Begins a conversation on a terminal in raw mode.
     pub(super) fn begin(beginning: Beginning, raw: RawTerminal, colour: bool) -> io::Result<Self> {
         let clock = SystemClock::default();
@@ -217,7 +217,7 @@ impl Screen {
 
 /// Runs until the person leaves. `first` is their first prompt.
 pub(super) async fn run(
-    mut screen: Screen,
+    mut screen: LiveScreen,
     link: &mut Link,
     resumes: bool,
     first: Option<Vec<ContentBlock>>,
@@ -331,7 +331,7 @@ async fn told(swept: &mut Option<oneshot::Receiver<String>>) -> Option<String> {
 }
 
 /// Handles what comes from the terminal.
-fn on_terminal(screen: &mut Screen, event: TerminalEvent) -> Vec<Effect> {
+fn on_terminal(screen: &mut LiveScreen, event: TerminalEvent) -> Vec<Effect> {
     let effects = match event {
         TerminalEvent::Key(key) => screen.update(Input::Key(key)),
         TerminalEvent::Paste(text) => screen.update(Input::Paste(text)),
@@ -351,7 +351,11 @@ fn on_terminal(screen: &mut Screen, event: TerminalEvent) -> Vec<Effect> {
 }
 
 /// Handles what agents do, all that is there.
-async fn watched(screen: &mut Screen, link: &Link, first: Viewed) -> anyhow::Result<Vec<Effect>> {
+async fn watched(
+    screen: &mut LiveScreen,
+    link: &Link,
+    first: Viewed,
+) -> anyhow::Result<Vec<Effect>> {
     let mut effects = Vec::new();
     let mut next = Some(first);
     for _ in 0..EVENTS {
@@ -373,12 +377,12 @@ async fn watched(screen: &mut Screen, link: &Link, first: Viewed) -> anyhow::Res
     Ok(effects)
 }
 
-fn happened(screen: &mut Screen, event: Event) -> Vec<Effect> {
+fn happened(screen: &mut LiveScreen, event: Event) -> Vec<Effect> {
     screen.update(Input::Event(event))
 }
 
 /// Carries out what a conversation wants.
-async fn carry_out(screen: &mut Screen, link: &mut Link, effect: Effect) -> anyhow::Result<()> {
+async fn carry_out(screen: &mut LiveScreen, link: &mut Link, effect: Effect) -> anyhow::Result<()> {
     match effect {
         Effect::Send(command) => screen.outbox.push_back(command),
         Effect::Say(agent, words) => match link.read(&words) {
@@ -395,7 +399,7 @@ async fn carry_out(screen: &mut Screen, link: &mut Link, effect: Effect) -> anyh
             }
             Err(why) => {
                 screen.update(Input::Draft(words));
-                screen.update(Input::Notice(why));
+                screen.update(Input::Notice(why.to_string()));
             }
         },
         Effect::KeepPrompt(prompt) => link.prompts.add(&prompt),
@@ -436,7 +440,7 @@ async fn carry_out(screen: &mut Screen, link: &mut Link, effect: Effect) -> anyh
 }
 
 /// Does what only the loop can do.
-async fn asked(screen: &mut Screen, link: &mut Link, request: Request) -> anyhow::Result<()> {
+async fn asked(screen: &mut LiveScreen, link: &mut Link, request: Request) -> anyhow::Result<()> {
     match request {
         Request::Clear => screen.ending = Some(Ending::Other(None)),
         Request::Resume(id) if id.is_empty() => {

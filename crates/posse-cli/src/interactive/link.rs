@@ -12,7 +12,7 @@ use tokio::sync::{mpsc, oneshot};
 use super::draft_file::DraftFile;
 use super::prompt_file::PromptFile;
 use crate::assemble::store::OpenStore;
-use crate::definitions::slash::SlashCommands;
+use crate::definitions::slash::{SlashCommands, SlashError};
 use crate::headless::rule_keeper::RuleKeeper;
 use crate::output::time::age;
 use crate::output::transcript::shortened;
@@ -66,9 +66,8 @@ impl Link {
     }
 
     /// Returns the command for a person's words, or why there is none.
-    pub(super) fn read(&self, words: &str) -> Result<Command, String> {
-        let words = vec![ContentBlock::text(words)];
-        self.slash.read(words).map_err(|error| error.to_string())
+    pub(super) fn read(&self, words: &str) -> Result<Command, SlashError> {
+        self.slash.read(vec![ContentBlock::text(words)])
     }
 }
 

@@ -11,6 +11,9 @@ use crate::text::one_line;
 /// Number of others that are kept; a board has more.
 const MOST: usize = 10_000;
 
+/// Number of characters of a name that is made from what somebody is to do.
+const NAME: usize = 28;
+
 /// What somebody is doing, as a sign and a word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sign {
@@ -99,15 +102,19 @@ impl Others {
     pub(crate) fn run(&mut self, update: &RunUpdate) -> Option<(Sign, String)> {
         let run = &update.run;
         let name = run.name.as_ref().map(ToString::to_string);
-        let name = name.unwrap_or_else(|| match run.kind {
-            RunKind::Agent => run.agent_type.clone(),
-            RunKind::Shell => "shell".to_owned(),
+        let name = name.unwrap_or_else(|| match (run.kind, run.description.is_empty()) {
+            (RunKind::Shell, _) => "shell".to_owned(),
+            (RunKind::Agent, true) => run.agent_type.clone(),
+            (RunKind::Agent, false) => run.description.chars().take(NAME).collect(),
         });
         match &update.what {
             RunChange::Started { .. } => {
                 let other = self.entry(run.task, &name, run.kind == RunKind::Agent);
                 other.sign = Sign::Working;
-                other.doing = one_line(&run.description);
+                other.doing = match run.kind {
+                    RunKind::Shell => one_line(&run.description),
+                    RunKind::Agent => one_line(&run.agent_type),
+                };
                 None
             }
             RunChange::Progress { summary, .. } => {

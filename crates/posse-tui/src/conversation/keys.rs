@@ -3,10 +3,10 @@
 //! Letters and Enter belong to the draft, unless the person has opened a question.
 
 use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
-use posse_protocol::{Answer, Command, PermissionMode, PromptChange, RuleScope};
+use posse_protocol::{Command, PermissionMode, PromptChange};
 
-use super::{Conversation, Effect, menu, slash};
-use crate::edit::{EditBuffer, Prefix};
+use super::{Conversation, Effect, actions, menu, slash};
+use crate::edit::{EditBuffer, Kill, Motion, Prefix};
 use crate::question::Typing;
 
 /// Time within which a second press means more.
@@ -26,7 +26,6 @@ pub(crate) const KEYS: &[(&str, &str)] = &[
     ("Alt-0 … Alt-9", "show the main agent, or another one"),
     ("! # / @", "shell, memory note, command, file or agent"),
     ("Ctrl-G", "write in your editor"),
-    ("Ctrl-R", "search earlier prompts"),
     ("Ctrl-Z", "suspend"),
     ("?", "these keys"),
 ];
@@ -50,8 +49,8 @@ pub(super) fn pressed(it: &mut Conversation, key: KeyEvent, now_ms: u64) -> Vec<
     }
     match key.code {
         KeyCode::Esc if shows_keys => Vec::new(),
-        KeyCode::Esc => escape(it, now_ms),
-        KeyCode::Char('d') if control && it.draft.is_empty() => vec![Effect::Leave],
+        KeyCode::Esc => escape(it),
+        KeyCode::Char('d') if control && it.draft.is_empty() => actions::leave(it, now_ms),
         KeyCode::Char('g') if control => vec![Effect::OpenEditor(it.draft.expanded())],
         KeyCode::Char('j') if control => {
             it.draft.newline();
@@ -94,28 +93,6 @@ pub(super) fn pasted(it: &mut Conversation, text: &str) -> Vec<Effect> {
     Vec::new()
 }
 
-/// Tells the question that is shown something, and carries out its answer.
-pub(super) fn answer(it: &mut Conversation, words: &str, now_ms: u64) -> Vec<Effect> {
-    let Some(answered) = it.questions.tell(words, now_ms) else {
-        return Vec::new();
-    };
-    let mut effects = Vec::new();
-    if let Answer::Allow {
-        always: Some(rules),
-        ..
-    } = &answered.answer
-        && rules.scope != RuleScope::Session
-    {
-        effects.push(Effect::KeepRules(rules.clone()));
-    }
-    effects.push(Effect::Send(Command::Answer {
-        agent: answered.agent,
-        question: answered.question,
-        answer: answered.answer,
-    }));
-    effects
-}
-
 /// Ctrl-C: the draft, then the run, then the program.
 fn interrupt(it: &mut Conversation, now_ms: u64) -> Vec<Effect> {
     let is_second = is_soon(it.presses.interrupt_ms, now_ms);
@@ -125,7 +102,7 @@ fn interrupt(it: &mut Conversation, now_ms: u64) -> Vec<Effect> {
         return Vec::new();
     }
     if is_second {
-        return vec![Effect::Leave];
+        return actions::leave(it, now_ms);
     }
     if !it.draft.is_empty() {
         let draft = it.draft.take();
@@ -140,8 +117,7 @@ fn interrupt(it: &mut Conversation, now_ms: u64) -> Vec<Effect> {
     Vec::new()
 }
 
-fn escape(it: &mut Conversation, now_ms: u64) -> Vec<Effect> {
-    it.presses.escape_ms = Some(now_ms);
+fn escape(it: &mut Conversation) -> Vec<Effect> {
     if it.menu.take().is_some() {
         return Vec::new();
     }
@@ -163,7 +139,7 @@ fn by_chord(it: &mut Conversation, key: char, now_ms: u64) -> Vec<Effect> {
         it.notice = Some("the question has only just come: look at it first".to_owned());
         return Vec::new();
     }
-    let effects = answer(it, &key.to_string(), now_ms);
+    let effects = actions::answer(it, &key.to_string(), now_ms);
     if key == 'a' && effects.is_empty() {
         // Which rule, and where it holds.
         it.questions.open(now_ms);
@@ -179,11 +155,11 @@ fn to_question(it: &mut Conversation, key: KeyEvent, now_ms: u64) -> Vec<Effect>
         (None, _) | (_, KeyCode::Esc) => it.questions.close(),
         (_, KeyCode::Tab) => it.questions.skip(now_ms),
         (Some(Typing::Key), KeyCode::Char(c)) if !control => {
-            return answer(it, &c.to_string(), now_ms);
+            return actions::answer(it, &c.to_string(), now_ms);
         }
         (Some(Typing::Line), KeyCode::Enter) if !alt => {
             let words = it.questions.words.take();
-            return answer(it, &words, now_ms);
+            return actions::answer(it, &words, now_ms);
         }
         (Some(Typing::Line), _) => edit(&mut it.questions.words, key),
         (Some(Typing::Key), _) => {}
@@ -311,39 +287,39 @@ fn edit(buffer: &mut EditBuffer, key: KeyEvent) {
     let alt = key.modifiers.contains(KeyModifiers::ALT);
     let by_word = control || alt;
     match key.code {
-        KeyCode::Char('a') if control => buffer.line_start(),
-        KeyCode::Char('e') if control => buffer.line_end(),
-        KeyCode::Char('b') if control => buffer.left(),
-        KeyCode::Char('f') if control => buffer.right(),
-        KeyCode::Char('b') if alt => buffer.word_left(),
-        KeyCode::Char('f') if alt => buffer.word_right(),
-        KeyCode::Char('d') if alt => buffer.kill_word_right(),
+        KeyCode::Char('a') if control => buffer.go(Motion::LineStart),
+        KeyCode::Char('e') if control => buffer.go(Motion::LineEnd),
+        KeyCode::Char('b') if control => buffer.go(Motion::Left),
+        KeyCode::Char('f') if control => buffer.go(Motion::Right),
+        KeyCode::Char('b') if alt => buffer.go(Motion::WordLeft),
+        KeyCode::Char('f') if alt => buffer.go(Motion::WordRight),
+        KeyCode::Char('d') if alt => buffer.kill(Kill::WordRight),
         KeyCode::Char('d') if control => buffer.delete(),
         KeyCode::Char('h') if control => buffer.backspace(),
-        KeyCode::Char('k') if control => buffer.kill_to_end(),
-        KeyCode::Char('u') if control => buffer.kill_to_start(),
-        KeyCode::Char('w') if control => buffer.kill_to_blank(),
+        KeyCode::Char('k') if control => buffer.kill(Kill::ToEnd),
+        KeyCode::Char('u') if control => buffer.kill(Kill::ToStart),
+        KeyCode::Char('w') if control => buffer.kill(Kill::ToBlank),
         KeyCode::Char('y') if control => buffer.yank(),
         KeyCode::Char('_' | '7') if control => buffer.undo(),
         KeyCode::Char('_') if alt => buffer.redo(),
         KeyCode::Char(c) if !control && !alt => buffer.insert(c.encode_utf8(&mut [0; 4])),
-        KeyCode::Backspace if by_word => buffer.kill_word_left(),
+        KeyCode::Backspace if by_word => buffer.kill(Kill::WordLeft),
         KeyCode::Backspace => buffer.backspace(),
-        KeyCode::Delete if by_word => buffer.kill_word_right(),
+        KeyCode::Delete if by_word => buffer.kill(Kill::WordRight),
         KeyCode::Delete => buffer.delete(),
-        KeyCode::Left if by_word => buffer.word_left(),
-        KeyCode::Right if by_word => buffer.word_right(),
-        KeyCode::Left => buffer.left(),
-        KeyCode::Right => buffer.right(),
-        KeyCode::Home if control => buffer.buffer_start(),
-        KeyCode::End if control => buffer.buffer_end(),
-        KeyCode::Home => buffer.line_start(),
-        KeyCode::End => buffer.line_end(),
+        KeyCode::Left if by_word => buffer.go(Motion::WordLeft),
+        KeyCode::Right if by_word => buffer.go(Motion::WordRight),
+        KeyCode::Left => buffer.go(Motion::Left),
+        KeyCode::Right => buffer.go(Motion::Right),
+        KeyCode::Home if control => buffer.go(Motion::BufferStart),
+        KeyCode::End if control => buffer.go(Motion::BufferEnd),
+        KeyCode::Home => buffer.go(Motion::LineStart),
+        KeyCode::End => buffer.go(Motion::LineEnd),
         KeyCode::Enter => buffer.newline(),
         _ => false,
     };
 }
 
 fn is_soon(before_ms: Option<u64>, now_ms: u64) -> bool {
-    before_ms.is_some_and(|before| now_ms.saturating_sub(before) < TWICE_MS)
+    actions::is_within(before_ms, now_ms, TWICE_MS)
 }

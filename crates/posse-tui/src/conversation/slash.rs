@@ -2,7 +2,7 @@
 
 use posse_protocol::{Command, MemoryScope, PermissionMode};
 
-use super::{Conversation, Effect, Request, keys};
+use super::{Conversation, Effect, Request, actions};
 
 /// The commands, each with what it does.
 pub(crate) const COMMANDS: &[(&str, &str)] = &[
@@ -74,14 +74,14 @@ pub(super) fn run(
         ("agent", Some(name)) => show(it, &name),
         ("tasks", _) => vec![Effect::Ask(Request::Tasks)],
         ("stop", Some(name)) => stop(it, &name),
-        ("answer", Some(words)) => keys::answer(it, &words, now_ms),
+        ("answer", Some(words)) => actions::answer(it, &words, now_ms),
         ("memory", Some(text)) => vec![note(it, text)],
         ("shell", Some(command)) => vec![it.to_shown(Command::Shell(command))],
         ("bg", _) => vec![it.to_shown(Command::Detach)],
         ("btw", Some(question)) => vec![it.to_shown(Command::Aside { question })],
         ("editor", _) => vec![Effect::OpenEditor(it.draft.expanded())],
         ("export", Some(file)) => vec![Effect::Ask(Request::Export(file))],
-        ("quit" | "exit", _) => vec![Effect::Leave],
+        ("quit" | "exit", _) => actions::leave(it, now_ms),
         (name, None) if COMMANDS.iter().any(|(known, _)| *known == name) => {
             let usage = COMMANDS.iter().find(|(known, _)| *known == name);
             it.notice = usage.map(|(name, about)| format!("/{name}: {about}"));

@@ -6,7 +6,7 @@ use ratatui_core::text::{Line, Span};
 use serde_json::Value;
 
 use super::calls::{Calls, KnownCall};
-use crate::text::{one_line, replaced, tame, without_escapes, wrap};
+use crate::text::{clip, one_line, replaced, tame, without_escapes, wrap};
 
 /// Number of lines that are printed of a tool's output; the pager has the rest.
 const OUTPUT_LINES: usize = 4;
@@ -196,9 +196,20 @@ fn result(
     let change = call.as_ref().and_then(change);
     match change {
         Some(change) if !is_error => lines.extend(crate::text::diff(&change, DIFF_LINES)),
-        _ => lines.extend(output(content)),
+        _ => lines.extend(output(content, shown_lines(tool, is_error), width)),
     }
     lines
+}
+
+/// Returns how many lines of a tool's output are printed.
+fn shown_lines(tool: &str, is_error: bool) -> usize {
+    match tool {
+        _ if is_error => OUTPUT_LINES,
+        // What follows is for the model.
+        "Agent" | "SendMessage" | "TaskOutput" | "Skill" => 1,
+        "Read" => 0,
+        _ => OUTPUT_LINES,
+    }
 }
 
 /// Returns what a call does, in a line.
@@ -228,7 +239,7 @@ fn change(call: &KnownCall) -> Option<posse_protocol::FileDiff> {
 }
 
 /// Returns the first lines of an output.
-fn output(content: &[ToolContent]) -> Vec<Line<'static>> {
+fn output(content: &[ToolContent], most: usize, width: u16) -> Vec<Line<'static>> {
     let texts: Vec<&str> = content
         .iter()
         .map(|content| match content {
@@ -236,7 +247,20 @@ fn output(content: &[ToolContent]) -> Vec<Line<'static>> {
             ToolContent::Image { .. } => "[image]",
         })
         .collect();
-    shortened(&texts.join("\n"), OUTPUT_LINES)
+    let text = texts.join("\n");
+    match most {
+        0 => {
+            let count = text.trim_end().lines().count();
+            vec![Line::styled(format!("  {count} lines"), Style::new().dim())]
+        }
+        // A model's words are cut off, those of a command are not.
+        1 => {
+            let line = text.lines().next().unwrap_or_default();
+            let line = Line::styled(format!("  {}", one_line(line)), Style::new().dim());
+            vec![clip(&line, width)]
+        }
+        most => shortened(&text, most),
+    }
 }
 
 /// Returns the first lines of a text, indented.

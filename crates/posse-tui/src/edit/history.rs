@@ -137,6 +137,7 @@ impl PromptHistory {
 mod tests {
     use super::*;
     use crate::edit::EditBuffer;
+    use crate::edit::Motion;
 
     fn up(history: &mut PromptHistory, buffer: &mut EditBuffer) -> bool {
         history
@@ -157,7 +158,7 @@ mod tests {
         let block = "block\n".repeat(20);
         buffer.insert("half ");
         buffer.paste(&block);
-        buffer.left();
+        buffer.go(Motion::Left);
 
         assert!(up(&mut history, &mut buffer));
         assert_eq!(buffer.text(), "second");

@@ -9,7 +9,7 @@ fn marked(text: &str) -> EditBuffer {
     let mut buffer = EditBuffer::new();
     assert!(buffer.set(&format!("{before}{after}")));
     while buffer.cursor() > before.len() {
-        assert!(buffer.left());
+        assert!(buffer.go(Motion::Left));
     }
     assert_eq!(buffer.cursor(), before.len(), "not a boundary");
     buffer
@@ -47,15 +47,15 @@ fn left_and_right_go_by_graphemes() {
     };
     let steps: Vec<String> = (0..=7).map(text).collect();
     let mut steps: Vec<&str> = steps.iter().map(String::as_str).collect();
-    check_end(EditBuffer::right, &steps);
+    check_end(|it: &mut EditBuffer| it.go(Motion::Right), &steps);
     steps.reverse();
-    check_end(EditBuffer::left, &steps);
+    check_end(|it: &mut EditBuffer| it.go(Motion::Left), &steps);
 }
 
 #[test]
 fn words_end_where_the_kind_of_letter_changes() {
     check_end(
-        EditBuffer::word_right,
+        |it: &mut EditBuffer| it.go(Motion::WordRight),
         &[
             "|fix src/main.rs  now",
             "fix| src/main.rs  now",
@@ -70,11 +70,11 @@ fn words_end_where_the_kind_of_letter_changes() {
         .collect::<Vec<_>>(),
     );
     check_end(
-        EditBuffer::word_left,
+        |it: &mut EditBuffer| it.go(Motion::WordLeft),
         &["two\n words. |", "two\n |words. ", "|two\n words. "],
     );
     check_end(
-        EditBuffer::word_left,
+        |it: &mut EditBuffer| it.go(Motion::WordLeft),
         &[
             "漢字かなカナ|",
             "漢字かな|カナ",
@@ -83,26 +83,41 @@ fn words_end_where_the_kind_of_letter_changes() {
         ],
     );
     check_end(
-        EditBuffer::word_right,
+        |it: &mut EditBuffer| it.go(Motion::WordRight),
         &["|שלום עולם", "שלום| עולם", "שלום עולם|"],
     );
     check_end(
-        EditBuffer::word_right,
+        |it: &mut EditBuffer| it.go(Motion::WordRight),
         &[
             "|e\u{301}te\u{301} a_b",
             "e\u{301}te\u{301}| a_b",
             "e\u{301}te\u{301} a_b|",
         ],
     );
-    check(EditBuffer::word_left, &["a 👍 👍|", "|a 👍 👍"]);
+    check(
+        |it: &mut EditBuffer| it.go(Motion::WordLeft),
+        &["a 👍 👍|", "|a 👍 👍"],
+    );
 }
 
 #[test]
 fn line_and_buffer_ends() {
-    check_end(EditBuffer::line_start, &["one\ntwo| x\n", "one\n|two x\n"]);
-    check_end(EditBuffer::line_end, &["one\ntwo| x\ny", "one\ntwo x|\ny"]);
-    check_end(EditBuffer::buffer_start, &["one\ntwo|", "|one\ntwo"]);
-    check_end(EditBuffer::buffer_end, &["o|ne\ntwo", "one\ntwo|"]);
+    check_end(
+        |it: &mut EditBuffer| it.go(Motion::LineStart),
+        &["one\ntwo| x\n", "one\n|two x\n"],
+    );
+    check_end(
+        |it: &mut EditBuffer| it.go(Motion::LineEnd),
+        &["one\ntwo| x\ny", "one\ntwo x|\ny"],
+    );
+    check_end(
+        |it: &mut EditBuffer| it.go(Motion::BufferStart),
+        &["one\ntwo|", "|one\ntwo"],
+    );
+    check_end(
+        |it: &mut EditBuffer| it.go(Motion::BufferEnd),
+        &["o|ne\ntwo", "one\ntwo|"],
+    );
 }
 
 #[test]
@@ -121,22 +136,28 @@ fn erasing_takes_whole_graphemes() {
 
 #[test]
 fn kills() {
-    check_end(EditBuffer::kill_to_end, &["a|b c\nd", "a|\nd", "a|d", "a|"]);
     check_end(
-        EditBuffer::kill_to_start,
+        |it: &mut EditBuffer| it.kill(Kill::ToEnd),
+        &["a|b c\nd", "a|\nd", "a|d", "a|"],
+    );
+    check_end(
+        |it: &mut EditBuffer| it.kill(Kill::ToStart),
         &["a\nb c|d", "a\n|d", "a|d", "|d"],
     );
     check_end(
-        EditBuffer::kill_to_blank,
+        |it: &mut EditBuffer| it.kill(Kill::ToBlank),
         &["see src/main.rs  |x", "see |x", "|x"],
     );
-    check_end(EditBuffer::kill_to_blank, &["one\n漢字|", "one\n|", "|"]);
     check_end(
-        EditBuffer::kill_word_left,
+        |it: &mut EditBuffer| it.kill(Kill::ToBlank),
+        &["one\n漢字|", "one\n|", "|"],
+    );
+    check_end(
+        |it: &mut EditBuffer| it.kill(Kill::WordLeft),
         &["src/main.rs|", "src/main.|", "src/|", "|"],
     );
     check_end(
-        EditBuffer::kill_word_right,
+        |it: &mut EditBuffer| it.kill(Kill::WordRight),
         &["|one, two.", "|, two.", "|.", "|"],
     );
 }
@@ -144,14 +165,14 @@ fn kills() {
 #[test]
 fn kills_in_a_row_are_yanked_together() {
     let mut buffer = marked("one two| three\n");
-    buffer.kill_to_blank();
-    buffer.kill_to_end();
-    buffer.kill_to_blank();
+    buffer.kill(Kill::ToBlank);
+    buffer.kill(Kill::ToEnd);
+    buffer.kill(Kill::ToBlank);
     assert_eq!(shown(&buffer), "|\n");
-    buffer.right();
+    buffer.go(Motion::Right);
     assert!(buffer.yank());
     assert_eq!(shown(&buffer), "\none two three|");
-    buffer.kill_word_left();
+    buffer.kill(Kill::WordLeft);
     assert!(buffer.yank() && buffer.yank());
     assert_eq!(shown(&buffer), "\none two threethree|");
     assert!(!EditBuffer::new().yank());
@@ -223,9 +244,9 @@ fn a_chip_is_one_unit() {
     assert_eq!(buffer.paste(&block), Paste::Chip(1));
     assert_eq!(buffer.shown(), "see [paste 1: 214 lines]!");
     assert_eq!(buffer.expanded(), format!("see {block}!"));
-    assert!(buffer.left());
+    assert!(buffer.go(Motion::Left));
     assert_eq!(buffer.cursor(), 4);
-    assert!(buffer.word_right() && buffer.backspace());
+    assert!(buffer.go(Motion::WordRight) && buffer.backspace());
     assert_eq!(shown(&buffer), "see |!");
     assert!(buffer.undo());
     assert_eq!(buffer.take(), format!("see {block}!"));
@@ -292,7 +313,7 @@ fn pastes_share_ten_megabytes() {
     assert_eq!(buffer.expanded(), large);
 
     // An erased block gives its room up, and undo no longer reaches it.
-    buffer.kill_to_start();
+    buffer.kill(Kill::ToStart);
     assert_eq!(buffer.paste(&large), Paste::Chip(1));
     assert!(buffer.undo() && !buffer.undo() && !buffer.yank());
 }
@@ -302,7 +323,7 @@ fn a_killed_chip_outlives_the_prompt() {
     let block = "x\n".repeat(20);
     let mut buffer = EditBuffer::new();
     buffer.paste(&block);
-    buffer.kill_to_start();
+    buffer.kill(Kill::ToStart);
     buffer.insert("sent");
     assert_eq!(buffer.take(), "sent");
     buffer.paste(&"y\n".repeat(20));
@@ -346,7 +367,7 @@ fn layout_of_large_texts() {
         let start = processor_time();
         buffer.insert("x");
         let typed = processor_time() - start;
-        let rows = buffer.rows(80).len();
+        let rows = buffer.layout(80).rows.len();
         let wrapped = processor_time() - start - typed;
         println!("{name}: typed in {typed:?}, {rows} rows in {wrapped:?}");
     }

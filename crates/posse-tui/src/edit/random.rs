@@ -24,23 +24,23 @@ const EDITS: [Plain; 9] = [
     EditBuffer::newline,
     EditBuffer::backspace,
     EditBuffer::delete,
-    EditBuffer::kill_to_end,
-    EditBuffer::kill_to_start,
-    EditBuffer::kill_to_blank,
-    EditBuffer::kill_word_left,
-    EditBuffer::kill_word_right,
+    |it: &mut EditBuffer| it.kill(Kill::ToEnd),
+    |it: &mut EditBuffer| it.kill(Kill::ToStart),
+    |it: &mut EditBuffer| it.kill(Kill::ToBlank),
+    |it: &mut EditBuffer| it.kill(Kill::WordLeft),
+    |it: &mut EditBuffer| it.kill(Kill::WordRight),
     EditBuffer::yank,
 ];
 
 const MOVES: [Plain; 8] = [
-    EditBuffer::left,
-    EditBuffer::right,
-    EditBuffer::word_left,
-    EditBuffer::word_right,
-    EditBuffer::line_start,
-    EditBuffer::line_end,
-    EditBuffer::buffer_start,
-    EditBuffer::buffer_end,
+    |it: &mut EditBuffer| it.go(Motion::Left),
+    |it: &mut EditBuffer| it.go(Motion::Right),
+    |it: &mut EditBuffer| it.go(Motion::WordLeft),
+    |it: &mut EditBuffer| it.go(Motion::WordRight),
+    |it: &mut EditBuffer| it.go(Motion::LineStart),
+    |it: &mut EditBuffer| it.go(Motion::LineEnd),
+    |it: &mut EditBuffer| it.go(Motion::BufferStart),
+    |it: &mut EditBuffer| it.go(Motion::BufferEnd),
 ];
 
 fn text() -> impl Strategy<Value = String> {
@@ -91,9 +91,9 @@ fn apply(buffer: &mut EditBuffer, op: &Op, serial: usize) {
         Op::Set(text) => assert!(buffer.set(text)),
         Op::Replace(one, two, text) => assert!(buffer.replace(*one.min(two)..*one.max(two), text)),
         Op::Up(width) => {
-            let (row, _) = buffer.caret(*width);
+            let (row, _) = buffer.layout(*width).caret;
             assert_eq!(buffer.up(*width), row > 0);
-            assert_eq!(buffer.caret(*width).0, row.saturating_sub(1));
+            assert_eq!(buffer.layout(*width).caret.0, row.saturating_sub(1));
         }
         Op::Down(width) => check_down(buffer, *width),
         Op::Plain(index) => {
@@ -134,7 +134,7 @@ fn check_down(buffer: &mut EditBuffer, width: usize) {
     } else {
         layout.caret.0 + 1
     };
-    assert_eq!(buffer.caret(width).0, expected);
+    assert_eq!(buffer.layout(width).caret.0, expected);
 }
 
 fn check(buffer: &EditBuffer) {

@@ -61,16 +61,6 @@ impl EditBuffer {
         Layout { rows, caret }
     }
 
-    /// Returns the rows of [`layout`](Self::layout).
-    pub fn rows(&self, width: usize) -> Vec<VisualRow> {
-        self.layout(width).rows
-    }
-
-    /// Returns row and column of the caret.
-    pub fn caret(&self, width: usize) -> (usize, usize) {
-        self.layout(width).caret
-    }
-
     /// Returns what to draw for a row that was wrapped at `width`.
     pub fn spans(&self, row: VisualRow, width: usize) -> Vec<RowSpan<'_>> {
         let width = width.max(1);
@@ -240,6 +230,7 @@ impl OpenRow {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::edit::Motion;
 
     fn buffer(text: &str) -> EditBuffer {
         let mut buffer = EditBuffer::new();
@@ -248,7 +239,7 @@ mod tests {
     }
 
     fn drawn(buffer: &EditBuffer, width: usize) -> Vec<String> {
-        let rows = buffer.rows(width).into_iter().map(|row| {
+        let rows = buffer.layout(width).rows.into_iter().map(|row| {
             let spans = buffer.spans(row, width).into_iter().map(|span| match span {
                 RowSpan::Text(text) | RowSpan::Chip(text) => text,
             });
@@ -259,7 +250,7 @@ mod tests {
 
     fn check(text: &str, width: usize, rows: &[&str]) {
         let mut buffer = buffer(text);
-        buffer.buffer_start();
+        buffer.go(Motion::BufferStart);
         assert_eq!(drawn(&buffer, width), rows, "{text:?} at {width}");
     }
 
@@ -295,43 +286,55 @@ mod tests {
     #[test]
     fn a_caret_after_a_full_row_is_on_the_next() {
         let mut typed = buffer("abc");
-        assert_eq!((typed.caret(3), typed.rows(3).len()), ((1, 0), 2));
-        typed.left();
-        assert_eq!((typed.caret(3), typed.rows(3).len()), ((0, 2), 1));
+        assert_eq!(
+            (typed.layout(3).caret, typed.layout(3).rows.len()),
+            ((1, 0), 2)
+        );
+        typed.go(Motion::Left);
+        assert_eq!(
+            (typed.layout(3).caret, typed.layout(3).rows.len()),
+            ((0, 2), 1)
+        );
 
         let mut lines = buffer("abc\nd");
         lines.up(9);
-        lines.line_end();
-        assert_eq!((lines.caret(3), lines.rows(3).len()), ((1, 0), 3));
+        lines.go(Motion::LineEnd);
+        assert_eq!(
+            (lines.layout(3).caret, lines.layout(3).rows.len()),
+            ((1, 0), 3)
+        );
         assert!(lines.down(3));
-        assert_eq!((lines.caret(3), lines.rows(3).len()), ((1, 0), 2));
+        assert_eq!(
+            (lines.layout(3).caret, lines.layout(3).rows.len()),
+            ((1, 0), 2)
+        );
 
         let blank = buffer("abc ");
-        assert_eq!(blank.caret(3), (1, 0));
-        assert_eq!(buffer("漢字").caret(5), (0, 4));
+        assert_eq!(blank.layout(3).caret, (1, 0));
+        assert_eq!(buffer("漢字").layout(5).caret, (0, 4));
     }
 
     #[test]
     fn up_and_down_keep_the_column() {
         let mut buffer = buffer("long line\nx\n漢字漢字漢字");
-        buffer.buffer_start();
-        (0..5).for_each(|_| assert!(buffer.right()));
+        buffer.go(Motion::BufferStart);
+        (0..5).for_each(|_| assert!(buffer.go(Motion::Right)));
         assert!(buffer.down(20));
-        assert_eq!(buffer.caret(20), (1, 1));
+        assert_eq!(buffer.layout(20).caret, (1, 1));
         assert!(buffer.down(20));
-        assert_eq!(buffer.caret(20), (2, 4));
+        assert_eq!(buffer.layout(20).caret, (2, 4));
         assert!(!buffer.down(20));
         assert!(buffer.up(20) && buffer.up(20));
-        assert_eq!(buffer.caret(20), (0, 4));
+        assert_eq!(buffer.layout(20).caret, (0, 4));
         assert!(!buffer.up(20));
     }
 
     #[test]
     fn up_and_down_go_by_rows_of_the_screen() {
         let mut buffer = buffer("one two three");
-        assert_eq!(buffer.caret(8), (1, 5));
+        assert_eq!(buffer.layout(8).caret, (1, 5));
         assert!(buffer.up(8));
-        assert_eq!((buffer.cursor(), buffer.caret(8)), (5, (0, 5)));
+        assert_eq!((buffer.cursor(), buffer.layout(8).caret), (5, (0, 5)));
         assert!(buffer.down(8));
         assert_eq!(buffer.cursor(), 13);
     }
@@ -344,7 +347,7 @@ mod tests {
         assert_eq!(drawn(&buffer, 40), ["see [paste 1: 214 lines] ok"]);
         assert_eq!(drawn(&buffer, 20), ["see ", "[paste 1: 214 lines]", "ok"]);
         assert_eq!(drawn(&buffer, 10), ["see ", "[paste 1: ", "ok"]);
-        assert_eq!(buffer.caret(40), (0, 27));
-        assert_eq!(buffer.caret(10), (2, 2));
+        assert_eq!(buffer.layout(40).caret, (0, 27));
+        assert_eq!(buffer.layout(10).caret, (2, 2));
     }
 }

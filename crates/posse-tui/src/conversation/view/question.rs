@@ -48,9 +48,10 @@ pub(super) fn caret(it: &Conversation, width: u16) -> Option<(usize, u16)> {
 }
 
 fn head(it: &Conversation, dialog: &QuestionDialog, width: u16) -> Line<'static> {
-    let who = dialog
-        .from()
-        .map_or_else(|| "the agent".to_owned(), one_line);
+    let who = dialog.from().map_or_else(
+        || "the agent".to_owned(),
+        |path| one_line(path.strip_prefix("/main/").unwrap_or(path)),
+    );
     let what = match dialog.question().kind {
         QuestionKind::Choice => "asks you".to_owned(),
         QuestionKind::Plan => "hands in a plan".to_owned(),
@@ -76,7 +77,13 @@ fn head(it: &Conversation, dialog: &QuestionDialog, width: u16) -> Line<'static>
 fn content(dialog: &QuestionDialog, width: u16, most: usize) -> Vec<Line<'static>> {
     let question = dialog.question();
     if dialog.is_choice() {
-        return Vec::new();
+        // Its options are shown once it is open.
+        let text = if most == CLOSED_LINES {
+            wanted(question)
+        } else {
+            String::new()
+        };
+        return plain(&text, width);
     }
     let lines: Vec<Line<'static>> = match &question.shown {
         Some(Display::Diff(change)) => diff(change, most),

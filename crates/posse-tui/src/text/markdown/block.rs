@@ -35,7 +35,7 @@ pub(super) fn literal(source: &str, width: u16) -> Vec<Line<'static>> {
 }
 
 /// Something that lines are nested in.
-enum Frame {
+enum Nesting {
     Quote,
     Item {
         marker: String,
@@ -44,7 +44,7 @@ enum Frame {
     },
 }
 
-impl Frame {
+impl Nesting {
     fn columns(&self) -> usize {
         match self {
             Self::Quote => 2,
@@ -63,7 +63,7 @@ struct Renderer<'a> {
     source: &'a str,
     width: u16,
     number: Option<u64>,
-    frames: Vec<Frame>,
+    frames: Vec<Nesting>,
     /// The next number of each open list.
     lists: Vec<Option<u64>>,
     inline: Option<Inline>,
@@ -105,7 +105,7 @@ impl<'a> Renderer<'a> {
             }
             (Event::TaskListMarker(is_done), _) => {
                 let boxed = if is_done { "[x] " } else { "[ ] " };
-                if let Some(Frame::Item { marker, .. }) = self.frames.last_mut() {
+                if let Some(Nesting::Item { marker, .. }) = self.frames.last_mut() {
                     *marker = boxed.to_owned();
                 }
             }
@@ -122,7 +122,7 @@ impl<'a> Renderer<'a> {
             self.gap(range);
         }
         match tag {
-            Tag::BlockQuote(_) => self.frames.push(Frame::Quote),
+            Tag::BlockQuote(_) => self.frames.push(Nesting::Quote),
             Tag::List(number) if self.lists.is_empty() => {
                 self.lists
                     .push(number.map(|number| self.number.unwrap_or(number)));
@@ -135,7 +135,7 @@ impl<'a> Renderer<'a> {
                     *number = number.saturating_add(1);
                     marker
                 });
-                self.frames.push(Frame::Item {
+                self.frames.push(Nesting::Item {
                     marker,
                     is_fresh: true,
                 });
@@ -193,7 +193,7 @@ impl<'a> Renderer<'a> {
             }
             TagEnd::Item => {
                 self.flush();
-                if let Some(Frame::Item { is_fresh: true, .. }) = self.frames.last() {
+                if let Some(Nesting::Item { is_fresh: true, .. }) = self.frames.last() {
                     self.emit(vec![Line::default()]);
                 }
                 self.frames.pop();
@@ -237,8 +237,8 @@ impl<'a> Renderer<'a> {
             let prefix: String = self
                 .shown_frames()
                 .map(|frame| match frame {
-                    Frame::Quote => "│ ".to_owned(),
-                    Frame::Item { marker, .. } => " ".repeat(columns(marker)),
+                    Nesting::Quote => "│ ".to_owned(),
+                    Nesting::Item { marker, .. } => " ".repeat(columns(marker)),
                 })
                 .collect();
             let prefix = prefix.trim_end().to_owned();
@@ -254,8 +254,8 @@ impl<'a> Renderer<'a> {
             let mut spans = Vec::with_capacity(shown + line.spans.len());
             for (index, frame) in self.frames.iter_mut().enumerate() {
                 let span = match frame {
-                    Frame::Quote => Span::styled("│ ", Style::new().dim()),
-                    Frame::Item { marker, is_fresh } => {
+                    Nesting::Quote => Span::styled("│ ", Style::new().dim()),
+                    Nesting::Item { marker, is_fresh } => {
                         let blanks = || " ".repeat(columns(marker));
                         let is_first = std::mem::take(is_fresh);
                         Span::raw(if is_first { marker.clone() } else { blanks() })
@@ -271,7 +271,7 @@ impl<'a> Renderer<'a> {
     }
 
     /// Returns the frames that leave half of the width for text. Deeper ones are not shown.
-    fn shown_frames(&self) -> impl Iterator<Item = &Frame> {
+    fn shown_frames(&self) -> impl Iterator<Item = &Nesting> {
         let most = usize::from(self.width / 2);
         let mut used = 0;
         self.frames.iter().take_while(move |frame| {
@@ -281,7 +281,7 @@ impl<'a> Renderer<'a> {
     }
 
     fn content_width(&self) -> u16 {
-        let used: usize = self.shown_frames().map(Frame::columns).sum();
+        let used: usize = self.shown_frames().map(Nesting::columns).sum();
         self.width
             .saturating_sub(u16::try_from(used).unwrap_or(u16::MAX))
     }

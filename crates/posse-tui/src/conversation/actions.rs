@@ -1,0 +1,54 @@
+//! What both a key and a command can do.
+
+use posse_protocol::{Answer, Command, RuleScope};
+
+use super::{Conversation, Effect, Sign};
+
+/// Time within which leaving twice leaves those who still work.
+const LEAVE_MS: u64 = 5000;
+
+/// Tells the question that is shown something, and carries out its answer.
+pub(super) fn answer(it: &mut Conversation, words: &str, now_ms: u64) -> Vec<Effect> {
+    let Some(answered) = it.questions.tell(words, now_ms) else {
+        return Vec::new();
+    };
+    let mut effects = Vec::new();
+    if let Answer::Allow {
+        always: Some(rules),
+        ..
+    } = &answered.answer
+        && rules.scope != RuleScope::Session
+    {
+        effects.push(Effect::KeepRules(rules.clone()));
+    }
+    effects.push(Effect::Send(Command::Answer {
+        agent: answered.agent,
+        question: answered.question,
+        answer: answered.answer,
+    }));
+    effects
+}
+
+/// Leaves. If others still work, they are named first, and the second time counts.
+pub(super) fn leave(it: &mut Conversation, now_ms: u64) -> Vec<Effect> {
+    let is_meant = is_within(it.presses.leave_ms, now_ms, LEAVE_MS);
+    let others = it.others.all().iter();
+    let working: Vec<&str> = others
+        .filter(|other| matches!(other.sign, Sign::Working | Sign::Asks | Sign::Waits))
+        .map(|other| other.name.as_str())
+        .collect();
+    if working.is_empty() || is_meant {
+        return vec![Effect::Leave];
+    }
+    it.presses.leave_ms = Some(now_ms);
+    it.notice = Some(format!(
+        "again to leave; this stops {} until the session is continued",
+        working.join(", ")
+    ));
+    Vec::new()
+}
+
+/// Returns true if something happened at most so long ago.
+pub(super) fn is_within(before_ms: Option<u64>, now_ms: u64, most_ms: u64) -> bool {
+    before_ms.is_some_and(|before| now_ms.saturating_sub(before) < most_ms)
+}
