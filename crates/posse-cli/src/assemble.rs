@@ -7,6 +7,7 @@ pub(crate) mod directories;
 pub(crate) mod facts;
 pub(crate) mod kept_work;
 pub(crate) mod launch;
+pub(crate) mod local_model;
 pub(crate) mod maintenance;
 pub(crate) mod on_question;
 pub(crate) mod open;

@@ -9,6 +9,7 @@ pub(crate) mod completions;
 pub(crate) mod cost;
 pub(crate) mod doctor;
 pub(crate) mod guard;
+pub(crate) mod logout;
 pub(crate) mod mail;
 pub(crate) mod requests;
 pub(crate) mod run;

@@ -4,6 +4,7 @@ pub(crate) mod caller;
 pub(crate) mod environment;
 pub(crate) mod json_text;
 pub(crate) mod kept_rules;
+pub(crate) mod key_file;
 pub(crate) mod search_paths;
 pub(crate) mod settings;
 pub(crate) mod store;

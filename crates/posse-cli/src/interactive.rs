@@ -3,6 +3,7 @@
 mod draft_file;
 mod editor;
 mod event_loop;
+mod first_run;
 mod link;
 mod prompt_file;
 mod terminal_guard;
@@ -19,6 +20,7 @@ use rustix::termios::tcgetattr;
 
 use self::draft_file::DraftFile;
 use self::event_loop::{Ending, LiveScreen};
+use self::first_run::FirstRun;
 use self::link::Link;
 use self::terminal_guard::TerminalGuard;
 use crate::assemble::open::{self, Started};
@@ -53,9 +55,18 @@ pub(crate) fn run(
     caller::only_a_person_can("hold a conversation")?;
     let runtime = crate::config::runtime()?;
     let result = runtime.block_on(async {
+        let scripted = match first_run::prepare(&config(which.clone())?)? {
+            FirstRun::Ready => None,
+            FirstRun::Scripted(server) => Some(server),
+            FirstRun::Leave => return Ok(ExitCode::SUCCESS),
+        };
         let (mut which, mut prompt) = (which, prompt);
         loop {
-            let ended = converse(config(which)?, prompt.take()).await?;
+            let mut config = config(which)?;
+            if let Some(server) = &scripted {
+                config.provider.call(server.url());
+            }
+            let ended = converse(config, prompt.take()).await?;
             match ended {
                 Ending::Left(code) => return Ok(code),
                 Ending::Other(choice) => which = choice,

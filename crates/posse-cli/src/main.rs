@@ -55,6 +55,7 @@ enum PosseCommand {
     Doctor(commands::doctor::DoctorCommand),
     Schema(commands::schema::SchemaCommand),
     Attach(commands::attach::AttachCommand),
+    Logout(commands::logout::LogoutCommand),
     Completions(commands::completions::CompletionsCommand),
 }
 
@@ -96,6 +97,7 @@ fn main() -> ExitCode {
         Some(PosseCommand::Doctor(command)) => command.run(),
         Some(PosseCommand::Schema(command)) => command.run(),
         Some(PosseCommand::Attach(command)) => command.run(),
+        Some(PosseCommand::Logout(command)) => command.run(),
         Some(PosseCommand::Completions(command)) => command.run(Args::command()),
     };
     result.unwrap_or_else(|error| match error.downcast::<UsageError>() {

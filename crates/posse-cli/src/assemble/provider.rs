@@ -13,6 +13,7 @@ use posse_protocol::PermissionMode;
 use posse_tools::Variable;
 
 use crate::config::environment::{posse_home, variable};
+use crate::config::key_file;
 use crate::error::Advised;
 
 pub(crate) use posse_model::http_client;
@@ -111,6 +112,11 @@ pub(crate) struct ApiKey {
 }
 
 impl ProviderArgs {
+    /// Calls another server from now on.
+    pub(crate) fn call(&mut self, base_url: String) {
+        self.base_url = Some(base_url);
+    }
+
     /// Resolves flags, environment and defaults.
     pub(crate) fn settle(&self) -> anyhow::Result<ProviderSettings> {
         let provider = match (self.provider, variable("POSSE_PROVIDER").as_deref()) {
@@ -140,6 +146,9 @@ impl ProviderArgs {
                 ),
             };
         let base_url = self.base_url.clone().or_else(|| variable(url_name));
+        // A key that posse keeps was given for the provider itself and goes nowhere else.
+        let is_provider = base_url.is_none();
+        let kept = |source: &str| key_file::read(source).filter(|_| is_provider);
         let version = self
             .anthropic_version
             .clone()
@@ -149,11 +158,13 @@ impl ProviderArgs {
             name: self.named().or_else(|| model.map(str::to_owned)),
             base_url: base_url.unwrap_or_else(|| url_default.to_owned()),
             key: keys.iter().find_map(|&(source, bearer)| {
-                variable(source).map(|value| ApiKey {
-                    source,
-                    value,
-                    bearer,
-                })
+                variable(source)
+                    .or_else(|| kept(source))
+                    .map(|value| ApiKey {
+                        source,
+                        value,
+                        bearer,
+                    })
             }),
             version: match version.as_deref() {
                 None | Some("2026-10-21") => ApiVersion::V2026,

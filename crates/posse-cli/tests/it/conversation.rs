@@ -239,3 +239,45 @@ fn resizing_damages_nothing() {
     }
     assert_eq!(screen.matches("working").count(), 0, "{screen}");
 }
+
+/// Variables that leave posse without a key and without a server.
+const NO_KEY: &str = "more='ANTHROPIC_BASE_URL= ANTHROPIC_API_KEY= ANTHROPIC_AUTH_TOKEN='";
+
+#[test]
+fn the_first_start_offers_a_model_without_a_key() {
+    let project = Project::new("talk-first", ECHO);
+    let lines = format!("{NO_KEY}\nposse; echo left $?");
+    let terminal = Terminal::with(&project, (100, 30), &lines);
+    terminal.sees("1, 2 or q:");
+    terminal.types(&["7", "Enter"]);
+    terminal.sees_times("1, 2 or q:", 2);
+    terminal.types(&["2", "Enter"]);
+    terminal.sees(FOOT);
+    terminal.types(&["hello", "Space", "there", "Enter"]);
+    terminal.sees("I am posse's scripted model");
+    terminal.types(&["C-d"]);
+    terminal.sees("left 0");
+}
+
+#[test]
+fn a_key_is_kept_unseen_until_logout() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let project = Project::new("talk-key", ECHO);
+    let lines =
+        format!("{NO_KEY}\nposse; echo left $?; posse logout; echo out $?; posse </dev/null");
+    let terminal = Terminal::with(&project, (100, 30), &lines);
+    terminal.sees("1, 2 or q:");
+    terminal.types(&["1", "Enter"]);
+    terminal.sees("Paste the key");
+    terminal.types(&["sk-secret", "Enter"]);
+    terminal.sees(FOOT);
+    let file = project.file("../home/keys.json");
+    let mode = fs::metadata(&file).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+    let kept = fs::read_to_string(&file).unwrap();
+    assert_eq!(kept, r#"{"ANTHROPIC_API_KEY":"sk-secret"}"#);
+    terminal.types(&["C-d"]);
+    let screen = terminal.sees("out 0");
+    assert!(!screen.contains("sk-secret"), "{screen}");
+    assert!(!file.exists());
+}

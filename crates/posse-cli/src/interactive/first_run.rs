@@ -1,0 +1,90 @@
+//! The first start, without a key: a person gives one, or tries posse with the scripted model.
+
+use std::io::{self, BufRead, Write};
+
+use anyhow::Context;
+use rustix::termios::{LocalModes, OptionalActions, tcgetattr, tcsetattr};
+
+use crate::assemble::local_model::LocalModel;
+use crate::assemble::run_config::RunConfig;
+use crate::config::key_file;
+
+/// What the person chose.
+pub(super) enum FirstRun {
+    /// There is a key, or none is needed.
+    Ready,
+    /// A scripted model answers, as long as this lives.
+    Scripted(LocalModel),
+    /// They leave.
+    Leave,
+}
+
+/// Asks for a key, if one is needed and missing.
+pub(super) fn prepare(config: &RunConfig) -> anyhow::Result<FirstRun> {
+    let settings = config.provider.settle()?;
+    if settings.key.is_some() || settings.is_local() {
+        return Ok(FirstRun::Ready);
+    }
+    let name = settings.key_name();
+    let file = key_file::path().map(|path| path.display().to_string());
+    let file = file.unwrap_or_default();
+    tell(&format!(
+        "Welcome to posse. It has no key for the model API yet ({name} is not set).\n\n  \
+         1  give it a key: it is kept in {file}, which only you can read\n  \
+         2  try it without a key: a scripted model on this machine answers, and nothing is sent anywhere\n  \
+         q  leave\n\n"
+    ))?;
+    loop {
+        tell("1, 2 or q: ")?;
+        match line()?.as_deref().map(str::trim) {
+            Some("1") => match key(name)? {
+                true => return Ok(FirstRun::Ready),
+                false => tell("there was no key\n")?,
+            },
+            Some("2") => {
+                let model = LocalModel::start()?;
+                tell("It greets and repeats what you say; the costs are made up.\n")?;
+                return Ok(FirstRun::Scripted(model));
+            }
+            Some("q") | None => return Ok(FirstRun::Leave),
+            Some(_) => {}
+        }
+    }
+}
+
+/// Reads a key without showing it, and keeps it. Returns false if there is none.
+fn key(name: &str) -> anyhow::Result<bool> {
+    tell("Paste the key (it is not shown), then Enter: ")?;
+    let terminal = io::stdin();
+    let before = tcgetattr(&terminal)?;
+    let mut hidden = before.clone();
+    hidden.local_modes -= LocalModes::ECHO;
+    tcsetattr(&terminal, OptionalActions::Now, &hidden)?;
+    let read = line();
+    tcsetattr(&terminal, OptionalActions::Now, &before)?;
+    tell("\n")?;
+    let key = read?.unwrap_or_default();
+    let key = key.trim();
+    if key.is_empty() || key.contains(char::is_whitespace) {
+        return Ok(false);
+    }
+    let path = key_file::keep(name, key).context("the key could not be kept")?;
+    tell(&format!(
+        "kept in {}; `posse logout` removes it\n",
+        path.display()
+    ))?;
+    Ok(true)
+}
+
+/// Returns the next line; none at the end.
+fn line() -> io::Result<Option<String>> {
+    let mut line = String::new();
+    let length = io::stdin().lock().read_line(&mut line)?;
+    Ok((length > 0).then_some(line))
+}
+
+fn tell(text: &str) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    out.write_all(text.as_bytes())?;
+    out.flush()
+}
