@@ -6,6 +6,7 @@ mod event_loop;
 mod first_run;
 mod link;
 mod prompt_file;
+mod resume;
 mod terminal_guard;
 
 use std::io::{self, IsTerminal};
@@ -40,10 +41,21 @@ const USUAL: Size = Size {
     rows: 24,
 };
 
+/// The session that a conversation is about.
+#[derive(Clone)]
+pub(crate) enum WantedSession {
+    /// A new one.
+    New,
+    /// One that is there.
+    This(SessionChoice),
+    /// One that the person chooses from a list.
+    Asked,
+}
+
 /// Holds a conversation until the person leaves. `config` returns what a session is opened with.
 pub(crate) fn run(
     config: impl Fn(Option<SessionChoice>) -> anyhow::Result<RunConfig>,
-    which: Option<SessionChoice>,
+    wanted: WantedSession,
     prompt: Option<String>,
 ) -> anyhow::Result<ExitCode> {
     if !io::stdin().is_terminal() || !io::stdout().is_terminal() {
@@ -55,21 +67,31 @@ pub(crate) fn run(
     caller::only_a_person_can("hold a conversation")?;
     let runtime = crate::config::runtime()?;
     let result = runtime.block_on(async {
-        let scripted = match first_run::prepare(&config(which.clone())?)? {
+        let scripted = match first_run::prepare(&config(None)?)? {
             FirstRun::Ready => None,
             FirstRun::Scripted(server) => Some(server),
             FirstRun::Leave => return Ok(ExitCode::SUCCESS),
         };
-        let (mut which, mut prompt) = (which, prompt);
+        let (mut wanted, mut prompt) = (wanted, prompt);
         loop {
+            let which = match wanted {
+                WantedSession::New => None,
+                WantedSession::This(session) => Some(session),
+                WantedSession::Asked => match resume::choose(&config(None)?.store).await? {
+                    Some(session) => Some(SessionChoice::Id(session.to_string())),
+                    None => {
+                        say("no session was chosen; `posse` begins a new one");
+                        return Ok(ExitCode::SUCCESS);
+                    }
+                },
+            };
             let mut config = config(which)?;
             if let Some(server) = &scripted {
                 config.provider.call(server.url());
             }
-            let ended = converse(config, prompt.take()).await?;
-            match ended {
+            match converse(config, prompt.take()).await? {
                 Ending::Left(code) => return Ok(code),
-                Ending::Other(choice) => which = choice,
+                Ending::Other(other) => wanted = other,
             }
         }
     });

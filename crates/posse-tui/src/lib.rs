@@ -8,6 +8,7 @@ pub mod conversation;
 pub mod edit;
 #[cfg(test)]
 mod fixtures;
+pub mod picker;
 pub mod question;
 pub mod terminal;
 pub mod text;

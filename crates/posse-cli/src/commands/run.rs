@@ -15,7 +15,7 @@ use crate::error::Advised;
 use crate::error::usage::UsageError;
 use crate::headless::input::stdin;
 use crate::headless::job::{self, FirstInput, RunJob};
-use crate::interactive;
+use crate::interactive::{self, WantedSession};
 
 /// Run an agent on a prompt until it is done: `posse -p "fix the failing test"`.
 #[derive(Clone, Debug, clap::Args)]
@@ -35,8 +35,8 @@ pub(crate) struct RunCommand {
     /// Continue the newest session of this directory
     #[arg(short, long = "continue")]
     continue_newest: bool,
-    /// Continue a session; a unique prefix of its ID is enough
-    #[arg(short, long, value_name = "ID", conflicts_with = "continue_newest")]
+    /// Continue a session; a unique prefix of its ID is enough, and without one you choose from a list
+    #[arg(short, long, value_name = "ID", num_args = 0..=1, default_missing_value = "", conflicts_with = "continue_newest")]
     resume: Option<String>,
     /// With --continue or --resume: leave that session unchanged and continue in a copy
     #[arg(long)]
@@ -77,7 +77,11 @@ impl RunCommand {
             config.which = which;
             Ok(config)
         };
-        interactive::run(config, self.which(), self.prompt.clone())
+        let wanted = match self.resume.as_deref() {
+            Some("") => WantedSession::Asked,
+            _ => self.which().map_or(WantedSession::New, WantedSession::This),
+        };
+        interactive::run(config, wanted, self.prompt.clone())
     }
 
     /// Returns the job to run.
@@ -113,6 +117,12 @@ impl RunCommand {
                 "with --input-format stream-json, prompts come from standard input only",
             );
         }
+        if self.print && self.resume.as_deref() == Some("") {
+            return wrong(
+                ErrorKind::InvalidValue,
+                "with -p, --resume needs the ID of a session",
+            );
+        }
         if self.fork_session && self.which().is_none() {
             return wrong(
                 ErrorKind::ArgumentConflict,
@@ -141,9 +151,8 @@ impl RunCommand {
 
     /// Returns the session to continue.
     fn which(&self) -> Option<SessionChoice> {
-        self.resume
-            .clone()
-            .map(SessionChoice::Id)
+        let id = self.resume.clone().filter(|id| !id.is_empty());
+        id.map(SessionChoice::Id)
             .or_else(|| self.continue_newest.then_some(SessionChoice::Newest))
     }
 }

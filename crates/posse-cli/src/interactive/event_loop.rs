@@ -15,7 +15,7 @@ use posse_tui::terminal::{FrameWriter, InlineTerminal, RawTerminal, TerminalInpu
 use tokio::sync::{Notify, oneshot};
 
 use super::link::Link;
-use super::{editor, size};
+use super::{WantedSession, editor, size};
 use crate::assemble::run_config::SessionChoice;
 use crate::config::kept_rules::NewRules;
 use crate::error;
@@ -41,7 +41,7 @@ pub(super) enum Ending {
     /// The person left.
     Left(ExitCode),
     /// Another session is wanted: a new one, or this.
-    Other(Option<SessionChoice>),
+    Other(WantedSession),
 }
 
 /// The end of a conversation.
@@ -442,12 +442,13 @@ async fn carry_out(screen: &mut LiveScreen, link: &mut Link, effect: Effect) -> 
 /// Does what only the loop can do.
 async fn asked(screen: &mut LiveScreen, link: &mut Link, request: Request) -> anyhow::Result<()> {
     match request {
-        Request::Clear => screen.ending = Some(Ending::Other(None)),
+        Request::Clear => screen.ending = Some(Ending::Other(WantedSession::New)),
         Request::Resume(id) if id.is_empty() => {
-            screen.update(Input::Print(link.sessions().await?));
+            screen.ending = Some(Ending::Other(WantedSession::Asked));
         }
         Request::Resume(id) => {
-            screen.ending = Some(Ending::Other(Some(SessionChoice::Id(id))));
+            let session = WantedSession::This(SessionChoice::Id(id));
+            screen.ending = Some(Ending::Other(session));
         }
         Request::Cost => {
             let cost = link.cost(screen.main).await?;

@@ -3,7 +3,7 @@
 use std::io::Write as _;
 use std::path::PathBuf;
 
-use posse_port::store::{AgentRecord, Page, SessionFilter, TaskFilter};
+use posse_port::store::{Page, TaskFilter};
 use posse_protocol::{AgentId, Command, ContentBlock, Entry, Event};
 use posse_runtime::live::handle::AgentHandle;
 use posse_runtime::live::subscription::Subscription;
@@ -14,21 +14,13 @@ use super::prompt_file::PromptFile;
 use crate::assemble::store::OpenStore;
 use crate::definitions::slash::{SlashCommands, SlashError};
 use crate::headless::rule_keeper::RuleKeeper;
-use crate::output::time::age;
-use crate::output::transcript::shortened;
 use crate::present::costs::Tally;
-use crate::present::history::{decoded, first_line, readable};
-use crate::present::sessions::short;
+use crate::present::history::{decoded, readable};
 use crate::present::tasks;
 use crate::select::tasks::list_of;
 
 /// Number of entries that are printed when an agent is shown.
 const TAIL: usize = 40;
-
-/// Number of sessions that are listed.
-const SESSIONS: usize = 15;
-/// Number of characters that are shown of a session's first words.
-const WORDS: usize = 80;
 
 /// The ties of a conversation.
 pub(super) struct Link {
@@ -72,28 +64,6 @@ impl Link {
 }
 
 impl Link {
-    /// Returns the newest sessions of the directory, a line each.
-    pub(super) async fn sessions(&self) -> anyhow::Result<String> {
-        let filter = SessionFilter {
-            cwd: Some(self.cwd.clone()),
-            id_prefix: None,
-        };
-        let sessions = self
-            .store
-            .store
-            .sessions(filter, Page::first(SESSIONS))
-            .await?;
-        let now = jiff::Timestamp::now().as_millisecond();
-        let line = |session: &AgentRecord| {
-            let words = session.first_prompt.as_deref().and_then(first_line);
-            let words = shortened(&words.unwrap_or_default(), WORDS);
-            let age = age(now.saturating_sub(session.used_ms));
-            format!("{}  {age:>4}  {words}", short(session.agent))
-        };
-        let lines: Vec<String> = sessions.iter().map(line).collect();
-        Ok(format!("{}\n/resume ID continues one", lines.join("\n")))
-    }
-
     /// Returns what the session has cost.
     pub(super) async fn cost(&self, main: AgentId) -> anyhow::Result<String> {
         let spending = self.store.store.spending(vec![main]).await?;

@@ -281,3 +281,24 @@ fn a_key_is_kept_unseen_until_logout() {
     assert!(!screen.contains("sk-secret"), "{screen}");
     assert!(!file.exists());
 }
+
+#[test]
+fn a_session_is_chosen_from_a_list() {
+    let project = Project::new("talk-resume", ECHO);
+    for prompt in ["mend the lexer", "write the guide"] {
+        let output = project.posse(&["-p", prompt]).output().unwrap();
+        assert!(output.status.success());
+    }
+    let terminal = Terminal::start(&project, "-r");
+    let screen = terminal.sees("type to search");
+    let place = |words: &str| screen.find(words).unwrap();
+    assert!(
+        place("write the guide") < place("mend the lexer"),
+        "{screen}"
+    );
+    terminal.types(&["lexer", "Enter"]);
+    let screen = terminal.sees("› mend the lexer");
+    assert!(!screen.contains("write the guide"), "{screen}");
+    terminal.types(&["C-d"]);
+    terminal.sees("code 0");
+}
