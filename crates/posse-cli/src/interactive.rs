@@ -41,6 +41,12 @@ const USUAL: Size = Size {
     rows: 24,
 };
 
+/// The smallest terminal that has more than lines.
+const SMALLEST: Size = Size {
+    columns: 20,
+    rows: 5,
+};
+
 /// The session that a conversation is about.
 #[derive(Clone)]
 pub(crate) enum WantedSession {
@@ -57,6 +63,7 @@ pub(crate) fn run(
     config: impl Fn(Option<SessionChoice>) -> anyhow::Result<RunConfig>,
     wanted: WantedSession,
     prompt: Option<String>,
+    wants_plain: bool,
 ) -> anyhow::Result<ExitCode> {
     if !io::stdin().is_terminal() || !io::stdout().is_terminal() {
         anyhow::bail!(Advised {
@@ -64,6 +71,7 @@ pub(crate) fn run(
             advice: "posse -p \"explain what this project does\" runs without one".into(),
         });
     }
+    let is_plain = wants_plain || needs_plain();
     caller::only_a_person_can("hold a conversation")?;
     let runtime = crate::config::runtime()?;
     let result = runtime.block_on(async {
@@ -77,7 +85,8 @@ pub(crate) fn run(
             let which = match wanted {
                 WantedSession::New => None,
                 WantedSession::This(session) => Some(session),
-                WantedSession::Asked => match resume::choose(&config(None)?.store).await? {
+                WantedSession::Asked => match resume::choose(&config(None)?.store, is_plain).await?
+                {
                     Some(session) => Some(SessionChoice::Id(session.to_string())),
                     None => {
                         say("no session was chosen; `posse` begins a new one");
@@ -89,7 +98,7 @@ pub(crate) fn run(
             if let Some(server) = &scripted {
                 config.provider.call(server.url());
             }
-            match converse(config, prompt.take()).await? {
+            match converse(config, prompt.take(), is_plain).await? {
                 Ending::Left(code) => return Ok(code),
                 Ending::Other(other) => wanted = other,
             }
@@ -101,7 +110,11 @@ pub(crate) fn run(
 }
 
 /// Holds a conversation in one session.
-async fn converse(mut config: RunConfig, prompt: Option<String>) -> anyhow::Result<Ending> {
+async fn converse(
+    mut config: RunConfig,
+    prompt: Option<String>,
+    is_plain: bool,
+) -> anyhow::Result<Ending> {
     config.approver = Approver::FrontEnd;
     let allows_bypass = config.flags.profile.allow_dangerously_skip_permissions;
     let is_new = config.which.is_none();
@@ -136,10 +149,16 @@ async fn converse(mut config: RunConfig, prompt: Option<String>) -> anyhow::Resu
         models: Vec::new(),
     };
     let before = tcgetattr(io::stdin())?;
-    let raw = RawTerminal::enter()?;
+    let raw = match is_plain {
+        true => None,
+        false => Some(RawTerminal::enter()?),
+    };
     let screen = LiveScreen::begin(beginning, raw, colour())?;
     // Only now: the first frame does not wait for it. Without it a killed posse leaves raw mode.
-    let guard = TerminalGuard::start(&before).ok();
+    let guard = match is_plain {
+        true => None,
+        false => TerminalGuard::start(&before).ok(),
+    };
     let mut link = Link {
         subscription: runtime.watch(),
         handle,
@@ -181,6 +200,13 @@ fn resume_words(session: AgentId, store: &crate::config::store::StoreArgs) -> St
 
 fn words(prompt: String) -> Vec<ContentBlock> {
     vec![ContentBlock::text(prompt)]
+}
+
+/// Returns true if a terminal cannot do more than lines.
+fn needs_plain() -> bool {
+    let size = size();
+    let is_dumb = environment::variable("TERM").is_none_or(|term| term == "dumb");
+    is_dumb || size.columns < SMALLEST.columns || size.rows < SMALLEST.rows
 }
 
 /// Returns the size of the terminal.

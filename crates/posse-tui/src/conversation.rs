@@ -9,6 +9,7 @@ mod calls;
 mod events;
 mod keys;
 mod menu;
+mod plain;
 mod questions;
 mod reply;
 mod slash;
@@ -27,6 +28,7 @@ use self::agents::Others;
 pub use self::agents::{Other, Sign};
 use self::calls::Calls;
 use self::menu::Menu;
+pub use self::plain::PlainView;
 use self::questions::Questions;
 pub use self::questions::SETTLE_MS;
 use self::reply::ArrivingReply;
@@ -63,6 +65,8 @@ pub enum Input {
     Print(String),
     /// The text of the prompt, from an editor or an earlier process.
     Draft(String),
+    /// A line is typed where there are no keys.
+    Line(String),
     /// Time has passed.
     Tick,
 }
@@ -333,6 +337,10 @@ pub fn update(conversation: &mut Conversation, input: Input, now_ms: u64) -> Vec
         Input::Draft(text) => {
             conversation.draft.set(&text);
             Vec::new()
+        }
+        Input::Line(line) => {
+            conversation.draft.set(&line);
+            keys::send_line(conversation, now_ms)
         }
         Input::Tick => {
             if !conversation.is_resizing(now_ms) {

@@ -10,3 +10,14 @@ pub use inline::{Frame, InlineTerminal, region};
 pub use input::TerminalInput;
 pub use raw::{RESTORE, RawTerminal};
 pub use writer::FrameWriter;
+
+/// Returns the text of lines, each with its end, and nothing else: no style, and no sequence.
+pub fn text_bytes(lines: &[ratatui_core::text::Line<'_>]) -> Vec<u8> {
+    let mut text = String::new();
+    for line in lines {
+        let spans = line.spans.iter().flat_map(|span| span.content.chars());
+        text.extend(spans.filter(|c| !c.is_control()));
+        text.push('\n');
+    }
+    text.into_bytes()
+}

@@ -30,6 +30,9 @@ pub(crate) struct RunCommand {
     /// Run without interaction: print the result and exit
     #[arg(short, long)]
     print: bool,
+    /// Talk in lines alone, without a live region: for screen readers and simple terminals
+    #[arg(long, visible_alias = "screen-reader", conflicts_with = "print")]
+    plain: bool,
     #[command(flatten)]
     pub(crate) options: RunOptions,
     /// Continue the newest session of this directory
@@ -81,7 +84,7 @@ impl RunCommand {
             Some("") => WantedSession::Asked,
             _ => self.which().map_or(WantedSession::New, WantedSession::This),
         };
-        interactive::run(config, wanted, self.prompt.clone())
+        interactive::run(config, wanted, self.prompt.clone(), self.plain)
     }
 
     /// Returns the job to run.

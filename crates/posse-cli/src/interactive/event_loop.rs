@@ -10,7 +10,9 @@ use crossterm::event::Event as TerminalEvent;
 use posse_port::clock::{Clock as _, SystemClock};
 use posse_protocol::{AgentId, Command, ContentBlock, Detail, Event, ListKind, WatchTarget};
 use posse_runtime::live::viewers::Viewed;
-use posse_tui::conversation::{self, Beginning, Conversation, Effect, Input, Request, Size};
+use posse_tui::conversation::{
+    self, Beginning, Conversation, Effect, Input, PlainView, Request, Size,
+};
 use posse_tui::terminal::{FrameWriter, InlineTerminal, RawTerminal, TerminalInput};
 use tokio::sync::{Notify, oneshot};
 
@@ -19,6 +21,7 @@ use super::{WantedSession, editor, size};
 use crate::assemble::run_config::SessionChoice;
 use crate::config::kept_rules::NewRules;
 use crate::error;
+use crate::headless::input::stdin::{StdinLine, StdinLines};
 use crate::headless::sending::{Sending, sent};
 use crate::headless::signals::Signals;
 use crate::headless::stop;
@@ -60,6 +63,8 @@ pub(super) struct LiveScreen {
     written: Arc<Notify>,
     raw: Option<RawTerminal>,
     input: Option<TerminalInput>,
+    /// The conversation in lines alone, if the person wants that.
+    plain: Option<PlainView>,
     size: Size,
     clock: SystemClock,
     /// What is to be done at which time.
@@ -83,8 +88,12 @@ struct Due {
 }
 
 impl LiveScreen {
-    /// Begins a conversation on a terminal in raw mode.
-    pub(super) fn begin(beginning: Beginning, raw: RawTerminal, colour: bool) -> io::Result<Self> {
+    /// Begins a conversation on a terminal in raw mode; in lines alone if it is not.
+    pub(super) fn begin(
+        beginning: Beginning,
+        raw: Option<RawTerminal>,
+        colour: bool,
+    ) -> io::Result<Self> {
         let clock = SystemClock::default();
         let written = Arc::new(Notify::new());
         let told = Arc::clone(&written);
@@ -95,8 +104,9 @@ impl LiveScreen {
             terminal: InlineTerminal::new(colour),
             writer: FrameWriter::start(move || told.notify_one())?,
             written,
-            raw: Some(raw),
-            input: Some(TerminalInput::new()),
+            plain: raw.is_none().then(PlainView::default),
+            input: raw.is_some().then(TerminalInput::new),
+            raw,
             size,
             clock,
             due: Due::default(),
@@ -124,6 +134,13 @@ impl LiveScreen {
     /// Draws the next frame.
     fn draw(&mut self) {
         let (now, now_ms) = (self.clock.now(), self.now_ms());
+        if let Some(plain) = &mut self.plain {
+            let news = plain.news(&mut self.conversation);
+            self.writer.write(news);
+            self.due.frame = None;
+            self.due.last_frame = now;
+            return;
+        }
         let current = size();
         if current != self.size {
             self.resized(current);
@@ -152,9 +169,17 @@ impl LiveScreen {
                 break;
             }
         }
-        let last = self.conversation.take_printed();
-        self.writer
-            .write(self.terminal.leave(&last, self.size.columns, now));
+        match &mut self.plain {
+            Some(plain) => {
+                let news = plain.news(&mut self.conversation);
+                self.writer.write(news);
+            }
+            None => {
+                let last = self.conversation.take_printed();
+                let bytes = self.terminal.leave(&last, self.size.columns, now);
+                self.writer.write(bytes);
+            }
+        }
         self.writer.finish(PATIENCE);
         drop(self.raw);
         Ended {
@@ -248,6 +273,7 @@ pub(super) async fn run(
             .push_back(command.map_err(anyhow::Error::new)?);
     }
     let mut signals = Signals::new()?;
+    let mut lines = screen.plain.is_some().then(StdinLines::start);
     let mut sending: Option<Sending> = None;
     while screen.ending.is_none() {
         if sending.is_none()
@@ -265,6 +291,11 @@ pub(super) async fn run(
                     screen.ending = Some(Ending::Left(ExitCode::from(error::INTERRUPTED)));
                     Vec::new()
                 }
+            },
+            line = next(&mut lines), if lines.is_some() => match line {
+                Some(StdinLine::Text(line)) => screen.update(Input::Line(line)),
+                Some(StdinLine::Unreadable(why)) => screen.update(Input::Notice(why.into())),
+                None => vec![Effect::Leave],
             },
             () = signals.next() => {
                 screen.ending = Some(Ending::Left(ExitCode::from(error::INTERRUPTED)));
@@ -310,6 +341,14 @@ pub(super) async fn run(
 async fn typed(input: &mut Option<TerminalInput>) -> Option<TerminalEvent> {
     match input {
         Some(input) => input.next().await?.ok(),
+        None => std::future::pending().await,
+    }
+}
+
+/// Waits for a line.
+async fn next(lines: &mut Option<StdinLines>) -> Option<StdinLine> {
+    match lines {
+        Some(lines) => lines.next().await,
         None => std::future::pending().await,
     }
 }

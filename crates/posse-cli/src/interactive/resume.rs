@@ -10,10 +10,11 @@ use super::{colour, size};
 use crate::assemble::store::look_into_store;
 use crate::config::environment::working_directory;
 use crate::config::store::StoreArgs;
+use crate::output::say;
 use crate::output::time::age;
 use crate::output::transcript::shortened;
 use crate::present::history::first_line;
-use crate::present::sessions::{cost, state};
+use crate::present::sessions::{cost, short, state};
 
 /// Number of sessions that are offered.
 const MOST: usize = 200;
@@ -21,13 +22,22 @@ const MOST: usize = 200;
 const WORDS: usize = 200;
 
 /// Returns the session that the person chooses; none if there is none, or they choose none.
-pub(super) async fn choose(store: &StoreArgs) -> anyhow::Result<Option<AgentId>> {
+/// In plain lines they are listed, each with the ID that `posse -r` takes.
+pub(super) async fn choose(store: &StoreArgs, is_plain: bool) -> anyhow::Result<Option<AgentId>> {
     let store = look_into_store(store)?;
     let sessions = sessions(&*store).await?;
     if sessions.is_empty() {
         return Ok(None);
     }
     let now = jiff::Timestamp::now().as_millisecond();
+    if is_plain {
+        for session in &sessions {
+            let item = item(session, now);
+            let id = short(session.agent);
+            say(&format!("posse -r {id}  {}  {}", item.about, item.words));
+        }
+        return Ok(None);
+    }
     let items = sessions.iter().map(|session| item(session, now)).collect();
     let mut picker = Picker::new("Continue which session?", items);
     let _raw = RawTerminal::enter()?;

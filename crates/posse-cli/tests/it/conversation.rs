@@ -302,3 +302,36 @@ fn a_session_is_chosen_from_a_list() {
     terminal.types(&["C-d"]);
     terminal.sees("code 0");
 }
+
+// proves UI-13 (part: plain)
+#[test]
+fn lines_alone_can_do_it_all() {
+    let project = Project::new("talk-plain", TOUCHES);
+    let lines = "read -r go; posse --plain; echo left $?";
+    let terminal = Terminal::with(&project, (80, 24), lines);
+    let bytes = project.file("../bytes");
+    let pipe = format!("cat > {}", bytes.display());
+    terminal.tmux.run(&["pipe-pane", "-t", "%0", &pipe]);
+    terminal.types(&["Enter"]);
+    terminal.sees("posse · ");
+    terminal.types(&["go", "Space", "on", "Enter"]);
+    terminal.sees("answer with /answer");
+    terminal.types(&["yes", "Enter"]);
+    terminal.types(&["/mode", "Space", "plan", "Enter"]);
+    terminal.sees("mode: plan");
+    assert!(!project.file("made").exists());
+    terminal.types(&["/mode", "Space", "default", "Enter"]);
+    terminal.waits("made", || {
+        terminal.types(&["/answer", "Space", "y", "Enter"]);
+        project.file("made").exists()
+    });
+    terminal.sees("ready");
+    terminal.types(&["/quit", "Enter"]);
+    terminal.sees("left 0");
+    let written = fs::read(&bytes).unwrap();
+    assert!(
+        !written.contains(&0x1b),
+        "{}",
+        String::from_utf8_lossy(&written)
+    );
+}

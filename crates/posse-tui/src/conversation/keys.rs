@@ -81,6 +81,12 @@ pub(super) fn pressed(it: &mut Conversation, key: KeyEvent, now_ms: u64) -> Vec<
     }
 }
 
+/// Sends the draft, which was typed as a line.
+pub(super) fn send_line(it: &mut Conversation, now_ms: u64) -> Vec<Effect> {
+    it.notice = None;
+    send(it, true, now_ms)
+}
+
 /// Handles pasted text.
 pub(super) fn pasted(it: &mut Conversation, text: &str) -> Vec<Effect> {
     let buffer = match it.questions.typing() {

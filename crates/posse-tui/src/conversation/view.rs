@@ -6,6 +6,7 @@ mod question;
 mod status;
 mod strip;
 
+pub(super) use self::question::in_full as question_in_full;
 use ratatui_core::layout::Position;
 use ratatui_core::style::{Color, Style};
 use ratatui_core::text::{Line, Span};

@@ -36,6 +36,18 @@ pub(super) fn lines(it: &Conversation, width: u16) -> Vec<Line<'static>> {
     lines
 }
 
+/// Returns the first question with all that is asked about, however long.
+pub(in crate::conversation) fn in_full(it: &Conversation) -> Vec<Line<'static>> {
+    let Some(open) = it.questions.first() else {
+        return Vec::new();
+    };
+    let mut lines = vec![head(it, &open.dialog, u16::MAX)];
+    lines.extend(content(&open.dialog, u16::MAX, usize::MAX));
+    let prompt = open.prompt.lines();
+    lines.extend(prompt.map(|line| Line::raw(tame(line).into_owned())));
+    lines
+}
+
 /// Returns how far above the end of the question the cursor stands, and its column, if it is
 /// answered in words.
 pub(super) fn caret(it: &Conversation, width: u16) -> Option<(usize, u16)> {
