@@ -124,8 +124,8 @@ pub(super) fn print(it: &mut Conversation, entry: &Entry) {
     let lines = match entry.kind {
         EntryKind::Reply => {
             transcript::note_calls(entry, calls);
-            let whole = transcript::reply_text(entry);
-            it.shown.reply.finish(&whole, width)
+            let texts = transcript::reply_texts(entry);
+            it.shown.reply.finish(&texts, width)
         }
         _ => transcript::other(entry, calls, width),
     };
@@ -134,7 +134,7 @@ pub(super) fn print(it: &mut Conversation, entry: &Entry) {
 
 /// Shows another agent from now on.
 pub(super) fn show(it: &mut Conversation, agent: AgentId, now_ms: u64) {
-    let rest = it.shown.reply.open(it.width());
+    let rest = it.shown.reply.end(it.width());
     it.printed.extend(rest);
     it.shown = super::ShownAgent::new(agent, now_ms);
     let name = match it.others.find(agent) {
@@ -172,7 +172,7 @@ fn queued(it: &mut Conversation, queue: Vec<QueuedPrompt>) -> Vec<Effect> {
 fn ended(it: &mut Conversation, end: &RunEnd) {
     it.shown.calls.clear();
     it.shown.joining = 0;
-    let rest = it.shown.reply.block_done(it.width());
+    let rest = it.shown.reply.end(it.width());
     it.printed.extend(rest);
     let line = match &end.outcome {
         Outcome::Completed => return,

@@ -11,31 +11,37 @@ pub(crate) struct ArrivingReply {
     stream: MarkdownStream,
     /// The text of its blocks so far.
     said: String,
-    /// The text of an attempt that broke off, which the next one may repeat.
+    /// What earlier attempts have printed, while this one may still repeat it.
     void: Option<String>,
     /// Number of bytes of thinking, while it thinks.
     thinking: usize,
-    /// True if something was printed already: a blank line goes before what follows.
-    has_printed: bool,
+    /// True if lines of the block that arrives are printed; a blank line goes before the first.
+    continues: bool,
 }
 
 impl ArrivingReply {
     /// Adds text. Returns lines that are final.
     pub(crate) fn text(&mut self, text: &str, width: u16) -> Vec<Line<'static>> {
+        let text = without_returns(text);
         self.thinking = 0;
-        self.said.push_str(text);
-        let Some(void) = &self.void else {
-            self.stream.push(text);
+        self.said.push_str(&text);
+        let Some(printed) = &self.void else {
+            self.stream.push(&text);
             return self.closed(width);
         };
-        if void.starts_with(&self.said) {
+        if printed.len() > self.said.len() && printed.starts_with(&self.said) {
             // It says the same again, which is on the screen already.
             return Vec::new();
         }
-        let mut lines = vec![Line::styled("cut off; again:", Style::new().dim())];
+        let mut lines = Vec::new();
+        match self.said.strip_prefix(printed) {
+            Some(rest) => self.stream.replace_open(rest),
+            None => {
+                lines.push(self.begin_again());
+                self.stream.push(&self.said);
+            }
+        }
         self.void = None;
-        self.stream = MarkdownStream::default();
-        self.stream.push(&self.said);
         lines.extend(self.closed(width));
         lines
     }
@@ -47,39 +53,46 @@ impl ArrivingReply {
 
     /// Ends a block of text.
     pub(crate) fn block_done(&mut self, width: u16) -> Vec<Line<'static>> {
-        if self.thinking > 0 || self.void.is_some() || self.stream.is_empty() {
+        if self.thinking > 0 || self.void.is_some() {
             self.thinking = 0;
             return Vec::new();
         }
-        let lines = self.stream.finish(width);
-        self.spaced(lines)
+        self.end_block(width)
     }
 
     /// The attempt failed: what it said is void, and another follows.
     pub(crate) fn cut_off(&mut self) {
-        let said = std::mem::take(&mut self.said);
-        // An attempt may break off before it has said all that the one before it did.
-        let longest = self.void.take().filter(|void| void.starts_with(&said));
-        self.void = Some(longest.unwrap_or(said)).filter(|void| !void.is_empty());
+        self.void = Some(self.printed().to_owned());
+        self.said.clear();
         self.thinking = 0;
     }
 
-    /// Ends the reply, which says `whole`. Returns what was not printed.
-    pub(crate) fn finish(&mut self, whole: &str, width: u16) -> Vec<Line<'static>> {
+    /// Ends the reply, which has these blocks of text. Returns what was not printed.
+    pub(crate) fn finish(&mut self, blocks: &[&str], width: u16) -> Vec<Line<'static>> {
+        let blocks: Vec<String> = blocks.iter().map(|block| without_returns(block)).collect();
         let mut lines = Vec::new();
-        let known = self.void.take().unwrap_or_default();
-        if known.is_empty() && whole == self.said || known == whole {
-            lines.extend(self.stream.finish(width));
-        } else if let Some(rest) = whole.strip_prefix(&self.said).filter(|_| known.is_empty()) {
-            self.stream.push(rest);
-            lines.extend(self.stream.finish(width));
-        } else {
-            lines.push(Line::styled("cut off; again:", Style::new().dim()));
-            self.stream = MarkdownStream::default();
-            self.stream.push(whole);
-            lines.extend(self.stream.finish(width));
+        let mut known = match blocks.concat().strip_prefix(self.printed()) {
+            Some(_) => self.printed().len(),
+            None => {
+                lines.push(self.begin_again());
+                0
+            }
+        };
+        for block in &blocks {
+            let (printed, rest) = block.split_at(known.min(block.len()));
+            known -= printed.len();
+            if !rest.is_empty() {
+                self.stream.replace_open(rest);
+                lines.extend(self.end_block(width));
+            }
         }
-        let lines = self.spaced(lines);
+        *self = Self::default();
+        lines
+    }
+
+    /// Ends the reply, of which no more comes. Returns what was not printed.
+    pub(crate) fn end(&mut self, width: u16) -> Vec<Line<'static>> {
+        let lines = self.end_block(width);
         *self = Self::default();
         lines
     }
@@ -94,17 +107,47 @@ impl ArrivingReply {
         self.thinking > 0
     }
 
+    /// Returns the text whose lines are printed, of this attempt or the ones before it.
+    fn printed(&self) -> &str {
+        match &self.void {
+            Some(printed) => printed,
+            None => self
+                .said
+                .strip_suffix(self.stream.open_text())
+                .unwrap_or_default(),
+        }
+    }
+
+    /// Forgets what was printed, and returns the line that says so.
+    fn begin_again(&mut self) -> Line<'static> {
+        self.stream = MarkdownStream::default();
+        self.continues = true;
+        Line::styled("cut off; again:", Style::new().dim())
+    }
+
     fn closed(&mut self, width: u16) -> Vec<Line<'static>> {
         let lines = self.stream.take_closed(width);
         self.spaced(lines)
     }
 
-    /// Puts a blank line before the first lines of a reply.
+    fn end_block(&mut self, width: u16) -> Vec<Line<'static>> {
+        let lines = self.stream.finish(width);
+        let lines = self.spaced(lines);
+        self.continues = false;
+        lines
+    }
+
+    /// Puts a blank line before the first lines of a block.
     fn spaced(&mut self, mut lines: Vec<Line<'static>>) -> Vec<Line<'static>> {
-        if !lines.is_empty() && !self.has_printed {
-            self.has_printed = true;
+        if !lines.is_empty() && !self.continues {
+            self.continues = true;
             lines.insert(0, Line::default());
         }
         lines
     }
+}
+
+/// Returns the text with `\n` for every line end, so that all pieces of it count the same bytes.
+fn without_returns(text: &str) -> String {
+    text.replace('\r', "")
 }

@@ -45,27 +45,26 @@ pub(crate) fn other(entry: &Entry, calls: &mut Calls, width: u16) -> Vec<Line<'s
             ),
         ],
         EntryKind::Model => {
-            let words = text_of(blocks);
+            let words: String = texts(blocks).collect();
             vec![Line::styled(one_line(&words), Style::new().dim())]
         }
         EntryKind::Reply => Vec::new(),
     }
 }
 
-/// Returns the text of a reply, its blocks one after the other.
-pub(crate) fn reply_text(entry: &Entry) -> String {
+/// Returns the blocks of text of a reply.
+pub(crate) fn reply_texts(entry: &Entry) -> Vec<&str> {
     match entry.message.role {
-        Role::Assistant => text_of(&entry.message.content),
-        Role::User => String::new(),
+        Role::Assistant => texts(&entry.message.content).collect(),
+        Role::User => Vec::new(),
     }
 }
 
-fn text_of(blocks: &[ContentBlock]) -> String {
-    let texts = blocks.iter().filter_map(|block| match block {
+fn texts(blocks: &[ContentBlock]) -> impl Iterator<Item = &str> {
+    blocks.iter().filter_map(|block| match block {
         ContentBlock::Text { text } => Some(text.as_str()),
         _ => None,
-    });
-    texts.collect()
+    })
 }
 
 /// Notes the calls that a reply asks for.

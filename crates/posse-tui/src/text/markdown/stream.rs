@@ -50,6 +50,19 @@ impl MarkdownStream {
         }
     }
 
+    /// Returns the text that was not taken.
+    pub fn open_text(&self) -> &str {
+        &self.open
+    }
+
+    /// Puts another text in place of the one that was not taken.
+    pub fn replace_open(&mut self, text: &str) {
+        self.open.clear();
+        self.has_return = false;
+        (self.complete, self.seen, self.parsed) = (0, 0, 0);
+        self.push(text);
+    }
+
     /// Returns true if there is no text that was not taken.
     pub fn is_empty(&self) -> bool {
         self.open.is_empty()
