@@ -312,9 +312,9 @@ pub fn update(conversation: &mut Conversation, input: Input, now_ms: u64) -> Vec
         Input::Event(event) => events::happened(conversation, event, now_ms),
         Input::Entries { entries, next } => {
             for entry in &entries {
-                events::print(conversation, entry);
+                events::entry(conversation, entry);
             }
-            conversation.shown.next = next;
+            conversation.shown.next = conversation.shown.next.max(next);
             Vec::new()
         }
         Input::Show(agent) => {

@@ -109,8 +109,8 @@ fn shown(it: &mut Conversation, kind: EventKind, now_ms: u64) -> Vec<Effect> {
     Vec::new()
 }
 
-/// An entry is in the transcript.
-fn entry(it: &mut Conversation, entry: &Entry) {
+/// An entry is in the transcript: prints it, unless it is printed.
+pub(super) fn entry(it: &mut Conversation, entry: &Entry) {
     if entry.seq >= it.shown.next {
         it.shown.next = entry.seq + 1;
         print(it, entry);
@@ -118,7 +118,7 @@ fn entry(it: &mut Conversation, entry: &Entry) {
 }
 
 /// Prints an entry.
-pub(super) fn print(it: &mut Conversation, entry: &Entry) {
+fn print(it: &mut Conversation, entry: &Entry) {
     let width = it.width();
     let calls = &mut it.shown.calls;
     let lines = match entry.kind {
