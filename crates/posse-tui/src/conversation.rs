@@ -178,6 +178,8 @@ struct ShownAgent {
     since_ms: u64,
     spending: SpendingUpdate,
     queue: Vec<QueuedPrompt>,
+    /// Why the model is called again, until it answers.
+    retry: Option<String>,
     /// Number of prompts that are to join the run, once they are in the queue.
     joining: usize,
 }
@@ -299,6 +301,7 @@ impl ShownAgent {
             since_ms: now_ms,
             spending: SpendingUpdate::default(),
             queue: Vec::new(),
+            retry: None,
             joining: 0,
         }
     }

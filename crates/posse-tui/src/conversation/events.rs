@@ -47,6 +47,7 @@ fn shown(it: &mut Conversation, kind: EventKind, now_ms: u64) -> Vec<Effect> {
     let width = it.width();
     match kind {
         EventKind::Delta(delta) => {
+            it.shown.retry = None;
             let reply = &mut it.shown.reply;
             let lines = match delta {
                 Delta::Text(text) => reply.text(&text, width),
@@ -64,7 +65,7 @@ fn shown(it: &mut Conversation, kind: EventKind, now_ms: u64) -> Vec<Effect> {
             it.shown.reply.cut_off();
             let wait = retry.wait_ms.div_ceil(1000);
             let what = one_line(&retry.fault.message);
-            it.notice = Some(format!("{what}; retry in {wait} s"));
+            it.shown.retry = Some(format!("{what}; retry in {wait} s"));
         }
         EventKind::CallStarted { call, tool, title } => {
             it.shown.calls.started(&call, &tool, &title, now_ms);
@@ -171,6 +172,7 @@ fn queued(it: &mut Conversation, queue: Vec<QueuedPrompt>) -> Vec<Effect> {
 /// Says how a run ended, if that is not as expected.
 fn ended(it: &mut Conversation, end: &RunEnd) {
     it.shown.calls.clear();
+    it.shown.retry = None;
     it.shown.joining = 0;
     let rest = it.shown.reply.end(it.width());
     it.printed.extend(rest);

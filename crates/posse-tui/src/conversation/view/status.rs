@@ -9,7 +9,7 @@ use crate::text::{clip, columns};
 
 /// Returns the status line.
 pub(super) fn line(it: &Conversation, width: u16, now_ms: u64) -> Line<'static> {
-    if let Some(notice) = &it.notice {
+    if let Some(notice) = it.notice.as_ref().or(it.shown.retry.as_ref()) {
         let style = Style::new().fg(Color::Yellow);
         return clip(&Line::styled(crate::text::one_line(notice), style), width);
     }
