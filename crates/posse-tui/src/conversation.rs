@@ -339,6 +339,7 @@ pub fn update(conversation: &mut Conversation, input: Input, now_ms: u64) -> Vec
         }
         Input::Draft(text) => {
             conversation.draft.set(&text);
+            conversation.menu = None;
             Vec::new()
         }
         Input::Line(line) => {

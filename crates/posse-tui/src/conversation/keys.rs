@@ -54,7 +54,7 @@ pub(super) fn pressed(it: &mut Conversation, key: KeyEvent, now_ms: u64) -> Vec<
         KeyCode::Char('g') if control => vec![Effect::OpenEditor(it.draft.expanded())],
         KeyCode::Char('j') if control => {
             it.draft.newline();
-            Vec::new()
+            menu::refresh(it)
         }
         KeyCode::Char(answer @ ('y' | 'n' | 'a')) if alt && it.questions.count() > 0 => {
             by_chord(it, answer, now_ms)
@@ -69,7 +69,7 @@ pub(super) fn pressed(it: &mut Conversation, key: KeyEvent, now_ms: u64) -> Vec<
         KeyCode::BackTab => next_mode(it),
         KeyCode::Enter if alt || key.modifiers.contains(KeyModifiers::SHIFT) => {
             it.draft.newline();
-            Vec::new()
+            menu::refresh(it)
         }
         KeyCode::Enter => enter(it, now_ms),
         KeyCode::Up | KeyCode::Down => vertical(it, key.code == KeyCode::Down),
@@ -89,14 +89,19 @@ pub(super) fn send_line(it: &mut Conversation, now_ms: u64) -> Vec<Effect> {
 
 /// Handles pasted text.
 pub(super) fn pasted(it: &mut Conversation, text: &str) -> Vec<Effect> {
-    let buffer = match it.questions.typing() {
-        Some(Typing::Line) => &mut it.questions.words,
+    match it.questions.typing() {
+        Some(Typing::Line) => {
+            it.questions.words.paste(text);
+            Vec::new()
+        }
         // A key is meant, and text is none.
-        Some(Typing::Key) => return Vec::new(),
-        None => &mut it.draft,
-    };
-    buffer.paste(text);
-    Vec::new()
+        Some(Typing::Key) => Vec::new(),
+        None => {
+            it.draft.paste(text);
+            it.history.stop();
+            menu::refresh(it)
+        }
+    }
 }
 
 /// Ctrl-C: the draft, then the run, then the program.
@@ -189,7 +194,7 @@ fn enter(it: &mut Conversation, now_ms: u64) -> Vec<Effect> {
     if ends_open && it.draft.cursor() == it.draft.text().len() {
         it.draft.backspace();
         it.draft.newline();
-        return Vec::new();
+        return menu::refresh(it);
     }
     send(it, true, now_ms)
 }
@@ -244,6 +249,7 @@ fn vertical(it: &mut Conversation, down: bool) -> Vec<Effect> {
         && let Some(last) = it.shown.queue.pop()
     {
         it.draft.set(&last.text);
+        it.menu = None;
         return vec![it.to_shown(Command::ChangePrompt {
             prompt: last.id,
             change: PromptChange::TakeBack,
@@ -256,6 +262,7 @@ fn vertical(it: &mut Conversation, down: bool) -> Vec<Effect> {
     };
     if let Some(other) = other {
         it.draft.restore(&other);
+        it.menu = None;
     }
     Vec::new()
 }

@@ -68,11 +68,11 @@ pub(super) fn refresh(it: &mut Conversation) -> Vec<Effect> {
         Target::Command(part) => (part.to_owned(), true),
         Target::Mention(part) => (part.to_owned(), false),
     };
-    if it
-        .menu
-        .as_ref()
-        .is_some_and(|menu| menu.part == part && menu.is_command == is_command)
+    if let Some(menu) = &mut it.menu
+        && menu.part == part
+        && menu.is_command == is_command
     {
+        menu.range = range;
         return Vec::new();
     }
     let old = it
