@@ -179,8 +179,12 @@ fn to_question(it: &mut Conversation, key: KeyEvent, now_ms: u64) -> Vec<Effect>
 }
 
 fn tab(it: &mut Conversation, now_ms: u64) -> Vec<Effect> {
-    if menu::accept(it) {
-        return menu::refresh(it);
+    if it.menu.is_some() {
+        // Meant for a name, also if none fits or none has come yet.
+        return match menu::accept(it) {
+            true => menu::refresh(it),
+            false => Vec::new(),
+        };
     }
     it.questions.open(now_ms);
     Vec::new()

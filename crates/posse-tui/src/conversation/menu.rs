@@ -107,12 +107,10 @@ pub(super) fn refresh(it: &mut Conversation) -> Vec<Effect> {
 
 /// Puts the chosen name into the draft.
 pub(super) fn accept(it: &mut Conversation) -> bool {
-    let Some(menu) = it.menu.take() else {
+    let Some(menu) = it.menu.take_if(|menu| menu.chosen < menu.items.len()) else {
         return false;
     };
-    let Some((name, _)) = menu.items.get(menu.chosen) else {
-        return false;
-    };
+    let (name, _) = &menu.items[menu.chosen];
     complete::accept(&mut it.draft, menu.range, name);
     true
 }
