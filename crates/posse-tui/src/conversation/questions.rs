@@ -95,13 +95,19 @@ impl Questions {
     pub(crate) fn close(&mut self) {
         self.is_open = false;
         self.words = EditBuffer::default();
+        if let Some(open) = self.waiting.front_mut() {
+            // The chords that it shows then are those of its beginning.
+            open.dialog.restart();
+            open.prompt = open.dialog.prompt();
+        }
     }
 
     /// Shows the next question first.
     pub(crate) fn skip(&mut self, now_ms: u64) {
         if self.waiting.len() > 1 {
-            self.waiting.rotate_left(1);
             let is_open = self.is_open;
+            self.close();
+            self.waiting.rotate_left(1);
             self.changed(now_ms);
             self.is_open = is_open;
         }

@@ -74,7 +74,7 @@ pub(super) fn run(
         ("agent", Some(name)) => show(it, &name),
         ("tasks", _) => vec![Effect::Ask(Request::Tasks)],
         ("stop", Some(name)) => stop(it, &name),
-        ("answer", Some(words)) => actions::answer(it, &words, now_ms),
+        ("answer", Some(words)) => answer(it, &words, now_ms),
         ("memory", Some(text)) => vec![note(it, text)],
         ("shell", Some(command)) => vec![it.to_shown(Command::Shell(command))],
         ("bg", _) => vec![it.to_shown(Command::Detach)],
@@ -90,6 +90,15 @@ pub(super) fn run(
         _ => return None,
     };
     Some(effects)
+}
+
+/// Answers the question that is shown, or opens it at what it asks next.
+fn answer(it: &mut Conversation, words: &str, now_ms: u64) -> Vec<Effect> {
+    let effects = actions::answer(it, words, now_ms);
+    if effects.is_empty() && !it.questions.open(now_ms) {
+        it.notice = Some("no question has waited long enough to be answered".to_owned());
+    }
+    effects
 }
 
 /// Returns the command that keeps a note.

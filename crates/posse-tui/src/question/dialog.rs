@@ -101,6 +101,13 @@ impl QuestionDialog {
         matches!(self.stage, Stage::Choice(..))
     }
 
+    /// Asks from the beginning. Options that were chosen stay chosen.
+    pub fn restart(&mut self) {
+        if !self.is_choice() {
+            self.stage = first_stage(&self.question);
+        }
+    }
+
     /// Returns what may be typed now.
     pub fn prompt(&self) -> String {
         match &self.stage {
