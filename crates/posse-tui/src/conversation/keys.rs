@@ -42,7 +42,7 @@ pub(super) fn pressed(it: &mut Conversation, key: KeyEvent, now_ms: u64) -> Vec<
     match key.code {
         KeyCode::Char('c') if control => return interrupt(it, now_ms),
         KeyCode::Char('z') if control => return vec![Effect::Suspend],
-        _ => {}
+        _ => it.presses.interrupt_ms = None,
     }
     if it.questions.is_open {
         return to_question(it, key, now_ms);
