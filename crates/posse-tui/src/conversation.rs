@@ -39,6 +39,9 @@ use crate::text::{tame, wrap};
 /// Time after a change of the size in which another is expected.
 const RESIZE_MS: u64 = 1500;
 
+/// What the main agent is called.
+const MAIN: &str = "the main agent";
+
 /// What happens to a conversation.
 pub enum Input {
     /// A key is pressed.
@@ -169,6 +172,8 @@ pub struct Conversation {
 /// The agent that is shown.
 struct ShownAgent {
     agent: AgentId,
+    /// What it is called.
+    name: String,
     reply: ArrivingReply,
     calls: Calls,
     /// The number of the next entry to be printed.
@@ -203,7 +208,7 @@ impl Conversation {
             menu: None,
             questions: Questions::default(),
             others: Others::default(),
-            shown: ShownAgent::new(beginning.main, now_ms),
+            shown: ShownAgent::new(beginning.main, MAIN.to_owned(), now_ms),
             model: beginning.model,
             effort: None,
             mode: beginning.mode,
@@ -291,9 +296,10 @@ impl Conversation {
 }
 
 impl ShownAgent {
-    fn new(agent: AgentId, now_ms: u64) -> Self {
+    fn new(agent: AgentId, name: String, now_ms: u64) -> Self {
         Self {
             agent,
+            name,
             reply: ArrivingReply::default(),
             calls: Calls::default(),
             next: 0,

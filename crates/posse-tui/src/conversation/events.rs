@@ -137,14 +137,14 @@ fn print(it: &mut Conversation, entry: &Entry) {
 pub(super) fn show(it: &mut Conversation, agent: AgentId, now_ms: u64) {
     let rest = it.shown.reply.end(it.width());
     it.printed.extend(rest);
-    it.shown = super::ShownAgent::new(agent, now_ms);
     let name = match it.others.find(agent) {
-        _ if agent == it.main => "the main agent".to_owned(),
+        _ if agent == it.main => super::MAIN.to_owned(),
         Some(other) => other.name.clone(),
         None => agent.to_string(),
     };
     it.printed.push(Line::default());
     it.say(&format!("── {name} ──"));
+    it.shown = super::ShownAgent::new(agent, name, now_ms);
 }
 
 /// Prompts wait: those that were meant to join the run are told so.

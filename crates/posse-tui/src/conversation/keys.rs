@@ -286,16 +286,20 @@ fn show(it: &mut Conversation, digit: char) -> Vec<Effect> {
     let number = digit.to_digit(10).unwrap_or_default() as usize;
     let agent = match number.checked_sub(1) {
         None => Some(it.main),
+        // The number that the strip and /agents show.
         Some(at) => {
-            let agents = it.others.all().iter().filter(|other| other.is_agent);
-            agents.into_iter().nth(at).map(|other| other.id.into())
+            let other = it.others.all().get(at).filter(|other| other.is_agent);
+            other.map(|other| other.id.into())
         }
     };
-    agent
-        .filter(|agent| *agent != it.shown.agent)
-        .map(Effect::Show)
-        .into_iter()
-        .collect()
+    let Some(agent) = agent else {
+        it.notice = Some(format!("{number} is not an agent; /agents lists them"));
+        return Vec::new();
+    };
+    match agent == it.shown.agent {
+        true => Vec::new(),
+        false => vec![Effect::Show(agent)],
+    }
 }
 
 /// Edits a text as shells do.

@@ -65,11 +65,7 @@ fn facts(it: &Conversation) -> Vec<String> {
         count => facts.push(format!("{count} queued")),
     }
     if it.shown.agent != it.main {
-        let name = it
-            .others
-            .find(it.shown.agent)
-            .map(|other| other.name.clone());
-        facts.push(format!("talking to {}", name.unwrap_or_default()));
+        facts.push(format!("talking to {}", it.shown.name));
     }
     facts
 }
