@@ -5,13 +5,13 @@ use ratatui_core::style::{Color, Style};
 use ratatui_core::text::{Line, Span};
 
 use crate::conversation::Conversation;
-use crate::text::{clip, columns};
+use crate::text::{clip, columns, one_line};
 
 /// Returns the status line.
 pub(super) fn line(it: &Conversation, width: u16, now_ms: u64) -> Line<'static> {
     if let Some(notice) = it.notice.as_ref().or(it.shown.retry.as_ref()) {
         let style = Style::new().fg(Color::Yellow);
-        return clip(&Line::styled(crate::text::one_line(notice), style), width);
+        return clip(&Line::styled(one_line(notice), style), width);
     }
     let dim = Style::new().dim();
     let mut line = Line::default();
@@ -19,15 +19,26 @@ pub(super) fn line(it: &Conversation, width: u16, now_ms: u64) -> Line<'static> 
         let since = elapsed(now_ms.saturating_sub(it.shown.since_ms));
         line.push_span(Span::styled("● ", Style::new().fg(Color::Green)));
         line.push_span(Span::raw(format!("{doing} {since}")));
-        line.push_span(Span::styled(" · Esc interrupts · ", dim));
+        add(&mut line, "Esc interrupts", width);
     }
-    line.push_span(Span::styled(facts(it).join(" · "), dim));
+    for fact in facts(it) {
+        add(&mut line, &fact, width);
+    }
     let keys = "? keys";
-    let used: usize = line.spans.iter().map(|span| columns(&span.content)).sum();
-    if let Some(gap) = usize::from(width).checked_sub(used + keys.len() + 2) {
+    let gap = usize::from(width).checked_sub(line.width() + keys.len() + 1);
+    if let Some(gap) = gap.filter(|gap| *gap >= 2) {
         line.push_span(Span::styled(format!("{}{keys}", " ".repeat(gap)), dim));
     }
     clip(&line, width)
+}
+
+/// Adds a fact, if all of it has room.
+fn add(line: &mut Line<'static>, fact: &str, width: u16) {
+    let separator = if line.spans.is_empty() { "" } else { " · " };
+    let fact = format!("{separator}{}", one_line(fact));
+    if line.spans.is_empty() || line.width() + columns(&fact) <= usize::from(width) {
+        line.push_span(Span::styled(fact, Style::new().dim()));
+    }
 }
 
 /// Returns what the agent is doing, none if it has no run.
