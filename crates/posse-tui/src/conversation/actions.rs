@@ -1,8 +1,9 @@
 //! What both a key and a command can do.
 
 use posse_protocol::{Answer, Command, RuleScope};
+use ratatui_core::text::Line;
 
-use super::{Conversation, Effect, Sign};
+use super::{Conversation, Effect, Sign, view};
 
 /// Time within which leaving twice leaves those who still work.
 const LEAVE_MS: u64 = 5000;
@@ -27,6 +28,24 @@ pub(super) fn answer(it: &mut Conversation, words: &str, now_ms: u64) -> Vec<Eff
         answer: answered.answer,
     }));
     effects
+}
+
+/// Opens the question that is shown. What the live region has no room for is printed.
+pub(super) fn open(it: &mut Conversation, now_ms: u64) -> bool {
+    let is_open = it.questions.open(now_ms);
+    print_long(it);
+    is_open
+}
+
+/// Prints what the question is about, if the live region has no room for it.
+pub(super) fn print_long(it: &mut Conversation) {
+    if it.questions.is_first_opening() {
+        let lines = view::question::too_long(it, it.width());
+        if !lines.is_empty() {
+            it.printed.push(Line::default());
+        }
+        it.printed.extend(lines);
+    }
 }
 
 /// Leaves. If others still work, they are named first, and the second time counts.

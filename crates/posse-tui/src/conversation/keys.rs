@@ -143,7 +143,7 @@ fn by_chord(it: &mut Conversation, key: char, now_ms: u64) -> Vec<Effect> {
     let is_key = |open: &super::questions::OpenQuestion| open.dialog.typing() == Typing::Key;
     if !it.questions.first().is_some_and(is_key) {
         // Its options must be seen to be chosen.
-        it.questions.open(now_ms);
+        actions::open(it, now_ms);
         return Vec::new();
     }
     if !it.questions.is_settled(now_ms) {
@@ -153,7 +153,7 @@ fn by_chord(it: &mut Conversation, key: char, now_ms: u64) -> Vec<Effect> {
     let effects = actions::answer(it, &key.to_string(), now_ms);
     if key == 'a' && effects.is_empty() {
         // Which rule, and where it holds.
-        it.questions.open(now_ms);
+        actions::open(it, now_ms);
     }
     effects
 }
@@ -164,7 +164,10 @@ fn to_question(it: &mut Conversation, key: KeyEvent, now_ms: u64) -> Vec<Effect>
     let alt = key.modifiers.contains(KeyModifiers::ALT);
     match (it.questions.typing(), key.code) {
         (None, _) | (_, KeyCode::Esc) => it.questions.close(),
-        (_, KeyCode::Tab) => it.questions.skip(now_ms),
+        (_, KeyCode::Tab) => {
+            it.questions.skip(now_ms);
+            actions::print_long(it);
+        }
         (Some(Typing::Key), KeyCode::Char(c)) if !control => {
             return actions::answer(it, &c.to_string(), now_ms);
         }
@@ -186,7 +189,7 @@ fn tab(it: &mut Conversation, now_ms: u64) -> Vec<Effect> {
             false => Vec::new(),
         };
     }
-    it.questions.open(now_ms);
+    actions::open(it, now_ms);
     Vec::new()
 }
 

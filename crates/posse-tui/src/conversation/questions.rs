@@ -18,6 +18,8 @@ pub(crate) struct OpenQuestion {
     pub(crate) dialog: QuestionDialog,
     /// What may be typed now.
     pub(crate) prompt: String,
+    /// True if all of what it is about was printed, if the live region is too small for it.
+    is_printed: bool,
 }
 
 /// The questions that wait for the person.
@@ -52,7 +54,11 @@ impl Questions {
         }
         let dialog = QuestionDialog::new(agent, question);
         let prompt = dialog.prompt();
-        self.waiting.push_back(OpenQuestion { dialog, prompt });
+        self.waiting.push_back(OpenQuestion {
+            dialog,
+            prompt,
+            is_printed: false,
+        });
         true
     }
 
@@ -89,6 +95,12 @@ impl Questions {
             self.since_ms = now_ms.saturating_sub(SETTLE_MS);
         }
         may_open
+    }
+
+    /// Returns true once for each question that is open.
+    pub(crate) fn is_first_opening(&mut self) -> bool {
+        let open = self.waiting.front_mut().filter(|_| self.is_open);
+        open.is_some_and(|open| !std::mem::replace(&mut open.is_printed, true))
     }
 
     /// Leaves the question where it is; keys are for the prompt again.

@@ -2,7 +2,7 @@
 
 use posse_protocol::{Command, MemoryScope, PermissionMode};
 
-use super::{Conversation, Effect, Request, actions};
+use super::{Conversation, Effect, Request, actions, keys};
 
 /// The commands, each with what it does.
 pub(crate) const COMMANDS: &[(&str, &str)] = &[
@@ -95,7 +95,7 @@ pub(super) fn run(
 /// Answers the question that is shown, or opens it at what it asks next.
 fn answer(it: &mut Conversation, words: &str, now_ms: u64) -> Vec<Effect> {
     let effects = actions::answer(it, words, now_ms);
-    if effects.is_empty() && !it.questions.open(now_ms) {
+    if effects.is_empty() && !actions::open(it, now_ms) {
         it.notice = Some("no question has waited long enough to be answered".to_owned());
     }
     effects
@@ -114,12 +114,17 @@ fn set_model(it: &Conversation, model: Option<String>, effort: Option<String>) -
 }
 
 fn help(it: &mut Conversation) -> Vec<Effect> {
-    it.shows_keys = true;
-    let widest = COMMANDS.iter().map(|(name, _)| name.len()).max();
-    let widest = widest.unwrap_or_default();
-    let lines = COMMANDS
+    let keys = keys::KEYS
         .iter()
-        .map(|(name, about)| format!("  /{name:<widest$}  {about}"));
+        .map(|(key, about)| (key.to_string(), about));
+    let commands = COMMANDS.iter();
+    let commands = commands.map(|(name, about)| (format!("/{name}"), about));
+    let all: Vec<_> = keys.chain(commands).collect();
+    let widest = all.iter().map(|(name, _)| name.chars().count()).max();
+    let widest = widest.unwrap_or_default();
+    let lines = all
+        .iter()
+        .map(|(name, about)| format!("  {name:<widest$}  {about}"));
     let text = lines.collect::<Vec<_>>().join("\n");
     it.say(&text);
     Vec::new()

@@ -2,7 +2,7 @@
 //! that run, everybody else, the question, the menu, the prompt, the status.
 
 mod calls;
-mod question;
+pub(super) mod question;
 mod status;
 mod strip;
 
@@ -18,12 +18,19 @@ use crate::edit::{EditBuffer, RowSpan};
 use crate::terminal::{Frame, region};
 use crate::text::clip;
 
-/// Number of rows that the live region has at most, and the part of the screen.
+/// Number of rows that the live region has at most.
 const MOST_ROWS: usize = 16;
+/// Number of rows with a question on a low screen: who asks, what, the keys, the prompt, the status.
+const QUESTION_ROWS: usize = 6;
+/// Number of rows of a question beside a menu.
+const BESIDE_ROWS: usize = 3;
 /// Number of rows that the prompt has at most.
 const PROMPT_ROWS: usize = 8;
 /// The width of the live region while the size of the screen changes.
 const RESIZING: u16 = 38;
+
+/// The narrowest screen on which keys are a table.
+const ALIGNED: u16 = 72;
 /// The narrowest screen that is drawn for.
 const NARROWEST: u16 = 4;
 
@@ -44,13 +51,50 @@ pub fn view(it: &mut Conversation, now_ms: u64) -> Frame {
     }
 }
 
+/// Returns how many rows the live region has at most: half of the screen, and more for a question,
+/// which must be seen to be answered.
+fn most_rows(it: &Conversation) -> usize {
+    let rows = usize::from(it.size.rows);
+    let half = (rows / 2).clamp(3, MOST_ROWS);
+    let all = rows.saturating_sub(1);
+    match (it.questions.first(), it.questions.is_open) {
+        (None, _) => half,
+        (Some(_), false) => half.max(all.min(QUESTION_ROWS)),
+        (Some(_), true) => half.max(all.min(MOST_ROWS)),
+    }
+}
+
 /// Returns the lines of the live region, and where the cursor stands.
 fn live(it: &Conversation, width: u16, now_ms: u64) -> (Vec<Line<'static>>, Position) {
-    let most = usize::from(it.size.rows / 2).clamp(3, MOST_ROWS);
-    let (prompt, (row, column)) = prompt(it, width, (most - 2).min(PROMPT_ROWS));
-    let status = status::line(it, width, now_ms);
-    let mut room = most.saturating_sub(prompt.len() + 1);
+    let most = most_rows(it);
+    let asks = it.questions.first().is_some();
+    let prompt_rows = match (asks, it.questions.is_open) {
+        (false, _) => most - 2,
+        (true, false) => most.saturating_sub(QUESTION_ROWS - 1).max(1),
+        (true, true) => 1,
+    };
+    let (prompt, (row, column)) = prompt(it, width, prompt_rows.min(PROMPT_ROWS));
+    let mut status = Some(status::line(it, width, now_ms));
+    if asks && most < QUESTION_ROWS && it.notice.is_none() {
+        status = None;
+    }
+    let mut room = most.saturating_sub(prompt.len() + usize::from(status.is_some()));
+    let below_room = match asks {
+        true => room
+            .saturating_sub(BESIDE_ROWS)
+            .max(1)
+            .min(room.saturating_sub(1)),
+        false => room,
+    };
+    let below = match (&it.menu, it.shows_keys) {
+        (_, true) => keys(width, below_room),
+        (Some(menu), _) => names(menu, width, below_room),
+        (None, false) => Vec::new(),
+    };
+    room -= below.len();
     // What a person is asked comes before what they only look at.
+    let question = question::draw(it, width, room);
+    room -= question.lines.len();
     let mut take = |mut lines: Vec<Line<'static>>, from_end: bool| {
         if lines.len() > room {
             let cut = lines.len() - room;
@@ -62,12 +106,6 @@ fn live(it: &Conversation, width: u16, now_ms: u64) -> (Vec<Line<'static>>, Posi
         room -= lines.len();
         lines
     };
-    let below = match (&it.menu, it.shows_keys) {
-        (_, true) => take(keys(width), false),
-        (Some(menu), _) => take(names(menu, width), false),
-        (None, false) => Vec::new(),
-    };
-    let question = take(question::lines(it, width), false);
     let strip = take(strip::lines(it, width), false);
     let calls = take(calls::lines(it, width, now_ms), true);
     let mut open = it.shown.reply.open(width);
@@ -79,28 +117,21 @@ fn live(it: &Conversation, width: u16, now_ms: u64) -> (Vec<Line<'static>>, Posi
     let mut lines = open;
     lines.extend(calls);
     // Apart from what is said, if there is room.
-    let below_count = strip.len() + question.len() + below.len() + prompt.len() + 1;
-    if lines.len() + below_count < most {
+    if room > 0 {
         lines.push(Line::default());
     }
     lines.extend(strip);
     // A question that is answered in words has the cursor.
-    let asks_words = it.questions.is_open && question::caret(it, width).is_some();
-    let mut caret = Position::new(0, 0);
-    if let Some((up, column)) = question::caret(it, width).filter(|_| asks_words) {
-        let at = (lines.len() + question.len()).saturating_sub(up);
-        caret = Position::new(column, at as u16);
-    }
-    lines.extend(question);
+    let asked = question
+        .caret
+        .map(|(row, column)| (lines.len() + row, column));
+    lines.extend(question.lines);
     lines.extend(below);
-    if !asks_words {
-        caret = Position::new(column, (lines.len() + row) as u16);
-    }
+    let (row, column) = asked.unwrap_or((lines.len() + row, column));
     lines.extend(prompt);
-    lines.push(status);
-    let last = (lines.len() as u16).saturating_sub(1);
-    caret.y = caret.y.min(last);
-    caret.x = caret.x.min(width - 1);
+    lines.extend(status);
+    let last = lines.len().saturating_sub(1);
+    let caret = Position::new(column.min(width - 1), row.min(last) as u16);
     (lines, caret)
 }
 
@@ -129,7 +160,7 @@ pub(super) fn rows(
     let first = caret_row.saturating_sub(most.saturating_sub(1));
     let count = layout.rows.len().max(caret_row + 1).min(first + most);
     let lines = (first..count).map(|number| {
-        let lead = if number == 0 { sign } else { "  " };
+        let lead = if number == first { sign } else { "  " };
         let mut line = Line::from(Span::styled(lead, style));
         for span in layout
             .rows
@@ -153,9 +184,10 @@ pub(super) fn rows(
 }
 
 /// Returns the names of the menu around the chosen one.
-fn names(menu: &Menu, width: u16) -> Vec<Line<'static>> {
-    let first = menu.chosen.saturating_sub(menu::ROWS - 1);
-    let names = menu.items.iter().enumerate().skip(first).take(menu::ROWS);
+fn names(menu: &Menu, width: u16, most: usize) -> Vec<Line<'static>> {
+    let most = most.min(menu::ROWS);
+    let first = menu.chosen.saturating_sub(most.saturating_sub(1));
+    let names = menu.items.iter().enumerate().skip(first).take(most);
     let widest = names
         .clone()
         .map(|(_, (name, _))| crate::text::columns(name))
@@ -177,17 +209,24 @@ fn names(menu: &Menu, width: u16) -> Vec<Line<'static>> {
         .collect()
 }
 
-/// Returns all keys.
-fn keys(width: u16) -> Vec<Line<'static>> {
-    let widest = KEYS.iter().map(|(key, _)| key.len()).max();
-    let widest = widest.unwrap_or_default();
-    KEYS.iter()
+/// Returns keys, and where all are if these are not.
+fn keys(width: u16, most: usize) -> Vec<Line<'static>> {
+    let widest = KEYS.iter().map(|(key, _)| key.chars().count()).max();
+    // In a narrow terminal what they do begins right after them.
+    let widest = widest.filter(|_| width >= ALIGNED).unwrap_or_default();
+    let mut lines: Vec<_> = KEYS
+        .iter()
         .map(|(key, about)| {
-            let line = Line::from(vec![
+            Line::from(vec![
                 Span::styled(format!("  {key:<widest$}"), Style::new().bold()),
                 Span::styled(format!("  {about}"), Style::new().dim()),
-            ]);
-            clip(&line, width)
+            ])
         })
-        .collect()
+        .collect();
+    if lines.len() > most {
+        lines.truncate(most.saturating_sub(1));
+        lines.push(Line::styled("  … /help prints all", Style::new().dim()));
+        lines.truncate(most);
+    }
+    lines.iter().map(|line| clip(line, width)).collect()
 }

@@ -1,6 +1,6 @@
 //! The question that waits: who asks, what it is about, and the keys that answer it.
 
-use posse_protocol::{Display, QuestionKind};
+use posse_protocol::{Display, FileDiff, QuestionKind};
 use ratatui_core::style::{Color, Style};
 use ratatui_core::text::{Line, Span};
 
@@ -10,53 +10,116 @@ use crate::conversation::questions::OpenQuestion;
 use crate::question::{QuestionDialog, Typing, wanted};
 use crate::text::{clip, diff, one_line, tame, wrap};
 
-/// Number of lines of what is asked about.
-const SHOWN_LINES: usize = 8;
-/// The same while the question is closed.
+/// Number of lines of what is asked about, while the question is open.
+const SHOWN_LINES: usize = 9;
+/// The same while it is closed.
 const CLOSED_LINES: usize = 3;
+/// Number of rows of what the person writes.
+const WORD_ROWS: usize = 3;
 
-/// Returns the lines of the first question.
-pub(super) fn lines(it: &Conversation, width: u16) -> Vec<Line<'static>> {
+/// A question as it is drawn.
+#[derive(Default)]
+pub(super) struct QuestionLines {
+    pub(super) lines: Vec<Line<'static>>,
+    /// The row and the column of the cursor, if the question is answered in words.
+    pub(super) caret: Option<(usize, u16)>,
+}
+
+/// Returns the first question in at most `room` lines.
+///
+/// What it is about is cut off first, then what may be typed; what the person types is always
+/// there.
+pub(super) fn draw(it: &Conversation, width: u16, room: usize) -> QuestionLines {
     let Some(open) = it.questions.first() else {
-        return Vec::new();
+        return QuestionLines::default();
     };
-    let mut lines = vec![head(it, &open.dialog, width)];
-    let is_open = it.questions.is_open;
-    let most = if is_open { SHOWN_LINES } else { CLOSED_LINES };
-    lines.extend(content(&open.dialog, width, most));
-    if !is_open {
-        lines.push(clip(&Line::from(chords(&open.dialog)), width));
-        return lines;
+    if room == 0 {
+        return QuestionLines::default();
     }
-    lines.extend(prompt_lines(open, width));
+    let mut lines = vec![head(it, &open.dialog, width)];
+    let mut left = room - 1;
+    let mut content = content(&open.dialog, width);
+    if !it.questions.is_open {
+        let chords = vec![clip(&Line::from(chords(&open.dialog)), width)];
+        // The command is seen before the keys that allow it.
+        let has_chords = left > content.len().min(1);
+        let most = (left - usize::from(has_chords)).min(CLOSED_LINES);
+        lines.extend(shortened(content, most, "Tab shows all", width));
+        lines.extend(chords.into_iter().filter(|_| has_chords));
+        return QuestionLines { lines, caret: None };
+    }
+    let mut words = None;
     if it.questions.typing() == Some(Typing::Line) {
         let sign = ("» ", Style::new().fg(Color::Yellow));
-        lines.extend(rows(&it.questions.words, width, 3, sign).0);
+        let most = WORD_ROWS.min(left.max(1));
+        let drawn = rows(&it.questions.words, width, most, sign);
+        left = left.saturating_sub(drawn.0.len());
+        words = Some(drawn);
     }
-    lines
+    if open.dialog.is_choice() {
+        content.clear();
+    }
+    let mut keys = prompt_lines(open, width);
+    let reserved = content.len().min(1);
+    keys = shortened(keys, left.saturating_sub(reserved), "", width);
+    left -= keys.len();
+    let hint = (left > reserved).then(|| hint(it.questions.count(), width));
+    left -= usize::from(hint.is_some());
+    // All of what is long was printed when it was opened.
+    let most = match content.len() > most_shown(it) {
+        true => left.min(CLOSED_LINES),
+        false => left,
+    };
+    lines.extend(shortened(content, most, "see above", width));
+    lines.extend(keys);
+    lines.extend(hint);
+    let caret = words.map(|(words, (row, column))| {
+        lines.truncate(room.saturating_sub(words.len()));
+        let first = lines.len();
+        lines.extend(words);
+        (first + row, column)
+    });
+    QuestionLines { lines, caret }
 }
 
-/// Returns the first question with all that is asked about, however long.
-pub(in crate::conversation) fn in_full(it: &Conversation) -> Vec<Line<'static>> {
+/// Returns all of what the first question is about, if the live region has no room for it.
+pub(in crate::conversation) fn too_long(it: &Conversation, width: u16) -> Vec<Line<'static>> {
     let Some(open) = it.questions.first() else {
         return Vec::new();
     };
-    let mut lines = vec![head(it, &open.dialog, u16::MAX)];
-    lines.extend(content(&open.dialog, u16::MAX, usize::MAX));
-    let prompt = open.prompt.lines();
-    lines.extend(prompt.map(|line| Line::raw(tame(line).into_owned())));
-    lines
+    let content = content(&open.dialog, width);
+    match content.len() > most_shown(it) && !open.dialog.is_choice() {
+        true => content,
+        false => Vec::new(),
+    }
 }
 
-/// Returns how far above the end of the question the cursor stands, and its column, if it is
-/// answered in words.
-pub(super) fn caret(it: &Conversation, width: u16) -> Option<(usize, u16)> {
-    it.questions.first()?;
-    if it.questions.typing() != Some(Typing::Line) {
-        return None;
+/// Returns how many lines of what is asked about are shown while the question is open.
+fn most_shown(it: &Conversation) -> usize {
+    SHOWN_LINES.min(usize::from(it.size.rows).saturating_sub(8))
+}
+
+/// Returns at most `most` lines, the last of which says how many are missing, and where they are.
+fn shortened(
+    mut lines: Vec<Line<'static>>,
+    most: usize,
+    place: &str,
+    width: u16,
+) -> Vec<Line<'static>> {
+    let count = lines.len();
+    lines.truncate(most);
+    if count > most
+        && most > 1
+        && let Some(last) = lines.last_mut()
+    {
+        let place = match place {
+            "" => String::new(),
+            place => format!(" · {place}"),
+        };
+        let text = format!("  … {} more lines{place}", count - most + 1);
+        *last = Line::styled(text, Style::new().dim());
     }
-    let (lines, (row, column)) = rows(&it.questions.words, width, 3, ("» ", Style::new()));
-    Some((lines.len() - row, column))
+    lines.iter().map(|line| clip(line, width)).collect()
 }
 
 fn head(it: &Conversation, dialog: &QuestionDialog, width: u16) -> Line<'static> {
@@ -85,32 +148,30 @@ fn head(it: &Conversation, dialog: &QuestionDialog, width: u16) -> Line<'static>
     clip(&line, width)
 }
 
-/// Returns what is asked about: the change, the command, the plan.
-fn content(dialog: &QuestionDialog, width: u16, most: usize) -> Vec<Line<'static>> {
+/// Returns what is asked about: the change, the command, the plan, the questions.
+fn content(dialog: &QuestionDialog, width: u16) -> Vec<Line<'static>> {
     let question = dialog.question();
-    if dialog.is_choice() {
-        // Its options are shown once it is open.
-        let text = if most == CLOSED_LINES {
-            wanted(question)
-        } else {
-            String::new()
-        };
-        return plain(&text, width);
-    }
-    let lines: Vec<Line<'static>> = match &question.shown {
-        Some(Display::Diff(change)) => diff(change, most),
+    match &question.shown {
+        Some(Display::Diff(change)) => {
+            let mut lines = vec![changed_file(change)];
+            lines.extend(diff(change, usize::MAX));
+            lines
+        }
         Some(Display::Text { text }) => plain(&format!("{}\n{text}", wanted(question)), width),
         None => plain(&wanted(question), width),
-    };
-    let hidden = lines.len().saturating_sub(most);
-    let mut lines: Vec<_> = lines.into_iter().take(most).collect();
-    if hidden > 0 {
-        lines.push(Line::styled(
-            format!("  … {hidden} more lines: Tab opens it"),
-            Style::new().dim(),
-        ));
     }
-    lines.iter().map(|line| clip(line, width)).collect()
+}
+
+fn changed_file(change: &FileDiff) -> Line<'static> {
+    let path = one_line(&change.path);
+    let counts = match change.is_new {
+        true => format!("  new, {} lines", change.added),
+        false => format!("  +{} −{}", change.added, change.removed),
+    };
+    Line::from(vec![
+        Span::raw(format!("  {path}")),
+        Span::styled(counts, Style::new().dim()),
+    ])
 }
 
 fn plain(text: &str, width: u16) -> Vec<Line<'static>> {
@@ -128,16 +189,15 @@ fn chords(dialog: &QuestionDialog) -> Vec<Span<'static>> {
     };
     if dialog.typing() == Typing::Key {
         add("Alt-Y", "yes".to_owned());
-        let always = dialog.question().suggestions.first();
-        if let Some(suggestion) = always {
-            add(
-                "Alt-A",
-                format!("always {}", one_line(&suggestion.rules.join(", "))),
-            );
-        }
         add("Alt-N", "no".to_owned());
     }
     add("Tab", "open".to_owned());
+    let always = dialog.question().suggestions.first();
+    if let Some(suggestion) = always.filter(|_| dialog.typing() == Typing::Key) {
+        // The last one: a long rule must not hide another key.
+        let rules = one_line(&suggestion.rules.join(", "));
+        add("Alt-A", format!("always {rules}"));
+    }
     spans
 }
 
@@ -147,10 +207,14 @@ fn prompt_lines(open: &OpenQuestion, width: u16) -> Vec<Line<'static>> {
         .prompt
         .lines()
         .map(|line| Line::raw(tame(line).into_owned()));
-    let mut lines: Vec<_> = lines.flat_map(|line| wrap(&line, width, 4)).collect();
-    lines.push(Line::styled(
-        "  Esc back to the prompt · Tab next question",
-        Style::new().dim(),
-    ));
-    lines
+    lines.flat_map(|line| wrap(&line, width, 4)).collect()
+}
+
+/// Returns the keys that leave the question.
+fn hint(count: usize, width: u16) -> Line<'static> {
+    let text = match count {
+        1 => "  Esc back to the prompt",
+        _ => "  Esc back to the prompt · Tab next question",
+    };
+    clip(&Line::styled(text, Style::new().dim()), width)
 }
