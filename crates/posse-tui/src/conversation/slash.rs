@@ -156,7 +156,7 @@ fn context(it: &mut Conversation) -> Vec<Effect> {
         Some(window) if window > 0 => format!(
             "{} of {window} tokens, {} %",
             spending.context_tokens,
-            spending.context_tokens * 100 / window
+            spending.context_tokens.saturating_mul(100) / window
         ),
         _ => format!("{} tokens", spending.context_tokens),
     };

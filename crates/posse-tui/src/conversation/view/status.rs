@@ -64,7 +64,7 @@ fn facts(it: &Conversation) -> Vec<String> {
     });
     let spending = &it.shown.spending;
     if let Some(window) = spending.context_window.filter(|window| *window > 0) {
-        let percent = spending.context_tokens * 100 / window;
+        let percent = spending.context_tokens.saturating_mul(100) / window;
         facts.push(format!("{percent} % of {}k", window / 1000));
     }
     if let Some(cost) = total(&spending.subtree) {
