@@ -13,7 +13,7 @@ use crate::text::{clip, diff, one_line, tame, wrap};
 /// Number of lines of what is asked about, while the question is open.
 const SHOWN_LINES: usize = 9;
 /// The same while it is closed.
-const CLOSED_LINES: usize = 3;
+const CLOSED_LINES: usize = 5;
 /// Number of rows of what the person writes.
 const WORD_ROWS: usize = 3;
 
