@@ -43,6 +43,7 @@ const RESIZE_MS: u64 = 1500;
 const MAIN: &str = "the main agent";
 
 /// What happens to a conversation.
+#[derive(Clone, Debug)]
 pub enum Input {
     /// A key is pressed.
     Key(KeyEvent),
@@ -360,3 +361,6 @@ pub fn update(conversation: &mut Conversation, input: Input, now_ms: u64) -> Vec
         }
     }
 }
+
+#[cfg(test)]
+mod tests;
