@@ -111,9 +111,11 @@ impl Others {
             RunChange::Started { .. } => {
                 let other = self.entry(run.task, &name, run.kind == RunKind::Agent);
                 other.sign = Sign::Working;
-                other.doing = match run.kind {
-                    RunKind::Shell => one_line(&run.description),
-                    RunKind::Agent => one_line(&run.agent_type),
+                // Without a name of its own, what it is to do is its name.
+                let is_named_by_work = run.kind == RunKind::Agent && run.name.is_none();
+                other.doing = match is_named_by_work {
+                    true => one_line(&run.agent_type),
+                    false => one_line(&run.description),
                 };
                 None
             }

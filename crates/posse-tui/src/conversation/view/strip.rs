@@ -54,7 +54,7 @@ fn entry(number: usize, sign: Sign, other: &Other, is_shown: bool) -> Vec<Span<'
         false => Style::new().bold(),
     };
     let doing = match sign {
-        Sign::Working => other.doing.clone(),
+        Sign::Working if !other.doing.is_empty() => other.doing.clone(),
         sign => sign.word().to_owned(),
     };
     let doing: String = doing.chars().take(WIDEST).collect();
