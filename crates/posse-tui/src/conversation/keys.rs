@@ -31,7 +31,7 @@ pub(crate) const KEYS: &[(&str, &str)] = &[
 ];
 
 /// Handles a key.
-pub(super) fn pressed(it: &mut Conversation, key: KeyEvent, now_ms: u64) -> Vec<Effect> {
+pub(super) fn pressed(it: &mut Conversation, mut key: KeyEvent, now_ms: u64) -> Vec<Effect> {
     if key.kind == KeyEventKind::Release {
         return Vec::new();
     }
@@ -39,6 +39,12 @@ pub(super) fn pressed(it: &mut Conversation, key: KeyEvent, now_ms: u64) -> Vec<
     let shows_keys = std::mem::take(&mut it.shows_keys);
     let alt = key.modifiers.contains(KeyModifiers::ALT);
     let control = key.modifiers.contains(KeyModifiers::CONTROL);
+    if let KeyCode::Char(letter) = key.code
+        && (alt || control)
+    {
+        // Alt-Y is meant also with Shift or Caps Lock.
+        key.code = KeyCode::Char(letter.to_ascii_lowercase());
+    }
     match key.code {
         KeyCode::Char('c') if control => return interrupt(it, now_ms),
         KeyCode::Char('z') if control => return vec![Effect::Suspend],

@@ -77,7 +77,7 @@ fn an_answer_needs_a_moment_to_look() {
         message: "the user said no".into(),
         interrupt: false,
     };
-    assert_eq!(talk.press("Alt-n"), [answered(&second, no)]);
+    assert_eq!(talk.press("Alt-N"), [answered(&second, no)]);
     assert_eq!(talk.press("Alt-n"), []);
     assert_eq!(talk.state.draft(), "y");
 }
