@@ -325,6 +325,7 @@ pub fn update(conversation: &mut Conversation, input: Input, now_ms: u64) -> Vec
                 events::entry(conversation, entry);
             }
             conversation.shown.next = conversation.shown.next.max(next);
+            conversation.shown.reply.miss();
             Vec::new()
         }
         Input::Show(agent) => {

@@ -60,7 +60,12 @@ fn shown(it: &mut Conversation, kind: EventKind, now_ms: u64) -> Vec<Effect> {
             };
             it.printed.extend(lines);
         }
-        EventKind::Entry(new) => entry(it, &new),
+        EventKind::Entry(new) => {
+            if new.seq + 1 >= it.shown.next {
+                it.shown.reply.catch_up();
+            }
+            entry(it, &new);
+        }
         EventKind::Retry(retry) => {
             it.shown.reply.cut_off();
             let wait = retry.wait_ms.div_ceil(1000);

@@ -15,6 +15,8 @@ pub(crate) struct ArrivingReply {
     void: Option<String>,
     /// Number of bytes of thinking, while it thinks.
     thinking: usize,
+    /// True while pieces may belong to a reply whose beginning was missed, or which is printed.
+    has_gap: bool,
     /// True if lines of the block that arrives are printed; a blank line goes before the first.
     continues: bool,
 }
@@ -22,6 +24,9 @@ pub(crate) struct ArrivingReply {
 impl ArrivingReply {
     /// Adds text. Returns lines that are final.
     pub(crate) fn text(&mut self, text: &str, width: u16) -> Vec<Line<'static>> {
+        if self.has_gap {
+            return Vec::new();
+        }
         let text = without_returns(text);
         self.thinking = 0;
         self.said.push_str(&text);
@@ -53,7 +58,7 @@ impl ArrivingReply {
 
     /// Ends a block of text.
     pub(crate) fn block_done(&mut self, width: u16) -> Vec<Line<'static>> {
-        if self.thinking > 0 || self.void.is_some() {
+        if self.thinking > 0 || self.void.is_some() || self.has_gap {
             self.thinking = 0;
             return Vec::new();
         }
@@ -65,6 +70,16 @@ impl ArrivingReply {
         self.void = Some(self.printed().to_owned());
         self.said.clear();
         self.thinking = 0;
+    }
+
+    /// Entries were read from elsewhere: pieces that come now are of no use until the next entry.
+    pub(crate) fn miss(&mut self) {
+        self.has_gap = true;
+    }
+
+    /// What comes now follows the entries that are printed.
+    pub(crate) fn catch_up(&mut self) {
+        self.has_gap = false;
     }
 
     /// Ends the reply, which has these blocks of text. Returns what was not printed.

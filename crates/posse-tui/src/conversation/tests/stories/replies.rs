@@ -131,6 +131,40 @@ fn a_reply_of_which_pieces_were_missed_is_printed_once() {
 }
 
 #[test]
+fn pieces_of_a_reply_that_is_printed_are_not_printed_again() {
+    let mut talk = talk();
+    talk.printed();
+    let said = "Found it.\n\nNow\nI mend it.";
+    talk.text("Found it.\n\nNow\n");
+    assert_eq!(talk.printed(), ["Found it."]);
+    let blocks = vec![ContentBlock::text(said)];
+    talk.input(Input::Entries {
+        entries: vec![entry(0, EntryKind::Reply, blocks)],
+        next: 1,
+    });
+    assert_eq!(talk.printed(), ["Now I mend it."]);
+    talk.text("Now\nI mend it.\n\nLast\n");
+    talk.event(EventKind::Delta(Delta::BlockDone));
+    talk.event(reply(0, said));
+    talk.text("Next");
+    talk.event(reply(1, "Next"));
+    assert_eq!(talk.printed(), ["Next"]);
+}
+
+#[test]
+fn an_agent_that_is_shown_in_the_middle_of_a_reply_says_it_once() {
+    let mut talk = talk();
+    talk.input(Input::Show(agent(21)));
+    let (entries, next) = (Vec::new(), 4);
+    talk.input(Input::Entries { entries, next });
+    talk.printed();
+    let text = EventKind::Delta(Delta::Text("end of it.\n\nMore\n".into()));
+    talk.event_of(agent(21), text);
+    talk.event_of(agent(21), reply(4, "The end of it.\n\nMore"));
+    assert_eq!(talk.printed(), ["The end of it.", "More"]);
+}
+
+#[test]
 fn a_change_is_printed_with_its_lines() {
     let mut talk = talk();
     talk.printed();
