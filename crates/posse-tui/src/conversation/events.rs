@@ -18,8 +18,13 @@ pub(super) fn happened(it: &mut Conversation, event: Event, now_ms: u64) -> Vec<
         EventKind::ApprovalRequested(question) => {
             it.questions.ask(event.agent, *question, now_ms);
         }
-        EventKind::ApprovalWithdrawn { question } if it.questions.withdraw(question, now_ms) => {
-            it.notice = Some("a question needs no answer any more".to_owned());
+        EventKind::ApprovalWithdrawn { question } => {
+            if let Some(words) = it.questions.withdraw(question, now_ms) {
+                it.notice = Some("a question needs no answer any more".to_owned());
+                if !words.trim().is_empty() {
+                    it.say(&format!("not sent, since the question is gone: {words}"));
+                }
+            }
         }
         EventKind::Run(update) => {
             if let Some((sign, line)) = it.others.run(&update) {

@@ -97,7 +97,9 @@ pub(super) fn send_line(it: &mut Conversation, now_ms: u64) -> Vec<Effect> {
 pub(super) fn pasted(it: &mut Conversation, text: &str) -> Vec<Effect> {
     match it.questions.typing() {
         Some(Typing::Line) => {
-            it.questions.words.paste(text);
+            if let Some(words) = it.questions.words() {
+                words.paste(text);
+            }
             Vec::new()
         }
         // A key is meant, and text is none.
@@ -178,10 +180,18 @@ fn to_question(it: &mut Conversation, key: KeyEvent, now_ms: u64) -> Vec<Effect>
             return actions::answer(it, &c.to_string(), now_ms);
         }
         (Some(Typing::Line), KeyCode::Enter) if !alt => {
-            let words = it.questions.words.take();
-            return actions::answer(it, &words, now_ms);
+            // Words that answer nothing yet stay where they are.
+            if it.questions.is_settled(now_ms)
+                && let Some(words) = it.questions.words().map(EditBuffer::take)
+            {
+                return actions::answer(it, &words, now_ms);
+            }
         }
-        (Some(Typing::Line), _) => edit(&mut it.questions.words, key),
+        (Some(Typing::Line), _) => {
+            if let Some(words) = it.questions.words() {
+                edit(words, key);
+            }
+        }
         (Some(Typing::Key), _) => {}
     }
     Vec::new()

@@ -18,6 +18,8 @@ pub(crate) struct OpenQuestion {
     pub(crate) dialog: QuestionDialog,
     /// What may be typed now.
     pub(crate) prompt: String,
+    /// What the person writes to it.
+    pub(crate) words: EditBuffer,
     /// True if all of what it is about was printed, if the live region is too small for it.
     is_printed: bool,
 }
@@ -28,8 +30,6 @@ pub(crate) struct Questions {
     waiting: VecDeque<OpenQuestion>,
     /// True if the person has opened the first one: letters are for it.
     pub(crate) is_open: bool,
-    /// What the person writes to the one that is open.
-    pub(crate) words: EditBuffer,
     /// Since when the first one is on the screen as it is.
     since_ms: u64,
 }
@@ -57,21 +57,28 @@ impl Questions {
         self.waiting.push_back(OpenQuestion {
             dialog,
             prompt,
+            words: EditBuffer::default(),
             is_printed: false,
         });
         true
     }
 
-    /// Removes a question that needs no answer any more.
-    pub(crate) fn withdraw(&mut self, id: QuestionId, now_ms: u64) -> bool {
-        let at = self.waiting.iter().position(|open| open.dialog.id() == id);
-        if let Some(at) = at {
-            self.waiting.remove(at);
-            if at == 0 {
-                self.changed(now_ms);
-            }
+    /// Removes a question that needs no answer any more. Returns what the person wrote to it.
+    pub(crate) fn withdraw(&mut self, id: QuestionId, now_ms: u64) -> Option<String> {
+        let at = self
+            .waiting
+            .iter()
+            .position(|open| open.dialog.id() == id)?;
+        let open = self.waiting.remove(at)?;
+        if at == 0 {
+            self.changed(now_ms);
         }
-        at.is_some()
+        Some(open.words.expanded())
+    }
+
+    /// Returns what the person writes to the first question.
+    pub(crate) fn words(&mut self) -> Option<&mut EditBuffer> {
+        self.waiting.front_mut().map(|open| &mut open.words)
     }
 
     pub(crate) fn first(&self) -> Option<&OpenQuestion> {
@@ -106,7 +113,6 @@ impl Questions {
     /// Leaves the question where it is; keys are for the prompt again.
     pub(crate) fn close(&mut self) {
         self.is_open = false;
-        self.words = EditBuffer::default();
         if let Some(open) = self.waiting.front_mut() {
             // The chords that it shows then are those of its beginning.
             open.dialog.restart();

@@ -52,7 +52,7 @@ pub(super) fn draw(it: &Conversation, width: u16, room: usize) -> QuestionLines 
     if it.questions.typing() == Some(Typing::Line) {
         let sign = ("» ", Style::new().fg(Color::Yellow));
         let most = WORD_ROWS.min(left.max(1));
-        let drawn = rows(&it.questions.words, width, most, sign);
+        let drawn = rows(&open.words, width, most, sign);
         left = left.saturating_sub(drawn.0.len());
         words = Some(drawn);
     }

@@ -193,6 +193,31 @@ fn a_question_that_is_withdrawn_disappears() {
 }
 
 #[test]
+fn words_to_a_question_are_not_lost() {
+    let mut talk = talk();
+    talk.types("draft");
+    talk.asks(choice());
+    talk.asks(question("b"));
+    talk.press("Tab");
+    talk.types("green");
+    talk.press("Tab Tab");
+    assert!(talk.live().contains("» green"), "{}", talk.live());
+    assert_eq!(talk.press("Enter"), [], "it has just come");
+    talk.press("Esc");
+    talk.wait(400);
+    talk.press("Tab");
+    assert!(talk.live().contains("» green"), "{}", talk.live());
+    let withdrawn = choice().id;
+    talk.event(EventKind::ApprovalWithdrawn {
+        question: withdrawn,
+    });
+    assert_eq!(talk.state.draft(), "draft");
+    let last = talk.printed().pop();
+    let expected = "not sent, since the question is gone: green";
+    assert_eq!(last.as_deref(), Some(expected));
+}
+
+#[test]
 fn tab_shows_the_next_question() {
     let mut talk = talk();
     let (first, second) = (question("a"), question("b"));
