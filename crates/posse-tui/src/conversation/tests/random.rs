@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use posse_protocol::{Command, QuestionId};
 use proptest::prelude::*;
 
-use self::inputs::{Step, step};
+use self::inputs::{Step, step, text};
 use super::*;
 use crate::conversation::SETTLE_MS;
 use crate::question::Typing;
@@ -269,5 +269,35 @@ proptest! {
     #[ignore = "takes an hour"]
     fn everything_holds_for_long(steps in prop::collection::vec(step(12, 12), STEPS)) {
         holds(&steps);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2000))]
+
+    #[test]
+    fn a_reply_is_printed_as_its_entry_after_any_attempts(
+        parts in prop::collection::vec(text(), 0..8),
+        cuts in prop::collection::vec(0..200usize, 0..4),
+        size in 1..9usize,
+    ) {
+        let said = parts.concat();
+        let mut whole = Talk::new(40, 24);
+        whole.event(reply(0, &said));
+        whole.frame();
+        let mut talk = Talk::new(40, 24);
+        let characters: Vec<char> = said.chars().collect();
+        for cut in &cuts {
+            for piece in characters[..characters.len().min(*cut)].chunks(size) {
+                talk.text(&piece.iter().collect::<String>());
+            }
+            talk.event(retry());
+        }
+        for piece in characters.chunks(size) {
+            talk.text(&piece.iter().collect::<String>());
+        }
+        talk.event(reply(0, &said));
+        talk.frame();
+        prop_assert_eq!(talk.printed, whole.printed);
     }
 }

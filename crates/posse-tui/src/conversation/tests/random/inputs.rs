@@ -73,7 +73,7 @@ fn size() -> impl Strategy<Value = Size> {
     .prop_map(|(columns, rows)| Size { columns, rows })
 }
 
-fn text() -> impl Strategy<Value = String> {
+pub(super) fn text() -> impl Strategy<Value = String> {
     let part = select(vec![
         "word ",
         "two words",
