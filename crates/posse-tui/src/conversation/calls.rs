@@ -9,6 +9,14 @@ use crate::text::{one_line, without_escapes};
 /// Number of characters that are kept of the last line that a command printed.
 const LAST_LINE: usize = 200;
 
+/// Returns a number of lines for people: `1 line`, `2 lines`.
+pub(crate) fn line_count(count: u64) -> String {
+    match count {
+        1 => "1 line".to_owned(),
+        count => format!("{count} lines"),
+    }
+}
+
 /// A call that runs.
 pub(crate) struct RunningCall {
     pub(crate) id: String,

@@ -5,7 +5,7 @@ use ratatui_core::style::{Color, Style};
 use ratatui_core::text::{Line, Span};
 use serde_json::Value;
 
-use super::calls::{Calls, KnownCall};
+use super::calls::{Calls, KnownCall, line_count};
 use crate::text::{clip, one_line, replaced, tame, without_escapes, wrap};
 
 /// Number of lines that are printed of a tool's output; the pager has the rest.
@@ -250,7 +250,8 @@ fn output(content: &[ToolContent], most: usize, width: u16) -> Vec<Line<'static>
     match most {
         0 => {
             let count = text.trim_end().lines().count();
-            vec![Line::styled(format!("  {count} lines"), Style::new().dim())]
+            let count = line_count(count as u64);
+            vec![Line::styled(format!("  {count}"), Style::new().dim())]
         }
         // A model's words are cut off, those of a command are not.
         1 => {

@@ -5,6 +5,7 @@ use ratatui_core::text::{Line, Span};
 
 use super::status::elapsed;
 use crate::conversation::Conversation;
+use crate::conversation::calls::line_count;
 use crate::text::clip;
 
 /// Returns a line for each call that runs.
@@ -13,7 +14,7 @@ pub(super) fn lines(it: &Conversation, width: u16, now_ms: u64) -> Vec<Line<'sta
     let calls = it.shown.calls.running.iter().map(|call| {
         let mut facts = elapsed(now_ms.saturating_sub(call.since_ms));
         if call.lines > 0 {
-            facts.push_str(&format!(" · {} lines", call.lines));
+            facts.push_str(&format!(" · {}", line_count(call.lines)));
         }
         if !call.last.is_empty() {
             facts.push_str(&format!(" · {}", call.last));

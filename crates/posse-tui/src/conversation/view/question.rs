@@ -6,6 +6,7 @@ use ratatui_core::text::{Line, Span};
 
 use super::rows;
 use crate::conversation::Conversation;
+use crate::conversation::calls::line_count;
 use crate::conversation::questions::OpenQuestion;
 use crate::question::{QuestionDialog, Typing, wanted};
 use crate::text::{clip, diff, one_line, tame, wrap};
@@ -165,7 +166,7 @@ fn content(dialog: &QuestionDialog, width: u16) -> Vec<Line<'static>> {
 fn changed_file(change: &FileDiff) -> Line<'static> {
     let path = one_line(&change.path);
     let counts = match change.is_new {
-        true => format!("  new, {} lines", change.added),
+        true => format!("  new, {}", line_count(change.added)),
         false => format!("  +{} −{}", change.added, change.removed),
     };
     Line::from(vec![
