@@ -1,8 +1,8 @@
 //! The screens.
 
 use posse_protocol::{
-    Cost, Delta, DiffLine, Display, FileDiff, Hunk, LineChange, QuestionKind, SpendingUpdate,
-    Spent, Suggestion, Usage, WaitReason,
+    Cost, Delta, DiffLine, Display, EntryKind, FileDiff, Hunk, LineChange, QuestionKind,
+    SpendingUpdate, Spent, Suggestion, Usage, WaitReason,
 };
 
 use super::*;
@@ -321,4 +321,63 @@ fn without_colour() {
     };
     let text = format!("{}\n── a key ──\n{}\n", spelt(first), spelt(key));
     compare("without_colour", &text);
+}
+
+#[test]
+fn transcript() {
+    check("transcript", |talk| {
+        let ran = "<system-reminder>\nThe user ran this command in the agent's directory:\nls\nIts output:\na\nb\n</system-reminder>";
+        let mail = "<mail from=\"dev-2\" kind=\"message\">\n<summary>the lexer is mended</summary>\n</mail>";
+        let edit =
+            r#"{"file_path": "src/lexer.rs", "old_string": "a - b", "new_string": "a + b\nc"}"#;
+        let text = "I look at **two** things:\n\n1. the lexer\n2. `parse` and its callers, which are many more than I thought\n\n```rust\nlet total = first + second + third + fourth;\n```\n";
+        let entries = vec![
+            entry(
+                0,
+                EntryKind::Prompt,
+                vec![ContentBlock::text(
+                    "mend the lexer\nand tell me what was wrong with it, please",
+                )],
+            ),
+            entry(
+                1,
+                EntryKind::Reply,
+                vec![
+                    ContentBlock::text(text),
+                    call("1", "Edit", edit),
+                    call(
+                        "2",
+                        "Bash",
+                        r#"{"command": "cargo test -p parser --all-features"}"#,
+                    ),
+                    call("3", "Read", r#"{"file_path": "src/lib.rs"}"#),
+                ],
+            ),
+            entry(
+                2,
+                EntryKind::Results,
+                vec![
+                    result("1", "ok", false),
+                    result(
+                        "2",
+                        "error: one\n  --> src/lexer.rs:41\ntwo\nthree\nfour\nfive\nsix",
+                        true,
+                    ),
+                    result("3", "a\nb\nc", false),
+                    ContentBlock::text("faster, please"),
+                    ContentBlock::text(mail),
+                ],
+            ),
+            entry(
+                3,
+                EntryKind::Compaction,
+                vec![ContentBlock::text("summary")],
+            ),
+            entry(4, EntryKind::Prompt, vec![ContentBlock::text(ran)]),
+            entry(5, EntryKind::Reply, vec![ContentBlock::text("Done.")]),
+        ];
+        talk.input(Input::Entries { entries, next: 6 });
+        talk.event(run_end(21, "dev-1", "found 3 callers"));
+        talk.event(EventKind::Warning("the answer came too late".into()));
+    });
 }
