@@ -7,6 +7,7 @@ mod actions;
 mod agents;
 mod calls;
 mod events;
+mod help;
 mod keys;
 mod menu;
 mod plain;

@@ -30,9 +30,8 @@ pub(crate) struct RunCommand {
     /// Run without interaction: print the result and exit
     #[arg(short, long)]
     print: bool,
-    /// Talk in lines alone, without a live region: for screen readers and simple terminals
-    #[arg(long, visible_alias = "screen-reader", conflicts_with = "print")]
-    plain: bool,
+    #[command(flatten)]
+    screen: ScreenArgs,
     #[command(flatten)]
     pub(crate) options: RunOptions,
     /// Continue the newest session of this directory
@@ -54,6 +53,14 @@ pub(crate) struct RunCommand {
     /// home]
     #[arg(long, value_name = "STORE", value_parser = crate::config::store::StoreParser)]
     pub(crate) store: Option<crate::config::store::StoreLocation>,
+}
+
+/// How a conversation looks.
+#[derive(Clone, Debug, clap::Args)]
+struct ScreenArgs {
+    /// Talk in lines alone, without a live region: for screen readers and simple terminals
+    #[arg(long, visible_alias = "screen-reader", conflicts_with = "print")]
+    plain: bool,
 }
 
 impl RunCommand {
@@ -84,7 +91,7 @@ impl RunCommand {
             Some("") => WantedSession::Asked,
             _ => self.which().map_or(WantedSession::New, WantedSession::This),
         };
-        interactive::run(config, wanted, self.prompt.clone(), self.plain)
+        interactive::run(config, wanted, self.prompt.clone(), self.screen.plain)
     }
 
     /// Returns the job to run.

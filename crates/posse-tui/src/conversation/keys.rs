@@ -12,24 +12,6 @@ use crate::question::Typing;
 /// Time within which a second press means more.
 const TWICE_MS: u64 = 1000;
 
-/// All keys, each with what it does: for the help.
-pub(crate) const KEYS: &[(&str, &str)] = &[
-    ("Enter", "send; joins the run at its next step"),
-    ("Alt-Enter, Ctrl-J", "new line"),
-    ("Alt-Q", "send after the run"),
-    ("Up", "earlier prompts; takes back the last one that waits"),
-    ("Esc", "interrupt the run"),
-    ("Ctrl-C", "clear the draft, interrupt; twice: leave"),
-    ("Shift-Tab", "next permission mode"),
-    ("Alt-Y Alt-N Alt-A", "answer the question: yes, no, always"),
-    ("Tab", "open the question; complete a name"),
-    ("Alt-0 … Alt-9", "show the main agent, or another one"),
-    ("! # / @", "shell, memory note, command, file or agent"),
-    ("Ctrl-G", "write in your editor"),
-    ("Ctrl-Z", "suspend"),
-    ("?", "these keys"),
-];
-
 /// Handles a key.
 pub(super) fn pressed(it: &mut Conversation, mut key: KeyEvent, now_ms: u64) -> Vec<Effect> {
     if key.kind == KeyEventKind::Release {

@@ -4,7 +4,8 @@ use std::ops::Range;
 
 use posse_protocol::{Command, ListKind};
 
-use super::{Conversation, Effect, slash};
+use super::help::COMMANDS;
+use super::{Conversation, Effect};
 use crate::edit::complete::{self, Target};
 use crate::edit::fuzzy;
 
@@ -125,11 +126,11 @@ pub(super) fn wants_enter(it: &Conversation) -> bool {
 
 /// Returns all commands: the terminal's own, then skills.
 fn commands(it: &Conversation) -> Vec<(String, String)> {
-    let own = slash::COMMANDS
+    let own = COMMANDS
         .iter()
         .map(|(name, about)| ((*name).to_owned(), (*about).to_owned()));
     let others = it.commands.iter().cloned();
-    let is_own = |name: &str| slash::COMMANDS.iter().any(|(own, _)| *own == name);
+    let is_own = |name: &str| COMMANDS.iter().any(|(own, _)| *own == name);
     own.chain(others.filter(|(name, _)| !is_own(name)))
         .collect()
 }

@@ -2,48 +2,8 @@
 
 use posse_protocol::{Command, MemoryScope, PermissionMode};
 
-use super::{Conversation, Effect, Request, actions, keys};
-
-/// The commands, each with what it does.
-pub(crate) const COMMANDS: &[(&str, &str)] = &[
-    ("help", "show all keys and commands"),
-    ("model", "show the model, or choose another: /model NAME"),
-    ("effort", "choose how hard the model thinks: /effort NAME"),
-    (
-        "mode",
-        "show the permission mode, or choose another: /mode plan",
-    ),
-    ("clear", "begin a new session"),
-    (
-        "compact",
-        "summarise the conversation: /compact [what to keep]",
-    ),
-    ("continue", "continue a run that was paused or cut off"),
-    ("cost", "show what the session has cost"),
-    ("context", "show how full the context is"),
-    ("resume", "continue another session: /resume [ID]"),
-    (
-        "agents",
-        "list the agents of the session; Alt-1 … Alt-9 show one",
-    ),
-    ("agent", "show another agent: /agent NAME, /agent main"),
-    ("tasks", "list the tasks of the session"),
-    (
-        "stop",
-        "stop an agent or a command in the background: /stop NAME",
-    ),
-    ("answer", "answer the question that is shown: /answer y"),
-    ("memory", "keep a note for later sessions: /memory TEXT"),
-    ("shell", "run a command yourself: /shell COMMAND"),
-    (
-        "bg",
-        "wait no longer for sub-agents: they go on in the background",
-    ),
-    ("btw", "ask something on the side: /btw QUESTION"),
-    ("editor", "write the prompt in your editor"),
-    ("export", "write the conversation to a file: /export FILE"),
-    ("quit", "leave"),
-];
+use super::help::{COMMANDS, KEYS};
+use super::{Conversation, Effect, Request, actions};
 
 /// Runs a command of the terminal. Returns none if it is not one.
 pub(super) fn run(
@@ -114,9 +74,7 @@ fn set_model(it: &Conversation, model: Option<String>, effort: Option<String>) -
 }
 
 fn help(it: &mut Conversation) -> Vec<Effect> {
-    let keys = keys::KEYS
-        .iter()
-        .map(|(key, about)| (key.to_string(), about));
+    let keys = KEYS.iter().map(|(key, about)| (key.to_string(), about));
     let commands = COMMANDS.iter();
     let commands = commands.map(|(name, about)| (format!("/{name}"), about));
     let all: Vec<_> = keys.chain(commands).collect();

@@ -12,7 +12,7 @@ use ratatui_core::style::{Color, Style};
 use ratatui_core::text::{Line, Span};
 
 use super::Conversation;
-use super::keys::KEYS;
+use super::help::KEYS;
 use super::menu::{self, Menu};
 use crate::edit::{EditBuffer, RowSpan};
 use crate::terminal::{Frame, region};

@@ -123,6 +123,20 @@ fn shortened(
     lines.iter().map(|line| clip(line, width)).collect()
 }
 
+/// Returns the first question with all that is asked about, however long.
+pub(in crate::conversation) fn in_full(it: &Conversation) -> Vec<Line<'static>> {
+    let Some(open) = it.questions.first() else {
+        return Vec::new();
+    };
+    let mut lines = vec![head(it, &open.dialog, u16::MAX)];
+    if !open.dialog.is_choice() {
+        lines.extend(content(&open.dialog, u16::MAX));
+    }
+    let prompt = open.prompt.lines();
+    lines.extend(prompt.map(|line| Line::raw(tame(line).into_owned())));
+    lines
+}
+
 fn head(it: &Conversation, dialog: &QuestionDialog, width: u16) -> Line<'static> {
     let who = dialog.from().map_or_else(
         || "the agent".to_owned(),

@@ -1,0 +1,60 @@
+//! What can be pressed and typed, in words.
+
+/// All keys, each with what it does: for the help.
+pub(crate) const KEYS: &[(&str, &str)] = &[
+    ("Enter", "send; joins the run at its next step"),
+    ("Alt-Enter, Ctrl-J", "new line"),
+    ("Alt-Q", "send after the run"),
+    ("Up", "earlier prompts; takes back the last one that waits"),
+    ("Esc", "interrupt the run"),
+    ("Ctrl-C", "clear the draft, interrupt; twice: leave"),
+    ("Shift-Tab", "next permission mode"),
+    ("Alt-Y Alt-N Alt-A", "answer the question: yes, no, always"),
+    ("Tab", "open the question; complete a name"),
+    ("Alt-0 … Alt-9", "show the main agent, or another one"),
+    ("! # / @", "shell, memory note, command, file or agent"),
+    ("Ctrl-G", "write in your editor"),
+    ("Ctrl-Z", "suspend"),
+    ("?", "these keys"),
+];
+
+/// The commands, each with what it does.
+pub(crate) const COMMANDS: &[(&str, &str)] = &[
+    ("help", "show all keys and commands"),
+    ("model", "show the model, or choose another: /model NAME"),
+    ("effort", "choose how hard the model thinks: /effort NAME"),
+    (
+        "mode",
+        "show the permission mode, or choose another: /mode plan",
+    ),
+    ("clear", "begin a new session"),
+    (
+        "compact",
+        "summarise the conversation: /compact [what to keep]",
+    ),
+    ("continue", "continue a run that was paused or cut off"),
+    ("cost", "show what the session has cost"),
+    ("context", "show how full the context is"),
+    ("resume", "continue another session: /resume [ID]"),
+    (
+        "agents",
+        "list the agents of the session; Alt-1 … Alt-9 show one",
+    ),
+    ("agent", "show another agent: /agent NAME, /agent main"),
+    ("tasks", "list the tasks of the session"),
+    (
+        "stop",
+        "stop an agent or a command in the background: /stop NAME",
+    ),
+    ("answer", "answer the question that is shown: /answer y"),
+    ("memory", "keep a note for later sessions: /memory TEXT"),
+    ("shell", "run a command yourself: /shell COMMAND"),
+    (
+        "bg",
+        "wait no longer for sub-agents: they go on in the background",
+    ),
+    ("btw", "ask something on the side: /btw QUESTION"),
+    ("editor", "write the prompt in your editor"),
+    ("export", "write the conversation to a file: /export FILE"),
+    ("quit", "leave"),
+];
