@@ -163,5 +163,5 @@ fn it_says_what_it_is() {
         "{}",
         stderr(&mistyped)
     );
-    assert_eq!(run(&[]).status.code(), Some(2));
+    assert_eq!(run(&[]).status.code(), Some(1));
 }
