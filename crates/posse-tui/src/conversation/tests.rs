@@ -1,5 +1,6 @@
 //! A conversation in tests: what a person types, what agents do, and what comes of it.
 
+mod hostile;
 mod random;
 mod screens;
 mod stories;

@@ -123,4 +123,4 @@ fn shortened<'a>(grapheme: &'a str, next: Option<&str>) -> &'a str {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -109,7 +109,7 @@ fn check_terminal<'a>(texts: impl IntoIterator<Item = &'a str>) {
 }
 
 /// What a hostile reply, file or command may try.
-const PAYLOADS: &[&str] = &[
+pub(crate) const PAYLOADS: &[&str] = &[
     "\u{1b}",
     "\u{1b}[",
     "\u{1b}[2J",
