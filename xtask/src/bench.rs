@@ -11,6 +11,7 @@ mod spawn;
 mod startup;
 mod store;
 mod team;
+mod tui;
 mod turn;
 mod worktree;
 
@@ -200,8 +201,9 @@ fn once(binaries: &Path, name: &str, effort: Effort) -> Result<Vec<&'static str>
         "team" => team::run(binaries, effort)?,
         "postgres" => postgres::run(binaries, effort)?,
         "feed" => feed::run(binaries, effort)?,
+        "tui" => tui::run(binaries, effort)?,
         _ => bail!(
-            "there is no bench `{name}`; there are startup, model, turn, store, spawn, worktree, fork, team, postgres and feed"
+            "there is no bench `{name}`; there are startup, model, turn, store, spawn, worktree, fork, team, postgres, feed and tui"
         ),
     };
     println!("load before {load}, after {}", self::load()?);
