@@ -234,6 +234,12 @@ impl LiveScreen {
             self.due.draft = None;
             link.draft.keep(&self.conversation.draft());
         }
+        self.draw_if_due();
+    }
+
+    /// Draws the next frame if its time has come.
+    fn draw_if_due(&mut self) {
+        let now = self.clock.now();
         if self.due.frame.is_some_and(|at| at <= now) && self.writer.is_ready() {
             self.draw();
         }
@@ -328,6 +334,8 @@ pub(super) async fn run(
         for effect in effects {
             carry_out(&mut screen, link, effect).await?;
         }
+        // At once: a timer would add a millisecond and another round.
+        screen.draw_if_due();
         if link.draft.is_old(&screen.conversation.draft()) {
             let at = screen.clock.now() + DRAFT;
             screen.due.draft.get_or_insert(at);
@@ -382,10 +390,9 @@ fn on_terminal(screen: &mut LiveScreen, event: TerminalEvent) -> Vec<Effect> {
             return Vec::new();
         }
     };
-    // A key never waits for the time of a frame.
-    if screen.writer.is_ready() {
-        screen.draw();
-    }
+    // A key never waits for the time of a frame, only for the one that is being written.
+    screen.due.frame = Some(screen.clock.now());
+    screen.draw_if_due();
     effects
 }
 
