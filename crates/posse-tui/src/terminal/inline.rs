@@ -6,11 +6,10 @@
 
 use ratatui_core::buffer::{Buffer, Cell};
 use ratatui_core::layout::{Position, Rect};
-use ratatui_core::style::{Color, Modifier};
 use ratatui_core::text::Line;
 use unicode_width::UnicodeWidthStr;
 
-use super::pen::Pen;
+use super::pen::{Pen, is_blank};
 
 /// A terminal may reflow before it tells its new size: a frame that is younger than this counts as
 /// drawn at that size. Erasing too little leaves a stale row; erasing too much eats what was said.
@@ -182,12 +181,7 @@ impl Drawn {
 /// Returns the number of columns of a row that have something in them.
 fn used(buffer: &Buffer, row: u16) -> u16 {
     let width = buffer.area.width;
-    let is_blank = |column: &u16| {
-        let seen = Modifier::REVERSED | Modifier::UNDERLINED;
-        buffer.cell((*column, row)).is_none_or(|cell| {
-            cell.symbol() == " " && cell.bg == Color::Reset && !cell.modifier.intersects(seen)
-        })
-    };
+    let is_blank = |column: &u16| buffer.cell((*column, row)).is_none_or(is_blank);
     let blank = (0..width).rev().take_while(is_blank).count() as u16;
     // The second half of a wide character is blank, too.
     let end = width - blank;
@@ -200,17 +194,22 @@ fn used(buffer: &Buffer, row: u16) -> u16 {
 /// Returns the columns of a row that have changed.
 fn changed(old: &Buffer, new: &Buffer, row: u16) -> Option<std::ops::Range<u16>> {
     let blank = Cell::default();
-    let cell = |buffer: &'_ Buffer, column: u16| {
-        let cell = (row < buffer.area.height).then(|| buffer.cell((column, row)));
-        cell.flatten().cloned().unwrap_or_else(|| blank.clone())
+    let cells = |column: u16| {
+        let at = (column, row);
+        let (old, new) = (old.cell(at), new.cell(at));
+        (old.unwrap_or(&blank), new.unwrap_or(&blank))
     };
     let width = new.area.width;
-    let differs = |column: &u16| cell(old, *column) != cell(new, *column);
+    let differs = |column: &u16| {
+        let (old, new) = cells(*column);
+        old != new
+    };
     let first = (0..width).find(differs)?;
     let last = (0..width).rev().find(differs)?;
     // Not from the middle of a wide character, and not up to the middle of one.
     let is_wide = |column: u16| {
-        cell(old, column).symbol().width() > 1 || cell(new, column).symbol().width() > 1
+        let (old, new) = cells(column);
+        old.symbol().width() > 1 || new.symbol().width() > 1
     };
     let start = match first.checked_sub(1) {
         Some(before) if is_wide(before) => before,

@@ -2,7 +2,7 @@
 //!
 //! Nothing but printable characters of a cell and the sequences of this file can leave here.
 
-use ratatui_core::buffer::Buffer;
+use ratatui_core::buffer::{Buffer, Cell};
 use ratatui_core::style::{Color, Modifier, Style};
 use ratatui_core::text::Line;
 use unicode_width::UnicodeWidthStr;
@@ -10,6 +10,9 @@ use unicode_width::UnicodeWidthStr;
 /// What a frame begins and ends with, so that a terminal shows it at once.
 const BEGIN: &str = "\x1b[?2026h";
 const END: &str = "\x1b[?2026l";
+
+/// Number of blank cells from which on they are erased instead of written.
+const ERASED: u16 = 12;
 
 /// Bytes in the making.
 pub(crate) struct Pen {
@@ -74,8 +77,10 @@ impl Pen {
 
     /// Goes to a column of the row.
     pub(crate) fn column(&mut self, column: u16) {
-        self.raw("\r");
-        self.by(column, 'C');
+        match column {
+            0 => self.raw("\r"),
+            _ => self.by(column + 1, 'G'),
+        }
     }
 
     fn by(&mut self, count: u16, direction: char) {
@@ -99,6 +104,12 @@ impl Pen {
     pub(crate) fn cells(&mut self, buffer: &Buffer, row: u16, columns: std::ops::Range<u16>) {
         let mut column = columns.start;
         while column < columns.end {
+            let blank = blank_cells(buffer, row, column..columns.end);
+            if blank >= ERASED {
+                self.erase(blank);
+                column += blank;
+                continue;
+            }
             let Some(cell) = buffer.cell((column, row)) else {
                 break;
             };
@@ -107,6 +118,16 @@ impl Pen {
             // A wide character covers the next cell, too.
             column += cell.symbol().width().clamp(1, 2) as u16;
         }
+    }
+
+    /// Erases cells from the cursor on, and goes to the one after them.
+    fn erase(&mut self, cells: u16) {
+        // Cells are erased in the colour of the background.
+        if self.style.bg.is_some_and(|color| color != Color::Reset) {
+            self.plain();
+        }
+        self.by(cells, 'X');
+        self.by(cells, 'C');
     }
 
     fn text(&mut self, text: &str) {
@@ -144,6 +165,18 @@ impl Pen {
         self.bytes.push('m');
         self.style = style;
     }
+}
+
+/// Returns true if nothing is seen of a cell.
+pub(super) fn is_blank(cell: &Cell) -> bool {
+    let seen = Modifier::REVERSED | Modifier::UNDERLINED;
+    cell.symbol() == " " && cell.bg == Color::Reset && !cell.modifier.intersects(seen)
+}
+
+/// Returns how many cells are blank at the beginning of a part of a row.
+fn blank_cells(buffer: &Buffer, row: u16, columns: std::ops::Range<u16>) -> u16 {
+    let blank = |column: &u16| buffer.cell((*column, row)).is_some_and(is_blank);
+    columns.take_while(blank).count() as u16
 }
 
 const MODIFIERS: [(Modifier, u8); 6] = [

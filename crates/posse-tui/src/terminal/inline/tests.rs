@@ -1,7 +1,7 @@
 //! What bytes do to a terminal with a scrollback.
 
 use proptest::prelude::*;
-use ratatui_core::style::Style;
+use ratatui_core::style::{Color, Style};
 
 use super::*;
 
@@ -112,6 +112,16 @@ fn wide_characters_change_whole() {
     assert_eq!(texts(&screen.lines()), ["> 漢a字", "status"]);
     screen.draw(&[], &["> a漢", "status"], (0, 5));
     assert_eq!(texts(&screen.lines()), ["> a漢", "status"]);
+}
+
+#[test]
+fn a_long_gap_is_erased() {
+    let mut screen = Screen::new();
+    screen.draw(&[], &["> what was typed before", "status"], (0, 2));
+    let gap = " ".repeat(18);
+    let (prompt, status) = (format!("> w{gap}re"), format!("ok{gap}keys"));
+    screen.draw(&[], &[&prompt, &status], (0, 2));
+    assert_eq!(texts(&screen.lines()), [prompt.as_str(), status.as_str()]);
 }
 
 #[test]
