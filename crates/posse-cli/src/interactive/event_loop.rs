@@ -27,7 +27,7 @@ use crate::headless::signals::Signals;
 use crate::headless::stop;
 
 /// Time between two frames, unless a key was pressed.
-const FRAME: Duration = Duration::from_millis(16);
+const FRAME: Duration = Duration::from_millis(12);
 /// Time after a change of the size in which nothing is drawn: terminals reflow meanwhile.
 const RESIZED: Duration = Duration::from_millis(100);
 /// Time between two frames of what only grows older.
