@@ -91,7 +91,7 @@ fn check(bytes: &[u8], payload: &str) {
         let (parameters, kind) = (&sequence[..end], &sequence[end..=end]);
         let is_known = match kind {
             "h" | "l" => ["?2026", "?25", "?7"].contains(&parameters),
-            "A" | "B" | "C" | "G" | "J" | "K" | "m" => {
+            "A" | "B" | "C" | "G" | "J" | "K" | "X" | "m" => {
                 parameters.chars().all(|c| c.is_ascii_digit() || c == ';')
             }
             _ => false,
