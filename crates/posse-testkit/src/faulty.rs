@@ -28,6 +28,8 @@ pub enum StoreCall {
     Take,
     /// [`Store::teams`].
     Teams,
+    /// [`Store::tasks`], for those that an agent may take.
+    ReadyTasks,
 }
 
 impl Faulty {
@@ -182,7 +184,13 @@ impl Store for Faulty {
         filter: TaskFilter,
         page: Page<TaskId>,
     ) -> BoxFuture<'_, Result<Vec<Task>, StoreError>> {
-        self.store.tasks(list, filter, page)
+        let before = (filter.ready.is_some()).then(|| (self.before)(StoreCall::ReadyTasks));
+        Box::pin(async move {
+            if let Some(before) = before {
+                before.await;
+            }
+            self.store.tasks(list, filter, page).await
+        })
     }
 
     fn requests(

@@ -23,6 +23,9 @@ use crate::prompt::team::Raised;
 /// Interval at which a main agent checks whether its teams still work, if nobody tells it.
 pub(crate) const HEAL: Duration = Duration::from_secs(5);
 
+/// Number of times that it looks for a moment in which nothing happens.
+const LOOKS: usize = 4;
+
 /// Returns the number of busy members of its teams; 0 if it is not the main agent.
 pub(super) async fn busy_members(actor: &mut Actor) -> Result<usize, StoreError> {
     let Identity { realm, agent, .. } = actor.identity;
@@ -38,10 +41,20 @@ pub(super) async fn busy_members(actor: &mut Actor) -> Result<usize, StoreError>
         return Ok(raising);
     }
     let store = &*actor.ports.store;
-    let mut teams = roster::teams(store, realm).await?;
-    teams.retain(|team| has(team, agent));
-    *leads = !teams.is_empty();
-    Ok(raising + roster::busy_members(&actor.registry, store, &teams, agent).await?)
+    for _ in 0..LOOKS {
+        let head = store.feed(realm, 0, 0).await?.head;
+        let mut teams = roster::teams(store, realm).await?;
+        teams.retain(|team| has(team, agent));
+        *leads = !teams.is_empty();
+        let busy = roster::busy_members(&actor.registry, store, &teams, agent).await?;
+        // Members and tasks are not read at once: a member that was idle may have taken the last
+        // task in between. That nobody works is true only of a moment in which nothing happened.
+        if raising + busy > 0 || store.feed(realm, 0, 0).await?.head == head {
+            return Ok(raising + busy);
+        }
+    }
+    // Something happens all the time, so somebody works.
+    Ok(1)
 }
 
 /// Notes that it leads a team if it is about to create one. Nobody else makes it a lead.

@@ -48,7 +48,7 @@ impl Gate {
                 self.reached.notify_one();
                 self.open.notified().await;
             }
-            StoreCall::Take => {}
+            StoreCall::Take | StoreCall::ReadyTasks => {}
         }
     }
 }

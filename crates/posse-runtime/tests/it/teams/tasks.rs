@@ -1,7 +1,11 @@
 //! A declared team takes its tasks: by role, in order, as soon as they are ready.
 
-use posse_protocol::{Command, ContentBlock, PlannedTask, Takes, TaskStatus, TeamPlan, TeamRole};
+use posse_port::store::{Page, Store, TaskFilter};
+use posse_protocol::{
+    Command, ContentBlock, ListId, PlannedTask, Takes, Task, TaskStatus, TeamPlan, TeamRole,
+};
 use posse_testkit::rig::farewell;
+use posse_testkit::{Faulty, StoreCall};
 
 use super::*;
 
@@ -58,6 +62,68 @@ reply = [{ text = "Ready." }]
 [[rule]]
 reply = [{ text = "I see." }]
 "#;
+
+// proves TK-06 (part: claimable at once)
+/// Members and ready tasks are read one after the other: what is taken in between is work.
+#[tokio::test]
+async fn a_task_that_is_taken_while_the_lead_looks_is_work() {
+    let mut rig = rig(WORKERS);
+    let real = Arc::clone(&rig.store);
+    let looked = Arc::clone(&real);
+    rig.store = Arc::new(Faulty {
+        before: Box::new(move |call| match call {
+            StoreCall::ReadyTasks => Box::pin(until_taken(Arc::clone(&looked))),
+            StoreCall::Take | StoreCall::Teams => Box::pin(std::future::ready(())),
+        }),
+        ..Faulty::new(real)
+    });
+    let roles = [("dev", role(None)), ("reviewer", role(Some(&["review"])))];
+    // By turns, so that between two tasks nobody works for a moment.
+    let task = |number: u64| {
+        let role = if number.is_multiple_of(2) {
+            "review"
+        } else {
+            "dev"
+        };
+        let before: Vec<u64> = (number > 1).then(|| number - 1).into_iter().collect();
+        planned(&format!("Part {number}"), Some(role), &before)
+    };
+    let plan = TeamPlan {
+        description: "It builds boats.".into(),
+        roles: roles
+            .into_iter()
+            .map(|(name, role)| (name.parse().unwrap(), role))
+            .collect(),
+        tasks: (1..=8).map(task).collect(),
+    };
+    let mut agent = raised(&rig, plan).await;
+    let root = agent.id;
+    until_quiet(&mut agent).await;
+    let done = tasks(&rig, root, "crew").await;
+    let is_done = |task: &Task| task.status == TaskStatus::Completed;
+    assert!(done.iter().all(is_done), "{done:?}");
+}
+
+/// Waits until no task is pending, or for some looks.
+async fn until_taken(store: Arc<dyn Store>) {
+    for _ in 0..200 {
+        let teams = store.teams(None, Page::all()).await.unwrap();
+        let mut pending = 0;
+        for team in teams {
+            let list = ListId {
+                realm: team.realm,
+                team: Some(team.name),
+            };
+            let tasks = store.tasks(list, TaskFilter::default(), Page::all()).await;
+            let tasks = tasks.unwrap();
+            let is_pending = |task: &&Task| task.status == TaskStatus::Pending;
+            pending += tasks.iter().filter(is_pending).count();
+        }
+        if pending == 0 {
+            return;
+        }
+    }
+}
 
 // proves TE-14 (part: roles)
 // proves TE-06 (part: available; the task)
