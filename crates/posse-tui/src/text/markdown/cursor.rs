@@ -213,7 +213,8 @@ impl Cursor {
                 return unit.start;
             }
         }
-        if is_whole || is_cut { end } else { 0 }
+        let is_final = is_whole || is_cut || closed == units.len() && closed > 0;
+        if is_final { end } else { 0 }
     }
 
     /// Renders the code after the opening line of a fence and returns the bytes that both took.

@@ -118,6 +118,9 @@ impl MarkdownStream {
         // The two bytes before may be the blank line that the first new line follows.
         let from = self.open.floor_char_boundary(self.seen.saturating_sub(2));
         let new = &self.open[from..self.complete];
+        if new.ends_with("\n\n") && begins_block(&self.open) {
+            return true;
+        }
         let mut blanks = new.match_indices("\n\n");
         blanks.any(|(at, blank)| begins_block(&new[at + blank.len()..]))
     }

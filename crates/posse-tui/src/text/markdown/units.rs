@@ -16,6 +16,8 @@ pub(super) struct Unit {
     pub(super) kind: UnitKind,
     /// The byte at which its first line begins.
     pub(super) start: usize,
+    /// True if a blank line ends it, whatever follows.
+    pub(super) ends_at_blank: bool,
 }
 
 /// What a part needs beside being rendered.
@@ -64,7 +66,13 @@ impl Units {
                     return found;
                 }
                 let kind = kind_of(&event, &source[start..]);
-                found.push(source, end, Unit { kind, start });
+                let ends_at_blank = is_ended_by_blank(&event);
+                let unit = Unit {
+                    kind,
+                    start,
+                    ends_at_blank,
+                };
+                found.push(source, end, unit);
                 if found.is_partial {
                     return found;
                 }
@@ -75,8 +83,7 @@ impl Units {
             depth += usize::from(matches!(event, Event::Start(_)));
         }
         if let Some(start) = definitions(source, end, source.len()) {
-            let kind = UnitKind::Definitions;
-            found.units.push(Unit { kind, start });
+            found.units.push(Unit::definitions(start));
         }
         found
     }
@@ -84,7 +91,12 @@ impl Units {
     /// Returns the number of parts that are final, whatever follows the text.
     pub(super) fn closed(&self, source: &str) -> usize {
         let is_open = !self.is_partial && self.continues_list(source);
-        let open = if is_open { 2 } else { 1 };
+        let is_ended = |last: &Unit| last.ends_at_blank && ends_with_blank_line(source);
+        let open = match self.units.last() {
+            _ if is_open => 2,
+            Some(last) if !self.is_partial && is_ended(last) => 0,
+            _ => 1,
+        };
         self.units.len().saturating_sub(open)
     }
 
@@ -109,8 +121,7 @@ impl Units {
     /// Adds a part and the definitions between it and the end of the one before.
     fn push(&mut self, source: &str, end: usize, unit: Unit) {
         if let Some(start) = definitions(source, end, unit.start) {
-            let kind = UnitKind::Definitions;
-            self.units.push(Unit { kind, start });
+            self.units.push(Unit::definitions(start));
             let adjoins = !ends_with_blank_line(&source[start..unit.start]);
             // A title of many lines is text until its end arrives: where the definition ends is
             // open.
@@ -131,6 +142,25 @@ impl Units {
             items.push(start);
         }
     }
+}
+
+impl Unit {
+    /// Link reference definitions. What follows may belong to a title.
+    fn definitions(start: usize) -> Self {
+        Self {
+            kind: UnitKind::Definitions,
+            start,
+            ends_at_blank: false,
+        }
+    }
+}
+
+/// Returns true for paragraphs, titles, tables and rules.
+fn is_ended_by_blank(event: &Event<'_>) -> bool {
+    matches!(
+        event,
+        Event::Start(Tag::Paragraph | Tag::Heading { .. } | Tag::Table(_)) | Event::Rule
+    )
 }
 
 fn kind_of(event: &Event<'_>, source: &str) -> UnitKind {
