@@ -4,9 +4,11 @@ mod questions;
 mod replies;
 
 use posse_protocol::{
-    Command, EventKind, ListKind, ListedName, Listing, MemoryScope, PermissionMode, PromptChange,
+    Command, Cost, EventKind, ListKind, ListedName, Listing, MemoryScope, PermissionMode,
+    PromptChange, SpendingUpdate, Spent, Usage,
 };
 
+use super::screens::run;
 use super::*;
 
 fn talk() -> Talk {
@@ -280,4 +282,50 @@ fn a_digit_shows_the_one_that_has_it_on_the_screen() {
     talk.event(super::screens::run_end(21, "dev-1", "done"));
     assert!(talk.live().contains("talking to dev-1"), "{}", talk.live());
     assert_eq!(talk.press("Alt-0"), [Effect::Show(session())]);
+}
+
+// proves UI-15
+#[test]
+fn stopping_names_what_it_stops() {
+    let mut talk = talk();
+    talk.event(run(9, "scout", "look at the tests"));
+    talk.event(run(10, "", "cargo watch"));
+    let stop = |id| Effect::Send(Command::StopRun(uuid::Uuid::from_u128(id)));
+    assert_eq!(talk.says("/stop scout"), sent("/stop scout", stop(9)));
+    let printed = talk.printed().join("\n");
+    assert!(printed.contains("stopping scout"), "{printed}");
+    assert!(printed.contains("everything it has started"), "{printed}");
+    // Leaving stops them, too.
+    assert_eq!(talk.press("Ctrl-d"), []);
+    let live = talk.live();
+    assert!(live.contains("this stops scout, shell"), "{live}");
+    assert_eq!(talk.press("Ctrl-d"), [Effect::Leave]);
+}
+
+// proves UI-12
+#[test]
+fn money_and_context_are_shown_as_they_are_spent() {
+    let mut talk = talk();
+    let cost = |cents: u64| Cost::from_pico_usd(cents * 10_000_000_000);
+    let mut spends = |cents, left, tokens| {
+        let spent = Spent {
+            model: "m".into(),
+            usage: Usage::default(),
+            cost: Some(cost(cents)),
+        };
+        talk.event(EventKind::Spending(Box::new(SpendingUpdate {
+            own: Vec::new(),
+            subtree: vec![spent],
+            left: Some(cost(left)),
+            context_tokens: tokens,
+            context_window: Some(200_000),
+        })));
+        talk.live()
+    };
+    let live = spends(42, 58, 68_000);
+    assert!(live.contains("34 % of 200k · $0.42"), "{live}");
+    assert!(live.contains("$0.5800 left"), "{live}");
+    let live = spends(90, 10, 100_000);
+    assert!(live.contains("50 % of 200k · $0.90"), "{live}");
+    assert!(live.contains("$0.1000 left"), "{live}");
 }
