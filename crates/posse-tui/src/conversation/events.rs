@@ -75,7 +75,7 @@ fn shown(it: &mut Conversation, kind: EventKind, now_ms: u64) -> Vec<Effect> {
             it.shown.reply.cut_off();
             let wait = retry.wait_ms.div_ceil(1000);
             let what = one_line(&retry.fault.message);
-            it.shown.retry = Some(format!("{what}; retry in {wait} s"));
+            it.shown.retry = Some(format!("again in {wait} s: {what}"));
         }
         EventKind::CallStarted { call, tool, title } => {
             it.shown.calls.started(&call, &tool, &title, now_ms);

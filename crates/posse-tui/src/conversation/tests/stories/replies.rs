@@ -54,7 +54,7 @@ fn an_attempt_that_says_the_same_continues_the_one_before() {
     talk.printed();
     talk.text("Found it.\n\nNow\nI ");
     talk.event(retry());
-    assert!(talk.live().contains("overloaded; retry in 5 s"));
+    assert!(talk.live().contains("again in 5 s: overloaded"));
     for piece in ["Found", " it.\n\nNow\nI will", " mend it."] {
         talk.text(piece);
     }
