@@ -25,7 +25,7 @@ use self::first_run::FirstRun;
 use self::link::Link;
 use self::terminal_guard::TerminalGuard;
 use crate::assemble::open::{self, Started};
-use crate::assemble::run_config::{RunConfig, SessionChoice};
+use crate::assemble::run_config::{ProcessPurpose, RunConfig, SessionChoice};
 use crate::config::search_paths::SearchPaths;
 use crate::config::{caller, environment};
 use crate::error::Advised;
@@ -116,6 +116,7 @@ async fn converse(
     is_plain: bool,
 ) -> anyhow::Result<Ending> {
     config.approver = Approver::FrontEnd;
+    config.purpose = ProcessPurpose::Conversation;
     let allows_bypass = config.flags.profile.allow_dangerously_skip_permissions;
     let is_new = config.which.is_none();
     let store_args = config.store.clone();

@@ -14,7 +14,7 @@ use super::on_question::{OnQuestion, PATIENCE};
 use super::profile_args::PROGRAMS;
 use super::provider::ProviderArgs;
 use super::rules;
-use super::run_config::{RunConfig, SessionChoice, SessionFlags};
+use super::run_config::{ProcessPurpose, RunConfig, SessionChoice, SessionFlags};
 use crate::config::search_paths::SettingSources;
 use crate::config::settings;
 use crate::config::settings::agents::{AgentFlags, BudgetError};
@@ -149,7 +149,7 @@ impl AgentArgs {
                 .on_question
                 .map_or(Approver::Anyone(PATIENCE), Into::into),
             backend: None,
-            is_host: false,
+            purpose: ProcessPurpose::Job,
             store,
             verbose: false,
         }

@@ -27,7 +27,7 @@ use tokio::sync::oneshot;
 
 use super::facts::SessionFacts;
 use super::provider::{self, ChosenModel, ModelFallback};
-use super::run_config::{RunConfig, SessionChoice};
+use super::run_config::{ProcessPurpose, RunConfig, SessionChoice};
 use super::{directories, store, team_terms, tools, unsupported};
 use super::{launch, panes, prompt, worktree_sweep};
 use crate::config::settings::agents::ImplicitFork;
@@ -583,6 +583,11 @@ fn setup(
     workspace: Arc<Workspace>,
 ) -> anyhow::Result<Setup> {
     let mut spawning = spawning(settings);
+    spawning.implicit_fork = match settings.agents.implicit_fork {
+        ImplicitFork::Off => false,
+        ImplicitFork::Interactive => config.purpose == ProcessPurpose::Conversation,
+        ImplicitFork::Always => true,
+    };
     // Panes are only for teams that a person watches.
     let leads = config.team.is_some();
     let pane_context = panes::PaneContext {
@@ -590,9 +595,9 @@ fn setup(
         leads,
         counts_tokens: config.limits.budget.tokens.is_some(),
     };
-    let team_backend = match config.is_host {
-        true => TeamBackend::Here,
-        false => panes::choose(&settings.teams, pane_context, || launch::launch(config))?,
+    let team_backend = match config.purpose {
+        ProcessPurpose::Host => TeamBackend::Here,
+        _ => panes::choose(&settings.teams, pane_context, || launch::launch(config))?,
     };
     spawning.teams = Teaming {
         team_backend,
@@ -602,7 +607,7 @@ fn setup(
     };
     Ok(Setup {
         tools: match config.which {
-            None if !config.is_host => tools::tools(&settings.policy),
+            None if config.purpose != ProcessPurpose::Host => tools::tools(&settings.policy),
             // A resumed model knows the tools it was offered; rules deny each call. A forbidden
             // tool is also needed to end what it left running when its process died.
             _ => tools::all_tools(),
@@ -622,12 +627,12 @@ fn setup(
     })
 }
 
-/// Returns how agents of the session start others. Definitions and context come later.
+/// Returns how agents of the session start others. Definitions, context and what depends on the
+/// person in front come later.
 fn spawning(settings: &Settings) -> Spawning {
     let agents = &settings.agents;
     Spawning {
-        // Without a person in front, only if it is enabled everywhere.
-        implicit_fork: agents.implicit_fork == ImplicitFork::Always,
+        implicit_fork: false,
         types: Arc::default(),
         skills: None,
         forced_model: environment::variable("POSSE_SUBAGENT_MODEL_FORCE"),

@@ -25,6 +25,17 @@ pub(crate) enum SessionChoice {
     Id(String),
 }
 
+/// What a process is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ProcessPurpose {
+    /// It runs a job, and ends.
+    Job,
+    /// It only hosts members that others have started.
+    Host,
+    /// A person sits in front and talks.
+    Conversation,
+}
+
 /// What the command line asks for.
 pub(crate) struct RunConfig {
     /// The session to continue; `None` for a new one.
@@ -51,8 +62,8 @@ pub(crate) struct RunConfig {
     pub(crate) approver: Approver,
     /// `--team-backend`.
     pub(crate) backend: Option<Backend>,
-    /// The process only hosts members that others have started.
-    pub(crate) is_host: bool,
+    /// What the process is for.
+    pub(crate) purpose: ProcessPurpose,
     pub(crate) store: StoreArgs,
     /// Print details, too.
     pub(crate) verbose: bool,

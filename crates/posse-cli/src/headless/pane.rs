@@ -24,7 +24,7 @@ use super::stop;
 use super::view_socket::ViewSocket;
 use super::writer::OutputWriter;
 use crate::assemble::open::{self, SessionContext};
-use crate::assemble::run_config::RunConfig;
+use crate::assemble::run_config::{ProcessPurpose, RunConfig};
 use crate::config::search_paths::SearchPaths;
 use crate::config::store_choice::in_store;
 use crate::error::Advised;
@@ -46,7 +46,7 @@ pub(crate) enum JoinTarget {
 pub(crate) async fn join(config: RunConfig, target: JoinTarget) -> anyhow::Result<ExitCode> {
     let store = config.store.clone();
     let context = open::session_context(&RunConfig {
-        is_host: true,
+        purpose: ProcessPurpose::Host,
         ..config
     })
     .await?;

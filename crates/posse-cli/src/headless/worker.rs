@@ -24,7 +24,7 @@ use super::stop;
 use super::view_socket::ViewSocket;
 use crate::assemble::open::{self, SessionParts};
 use crate::assemble::provider::ModelFallback;
-use crate::assemble::run_config::RunConfig;
+use crate::assemble::run_config::{ProcessPurpose, RunConfig};
 use crate::assemble::store::OpenStore;
 use crate::config::{caller, store_choice};
 use crate::definitions::WatchGuard;
@@ -61,7 +61,7 @@ enum WorkerExit {
 pub(crate) async fn serve(config: RunConfig, worker: &WorkerConfig) -> anyhow::Result<ExitCode> {
     caller::only_a_person_can("host the members of a team")?;
     let config = RunConfig {
-        is_host: true,
+        purpose: ProcessPurpose::Host,
         ..config
     };
     let meant = store_choice::meant_store(&config.store)?;

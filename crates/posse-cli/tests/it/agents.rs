@@ -10,7 +10,7 @@ use crate::binary::{Project, stderr, stdout};
 use crate::run::{LINES, Talk, lines, processes_of, result};
 
 /// A sub-agent runs `command`, then says what it found; the main agent starts it and goes on.
-fn starts(background: &str, command: &str) -> String {
+pub(crate) fn starts(background: &str, command: &str) -> String {
     format!(
         r#"
 [[rule]]

@@ -335,3 +335,17 @@ fn lines_alone_can_do_it_all() {
         String::from_utf8_lossy(&written)
     );
 }
+
+#[test]
+fn a_call_without_a_type_forks_if_that_is_wanted_with_a_person_in_front() {
+    let project = Project::new("talk-fork", &crate::agents::starts("", "true"));
+    fs::create_dir_all(project.file("../home")).unwrap();
+    let settings = r#"{"agents": {"implicitFork": "interactive"}}"#;
+    fs::write(project.file("../home/settings.json"), settings).unwrap();
+    let terminal = Terminal::start(&project, "'look here' --allowedTools Bash");
+    terminal.sees("● Agent");
+    terminal.waits("forked", || {
+        let agents = crate::team::lines(&project, &["agents", "ps", "--all", "--json"]);
+        agents.iter().any(|agent| agent["path"] == "/main/fork-1")
+    });
+}
