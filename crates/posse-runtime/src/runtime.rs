@@ -14,7 +14,7 @@ use crate::session::side_query::{self, NoteTools, SideAnswer, SideQueryOptions};
 use crate::session::team::declared;
 use crate::session::team::host::{self, Hosted, Hosting};
 use crate::session::team::workers;
-use posse_protocol::{AgentId, PermissionMode, RealmId};
+use posse_protocol::{AgentId, Command, PermissionMode, RealmId};
 use uuid::Uuid;
 
 use crate::agent::actor::{Actor, Identity};
@@ -31,7 +31,7 @@ use posse_port::tool::Toolbox;
 
 use crate::agent::actor::depart;
 use crate::history::restore::{current_preamble, last_reply, restore, waits};
-use crate::live::handle::Agent;
+use crate::live::handle::{Agent, TellError};
 use crate::live::setup::{AgentProfile, Setup};
 use crate::live::subscription::Subscription;
 pub(crate) use crate::session::start_error::StartError;
@@ -262,6 +262,11 @@ impl Runtime {
     /// Returns the number of members of a session's teams that live here.
     pub fn members_here(&self, session: AgentId) -> usize {
         self.factory.registry.teammates(session)
+    }
+
+    /// Sends a command to an agent that lives here, at once or not at all.
+    pub fn tell(&self, agent: AgentId, command: Command) -> Result<(), TellError> {
+        self.factory.registry.tell(agent, command)
     }
 
     /// Watches agents that live here.

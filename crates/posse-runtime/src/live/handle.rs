@@ -2,6 +2,7 @@
 
 use posse_protocol::{AgentId, Command, Event};
 use tokio::sync::mpsc;
+use tokio::sync::mpsc::error::TrySendError;
 
 use crate::govern::Account;
 use posse_port::store::AgentRecord;
@@ -54,4 +55,40 @@ impl AgentHandle {
             .await
             .map_err(|_| Gone)
     }
+}
+
+/// Sends commands to a live agent.
+#[derive(Clone)]
+pub(crate) enum CommandSender {
+    /// To a sub-agent, which listens as long as it lives.
+    Sub(mpsc::Sender<Box<Command>>),
+    /// To a main agent, which ends when its front end lets go of it: this does not keep it.
+    Main(mpsc::WeakSender<Box<Command>>),
+}
+
+impl CommandSender {
+    /// Sends a command at once, or not at all.
+    pub(crate) fn try_send(&self, command: Command) -> Result<(), TellError> {
+        let sender = match self {
+            Self::Sub(sender) => sender.clone(),
+            Self::Main(sender) => sender.upgrade().ok_or(TellError::NotHere)?,
+        };
+        sender
+            .try_send(Box::new(command))
+            .map_err(|error| match error {
+                TrySendError::Full(_) => TellError::Busy,
+                TrySendError::Closed(_) => TellError::NotHere,
+            })
+    }
+}
+
+/// Why an agent was not told a command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum TellError {
+    /// It does not live in this process, or is about to end.
+    #[error("it is not in this process")]
+    NotHere,
+    /// Too many commands wait for it.
+    #[error("too many commands wait for it; try again")]
+    Busy,
 }

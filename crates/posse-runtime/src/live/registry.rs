@@ -10,7 +10,6 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::Duration;
 
 use posse_protocol::{AgentId, Command, Event, EventKind, ListId, RunChange, RunUpdate};
-use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
@@ -18,6 +17,7 @@ use crate::definition::teammate::TeamIdentity;
 use crate::govern::Account;
 use crate::history::fork_point::ForkPoint;
 use crate::live::follower::Followers;
+use crate::live::handle::{CommandSender, TellError};
 use crate::live::questions::SideQuestions;
 use crate::live::run::Run;
 use crate::live::session::Session;
@@ -64,8 +64,8 @@ pub(crate) struct LiveAgent {
     pub(crate) rights: Rights,
     /// Its account: those of its children are below it.
     pub(crate) account: Account,
-    /// Accepts commands for a sub-agent. A main agent gets its own from its front end.
-    pub(crate) commands: Option<mpsc::Sender<Box<Command>>>,
+    /// Accepts commands for it.
+    pub(crate) commands: CommandSender,
     /// Tells it to end.
     pub(crate) stop: Stop,
     /// Run of a sub-agent.
@@ -463,18 +463,10 @@ impl Registry {
         false
     }
 
-    /// Sends a command to a sub-agent. Returns it if the sub-agent is not here or has too many.
-    pub(crate) fn pass_on(&self, agent: AgentId, command: Command) -> Result<(), Command> {
-        let way = self
-            .live_agents()
-            .get(&agent)
-            .and_then(|entry| entry.who.commands.clone());
-        match way {
-            Some(way) => way
-                .try_send(Box::new(command))
-                .map_err(|refused| *refused.into_inner()),
-            None => Err(command),
-        }
+    /// Sends a command to an agent at once, or not at all.
+    pub(crate) fn tell(&self, agent: AgentId, command: Command) -> Result<(), TellError> {
+        let who = self.live_agent(agent).ok_or(TellError::NotHere)?;
+        who.commands.try_send(command)
     }
 
     /// Wakes an agent. Returns false if it does not live here.

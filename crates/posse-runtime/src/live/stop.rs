@@ -24,9 +24,9 @@ pub(crate) async fn stop_all(registry: &Registry, root: AgentId, by: By) {
         .iter()
         .filter(|(_, it)| it.who.session.root == root)
     {
-        if let (Some(way), Some(_)) = (&it.who.commands, &it.who.teammate) {
+        if it.who.teammate.is_some() {
             // A teammate is interrupted, and stays a member of its team.
-            let _ = way.try_send(Box::new(Command::Interrupt));
+            let _ = it.who.commands.try_send(Command::Interrupt);
         }
         let own = it
             .who

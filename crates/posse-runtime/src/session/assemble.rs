@@ -29,7 +29,7 @@ use crate::history::cache_ttl::CacheTtl;
 use crate::history::fork_point::ForkPoint;
 use crate::history::request_size::{RequestSize, last_request};
 use crate::history::restore::{current_preamble, last_reply, restore, waits};
-use crate::live::handle::{Agent, AgentHandle, COMMANDS};
+use crate::live::handle::{Agent, AgentHandle, COMMANDS, CommandSender};
 use crate::live::registry::{LiveAgent, Stop};
 use crate::live::session::Session;
 use crate::live::session_events::SessionEvents;
@@ -288,7 +288,7 @@ pub(crate) fn assemble_root(
         effort: parts.effort,
         rights: rights.clone(),
         account: account.clone(),
-        commands: None,
+        commands: CommandSender::Main(commands.downgrade()),
         stop: stop.clone(),
         run: None,
         fork: false,
@@ -372,7 +372,7 @@ pub(crate) fn assemble_sub(
         effort: parts.effort,
         rights: rights.clone(),
         account: account.clone(),
-        commands: Some(commands),
+        commands: CommandSender::Sub(commands),
         stop: stop.clone(),
         run: Some(Arc::clone(&sub.run)),
         fork: parts

@@ -269,7 +269,7 @@ pub(crate) fn create_sub_agent(
     sub_agent::set_worktree(&mut actor, worktree_guard.take());
     actor.spending.warmup = warmup;
     // Cannot fail: nobody else knows the agent yet, so its channel is empty.
-    let _ = factory.registry.pass_on(agent, first);
+    let _ = factory.registry.tell(agent, first);
     assemble::start(factory, (actor, commands));
     Some(run)
 }

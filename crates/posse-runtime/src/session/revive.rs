@@ -106,7 +106,7 @@ async fn try_revive(factory: &Arc<Factory>, agent: AgentId) -> Result<(), StartE
             if unanswered {
                 // The mail may be gone: a process that has died since may have shown it to the
                 // model. The send cannot fail, because nobody else knows the agent yet.
-                let _ = factory.registry.pass_on(agent, Command::Continue);
+                let _ = factory.registry.tell(agent, Command::Continue);
             }
             assembled.0.expect_mail();
             assemble::start(factory, assembled);
@@ -272,7 +272,7 @@ async fn take_up(
     let (assembled, unanswered) = bring_back(factory, taken, alive, session, starter).await?;
     if unanswered {
         // Cannot fail: nobody else knows the agent yet.
-        let _ = factory.registry.pass_on(record.agent, Command::Continue);
+        let _ = factory.registry.tell(record.agent, Command::Continue);
     }
     assembled.0.expect_mail();
     Ok(Some(assembled))
@@ -533,7 +533,7 @@ pub(crate) async fn take_member(
     let (assembled, unanswered) = bring_back(factory, taken, alive, session, starter).await?;
     if unanswered {
         // Cannot fail: nobody else knows the agent yet.
-        let _ = factory.registry.pass_on(agent, Command::Continue);
+        let _ = factory.registry.tell(agent, Command::Continue);
     }
     assembled.0.expect_mail();
     Ok(assembled)

@@ -106,9 +106,8 @@ pub(super) fn on_command(actor: &mut Actor, command: Command, work: &mut Work) -
         }
         Command::Team { name, plan, words } => Some(lead::make_team(actor, name, &plan, words)),
         Command::To { agent, command } => {
-            let passed = actor.registry.pass_on(agent, *command);
-            if passed.is_err() {
-                warn(actor, format!("{agent} is not in this process"));
+            if let Err(error) = actor.registry.tell(agent, *command) {
+                warn(actor, format!("{agent} was not told: {error}"));
             }
             None
         }

@@ -113,10 +113,10 @@ async fn porter(
             command @ Command::Answer { agent, .. } => (agent, command),
             _ => continue,
         };
-        if factory.registry.pass_on(agent, command).is_err()
+        if let Err(error) = factory.registry.tell(agent, command)
             && let Some(session) = session.upgrade()
         {
-            let what = format!("{agent} is not in this process");
+            let what = format!("{agent} was not told: {error}");
             // A full channel may drop this warning: commands must not wait for a slow reader.
             session.events.try_send(Event {
                 agent,
