@@ -136,7 +136,7 @@ async fn converse(
     let Agent { handle, events, .. } = agent;
     let may_bypass =
         facts.mode == PermissionMode::BypassPermissions || allows_bypass && !facts.bypass_disabled;
-    let _socket = (store.sockets.as_deref()).and_then(|at| ViewSocket::open(at, runtime.clone()));
+    let _socket = ViewSocket::open(&store, &runtime, Some(slash.clone()));
     let _watching = [live.watch(), skills.watch(), memory.watch()];
     let prompts = prompt_file::PromptFile::of(&facts.cwd);
     let beginning = Beginning {

@@ -24,6 +24,24 @@ pub(crate) struct SlashCommands {
     attachments: Option<Attachments>,
 }
 
+/// A prompt that was read.
+#[derive(Debug, PartialEq)]
+pub(crate) struct ReadPrompt {
+    pub(crate) command: Command,
+    /// Why files that it names are not attached.
+    pub(crate) warnings: Vec<String>,
+}
+
+impl ReadPrompt {
+    /// Reports the warnings, and returns the command.
+    pub(crate) fn reported(self) -> Command {
+        for warning in &self.warnings {
+            say(&format!("warning: {}", tame(warning)));
+        }
+        self.command
+    }
+}
+
 /// Why words that look like a command are not one.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum SlashError {
@@ -57,40 +75,39 @@ impl SlashCommands {
     }
 
     /// Parses a prompt, and adds the files that it names.
-    pub(crate) fn read(&self, words: Vec<ContentBlock>) -> Result<Command, SlashError> {
+    pub(crate) fn read(&self, words: Vec<ContentBlock>) -> Result<ReadPrompt, SlashError> {
         let mut command = self.parse(words)?;
-        let (Command::Prompt(words) | Command::Skill { words, .. }) = &command else {
-            return Ok(command);
-        };
-        // What comes after the first block was piped in, and is not what the person typed.
-        let Some(ContentBlock::Text { text }) = words.first() else {
-            return Ok(command);
-        };
-        let mut said = text.clone();
-        if let Command::Skill {
-            name, arguments, ..
-        } = &command
-        {
-            said.push_str("\n\n");
-            said.push_str(&self.body(name, arguments));
-        }
-        self.attach(&said, &mut command);
-        Ok(command)
+        let warnings = self.attach(&mut command);
+        Ok(ReadPrompt { command, warnings })
     }
 
-    /// Adds the files that a text names to a command.
-    fn attach(&self, said: &str, command: &mut Command) {
-        let (Command::Prompt(words) | Command::Skill { words, .. }) = command else {
-            return;
+    /// Adds the files that a command names. Returns why some are not added.
+    fn attach(&self, command: &mut Command) -> Vec<String> {
+        let (words, body) = match command {
+            Command::Prompt(words) => (words, None),
+            Command::Skill {
+                name,
+                arguments,
+                words,
+            } => {
+                let body = self.body(name, arguments);
+                (words, Some(body))
+            }
+            _ => return Vec::new(),
         };
-        let Some(attachments) = &self.attachments else {
-            return;
+        // What comes after the first block was piped in, and is not what the person typed.
+        let (Some(ContentBlock::Text { text }), Some(attachments)) =
+            (words.first(), &self.attachments)
+        else {
+            return Vec::new();
         };
-        let (blocks, refused) = attachments.of(said);
+        let said = match body {
+            Some(body) => format!("{text}\n\n{body}"),
+            None => text.clone(),
+        };
+        let (blocks, refused) = attachments.of(&said);
         words.extend(blocks);
-        for line in refused {
-            say(&format!("warning: {}", tame(&line)));
-        }
+        refused
     }
 
     /// Returns the text of a skill with its arguments, without its commands.
@@ -226,7 +243,8 @@ mod tests {
 
     fn read(text: &str) -> Result<Command, String> {
         let read = slash().read(vec![ContentBlock::text(text)]);
-        read.map_err(|error| error.to_string())
+        read.map(|read| read.command)
+            .map_err(|error| error.to_string())
     }
 
     // proves FC-13 (part: names)
@@ -294,10 +312,8 @@ mod tests {
             media_type: "image/png".into(),
             data: "eA==".into(),
         };
-        assert_eq!(
-            slash().read(vec![picture()]),
-            Ok(Command::Prompt(vec![picture()]))
-        );
+        let read = slash().read(vec![picture()]).unwrap();
+        assert_eq!(read.command, Command::Prompt(vec![picture()]));
         let told = slash().list();
         assert_eq!(
             (&told[0]["name"], told.as_array().unwrap().len()),

@@ -560,7 +560,8 @@ impl Controller {
                 Vec::new()
             }
             Ok(StdinMessage::Prompt { words, .. }) => match self.plan.slash.read(words) {
-                Ok(command) => {
+                Ok(read) => {
+                    let command = read.reported();
                     // During a run the history is compacted within it, which is not a run of its
                     // own.
                     let within = matches!(command, Command::Compact { .. }) && self.is_busy();

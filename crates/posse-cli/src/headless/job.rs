@@ -72,7 +72,10 @@ impl FirstInput {
         };
         let unfinished = started.agent.unfinished;
         match words {
-            Some(words) => started.slash.read(words).map(Some).map_err(no_command),
+            Some(words) => {
+                let read = started.slash.read(words).map_err(no_command)?;
+                Ok(Some(read.reported()))
+            }
             // A program that sends lines says itself what comes next.
             None if listening => Ok(None),
             None if unfinished => Ok(Some(Command::Continue)),
@@ -161,6 +164,7 @@ async fn work(options: &RunOptions, job: RunJob) -> anyhow::Result<ExitCode> {
         true => Some(SessionSpending::of_new(kept.clone(), facts.session)),
         false => SessionSpending::of_continued(kept.clone(), facts.session).await,
     };
+    let _socket = ViewSocket::open(&store, &runtime, Some(slash.clone()));
     let plan = RunPlan {
         main: facts.session,
         first,
@@ -181,7 +185,6 @@ async fn work(options: &RunOptions, job: RunJob) -> anyhow::Result<ExitCode> {
     };
     let controller = Controller::new(Renderer::new(options, facts, team.is_some()), plan);
     let clock = SystemClock::default();
-    let _socket = (store.sockets.as_deref()).and_then(|at| ViewSocket::open(at, runtime.clone()));
     let stopping = stop::when_told(store);
     tokio::pin!(stopping);
     let _watching = [live.watch(), skills.watch(), memory.watch()];

@@ -93,10 +93,11 @@ pub(crate) async fn join(config: RunConfig, target: JoinTarget) -> anyhow::Resul
         live,
         skills,
         memory,
+        slash,
         ..
     } = context;
     let _watching = [live.watch(), skills.watch(), memory.watch()];
-    let _socket = (store.sockets.as_deref()).and_then(|at| ViewSocket::open(at, runtime.clone()));
+    let _socket = ViewSocket::open(&store, &runtime, Some(slash));
     let stopping = stop::when_told(store.clone());
     tokio::pin!(stopping);
     let mut pane = PaneLoop {

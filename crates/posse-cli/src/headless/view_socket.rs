@@ -1,5 +1,5 @@
-//! The socket by which programs of the same user watch the agents of this process: one JSON object
-//! per line, as docs/protocol.md describes them.
+//! The socket by which programs of the same user watch the agents of this process and tell them
+//! something: one JSON object per line, as docs/protocol.md describes them.
 //!
 //! Nobody is listened to while an agent works for it: an agent's command is refused. Each viewer
 //! has a task of its own, and one that does not read costs nobody anything.
@@ -16,11 +16,20 @@ use tokio::io::AsyncWriteExt as _;
 use tokio::net::{UnixListener, UnixStream};
 use tokio::task::JoinSet;
 
+use crate::assemble::store::OpenStore;
 use crate::config::caller;
+use crate::definitions::slash::SlashCommands;
 use crate::output::say;
 
 /// Maximum number of viewers at a time.
 const VIEWERS: usize = 64;
+
+/// What viewers reach in this process.
+#[derive(Clone)]
+struct SocketHost {
+    runtime: Runtime,
+    slash: Option<SlashCommands>,
+}
 
 /// The open socket; dropping it removes it.
 pub(crate) struct ViewSocket {
@@ -30,9 +39,18 @@ pub(crate) struct ViewSocket {
 }
 
 impl ViewSocket {
-    /// Opens the socket in `directory`. A process that cannot be watched works all the same.
-    pub(crate) fn open(directory: &Path, runtime: Runtime) -> Option<Self> {
-        match Self::try_open(directory, runtime) {
+    /// Opens the socket beside a store, if it has a place for it. A process that cannot be watched
+    /// works all the same. Prompts from there are read by `slash`, if there is one.
+    pub(crate) fn open(
+        store: &OpenStore,
+        runtime: &Runtime,
+        slash: Option<SlashCommands>,
+    ) -> Option<Self> {
+        let host = SocketHost {
+            runtime: runtime.clone(),
+            slash,
+        };
+        match Self::try_open(store.sockets.as_deref()?, host) {
             Ok(socket) => Some(socket),
             Err(error) => {
                 say(&format!("warning: nobody can attach to this: {error}"));
@@ -41,10 +59,10 @@ impl ViewSocket {
         }
     }
 
-    fn try_open(directory: &Path, runtime: Runtime) -> io::Result<Self> {
+    fn try_open(directory: &Path, host: SocketHost) -> io::Result<Self> {
         let (path, listener) = place::bind(directory)?;
         let mut serving = JoinSet::new();
-        serving.spawn(serve(listener, runtime));
+        serving.spawn(serve(listener, host));
         Ok(Self {
             path,
             _serving: serving,
@@ -60,7 +78,7 @@ impl Drop for ViewSocket {
 }
 
 /// Accepts viewers for ever.
-async fn serve(listener: UnixListener, runtime: Runtime) {
+async fn serve(listener: UnixListener, host: SocketHost) {
     let mut viewers = JoinSet::new();
     loop {
         tokio::select! {
@@ -71,7 +89,7 @@ async fn serve(listener: UnixListener, runtime: Runtime) {
                     continue;
                 };
                 let has_room = viewers.len() < VIEWERS;
-                viewers.spawn(welcome(stream, has_room, runtime.clone()));
+                viewers.spawn(welcome(stream, has_room, host.clone()));
             }
             Some(_) = viewers.join_next(), if !viewers.is_empty() => {}
         }
@@ -79,11 +97,11 @@ async fn serve(listener: UnixListener, runtime: Runtime) {
 }
 
 /// Serves a viewer, if it may watch.
-async fn welcome(mut stream: UnixStream, has_room: bool, runtime: Runtime) {
+async fn welcome(mut stream: UnixStream, has_room: bool, host: SocketHost) {
     let refusal = match (has_room, peer(&stream).await) {
         (true, Ok(())) => {
             // The viewer has left.
-            let _ = connection::serve(stream, runtime.watch()).await;
+            let _ = connection::serve(stream, host).await;
             return;
         }
         (false, _) => format!("{VIEWERS} viewers watch already"),

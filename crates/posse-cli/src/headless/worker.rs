@@ -92,7 +92,7 @@ async fn work(
         ModelFallback::Settings(Some(String::new())),
     )?;
     let runtime = runtime_parts.runtime;
-    let _socket = (store.sockets.as_deref()).and_then(|at| ViewSocket::open(at, runtime.clone()));
+    let _socket = ViewSocket::open(store, &runtime, None);
     let context = WorkerContext {
         config,
         worker,

@@ -20,6 +20,7 @@ use super::link::Link;
 use super::{WantedSession, editor, size};
 use crate::assemble::run_config::SessionChoice;
 use crate::config::kept_rules::NewRules;
+use crate::definitions::slash::ReadPrompt;
 use crate::error;
 use crate::headless::input::stdin::{StdinLine, StdinLines};
 use crate::headless::sending::{Sending, sent};
@@ -215,6 +216,20 @@ impl LiveScreen {
         Ok(())
     }
 
+    /// Sends a prompt to an agent.
+    fn say_prompt(&mut self, agent: AgentId, prompt: ReadPrompt) {
+        for warning in &prompt.warnings {
+            self.update(Input::Print(format!("warning: {warning}")));
+        }
+        self.outbox.push_back(match agent == self.main {
+            true => prompt.command,
+            false => Command::To {
+                agent,
+                command: Box::new(prompt.command),
+            },
+        });
+    }
+
     /// Returns the time until something is to be done.
     fn next_due(&self) -> Option<Duration> {
         let frame = self.due.frame.filter(|_| self.writer.is_ready());
@@ -273,10 +288,8 @@ pub(super) async fn run(
     if let Some(words) = first {
         screen.has_said = true;
         link.draft.move_to(screen.main);
-        let command = link.slash.read(words);
-        screen
-            .outbox
-            .push_back(command.map_err(anyhow::Error::new)?);
+        let prompt = link.slash.read(words).map_err(anyhow::Error::new)?;
+        screen.say_prompt(main, prompt);
     }
     let mut signals = Signals::new()?;
     let mut lines = screen.plain.is_some().then(StdinLines::start);
@@ -432,16 +445,10 @@ async fn carry_out(screen: &mut LiveScreen, link: &mut Link, effect: Effect) -> 
     match effect {
         Effect::Send(command) => screen.outbox.push_back(command),
         Effect::Say(agent, words) => match link.read(&words) {
-            Ok(command) => {
+            Ok(prompt) => {
                 screen.has_said = true;
                 link.draft.move_to(screen.main);
-                screen.outbox.push_back(match agent == screen.main {
-                    true => command,
-                    false => Command::To {
-                        agent,
-                        command: Box::new(command),
-                    },
-                });
+                screen.say_prompt(agent, prompt);
             }
             Err(why) => {
                 screen.update(Input::Draft(words));

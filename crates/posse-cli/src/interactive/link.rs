@@ -4,7 +4,7 @@ use std::io::Write as _;
 use std::path::PathBuf;
 
 use posse_port::store::{Page, TaskFilter};
-use posse_protocol::{AgentId, Command, ContentBlock, Entry, Event};
+use posse_protocol::{AgentId, ContentBlock, Entry, Event};
 use posse_runtime::live::handle::AgentHandle;
 use posse_runtime::live::subscription::Subscription;
 use tokio::sync::{mpsc, oneshot};
@@ -12,7 +12,7 @@ use tokio::sync::{mpsc, oneshot};
 use super::draft_file::DraftFile;
 use super::prompt_file::PromptFile;
 use crate::assemble::store::OpenStore;
-use crate::definitions::slash::{SlashCommands, SlashError};
+use crate::definitions::slash::{ReadPrompt, SlashCommands, SlashError};
 use crate::headless::rule_keeper::RuleKeeper;
 use crate::present::costs::Tally;
 use crate::present::history::{decoded, readable};
@@ -58,7 +58,7 @@ impl Link {
     }
 
     /// Returns the command for a person's words, or why there is none.
-    pub(super) fn read(&self, words: &str) -> Result<Command, SlashError> {
+    pub(super) fn read(&self, words: &str) -> Result<ReadPrompt, SlashError> {
         self.slash.read(vec![ContentBlock::text(words)])
     }
 }

@@ -1,10 +1,15 @@
 //! `posse attach`: watching an agent of another process.
 
-use std::io::{BufRead as _, BufReader, Read as _};
+use std::collections::VecDeque;
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::os::unix::net::UnixStream;
 use std::process::{Child, ChildStdout, Command, Stdio};
 
-use posse_protocol::wire::ServerMessage;
-use posse_protocol::{Activity, Delta, EventKind};
+use posse_protocol::wire::{ClientMessage, ClientWatch, ServerMessage};
+use posse_protocol::{
+    Activity, AgentId, Command as ToAgent, ContentBlock, Delta, Detail, EventKind, PermissionMode,
+    PromptChange, QueuedPrompt, WatchTarget,
+};
 use posse_testkit::postgres::Database;
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -243,4 +248,143 @@ fn agents_of_a_store_on_a_server_are_watched_too() {
     assert!(near.rest().contains("And another one"));
     let output = run.wait_with_output().unwrap();
     assert!(output.status.success(), "{}", stderr(&output));
+}
+
+/// A program at the socket of a process.
+struct Client {
+    stream: UnixStream,
+    read: BufReader<UnixStream>,
+    /// Events that came before an answer.
+    events: VecDeque<EventKind>,
+}
+
+impl Client {
+    /// Connects to the only process that runs agents of a project.
+    fn connect(project: &str) -> Self {
+        let hosts = std::fs::read_dir(Project::place(project).join("home/hosts")).unwrap();
+        let mut paths = hosts.map(|entry| entry.unwrap().path());
+        let path = paths.find(|path| path.to_str().unwrap().contains(".sock"));
+        let stream = UnixStream::connect(path.unwrap()).unwrap();
+        let read = BufReader::new(stream.try_clone().unwrap());
+        Self {
+            stream,
+            read,
+            events: VecDeque::new(),
+        }
+    }
+
+    /// Sends a command, and returns why it is refused.
+    fn tell(&mut self, command: ToAgent) -> Result<(), String> {
+        self.send(ClientMessage::Command {
+            id: Some("1".into()),
+            command,
+        });
+        loop {
+            match self.next() {
+                ServerMessage::Accepted { .. } => return Ok(()),
+                ServerMessage::Refused { error, .. } => return Err(error),
+                ServerMessage::Event { event, .. } => self.events.push_back(event.kind),
+                ServerMessage::Hello { .. } | ServerMessage::Behind { .. } => {}
+            }
+        }
+    }
+
+    /// Waits for the next event.
+    fn event(&mut self) -> EventKind {
+        loop {
+            if let Some(event) = self.events.pop_front() {
+                return event;
+            }
+            if let ServerMessage::Event { event, .. } = self.next() {
+                return event.kind;
+            }
+        }
+    }
+
+    /// Waits until a prompt is told to wait.
+    fn queued(&mut self) -> QueuedPrompt {
+        loop {
+            if let EventKind::Queue(mut queue) = self.event()
+                && let Some(prompt) = queue.pop()
+            {
+                return prompt;
+            }
+        }
+    }
+
+    fn send(&mut self, message: ClientMessage) {
+        let line = message.encode().unwrap();
+        self.stream.write_all(line.as_bytes()).unwrap();
+    }
+
+    fn next(&mut self) -> ServerMessage {
+        let mut line = String::new();
+        self.read.read_line(&mut line).unwrap();
+        ServerMessage::decode(&line).unwrap()
+    }
+}
+
+// proves WA-12 (part: handed over; refused)
+#[test]
+fn an_agent_is_told_commands_by_another_process() {
+    let script = r#"
+[[rule]]
+when.turn = 1
+reply = [{ tool = "Bash", input = { command = "touch here; until [ -e go ]; do sleep 0.02; done" } }]
+[[rule]]
+when.user = "and the lexer"
+reply = [{ text = "Both then." }]
+"#;
+    let project = Project::new("attach-tells", script);
+    let mut run = project.posse(&["-p", "go", "--allowedTools", "Bash"]);
+    run.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let run = run.spawn().unwrap();
+    while !project.file("here").exists() {
+        std::thread::yield_now();
+    }
+    let session = stdout(&project.run(&["sessions", "list", "--json"]));
+    let session: serde_json::Value = serde_json::from_str(&session).unwrap();
+    let main: AgentId = serde_json::from_value(session["session_id"].clone()).unwrap();
+    let to = |agent, command| ToAgent::To {
+        agent,
+        command: Box::new(command),
+    };
+    let words = |text: &str| ToAgent::Prompt(vec![ContentBlock::text(text)]);
+
+    let mut client = Client::connect("attach-tells");
+    client.send(ClientMessage::Watch(ClientWatch {
+        id: None,
+        target: WatchTarget::Agent(main),
+        detail: Some(Detail::News),
+    }));
+    let refused = |error: &str| Err(error.to_owned());
+    let whom = "say which agent it is for, with `to`: a process may have several sessions";
+    assert_eq!(client.tell(words("hello")), refused(whom));
+    let stranger = AgentId::from(uuid::Uuid::from_u128(7));
+    let gone = "it is not in this process";
+    assert_eq!(client.tell(to(stranger, words("hello"))), refused(gone));
+    let bypass = ToAgent::SetMode(PermissionMode::BypassPermissions);
+    let at_start = "bypassPermissions must be chosen when posse starts";
+    assert_eq!(client.tell(to(main, bypass)), refused(at_start));
+    let unknown = to(main, words("/compactt"));
+    let meant = "there is no command /compactt; did you mean /compact?";
+    assert_eq!(client.tell(unknown), refused(meant));
+
+    // What is told while it works waits, is seen to wait, and joins the run.
+    assert_eq!(client.tell(to(main, words("and the lexer"))), Ok(()));
+    let queued = client.queued();
+    assert_eq!(
+        (queued.text.as_str(), queued.joins),
+        ("and the lexer", false)
+    );
+    let joins = ToAgent::ChangePrompt {
+        prompt: queued.id,
+        change: PromptChange::Join(true),
+    };
+    assert_eq!(client.tell(to(main, joins)), Ok(()));
+    assert!(client.queued().joins);
+    std::fs::write(project.file("go"), "").unwrap();
+    let output = run.wait_with_output().unwrap();
+    assert!(output.status.success(), "{}", stderr(&output));
+    assert_eq!(stdout(&output), "Both then.\n");
 }

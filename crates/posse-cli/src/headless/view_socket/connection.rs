@@ -5,22 +5,25 @@ use std::io;
 use posse_port::clock::{Clock as _, SystemClock};
 use posse_protocol::wire::line::Lines;
 use posse_protocol::wire::{ClientMessage, ClientWatch, RefusedLine, ServerMessage};
+use posse_protocol::{Command, PermissionMode};
+use posse_runtime::live::handle::TellError;
 use posse_runtime::live::subscription::Subscription;
 use posse_runtime::live::viewers::Viewed;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::UnixStream;
 
+use super::SocketHost;
+use crate::definitions::slash::SlashError;
 use crate::output::program;
 
-/// Longest line that a viewer may send.
-const LONGEST: usize = 64 << 10;
 /// About how much is written at once, in bytes.
 const WRITTEN: usize = 64 << 10;
 
 /// Serves a viewer until it leaves.
-pub(super) async fn serve(mut stream: UnixStream, subscription: Subscription) -> io::Result<()> {
+pub(super) async fn serve(mut stream: UnixStream, host: SocketHost) -> io::Result<()> {
     let clock = SystemClock::default();
-    let (mut lines, mut bytes) = (Lines::up_to(LONGEST), vec![0; 4096]);
+    let subscription = host.runtime.watch();
+    let (mut lines, mut bytes) = (Lines::default(), vec![0; 4096]);
     let hello = ServerMessage::Hello { program: program() };
     write(&mut stream, line(hello)).await?;
     loop {
@@ -35,7 +38,7 @@ pub(super) async fn serve(mut stream: UnixStream, subscription: Subscription) ->
                     let told = told.map_err(|error| RefusedLine { id: None, error });
                     let told = told.and_then(|told| ClientMessage::decode(&told));
                     let answer = match told {
-                        Ok(message) => answer(message, &subscription),
+                        Ok(message) => answer(message, &host, &subscription),
                         Err(refused) => Some(refused.into()),
                     };
                     answers.extend(answer.map(line));
@@ -54,7 +57,11 @@ pub(super) async fn serve(mut stream: UnixStream, subscription: Subscription) ->
 }
 
 /// Does what a viewer asks, and returns the answer if it wants one.
-fn answer(message: ClientMessage, subscription: &Subscription) -> Option<ServerMessage> {
+fn answer(
+    message: ClientMessage,
+    host: &SocketHost,
+    subscription: &Subscription,
+) -> Option<ServerMessage> {
     match message {
         ClientMessage::Hello { .. } => None,
         ClientMessage::Watch(ClientWatch { id, target, detail }) => {
@@ -68,10 +75,53 @@ fn answer(message: ClientMessage, subscription: &Subscription) -> Option<ServerM
                 },
             })
         }
-        ClientMessage::Command { id, .. } => Some(ServerMessage::Refused {
-            id,
-            error: "this socket only shows: use `posse mail send` or `posse team`".into(),
-        }),
+        ClientMessage::Command { id, command } => match host.tell(command) {
+            Ok(()) => id.map(|id| ServerMessage::Accepted { id }),
+            Err(error) => Some(ServerMessage::Refused {
+                id,
+                error: error.to_string(),
+            }),
+        },
+    }
+}
+
+/// Why a command is refused.
+#[derive(Debug, thiserror::Error)]
+enum CommandError {
+    #[error("say which agent it is for, with `to`: a process may have several sessions")]
+    Whom,
+    #[error("bypassPermissions must be chosen when posse starts")]
+    Bypass,
+    #[error("{}", .0.join("; "))]
+    Files(Vec<String>),
+    #[error(transparent)]
+    Slash(#[from] SlashError),
+    #[error(transparent)]
+    Agent(#[from] TellError),
+}
+
+impl SocketHost {
+    /// Hands a command to its agent.
+    fn tell(&self, command: Command) -> Result<(), CommandError> {
+        let (agent, command) = match command {
+            Command::To { agent, command } => (agent, *command),
+            command @ Command::Answer { agent, .. } => (agent, command),
+            _ => return Err(CommandError::Whom),
+        };
+        if command == Command::SetMode(PermissionMode::BypassPermissions) {
+            return Err(CommandError::Bypass);
+        }
+        let command = match (command, &self.slash) {
+            (Command::Prompt(words), Some(slash)) => {
+                let prompt = slash.read(words)?;
+                if !prompt.warnings.is_empty() {
+                    return Err(CommandError::Files(prompt.warnings));
+                }
+                prompt.command
+            }
+            (command, _) => command,
+        };
+        Ok(self.runtime.tell(agent, command)?)
     }
 }
 
