@@ -1,7 +1,6 @@
 //! `posse attach`.
 
 mod lines;
-mod live;
 
 use std::process::ExitCode;
 
@@ -10,13 +9,13 @@ use posse_protocol::wire::ServerMessage;
 use posse_protocol::{Event, EventKind};
 
 use self::lines::{PlainView, TAIL};
-use self::live::{LiveAgent, Told};
 use crate::assemble::store::OpenStore;
 use crate::config::environment::working_directory;
 use crate::config::store::StoreArgs;
 use crate::config::store_choice::{meant_store, there};
 use crate::error::Advised;
 use crate::headless::signals::Signals;
+use crate::headless::view_socket::client::{LiveAgent, Told};
 use crate::output::{print, say, say_to_person};
 use crate::present::history::{EntryReader, decoded};
 use crate::select::sessions;

@@ -4,6 +4,7 @@
 //! Nobody is listened to while an agent works for it: an agent's command is refused. Each viewer
 //! has a task of its own, and one that does not read costs nobody anything.
 
+pub(crate) mod client;
 mod connection;
 pub(crate) mod place;
 

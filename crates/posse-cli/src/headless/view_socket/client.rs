@@ -9,14 +9,14 @@ use posse_protocol::{Activity, AgentId, Detail, EventKind, WatchTarget};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::UnixStream;
 
-use crate::headless::view_socket::place;
+use super::place;
 use crate::output::program;
 
 /// The id of what is asked here.
 const ASKED: &str = "attach";
 
 /// A watched agent.
-pub(super) struct LiveAgent {
+pub(crate) struct LiveAgent {
     agent: AgentId,
     stream: UnixStream,
     reader: ServerReader,
@@ -27,10 +27,10 @@ pub(super) struct LiveAgent {
 /// Why an agent cannot be watched at the process that runs it.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
-pub(super) struct NotWatched(String);
+pub(crate) struct NotWatched(String);
 
 /// What is told of it.
-pub(super) enum Told {
+pub(crate) enum Told {
     /// A message about it.
     Message(ServerMessage),
     /// It does not run there any more.
@@ -38,14 +38,14 @@ pub(super) enum Told {
 }
 
 impl Told {
-    pub(super) fn is_end(&self) -> bool {
+    pub(crate) fn is_end(&self) -> bool {
         matches!(self, Self::End)
     }
 }
 
 impl LiveAgent {
     /// Watches an agent at the process that runs it; else returns why it cannot.
-    pub(super) async fn find(
+    pub(crate) async fn find(
         directory: Option<&Path>,
         agent: &AgentRecord,
     ) -> Result<Self, NotWatched> {
@@ -110,7 +110,7 @@ impl LiveAgent {
     }
 
     /// Waits for what comes next.
-    pub(super) async fn next(&mut self) -> anyhow::Result<Vec<Told>> {
+    pub(crate) async fn next(&mut self) -> anyhow::Result<Vec<Told>> {
         let first = std::mem::take(&mut self.first);
         let messages = match first.is_empty() {
             false => Some(first),
