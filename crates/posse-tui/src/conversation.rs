@@ -123,6 +123,15 @@ pub struct Size {
     pub rows: u16,
 }
 
+/// The process in which the agents of a conversation live.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AgentProcess {
+    /// That of the conversation: they stop with it.
+    This,
+    /// Another one: they continue without it.
+    Another,
+}
+
 /// What is known when a conversation begins.
 pub struct Beginning {
     /// The main agent.
@@ -135,6 +144,8 @@ pub struct Beginning {
     pub mode: PermissionMode,
     /// True if the mode in which only deny rules hold may be chosen.
     pub may_bypass: bool,
+    /// The process in which its agents live.
+    pub process: AgentProcess,
     /// The working directory, for people.
     pub directory: String,
     /// Earlier prompts, oldest first.
@@ -159,6 +170,7 @@ pub struct Conversation {
     effort: Option<String>,
     mode: PermissionMode,
     may_bypass: bool,
+    process: AgentProcess,
     models: Vec<String>,
     /// Commands that a prompt may begin with, besides those of the terminal.
     commands: Vec<(String, String)>,
@@ -215,6 +227,7 @@ impl Conversation {
             effort: None,
             mode: beginning.mode,
             may_bypass: beginning.may_bypass,
+            process: beginning.process,
             models: beginning.models,
             commands: Vec::new(),
             notice: None,
@@ -228,6 +241,9 @@ impl Conversation {
             tame(&beginning.directory)
         );
         conversation.say(&head);
+        if beginning.process == AgentProcess::Another {
+            conversation.say("attached: leaving stops nobody");
+        }
         conversation
     }
 

@@ -3,7 +3,7 @@
 use posse_protocol::{Answer, Command, RuleScope};
 use ratatui_core::text::Line;
 
-use super::{Conversation, Effect, Sign, view};
+use super::{AgentProcess, Conversation, Effect, Sign, view};
 
 /// Time within which leaving twice leaves those who still work.
 const LEAVE_MS: u64 = 5000;
@@ -56,7 +56,7 @@ pub(super) fn leave(it: &mut Conversation, now_ms: u64) -> Vec<Effect> {
         .filter(|other| matches!(other.sign, Sign::Working | Sign::Asks | Sign::Waits))
         .map(|other| other.name.as_str())
         .collect();
-    if working.is_empty() || is_meant {
+    if working.is_empty() || is_meant || it.process == AgentProcess::Another {
         return vec![Effect::Leave];
     }
     it.presses.leave_ms = Some(now_ms);

@@ -16,7 +16,7 @@ use ratatui_core::buffer::{Buffer, Cell};
 use ratatui_core::text::Line;
 use unicode_width::UnicodeWidthStr;
 
-use super::{Beginning, Conversation, Effect, Input, Size, update, view};
+use super::{AgentProcess, Beginning, Conversation, Effect, Input, Size, update, view};
 use crate::fixtures::session;
 use crate::terminal::Frame;
 
@@ -116,6 +116,7 @@ fn beginning(size: Size) -> Beginning {
         model: "opus-5-5".into(),
         mode: PermissionMode::Default,
         may_bypass: false,
+        process: AgentProcess::This,
         directory: "~/parser".into(),
         history: vec!["an earlier prompt".into()],
         models: vec!["opus-5-5".into(), "sonnet-5".into()],
