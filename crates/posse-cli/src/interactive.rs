@@ -1,5 +1,7 @@
 //! `posse` on a terminal: a conversation with the main agent of a session.
 
+mod agent_link;
+pub(crate) mod attached;
 mod draft_file;
 mod editor;
 mod event_loop;
@@ -12,15 +14,16 @@ mod terminal_guard;
 use std::io::{self, IsTerminal};
 use std::process::ExitCode;
 
-use posse_protocol::{AgentId, ContentBlock, PermissionMode};
+use posse_protocol::{AgentId, PermissionMode};
 use posse_runtime::live::handle::Agent;
 use posse_runtime::live::setup::Approver;
-use posse_tui::conversation::{Beginning, Size};
+use posse_tui::conversation::{AgentProcess, Beginning, Size};
 use posse_tui::terminal::RawTerminal;
 use rustix::termios::tcgetattr;
 
+use self::agent_link::{AgentLink, AgentsHere};
 use self::draft_file::DraftFile;
-use self::event_loop::{Ending, LiveScreen};
+use self::event_loop::{Ending, LiveScreen, Start};
 use self::first_run::FirstRun;
 use self::link::Link;
 use self::terminal_guard::TerminalGuard;
@@ -65,7 +68,7 @@ pub(crate) fn run(
     prompt: Option<String>,
     wants_plain: bool,
 ) -> anyhow::Result<ExitCode> {
-    if !io::stdin().is_terminal() || !io::stdout().is_terminal() {
+    if !is_terminal() {
         anyhow::bail!(Advised {
             what: "there is no terminal to talk in".into(),
             advice: "posse -p \"explain what this project does\" runs without one".into(),
@@ -145,6 +148,7 @@ async fn converse(
         model: facts.model.clone(),
         mode: facts.mode,
         may_bypass,
+        process: AgentProcess::This,
         directory: facts.cwd.display().to_string(),
         history: prompts.read(),
         models: Vec::new(),
@@ -161,11 +165,13 @@ async fn converse(
         false => TerminalGuard::start(&before).ok(),
     };
     let mut link = Link {
-        subscription: runtime.watch(),
-        handle,
-        events,
+        agents: AgentLink::Here(Box::new(AgentsHere::new(
+            runtime.watch(),
+            handle,
+            events,
+            slash,
+        ))),
         store,
-        slash,
         rules: RuleKeeper::new(SearchPaths::at(&facts.cwd)),
         prompts,
         draft: match is_new {
@@ -175,15 +181,19 @@ async fn converse(
         swept: Some(swept),
         cwd: facts.cwd.clone(),
     };
-    let ended = event_loop::run(screen, &mut link, !is_new, prompt.map(words)).await;
+    let start = Start::Session {
+        continues: !is_new,
+        prompt,
+    };
+    let ended = event_loop::run(screen, &mut link, start).await;
     drop(guard);
     // Events are still read, so that the agent does not wait for the front end while that waits for
     // the agent.
-    let Link {
-        mut events, handle, ..
-    } = link;
-    drop(handle);
-    let drain = async { while events.recv().await.is_some() {} };
+    let drain = async {
+        if let AgentLink::Here(here) = link.agents {
+            here.drain().await;
+        }
+    };
     signals::unless_signalled(async { tokio::join!(runtime.shut_down(), drain) }).await?;
     let ended = ended?;
     if ended.has_said {
@@ -199,8 +209,13 @@ fn resume_words(session: AgentId, store: &crate::config::store::StoreArgs) -> St
     crate::config::store_choice::in_store(again, store)
 }
 
-fn words(prompt: String) -> Vec<ContentBlock> {
-    vec![ContentBlock::text(prompt)]
+fn is_terminal() -> bool {
+    io::stdin().is_terminal() && io::stdout().is_terminal()
+}
+
+/// Returns true if there is a terminal that can do more than lines.
+pub(crate) fn has_screen() -> bool {
+    is_terminal() && !needs_plain()
 }
 
 /// Returns true if a terminal cannot do more than lines.

@@ -16,15 +16,18 @@ use crate::config::store_choice::{meant_store, there};
 use crate::error::Advised;
 use crate::headless::signals::Signals;
 use crate::headless::view_socket::client::{LiveAgent, Told};
+use crate::interactive::{self, attached};
 use crate::output::{print, say, say_to_person};
 use crate::present::history::{EntryReader, decoded};
 use crate::select::sessions;
 
-/// Watch an agent work.
+/// Watch an agent work and talk to it, from any terminal.
 ///
-/// Shows the end of its transcript and then what it says and does, while it happens, from any
-/// terminal. If a process on another machine runs it, or none, it shows what reaches the store.
-/// Any number of people can watch; nothing in the session changes. Ctrl-C detaches.
+/// Opens the conversation of an agent that another process runs, as that process shows it: what it
+/// says and does while it happens, its questions, its sub-agents. What you type reaches it there.
+/// Any number of people can attach; attaching and leaving (Ctrl-D) change nothing. Not on a
+/// terminal, with --plain, or if no process of this machine runs the agent, it only shows what
+/// happens, in lines, until Ctrl-C.
 #[derive(clap::Args)]
 pub(crate) struct AttachCommand {
     /// Session or agent; a unique prefix of its ID is enough [default: the last used session of
@@ -34,6 +37,9 @@ pub(crate) struct AttachCommand {
     /// Print the last entries and what happens from then on as JSON lines (see docs/protocol.md)
     #[arg(long)]
     json: bool,
+    /// Only show what happens, in lines
+    #[arg(long, visible_alias = "screen-reader")]
+    plain: bool,
     #[command(flatten)]
     store: StoreArgs,
 }
@@ -44,10 +50,10 @@ impl AttachCommand {
         let runtime = crate::config::runtime()?;
         let watched = runtime.block_on(self.watch());
         runtime.shutdown_background();
-        watched.map(|()| ExitCode::SUCCESS)
+        watched
     }
 
-    async fn watch(self) -> anyhow::Result<()> {
+    async fn watch(self) -> anyhow::Result<ExitCode> {
         let meant = meant_store(&self.store)?;
         let open = OpenStore::at(&there(meant.place)?, meant.feed_age)?;
         let store = open.store.as_ref();
@@ -63,16 +69,24 @@ impl AttachCommand {
                 what: format!("{why}, and JSON lines come only from that"),
                 advice: format!("`posse sessions export {}` prints its entries", agent.agent),
             })?;
-            return print_lines(&agent, live, store, &mut signals).await;
+            print_lines(&agent, live, store, &mut signals).await?;
+            return Ok(ExitCode::SUCCESS);
         }
+        let live = match live {
+            Ok(live) if !self.plain && interactive::has_screen() => {
+                return attached::attach(open, &agent, live).await;
+            }
+            live => live,
+        };
         let mut view = PlainView::new(&agent, store).await?;
         match live {
-            Ok(live) => follow(live, &mut view, store, &mut signals).await,
+            Ok(live) => follow(live, &mut view, store, &mut signals).await?,
             Err(why) => {
                 say(&format!("{why}; this shows what reaches the store"));
-                follow_store(&agent, &mut view, store, &mut signals).await
+                follow_store(&agent, &mut view, store, &mut signals).await?;
             }
         }
+        Ok(ExitCode::SUCCESS)
     }
 }
 

@@ -9,6 +9,7 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use posse_protocol::AgentId;
+use rustix::fs::fstat;
 use rustix::process::{Pid, getpid, test_kill_process};
 
 use super::prompt_file::directory_name;
@@ -46,6 +47,13 @@ impl DraftFile {
             let _ = std::fs::rename(left, &path);
         }
         Self::at(Some(path))
+    }
+
+    /// Returns the file of what is said to an agent of another process from this terminal: several
+    /// people may watch it, each with a draft of their own.
+    pub(super) fn of_viewer(agent: AgentId) -> Self {
+        let terminal = fstat(io::stdin()).map_or(0, |terminal| terminal.st_rdev);
+        Self::at(directory().map(|drafts| drafts.join(format!("{agent}-{terminal}"))))
     }
 
     fn at(path: Option<PathBuf>) -> Self {

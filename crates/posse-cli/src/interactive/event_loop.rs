@@ -1,6 +1,5 @@
 //! The loop of a conversation: keys, events and time come in, frames and commands go out.
 
-use std::collections::VecDeque;
 use std::io;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -8,22 +7,21 @@ use std::time::Duration;
 
 use crossterm::event::Event as TerminalEvent;
 use posse_port::clock::{Clock as _, SystemClock};
-use posse_protocol::{AgentId, Command, ContentBlock, Detail, Event, ListKind, WatchTarget};
-use posse_runtime::live::viewers::Viewed;
+use posse_protocol::{AgentId, Command, Detail, ListKind, WatchTarget};
 use posse_tui::conversation::{
     self, Beginning, Conversation, Effect, Input, PlainView, Request, Size,
 };
 use posse_tui::terminal::{FrameWriter, InlineTerminal, RawTerminal, TerminalInput};
 use tokio::sync::{Notify, oneshot};
 
+use super::agent_link::{AgentLink, AgentNews};
 use super::link::Link;
 use super::{WantedSession, editor, size};
 use crate::assemble::run_config::SessionChoice;
 use crate::config::kept_rules::NewRules;
-use crate::definitions::slash::ReadPrompt;
+use crate::definitions::slash::SlashError;
 use crate::error;
 use crate::headless::input::stdin::{StdinLine, StdinLines};
-use crate::headless::sending::{Sending, sent};
 use crate::headless::signals::Signals;
 use crate::headless::stop;
 
@@ -70,7 +68,6 @@ pub(super) struct LiveScreen {
     clock: SystemClock,
     /// What is to be done at which time.
     due: Due,
-    outbox: VecDeque<Command>,
     ending: Option<Ending>,
     has_said: bool,
 }
@@ -111,7 +108,6 @@ impl LiveScreen {
             size,
             clock,
             due: Due::default(),
-            outbox: VecDeque::new(),
             ending: None,
             has_said: false,
         };
@@ -216,20 +212,6 @@ impl LiveScreen {
         Ok(())
     }
 
-    /// Sends a prompt to an agent.
-    fn say_prompt(&mut self, agent: AgentId, prompt: ReadPrompt) {
-        for warning in &prompt.warnings {
-            self.update(Input::Print(format!("warning: {warning}")));
-        }
-        self.outbox.push_back(match agent == self.main {
-            true => prompt.command,
-            false => Command::To {
-                agent,
-                command: Box::new(prompt.command),
-            },
-        });
-    }
-
     /// Returns the time until something is to be done.
     fn next_due(&self) -> Option<Duration> {
         let frame = self.due.frame.filter(|_| self.writer.is_ready());
@@ -261,45 +243,56 @@ impl LiveScreen {
     }
 }
 
-/// Runs until the person leaves. `first` is their first prompt.
+/// How a conversation begins.
+pub(super) enum Start {
+    /// In a new session, or in one that is continued, with a first prompt if there is one.
+    Session {
+        continues: bool,
+        prompt: Option<String>,
+    },
+    /// With this agent of a process that runs.
+    Attached(AgentId),
+}
+
+/// Runs until the person leaves.
 pub(super) async fn run(
     mut screen: LiveScreen,
     link: &mut Link,
-    resumes: bool,
-    first: Option<Vec<ContentBlock>>,
+    start: Start,
 ) -> anyhow::Result<Ended> {
     let main = screen.main;
-    link.subscription
-        .watch(WatchTarget::Session(main), Some(Detail::News));
-    link.subscription
-        .watch(WatchTarget::Agent(main), Some(Detail::All));
-    if resumes {
-        let (entries, next) = link.tail(main).await?;
-        screen.has_said = next > 0;
-        screen.update(Input::Entries { entries, next });
+    let agents = &mut link.agents;
+    agents.watch(WatchTarget::Session(main), Some(Detail::News));
+    agents.watch(WatchTarget::Agent(main), Some(Detail::All));
+    match &start {
+        Start::Attached(agent) if *agent != main => show(&mut screen, link, *agent).await?,
+        Start::Attached(_)
+        | Start::Session {
+            continues: true, ..
+        } => {
+            let (entries, next) = link.tail(main).await?;
+            screen.has_said = next > 0;
+            screen.update(Input::Entries { entries, next });
+        }
+        Start::Session { .. } => {}
     }
     if let Some(draft) = link.draft.left() {
         screen.update(Input::Draft(draft));
     }
-    screen.outbox.push_back(Command::List {
+    link.agents.send(Command::List {
         what: ListKind::Commands,
         part: String::new(),
     });
-    if let Some(words) = first {
-        screen.has_said = true;
-        link.draft.move_to(screen.main);
-        let prompt = link.slash.read(words).map_err(anyhow::Error::new)?;
-        screen.say_prompt(main, prompt);
+    if let Start::Session {
+        prompt: Some(words),
+        ..
+    } = start
+    {
+        say(&mut screen, link, main, words)?;
     }
     let mut signals = Signals::new()?;
     let mut lines = screen.plain.is_some().then(StdinLines::start);
-    let mut sending: Option<Sending> = None;
     while screen.ending.is_none() {
-        if sending.is_none()
-            && let Some(command) = screen.outbox.pop_front()
-        {
-            sending = Some(Sending::new(&link.handle, command));
-        }
         let due = screen.next_due();
         let effects = tokio::select! {
             // Keys are drawn before anything else.
@@ -325,19 +318,7 @@ pub(super) async fn run(
                 screen.on_time(link);
                 Vec::new()
             }
-            () = sent(&mut sending), if sending.is_some() => {
-                sending = None;
-                Vec::new()
-            }
-            viewed = link.subscription.next() => watched(&mut screen, link, viewed).await?,
-            event = link.events.recv() => match event {
-                Some(_) => Vec::new(),
-                None => {
-                    screen.update(Input::Print("the agent has ended".into()));
-                    screen.ending = Some(Ending::Left(ExitCode::from(error::FAILED)));
-                    Vec::new()
-                }
-            },
+            news = link.agents.next() => on_agents(&mut screen, link, news).await?,
             note = told(&mut link.swept), if link.swept.is_some() => {
                 link.swept = None;
                 note.map_or_else(Vec::new, |note| screen.update(Input::Print(note)))
@@ -410,65 +391,87 @@ fn on_terminal(screen: &mut LiveScreen, event: TerminalEvent) -> Vec<Effect> {
 }
 
 /// Handles what agents do, all that is there.
-async fn watched(
+async fn on_agents(
     screen: &mut LiveScreen,
-    link: &Link,
-    first: Viewed,
+    link: &mut Link,
+    first: AgentNews,
 ) -> anyhow::Result<Vec<Effect>> {
-    let mut effects = Vec::new();
-    let mut next = Some(first);
-    for _ in 0..EVENTS {
-        match next {
-            Some(Viewed::Event(event)) => effects.extend(happened(screen, event)),
-            Some(Viewed::Behind { .. }) => {
-                let from = screen.conversation.next_entry();
-                let agent = screen.conversation.shown_agent();
-                let (entries, next) = link.since(agent, from).await?;
-                screen.update(Input::Entries { entries, next });
-            }
-            None => break,
-        }
-        next = link.subscription.try_next();
-    }
-    if let Some(Viewed::Event(event)) = next {
-        effects.extend(happened(screen, event));
+    let mut effects = on_news(screen, link, first).await?;
+    for _ in 1..EVENTS {
+        let Some(news) = link.agents.try_next() else {
+            break;
+        };
+        effects.extend(on_news(screen, link, news).await?);
     }
     Ok(effects)
 }
 
-fn happened(screen: &mut LiveScreen, event: Event) -> Vec<Effect> {
-    screen.update(Input::Event(event))
+async fn on_news(
+    screen: &mut LiveScreen,
+    link: &Link,
+    news: AgentNews,
+) -> anyhow::Result<Vec<Effect>> {
+    match news {
+        AgentNews::Event(event) => return Ok(screen.update(Input::Event(event))),
+        AgentNews::Behind => {
+            let from = screen.conversation.next_entry();
+            let agent = screen.conversation.shown_agent();
+            let (entries, next) = link.since(agent, from).await?;
+            screen.update(Input::Entries { entries, next });
+        }
+        AgentNews::Refused { error, prompt } => {
+            // What was typed meanwhile stays.
+            if let Some(prompt) = prompt.filter(|_| screen.conversation.draft().is_empty()) {
+                screen.update(Input::Draft(prompt));
+            }
+            screen.update(Input::Notice(error));
+        }
+        AgentNews::Gone => {
+            let (words, code) = match link.agents {
+                AgentLink::Here(_) => ("the agent has ended", error::FAILED),
+                AgentLink::There(_) => ("no longer running in that process", 0),
+            };
+            screen.update(Input::Print(words.into()));
+            screen.ending = Some(Ending::Left(ExitCode::from(code)));
+        }
+    }
+    Ok(Vec::new())
+}
+
+/// Sends a person's words to an agent.
+fn say(
+    screen: &mut LiveScreen,
+    link: &mut Link,
+    agent: AgentId,
+    words: String,
+) -> Result<(), SlashError> {
+    let warnings = link.agents.say(screen.main, agent, words)?;
+    screen.has_said = true;
+    if matches!(link.agents, AgentLink::Here(_)) {
+        link.draft.move_to(screen.main);
+    }
+    for warning in warnings {
+        screen.update(Input::Print(format!("warning: {warning}")));
+    }
+    Ok(())
 }
 
 /// Carries out what a conversation wants.
 async fn carry_out(screen: &mut LiveScreen, link: &mut Link, effect: Effect) -> anyhow::Result<()> {
     match effect {
-        Effect::Send(command) => screen.outbox.push_back(command),
-        Effect::Say(agent, words) => match link.read(&words) {
-            Ok(prompt) => {
-                screen.has_said = true;
-                link.draft.move_to(screen.main);
-                screen.say_prompt(agent, prompt);
-            }
-            Err(why) => {
+        Effect::Send(command) => link.agents.send(command),
+        Effect::Say(agent, words) => {
+            if let Err(why) = say(screen, link, agent, words.clone()) {
                 screen.update(Input::Draft(words));
                 screen.update(Input::Notice(why.to_string()));
             }
-        },
+        }
         Effect::KeepPrompt(prompt) => link.prompts.add(&prompt),
         Effect::KeepRules(accepted) => {
             link.rules
                 .add(NewRules::of_answer(&accepted).into_iter().collect());
         }
-        Effect::Show(agent) => {
-            let before = screen.conversation.shown_agent();
-            link.subscription.watch(WatchTarget::Agent(before), None);
-            screen.update(Input::Show(agent));
-            link.subscription
-                .watch(WatchTarget::Agent(agent), Some(Detail::All));
-            let (entries, next) = link.tail(agent).await?;
-            screen.update(Input::Entries { entries, next });
-        }
+        Effect::Show(agent) => show(screen, link, agent).await?,
         Effect::OpenEditor(text) => {
             screen.give_away().await;
             let edited = match link.draft.for_editor() {
@@ -492,9 +495,26 @@ async fn carry_out(screen: &mut LiveScreen, link: &mut Link, effect: Effect) -> 
     Ok(())
 }
 
+/// Shows another agent.
+async fn show(screen: &mut LiveScreen, link: &mut Link, agent: AgentId) -> anyhow::Result<()> {
+    let before = screen.conversation.shown_agent();
+    link.agents.watch(WatchTarget::Agent(before), None);
+    screen.update(Input::Show(agent));
+    link.agents
+        .watch(WatchTarget::Agent(agent), Some(Detail::All));
+    let (entries, next) = link.tail(agent).await?;
+    screen.update(Input::Entries { entries, next });
+    Ok(())
+}
+
 /// Does what only the loop can do.
 async fn asked(screen: &mut LiveScreen, link: &mut Link, request: Request) -> anyhow::Result<()> {
     match request {
+        Request::Clear | Request::Resume(_) if matches!(link.agents, AgentLink::There(_)) => {
+            let why =
+                "you are attached to a running session; /quit detaches, then `posse` or `posse -r`";
+            screen.update(Input::Notice(why.into()));
+        }
         Request::Clear => screen.ending = Some(Ending::Other(WantedSession::New)),
         Request::Resume(id) if id.is_empty() => {
             screen.ending = Some(Ending::Other(WantedSession::Asked));

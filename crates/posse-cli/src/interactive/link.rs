@@ -4,15 +4,13 @@ use std::io::Write as _;
 use std::path::PathBuf;
 
 use posse_port::store::{Page, TaskFilter};
-use posse_protocol::{AgentId, ContentBlock, Entry, Event};
-use posse_runtime::live::handle::AgentHandle;
-use posse_runtime::live::subscription::Subscription;
-use tokio::sync::{mpsc, oneshot};
+use posse_protocol::{AgentId, Entry};
+use tokio::sync::oneshot;
 
+use super::agent_link::AgentLink;
 use super::draft_file::DraftFile;
 use super::prompt_file::PromptFile;
 use crate::assemble::store::OpenStore;
-use crate::definitions::slash::{ReadPrompt, SlashCommands, SlashError};
 use crate::headless::rule_keeper::RuleKeeper;
 use crate::present::costs::Tally;
 use crate::present::history::{decoded, readable};
@@ -24,12 +22,8 @@ const TAIL: usize = 40;
 
 /// The ties of a conversation.
 pub(super) struct Link {
-    pub(super) subscription: Subscription,
-    pub(super) handle: AgentHandle,
-    /// The events of the main agent. They come by the subscription, too, which waits for nobody.
-    pub(super) events: mpsc::Receiver<Event>,
+    pub(super) agents: AgentLink,
     pub(super) store: OpenStore,
-    pub(super) slash: SlashCommands,
     pub(super) rules: RuleKeeper,
     pub(super) prompts: PromptFile,
     pub(super) draft: DraftFile,
@@ -55,11 +49,6 @@ impl Link {
         let first = next.saturating_sub(entries.len() as u64);
         let skipped = usize::try_from(from.saturating_sub(first)).unwrap_or(usize::MAX);
         Ok((entries.into_iter().skip(skipped).collect(), next))
-    }
-
-    /// Returns the command for a person's words, or why there is none.
-    pub(super) fn read(&self, words: &str) -> Result<ReadPrompt, SlashError> {
-        self.slash.read(vec![ContentBlock::text(words)])
     }
 }
 

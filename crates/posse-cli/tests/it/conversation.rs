@@ -21,7 +21,7 @@ reply = [{ text = "# Title\n\nSome **strong** words.\n\n- one\n- two\n\n```rust\
 
 impl Terminal<'_> {
     /// Waits until a condition holds.
-    fn waits(&self, what: &str, holds: impl Fn() -> bool) {
+    pub(crate) fn waits(&self, what: &str, holds: impl Fn() -> bool) {
         let begun = Instant::now();
         while !holds() {
             assert!(begun.elapsed() < LONG, "never {what}: {}", self.screen());
@@ -49,7 +49,7 @@ impl Terminal<'_> {
             .to_owned()
     }
 
-    fn kills(&self, signal: &str) {
+    pub(crate) fn kills(&self, signal: &str) {
         let sent = Command::new("kill").args([signal, &self.posse()]).status();
         assert!(sent.unwrap().success());
     }

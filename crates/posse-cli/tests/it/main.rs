@@ -7,6 +7,7 @@ mod agents;
 mod ask;
 mod ask_model;
 mod attach;
+mod attach_screen;
 mod attachments;
 mod background_crash;
 mod binary;

@@ -30,6 +30,15 @@ impl<'a> Terminal<'a> {
 
     /// Runs lines of a shell in a window of this size.
     pub(crate) fn with(project: &'a Project, size: (u16, u16), lines: &str) -> Self {
+        Self::in_tmux(project, "tmux", size, lines)
+    }
+
+    /// Runs lines of a shell in another terminal with this name.
+    pub(crate) fn beside(project: &'a Project, name: &str, lines: &str) -> Self {
+        Self::in_tmux(project, name, (100, 30), lines)
+    }
+
+    fn in_tmux(project: &'a Project, name: &str, size: (u16, u16), lines: &str) -> Self {
         let command = project.posse(&[]);
         let set = command.get_envs().filter_map(|(name, value)| {
             let (name, value) = (name.to_str()?, value?.to_str()?);
@@ -38,7 +47,7 @@ impl<'a> Terminal<'a> {
         let set: Vec<String> = set.collect();
         let (set, binary) = (set.join(" "), env!("CARGO_BIN_EXE_posse"));
         let posse = format!("posse() {{ env -i TERM=$TERM {set} $more {binary} \"$@\"; }}");
-        let (work, socket) = (project.file(""), project.file("../tmux"));
+        let (work, socket) = (project.file(""), project.file(&format!("../{name}")));
         let lines = format!("cd {}\n{posse}\n{lines}\nexec cat", work.display());
         let tmux = Tmux::start(socket, size, &[], &["bash", "-c", &lines]);
         Self { project, tmux }

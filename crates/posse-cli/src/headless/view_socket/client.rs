@@ -4,7 +4,7 @@ use std::io;
 use std::path::Path;
 
 use posse_port::store::AgentRecord;
-use posse_protocol::wire::{ClientMessage, ClientWatch, ServerMessage, ServerReader};
+use posse_protocol::wire::{ClientMessage, ClientWatch, ServerMessage, ServerReader, WireError};
 use posse_protocol::{Activity, AgentId, Detail, EventKind, WatchTarget};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::UnixStream;
@@ -22,6 +22,8 @@ pub(crate) struct LiveAgent {
     reader: ServerReader,
     /// What came with the answer.
     first: Vec<ServerMessage>,
+    /// Lines that are not sent yet.
+    unsent: Vec<u8>,
 }
 
 /// Why an agent cannot be watched at the process that runs it.
@@ -90,8 +92,9 @@ impl LiveAgent {
             stream,
             reader: ServerReader::default(),
             first: Vec::new(),
+            unsent: Vec::new(),
         };
-        let mut is_accepted = false;
+        let (mut is_accepted, mut first) = (false, Vec::new());
         while !is_accepted {
             let Some(messages) = live.read().await.map_err(told)? else {
                 let hung_up = NotWatched("it has hung up".into());
@@ -102,21 +105,17 @@ impl LiveAgent {
                     ServerMessage::Refused { error, .. } => return Err(NotWatched(error)),
                     ServerMessage::Accepted { .. } => is_accepted = true,
                     ServerMessage::Hello { .. } => {}
-                    more => live.first.push(more),
+                    more => first.push(more),
                 }
             }
         }
+        live.first = first;
         Ok(live)
     }
 
     /// Waits for what comes next.
     pub(crate) async fn next(&mut self) -> anyhow::Result<Vec<Told>> {
-        let first = std::mem::take(&mut self.first);
-        let messages = match first.is_empty() {
-            false => Some(first),
-            true => self.read().await?,
-        };
-        let Some(messages) = messages else {
+        let Some(messages) = self.read().await? else {
             return Ok(vec![Told::End]);
         };
         let mut told = Vec::new();
@@ -131,10 +130,27 @@ impl LiveAgent {
         Ok(told)
     }
 
-    /// Reads what has come; none at the end.
-    async fn read(&mut self) -> io::Result<Option<Vec<ServerMessage>>> {
+    /// Sends a message, while what has come is waited for.
+    pub(crate) fn send(&mut self, message: ClientMessage) -> Result<(), WireError> {
+        self.unsent.extend(message.encode()?.into_bytes());
+        Ok(())
+    }
+
+    /// Waits for messages; none at the end. Dropping the future loses nothing.
+    pub(crate) async fn read(&mut self) -> io::Result<Option<Vec<ServerMessage>>> {
+        if !self.first.is_empty() {
+            return Ok(Some(std::mem::take(&mut self.first)));
+        }
         let mut bytes = vec![0; 64 << 10];
-        let read = self.stream.read(&mut bytes).await?;
+        let (mut from, mut to) = self.stream.split();
+        let read = loop {
+            tokio::select! {
+                read = from.read(&mut bytes) => break read?,
+                written = to.write(&self.unsent), if !self.unsent.is_empty() => {
+                    self.unsent.drain(..written?);
+                }
+            }
+        };
         if read == 0 {
             return Ok(None);
         }
