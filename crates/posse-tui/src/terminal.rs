@@ -1,11 +1,13 @@
 //! A real terminal: what is written to it, and how it is left as it was.
 
+mod full;
 mod inline;
 mod input;
 mod pen;
 mod raw;
 mod writer;
 
+pub use full::FullScreen;
 pub use inline::{Frame, InlineTerminal, region};
 pub use input::TerminalInput;
 pub use raw::{RESTORE, RawTerminal};

@@ -179,7 +179,7 @@ impl Drawn {
 }
 
 /// Returns the number of columns of a row that have something in them.
-fn used(buffer: &Buffer, row: u16) -> u16 {
+pub(super) fn used(buffer: &Buffer, row: u16) -> u16 {
     let width = buffer.area.width;
     let is_blank = |column: &u16| buffer.cell((*column, row)).is_none_or(is_blank);
     let blank = (0..width).rev().take_while(is_blank).count() as u16;
@@ -192,7 +192,7 @@ fn used(buffer: &Buffer, row: u16) -> u16 {
 }
 
 /// Returns the columns of a row that have changed.
-fn changed(old: &Buffer, new: &Buffer, row: u16) -> Option<std::ops::Range<u16>> {
+pub(super) fn changed(old: &Buffer, new: &Buffer, row: u16) -> Option<std::ops::Range<u16>> {
     let blank = Cell::default();
     let cells = |column: u16| {
         let at = (column, row);

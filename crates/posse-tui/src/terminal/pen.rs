@@ -3,6 +3,7 @@
 //! Nothing but printable characters of a cell and the sequences of this file can leave here.
 
 use ratatui_core::buffer::{Buffer, Cell};
+use ratatui_core::layout::Position;
 use ratatui_core::style::{Color, Modifier, Style};
 use ratatui_core::text::Line;
 use unicode_width::UnicodeWidthStr;
@@ -81,6 +82,12 @@ impl Pen {
             0 => self.raw("\r"),
             _ => self.by(column + 1, 'G'),
         }
+    }
+
+    /// Goes to a cell of the screen.
+    pub(crate) fn cell(&mut self, at: Position) {
+        let (row, column) = (at.y + 1, at.x + 1);
+        self.bytes.push_str(&format!("\x1b[{row};{column}H"));
     }
 
     fn by(&mut self, count: u16, direction: char) {

@@ -1,0 +1,85 @@
+//! The alternate screen: boards and pagers have all of it, and the first screen comes back as it was.
+//!
+//! It only makes bytes: one write per frame, none if nothing has changed. The screen is never cleared
+//! as a whole, so that no frame is seen without its content.
+
+use ratatui_core::buffer::Buffer;
+use ratatui_core::layout::Position;
+
+use super::inline::{changed, used};
+use super::pen::Pen;
+
+/// Saves the cursor, goes to the alternate screen, hides the cursor there, and cuts long lines off.
+/// Not every terminal saves the cursor for [`RESTORE`](super::RESTORE) by itself.
+const ENTER: &[u8] = b"\x1b7\x1b[?1049h\x1b[?25l\x1b[?7l";
+
+/// Goes back to the first screen.
+const LEAVE: &[u8] = b"\x1b[0m\x1b[?1049l\x1b[?7h\x1b[?25h";
+
+/// The alternate screen of a terminal.
+pub struct FullScreen {
+    drawn: Option<(Buffer, Option<Position>)>,
+    colour: bool,
+}
+
+impl FullScreen {
+    /// Nothing is drawn yet. Without `colour` all but colour is as with it.
+    pub fn new(colour: bool) -> Self {
+        Self {
+            drawn: None,
+            colour,
+        }
+    }
+
+    /// Returns the bytes that go to the alternate screen. The next frame is drawn as a whole.
+    pub fn enter(&mut self) -> Vec<u8> {
+        self.drawn = None;
+        ENTER.to_vec()
+    }
+
+    /// Returns the bytes that go back to the first screen, which is as it was before.
+    pub fn leave(&mut self) -> Vec<u8> {
+        self.drawn = None;
+        LEAVE.to_vec()
+    }
+
+    /// Returns the bytes that bring cells on the screen; empty if they are there already. The cursor
+    /// is hidden without a `caret`.
+    pub fn draw(&mut self, cells: Buffer, caret: Option<Position>) -> Vec<u8> {
+        let before = self.drawn.take();
+        let had_caret = before.as_ref().is_some_and(|(_, caret)| caret.is_some());
+        let same_size = before.filter(|(old, _)| old.area == cells.area);
+        let is_same = |(old, at): &(Buffer, Option<Position>)| *old == cells && *at == caret;
+        if same_size.as_ref().is_some_and(is_same) {
+            self.drawn = same_size;
+            return Vec::new();
+        }
+        let mut pen = Pen::new(self.colour);
+        if had_caret {
+            pen.show_cursor(false);
+        }
+        for row in 0..cells.area.height {
+            let columns = match &same_size {
+                Some((old, _)) => changed(old, &cells, row),
+                None => Some(0..cells.area.width),
+            };
+            let Some(columns) = columns else { continue };
+            pen.cell(Position::new(columns.start, row));
+            let end = used(&cells, row);
+            pen.cells(&cells, row, columns.start..columns.end.min(end));
+            // A row that is full to its end must stay so: its last cell would be erased.
+            if columns.end > end {
+                pen.erase_rest();
+            }
+        }
+        if let Some(caret) = caret {
+            pen.cell(caret);
+            pen.show_cursor(true);
+        }
+        self.drawn = Some((cells, caret));
+        pen.finish()
+    }
+}
+
+#[cfg(test)]
+mod tests;
