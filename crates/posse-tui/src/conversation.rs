@@ -5,7 +5,7 @@
 
 mod actions;
 mod agents;
-mod calls;
+pub(crate) mod calls;
 mod events;
 mod help;
 mod keys;
@@ -14,7 +14,7 @@ mod plain;
 mod questions;
 mod reply;
 mod slash;
-mod transcript;
+pub(crate) mod transcript;
 mod view;
 
 use crossterm::event::KeyEvent;
@@ -28,12 +28,14 @@ use ratatui_core::text::Line;
 use self::agents::Others;
 pub use self::agents::{Other, Sign};
 use self::calls::Calls;
+pub(crate) use self::keys::edit as edit_by_key;
 use self::menu::Menu;
 pub use self::plain::PlainView;
 use self::questions::Questions;
 pub use self::questions::SETTLE_MS;
 use self::reply::ArrivingReply;
 pub use self::view::view;
+pub(crate) use self::view::{edited_rows, question_content};
 use crate::edit::{EditBuffer, PromptHistory};
 use crate::text::{tame, wrap};
 

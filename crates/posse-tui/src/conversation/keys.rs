@@ -304,7 +304,7 @@ fn show(it: &mut Conversation, digit: char) -> Vec<Effect> {
 }
 
 /// Edits a text as shells do.
-fn edit(buffer: &mut EditBuffer, key: KeyEvent) {
+pub(crate) fn edit(buffer: &mut EditBuffer, key: KeyEvent) {
     let control = key.modifiers.contains(KeyModifiers::CONTROL);
     let alt = key.modifiers.contains(KeyModifiers::ALT);
     let by_word = control || alt;

@@ -6,6 +6,7 @@ pub(super) mod question;
 mod status;
 mod strip;
 
+pub(crate) use self::question::content as question_content;
 pub(super) use self::question::in_full as question_in_full;
 use ratatui_core::layout::Position;
 use ratatui_core::style::{Color, Style};
@@ -144,11 +145,11 @@ fn prompt(it: &Conversation, width: u16, most: usize) -> (Vec<Line<'static>>, (u
         _ => Color::Cyan,
     };
     let sign = Style::new().fg(color).bold();
-    rows(&it.draft, width, most, ("› ", sign))
+    edited_rows(&it.draft, width, most, ("› ", sign))
 }
 
 /// Returns the rows of a text that is edited, those around the caret if there are more.
-pub(super) fn rows(
+pub(crate) fn edited_rows(
     buffer: &EditBuffer,
     width: u16,
     most: usize,

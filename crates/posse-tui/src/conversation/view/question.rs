@@ -4,7 +4,7 @@ use posse_protocol::{Display, FileDiff, QuestionKind};
 use ratatui_core::style::{Color, Style};
 use ratatui_core::text::{Line, Span};
 
-use super::rows;
+use super::edited_rows;
 use crate::conversation::Conversation;
 use crate::conversation::calls::line_count;
 use crate::conversation::questions::OpenQuestion;
@@ -53,7 +53,7 @@ pub(super) fn draw(it: &Conversation, width: u16, room: usize) -> QuestionLines 
     if it.questions.typing() == Some(Typing::Line) {
         let sign = ("» ", Style::new().fg(Color::Yellow));
         let most = WORD_ROWS.min(left.max(1));
-        let drawn = rows(&open.words, width, most, sign);
+        let drawn = edited_rows(&open.words, width, most, sign);
         left = left.saturating_sub(drawn.0.len());
         words = Some(drawn);
     }
@@ -164,7 +164,7 @@ fn head(it: &Conversation, dialog: &QuestionDialog, width: u16) -> Line<'static>
 }
 
 /// Returns what is asked about: the change, the command, the plan, the questions.
-fn content(dialog: &QuestionDialog, width: u16) -> Vec<Line<'static>> {
+pub(crate) fn content(dialog: &QuestionDialog, width: u16) -> Vec<Line<'static>> {
     let question = dialog.question();
     match &question.shown {
         Some(Display::Diff(change)) => {

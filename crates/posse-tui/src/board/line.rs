@@ -1,0 +1,52 @@
+//! The line at the foot of the board that a person writes: a filter, a message, a task or the name of
+//! an action.
+
+use posse_protocol::{AgentId, ListId};
+
+use crate::edit::EditBuffer;
+
+/// What the line is for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum LineUse {
+    /// Words that agents must fit.
+    Filter,
+    /// A message to an agent, with its name.
+    Message(AgentId, String),
+    /// A new task of a list.
+    NewTask(ListId),
+    /// The name of an action, and what it is about.
+    Palette,
+}
+
+/// The line at the foot.
+pub(super) struct FootLine {
+    pub(super) purpose: LineUse,
+    pub(super) text: EditBuffer,
+    /// The number of the name that is chosen from those that fit.
+    pub(super) chosen: usize,
+    /// When it opened by itself; none if the person opened it.
+    pub(super) appeared_ms: Option<i64>,
+}
+
+impl FootLine {
+    pub(super) fn new(purpose: LineUse, text: &str) -> Self {
+        let mut buffer = EditBuffer::new();
+        buffer.set(text);
+        Self {
+            purpose,
+            text: buffer,
+            chosen: 0,
+            appeared_ms: None,
+        }
+    }
+
+    /// Returns what is before the text.
+    pub(super) fn label(&self) -> String {
+        match &self.purpose {
+            LineUse::Filter => "/".to_owned(),
+            LineUse::Message(_, name) => format!("to {name}: "),
+            LineUse::NewTask(_) => "new task: ".to_owned(),
+            LineUse::Palette => ":".to_owned(),
+        }
+    }
+}
