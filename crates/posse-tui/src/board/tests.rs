@@ -1,6 +1,9 @@
 //! Boards: what keys and news do to them.
 
 mod agents;
+mod palette;
+mod questions;
+mod still;
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use ratatui_core::buffer::{Buffer, Cell};

@@ -237,3 +237,20 @@ impl AgentTree {
         }
     }
 }
+
+#[cfg(test)]
+impl AgentTree {
+    /// Checks that everybody stands once in one section, at the place of its path.
+    pub(super) fn check(&self) {
+        let shown: usize = Section::ALL.map(|it| self.rows(it).count()).iter().sum();
+        assert_eq!(shown, self.agents.len());
+        for row in self.agents.values() {
+            let fits = self.fits(&row.facts);
+            assert_eq!(self.rows(row.section()).place(&row.path).is_ok(), fits);
+            assert_eq!(row.path.last(), Some(&row.facts.agent));
+        }
+        for section in Section::ALL {
+            assert!(self.rows(section).shown().is_sorted());
+        }
+    }
+}
