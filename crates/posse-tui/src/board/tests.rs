@@ -3,6 +3,8 @@
 mod agents;
 mod palette;
 mod questions;
+mod random;
+mod screens;
 mod still;
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};

@@ -8,7 +8,7 @@ use crate::board::layout::Areas;
 use crate::board::line::{FootLine, LineUse};
 use crate::board::{Board, Confirm, act};
 use crate::conversation::edited_rows;
-use crate::text::{clip, columns};
+use crate::text::{clip, columns, wrap};
 
 /// Number of names that are shown above the line where they are typed.
 const NAMES: usize = 8;
@@ -38,8 +38,14 @@ pub(super) fn draw(it: &Board, width: u16, areas: Areas) -> Foot {
         return foot;
     }
     if let Some(confirm) = &it.confirm {
-        let asked = asked(it, confirm);
-        return plain(Line::styled(asked, yellow.bold()));
+        // All of what a yes would do is seen: the last line is the foot.
+        let asked = Line::styled(asked(it, confirm), yellow.bold());
+        let mut menu = wrap(&asked, width, 0);
+        let line = menu.pop().unwrap_or_default();
+        return Foot {
+            menu,
+            ..plain(line)
+        };
     }
     if let Some(notice) = &it.notice {
         return plain(Line::styled(notice.clone(), yellow));

@@ -8,6 +8,8 @@ use crate::text::{clip, columns};
 
 /// The narrowest screen that names all screens.
 const ALL_SCREENS: u16 = 96;
+/// The narrowest screen that has the keys of all screens.
+const ALL_KEYS: u16 = 76;
 /// The narrowest screen that names the one that is shown.
 const ONE_SCREEN: u16 = 40;
 
@@ -71,15 +73,14 @@ fn screens(it: &Board, width: u16) -> Vec<Span<'static>> {
             (BoardScreen::Questions, count) if count > 0 => format!(" ({count})"),
             _ => String::new(),
         };
-        match screen == it.screen {
-            true => Span::styled(format!("[{number}]{}{waiting}", screen.as_str()), bold),
-            false => Span::styled(
-                format!("{number} {}{waiting}", screen.as_str()),
-                Style::new().dim(),
-            ),
+        let dim = Style::new().dim();
+        match (screen == it.screen, width >= ALL_SCREENS) {
+            (true, _) => Span::styled(format!("[{number}]{}{waiting}", screen.as_str()), bold),
+            (false, true) => Span::styled(format!("{number} {}{waiting}", screen.as_str()), dim),
+            (false, false) => Span::styled(format!("{number}{waiting}"), dim),
         }
     };
-    let shown = |screen: &BoardScreen| width >= ALL_SCREENS || *screen == it.screen;
+    let shown = |screen: &BoardScreen| width >= ALL_KEYS || *screen == it.screen;
     let mut spans = Vec::new();
     if width < ONE_SCREEN {
         return spans;

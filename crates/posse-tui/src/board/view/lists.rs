@@ -190,7 +190,10 @@ pub(super) fn letter(it: &Board, width: u16) -> DrawnPart {
         one_line(&mail.to_name)
     );
     let mut lines = vec![rule(&title, width)];
-    lines.extend(words(&mail.summary, Style::new().bold(), width));
+    // A summary is often how the text begins.
+    if !mail.body.starts_with(&mail.summary) {
+        lines.extend(words(&mail.summary, Style::new().bold(), width));
+    }
     lines.extend(words(&mail.body, Style::new(), width));
     DrawnPart { lines, caret: None }
 }
