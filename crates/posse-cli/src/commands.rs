@@ -4,6 +4,7 @@ pub(crate) mod agents;
 pub(crate) mod ask;
 pub(crate) mod ask_model;
 pub(crate) mod attach;
+pub(crate) mod board;
 pub(crate) mod cache;
 pub(crate) mod completions;
 pub(crate) mod cost;

@@ -226,7 +226,7 @@ fn needs_plain() -> bool {
 }
 
 /// Returns the size of the terminal.
-fn size() -> Size {
+pub(crate) fn size() -> Size {
     match rustix::termios::tcgetwinsize(io::stdout()) {
         Ok(size) if size.ws_col > 0 && size.ws_row > 0 => Size {
             columns: size.ws_col,
@@ -237,6 +237,6 @@ fn size() -> Size {
 }
 
 /// Returns false if the person wants no colour.
-fn colour() -> bool {
+pub(crate) fn colour() -> bool {
     environment::variable("NO_COLOR").is_none_or(|value| value.is_empty())
 }

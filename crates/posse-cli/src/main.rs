@@ -1,6 +1,7 @@
 //! The posse binary: arguments, environment and wiring. What it can do lives in the libraries.
 
 mod assemble;
+mod board;
 mod commands;
 mod config;
 mod definitions;
@@ -55,6 +56,7 @@ enum PosseCommand {
     Doctor(commands::doctor::DoctorCommand),
     Schema(commands::schema::SchemaCommand),
     Attach(commands::attach::AttachCommand),
+    Board(commands::board::BoardCommand),
     Logout(commands::logout::LogoutCommand),
     Completions(commands::completions::CompletionsCommand),
 }
@@ -97,6 +99,7 @@ fn main() -> ExitCode {
         Some(PosseCommand::Doctor(command)) => command.run(),
         Some(PosseCommand::Schema(command)) => command.run(),
         Some(PosseCommand::Attach(command)) => command.run(),
+        Some(PosseCommand::Board(command)) => command.run(),
         Some(PosseCommand::Logout(command)) => command.run(),
         Some(PosseCommand::Completions(command)) => command.run(Args::command()),
     };

@@ -120,6 +120,18 @@ pub(crate) fn program() -> String {
     concat!("posse ", env!("CARGO_PKG_VERSION")).to_owned()
 }
 
+/// Returns a path for a column: its last two parts.
+pub(crate) fn short_path(path: &std::path::Path) -> String {
+    let parts: Vec<_> = path.components().collect();
+    match parts.len() {
+        0..=3 => path.display().to_string(),
+        count => {
+            let last: std::path::PathBuf = parts[count - 2..].iter().collect();
+            format!("…/{}", last.display())
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -109,8 +109,8 @@ pub enum BoardEffect {
         /// The answer.
         answer: Answer,
     },
-    /// Rules are kept for later sessions.
-    KeepRules(AcceptedRules),
+    /// Rules are kept for later sessions in the directory of this agent, or everywhere.
+    KeepRules(AgentId, AcceptedRules),
     /// A task is added to a list.
     AddTask {
         /// The list.

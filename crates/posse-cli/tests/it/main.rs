@@ -11,6 +11,7 @@ mod attach_screen;
 mod attachments;
 mod background_crash;
 mod binary;
+mod board;
 mod cache;
 mod consumer;
 mod conversation;

@@ -259,7 +259,7 @@ pub(super) fn answer(it: &mut Board, words: &str, now_ms: i64) -> Vec<BoardEffec
     } = &answer
         && rules.scope != RuleScope::Session
     {
-        effects.push(BoardEffect::KeepRules(rules.clone()));
+        effects.push(BoardEffect::KeepRules(agent, rules.clone()));
     }
     effects.push(BoardEffect::Answer {
         agent,

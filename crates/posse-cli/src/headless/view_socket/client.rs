@@ -136,6 +136,22 @@ impl LiveAgent {
         Ok(())
     }
 
+    /// Waits until the message with this ID is answered.
+    pub(crate) async fn answer(&mut self, wanted: &str) -> anyhow::Result<()> {
+        while let Some(messages) = self.read().await? {
+            for message in messages {
+                match message {
+                    ServerMessage::Accepted { id } if id == wanted => return Ok(()),
+                    ServerMessage::Refused { id, error } if id.as_deref() == Some(wanted) => {
+                        anyhow::bail!(error);
+                    }
+                    _ => {}
+                }
+            }
+        }
+        anyhow::bail!("its process has ended")
+    }
+
     /// Waits for messages; none at the end. Dropping the future loses nothing.
     pub(crate) async fn read(&mut self) -> io::Result<Option<Vec<ServerMessage>>> {
         if !self.first.is_empty() {

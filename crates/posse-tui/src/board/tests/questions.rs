@@ -99,7 +99,7 @@ fn always_asks_where_the_rule_holds_and_keeps_it() {
     assert_eq!(desk.press("Alt-a"), []);
     assert!(desk.text().contains("s in this session"));
     let effects = desk.press("d");
-    let [BoardEffect::KeepRules(rules), BoardEffect::Answer { .. }] = effects.as_slice() else {
+    let [BoardEffect::KeepRules(_, rules), BoardEffect::Answer { .. }] = effects.as_slice() else {
         panic!("{effects:?}")
     };
     assert_eq!(rules.scope, RuleScope::Directory);

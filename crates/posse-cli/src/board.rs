@@ -1,0 +1,302 @@
+//! `posse board`: everybody at work, on the whole screen of a terminal.
+//!
+//! It reads the store and follows its feeds; what is done at it goes to the agents by the sockets of
+//! their processes, or by the store.
+
+mod actions;
+mod reader;
+mod realm;
+
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crossterm::event::Event as TerminalEvent;
+use posse_port::clock::{Clock as _, SystemClock};
+use posse_protocol::AgentId;
+use posse_tui::board::{self, Board, BoardBeginning, BoardEffect, BoardInput, BoardScreen, Scope};
+use posse_tui::terminal::{FrameWriter, FullScreen, RawTerminal, TerminalInput};
+use tokio::sync::Notify;
+
+use self::actions::BoardActions;
+pub(crate) use self::reader::BoardPlace;
+use self::reader::BoardReader;
+use crate::assemble::store::OpenStore;
+use crate::headless::signals::Signals;
+use crate::headless::stop;
+use crate::interactive::{colour, size};
+use crate::output::short_path;
+use crate::output::time::now_ms;
+
+/// Time between two readings of what has happened.
+const PAUSE: Duration = Duration::from_millis(100);
+/// Time after which ages are drawn again.
+const TICK: Duration = Duration::from_secs(10);
+/// Time that is waited for a terminal that takes nothing.
+const PATIENCE: Duration = Duration::from_millis(200);
+
+/// How a board was left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum BoardEnd {
+    /// The person left.
+    Left,
+    /// A signal ended it.
+    Signalled,
+    /// The conversation with an agent is wanted.
+    Open(AgentId),
+}
+
+/// What a board shows first.
+pub(crate) struct BoardView {
+    pub(crate) place: BoardPlace,
+    pub(crate) scope: Scope,
+    pub(crate) screen: BoardScreen,
+    /// A line for the person.
+    pub(crate) notice: Option<String>,
+}
+
+/// A board on a terminal.
+struct LiveBoard {
+    board: Board,
+    reader: BoardReader,
+    actions: BoardActions,
+    terminal: FullScreen,
+    writer: FrameWriter,
+    written: Arc<Notify>,
+    raw: Option<RawTerminal>,
+    input: Option<TerminalInput>,
+    clock: SystemClock,
+    /// When the store was read last.
+    read: Duration,
+    /// True if something has changed since the last frame.
+    is_dirty: bool,
+    ending: Option<BoardEnd>,
+}
+
+/// Shows a board until the person leaves it.
+pub(crate) async fn run(open: OpenStore, view: BoardView) -> anyhow::Result<BoardEnd> {
+    let title = short_path(&view.place.cwd);
+    let written = Arc::new(Notify::new());
+    let told = Arc::clone(&written);
+    let beginning = BoardBeginning {
+        size: size(),
+        title,
+        scope: view.scope,
+        screen: view.screen,
+    };
+    let mut live = LiveBoard {
+        board: Board::new(beginning),
+        reader: BoardReader::new(Arc::clone(&open.store), view.place, view.scope),
+        actions: BoardActions::new(open),
+        terminal: FullScreen::new(colour()),
+        writer: FrameWriter::start(move || told.notify_one())?,
+        written,
+        raw: None,
+        input: None,
+        clock: SystemClock::default(),
+        read: Duration::ZERO,
+        is_dirty: true,
+        ending: None,
+    };
+    let first = live.reader.read(view.scope).await?;
+    live.update_all(first);
+    if let Some(notice) = view.notice {
+        live.update(BoardInput::Notice(notice));
+    }
+    live.fill().await?;
+    live.take_terminal()?;
+    let ended = live.drive().await;
+    live.give_back().await;
+    live.writer.finish(PATIENCE);
+    drop(live.raw);
+    ended?;
+    Ok(live.ending.unwrap_or(BoardEnd::Left))
+}
+
+impl LiveBoard {
+    async fn drive(&mut self) -> anyhow::Result<()> {
+        let mut signals = Signals::new()?;
+        while self.ending.is_none() {
+            self.draw();
+            let rest = (self.read + PAUSE).saturating_sub(self.clock.now());
+            let effects = tokio::select! {
+                // Keys are drawn before anything else.
+                biased;
+                typed = typed(&mut self.input) => match typed {
+                    Some(event) => self.on_terminal(event),
+                    None => {
+                        self.ending = Some(BoardEnd::Signalled);
+                        Vec::new()
+                    }
+                },
+                () = signals.next() => {
+                    self.ending = Some(BoardEnd::Signalled);
+                    Vec::new()
+                }
+                () = self.written.notified() => Vec::new(),
+                // What happens quickly is read together.
+                news = async {
+                    self.clock.sleep(rest).await;
+                    self.reader.next().await
+                } => {
+                    let inputs = self.reader.on_news(news).await;
+                    self.read = self.clock.now();
+                    self.shown(inputs)
+                }
+                () = self.clock.sleep(TICK) => self.update(BoardInput::Tick),
+            };
+            for effect in effects {
+                self.carry_out(effect).await?;
+            }
+            self.fill().await?;
+        }
+        Ok(())
+    }
+
+    /// Shows what was read, or why it could not be.
+    fn shown(&mut self, read: anyhow::Result<Vec<BoardInput>>) -> Vec<BoardEffect> {
+        match read {
+            Ok(inputs) => self.update_all(inputs),
+            Err(error) => self.update(BoardInput::Notice(format!("{error:#}"))),
+        }
+    }
+
+    fn update(&mut self, input: BoardInput) -> Vec<BoardEffect> {
+        self.is_dirty = true;
+        board::update(&mut self.board, input, now_ms())
+    }
+
+    fn update_all(&mut self, inputs: Vec<BoardInput>) -> Vec<BoardEffect> {
+        let each = inputs.into_iter().map(|input| self.update(input));
+        each.collect::<Vec<_>>().concat()
+    }
+
+    /// Reads what is on the screen and not known.
+    async fn fill(&mut self) -> anyhow::Result<()> {
+        let inputs = self.reader.fill(&self.board).await?;
+        self.update_all(inputs);
+        Ok(())
+    }
+
+    fn on_terminal(&mut self, event: TerminalEvent) -> Vec<BoardEffect> {
+        match event {
+            TerminalEvent::Key(key) => self.update(BoardInput::Key(key)),
+            TerminalEvent::Paste(text) => self.update(BoardInput::Paste(text)),
+            TerminalEvent::Resize(..) => self.update(BoardInput::Size(size())),
+            TerminalEvent::FocusGained | TerminalEvent::FocusLost | TerminalEvent::Mouse(_) => {
+                Vec::new()
+            }
+        }
+    }
+
+    /// Draws the next frame, if something has changed and the last one is written.
+    fn draw(&mut self) {
+        if self.is_dirty && self.writer.is_ready() {
+            let frame = board::view(&mut self.board, now_ms());
+            self.writer
+                .write(self.terminal.draw(frame.cells, frame.caret));
+            self.is_dirty = false;
+        }
+    }
+
+    fn take_terminal(&mut self) -> io::Result<()> {
+        self.raw = Some(RawTerminal::enter()?);
+        self.input = Some(TerminalInput::new());
+        self.writer.write(self.terminal.enter());
+        self.update(BoardInput::Size(size()));
+        Ok(())
+    }
+
+    async fn give_back(&mut self) {
+        self.input = None;
+        // A terminal that takes nothing is not waited for.
+        let _ = tokio::time::timeout(PATIENCE, async {
+            while !self.writer.is_ready() {
+                self.written.notified().await;
+            }
+            self.writer.write(self.terminal.leave());
+            while !self.writer.is_ready() {
+                self.written.notified().await;
+            }
+        })
+        .await;
+        self.raw = None;
+    }
+
+    /// Carries out what the person wants.
+    async fn carry_out(&mut self, effect: BoardEffect) -> anyhow::Result<()> {
+        let name = |agent: AgentId| {
+            let found = self.reader.realm_of(agent);
+            found.map_or_else(|| agent.to_string(), |(_, realm)| realm.name(agent))
+        };
+        let done = match effect {
+            BoardEffect::Leave => {
+                self.ending = Some(BoardEnd::Left);
+                return Ok(());
+            }
+            BoardEffect::Open(agent) => {
+                self.ending = Some(BoardEnd::Open(agent));
+                return Ok(());
+            }
+            BoardEffect::Peek(agent) => {
+                self.reader.peek(agent);
+                return Ok(());
+            }
+            BoardEffect::ChangeScope(scope) => {
+                let inputs = self.reader.read(scope).await;
+                self.shown(inputs);
+                return Ok(());
+            }
+            BoardEffect::Suspend => {
+                self.give_back().await;
+                stop::now(&self.actions.open).await?;
+                self.take_terminal()?;
+                return Ok(());
+            }
+            BoardEffect::Pager(agent) => {
+                self.ending = Some(BoardEnd::Open(agent));
+                return Ok(());
+            }
+            BoardEffect::Interrupt(agent) => self.actions.interrupt(agent, &name(agent)).await,
+            BoardEffect::Stop(agent) => {
+                let found = self.reader.realm_of(agent);
+                let main = found.map_or(agent, |(_, realm)| realm.root_of(agent));
+                self.actions.stop(agent, main, &name(agent)).await
+            }
+            BoardEffect::Message(agent, words) => {
+                let name = name(agent);
+                self.actions
+                    .message(&self.reader, agent, &name, words)
+                    .await
+            }
+            BoardEffect::Answer {
+                agent,
+                question,
+                answer,
+            } => {
+                self.actions
+                    .answer(&self.reader, agent, question, answer)
+                    .await
+            }
+            BoardEffect::KeepRules(agent, rules) => {
+                match self.actions.keep_rules(&self.reader, agent, &rules) {
+                    Some(note) => Ok(note),
+                    None => return Ok(()),
+                }
+            }
+            BoardEffect::AddTask { list, subject } => self.actions.add_task(list, subject).await,
+            BoardEffect::DeleteTask { list, task } => self.actions.delete_task(list, task).await,
+        };
+        let notice = done.unwrap_or_else(|error| format!("{error:#}"));
+        self.update(BoardInput::Notice(notice));
+        Ok(())
+    }
+}
+
+/// Waits for what is typed.
+async fn typed(input: &mut Option<TerminalInput>) -> Option<TerminalEvent> {
+    match input {
+        Some(input) => input.next().await?.ok(),
+        None => std::future::pending().await,
+    }
+}
