@@ -24,7 +24,7 @@ use self::reader::BoardReader;
 use crate::assemble::store::OpenStore;
 use crate::headless::signals::Signals;
 use crate::headless::stop;
-use crate::interactive::{colour, size};
+use crate::headless::terminal::{colour, size};
 use crate::output::short_path;
 use crate::output::time::now_ms;
 

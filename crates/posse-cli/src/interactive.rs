@@ -11,13 +11,13 @@ mod prompt_file;
 mod resume;
 mod terminal_guard;
 
-use std::io::{self, IsTerminal};
+use std::io;
 use std::process::ExitCode;
 
 use posse_protocol::{AgentId, PermissionMode};
 use posse_runtime::live::handle::Agent;
 use posse_runtime::live::setup::Approver;
-use posse_tui::conversation::{AgentProcess, Beginning, Size};
+use posse_tui::conversation::{AgentProcess, Beginning};
 use posse_tui::terminal::RawTerminal;
 use rustix::termios::tcgetattr;
 
@@ -29,26 +29,14 @@ use self::link::Link;
 use self::terminal_guard::TerminalGuard;
 use crate::assemble::open::{self, Started};
 use crate::assemble::run_config::{ProcessPurpose, RunConfig, SessionChoice};
+use crate::config::caller;
 use crate::config::search_paths::SearchPaths;
-use crate::config::{caller, environment};
 use crate::error::Advised;
 use crate::headless::rule_keeper::RuleKeeper;
-use crate::headless::signals;
 use crate::headless::view_socket::ViewSocket;
+use crate::headless::{signals, terminal};
 use crate::output::say;
 use crate::present::sessions::short;
-
-/// The size of a terminal that does not tell it.
-const USUAL: Size = Size {
-    columns: 80,
-    rows: 24,
-};
-
-/// The smallest terminal that has more than lines.
-const SMALLEST: Size = Size {
-    columns: 20,
-    rows: 5,
-};
 
 /// The session that a conversation is about.
 #[derive(Clone)]
@@ -68,13 +56,13 @@ pub(crate) fn run(
     prompt: Option<String>,
     wants_plain: bool,
 ) -> anyhow::Result<ExitCode> {
-    if !is_terminal() {
+    if !terminal::is_there() {
         anyhow::bail!(Advised {
             what: "there is no terminal to talk in".into(),
             advice: "posse -p \"explain what this project does\" runs without one".into(),
         });
     }
-    let is_plain = wants_plain || needs_plain();
+    let is_plain = wants_plain || terminal::needs_plain();
     caller::only_a_person_can("hold a conversation")?;
     let runtime = crate::config::runtime()?;
     let result = runtime.block_on(async {
@@ -144,7 +132,7 @@ async fn converse(
     let prompts = prompt_file::PromptFile::of(&facts.cwd);
     let beginning = Beginning {
         main: facts.session,
-        size: size(),
+        size: terminal::size(),
         model: facts.model.clone(),
         mode: facts.mode,
         may_bypass,
@@ -158,7 +146,7 @@ async fn converse(
         true => None,
         false => Some(RawTerminal::enter()?),
     };
-    let screen = LiveScreen::begin(beginning, raw, colour())?;
+    let screen = LiveScreen::begin(beginning, raw, terminal::colour())?;
     // Only now: the first frame does not wait for it. Without it a killed posse leaves raw mode.
     let guard = match is_plain {
         true => None,
@@ -207,36 +195,4 @@ async fn converse(
 fn resume_words(session: AgentId, store: &crate::config::store::StoreArgs) -> String {
     let again = format!("posse --resume {}", short(session));
     crate::config::store_choice::in_store(again, store)
-}
-
-fn is_terminal() -> bool {
-    io::stdin().is_terminal() && io::stdout().is_terminal()
-}
-
-/// Returns true if there is a terminal that can do more than lines.
-pub(crate) fn has_screen() -> bool {
-    is_terminal() && !needs_plain()
-}
-
-/// Returns true if a terminal cannot do more than lines.
-fn needs_plain() -> bool {
-    let size = size();
-    let is_dumb = environment::variable("TERM").is_none_or(|term| term == "dumb");
-    is_dumb || size.columns < SMALLEST.columns || size.rows < SMALLEST.rows
-}
-
-/// Returns the size of the terminal.
-pub(crate) fn size() -> Size {
-    match rustix::termios::tcgetwinsize(io::stdout()) {
-        Ok(size) if size.ws_col > 0 && size.ws_row > 0 => Size {
-            columns: size.ws_col,
-            rows: size.ws_row,
-        },
-        _ => USUAL,
-    }
-}
-
-/// Returns false if the person wants no colour.
-pub(crate) fn colour() -> bool {
-    environment::variable("NO_COLOR").is_none_or(|value| value.is_empty())
 }

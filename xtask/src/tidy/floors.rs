@@ -32,6 +32,7 @@ const FLOORS: &[(&str, &[&str])] = &[
             "select",
             "assemble",
             "headless",
+            "board",
             "interactive",
             "commands",
             "main",

@@ -15,8 +15,9 @@ use crate::config::store::StoreArgs;
 use crate::config::store_choice::{meant_store, there};
 use crate::error::Advised;
 use crate::headless::signals::Signals;
+use crate::headless::terminal;
 use crate::headless::view_socket::client::{LiveAgent, Told};
-use crate::interactive::{self, attached};
+use crate::interactive::attached;
 use crate::output::{print, say, say_to_person};
 use crate::present::history::{EntryReader, decoded};
 use crate::select::sessions;
@@ -73,7 +74,7 @@ impl AttachCommand {
             return Ok(ExitCode::SUCCESS);
         }
         let live = match live {
-            Ok(live) if !self.plain && interactive::has_screen() => {
+            Ok(live) if !self.plain && terminal::has_screen() => {
                 return attached::attach(open, &agent, live).await;
             }
             live => live,

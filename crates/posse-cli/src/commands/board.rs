@@ -12,8 +12,9 @@ use crate::config::environment::working_directory;
 use crate::config::store::StoreArgs;
 use crate::config::store_choice::{meant_store, there};
 use crate::error::{self, Advised};
+use crate::headless::terminal::has_screen;
 use crate::headless::view_socket::client::LiveAgent;
-use crate::interactive::{attached, has_screen};
+use crate::interactive::attached;
 use crate::select::sessions;
 
 /// Show everybody at work on one screen: agents, tasks, messages, costs and questions.

@@ -16,7 +16,7 @@ use tokio::sync::{Notify, oneshot};
 
 use super::agent_link::{AgentLink, AgentNews};
 use super::link::Link;
-use super::{WantedSession, editor, size};
+use super::{WantedSession, editor};
 use crate::assemble::run_config::SessionChoice;
 use crate::config::kept_rules::NewRules;
 use crate::definitions::slash::SlashError;
@@ -24,6 +24,7 @@ use crate::error;
 use crate::headless::input::stdin::{StdinLine, StdinLines};
 use crate::headless::signals::Signals;
 use crate::headless::stop;
+use crate::headless::terminal::size;
 
 /// Time between two frames, unless a key was pressed.
 const FRAME: Duration = Duration::from_millis(12);

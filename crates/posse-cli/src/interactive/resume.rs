@@ -6,10 +6,10 @@ use posse_protocol::AgentId;
 use posse_tui::picker::{Picker, PickerItem, PickerStep};
 use posse_tui::terminal::{FrameWriter, InlineTerminal, RawTerminal, TerminalInput};
 
-use super::{colour, size};
 use crate::assemble::store::look_into_store;
 use crate::config::environment::working_directory;
 use crate::config::store::StoreArgs;
+use crate::headless::terminal::{colour, size};
 use crate::output::say;
 use crate::output::time::age;
 use crate::output::transcript::shortened;

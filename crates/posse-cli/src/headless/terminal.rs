@@ -1,0 +1,52 @@
+//! The terminal in front of a person: whether there is one, its size and its colours.
+
+use std::io::{self, IsTerminal};
+
+use posse_tui::conversation::Size;
+
+use crate::config::environment;
+
+/// The size of a terminal that does not tell it.
+const USUAL: Size = Size {
+    columns: 80,
+    rows: 24,
+};
+
+/// The smallest terminal that has more than lines.
+const SMALLEST: Size = Size {
+    columns: 20,
+    rows: 5,
+};
+
+/// Returns true if a person types and reads.
+pub(crate) fn is_there() -> bool {
+    io::stdin().is_terminal() && io::stdout().is_terminal()
+}
+
+/// Returns true if there is a terminal that can do more than lines.
+pub(crate) fn has_screen() -> bool {
+    is_there() && !needs_plain()
+}
+
+/// Returns true if a terminal cannot do more than lines.
+pub(crate) fn needs_plain() -> bool {
+    let size = size();
+    let is_dumb = environment::variable("TERM").is_none_or(|term| term == "dumb");
+    is_dumb || size.columns < SMALLEST.columns || size.rows < SMALLEST.rows
+}
+
+/// Returns the size of the terminal.
+pub(crate) fn size() -> Size {
+    match rustix::termios::tcgetwinsize(io::stdout()) {
+        Ok(size) if size.ws_col > 0 && size.ws_row > 0 => Size {
+            columns: size.ws_col,
+            rows: size.ws_row,
+        },
+        _ => USUAL,
+    }
+}
+
+/// Returns false if the person wants no colour.
+pub(crate) fn colour() -> bool {
+    environment::variable("NO_COLOR").is_none_or(|value| value.is_empty())
+}
