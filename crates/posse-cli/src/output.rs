@@ -8,6 +8,9 @@ pub(crate) mod transcript;
 use std::io::{self, IsTerminal, Write};
 
 use posse_protocol::Cost;
+// Output may go to a file, where a tab is a tab.
+use posse_tui::text::is_spelt;
+pub(crate) use posse_tui::text::{escaped as tame, one_line};
 use serde::Serialize;
 
 /// Writes to stdout and flushes.
@@ -74,7 +77,7 @@ pub(crate) fn json_line(value: &impl Serialize) -> String {
     let text = serde_json::to_string(value).unwrap_or_default();
     let mut line = String::with_capacity(text.len() + 1);
     for c in text.chars() {
-        if dangerous(c) {
+        if is_spelt(c) {
             line.push_str(&format!("\\u{:04x}", u32::from(c)))
         } else {
             line.push(c)
@@ -84,35 +87,10 @@ pub(crate) fn json_line(value: &impl Serialize) -> String {
     line
 }
 
-/// Returns true for control characters, and for those that change the direction of text.
-fn dangerous(c: char) -> bool {
-    (c.is_control() && c != '\n' && c != '\t')
-        || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{200e}' | '\u{200f}')
-}
-
-/// Returns text from outside, safe to show: what could move the cursor or reverse the text is
-/// escaped.
-pub(crate) fn tame(text: &str) -> String {
-    let mut tame = String::with_capacity(text.len());
-    for c in text.chars() {
-        if dangerous(c) {
-            tame.extend(c.escape_unicode())
-        } else {
-            tame.push(c)
-        }
-    }
-    tame
-}
-
 /// Returns a number with its noun: `1 task`, `2 tasks`.
 pub(crate) fn count(number: usize, one: &str) -> String {
     let many = if number == 1 { "" } else { "s" };
     format!("{number} {one}{many}")
-}
-
-/// Returns a title or an error as one line that is safe to show.
-pub(crate) fn one_line(text: &str) -> String {
-    tame(&text.replace('\n', " "))
 }
 
 /// Returns the name and version of this program, for others.

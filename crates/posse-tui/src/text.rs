@@ -16,5 +16,5 @@ pub use diff::diff;
 pub use escapes::without_escapes;
 pub use markdown::{MarkdownStream, render};
 pub use replaced::replaced;
-pub use tame::{one_line, tame};
+pub use tame::{escaped, is_spelt, one_line, tame};
 pub use wrap::{clip, columns, wrap};

@@ -387,8 +387,9 @@ fn differs(shared: &Shared) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use posse_tui::text;
+
     use super::*;
-    use crate::output::transcript::breadth;
     use crate::present::fixtures::session;
 
     #[test]
@@ -426,7 +427,10 @@ mod tests {
         for width in 60..160 {
             let shown = report.readable(Some(width));
             let (tables, _) = shown.rsplit_once("\n\n").unwrap();
-            assert!(tables.lines().all(|line| breadth(line) <= width), "{shown}");
+            assert!(
+                tables.lines().all(|line| text::columns(line) <= width),
+                "{shown}"
+            );
             assert_eq!(tables.matches("31234").count(), 2, "{shown}");
             assert!(tables.contains("messages[12]"), "{shown}");
         }

@@ -3,10 +3,11 @@
 use std::time::Duration;
 
 use posse_protocol::MemberState;
+use posse_tui::text;
 
 use crate::output::paint::painted;
 use crate::output::tame;
-use crate::output::transcript::{breadth, fitted};
+use crate::output::transcript::fitted;
 
 /// What is shown.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,7 +49,7 @@ impl Panel {
         }
         let names = shown
             .iter()
-            .map(|row| breadth(&row.name))
+            .map(|row| text::columns(&row.name))
             .max()
             .unwrap_or_default()
             .min(20);
@@ -73,7 +74,7 @@ impl Panel {
 impl PanelRow {
     fn line(&self, names: usize, widest: usize) -> String {
         let name = fitted(&tame(&self.name), names);
-        let blank = " ".repeat(names.saturating_sub(breadth(&name)));
+        let blank = " ".repeat(names.saturating_sub(text::columns(&name)));
         let task = self
             .task
             .as_deref()
@@ -159,7 +160,7 @@ mod tests {
         for (columns, rows) in (0..70).flat_map(|columns| (0..8).map(move |rows| (columns, rows))) {
             let lines = plain(columns, rows);
             assert!(lines.len() <= rows.max(1), "{columns} x {rows}: {lines:?}");
-            let widest = lines.iter().map(|line| breadth(line)).max().unwrap();
+            let widest = lines.iter().map(|line| text::columns(line)).max().unwrap();
             assert!(widest < columns.max(4), "{columns} x {rows}: {lines:?}");
         }
         let few = plain(80, 4);

@@ -4,11 +4,11 @@
 use std::io::{self, IsTerminal, Write};
 
 use anstream::{AutoStream, ColorChoice};
+use posse_tui::text;
 
 use super::output_item::OutputItem;
 use super::panel::Panel;
 use crate::output::print;
-use crate::output::transcript::breadth;
 
 /// What is on the terminal.
 #[derive(Default)]
@@ -59,7 +59,7 @@ impl Screen {
         let lines = panel.lines(columns, rows);
         self.shown = lines
             .iter()
-            .map(|line| breadth(&anstream::adapter::strip_str(line).to_string()))
+            .map(|line| text::columns(&anstream::adapter::strip_str(line).to_string()))
             .collect();
         lines.iter().map(|line| format!("{line}\n")).collect()
     }

@@ -1,7 +1,9 @@
 //! Tables for people: no row is wider than the terminal, and the least important columns are
 //! dropped first.
 
-use super::transcript::{breadth, fitted};
+use posse_tui::text;
+
+use super::transcript::fitted;
 
 /// Maximum width of a column other than the last.
 const WIDEST: usize = 28;
@@ -55,7 +57,7 @@ pub(crate) fn table(columns: &[Column], rows: &[Vec<String>], width: Option<usiz
             let cells = rows
                 .iter()
                 .filter_map(|row| row.get(at))
-                .map(|cell| breadth(cell));
+                .map(|cell| text::columns(cell));
             cells
                 .chain([column.title.len()])
                 .max()
@@ -69,12 +71,14 @@ pub(crate) fn table(columns: &[Column], rows: &[Vec<String>], width: Option<usiz
         for at in &shown {
             let cell = cells.get(*at).copied().unwrap_or_default();
             if *at + 1 == columns.len() {
-                let room = width.map_or(usize::MAX, |width| width.saturating_sub(breadth(&line)));
+                let room = width.map_or(usize::MAX, |width| {
+                    width.saturating_sub(text::columns(&line))
+                });
                 line.push_str(&fitted(cell, room));
                 break;
             }
             let cell = fitted(cell, widths[*at]);
-            let blank = " ".repeat(widths[*at].saturating_sub(breadth(&cell)));
+            let blank = " ".repeat(widths[*at].saturating_sub(text::columns(&cell)));
             let (before, after) = if columns[*at].right {
                 (blank, String::new())
             } else {
@@ -152,7 +156,9 @@ mod tests {
         assert!(narrow(30).starts_with("ID  SUBJECT\n"));
         for width in 1..80 {
             assert!(
-                narrow(width).lines().all(|line| breadth(line) <= width),
+                narrow(width)
+                    .lines()
+                    .all(|line| text::columns(line) <= width),
                 "{}",
                 narrow(width)
             );

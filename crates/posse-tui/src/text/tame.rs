@@ -30,6 +30,22 @@ pub fn tame(text: &str) -> Cow<'_, str> {
     Cow::Owned(bound_graphemes(&spell_controls(text)))
 }
 
+/// Returns the text with everything spelt out that a terminal could obey, and all else as it is:
+/// line ends and tabs remain.
+///
+/// This is for text that is written as it is, perhaps into a file. What becomes cells, or is
+/// measured, passes [`tame`].
+pub fn escaped(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for character in text.chars() {
+        match is_spelt(character) {
+            true => out.extend(character.escape_unicode()),
+            false => out.push(character),
+        }
+    }
+    out
+}
+
 /// Returns the text tamed and as one line: line ends become blanks.
 pub fn one_line(text: &str) -> String {
     tame(text).replace('\n', " ")
@@ -65,8 +81,9 @@ fn spell_controls(text: &str) -> String {
     out
 }
 
-/// Returns true if the character must not reach a terminal as it is.
-fn is_spelt(character: char) -> bool {
+/// Returns true if the character must not reach a terminal as it is: controls, marks that change
+/// the direction of text, and Unicode line separators.
+pub fn is_spelt(character: char) -> bool {
     match character {
         '\n' | '\t' => false,
         '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{feff}' => true,

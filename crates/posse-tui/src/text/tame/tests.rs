@@ -5,7 +5,7 @@ use std::num::NonZeroU16;
 use proptest::prelude::*;
 use unicode_segmentation::UnicodeSegmentation;
 
-use super::{is_zero_width, one_line, tame};
+use super::{escaped, is_zero_width, one_line, tame};
 use crate::text::without_escapes;
 
 /// Counts everything that a terminal was asked to do beside showing characters.
@@ -276,6 +276,10 @@ fn every_character_is_harmless() {
         let is_safe = |character: char| character == '\n' || !character.is_control();
         assert!(shown.chars().all(is_safe), "{character:?}");
         assert!(!shown.contains(is_directional), "{character:?}");
+        let escaped = escaped(&character.to_string());
+        let is_safe = |character: char| character == '\t' || is_safe(character);
+        assert!(escaped.chars().all(is_safe), "{character:?}");
+        assert!(!escaped.contains(is_directional), "{character:?}");
     }
     let chunks: Vec<String> = all.chunks(60).map(|chunk| chunk.iter().collect()).collect();
     check_terminal(chunks.iter().map(String::as_str));
