@@ -4,6 +4,7 @@
 //! on the screen. Both are pure: time comes with each input.
 
 mod actions;
+mod agent_lines;
 mod agents;
 pub(crate) mod calls;
 mod events;
@@ -25,6 +26,7 @@ use posse_protocol::{
 use ratatui_core::style::Style;
 use ratatui_core::text::Line;
 
+pub use self::agent_lines::AgentLines;
 use self::agents::Others;
 pub use self::agents::{Other, Sign};
 use self::calls::Calls;

@@ -23,3 +23,14 @@ pub fn text_bytes(lines: &[ratatui_core::text::Line<'_>]) -> Vec<u8> {
     }
     text.into_bytes()
 }
+
+/// Returns lines with their styles, each with its end, for a terminal that is not drawn on. Nothing
+/// but printable characters and the sequences of styles is in them.
+pub fn styled_text(lines: &[ratatui_core::text::Line<'_>]) -> String {
+    let mut pen = pen::Pen::for_lines();
+    for line in lines {
+        pen.line(line);
+        pen.down(1);
+    }
+    pen.into_text()
+}

@@ -12,7 +12,8 @@ pub mod tame;
 pub mod wrap;
 
 pub use code::code_line;
-pub use diff::diff;
+pub(crate) use diff::line_count;
+pub use diff::{changed_file, diff};
 pub use escapes::without_escapes;
 pub use markdown::{MarkdownStream, render};
 pub use replaced::replaced;

@@ -9,14 +9,6 @@ use crate::text::{one_line, without_escapes};
 /// Number of characters that are kept of the last line that a command printed.
 const LAST_LINE: usize = 200;
 
-/// Returns a number of lines for people: `1 line`, `2 lines`.
-pub(crate) fn line_count(count: u64) -> String {
-    match count {
-        1 => "1 line".to_owned(),
-        count => format!("{count} lines"),
-    }
-}
-
 /// A call that runs.
 pub(crate) struct RunningCall {
     pub(crate) id: String,
@@ -56,7 +48,7 @@ impl Calls {
 
     /// A call begins.
     pub(crate) fn started(&mut self, id: &str, tool: &str, title: &str, now_ms: u64) {
-        self.asked_again(id, tool, title);
+        self.named(id, tool, title);
         self.running.retain(|call| call.id != id);
         self.running.push(RunningCall {
             id: id.to_owned(),
@@ -67,7 +59,8 @@ impl Calls {
         });
     }
 
-    fn asked_again(&mut self, id: &str, tool: &str, title: &str) {
+    /// A call has a title.
+    pub(crate) fn named(&mut self, id: &str, tool: &str, title: &str) {
         let known = self.known.entry(id.to_owned()).or_insert(KnownCall {
             tool: tool.to_owned(),
             input: None,

@@ -1,7 +1,7 @@
 //! What agents do, as the person sees it.
 
 use posse_protocol::{
-    AgentId, Command, Delta, Entry, EntryKind, Event, EventKind, Limit, ListKind, Listing, Outcome,
+    AgentId, Command, Entry, EntryKind, Event, EventKind, Limit, ListKind, Listing, Outcome,
     PromptChange, QueuedPrompt, RunEnd,
 };
 use ratatui_core::style::{Color, Style};
@@ -53,16 +53,7 @@ fn shown(it: &mut Conversation, kind: EventKind, now_ms: u64) -> Vec<Effect> {
     match kind {
         EventKind::Delta(delta) => {
             it.shown.retry = None;
-            let reply = &mut it.shown.reply;
-            let lines = match delta {
-                Delta::Text(text) => reply.text(&text, width),
-                Delta::Thinking(text) => {
-                    reply.thinks(&text);
-                    Vec::new()
-                }
-                Delta::BlockDone => reply.block_done(width),
-                Delta::Started { .. } | Delta::ToolUse { .. } | Delta::ToolInput(_) => Vec::new(),
-            };
+            let lines = it.shown.reply.delta(&delta, width);
             it.printed.extend(lines);
         }
         EventKind::Entry(new) => {

@@ -1,5 +1,6 @@
 //! A reply while it arrives: what of it is final and can be printed, and what is still open.
 
+use posse_protocol::Delta;
 use ratatui_core::style::Style;
 use ratatui_core::text::Line;
 
@@ -22,8 +23,20 @@ pub(crate) struct ArrivingReply {
 }
 
 impl ArrivingReply {
-    /// Adds text. Returns lines that are final.
-    pub(crate) fn text(&mut self, text: &str, width: u16) -> Vec<Line<'static>> {
+    /// Adds a piece. Returns lines that are final.
+    pub(crate) fn delta(&mut self, delta: &Delta, width: u16) -> Vec<Line<'static>> {
+        match delta {
+            Delta::Text(text) => self.text(text, width),
+            Delta::Thinking(text) => {
+                self.thinking += text.len();
+                Vec::new()
+            }
+            Delta::BlockDone => self.block_done(width),
+            Delta::Started { .. } | Delta::ToolUse { .. } | Delta::ToolInput(_) => Vec::new(),
+        }
+    }
+
+    fn text(&mut self, text: &str, width: u16) -> Vec<Line<'static>> {
         if self.has_gap {
             return Vec::new();
         }
@@ -51,13 +64,8 @@ impl ArrivingReply {
         lines
     }
 
-    /// Adds thinking, which is not shown.
-    pub(crate) fn thinks(&mut self, text: &str) {
-        self.thinking += text.len();
-    }
-
     /// Ends a block of text.
-    pub(crate) fn block_done(&mut self, width: u16) -> Vec<Line<'static>> {
+    fn block_done(&mut self, width: u16) -> Vec<Line<'static>> {
         if self.thinking > 0 || self.void.is_some() || self.has_gap {
             self.thinking = 0;
             return Vec::new();
@@ -115,6 +123,16 @@ impl ArrivingReply {
     /// Returns the lines that may still change.
     pub(crate) fn open(&self, width: u16) -> Vec<Line<'static>> {
         self.stream.tail(width)
+    }
+
+    /// Returns true if a blank line goes before the lines that may still change.
+    pub(crate) fn begins_block(&self) -> bool {
+        !self.continues
+    }
+
+    /// Returns true if lines of it are printed, of this attempt or the ones before it.
+    pub(crate) fn is_printed(&self) -> bool {
+        !self.printed().is_empty()
     }
 
     /// Returns true if the agent thinks and says nothing.

@@ -1,5 +1,6 @@
 //! A conversation in tests: what a person types, what agents do, and what comes of it.
 
+mod agent_lines;
 mod hostile;
 mod random;
 mod screens;

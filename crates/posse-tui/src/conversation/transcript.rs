@@ -5,8 +5,8 @@ use ratatui_core::style::{Color, Style};
 use ratatui_core::text::{Line, Span};
 use serde_json::Value;
 
-use super::calls::{Calls, KnownCall, line_count};
-use crate::text::{clip, one_line, replaced, tame, without_escapes, wrap};
+use super::calls::{Calls, KnownCall};
+use crate::text::{clip, line_count, one_line, replaced, tame, without_escapes, wrap};
 
 /// Number of lines that are printed of a tool's output; the pager has the rest.
 const OUTPUT_LINES: usize = 4;
@@ -179,25 +179,44 @@ fn result(
     is_error: bool,
     width: u16,
 ) -> Vec<Line<'static>> {
+    let mut lines = vec![Line::default()];
+    lines.extend(call_head(call.as_ref(), is_error, width));
+    lines.extend(answer(call.as_ref(), content, is_error, width));
+    lines
+}
+
+/// Returns what a call does, and whether it failed.
+pub(crate) fn call_head(
+    call: Option<&KnownCall>,
+    is_error: bool,
+    width: u16,
+) -> Vec<Line<'static>> {
     let (sign, color) = match is_error {
         true => ("✗ ", Color::Red),
         false => ("● ", Color::Green),
     };
-    let tool = call.as_ref().map_or("", |call| call.tool.as_str());
-    let title = call.as_ref().map_or_else(String::new, title);
+    let tool = call.map_or("", |call| call.tool.as_str());
+    let title = call.map_or_else(String::new, title);
     let head = Line::from(vec![
         Span::styled(sign, Style::new().fg(color)),
         Span::styled(one_line(tool), Style::new().bold()),
         Span::raw(format!("  {title}")),
     ]);
-    let mut lines = vec![Line::default()];
-    lines.extend(wrap(&head, width, 2));
-    let change = call.as_ref().and_then(change);
-    match change {
-        Some(change) if !is_error => lines.extend(crate::text::diff(&change, DIFF_LINES)),
-        _ => lines.extend(output(content, shown_lines(tool, is_error), width)),
+    wrap(&head, width, 2)
+}
+
+/// Returns what a call answered, or the change that it has made.
+pub(crate) fn answer(
+    call: Option<&KnownCall>,
+    content: &[ToolContent],
+    is_error: bool,
+    width: u16,
+) -> Vec<Line<'static>> {
+    let tool = call.map_or("", |call| call.tool.as_str());
+    match call.and_then(change) {
+        Some(change) if !is_error => crate::text::diff(&change, DIFF_LINES),
+        _ => output(content, shown_lines(tool, is_error), width),
     }
-    lines
 }
 
 /// Returns how many lines of a tool's output are printed.
@@ -221,6 +240,11 @@ fn title(call: &KnownCall) -> String {
     let main = ["command", "file_path", "pattern", "description", "prompt"];
     let words = main.iter().find_map(|key| input.get(key)?.as_str());
     one_line(words.unwrap_or_default())
+}
+
+/// Returns true if the change that a call makes is printed, and not its output.
+pub(crate) fn is_change(call: &KnownCall) -> bool {
+    change(call).is_some()
 }
 
 /// Returns the change that a call to Edit has made, from its input.

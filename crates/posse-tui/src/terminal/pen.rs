@@ -32,6 +32,21 @@ impl Pen {
         }
     }
 
+    /// Lines that are no frame, with colour.
+    pub(crate) fn for_lines() -> Self {
+        Self {
+            bytes: String::new(),
+            style: Style::reset(),
+            colour: true,
+        }
+    }
+
+    /// Returns what was written, without the end of a frame.
+    pub(crate) fn into_text(mut self) -> String {
+        self.plain();
+        self.bytes
+    }
+
     /// Returns the bytes.
     pub(crate) fn finish(mut self) -> Vec<u8> {
         self.plain();

@@ -9,6 +9,27 @@ use super::tame::one_line;
 /// Columns that a line number takes at least.
 const NUMBER_COLUMNS: usize = 4;
 
+/// Returns a number of lines for people: `1 line`, `2 lines`.
+pub(crate) fn line_count(count: u64) -> String {
+    match count {
+        1 => "1 line".to_owned(),
+        count => format!("{count} lines"),
+    }
+}
+
+/// Returns the file that a change is about, and how many lines it adds and removes.
+pub fn changed_file(change: &FileDiff) -> Line<'static> {
+    let path = one_line(&change.path);
+    let counts = match change.is_new {
+        true => format!("  new, {}", line_count(change.added)),
+        false => format!("  +{} −{}", change.added, change.removed),
+    };
+    Line::from(vec![
+        Span::raw(path),
+        Span::styled(counts, Style::new().dim()),
+    ])
+}
+
 /// Returns at most `max_lines` lines that show a change, and one that says how many more there are.
 ///
 /// Each line of the file is one line, however long it is.

@@ -5,8 +5,7 @@ use ratatui_core::text::{Line, Span};
 
 use super::status::elapsed;
 use crate::conversation::Conversation;
-use crate::conversation::calls::line_count;
-use crate::text::clip;
+use crate::text::{clip, line_count};
 
 /// Returns a line for each call that runs.
 pub(super) fn lines(it: &Conversation, width: u16, now_ms: u64) -> Vec<Line<'static>> {

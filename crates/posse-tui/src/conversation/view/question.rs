@@ -1,15 +1,14 @@
 //! The question that waits: who asks, what it is about, and the keys that answer it.
 
-use posse_protocol::{Display, FileDiff, QuestionKind};
+use posse_protocol::{Display, QuestionKind};
 use ratatui_core::style::{Color, Style};
 use ratatui_core::text::{Line, Span};
 
 use super::edited_rows;
 use crate::conversation::Conversation;
-use crate::conversation::calls::line_count;
 use crate::conversation::questions::OpenQuestion;
 use crate::question::{QuestionDialog, Typing, wanted};
-use crate::text::{clip, diff, one_line, tame, wrap};
+use crate::text::{changed_file, clip, diff, one_line, tame, wrap};
 
 /// Number of lines of what is asked about, while the question is open.
 const SHOWN_LINES: usize = 9;
@@ -168,25 +167,15 @@ pub(crate) fn content(dialog: &QuestionDialog, width: u16) -> Vec<Line<'static>>
     let question = dialog.question();
     match &question.shown {
         Some(Display::Diff(change)) => {
-            let mut lines = vec![changed_file(change)];
+            let mut file = changed_file(change);
+            file.spans.insert(0, Span::raw("  "));
+            let mut lines = vec![file];
             lines.extend(diff(change, usize::MAX));
             lines
         }
         Some(Display::Text { text }) => plain(&format!("{}\n{text}", wanted(question)), width),
         None => plain(&wanted(question), width),
     }
-}
-
-fn changed_file(change: &FileDiff) -> Line<'static> {
-    let path = one_line(&change.path);
-    let counts = match change.is_new {
-        true => format!("  new, {}", line_count(change.added)),
-        false => format!("  +{} −{}", change.added, change.removed),
-    };
-    Line::from(vec![
-        Span::raw(format!("  {path}")),
-        Span::styled(counts, Style::new().dim()),
-    ])
 }
 
 fn plain(text: &str, width: u16) -> Vec<Line<'static>> {
