@@ -65,6 +65,12 @@ pub(crate) fn width() -> Option<usize> {
         .filter(|columns| *columns > 0)
 }
 
+/// Returns the width of the terminal on stdout, and a usual one if it is not known.
+pub(crate) fn columns() -> u16 {
+    let columns = width().and_then(|columns| u16::try_from(columns).ok());
+    columns.unwrap_or(80)
+}
+
 /// Returns an amount of money, or that it is unknown.
 pub(crate) fn in_words(cost: Option<Cost>) -> String {
     cost.map_or_else(|| "price unknown".to_owned(), |cost| cost.to_string())

@@ -1,5 +1,6 @@
 //! `posse attach`.
 
+mod arriving_text;
 mod lines;
 
 use std::process::ExitCode;

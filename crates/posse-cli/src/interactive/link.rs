@@ -98,7 +98,7 @@ impl Link {
         // An existing file is not replaced.
         let mut out = options.write(true).create_new(true).open(&path)?;
         out.write_all(
-            anstream::adapter::strip_str(&readable(&page.entries))
+            anstream::adapter::strip_str(&readable(&page.entries, None))
                 .to_string()
                 .as_bytes(),
         )?;

@@ -2,6 +2,8 @@
 
 use posse_port::store::StoredEntry;
 use posse_protocol::{AgentId, ContentBlock, EntryKind, RawJson, ReplyFacts, Role, ToolContent};
+use posse_tui::terminal::styled_text;
+use posse_tui::text::render;
 use serde::Serialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -66,8 +68,14 @@ fn facts(reply: &ReplyFacts) -> Value {
     facts
 }
 
-/// Returns a block of a message for people.
-pub(crate) fn paragraph(role: Role, block: &ContentBlock, at_ms: i64) -> String {
+/// Returns a block of a message for people. A terminal of so many columns gets a reply as it is
+/// meant, and a file as it was written.
+pub(crate) fn paragraph(
+    role: Role,
+    block: &ContentBlock,
+    at_ms: i64,
+    columns: Option<usize>,
+) -> String {
     match block {
         ContentBlock::Text { text } if role == Role::User => {
             let at = moment(at_ms);
@@ -77,7 +85,13 @@ pub(crate) fn paragraph(role: Role, block: &ContentBlock, at_ms: i64) -> String 
                 tame(text.trim_end()).replace('\n', "\n  ")
             )
         }
-        ContentBlock::Text { text } => format!("\n{}\n", tame(text.trim_end())),
+        ContentBlock::Text { text } => match columns {
+            Some(columns) => {
+                let columns = u16::try_from(columns).unwrap_or(u16::MAX);
+                format!("\n{}", styled_text(&render(text, columns)))
+            }
+            None => format!("\n{}\n", tame(text.trim_end())),
+        },
         ContentBlock::Thinking { thinking, .. } if thinking.trim().is_empty() => {
             "\x1b[2m  (thought)\x1b[0m\n".to_owned()
         }
@@ -218,6 +232,16 @@ mod tests {
             "a first line without indentation"
         );
         assert_eq!(shown(""), "  ← \n");
+    }
+
+    #[test]
+    fn a_reply_is_markdown_on_a_terminal() {
+        let shown = |columns| {
+            let block = ContentBlock::text("It **is**\n\n- so\n");
+            paragraph(Role::Assistant, &block, 0, columns)
+        };
+        assert_eq!(shown(None), "\nIt **is**\n\n- so\n");
+        assert_eq!(shown(Some(20)), "\nIt \x1b[0;1mis\x1b[0m\n\n• so\n");
     }
 
     #[test]

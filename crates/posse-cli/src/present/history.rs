@@ -150,9 +150,11 @@ fn notice(message: &Message) -> String {
     lines.collect()
 }
 
-/// Returns entries for people.
-pub(crate) fn readable(entries: &[StoredEntry]) -> String {
-    conversation(entries, paragraph)
+/// Returns entries for people, for a terminal of so many columns or for a file.
+pub(crate) fn readable(entries: &[StoredEntry], columns: Option<usize>) -> String {
+    conversation(entries, |role, block, at_ms| {
+        paragraph(role, block, at_ms, columns)
+    })
 }
 
 #[cfg(test)]
@@ -173,7 +175,7 @@ mod tests {
 
     fn shown(entries: &[&'static str]) -> String {
         let entries: Vec<_> = entries.iter().map(|bytes| with(bytes)).collect();
-        anstream::adapter::strip_str(&readable(&entries)).to_string()
+        anstream::adapter::strip_str(&readable(&entries, None)).to_string()
     }
 
     // proves WA-06 (part: under their calls)
@@ -199,7 +201,7 @@ mod tests {
         let mut stored = with(r#"{"role":"user","content":[{"type":"text","text":"Model: m"}]}"#);
         stored.entry.kind = EntryKind::Model;
         stored.entry.head = Some(stored.entry.encoded.clone());
-        let text = anstream::adapter::strip_str(&readable(&[stored])).to_string();
+        let text = anstream::adapter::strip_str(&readable(&[stored], None)).to_string();
         assert_eq!(text, "\n● Model: m\n");
     }
 

@@ -8,9 +8,11 @@ use posse_protocol::{
     Activity, AgentId, ContentBlock, Delta, Entry, EntryKind, EventKind, QueuedPrompt, Role,
     SpendingUpdate, Spent, WaitReason,
 };
+use posse_tui::text::MarkdownStream;
 
+use super::arriving_text::ArrivingText;
 use crate::output::transcript::shortened;
-use crate::output::{print, tame};
+use crate::output::{print, tame, width};
 use crate::present::entries::{answer, paragraph};
 use crate::present::history::{EntryReader, readable};
 use crate::present::model;
@@ -29,8 +31,8 @@ pub(super) struct PlainView {
     rest: EntryReader,
     /// The calls of the last reply, with their tools.
     calls: Vec<(String, String)>,
-    /// The last line of the text that is arriving.
-    line: String,
+    /// The text that is arriving.
+    text: ArrivingText,
     /// The last line of what a tool has printed.
     printed: String,
     /// True if the reply that is arriving was seen from its beginning.
@@ -48,12 +50,15 @@ impl PlainView {
             let all = format!("posse sessions show {}", agent.agent);
             print(format!("({} earlier entries: {all})\n", page.first).as_bytes())?;
         }
-        print(readable(&page.entries).as_bytes())?;
+        print(readable(&page.entries, width()).as_bytes())?;
         Ok(Self {
             agent: agent.agent,
             rest,
             calls: Vec::new(),
-            line: String::new(),
+            text: match width() {
+                Some(_) => ArrivingText::Markdown(MarkdownStream::default()),
+                None => ArrivingText::Lines(String::new()),
+            },
             printed: String::new(),
             is_streamed: false,
             spending: SpendingUpdate::default(),
@@ -63,8 +68,8 @@ impl PlainView {
     /// Shows entries of the store that were not shown.
     pub(super) async fn read(&mut self, store: &dyn Store) -> anyhow::Result<()> {
         while let Some(page) = self.rest.read(store).await? {
-            self.end_line()?;
-            print(readable(&page.entries).as_bytes())?;
+            self.end_text()?;
+            print(readable(&page.entries, width()).as_bytes())?;
         }
         Ok(())
     }
@@ -95,6 +100,7 @@ impl PlainView {
         match kind {
             EventKind::Delta(delta) => self.delta(delta),
             EventKind::Retry(retry) => {
+                self.end_text()?;
                 self.is_streamed = false;
                 self.note(&format!("cut off: {}; trying again", retry.fault.message))
             }
@@ -159,17 +165,13 @@ impl PlainView {
     fn delta(&mut self, delta: Delta) -> anyhow::Result<()> {
         match delta {
             Delta::Started { .. } => {
-                self.end_line()?;
+                self.end_text()?;
                 self.is_streamed = true;
             }
             Delta::Text(text) if self.is_streamed => {
-                self.line.push_str(&text);
-                if let Some(end) = self.line.rfind('\n') {
-                    let rest = self.line.split_off(end + 1);
-                    print(tame(&std::mem::replace(&mut self.line, rest)).as_bytes())?;
-                }
+                print(self.text.push(&text).as_bytes())?;
             }
-            Delta::BlockDone => self.end_line()?,
+            Delta::BlockDone => self.end_text()?,
             _ => {}
         }
         Ok(())
@@ -195,16 +197,18 @@ impl PlainView {
         if !self.printed.is_empty() {
             print(barred(&std::mem::take(&mut self.printed)).as_bytes())?;
         }
-        if !self.line.is_empty() {
-            let line = std::mem::take(&mut self.line);
-            print(format!("{}\n", tame(&line)).as_bytes())?;
-        }
-        Ok(())
+        Ok(print(self.text.interrupt().as_bytes())?)
+    }
+
+    /// Shows the rest of the text that is arriving.
+    fn end_text(&mut self) -> anyhow::Result<()> {
+        self.end_line()?;
+        Ok(print(self.text.end().as_bytes())?)
     }
 
     /// Shows an entry, without the text that was shown while it arrived.
     async fn entry(&mut self, entry: &Entry, at_ms: i64, store: &dyn Store) -> anyhow::Result<()> {
-        self.end_line()?;
+        self.end_text()?;
         let is_streamed = std::mem::take(&mut self.is_streamed) && entry.kind == EntryKind::Reply;
         match self.rest.compare(entry) {
             Ordering::Less => return Ok(()),
@@ -225,14 +229,14 @@ impl PlainView {
                 ContentBlock::Text { .. } if is_streamed && role == Role::Assistant => continue,
                 ContentBlock::ToolUse { id, name, .. } => {
                     self.calls.push((id.clone(), name.clone()));
-                    paragraph(role, block, at_ms)
+                    paragraph(role, block, at_ms, width())
                 }
                 ContentBlock::ToolResult {
                     tool_use_id,
                     content,
                     is_error,
                 } => answer(content, *is_error, self.tool_of(tool_use_id)),
-                _ => paragraph(role, block, at_ms),
+                _ => paragraph(role, block, at_ms, width()),
             };
             print(shown.as_bytes())?;
         }

@@ -7,7 +7,7 @@ use posse_protocol::AgentId;
 use serde_json::json;
 
 use crate::config::store::StoreArgs;
-use crate::output::{json_line, one_line, print, tame};
+use crate::output::{json_line, one_line, print, tame, width};
 use crate::present::costs::{Tally, about, add};
 use crate::present::sessions::{object, state};
 use crate::present::{entries, history};
@@ -45,14 +45,19 @@ impl ShowSession {
             object["entries"] = json!(entries?);
             print(json_line(&object).as_bytes())?;
         } else {
-            print(readable(&transcript, &spending, session).as_bytes())?;
+            print(readable(&transcript, &spending, session, width()).as_bytes())?;
         }
         Ok(ExitCode::SUCCESS)
     }
 }
 
 /// Returns the transcript of an agent of `session` for people.
-fn readable(transcript: &Transcript, spending: &SubtreeSpending, session: AgentId) -> String {
+fn readable(
+    transcript: &Transcript,
+    spending: &SubtreeSpending,
+    session: AgentId,
+    columns: Option<usize>,
+) -> String {
     let agent = &transcript.record;
     let mut out = match &agent.origin {
         None => format!("\x1b[1msession {}\x1b[0m\n", agent.agent),
@@ -72,7 +77,7 @@ fn readable(transcript: &Transcript, spending: &SubtreeSpending, session: AgentI
     facts.extend((spending.agents > 1).then(|| format!("{} agents", spending.agents)));
     facts.push(format!("in {}", tame(&agent.cwd.to_string_lossy())));
     out.push_str(&format!("{}\n", facts.join(" · ")));
-    out.push_str(&history::readable(&transcript.entries));
+    out.push_str(&history::readable(&transcript.entries, columns));
     out
 }
 
@@ -89,7 +94,7 @@ mod tests {
             agents,
             charges: transcript.record.charges.clone(),
         };
-        let shown = readable(transcript, &spending, ID.parse().unwrap());
+        let shown = readable(transcript, &spending, ID.parse().unwrap(), None);
         anstream::adapter::strip_str(&shown).to_string()
     }
 

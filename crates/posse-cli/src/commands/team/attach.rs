@@ -18,7 +18,7 @@ use crate::headless::input::stdin::{self, StdinLine};
 use crate::headless::signals::Signals;
 use crate::output::paint::{letters, painted};
 use crate::output::transcript::shortened;
-use crate::output::{json_line, print, say, say_to_person, tame};
+use crate::output::{json_line, print, say, say_to_person, tame, width};
 use crate::present::history::EntryReader;
 use crate::present::{entries, history};
 use crate::select::members::{ChosenMember, MemberArgs, called};
@@ -204,7 +204,7 @@ impl AttachedView<'_> {
             return window.iter().map(line).collect();
         }
         Ok(history::conversation(window, |role, block, at_ms| {
-            let shown = entries::paragraph(role, block, at_ms);
+            let shown = entries::paragraph(role, block, at_ms, width());
             match block {
                 // Only prompts can contain mail.
                 ContentBlock::Text { .. } if role == Role::User => {
