@@ -10,8 +10,13 @@ use crate::output::json_line;
 pub(crate) enum OutputItem {
     /// On stdout, as it is.
     Out(String),
+    /// New lines of a reply on stdout, and its open end at the bottom of a terminal, replacing the
+    /// previous one.
+    Reply { lines: String, open: String },
     /// A line on stderr.
     Note(String),
+    /// Lines on stderr, in their styles.
+    Shown(String),
     /// A line on stderr, only if that is a terminal.
     TerminalNote(String),
     /// A question on stderr, which a person answers.

@@ -1,6 +1,7 @@
 //! Output formats of a run: text, one JSON object, or JSON lines.
 
 pub(crate) mod json_lines;
+pub(crate) mod live_reply;
 pub(crate) mod members;
 pub(crate) mod partial;
 pub(crate) mod progress;
@@ -20,6 +21,7 @@ use serde_json::json;
 use uuid::Uuid;
 
 use self::json_lines::JsonLines;
+use self::live_reply::ReplyView;
 use self::text::TextRenderer;
 use super::output_item::{OutputItem, line};
 use super::runs::{Runs, called};
@@ -60,8 +62,12 @@ impl Renderer {
         let person = std::io::stderr().is_terminal();
         match options.output_format() {
             OutputFormat::Text => {
-                let live = std::io::stdout().is_terminal() && !team;
-                Self::Text(TextRenderer::new(facts, live, person || options.verbose))
+                let view = match std::io::stdout().is_terminal() {
+                    false => ReplyView::Plain,
+                    true if team => ReplyView::Last,
+                    true => ReplyView::Arriving,
+                };
+                Self::Text(TextRenderer::new(facts, view, person || options.verbose))
             }
             OutputFormat::Json => Self::Json(facts),
             OutputFormat::StreamJson => {
@@ -252,14 +258,12 @@ impl Renderer {
         }
     }
 
-    /// Returns a question to the person at the terminal.
-    pub(crate) fn ask(&mut self, question: String) -> Vec<OutputItem> {
-        let mut items = Vec::new();
+    /// Returns a question to the person at the terminal, with the call that it is about.
+    pub(crate) fn ask(&mut self, question: String, call: &str) -> Vec<OutputItem> {
         if let Self::Text(text) = self {
-            text.end_line(&mut items);
+            text.asked(call);
         }
-        items.push(OutputItem::Ask(question));
-        items
+        vec![OutputItem::Ask(question)]
     }
 
     /// Returns the line about the session's state, for programs.

@@ -1,8 +1,9 @@
-//! Writes output: results on stdout, notes on stderr, and the state of a team at the bottom of a
-//! terminal.
+//! Writes output: results on stdout, notes on stderr, and what changes at the bottom of a
+//! terminal: the state of a team, or the open end of a reply.
 
 use std::io::{self, IsTerminal, Write};
 
+use anstream::adapter::strip_str;
 use anstream::{AutoStream, ColorChoice};
 use posse_tui::text;
 
@@ -10,77 +11,136 @@ use super::output_item::OutputItem;
 use super::panel::Panel;
 use crate::output::print;
 
+/// Number of bytes for stderr that may wait for more, so that they are one write.
+const WAITING: usize = 8192;
+
 /// What is on the terminal.
 #[derive(Default)]
 pub(crate) struct Screen {
     panel: Option<Box<Panel>>,
-    /// Widths of the panel's lines as they are drawn now.
+    /// The end of a reply that may still change.
+    open: String,
+    /// True if a question is the last thing that was written: the person may be typing there.
+    asks: bool,
+    /// Widths of the lines at the bottom as they are drawn now.
     shown: Vec<usize>,
+    /// For stderr, not written yet.
+    text: String,
 }
 
 impl Screen {
-    /// Writes an item above the panel, in one write so that nothing flickers. An error means that
-    /// nobody reads stdout any more.
+    /// Writes an item above what is at the bottom, which is drawn again by [`draw`](Self::draw). An
+    /// error means that nobody reads stdout any more.
     pub(crate) fn write(&mut self, item: OutputItem) -> io::Result<()> {
-        let mut text = self.erased();
-        let mut written = Ok(());
+        let mut words = String::new();
         match item {
-            OutputItem::Note(note) => text.push_str(&format!("\x1b[2m{note}\x1b[0m\n")),
+            OutputItem::Note(note) => self.above(&format!("\x1b[2m{note}\x1b[0m\n")),
             OutputItem::TerminalNote(note) if io::stderr().is_terminal() => {
-                text.push_str(&format!("\x1b[2m{note}\x1b[0m\n"));
+                self.above(&format!("\x1b[2m{note}\x1b[0m\n"));
             }
-            OutputItem::Ask(question) => text.push_str(&format!("{question}\n")),
             // Only a person can act on it now.
             OutputItem::TerminalNote(_) => {}
-            OutputItem::Out(words) => {
-                // stdout is another stream: what is on stderr must be erased before it is
-                // written.
-                show(&std::mem::take(&mut text));
-                written = print(words.as_bytes());
+            OutputItem::Ask(question) => {
+                self.above(&format!("{question}\n"));
+                self.asks = true;
+            }
+            OutputItem::Shown(lines) => self.above(&lines),
+            OutputItem::Out(text) => words = text,
+            OutputItem::Reply { lines, open } => {
+                words = lines;
+                self.open = open;
             }
             OutputItem::Panel(panel) => self.panel = Some(panel),
         }
-        text.push_str(&self.drawn());
-        show(&text);
-        written
+        if !words.is_empty() {
+            self.asks = false;
+            self.erase();
+            // stdout is another stream: what is on stderr must be erased before it is written.
+            self.flush();
+            return print(words.as_bytes());
+        }
+        if self.text.len() > WAITING {
+            self.flush();
+        }
+        Ok(())
     }
 
-    /// Removes the panel for good.
+    /// Draws what is at the bottom. Nothing flickers, since it is erased and drawn in one write.
+    pub(crate) fn draw(&mut self) {
+        self.erase();
+        let lines = self.bottom();
+        self.shown = lines.iter().map(|line| width_of(line)).collect();
+        for line in lines {
+            self.text.push_str(&line);
+            self.text.push('\n');
+        }
+        self.flush();
+    }
+
+    /// Removes what is at the bottom for good.
     pub(crate) fn clear(&mut self) {
-        show(&self.erased());
+        self.erase();
+        self.flush();
         self.panel = None;
+        self.open.clear();
     }
 
-    /// Returns the panel, and remembers its widths.
-    fn drawn(&mut self) -> String {
-        let (Some(panel), Some((columns, rows))) = (&self.panel, window()) else {
-            return String::new();
-        };
-        let lines = panel.lines(columns, rows);
-        self.shown = lines
-            .iter()
-            .map(|line| text::columns(&anstream::adapter::strip_str(line).to_string()))
-            .collect();
-        lines.iter().map(|line| format!("{line}\n")).collect()
+    /// Adds text for stderr.
+    fn above(&mut self, text: &str) {
+        self.erase();
+        self.asks = false;
+        self.text.push_str(text);
     }
 
-    /// Returns the control sequence that erases the panel.
-    fn erased(&mut self) -> String {
+    /// Erases what is at the bottom.
+    fn erase(&mut self) {
         let shown = std::mem::take(&mut self.shown);
-        match window() {
-            Some((columns, _)) if !shown.is_empty() => {
-                format!("\r\x1b[{}A\x1b[J", rows_of(&shown, columns))
-            }
-            _ => String::new(),
+        if let (Some((columns, _)), false) = (window(), shown.is_empty()) {
+            let rows = rows_of(&shown, columns);
+            // Not from the first column: tmux keeps a screen that is erased as a whole in its
+            // history, where old states of these lines would pile up.
+            self.text
+                .push_str(&format!("\r\x1b[{rows}A \x1b[J\r\x1b[K"));
+        }
+    }
+
+    /// Writes to stderr. Errors are ignored, since there is no other place to report them.
+    fn flush(&mut self) {
+        if !self.text.is_empty() {
+            let _ = anstream::stderr().lock().write_all(self.text.as_bytes());
+            self.text.clear();
+        }
+    }
+
+    /// Returns the lines at the bottom, none on a terminal that cannot be drawn on.
+    fn bottom(&self) -> Vec<String> {
+        match (&self.panel, window()) {
+            (Some(panel), Some((columns, rows))) => panel.lines(columns, rows),
+            (None, Some((columns, rows))) if !self.asks => last_rows(&self.open, columns, rows),
+            _ => Vec::new(),
         }
     }
 }
 
-/// Writes to stderr. Errors are ignored, since there is no other place to report them.
-fn show(text: &str) {
-    if !text.is_empty() {
-        let _ = anstream::stderr().lock().write_all(text.as_bytes());
-    }
+/// Returns the last lines of a text that fit the window, with a row below them for the cursor.
+fn last_rows(text: &str, columns: usize, rows: usize) -> Vec<String> {
+    let mut room = rows.saturating_sub(1);
+    let fits = |line: &&str| {
+        let taken = rows_of(&[width_of(line)], columns);
+        let rest = room.checked_sub(taken);
+        room = rest.unwrap_or_default();
+        rest.is_some()
+    };
+    let mut lines: Vec<String> = (text.lines().rev().take_while(fits))
+        .map(str::to_owned)
+        .collect();
+    lines.reverse();
+    lines
+}
+
+/// Returns the columns that a line with styles takes.
+fn width_of(line: &str) -> usize {
+    text::columns(&strip_str(line).to_string())
 }
 
 /// Returns the number of rows of lines that were drawn for a wider window.
@@ -106,6 +166,18 @@ fn window() -> Option<(usize, usize)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_last_lines_are_drawn_that_fit() {
+        let shown = |rows| last_rows("one\n\x1b[1mtwo is long\x1b[0m\nthree\n", 6, rows).join("|");
+        assert_eq!(shown(9), "one|\x1b[1mtwo is long\x1b[0m|three");
+        assert_eq!(shown(4), "\x1b[1mtwo is long\x1b[0m|three");
+        assert_eq!(
+            (shown(3), shown(2), shown(1)),
+            ("three".into(), "three".into(), String::new())
+        );
+        assert!(last_rows("", 80, 24).is_empty());
+    }
 
     #[test]
     fn a_window_that_became_narrow_shows_lines_on_several_rows() {

@@ -41,13 +41,17 @@ impl OutputWriter {
                             if let Err(error) = screen.write(item) {
                                 break Err(error);
                             }
+                            // What is followed by more need not be drawn.
+                            if is_question || items.is_empty() {
+                                screen.draw();
+                            }
                             if is_question {
                                 count.send_modify(|count| *count += 1);
                             }
                         }
                     }
                 };
-                // A panel that is no longer updated would show a wrong state.
+                // What is no longer updated would show a wrong state.
                 screen.clear();
                 // Nobody may be waiting any more.
                 let _ = tell.send(written);

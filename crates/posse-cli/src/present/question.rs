@@ -3,6 +3,8 @@
 use posse_port::store::QuestionRecord;
 use posse_protocol::{Display, Question, QuestionKind};
 use posse_tui::question::{QuestionDialog, choice, wanted};
+use posse_tui::terminal::styled_text;
+use posse_tui::text::{changed_file, diff};
 use serde_json::{Value, json};
 
 use crate::output::time::{age, moment};
@@ -17,11 +19,23 @@ const LONGEST: usize = 200;
 /// Returns what a person looks at before they answer, safe to show: the change that the call would
 /// make, or all of its input.
 pub(crate) fn content(question: &Question) -> String {
+    match &question.shown {
+        Some(Display::Diff(change)) if choice::of(question).is_none() => {
+            let mut lines = vec![changed_file(change)];
+            lines.extend(diff(change, usize::MAX));
+            styled_text(&lines)
+        }
+        _ => plain_content(question),
+    }
+}
+
+/// Returns the same for a file or a pipe: a change as programs read it.
+pub(crate) fn plain_content(question: &Question) -> String {
     if let Some(choices) = choice::of(question) {
         return choices.questions.iter().map(choice::lines).collect();
     }
     match &question.shown {
-        Some(Display::Diff(diff)) => tame(&diff.to_string()).lines().map(diff_line).collect(),
+        Some(Display::Diff(change)) => tame(&change.to_string()),
         Some(Display::Text { text }) => {
             format!("{}\n{}", tame(&wanted(question)), tame(text))
         }
@@ -45,18 +59,6 @@ pub(crate) fn shown(dialog: &QuestionDialog, who: Option<&str>) -> String {
         one_line(&shortened(&question.why, REASON)),
         dialog.prompt(),
     )
-}
-
-/// Returns a line of a change in its colour.
-fn diff_line(line: &str) -> String {
-    let color = match line.as_bytes().first() {
-        _ if line.starts_with("---") || line.starts_with("+++") => return format!("{line}\n"),
-        Some(b'+') => 32,
-        Some(b'-') => 31,
-        Some(b'@') => 36,
-        _ => return format!("{line}\n"),
-    };
-    format!("\x1b[{color}m{line}\x1b[39m\n")
 }
 
 /// Returns a question in a line, with the command that answers it.

@@ -114,7 +114,7 @@ fn a_key_answers_below_the_change() {
         let terminal = Terminal::start(&project, "-p change");
         let screen = terminal.sees(KEYS);
         assert!(
-            screen.contains("\n? Edit\n") && screen.contains("  │ -two\n  │ +2\n"),
+            screen.contains("\n? Edit\n") && screen.contains("  │    2 -two\n  │    2 +2\n"),
             "{screen}"
         );
         assert!(!screen.contains("code"), "{screen}");
@@ -133,6 +133,71 @@ fn a_key_answers_below_the_change() {
         assert_eq!(fs::read_to_string(&file).unwrap(), after, "{screen}");
         let reason = screen.contains("Heard: no, wait");
         assert_eq!(reason, keys.len() == 2, "{screen}");
+    }
+}
+
+/// Says something, changes a file, and ends with Markdown that streams slowly.
+const SAYS: &str = r#"
+[[rule]]
+when.turn = 3
+tokens_per_s = 40
+reply = [{ text = "\n## Alpha\n\nThe sign **is** wrong in `a.txt`, and it is mended now, in a paragraph of two lines or three. Omega\n\n```sh\necho 'a line of code that is longer than the window'\n```\n" }]
+[[rule]]
+when.turn = 2
+reply = [{ text = "I *change* it." }, { tool = "Edit", input = { file_path = "a.txt", old_string = "two", new_string = "2" } }]
+[[rule]]
+reply = [{ tool = "Read", input = { file_path = "a.txt" } }]
+"#;
+
+#[test]
+fn a_reply_is_markdown_that_is_seen_while_it_arrives() {
+    let project = Project::new("terminal-markdown", SAYS);
+    fs::write(project.file("a.txt"), "one\ntwo\n").unwrap();
+    let lines = "posse -p change --permission-mode acceptEdits; echo code $?";
+    let terminal = Terminal::with(&project, (40, 30), lines);
+    let early = terminal.sees("\nThe sign is wrong");
+    assert!(!early.contains("Omega"), "{early}");
+    terminal.sees("code 0");
+    let history = ["capture-pane", "-p", "-J", "-S", "-", "-t", "%0"];
+    let all = terminal.tmux.run(&history);
+    let (all, _) = all.split_once("\n3 turns").unwrap();
+    assert_eq!(
+        all,
+        "→ Read a.txt
+  2 lines
+
+I change it.
+
+→ Edit a.txt
+   1 -two
+   1 +2
+
+Alpha
+
+The sign is wrong in a.txt, and it is
+mended now, in a paragraph of two lines
+or three. Omega
+
+echo 'a line of code that is longer than the window'",
+        "each line once, also above the window"
+    );
+}
+
+#[test]
+fn without_colour_a_terminal_gets_text_alone() {
+    let project = Project::new("terminal-mono", SAYS);
+    for more in ["NO_COLOR=1", "TERM=dumb"] {
+        fs::write(project.file("a.txt"), "one\ntwo\n").unwrap();
+        let run = "posse -p change --permission-mode acceptEdits";
+        // `script` gives posse a terminal, and writes what it prints into a file.
+        let lines = format!(
+            "more={more}; export -f posse; export more; script -qec '{run}' typed; echo code $?"
+        );
+        let terminal = Terminal::with(&project, (80, 30), &lines);
+        terminal.sees("code 0");
+        let written = fs::read_to_string(project.file("typed")).unwrap();
+        assert!(written.contains("The sign is wrong"), "{written}");
+        assert!(!written.contains('\u{1b}'), "{more}: {written}");
     }
 }
 

@@ -9,7 +9,7 @@ use posse_tui::question::{choice, suggestions};
 use super::list::object;
 use super::meant::{self, Request};
 use crate::output::time::{age, now_ms};
-use crate::output::{json_line, print, tame};
+use crate::output::{json_line, print, tame, width};
 use crate::present::question;
 
 /// Show one request in full: who asks, what would run, and what became of it.
@@ -45,7 +45,10 @@ fn at_length(request: &Request) -> String {
         Request::Question(record) => {
             let asked = &record.question;
             // Already safe to show, and in colours.
-            let content = question::content(asked);
+            let content = match width() {
+                Some(_) => question::content(asked),
+                None => question::plain_content(asked),
+            };
             let what = content.trim_end().replace('\n', "\n  ");
             let (tool, why) = (tame(&asked.tool), tame(&asked.why));
             let always = always(record);

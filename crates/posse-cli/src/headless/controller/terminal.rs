@@ -23,10 +23,13 @@ pub(crate) fn typed(controller: &mut Controller, typed: &str) -> Vec<OutputItem>
     // Keys that come together are pasted, or a key that is no letter: no clear answer.
     let is_unclear = asked == Some(Typing::Key) && typed.chars().count() != 1;
     let typed = if is_unclear { "" } else { typed };
-    let terminal = controller.plan.terminal.as_mut();
-    match terminal.and_then(|terminal| terminal.typed(typed)) {
+    let Some(terminal) = &mut controller.plan.terminal else {
+        return Vec::new();
+    };
+    let call = terminal.first().map(|first| first.question().call.clone());
+    match terminal.typed(typed) {
         None => Vec::new(),
-        Some(QueueStep::Ask(prompt)) => show(controller, prompt),
+        Some(QueueStep::Ask(prompt)) => show(controller, prompt, &call.unwrap_or_default()),
         Some(QueueStep::Answered {
             command,
             note,
@@ -78,15 +81,15 @@ pub(crate) fn show_next(controller: &mut Controller) -> Vec<OutputItem> {
     let Some(first) = terminal.first() else {
         return Vec::new();
     };
-    let from = first.from().map(tame);
+    let (from, call) = (first.from().map(tame), first.question().call.clone());
     let mut question = question::shown(first, from.as_deref());
     if terminal.behind() > 0 {
         question.push_str(&format!(" · {} more after this", terminal.behind()));
     }
-    show(controller, question)
+    show(controller, question, &call)
 }
 
-fn show(controller: &mut Controller, question: String) -> Vec<OutputItem> {
+fn show(controller: &mut Controller, question: String, call: &str) -> Vec<OutputItem> {
     controller.shown += 1;
-    controller.renderer.ask(question)
+    controller.renderer.ask(question, call)
 }

@@ -10,6 +10,7 @@ use crate::headless::fixtures::{
     started,
 };
 use crate::headless::render::json_lines::JsonLines;
+use crate::headless::render::live_reply::ReplyView;
 use crate::headless::render::text::TextRenderer;
 
 /// A question about the call `t1`.
@@ -49,6 +50,8 @@ fn values(said: Vec<OutputItem>) -> Vec<Value> {
     let out = said.into_iter().filter_map(|said| match said {
         OutputItem::Out(text) => Some(serde_json::from_str(&text).unwrap()),
         OutputItem::Note(_)
+        | OutputItem::Reply { .. }
+        | OutputItem::Shown(_)
         | OutputItem::TerminalNote(_)
         | OutputItem::Ask(_)
         | OutputItem::Panel(_) => None,
@@ -412,7 +415,11 @@ fn while_background_runs_go_on_the_last_word_is_not_said() {
 
 #[test]
 fn text_has_the_last_runs_reply_only_and_lines_have_all() {
-    let mut controller = single(Renderer::Text(TextRenderer::new(facts(), false, false)));
+    let mut controller = single(Renderer::Text(TextRenderer::new(
+        facts(),
+        ReplyView::Plain,
+        false,
+    )));
     assert_eq!(
         controller.event(ended_with(1)),
         [],
@@ -639,7 +646,7 @@ fn who_works_elsewhere_is_not_waited_for_after_a_signal() {
 fn what_becomes_of_a_members_run_is_no_task() {
     for renderer in [
         Renderer::Lines(JsonLines::new(facts(), false)),
-        Renderer::Text(TextRenderer::new(facts(), true, true)),
+        Renderer::Text(TextRenderer::new(facts(), ReplyView::Arriving, true)),
     ] {
         let mut controller = Controller::new(
             renderer,

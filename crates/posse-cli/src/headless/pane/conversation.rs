@@ -14,6 +14,7 @@ use crate::config::kept_rules::NewRules;
 use crate::headless::input::stdin::StdinLine;
 use crate::headless::output_item::OutputItem;
 use crate::headless::question_queue::{QuestionQueue, QueueStep};
+use crate::headless::render::live_reply::ReplyView;
 use crate::headless::render::text::{self, TextRenderer};
 use crate::headless::runs::Runs;
 use crate::output::paint::{color_in, painted};
@@ -107,14 +108,17 @@ impl PaneConversation {
             ),
             None => agent.to_string(),
         };
-        let live = self.only.is_some();
+        let view = match self.only {
+            Some(_) => ReplyView::Printed,
+            None => ReplyView::Plain,
+        };
         let (facts, running) = (
             self.facts.clone(),
             member.is_some_and(|member| member.state.is_busy()),
         );
         self.hosted.entry(agent).or_insert_with(|| HostedMember {
             name,
-            text: TextRenderer::new(facts, live, true),
+            text: TextRenderer::new(facts, view, true),
             running,
         })
     }

@@ -3,9 +3,12 @@
 use std::collections::HashMap;
 
 use posse_protocol::{
-    Delta, Denial, EntryKind, EventKind, Retry, RunChange, RunStatus, RunUpdate, Usage,
+    Denial, Entry, EntryKind, EventKind, Retry, RunChange, RunStatus, RunUpdate, Usage,
 };
+use posse_tui::terminal::styled_text;
+use posse_tui::text::render;
 
+use super::live_reply::{LiveReply, ReplyView};
 use super::progress::{Progress, grouped};
 use super::{FinalEnd, members, result};
 use crate::assemble::facts::SessionFacts;
@@ -13,7 +16,7 @@ use crate::headless::output_item::OutputItem;
 use crate::headless::runs::Runs;
 use crate::headless::team_snapshot::TeamSnapshot;
 use crate::output::transcript::shortened;
-use crate::output::{in_words, one_line, tame};
+use crate::output::{columns, in_words, one_line, tame};
 use crate::present::costs::uncertain;
 use crate::present::model;
 
@@ -23,8 +26,8 @@ const LONGEST_REASON: usize = 200;
 /// Turns events into text.
 pub(crate) struct TextRenderer {
     facts: SessionFacts,
-    /// Set if stdout is a terminal: replies are shown while they arrive. A pipe gets the last
-    /// reply in one piece once it is final.
+    view: ReplyView,
+    /// Set if replies are shown while they arrive.
     live: Option<LiveReply>,
     /// Progress is shown.
     notes: bool,
@@ -33,22 +36,13 @@ pub(crate) struct TextRenderer {
     progress: Progress,
 }
 
-/// What a terminal shows of an arriving reply.
-struct LiveReply {
-    at_line_start: bool,
-    /// The current attempt has shown text.
-    anything: bool,
-}
-
 impl TextRenderer {
-    pub(crate) fn new(facts: SessionFacts, live: bool, notes: bool) -> Self {
+    pub(crate) fn new(facts: SessionFacts, view: ReplyView, notes: bool) -> Self {
         let (titles, progress) = (HashMap::new(), Progress::default());
         Self {
             facts,
-            live: live.then_some(LiveReply {
-                at_line_start: true,
-                anything: false,
-            }),
+            view,
+            live: LiveReply::new(view),
             notes,
             titles,
             progress,
@@ -59,36 +53,30 @@ impl TextRenderer {
     pub(crate) fn event(&mut self, event: &EventKind, runs: &Runs) -> Vec<OutputItem> {
         let mut items = Vec::new();
         match event {
-            EventKind::Delta(Delta::Started { .. }) => {
-                self.live.iter_mut().for_each(|live| live.anything = false);
+            EventKind::Delta(delta) => {
+                items.extend(self.live.as_mut().and_then(|live| live.delta(delta)));
             }
-            EventKind::Delta(Delta::Text(text)) if !text.is_empty() => {
-                if let Some(live) = &mut self.live {
-                    live.anything = true;
-                    live.at_line_start = text.ends_with('\n');
-                    items.push(OutputItem::Out(tame(text)));
-                }
-            }
-            EventKind::Entry(entry) if entry.kind == EntryKind::Reply => self.end_line(&mut items),
+            EventKind::Entry(entry) => self.entry(&mut items, entry),
             EventKind::Retry(retry) => {
-                let shown = self
-                    .live
-                    .as_mut()
-                    .is_some_and(|live| std::mem::take(&mut live.anything));
-                let void = if shown {
+                let is_shown = self.live.as_mut().is_some_and(LiveReply::cut_off);
+                let void = if is_shown {
                     ", and its partial reply is discarded"
                 } else {
                     ""
                 };
                 self.tell(&mut items, failed_attempt(retry, void));
             }
-            EventKind::CallStarted { call, tool, title } => {
-                self.titles.insert(call.clone(), title.clone());
-                // A sub-agent is shown by its own lines.
-                if tool != "Agent" {
-                    self.note(&mut items, &format!("→ {title}"));
+            EventKind::CallStarted { call, tool, title } => match &mut self.live {
+                Some(live) if self.notes => items.extend(live.call_started(call, tool, title)),
+                Some(_) => {}
+                None => {
+                    self.titles.insert(call.clone(), title.clone());
+                    // A sub-agent is shown by its own lines.
+                    if tool != "Agent" {
+                        self.note(&mut items, &format!("→ {title}"));
+                    }
                 }
-            }
+            },
             EventKind::CallDone { call, is_error } => {
                 if let Some(title) = self.titles.remove(call).filter(|_| *is_error) {
                     self.note(&mut items, &format!("✗ {title}"));
@@ -99,7 +87,7 @@ impl TextRenderer {
             EventKind::Warning(what) => self.tell(&mut items, warning(what)),
             EventKind::Mode(mode) => self.note(&mut items, &format!("permission mode: {mode}")),
             EventKind::Model(update) => self.note(&mut items, &tame(&model::in_words(update))),
-            EventKind::Ended(_) => self.end_line(&mut items),
+            EventKind::Ended(_) => self.end_reply(&mut items),
             EventKind::Compacting { auto, tokens } => {
                 let why = if *auto {
                     "the context is nearly full"
@@ -124,8 +112,6 @@ impl TextRenderer {
             | EventKind::Noted { .. }
             | EventKind::Listed(_)
             | EventKind::Aside(_)
-            | EventKind::Entry(_)
-            | EventKind::Delta(_)
             | EventKind::ApprovalRequested(_)
             | EventKind::ApprovalWithdrawn { .. } => {}
         }
@@ -139,11 +125,17 @@ impl TextRenderer {
             all, broken_off, ..
         } = *end;
         let mut items = Vec::new();
-        self.end_line(&mut items);
+        self.end_reply(&mut items);
         let text = all.text.trim_end_matches('\n');
-        if self.live.is_none() && result::has_text(&all.outcome) && !broken_off && !text.is_empty()
-        {
-            items.push(OutputItem::Out(format!("{}\n", tame(text))));
+        let has_text = result::has_text(&all.outcome) && !broken_off && !text.is_empty();
+        match self.view {
+            ReplyView::Plain if has_text => {
+                items.push(OutputItem::Out(format!("{}\n", tame(text))));
+            }
+            ReplyView::Last if has_text => {
+                items.push(OutputItem::Out(styled_text(&render(text, columns()))));
+            }
+            _ => {}
         }
         if let Some(missed) = result::missed(&all.misses) {
             self.tell(&mut items, one_line(&missed));
@@ -226,16 +218,32 @@ impl TextRenderer {
 
     /// Adds a note that is shown even if no person watches.
     fn tell(&mut self, items: &mut Vec<OutputItem>, note: String) {
-        self.end_line(items);
+        self.interrupted();
         items.push(OutputItem::Note(note));
     }
 
-    pub(crate) fn end_line(&mut self, items: &mut Vec<OutputItem>) {
-        if let Some(live) = &mut self.live
-            && !std::mem::replace(&mut live.at_line_start, true)
-        {
-            items.push(OutputItem::Out("\n".into()));
+    /// A person is asked about a call, and sees the change that it would make.
+    pub(crate) fn asked(&mut self, call: &str) {
+        self.live.iter_mut().for_each(|live| live.asked(call));
+    }
+
+    /// Something else is written.
+    fn interrupted(&mut self) {
+        self.live.iter_mut().for_each(LiveReply::interrupted);
+    }
+
+    /// Shows what an entry of the transcript adds to what is shown.
+    fn entry(&mut self, items: &mut Vec<OutputItem>, entry: &Entry) {
+        let Some(live) = &mut self.live else { return };
+        match entry.kind {
+            EntryKind::Reply => items.extend(live.reply(entry)),
+            EntryKind::Results if self.notes => items.extend(live.results(entry)),
+            _ => {}
         }
+    }
+
+    fn end_reply(&mut self, items: &mut Vec<OutputItem>) {
+        items.extend(self.live.as_mut().and_then(LiveReply::end));
     }
 }
 
@@ -269,7 +277,13 @@ pub(crate) fn warning(what: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use posse_protocol::{Cost, Fault, FaultClass, Missed, Misses, Outcome, RunEnd, Spent};
+    use std::sync::Arc;
+
+    use posse_protocol::{
+        ContentBlock, Cost, Delta, Fault, FaultClass, Message, Missed, Misses, Outcome, Role,
+        RunEnd, Spent, ToolContent,
+    };
+    use serde_json::{Value, json};
 
     use super::*;
     use crate::headless::fixtures::{end, facts, progress, run, run_ended, started};
@@ -320,8 +334,8 @@ mod tests {
         ]
     }
 
-    fn shown(live: bool, notes: bool, outcome: Outcome) -> (String, Vec<String>) {
-        let (mut text, runs) = (TextRenderer::new(facts(), live, notes), Runs::default());
+    fn shown(view: ReplyView, notes: bool, outcome: Outcome) -> (String, Vec<String>) {
+        let (mut text, runs) = (TextRenderer::new(facts(), view, notes), Runs::default());
         let mut items: Vec<OutputItem> = happened(outcome.clone())
             .iter()
             .flat_map(|event| text.event(event, &runs))
@@ -330,12 +344,18 @@ mod tests {
         written(items)
     }
 
+    fn plain(lines: &str) -> String {
+        anstream::adapter::strip_str(lines).to_string()
+    }
+
     fn written(items: Vec<OutputItem>) -> (String, Vec<String>) {
         let (mut out, mut told) = (String::new(), Vec::new());
         for items in items {
             match items {
                 OutputItem::Out(text) => out.push_str(&text),
+                OutputItem::Reply { lines, .. } => out.push_str(&plain(&lines)),
                 OutputItem::Note(note) | OutputItem::TerminalNote(note) => told.push(note),
+                OutputItem::Shown(lines) => told.push(plain(&lines)),
                 OutputItem::Ask(_) | OutputItem::Panel(_) => {}
             }
         }
@@ -366,7 +386,7 @@ mod tests {
             (Outcome::Paused(store), "all done\n"),
             (Outcome::Interrupted, ""),
         ] {
-            let (shown, told) = shown(false, false, outcome);
+            let (shown, told) = shown(ReplyView::Plain, false, outcome);
             assert_eq!(
                 (shown.as_str(), told),
                 (out, trouble.map(str::to_owned).to_vec())
@@ -374,24 +394,142 @@ mod tests {
         }
     }
 
-    #[test]
-    fn a_terminal_sees_it_arrive_with_a_line_per_call() {
-        let (out, told) = shown(true, true, Outcome::Completed);
-        assert_eq!(out, "wrong\nI look.\\u{1b}[2J\nall done\n");
-        assert_eq!(
-            told[..5],
-            [
-                "attempt 1 failed, and its partial reply is discarded: busy\\u{1b}[2J; next in 0.5 \
-                 s",
-                "→ Read a b",
-                "✗ Read a b",
-                "✗ Bash denied: a rule says so",
-                "✗ Bash denied, since nobody is there",
-            ]
-        );
-        let end = "2 turns · 37 tokens in, 5 out · $0.5000 · continue with: posse -p --resume 0197f0aa-0000 …";
-        assert_eq!(told[5], end);
+    /// The events of a reply with a call, and of its result.
+    fn called(seq: u64, text: &str, call: &str, input: Value, result: &str) -> Vec<EventKind> {
+        let entry = |kind, role, content| {
+            EventKind::Entry(Box::new(Entry {
+                seq,
+                kind,
+                message: Arc::new(Message { role, content }),
+                reply: None,
+            }))
+        };
+        let tool = "Edit".to_owned();
+        let asks = ContentBlock::ToolUse {
+            id: call.into(),
+            name: tool.clone(),
+            input: serde_json::from_value(input).unwrap(),
+        };
+        let answers = ContentBlock::ToolResult {
+            tool_use_id: call.into(),
+            content: vec![ToolContent::text(result)],
+            is_error: result.starts_with("no"),
+        };
+        vec![
+            EventKind::Delta(Delta::Text(text.into())),
+            entry(
+                EntryKind::Reply,
+                Role::Assistant,
+                vec![ContentBlock::text(text), asks],
+            ),
+            EventKind::CallStarted {
+                call: call.into(),
+                tool,
+                title: "Edit a\nb".into(),
+            },
+            entry(EntryKind::Results, Role::User, vec![answers]),
+        ]
     }
+
+    #[test]
+    fn a_terminal_sees_replies_calls_and_changes() {
+        let (mut text, runs) = (
+            TextRenderer::new(facts(), ReplyView::Arriving, true),
+            Runs::default(),
+        );
+        let mut items = Vec::new();
+        let mut screen = String::new();
+        let edit = json!({"file_path": "a", "old_string": "one\ntwo", "new_string": "one\n2"});
+        for event in [
+            called(0, "# I\x1b[2J\n\n**look** here", "t1", edit.clone(), "ok"),
+            called(2, "Again.", "t2", edit, "no such file"),
+            vec![
+                EventKind::Delta(Delta::Text("all".into())),
+                EventKind::Delta(Delta::Text(" done".into())),
+                EventKind::Ended(Box::new(end(Outcome::Completed))),
+            ],
+        ]
+        .concat()
+        {
+            items.extend(text.event(&event, &runs));
+        }
+        items.extend(text.finish(&finished(&end(Outcome::Completed))));
+        let opens: Vec<&str> = (items.iter())
+            .filter_map(|item| match item {
+                OutputItem::Reply { open, .. } => Some(open.as_str()),
+                _ => None,
+            })
+            .collect();
+        assert_eq!(opens[opens.len() - 3..], ["\nall\n", "\nall done\n", ""]);
+        for item in items {
+            match item {
+                OutputItem::Reply { lines, .. } | OutputItem::Shown(lines) => {
+                    screen.push_str(&lines);
+                }
+                OutputItem::Note(note) => screen.push_str(&format!("[{note}]\n")),
+                _ => {}
+            }
+        }
+        assert!(screen.contains("\x1b[0;1mlook\x1b[0m here"), "{screen}");
+        assert_eq!(
+            plain(&screen),
+            "I\\u{1b}[2J
+
+look here
+
+→ Edit a b
+   1  one
+   2 -two
+   2 +2
+
+Again.
+
+→ Edit a b
+✗ Edit  Edit a b
+  no such file
+
+all done
+[2 turns · 37 tokens in, 5 out · $0.5000 · continue with: posse -p --resume 0197f0aa-0000 …]
+"
+        );
+    }
+
+    #[test]
+    fn what_a_failed_attempt_printed_is_void() {
+        let told = |said: &str| {
+            let (mut text, runs) = (
+                TextRenderer::new(facts(), ReplyView::Printed, true),
+                Runs::default(),
+            );
+            let retry = happened(Outcome::Completed).swap_remove(2);
+            let events = [EventKind::Delta(Delta::Text(said.into())), retry];
+            let items = events.iter().flat_map(|event| text.event(event, &runs));
+            written(items.collect())
+        };
+        let (out, notes) = told("wrong");
+        assert_eq!((out.as_str(), notes.len()), ("", 1), "it was not printed");
+        assert!(notes[0].starts_with("attempt 1 failed: busy"), "{notes:?}");
+        let (out, notes) = told("wrong\n\nagain");
+        assert_eq!(out, "wrong\n");
+        let void =
+            "attempt 1 failed, and its partial reply is discarded: busy\\u{1b}[2J; next in 0.5 s";
+        assert_eq!(notes, [void]);
+    }
+
+    #[test]
+    fn a_terminal_shows_the_last_reply_of_a_team_as_markdown() {
+        let all = RunEnd {
+            text: "It is **done**.".into(),
+            ..end(Outcome::Completed)
+        };
+        let shown = |view| {
+            let items = TextRenderer::new(facts(), view, false).finish(&finished(&all));
+            written(items).0
+        };
+        assert_eq!(shown(ReplyView::Plain), "It is **done**.\n");
+        assert_eq!(shown(ReplyView::Last), "It is \x1b[0;1mdone\x1b[0m.\n");
+    }
+
     #[test]
     fn sub_agents_are_told_of_where_somebody_looks_on() {
         let news = |news: RunUpdate| EventKind::Run(Box::new(news));
@@ -401,6 +539,7 @@ mod tests {
         }
         let happened = [
             EventKind::Delta(Delta::Text("I look".into())),
+            EventKind::Delta(Delta::BlockDone),
             EventKind::CallStarted {
                 call: "t1".into(),
                 tool: "Agent".into(),
@@ -412,9 +551,9 @@ mod tests {
             news(paused),
             EventKind::Warning("an answer\nto nothing".into()),
         ];
-        let told = |live, notes| {
+        let told = |view, notes| {
             let (mut text, mut runs, mut items) = (
-                TextRenderer::new(facts(), live, notes),
+                TextRenderer::new(facts(), view, notes),
                 Runs::default(),
                 Vec::new(),
             );
@@ -426,7 +565,7 @@ mod tests {
             }
             written(items)
         };
-        let (out, notes) = told(true, true);
+        let (out, notes) = told(ReplyView::Arriving, true);
         assert_eq!(out, "I look\n");
         let end = "find callers · 3 tool uses · 12,345 tokens · 4.2 s";
         let paused = end.replace("callers", "callers · its budget\\u{1b}[2J is spent");
@@ -443,7 +582,10 @@ mod tests {
             ]
         );
         assert_eq!(notes[3..], trouble);
-        assert_eq!(told(false, false), (String::new(), trouble.to_vec()));
+        assert_eq!(
+            told(ReplyView::Plain, false),
+            (String::new(), trouble.to_vec())
+        );
     }
 
     #[test]
@@ -463,7 +605,7 @@ mod tests {
                 misses,
                 ..end(Outcome::Completed)
             };
-            written(TextRenderer::new(facts(), false, false).finish(&finished(&all))).1
+            written(TextRenderer::new(facts(), ReplyView::Plain, false).finish(&finished(&all))).1
         };
         assert_eq!(told(19_999), [""; 0]);
         assert!(
@@ -490,7 +632,8 @@ mod tests {
             below,
             ..end(Outcome::Completed)
         };
-        let (_, notes) = written(TextRenderer::new(facts(), false, true).finish(&finished(&all)));
+        let (_, notes) =
+            written(TextRenderer::new(facts(), ReplyView::Plain, true).finish(&finished(&all)));
         let line =
             "2 turns · 37 tokens in, 5 out · sub-agents 12,345 tokens · $2.00 · continue with: ";
         assert!(notes[0].starts_with(line), "{notes:?}");
