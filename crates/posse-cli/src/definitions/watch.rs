@@ -1,16 +1,23 @@
 //! Watches definitions while posse runs: a thread reads them again when they change, and reports
 //! what has changed.
 
+#[cfg(target_os = "linux")]
+mod inotify;
+#[cfg(not(target_os = "linux"))]
+mod portable;
+
 use std::collections::BTreeSet;
+use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use notify::{Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher as _};
 use posse_runtime::definition::catalogue::Catalogue;
 
+#[cfg(target_os = "linux")]
+use self::inotify::{Changes, Stopper};
+#[cfg(not(target_os = "linux"))]
+use self::portable::{NotifyChanges as Changes, NotifyStopper as Stopper};
 use super::{DefinitionSet, HasName, Remark};
 use crate::output::{say, tame};
 
@@ -52,8 +59,26 @@ pub(crate) struct LiveDefinitions<S: WatchedSources> {
 
 /// Watches definitions until it is dropped.
 pub(crate) struct WatchGuard {
-    stop: Arc<AtomicBool>,
-    wake: SyncSender<()>,
+    /// `None` if nothing can be watched.
+    _stopper: Option<Stopper>,
+}
+
+/// A change in a directory that is watched.
+enum Change {
+    /// Something at this path.
+    At(PathBuf),
+    /// There were too many to name them.
+    Unknown,
+}
+
+/// What a wait for changes came to.
+enum Waited {
+    /// There are some.
+    Changed(Vec<Change>),
+    /// There are none.
+    Quiet,
+    /// Nobody wants to know any more.
+    Stopped,
 }
 
 impl<S: WatchedSources> LiveDefinitions<S> {
@@ -69,28 +94,23 @@ impl<S: WatchedSources> LiveDefinitions<S> {
 
     /// Starts watching in a thread, and returns at once.
     pub(crate) fn watch(self) -> WatchGuard {
-        let (wake, woken) = sync_channel(1);
-        let stop = Arc::new(AtomicBool::new(false));
-        let watching = WatchGuard {
-            stop: stop.clone(),
-            wake: wake.clone(),
+        let (changes, stopper) = match Changes::new() {
+            Ok(both) => both,
+            Err(error) => {
+                unwatched(S::WORD, &error);
+                return WatchGuard { _stopper: None };
+            }
         };
-        let work = move || keep_up(self, &wake, &woken, &stop);
+        let watch = DirectoryWatcher::new(changes);
         if let Err(error) = std::thread::Builder::new()
             .name(format!("posse-{}", S::WORD))
-            .spawn(work)
+            .spawn(move || keep_up(self, watch))
         {
             unwatched(S::WORD, &error);
         }
-        watching
-    }
-}
-
-impl Drop for WatchGuard {
-    fn drop(&mut self) {
-        self.stop.store(true, Ordering::Relaxed);
-        // If the channel is full, the thread is about to wake up anyway.
-        let _ = self.wake.try_send(());
+        WatchGuard {
+            _stopper: Some(stopper),
+        }
     }
 }
 
@@ -101,36 +121,9 @@ fn unwatched(what: &str, why: &dyn std::fmt::Display) {
 }
 
 /// Runs until it is stopped.
-fn keep_up<S: WatchedSources>(
-    mut live: LiveDefinitions<S>,
-    wake: &SyncSender<()>,
-    woken: &Receiver<()>,
-    stop: &AtomicBool,
-) {
-    let around = SharedPaths::default();
-    let (wake, watched) = (wake.clone(), around.clone());
-    let hear = move |event: notify::Result<Event>| {
-        if event
-            .as_ref()
-            .map_or(true, |event| watched.get().concerns(event))
-        {
-            // If the channel is full, a wake-up is already pending.
-            let _ = wake.try_send(());
-        }
-    };
-    let mut watch = match notify::recommended_watcher(hear) {
-        Ok(watcher) => DirectoryWatcher {
-            watcher,
-            armed: BTreeSet::new(),
-            told: false,
-        },
-        Err(error) => return unwatched(S::WORD, &error),
-    };
+fn keep_up<S: WatchedSources>(mut live: LiveDefinitions<S>, mut watch: DirectoryWatcher) {
     loop {
-        let now = watch.load(&live.sources, &around);
-        if stop.load(Ordering::Relaxed) {
-            return;
-        }
+        let now = watch.load(&live.sources);
         // An unchanged catalogue is not replaced: agents would be told of types they know.
         if !now.counts_the_same(&live.loaded) {
             live.catalogue.replace(now.definitions());
@@ -140,12 +133,7 @@ fn keep_up<S: WatchedSources>(
             say(&line);
         }
         live.loaded = now;
-        if woken.recv().is_err() {
-            return;
-        }
-        let begun = Instant::now();
-        while begun.elapsed() < PATIENCE && woken.recv_timeout(QUIET).is_ok() {}
-        if stop.load(Ordering::Relaxed) {
+        if watch.wait().is_none() {
             return;
         }
     }
@@ -153,35 +141,68 @@ fn keep_up<S: WatchedSources>(
 
 /// The watcher and the directories it watches.
 struct DirectoryWatcher {
-    watcher: RecommendedWatcher,
+    changes: Changes,
+    around: WatchedPaths,
     armed: BTreeSet<PathBuf>,
     /// A warning about a directory that cannot be watched was shown.
     told: bool,
 }
 
 impl DirectoryWatcher {
+    fn new(changes: Changes) -> Self {
+        Self {
+            changes,
+            around: WatchedPaths::default(),
+            armed: BTreeSet::new(),
+            told: false,
+        }
+    }
+
+    /// Waits for changes that concern definitions, and for the end of those that follow. Returns
+    /// `None` if it is stopped.
+    fn wait(&mut self) -> Option<()> {
+        while !self.hears(None)? {}
+        let begun = Instant::now();
+        while begun.elapsed() < PATIENCE && self.hears(Some(QUIET))? {}
+        Some(())
+    }
+
+    /// Waits, at most so long, and returns true if something changed that concerns definitions;
+    /// `None` if it is stopped. Other changes do not end the wait.
+    fn hears(&mut self, most: Option<Duration>) -> Option<bool> {
+        let begun = Instant::now();
+        loop {
+            let left = most.map(|most| most.saturating_sub(begun.elapsed()));
+            match self.changes.wait(left) {
+                Waited::Stopped => return None,
+                Waited::Quiet => return Some(false),
+                Waited::Changed(all) => {
+                    if all.iter().any(|change| self.around.concerns(change)) {
+                        return Some(true);
+                    }
+                }
+            }
+        }
+    }
+
     /// Reads everything such that no later change is missed. All watches are set again, because a
     /// directory may have been replaced by another one of the same name.
-    fn load<S: WatchedSources>(
-        &mut self,
-        sources: &S,
-        around: &SharedPaths,
-    ) -> DefinitionSet<S::Item> {
+    fn load<S: WatchedSources>(&mut self, sources: &S) -> DefinitionSet<S::Item> {
         let before = std::mem::take(&mut self.armed);
         loop {
             // Asked again each time: a memory file may import others by now.
-            let is_known = around.replace(WatchedPaths::of(sources.candidates()));
+            let around = WatchedPaths::of(sources.candidates());
+            let is_known = around == self.around;
+            self.around = around;
             let loaded = sources.load();
-            let parents = around.get().parents.clone();
-            let there = parents.iter().filter(|path| path.is_dir());
+            let there = self.around.parents.iter().filter(|path| path.is_dir());
             let wanted: BTreeSet<PathBuf> =
                 loaded.directories.iter().chain(there).cloned().collect();
             let new: Vec<PathBuf> = wanted.difference(&self.armed).cloned().collect();
             // Read after the last watch was set, so that nothing changed unnoticed in between.
             if new.is_empty() && is_known {
                 for gone in before.difference(&self.armed) {
-                    // The directory may be gone from the disk.
-                    let _ = self.watcher.unwatch(gone);
+                    self.changes.unwatch(gone);
                 }
                 return loaded;
             }
@@ -192,33 +213,15 @@ impl DirectoryWatcher {
     }
 
     fn arm(&mut self, path: PathBuf, word: &str) {
-        let outcome = self.watcher.watch(&path, RecursiveMode::NonRecursive);
+        let outcome = self.changes.watch(&path);
         self.armed.insert(path);
         match outcome {
-            Err(error) if !matches!(error.kind, notify::ErrorKind::PathNotFound) && !self.told => {
+            Err(error) if error.kind() != io::ErrorKind::NotFound && !self.told => {
                 self.told = true;
                 unwatched(word, &error);
             }
             _ => {}
         }
-    }
-}
-
-/// The watched paths, as the watcher's thread sees them.
-#[derive(Clone, Default)]
-struct SharedPaths(Arc<Mutex<WatchedPaths>>);
-
-impl SharedPaths {
-    fn get(&self) -> MutexGuard<'_, WatchedPaths> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Replaces the paths. Returns true if they were the same.
-    fn replace(&self, paths: WatchedPaths) -> bool {
-        let mut known = self.get();
-        let is_same = *known == paths;
-        *known = paths;
-        is_same
     }
 }
 
@@ -247,23 +250,19 @@ impl WatchedPaths {
         }
     }
 
-    /// Returns true if a change could affect definitions. Reading files is not a change, because
-    /// the watcher itself reads them.
-    fn concerns(&self, event: &Event) -> bool {
-        if matches!(event.kind, EventKind::Access(_)) {
-            return false;
-        }
-        let concerns = |path: &PathBuf| {
-            let beside = path
-                .parent()
-                .is_some_and(|parent| self.parents.contains(parent));
-            !beside
-                || self
-                    .candidates
-                    .iter()
-                    .any(|candidate| candidate.starts_with(path))
+    /// Returns true if a change could affect definitions.
+    fn concerns(&self, change: &Change) -> bool {
+        let Change::At(path) = change else {
+            return true;
         };
-        event.need_rescan() || event.paths.iter().any(concerns)
+        let beside = path
+            .parent()
+            .is_some_and(|parent| self.parents.contains(parent));
+        !beside
+            || self
+                .candidates
+                .iter()
+                .any(|candidate| candidate.starts_with(path))
     }
 }
 

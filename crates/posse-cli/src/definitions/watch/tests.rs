@@ -1,9 +1,5 @@
 //! What is heard, and what is said of it.
 
-use std::sync::mpsc;
-
-use notify::event::{AccessKind, AccessMode, CreateKind, Flag, ModifyKind};
-
 use posse_port::tool::Workspace;
 
 use super::*;
@@ -87,11 +83,10 @@ fn a_line_says_what_has_changed() {
 }
 
 #[test]
-fn what_is_only_looked_at_or_lies_beside_is_no_change() {
+fn what_lies_beside_is_no_change() {
     let disk = Disk::new();
     let around = WatchedPaths::of(sources(&disk).candidates());
-    let created = EventKind::Create(CreateKind::Any);
-    let concerns = |kind, name: &str| around.concerns(&Event::new(kind).add_path(disk.path(name)));
+    let concerns = |name: &str| around.concerns(&Change::At(disk.path(name)));
     for name in [
         "repo/.posse",
         "repo/.posse/agents",
@@ -99,14 +94,14 @@ fn what_is_only_looked_at_or_lies_beside_is_no_change() {
         "posse/agents",
         "home/.claude/agents",
     ] {
-        assert!(concerns(created, name), "{name}");
+        assert!(concerns(name), "{name}");
     }
     for name in [
         "repo/.posse/agents/x.md",
         "repo/.posse/agents/deep/x.md",
         "dotfiles/x.md",
     ] {
-        assert!(concerns(EventKind::Modify(ModifyKind::Any), name), "{name}");
+        assert!(concerns(name), "{name}");
     }
     for name in [
         "repo/src.rs",
@@ -115,31 +110,26 @@ fn what_is_only_looked_at_or_lies_beside_is_no_change() {
         "posse/posse.db",
         "home/x",
     ] {
-        assert!(!concerns(created, name), "{name}");
+        assert!(!concerns(name), "{name}");
     }
-    assert!(!concerns(
-        EventKind::Access(AccessKind::Open(AccessMode::Any)),
-        "repo/.posse/agents/x.md"
-    ));
-    assert!(around.concerns(&Event::new(EventKind::Other).set_flag(Flag::Rescan)));
+    assert!(around.concerns(&Change::Unknown));
 }
 
-/// Returns a watcher that watches nothing yet, and what it hears of.
-fn watching() -> (DirectoryWatcher, SharedPaths, mpsc::Receiver<()>) {
-    let (heard, hears) = mpsc::channel();
-    let around = SharedPaths::default();
-    let watched = around.clone();
-    let watcher = notify::recommended_watcher(move |event: notify::Result<Event>| {
-        if watched.get().concerns(&event.unwrap()) {
-            let _ = heard.send(());
-        }
-    });
-    let watch = DirectoryWatcher {
-        watcher: watcher.unwrap(),
-        armed: BTreeSet::new(),
-        told: false,
-    };
-    (watch, around, hears)
+/// Returns a watcher that watches nothing yet.
+fn watching() -> (DirectoryWatcher, Stopper) {
+    let (changes, stopper) = Changes::new().unwrap();
+    (DirectoryWatcher::new(changes), stopper)
+}
+
+/// Waits until a change is heard of.
+fn hears(watch: &mut DirectoryWatcher, what: &str) {
+    let heard = watch.hears(Some(Duration::from_secs(20)));
+    assert_eq!(heard, Some(true), "{what}");
+}
+
+/// Forgets what was heard of.
+fn forget(watch: &mut DirectoryWatcher) {
+    while watch.hears(Some(Duration::ZERO)) == Some(true) {}
 }
 
 /// Everything that comes, goes or is another by now is heard of: each time after it was read once.
@@ -147,9 +137,9 @@ fn watching() -> (DirectoryWatcher, SharedPaths, mpsc::Receiver<()>) {
 fn whatever_changes_after_it_was_read_is_heard() {
     let disk = Disk::new();
     let sources = sources(&disk);
-    let (mut watch, around, hears) = watching();
+    let (mut watch, _stopper) = watching();
     let agents = disk.path("repo/.posse/agents");
-    let found = |watch: &mut DirectoryWatcher| watch.load(&sources, &around).find("x").is_some();
+    let found = |watch: &mut DirectoryWatcher| watch.load(&sources).find("x").is_some();
     assert!(!found(&mut watch));
     let changes: [(&str, &dyn Fn(), bool); 7] = [
         (
@@ -190,9 +180,9 @@ fn whatever_changes_after_it_was_read_is_heard() {
         ),
     ];
     for (what, change, there) in changes {
-        while hears.try_recv().is_ok() {}
+        forget(&mut watch);
         change();
-        hears.recv_timeout(Duration::from_secs(20)).expect(what);
+        hears(&mut watch, what);
         // More may be heard of the same change: one looks until all is there.
         let begun = Instant::now();
         while found(&mut watch) != there {
@@ -208,14 +198,14 @@ fn a_file_that_is_imported_later_is_watched_from_then_on() {
     disk.write("repo/CLAUDE.md", "Use tabs.");
     disk.write("repo/notes.md", "one");
     let sources = memory(&disk);
-    let (mut watch, around, hears) = watching();
-    let mut text = |name: &str| {
-        let loaded = watch.load(&sources, &around);
+    let (mut watch, _stopper) = watching();
+    let text = |watch: &mut DirectoryWatcher, name: &str| {
+        let loaded = watch.load(&sources);
         let mut found = loaded.known.iter();
         let found = found.find(|known| known.definition.path.ends_with(name));
         found.map(|found| found.definition.text.clone())
     };
-    assert_eq!(text("notes.md"), None);
+    assert_eq!(text(&mut watch, "notes.md"), None);
     for (what, file, content, path, expected) in [
         (
             "an import comes",
@@ -233,11 +223,11 @@ fn a_file_that_is_imported_later_is_watched_from_then_on() {
         ),
         ("a missing one comes", "late.md", "late", "late.md", "late"),
     ] {
-        while hears.try_recv().is_ok() {}
+        forget(&mut watch);
         disk.write(&format!("repo/{file}"), content);
-        hears.recv_timeout(Duration::from_secs(20)).expect(what);
+        hears(&mut watch, what);
         let begun = Instant::now();
-        while text(path).as_deref() != Some(expected) {
+        while text(&mut watch, path).as_deref() != Some(expected) {
             assert!(begun.elapsed() < Duration::from_secs(20), "{what}");
         }
     }
