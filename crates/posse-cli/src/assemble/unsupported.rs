@@ -7,6 +7,7 @@ use std::path::Path;
 use posse_runtime::definition::skill::Skill;
 
 use crate::config::environment::posse_home;
+use crate::config::replace::{Durability, FileMode, replace};
 use crate::config::unsupported::{Guards, MissingGuard, Unsupported, UnusedFile, WithoutGuards};
 use crate::definitions::{DefinitionSet, shown};
 use crate::error::Advised;
@@ -137,10 +138,9 @@ fn news<'a>(files: impl Iterator<Item = &'a UnusedFile>) -> Vec<&'a UnusedFile> 
             .chain(names)
             .collect();
         lines.drain(..lines.len().saturating_sub(MOST));
-        let other = path.with_extension(std::process::id().to_string());
+        let text = lines.join("\n") + "\n";
         // Replaced as a whole, so that two processes leave one of the two states.
-        let _ = std::fs::write(&other, lines.join("\n") + "\n")
-            .and_then(|()| std::fs::rename(&other, &path));
+        let _ = replace(&path, &text, FileMode::Usual, Durability::Unsynced);
     }
     new
 }

@@ -12,6 +12,7 @@ use posse_protocol::{AcceptedRules, RuleScope};
 
 use self::lasting::lasting;
 use super::json_text;
+use super::replace::{self, Durability, FileMode};
 use super::search_paths::SearchPaths;
 
 /// How long others who keep rules are waited for.
@@ -213,18 +214,14 @@ fn lock(path: PathBuf, patience: Duration) -> Result<File, KeepError> {
     Ok(file)
 }
 
-/// Replaces a file as a whole: after a crash it is the old or the new one. A symbolic link stays
-/// one, and its target is replaced.
+/// Replaces a settings file. A symbolic link stays one, and its target is replaced.
 fn replace(path: &Path, text: &str) -> std::io::Result<()> {
     let path = &target(path)?;
-    let other = path.with_extension("new");
-    let mut file = File::create(&other)?;
-    if let Ok(about) = std::fs::metadata(path) {
-        file.set_permissions(about.permissions())?;
-    }
-    file.write_all(text.as_bytes())?;
-    file.sync_all()?;
-    std::fs::rename(&other, path)
+    let mode = match std::fs::metadata(path) {
+        Ok(about) => FileMode::Like(about.permissions()),
+        Err(_) => FileMode::Usual,
+    };
+    replace::replace(path, text, mode, Durability::Synced)
 }
 
 /// Returns the file that a path leads to by symbolic links, whether or not it exists.

@@ -1,12 +1,13 @@
 //! Keys of model APIs that a person has given to posse, in a file that only they can read.
 
 use std::collections::BTreeMap;
-use std::fs::{DirBuilder, OpenOptions};
-use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::fs::DirBuilder;
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::PathBuf;
 
 use super::environment::posse_home;
+use super::replace::{Durability, FileMode, replace};
 
 /// Keys by the names of their variables.
 type Keys = BTreeMap<String, String>;
@@ -29,18 +30,8 @@ pub(crate) fn keep(name: &str, key: &str) -> io::Result<PathBuf> {
     }
     let mut keys = keys();
     keys.insert(name.to_owned(), key.to_owned());
-    let beside = path.with_extension("part");
-    // A file of before may have another mode.
-    let _ = std::fs::remove_file(&beside);
-    let mut options = OpenOptions::new();
-    let mut file = options
-        .create_new(true)
-        .write(true)
-        .mode(0o600)
-        .open(&beside)?;
-    file.write_all(serde_json::to_string(&keys)?.as_bytes())?;
-    file.sync_all()?;
-    std::fs::rename(&beside, &path)?;
+    let text = serde_json::to_string(&keys)?;
+    replace(&path, &text, FileMode::Private, Durability::Synced)?;
     Ok(path)
 }
 

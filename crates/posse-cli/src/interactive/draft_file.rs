@@ -3,9 +3,9 @@
 //! A session that has begun has a file of its own. Before that a draft belongs to its process and
 //! directory: one that a dead process left is taken up by the next new session there.
 
-use std::fs::{DirBuilder, OpenOptions};
-use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::fs::DirBuilder;
+use std::io;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 use posse_protocol::AgentId;
@@ -14,6 +14,7 @@ use rustix::process::{Pid, getpid, test_kill_process};
 
 use super::prompt_file::directory_name;
 use crate::config::environment::posse_home;
+use crate::config::replace::{Durability, FileMode, replace};
 
 /// The file with a draft.
 pub(super) struct DraftFile {
@@ -108,16 +109,7 @@ impl DraftFile {
             return;
         }
         let _ = made(path);
-        // Beside it first: a draft is whole or the one before.
-        let beside = path.with_extension("part");
-        let mut options = OpenOptions::new();
-        options.create(true).truncate(true).write(true).mode(0o600);
-        let written = options
-            .open(&beside)
-            .and_then(|mut file| file.write_all(draft.as_bytes()));
-        if written.is_ok() {
-            let _ = std::fs::rename(&beside, path);
-        }
+        let _ = replace(path, draft, FileMode::Private, Durability::Unsynced);
     }
 }
 

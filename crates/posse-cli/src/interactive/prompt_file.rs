@@ -6,6 +6,7 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use crate::config::environment::posse_home;
+use crate::config::replace::{Durability, FileMode, replace};
 
 /// Number of prompts that are read.
 const MOST: usize = 1000;
@@ -57,7 +58,8 @@ impl PromptFile {
         if std::fs::metadata(path).is_ok_and(|about| about.len() > LARGEST) {
             let kept = self.read();
             let lines = kept.iter().skip(kept.len() / 2).map(|prompt| line(prompt));
-            std::fs::write(path, lines.collect::<String>())?;
+            let lines: String = lines.collect();
+            replace(path, &lines, FileMode::Private, Durability::Unsynced)?;
         }
         let mut options = OpenOptions::new();
         options.create(true).append(true).mode(0o600);

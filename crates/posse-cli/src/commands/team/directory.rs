@@ -2,7 +2,7 @@
 
 use std::ffi::OsStr;
 use std::fs::{self, OpenOptions};
-use std::io::{self, Read, Write};
+use std::io::{self, Read};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 
@@ -10,6 +10,7 @@ use anyhow::Context;
 use rustix::fs::OFlags;
 
 use super::archive::{ArchiveFiles, CONFIG, PreviousExport, previous, unfinished};
+use crate::config::replace::{Durability, FileMode, replace};
 use crate::error::Advised;
 
 /// Maximum size of a file that is read.
@@ -174,8 +175,11 @@ pub(super) fn write(
     );
     let put = |name: &String, text: &str| {
         let path = directory.join(name);
-        write_file(&path, text, name.starts_with("inboxes/"))
-            .map_err(|error| unwritten(&path, error))
+        let mode = match name.starts_with("inboxes/") {
+            true => FileMode::Private,
+            false => FileMode::Usual,
+        };
+        replace(&path, text, mode, Durability::Unsynced).map_err(|error| unwritten(&path, error))
     };
     let changed: Vec<(&String, &String)> = files
         .iter()
@@ -281,24 +285,4 @@ fn earlier(directory: &Path, team: &str) -> anyhow::Result<Option<PreviousExport
 /// Returns true if a file already has this content.
 fn is_there(path: &Path, text: &str) -> bool {
     read_file(path).is_ok_and(|there| there == text)
-}
-
-/// Writes a file as a whole or not at all; a private one is readable by its owner only.
-fn write_file(path: &Path, text: &str, private: bool) -> io::Result<()> {
-    let mut name = path.file_name().unwrap_or_default().to_owned();
-    name.push(format!(".{}.new", std::process::id()));
-    let new = path.with_file_name(name);
-    let written = OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .mode(if private { 0o600 } else { 0o666 })
-        .open(&new)
-        .and_then(|mut file| file.write_all(text.as_bytes()))
-        // A rename replaces a link instead of following it.
-        .and_then(|()| fs::rename(&new, path));
-    if written.is_err() {
-        // It may not be there.
-        let _ = fs::remove_file(&new);
-    }
-    written
 }

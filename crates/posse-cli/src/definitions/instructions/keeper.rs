@@ -2,7 +2,7 @@
 //! file's directory.
 
 use std::fs::{File, OpenOptions};
-use std::io::{self, Read as _, Write as _};
+use std::io::{self, Read as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Component, Path, PathBuf};
 
@@ -11,6 +11,7 @@ use posse_runtime::definition::instructions::{InstructionKeeper, NoteError};
 use rustix::fs::OFlags;
 
 use super::InstructionSources;
+use crate::config::replace::{Durability, FileMode, replace};
 
 /// Maximum number of links from one name of a directory to another.
 const LINKS: usize = 8;
@@ -33,7 +34,7 @@ impl InstructionKeeper for MemoryKeeper {
         let lock = File::open(&directory).map_err(failed)?;
         lock.lock().map_err(failed)?;
         let path = target(&directory, name)?;
-        append(&directory, &path, line).map_err(failed)?;
+        append(&path, line).map_err(failed)?;
         Ok(path)
     }
 }
@@ -83,7 +84,7 @@ fn target(directory: &Path, name: &str) -> Result<PathBuf, NoteError> {
 }
 
 /// Replaces a file by one with another line at its end: after a crash it is the old or the new one.
-fn append(directory: &Path, path: &Path, line: &str) -> io::Result<()> {
+fn append(path: &Path, line: &str) -> io::Result<()> {
     let mut text = String::new();
     let mut options = OpenOptions::new();
     // A link that has come since is not followed; the rename replaces it.
@@ -100,16 +101,6 @@ fn append(directory: &Path, path: &Path, line: &str) -> io::Result<()> {
         text.push('\n');
     }
     text.push_str(&format!("- {line}\n"));
-    let other = directory.join(format!(".posse-note-{}", std::process::id()));
-    let written = File::create_new(&other).and_then(|mut file| {
-        permissions.map_or(Ok(()), |permissions| file.set_permissions(permissions))?;
-        file.write_all(text.as_bytes())?;
-        file.sync_all()?;
-        std::fs::rename(&other, path)
-    });
-    if written.is_err() {
-        // What is left of it would stand in the way of the next note.
-        let _ = std::fs::remove_file(&other);
-    }
-    written
+    let mode = permissions.map_or(FileMode::Usual, FileMode::Like);
+    replace(path, &text, mode, Durability::Synced)
 }

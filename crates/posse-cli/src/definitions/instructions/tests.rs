@@ -358,7 +358,7 @@ fn a_note_is_a_line_of_the_file_that_is_there() {
     assert!(
         !names
             .into_iter()
-            .any(|name| name.to_string_lossy().contains("posse-note"))
+            .any(|name| name.to_string_lossy().ends_with(".new"))
     );
 }
 
