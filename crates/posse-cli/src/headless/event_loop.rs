@@ -172,7 +172,7 @@ pub(crate) async fn run(
 }
 
 /// Waits for a line about worktrees.
-async fn told(swept: &mut Option<oneshot::Receiver<String>>) -> Option<String> {
+pub(crate) async fn told(swept: &mut Option<oneshot::Receiver<String>>) -> Option<String> {
     match swept {
         Some(swept) => swept.await.ok(),
         None => None,
@@ -256,7 +256,8 @@ async fn pressed(keyboard: &mut Option<Keyboard>) -> Option<String> {
     }
 }
 
-async fn next(lines: &mut Option<StdinLines>) -> Option<StdinLine> {
+/// Waits for a line; `None` at the end of the input, and if it is not read.
+pub(crate) async fn next(lines: &mut Option<StdinLines>) -> Option<StdinLine> {
     match lines {
         Some(lines) => lines.next().await,
         None => None,

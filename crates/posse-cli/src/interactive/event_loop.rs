@@ -12,7 +12,7 @@ use posse_tui::conversation::{
     self, Beginning, Conversation, Effect, Input, PlainView, Request, Size,
 };
 use posse_tui::terminal::{FrameWriter, InlineTerminal, RawTerminal, TerminalInput};
-use tokio::sync::{Notify, oneshot};
+use tokio::sync::Notify;
 
 use super::agent_link::{AgentLink, AgentNews};
 use super::link::Link;
@@ -21,6 +21,7 @@ use crate::assemble::run_config::SessionChoice;
 use crate::config::kept_rules::NewRules;
 use crate::definitions::slash::SlashError;
 use crate::error;
+use crate::headless::event_loop::{next, told};
 use crate::headless::input::stdin::{StdinLine, StdinLines};
 use crate::headless::signals::Signals;
 use crate::headless::stop;
@@ -348,27 +349,11 @@ async fn typed(input: &mut Option<TerminalInput>) -> Option<TerminalEvent> {
     }
 }
 
-/// Waits for a line.
-async fn next(lines: &mut Option<StdinLines>) -> Option<StdinLine> {
-    match lines {
-        Some(lines) => lines.next().await,
-        None => std::future::pending().await,
-    }
-}
-
 /// Waits until something is to be done by time.
 async fn sleep(clock: &SystemClock, due: Option<Duration>) {
     match due {
         Some(due) => clock.sleep(due).await,
         None => std::future::pending().await,
-    }
-}
-
-/// Waits for a line about worktrees.
-async fn told(swept: &mut Option<oneshot::Receiver<String>>) -> Option<String> {
-    match swept {
-        Some(swept) => swept.await.ok(),
-        None => None,
     }
 }
 
