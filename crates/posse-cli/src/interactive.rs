@@ -111,6 +111,7 @@ async fn converse(
     let allows_bypass = config.flags.profile.allow_dangerously_skip_permissions;
     let is_new = config.which.is_none();
     let store_args = config.store.clone();
+    let models = config.provider.known_models()?;
     let started = open::open(config).await?;
     let Started {
         runtime,
@@ -139,7 +140,7 @@ async fn converse(
         process: AgentProcess::This,
         directory: facts.cwd.display().to_string(),
         history: prompts.read(),
-        models: Vec::new(),
+        models,
     };
     let before = tcgetattr(io::stdin())?;
     let raw = match is_plain {

@@ -123,9 +123,8 @@ impl PriceList {
         })
     }
 
-    /// The ids of all models in it.
-    #[cfg(test)]
-    pub(crate) fn ids(&self) -> impl Iterator<Item = &str> {
+    /// Returns the ids of all models in it; one that a user's file repeats is there twice.
+    pub fn ids(&self) -> impl Iterator<Item = &str> {
         self.model.iter().map(|price| price.id.as_str())
     }
 

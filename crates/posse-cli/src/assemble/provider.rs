@@ -209,6 +209,11 @@ impl ProviderArgs {
         Ok(variables)
     }
 
+    /// Returns the models of the provider that have a price.
+    pub(crate) fn known_models(&self) -> anyhow::Result<Vec<String>> {
+        Ok(models_of(self.settle()?.provider, &prices()?))
+    }
+
     /// Returns the model that the flag names.
     pub(crate) fn flagged(&self) -> Option<&str> {
         self.model.as_deref()
@@ -328,6 +333,18 @@ impl ProviderSettings {
     }
 }
 
+/// Returns the models of a provider in a price list, each once.
+fn models_of(provider: Provider, prices: &PriceList) -> Vec<String> {
+    let mut models: Vec<String> = Vec::new();
+    for id in prices.ids() {
+        let is_anthropic = id.starts_with("claude-");
+        if is_anthropic == (provider == Provider::Anthropic) && !models.iter().any(|it| it == id) {
+            models.push(id.to_owned());
+        }
+    }
+    models
+}
+
 /// Returns the built-in prices, overridden by `prices.toml` in posse's home.
 pub(crate) fn prices() -> anyhow::Result<PriceList> {
     let built_in = PriceList::built_in()?;
@@ -340,5 +357,26 @@ pub(crate) fn prices() -> anyhow::Result<PriceList> {
             .with_context(|| format!("cannot use {}", path.display())),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(built_in),
         Err(error) => Err(error).with_context(|| format!("cannot read {}", path.display())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_models_of_a_provider_are_those_with_a_price() {
+        let own = "[[model]]\nid = \"gpt-6\"\ninput = 1.0\noutput = 2.0\ncache_read = 0.1\n";
+        let again = own.replace("gpt-6", "claude-opus-5-5");
+        let prices = PriceList::built_in().unwrap();
+        let prices = prices.overridden_by(&format!("{own}{again}")).unwrap();
+        assert_eq!(models_of(Provider::Openai, &prices), ["gpt-6"]);
+        let models = models_of(Provider::Anthropic, &prices);
+        assert_eq!(models.first().map(String::as_str), Some("claude-opus-5-5"));
+        assert_eq!(
+            models.iter().filter(|id| *id == "claude-opus-5-5").count(),
+            1
+        );
+        assert!(models.contains(&"claude-sonnet-5".to_owned()), "{models:?}");
     }
 }

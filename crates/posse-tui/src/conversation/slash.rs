@@ -17,8 +17,13 @@ pub(super) fn run(
     let effects = match (name, words) {
         ("help", _) => help(it),
         ("model", None) => {
-            let models = it.models.join(", ");
-            it.say(&format!("{}; others: {models}", it.model));
+            let others = it.models.iter().filter(|model| **model != it.model);
+            let others: Vec<&str> = others.map(String::as_str).collect();
+            let line = match others.is_empty() {
+                true => it.model.clone(),
+                false => format!("{}; others: {}", it.model, others.join(", ")),
+            };
+            it.say(&line);
             Vec::new()
         }
         ("model", Some(model)) => set_model(it, Some(model), None),

@@ -132,6 +132,17 @@ fn a_command_that_lacks_words_says_how_it_is_written() {
 }
 
 #[test]
+fn the_models_that_can_be_chosen_are_named() {
+    let mut talk = talk();
+    talk.printed();
+    talk.says("/model");
+    assert_eq!(talk.printed(), ["opus-5-5; others: sonnet-5"]);
+    talk.state.models.clear();
+    talk.says("/model");
+    assert_eq!(talk.printed(), ["opus-5-5"], "none is known");
+}
+
+#[test]
 fn a_menu_helps_with_commands() {
     let mut talk = talk();
     talk.types("/");
