@@ -1,14 +1,15 @@
 //! The terminal front end of posse: a conversation with one agent, and everybody around it.
 //!
 //! `text` turns words into styled lines, `edit` is the prompt under the fingers, `question` comes to
-//! an answer, `conversation` and `board` decide and draw, `terminal` puts lines and cells on a real
-//! one. Nothing here knows agents but by the words of posse-protocol.
+//! an answer, `conversation`, `board` and `pager` decide and draw, `terminal` puts lines and cells on
+//! a real one. Nothing here knows agents but by the words of posse-protocol.
 
 pub mod board;
 pub mod conversation;
 pub mod edit;
 #[cfg(test)]
 mod fixtures;
+pub mod pager;
 pub mod picker;
 pub mod question;
 pub mod terminal;

@@ -18,4 +18,5 @@ pub use escapes::without_escapes;
 pub use markdown::{MarkdownStream, render};
 pub use replaced::replaced;
 pub use tame::{escaped, is_spelt, one_line, tame};
+pub(crate) use wrap::wrap_hard;
 pub use wrap::{clip, columns, wrap};

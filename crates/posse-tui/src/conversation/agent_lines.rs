@@ -112,7 +112,9 @@ impl AgentLines {
                 shown.extend(transcript::call_head(Some(&call), *is_error, width));
             }
             if *is_error || !self.asked.contains(tool_use_id) || !transcript::is_change(&call) {
-                shown.extend(transcript::answer(Some(&call), content, *is_error, width));
+                let answered = (content.as_slice(), *is_error);
+                let short = transcript::ShownOutput::Short;
+                shown.extend(transcript::answer(Some(&call), answered, short, width));
             }
             lines.extend(self.printed(shown));
         }

@@ -17,8 +17,27 @@ const DIFF_LINES: usize = 24;
 /// Number of characters of a line of output.
 const OUTPUT_WIDTH: usize = 400;
 
+/// How much of what a tool printed or changed is shown.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ShownOutput {
+    /// The first lines.
+    Short,
+    /// At most this many lines.
+    Most(usize),
+}
+
 /// Returns an entry that is no reply.
 pub(crate) fn other(entry: &Entry, calls: &mut Calls, width: u16) -> Vec<Line<'static>> {
+    with_output(entry, calls, ShownOutput::Short, width)
+}
+
+/// Returns an entry that is no reply, with so much of what tools have printed.
+pub(crate) fn with_output(
+    entry: &Entry,
+    calls: &mut Calls,
+    shown: ShownOutput,
+    width: u16,
+) -> Vec<Line<'static>> {
     let blocks = &entry.message.content;
     match entry.kind {
         EntryKind::Prompt => blocks
@@ -32,7 +51,10 @@ pub(crate) fn other(entry: &Entry, calls: &mut Calls, width: u16) -> Vec<Line<'s
                     tool_use_id,
                     content,
                     is_error,
-                } => result(calls.take(tool_use_id), content, *is_error, width),
+                } => {
+                    let call = calls.take(tool_use_id);
+                    result(call, (content, *is_error), shown, width)
+                }
                 // Words that joined the run at this boundary.
                 block => prompt(block, width),
             })
@@ -175,13 +197,13 @@ fn between<'a>(text: &'a str, start: &str, end: &str) -> Option<&'a str> {
 /// Returns a call and what it answered.
 fn result(
     call: Option<KnownCall>,
-    content: &[ToolContent],
-    is_error: bool,
+    (content, is_error): (&[ToolContent], bool),
+    shown: ShownOutput,
     width: u16,
 ) -> Vec<Line<'static>> {
     let mut lines = vec![Line::default()];
     lines.extend(call_head(call.as_ref(), is_error, width));
-    lines.extend(answer(call.as_ref(), content, is_error, width));
+    lines.extend(answer(call.as_ref(), (content, is_error), shown, width));
     lines
 }
 
@@ -208,14 +230,18 @@ pub(crate) fn call_head(
 /// Returns what a call answered, or the change that it has made.
 pub(crate) fn answer(
     call: Option<&KnownCall>,
-    content: &[ToolContent],
-    is_error: bool,
+    (content, is_error): (&[ToolContent], bool),
+    shown: ShownOutput,
     width: u16,
 ) -> Vec<Line<'static>> {
     let tool = call.map_or("", |call| call.tool.as_str());
+    let (most, most_changed) = match shown {
+        ShownOutput::Short => (shown_lines(tool, is_error), DIFF_LINES),
+        ShownOutput::Most(lines) => (lines, lines),
+    };
     match call.and_then(change) {
-        Some(change) if !is_error => crate::text::diff(&change, DIFF_LINES),
-        _ => output(content, shown_lines(tool, is_error), width),
+        Some(change) if !is_error => crate::text::diff(&change, most_changed),
+        _ => output(content, most, width),
     }
 }
 

@@ -19,7 +19,7 @@ pub fn wrap(line: &Line<'_>, width: u16, hang: u16) -> Vec<Line<'static>> {
 }
 
 /// Wraps a line at words and breaks every word that is longer than the width.
-pub(super) fn wrap_hard(line: &Line<'_>, width: u16) -> Vec<Line<'static>> {
+pub(crate) fn wrap_hard(line: &Line<'_>, width: u16) -> Vec<Line<'static>> {
     fit(line, width, 0, LongWords::Break)
 }
 
