@@ -245,10 +245,16 @@ fn settle(pager: &mut Pager) {
             .unfolded_match(pager.top.entry, &search.text, search.backwards)
             .unwrap_or_default();
     }
-    if pager.follows && document.has_end() {
-        pager.top = scroll::end(document, height);
+    if !document.has_end() {
+        pager.top = scroll::settled(document, pager.top, height);
+        return;
+    }
+    let end = scroll::end(document, height);
+    if pager.follows {
+        pager.top = end;
     }
     pager.top = scroll::settled(document, pager.top, height);
+    pager.follows = pager.top >= end;
 }
 
 /// Returns what is to be read next, if something is missing on the screen or will be soon.

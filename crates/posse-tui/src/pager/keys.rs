@@ -3,6 +3,7 @@
 use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 
 use super::document::matching;
+use super::entry::Folds;
 use super::scroll::{self, Place};
 use super::{Pager, PagerEffect, SearchStage};
 use crate::conversation::edit_by_key;
@@ -40,16 +41,8 @@ pub(super) fn pressed(it: &mut Pager, mut key: KeyEvent) -> Vec<PagerEffect> {
         KeyCode::Char('/') => it.search.line = Some(EditBuffer::new()),
         KeyCode::Char('n') => return again(it, false),
         KeyCode::Char('N') => return again(it, true),
-        KeyCode::Char('t') => {
-            let mut folds = it.document.folds();
-            folds.shows_thinking = !folds.shows_thinking;
-            it.document.fold(folds);
-        }
-        KeyCode::Char('c') => {
-            let mut folds = it.document.folds();
-            folds.shows_results = !folds.shows_results;
-            it.document.fold(folds);
-        }
+        KeyCode::Char('t') => fold(it, |folds| folds.shows_thinking = !folds.shows_thinking),
+        KeyCode::Char('c') => fold(it, |folds| folds.shows_results = !folds.shows_results),
         KeyCode::Char('y') => return copy(it),
         _ => {}
     }
@@ -63,14 +56,19 @@ fn up(it: &mut Pager, lines: usize) {
 
 fn down(it: &mut Pager, lines: usize) {
     let place = scroll::down(&mut it.document, it.top, lines);
-    it.top = place;
-    let height = it.height();
-    let end = scroll::end(&mut it.document, height);
-    it.follows = it.document.has_end() && place >= end;
+    go(it, place);
 }
 
 fn go(it: &mut Pager, place: Place) {
     it.top = place;
+    it.follows = false;
+}
+
+/// Shows or hides a kind of lines. The entry at the top stays there.
+fn fold(it: &mut Pager, change: impl FnOnce(&mut Folds)) {
+    let mut folds = it.document.folds();
+    change(&mut folds);
+    it.document.fold(folds);
     it.follows = false;
 }
 
