@@ -20,6 +20,8 @@ mod tasks;
 mod tree;
 mod view;
 
+use std::collections::HashMap;
+
 use crossterm::event::KeyEvent;
 use posse_protocol::{AcceptedRules, AgentId, Answer, Cost, Entry, ListId, QuestionId, TaskId};
 
@@ -197,6 +199,8 @@ pub struct Board {
     total: (Option<Cost>, Option<String>),
     /// The line at the foot that the person writes.
     line: Option<FootLine>,
+    /// Messages that were begun and not sent.
+    drafts: HashMap<AgentId, String>,
     /// Something that waits for a yes.
     confirm: Option<Confirm>,
     peek: PeekPane,
@@ -242,6 +246,7 @@ impl Board {
             questions: QuestionList::default(),
             total: (None, None),
             line: None,
+            drafts: HashMap::new(),
             confirm: None,
             peek: PeekPane::default(),
             reads: false,
@@ -293,7 +298,9 @@ pub fn update(board: &mut Board, input: BoardInput, now_ms: i64) -> Vec<BoardEff
         }
     };
     layout::fit(board);
-    if let Some(wanted) = board.peek.turn_to(board.agents.highlighted()) {
+    let is_shown = board.screen == BoardScreen::Agents;
+    let highlighted = board.agents.highlighted().filter(|_| is_shown);
+    if let Some(wanted) = board.peek.turn_to(highlighted) {
         effects.push(BoardEffect::Peek(wanted));
     }
     effects

@@ -142,7 +142,8 @@ fn message(it: &mut Board, words: &str, now_ms: i64) -> Vec<BoardEffect> {
     match effects.first() {
         Some(BoardEffect::Message(agent, words)) if words.is_empty() => {
             let purpose = LineUse::Message(*agent, name(it, *agent));
-            it.line = Some(FootLine::new(purpose, ""));
+            let begun = it.drafts.remove(agent).unwrap_or_default();
+            it.line = Some(FootLine::new(purpose, &begun));
             Vec::new()
         }
         _ => effects,

@@ -149,9 +149,13 @@ fn to_line(it: &mut Board, key: KeyEvent, leaves: bool, now_ms: i64) -> Vec<Boar
     let is_palette = line.purpose == LineUse::Palette;
     match key.code {
         _ if leaves => {
-            let line = it.line.take();
-            if line.is_some_and(|line| line.purpose == LineUse::Filter) {
-                it.agents.set_filter("");
+            let text = line.text.expanded();
+            match it.line.take().map(|line| line.purpose) {
+                Some(LineUse::Filter) => it.agents.set_filter(""),
+                Some(LineUse::Message(agent, _)) if !text.is_empty() => {
+                    it.drafts.insert(agent, text);
+                }
+                _ => {}
             }
         }
         KeyCode::Backspace if line.text.is_empty() => it.line = None,

@@ -58,6 +58,23 @@ fn keys_act_on_the_highlighted_agent() {
     assert_eq!(desk.press("Ctrl-\\"), [BoardEffect::Leave]);
 }
 
+// proves UI-05 (part: a message of the board)
+#[test]
+fn a_message_that_was_begun_is_kept() {
+    let mut desk = Desk::new(80, 12);
+    desk.agents(team());
+    desk.press("m");
+    desk.types("look at");
+    desk.press("Esc Down Down m");
+    assert_eq!(desk.foot(), "to main:");
+    desk.press("Esc Up Up m");
+    assert_eq!(desk.foot(), "to dev-2: look at");
+    let message = BoardEffect::Message(agent(4), "look at".into());
+    assert_eq!(desk.press("Enter"), [message]);
+    desk.press("m");
+    assert_eq!(desk.foot(), "to dev-2:");
+}
+
 // proves UI-15 (part: the board)
 #[test]
 fn stopping_names_whom_it_stops_and_asks_once() {
