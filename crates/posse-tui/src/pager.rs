@@ -14,7 +14,7 @@ use crossterm::event::KeyEvent;
 use posse_protocol::Entry;
 
 use self::document::Document;
-use self::scroll::Place;
+use self::scroll::LinePlace;
 pub use self::view::{PagerFrame, view};
 use crate::conversation::Size;
 use crate::edit::EditBuffer;
@@ -95,7 +95,7 @@ pub struct Pager {
     title: String,
     document: Document,
     /// The first line on the screen.
-    top: Place,
+    top: LinePlace,
     /// True while the end is shown: then what comes is shown, too.
     follows: bool,
     /// What is being read: the number of the first entry, and how many.
@@ -144,7 +144,7 @@ impl Pager {
             size: beginning.size,
             title: one_line(&beginning.title),
             document: Document::new(total, beginning.size.columns),
-            top: Place {
+            top: LinePlace {
                 entry: total.saturating_sub(1),
                 line: 0,
             },
@@ -215,7 +215,7 @@ fn found(pager: &mut Pager, entry: Option<u64>) -> Vec<PagerEffect> {
             if is_around {
                 pager.notice = Some("searched on from the other end".to_owned());
             }
-            pager.top = Place { entry, line: 0 };
+            pager.top = LinePlace { entry, line: 0 };
             pager.follows = false;
             pager.search.stage = SearchStage::Aims;
         }

@@ -1,13 +1,17 @@
 //! What actions do, whether a key was pressed or a name was typed.
 
+mod confirm;
+
 use posse_protocol::{AgentId, Answer, RuleScope};
+
+pub(super) use self::confirm::{check_confirm, confirmed};
 
 use super::action::Action;
 use super::agents::AgentLine;
 use super::layout::list_height;
 use super::line::{FootLine, LineUse};
 use super::tasks::TaskLine;
-use super::{Board, BoardEffect, BoardScreen, Confirm, Scope, Section};
+use super::{Board, BoardEffect, BoardScreen, Scope, Section};
 use crate::conversation::SETTLE_MS;
 use crate::text::one_line;
 
@@ -22,7 +26,7 @@ pub(super) fn run(it: &mut Board, action: Action, argument: &str, now_ms: i64) -
             }
         }
         Action::Message => return message(it, argument, now_ms),
-        Action::Stop => stop(it, now_ms),
+        Action::Stop => confirm::stop(it, now_ms),
         Action::Peek => peek(it),
         Action::Answer if !argument.is_empty() => return answer(it, argument, now_ms),
         Action::Answer => go_to_question(it, now_ms),
@@ -31,7 +35,7 @@ pub(super) fn run(it: &mut Board, action: Action, argument: &str, now_ms: i64) -
         Action::Scope => return scope(it, argument),
         Action::Fold => fold(it),
         Action::AddTask => return add_task(it, argument),
-        Action::DeleteTask => delete_task(it),
+        Action::DeleteTask => confirm::delete_task(it),
         Action::Show(screen) => show(it, screen, now_ms),
         Action::NextScreen => show(it, beside(it.screen, 1), now_ms),
         Action::PreviousScreen => {
@@ -147,72 +151,6 @@ fn message(it: &mut Board, words: &str, now_ms: i64) -> Vec<BoardEffect> {
             Vec::new()
         }
         _ => effects,
-    }
-}
-
-/// Asks whether an agent is to be stopped.
-fn stop(it: &mut Board, now_ms: i64) {
-    if !only_on_agents(it) || was_lost(it, now_ms) {
-        return;
-    }
-    match it.agents.highlighted() {
-        Some(agent) => {
-            it.confirm = Some(Confirm::Stop {
-                agent,
-                below: it.agents.tree.below(agent),
-                changed_ms: None,
-            });
-        }
-        None => it.notice = Some("no agent is highlighted".to_owned()),
-    }
-}
-
-/// Agents have changed: what a yes would stop is counted again.
-pub(super) fn check_confirm(it: &mut Board, now_ms: i64) {
-    let Some(Confirm::Stop {
-        agent,
-        below,
-        changed_ms,
-    }) = &mut it.confirm
-    else {
-        return;
-    };
-    let agent = *agent;
-    if it.agents.tree.get(agent).is_none() {
-        it.confirm = None;
-        it.notice = Some("the agent to be stopped has gone".to_owned());
-        return;
-    }
-    let count = it.agents.tree.below(agent);
-    if count != *below {
-        *below = count;
-        *changed_ms = Some(now_ms);
-    }
-}
-
-/// The person says yes. Nothing happens if what it means has only just changed.
-pub(super) fn confirmed(it: &mut Board, now_ms: i64) -> Vec<BoardEffect> {
-    match it.confirm.take() {
-        Some(Confirm::Stop {
-            agent,
-            below,
-            changed_ms,
-        }) => {
-            let is_new = |at: i64| now_ms.saturating_sub(at) < SETTLE_MS as i64;
-            if changed_ms.is_some_and(is_new) {
-                it.confirm = Some(Confirm::Stop {
-                    agent,
-                    below,
-                    changed_ms,
-                });
-                return Vec::new();
-            }
-            vec![BoardEffect::Stop(agent)]
-        }
-        Some(Confirm::DeleteTask { list, task, .. }) => {
-            vec![BoardEffect::DeleteTask { list, task }]
-        }
-        None => Vec::new(),
     }
 }
 
@@ -352,21 +290,6 @@ fn add_task(it: &mut Board, subject: &str) -> Vec<BoardEffect> {
     }
     let subject = subject.to_owned();
     vec![BoardEffect::AddTask { list, subject }]
-}
-
-fn delete_task(it: &mut Board) {
-    let line = it.tasks.highlighted();
-    let line = line.filter(|_| it.screen == BoardScreen::Tasks);
-    match line.and_then(|line| Some((line.list(), line.task()?))) {
-        Some((list, task)) => {
-            it.confirm = Some(Confirm::DeleteTask {
-                list: list.clone(),
-                task: task.id,
-                subject: one_line(&task.subject),
-            });
-        }
-        None => it.notice = Some("no task is highlighted".to_owned()),
-    }
 }
 
 fn show(it: &mut Board, screen: BoardScreen, now_ms: i64) {

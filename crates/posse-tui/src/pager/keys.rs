@@ -4,7 +4,7 @@ use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 
 use super::document::matching;
 use super::entry::Folds;
-use super::scroll::{self, Place};
+use super::scroll::{self, LinePlace};
 use super::{Pager, PagerEffect, SearchStage};
 use crate::conversation::edit_by_key;
 use crate::edit::EditBuffer;
@@ -36,7 +36,7 @@ pub(super) fn pressed(it: &mut Pager, mut key: KeyEvent) -> Vec<PagerEffect> {
         KeyCode::Down | KeyCode::Char('j') | KeyCode::Enter => down(it, 1),
         KeyCode::PageUp | KeyCode::Char('b') => up(it, page),
         KeyCode::PageDown | KeyCode::Char(' ') => down(it, page),
-        KeyCode::Home | KeyCode::Char('g') => go(it, Place::default()),
+        KeyCode::Home | KeyCode::Char('g') => go(it, LinePlace::default()),
         KeyCode::End | KeyCode::Char('G') => it.follows = true,
         KeyCode::Char('/') => it.search.line = Some(EditBuffer::new()),
         KeyCode::Char('n') => return again(it, false),
@@ -59,7 +59,7 @@ fn down(it: &mut Pager, lines: usize) {
     go(it, place);
 }
 
-fn go(it: &mut Pager, place: Place) {
+fn go(it: &mut Pager, place: LinePlace) {
     it.top = place;
     it.follows = false;
 }
@@ -118,7 +118,7 @@ fn again(it: &mut Pager, backwards: bool) -> Vec<PagerEffect> {
         it.notice = Some("/ searches".to_owned());
         return Vec::new();
     }
-    let Place { entry, line } = it.top;
+    let LinePlace { entry, line } = it.top;
     let lines = it.document.lines(entry).unwrap_or_default();
     let mut fitting = matching(lines, &it.search.text);
     let found = match backwards {
@@ -127,7 +127,7 @@ fn again(it: &mut Pager, backwards: bool) -> Vec<PagerEffect> {
     };
     drop(fitting);
     if let Some(line) = found {
-        go(it, Place { entry, line });
+        go(it, LinePlace { entry, line });
         return Vec::new();
     }
     let next = match backwards {

@@ -4,7 +4,7 @@ use super::document::Document;
 
 /// A line of a transcript.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Place {
+pub(super) struct LinePlace {
     /// The number of its entry.
     pub(super) entry: u64,
     /// Its number in the entry.
@@ -12,34 +12,34 @@ pub(super) struct Place {
 }
 
 /// Returns the line after one; none at the end of what was read.
-pub(super) fn next(document: &mut Document, place: Place) -> Option<Place> {
+pub(super) fn next(document: &mut Document, place: LinePlace) -> Option<LinePlace> {
     let line = place.line + 1;
     if line < document.count(place.entry)? {
-        return Some(Place { line, ..place });
+        return Some(LinePlace { line, ..place });
     }
     let entries = place.entry + 1..document.known().end;
     first_of(document, entries)
 }
 
 /// Returns the line before one; none at the beginning of what was read.
-pub(super) fn previous(document: &mut Document, place: Place) -> Option<Place> {
+pub(super) fn previous(document: &mut Document, place: LinePlace) -> Option<LinePlace> {
     if let Some(line) = place.line.checked_sub(1) {
-        return Some(Place { line, ..place });
+        return Some(LinePlace { line, ..place });
     }
     let entries = document.known().start..place.entry;
     entries.rev().find_map(|entry| {
         let line = document.count(entry)?.checked_sub(1)?;
-        Some(Place { entry, line })
+        Some(LinePlace { entry, line })
     })
 }
 
-fn first_of(document: &mut Document, mut entries: std::ops::Range<u64>) -> Option<Place> {
+fn first_of(document: &mut Document, mut entries: std::ops::Range<u64>) -> Option<LinePlace> {
     let entry = entries.find(|entry| document.count(*entry).unwrap_or_default() > 0)?;
-    Some(Place { entry, line: 0 })
+    Some(LinePlace { entry, line: 0 })
 }
 
 /// Returns the line that is so many lines below one, or the last that was read.
-pub(super) fn down(document: &mut Document, mut place: Place, lines: usize) -> Place {
+pub(super) fn down(document: &mut Document, mut place: LinePlace, lines: usize) -> LinePlace {
     for _ in 0..lines {
         match next(document, place) {
             Some(below) => place = below,
@@ -50,7 +50,7 @@ pub(super) fn down(document: &mut Document, mut place: Place, lines: usize) -> P
 }
 
 /// Returns the line that is so many lines above one, or the first that was read.
-pub(super) fn up(document: &mut Document, mut place: Place, lines: usize) -> Place {
+pub(super) fn up(document: &mut Document, mut place: LinePlace, lines: usize) -> LinePlace {
     for _ in 0..lines {
         match previous(document, place) {
             Some(above) => place = above,
@@ -61,8 +61,8 @@ pub(super) fn up(document: &mut Document, mut place: Place, lines: usize) -> Pla
 }
 
 /// Returns the first line of the last screen.
-pub(super) fn end(document: &mut Document, height: usize) -> Place {
-    let after = Place {
+pub(super) fn end(document: &mut Document, height: usize) -> LinePlace {
+    let after = LinePlace {
         entry: document.total(),
         line: 0,
     };
@@ -70,13 +70,13 @@ pub(super) fn end(document: &mut Document, height: usize) -> Place {
 }
 
 /// Returns the lines of a screen, as far as they were read.
-pub(super) fn screen(document: &mut Document, top: Place, height: usize) -> Vec<Place> {
+pub(super) fn screen(document: &mut Document, top: LinePlace, height: usize) -> Vec<LinePlace> {
     let first = match document.count(top.entry) {
         Some(count) if top.line < count => Some(top),
         Some(_) => next(document, top),
         None => None,
     };
-    let mut places: Vec<Place> = first.into_iter().collect();
+    let mut places: Vec<LinePlace> = first.into_iter().collect();
     while let Some(last) = places.last().filter(|_| places.len() < height) {
         match next(document, *last) {
             Some(below) => places.push(below),
@@ -88,9 +88,9 @@ pub(super) fn screen(document: &mut Document, top: Place, height: usize) -> Vec<
 
 /// Returns the nearest first line of a screen that is there. The last screen is full, if there are
 /// lines for it.
-pub(super) fn settled(document: &mut Document, top: Place, height: usize) -> Place {
+pub(super) fn settled(document: &mut Document, top: LinePlace, height: usize) -> LinePlace {
     let last = document.total().saturating_sub(1);
-    let mut top = Place {
+    let mut top = LinePlace {
         entry: top.entry.min(last),
         ..top
     };

@@ -1,11 +1,12 @@
 //! A pager over a transcript that somebody else has.
 
+mod random;
+mod screens;
+
 use std::sync::Arc;
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use posse_protocol::{ContentBlock, EntryKind, Message, RawJson, Role, ToolContent};
-use proptest::prelude::*;
-use proptest::sample::select;
 use ratatui_core::buffer::{Buffer, Cell};
 use ratatui_core::style::Modifier;
 use unicode_width::UnicodeWidthStr;
@@ -203,23 +204,6 @@ fn turns(count: u64) -> Vec<Entry> {
     (0..count).flat_map(|number| turn(number * 4)).collect()
 }
 
-/// Returns all lines of a transcript, rendered at once.
-fn all_lines(stored: &[Entry], folds: entry::Folds, width: u16) -> Vec<String> {
-    let mut document = Document::new(stored.len() as u64, width);
-    document.fold(folds);
-    document.add(0, stored.len() as u64, stored.to_vec(), 0);
-    let mut lines = Vec::new();
-    for seq in 0..stored.len() as u64 {
-        let drawn = document.lines(seq).unwrap_or_default();
-        lines.extend(
-            drawn
-                .iter()
-                .map(|line| line.to_string().trim_end().to_owned()),
-        );
-    }
-    lines
-}
-
 #[test]
 fn a_transcript_opens_at_its_end() {
     let mut reader = Reader::new(turns(2), 60, 14);
@@ -361,155 +345,4 @@ fn there_may_be_nothing() {
         });
     }
     assert_eq!(asked, 3);
-}
-
-#[test]
-fn the_screen_at_all_sizes() {
-    let mut text = String::new();
-    for (columns, rows) in [(120, 40), (80, 24), (40, 12), (20, 5)] {
-        for keys in ["", "t c", "/ p r o m"] {
-            let mut stored = turns(2);
-            stored.push(reply(
-                8,
-                "漢字かな e\u{301} שלום\n\n```rust\nlet a = 1;\n```",
-            ));
-            let mut reader = Reader::new(stored, columns, rows);
-            reader.press(keys);
-            text.push_str(&format!("── {columns} × {rows} {keys} ──\n"));
-            let caret = view(&mut reader.pager).caret;
-            for (row, line) in reader.rows().iter().enumerate() {
-                let caret = caret.filter(|caret| usize::from(caret.y) == row);
-                let mark = caret.map_or_else(String::new, |caret| format!("  ◂{}", caret.x));
-                text.push_str(&format!("│ {line}{mark}\n"));
-            }
-        }
-    }
-    let mut settings = insta::Settings::clone_current();
-    settings.set_snapshot_path("tests/snapshots");
-    settings.set_prepend_module_to_snapshot(false);
-    settings.set_omit_expression(true);
-    settings.bind(|| insta::assert_snapshot!("pager", text));
-}
-
-// proves UI-10 (part: the pager)
-#[test]
-fn nothing_from_outside_reaches_the_terminal_but_cells() {
-    for payload in crate::text::tame::tests::PAYLOADS {
-        let mut stored = turns(1);
-        stored.push(reply(4, payload));
-        let call = ContentBlock::ToolUse {
-            id: "c".into(),
-            name: (*payload).into(),
-            input: RawJson::from(&serde_json::json!({"command": payload})),
-        };
-        let thinking = ContentBlock::Thinking {
-            thinking: (*payload).into(),
-            signature: String::new(),
-        };
-        stored.push(entry(5, EntryKind::Reply, vec![thinking, call]));
-        let result = ContentBlock::ToolResult {
-            tool_use_id: "c".into(),
-            content: vec![ToolContent::text(*payload)],
-            is_error: true,
-        };
-        stored.push(entry(6, EntryKind::Results, vec![result]));
-        for (kind, seq) in [
-            (EntryKind::Prompt, 7),
-            (EntryKind::Model, 8),
-            (EntryKind::Compaction, 9),
-        ] {
-            stored.push(entry(seq, kind, vec![ContentBlock::text(*payload)]));
-        }
-        let mut reader = Reader::new(stored, 80, 60);
-        reader.input(PagerInput::Notice((*payload).into()));
-        let size = |length: u16| std::num::NonZeroU16::new(length).unwrap();
-        let mut parser = vt100::Parser::new(size(60), size(80), 0);
-        let mut screen = crate::terminal::FullScreen::new(true);
-        parser.process(&screen.enter());
-        for keys in ["", "t c", "Home"] {
-            if !keys.is_empty() {
-                reader.press(keys);
-            }
-            let frame = view(&mut reader.pager);
-            parser.process(&screen.draw(frame.cells.clone(), frame.caret));
-            let on_terminal = parser.screen().rows(0, 80);
-            let on_terminal: Vec<String> =
-                on_terminal.map(|row| row.trim_end().to_owned()).collect();
-            assert_eq!(on_terminal, rows(&frame.cells), "{payload:?}");
-        }
-    }
-}
-
-fn words() -> impl Strategy<Value = String> {
-    let parts = vec![
-        "word ",
-        "\n",
-        "\n\n",
-        "- item\n",
-        "漢字かな",
-        "\u{1b}[2J",
-        "e\u{301}",
-        "```\nlet a = 1;\n```\n",
-        "a-very-long-word-that-is-longer-than-the-screen-is-wide-and-must-be-broken",
-    ];
-    prop::collection::vec(select(parts), 0..5).prop_map(|parts| parts.concat())
-}
-
-fn transcript() -> impl Strategy<Value = Vec<Entry>> {
-    let kinds = vec![
-        EntryKind::Prompt,
-        EntryKind::Reply,
-        EntryKind::Results,
-        EntryKind::Model,
-        EntryKind::Compaction,
-    ];
-    let entries = prop::collection::vec((select(kinds), words()), 0..450);
-    entries.prop_map(|entries| {
-        let entries = entries.into_iter().zip(0..);
-        let entry = |((kind, text), seq)| entry(seq, kind, vec![ContentBlock::text(text)]);
-        entries.map(entry).collect()
-    })
-}
-
-proptest! {
-    #![proptest_config(ProptestConfig::with_cases(32))]
-
-    #[test]
-    fn the_screen_is_a_part_of_the_transcript(
-        stored in transcript(),
-        (columns, rows) in (4..60u16, 3..30u16),
-        keys in prop::collection::vec(
-            select(vec!["Up", "Down", "PageUp", "PageDown", "Home", "End", "t", "c", "n", "N"]),
-            1..40,
-        ),
-    ) {
-        let mut reader = Reader::new(stored, columns, rows);
-        reader.search("word");
-        let mut rendered: Vec<(entry::Folds, Vec<String>)> = Vec::new();
-        for key in keys {
-            reader.press(key);
-            let folds = reader.pager.document.folds();
-            if !rendered.iter().any(|(known, _)| *known == folds) {
-                rendered.push((folds, all_lines(&reader.stored, folds, columns)));
-            }
-            let known = rendered.iter().find(|(known, _)| *known == folds);
-            let (_, all) = known.unwrap();
-            let mut shown = reader.lines();
-            if all.is_empty() {
-                continue;
-            }
-            if all.len() < shown.len() {
-                prop_assert!(shown[all.len()..].iter().all(String::is_empty));
-                shown.truncate(all.len());
-            }
-            let is_part = all.windows(shown.len()).any(|part| part == shown);
-            prop_assert!(is_part, "{shown:#?}");
-            if key == "End" {
-                prop_assert!(all.ends_with(&shown));
-            }
-            if key == "Home" {
-                prop_assert!(all.starts_with(&shown));
-            }
-        }
-    }
 }
