@@ -4,9 +4,9 @@ use posse_protocol::{ContentBlock, Entry, EntryKind, ToolContent};
 use ratatui_core::style::Style;
 use ratatui_core::text::Line;
 
-use crate::conversation::calls::{Calls, line_count};
+use crate::conversation::calls::Calls;
 use crate::conversation::transcript::{ShownOutput, other, with_output};
-use crate::text::{render, tame, without_escapes, wrap_hard};
+use crate::text::{line_count, render, tame, without_escapes, wrap_hard};
 
 /// Number of lines of a tool's output that are shown at most.
 const OUTPUT_LINES: usize = 5000;
