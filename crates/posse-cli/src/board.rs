@@ -6,8 +6,9 @@
 mod actions;
 mod reader;
 mod realm;
+pub(crate) mod transcript_pager;
+mod whole_screen;
 
-use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -15,16 +16,15 @@ use crossterm::event::Event as TerminalEvent;
 use posse_port::clock::{Clock as _, SystemClock};
 use posse_protocol::AgentId;
 use posse_tui::board::{self, Board, BoardBeginning, BoardEffect, BoardInput, BoardScreen, Scope};
-use posse_tui::terminal::{FrameWriter, FullScreen, RawTerminal, TerminalInput};
-use tokio::sync::Notify;
 
 use self::actions::BoardActions;
 pub(crate) use self::reader::BoardPlace;
 use self::reader::BoardReader;
+use self::whole_screen::{ScreenEvent, WholeScreen};
 use crate::assemble::store::OpenStore;
 use crate::headless::signals::Signals;
 use crate::headless::stop;
-use crate::headless::terminal::{colour, size};
+use crate::headless::terminal::size;
 use crate::output::short_path;
 use crate::output::time::now_ms;
 
@@ -32,8 +32,6 @@ use crate::output::time::now_ms;
 const PAUSE: Duration = Duration::from_millis(100);
 /// Time after which ages are drawn again.
 const TICK: Duration = Duration::from_secs(10);
-/// Time that is waited for a terminal that takes nothing.
-const PATIENCE: Duration = Duration::from_millis(200);
 
 /// How a board was left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,11 +58,6 @@ struct LiveBoard {
     board: Board,
     reader: BoardReader,
     actions: BoardActions,
-    terminal: FullScreen,
-    writer: FrameWriter,
-    written: Arc<Notify>,
-    raw: Option<RawTerminal>,
-    input: Option<TerminalInput>,
     clock: SystemClock,
     /// When the store was read last.
     read: Duration,
@@ -76,8 +69,6 @@ struct LiveBoard {
 /// Shows a board until the person leaves it.
 pub(crate) async fn run(open: OpenStore, view: BoardView) -> anyhow::Result<BoardEnd> {
     let title = short_path(&view.place.cwd);
-    let written = Arc::new(Notify::new());
-    let told = Arc::clone(&written);
     let beginning = BoardBeginning {
         size: size(),
         title,
@@ -88,11 +79,6 @@ pub(crate) async fn run(open: OpenStore, view: BoardView) -> anyhow::Result<Boar
         board: Board::new(beginning),
         reader: BoardReader::new(Arc::clone(&open.store), view.place, view.scope),
         actions: BoardActions::new(open),
-        terminal: FullScreen::new(colour()),
-        writer: FrameWriter::start(move || told.notify_one())?,
-        written,
-        raw: None,
-        input: None,
         clock: SystemClock::default(),
         read: Duration::ZERO,
         is_dirty: true,
@@ -104,26 +90,25 @@ pub(crate) async fn run(open: OpenStore, view: BoardView) -> anyhow::Result<Boar
         live.update(BoardInput::Notice(notice));
     }
     live.fill().await?;
-    live.take_terminal()?;
-    let ended = live.drive().await;
-    live.give_back().await;
-    live.writer.finish(PATIENCE);
-    drop(live.raw);
+    let mut screen = WholeScreen::take()?;
+    let ended = live.drive(&mut screen).await;
+    screen.leave().await;
     ended?;
     Ok(live.ending.unwrap_or(BoardEnd::Left))
 }
 
 impl LiveBoard {
-    async fn drive(&mut self) -> anyhow::Result<()> {
+    async fn drive(&mut self, screen: &mut WholeScreen) -> anyhow::Result<()> {
         let mut signals = Signals::new()?;
         while self.ending.is_none() {
-            self.draw();
+            self.draw(screen);
             let rest = (self.read + PAUSE).saturating_sub(self.clock.now());
             let effects = tokio::select! {
                 // Keys are drawn before anything else.
                 biased;
-                typed = typed(&mut self.input) => match typed {
-                    Some(event) => self.on_terminal(event),
+                event = screen.next() => match event {
+                    Some(ScreenEvent::Typed(event)) => self.on_terminal(event),
+                    Some(ScreenEvent::Written) => continue,
                     None => {
                         self.ending = Some(BoardEnd::Signalled);
                         Vec::new()
@@ -133,7 +118,6 @@ impl LiveBoard {
                     self.ending = Some(BoardEnd::Signalled);
                     Vec::new()
                 }
-                () = self.written.notified() => Vec::new(),
                 // What happens quickly is read together.
                 news = async {
                     self.clock.sleep(rest).await;
@@ -146,7 +130,7 @@ impl LiveBoard {
                 () = self.clock.sleep(TICK) => self.update(BoardInput::Tick),
             };
             for effect in effects {
-                self.carry_out(effect).await?;
+                self.carry_out(effect, screen).await?;
             }
             self.fill().await?;
         }
@@ -190,41 +174,20 @@ impl LiveBoard {
     }
 
     /// Draws the next frame, if something has changed and the last one is written.
-    fn draw(&mut self) {
-        if self.is_dirty && self.writer.is_ready() {
+    fn draw(&mut self, screen: &mut WholeScreen) {
+        if self.is_dirty && screen.is_ready() {
             let frame = board::view(&mut self.board, now_ms());
-            self.writer
-                .write(self.terminal.draw(frame.cells, frame.caret));
+            screen.draw(frame.cells, frame.caret);
             self.is_dirty = false;
         }
     }
 
-    fn take_terminal(&mut self) -> io::Result<()> {
-        self.raw = Some(RawTerminal::enter()?);
-        self.input = Some(TerminalInput::new());
-        self.writer.write(self.terminal.enter());
-        self.update(BoardInput::Size(size()));
-        Ok(())
-    }
-
-    async fn give_back(&mut self) {
-        self.input = None;
-        // A terminal that takes nothing is not waited for.
-        let _ = tokio::time::timeout(PATIENCE, async {
-            while !self.writer.is_ready() {
-                self.written.notified().await;
-            }
-            self.writer.write(self.terminal.leave());
-            while !self.writer.is_ready() {
-                self.written.notified().await;
-            }
-        })
-        .await;
-        self.raw = None;
-    }
-
     /// Carries out what the person wants.
-    async fn carry_out(&mut self, effect: BoardEffect) -> anyhow::Result<()> {
+    async fn carry_out(
+        &mut self,
+        effect: BoardEffect,
+        screen: &mut WholeScreen,
+    ) -> anyhow::Result<()> {
         let name = |agent: AgentId| {
             let found = self.reader.realm_of(agent);
             found.map_or_else(|| agent.to_string(), |(_, realm)| realm.name(agent))
@@ -248,14 +211,22 @@ impl LiveBoard {
                 return Ok(());
             }
             BoardEffect::Suspend => {
-                self.give_back().await;
+                screen.give_back().await;
                 stop::now(&self.actions.open).await?;
-                self.take_terminal()?;
+                screen.take_again()?;
+                self.update(BoardInput::Size(size()));
                 return Ok(());
             }
             BoardEffect::Pager(agent) => {
-                self.ending = Some(BoardEnd::Open(agent));
-                return Ok(());
+                let name = name(agent);
+                screen.give_back().await;
+                let shown = transcript_pager::run(&self.actions.open, agent, name).await;
+                screen.take_again()?;
+                self.update(BoardInput::Size(size()));
+                match shown {
+                    Ok(()) => return Ok(()),
+                    Err(error) => Err(error),
+                }
             }
             BoardEffect::Interrupt(agent) => self.actions.interrupt(agent, &name(agent)).await,
             BoardEffect::Stop(agent) => {
@@ -290,13 +261,5 @@ impl LiveBoard {
         let notice = done.unwrap_or_else(|error| format!("{error:#}"));
         self.update(BoardInput::Notice(notice));
         Ok(())
-    }
-}
-
-/// Waits for what is typed.
-async fn typed(input: &mut Option<TerminalInput>) -> Option<TerminalEvent> {
-    match input {
-        Some(input) => input.next().await?.ok(),
-        None => std::future::pending().await,
     }
 }

@@ -7,11 +7,21 @@ mod pen;
 mod raw;
 mod writer;
 
+use base64::Engine as _;
 pub use full::FullScreen;
 pub use inline::{Frame, InlineTerminal, region};
 pub use input::TerminalInput;
+pub use ratatui_core::buffer::Buffer;
+pub use ratatui_core::layout::Position;
 pub use raw::{RESTORE, RawTerminal};
 pub use writer::FrameWriter;
+
+/// Returns the bytes that ask a terminal to put a text into the clipboard. Only a person's key may
+/// cause it.
+pub fn copied(text: &str) -> Vec<u8> {
+    let text = base64::engine::general_purpose::STANDARD.encode(text);
+    format!("\x1b]52;c;{text}\x07").into_bytes()
+}
 
 /// Returns the text of lines, each with its end, and nothing else: no style, and no sequence.
 pub fn text_bytes(lines: &[ratatui_core::text::Line<'_>]) -> Vec<u8> {
