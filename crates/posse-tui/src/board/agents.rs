@@ -132,7 +132,8 @@ impl AgentList {
 
     /// The list has this many rows of the screen.
     pub(super) fn fit(&mut self, height: usize) {
-        self.cursor.fit(height);
+        let lines = self.lines();
+        self.cursor.fit(lines, height);
     }
 
     /// Hides the agents of a section, or shows them again.

@@ -12,6 +12,8 @@ pub(super) struct ListCursor<K> {
     at: usize,
     /// The number of the first line on the screen; at most `at`.
     offset: usize,
+    /// The number of rows of the screen that the list has.
+    height: usize,
 }
 
 impl<K> Default for ListCursor<K> {
@@ -20,6 +22,7 @@ impl<K> Default for ListCursor<K> {
             key: None,
             at: 0,
             offset: 0,
+            height: 0,
         }
     }
 }
@@ -52,14 +55,22 @@ impl<K: Clone + PartialEq> ListCursor<K> {
     pub(super) fn go(&mut self, key: Option<K>, at: usize, (lines, height): (usize, usize)) {
         self.key = key;
         self.at = at;
-        self.offset = self.offset.min(lines.saturating_sub(height)).min(at);
-        self.fit(height);
+        self.fill(lines, height);
     }
 
-    /// The list has this many rows of the screen.
-    pub(super) fn fit(&mut self, height: usize) {
+    /// The list has this many lines, and rows of the screen. If it has more rows than before, they
+    /// are filled.
+    pub(super) fn fit(&mut self, lines: usize, height: usize) {
+        if self.height != height {
+            self.fill(lines, height);
+        }
+    }
+
+    fn fill(&mut self, lines: usize, height: usize) {
+        self.height = height;
+        let last = lines.saturating_sub(height).min(self.at);
         let first = (self.at + 1).saturating_sub(height.max(1));
-        self.offset = self.offset.max(first);
+        self.offset = self.offset.min(last).max(first);
     }
 
     /// The list has changed, and these are its lines now. What was highlighted stays so; if it is

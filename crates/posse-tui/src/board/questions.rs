@@ -149,7 +149,7 @@ impl QuestionList {
 
     /// The list has this many rows of the screen.
     pub(super) fn fit(&mut self, height: usize) {
-        self.cursor.fit(height);
+        self.cursor.fit(self.waiting.len(), height);
     }
 
     /// Tells the highlighted question something. Returns its answer if that is one.

@@ -74,6 +74,6 @@ impl<T: Keyed> RowList<T> {
 
     /// The list has this many rows of the screen.
     pub(super) fn fit(&mut self, height: usize) {
-        self.cursor.fit(height);
+        self.cursor.fit(self.rows.len(), height);
     }
 }

@@ -150,3 +150,29 @@ fn other_lists_do_not_move_under_the_cursor() {
     assert!(desk.highlighted().contains("letter 15"));
     assert_eq!(screen_row(&mut desk), row);
 }
+
+#[test]
+fn rows_that_come_are_filled() {
+    let mut desk = Desk::new(60, 8);
+    desk.agents(
+        (1..30)
+            .map(|number| at_work(number, "a", Sign::Idle))
+            .collect(),
+    );
+    desk.press("End");
+    desk.input(BoardInput::Size(Size {
+        columns: 60,
+        rows: 40,
+    }));
+    let shown = desk.rows().iter().filter(|row| row.contains("○ a")).count();
+    assert_eq!(shown, 29);
+    desk.input(BoardInput::Size(Size {
+        columns: 60,
+        rows: 8,
+    }));
+    desk.press("p");
+    assert_ne!(desk.highlighted(), "");
+    desk.press("p");
+    let shown = desk.rows().iter().filter(|row| row.contains("○ a")).count();
+    assert_eq!(shown, 6);
+}
