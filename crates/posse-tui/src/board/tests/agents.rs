@@ -58,7 +58,6 @@ fn keys_act_on_the_highlighted_agent() {
     assert_eq!(desk.press("Ctrl-\\"), [BoardEffect::Leave]);
 }
 
-// proves UI-05 (part: a message of the board)
 #[test]
 fn a_message_that_was_begun_is_kept() {
     let mut desk = Desk::new(80, 12);
@@ -75,7 +74,7 @@ fn a_message_that_was_begun_is_kept() {
     assert_eq!(desk.foot(), "to dev-2:");
 }
 
-// proves UI-15 (part: the board)
+// proves UI-15
 #[test]
 fn stopping_names_whom_it_stops_and_asks_once() {
     let mut desk = Desk::new(80, 12);

@@ -11,7 +11,6 @@ impl Desk {
     }
 }
 
-// proves UI-14 (part: the board)
 #[test]
 fn every_action_has_a_name_that_does_what_its_key_does() {
     for facts in ACTIONS {

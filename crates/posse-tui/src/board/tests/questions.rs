@@ -46,7 +46,6 @@ fn allowed(number: u128, call: &str) -> BoardEffect {
     }
 }
 
-// proves UI-04 (part: the board)
 #[test]
 fn a_question_is_answered_by_a_chord_or_after_it_was_opened() {
     let mut desk = desk(vec![asked(4, "a"), asked(3, "b")]);

@@ -331,7 +331,7 @@ fn steps(keys: u32) -> impl Strategy<Value = Vec<(i64, BoardInput, u8)>> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(100))]
 
-    // proves UI-04 (part: any keys on the board)
+    // proves UI-04 (part: any keys)
     #[test]
     fn everything_holds_after_any_keys(steps in steps(40)) {
         holds(&steps);

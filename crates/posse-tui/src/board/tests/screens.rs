@@ -88,7 +88,7 @@ fn styles(cells: &Buffer) -> String {
     text
 }
 
-// proves UI-10 (part: the board)
+// proves UI-10
 #[test]
 fn nothing_from_outside_reaches_the_terminal_but_cells() {
     // The largest screen takes most of the time, and shows nothing else.

@@ -30,7 +30,7 @@ fn the_screen_at_all_sizes() {
     settings.bind(|| insta::assert_snapshot!("pager", text));
 }
 
-// proves UI-10 (part: the pager)
+// proves UI-10
 #[test]
 fn nothing_from_outside_reaches_the_terminal_but_cells() {
     for payload in crate::text::tame::tests::PAYLOADS {
