@@ -6,6 +6,7 @@
 mod actions;
 mod agents;
 mod calls;
+mod chooser;
 mod events;
 mod help;
 mod keys;
@@ -28,13 +29,17 @@ use ratatui_core::text::Line;
 use self::agents::Others;
 pub use self::agents::{Other, Sign};
 use self::calls::Calls;
+use self::chooser::Chooser;
 use self::menu::Menu;
 pub use self::plain::PlainView;
 use self::questions::Questions;
 pub use self::questions::SETTLE_MS;
 use self::reply::ArrivingReply;
+pub use self::transcript::person_words;
 pub use self::view::view;
 use crate::edit::{EditBuffer, PromptHistory};
+use crate::picker::PickerItem;
+pub use crate::terminal::Size;
 use crate::text::{tame, wrap};
 
 /// Time after a change of the size in which another is expected.
@@ -60,6 +65,8 @@ pub enum Input {
         /// The number of the agent's next entry.
         next: u64,
     },
+    /// Entries with which the agent that is shown began: a branch has those of another session.
+    Inherited(Vec<Entry>),
     /// Another agent is shown from now on.
     Show(AgentId),
     /// The terminal has this size.
@@ -70,6 +77,8 @@ pub enum Input {
     Print(String),
     /// The text of the prompt, from an editor or an earlier process.
     Draft(String),
+    /// The person's prompts of this session, newest first: the one to return to is chosen.
+    Prompts(Vec<PickerItem>),
     /// A line is typed where there are no keys.
     Line(String),
     /// Time has passed.
@@ -112,15 +121,10 @@ pub enum Request {
     Export(String),
     /// Another session is continued; with its ID, or from a list.
     Resume(String),
-}
-
-/// The size of a terminal.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Size {
-    /// Its columns.
-    pub columns: u16,
-    /// Its rows.
-    pub rows: u16,
+    /// The person's prompts of this session, to choose one to return to.
+    Prompts,
+    /// A branch of the session continues before the prompt with this number, 1 for the newest.
+    Rewind(usize),
 }
 
 /// What is known when a conversation begins.
@@ -152,6 +156,8 @@ pub struct Conversation {
     draft: EditBuffer,
     history: PromptHistory,
     menu: Option<Menu>,
+    /// A list from which the person chooses, in place of the prompt.
+    chooser: Option<Chooser>,
     questions: Questions,
     others: Others,
     shown: ShownAgent,
@@ -196,6 +202,7 @@ struct ShownAgent {
 struct Presses {
     interrupt_ms: Option<u64>,
     leave_ms: Option<u64>,
+    escape_ms: Option<u64>,
 }
 
 impl Conversation {
@@ -208,6 +215,7 @@ impl Conversation {
             draft: EditBuffer::new(),
             history: PromptHistory::new(beginning.history),
             menu: None,
+            chooser: None,
             questions: Questions::default(),
             others: Others::default(),
             shown: ShownAgent::new(beginning.main, MAIN.to_owned(), now_ms),
@@ -321,6 +329,12 @@ pub fn update(conversation: &mut Conversation, input: Input, now_ms: u64) -> Vec
         Input::Key(key) => keys::pressed(conversation, key, now_ms),
         Input::Paste(text) => keys::pasted(conversation, &text),
         Input::Event(event) => events::happened(conversation, event, now_ms),
+        Input::Inherited(entries) => {
+            for entry in &entries {
+                events::print(conversation, entry);
+            }
+            Vec::new()
+        }
         Input::Entries { entries, next } => {
             for entry in &entries {
                 events::entry(conversation, entry);
@@ -349,6 +363,10 @@ pub fn update(conversation: &mut Conversation, input: Input, now_ms: u64) -> Vec
         Input::Draft(text) => {
             conversation.draft.set(&text);
             conversation.menu = None;
+            Vec::new()
+        }
+        Input::Prompts(prompts) => {
+            chooser::rewind(conversation, prompts);
             Vec::new()
         }
         Input::Line(line) => {

@@ -129,7 +129,7 @@ pub(super) fn entry(it: &mut Conversation, entry: &Entry) {
 }
 
 /// Prints an entry.
-fn print(it: &mut Conversation, entry: &Entry) {
+pub(super) fn print(it: &mut Conversation, entry: &Entry) {
     let width = it.width();
     let calls = &mut it.shown.calls;
     let lines = match entry.kind {

@@ -6,7 +6,8 @@ pub(crate) const KEYS: &[(&str, &str)] = &[
     ("Alt-Enter, Ctrl-J", "new line"),
     ("Alt-Q", "send after the run"),
     ("Up", "earlier prompts; takes back the last one that waits"),
-    ("Esc", "interrupt the run"),
+    ("Ctrl-R", "search earlier prompts"),
+    ("Esc", "interrupt the run; twice: return to a prompt"),
     ("Ctrl-C", "clear the draft, interrupt; twice: leave"),
     ("Shift-Tab", "next permission mode"),
     ("Alt-Y Alt-N Alt-A", "answer the question: yes, no, always"),
@@ -36,6 +37,11 @@ pub(crate) const COMMANDS: &[(&str, &str)] = &[
     ("cost", "show what the session has cost"),
     ("context", "show how full the context is"),
     ("resume", "continue another session: /resume [ID]"),
+    ("history", "search earlier prompts: /history [WORDS]"),
+    (
+        "rewind",
+        "return to before a prompt, in a new session: /rewind [1 for the newest]",
+    ),
     (
         "agents",
         "list the agents of the session; Alt-1 … Alt-9 show one",

@@ -5,7 +5,7 @@
 use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use posse_protocol::{Command, PermissionMode, PromptChange};
 
-use super::{Conversation, Effect, actions, menu, slash};
+use super::{Conversation, Effect, actions, chooser, menu, slash};
 use crate::edit::{EditBuffer, Kill, Motion, Prefix};
 use crate::question::Typing;
 
@@ -32,14 +32,23 @@ pub(super) fn pressed(it: &mut Conversation, mut key: KeyEvent, now_ms: u64) -> 
         KeyCode::Char('z') if control => return vec![Effect::Suspend],
         _ => it.presses.interrupt_ms = None,
     }
+    let escaped_ms = it.presses.escape_ms.take();
     if it.questions.is_open {
         return to_question(it, key, now_ms);
     }
+    let is_chord = alt && matches!(key.code, KeyCode::Char('y' | 'n' | 'a'));
+    if it.chooser.is_some() && !(is_chord && it.questions.count() > 0) {
+        return chooser::pressed(it, key);
+    }
     match key.code {
         KeyCode::Esc if shows_keys => Vec::new(),
-        KeyCode::Esc => escape(it),
+        KeyCode::Esc => escape(it, escaped_ms, now_ms),
         KeyCode::Char('d') if control && it.draft.is_empty() => actions::leave(it, now_ms),
         KeyCode::Char('g') if control => vec![Effect::OpenEditor(it.draft.expanded())],
+        KeyCode::Char('r') if control => {
+            chooser::history(it, "");
+            Vec::new()
+        }
         KeyCode::Char('j') if control => {
             it.draft.newline();
             menu::refresh(it)
@@ -86,6 +95,7 @@ pub(super) fn pasted(it: &mut Conversation, text: &str) -> Vec<Effect> {
         }
         // A key is meant, and text is none.
         Some(Typing::Key) => Vec::new(),
+        None if it.chooser.is_some() => Vec::new(),
         None => {
             it.draft.paste(text);
             it.history.stop();
@@ -100,6 +110,9 @@ fn interrupt(it: &mut Conversation, now_ms: u64) -> Vec<Effect> {
     it.presses.interrupt_ms = Some(now_ms);
     if it.questions.is_open {
         it.questions.close();
+        return Vec::new();
+    }
+    if it.chooser.take().is_some() {
         return Vec::new();
     }
     if is_second {
@@ -118,14 +131,23 @@ fn interrupt(it: &mut Conversation, now_ms: u64) -> Vec<Effect> {
     Vec::new()
 }
 
-fn escape(it: &mut Conversation) -> Vec<Effect> {
+/// Esc: the menu, then the run; twice with nothing to close, the list of prompts to return to.
+fn escape(it: &mut Conversation, before_ms: Option<u64>, now_ms: u64) -> Vec<Effect> {
     if it.menu.take().is_some() {
         return Vec::new();
     }
-    match it.is_working() {
-        true => vec![it.to_shown(Command::Interrupt)],
-        false => Vec::new(),
+    if it.is_working() {
+        return vec![it.to_shown(Command::Interrupt)];
     }
+    if !it.draft.is_empty() {
+        return Vec::new();
+    }
+    if is_soon(before_ms, now_ms) {
+        return actions::rewind(it, None);
+    }
+    it.presses.escape_ms = Some(now_ms);
+    it.notice = Some("Esc again returns to an earlier prompt".to_owned());
+    Vec::new()
 }
 
 /// Alt-Y, Alt-N, Alt-A.

@@ -3,7 +3,7 @@
 use posse_protocol::{Command, MemoryScope, PermissionMode};
 
 use super::help::{COMMANDS, KEYS};
-use super::{Conversation, Effect, Request, actions};
+use super::{Conversation, Effect, Request, actions, chooser};
 
 /// Runs a command of the terminal. Returns none if it is not one.
 pub(super) fn run(
@@ -30,6 +30,12 @@ pub(super) fn run(
         ("cost", _) => vec![Effect::Ask(Request::Cost)],
         ("context", _) => context(it),
         ("resume", id) => vec![Effect::Ask(Request::Resume(id.unwrap_or_default()))],
+        ("history", part) => {
+            chooser::history(it, part.as_deref().unwrap_or_default());
+            Vec::new()
+        }
+        ("rewind", None) => actions::rewind(it, None),
+        ("rewind", Some(number)) => rewind(it, &number),
         ("agents", _) => agents(it),
         ("agent", Some(name)) => show(it, &name),
         ("tasks", _) => vec![Effect::Ask(Request::Tasks)],
@@ -59,6 +65,17 @@ fn answer(it: &mut Conversation, words: &str, now_ms: u64) -> Vec<Effect> {
         it.notice = Some("no question has waited long enough to be answered".to_owned());
     }
     effects
+}
+
+/// Returns to before a prompt by its number.
+fn rewind(it: &mut Conversation, number: &str) -> Vec<Effect> {
+    match number.parse() {
+        Ok(number) if number > 0 => actions::rewind(it, Some(number)),
+        _ => {
+            it.notice = Some("/rewind lists your prompts; /rewind 1 is the newest".to_owned());
+            Vec::new()
+        }
+    }
 }
 
 /// Returns the command that keeps a note.

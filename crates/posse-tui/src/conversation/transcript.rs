@@ -67,6 +67,18 @@ fn texts(blocks: &[ContentBlock]) -> impl Iterator<Item = &str> {
     })
 }
 
+/// Returns what a person said to the agent with an entry; none if it says only what posse wrote.
+pub fn person_words(entry: &Entry) -> Option<String> {
+    if entry.kind != EntryKind::Prompt {
+        return None;
+    }
+    let words: Vec<&str> = texts(&entry.message.content)
+        .filter(|text| Framed::of(text).is_none())
+        .collect();
+    let words = words.join("\n");
+    Some(words.trim_end().to_owned()).filter(|words| !words.trim().is_empty())
+}
+
 /// Notes the calls that a reply asks for.
 pub(crate) fn note_calls(entry: &Entry, calls: &mut Calls) {
     for block in &entry.message.content {

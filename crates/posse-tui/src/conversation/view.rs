@@ -12,6 +12,7 @@ use ratatui_core::style::{Color, Style};
 use ratatui_core::text::{Line, Span};
 
 use super::Conversation;
+use super::chooser::Chooser;
 use super::help::KEYS;
 use super::menu::{self, Menu};
 use crate::edit::{EditBuffer, RowSpan};
@@ -73,9 +74,13 @@ fn live(it: &Conversation, width: u16, now_ms: u64) -> (Vec<Line<'static>>, Posi
         (true, false) => most.saturating_sub(QUESTION_ROWS - 1).max(1),
         (true, true) => 1,
     };
-    let (prompt, (row, column)) = prompt(it, width, prompt_rows.min(PROMPT_ROWS));
+    let (prompt, (row, column)) = match &it.chooser {
+        Some(chooser) => chosen_from(chooser, it, width, most),
+        None => prompt(it, width, prompt_rows.min(PROMPT_ROWS)),
+    };
     let mut status = Some(status::line(it, width, now_ms));
-    if asks && most < QUESTION_ROWS && it.notice.is_none() {
+    let is_low = asks && most < QUESTION_ROWS;
+    if (is_low || it.chooser.is_some()) && it.notice.is_none() {
         status = None;
     }
     let mut room = most.saturating_sub(prompt.len() + usize::from(status.is_some()));
@@ -133,6 +138,22 @@ fn live(it: &Conversation, width: u16, now_ms: u64) -> (Vec<Line<'static>>, Posi
     let last = lines.len().saturating_sub(1);
     let caret = Position::new(column.min(width - 1), row.min(last) as u16);
     (lines, caret)
+}
+
+/// Returns the rows of a list from which the person chooses, with the row and column of the caret.
+fn chosen_from(
+    chooser: &Chooser,
+    it: &Conversation,
+    width: u16,
+    most: usize,
+) -> (Vec<Line<'static>>, (usize, u16)) {
+    let rows = match (it.questions.first(), it.questions.is_open) {
+        (None, _) => most - usize::from(it.notice.is_some()),
+        (Some(_), false) => most.saturating_sub(BESIDE_ROWS).max(1),
+        (Some(_), true) => 1,
+    };
+    let (lines, caret) = chooser.picker.lines(width, rows);
+    (lines, (usize::from(caret.y), caret.x))
 }
 
 /// Returns the rows of the prompt, with the row and column of the caret.

@@ -1,5 +1,6 @@
 //! Short conversations, each about one thing.
 
+mod choosing;
 mod questions;
 mod replies;
 
@@ -269,7 +270,7 @@ fn a_digit_shows_the_one_that_has_it_on_the_screen() {
     assert!(talk.live().contains("2 dev-1"), "{}", talk.live());
     assert_eq!(talk.press("Alt-2"), [Effect::Show(agent(21))]);
     assert_eq!(talk.press("Alt-1"), [], "a command cannot be talked to");
-    assert_eq!(talk.press("Alt-9 Esc"), []);
+    assert_eq!(talk.press("Alt-9 Left"), []);
     talk.input(Input::Show(agent(21)));
     assert!(talk.live().contains("talking to dev-1"), "{}", talk.live());
     let to = |command| {
