@@ -7,6 +7,7 @@ mod first_run;
 mod link;
 mod prompt_file;
 mod resume;
+mod rewind;
 mod terminal_guard;
 
 use std::io::{self, IsTerminal};
@@ -15,6 +16,7 @@ use std::process::ExitCode;
 use posse_protocol::{AgentId, ContentBlock, PermissionMode};
 use posse_runtime::live::handle::Agent;
 use posse_runtime::live::setup::Approver;
+use posse_runtime::session::branch::CopiedHistory;
 use posse_tui::conversation::{Beginning, Size};
 use posse_tui::terminal::RawTerminal;
 use rustix::termios::tcgetattr;
@@ -23,6 +25,7 @@ use self::draft_file::DraftFile;
 use self::event_loop::{Ending, LiveScreen};
 use self::first_run::FirstRun;
 use self::link::Link;
+use self::rewind::RewindPoint;
 use self::terminal_guard::TerminalGuard;
 use crate::assemble::open::{self, Started};
 use crate::assemble::run_config::{ProcessPurpose, RunConfig, SessionChoice};
@@ -48,7 +51,6 @@ const SMALLEST: Size = Size {
 };
 
 /// The session that a conversation is about.
-#[derive(Clone)]
 pub(crate) enum WantedSession {
     /// A new one.
     New,
@@ -56,6 +58,26 @@ pub(crate) enum WantedSession {
     This(SessionChoice),
     /// One that the person chooses from a list.
     Asked,
+    /// A branch of one, before a prompt.
+    Before(RewindPoint),
+}
+
+/// What a conversation begins with.
+enum Opening {
+    Nothing,
+    /// The person's first prompt.
+    Prompt(Vec<ContentBlock>),
+    /// The prompt to which they have returned.
+    Rewound(RewindPoint),
+}
+
+/// What was said before a conversation begins.
+enum Past {
+    Nothing,
+    /// What its own session has.
+    Own,
+    /// What a session has up to an entry, or all of it.
+    Of(AgentId, CopiedHistory),
 }
 
 /// Holds a conversation until the person leaves. `config` returns what a session is opened with.
@@ -80,10 +102,19 @@ pub(crate) fn run(
             FirstRun::Scripted(server) => Some(server),
             FirstRun::Leave => return Ok(ExitCode::SUCCESS),
         };
-        let (mut wanted, mut prompt) = (wanted, prompt);
+        let (mut wanted, mut prompt) = (wanted, prompt.map(words));
+        let mut is_later = false;
         loop {
+            let mut opening = prompt.take().map_or(Opening::Nothing, Opening::Prompt);
+            let mut copied = None;
             let which = match wanted {
                 WantedSession::New => None,
+                WantedSession::Before(point) => {
+                    copied = point.copied();
+                    let session = point.place.map(|(session, _)| session);
+                    opening = Opening::Rewound(point);
+                    session.map(|session| SessionChoice::Id(session.to_string()))
+                }
                 WantedSession::This(session) => Some(session),
                 WantedSession::Asked => match resume::choose(&config(None)?.store, is_plain).await?
                 {
@@ -95,10 +126,16 @@ pub(crate) fn run(
                 },
             };
             let mut config = config(which)?;
+            if is_later {
+                // What the command line says about its session does not hold for another.
+                config.fork = copied;
+                config.flags.session_id = None;
+            }
+            is_later = true;
             if let Some(server) = &scripted {
                 config.provider.call(server.url());
             }
-            match converse(config, prompt.take(), is_plain).await? {
+            match converse(config, opening, is_plain).await? {
                 Ending::Left(code) => return Ok(code),
                 Ending::Other(other) => wanted = other,
             }
@@ -112,13 +149,14 @@ pub(crate) fn run(
 /// Holds a conversation in one session.
 async fn converse(
     mut config: RunConfig,
-    prompt: Option<String>,
+    opening: Opening,
     is_plain: bool,
 ) -> anyhow::Result<Ending> {
     config.approver = Approver::FrontEnd;
     config.purpose = ProcessPurpose::Conversation;
     let allows_bypass = config.flags.profile.allow_dangerously_skip_permissions;
     let is_new = config.which.is_none();
+    let copied = config.fork;
     let store_args = config.store.clone();
     let started = open::open(config).await?;
     let Started {
@@ -133,7 +171,17 @@ async fn converse(
         swept,
         ..
     } = started;
-    let Agent { handle, events, .. } = agent;
+    let Agent {
+        handle,
+        events,
+        found,
+        ..
+    } = agent;
+    let past = match (found, copied) {
+        (None, _) => Past::Nothing,
+        (Some(_), None) => Past::Own,
+        (Some(origin), Some(copied)) => Past::Of(origin.agent, copied),
+    };
     let may_bypass =
         facts.mode == PermissionMode::BypassPermissions || allows_bypass && !facts.bypass_disabled;
     let _socket = (store.sockets.as_deref()).and_then(|at| ViewSocket::open(at, runtime.clone()));
@@ -168,14 +216,14 @@ async fn converse(
         slash,
         rules: RuleKeeper::new(SearchPaths::at(&facts.cwd)),
         prompts,
-        draft: match is_new {
+        draft: match is_new && !matches!(opening, Opening::Rewound(_)) {
             true => DraftFile::of_new(&facts.cwd),
             false => DraftFile::of(facts.session),
         },
         swept: Some(swept),
         cwd: facts.cwd.clone(),
     };
-    let ended = event_loop::run(screen, &mut link, !is_new, prompt.map(words)).await;
+    let ended = event_loop::run(screen, &mut link, past, opening).await;
     drop(guard);
     // Events are still read, so that the agent does not wait for the front end while that waits for
     // the agent.

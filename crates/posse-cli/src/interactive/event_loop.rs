@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use crossterm::event::Event as TerminalEvent;
 use posse_port::clock::{Clock as _, SystemClock};
-use posse_protocol::{AgentId, Command, ContentBlock, Detail, Event, ListKind, WatchTarget};
+use posse_protocol::{AgentId, Command, Detail, Event, ListKind, WatchTarget};
 use posse_runtime::live::viewers::Viewed;
 use posse_tui::conversation::{
     self, Beginning, Conversation, Effect, Input, PlainView, Request, Size,
@@ -17,7 +17,8 @@ use posse_tui::terminal::{FrameWriter, InlineTerminal, RawTerminal, TerminalInpu
 use tokio::sync::{Notify, oneshot};
 
 use super::link::Link;
-use super::{WantedSession, editor, size};
+use super::rewind::{self, RewindPoint};
+use super::{Opening, Past, WantedSession, editor, size};
 use crate::assemble::run_config::SessionChoice;
 use crate::config::kept_rules::NewRules;
 use crate::error;
@@ -246,22 +247,30 @@ impl LiveScreen {
     }
 }
 
-/// Runs until the person leaves. `first` is their first prompt.
+/// Runs until the person leaves.
 pub(super) async fn run(
     mut screen: LiveScreen,
     link: &mut Link,
-    resumes: bool,
-    first: Option<Vec<ContentBlock>>,
+    past: Past,
+    opening: Opening,
 ) -> anyhow::Result<Ended> {
     let main = screen.main;
     link.subscription
         .watch(WatchTarget::Session(main), Some(Detail::News));
     link.subscription
         .watch(WatchTarget::Agent(main), Some(Detail::All));
-    if resumes {
-        let (entries, next) = link.tail(main).await?;
-        screen.has_said = next > 0;
-        screen.update(Input::Entries { entries, next });
+    match past {
+        Past::Nothing => {}
+        Past::Own => {
+            let (inherited, entries, next) = link.tail(main).await?;
+            screen.has_said = next > 0;
+            screen.update(Input::Inherited(inherited));
+            screen.update(Input::Entries { entries, next });
+        }
+        Past::Of(session, copied) => {
+            let inherited = link.copied(session, copied).await?;
+            screen.update(Input::Inherited(inherited));
+        }
     }
     if let Some(draft) = link.draft.left() {
         screen.update(Input::Draft(draft));
@@ -270,13 +279,20 @@ pub(super) async fn run(
         what: ListKind::Commands,
         part: String::new(),
     });
-    if let Some(words) = first {
-        screen.has_said = true;
-        link.draft.move_to(screen.main);
-        let command = link.slash.read(words);
-        screen
-            .outbox
-            .push_back(command.map_err(anyhow::Error::new)?);
+    match opening {
+        Opening::Nothing => {}
+        Opening::Prompt(words) => {
+            screen.has_said = true;
+            link.draft.move_to(screen.main);
+            let command = link.slash.read(words);
+            screen
+                .outbox
+                .push_back(command.map_err(anyhow::Error::new)?);
+        }
+        Opening::Rewound(point) => {
+            screen.update(Input::Print(point.note()));
+            screen.update(Input::Draft(point.words));
+        }
     }
     let mut signals = Signals::new()?;
     let mut lines = screen.plain.is_some().then(StdinLines::start);
@@ -459,7 +475,8 @@ async fn carry_out(screen: &mut LiveScreen, link: &mut Link, effect: Effect) -> 
             screen.update(Input::Show(agent));
             link.subscription
                 .watch(WatchTarget::Agent(agent), Some(Detail::All));
-            let (entries, next) = link.tail(agent).await?;
+            let (inherited, entries, next) = link.tail(agent).await?;
+            screen.update(Input::Inherited(inherited));
             screen.update(Input::Entries { entries, next });
         }
         Effect::OpenEditor(text) => {
@@ -496,6 +513,25 @@ async fn asked(screen: &mut LiveScreen, link: &mut Link, request: Request) -> an
             let session = WantedSession::This(SessionChoice::Id(id));
             screen.ending = Some(Ending::Other(session));
         }
+        Request::Prompts => {
+            let points = rewind_points(screen, link).await?;
+            screen.update(match screen.plain {
+                Some(_) => Input::Print(rewind::listed(&points)),
+                None => Input::Prompts(points.iter().map(RewindPoint::item).collect()),
+            });
+        }
+        Request::Rewind(number) => {
+            let points = rewind_points(screen, link).await?;
+            match points.into_iter().nth(number.saturating_sub(1)) {
+                Some(point) => {
+                    screen.ending = Some(Ending::Other(WantedSession::Before(point)));
+                }
+                None => {
+                    let why = format!("there is no prompt {number}; /rewind lists them");
+                    screen.update(Input::Notice(why));
+                }
+            }
+        }
         Request::Cost => {
             let cost = link.cost(screen.main).await?;
             screen.update(Input::Print(cost));
@@ -511,4 +547,13 @@ async fn asked(screen: &mut LiveScreen, link: &mut Link, request: Request) -> an
         }
     }
     Ok(())
+}
+
+/// Returns the prompts to which the person can return.
+async fn rewind_points(screen: &LiveScreen, link: &Link) -> anyhow::Result<Vec<RewindPoint>> {
+    match screen.has_said {
+        true => rewind::points(&*link.store.store, screen.main).await,
+        // Nothing is in the store yet.
+        false => Ok(Vec::new()),
+    }
 }

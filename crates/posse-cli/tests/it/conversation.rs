@@ -303,6 +303,56 @@ fn a_session_is_chosen_from_a_list() {
     terminal.sees("code 0");
 }
 
+/// Says how many prompts it has been sent.
+const COUNTS: &str = r##"
+[[rule]]
+reply = [{ text = "This is turn {{turn}}." }]
+"##;
+
+#[test]
+fn rewinding_branches_before_a_prompt_and_has_it_as_the_draft() {
+    let project = Project::new("talk-rewind", COUNTS);
+    let terminal = Terminal::start(&project, "'look around'");
+    terminal.sees("This is turn 1.");
+    terminal.types(&["mend the lexer", "Enter"]);
+    terminal.sees("This is turn 2.");
+    terminal.types(&["/rewind", "Enter"]);
+    let screen = terminal.sees("Return to before which prompt?");
+    assert!(screen.contains("look around"), "{screen}");
+    terminal.types(&["Enter"]);
+    let screen = terminal.sees("the conversation as it was is kept: /resume ");
+    assert!(screen.contains("nothing in them was undone"), "{screen}");
+    terminal.sees("\n› mend the lexer\n");
+    terminal.types(&[" and the parser", "Enter"]);
+    terminal.sees_times("This is turn 2.", 2);
+    // Each is a session of its own, and the branch has what was said before.
+    let sessions = crate::team::lines(&project, &["sessions", "list", "--json"]);
+    let shown = |session: &serde_json::Value| {
+        let id = session["session_id"].as_str().unwrap();
+        crate::team::succeed(&project, &["sessions", "show", id])
+    };
+    let (branch, first) = (shown(&sessions[0]), shown(&sessions[1]));
+    assert_eq!(sessions.len(), 2);
+    assert!(branch.contains("look around"), "{branch}");
+    assert!(branch.contains("mend the lexer and the parser"), "{branch}");
+    assert!(first.contains("> mend the lexer ("), "{first}");
+    assert!(!first.contains("and the parser"), "{first}");
+    // Back to the first prompt, which the branch has from the other session: nothing is left.
+    terminal.types(&["Escape"]);
+    terminal.sees("Esc again");
+    terminal.types(&["Escape"]);
+    terminal.sees("Return to before which prompt?");
+    terminal.types(&["around", "Enter"]);
+    terminal.sees("returned to before “look around”");
+    terminal.sees("\n› look around\n");
+    terminal.types(&["Enter"]);
+    terminal.sees_times("This is turn 1.", 3);
+    terminal.types(&["C-d"]);
+    terminal.sees("code 0");
+    let sessions = crate::team::lines(&project, &["sessions", "list", "--json"]);
+    assert_eq!(sessions.len(), 3);
+}
+
 // proves UI-13 (part: plain)
 #[test]
 fn lines_alone_can_do_it_all() {
