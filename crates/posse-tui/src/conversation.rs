@@ -15,6 +15,7 @@ mod plain;
 mod questions;
 mod reply;
 mod slash;
+mod thinking;
 mod transcript;
 mod view;
 
@@ -35,6 +36,7 @@ pub use self::plain::PlainView;
 use self::questions::Questions;
 pub use self::questions::SETTLE_MS;
 use self::reply::ArrivingReply;
+use self::thinking::Thinking;
 pub use self::transcript::person_words;
 pub use self::view::view;
 use crate::edit::{EditBuffer, PromptHistory};
@@ -183,6 +185,7 @@ struct ShownAgent {
     /// What it is called.
     name: String,
     reply: ArrivingReply,
+    thinking: Thinking,
     calls: Calls,
     /// The number of the next entry to be printed.
     next: u64,
@@ -311,6 +314,7 @@ impl ShownAgent {
             agent,
             name,
             reply: ArrivingReply::default(),
+            thinking: Thinking::default(),
             calls: Calls::default(),
             next: 0,
             activity: Activity::Idle,

@@ -8,6 +8,7 @@ use ratatui_core::style::{Color, Style};
 use ratatui_core::text::{Line, Span};
 
 use super::agents::Sign;
+use super::view::elapsed;
 use super::{Conversation, Effect, transcript};
 use crate::text::{one_line, wrap};
 
@@ -53,11 +54,16 @@ fn shown(it: &mut Conversation, kind: EventKind, now_ms: u64) -> Vec<Effect> {
     match kind {
         EventKind::Delta(delta) => {
             it.shown.retry = None;
+            if !matches!(delta, Delta::Thinking(_)) {
+                thought(it, now_ms);
+            }
             let reply = &mut it.shown.reply;
             let lines = match delta {
                 Delta::Text(text) => reply.text(&text, width),
                 Delta::Thinking(text) => {
-                    reply.thinks(&text);
+                    if reply.thinks() {
+                        it.shown.thinking.add(&text, now_ms);
+                    }
                     Vec::new()
                 }
                 Delta::BlockDone => reply.block_done(width),
@@ -66,6 +72,7 @@ fn shown(it: &mut Conversation, kind: EventKind, now_ms: u64) -> Vec<Effect> {
             it.printed.extend(lines);
         }
         EventKind::Entry(new) => {
+            thought(it, now_ms);
             if new.seq + 1 >= it.shown.next {
                 it.shown.reply.catch_up();
             }
@@ -73,6 +80,7 @@ fn shown(it: &mut Conversation, kind: EventKind, now_ms: u64) -> Vec<Effect> {
         }
         EventKind::Retry(retry) => {
             it.shown.reply.cut_off();
+            it.shown.thinking.cut_off();
             let wait = retry.wait_ms.div_ceil(1000);
             let what = one_line(&retry.fault.message);
             it.shown.retry = Some(format!("again in {wait} s: {what}"));
@@ -114,7 +122,10 @@ fn shown(it: &mut Conversation, kind: EventKind, now_ms: u64) -> Vec<Effect> {
         }
         EventKind::Spending(update) => it.shown.spending = *update,
         EventKind::Queue(queue) => return queued(it, queue),
-        EventKind::Ended(end) => ended(it, &end),
+        EventKind::Ended(end) => {
+            thought(it, now_ms);
+            ended(it, &end);
+        }
         _ => {}
     }
     Vec::new()
@@ -135,12 +146,22 @@ pub(super) fn print(it: &mut Conversation, entry: &Entry) {
     let lines = match entry.kind {
         EntryKind::Reply => {
             transcript::note_calls(entry, calls);
+            it.shown.thinking.replied(entry);
             let texts = transcript::reply_texts(entry);
             it.shown.reply.finish(&texts, width)
         }
         _ => transcript::other(entry, calls, width),
     };
     it.printed.extend(lines);
+}
+
+/// Says for how long the model has thought, if it does something else now.
+fn thought(it: &mut Conversation, now_ms: u64) {
+    if let Some(ms) = it.shown.thinking.end(now_ms) {
+        let line = format!("∴ thought for {}", elapsed(ms));
+        it.printed.push(Line::default());
+        it.say(&line);
+    }
 }
 
 /// Shows another agent from now on.

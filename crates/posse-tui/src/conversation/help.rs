@@ -37,6 +37,7 @@ pub(crate) const COMMANDS: &[(&str, &str)] = &[
     ("cost", "show what the session has cost"),
     ("context", "show how full the context is"),
     ("resume", "continue another session: /resume [ID]"),
+    ("thinking", "print what the model thought last"),
     ("history", "search earlier prompts: /history [WORDS]"),
     (
         "rewind",

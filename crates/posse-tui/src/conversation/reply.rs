@@ -13,8 +13,8 @@ pub(crate) struct ArrivingReply {
     said: String,
     /// What earlier attempts have printed, while this one may still repeat it.
     void: Option<String>,
-    /// Number of bytes of thinking, while it thinks.
-    thinking: usize,
+    /// True while a block of thinking arrives.
+    is_thinking: bool,
     /// True while pieces may belong to a reply whose beginning was missed, or which is printed.
     has_gap: bool,
     /// True if lines of the block that arrives are printed; a blank line goes before the first.
@@ -28,7 +28,7 @@ impl ArrivingReply {
             return Vec::new();
         }
         let text = without_returns(text);
-        self.thinking = 0;
+        self.is_thinking = false;
         self.said.push_str(&text);
         let Some(printed) = &self.void else {
             self.stream.push(&text);
@@ -51,15 +51,17 @@ impl ArrivingReply {
         lines
     }
 
-    /// Adds thinking, which is not shown.
-    pub(crate) fn thinks(&mut self, text: &str) {
-        self.thinking += text.len();
+    /// A piece of thinking has come. Returns true if it is of use: no piece before it was missed,
+    /// and it repeats no earlier attempt.
+    pub(crate) fn thinks(&mut self) -> bool {
+        self.is_thinking = true;
+        !self.has_gap && self.void.as_deref().is_none_or(str::is_empty)
     }
 
     /// Ends a block of text.
     pub(crate) fn block_done(&mut self, width: u16) -> Vec<Line<'static>> {
-        if self.thinking > 0 || self.void.is_some() || self.has_gap {
-            self.thinking = 0;
+        let was_thinking = std::mem::take(&mut self.is_thinking);
+        if was_thinking || self.void.is_some() || self.has_gap {
             return Vec::new();
         }
         self.end_block(width)
@@ -69,7 +71,7 @@ impl ArrivingReply {
     pub(crate) fn cut_off(&mut self) {
         self.void = Some(self.printed().to_owned());
         self.said.clear();
-        self.thinking = 0;
+        self.is_thinking = false;
     }
 
     /// Entries were read from elsewhere: pieces that come now are of no use until the next entry.
@@ -115,11 +117,6 @@ impl ArrivingReply {
     /// Returns the lines that may still change.
     pub(crate) fn open(&self, width: u16) -> Vec<Line<'static>> {
         self.stream.tail(width)
-    }
-
-    /// Returns true if the agent thinks and says nothing.
-    pub(crate) fn is_thinking(&self) -> bool {
-        self.thinking > 0
     }
 
     /// Returns the text whose lines are printed, of this attempt or the ones before it.

@@ -3,7 +3,7 @@
 use posse_protocol::{Command, MemoryScope, PermissionMode};
 
 use super::help::{COMMANDS, KEYS};
-use super::{Conversation, Effect, Request, actions, chooser};
+use super::{Conversation, Effect, Request, actions, chooser, thinking};
 
 /// Runs a command of the terminal. Returns none if it is not one.
 pub(super) fn run(
@@ -30,6 +30,10 @@ pub(super) fn run(
         ("cost", _) => vec![Effect::Ask(Request::Cost)],
         ("context", _) => context(it),
         ("resume", id) => vec![Effect::Ask(Request::Resume(id.unwrap_or_default()))],
+        ("thinking", _) => {
+            thinking::print(it);
+            Vec::new()
+        }
         ("history", part) => {
             chooser::history(it, part.as_deref().unwrap_or_default());
             Vec::new()

@@ -7,6 +7,7 @@ mod status;
 mod strip;
 
 pub(super) use self::question::in_full as question_in_full;
+pub(super) use self::status::elapsed;
 use ratatui_core::layout::Position;
 use ratatui_core::style::{Color, Style};
 use ratatui_core::text::{Line, Span};
@@ -114,8 +115,10 @@ fn live(it: &Conversation, width: u16, now_ms: u64) -> (Vec<Line<'static>>, Posi
     let strip = take(strip::lines(it, width), false);
     let calls = take(calls::lines(it, width, now_ms), true);
     let mut open = it.shown.reply.open(width);
-    if open.is_empty() && it.shown.reply.is_thinking() {
-        open.push(Line::styled("∴ thinking …", Style::new().dim()));
+    if let Some((words, since_ms)) = it.shown.thinking.arriving() {
+        let since = elapsed(now_ms.saturating_sub(since_ms));
+        let line = format!("∴ thinking {since} · {words}");
+        open.push(Line::styled(line, Style::new().dim()));
     }
     let open = open.iter().map(|line| clip(line, width)).collect();
     let open = take(open, true);

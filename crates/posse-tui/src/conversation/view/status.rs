@@ -92,7 +92,7 @@ fn total(spent: &[Spent]) -> Option<Cost> {
 }
 
 /// Returns a time for people: `5 s`, `2m 05s`.
-pub(super) fn elapsed(ms: u64) -> String {
+pub(in crate::conversation) fn elapsed(ms: u64) -> String {
     let seconds = ms / 1000;
     match seconds {
         0..60 => format!("{seconds} s"),

@@ -157,7 +157,9 @@ fn streaming() {
 fn thinking() {
     check("thinking", |talk| {
         talk.works();
-        talk.event(EventKind::Delta(Delta::Thinking("hm".into())));
+        talk.event(EventKind::Delta(Delta::Thinking(
+            "First the lexer,\nthen ".into(),
+        )));
         talk.wait(75_000);
     });
 }
