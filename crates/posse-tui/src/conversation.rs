@@ -7,6 +7,7 @@ mod actions;
 mod agents;
 mod calls;
 mod chooser;
+mod drafts;
 mod events;
 mod help;
 mod keys;
@@ -15,6 +16,7 @@ mod plain;
 mod questions;
 mod reply;
 mod slash;
+mod terms;
 mod thinking;
 mod transcript;
 mod view;
@@ -31,11 +33,13 @@ use self::agents::Others;
 pub use self::agents::{Other, Sign};
 use self::calls::Calls;
 use self::chooser::Chooser;
+use self::drafts::OtherDrafts;
 use self::menu::Menu;
 pub use self::plain::PlainView;
 use self::questions::Questions;
 pub use self::questions::SETTLE_MS;
 use self::reply::ArrivingReply;
+use self::terms::{AgentTerms, KnownTerms};
 use self::thinking::Thinking;
 pub use self::transcript::person_words;
 pub use self::view::view;
@@ -77,8 +81,10 @@ pub enum Input {
     Notice(String),
     /// Lines for the person, printed.
     Print(String),
-    /// The text of the prompt, from an editor or an earlier process.
+    /// The text of the prompt, from an editor or from before it was refused.
     Draft(String),
+    /// The draft for an agent, from an earlier process; none stands for the main agent.
+    KeptDraft(Option<AgentId>, String),
     /// The person's prompts of this session, newest first: the one to return to is chosen.
     Prompts(Vec<PickerItem>),
     /// A line is typed where there are no keys.
@@ -156,6 +162,8 @@ pub struct Conversation {
     /// Lines to print with the next frame.
     printed: Vec<Line<'static>>,
     draft: EditBuffer,
+    /// Drafts for agents that are not shown.
+    drafts: OtherDrafts,
     history: PromptHistory,
     menu: Option<Menu>,
     /// A list from which the person chooses, in place of the prompt.
@@ -163,9 +171,7 @@ pub struct Conversation {
     questions: Questions,
     others: Others,
     shown: ShownAgent,
-    model: String,
-    effort: Option<String>,
-    mode: PermissionMode,
+    terms: KnownTerms,
     may_bypass: bool,
     models: Vec<String>,
     /// Commands that a prompt may begin with, besides those of the terminal.
@@ -216,15 +222,14 @@ impl Conversation {
             size: beginning.size,
             printed: Vec::new(),
             draft: EditBuffer::new(),
+            drafts: OtherDrafts::default(),
             history: PromptHistory::new(beginning.history),
             menu: None,
             chooser: None,
             questions: Questions::default(),
             others: Others::default(),
             shown: ShownAgent::new(beginning.main, MAIN.to_owned(), now_ms),
-            model: beginning.model,
-            effort: None,
-            mode: beginning.mode,
+            terms: KnownTerms::default(),
             may_bypass: beginning.may_bypass,
             models: beginning.models,
             commands: Vec::new(),
@@ -233,9 +238,11 @@ impl Conversation {
             presses: Presses::default(),
             resized_ms: None,
         };
+        let terms = &mut conversation.terms;
+        terms.begins(beginning.main, &beginning.model, beginning.mode);
         let head = format!(
             "posse · {} · {}",
-            conversation.model,
+            beginning.model,
             tame(&beginning.directory)
         );
         conversation.say(&head);
@@ -250,6 +257,21 @@ impl Conversation {
     /// Returns the draft of the prompt.
     pub fn draft(&self) -> String {
         self.draft.expanded()
+    }
+
+    /// Returns the drafts for all agents that have one; none stands for the main agent.
+    pub fn drafts(&self) -> Vec<(Option<AgentId>, String)> {
+        drafts::all(self)
+    }
+
+    /// Returns how the agent that is shown works.
+    fn shown_terms(&self) -> AgentTerms {
+        self.terms.of(self.shown.agent)
+    }
+
+    /// Returns the permission mode of the agent that is shown.
+    fn shown_mode(&self) -> PermissionMode {
+        self.shown_terms().mode.unwrap_or_default()
     }
 
     /// Returns the agent that is shown.
@@ -367,6 +389,10 @@ pub fn update(conversation: &mut Conversation, input: Input, now_ms: u64) -> Vec
         Input::Draft(text) => {
             conversation.draft.set(&text);
             conversation.menu = None;
+            Vec::new()
+        }
+        Input::KeptDraft(agent, text) => {
+            drafts::keep(conversation, agent, &text);
             Vec::new()
         }
         Input::Prompts(prompts) => {

@@ -233,7 +233,7 @@ impl LiveScreen {
         }
         if self.due.draft.is_some_and(|at| at <= now) {
             self.due.draft = None;
-            link.draft.keep(&self.conversation.draft());
+            link.draft.keep(self.conversation.drafts());
         }
         self.draw_if_due();
     }
@@ -272,8 +272,8 @@ pub(super) async fn run(
             screen.update(Input::Inherited(inherited));
         }
     }
-    if let Some(draft) = link.draft.left() {
-        screen.update(Input::Draft(draft));
+    for (agent, draft) in link.draft.left() {
+        screen.update(Input::KeptDraft(agent, draft));
     }
     screen.outbox.push_back(Command::List {
         what: ListKind::Commands,
@@ -352,12 +352,12 @@ pub(super) async fn run(
         }
         // At once: a timer would add a millisecond and another round.
         screen.draw_if_due();
-        if link.draft.is_old(&screen.conversation.draft()) {
+        if link.draft.is_old(&screen.conversation.drafts()) {
             let at = screen.clock.now() + DRAFT;
             screen.due.draft.get_or_insert(at);
         }
     }
-    link.draft.keep(&screen.conversation.draft());
+    link.draft.keep(screen.conversation.drafts());
     Ok(screen.leave())
 }
 

@@ -87,9 +87,11 @@ pub(super) fn pressed(it: &mut Conversation, key: KeyEvent) -> Vec<Effect> {
         }
         (PickerStep::Chosen(at), Some(Purpose::History(prompts))) => {
             if let Some(prompt) = prompts.get(at) {
-                // The draft that it replaces comes back by undo.
-                it.draft.set(prompt);
-                it.history.stop();
+                // As if Up had led there: the draft is beyond the newest prompt.
+                let draft = it.history.go_to(prompt, it.draft.draft());
+                if let Some(draft) = draft {
+                    it.draft.restore(&draft);
+                }
             }
             Vec::new()
         }

@@ -1,15 +1,15 @@
 //! What agents do, as the person sees it.
 
 use posse_protocol::{
-    AgentId, Command, Delta, Entry, EntryKind, Event, EventKind, Limit, ListKind, Listing, Outcome,
-    PromptChange, QueuedPrompt, RunEnd,
+    AgentId, Command, Delta, Entry, EntryKind, Event, EventKind, Limit, ListKind, Listing,
+    ModelUpdate, Outcome, PromptChange, QueuedPrompt, RunEnd,
 };
 use ratatui_core::style::{Color, Style};
 use ratatui_core::text::{Line, Span};
 
 use super::agents::Sign;
 use super::view::elapsed;
-use super::{Conversation, Effect, transcript};
+use super::{Conversation, Effect, drafts, transcript};
 use crate::text::{one_line, wrap};
 
 /// Handles an event of any agent of the session.
@@ -28,11 +28,22 @@ pub(super) fn happened(it: &mut Conversation, event: Event, now_ms: u64) -> Vec<
             }
         }
         EventKind::Run(update) => {
+            it.terms.run(&update);
             if let Some((sign, line)) = it.others.run(&update) {
                 mark(it, sign, &line);
             }
         }
-        EventKind::Member(update) => it.others.member(event.agent, &update),
+        EventKind::Member(update) => {
+            it.terms.member(event.agent, &update);
+            it.others.member(event.agent, &update);
+        }
+        EventKind::Mode(mode) => it.terms.mode(event.agent, mode),
+        EventKind::Model(update) => {
+            it.terms.model(event.agent, &update);
+            if is_shown {
+                say_model(it, &update);
+            }
+        }
         EventKind::State(activity) if !is_shown => it.others.state(event.agent, activity),
         EventKind::CallStarted { title, .. } if !is_shown => it.others.calls(event.agent, &title),
         EventKind::Listed(listing) => listed(it, &listing),
@@ -97,19 +108,6 @@ fn shown(it: &mut Conversation, kind: EventKind, now_ms: u64) -> Vec<Effect> {
                 &format!("{} was denied: {}", denial.tool, denial.why),
             );
         }
-        EventKind::Mode(mode) => it.mode = mode,
-        EventKind::Model(update) => {
-            it.model = update.model.clone();
-            it.effort = update.effort.clone();
-            let cost = update
-                .cost
-                .map(|cost| format!(", {cost}"))
-                .unwrap_or_default();
-            it.say(&format!(
-                "{} from the next request on; it reads {} tokens anew{cost}",
-                update.model, update.reread_tokens
-            ));
-        }
         EventKind::Compacting { tokens, .. } => {
             it.say(&format!("summarising {tokens} tokens of conversation …"));
         }
@@ -155,6 +153,17 @@ pub(super) fn print(it: &mut Conversation, entry: &Entry) {
     it.printed.extend(lines);
 }
 
+/// Says what another model costs.
+fn say_model(it: &mut Conversation, update: &ModelUpdate) {
+    let cost = update.cost.map(|cost| format!(", {cost}"));
+    it.say(&format!(
+        "{} from the next request on; it reads {} tokens anew{}",
+        update.model,
+        update.reread_tokens,
+        cost.unwrap_or_default()
+    ));
+}
+
 /// Says for how long the model has thought, if it does something else now.
 fn thought(it: &mut Conversation, now_ms: u64) {
     if let Some(ms) = it.shown.thinking.end(now_ms) {
@@ -175,6 +184,7 @@ pub(super) fn show(it: &mut Conversation, agent: AgentId, now_ms: u64) {
     };
     it.printed.push(Line::default());
     it.say(&format!("── {name} ──"));
+    drafts::switch(it, agent);
     it.shown = super::ShownAgent::new(agent, name, now_ms);
 }
 

@@ -72,7 +72,6 @@ pub(super) fn pressed(it: &mut Conversation, mut key: KeyEvent, now_ms: u64) -> 
         KeyCode::Up | KeyCode::Down => vertical(it, key.code == KeyCode::Down),
         _ => {
             edit(&mut it.draft, key);
-            it.history.stop();
             menu::refresh(it)
         }
     }
@@ -98,7 +97,6 @@ pub(super) fn pasted(it: &mut Conversation, text: &str) -> Vec<Effect> {
         None if it.chooser.is_some() => Vec::new(),
         None => {
             it.draft.paste(text);
-            it.history.stop();
             menu::refresh(it)
         }
     }
@@ -120,6 +118,9 @@ fn interrupt(it: &mut Conversation, now_ms: u64) -> Vec<Effect> {
     }
     if !it.draft.is_empty() {
         let draft = it.draft.take();
+        if let Some(before) = it.history.end() {
+            it.history.push(before.expanded());
+        }
         it.history.push(draft);
         it.menu = None;
         return Vec::new();
@@ -251,8 +252,13 @@ fn send(it: &mut Conversation, joins: bool, now_ms: u64) -> Vec<Effect> {
             effects.push(Effect::Say(it.shown.agent, words.to_owned()));
         }
     }
+    let before = it.history.end();
     it.history.push(text.clone());
     it.draft.take();
+    if let Some(before) = before {
+        // Typed before earlier prompts were looked at, and not sent with one of them.
+        it.draft.restore(&before);
+    }
     it.menu = None;
     effects
 }
@@ -295,7 +301,7 @@ fn vertical(it: &mut Conversation, down: bool) -> Vec<Effect> {
 }
 
 fn next_mode(it: &mut Conversation) -> Vec<Effect> {
-    let next = match it.mode {
+    let next = match it.shown_mode() {
         PermissionMode::Default => PermissionMode::AcceptEdits,
         PermissionMode::AcceptEdits => PermissionMode::Plan,
         PermissionMode::Plan if it.may_bypass => PermissionMode::BypassPermissions,

@@ -17,8 +17,8 @@ pub(super) fn run(
     let effects = match (name, words) {
         ("help", _) => help(it),
         ("model", None) => {
-            let models = it.models.join(", ");
-            it.say(&format!("{}; others: {models}", it.model));
+            let model = it.shown_terms().model.unwrap_or_default();
+            it.say(&format!("{model}; others: {}", it.models.join(", ")));
             Vec::new()
         }
         ("model", Some(model)) => set_model(it, Some(model), None),
@@ -111,7 +111,7 @@ fn help(it: &mut Conversation) -> Vec<Effect> {
 
 fn mode(it: &mut Conversation, word: Option<&str>) -> Vec<Effect> {
     let Some(word) = word else {
-        it.say(&format!("{}; Shift-Tab chooses another", it.mode));
+        it.say(&format!("{}; Shift-Tab chooses another", it.shown_mode()));
         return Vec::new();
     };
     match word.parse::<PermissionMode>() {

@@ -68,12 +68,13 @@ impl Thinking {
 /// Prints the last thinking in full.
 pub(super) fn print(it: &mut Conversation) {
     let thinking = &it.shown.thinking;
-    let last = thinking.arriving.as_ref().map(|(text, _)| text);
-    match last.or(thinking.last.as_ref()).map(String::as_str) {
-        None => it.notice = Some("the model has not thought yet".to_owned()),
-        Some("") => {
-            it.notice = Some("the provider does not show what the model thought".to_owned());
-        }
-        Some(text) => it.say(&text.to_owned()),
+    let arriving = thinking.arriving.as_ref().map(|(text, _)| text);
+    let Some(text) = arriving.or(thinking.last.as_ref()).cloned() else {
+        it.notice = Some("the model has not thought yet".to_owned());
+        return;
+    };
+    match text.as_str() {
+        "" => it.notice = Some("the provider does not show what the model thought".to_owned()),
+        text => it.say(text),
     }
 }

@@ -1,6 +1,7 @@
 //! Short conversations, each about one thing.
 
 mod choosing;
+mod drafts;
 mod questions;
 mod replies;
 

@@ -126,7 +126,7 @@ fn an_earlier_prompt_is_searched_for() {
     assert!(talk.live().contains("❯ mend the parser"));
     talk.press("Ctrl-r Enter");
     assert_eq!(talk.state.draft(), "mend the lexer");
-    talk.press("Ctrl-_");
+    talk.press("Down Down Down Down");
     assert_eq!(talk.state.draft(), "half a thought");
     // What is typed need not be together.
     talk.press("Ctrl-r");
