@@ -4,8 +4,10 @@ mod draft_file;
 mod editor;
 mod event_loop;
 mod first_run;
+mod init;
 mod link;
 mod prompt_file;
+mod reports;
 mod resume;
 mod rewind;
 mod terminal_guard;
@@ -25,6 +27,7 @@ use self::draft_file::DraftFile;
 use self::event_loop::{Ending, LiveScreen};
 use self::first_run::FirstRun;
 use self::link::Link;
+use self::reports::Reports;
 use self::rewind::RewindPoint;
 use self::terminal_guard::TerminalGuard;
 use crate::assemble::open::{self, Started};
@@ -158,6 +161,7 @@ async fn converse(
     let is_new = config.which.is_none();
     let copied = config.fork;
     let store_args = config.store.clone();
+    let provider = config.provider.flags();
     let started = open::open(config).await?;
     let Started {
         runtime,
@@ -221,6 +225,8 @@ async fn converse(
             false => DraftFile::of(facts.session),
         },
         swept: Some(swept),
+        reports: Reports::new(&facts.cwd, provider),
+        runtime: runtime.clone(),
         cwd: facts.cwd.clone(),
     };
     let ended = event_loop::run(screen, &mut link, past, opening).await;

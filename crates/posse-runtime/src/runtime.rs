@@ -14,6 +14,7 @@ use crate::session::side_query::{self, NoteTools, SideAnswer, SideQueryOptions};
 use crate::session::team::declared;
 use crate::session::team::host::{self, Hosted, Hosting};
 use crate::session::team::workers;
+use posse_permission::Policy;
 use posse_protocol::{AgentId, PermissionMode, RealmId};
 use uuid::Uuid;
 
@@ -262,6 +263,12 @@ impl Runtime {
     /// Returns the number of members of a session's teams that live here.
     pub fn members_here(&self, session: AgentId) -> usize {
         self.factory.registry.teammates(session)
+    }
+
+    /// Returns the permission rules that hold for an agent now, those that a person has accepted
+    /// for the session included; none if it does not live here.
+    pub fn policy(&self, agent: AgentId) -> Option<Arc<Policy>> {
+        self.factory.registry.policy(agent)
     }
 
     /// Watches agents that live here.

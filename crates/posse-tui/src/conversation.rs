@@ -129,10 +129,27 @@ pub enum Request {
     Export(String),
     /// Another session is continued; with its ID, or from a list.
     Resume(String),
+    /// Something about posse or the session is printed.
+    Report(Report),
+    /// The agent is asked to write AGENTS.md, or with true to improve the one that is there.
+    Init(bool),
     /// The person's prompts of this session, to choose one to return to.
     Prompts,
     /// A branch of the session continues before the prompt with this number, 1 for the newest.
     Rewind(usize),
+}
+
+/// What can be printed about posse and the session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Report {
+    /// The permission rules in force, and where each comes from.
+    Permissions,
+    /// The files of settings and definitions, and what becomes of each.
+    Config,
+    /// The memory files that agents begin with.
+    Memory,
+    /// What posse needs on this machine.
+    Doctor,
 }
 
 /// What is known when a conversation begins.
@@ -270,7 +287,7 @@ impl Conversation {
     }
 
     /// Returns the permission mode of the agent that is shown.
-    fn shown_mode(&self) -> PermissionMode {
+    pub fn mode(&self) -> PermissionMode {
         self.shown_terms().mode.unwrap_or_default()
     }
 

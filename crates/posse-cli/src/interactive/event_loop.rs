@@ -11,11 +11,12 @@ use posse_port::clock::{Clock as _, SystemClock};
 use posse_protocol::{AgentId, Command, Detail, Event, ListKind, WatchTarget};
 use posse_runtime::live::viewers::Viewed;
 use posse_tui::conversation::{
-    self, Beginning, Conversation, Effect, Input, PlainView, Request, Size,
+    self, Beginning, Conversation, Effect, Input, PlainView, Report, Request, Size,
 };
 use posse_tui::terminal::{FrameWriter, InlineTerminal, RawTerminal, TerminalInput};
 use tokio::sync::{Notify, oneshot};
 
+use super::init::{self, InitStep};
 use super::link::Link;
 use super::rewind::{self, RewindPoint};
 use super::{Opening, Past, WantedSession, editor, size};
@@ -345,6 +346,9 @@ pub(super) async fn run(
                 link.swept = None;
                 note.map_or_else(Vec::new, |note| screen.update(Input::Print(note)))
             }
+            report = link.reports.next(), if link.reports.is_busy() => {
+                screen.update(Input::Print(report))
+            }
             note = link.rules.next(), if link.rules.is_busy() => screen.update(Input::Print(note)),
         };
         for effect in effects {
@@ -513,6 +517,23 @@ async fn asked(screen: &mut LiveScreen, link: &mut Link, request: Request) -> an
             let session = WantedSession::This(SessionChoice::Id(id));
             screen.ending = Some(Ending::Other(session));
         }
+        Request::Report(Report::Permissions) => {
+            let (agent, mode) = (
+                screen.conversation.shown_agent(),
+                screen.conversation.mode(),
+            );
+            screen.update(Input::Print(link.rules_of(agent, mode)));
+        }
+        Request::Report(report) => link.reports.add(report),
+        Request::Init(improves) => match init::step(&link.cwd, improves) {
+            InitStep::Ask(words) => {
+                let words = Effect::Say(screen.main, words.to_owned());
+                return Box::pin(carry_out(screen, link, words)).await;
+            }
+            InitStep::Tell(why) => {
+                screen.update(Input::Print(why.to_owned()));
+            }
+        },
         Request::Prompts => {
             let points = rewind_points(screen, link).await?;
             screen.update(match screen.plain {

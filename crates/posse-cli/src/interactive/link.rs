@@ -4,14 +4,16 @@ use std::io::Write as _;
 use std::path::PathBuf;
 
 use posse_port::store::{Page, StoredEntry, TaskFilter};
-use posse_protocol::{AgentId, Command, ContentBlock, Entry, Event};
+use posse_protocol::{AgentId, Command, ContentBlock, Entry, Event, PermissionMode};
 use posse_runtime::live::handle::AgentHandle;
 use posse_runtime::live::subscription::Subscription;
+use posse_runtime::runtime::Runtime;
 use posse_runtime::session::branch::CopiedHistory;
 use tokio::sync::{mpsc, oneshot};
 
 use super::draft_file::DraftFile;
 use super::prompt_file::PromptFile;
+use super::reports::{self, Reports};
 use crate::assemble::store::OpenStore;
 use crate::definitions::slash::{SlashCommands, SlashError};
 use crate::headless::rule_keeper::RuleKeeper;
@@ -35,6 +37,9 @@ pub(super) struct Link {
     pub(super) prompts: PromptFile,
     pub(super) draft: DraftFile,
     pub(super) swept: Option<oneshot::Receiver<String>>,
+    /// What posse's own commands say.
+    pub(super) reports: Reports,
+    pub(super) runtime: Runtime,
     pub(super) cwd: PathBuf,
 }
 
@@ -96,6 +101,14 @@ impl Link {
 }
 
 impl Link {
+    /// Returns the permission rules that hold for an agent.
+    pub(super) fn rules_of(&self, agent: AgentId, mode: PermissionMode) -> String {
+        match self.runtime.policy(agent) {
+            Some(policy) => reports::rules(&policy, mode, &self.cwd),
+            None => "the agent is not in this process".to_owned(),
+        }
+    }
+
     /// Returns what the session has cost.
     pub(super) async fn cost(&self, main: AgentId) -> anyhow::Result<String> {
         let spending = self.store.store.spending(vec![main]).await?;

@@ -353,6 +353,72 @@ fn rewinding_branches_before_a_prompt_and_has_it_as_the_draft() {
     assert_eq!(sessions.len(), 3);
 }
 
+#[test]
+fn posse_says_in_a_conversation_what_its_commands_say() {
+    let project = Project::new("talk-reports", ECHO);
+    for directory in [".git", ".posse"] {
+        fs::create_dir(project.file(directory)).unwrap();
+    }
+    let rules = r#"{"permissions": {"deny": ["Bash(rm *)"]}}"#;
+    fs::write(project.file(".posse/settings.json"), rules).unwrap();
+    fs::write(project.file("AGENTS.md"), "Build with make.").unwrap();
+    let terminal = Terminal::start(&project, "--allowedTools Edit");
+    terminal.sees(FOOT);
+    terminal.types(&["/permissions", "Enter"]);
+    let screen = terminal.sees("to change them: ");
+    for row in [
+        "deny   .posse/settings.json  Bash(rm *)",
+        "allow  --allowedTools        Edit",
+    ] {
+        assert!(screen.contains(row), "{screen}");
+    }
+    terminal.types(&["/config", "Enter"]);
+    let screen = terminal.sees("(the project's)\n");
+    assert!(screen.contains("used   .posse/settings.json  permissions\n"), "{screen}");
+    terminal.types(&["/memory", "Enter"]);
+    let screen = terminal.sees("# TEXT keeps a note");
+    assert!(screen.contains("AGENTS.md"), "{screen}");
+    terminal.types(&["/doctor", "Enter"]);
+    terminal.sees("✓ git");
+    terminal.types(&["C-d"]);
+    terminal.sees("code 0");
+}
+
+#[test]
+fn the_agent_is_asked_to_write_agents_md_unless_there_is_one() {
+    let project = Project::new("talk-init", ECHO);
+    fs::write(project.file("AGENTS.md"), "Build with make.").unwrap();
+    let terminal = Terminal::start(&project, "");
+    terminal.sees(FOOT);
+    terminal.types(&["/init", "Enter"]);
+    terminal.sees("/init improve asks the agent");
+    assert!(crate::flags::bodies(&project).is_empty());
+    terminal.types(&["/init improve", "Enter"]);
+    terminal.sees("The end.");
+    fs::remove_file(project.file("AGENTS.md")).unwrap();
+    terminal.types(&["/init", "Enter"]);
+    terminal.sees_anywhere("Write a file AGENTS.md");
+    terminal.waits("sent", || crate::flags::bodies(&project).len() == 2);
+    let bodies = crate::flags::bodies(&project);
+    let last = |body: &serde_json::Value| {
+        let messages = body["messages"].as_array().unwrap();
+        messages.last().unwrap()["content"].to_string()
+    };
+    assert!(last(&bodies[0]).contains("Improve AGENTS.md"));
+    let asked = last(&bodies[1]);
+    for words in [
+        "Write a file AGENTS.md",
+        "to run a single test",
+        "the layout",
+        "conventions",
+    ] {
+        assert!(asked.contains(words), "{asked}");
+    }
+    terminal.sees(FOOT);
+    terminal.types(&["C-d"]);
+    terminal.sees("code 0");
+}
+
 // proves UI-13 (part: plain)
 #[test]
 fn lines_alone_can_do_it_all() {

@@ -54,7 +54,20 @@ pub(crate) const COMMANDS: &[(&str, &str)] = &[
         "stop an agent or a command in the background: /stop NAME",
     ),
     ("answer", "answer the question that is shown: /answer y"),
-    ("memory", "keep a note for later sessions: /memory TEXT"),
+    (
+        "memory",
+        "list the memory files; keep a note for later sessions: /memory TEXT",
+    ),
+    (
+        "init",
+        "have AGENTS.md written, or improved: /init [improve]",
+    ),
+    ("permissions", "list the permission rules in force"),
+    (
+        "config",
+        "list the settings files in force, and what each sets",
+    ),
+    ("doctor", "check what posse needs on this machine"),
     ("shell", "run a command yourself: /shell COMMAND"),
     (
         "bg",

@@ -301,7 +301,7 @@ fn vertical(it: &mut Conversation, down: bool) -> Vec<Effect> {
 }
 
 fn next_mode(it: &mut Conversation) -> Vec<Effect> {
-    let next = match it.shown_mode() {
+    let next = match it.mode() {
         PermissionMode::Default => PermissionMode::AcceptEdits,
         PermissionMode::AcceptEdits => PermissionMode::Plan,
         PermissionMode::Plan if it.may_bypass => PermissionMode::BypassPermissions,

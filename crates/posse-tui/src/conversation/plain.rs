@@ -39,7 +39,7 @@ impl PlainView {
             }
             self.question = question;
         }
-        let mode = it.shown_mode();
+        let mode = it.mode();
         let before = self.mode.replace(mode);
         if before.is_some_and(|before| before != mode) {
             lines.push(Line::raw(format!("mode: {mode}")));

@@ -3,7 +3,7 @@
 use posse_protocol::{Command, MemoryScope, PermissionMode};
 
 use super::help::{COMMANDS, KEYS};
-use super::{Conversation, Effect, Request, actions, chooser, thinking};
+use super::{Conversation, Effect, Report, Request, actions, chooser, thinking};
 
 /// Runs a command of the terminal. Returns none if it is not one.
 pub(super) fn run(
@@ -46,6 +46,13 @@ pub(super) fn run(
         ("stop", Some(name)) => stop(it, &name),
         ("answer", Some(words)) => answer(it, &words, now_ms),
         ("memory", Some(text)) => vec![note(it, text)],
+        ("memory", None) => vec![Effect::Ask(Request::Report(Report::Memory))],
+        ("permissions", _) => vec![Effect::Ask(Request::Report(Report::Permissions))],
+        ("config", _) => vec![Effect::Ask(Request::Report(Report::Config))],
+        ("doctor", _) => vec![Effect::Ask(Request::Report(Report::Doctor))],
+        ("init", word) => vec![Effect::Ask(Request::Init(
+            word.as_deref() == Some("improve"),
+        ))],
         ("shell", Some(command)) => vec![it.to_shown(Command::Shell(command))],
         ("bg", _) => vec![it.to_shown(Command::Detach)],
         ("btw", Some(question)) => vec![it.to_shown(Command::Aside { question })],
@@ -111,7 +118,7 @@ fn help(it: &mut Conversation) -> Vec<Effect> {
 
 fn mode(it: &mut Conversation, word: Option<&str>) -> Vec<Effect> {
     let Some(word) = word else {
-        it.say(&format!("{}; Shift-Tab chooses another", it.shown_mode()));
+        it.say(&format!("{}; Shift-Tab chooses another", it.mode()));
         return Vec::new();
     };
     match word.parse::<PermissionMode>() {

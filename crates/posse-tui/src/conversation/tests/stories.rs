@@ -129,8 +129,8 @@ fn the_first_sign_says_what_a_prompt_is() {
 #[test]
 fn a_command_that_lacks_words_says_how_it_is_written() {
     let mut talk = talk();
-    talk.says("/memory");
-    assert!(talk.live().contains("/memory TEXT"), "{}", talk.live());
+    talk.says("/export");
+    assert!(talk.live().contains("/export FILE"), "{}", talk.live());
 }
 
 #[test]
@@ -330,4 +330,22 @@ fn money_and_context_are_shown_as_they_are_spent() {
     let live = spends(90, 10, 100_000);
     assert!(live.contains("50 % of 200k · $0.90"), "{live}");
     assert!(live.contains("$0.1000 left"), "{live}");
+}
+
+#[test]
+fn reports_are_asked_for_by_name() {
+    use crate::conversation::{Report, Request};
+    for (command, report) in [
+        ("/permissions", Report::Permissions),
+        ("/config", Report::Config),
+        ("/memory", Report::Memory),
+        ("/doctor", Report::Doctor),
+    ] {
+        let expected = sent(command, Effect::Ask(Request::Report(report)));
+        assert_eq!(talk().says(command), expected);
+    }
+    for (command, improves) in [("/init", false), ("/init improve", true)] {
+        let expected = sent(command, Effect::Ask(Request::Init(improves)));
+        assert_eq!(talk().says(command), expected);
+    }
 }
