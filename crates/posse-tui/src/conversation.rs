@@ -5,11 +5,13 @@
 
 mod actions;
 mod agents;
+mod alerts;
 mod calls;
 mod chooser;
 mod drafts;
 mod events;
 mod help;
+mod images;
 mod keys;
 mod menu;
 mod plain;
@@ -31,9 +33,12 @@ use ratatui_core::text::Line;
 
 use self::agents::Others;
 pub use self::agents::{Other, Sign};
+pub use self::alerts::Alert;
+use self::alerts::Alerts;
 use self::calls::Calls;
 use self::chooser::Chooser;
-use self::drafts::OtherDrafts;
+use self::drafts::KeptDrafts;
+pub use self::images::AttachedImage;
 use self::menu::Menu;
 pub use self::plain::PlainView;
 use self::questions::Questions;
@@ -83,12 +88,18 @@ pub enum Input {
     Print(String),
     /// The text of the prompt, from an editor or from before it was refused.
     Draft(String),
+    /// An image for the prompt.
+    Image(AttachedImage),
+    /// Pasted text that stays text.
+    PasteText(String),
     /// The draft for an agent, from an earlier process; none stands for the main agent.
     KeptDraft(Option<AgentId>, String),
     /// The person's prompts of this session, newest first: the one to return to is chosen.
     Prompts(Vec<PickerItem>),
     /// A line is typed where there are no keys.
     Line(String),
+    /// The terminal has the focus from now on, or not.
+    Focus(bool),
     /// Time has passed.
     Tick,
 }
@@ -100,6 +111,8 @@ pub enum Effect {
     Send(Command),
     /// The agent is told a person's words, which may call a skill by its name.
     Say(AgentId, String),
+    /// The same, with images.
+    SayImages(AgentId, String, Vec<AttachedImage>),
     /// A prompt is kept for later sessions of the directory.
     KeepPrompt(String),
     /// Rules are kept for later sessions.
@@ -129,6 +142,15 @@ pub enum Request {
     Export(String),
     /// Another session is continued; with its ID, or from a list.
     Resume(String),
+    /// The image in a file is put into the prompt; if there is none, what was pasted.
+    ImageFile {
+        /// The path, relative to the working directory.
+        path: String,
+        /// What was pasted; empty if a command names the file.
+        pasted: String,
+    },
+    /// The image in the clipboard is put into the prompt.
+    ClipboardImage,
     /// Something about posse or the session is printed.
     Report(Report),
     /// The agent is asked to write AGENTS.md, or with true to improve the one that is there.
@@ -179,8 +201,7 @@ pub struct Conversation {
     /// Lines to print with the next frame.
     printed: Vec<Line<'static>>,
     draft: EditBuffer,
-    /// Drafts for agents that are not shown.
-    drafts: OtherDrafts,
+    drafts: KeptDrafts,
     history: PromptHistory,
     menu: Option<Menu>,
     /// A list from which the person chooses, in place of the prompt.
@@ -198,6 +219,7 @@ pub struct Conversation {
     /// True while all keys are shown.
     shows_keys: bool,
     presses: Presses,
+    alerts: Alerts,
     /// When the size last changed.
     resized_ms: Option<u64>,
 }
@@ -239,7 +261,7 @@ impl Conversation {
             size: beginning.size,
             printed: Vec::new(),
             draft: EditBuffer::new(),
-            drafts: OtherDrafts::default(),
+            drafts: KeptDrafts::default(),
             history: PromptHistory::new(beginning.history),
             menu: None,
             chooser: None,
@@ -253,6 +275,7 @@ impl Conversation {
             notice: None,
             shows_keys: false,
             presses: Presses::default(),
+            alerts: Alerts::default(),
             resized_ms: None,
         };
         let terms = &mut conversation.terms;
@@ -269,6 +292,11 @@ impl Conversation {
     /// Returns the lines to print with the next frame, each once.
     pub fn take_printed(&mut self) -> Vec<Line<'static>> {
         std::mem::take(&mut self.printed)
+    }
+
+    /// Returns what the person is called back for, each time once.
+    pub fn take_alert(&mut self) -> Option<Alert> {
+        self.alerts.take()
     }
 
     /// Returns the draft of the prompt.
@@ -408,6 +436,11 @@ pub fn update(conversation: &mut Conversation, input: Input, now_ms: u64) -> Vec
             conversation.menu = None;
             Vec::new()
         }
+        Input::Image(image) => {
+            images::attach(conversation, image);
+            Vec::new()
+        }
+        Input::PasteText(text) => images::paste_text(conversation, &text),
         Input::KeptDraft(agent, text) => {
             drafts::keep(conversation, agent, &text);
             Vec::new()
@@ -416,9 +449,10 @@ pub fn update(conversation: &mut Conversation, input: Input, now_ms: u64) -> Vec
             chooser::rewind(conversation, prompts);
             Vec::new()
         }
-        Input::Line(line) => {
-            conversation.draft.set(&line);
-            keys::send_line(conversation, now_ms)
+        Input::Line(line) => keys::typed_line(conversation, &line, now_ms),
+        Input::Focus(has_focus) => {
+            conversation.alerts.focus(has_focus);
+            Vec::new()
         }
         Input::Tick => {
             if !conversation.is_resizing(now_ms) {

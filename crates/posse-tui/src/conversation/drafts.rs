@@ -5,11 +5,17 @@ use std::collections::HashMap;
 use posse_protocol::AgentId;
 
 use super::Conversation;
+use super::images::Images;
 use crate::edit::Draft;
 
-/// Drafts for agents that are not shown.
+/// What is kept beside the prompt.
 #[derive(Default)]
-pub(super) struct OtherDrafts(HashMap<AgentId, Draft>);
+pub(super) struct KeptDrafts {
+    /// Drafts for agents that are not shown.
+    others: HashMap<AgentId, Draft>,
+    /// The images of all drafts.
+    pub(super) images: Images,
+}
 
 /// Puts the draft aside, and takes up that of another agent.
 pub(super) fn switch(it: &mut Conversation, to: AgentId) {
@@ -25,9 +31,9 @@ pub(super) fn switch(it: &mut Conversation, to: AgentId) {
     it.draft.take();
     it.menu = None;
     if !aside.is_empty() {
-        it.drafts.0.insert(it.shown.agent, aside);
+        it.drafts.others.insert(it.shown.agent, aside);
     }
-    if let Some(draft) = it.drafts.0.remove(&to) {
+    if let Some(draft) = it.drafts.others.remove(&to) {
         it.draft.restore(&draft);
     }
 }
@@ -39,7 +45,7 @@ pub(super) fn keep(it: &mut Conversation, agent: Option<AgentId>, text: &str) {
         it.draft.set(text);
         it.menu = None;
     } else {
-        it.drafts.0.insert(agent, Draft::new(text));
+        it.drafts.others.insert(agent, Draft::new(text));
     }
 }
 
@@ -54,7 +60,7 @@ pub(super) fn all(it: &Conversation) -> Vec<(Option<AgentId>, String)> {
             false => format!("{before}\n{shown}"),
         };
     }
-    let others = it.drafts.0.iter();
+    let others = it.drafts.others.iter();
     let others = others.map(|(agent, draft)| (*agent, draft.expanded()));
     let mut all: Vec<_> = std::iter::once((it.shown.agent, shown))
         .chain(others)

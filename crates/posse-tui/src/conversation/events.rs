@@ -17,7 +17,9 @@ pub(super) fn happened(it: &mut Conversation, event: Event, now_ms: u64) -> Vec<
     let is_shown = event.agent == it.shown.agent;
     match event.kind {
         EventKind::ApprovalRequested(question) => {
-            it.questions.ask(event.agent, *question, now_ms);
+            if it.questions.ask(event.agent, *question, now_ms) {
+                it.alerts.question();
+            }
         }
         EventKind::ApprovalWithdrawn { question } => {
             if let Some(words) = it.questions.withdraw(question, now_ms) {
@@ -115,6 +117,10 @@ fn shown(it: &mut Conversation, kind: EventKind, now_ms: u64) -> Vec<Effect> {
             let was_working = it.is_working();
             it.shown.activity = activity;
             if it.is_working() != was_working {
+                let took_ms = now_ms.saturating_sub(it.shown.since_ms);
+                if was_working {
+                    it.alerts.run_over(took_ms);
+                }
                 it.shown.since_ms = now_ms;
             }
         }

@@ -14,6 +14,7 @@ pub(crate) const KEYS: &[(&str, &str)] = &[
     ("Tab", "open the question; complete a name"),
     ("Alt-0 … Alt-9", "show the main agent, or another one"),
     ("! # / @", "shell, memory note, command, file or agent"),
+    ("Ctrl-V", "put in the image of the clipboard"),
     ("Ctrl-G", "write in your editor"),
     ("Ctrl-Z", "suspend"),
     ("?", "these keys"),
@@ -74,6 +75,10 @@ pub(crate) const COMMANDS: &[(&str, &str)] = &[
         "wait no longer for sub-agents: they go on in the background",
     ),
     ("btw", "ask something on the side: /btw QUESTION"),
+    (
+        "image",
+        "put in the image of the clipboard, or of a file: /image [FILE]",
+    ),
     ("editor", "write the prompt in your editor"),
     ("export", "write the conversation to a file: /export FILE"),
     ("quit", "leave"),

@@ -5,7 +5,7 @@
 use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use posse_protocol::{Command, PermissionMode, PromptChange};
 
-use super::{Conversation, Effect, actions, chooser, menu, slash};
+use super::{Conversation, Effect, Request, actions, chooser, images, menu, slash};
 use crate::edit::{EditBuffer, Kill, Motion, Prefix};
 use crate::question::Typing;
 
@@ -45,6 +45,7 @@ pub(super) fn pressed(it: &mut Conversation, mut key: KeyEvent, now_ms: u64) -> 
         KeyCode::Esc => escape(it, escaped_ms, now_ms),
         KeyCode::Char('d') if control && it.draft.is_empty() => actions::leave(it, now_ms),
         KeyCode::Char('g') if control => vec![Effect::OpenEditor(it.draft.expanded())],
+        KeyCode::Char('v') if control => vec![Effect::Ask(Request::ClipboardImage)],
         KeyCode::Char('r') if control => {
             chooser::history(it, "");
             Vec::new()
@@ -77,10 +78,22 @@ pub(super) fn pressed(it: &mut Conversation, mut key: KeyEvent, now_ms: u64) -> 
     }
 }
 
-/// Sends the draft, which was typed as a line.
-pub(super) fn send_line(it: &mut Conversation, now_ms: u64) -> Vec<Effect> {
+/// Sends a line, with the images that were put in before it. A command leaves them for the next.
+pub(super) fn typed_line(it: &mut Conversation, line: &str, now_ms: u64) -> Vec<Effect> {
     it.notice = None;
-    send(it, true, now_ms)
+    let before = it.draft.draft();
+    let is_command = matches!(Prefix::of(line), Prefix::Slash { .. });
+    if is_command || before.is_empty() {
+        it.draft.set(line);
+    } else {
+        it.draft.go(Motion::BufferEnd);
+        it.draft.insert(&format!(" {line}"));
+    }
+    let effects = send(it, true, now_ms);
+    if is_command {
+        it.draft.restore(&before);
+    }
+    effects
 }
 
 /// Handles pasted text.
@@ -95,10 +108,7 @@ pub(super) fn pasted(it: &mut Conversation, text: &str) -> Vec<Effect> {
         // A key is meant, and text is none.
         Some(Typing::Key) => Vec::new(),
         None if it.chooser.is_some() => Vec::new(),
-        None => {
-            it.draft.paste(text);
-            menu::refresh(it)
-        }
+        None => images::paste(it, text),
     }
 }
 
@@ -243,13 +253,13 @@ fn send(it: &mut Conversation, joins: bool, now_ms: u64) -> Vec<Effect> {
         Prefix::Memory(note) => effects.push(slash::note(it, note.trim().to_owned())),
         Prefix::Slash { name, arguments } => match slash::run(it, name, arguments, now_ms) {
             Some(more) => effects.extend(more),
-            None => effects.push(Effect::Say(it.shown.agent, words.to_owned())),
+            None => effects.push(say(it, words)),
         },
         Prefix::Words(words) => {
             if it.is_working() && joins {
                 it.shown.joining += 1;
             }
-            effects.push(Effect::Say(it.shown.agent, words.to_owned()));
+            effects.push(say(it, words));
         }
     }
     let before = it.history.end();
@@ -261,6 +271,15 @@ fn send(it: &mut Conversation, joins: bool, now_ms: u64) -> Vec<Effect> {
     }
     it.menu = None;
     effects
+}
+
+/// Returns what tells the agent that is shown a person's words, with the images in them.
+fn say(it: &mut Conversation, words: &str) -> Effect {
+    let images = images::of_draft(it);
+    match images.is_empty() {
+        true => Effect::Say(it.shown.agent, words.to_owned()),
+        false => Effect::SayImages(it.shown.agent, words.to_owned(), images),
+    }
 }
 
 /// Up and down: within the draft, in the menu, then through earlier prompts.

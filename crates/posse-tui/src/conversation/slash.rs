@@ -30,6 +30,11 @@ pub(super) fn run(
         ("cost", _) => vec![Effect::Ask(Request::Cost)],
         ("context", _) => context(it),
         ("resume", id) => vec![Effect::Ask(Request::Resume(id.unwrap_or_default()))],
+        ("image", None) => vec![Effect::Ask(Request::ClipboardImage)],
+        ("image", Some(path)) => {
+            let pasted = String::new();
+            vec![Effect::Ask(Request::ImageFile { path, pasted })]
+        }
         ("thinking", _) => {
             thinking::print(it);
             Vec::new()

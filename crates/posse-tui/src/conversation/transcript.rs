@@ -21,10 +21,14 @@ const OUTPUT_WIDTH: usize = 400;
 pub(crate) fn other(entry: &Entry, calls: &mut Calls, width: u16) -> Vec<Line<'static>> {
     let blocks = &entry.message.content;
     match entry.kind {
-        EntryKind::Prompt => blocks
-            .iter()
-            .flat_map(|block| prompt(block, width))
-            .collect(),
+        EntryKind::Prompt => {
+            // Images that were put in here are named in the text.
+            let is_named = texts(blocks).any(|text| text.contains("[image "));
+            let is_shown =
+                |block: &&ContentBlock| !is_named || !matches!(block, ContentBlock::Image { .. });
+            let blocks = blocks.iter().filter(is_shown);
+            blocks.flat_map(|block| prompt(block, width)).collect()
+        }
         EntryKind::Results => blocks
             .iter()
             .flat_map(|block| match block {

@@ -4,11 +4,11 @@ use std::io::{self, Write};
 
 use crossterm::terminal::{disable_raw_mode, enable_raw_mode};
 
-/// What is switched on: pasted text is marked as such.
-const ENTER: &[u8] = b"\x1b[?2004h";
+/// What is switched on: pasted text is marked as such, and the focus is told.
+const ENTER: &[u8] = b"\x1b[?2004h\x1b[?1004h";
 
 /// Brings every mode back that posse may have changed, whatever state a frame was in.
-pub const RESTORE: &str = "\x1b[?2026l\x1b[?7h\x1b[?25h\x1b[?2004l\x1b[0m";
+pub const RESTORE: &str = "\x1b[?2026l\x1b[?7h\x1b[?25h\x1b[?2004l\x1b[?1004l\x1b[0m";
 
 /// A terminal in raw mode, until this is dropped.
 pub struct RawTerminal(());

@@ -2,6 +2,7 @@
 
 mod choosing;
 mod drafts;
+mod images;
 mod questions;
 mod replies;
 
@@ -348,4 +349,31 @@ fn reports_are_asked_for_by_name() {
         let expected = sent(command, Effect::Ask(Request::Init(improves)));
         assert_eq!(talk().says(command), expected);
     }
+}
+
+#[test]
+fn an_alert_is_for_those_who_look_elsewhere() {
+    use crate::conversation::Alert;
+    let mut talk = talk();
+    let run_of = |talk: &mut Talk, ms: u64| {
+        talk.works();
+        talk.wait(ms);
+        talk.event(EventKind::State(Activity::Idle));
+        talk.state.take_alert()
+    };
+    assert_eq!(run_of(&mut talk, 60_000), None);
+    talk.input(Input::Focus(false));
+    assert_eq!(run_of(&mut talk, 10_000), None);
+    assert_eq!(run_of(&mut talk, 10_001), Some(Alert::RunOver));
+    assert_eq!(talk.state.take_alert(), None);
+    talk.asks(crate::fixtures::question("a"));
+    assert_eq!(talk.state.take_alert(), Some(Alert::Question));
+    // The same again is none.
+    talk.asks(crate::fixtures::question("a"));
+    assert_eq!(talk.state.take_alert(), None);
+    talk.asks(crate::fixtures::question("b"));
+    talk.input(Input::Focus(true));
+    assert_eq!(talk.state.take_alert(), None);
+    talk.asks(crate::fixtures::question("c"));
+    assert_eq!(talk.state.take_alert(), None);
 }

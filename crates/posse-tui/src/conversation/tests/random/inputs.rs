@@ -36,6 +36,7 @@ pub(super) fn step(keys: u32, events: u32) -> impl Strategy<Value = Step> {
         1 => text().prop_map(Input::Notice),
         1 => text().prop_map(Input::Print),
         1 => text().prop_map(Input::Draft),
+        1 => any::<bool>().prop_map(Input::Focus),
         1 => Just(Input::Tick),
     ];
     (0..=1000u64, input, any::<bool>(), 0..16u8).prop_map(|(after_ms, input, is_refused, drawn)| {
