@@ -1,9 +1,11 @@
 //! `posse` on a terminal: a conversation with the main agent of a session.
 
+mod alert;
 mod draft_file;
 mod editor;
 mod event_loop;
 mod first_run;
+mod images;
 mod init;
 mod link;
 mod prompt_file;
@@ -26,6 +28,7 @@ use rustix::termios::tcgetattr;
 use self::draft_file::DraftFile;
 use self::event_loop::{Ending, LiveScreen};
 use self::first_run::FirstRun;
+use self::images::Clipboard;
 use self::link::Link;
 use self::reports::Reports;
 use self::rewind::RewindPoint;
@@ -225,6 +228,7 @@ async fn converse(
             false => DraftFile::of(facts.session),
         },
         swept: Some(swept),
+        clipboard: Clipboard::default(),
         reports: Reports::new(&facts.cwd, provider),
         runtime: runtime.clone(),
         cwd: facts.cwd.clone(),

@@ -11,7 +11,7 @@ use posse_port::clock::{Clock as _, SystemClock};
 use posse_protocol::{AgentId, Command, Detail, Event, ListKind, WatchTarget};
 use posse_runtime::live::viewers::Viewed;
 use posse_tui::conversation::{
-    self, Beginning, Conversation, Effect, Input, PlainView, Report, Request, Size,
+    self, AttachedImage, Beginning, Conversation, Effect, Input, PlainView, Report, Request, Size,
 };
 use posse_tui::terminal::{FrameWriter, InlineTerminal, RawTerminal, TerminalInput};
 use tokio::sync::{Notify, oneshot};
@@ -19,7 +19,7 @@ use tokio::sync::{Notify, oneshot};
 use super::init::{self, InitStep};
 use super::link::Link;
 use super::rewind::{self, RewindPoint};
-use super::{Opening, Past, WantedSession, editor, size};
+use super::{Opening, Past, WantedSession, alert, editor, images, size};
 use crate::assemble::run_config::SessionChoice;
 use crate::config::kept_rules::NewRules;
 use crate::error;
@@ -149,7 +149,11 @@ impl LiveScreen {
             return;
         }
         let frame = conversation::view(&mut self.conversation, now_ms);
-        self.writer.write(self.terminal.draw(frame, now_ms));
+        let mut bytes = self.terminal.draw(frame, now_ms);
+        if let Some(alert) = self.conversation.take_alert() {
+            bytes.extend(alert::bytes(alert));
+        }
+        self.writer.write(bytes);
         self.due.frame = None;
         self.due.last_frame = now;
         self.due.tick = self.conversation.is_moving().then_some(now + TICK);
@@ -346,6 +350,7 @@ pub(super) async fn run(
                 link.swept = None;
                 note.map_or_else(Vec::new, |note| screen.update(Input::Print(note)))
             }
+            image = link.clipboard.next(), if link.clipboard.is_busy() => screen.update(image),
             report = link.reports.next(), if link.reports.is_busy() => {
                 screen.update(Input::Print(report))
             }
@@ -406,9 +411,9 @@ fn on_terminal(screen: &mut LiveScreen, event: TerminalEvent) -> Vec<Effect> {
             screen.resized(size());
             return Vec::new();
         }
-        TerminalEvent::FocusGained | TerminalEvent::FocusLost | TerminalEvent::Mouse(_) => {
-            return Vec::new();
-        }
+        TerminalEvent::FocusGained => return screen.update(Input::Focus(true)),
+        TerminalEvent::FocusLost => return screen.update(Input::Focus(false)),
+        TerminalEvent::Mouse(_) => return Vec::new(),
     };
     // A key never waits for the time of a frame, only for the one that is being written.
     screen.due.frame = Some(screen.clock.now());
@@ -451,23 +456,8 @@ fn happened(screen: &mut LiveScreen, event: Event) -> Vec<Effect> {
 async fn carry_out(screen: &mut LiveScreen, link: &mut Link, effect: Effect) -> anyhow::Result<()> {
     match effect {
         Effect::Send(command) => screen.outbox.push_back(command),
-        Effect::Say(agent, words) => match link.read(&words) {
-            Ok(command) => {
-                screen.has_said = true;
-                link.draft.move_to(screen.main);
-                screen.outbox.push_back(match agent == screen.main {
-                    true => command,
-                    false => Command::To {
-                        agent,
-                        command: Box::new(command),
-                    },
-                });
-            }
-            Err(why) => {
-                screen.update(Input::Draft(words));
-                screen.update(Input::Notice(why.to_string()));
-            }
-        },
+        Effect::Say(agent, words) => said(screen, link, agent, (words, Vec::new())),
+        Effect::SayImages(agent, words, images) => said(screen, link, agent, (words, images)),
         Effect::KeepPrompt(prompt) => link.prompts.add(&prompt),
         Effect::KeepRules(accepted) => {
             link.rules
@@ -506,6 +496,32 @@ async fn carry_out(screen: &mut LiveScreen, link: &mut Link, effect: Effect) -> 
     Ok(())
 }
 
+/// Tells an agent a person's words. What is refused is the draft again.
+fn said(
+    screen: &mut LiveScreen,
+    link: &mut Link,
+    agent: AgentId,
+    (words, images): (String, Vec<AttachedImage>),
+) {
+    match link.read(images::blocks(words.clone(), images)) {
+        Ok(command) => {
+            screen.has_said = true;
+            link.draft.move_to(screen.main);
+            screen.outbox.push_back(match agent == screen.main {
+                true => command,
+                false => Command::To {
+                    agent,
+                    command: Box::new(command),
+                },
+            });
+        }
+        Err(why) => {
+            screen.update(Input::Draft(words));
+            screen.update(Input::Notice(why.to_string()));
+        }
+    }
+}
+
 /// Does what only the loop can do.
 async fn asked(screen: &mut LiveScreen, link: &mut Link, request: Request) -> anyhow::Result<()> {
     match request {
@@ -517,6 +533,15 @@ async fn asked(screen: &mut LiveScreen, link: &mut Link, request: Request) -> an
             let session = WantedSession::This(SessionChoice::Id(id));
             screen.ending = Some(Ending::Other(session));
         }
+        Request::ImageFile { path, pasted } => {
+            for input in images::of_path(&path, pasted, &link.cwd) {
+                let effects = screen.update(input);
+                for effect in effects {
+                    Box::pin(carry_out(screen, link, effect)).await?;
+                }
+            }
+        }
+        Request::ClipboardImage => link.clipboard.read(),
         Request::Report(Report::Permissions) => {
             let (agent, mode) = (
                 screen.conversation.shown_agent(),

@@ -12,6 +12,7 @@ use posse_runtime::session::branch::CopiedHistory;
 use tokio::sync::{mpsc, oneshot};
 
 use super::draft_file::DraftFile;
+use super::images::Clipboard;
 use super::prompt_file::PromptFile;
 use super::reports::{self, Reports};
 use crate::assemble::store::OpenStore;
@@ -37,6 +38,7 @@ pub(super) struct Link {
     pub(super) prompts: PromptFile,
     pub(super) draft: DraftFile,
     pub(super) swept: Option<oneshot::Receiver<String>>,
+    pub(super) clipboard: Clipboard,
     /// What posse's own commands say.
     pub(super) reports: Reports,
     pub(super) runtime: Runtime,
@@ -95,8 +97,8 @@ impl Link {
     }
 
     /// Returns the command for a person's words, or why there is none.
-    pub(super) fn read(&self, words: &str) -> Result<Command, SlashError> {
-        self.slash.read(vec![ContentBlock::text(words)])
+    pub(super) fn read(&self, words: Vec<ContentBlock>) -> Result<Command, SlashError> {
+        self.slash.read(words)
     }
 }
 

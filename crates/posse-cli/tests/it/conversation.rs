@@ -374,7 +374,10 @@ fn posse_says_in_a_conversation_what_its_commands_say() {
     }
     terminal.types(&["/config", "Enter"]);
     let screen = terminal.sees("(the project's)\n");
-    assert!(screen.contains("used   .posse/settings.json  permissions\n"), "{screen}");
+    assert!(
+        screen.contains("used   .posse/settings.json  permissions\n"),
+        "{screen}"
+    );
     terminal.types(&["/memory", "Enter"]);
     let screen = terminal.sees("# TEXT keeps a note");
     assert!(screen.contains("AGENTS.md"), "{screen}");
@@ -417,6 +420,116 @@ fn the_agent_is_asked_to_write_agents_md_unless_there_is_one() {
     terminal.sees(FOOT);
     terminal.types(&["C-d"]);
     terminal.sees("code 0");
+}
+
+/// The smallest PNG: one pixel.
+const PNG: &[u8] =
+    b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x01\0\0\0\x01\x08\x06\0\0\0\x1f\x15\xc4\x89\
+\0\0\0\nIDATx\x9cc\0\x01\0\0\x05\0\x01\r\n-\xb4\0\0\0\0IEND\xaeB`\x82";
+
+#[test]
+fn images_go_with_the_prompt() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let project = Project::new("talk-images", ECHO);
+    fs::write(project.file("a shot.png"), PNG).unwrap();
+    let mut large = PNG.to_vec();
+    large.resize(4 << 20, 0);
+    fs::write(project.file("large.png"), large).unwrap();
+    let bin = project.file("bin");
+    fs::create_dir(&bin).unwrap();
+    let lines = "read -r go; more=PATH=$PWD/bin; posse; echo code $?";
+    let terminal = Terminal::with(&project, (120, 40), lines);
+    terminal.types(&["Enter"]);
+    terminal.sees(FOOT);
+    let paste = |text: &str| {
+        terminal.tmux.run(&["set-buffer", text]);
+        terminal.tmux.run(&["paste-buffer", "-p", "-t", "%0"]);
+    };
+    terminal.types(&["C-v"]);
+    terminal.sees("install wl-paste");
+    paste("'large.png'");
+    terminal.sees("larger than 3.75 MiB");
+    terminal.sees("› 'large.png'");
+    terminal.types(&["C-u"]);
+    paste("see gone.png");
+    terminal.sees("› see gone.png");
+    terminal.types(&["C-u"]);
+    paste("'a shot.png'");
+    terminal.sees("› [image 1: a shot.png 1 KB]");
+    // A program that prints the clipboard.
+    let xclip = bin.join("xclip");
+    let script = "#!/bin/sh\n[ \"$4\" = image/png ] && exec /bin/cat '../a shot.png'\n";
+    fs::write(
+        &xclip,
+        script.replace("../", &format!("{}/", project.file("").display())),
+    )
+    .unwrap();
+    fs::set_permissions(&xclip, fs::Permissions::from_mode(0o755)).unwrap();
+    terminal.types(&["C-v"]);
+    terminal.sees("[image 2: clipboard.png 1 KB]");
+    terminal.types(&[" which?", "Enter"]);
+    terminal.sees("The end.");
+    let bodies = crate::flags::bodies(&project);
+    let messages = bodies[0]["messages"].as_array().unwrap();
+    let content = messages.last().unwrap()["content"].as_array().unwrap();
+    let images: Vec<_> = content
+        .iter()
+        .filter(|block| block["type"] == "image")
+        .collect();
+    assert_eq!(images.len(), 2, "{content:?}");
+    for image in images {
+        let source = &image["source"];
+        assert_eq!(
+            (&source["type"], &source["media_type"]),
+            (&"base64".into(), &"image/png".into())
+        );
+        assert!(source["data"].as_str().unwrap().starts_with("iVBORw0KGgo"));
+    }
+    let said = content.iter().any(|block| {
+        let text = block["text"].as_str().unwrap_or_default();
+        text.starts_with("[image 1: a shot.png 1 KB][image 2: clipboard.png 1 KB] which?")
+    });
+    assert!(said, "{content:?}");
+    terminal.types(&["C-d"]);
+    terminal.sees("code 0");
+}
+
+#[test]
+fn a_bell_rings_for_those_who_look_elsewhere() {
+    let project = Project::new("talk-bell", TOUCHES);
+    let terminal = Terminal::with(&project, (80, 24), "read -r go; posse; echo code $?");
+    let bytes = project.file("../bytes");
+    let pipe = format!("cat > {}", bytes.display());
+    terminal.tmux.run(&["pipe-pane", "-t", "%0", &pipe]);
+    terminal.types(&["Enter"]);
+    terminal.sees(FOOT);
+    let has = |what: &[u8]| {
+        let written = fs::read(&bytes).unwrap();
+        written.windows(what.len()).any(|part| part == what)
+    };
+    let focus = |letter: &str| {
+        terminal
+            .tmux
+            .run(&["send-keys", "-t", "%0", "-H", "1b", "5b", letter]);
+    };
+    // Gained, and then lost.
+    focus("49");
+    terminal.types(&["touch it", "Enter"]);
+    terminal.sees("Alt-Y yes");
+    assert!(!has(b"\x07"));
+    terminal.waits("answered", || {
+        terminal.types(&["M-n"]);
+        !terminal.screen().contains("Alt-Y yes")
+    });
+    terminal.waits("idle", || !terminal.screen().contains("Esc interrupts"));
+    focus("4f");
+    terminal.types(&["touch it", "Enter"]);
+    terminal.sees("Alt-Y yes");
+    terminal.waits("a bell", || has(b"\x07"));
+    terminal.types(&["C-c", "C-d"]);
+    terminal.sees("code ");
+    assert!(has(b"\x1b[?1004h"));
+    terminal.waits("the focus is not told any more", || has(b"\x1b[?1004l"));
 }
 
 // proves UI-13 (part: plain)
