@@ -15,6 +15,6 @@ pub use code::code_line;
 pub use diff::diff;
 pub use escapes::without_escapes;
 pub use markdown::{MarkdownStream, render};
-pub use replaced::replaced;
+pub use replaced::{changed_line, replaced};
 pub use tame::{one_line, tame};
 pub use wrap::{clip, columns, wrap};

@@ -11,6 +11,7 @@ const LEAVE_MS: u64 = 5000;
 /// Tells the question that is shown something, and carries out its answer.
 pub(super) fn answer(it: &mut Conversation, words: &str, now_ms: u64) -> Vec<Effect> {
     let Some(answered) = it.questions.tell(words, now_ms) else {
+        print_prompt(it);
         return Vec::new();
     };
     let mut effects = Vec::new();
@@ -44,6 +45,15 @@ pub(super) fn print_long(it: &mut Conversation) {
         if !lines.is_empty() {
             it.printed.push(Line::default());
         }
+        it.printed.extend(lines);
+    }
+    print_prompt(it);
+}
+
+/// Prints what may be typed to the open question, if the live region has no room for it.
+fn print_prompt(it: &mut Conversation) {
+    if it.questions.is_first_asking() {
+        let lines = view::question::unfit_prompt(it, it.width());
         it.printed.extend(lines);
     }
 }

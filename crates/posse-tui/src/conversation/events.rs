@@ -1,7 +1,7 @@
 //! What agents do, as the person sees it.
 
 use posse_protocol::{
-    AgentId, Command, Delta, Entry, EntryKind, Event, EventKind, Limit, ListKind, Listing,
+    AgentId, Command, Delta, Display, Entry, EntryKind, Event, EventKind, Limit, ListKind, Listing,
     ModelUpdate, Outcome, PromptChange, QueuedPrompt, RunEnd,
 };
 use ratatui_core::style::{Color, Style};
@@ -17,6 +17,10 @@ pub(super) fn happened(it: &mut Conversation, event: Event, now_ms: u64) -> Vec<
     let is_shown = event.agent == it.shown.agent;
     match event.kind {
         EventKind::ApprovalRequested(question) => {
+            if let Some(Display::Diff(change)) = question.shown.as_ref().filter(|_| is_shown) {
+                let calls = &mut it.shown.calls;
+                calls.previewed(&question.call, &question.tool, change);
+            }
             if it.questions.ask(event.agent, *question, now_ms) {
                 it.alerts.question();
             }

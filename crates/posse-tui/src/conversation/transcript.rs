@@ -6,7 +6,7 @@ use ratatui_core::text::{Line, Span};
 use serde_json::Value;
 
 use super::calls::{Calls, KnownCall, line_count};
-use crate::text::{clip, one_line, replaced, tame, without_escapes, wrap};
+use crate::text::{changed_line, clip, one_line, replaced, tame, without_escapes, wrap};
 
 /// Number of lines that are printed of a tool's output; the pager has the rest.
 const OUTPUT_LINES: usize = 4;
@@ -208,7 +208,7 @@ fn result(
     ]);
     let mut lines = vec![Line::default()];
     lines.extend(wrap(&head, width, 2));
-    let change = call.as_ref().and_then(change);
+    let change = call.as_ref().and_then(|call| change(call, content));
     match change {
         Some(change) if !is_error => lines.extend(crate::text::diff(&change, DIFF_LINES)),
         _ => lines.extend(output(content, shown_lines(tool, is_error), width)),
@@ -239,18 +239,28 @@ fn title(call: &KnownCall) -> String {
     one_line(words.unwrap_or_default())
 }
 
-/// Returns the change that a call to Edit has made, from its input.
-fn change(call: &KnownCall) -> Option<posse_protocol::FileDiff> {
+/// Returns the change that a call to Edit has made: as the person saw it before, or from its input and
+/// what the tool answered.
+fn change(call: &KnownCall, content: &[ToolContent]) -> Option<posse_protocol::FileDiff> {
+    if call.tool != "Edit" {
+        return None;
+    }
+    if call.change.is_some() {
+        return call.change.clone();
+    }
     let input: Value = serde_json::from_str(call.input.as_ref()?.get()).ok()?;
     let word = |key: &str| input.get(key).and_then(Value::as_str);
-    match call.tool.as_str() {
-        "Edit" => Some(replaced(
-            word("file_path")?,
-            word("old_string")?,
-            word("new_string")?,
-        )),
-        _ => None,
-    }
+    let new = word("new_string")?;
+    let start = content.iter().find_map(|content| match content {
+        ToolContent::Text { text } => changed_line(text, new),
+        ToolContent::Image { .. } => None,
+    });
+    Some(replaced(
+        word("file_path")?,
+        word("old_string")?,
+        new,
+        start,
+    ))
 }
 
 /// Returns the first lines of an output.

@@ -389,7 +389,7 @@ mod tests {
                 "✗ Bash denied, since nobody is there",
             ]
         );
-        let end = "2 turns · 37 tokens in, 5 out · $0.5000 · continue with: posse -p --resume 0197f0aa-0000 …";
+        let end = "2 turns · 37 tokens in, 5 out · $0.50 · continue with: posse -p --resume 0197f0aa-0000 …";
         assert_eq!(told[5], end);
     }
     #[test]

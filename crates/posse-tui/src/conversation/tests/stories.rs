@@ -327,10 +327,10 @@ fn money_and_context_are_shown_as_they_are_spent() {
     };
     let live = spends(42, 58, 68_000);
     assert!(live.contains("34 % of 200k · $0.42"), "{live}");
-    assert!(live.contains("$0.5800 left"), "{live}");
+    assert!(live.contains("$0.58 left"), "{live}");
     let live = spends(90, 10, 100_000);
     assert!(live.contains("50 % of 200k · $0.90"), "{live}");
-    assert!(live.contains("$0.1000 left"), "{live}");
+    assert!(live.contains("$0.10 left"), "{live}");
 }
 
 #[test]

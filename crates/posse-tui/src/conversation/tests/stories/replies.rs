@@ -303,3 +303,31 @@ fn thinking_of_a_failed_attempt_is_void() {
     talk.says("/thinking");
     assert_eq!(talk.printed(), ["right"]);
 }
+
+#[test]
+fn a_change_has_the_numbers_of_its_lines() {
+    let input = r#"{"file_path": "a.rs", "old_string": "a - b", "new_string": "a + b"}"#;
+    let mut talk = talk();
+    let mut edit = |id: &str, answer: &str| {
+        let seq = talk.state.next_entry();
+        let blocks = vec![call(id, "Edit", input)];
+        talk.event(EventKind::Entry(Box::new(entry(
+            seq,
+            EntryKind::Reply,
+            blocks,
+        ))));
+        let blocks = vec![result(id, answer, false)];
+        talk.event(EventKind::Entry(Box::new(entry(
+            seq + 1,
+            EntryKind::Results,
+            blocks,
+        ))));
+        talk.printed().split_off(1)
+    };
+    edit("1", "");
+    let answer = "edited a.rs:\n    39\tx\n    40\ty\n    41\t  a + b\n    42\tz\n";
+    assert_eq!(edit("2", answer), ["  41 -a - b", "  41 +a + b"]);
+    // Where it is in the file is not known.
+    let answer = "edited a.rs: 3 occurrences replaced";
+    assert_eq!(edit("3", answer), ["     -a - b", "     +a + b"]);
+}
