@@ -1,14 +1,19 @@
 //! `posse` on a terminal: a conversation with the main agent of a session.
 
 mod agent_link;
+mod alert;
 pub(crate) mod attached;
 mod draft_file;
 mod editor;
 mod event_loop;
 mod first_run;
+mod images;
+mod init;
 mod link;
 mod prompt_file;
+mod reports;
 mod resume;
+mod rewind;
 mod terminal_guard;
 
 use std::io;
@@ -17,6 +22,7 @@ use std::process::ExitCode;
 use posse_protocol::{AgentId, PermissionMode};
 use posse_runtime::live::handle::Agent;
 use posse_runtime::live::setup::Approver;
+use posse_runtime::session::branch::CopiedHistory;
 use posse_tui::conversation::{AgentProcess, Beginning};
 use posse_tui::terminal::RawTerminal;
 use rustix::termios::tcgetattr;
@@ -25,7 +31,10 @@ use self::agent_link::{AgentLink, AgentsHere};
 use self::draft_file::DraftFile;
 use self::event_loop::{Ending, LiveScreen, Start};
 use self::first_run::FirstRun;
+use self::images::Clipboard;
 use self::link::Link;
+use self::reports::Reports;
+use self::rewind::RewindPoint;
 use self::terminal_guard::TerminalGuard;
 use crate::assemble::open::{self, Started};
 use crate::assemble::run_config::{ProcessPurpose, RunConfig, SessionChoice};
@@ -39,7 +48,6 @@ use crate::output::say;
 use crate::present::sessions::short;
 
 /// The session that a conversation is about.
-#[derive(Clone)]
 pub(crate) enum WantedSession {
     /// A new one.
     New,
@@ -47,6 +55,26 @@ pub(crate) enum WantedSession {
     This(SessionChoice),
     /// One that the person chooses from a list.
     Asked,
+    /// A branch of one, before a prompt.
+    Before(RewindPoint),
+}
+
+/// What a conversation begins with.
+enum Opening {
+    Nothing,
+    /// The person's first prompt.
+    Prompt(String),
+    /// The prompt to which they have returned.
+    Rewound(RewindPoint),
+}
+
+/// What was said before a conversation begins.
+enum Past {
+    Nothing,
+    /// What its own session has.
+    Own,
+    /// What a session has up to an entry, or all of it.
+    Of(AgentId, CopiedHistory),
 }
 
 /// Holds a conversation until the person leaves. `config` returns what a session is opened with.
@@ -72,9 +100,18 @@ pub(crate) fn run(
             FirstRun::Leave => return Ok(ExitCode::SUCCESS),
         };
         let (mut wanted, mut prompt) = (wanted, prompt);
+        let mut is_later = false;
         loop {
+            let mut opening = prompt.take().map_or(Opening::Nothing, Opening::Prompt);
+            let mut copied = None;
             let which = match wanted {
                 WantedSession::New => None,
+                WantedSession::Before(point) => {
+                    copied = point.copied();
+                    let session = point.place.map(|(session, _)| session);
+                    opening = Opening::Rewound(point);
+                    session.map(|session| SessionChoice::Id(session.to_string()))
+                }
                 WantedSession::This(session) => Some(session),
                 WantedSession::Asked => match resume::choose(&config(None)?.store, is_plain).await?
                 {
@@ -86,10 +123,16 @@ pub(crate) fn run(
                 },
             };
             let mut config = config(which)?;
+            if is_later {
+                // What the command line says about its session does not hold for another.
+                config.fork = copied;
+                config.flags.session_id = None;
+            }
+            is_later = true;
             if let Some(server) = &scripted {
                 config.provider.call(server.url());
             }
-            match converse(config, prompt.take(), is_plain).await? {
+            match converse(config, opening, is_plain).await? {
                 Ending::Left(code) => return Ok(code),
                 Ending::Other(other) => wanted = other,
             }
@@ -103,15 +146,17 @@ pub(crate) fn run(
 /// Holds a conversation in one session.
 async fn converse(
     mut config: RunConfig,
-    prompt: Option<String>,
+    opening: Opening,
     is_plain: bool,
 ) -> anyhow::Result<Ending> {
     config.approver = Approver::FrontEnd;
     config.purpose = ProcessPurpose::Conversation;
     let allows_bypass = config.flags.profile.allow_dangerously_skip_permissions;
     let is_new = config.which.is_none();
+    let copied = config.fork;
     let store_args = config.store.clone();
     let models = config.provider.known_models()?;
+    let provider = config.provider.flags();
     let started = open::open(config).await?;
     let Started {
         runtime,
@@ -125,7 +170,17 @@ async fn converse(
         swept,
         ..
     } = started;
-    let Agent { handle, events, .. } = agent;
+    let Agent {
+        handle,
+        events,
+        found,
+        ..
+    } = agent;
+    let past = match (found, copied) {
+        (None, _) => Past::Nothing,
+        (Some(_), None) => Past::Own,
+        (Some(origin), Some(copied)) => Past::Of(origin.agent, copied),
+    };
     let may_bypass =
         facts.mode == PermissionMode::BypassPermissions || allows_bypass && !facts.bypass_disabled;
     let _socket = ViewSocket::open(&store, &runtime, Some(slash.clone()));
@@ -163,17 +218,17 @@ async fn converse(
         store,
         rules: RuleKeeper::new(SearchPaths::at(&facts.cwd)),
         prompts,
-        draft: match is_new {
+        draft: match is_new && !matches!(opening, Opening::Rewound(_)) {
             true => DraftFile::of_new(&facts.cwd),
             false => DraftFile::of(facts.session),
         },
         swept: Some(swept),
+        clipboard: Clipboard::default(),
+        reports: Reports::new(&facts.cwd, provider),
+        runtime: Some(runtime.clone()),
         cwd: facts.cwd.clone(),
     };
-    let start = Start::Session {
-        continues: !is_new,
-        prompt,
-    };
+    let start = Start::Session { past, opening };
     let ended = event_loop::run(screen, &mut link, start).await;
     drop(guard);
     // Events are still read, so that the agent does not wait for the front end while that waits for

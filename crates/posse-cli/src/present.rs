@@ -9,6 +9,7 @@ pub(crate) mod entries;
 pub(crate) mod fixtures;
 pub(crate) mod history;
 pub(crate) mod model;
+pub(crate) mod permissions;
 pub(crate) mod question;
 pub(crate) mod sessions;
 pub(crate) mod tasks;

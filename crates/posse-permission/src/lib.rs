@@ -18,5 +18,5 @@ mod suggest;
 
 pub use decide::{Verdict, decide};
 pub use rights::{Outside, Rights};
-pub use rule::{Policy, RuleError, RuleList, Source};
+pub use rule::{ListedRule, Policy, RuleError, RuleList, Source};
 pub use rule_problem::RuleProblem;

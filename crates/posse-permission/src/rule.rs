@@ -57,6 +57,17 @@ pub struct RuleError {
     pub place: String,
 }
 
+/// A rule, for people.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ListedRule<'a> {
+    /// `deny`, `ask` or `allow`.
+    pub list: &'static str,
+    /// The rule as it was written.
+    pub rule: &'a str,
+    /// The name of the file or flag that it is in.
+    pub source: &'a str,
+}
+
 /// One rule.
 #[derive(Clone, Debug)]
 pub(super) struct Rule {
@@ -140,6 +151,28 @@ impl Policy {
         self.ask.extend(ask);
         self.allow.extend(allow);
         Ok(())
+    }
+
+    /// Returns all rules in the order in which they count: what denies first.
+    pub fn rules(&self) -> Vec<ListedRule<'_>> {
+        let lists = [
+            ("deny", &self.deny),
+            ("ask", &self.ask),
+            ("allow", &self.allow),
+        ];
+        let rules = lists.iter().flat_map(|(list, rules)| {
+            rules.iter().map(|rule| ListedRule {
+                list,
+                rule: &rule.text,
+                source: &rule.place,
+            })
+        });
+        rules.collect()
+    }
+
+    /// Returns the only tools that may be used; none if all may be.
+    pub fn only_tools(&self) -> Option<&[String]> {
+        self.tools.as_deref()
     }
 
     /// Forbids all tools but these.

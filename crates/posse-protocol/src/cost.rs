@@ -31,9 +31,9 @@ impl Cost {
 }
 
 impl fmt::Display for Cost {
-    /// `$0.0123` below a dollar, `$12.34` above.
+    /// `$0.0123` below ten cents, `$0.12` from there on.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let places = if self.usd() < 1.0 { 4 } else { 2 };
+        let places = if self.usd() < 0.1 { 4 } else { 2 };
         write!(f, "${:.places$}", self.usd())
     }
 }

@@ -14,6 +14,7 @@ use crate::session::side_query::{self, NoteTools, SideAnswer, SideQueryOptions};
 use crate::session::team::declared;
 use crate::session::team::host::{self, Hosted, Hosting};
 use crate::session::team::workers;
+use posse_permission::Policy;
 use posse_protocol::{AgentId, Command, PermissionMode, RealmId};
 use uuid::Uuid;
 
@@ -267,6 +268,12 @@ impl Runtime {
     /// Sends a command to an agent that lives here, at once or not at all.
     pub fn tell(&self, agent: AgentId, command: Command) -> Result<(), TellError> {
         self.factory.registry.tell(agent, command)
+    }
+
+    /// Returns the permission rules that hold for an agent now, those that a person has accepted
+    /// for the session included; none if it does not live here.
+    pub fn policy(&self, agent: AgentId) -> Option<Arc<Policy>> {
+        self.factory.registry.policy(agent)
     }
 
     /// Watches agents that live here.

@@ -16,6 +16,7 @@ mod edit;
 mod git;
 mod glob;
 mod grep;
+pub mod image;
 mod live_sink;
 mod markdown;
 mod origin;

@@ -3,7 +3,6 @@
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-use base64::Engine as _;
 use posse_port::tool::{
     FollowUp, Intent, Subject, ToolContext, ToolError, ToolOutput, TypedTool, Workspace,
 };
@@ -12,6 +11,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::answer::{blocking, cannot, clip, count, shown, tell};
+use crate::image::{self, ImageError};
 use crate::replace::{MOST_BYTES, read_whole};
 use crate::rooted_fs::{Access, RootedPath};
 
@@ -21,8 +21,6 @@ const MOST_LINES: usize = 2000;
 const LINE_BYTES: usize = 2000;
 /// How much text is told at once.
 const TEXT_BYTES: usize = 256 << 10;
-/// How long an image's base64 text may be; model APIs refuse larger ones.
-const IMAGE_BYTES: u64 = 5 << 20;
 
 /// Reads files.
 pub struct Read;
@@ -72,11 +70,10 @@ fn read(input: &ReadInput, context: &ToolContext) -> Result<ToolOutput, ToolErro
     let opened = place.open()?;
     let (file, _) = opened.ok_or_else(|| cannot("read", &place.named, "there is no such file"))?;
     let readable = |start: &[u8], size: u64| {
-        if image(start).is_some() {
-            // Four letters of base64 text are three bytes.
-            if size > IMAGE_BYTES / 4 * 3 {
-                let why = "the image is larger than 3.75 MiB; make it smaller";
-                return Err(cannot("show", &place.named, why));
+        if image::media_type(start).is_some() {
+            if size > image::LARGEST {
+                let why = ImageError::TooLarge.to_string();
+                return Err(cannot("show", &place.named, &why));
             }
         } else if start.contains(&0) {
             return Err(cannot(
@@ -88,49 +85,22 @@ fn read(input: &ReadInput, context: &ToolContext) -> Result<ToolOutput, ToolErro
         Ok(())
     };
     let content = read_whole(&place.named, file, MOST_BYTES, &context.cancel, readable)?;
-    let output = if let Some(media_type) = image(&content) {
-        let data = base64::engine::general_purpose::STANDARD.encode(&content);
-        ToolOutput {
+    let output = match image::encoded(&content) {
+        Ok(image) => ToolOutput {
             content: vec![ToolContent::Image {
-                media_type: media_type.into(),
-                data,
+                media_type: image.media_type.into(),
+                data: image.data,
             }],
             then: FollowUp::Nothing,
-        }
-    } else {
-        ToolOutput::text(numbered(
+        },
+        Err(_) => ToolOutput::text(numbered(
             &content,
             input.offset.unwrap_or(1),
             input.limit.unwrap_or(MOST_LINES),
-        )?)
+        )?),
     };
     context.seen.learn(&place.resolved, &content);
     Ok(output)
-}
-
-/// Returns the media type, by the content; what a file is called says little.
-fn image(content: &[u8]) -> Option<&'static str> {
-    match content {
-        [0x89, b'P', b'N', b'G', b'\r', b'\n', 0x1a, b'\n', ..] => Some("image/png"),
-        [0xff, 0xd8, 0xff, ..] => Some("image/jpeg"),
-        [b'G', b'I', b'F', b'8', b'7' | b'9', b'a', ..] => Some("image/gif"),
-        [
-            b'R',
-            b'I',
-            b'F',
-            b'F',
-            _,
-            _,
-            _,
-            _,
-            b'W',
-            b'E',
-            b'B',
-            b'P',
-            ..,
-        ] => Some("image/webp"),
-        _ => None,
-    }
 }
 
 /// Returns the lines from `offset` on, with their numbers, and notes on what is not as in the file.
@@ -253,14 +223,5 @@ mod tests {
             note,
             "(this is as much as fits at once; lines 1 to 260 of 1000; continue with offset 261)"
         );
-    }
-
-    #[test]
-    fn images_are_known_by_their_content() {
-        assert_eq!(image(b"\x89PNG\r\n\x1a\n..."), Some("image/png"));
-        assert_eq!(image(b"\xff\xd8\xff\xe0"), Some("image/jpeg"));
-        assert_eq!(image(b"GIF89a.."), Some("image/gif"));
-        assert_eq!(image(b"RIFF\x01\x02\x03\x04WEBPVP8 "), Some("image/webp"));
-        assert_eq!(image(b"GIFT list"), None);
     }
 }

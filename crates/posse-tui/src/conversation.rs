@@ -6,15 +6,21 @@
 mod actions;
 mod agent_lines;
 mod agents;
+mod alerts;
 pub(crate) mod calls;
+mod chooser;
+mod drafts;
 mod events;
 mod help;
+mod images;
 mod keys;
 mod menu;
 mod plain;
 mod questions;
 mod reply;
 mod slash;
+mod terms;
+mod thinking;
 pub(crate) mod transcript;
 mod view;
 
@@ -29,16 +35,26 @@ use ratatui_core::text::Line;
 pub use self::agent_lines::AgentLines;
 use self::agents::Others;
 pub use self::agents::{Other, Sign};
+pub use self::alerts::Alert;
+use self::alerts::Alerts;
 use self::calls::Calls;
+use self::chooser::Chooser;
+use self::drafts::KeptDrafts;
+pub use self::images::AttachedImage;
 pub(crate) use self::keys::edit as edit_by_key;
 use self::menu::Menu;
 pub use self::plain::PlainView;
 use self::questions::Questions;
 pub use self::questions::SETTLE_MS;
 use self::reply::ArrivingReply;
+use self::terms::{AgentTerms, KnownTerms};
+use self::thinking::Thinking;
+pub use self::transcript::person_words;
 pub use self::view::view;
 pub(crate) use self::view::{edited_rows, question_content};
 use crate::edit::{EditBuffer, PromptHistory};
+use crate::picker::PickerItem;
+pub use crate::terminal::Size;
 use crate::text::{tame, wrap};
 
 /// Time after a change of the size in which another is expected.
@@ -64,6 +80,8 @@ pub enum Input {
         /// The number of the agent's next entry.
         next: u64,
     },
+    /// Entries with which the agent that is shown began: a branch has those of another session.
+    Inherited(Vec<Entry>),
     /// Another agent is shown from now on.
     Show(AgentId),
     /// The terminal has this size.
@@ -72,10 +90,20 @@ pub enum Input {
     Notice(String),
     /// Lines for the person, printed.
     Print(String),
-    /// The text of the prompt, from an editor or an earlier process.
+    /// The text of the prompt, from an editor or from before it was refused.
     Draft(String),
+    /// An image for the prompt.
+    Image(AttachedImage),
+    /// Pasted text that stays text.
+    PasteText(String),
+    /// The draft for an agent, from an earlier process; none stands for the main agent.
+    KeptDraft(Option<AgentId>, String),
+    /// The person's prompts of this session, newest first: the one to return to is chosen.
+    Prompts(Vec<PickerItem>),
     /// A line is typed where there are no keys.
     Line(String),
+    /// The terminal has the focus from now on, or not.
+    Focus(bool),
     /// Time has passed.
     Tick,
 }
@@ -87,6 +115,8 @@ pub enum Effect {
     Send(Command),
     /// The agent is told a person's words, which may call a skill by its name.
     Say(AgentId, String),
+    /// The same, with images.
+    SayImages(AgentId, String, Vec<AttachedImage>),
     /// A prompt is kept for later sessions of the directory.
     KeepPrompt(String),
     /// Rules are kept for later sessions.
@@ -116,15 +146,36 @@ pub enum Request {
     Export(String),
     /// Another session is continued; with its ID, or from a list.
     Resume(String),
+    /// The image in a file is put into the prompt; if there is none, what was pasted.
+    ImageFile {
+        /// The path, relative to the working directory.
+        path: String,
+        /// What was pasted; empty if a command names the file.
+        pasted: String,
+    },
+    /// The image in the clipboard is put into the prompt.
+    ClipboardImage,
+    /// Something about posse or the session is printed.
+    Report(Report),
+    /// The agent is asked to write AGENTS.md, or with true to improve the one that is there.
+    Init(bool),
+    /// The person's prompts of this session, to choose one to return to.
+    Prompts,
+    /// A branch of the session continues before the prompt with this number, 1 for the newest.
+    Rewind(usize),
 }
 
-/// The size of a terminal.
+/// What can be printed about posse and the session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Size {
-    /// Its columns.
-    pub columns: u16,
-    /// Its rows.
-    pub rows: u16,
+pub enum Report {
+    /// The permission rules in force, and where each comes from.
+    Permissions,
+    /// The files of settings and definitions, and what becomes of each.
+    Config,
+    /// The memory files that agents begin with.
+    Memory,
+    /// What posse needs on this machine.
+    Doctor,
 }
 
 /// The process in which the agents of a conversation live.
@@ -165,14 +216,15 @@ pub struct Conversation {
     /// Lines to print with the next frame.
     printed: Vec<Line<'static>>,
     draft: EditBuffer,
+    drafts: KeptDrafts,
     history: PromptHistory,
     menu: Option<Menu>,
+    /// A list from which the person chooses, in place of the prompt.
+    chooser: Option<Chooser>,
     questions: Questions,
     others: Others,
     shown: ShownAgent,
-    model: String,
-    effort: Option<String>,
-    mode: PermissionMode,
+    terms: KnownTerms,
     may_bypass: bool,
     process: AgentProcess,
     models: Vec<String>,
@@ -183,6 +235,7 @@ pub struct Conversation {
     /// True while all keys are shown.
     shows_keys: bool,
     presses: Presses,
+    alerts: Alerts,
     /// When the size last changed.
     resized_ms: Option<u64>,
 }
@@ -193,6 +246,7 @@ struct ShownAgent {
     /// What it is called.
     name: String,
     reply: ArrivingReply,
+    thinking: Thinking,
     calls: Calls,
     /// The number of the next entry to be printed.
     next: u64,
@@ -212,6 +266,7 @@ struct ShownAgent {
 struct Presses {
     interrupt_ms: Option<u64>,
     leave_ms: Option<u64>,
+    escape_ms: Option<u64>,
 }
 
 impl Conversation {
@@ -222,14 +277,14 @@ impl Conversation {
             size: beginning.size,
             printed: Vec::new(),
             draft: EditBuffer::new(),
+            drafts: KeptDrafts::default(),
             history: PromptHistory::new(beginning.history),
             menu: None,
+            chooser: None,
             questions: Questions::default(),
             others: Others::default(),
             shown: ShownAgent::new(beginning.main, MAIN.to_owned(), now_ms),
-            model: beginning.model,
-            effort: None,
-            mode: beginning.mode,
+            terms: KnownTerms::default(),
             may_bypass: beginning.may_bypass,
             process: beginning.process,
             models: beginning.models,
@@ -237,11 +292,14 @@ impl Conversation {
             notice: None,
             shows_keys: false,
             presses: Presses::default(),
+            alerts: Alerts::default(),
             resized_ms: None,
         };
+        let terms = &mut conversation.terms;
+        terms.begins(beginning.main, &beginning.model, beginning.mode);
         let head = format!(
             "posse · {} · {}",
-            conversation.model,
+            beginning.model,
             tame(&beginning.directory)
         );
         conversation.say(&head);
@@ -256,9 +314,29 @@ impl Conversation {
         std::mem::take(&mut self.printed)
     }
 
+    /// Returns what the person is called back for, each time once.
+    pub fn take_alert(&mut self) -> Option<Alert> {
+        self.alerts.take()
+    }
+
     /// Returns the draft of the prompt.
     pub fn draft(&self) -> String {
         self.draft.expanded()
+    }
+
+    /// Returns the drafts for all agents that have one; none stands for the main agent.
+    pub fn drafts(&self) -> Vec<(Option<AgentId>, String)> {
+        drafts::all(self)
+    }
+
+    /// Returns how the agent that is shown works.
+    fn shown_terms(&self) -> AgentTerms {
+        self.terms.of(self.shown.agent)
+    }
+
+    /// Returns the permission mode of the agent that is shown.
+    pub fn mode(&self) -> PermissionMode {
+        self.shown_terms().mode.unwrap_or_default()
     }
 
     /// Returns the agent that is shown.
@@ -323,6 +401,7 @@ impl ShownAgent {
             agent,
             name,
             reply: ArrivingReply::default(),
+            thinking: Thinking::default(),
             calls: Calls::default(),
             next: 0,
             activity: Activity::Idle,
@@ -341,6 +420,12 @@ pub fn update(conversation: &mut Conversation, input: Input, now_ms: u64) -> Vec
         Input::Key(key) => keys::pressed(conversation, key, now_ms),
         Input::Paste(text) => keys::pasted(conversation, &text),
         Input::Event(event) => events::happened(conversation, event, now_ms),
+        Input::Inherited(entries) => {
+            for entry in &entries {
+                events::print(conversation, entry);
+            }
+            Vec::new()
+        }
         Input::Entries { entries, next } => {
             for entry in &entries {
                 events::entry(conversation, entry);
@@ -371,9 +456,23 @@ pub fn update(conversation: &mut Conversation, input: Input, now_ms: u64) -> Vec
             conversation.menu = None;
             Vec::new()
         }
-        Input::Line(line) => {
-            conversation.draft.set(&line);
-            keys::send_line(conversation, now_ms)
+        Input::Image(image) => {
+            images::attach(conversation, image);
+            Vec::new()
+        }
+        Input::PasteText(text) => images::paste_text(conversation, &text),
+        Input::KeptDraft(agent, text) => {
+            drafts::keep(conversation, agent, &text);
+            Vec::new()
+        }
+        Input::Prompts(prompts) => {
+            chooser::rewind(conversation, prompts);
+            Vec::new()
+        }
+        Input::Line(line) => keys::typed_line(conversation, &line, now_ms),
+        Input::Focus(has_focus) => {
+            conversation.alerts.focus(has_focus);
+            Vec::new()
         }
         Input::Tick => {
             if !conversation.is_resizing(now_ms) {

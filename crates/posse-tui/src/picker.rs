@@ -5,9 +5,8 @@ use ratatui_core::layout::Position;
 use ratatui_core::style::{Color, Style};
 use ratatui_core::text::{Line, Span};
 
-use crate::conversation::Size;
 use crate::edit::{EditBuffer, Kill, fuzzy};
-use crate::terminal::{Frame, region};
+use crate::terminal::{Frame, Size, region};
 use crate::text::{clip, columns, one_line};
 
 /// Number of rows that are shown at most.
@@ -56,6 +55,11 @@ impl Picker {
         }
     }
 
+    /// Searches for a part.
+    pub fn search(&mut self, part: &str) {
+        self.searched(|search| search.set(part));
+    }
+
     /// Handles a key.
     pub fn key(&mut self, key: KeyEvent) -> PickerStep {
         let control = key.modifiers.contains(KeyModifiers::CONTROL);
@@ -68,13 +72,14 @@ impl Picker {
                 return chosen.map_or(PickerStep::Stay, |at| PickerStep::Chosen(*at));
             }
             KeyCode::Up => self.chosen = self.chosen.saturating_sub(1),
-            KeyCode::Down => {
+            // Ctrl-R opens the earlier prompts, and goes on to older ones.
+            KeyCode::Down | KeyCode::Char('r') if control || key.code == KeyCode::Down => {
                 let last = self.fitting.len().saturating_sub(1);
                 self.chosen = (self.chosen + 1).min(last);
             }
             KeyCode::Backspace => self.searched(EditBuffer::backspace),
             KeyCode::Char('u') if control => self.searched(|it| it.kill(Kill::ToStart)),
-            KeyCode::Char(c) if !control => {
+            KeyCode::Char(c) if !control && !key.modifiers.contains(KeyModifiers::ALT) => {
                 self.searched(|it| it.insert(c.encode_utf8(&mut [0; 4])));
             }
             _ => {}
@@ -87,32 +92,61 @@ impl Picker {
         change(&mut self.search);
         self.chosen = 0;
         let words: Vec<&str> = self.items.iter().map(|item| item.words.as_str()).collect();
-        self.fitting = match self.search.text() {
-            "" => (0..words.len()).collect(),
-            part => fuzzy::best(part, &words, words.len()),
-        };
+        let part = self.search.text().to_lowercase();
+        if part.is_empty() {
+            self.fitting = (0..words.len()).collect();
+            return;
+        }
+        self.fitting = fuzzy::best(self.search.text(), &words, words.len());
+        // Those with all of it stay in the order of the list, which is that of time.
+        self.fitting.sort_by_key(|at| {
+            let has_all = words[*at].to_lowercase().contains(&part);
+            if has_all { (0, *at) } else { (1, 0) }
+        });
     }
 
     /// Returns the frame.
     pub fn view(&self, size: Size) -> Frame {
         let width = size.columns.max(4);
+        let most = usize::from(size.rows.max(4)).min(ROWS + 3);
+        let (lines, caret) = self.lines(width, most);
+        Frame {
+            printed: Vec::new(),
+            live: region(&lines, width),
+            caret,
+        }
+    }
+
+    /// Returns at most `most` lines, and where the cursor stands. The search line is always there;
+    /// items come before the hint, and the hint before the title.
+    pub fn lines(&self, width: u16, most: usize) -> (Vec<Line<'static>>, Position) {
         let dim = Style::new().dim();
-        let most = usize::from(size.rows.saturating_sub(3)).clamp(1, ROWS);
-        let first = (self.chosen + 1).saturating_sub(most);
-        let mut lines = vec![Line::styled(self.title.clone(), dim)];
-        let shown = self.fitting.iter().enumerate().skip(first).take(most);
+        let room = most.saturating_sub(1).min(ROWS + 2);
+        let (has_hint, has_title) = (room > 1, room > 2);
+        let room = room - usize::from(has_hint) - usize::from(has_title);
+        let mut lines = Vec::new();
+        if has_title {
+            lines.push(Line::styled(one_line(&self.title), dim));
+        }
+        let first = (self.chosen + 1).saturating_sub(room);
+        let shown = self.fitting.iter().enumerate().skip(first).take(room);
         let shown = shown.filter_map(|(at, number)| Some((at, self.items.get(*number)?)));
         for (at, item) in shown {
             let (sign, style) = match at == self.chosen {
                 true => ("❯ ", Style::new().fg(Color::Cyan).bold()),
                 false => ("  ", Style::new()),
             };
+            let about = match item.about.as_str() {
+                "" => String::new(),
+                about => format!("{about}  "),
+            };
             lines.push(Line::from(vec![
-                Span::styled(format!("{sign}{}  ", one_line(&item.about)), dim),
+                Span::styled(sign, dim),
+                Span::styled(one_line(&about), dim),
                 Span::styled(one_line(&item.words), style),
             ]));
         }
-        if self.fitting.is_empty() {
+        if self.fitting.is_empty() && room > 0 {
             lines.push(Line::styled("  nothing fits", dim));
         }
         let row = lines.len() as u16;
@@ -120,17 +154,16 @@ impl Picker {
             Span::styled("› ", Style::new().fg(Color::Cyan).bold()),
             Span::raw(self.search.text().to_owned()),
         ]));
-        lines.push(Line::styled(
-            "type to search · Enter chooses · Esc leaves",
-            dim,
-        ));
+        if has_hint {
+            let hint = "type to search · Enter chooses · Esc leaves";
+            lines.push(Line::styled(hint, dim));
+        }
         let lines: Vec<_> = lines.iter().map(|line| clip(line, width)).collect();
         let column = columns(self.search.text()) as u16 + 2;
-        Frame {
-            printed: Vec::new(),
-            live: region(&lines, width),
-            caret: Position::new(column.min(width - 1), row),
-        }
+        (
+            lines,
+            Position::new(column.min(width.saturating_sub(1)), row),
+        )
     }
 }
 

@@ -16,6 +16,15 @@ pub use ratatui_core::layout::Position;
 pub use raw::{RESTORE, RawTerminal};
 pub use writer::FrameWriter;
 
+/// The size of a terminal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Size {
+    /// Its columns.
+    pub columns: u16,
+    /// Its rows.
+    pub rows: u16,
+}
+
 /// Returns the bytes that ask a terminal to put a text into the clipboard. Only a person's key may
 /// cause it.
 pub fn copied(text: &str) -> Vec<u8> {

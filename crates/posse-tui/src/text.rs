@@ -16,7 +16,7 @@ pub(crate) use diff::line_count;
 pub use diff::{changed_file, diff};
 pub use escapes::without_escapes;
 pub use markdown::{MarkdownStream, render};
-pub use replaced::replaced;
+pub use replaced::{changed_line, replaced};
 pub use tame::{escaped, is_spelt, one_line, tame};
 pub(crate) use wrap::wrap_hard;
 pub use wrap::{clip, columns, wrap};

@@ -112,6 +112,25 @@ pub(crate) struct ApiKey {
 }
 
 impl ProviderArgs {
+    /// Returns the flags that say the same.
+    pub(crate) fn flags(&self) -> Vec<String> {
+        use clap::ValueEnum as _;
+        let provider = self.provider.and_then(|provider| {
+            let value = provider.to_possible_value()?;
+            Some(value.get_name().to_owned())
+        });
+        let flags = [
+            ("--provider", provider),
+            ("--model", self.model.clone()),
+            ("--base-url", self.base_url.clone()),
+            ("--anthropic-version", self.anthropic_version.clone()),
+        ];
+        let given = flags
+            .into_iter()
+            .filter_map(|(name, value)| Some([name.to_owned(), value?]));
+        given.flatten().collect()
+    }
+
     /// Calls another server from now on.
     pub(crate) fn call(&mut self, base_url: String) {
         self.base_url = Some(base_url);

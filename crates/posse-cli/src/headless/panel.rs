@@ -129,7 +129,7 @@ mod tests {
             done: 1,
             tasks: 4,
             requests: 1,
-            cost: "$0.1200".into(),
+            cost: "$0.12".into(),
             elapsed: Duration::from_secs(63),
         }
     }
@@ -147,7 +147,7 @@ mod tests {
         assert_eq!(
             plain(80, 24),
             [
-                "parser · 1 of 4 tasks done · 1 to approve · $0.1200 · 1m 03s",
+                "parser · 1 of 4 tasks done · 1 to approve · $0.12 · 1m 03s",
                 "● team-lead  idle",
                 "● dev-1      running   #2 mend the lexer 漢字",
                 "● dev-2      waiting   #3 mend the printer",

@@ -89,9 +89,8 @@ impl AgentLink {
         &mut self,
         main: AgentId,
         agent: AgentId,
-        words: String,
+        (prompt, words): (Vec<ContentBlock>, String),
     ) -> Result<Vec<String>, SlashError> {
-        let prompt = vec![ContentBlock::text(words.clone())];
         let to = |command: Command| match agent == main {
             true => command,
             false => Command::To {

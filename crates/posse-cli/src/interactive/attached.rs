@@ -11,8 +11,10 @@ use rustix::termios::tcgetattr;
 use super::agent_link::{AgentLink, AgentsThere};
 use super::draft_file::DraftFile;
 use super::event_loop::{self, Ending, LiveScreen, Start};
+use super::images::Clipboard;
 use super::link::Link;
 use super::prompt_file::PromptFile;
+use super::reports::Reports;
 use super::terminal_guard::TerminalGuard;
 use crate::assemble::store::OpenStore;
 use crate::config::search_paths::SearchPaths;
@@ -52,6 +54,9 @@ pub(crate) async fn attach(
         prompts,
         draft: DraftFile::of_viewer(agent.agent),
         swept: None,
+        clipboard: Clipboard::default(),
+        reports: Reports::new(&agent.cwd, Vec::new()),
+        runtime: None,
         cwd: agent.cwd.clone(),
     };
     let ended = event_loop::run(screen, &mut link, Start::Attached(agent.agent)).await;

@@ -1,8 +1,10 @@
-//! The draft of a prompt, so that not even kill -9 loses it.
+//! The drafts of a session's agents, so that not even kill -9 loses one.
 //!
-//! A session that has begun has a file of its own. Before that a draft belongs to its process and
+//! A file is a JSON object with the draft for each agent that has one; that of the main agent is
+//! called `main`. A session that has begun has a file of its own. Before that it belongs to its process and
 //! directory: one that a dead process left is taken up by the next new session there.
 
+use std::collections::BTreeMap;
 use std::fs::DirBuilder;
 use std::io;
 use std::os::unix::fs::DirBuilderExt;
@@ -11,16 +13,23 @@ use std::path::{Path, PathBuf};
 use posse_protocol::AgentId;
 use rustix::fs::fstat;
 use rustix::process::{Pid, getpid, test_kill_process};
+use serde_json::{Map, Value};
 
 use super::prompt_file::directory_name;
 use crate::config::environment::posse_home;
 use crate::config::replace::{Durability, FileMode, replace};
 
-/// The file with a draft.
+/// What the main agent is called in a file.
+const MAIN: &str = "main";
+
+/// The drafts for agents; none stands for the main agent.
+type Drafts = Vec<(Option<AgentId>, String)>;
+
+/// The file with the drafts.
 pub(super) struct DraftFile {
     path: Option<PathBuf>,
     /// What is in it.
-    kept: String,
+    kept: Drafts,
 }
 
 impl DraftFile {
@@ -60,17 +69,17 @@ impl DraftFile {
     fn at(path: Option<PathBuf>) -> Self {
         let mut file = Self {
             path,
-            kept: String::new(),
+            kept: Vec::new(),
         };
         let path = file.path.as_deref();
         let text = path.and_then(|path| std::fs::read_to_string(path).ok());
-        file.kept = text.unwrap_or_default();
+        file.kept = text.map_or_else(Vec::new, |text| read(&text));
         file
     }
 
-    /// Returns the draft that an earlier process left.
-    pub(super) fn left(&self) -> Option<String> {
-        Some(self.kept.clone()).filter(|text| !text.is_empty())
+    /// Returns the drafts that an earlier process left.
+    pub(super) fn left(&self) -> Drafts {
+        self.kept.clone()
     }
 
     /// The session has begun: from now on the draft is its own.
@@ -93,24 +102,52 @@ impl DraftFile {
         Some(path.with_extension("md"))
     }
 
-    /// Returns true if the draft differs from what is kept.
-    pub(super) fn is_old(&self, draft: &str) -> bool {
-        self.kept != draft
+    /// Returns true if the drafts differ from what is kept.
+    pub(super) fn is_old(&self, drafts: &Drafts) -> bool {
+        self.kept != *drafts
     }
 
-    /// Keeps a draft. A file that cannot be written costs only that.
-    pub(super) fn keep(&mut self, draft: &str) {
+    /// Keeps drafts. A file that cannot be written costs only that.
+    pub(super) fn keep(&mut self, drafts: Drafts) {
         let Some(path) = self.path.as_deref() else {
             return;
         };
-        self.kept = draft.to_owned();
-        if draft.is_empty() {
+        self.kept = drafts;
+        if self.kept.is_empty() {
             let _ = std::fs::remove_file(path);
             return;
         }
         let _ = made(path);
-        let _ = replace(path, draft, FileMode::Private, Durability::Unsynced);
+        let text = written(&self.kept);
+        let _ = replace(path, &text, FileMode::Private, Durability::Unsynced);
     }
+}
+
+/// Returns the content of a file with drafts.
+fn written(drafts: &Drafts) -> String {
+    let name = |agent: &Option<AgentId>| match agent {
+        Some(agent) => agent.to_string(),
+        None => MAIN.to_owned(),
+    };
+    let drafts = drafts.iter();
+    let object: Map<String, Value> = drafts
+        .map(|(agent, text)| (name(agent), text.as_str().into()))
+        .collect();
+    Value::Object(object).to_string()
+}
+
+/// Returns the drafts of a file. One that is no object is a draft itself, of an earlier version.
+fn read(text: &str) -> Drafts {
+    let Ok(object) = serde_json::from_str::<BTreeMap<String, String>>(text) else {
+        return vec![(None, text.to_owned())];
+    };
+    let drafts = object.into_iter();
+    drafts
+        .filter_map(|(name, text)| match name.as_str() {
+            MAIN => Some((None, text)),
+            agent => Some((Some(agent.parse().ok()?), text)),
+        })
+        .collect()
 }
 
 /// Returns the directory of all drafts.
@@ -126,5 +163,24 @@ fn made(path: &Path) -> io::Result<()> {
             .mode(0o700)
             .create(directory),
         None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn drafts_of_all_agents_are_kept() {
+        let agent: AgentId = uuid::Uuid::from_u128(7).into();
+        let mut drafts = vec![
+            (None, "half \"a\"\nthought".to_owned()),
+            (Some(agent), "look".to_owned()),
+        ];
+        drafts.sort();
+        let mut back = read(&written(&drafts));
+        back.sort();
+        assert_eq!(back, drafts);
+        assert_eq!(read("plain {"), [(None, "plain {".to_owned())]);
     }
 }

@@ -9,14 +9,16 @@ use crossterm::event::Event as TerminalEvent;
 use posse_port::clock::{Clock as _, SystemClock};
 use posse_protocol::{AgentId, Command, Detail, ListKind, WatchTarget};
 use posse_tui::conversation::{
-    self, Beginning, Conversation, Effect, Input, PlainView, Request, Size,
+    self, AttachedImage, Beginning, Conversation, Effect, Input, PlainView, Report, Request, Size,
 };
 use posse_tui::terminal::{FrameWriter, InlineTerminal, RawTerminal, TerminalInput};
 use tokio::sync::Notify;
 
 use super::agent_link::{AgentLink, AgentNews};
+use super::init::{self, InitStep};
 use super::link::Link;
-use super::{WantedSession, editor};
+use super::rewind::{self, RewindPoint};
+use super::{Opening, Past, WantedSession, alert, editor, images};
 use crate::assemble::run_config::SessionChoice;
 use crate::config::kept_rules::NewRules;
 use crate::definitions::slash::SlashError;
@@ -146,7 +148,11 @@ impl LiveScreen {
             return;
         }
         let frame = conversation::view(&mut self.conversation, now_ms);
-        self.writer.write(self.terminal.draw(frame, now_ms));
+        let mut bytes = self.terminal.draw(frame, now_ms);
+        if let Some(alert) = self.conversation.take_alert() {
+            bytes.extend(alert::bytes(alert));
+        }
+        self.writer.write(bytes);
         self.due.frame = None;
         self.due.last_frame = now;
         self.due.tick = self.conversation.is_moving().then_some(now + TICK);
@@ -231,7 +237,7 @@ impl LiveScreen {
         }
         if self.due.draft.is_some_and(|at| at <= now) {
             self.due.draft = None;
-            link.draft.keep(&self.conversation.draft());
+            link.draft.keep(self.conversation.drafts());
         }
         self.draw_if_due();
     }
@@ -247,11 +253,8 @@ impl LiveScreen {
 
 /// How a conversation begins.
 pub(super) enum Start {
-    /// In a new session, or in one that is continued, with a first prompt if there is one.
-    Session {
-        continues: bool,
-        prompt: Option<String>,
-    },
+    /// In a session of this process.
+    Session { past: Past, opening: Opening },
     /// With this agent of a process that runs.
     Attached(AgentId),
 }
@@ -266,31 +269,41 @@ pub(super) async fn run(
     let agents = &mut link.agents;
     agents.watch(WatchTarget::Session(main), Some(Detail::News));
     agents.watch(WatchTarget::Agent(main), Some(Detail::All));
-    match &start {
-        Start::Attached(agent) if *agent != main => show(&mut screen, link, *agent).await?,
-        Start::Attached(_)
-        | Start::Session {
-            continues: true, ..
-        } => {
-            let (entries, next) = link.tail(main).await?;
+    let (past, opening) = match start {
+        Start::Session { past, opening } => (past, opening),
+        Start::Attached(agent) if agent == main => (Past::Own, Opening::Nothing),
+        Start::Attached(agent) => {
+            show(&mut screen, link, agent).await?;
+            (Past::Nothing, Opening::Nothing)
+        }
+    };
+    match past {
+        Past::Nothing => {}
+        Past::Own => {
+            let (inherited, entries, next) = link.tail(main).await?;
             screen.has_said = next > 0;
+            screen.update(Input::Inherited(inherited));
             screen.update(Input::Entries { entries, next });
         }
-        Start::Session { .. } => {}
+        Past::Of(session, copied) => {
+            let inherited = link.copied(session, copied).await?;
+            screen.update(Input::Inherited(inherited));
+        }
     }
-    if let Some(draft) = link.draft.left() {
-        screen.update(Input::Draft(draft));
+    for (agent, draft) in link.draft.left() {
+        screen.update(Input::KeptDraft(agent, draft));
     }
     link.agents.send(Command::List {
         what: ListKind::Commands,
         part: String::new(),
     });
-    if let Start::Session {
-        prompt: Some(words),
-        ..
-    } = start
-    {
-        say(&mut screen, link, main, words)?;
+    match opening {
+        Opening::Nothing => {}
+        Opening::Prompt(words) => say(&mut screen, link, main, (words, Vec::new()))?,
+        Opening::Rewound(point) => {
+            screen.update(Input::Print(point.note()));
+            screen.update(Input::Draft(point.words));
+        }
     }
     let mut signals = Signals::new()?;
     let mut lines = screen.plain.is_some().then(StdinLines::start);
@@ -325,6 +338,10 @@ pub(super) async fn run(
                 link.swept = None;
                 note.map_or_else(Vec::new, |note| screen.update(Input::Print(note)))
             }
+            image = link.clipboard.next(), if link.clipboard.is_busy() => screen.update(image),
+            report = link.reports.next(), if link.reports.is_busy() => {
+                screen.update(Input::Print(report))
+            }
             note = link.rules.next(), if link.rules.is_busy() => screen.update(Input::Print(note)),
         };
         for effect in effects {
@@ -332,12 +349,12 @@ pub(super) async fn run(
         }
         // At once: a timer would add a millisecond and another round.
         screen.draw_if_due();
-        if link.draft.is_old(&screen.conversation.draft()) {
+        if link.draft.is_old(&screen.conversation.drafts()) {
             let at = screen.clock.now() + DRAFT;
             screen.due.draft.get_or_insert(at);
         }
     }
-    link.draft.keep(&screen.conversation.draft());
+    link.draft.keep(screen.conversation.drafts());
     Ok(screen.leave())
 }
 
@@ -366,9 +383,9 @@ fn on_terminal(screen: &mut LiveScreen, event: TerminalEvent) -> Vec<Effect> {
             screen.resized(size());
             return Vec::new();
         }
-        TerminalEvent::FocusGained | TerminalEvent::FocusLost | TerminalEvent::Mouse(_) => {
-            return Vec::new();
-        }
+        TerminalEvent::FocusGained => return screen.update(Input::Focus(true)),
+        TerminalEvent::FocusLost => return screen.update(Input::Focus(false)),
+        TerminalEvent::Mouse(_) => return Vec::new(),
     };
     // A key never waits for the time of a frame, only for the one that is being written.
     screen.due.frame = Some(screen.clock.now());
@@ -429,9 +446,10 @@ fn say(
     screen: &mut LiveScreen,
     link: &mut Link,
     agent: AgentId,
-    words: String,
+    (words, images): (String, Vec<AttachedImage>),
 ) -> Result<(), SlashError> {
-    let warnings = link.agents.say(screen.main, agent, words)?;
+    let prompt = images::blocks(words.clone(), images);
+    let warnings = link.agents.say(screen.main, agent, (prompt, words))?;
     screen.has_said = true;
     if matches!(link.agents, AgentLink::Here(_)) {
         link.draft.move_to(screen.main);
@@ -446,12 +464,8 @@ fn say(
 async fn carry_out(screen: &mut LiveScreen, link: &mut Link, effect: Effect) -> anyhow::Result<()> {
     match effect {
         Effect::Send(command) => link.agents.send(command),
-        Effect::Say(agent, words) => {
-            if let Err(why) = say(screen, link, agent, words.clone()) {
-                screen.update(Input::Draft(words));
-                screen.update(Input::Notice(why.to_string()));
-            }
-        }
+        Effect::Say(agent, words) => said(screen, link, agent, (words, Vec::new())),
+        Effect::SayImages(agent, words, images) => said(screen, link, agent, (words, images)),
         Effect::KeepPrompt(prompt) => link.prompts.add(&prompt),
         Effect::KeepRules(accepted) => {
             link.rules
@@ -488,15 +502,32 @@ async fn show(screen: &mut LiveScreen, link: &mut Link, agent: AgentId) -> anyho
     screen.update(Input::Show(agent));
     link.agents
         .watch(WatchTarget::Agent(agent), Some(Detail::All));
-    let (entries, next) = link.tail(agent).await?;
+    let (inherited, entries, next) = link.tail(agent).await?;
+    screen.update(Input::Inherited(inherited));
     screen.update(Input::Entries { entries, next });
     Ok(())
+}
+
+/// Tells an agent a person's words. What is refused is the draft again.
+fn said(
+    screen: &mut LiveScreen,
+    link: &mut Link,
+    agent: AgentId,
+    words: (String, Vec<AttachedImage>),
+) {
+    let text = words.0.clone();
+    if let Err(why) = say(screen, link, agent, words) {
+        screen.update(Input::Draft(text));
+        screen.update(Input::Notice(why.to_string()));
+    }
 }
 
 /// Does what only the loop can do.
 async fn asked(screen: &mut LiveScreen, link: &mut Link, request: Request) -> anyhow::Result<()> {
     match request {
-        Request::Clear | Request::Resume(_) if matches!(link.agents, AgentLink::There(_)) => {
+        Request::Clear | Request::Resume(_) | Request::Prompts | Request::Rewind(_)
+            if matches!(link.agents, AgentLink::There(_)) =>
+        {
             let why =
                 "you are attached to a running session; /quit detaches, then `posse` or `posse -r`";
             screen.update(Input::Notice(why.into()));
@@ -508,6 +539,51 @@ async fn asked(screen: &mut LiveScreen, link: &mut Link, request: Request) -> an
         Request::Resume(id) => {
             let session = WantedSession::This(SessionChoice::Id(id));
             screen.ending = Some(Ending::Other(session));
+        }
+        Request::ImageFile { path, pasted } => {
+            for input in images::of_path(&path, pasted, &link.cwd) {
+                let effects = screen.update(input);
+                for effect in effects {
+                    Box::pin(carry_out(screen, link, effect)).await?;
+                }
+            }
+        }
+        Request::ClipboardImage => link.clipboard.read(),
+        Request::Report(Report::Permissions) => {
+            let (agent, mode) = (
+                screen.conversation.shown_agent(),
+                screen.conversation.mode(),
+            );
+            screen.update(Input::Print(link.rules_of(agent, mode)));
+        }
+        Request::Report(report) => link.reports.add(report),
+        Request::Init(improves) => match init::step(&link.cwd, improves) {
+            InitStep::Ask(words) => {
+                let words = Effect::Say(screen.main, words.to_owned());
+                return Box::pin(carry_out(screen, link, words)).await;
+            }
+            InitStep::Tell(why) => {
+                screen.update(Input::Print(why.to_owned()));
+            }
+        },
+        Request::Prompts => {
+            let points = rewind_points(screen, link).await?;
+            screen.update(match screen.plain {
+                Some(_) => Input::Print(rewind::listed(&points)),
+                None => Input::Prompts(points.iter().map(RewindPoint::item).collect()),
+            });
+        }
+        Request::Rewind(number) => {
+            let points = rewind_points(screen, link).await?;
+            match points.into_iter().nth(number.saturating_sub(1)) {
+                Some(point) => {
+                    screen.ending = Some(Ending::Other(WantedSession::Before(point)));
+                }
+                None => {
+                    let why = format!("there is no prompt {number}; /rewind lists them");
+                    screen.update(Input::Notice(why));
+                }
+            }
         }
         Request::Cost => {
             let cost = link.cost(screen.main).await?;
@@ -524,4 +600,13 @@ async fn asked(screen: &mut LiveScreen, link: &mut Link, request: Request) -> an
         }
     }
     Ok(())
+}
+
+/// Returns the prompts to which the person can return.
+async fn rewind_points(screen: &LiveScreen, link: &Link) -> anyhow::Result<Vec<RewindPoint>> {
+    match screen.has_said {
+        true => rewind::points(&*link.store.store, screen.main).await,
+        // Nothing is in the store yet.
+        false => Ok(Vec::new()),
+    }
 }

@@ -3,17 +3,21 @@
 use std::io::Write as _;
 use std::path::PathBuf;
 
-use posse_port::store::{Page, TaskFilter};
-use posse_protocol::{AgentId, Entry};
+use posse_port::store::{Page, StoredEntry, TaskFilter};
+use posse_protocol::{AgentId, Entry, PermissionMode};
+use posse_runtime::runtime::Runtime;
+use posse_runtime::session::branch::CopiedHistory;
 use tokio::sync::oneshot;
 
 use super::agent_link::AgentLink;
 use super::draft_file::DraftFile;
+use super::images::Clipboard;
 use super::prompt_file::PromptFile;
+use super::reports::{self, Reports};
 use crate::assemble::store::OpenStore;
 use crate::headless::rule_keeper::RuleKeeper;
 use crate::present::costs::Tally;
-use crate::present::history::{decoded, readable};
+use crate::present::history::{EntryReader, decoded, readable};
 use crate::present::tasks;
 use crate::select::tasks::list_of;
 
@@ -28,31 +32,77 @@ pub(super) struct Link {
     pub(super) prompts: PromptFile,
     pub(super) draft: DraftFile,
     pub(super) swept: Option<oneshot::Receiver<String>>,
+    pub(super) clipboard: Clipboard,
+    /// What posse's own commands say.
+    pub(super) reports: Reports,
+    /// The runtime of the agents, if they live in this process.
+    pub(super) runtime: Option<Runtime>,
     pub(super) cwd: PathBuf,
 }
 
 impl Link {
-    /// Returns the last entries of an agent, and the number of its next one.
-    pub(super) async fn tail(&self, agent: AgentId) -> anyhow::Result<(Vec<Entry>, u64)> {
+    /// Returns the last entries of an agent, those that it began with first, and the number of its
+    /// next own one.
+    pub(super) async fn tail(
+        &self,
+        agent: AgentId,
+    ) -> anyhow::Result<(Vec<Entry>, Vec<Entry>, u64)> {
         let page = self.store.store.entries(agent, Page::last(TAIL)).await?;
-        let entries = page.entries.iter().filter_map(|entry| decoded(entry).ok());
-        Ok((entries.collect(), page.total - page.inherited))
+        let (own, inherited): (Vec<_>, Vec<_>) =
+            page.entries.iter().partition(|entry| entry.agent == agent);
+        let next = page.total - page.inherited;
+        Ok((readable_ones(&inherited), readable_ones(&own), next))
     }
 
-    /// Returns the entries of an agent from a number on, and the number of the next one.
+    /// Returns the last entries with which a copy of a session begins.
+    pub(super) async fn copied(
+        &self,
+        session: AgentId,
+        copied: CopiedHistory,
+    ) -> anyhow::Result<Vec<Entry>> {
+        let store = &self.store.store;
+        let page = match copied {
+            CopiedHistory::All => store.entries(session, Page::last(TAIL)).await?,
+            CopiedHistory::Through(entry) => {
+                let inherited = store.entries(session, Page::last(1)).await?.inherited;
+                let page = Page {
+                    from: Some(inherited + entry + 1),
+                    ..Page::last(TAIL)
+                };
+                store.entries(session, page).await?
+            }
+        };
+        Ok(readable_ones(&page.entries.iter().collect::<Vec<_>>()))
+    }
+
+    /// Returns all entries of an agent from a number on, and the number of the next one.
     pub(super) async fn since(
         &self,
         agent: AgentId,
         from: u64,
     ) -> anyhow::Result<(Vec<Entry>, u64)> {
-        let (entries, next) = self.tail(agent).await?;
-        let first = next.saturating_sub(entries.len() as u64);
-        let skipped = usize::try_from(from.saturating_sub(first)).unwrap_or(usize::MAX);
-        Ok((entries.into_iter().skip(skipped).collect(), next))
+        let store = &*self.store.store;
+        let inherited = store.entries(agent, Page::last(1)).await?.inherited;
+        let mut reader = EntryReader::new(agent, inherited + from);
+        let mut entries = Vec::new();
+        while let Some(page) = reader.read(store).await? {
+            entries.extend(page.entries.iter().filter_map(|entry| decoded(entry).ok()));
+        }
+        Ok((entries, reader.next - inherited))
     }
 }
 
 impl Link {
+    /// Returns the permission rules that hold for an agent.
+    pub(super) fn rules_of(&self, agent: AgentId, mode: PermissionMode) -> String {
+        let runtime = self.runtime.as_ref();
+        match runtime.and_then(|runtime| runtime.policy(agent)) {
+            Some(policy) => reports::rules(&policy, mode, &self.cwd),
+            None => "only the process that runs the agent knows its rules; /permissions shows them there"
+                .to_owned(),
+        }
+    }
+
     /// Returns what the session has cost.
     pub(super) async fn cost(&self, main: AgentId) -> anyhow::Result<String> {
         let spending = self.store.store.spending(vec![main]).await?;
@@ -104,4 +154,12 @@ impl Link {
         )?;
         Ok(path)
     }
+}
+
+/// Returns entries in the words of the protocol; those of no known format are left out.
+fn readable_ones(entries: &[&StoredEntry]) -> Vec<Entry> {
+    entries
+        .iter()
+        .filter_map(|entry| decoded(entry).ok())
+        .collect()
 }

@@ -303,6 +303,235 @@ fn a_session_is_chosen_from_a_list() {
     terminal.sees("code 0");
 }
 
+/// Says how many prompts it has been sent.
+const COUNTS: &str = r##"
+[[rule]]
+reply = [{ text = "This is turn {{turn}}." }]
+"##;
+
+#[test]
+fn rewinding_branches_before_a_prompt_and_has_it_as_the_draft() {
+    let project = Project::new("talk-rewind", COUNTS);
+    let terminal = Terminal::start(&project, "'look around'");
+    terminal.sees("This is turn 1.");
+    terminal.types(&["mend the lexer", "Enter"]);
+    terminal.sees("This is turn 2.");
+    terminal.types(&["/rewind", "Enter"]);
+    let screen = terminal.sees("Return to before which prompt?");
+    assert!(screen.contains("look around"), "{screen}");
+    terminal.types(&["Enter"]);
+    let screen = terminal.sees("the conversation as it was is kept: /resume ");
+    assert!(screen.contains("nothing in them was undone"), "{screen}");
+    terminal.sees("\n› mend the lexer\n");
+    terminal.types(&[" and the parser", "Enter"]);
+    terminal.sees_times("This is turn 2.", 2);
+    // Each is a session of its own, and the branch has what was said before.
+    let sessions = crate::team::lines(&project, &["sessions", "list", "--json"]);
+    let shown = |session: &serde_json::Value| {
+        let id = session["session_id"].as_str().unwrap();
+        crate::team::succeed(&project, &["sessions", "show", id])
+    };
+    let (branch, first) = (shown(&sessions[0]), shown(&sessions[1]));
+    assert_eq!(sessions.len(), 2);
+    assert!(branch.contains("look around"), "{branch}");
+    assert!(branch.contains("mend the lexer and the parser"), "{branch}");
+    assert!(first.contains("> mend the lexer ("), "{first}");
+    assert!(!first.contains("and the parser"), "{first}");
+    // Back to the first prompt, which the branch has from the other session: nothing is left.
+    terminal.types(&["Escape"]);
+    terminal.sees("Esc again");
+    terminal.types(&["Escape"]);
+    terminal.sees("Return to before which prompt?");
+    terminal.types(&["around", "Enter"]);
+    terminal.sees("returned to before “look around”");
+    terminal.sees("\n› look around\n");
+    terminal.types(&["Enter"]);
+    terminal.sees_times("This is turn 1.", 3);
+    terminal.types(&["C-d"]);
+    terminal.sees("code 0");
+    let sessions = crate::team::lines(&project, &["sessions", "list", "--json"]);
+    assert_eq!(sessions.len(), 3);
+}
+
+#[test]
+fn posse_says_in_a_conversation_what_its_commands_say() {
+    let project = Project::new("talk-reports", ECHO);
+    for directory in [".git", ".posse"] {
+        fs::create_dir(project.file(directory)).unwrap();
+    }
+    let rules = r#"{"permissions": {"deny": ["Bash(rm *)"]}}"#;
+    fs::write(project.file(".posse/settings.json"), rules).unwrap();
+    fs::write(project.file("AGENTS.md"), "Build with make.").unwrap();
+    let terminal = Terminal::start(&project, "--allowedTools Edit");
+    terminal.sees(FOOT);
+    terminal.types(&["/permissions", "Enter"]);
+    let screen = terminal.sees("to change them: ");
+    for row in [
+        "deny   .posse/settings.json  Bash(rm *)",
+        "allow  --allowedTools        Edit",
+    ] {
+        assert!(screen.contains(row), "{screen}");
+    }
+    terminal.types(&["/config", "Enter"]);
+    let screen = terminal.sees("(the project's)\n");
+    assert!(
+        screen.contains("used   .posse/settings.json  permissions\n"),
+        "{screen}"
+    );
+    terminal.types(&["/memory", "Enter"]);
+    let screen = terminal.sees("# TEXT keeps a note");
+    assert!(screen.contains("AGENTS.md"), "{screen}");
+    terminal.types(&["/doctor", "Enter"]);
+    terminal.sees("✓ git");
+    terminal.types(&["C-d"]);
+    terminal.sees("code 0");
+}
+
+#[test]
+fn the_agent_is_asked_to_write_agents_md_unless_there_is_one() {
+    let project = Project::new("talk-init", ECHO);
+    fs::write(project.file("AGENTS.md"), "Build with make.").unwrap();
+    let terminal = Terminal::start(&project, "");
+    terminal.sees(FOOT);
+    terminal.types(&["/init", "Enter"]);
+    terminal.sees("/init improve asks the agent");
+    assert!(crate::flags::bodies(&project).is_empty());
+    terminal.types(&["/init improve", "Enter"]);
+    terminal.sees("The end.");
+    fs::remove_file(project.file("AGENTS.md")).unwrap();
+    terminal.types(&["/init", "Enter"]);
+    terminal.sees_anywhere("Write a file AGENTS.md");
+    terminal.waits("sent", || crate::flags::bodies(&project).len() == 2);
+    let bodies = crate::flags::bodies(&project);
+    let last = |body: &serde_json::Value| {
+        let messages = body["messages"].as_array().unwrap();
+        messages.last().unwrap()["content"].to_string()
+    };
+    assert!(last(&bodies[0]).contains("Improve AGENTS.md"));
+    let asked = last(&bodies[1]);
+    for words in [
+        "Write a file AGENTS.md",
+        "to run a single test",
+        "the layout",
+        "conventions",
+    ] {
+        assert!(asked.contains(words), "{asked}");
+    }
+    terminal.sees(FOOT);
+    terminal.types(&["C-d"]);
+    terminal.sees("code 0");
+}
+
+/// The smallest PNG: one pixel.
+const PNG: &[u8] =
+    b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x01\0\0\0\x01\x08\x06\0\0\0\x1f\x15\xc4\x89\
+\0\0\0\nIDATx\x9cc\0\x01\0\0\x05\0\x01\r\n-\xb4\0\0\0\0IEND\xaeB`\x82";
+
+#[test]
+fn images_go_with_the_prompt() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let project = Project::new("talk-images", ECHO);
+    fs::write(project.file("a shot.png"), PNG).unwrap();
+    let mut large = PNG.to_vec();
+    large.resize(4 << 20, 0);
+    fs::write(project.file("large.png"), large).unwrap();
+    let bin = project.file("bin");
+    fs::create_dir(&bin).unwrap();
+    let lines = "read -r go; more=PATH=$PWD/bin; posse; echo code $?";
+    let terminal = Terminal::with(&project, (120, 40), lines);
+    terminal.types(&["Enter"]);
+    terminal.sees(FOOT);
+    let paste = |text: &str| {
+        terminal.tmux.run(&["set-buffer", text]);
+        terminal.tmux.run(&["paste-buffer", "-p", "-t", "%0"]);
+    };
+    terminal.types(&["C-v"]);
+    terminal.sees("install wl-paste");
+    paste("'large.png'");
+    terminal.sees("larger than 3.75 MiB");
+    terminal.sees("› 'large.png'");
+    terminal.types(&["C-u"]);
+    paste("see gone.png");
+    terminal.sees("› see gone.png");
+    terminal.types(&["C-u"]);
+    paste("'a shot.png'");
+    terminal.sees("› [image 1: a shot.png 1 KB]");
+    // A program that prints the clipboard.
+    let xclip = bin.join("xclip");
+    let script = "#!/bin/sh\n[ \"$4\" = image/png ] && exec /bin/cat '../a shot.png'\n";
+    fs::write(
+        &xclip,
+        script.replace("../", &format!("{}/", project.file("").display())),
+    )
+    .unwrap();
+    fs::set_permissions(&xclip, fs::Permissions::from_mode(0o755)).unwrap();
+    terminal.types(&["C-v"]);
+    terminal.sees("[image 2: clipboard.png 1 KB]");
+    terminal.types(&[" which?", "Enter"]);
+    terminal.sees("The end.");
+    let bodies = crate::flags::bodies(&project);
+    let messages = bodies[0]["messages"].as_array().unwrap();
+    let content = messages.last().unwrap()["content"].as_array().unwrap();
+    let images: Vec<_> = content
+        .iter()
+        .filter(|block| block["type"] == "image")
+        .collect();
+    assert_eq!(images.len(), 2, "{content:?}");
+    for image in images {
+        let source = &image["source"];
+        assert_eq!(
+            (&source["type"], &source["media_type"]),
+            (&"base64".into(), &"image/png".into())
+        );
+        assert!(source["data"].as_str().unwrap().starts_with("iVBORw0KGgo"));
+    }
+    let said = content.iter().any(|block| {
+        let text = block["text"].as_str().unwrap_or_default();
+        text.starts_with("[image 1: a shot.png 1 KB][image 2: clipboard.png 1 KB] which?")
+    });
+    assert!(said, "{content:?}");
+    terminal.types(&["C-d"]);
+    terminal.sees("code 0");
+}
+
+#[test]
+fn a_bell_rings_for_those_who_look_elsewhere() {
+    let project = Project::new("talk-bell", TOUCHES);
+    let terminal = Terminal::with(&project, (80, 24), "read -r go; posse; echo code $?");
+    let bytes = project.file("../bytes");
+    let pipe = format!("cat > {}", bytes.display());
+    terminal.tmux.run(&["pipe-pane", "-t", "%0", &pipe]);
+    terminal.types(&["Enter"]);
+    terminal.sees(FOOT);
+    let has = |what: &[u8]| {
+        let written = fs::read(&bytes).unwrap();
+        written.windows(what.len()).any(|part| part == what)
+    };
+    let focus = |letter: &str| {
+        terminal
+            .tmux
+            .run(&["send-keys", "-t", "%0", "-H", "1b", "5b", letter]);
+    };
+    // Gained, and then lost.
+    focus("49");
+    terminal.types(&["touch it", "Enter"]);
+    terminal.sees("Alt-Y yes");
+    assert!(!has(b"\x07"));
+    terminal.waits("answered", || {
+        terminal.types(&["M-n"]);
+        !terminal.screen().contains("Alt-Y yes")
+    });
+    terminal.waits("idle", || !terminal.screen().contains("Esc interrupts"));
+    focus("4f");
+    terminal.types(&["touch it", "Enter"]);
+    terminal.sees("Alt-Y yes");
+    terminal.waits("a bell", || has(b"\x07"));
+    terminal.types(&["C-c", "C-d"]);
+    terminal.sees("code ");
+    assert!(has(b"\x1b[?1004h"));
+    terminal.waits("the focus is not told any more", || has(b"\x1b[?1004l"));
+}
+
 // proves UI-13 (part: plain)
 #[test]
 fn lines_alone_can_do_it_all() {

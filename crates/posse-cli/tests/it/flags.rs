@@ -7,7 +7,7 @@ use crate::run::{LINES, Talk, lines, result};
 use crate::team_run::requests;
 
 /// The bodies of all requests to the model.
-fn bodies(project: &Project) -> Vec<Value> {
+pub(crate) fn bodies(project: &Project) -> Vec<Value> {
     let all = requests(project).into_iter();
     let read = |text: &str| serde_json::from_str::<Value>(text).unwrap();
     // The record has a body as text.

@@ -871,7 +871,7 @@ fn a_call_that_a_crash_cut_off_counts_against_budgets() {
         before,
         "another call could exceed its budget: {said}"
     );
-    assert!(said.contains("limited to $0.2000"), "{said}");
+    assert!(said.contains("limited to $0.20"), "{said}");
 }
 
 /// The time that a process has used of its processors, in hundredths of a second.

@@ -23,7 +23,7 @@ use crate::live::run::Run;
 use crate::live::session::Session;
 use crate::live::viewers::Viewers;
 use crate::live::wakeup::{WakeReason, Wakeup};
-use posse_permission::Rights;
+use posse_permission::{Policy, Rights};
 use posse_port::model::Effort;
 
 /// The agents that live in this process, and the sessions they belong to.
@@ -538,6 +538,14 @@ impl Registry {
                 kind: EventKind::Run(Box::new(news)),
             });
         }
+    }
+
+    /// Returns the rules that hold for an agent now; none if it does not live here.
+    pub(crate) fn policy(&self, agent: AgentId) -> Option<Arc<Policy>> {
+        let live_agents = self.live_agents();
+        live_agents
+            .get(&agent)
+            .map(|entry| entry.who.rights.policy())
     }
 
     /// Locks the table.

@@ -3,7 +3,7 @@
 use posse_protocol::{Answer, Command, RuleScope};
 use ratatui_core::text::Line;
 
-use super::{AgentProcess, Conversation, Effect, Sign, view};
+use super::{AgentProcess, Conversation, Effect, Request, view};
 
 /// Time within which leaving twice leaves those who still work.
 const LEAVE_MS: u64 = 5000;
@@ -11,6 +11,7 @@ const LEAVE_MS: u64 = 5000;
 /// Tells the question that is shown something, and carries out its answer.
 pub(super) fn answer(it: &mut Conversation, words: &str, now_ms: u64) -> Vec<Effect> {
     let Some(answered) = it.questions.tell(words, now_ms) else {
+        print_prompt(it);
         return Vec::new();
     };
     let mut effects = Vec::new();
@@ -46,16 +47,21 @@ pub(super) fn print_long(it: &mut Conversation) {
         }
         it.printed.extend(lines);
     }
+    print_prompt(it);
+}
+
+/// Prints what may be typed to the open question, if the live region has no room for it.
+fn print_prompt(it: &mut Conversation) {
+    if it.questions.is_first_asking() {
+        let lines = view::question::unfit_prompt(it, it.width());
+        it.printed.extend(lines);
+    }
 }
 
 /// Leaves. If others still work, they are named first, and the second time counts.
 pub(super) fn leave(it: &mut Conversation, now_ms: u64) -> Vec<Effect> {
     let is_meant = is_within(it.presses.leave_ms, now_ms, LEAVE_MS);
-    let others = it.others.all().iter();
-    let working: Vec<&str> = others
-        .filter(|other| matches!(other.sign, Sign::Working | Sign::Asks | Sign::Waits))
-        .map(|other| other.name.as_str())
-        .collect();
+    let working = it.others.working();
     if working.is_empty() || is_meant || it.process == AgentProcess::Another {
         return vec![Effect::Leave];
     }
@@ -65,6 +71,16 @@ pub(super) fn leave(it: &mut Conversation, now_ms: u64) -> Vec<Effect> {
         working.join(", ")
     ));
     Vec::new()
+}
+
+/// Asks for the person's prompts, to return to one of them. The main agent must have no run.
+pub(super) fn rewind(it: &mut Conversation, number: Option<usize>) -> Vec<Effect> {
+    if it.shown.agent == it.main && it.is_working() {
+        it.notice = Some("the agent works: interrupt it with Esc first".to_owned());
+        return Vec::new();
+    }
+    let request = number.map_or(Request::Prompts, Request::Rewind);
+    vec![Effect::Ask(request)]
 }
 
 /// Returns true if something happened at most so long ago.

@@ -98,6 +98,14 @@ impl Others {
         self.0.iter().find(|other| other.id == agent.uuid())
     }
 
+    /// Returns the names of those that work.
+    pub(crate) fn working(&self) -> Vec<String> {
+        let is_working =
+            |other: &&Other| matches!(other.sign, Sign::Working | Sign::Asks | Sign::Waits);
+        let working = self.0.iter().filter(is_working);
+        working.map(|other| other.name.clone()).collect()
+    }
+
     /// Something happened to a run. Returns a line about it if it is over.
     pub(crate) fn run(&mut self, update: &RunUpdate) -> Option<(Sign, String)> {
         let run = &update.run;

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use posse_protocol::RawJson;
+use posse_protocol::{FileDiff, RawJson};
 
 use crate::text::{one_line, without_escapes};
 
@@ -26,6 +26,8 @@ pub(crate) struct KnownCall {
     pub(crate) tool: String,
     pub(crate) input: Option<RawJson>,
     pub(crate) title: Option<String>,
+    /// The change that the person was shown when they were asked about it.
+    pub(crate) change: Option<FileDiff>,
 }
 
 /// The calls of an agent.
@@ -38,12 +40,12 @@ pub(crate) struct Calls {
 impl Calls {
     /// A reply asks for a call.
     pub(crate) fn asked(&mut self, id: &str, tool: &str, input: Option<&RawJson>) {
-        let known = self.known.entry(id.to_owned()).or_insert(KnownCall {
-            tool: tool.to_owned(),
-            input: None,
-            title: None,
-        });
-        known.input = input.cloned();
+        self.entry(id, tool).input = input.cloned();
+    }
+
+    /// A person is asked about a call, and sees the change that it would make.
+    pub(crate) fn previewed(&mut self, id: &str, tool: &str, change: &FileDiff) {
+        self.entry(id, tool).change = Some(change.clone());
     }
 
     /// A call begins.
@@ -61,12 +63,16 @@ impl Calls {
 
     /// A call has a title.
     pub(crate) fn named(&mut self, id: &str, tool: &str, title: &str) {
-        let known = self.known.entry(id.to_owned()).or_insert(KnownCall {
+        self.entry(id, tool).title = Some(title.to_owned());
+    }
+
+    fn entry(&mut self, id: &str, tool: &str) -> &mut KnownCall {
+        self.known.entry(id.to_owned()).or_insert(KnownCall {
             tool: tool.to_owned(),
             input: None,
             title: None,
-        });
-        known.title = Some(title.to_owned());
+            change: None,
+        })
     }
 
     /// A call has printed something.

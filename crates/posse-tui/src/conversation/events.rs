@@ -1,14 +1,15 @@
 //! What agents do, as the person sees it.
 
 use posse_protocol::{
-    AgentId, Command, Entry, EntryKind, Event, EventKind, Limit, ListKind, Listing, Outcome,
-    PromptChange, QueuedPrompt, RunEnd,
+    AgentId, Command, Delta, Display, Entry, EntryKind, Event, EventKind, Limit, ListKind, Listing,
+    ModelUpdate, Outcome, PromptChange, QueuedPrompt, RunEnd,
 };
 use ratatui_core::style::{Color, Style};
 use ratatui_core::text::{Line, Span};
 
 use super::agents::Sign;
-use super::{Conversation, Effect, transcript};
+use super::view::elapsed;
+use super::{Conversation, Effect, drafts, transcript};
 use crate::text::{one_line, wrap};
 
 /// Handles an event of any agent of the session.
@@ -16,7 +17,13 @@ pub(super) fn happened(it: &mut Conversation, event: Event, now_ms: u64) -> Vec<
     let is_shown = event.agent == it.shown.agent;
     match event.kind {
         EventKind::ApprovalRequested(question) => {
-            it.questions.ask(event.agent, *question, now_ms);
+            if let Some(Display::Diff(change)) = question.shown.as_ref().filter(|_| is_shown) {
+                let calls = &mut it.shown.calls;
+                calls.previewed(&question.call, &question.tool, change);
+            }
+            if it.questions.ask(event.agent, *question, now_ms) {
+                it.alerts.question();
+            }
         }
         EventKind::ApprovalWithdrawn { question } => {
             if let Some(words) = it.questions.withdraw(question, now_ms) {
@@ -27,11 +34,22 @@ pub(super) fn happened(it: &mut Conversation, event: Event, now_ms: u64) -> Vec<
             }
         }
         EventKind::Run(update) => {
+            it.terms.run(&update);
             if let Some((sign, line)) = it.others.run(&update) {
                 mark(it, sign, &line);
             }
         }
-        EventKind::Member(update) => it.others.member(event.agent, &update),
+        EventKind::Member(update) => {
+            it.terms.member(event.agent, &update);
+            it.others.member(event.agent, &update);
+        }
+        EventKind::Mode(mode) => it.terms.mode(event.agent, mode),
+        EventKind::Model(update) => {
+            it.terms.model(event.agent, &update);
+            if is_shown {
+                say_model(it, &update);
+            }
+        }
         EventKind::State(activity) if !is_shown => it.others.state(event.agent, activity),
         EventKind::CallStarted { title, .. } if !is_shown => it.others.calls(event.agent, &title),
         EventKind::Listed(listing) => listed(it, &listing),
@@ -53,10 +71,19 @@ fn shown(it: &mut Conversation, kind: EventKind, now_ms: u64) -> Vec<Effect> {
     match kind {
         EventKind::Delta(delta) => {
             it.shown.retry = None;
+            if !matches!(delta, Delta::Thinking(_)) {
+                thought(it, now_ms);
+            }
+            if let Delta::Thinking(text) = &delta
+                && it.shown.reply.takes_thinking()
+            {
+                it.shown.thinking.add(text, now_ms);
+            }
             let lines = it.shown.reply.delta(&delta, width);
             it.printed.extend(lines);
         }
         EventKind::Entry(new) => {
+            thought(it, now_ms);
             if new.seq + 1 >= it.shown.next {
                 it.shown.reply.catch_up();
             }
@@ -64,6 +91,7 @@ fn shown(it: &mut Conversation, kind: EventKind, now_ms: u64) -> Vec<Effect> {
         }
         EventKind::Retry(retry) => {
             it.shown.reply.cut_off();
+            it.shown.thinking.cut_off();
             let wait = retry.wait_ms.div_ceil(1000);
             let what = one_line(&retry.fault.message);
             it.shown.retry = Some(format!("again in {wait} s: {what}"));
@@ -80,19 +108,6 @@ fn shown(it: &mut Conversation, kind: EventKind, now_ms: u64) -> Vec<Effect> {
                 &format!("{} was denied: {}", denial.tool, denial.why),
             );
         }
-        EventKind::Mode(mode) => it.mode = mode,
-        EventKind::Model(update) => {
-            it.model = update.model.clone();
-            it.effort = update.effort.clone();
-            let cost = update
-                .cost
-                .map(|cost| format!(", {cost}"))
-                .unwrap_or_default();
-            it.say(&format!(
-                "{} from the next request on; it reads {} tokens anew{cost}",
-                update.model, update.reread_tokens
-            ));
-        }
         EventKind::Compacting { tokens, .. } => {
             it.say(&format!("summarising {tokens} tokens of conversation …"));
         }
@@ -100,12 +115,19 @@ fn shown(it: &mut Conversation, kind: EventKind, now_ms: u64) -> Vec<Effect> {
             let was_working = it.is_working();
             it.shown.activity = activity;
             if it.is_working() != was_working {
+                let took_ms = now_ms.saturating_sub(it.shown.since_ms);
+                if was_working {
+                    it.alerts.run_over(took_ms);
+                }
                 it.shown.since_ms = now_ms;
             }
         }
         EventKind::Spending(update) => it.shown.spending = *update,
         EventKind::Queue(queue) => return queued(it, queue),
-        EventKind::Ended(end) => ended(it, &end),
+        EventKind::Ended(end) => {
+            thought(it, now_ms);
+            ended(it, &end);
+        }
         _ => {}
     }
     Vec::new()
@@ -120,18 +142,39 @@ pub(super) fn entry(it: &mut Conversation, entry: &Entry) {
 }
 
 /// Prints an entry.
-fn print(it: &mut Conversation, entry: &Entry) {
+pub(super) fn print(it: &mut Conversation, entry: &Entry) {
     let width = it.width();
     let calls = &mut it.shown.calls;
     let lines = match entry.kind {
         EntryKind::Reply => {
             transcript::note_calls(entry, calls);
+            it.shown.thinking.replied(entry);
             let texts = transcript::reply_texts(entry);
             it.shown.reply.finish(&texts, width)
         }
         _ => transcript::other(entry, calls, width),
     };
     it.printed.extend(lines);
+}
+
+/// Says what another model costs.
+fn say_model(it: &mut Conversation, update: &ModelUpdate) {
+    let cost = update.cost.map(|cost| format!(", {cost}"));
+    it.say(&format!(
+        "{} from the next request on; it reads {} tokens anew{}",
+        update.model,
+        update.reread_tokens,
+        cost.unwrap_or_default()
+    ));
+}
+
+/// Says for how long the model has thought, if it does something else now.
+fn thought(it: &mut Conversation, now_ms: u64) {
+    if let Some(ms) = it.shown.thinking.end(now_ms) {
+        let line = format!("∴ thought for {}", elapsed(ms));
+        it.printed.push(Line::default());
+        it.say(&line);
+    }
 }
 
 /// Shows another agent from now on.
@@ -145,6 +188,7 @@ pub(super) fn show(it: &mut Conversation, agent: AgentId, now_ms: u64) {
     };
     it.printed.push(Line::default());
     it.say(&format!("── {name} ──"));
+    drafts::switch(it, agent);
     it.shown = super::ShownAgent::new(agent, name, now_ms);
 }
 

@@ -5,7 +5,7 @@
 use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use posse_protocol::{Command, PermissionMode, PromptChange};
 
-use super::{Conversation, Effect, actions, menu, slash};
+use super::{Conversation, Effect, Request, actions, chooser, images, menu, slash};
 use crate::edit::{EditBuffer, Kill, Motion, Prefix};
 use crate::question::Typing;
 
@@ -32,14 +32,24 @@ pub(super) fn pressed(it: &mut Conversation, mut key: KeyEvent, now_ms: u64) -> 
         KeyCode::Char('z') if control => return vec![Effect::Suspend],
         _ => it.presses.interrupt_ms = None,
     }
+    let escaped_ms = it.presses.escape_ms.take();
     if it.questions.is_open {
         return to_question(it, key, now_ms);
     }
+    let is_chord = alt && matches!(key.code, KeyCode::Char('y' | 'n' | 'a'));
+    if it.chooser.is_some() && !(is_chord && it.questions.count() > 0) {
+        return chooser::pressed(it, key);
+    }
     match key.code {
         KeyCode::Esc if shows_keys => Vec::new(),
-        KeyCode::Esc => escape(it),
+        KeyCode::Esc => escape(it, escaped_ms, now_ms),
         KeyCode::Char('d') if control && it.draft.is_empty() => actions::leave(it, now_ms),
         KeyCode::Char('g') if control => vec![Effect::OpenEditor(it.draft.expanded())],
+        KeyCode::Char('v') if control => vec![Effect::Ask(Request::ClipboardImage)],
+        KeyCode::Char('r') if control => {
+            chooser::history(it, "");
+            Vec::new()
+        }
         KeyCode::Char('j') if control => {
             it.draft.newline();
             menu::refresh(it)
@@ -63,16 +73,27 @@ pub(super) fn pressed(it: &mut Conversation, mut key: KeyEvent, now_ms: u64) -> 
         KeyCode::Up | KeyCode::Down => vertical(it, key.code == KeyCode::Down),
         _ => {
             edit(&mut it.draft, key);
-            it.history.stop();
             menu::refresh(it)
         }
     }
 }
 
-/// Sends the draft, which was typed as a line.
-pub(super) fn send_line(it: &mut Conversation, now_ms: u64) -> Vec<Effect> {
+/// Sends a line, with the images that were put in before it. A command leaves them for the next.
+pub(super) fn typed_line(it: &mut Conversation, line: &str, now_ms: u64) -> Vec<Effect> {
     it.notice = None;
-    send(it, true, now_ms)
+    let before = it.draft.draft();
+    let is_command = matches!(Prefix::of(line), Prefix::Slash { .. });
+    if is_command || before.is_empty() {
+        it.draft.set(line);
+    } else {
+        it.draft.go(Motion::BufferEnd);
+        it.draft.insert(&format!(" {line}"));
+    }
+    let effects = send(it, true, now_ms);
+    if is_command {
+        it.draft.restore(&before);
+    }
+    effects
 }
 
 /// Handles pasted text.
@@ -86,11 +107,8 @@ pub(super) fn pasted(it: &mut Conversation, text: &str) -> Vec<Effect> {
         }
         // A key is meant, and text is none.
         Some(Typing::Key) => Vec::new(),
-        None => {
-            it.draft.paste(text);
-            it.history.stop();
-            menu::refresh(it)
-        }
+        None if it.chooser.is_some() => Vec::new(),
+        None => images::paste(it, text),
     }
 }
 
@@ -102,11 +120,17 @@ fn interrupt(it: &mut Conversation, now_ms: u64) -> Vec<Effect> {
         it.questions.close();
         return Vec::new();
     }
+    if it.chooser.take().is_some() {
+        return Vec::new();
+    }
     if is_second {
         return actions::leave(it, now_ms);
     }
     if !it.draft.is_empty() {
         let draft = it.draft.take();
+        if let Some(before) = it.history.end() {
+            it.history.push(before.expanded());
+        }
         it.history.push(draft);
         it.menu = None;
         return Vec::new();
@@ -118,14 +142,23 @@ fn interrupt(it: &mut Conversation, now_ms: u64) -> Vec<Effect> {
     Vec::new()
 }
 
-fn escape(it: &mut Conversation) -> Vec<Effect> {
+/// Esc: the menu, then the run; twice with nothing to close, the list of prompts to return to.
+fn escape(it: &mut Conversation, before_ms: Option<u64>, now_ms: u64) -> Vec<Effect> {
     if it.menu.take().is_some() {
         return Vec::new();
     }
-    match it.is_working() {
-        true => vec![it.to_shown(Command::Interrupt)],
-        false => Vec::new(),
+    if it.is_working() {
+        return vec![it.to_shown(Command::Interrupt)];
     }
+    if !it.draft.is_empty() {
+        return Vec::new();
+    }
+    if is_soon(before_ms, now_ms) {
+        return actions::rewind(it, None);
+    }
+    it.presses.escape_ms = Some(now_ms);
+    it.notice = Some("Esc again returns to an earlier prompt".to_owned());
+    Vec::new()
 }
 
 /// Alt-Y, Alt-N, Alt-A.
@@ -220,19 +253,33 @@ fn send(it: &mut Conversation, joins: bool, now_ms: u64) -> Vec<Effect> {
         Prefix::Memory(note) => effects.push(slash::note(it, note.trim().to_owned())),
         Prefix::Slash { name, arguments } => match slash::run(it, name, arguments, now_ms) {
             Some(more) => effects.extend(more),
-            None => effects.push(Effect::Say(it.shown.agent, words.to_owned())),
+            None => effects.push(say(it, words)),
         },
         Prefix::Words(words) => {
             if it.is_working() && joins {
                 it.shown.joining += 1;
             }
-            effects.push(Effect::Say(it.shown.agent, words.to_owned()));
+            effects.push(say(it, words));
         }
     }
+    let before = it.history.end();
     it.history.push(text.clone());
     it.draft.take();
+    if let Some(before) = before {
+        // Typed before earlier prompts were looked at, and not sent with one of them.
+        it.draft.restore(&before);
+    }
     it.menu = None;
     effects
+}
+
+/// Returns what tells the agent that is shown a person's words, with the images in them.
+fn say(it: &mut Conversation, words: &str) -> Effect {
+    let images = images::of_draft(it);
+    match images.is_empty() {
+        true => Effect::Say(it.shown.agent, words.to_owned()),
+        false => Effect::SayImages(it.shown.agent, words.to_owned(), images),
+    }
 }
 
 /// Up and down: within the draft, in the menu, then through earlier prompts.
@@ -273,7 +320,7 @@ fn vertical(it: &mut Conversation, down: bool) -> Vec<Effect> {
 }
 
 fn next_mode(it: &mut Conversation) -> Vec<Effect> {
-    let next = match it.mode {
+    let next = match it.mode() {
         PermissionMode::Default => PermissionMode::AcceptEdits,
         PermissionMode::AcceptEdits => PermissionMode::Plan,
         PermissionMode::Plan if it.may_bypass => PermissionMode::BypassPermissions,

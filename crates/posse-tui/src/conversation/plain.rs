@@ -39,9 +39,10 @@ impl PlainView {
             }
             self.question = question;
         }
-        let before = self.mode.replace(it.mode);
-        if before.is_some_and(|before| before != it.mode) {
-            lines.push(Line::raw(format!("mode: {}", it.mode)));
+        let mode = it.mode();
+        let before = self.mode.replace(mode);
+        if before.is_some_and(|before| before != mode) {
+            lines.push(Line::raw(format!("mode: {mode}")));
         }
         let is_working = it.is_working();
         if self.was_working && !is_working {

@@ -22,6 +22,8 @@ pub(crate) struct OpenQuestion {
     pub(crate) words: EditBuffer,
     /// True if all of what it is about was printed, if the live region is too small for it.
     is_printed: bool,
+    /// What may be typed, if it was printed since the live region is too small for it.
+    printed_prompt: String,
 }
 
 /// The questions that wait for the person.
@@ -59,6 +61,7 @@ impl Questions {
             prompt,
             words: EditBuffer::default(),
             is_printed: false,
+            printed_prompt: String::new(),
         });
         true
     }
@@ -108,6 +111,16 @@ impl Questions {
     pub(crate) fn is_first_opening(&mut self) -> bool {
         let open = self.waiting.front_mut().filter(|_| self.is_open);
         open.is_some_and(|open| !std::mem::replace(&mut open.is_printed, true))
+    }
+
+    /// Returns true once for each thing that the open question asks.
+    pub(crate) fn is_first_asking(&mut self) -> bool {
+        let open = self.waiting.front_mut().filter(|_| self.is_open);
+        open.is_some_and(|open| {
+            let is_new = open.printed_prompt != open.prompt;
+            open.printed_prompt.clone_from(&open.prompt);
+            is_new
+        })
     }
 
     /// Leaves the question where it is; keys are for the prompt again.

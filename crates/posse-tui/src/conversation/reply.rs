@@ -14,8 +14,8 @@ pub(crate) struct ArrivingReply {
     said: String,
     /// What earlier attempts have printed, while this one may still repeat it.
     void: Option<String>,
-    /// Number of bytes of thinking, while it thinks.
-    thinking: usize,
+    /// True while a block of thinking arrives.
+    is_thinking: bool,
     /// True while pieces may belong to a reply whose beginning was missed, or which is printed.
     has_gap: bool,
     /// True if lines of the block that arrives are printed; a blank line goes before the first.
@@ -27,8 +27,8 @@ impl ArrivingReply {
     pub(crate) fn delta(&mut self, delta: &Delta, width: u16) -> Vec<Line<'static>> {
         match delta {
             Delta::Text(text) => self.text(text, width),
-            Delta::Thinking(text) => {
-                self.thinking += text.len();
+            Delta::Thinking(_) => {
+                self.is_thinking = true;
                 Vec::new()
             }
             Delta::BlockDone => self.block_done(width),
@@ -41,7 +41,7 @@ impl ArrivingReply {
             return Vec::new();
         }
         let text = without_returns(text);
-        self.thinking = 0;
+        self.is_thinking = false;
         self.said.push_str(&text);
         let Some(printed) = &self.void else {
             self.stream.push(&text);
@@ -64,10 +64,16 @@ impl ArrivingReply {
         lines
     }
 
+    /// Returns true if a piece of thinking is of use: no piece before it was missed, and it repeats
+    /// no earlier attempt.
+    pub(crate) fn takes_thinking(&self) -> bool {
+        !self.has_gap && self.void.as_deref().is_none_or(str::is_empty)
+    }
+
     /// Ends a block of text.
     fn block_done(&mut self, width: u16) -> Vec<Line<'static>> {
-        if self.thinking > 0 || self.void.is_some() || self.has_gap {
-            self.thinking = 0;
+        let was_thinking = std::mem::take(&mut self.is_thinking);
+        if was_thinking || self.void.is_some() || self.has_gap {
             return Vec::new();
         }
         self.end_block(width)
@@ -77,7 +83,7 @@ impl ArrivingReply {
     pub(crate) fn cut_off(&mut self) {
         self.void = Some(self.printed().to_owned());
         self.said.clear();
-        self.thinking = 0;
+        self.is_thinking = false;
     }
 
     /// Entries were read from elsewhere: pieces that come now are of no use until the next entry.
@@ -133,11 +139,6 @@ impl ArrivingReply {
     /// Returns true if lines of it are printed, of this attempt or the ones before it.
     pub(crate) fn is_printed(&self) -> bool {
         !self.printed().is_empty()
-    }
-
-    /// Returns true if the agent thinks and says nothing.
-    pub(crate) fn is_thinking(&self) -> bool {
-        self.thinking > 0
     }
 
     /// Returns the text whose lines are printed, of this attempt or the ones before it.

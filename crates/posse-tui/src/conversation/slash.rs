@@ -3,7 +3,7 @@
 use posse_protocol::{Command, MemoryScope, PermissionMode};
 
 use super::help::{COMMANDS, KEYS};
-use super::{Conversation, Effect, Request, actions};
+use super::{Conversation, Effect, Report, Request, actions, chooser, thinking};
 
 /// Runs a command of the terminal. Returns none if it is not one.
 pub(super) fn run(
@@ -17,11 +17,12 @@ pub(super) fn run(
     let effects = match (name, words) {
         ("help", _) => help(it),
         ("model", None) => {
-            let others = it.models.iter().filter(|model| **model != it.model);
+            let own = it.shown_terms().model.unwrap_or_default();
+            let others = it.models.iter().filter(|model| **model != own);
             let others: Vec<&str> = others.map(String::as_str).collect();
             let line = match others.is_empty() {
-                true => it.model.clone(),
-                false => format!("{}; others: {}", it.model, others.join(", ")),
+                true => own,
+                false => format!("{own}; others: {}", others.join(", ")),
             };
             it.say(&line);
             Vec::new()
@@ -35,12 +36,34 @@ pub(super) fn run(
         ("cost", _) => vec![Effect::Ask(Request::Cost)],
         ("context", _) => context(it),
         ("resume", id) => vec![Effect::Ask(Request::Resume(id.unwrap_or_default()))],
+        ("image", None) => vec![Effect::Ask(Request::ClipboardImage)],
+        ("image", Some(path)) => {
+            let pasted = String::new();
+            vec![Effect::Ask(Request::ImageFile { path, pasted })]
+        }
+        ("thinking", _) => {
+            thinking::print(it);
+            Vec::new()
+        }
+        ("history", part) => {
+            chooser::history(it, part.as_deref().unwrap_or_default());
+            Vec::new()
+        }
+        ("rewind", None) => actions::rewind(it, None),
+        ("rewind", Some(number)) => rewind(it, &number),
         ("agents", _) => agents(it),
         ("agent", Some(name)) => show(it, &name),
         ("tasks", _) => vec![Effect::Ask(Request::Tasks)],
         ("stop", Some(name)) => stop(it, &name),
         ("answer", Some(words)) => answer(it, &words, now_ms),
         ("memory", Some(text)) => vec![note(it, text)],
+        ("memory", None) => vec![Effect::Ask(Request::Report(Report::Memory))],
+        ("permissions", _) => vec![Effect::Ask(Request::Report(Report::Permissions))],
+        ("config", _) => vec![Effect::Ask(Request::Report(Report::Config))],
+        ("doctor", _) => vec![Effect::Ask(Request::Report(Report::Doctor))],
+        ("init", word) => vec![Effect::Ask(Request::Init(
+            word.as_deref() == Some("improve"),
+        ))],
         ("shell", Some(command)) => vec![it.to_shown(Command::Shell(command))],
         ("bg", _) => vec![it.to_shown(Command::Detach)],
         ("btw", Some(question)) => vec![it.to_shown(Command::Aside { question })],
@@ -64,6 +87,17 @@ fn answer(it: &mut Conversation, words: &str, now_ms: u64) -> Vec<Effect> {
         it.notice = Some("no question has waited long enough to be answered".to_owned());
     }
     effects
+}
+
+/// Returns to before a prompt by its number.
+fn rewind(it: &mut Conversation, number: &str) -> Vec<Effect> {
+    match number.parse() {
+        Ok(number) if number > 0 => actions::rewind(it, Some(number)),
+        _ => {
+            it.notice = Some("/rewind lists your prompts; /rewind 1 is the newest".to_owned());
+            Vec::new()
+        }
+    }
 }
 
 /// Returns the command that keeps a note.
@@ -95,7 +129,7 @@ fn help(it: &mut Conversation) -> Vec<Effect> {
 
 fn mode(it: &mut Conversation, word: Option<&str>) -> Vec<Effect> {
     let Some(word) = word else {
-        it.say(&format!("{}; Shift-Tab chooses another", it.mode));
+        it.say(&format!("{}; Shift-Tab chooses another", it.mode()));
         return Vec::new();
     };
     match word.parse::<PermissionMode>() {

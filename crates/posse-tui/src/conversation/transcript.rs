@@ -6,7 +6,9 @@ use ratatui_core::text::{Line, Span};
 use serde_json::Value;
 
 use super::calls::{Calls, KnownCall};
-use crate::text::{clip, line_count, one_line, replaced, tame, without_escapes, wrap};
+use crate::text::{
+    changed_line, clip, line_count, one_line, replaced, tame, without_escapes, wrap,
+};
 
 /// Number of lines that are printed of a tool's output; the pager has the rest.
 const OUTPUT_LINES: usize = 4;
@@ -40,10 +42,14 @@ pub(crate) fn with_output(
 ) -> Vec<Line<'static>> {
     let blocks = &entry.message.content;
     match entry.kind {
-        EntryKind::Prompt => blocks
-            .iter()
-            .flat_map(|block| prompt(block, width))
-            .collect(),
+        EntryKind::Prompt => {
+            // Images that were put in here are named in the text.
+            let is_named = texts(blocks).any(|text| text.contains("[image "));
+            let is_shown =
+                |block: &&ContentBlock| !is_named || !matches!(block, ContentBlock::Image { .. });
+            let blocks = blocks.iter().filter(is_shown);
+            blocks.flat_map(|block| prompt(block, width)).collect()
+        }
         EntryKind::Results => blocks
             .iter()
             .flat_map(|block| match block {
@@ -87,6 +93,18 @@ fn texts(blocks: &[ContentBlock]) -> impl Iterator<Item = &str> {
         ContentBlock::Text { text } => Some(text.as_str()),
         _ => None,
     })
+}
+
+/// Returns what a person said to the agent with an entry; none if it says only what posse wrote.
+pub fn person_words(entry: &Entry) -> Option<String> {
+    if entry.kind != EntryKind::Prompt {
+        return None;
+    }
+    let words: Vec<&str> = texts(&entry.message.content)
+        .filter(|text| Framed::of(text).is_none())
+        .collect();
+    let words = words.join("\n");
+    Some(words.trim_end().to_owned()).filter(|words| !words.trim().is_empty())
 }
 
 /// Notes the calls that a reply asks for.
@@ -239,7 +257,7 @@ pub(crate) fn answer(
         ShownOutput::Short => (shown_lines(tool, is_error), DIFF_LINES),
         ShownOutput::Most(lines) => (lines, lines),
     };
-    match call.and_then(change) {
+    match call.and_then(|call| change(call, content)) {
         Some(change) if !is_error => crate::text::diff(&change, most_changed),
         _ => output(content, most, width),
     }
@@ -270,21 +288,31 @@ fn title(call: &KnownCall) -> String {
 
 /// Returns true if the change that a call makes is printed, and not its output.
 pub(crate) fn is_change(call: &KnownCall) -> bool {
-    change(call).is_some()
+    change(call, &[]).is_some()
 }
 
-/// Returns the change that a call to Edit has made, from its input.
-fn change(call: &KnownCall) -> Option<posse_protocol::FileDiff> {
+/// Returns the change that a call to Edit has made: as the person saw it before, or from its input and
+/// what the tool answered.
+fn change(call: &KnownCall, content: &[ToolContent]) -> Option<posse_protocol::FileDiff> {
+    if call.tool != "Edit" {
+        return None;
+    }
+    if call.change.is_some() {
+        return call.change.clone();
+    }
     let input: Value = serde_json::from_str(call.input.as_ref()?.get()).ok()?;
     let word = |key: &str| input.get(key).and_then(Value::as_str);
-    match call.tool.as_str() {
-        "Edit" => Some(replaced(
-            word("file_path")?,
-            word("old_string")?,
-            word("new_string")?,
-        )),
-        _ => None,
-    }
+    let new = word("new_string")?;
+    let start = content.iter().find_map(|content| match content {
+        ToolContent::Text { text } => changed_line(text, new),
+        ToolContent::Image { .. } => None,
+    });
+    Some(replaced(
+        word("file_path")?,
+        word("old_string")?,
+        new,
+        start,
+    ))
 }
 
 /// Returns the first lines of an output.

@@ -8,11 +8,13 @@ mod strip;
 
 pub(crate) use self::question::content as question_content;
 pub(super) use self::question::in_full as question_in_full;
+pub(super) use self::status::elapsed;
 use ratatui_core::layout::Position;
 use ratatui_core::style::{Color, Style};
 use ratatui_core::text::{Line, Span};
 
 use super::Conversation;
+use super::chooser::Chooser;
 use super::help::KEYS;
 use super::menu::{self, Menu};
 use crate::edit::{EditBuffer, RowSpan};
@@ -74,9 +76,13 @@ fn live(it: &Conversation, width: u16, now_ms: u64) -> (Vec<Line<'static>>, Posi
         (true, false) => most.saturating_sub(QUESTION_ROWS - 1).max(1),
         (true, true) => 1,
     };
-    let (prompt, (row, column)) = prompt(it, width, prompt_rows.min(PROMPT_ROWS));
+    let (prompt, (row, column)) = match &it.chooser {
+        Some(chooser) => chosen_from(chooser, it, width, most),
+        None => prompt(it, width, prompt_rows.min(PROMPT_ROWS)),
+    };
     let mut status = Some(status::line(it, width, now_ms));
-    if asks && most < QUESTION_ROWS && it.notice.is_none() {
+    let is_low = asks && most < QUESTION_ROWS;
+    if (is_low || it.chooser.is_some()) && it.notice.is_none() {
         status = None;
     }
     let mut room = most.saturating_sub(prompt.len() + usize::from(status.is_some()));
@@ -110,8 +116,10 @@ fn live(it: &Conversation, width: u16, now_ms: u64) -> (Vec<Line<'static>>, Posi
     let strip = take(strip::lines(it, width), false);
     let calls = take(calls::lines(it, width, now_ms), true);
     let mut open = it.shown.reply.open(width);
-    if open.is_empty() && it.shown.reply.is_thinking() {
-        open.push(Line::styled("∴ thinking …", Style::new().dim()));
+    if let Some((words, since_ms)) = it.shown.thinking.arriving() {
+        let since = elapsed(now_ms.saturating_sub(since_ms));
+        let line = format!("∴ thinking {since} · {words}");
+        open.push(Line::styled(line, Style::new().dim()));
     }
     let open = open.iter().map(|line| clip(line, width)).collect();
     let open = take(open, true);
@@ -134,6 +142,22 @@ fn live(it: &Conversation, width: u16, now_ms: u64) -> (Vec<Line<'static>>, Posi
     let last = lines.len().saturating_sub(1);
     let caret = Position::new(column.min(width - 1), row.min(last) as u16);
     (lines, caret)
+}
+
+/// Returns the rows of a list from which the person chooses, with the row and column of the caret.
+fn chosen_from(
+    chooser: &Chooser,
+    it: &Conversation,
+    width: u16,
+    most: usize,
+) -> (Vec<Line<'static>>, (usize, u16)) {
+    let rows = match (it.questions.first(), it.questions.is_open) {
+        (None, _) => most - usize::from(it.notice.is_some()),
+        (Some(_), false) => most.saturating_sub(BESIDE_ROWS).max(1),
+        (Some(_), true) => 1,
+    };
+    let (lines, caret) = chooser.picker.lines(width, rows);
+    (lines, (usize::from(caret.y), caret.x))
 }
 
 /// Returns the rows of the prompt, with the row and column of the caret.

@@ -105,9 +105,10 @@ impl EditBuffer {
         self.insert_chip(chip).map_or(Paste::Refused, Paste::Chip)
     }
 
-    /// Puts an image in. Returns the number under which the caller keeps its data.
-    pub fn insert_image(&mut self, format: &str) -> Option<u32> {
-        let chip = self.chips.add_image(format);
+    /// Puts an image in, with what the user reads about it. Returns the number under which the
+    /// caller keeps its data.
+    pub fn insert_image(&mut self, about: &str) -> Option<u32> {
+        let chip = self.chips.add_image(about);
         self.insert_chip(chip)
     }
 
@@ -119,8 +120,12 @@ impl EditBuffer {
     }
 
     /// Replaces everything. Returns false, and changes nothing, if it does not fit.
+    ///
+    /// The words of an image that was put in before are that image again: the text may be one that
+    /// was taken out and comes back.
     pub fn set(&mut self, text: &str) -> bool {
-        self.splice(0..self.text.len(), &clean(text), EditKind::Whole)
+        let text = self.chips.linked(&clean(text));
+        self.splice(0..self.text.len(), &text, EditKind::Whole)
     }
 
     /// Empties the buffer and returns its text, with each pasted block in place of its chip.
@@ -129,7 +134,7 @@ impl EditBuffer {
     pub fn take(&mut self) -> String {
         let text = self.expanded();
         let mut chips = std::mem::take(&mut self.chips);
-        chips.retain(&self.killed);
+        chips.retain_images(&self.killed);
         let killed = std::mem::take(&mut self.killed);
         *self = EditBuffer {
             chips,

@@ -13,6 +13,10 @@ pub const PASTE_LIMIT: usize = 10 << 20;
 const INLINE_LINES: usize = 10;
 /// A paste of more characters becomes a chip.
 const INLINE_CHARACTERS: usize = 1_000;
+/// Number of characters that are shown about an image.
+const ABOUT: usize = 48;
+/// Number of images whose chips are kept when they stand in no text.
+const IMAGES: u32 = 32;
 /// The first and the last character that stand for chips: the last private-use plane.
 const FIRST: char = '\u{100000}';
 const LAST: char = '\u{10FFFD}';
@@ -31,20 +35,20 @@ pub enum Chip {
     Image {
         /// Counts the images of a buffer, from 1. A number is not used twice.
         number: u32,
-        /// The format as the user reads it, such as `png`.
-        format: Arc<str>,
+        /// What the user reads about it, such as `shot.png 120 KB`.
+        about: Arc<str>,
     },
 }
 
 impl Chip {
-    /// The words that the user sees: `[paste 1: 214 lines]`, `[image 1: png]`.
+    /// The words that the user sees: `[paste 1: 214 lines]`, `[image 1: shot.png 120 KB]`.
     pub fn label(&self) -> String {
         match self {
             Chip::Paste { number, text } => match text.lines().count() {
                 lines if lines > INLINE_LINES => format!("[paste {number}: {lines} lines]"),
                 _ => format!("[paste {number}: {} characters]", text.chars().count()),
             },
-            Chip::Image { number, format } => format!("[image {number}: {format}]"),
+            Chip::Image { number, about } => format!("[image {number}: {about}]"),
         }
     }
 
@@ -126,15 +130,15 @@ impl Chips {
     }
 
     /// Keeps an image. Returns its character and number.
-    pub(super) fn add_image(&mut self, format: &str) -> Option<(char, u32)> {
+    pub(super) fn add_image(&mut self, about: &str) -> Option<(char, u32)> {
         let number = 1 + self.images;
-        let format: String = format
+        let about: String = about
             .chars()
-            .filter(char::is_ascii_alphanumeric)
-            .take(8)
+            .filter(|c| c.is_alphanumeric() || ".-_ ".contains(*c))
+            .take(ABOUT)
             .collect();
-        let format = format.into();
-        let character = self.add(Chip::Image { number, format })?;
+        let about = about.into();
+        let character = self.add(Chip::Image { number, about })?;
         self.images = number;
         Some((character, number))
     }
@@ -153,9 +157,33 @@ impl Chips {
 
     /// Forgets all chips that do not stand in `text`.
     pub(super) fn retain(&mut self, text: &str) {
+        self.forget(text, |_| false);
+    }
+
+    /// Forgets all pasted blocks that do not stand in `text`, and images of long ago.
+    pub(super) fn retain_images(&mut self, text: &str) {
+        let newest = self.images;
+        self.forget(text, |chip| match chip {
+            Chip::Image { number, .. } => *number + IMAGES > newest,
+            Chip::Paste { .. } => false,
+        });
+    }
+
+    fn forget(&mut self, text: &str, is_kept: impl Fn(&Chip) -> bool) {
         let standing: HashSet<char> = text.chars().filter(|found| is_chip(*found)).collect();
         self.held
-            .retain(|character, _| standing.contains(character));
+            .retain(|character, entry| standing.contains(character) || is_kept(&entry.chip));
+    }
+
+    /// Returns `text`, in which the words of an image's chip are the chip again.
+    pub(super) fn linked(&self, text: &str) -> String {
+        let mut text = text.to_owned();
+        for (character, entry) in &self.held {
+            if matches!(entry.chip, Chip::Image { .. }) {
+                text = text.replacen(&*entry.label, character.encode_utf8(&mut [0; 4]), 1);
+            }
+        }
+        text
     }
 
     /// Returns the chips that stand in `text`.

@@ -79,9 +79,28 @@ impl PromptHistory {
         self.walk_to(at + 1, current)
     }
 
-    /// Ends the walk. What the buffer holds becomes the draft.
-    pub fn stop(&mut self) {
-        self.walk = None;
+    /// Goes to a prompt, the newest of those that are equal. Returns none if it is not there.
+    pub fn go_to(&mut self, prompt: &str, current: Draft) -> Option<Draft> {
+        let at = self.entries.iter().rposition(|entry| entry == prompt)?;
+        self.walk_to(at, current)
+    }
+
+    /// Ends the walk. Returns the draft that was there before it, if it is not empty.
+    pub fn end(&mut self) -> Option<Draft> {
+        let mut walk = self.walk.take()?;
+        let draft = walk.edited.remove(&self.entries.len());
+        draft.filter(|draft| !draft.is_empty())
+    }
+
+    /// Returns the draft that was there before the walk that is under way, if it is not empty.
+    pub fn draft_before(&self) -> Option<&Draft> {
+        let draft = self.walk.as_ref()?.edited.get(&self.entries.len());
+        draft.filter(|draft| !draft.is_empty())
+    }
+
+    /// Returns true if a prompt is in the history.
+    pub fn has(&self, prompt: &str) -> bool {
+        self.entries.iter().any(|entry| entry == prompt)
     }
 
     /// Returns the `nth` newest prompt that contains `part`, 0 being the newest.

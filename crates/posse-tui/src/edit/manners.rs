@@ -301,6 +301,13 @@ fn images_are_numbered_by_themselves() {
     // The caller may still hold the data of earlier images.
     buffer.take();
     assert_eq!(buffer.insert_image("png"), Some(3));
+    // What was taken out and comes back has its images again; what is typed has none.
+    buffer.take();
+    buffer.set("look at [image 1: png]");
+    assert_eq!(buffer.images(), [1]);
+    buffer.take();
+    buffer.insert("look at [image 1: png]");
+    assert_eq!(buffer.images(), [0; 0]);
 }
 
 #[test]

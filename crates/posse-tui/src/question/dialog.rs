@@ -146,6 +146,28 @@ impl QuestionDialog {
         }
     }
 
+    /// Returns what may be typed now in few words, one for each key: for screens that have no room
+    /// for all of [`prompt`](Self::prompt).
+    pub fn short_prompt(&self) -> Vec<String> {
+        let words: &[&str] = match &self.stage {
+            Stage::Permission if self.question.suggestions.is_empty() => {
+                &["y yes", "n no", "r reason"]
+            }
+            Stage::Permission => &["y yes", "a always", "n no", "r reason"],
+            Stage::Plan => &["y yes", "e yes, edit", "n no", "r reason"],
+            Stage::Reason => &["what instead? b back"],
+            Stage::Rule => &["b back"],
+            Stage::Choice(..) => &["number, words or -"],
+            Stage::Scope(_) => &["s session", "d here", "e all", "b back"],
+        };
+        let numbers = match &self.stage {
+            Stage::Rule => Some(format!("1 to {}", self.question.suggestions.len())),
+            _ => None,
+        };
+        let words = words.iter().map(|word| (*word).to_owned());
+        numbers.into_iter().chain(words).collect()
+    }
+
     /// Handles something typed.
     pub fn typed(&mut self, words: &str) -> DialogStep {
         let words = words.trim();

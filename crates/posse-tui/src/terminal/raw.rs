@@ -4,8 +4,8 @@ use std::io::{self, Write};
 
 use crossterm::terminal::{disable_raw_mode, enable_raw_mode};
 
-/// What is switched on: pasted text is marked as such.
-const ENTER: &[u8] = b"\x1b[?2004h";
+/// What is switched on: pasted text is marked as such, and the focus is told.
+const ENTER: &[u8] = b"\x1b[?2004h\x1b[?1004h";
 
 /// Brings every mode back that posse may have changed, whatever state a frame was in and on
 /// whichever screen.
@@ -15,7 +15,8 @@ const ENTER: &[u8] = b"\x1b[?2004h";
 /// each screen: after the alternate one, what comes back is the cursor that
 /// [`FullScreen::enter`](super::FullScreen::enter) left. (tmux has one for both, and leaves the cursor
 /// where it stood on the alternate screen.)
-pub const RESTORE: &str = "\x1b[?2026l\x1b7\x1b[?1049l\x1b8\x1b[?7h\x1b[?25h\x1b[?2004l\x1b[0m";
+pub const RESTORE: &str =
+    "\x1b[?2026l\x1b7\x1b[?1049l\x1b8\x1b[?7h\x1b[?25h\x1b[?2004l\x1b[?1004l\x1b[0m";
 
 /// A terminal in raw mode, until this is dropped.
 pub struct RawTerminal(());

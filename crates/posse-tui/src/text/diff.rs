@@ -32,7 +32,8 @@ pub fn changed_file(change: &FileDiff) -> Line<'static> {
 
 /// Returns at most `max_lines` lines that show a change, and one that says how many more there are.
 ///
-/// Each line of the file is one line, however long it is.
+/// Each line of the file is one line, however long it is. A hunk that begins at line 0 is somewhere
+/// in the file, and has no numbers.
 pub fn diff(change: &FileDiff, max_lines: usize) -> Vec<Line<'static>> {
     let columns = number_columns(change);
     let mut lines = Vec::new();
@@ -42,7 +43,9 @@ pub fn diff(change: &FileDiff, max_lines: usize) -> Vec<Line<'static>> {
             let mark = format!("{:>columns$}", "⋮");
             lines.push(Line::from(Span::styled(mark, Style::new().dim())));
         }
+        let is_placed = hunk.new_start > 0 || hunk.old_start > 0;
         for (number, line) in numbered(hunk) {
+            let number = is_placed.then_some(number);
             if lines.len() < max_lines {
                 lines.push(diff_line(line, number, columns));
             } else {
@@ -76,7 +79,8 @@ fn numbered(hunk: &Hunk) -> impl Iterator<Item = (u64, &DiffLine)> {
     })
 }
 
-fn diff_line(line: &DiffLine, number: u64, columns: usize) -> Line<'static> {
+fn diff_line(line: &DiffLine, number: Option<u64>, columns: usize) -> Line<'static> {
+    let number = number.map(|number| number.to_string()).unwrap_or_default();
     let (mark, style) = match line.change {
         LineChange::Kept => (' ', Style::new().dim()),
         LineChange::Removed => ('-', Style::new().fg(Color::Red)),

@@ -151,7 +151,7 @@ mod tests {
             rows,
             [
                 "ID              AGE  STATE   ENTRIES      COST  FIRST WORDS",
-                "0197f0aa-0000    2m  idle          2   $0.5000  fix \\u{1b}[2Jit",
+                "0197f0aa-0000    2m  idle          2     $0.50  fix \\u{1b}[2Jit",
                 "               in /work",
             ]
         );

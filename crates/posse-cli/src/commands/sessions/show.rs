@@ -103,7 +103,7 @@ mod tests {
         assert_eq!(
             shown(&transcript(), 1),
             format!(
-                "session {ID}\nidle · m · default · $0.5000 · in /work\n\n> fix \\u{{1b}}[2Jit (1970-01-01 00:00 UTC)\n\n\
+                "session {ID}\nidle · m · default · $0.50 · in /work\n\n> fix \\u{{1b}}[2Jit (1970-01-01 00:00 UTC)\n\n\
                  I look.\n  → Read {{\"n\":1.5}}\n  ✗ no\n    such\n"
             )
         );
@@ -112,7 +112,7 @@ mod tests {
     #[test]
     fn the_head_says_whose_transcript_it_is() {
         let mut transcript = transcript();
-        assert!(shown(&transcript, 3).contains("· $0.5000 · 3 agents · in /work\n"));
+        assert!(shown(&transcript, 3).contains("· $0.50 · 3 agents · in /work\n"));
         transcript.record.origin = Some(Box::new(Origin {
             parent: ID.parse().unwrap(),
             call: CallKey { seq: 0, ordinal: 0 },

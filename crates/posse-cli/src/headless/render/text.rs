@@ -489,7 +489,7 @@ Again.
   no such file
 
 all done
-[2 turns · 37 tokens in, 5 out · $0.5000 · continue with: posse -p --resume 0197f0aa-0000 …]
+[2 turns · 37 tokens in, 5 out · $0.50 · continue with: posse -p --resume 0197f0aa-0000 …]
 "
         );
     }

@@ -32,6 +32,8 @@ struct Before {
     is_open: bool,
     draft: String,
     agent: AgentId,
+    /// All drafts, if no earlier prompt is looked at.
+    drafts: Option<Vec<(Option<AgentId>, String)>>,
 }
 
 impl Pair {
@@ -95,6 +97,7 @@ impl Pair {
             is_open: state.questions.is_open,
             draft: state.draft(),
             agent: state.shown_agent(),
+            drafts: (state.history.draft_before().is_none()).then(|| state.drafts()),
         }
     }
 
@@ -142,6 +145,12 @@ impl Pair {
             Input::Key(key) => !before.is_open && may_edit(*key),
             Input::Paste(_) => !before.is_open,
             Input::Draft(_) => true,
+            // Each agent has its own.
+            Input::Show(_) => {
+                let drafts = self.talk.state.drafts();
+                assert!(before.drafts.iter().all(|before| *before == drafts));
+                true
+            }
             _ => false,
         };
         assert!(draft == before.draft || is_edit, "{input:?}");

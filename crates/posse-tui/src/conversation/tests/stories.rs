@@ -1,5 +1,8 @@
 //! Short conversations, each about one thing.
 
+mod choosing;
+mod drafts;
+mod images;
 mod questions;
 mod replies;
 
@@ -127,8 +130,8 @@ fn the_first_sign_says_what_a_prompt_is() {
 #[test]
 fn a_command_that_lacks_words_says_how_it_is_written() {
     let mut talk = talk();
-    talk.says("/memory");
-    assert!(talk.live().contains("/memory TEXT"), "{}", talk.live());
+    talk.says("/export");
+    assert!(talk.live().contains("/export FILE"), "{}", talk.live());
 }
 
 #[test]
@@ -280,7 +283,7 @@ fn a_digit_shows_the_one_that_has_it_on_the_screen() {
     assert!(talk.live().contains("2 dev-1"), "{}", talk.live());
     assert_eq!(talk.press("Alt-2"), [Effect::Show(agent(21))]);
     assert_eq!(talk.press("Alt-1"), [], "a command cannot be talked to");
-    assert_eq!(talk.press("Alt-9 Esc"), []);
+    assert_eq!(talk.press("Alt-9 Left"), []);
     talk.input(Input::Show(agent(21)));
     assert!(talk.live().contains("talking to dev-1"), "{}", talk.live());
     let to = |command| {
@@ -335,8 +338,53 @@ fn money_and_context_are_shown_as_they_are_spent() {
     };
     let live = spends(42, 58, 68_000);
     assert!(live.contains("34 % of 200k · $0.42"), "{live}");
-    assert!(live.contains("$0.5800 left"), "{live}");
+    assert!(live.contains("$0.58 left"), "{live}");
     let live = spends(90, 10, 100_000);
     assert!(live.contains("50 % of 200k · $0.90"), "{live}");
-    assert!(live.contains("$0.1000 left"), "{live}");
+    assert!(live.contains("$0.10 left"), "{live}");
+}
+
+#[test]
+fn reports_are_asked_for_by_name() {
+    use crate::conversation::{Report, Request};
+    for (command, report) in [
+        ("/permissions", Report::Permissions),
+        ("/config", Report::Config),
+        ("/memory", Report::Memory),
+        ("/doctor", Report::Doctor),
+    ] {
+        let expected = sent(command, Effect::Ask(Request::Report(report)));
+        assert_eq!(talk().says(command), expected);
+    }
+    for (command, improves) in [("/init", false), ("/init improve", true)] {
+        let expected = sent(command, Effect::Ask(Request::Init(improves)));
+        assert_eq!(talk().says(command), expected);
+    }
+}
+
+#[test]
+fn an_alert_is_for_those_who_look_elsewhere() {
+    use crate::conversation::Alert;
+    let mut talk = talk();
+    let run_of = |talk: &mut Talk, ms: u64| {
+        talk.works();
+        talk.wait(ms);
+        talk.event(EventKind::State(Activity::Idle));
+        talk.state.take_alert()
+    };
+    assert_eq!(run_of(&mut talk, 60_000), None);
+    talk.input(Input::Focus(false));
+    assert_eq!(run_of(&mut talk, 10_000), None);
+    assert_eq!(run_of(&mut talk, 10_001), Some(Alert::RunOver));
+    assert_eq!(talk.state.take_alert(), None);
+    talk.asks(crate::fixtures::question("a"));
+    assert_eq!(talk.state.take_alert(), Some(Alert::Question));
+    // The same again is none.
+    talk.asks(crate::fixtures::question("a"));
+    assert_eq!(talk.state.take_alert(), None);
+    talk.asks(crate::fixtures::question("b"));
+    talk.input(Input::Focus(true));
+    assert_eq!(talk.state.take_alert(), None);
+    talk.asks(crate::fixtures::question("c"));
+    assert_eq!(talk.state.take_alert(), None);
 }

@@ -4,11 +4,11 @@ use posse_protocol::{Display, QuestionKind};
 use ratatui_core::style::{Color, Style};
 use ratatui_core::text::{Line, Span};
 
-use super::edited_rows;
+use super::{QUESTION_ROWS, edited_rows, most_rows};
 use crate::conversation::Conversation;
 use crate::conversation::questions::OpenQuestion;
 use crate::question::{QuestionDialog, Typing, wanted};
-use crate::text::{changed_file, clip, diff, one_line, tame, wrap};
+use crate::text::{changed_file, clip, columns, diff, one_line, tame, wrap};
 
 /// Number of lines of what is asked about, while the question is open.
 const SHOWN_LINES: usize = 9;
@@ -60,13 +60,17 @@ pub(super) fn draw(it: &Conversation, width: u16, room: usize) -> QuestionLines 
         content.clear();
     }
     let mut keys = prompt_lines(open, width);
-    let reserved = content.len().min(1);
+    // What is long was printed when it was opened.
+    let is_printed = content.len() > most_shown(it);
+    let reserved = usize::from(!is_printed && !content.is_empty());
+    if keys.len() > left.saturating_sub(reserved) {
+        keys = short_lines(open, width);
+    }
     keys = shortened(keys, left.saturating_sub(reserved), "", width);
     left -= keys.len();
     let hint = (left > reserved).then(|| hint(it.questions.count(), width));
     left -= usize::from(hint.is_some());
-    // All of what is long was printed when it was opened.
-    let most = match content.len() > most_shown(it) {
+    let most = match is_printed {
         true => left.min(CLOSED_LINES),
         false => left,
     };
@@ -90,6 +94,22 @@ pub(in crate::conversation) fn too_long(it: &Conversation, width: u16) -> Vec<Li
     let content = content(&open.dialog, width);
     match content.len() > most_shown(it) && !open.dialog.is_choice() {
         true => content,
+        false => Vec::new(),
+    }
+}
+
+/// Returns all that may be typed now, if the live region has room for few words only.
+pub(in crate::conversation) fn unfit_prompt(it: &Conversation, width: u16) -> Vec<Line<'static>> {
+    let Some(open) = it.questions.first() else {
+        return Vec::new();
+    };
+    let most = most_rows(it);
+    let is_written = it.questions.typing() == Some(Typing::Line);
+    // Who asks, what the person writes, the prompt, the status.
+    let others = 2 + usize::from(is_written) + usize::from(most >= QUESTION_ROWS);
+    let keys = prompt_lines(open, width);
+    match keys.len() > most.saturating_sub(others) {
+        true => keys,
         false => Vec::new(),
     }
 }
@@ -212,6 +232,20 @@ fn prompt_lines(open: &OpenQuestion, width: u16) -> Vec<Line<'static>> {
         .lines()
         .map(|line| Line::raw(tame(line).into_owned()));
     lines.flat_map(|line| wrap(&line, width, 4)).collect()
+}
+
+/// Returns the same in few words, a key and its word on the same line.
+fn short_lines(open: &OpenQuestion, width: u16) -> Vec<Line<'static>> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in open.dialog.short_prompt() {
+        match lines.last_mut() {
+            Some(line) if columns(line) + columns(&word) + 3 <= usize::from(width) => {
+                line.push_str(&format!(" · {word}"));
+            }
+            _ => lines.push(word),
+        }
+    }
+    lines.into_iter().map(Line::raw).collect()
 }
 
 /// Returns the keys that leave the question.

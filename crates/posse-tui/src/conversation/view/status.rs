@@ -57,11 +57,12 @@ fn doing(it: &Conversation) -> Option<&'static str> {
 }
 
 fn facts(it: &Conversation) -> Vec<String> {
-    let mut facts = vec![it.mode.to_string()];
-    facts.push(match &it.effort {
-        Some(effort) => format!("{} {effort}", it.model),
-        None => it.model.clone(),
-    });
+    let terms = it.shown_terms();
+    let mut facts: Vec<String> = terms.mode.iter().map(ToString::to_string).collect();
+    facts.extend(terms.model.map(|model| match terms.effort {
+        Some(effort) => format!("{model} {effort}"),
+        None => model,
+    }));
     let spending = &it.shown.spending;
     if let Some(window) = spending.context_window.filter(|window| *window > 0) {
         let percent = spending.context_tokens.saturating_mul(100) / window;
@@ -92,7 +93,7 @@ fn total(spent: &[Spent]) -> Option<Cost> {
 }
 
 /// Returns a time for people: `5 s`, `2m 05s`.
-pub(super) fn elapsed(ms: u64) -> String {
+pub(in crate::conversation) fn elapsed(ms: u64) -> String {
     let seconds = ms / 1000;
     match seconds {
         0..60 => format!("{seconds} s"),

@@ -11,6 +11,7 @@ use super::super::screens::{run, run_end};
 use super::super::*;
 use super::*;
 use crate::fixtures;
+use crate::picker::PickerItem;
 
 /// An input, the time before it, and whether the loop refuses what is said.
 #[derive(Clone, Debug)]
@@ -29,10 +30,13 @@ pub(super) fn step(keys: u32, events: u32) -> impl Strategy<Value = Step> {
         1 => text().prop_map(Input::Paste),
         events => (agents(), event()).prop_map(|(agent, kind)| Input::Event(Event { agent, kind })),
         1 => (entries(), 0..20u64).prop_map(|(entries, next)| Input::Entries { entries, next }),
+        1 => entries().prop_map(Input::Inherited),
+        1 => prompts().prop_map(Input::Prompts),
         1 => size().prop_map(Input::Size),
         1 => text().prop_map(Input::Notice),
         1 => text().prop_map(Input::Print),
         1 => text().prop_map(Input::Draft),
+        1 => any::<bool>().prop_map(Input::Focus),
         1 => Just(Input::Tick),
     ];
     (0..=1000u64, input, any::<bool>(), 0..16u8).prop_map(|(after_ms, input, is_refused, drawn)| {
@@ -47,7 +51,7 @@ pub(super) fn step(keys: u32, events: u32) -> impl Strategy<Value = Step> {
 }
 
 fn key_of_any_kind() -> impl Strategy<Value = KeyEvent> {
-    const NAMES: &str = "Enter Enter Alt-Enter Tab Tab Esc Ctrl-c Up Down Left Home Shift-Tab \
+    const NAMES: &str = "Enter Enter Alt-Enter Tab Tab Esc Esc Ctrl-r Ctrl-c Up Down Left Home Shift-Tab \
         Backspace Alt-y Alt-y Alt-n Alt-a Alt-q Alt-0 Alt-1 Alt-2 Alt-5 Ctrl-d Ctrl-g Ctrl-j Ctrl-k \
         Ctrl-u Ctrl-w Ctrl-y Ctrl-_ Ctrl-z Alt-_ Alt-f Alt-d";
     let name = select(NAMES.split(' ').collect::<Vec<_>>());
@@ -175,6 +179,11 @@ fn entries() -> impl Strategy<Value = Vec<Entry>> {
     let entry = (0..20u64, kind, prop::collection::vec(block, 0..3))
         .prop_map(|(seq, kind, blocks)| entry(seq, kind, blocks));
     prop::collection::vec(entry, 0..3)
+}
+
+fn prompts() -> impl Strategy<Value = Vec<PickerItem>> {
+    let item = (text(), text()).prop_map(|(words, about)| PickerItem { words, about });
+    prop::collection::vec(item, 0..20)
 }
 
 fn question_id(id: u128) -> posse_protocol::QuestionId {

@@ -249,3 +249,33 @@ fn text_that_is_pasted_answers_nothing() {
     assert!(talk.live().contains("wants to use Bash"));
     assert_eq!(talk.state.draft(), "");
 }
+
+#[test]
+fn the_smallest_screen_has_all_keys_of_an_open_question() {
+    let mut talk = Talk::new(20, 5);
+    talk.asks(suggesting(&["Bash(ls)", "Bash(ls *)"]));
+    let mut stage = |keys: &str, expected: &[&str], printed: &[&str]| {
+        talk.press(keys);
+        let live = talk.live();
+        let above = talk.printed().join("\n");
+        for words in expected {
+            assert!(live.contains(words), "{keys}: {live}");
+        }
+        for words in printed {
+            assert!(above.contains(words), "{keys}: {above}");
+        }
+    };
+    stage(
+        "Tab",
+        &["◐", "y yes", "a always", "n no", "r reason"],
+        &["allow once"],
+    );
+    stage("a", &["1 to 2", "b back"], &["Bash(ls)", "Bash(ls *)"]);
+    stage(
+        "1",
+        &["s session", "d here", "e all", "b back"],
+        &["in this"],
+    );
+    stage("b", &["y yes", "r reason"], &[]);
+    stage("r", &["what instead?", "b back", "»"], &[]);
+}

@@ -254,3 +254,80 @@ fn a_retry_is_no_news_once_the_reply_arrives() {
     talk.text("Found it.");
     assert!(!talk.live().contains("overloaded"), "{}", talk.live());
 }
+
+#[test]
+fn thinking_is_one_line_until_it_is_asked_for() {
+    let mut talk = talk();
+    talk.says("/thinking");
+    assert!(talk.live().contains("the model has not thought yet"));
+    talk.works();
+    let thinks = |text: &str| EventKind::Delta(Delta::Thinking(text.into()));
+    talk.event(thinks("First the lexer,\nthen "));
+    talk.wait(12_000);
+    talk.event(thinks("the parser."));
+    let live = talk.live();
+    assert!(
+        live.contains("∴ thinking 12 s · First the lexer, then the parser."),
+        "{live}"
+    );
+    talk.printed();
+    talk.event(EventKind::Delta(Delta::BlockDone));
+    talk.text("Done.");
+    assert!(!talk.live().contains("∴"));
+    talk.event(reply(0, "Done."));
+    assert_eq!(talk.printed(), ["∴ thought for 12 s", "Done."]);
+    talk.says("/thinking");
+    assert_eq!(talk.printed(), ["First the lexer,", "then the parser."]);
+}
+
+#[test]
+fn thinking_of_a_failed_attempt_is_void() {
+    let mut talk = talk();
+    talk.works();
+    let thinks = |text: &str| EventKind::Delta(Delta::Thinking(text.into()));
+    talk.event(thinks("wrong"));
+    talk.event(retry());
+    talk.event(thinks("right"));
+    talk.text("Done.");
+    let thinking = ContentBlock::Thinking {
+        thinking: "right".into(),
+        signature: "s".into(),
+    };
+    let blocks = vec![thinking, ContentBlock::text("Done.")];
+    talk.event(EventKind::Entry(Box::new(entry(
+        0,
+        EntryKind::Reply,
+        blocks,
+    ))));
+    talk.printed();
+    talk.says("/thinking");
+    assert_eq!(talk.printed(), ["right"]);
+}
+
+#[test]
+fn a_change_has_the_numbers_of_its_lines() {
+    let input = r#"{"file_path": "a.rs", "old_string": "a - b", "new_string": "a + b"}"#;
+    let mut talk = talk();
+    let mut edit = |id: &str, answer: &str| {
+        let seq = talk.state.next_entry();
+        let blocks = vec![call(id, "Edit", input)];
+        talk.event(EventKind::Entry(Box::new(entry(
+            seq,
+            EntryKind::Reply,
+            blocks,
+        ))));
+        let blocks = vec![result(id, answer, false)];
+        talk.event(EventKind::Entry(Box::new(entry(
+            seq + 1,
+            EntryKind::Results,
+            blocks,
+        ))));
+        talk.printed().split_off(1)
+    };
+    edit("1", "");
+    let answer = "edited a.rs:\n    39\tx\n    40\ty\n    41\t  a + b\n    42\tz\n";
+    assert_eq!(edit("2", answer), ["  41 -a - b", "  41 +a + b"]);
+    // Where it is in the file is not known.
+    let answer = "edited a.rs: 3 occurrences replaced";
+    assert_eq!(edit("3", answer), ["     -a - b", "     +a + b"]);
+}
