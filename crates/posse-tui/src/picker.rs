@@ -105,6 +105,12 @@ impl Picker {
         });
     }
 
+    /// Returns the words of the first items that fit.
+    pub fn fitting_words(&self, most: usize) -> impl Iterator<Item = &str> {
+        let items = self.fitting.iter().take(most);
+        items.filter_map(|at| self.items.get(*at).map(|item| item.words.as_str()))
+    }
+
     /// Returns the frame.
     pub fn view(&self, size: Size) -> Frame {
         let width = size.columns.max(4);

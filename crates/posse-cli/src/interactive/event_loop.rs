@@ -8,6 +8,7 @@ use std::time::Duration;
 use crossterm::event::Event as TerminalEvent;
 use posse_port::clock::{Clock as _, SystemClock};
 use posse_protocol::{AgentId, Command, Detail, ListKind, WatchTarget};
+use posse_runtime::session::branch::CopiedHistory;
 use posse_tui::conversation::{
     self, AttachedImage, Beginning, Conversation, Effect, Input, PlainView, Report, Request, Size,
 };
@@ -74,6 +75,8 @@ pub(super) struct LiveScreen {
     due: Due,
     ending: Option<Ending>,
     has_said: bool,
+    /// The session of which this is a branch, and how much of it.
+    origin: Option<(AgentId, CopiedHistory)>,
 }
 
 /// Times at which something is to be done.
@@ -114,6 +117,7 @@ impl LiveScreen {
             due: Due::default(),
             ending: None,
             has_said: false,
+            origin: None,
         };
         screen.draw();
         Ok(screen)
@@ -286,6 +290,7 @@ pub(super) async fn run(
             screen.update(Input::Entries { entries, next });
         }
         Past::Of(session, copied) => {
+            screen.origin = Some((session, copied));
             let inherited = link.copied(session, copied).await?;
             screen.update(Input::Inherited(inherited));
         }
@@ -604,9 +609,11 @@ async fn asked(screen: &mut LiveScreen, link: &mut Link, request: Request) -> an
 
 /// Returns the prompts to which the person can return.
 async fn rewind_points(screen: &LiveScreen, link: &Link) -> anyhow::Result<Vec<RewindPoint>> {
-    match screen.has_said {
-        true => rewind::points(&*link.store.store, screen.main).await,
-        // Nothing is in the store yet.
-        false => Ok(Vec::new()),
+    let store = &*link.store.store;
+    match (screen.has_said, screen.origin) {
+        (true, _) => rewind::points(store, screen.main, CopiedHistory::All).await,
+        // Nothing of this session is in the store yet.
+        (false, Some((session, copied))) => rewind::points(store, session, copied).await,
+        (false, None) => Ok(Vec::new()),
     }
 }

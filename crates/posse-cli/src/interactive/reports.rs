@@ -83,14 +83,16 @@ async fn of(report: Report, cwd: PathBuf, provider: Vec<String>) -> String {
         Report::Doctor => {
             let mut arguments = vec!["doctor".to_owned()];
             arguments.extend(provider);
-            printed(&cwd, &arguments).await
+            printed(&cwd, &arguments, "nothing was checked").await
         }
         Report::Config => {
-            let files = printed(&cwd, &["doctor".into(), "--files".into()]).await;
+            let none = "there are no settings, definitions or memory files here";
+            let files = printed(&cwd, &["doctor".into(), "--files".into()], none).await;
             format!("{files}\nedit {home} (yours) or .posse/settings.json (the project's)")
         }
         Report::Memory => {
-            let files = printed(&cwd, &["doctor".into(), "--memory".into()]).await;
+            let none = "there are no memory files here";
+            let files = printed(&cwd, &["doctor".into(), "--memory".into()], none).await;
             format!("{files}\n# TEXT keeps a note; /init has AGENTS.md written")
         }
         // Only the runtime knows what was accepted in this session.
@@ -98,12 +100,12 @@ async fn of(report: Report, cwd: PathBuf, provider: Vec<String>) -> String {
     }
 }
 
-/// Returns what posse prints with these arguments.
+/// Returns what posse prints with these arguments, `none` if that is nothing.
 #[expect(
     clippy::disallowed_methods,
     reason = "posse itself, for the person in front of it"
 )]
-async fn printed(cwd: &Path, arguments: &[String]) -> String {
+async fn printed(cwd: &Path, arguments: &[String], none: &str) -> String {
     let Ok(posse) = std::env::current_exe() else {
         return format!("posse cannot be found; run `posse {}`", arguments.join(" "));
     };
@@ -119,7 +121,7 @@ async fn printed(cwd: &Path, arguments: &[String]) -> String {
             let text = [output.stdout, output.stderr].concat();
             let text = String::from_utf8_lossy(&text).trim_end().to_owned();
             match text.is_empty() {
-                true => "there is nothing to report".to_owned(),
+                true => none.to_owned(),
                 false => text,
             }
         }

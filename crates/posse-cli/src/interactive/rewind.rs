@@ -45,7 +45,7 @@ impl RewindPoint {
     /// Returns what the person is told in the session that continues there.
     pub(super) fn note(&self) -> String {
         format!(
-            "returned to before “{}”, in a new session; Enter sends the prompt again\n\
+            "\nreturned to before “{}”, in a new session; Enter sends the prompt again\n\
              files are as they are now: nothing in them was undone\n\
              the conversation as it was is kept: /resume {}",
             shortened(&self.words, FEW),
@@ -59,14 +59,19 @@ impl RewindPoint {
     }
 }
 
-/// Returns the person's prompts in a session, newest first.
+/// Returns the person's prompts in a session, newest first; those of a copy are the ones that were
+/// copied.
 ///
 /// What joined a run between a call and its result is not among them: no branch can begin there.
 pub(super) async fn points(
     store: &dyn Store,
     session: AgentId,
+    copied: CopiedHistory,
 ) -> anyhow::Result<Vec<RewindPoint>> {
-    let entries = store.entries(session, Page::all()).await?.entries;
+    let mut entries = store.entries(session, Page::all()).await?.entries;
+    if let CopiedHistory::Through(last) = copied {
+        entries.retain(|stored| stored.agent != session || stored.entry.seq <= last);
+    }
     let mut points = Vec::new();
     let mut before: Option<&StoredEntry> = None;
     for stored in &entries {

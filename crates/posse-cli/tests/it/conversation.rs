@@ -323,6 +323,14 @@ fn rewinding_branches_before_a_prompt_and_has_it_as_the_draft() {
     let screen = terminal.sees("the conversation as it was is kept: /resume ");
     assert!(screen.contains("nothing in them was undone"), "{screen}");
     terminal.sees("\n› mend the lexer\n");
+    // What the branch began with can be returned to before it has said anything.
+    terminal.types(&["C-u"]);
+    terminal.types(&["/rewind", "Enter"]);
+    terminal.sees_times("look around", 3);
+    terminal.types(&["Escape"]);
+    terminal.waits("closed", || !terminal.screen().contains("type to search"));
+    terminal.types(&["C-y"]);
+    terminal.sees("\n› mend the lexer\n");
     terminal.types(&[" and the parser", "Enter"]);
     terminal.sees_times("This is turn 2.", 2);
     // Each is a session of its own, and the branch has what was said before.

@@ -73,9 +73,14 @@ pub(super) fn leave(it: &mut Conversation, now_ms: u64) -> Vec<Effect> {
     Vec::new()
 }
 
-/// Asks for the person's prompts, to return to one of them. The main agent must have no run.
+/// Asks for the person's prompts, to return to one of them. The main agent is
+/// shown then, and has no run.
 pub(super) fn rewind(it: &mut Conversation, number: Option<usize>) -> Vec<Effect> {
-    if it.shown.agent == it.main && it.is_working() {
+    if it.shown.agent != it.main {
+        it.notice = Some("this is about the main agent: Alt-0 shows it".to_owned());
+        return Vec::new();
+    }
+    if it.is_working() {
         it.notice = Some("the agent works: interrupt it with Esc first".to_owned());
         return Vec::new();
     }

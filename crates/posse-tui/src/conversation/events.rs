@@ -171,7 +171,10 @@ fn say_model(it: &mut Conversation, update: &ModelUpdate) {
 /// Says for how long the model has thought, if it does something else now.
 fn thought(it: &mut Conversation, now_ms: u64) {
     if let Some(ms) = it.shown.thinking.end(now_ms) {
-        let line = format!("∴ thought for {}", elapsed(ms));
+        let line = match ms {
+            0..1000 => "∴ thought".to_owned(),
+            ms => format!("∴ thought for {}", elapsed(ms)),
+        };
         it.printed.push(Line::default());
         it.say(&line);
     }

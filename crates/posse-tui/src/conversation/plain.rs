@@ -10,6 +10,9 @@ use super::view::question_in_full;
 use crate::terminal::text_bytes;
 use crate::text::one_line;
 
+/// Number of items of a list that are printed.
+const LISTED: usize = 20;
+
 /// What was printed last.
 #[derive(Default)]
 pub struct PlainView {
@@ -26,6 +29,11 @@ impl PlainView {
         let mut rings = false;
         if let Some(notice) = it.notice.take() {
             lines.push(Line::raw(one_line(&notice)));
+        }
+        if let Some(chooser) = it.chooser.take() {
+            // There are no keys to choose with.
+            let found = chooser.picker.fitting_words(LISTED);
+            lines.extend(found.map(|words| Line::raw(one_line(words))));
         }
         let first = it.questions.first();
         let question = first.map(|open| (open.dialog.id(), open.prompt.clone()));

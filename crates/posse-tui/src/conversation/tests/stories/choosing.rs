@@ -1,7 +1,7 @@
 //! Lists in place of the prompt.
 
 use super::*;
-use crate::conversation::Request;
+use crate::conversation::{PlainView, Request};
 use crate::picker::PickerItem;
 
 fn prompts(words: &[&str]) -> Input {
@@ -94,6 +94,27 @@ fn a_question_is_seen_and_answered_beside_a_list() {
     );
     assert_eq!(talk.press("Alt-y").len(), 1);
     assert!(talk.live().contains("write the guide"));
+}
+
+#[test]
+fn without_keys_earlier_prompts_are_printed() {
+    let mut talk = talk();
+    for line in ["mend the lexer", "write the guide", "/history lexer"] {
+        talk.input(Input::Line(line.into()));
+    }
+    let news = PlainView::default().news(&mut talk.state);
+    let news = String::from_utf8(news).unwrap();
+    assert!(news.ends_with("\nmend the lexer\n"), "{news}");
+    talk.input(Input::Line("next".into()));
+    assert_eq!(talk.state.draft(), "");
+}
+
+#[test]
+fn only_the_main_agent_is_rewound() {
+    let mut talk = talk();
+    talk.input(Input::Show(agent(21)));
+    assert_eq!(talk.press("Esc Esc"), []);
+    assert!(talk.live().contains("Alt-0 shows it"));
 }
 
 #[test]
