@@ -13,6 +13,8 @@ pub(crate) const KEYS: &[(&str, &str)] = &[
     ("Alt-Y Alt-N Alt-A", "answer the question: yes, no, always"),
     ("Tab", "open the question; complete a name"),
     ("Alt-0 … Alt-9", "show the main agent, or another one"),
+    ("Ctrl-\\", "the board of everybody"),
+    ("Ctrl-O", "the whole transcript, with search"),
     ("! # / @", "shell, memory note, command, file or agent"),
     ("Ctrl-V", "put in the image of the clipboard"),
     ("Ctrl-G", "write in your editor"),
@@ -50,6 +52,11 @@ pub(crate) const COMMANDS: &[(&str, &str)] = &[
     ),
     ("agent", "show another agent: /agent NAME, /agent main"),
     ("tasks", "list the tasks of the session"),
+    (
+        "board",
+        "show everybody at work: agents, tasks, mail, costs, questions",
+    ),
+    ("transcript", "show the whole transcript, with search"),
     (
         "stop",
         "stop an agent or a command in the background: /stop NAME",

@@ -45,6 +45,9 @@ pub(super) fn pressed(it: &mut Conversation, mut key: KeyEvent, now_ms: u64) -> 
         KeyCode::Esc => escape(it, escaped_ms, now_ms),
         KeyCode::Char('d') if control && it.draft.is_empty() => actions::leave(it, now_ms),
         KeyCode::Char('g') if control => vec![Effect::OpenEditor(it.draft.expanded())],
+        // A terminal sends the same for Ctrl-\ and Ctrl-4.
+        KeyCode::Char('\\' | '4') if control => vec![Effect::Ask(Request::Board)],
+        KeyCode::Char('o') if control => vec![Effect::Ask(Request::Transcript)],
         KeyCode::Char('v') if control => vec![Effect::Ask(Request::ClipboardImage)],
         KeyCode::Char('r') if control => {
             chooser::history(it, "");

@@ -54,6 +54,8 @@ pub(super) fn run(
         ("agents", _) => agents(it),
         ("agent", Some(name)) => show(it, &name),
         ("tasks", _) => vec![Effect::Ask(Request::Tasks)],
+        ("board", _) => vec![Effect::Ask(Request::Board)],
+        ("transcript", _) => vec![Effect::Ask(Request::Transcript)],
         ("stop", Some(name)) => stop(it, &name),
         ("answer", Some(words)) => answer(it, &words, now_ms),
         ("memory", Some(text)) => vec![note(it, text)],

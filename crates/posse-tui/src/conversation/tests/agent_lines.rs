@@ -42,7 +42,7 @@ fn a_result_stands_under_its_call_or_names_it() {
     let both = vec![result("a", "out", false), result("b", "ok", false)];
     assert_eq!(
         results(&mut lines, both),
-        "\n● Bash  Bash a\n  out\n\n● Edit  Edit b\n   1 -two\n   1 +2\n"
+        "\n● Bash  Bash a\n  out\n\n● Edit  Edit b\n     -two\n     +2\n"
     );
 }
 
