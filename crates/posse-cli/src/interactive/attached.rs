@@ -10,9 +10,10 @@ use rustix::termios::tcgetattr;
 
 use super::agent_link::{AgentLink, AgentsThere};
 use super::draft_file::DraftFile;
-use super::event_loop::{self, Ending, LiveScreen, Start};
+use super::event_loop::{self, Start};
 use super::images::Clipboard;
 use super::link::Link;
+use super::live_screen::{Ending, LiveScreen};
 use super::prompt_file::PromptFile;
 use super::reports::Reports;
 use super::terminal_guard::TerminalGuard;

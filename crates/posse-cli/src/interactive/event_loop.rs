@@ -1,26 +1,25 @@
 //! The loop of a conversation: keys, events and time come in, frames and commands go out.
 
-use std::io;
 use std::process::ExitCode;
-use std::sync::Arc;
 use std::time::Duration;
 
 use crossterm::event::Event as TerminalEvent;
 use posse_port::clock::{Clock as _, SystemClock};
+use posse_port::store::{AgentFilter, Page};
 use posse_protocol::{AgentId, Command, Detail, ListKind, WatchTarget};
 use posse_runtime::session::branch::CopiedHistory;
-use posse_tui::conversation::{
-    self, AttachedImage, Beginning, Conversation, Effect, Input, PlainView, Report, Request, Size,
-};
-use posse_tui::terminal::{FrameWriter, InlineTerminal, RawTerminal, TerminalInput};
-use tokio::sync::Notify;
+use posse_tui::board::{BoardScreen, Scope};
+use posse_tui::conversation::{AttachedImage, Effect, Input, Report, Request};
+use posse_tui::terminal::TerminalInput;
 
 use super::agent_link::{AgentLink, AgentNews};
 use super::init::{self, InitStep};
 use super::link::Link;
+use super::live_screen::{Ended, Ending, LiveScreen};
 use super::rewind::{self, RewindPoint};
-use super::{Opening, Past, WantedSession, alert, editor, images};
+use super::{Opening, Past, WantedSession, editor, images};
 use crate::assemble::run_config::SessionChoice;
+use crate::board::{self, BoardEnd, BoardPlace, BoardView, transcript_pager};
 use crate::config::kept_rules::NewRules;
 use crate::definitions::slash::SlashError;
 use crate::error;
@@ -29,231 +28,12 @@ use crate::headless::input::stdin::{StdinLine, StdinLines};
 use crate::headless::signals::Signals;
 use crate::headless::stop;
 use crate::headless::terminal::size;
+use crate::select::sessions;
 
-/// Time between two frames, unless a key was pressed.
-const FRAME: Duration = Duration::from_millis(12);
-/// Time after a change of the size in which nothing is drawn: terminals reflow meanwhile.
-const RESIZED: Duration = Duration::from_millis(100);
-/// Time between two frames of what only grows older.
-const TICK: Duration = Duration::from_secs(1);
 /// Time after which a changed draft is kept.
 const DRAFT: Duration = Duration::from_millis(500);
 /// Number of events that are handled before the next frame.
 const EVENTS: usize = 256;
-/// Time that is waited for a terminal that takes nothing.
-const PATIENCE: Duration = Duration::from_millis(200);
-
-/// How a conversation ended.
-pub(super) enum Ending {
-    /// The person left.
-    Left(ExitCode),
-    /// Another session is wanted: a new one, or this.
-    Other(WantedSession),
-}
-
-/// The end of a conversation.
-pub(super) struct Ended {
-    pub(super) ending: Ending,
-    /// True if the session has something that can be continued.
-    pub(super) has_said: bool,
-}
-
-/// A conversation on a terminal.
-pub(super) struct LiveScreen {
-    conversation: Conversation,
-    main: AgentId,
-    terminal: InlineTerminal,
-    writer: FrameWriter,
-    written: Arc<Notify>,
-    raw: Option<RawTerminal>,
-    input: Option<TerminalInput>,
-    /// The conversation in lines alone, if the person wants that.
-    plain: Option<PlainView>,
-    size: Size,
-    clock: SystemClock,
-    /// What is to be done at which time.
-    due: Due,
-    ending: Option<Ending>,
-    has_said: bool,
-    /// The session of which this is a branch, and how much of it.
-    origin: Option<(AgentId, CopiedHistory)>,
-}
-
-/// Times at which something is to be done.
-#[derive(Default)]
-struct Due {
-    /// When the next frame is drawn, if something has changed.
-    frame: Option<Duration>,
-    /// When the last one was.
-    last_frame: Duration,
-    /// When what grows older is drawn again.
-    tick: Option<Duration>,
-    /// When the draft is kept.
-    draft: Option<Duration>,
-}
-
-impl LiveScreen {
-    /// Begins a conversation on a terminal in raw mode; in lines alone if it is not.
-    pub(super) fn begin(
-        beginning: Beginning,
-        raw: Option<RawTerminal>,
-        colour: bool,
-    ) -> io::Result<Self> {
-        let clock = SystemClock::default();
-        let written = Arc::new(Notify::new());
-        let told = Arc::clone(&written);
-        let (main, size) = (beginning.main, beginning.size);
-        let mut screen = Self {
-            conversation: Conversation::new(beginning, 0),
-            main,
-            terminal: InlineTerminal::new(colour),
-            writer: FrameWriter::start(move || told.notify_one())?,
-            written,
-            plain: raw.is_none().then(PlainView::default),
-            input: raw.is_some().then(TerminalInput::new),
-            raw,
-            size,
-            clock,
-            due: Due::default(),
-            ending: None,
-            has_said: false,
-            origin: None,
-        };
-        screen.draw();
-        Ok(screen)
-    }
-
-    fn now_ms(&self) -> u64 {
-        u64::try_from(self.clock.now().as_millis()).unwrap_or(u64::MAX)
-    }
-
-    /// Changes the conversation, and returns what is to be done.
-    fn update(&mut self, input: Input) -> Vec<Effect> {
-        let now = self.now_ms();
-        let effects = conversation::update(&mut self.conversation, input, now);
-        let next = self.due.last_frame + FRAME;
-        self.due.frame.get_or_insert(next);
-        effects
-    }
-
-    /// Draws the next frame.
-    fn draw(&mut self) {
-        let (now, now_ms) = (self.clock.now(), self.now_ms());
-        if let Some(plain) = &mut self.plain {
-            let news = plain.news(&mut self.conversation);
-            self.writer.write(news);
-            self.due.frame = None;
-            self.due.last_frame = now;
-            return;
-        }
-        let current = size();
-        if current != self.size {
-            self.resized(current);
-            return;
-        }
-        let frame = conversation::view(&mut self.conversation, now_ms);
-        let mut bytes = self.terminal.draw(frame, now_ms);
-        if let Some(alert) = self.conversation.take_alert() {
-            bytes.extend(alert::bytes(alert));
-        }
-        self.writer.write(bytes);
-        self.due.frame = None;
-        self.due.last_frame = now;
-        self.due.tick = self.conversation.is_moving().then_some(now + TICK);
-    }
-
-    fn resized(&mut self, size: Size) {
-        self.size = size;
-        let now = self.now_ms();
-        conversation::update(&mut self.conversation, Input::Size(size), now);
-        self.due.frame = Some(self.clock.now() + RESIZED);
-    }
-
-    /// Gives the terminal back for good.
-    fn leave(mut self) -> Ended {
-        let now = self.now_ms();
-        while !self.writer.is_ready() {
-            std::thread::yield_now();
-            if self.now_ms() - now > PATIENCE.as_millis() as u64 {
-                break;
-            }
-        }
-        match &mut self.plain {
-            Some(plain) => {
-                let news = plain.news(&mut self.conversation);
-                self.writer.write(news);
-            }
-            None => {
-                let last = self.conversation.take_printed();
-                let bytes = self.terminal.leave(&last, self.size.columns, now);
-                self.writer.write(bytes);
-            }
-        }
-        self.writer.finish(PATIENCE);
-        drop(self.raw);
-        Ended {
-            ending: self.ending.unwrap_or(Ending::Left(ExitCode::SUCCESS)),
-            has_said: self.has_said,
-        }
-    }
-
-    /// Gives the terminal away for a while. The live region is removed.
-    async fn give_away(&mut self) {
-        while !self.writer.is_ready() {
-            self.written.notified().await;
-        }
-        self.input = None;
-        let now = self.now_ms();
-        let last = self.conversation.take_printed();
-        self.writer
-            .write(self.terminal.leave(&last, self.size.columns, now));
-        while !self.writer.is_ready() {
-            self.written.notified().await;
-        }
-        self.raw = None;
-    }
-
-    /// Takes the terminal again.
-    fn take_again(&mut self) -> io::Result<()> {
-        self.raw = Some(RawTerminal::enter()?);
-        self.input = Some(TerminalInput::new());
-        self.size = size();
-        let now = self.now_ms();
-        conversation::update(&mut self.conversation, Input::Size(self.size), now);
-        self.due.frame = Some(self.clock.now());
-        Ok(())
-    }
-
-    /// Returns the time until something is to be done.
-    fn next_due(&self) -> Option<Duration> {
-        let frame = self.due.frame.filter(|_| self.writer.is_ready());
-        let due = [frame, self.due.tick, self.due.draft];
-        let next = due.into_iter().flatten().min()?;
-        Some(next.saturating_sub(self.clock.now()))
-    }
-
-    /// Does what is to be done by now.
-    fn on_time(&mut self, link: &mut Link) {
-        let now = self.clock.now();
-        if self.due.tick.is_some_and(|at| at <= now) {
-            self.due.tick = None;
-            self.update(Input::Tick);
-        }
-        if self.due.draft.is_some_and(|at| at <= now) {
-            self.due.draft = None;
-            link.draft.keep(self.conversation.drafts());
-        }
-        self.draw_if_due();
-    }
-
-    /// Draws the next frame if its time has come.
-    fn draw_if_due(&mut self) {
-        let now = self.clock.now();
-        if self.due.frame.is_some_and(|at| at <= now) && self.writer.is_ready() {
-            self.draw();
-        }
-    }
-}
 
 /// How a conversation begins.
 pub(super) enum Start {
@@ -478,12 +258,10 @@ async fn carry_out(screen: &mut LiveScreen, link: &mut Link, effect: Effect) -> 
         }
         Effect::Show(agent) => show(screen, link, agent).await?,
         Effect::OpenEditor(text) => {
-            screen.give_away().await;
             let edited = match link.draft.for_editor() {
-                Some(file) => editor::edited(&text, &file).await,
+                Some(file) => away(screen, link, editor::edited(&text, &file)).await?,
                 None => Err(anyhow::anyhow!("there is no directory for the draft")),
             };
-            screen.take_again()?;
             screen.update(match edited {
                 Ok(text) => Input::Draft(text),
                 Err(error) => Input::Notice(format!("{error:#}")),
@@ -496,6 +274,80 @@ async fn carry_out(screen: &mut LiveScreen, link: &mut Link, effect: Effect) -> 
         }
         Effect::Ask(request) => asked(screen, link, request).await?,
         Effect::Leave => screen.ending = Some(Ending::Left(ExitCode::SUCCESS)),
+    }
+    Ok(())
+}
+
+/// Waits while something else has the terminal. What agents do meanwhile is noted, so that none of
+/// them waits.
+async fn away<T>(
+    screen: &mut LiveScreen,
+    link: &mut Link,
+    other: impl Future<Output = T>,
+) -> anyhow::Result<T> {
+    screen.give_away().await;
+    let mut other = std::pin::pin!(other);
+    let mut later = Vec::new();
+    let done = loop {
+        let effects = tokio::select! {
+            done = &mut other => break done,
+            news = link.agents.next(), if screen.ending.is_none() => {
+                on_news(screen, link, news).await?
+            }
+        };
+        for effect in effects {
+            match effect {
+                Effect::Send(command) => link.agents.send(command),
+                effect => later.push(effect),
+            }
+        }
+    };
+    screen.take_again()?;
+    for effect in later {
+        Box::pin(carry_out(screen, link, effect)).await?;
+    }
+    Ok(done)
+}
+
+/// Shows the board until the person leaves it.
+async fn board(screen: &mut LiveScreen, link: &mut Link) -> anyhow::Result<()> {
+    let filter = AgentFilter {
+        id: Some(screen.main),
+        ..AgentFilter::default()
+    };
+    let store = link.store.clone();
+    // A session is stored with its first prompt.
+    let session = store.store.agents(filter, Page::first(1)).await?.pop();
+    let view = BoardView {
+        scope: match session {
+            Some(_) => Scope::Session,
+            None => Scope::Directory,
+        },
+        place: BoardPlace {
+            session,
+            cwd: link.cwd.clone(),
+        },
+        screen: BoardScreen::Agents,
+        notice: None,
+    };
+    match away(screen, link, board::run(store, view)).await?? {
+        BoardEnd::Left => {}
+        BoardEnd::Signalled => {
+            screen.ending = Some(Ending::Left(ExitCode::from(error::INTERRUPTED)));
+        }
+        BoardEnd::Open(agent) => {
+            let found = sessions::agent_by_prefix(&*link.store.store, &agent.to_string()).await?;
+            match sessions::root_of(&*link.store.store, &found).await? == screen.main {
+                true if agent != screen.conversation.shown_agent() => {
+                    show(screen, link, agent).await?;
+                }
+                true => {}
+                false => {
+                    let why = format!("it belongs to another session: posse attach {agent}");
+                    screen.update(Input::Notice(why));
+                }
+            }
+        }
     }
     Ok(())
 }
@@ -536,6 +388,20 @@ async fn asked(screen: &mut LiveScreen, link: &mut Link, request: Request) -> an
             let why =
                 "you are attached to a running session; /quit detaches, then `posse` or `posse -r`";
             screen.update(Input::Notice(why.into()));
+        }
+        Request::Board | Request::Transcript if screen.plain.is_some() => {
+            let why = "it needs a terminal that can do more than lines; `posse agents ps`, `posse task list` and \
+                       `posse sessions show` print the same";
+            screen.update(Input::Notice(why.into()));
+        }
+        Request::Board => board(screen, link).await?,
+        Request::Transcript => {
+            let agent = screen.conversation.shown_agent();
+            let (store, name) = (
+                link.store.clone(),
+                screen.conversation.shown_name().to_owned(),
+            );
+            away(screen, link, transcript_pager::run(&store, agent, name)).await??;
         }
         Request::Clear => screen.ending = Some(Ending::Other(WantedSession::New)),
         Request::Resume(id) if id.is_empty() => {

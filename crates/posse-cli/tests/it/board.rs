@@ -53,3 +53,36 @@ fn everybody_is_on_the_board_and_can_be_answered_there() {
     let screen = board.sees("code 0");
     assert!(!screen.contains("questions"), "{screen}");
 }
+
+/// Says more than the channel of a front end holds, a word at a time.
+fn long() -> String {
+    let words: String = (0..900).map(|number| format!("word{number} ")).collect();
+    format!("[[rule]]\ntokens_per_s = 400\nreply = [{{ text = \"{words}\\n\\nThe end.\" }}]\n")
+}
+
+// proves UI-17 (part: another screen)
+#[test]
+fn the_agent_does_not_wait_while_the_person_looks_at_the_board() {
+    let project = Project::new("board-over", &long());
+    let terminal = Terminal::start(&project, "'go on'");
+    terminal.sees("word20");
+    terminal.types(&["C-\\"]);
+    terminal.sees(FOOT);
+    // It ends while the board is shown.
+    let is_idle = || {
+        let listed = stdout(&project.run(&["agents", "ps", "--json"]));
+        listed.contains("\"idle\"")
+    };
+    terminal.waits("ended", is_idle);
+    terminal.types(&["q"]);
+    terminal.sees("The end.");
+    // The whole transcript, with search.
+    terminal.types(&["C-o"]);
+    terminal.sees("the main agent");
+    terminal.types(&["/", "word100 ", "Enter"]);
+    terminal.sees("word100 ");
+    terminal.types(&["q"]);
+    terminal.sees("? keys");
+    terminal.types(&["C-d"]);
+    terminal.sees("code 0");
+}

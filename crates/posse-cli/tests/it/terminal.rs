@@ -169,8 +169,8 @@ fn a_reply_is_markdown_that_is_seen_while_it_arrives() {
 I change it.
 
 → Edit a.txt
-   1 -two
-   1 +2
+   2 -two
+   2 +2
 
 Alpha
 

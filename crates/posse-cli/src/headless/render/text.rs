@@ -478,9 +478,9 @@ mod tests {
 look here
 
 → Edit a b
-   1  one
-   2 -two
-   2 +2
+      one
+     -two
+     +2
 
 Again.
 
