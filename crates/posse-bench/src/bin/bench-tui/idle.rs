@@ -21,7 +21,7 @@ pub(crate) fn run(place: &Path, time: Duration) -> Result<Value, Failed> {
     let after = (process.cpu()?, process.switches()?, session.screen.bytes());
     let found = json!({
         "cpu_ms": milliseconds(after.0 - before.0),
-        "switches": after.1 - before.1,
+        "switches": after.1.since(&before.1),
         "bytes": after.2 - before.2,
         "rss_mb": process.resident_mb()?,
         "threads": process.threads()?,

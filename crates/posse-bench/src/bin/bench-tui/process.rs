@@ -1,5 +1,7 @@
 //! What a process has spent and holds.
 
+use std::collections::HashMap;
+use std::ffi::OsString;
 use std::time::Duration;
 
 use nix::time::ClockId;
@@ -41,15 +43,20 @@ impl Process {
         Ok(children)
     }
 
-    /// Returns how often its threads have been given a processor.
-    pub(crate) fn switches(self) -> Result<u64, Failed> {
-        let mut switches = 0;
+    /// Returns how often each of its threads has left a processor.
+    pub(crate) fn switches(self) -> Result<Switches, Failed> {
+        let mut switches = HashMap::new();
         for thread in std::fs::read_dir(format!("/proc/{}/task", self.0))? {
-            let status = std::fs::read_to_string(thread?.path().join("status"))?;
-            switches += count(&status, "voluntary_ctxt_switches:").unwrap_or(0);
-            switches += count(&status, "nonvoluntary_ctxt_switches:").unwrap_or(0);
+            let thread = thread?;
+            // A thread may end before it is read.
+            let Ok(status) = std::fs::read_to_string(thread.path().join("status")) else {
+                continue;
+            };
+            let names = ["voluntary_ctxt_switches:", "nonvoluntary_ctxt_switches:"];
+            let counts = names.map(|name| count(&status, name).unwrap_or(0));
+            switches.insert(thread.file_name(), counts.iter().sum());
         }
-        Ok(switches)
+        Ok(Switches(switches))
     }
 
     /// Returns the number of its threads.
@@ -58,8 +65,39 @@ impl Process {
     }
 }
 
+/// How often each thread of a process has left a processor.
+pub(crate) struct Switches(HashMap<OsString, u64>);
+
+impl Switches {
+    /// Returns how often they have done so since `before`. Threads that have ended are left out.
+    pub(crate) fn since(&self, before: &Self) -> u64 {
+        let counts = self.0.iter().map(|(thread, count)| {
+            let earlier = before.0.get(thread).copied().unwrap_or(0);
+            // The number of a thread that has ended may be that of a new one.
+            count.checked_sub(earlier).unwrap_or(*count)
+        });
+        counts.sum()
+    }
+}
+
 /// Returns the number after a name in a file of `/proc`.
 fn count(status: &str, name: &str) -> Option<u64> {
     let value = status.lines().find_map(|line| line.strip_prefix(name))?;
     value.split_whitespace().next()?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_thread_that_ends_takes_nothing_from_the_others() {
+        let switches = |threads: &[(&str, u64)]| {
+            let named = threads.iter().map(|(id, count)| (id.into(), *count));
+            Switches(named.collect())
+        };
+        let before = switches(&[("1", 100), ("2", 5000), ("3", 40)]);
+        let after = switches(&[("1", 103), ("3", 2), ("4", 7)]);
+        assert_eq!(after.since(&before), 3 + 2 + 7);
+    }
 }
