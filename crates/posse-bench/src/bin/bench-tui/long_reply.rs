@@ -12,7 +12,7 @@ use crate::model::Model;
 use crate::session::Session;
 
 /// Lines of a part of the reply. `§` stands for the name of the line.
-const PART: [&str; 16] = [
+pub(crate) const PART: [&str; 16] = [
     "## Part §",
     "",
     "The reader § keeps its place, and the writer moves on: neither waits for the other.",
@@ -74,12 +74,13 @@ pub(crate) fn run(place: &Path, lines: usize, gap: Duration) -> Result<Value, Fa
     Ok(found)
 }
 
-fn line(number: usize) -> String {
+/// Returns a line of a long reply. In those with a `§` it is the name of the line.
+pub(crate) fn line(number: usize) -> String {
     let text = PART[number % PART.len()].replace('§', &name(number));
     format!("{text}\n")
 }
 
 /// Returns the name of a line.
-fn name(number: usize) -> String {
+pub(crate) fn name(number: usize) -> String {
     format!("n{number:05}")
 }

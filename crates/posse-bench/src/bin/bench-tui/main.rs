@@ -1,5 +1,5 @@
-//! Measures the conversation of `posse` in a pty of 120 × 40: how soon it is there, what it costs,
-//! and how soon keys and tokens are on the screen.
+//! Measures the screens of `posse` in a pty of 120 × 40: how soon they are there, what they cost,
+//! and how soon keys and tokens are on them.
 //!
 //! - `start ROUNDS DIR`: time from exec to the prompt, in one home;
 //! - `idle SECONDS DIR`: memory, and what is spent and written while nothing happens;
@@ -7,7 +7,12 @@
 //! - `typing COUNT DIR`: the same while 200 tokens arrive each second;
 //! - `tokens GAP_MS COUNT DIR`: time from a token's sending to its text on the screen, and what a
 //!   token costs;
-//! - `long LINES GAP_US DIR`: what a long reply costs, and how soon keys are shown after it.
+//! - `long LINES GAP_US DIR`: what a long reply costs, and how soon keys are shown after it;
+//! - `strip AGENTS SECONDS ROUNDS DIR`: what it costs to show agents that all hear replies;
+//! - `attach ROUNDS DIR`: time from exec of `posse attach` to what was said;
+//! - `board AGENTS ROUNDS DIR`: time from exec of `posse board` to its first frame;
+//! - `refresh AGENTS ROUNDS DIR`: what the board costs when ten agents have changed;
+//! - `pager LINES ROUNDS DIR`: time from a key to the end of a transcript, and to a text in it.
 //!
 //! DIR is an empty directory. `posse` is the program beside this one. The harness answers nothing
 //! that a program could ask a terminal. Each measurement prints one JSON object.
@@ -21,16 +26,21 @@
     reason = "it starts what it measures, and gives it time"
 )]
 
+mod attach;
+mod board;
 mod idle;
 mod keys;
 mod lags;
 mod long_reply;
 mod model;
+mod pager;
 mod plain;
 mod process;
 mod screen;
 mod session;
 mod start;
+mod stored;
+mod strip;
 mod tokens;
 
 use std::error::Error;
@@ -57,6 +67,20 @@ fn main() -> Result<(), Failed> {
         ["long", lines, gap_us, place] => {
             let gap = Duration::from_micros(gap_us.parse()?);
             long_reply::run(Path::new(place), lines.parse()?, gap)?
+        }
+        ["strip", agents, seconds, rounds, place] => {
+            let time = Duration::try_from_secs_f64(seconds.parse()?)?;
+            strip::run(Path::new(place), agents.parse()?, time, rounds.parse()?)?
+        }
+        ["attach", rounds, place] => attach::run(Path::new(place), rounds.parse()?)?,
+        ["board", agents, rounds, place] => {
+            board::run(Path::new(place), agents.parse()?, rounds.parse()?)?
+        }
+        ["refresh", agents, rounds, place] => {
+            board::refresh(Path::new(place), agents.parse()?, rounds.parse()?)?
+        }
+        ["pager", lines, rounds, place] => {
+            pager::run(Path::new(place), lines.parse()?, rounds.parse()?)?
         }
         _ => return Err("see the head of this program for its arguments".into()),
     };

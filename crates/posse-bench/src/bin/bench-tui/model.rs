@@ -22,6 +22,8 @@ pub(crate) struct Model {
 struct Reply {
     pieces: Vec<String>,
     gap: Duration,
+    /// Tools that it calls after its text, with their inputs.
+    calls: Vec<(&'static str, Value)>,
     sent: SyncSender<Vec<Instant>>,
 }
 
@@ -45,10 +47,35 @@ impl Model {
     /// receiver gets the time at which each was sent.
     pub(crate) fn will_say(&self, pieces: Vec<String>, gap: Duration) -> Receiver<Vec<Instant>> {
         let (sent, times) = sync_channel(1);
-        let reply = Reply { pieces, gap, sent };
+        self.will_send(Reply {
+            pieces,
+            gap,
+            calls: Vec::new(),
+            sent,
+        });
+        times
+    }
+
+    /// The next reply calls tools.
+    pub(crate) fn will_call(&self, calls: Vec<(&'static str, Value)>) {
+        let (sent, _) = sync_channel(1);
+        self.will_send(Reply {
+            pieces: Vec::new(),
+            gap: Duration::ZERO,
+            calls,
+            sent,
+        });
+    }
+
+    fn will_send(&self, reply: Reply) {
         let mut replies = self.replies.lock().unwrap_or_else(PoisonError::into_inner);
         replies.push_back(reply);
-        times
+    }
+
+    /// Returns the number of replies that nobody has asked for yet.
+    pub(crate) fn waiting(&self) -> usize {
+        let replies = self.replies.lock().unwrap_or_else(PoisonError::into_inner);
+        replies.len()
     }
 }
 
@@ -115,18 +142,35 @@ impl Reply {
             stream.write_all(delta.as_bytes())?;
         }
         let usage = json!({"output_tokens": self.pieces.len()});
-        let stop = json!({"stop_reason": "end_turn", "stop_sequence": null});
-        let end = [
-            json!({"type": "content_block_stop", "index": 0}),
-            json!({"type": "message_delta", "delta": stop, "usage": usage}),
-            json!({"type": "message_stop"}),
-        ];
+        let reason = match self.calls[..] {
+            [] => "end_turn",
+            _ => "tool_use",
+        };
+        let stop = json!({"stop_reason": reason, "stop_sequence": null});
+        let mut end = vec![json!({"type": "content_block_stop", "index": 0})];
+        for (index, (tool, input)) in (1..).zip(&self.calls) {
+            end.extend(call(index, tool, input));
+        }
+        end.push(json!({"type": "message_delta", "delta": stop, "usage": usage}));
+        end.push(json!({"type": "message_stop"}));
         let end: String = end.iter().map(event).collect();
         stream.write_all(end.as_bytes())?;
         // Nobody waits for the times if the measurement is over.
         let _ = self.sent.send(times);
         Ok(())
     }
+}
+
+/// Returns the events of a call.
+fn call(index: usize, tool: &str, input: &Value) -> [Value; 3] {
+    let id = format!("toolu_{index}");
+    let block = json!({"type": "tool_use", "id": id, "name": tool, "input": {}});
+    let delta = json!({"type": "input_json_delta", "partial_json": input.to_string()});
+    [
+        json!({"type": "content_block_start", "index": index, "content_block": block}),
+        json!({"type": "content_block_delta", "index": index, "delta": delta}),
+        json!({"type": "content_block_stop", "index": index}),
+    ]
 }
 
 /// Returns an event of the stream.

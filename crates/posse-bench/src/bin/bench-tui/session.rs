@@ -29,40 +29,38 @@ const PATIENCE: Duration = Duration::from_secs(3);
 /// Time without output after which it has done all that it had to do.
 const QUIET: Duration = Duration::from_millis(700);
 
-/// A conversation. It ends when this is dropped.
+/// A conversation, or another screen. It ends when this is dropped.
 pub(crate) struct Session {
     pub(crate) screen: Screen,
     pub(crate) process: Process,
-    /// Time from exec until the prompt was there.
-    pub(crate) prompt: Duration,
+    /// Time from exec until its first frame was there.
+    pub(crate) first: Duration,
     child: Child,
     keyboard: File,
 }
 
 impl Session {
-    /// Starts one that talks to `model`, and waits for its prompt.
+    /// Starts a conversation with `model`, and waits for its prompt.
     pub(crate) fn start(place: &Path, model: &Model) -> Result<Self, Failed> {
-        let (home, work) = (place.join("home"), place.join("work"));
-        for directory in [&home, &work] {
-            std::fs::create_dir_all(directory)?;
-        }
+        Self::exec(place, &model.url, &[], &[SIGN])
+    }
+
+    /// Starts `posse` with arguments, and waits until all of these texts are on its screen.
+    pub(crate) fn exec(
+        place: &Path,
+        url: &str,
+        arguments: &[&str],
+        shown: &[&str],
+    ) -> Result<Self, Failed> {
         let pty = openpty(&SIZE, None)?;
         // A terminal that its program holds, too, never ends.
         fcntl(&pty.master, FcntlArg::F_SETFD(FdFlag::FD_CLOEXEC))?;
         let keyboard = File::from(pty.master);
         let screen = Screen::read(keyboard.try_clone()?);
         let side = || pty.slave.try_clone().map(Stdio::from);
-        let mut command = Command::new(std::env::current_exe()?.with_file_name("posse"));
+        let mut command = posse(place, url)?;
         command
-            .env_clear()
-            .env("PATH", "/usr/local/bin:/usr/bin:/bin")
-            .env("TERM", "xterm-256color")
-            .env("LANG", "C.UTF-8")
-            .env("HOME", &home)
-            .env("POSSE_HOME", home.join(".posse"))
-            .env("ANTHROPIC_BASE_URL", &model.url)
-            .env("ANTHROPIC_API_KEY", "k")
-            .current_dir(&work)
+            .args(arguments)
             .stdin(side()?)
             .stdout(side()?)
             .stderr(side()?);
@@ -71,11 +69,14 @@ impl Session {
         let mut session = Self {
             process: Process(child.id()),
             screen,
-            prompt: Duration::ZERO,
+            first: Duration::ZERO,
             child,
             keyboard,
         };
-        session.prompt = session.screen.wait_for(SIGN, 0)? - begun;
+        for text in shown {
+            let seen = session.screen.wait_for(text, 0)?;
+            session.first = session.first.max(seen - begun);
+        }
         Ok(session)
     }
 
@@ -105,8 +106,13 @@ impl Session {
     }
 
     /// Leaves as a person does. Fails if that does not end it.
-    pub(crate) fn leave(mut self) -> Result<(), Failed> {
-        self.press("\x04")?;
+    pub(crate) fn leave(self) -> Result<(), Failed> {
+        self.leave_by("\x04")
+    }
+
+    /// The same by another key.
+    pub(crate) fn leave_by(mut self, key: &str) -> Result<(), Failed> {
+        self.press(key)?;
         let begun = Instant::now();
         while self.child.try_wait()?.is_none() {
             if begun.elapsed() > PATIENCE {
@@ -124,4 +130,24 @@ impl Drop for Session {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+/// Returns `posse` in the home and the directory of a place, with a model at an address.
+pub(crate) fn posse(place: &Path, url: &str) -> Result<Command, Failed> {
+    let (home, work) = (place.join("home"), place.join("work"));
+    for directory in [&home, &work] {
+        std::fs::create_dir_all(directory)?;
+    }
+    let mut command = Command::new(std::env::current_exe()?.with_file_name("posse"));
+    command
+        .env_clear()
+        .env("PATH", "/usr/local/bin:/usr/bin:/bin")
+        .env("TERM", "xterm-256color")
+        .env("LANG", "C.UTF-8")
+        .env("HOME", &home)
+        .env("POSSE_HOME", home.join(".posse"))
+        .env("ANTHROPIC_BASE_URL", url)
+        .env("ANTHROPIC_API_KEY", "k")
+        .current_dir(&work);
+    Ok(command)
 }

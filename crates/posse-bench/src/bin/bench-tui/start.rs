@@ -15,7 +15,7 @@ pub(crate) fn run(place: &Path, rounds: usize) -> Result<Value, Failed> {
     let model = Model::start()?;
     let start = || -> Result<Duration, Failed> {
         let session = Session::start(place, &model)?;
-        let prompt = session.prompt;
+        let prompt = session.first;
         // Not in the middle of what it still has to do.
         session.settle();
         session.leave()?;
