@@ -1,4 +1,4 @@
-//! How soon the conversation of `posse` shows what happens, and what it costs.
+//! How soon the screens of `posse` show what happens, and what they cost.
 
 use std::path::Path;
 
@@ -15,6 +15,15 @@ const GAPS_MS: [&str; 3] = ["10", "30", "100"];
 /// Lines of the long reply.
 const LINES: &str = "8000";
 
+/// Agents on the board.
+const AGENTS: &str = "1000";
+
+/// Lines of the transcript in the pager.
+const TRANSCRIPT: &str = "100000";
+
+/// Sub-agents of the conversation that hear 50 tokens a second each.
+const SUB_AGENTS: &str = "64";
+
 /// How much is measured.
 struct Amount {
     starts: &'static str,
@@ -23,6 +32,12 @@ struct Amount {
     keys: &'static str,
     /// Tokens at each of the gaps.
     tokens: [&'static str; GAPS_MS.len()],
+    /// Refreshes of the board.
+    refreshes: &'static str,
+    /// Times that the pager opens.
+    opens: &'static str,
+    /// Seconds of streaming sub-agents, and rounds of it.
+    streaming: [&'static str; 2],
 }
 
 pub(super) fn run(binaries: &Path, effort: Effort) -> Result<Found> {
@@ -32,12 +47,18 @@ pub(super) fn run(binaries: &Path, effort: Effort) -> Result<Found> {
             idle: "3",
             keys: "130",
             tokens: ["302", "122", "62"],
+            refreshes: "10",
+            opens: "3",
+            streaming: ["3", "1"],
         },
         Effort::Full => Amount {
             starts: "30",
             idle: "10",
             keys: "600",
             tokens: ["3002", "1202", "302"],
+            refreshes: "100",
+            opens: "15",
+            streaming: ["10", "5"],
         },
     };
     let mut tui = Tui {
@@ -49,6 +70,9 @@ pub(super) fn run(binaries: &Path, effort: Effort) -> Result<Found> {
     tui.keys(&amount)?;
     tui.tokens(&amount)?;
     tui.long_reply()?;
+    tui.others(&amount)?;
+    tui.board(&amount)?;
+    tui.pager(&amount)?;
     let Tui { notes, figures, .. } = tui;
     Ok(Found {
         figures,
@@ -137,6 +161,44 @@ impl Tui {
         self.count("long_reply_lost", lost, 0.0);
         self.print("long_reply_cpu_s", cpu, 0.25);
         self.print("long_reply_rss_mb", rss, 45.0);
+        Ok(())
+    }
+
+    /// Agents beside the one of the conversation, and agents of other processes.
+    fn others(&mut self, amount: &Amount) -> Result<()> {
+        let [seconds, rounds] = amount.streaming;
+        let what =
+            format!("{SUB_AGENTS} sub-agents with 50 tokens/s each, and `posse -p` in a pipe");
+        let found = self.measure(&what, &["strip", SUB_AGENTS, seconds, rounds, "DIR"])?;
+        let difference = number(&found, "difference_percent")?;
+        self.print("strip_64_cpu_percent", difference, 5.0);
+        let attach = self.measure("attach", &["attach", amount.starts, "DIR"])?;
+        self.print("attach_ms", number(&attach, "p50_ms")?, 30.0);
+        Ok(())
+    }
+
+    fn board(&mut self, amount: &Amount) -> Result<()> {
+        let what = format!("a board of {AGENTS} agents");
+        let board = self.measure(&what, &["board", AGENTS, amount.starts, "DIR"])?;
+        let arguments = ["refresh", AGENTS, amount.refreshes, "DIR"];
+        let refresh = self.measure("10 of them change", &arguments)?;
+        self.print("board_1000_ms", number(&board, "p50_ms")?, 60.0);
+        self.print("board_refresh_cpu_ms", number(&refresh, "cpu_ms")?, 2.0);
+        let unchanged = number(&refresh, "unchanged")?;
+        self.count("board_refreshes_lost", unchanged, 0.0);
+        Ok(())
+    }
+
+    fn pager(&mut self, amount: &Amount) -> Result<()> {
+        let what = format!("a transcript of {TRANSCRIPT} lines");
+        let found = self.measure(&what, &["pager", TRANSCRIPT, amount.opens, "DIR"])?;
+        self.print("pager_100k_ms", number(&found["open"], "p50_ms")?, 150.0);
+        self.print(
+            "pager_search_ms",
+            number(&found["search"], "p50_ms")?,
+            100.0,
+        );
+        self.print("pager_rss_mb", number(&found, "rss_mb")?, 60.0);
         Ok(())
     }
 }
