@@ -37,10 +37,9 @@ use self::alerts::Alerts;
 use self::calls::Calls;
 use self::chooser::Chooser;
 use self::drafts::KeptDrafts;
-pub use self::images::AttachedImage;
 pub(crate) use self::keys::edit as edit_by_key;
 use self::menu::Menu;
-pub use self::messages::{AgentProcess, Beginning, Effect, Input, Report, Request};
+pub use self::messages::{AgentProcess, AttachedImage, Beginning, Effect, Input, Report, Request};
 pub use self::plain::PlainView;
 use self::questions::Questions;
 pub use self::questions::SETTLE_MS;
@@ -76,11 +75,8 @@ pub struct Conversation {
     others: Others,
     shown: ShownAgent,
     terms: KnownTerms,
-    may_bypass: bool,
     process: AgentProcess,
-    models: Vec<String>,
-    /// Commands that a prompt may begin with, besides those of the terminal.
-    commands: Vec<(String, String)>,
+    offered: OfferedChoices,
     /// A line that stays until the next key.
     notice: Option<String>,
     /// True while all keys are shown.
@@ -89,6 +85,15 @@ pub struct Conversation {
     alerts: Alerts,
     /// When the size last changed.
     resized_ms: Option<u64>,
+}
+
+/// What the person can choose from.
+struct OfferedChoices {
+    /// True if the mode in which only deny rules hold may be chosen.
+    may_bypass: bool,
+    models: Vec<String>,
+    /// Commands that a prompt may begin with, besides those of the terminal.
+    commands: Vec<(String, String)>,
 }
 
 /// The agent that is shown.
@@ -136,10 +141,12 @@ impl Conversation {
             others: Others::default(),
             shown: ShownAgent::new(beginning.main, MAIN.to_owned(), now_ms),
             terms: KnownTerms::default(),
-            may_bypass: beginning.may_bypass,
             process: beginning.process,
-            models: beginning.models,
-            commands: Vec::new(),
+            offered: OfferedChoices {
+                may_bypass: beginning.may_bypass,
+                models: beginning.models,
+                commands: Vec::new(),
+            },
             notice: None,
             shows_keys: false,
             presses: Presses::default(),

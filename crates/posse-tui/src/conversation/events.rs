@@ -271,7 +271,7 @@ fn listed(it: &mut Conversation, listing: &Listing) {
         .map(|name| (one_line(&name.name), one_line(&name.about)))
         .collect();
     if listing.what == ListKind::Commands && listing.part.is_empty() {
-        it.commands = pairs.clone();
+        it.offered.commands = pairs.clone();
     }
     if let Some(menu) = &mut it.menu {
         menu.listed(listing.what, &listing.part, pairs);

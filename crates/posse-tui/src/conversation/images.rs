@@ -1,9 +1,8 @@
 //! Images in prompts: files that are pasted or dragged in, and what is in the clipboard.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
-use super::{Conversation, Effect, Request, menu};
+use super::{AttachedImage, Conversation, Effect, Request, menu};
 
 /// Number of bytes of all images that are kept.
 const MOST_BYTES: usize = 64 << 20;
@@ -13,19 +12,6 @@ const LONGEST_PATH: usize = 4096;
 const NAME: usize = 36;
 /// How names of images end.
 const ENDINGS: [&str; 5] = [".png", ".jpg", ".jpeg", ".gif", ".webp"];
-
-/// An image that goes with a prompt.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct AttachedImage {
-    /// What it is called.
-    pub name: String,
-    /// Its size in bytes.
-    pub bytes: u64,
-    /// Its media type, `image/png` for one.
-    pub media_type: String,
-    /// The base64 text.
-    pub data: Arc<str>,
-}
 
 /// The images of prompts, by the numbers of their chips.
 #[derive(Default)]

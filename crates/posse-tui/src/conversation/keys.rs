@@ -326,7 +326,7 @@ fn next_mode(it: &mut Conversation) -> Vec<Effect> {
     let next = match it.mode() {
         PermissionMode::Default => PermissionMode::AcceptEdits,
         PermissionMode::AcceptEdits => PermissionMode::Plan,
-        PermissionMode::Plan if it.may_bypass => PermissionMode::BypassPermissions,
+        PermissionMode::Plan if it.offered.may_bypass => PermissionMode::BypassPermissions,
         _ => PermissionMode::Default,
     };
     vec![it.to_shown(Command::SetMode(next))]

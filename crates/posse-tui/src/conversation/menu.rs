@@ -129,7 +129,7 @@ fn commands(it: &Conversation) -> Vec<(String, String)> {
     let own = COMMANDS
         .iter()
         .map(|(name, about)| ((*name).to_owned(), (*about).to_owned()));
-    let others = it.commands.iter().cloned();
+    let others = it.offered.commands.iter().cloned();
     let is_own = |name: &str| COMMANDS.iter().any(|(own, _)| *own == name);
     own.chain(others.filter(|(name, _)| !is_own(name)))
         .collect()

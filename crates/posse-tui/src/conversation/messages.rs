@@ -1,9 +1,10 @@
 //! What happens to a conversation, and what is to be done because of it.
 
+use std::sync::Arc;
+
 use crossterm::event::KeyEvent;
 use posse_protocol::{AcceptedRules, AgentId, Command, Entry, Event, PermissionMode};
 
-use super::AttachedImage;
 use crate::picker::PickerItem;
 use crate::terminal::Size;
 
@@ -124,6 +125,19 @@ pub enum Report {
     Memory,
     /// What posse needs on this machine.
     Doctor,
+}
+
+/// An image that goes with a prompt.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AttachedImage {
+    /// What it is called.
+    pub name: String,
+    /// Its size in bytes.
+    pub bytes: u64,
+    /// Its media type, `image/png` for one.
+    pub media_type: String,
+    /// The base64 text.
+    pub data: Arc<str>,
 }
 
 /// The process in which the agents of a conversation live.

@@ -18,7 +18,7 @@ pub(super) fn run(
         ("help", _) => help(it),
         ("model", None) => {
             let own = it.shown_terms().model.unwrap_or_default();
-            let others = it.models.iter().filter(|model| **model != own);
+            let others = it.offered.models.iter().filter(|model| **model != own);
             let others: Vec<&str> = others.map(String::as_str).collect();
             let line = match others.is_empty() {
                 true => own,
@@ -135,7 +135,7 @@ fn mode(it: &mut Conversation, word: Option<&str>) -> Vec<Effect> {
         return Vec::new();
     };
     match word.parse::<PermissionMode>() {
-        Ok(PermissionMode::BypassPermissions) if !it.may_bypass => {
+        Ok(PermissionMode::BypassPermissions) if !it.offered.may_bypass => {
             it.notice = Some(
                 "start posse with --allow-dangerously-skip-permissions for that mode".to_owned(),
             );

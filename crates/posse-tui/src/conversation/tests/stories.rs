@@ -140,7 +140,7 @@ fn the_models_that_can_be_chosen_are_named() {
     talk.printed();
     talk.says("/model");
     assert_eq!(talk.printed(), ["opus-5-5; others: sonnet-5"]);
-    talk.state.models.clear();
+    talk.state.offered.models.clear();
     talk.says("/model");
     assert_eq!(talk.printed(), ["opus-5-5"], "none is known");
 }
