@@ -6,6 +6,7 @@
 mod actions;
 mod reader;
 mod realm;
+mod stale_costs;
 pub(crate) mod transcript_pager;
 mod whole_screen;
 

@@ -14,6 +14,7 @@ use posse_tui::board::{Board, BoardInput, BoardMail, BoardScreen, CostRow, Scope
 use tokio::task::JoinSet;
 
 use super::realm::{BoardRealm, RealmChange};
+use super::stale_costs::{DueCosts, StaleCosts};
 use crate::output::transcript::shortened;
 use crate::present::costs::Tally;
 use crate::present::history::{decoded, first_line};
@@ -59,8 +60,7 @@ pub(super) struct BoardReader {
 /// What is on the board and may be wrong.
 #[derive(Default)]
 struct Stale {
-    /// Agents whose costs are not known.
-    costs: HashSet<AgentId>,
+    costs: StaleCosts,
     /// Agents whose messages have changed.
     mail: bool,
     charges: bool,
@@ -73,6 +73,8 @@ pub(super) enum BoardNews {
     Feed(RealmId, Result<FeedPage, StoreError>),
     /// It is time to look for new sessions.
     Look,
+    /// It is time to read costs.
+    Costs,
 }
 
 impl BoardReader {
@@ -138,7 +140,7 @@ impl BoardReader {
         for (id, names) in named {
             let realm = BoardRealm::read(&*self.store, id, names).await?;
             changed.extend(realm.agents().filter_map(|agent| realm.agent(agent)));
-            self.stale.costs.extend(realm.agents());
+            self.stale.costs.add_new(realm.agents());
             self.follow(id, realm.number);
             self.realms.insert(id, realm);
         }
@@ -177,9 +179,17 @@ impl BoardReader {
                 Scope::Directory | Scope::Store => self.clock.sleep(rest).await,
             }
         };
+        let due = self.stale.costs.due_at();
+        let costs = async {
+            match due {
+                Some(at) => self.clock.sleep(at.saturating_sub(self.clock.now())).await,
+                None => std::future::pending().await,
+            }
+        };
         tokio::select! {
             Some(Ok((realm, page))) = self.following.join_next() => BoardNews::Feed(realm, page),
             () = look => BoardNews::Look,
+            () = costs => BoardNews::Costs,
         }
     }
 
@@ -190,6 +200,8 @@ impl BoardReader {
                 self.look_at = self.clock.now() + LOOK;
                 self.add_sessions(1).await
             }
+            // Those of the screen are read before the next frame.
+            BoardNews::Costs => Ok(Vec::new()),
             BoardNews::Feed(id, page) => {
                 let page = page?;
                 let Some(realm) = self.realms.get_mut(&id) else {
@@ -213,10 +225,9 @@ impl BoardReader {
             gone: Vec::new(),
         }];
         // What an agent spends is spent by all above it, too.
-        for agent in &change.costs {
-            self.stale.costs.insert(*agent);
-            self.stale.costs.insert(realm.root_of(*agent));
-        }
+        let spending = change.costs.iter();
+        let costs = spending.flat_map(|agent| realm.ancestry(*agent));
+        self.stale.costs.add_changed(costs);
         self.stale.charges |= !change.costs.is_empty();
         self.stale.mail |= !change.mail.is_empty();
         let peeked = self.peeked.is_some_and(|it| change.entries.contains(&it));
@@ -251,14 +262,11 @@ impl BoardReader {
     /// Reads what is on the screen and is not known: no more than that.
     pub(super) async fn fill(&mut self, board: &Board) -> anyhow::Result<Vec<BoardInput>> {
         let mut inputs = Vec::new();
-        let visible = board.visible_agents();
-        let wanted: Vec<AgentId> = visible
-            .into_iter()
-            .filter(|agent| self.stale.costs.contains(agent))
-            .collect();
-        if !wanted.is_empty() {
-            inputs.push(self.spent(wanted).await?);
-            inputs.push(self.total().await?);
+        let (visible, now) = (board.visible_agents(), self.clock.now());
+        let sessions = self.realms.values().flat_map(BoardRealm::sessions);
+        let due = self.stale.costs.take(&visible, sessions, now);
+        if !due.agents.is_empty() {
+            inputs.extend(self.spent(due).await?);
         }
         if std::mem::take(&mut self.stale.peek)
             && let Some(agent) = self.peeked
@@ -277,25 +285,23 @@ impl BoardReader {
         Ok(inputs)
     }
 
-    async fn spent(&mut self, wanted: Vec<AgentId>) -> anyhow::Result<BoardInput> {
-        let spending = self.store.spending(wanted.clone()).await?;
+    /// Returns what agents have cost, and all sessions of the board together if that is due.
+    async fn spent(&self, due: DueCosts) -> anyhow::Result<Vec<BoardInput>> {
+        let spending = self.store.spending(due.agents.clone()).await?;
         let costs = spending.iter().map(|spent| Tally::of(&spent.charges).cost);
-        let spent: Vec<(AgentId, Option<Cost>)> = wanted.into_iter().zip(costs).collect();
-        for (agent, _) in &spent {
-            self.stale.costs.remove(agent);
+        let each: Vec<(AgentId, Option<Cost>)> = due.agents.iter().copied().zip(costs).collect();
+        let mut inputs = vec![BoardInput::Spent(each)];
+        if due.total {
+            let sessions = self.realms.values().flat_map(BoardRealm::sessions);
+            let sessions: HashSet<AgentId> = sessions.collect();
+            let of_each = due.agents.iter().zip(&spending);
+            let of_sessions = of_each.filter(|(agent, _)| sessions.contains(agent));
+            inputs.push(BoardInput::Total {
+                cost: Tally::of(of_sessions.flat_map(|(_, spent)| &spent.charges)).cost,
+                budget: None,
+            });
         }
-        Ok(BoardInput::Spent(spent))
-    }
-
-    /// Returns what all sessions of the board have cost.
-    async fn total(&self) -> anyhow::Result<BoardInput> {
-        let sessions = self.realms.values().flat_map(BoardRealm::sessions);
-        let spending = self.store.spending(sessions.collect()).await?;
-        let charges = spending.iter().flat_map(|spent| &spent.charges);
-        Ok(BoardInput::Total {
-            cost: Tally::of(charges).cost,
-            budget: None,
-        })
+        Ok(inputs)
     }
 
     async fn peeked_at(&self, agent: AgentId) -> anyhow::Result<BoardInput> {

@@ -278,15 +278,14 @@ impl BoardRealm {
 
     /// Returns the main agent of an agent's session.
     pub(super) fn root_of(&self, agent: AgentId) -> AgentId {
-        let mut at = agent;
+        self.ancestry(agent).last().unwrap_or(agent)
+    }
+
+    /// Returns an agent and all above it, up to the main agent of its session.
+    pub(super) fn ancestry(&self, agent: AgentId) -> impl Iterator<Item = AgentId> {
+        let parent = |at: &AgentId| self.rows.get(at).and_then(|row| row.parent);
         // Bounded, so that a damaged store with a cycle does not hang the board.
-        for _ in 0..=self.rows.len() {
-            match self.rows.get(&at).and_then(|row| row.parent) {
-                Some(parent) => at = parent,
-                None => break,
-            }
-        }
-        at
+        std::iter::successors(Some(agent), parent).take(self.rows.len() + 1)
     }
 
     fn sign(&self, row: &AgentRow) -> Sign {
