@@ -24,6 +24,8 @@ use crate::Failed;
 const CHILDREN: usize = 8;
 /// Number of steps that are written at once.
 const AT_ONCE: usize = 250;
+/// What a step of an agent costs.
+pub(crate) const CENTS: u64 = 1;
 const MODEL: &str = "claude-opus-5";
 const USAGE: Usage = Usage {
     input: 12,
@@ -117,7 +119,7 @@ impl StoredSession {
         step.charges = vec![Charge {
             model: MODEL.into(),
             usage: USAGE,
-            cost: Some(Cost::from_pico_usd(4_200_000_000)),
+            cost: Some(Cost::from_pico_usd(CENTS * 10_000_000_000)),
             purpose: Purpose::Work,
             missed: 0,
         }];
