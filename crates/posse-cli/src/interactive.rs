@@ -5,6 +5,7 @@ mod alert;
 pub(crate) mod attached;
 mod draft_file;
 mod editor;
+mod effects;
 mod event_loop;
 mod first_run;
 mod images;
