@@ -2,7 +2,7 @@
 //!
 //! `cargo xtask tidy`, `cargo xtask shape`, `cargo xtask behaviour [--require IDS]`, `cargo xtask bench NAME [--quick]`,
 //! `cargo xtask faults [team|team-kill|postgres [--quick]]`, `cargo xtask scenarios postgres`, `cargo xtask sdk`,
-//! `cargo xtask story`, `cargo xtask tour`.
+//! `cargo xtask screens`, `cargo xtask story`, `cargo xtask tour`.
 
 #![expect(
     clippy::disallowed_methods,
@@ -12,6 +12,7 @@
 
 mod behaviour;
 mod bench;
+mod screens;
 mod shape;
 mod source;
 mod story;
@@ -27,7 +28,7 @@ const USAGE: &str = "usage: cargo xtask tidy [--all [--root DIR]] | shape [--roo
                      | bench startup|model|turn|store|spawn|worktree|fork|team|postgres|feed|tui [--quick] \
                      | faults [team [--seeds N] [--quick] | team-kill [--moments N] [--quick] \
                      | postgres [--kills N] [--quick]] \
-                     | scenarios postgres | sdk | story | tour";
+                     | scenarios postgres | sdk | screens | story | tour";
 
 fn main() -> Result<ExitCode> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -56,6 +57,7 @@ fn main() -> Result<ExitCode> {
         ["scenarios", "postgres"] => scenarios(&root),
         ["sdk"] => faults(&root, SDK, &[]),
         ["shape", ref words @ ..] => shape::run(&root, words),
+        ["screens"] => screens::run(&root),
         ["story"] => story::run(&root),
         ["tour"] => tour::run(&root),
         _ => bail!(USAGE),
