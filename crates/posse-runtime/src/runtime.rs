@@ -314,7 +314,7 @@ impl Runtime {
         side_query::remember(&self.factory, agent, note_tools, options).await
     }
 
-    /// Stops all agents as [`Command::Interrupt`](posse_protocol::Command::Interrupt) would, and
+    /// Stops all agents as [`Command::Interrupt`] would, and
     /// waits until they have released what they held.
     pub async fn shut_down(&self) {
         self.factory.supervisor.stop().await;
