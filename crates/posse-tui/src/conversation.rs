@@ -123,6 +123,7 @@ struct Presses {
     interrupt_ms: Option<u64>,
     leave_ms: Option<u64>,
     escape_ms: Option<u64>,
+    stop_ms: Option<u64>,
 }
 
 impl Conversation {

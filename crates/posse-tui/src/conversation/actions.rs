@@ -1,9 +1,9 @@
 //! What both a key and a command can do.
 
-use posse_protocol::{Answer, Command, RuleScope};
+use posse_protocol::{Answer, Command, PromptChange, RuleScope};
 use ratatui_core::text::Line;
 
-use super::{AgentProcess, Conversation, Effect, Request, view};
+use super::{AgentProcess, Conversation, Effect, Request, images, view};
 
 /// Time within which leaving twice leaves those who still work.
 const LEAVE_MS: u64 = 5000;
@@ -56,6 +56,77 @@ fn print_prompt(it: &mut Conversation) {
         let lines = view::question::unfit_prompt(it, it.width());
         it.printed.extend(lines);
     }
+}
+
+/// Returns what tells the agent that is shown a person's words, with the images in them.
+pub(super) fn say(it: &mut Conversation, words: &str) -> Effect {
+    let images = images::of_draft(it);
+    match images.is_empty() {
+        true => Effect::Say(it.shown.agent, words.to_owned()),
+        false => Effect::SayImages(it.shown.agent, words.to_owned(), images),
+    }
+}
+
+/// Shows the next question in place of the one that is shown.
+pub(super) fn skip(it: &mut Conversation, now_ms: u64) {
+    it.questions.skip(now_ms);
+    print_long(it);
+}
+
+/// Interrupts the run of the agent that is shown.
+pub(super) fn interrupt(it: &Conversation) -> Vec<Effect> {
+    vec![it.to_shown(Command::Interrupt)]
+}
+
+/// Takes back the last prompt that waits: it is the draft again.
+pub(super) fn take_back(it: &mut Conversation) -> Vec<Effect> {
+    let Some(last) = it.shown.queue.pop() else {
+        it.notice = Some("no prompt waits".to_owned());
+        return Vec::new();
+    };
+    it.draft.set(&last.text);
+    it.menu = None;
+    vec![it.to_shown(Command::ChangePrompt {
+        prompt: last.id,
+        change: PromptChange::TakeBack,
+    })]
+}
+
+/// Waits no longer for the sub-agents of the agent that is shown.
+pub(super) fn detach(it: &mut Conversation) -> Vec<Effect> {
+    if it.is_working() {
+        return vec![it.to_shown(Command::Detach)];
+    }
+    it.notice = Some("the agent waits for nobody".to_owned());
+    Vec::new()
+}
+
+/// Stops everything in the background, after the person has seen what that is.
+pub(super) fn stop_all_if_meant(it: &mut Conversation, now_ms: u64) -> Vec<Effect> {
+    if is_within(it.presses.stop_ms.take(), now_ms, LEAVE_MS) {
+        return stop_all(it);
+    }
+    let names = it.others.stoppable();
+    if names.is_empty() {
+        return stop_all(it);
+    }
+    it.presses.stop_ms = Some(now_ms);
+    it.notice = Some(format!("Alt-X again stops {}", names.join(", ")));
+    Vec::new()
+}
+
+/// Stops everything in the background, and says what that is.
+pub(super) fn stop_all(it: &mut Conversation) -> Vec<Effect> {
+    let names = it.others.stoppable();
+    if names.is_empty() {
+        it.notice = Some("nothing is in the background".to_owned());
+        return Vec::new();
+    }
+    it.say(&format!(
+        "stopping {} and everything they have started",
+        names.join(", ")
+    ));
+    vec![Effect::Send(Command::StopRuns)]
 }
 
 /// Leaves. If others still work, they are named first, and the second time counts.

@@ -2,8 +2,9 @@
 
 use posse_protocol::{
     Activity, AgentId, MemberChange, MemberUpdate, RunChange, RunKind, RunStatus, RunUpdate,
-    WaitReason,
+    RunUsage, WaitReason,
 };
+use ratatui_core::style::Color;
 use uuid::Uuid;
 
 use crate::text::one_line;
@@ -56,6 +57,16 @@ impl Sign {
         }
     }
 
+    /// Returns its colour, which says nothing that the sign does not.
+    pub fn color(self) -> Color {
+        match self {
+            Self::Working => Color::Green,
+            Self::Asks => Color::Yellow,
+            Self::Failed => Color::Red,
+            Self::Waits | Self::Idle | Self::Done => Color::Reset,
+        }
+    }
+
     /// Returns the sign of an activity.
     pub fn of(activity: Activity) -> Self {
         match activity {
@@ -83,6 +94,35 @@ pub struct Other {
     pub doing: String,
     /// True for a member of a team, which stays when its run is over.
     pub is_member: bool,
+    /// True while nobody waits for it.
+    pub is_background: bool,
+    /// What it has used so far.
+    pub usage: RunUsage,
+    /// The tool that it used last.
+    pub last_tool: Option<String>,
+}
+
+impl Other {
+    /// Returns how far it is, empty if that is not known.
+    pub fn progress(&self) -> String {
+        let RunUsage {
+            tool_uses,
+            total_tokens,
+            ..
+        } = self.usage;
+        let last = self.last_tool.as_ref();
+        let last = last.map(|tool| format!(" (last {})", one_line(tool)));
+        match (tool_uses, total_tokens) {
+            (0, 0) => String::new(),
+            (1, tokens) => format!("1 tool use{}, {tokens} tokens", last.unwrap_or_default()),
+            (uses, tokens) => {
+                format!(
+                    "{uses} tool uses{}, {tokens} tokens",
+                    last.unwrap_or_default()
+                )
+            }
+        }
+    }
 }
 
 /// All others, in the order in which they came.
@@ -106,6 +146,17 @@ impl Others {
         working.map(|other| other.name.clone()).collect()
     }
 
+    /// Returns the names of those that are stopped when everything in the background is: members
+    /// of teams are only interrupted.
+    pub(crate) fn stoppable(&self) -> Vec<String> {
+        let is_stopped = |other: &&Other| {
+            let has_run = matches!(other.sign, Sign::Working | Sign::Asks | Sign::Waits);
+            has_run && (other.is_background || other.is_member)
+        };
+        let stopped = self.0.iter().filter(is_stopped);
+        stopped.map(|other| other.name.clone()).collect()
+    }
+
     /// Something happened to a run. Returns a line about it if it is over.
     pub(crate) fn run(&mut self, update: &RunUpdate) -> Option<(Sign, String)> {
         let run = &update.run;
@@ -116,9 +167,10 @@ impl Others {
             (RunKind::Agent, false) => run.description.chars().take(NAME).collect(),
         });
         match &update.what {
-            RunChange::Started { .. } => {
+            RunChange::Started { background, .. } => {
                 let other = self.entry(run.task, &name, run.kind == RunKind::Agent);
                 other.sign = Sign::Working;
+                other.is_background = *background;
                 // Without a name of its own, what it is to do is its name.
                 let is_named_by_work = run.kind == RunKind::Agent && run.name.is_none();
                 other.doing = match is_named_by_work {
@@ -127,12 +179,22 @@ impl Others {
                 };
                 None
             }
-            RunChange::Progress { summary, .. } => {
+            RunChange::Progress {
+                usage,
+                last_tool,
+                summary,
+            } => {
                 let other = self.entry(run.task, &name, run.kind == RunKind::Agent);
                 other.doing = one_line(summary);
+                other.usage = *usage;
+                other.last_tool.clone_from(last_tool);
                 None
             }
-            RunChange::Detached => None,
+            RunChange::Detached => {
+                let other = self.entry(run.task, &name, run.kind == RunKind::Agent);
+                other.is_background = true;
+                None
+            }
             RunChange::Ended(end) => {
                 let is_member = |other: &Other| other.id == run.task && other.is_member;
                 if !self.0.iter().any(is_member) {
@@ -194,6 +256,9 @@ impl Others {
                 sign: Sign::Working,
                 doing: String::new(),
                 is_member: false,
+                is_background: false,
+                usage: RunUsage::default(),
+                last_tool: None,
             });
             self.0.len() - 1
         });

@@ -3,7 +3,7 @@
 //! Letters and Enter belong to the draft, unless the person has opened a question.
 
 use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
-use posse_protocol::{Command, PermissionMode, PromptChange};
+use posse_protocol::{Command, PermissionMode};
 
 use super::{Conversation, Effect, Request, actions, chooser, images, menu, slash};
 use crate::edit::{EditBuffer, Kill, Motion, Prefix};
@@ -48,6 +48,8 @@ pub(super) fn pressed(it: &mut Conversation, mut key: KeyEvent, now_ms: u64) -> 
         // A terminal sends the same for Ctrl-\ and Ctrl-4.
         KeyCode::Char('\\' | '4') if control => vec![Effect::Ask(Request::Board)],
         KeyCode::Char('o') if control => vec![Effect::Ask(Request::Transcript)],
+        KeyCode::Char('b') if control && it.draft.is_empty() => actions::detach(it),
+        KeyCode::Char('x') if alt => actions::stop_all_if_meant(it, now_ms),
         KeyCode::Char('v') if control => vec![Effect::Ask(Request::ClipboardImage)],
         KeyCode::Char('r') if control => {
             chooser::history(it, "");
@@ -139,7 +141,7 @@ fn interrupt(it: &mut Conversation, now_ms: u64) -> Vec<Effect> {
         return Vec::new();
     }
     if it.is_working() {
-        return vec![it.to_shown(Command::Interrupt)];
+        return actions::interrupt(it);
     }
     it.notice = Some("Ctrl-C again leaves".to_owned());
     Vec::new()
@@ -151,7 +153,7 @@ fn escape(it: &mut Conversation, before_ms: Option<u64>, now_ms: u64) -> Vec<Eff
         return Vec::new();
     }
     if it.is_working() {
-        return vec![it.to_shown(Command::Interrupt)];
+        return actions::interrupt(it);
     }
     if !it.draft.is_empty() {
         return Vec::new();
@@ -191,8 +193,7 @@ fn to_question(it: &mut Conversation, key: KeyEvent, now_ms: u64) -> Vec<Effect>
     match (it.questions.typing(), key.code) {
         (None, _) | (_, KeyCode::Esc) => it.questions.close(),
         (_, KeyCode::Tab) => {
-            it.questions.skip(now_ms);
-            actions::print_long(it);
+            actions::skip(it, now_ms);
         }
         (Some(Typing::Key), KeyCode::Char(c)) if !control => {
             return actions::answer(it, &c.to_string(), now_ms);
@@ -256,33 +257,27 @@ fn send(it: &mut Conversation, joins: bool, now_ms: u64) -> Vec<Effect> {
         Prefix::Memory(note) => effects.push(slash::note(it, note.trim().to_owned())),
         Prefix::Slash { name, arguments } => match slash::run(it, name, arguments, now_ms) {
             Some(more) => effects.extend(more),
-            None => effects.push(say(it, words)),
+            None => effects.push(actions::say(it, words)),
         },
         Prefix::Words(words) => {
             if it.is_working() && joins {
                 it.shown.joining += 1;
             }
-            effects.push(say(it, words));
+            effects.push(actions::say(it, words));
         }
     }
     let before = it.history.end();
     it.history.push(text.clone());
-    it.draft.take();
+    // A command may have put another draft in its place.
+    if it.draft.expanded() == text {
+        it.draft.take();
+    }
     if let Some(before) = before {
         // Typed before earlier prompts were looked at, and not sent with one of them.
         it.draft.restore(&before);
     }
     it.menu = None;
     effects
-}
-
-/// Returns what tells the agent that is shown a person's words, with the images in them.
-fn say(it: &mut Conversation, words: &str) -> Effect {
-    let images = images::of_draft(it);
-    match images.is_empty() {
-        true => Effect::Say(it.shown.agent, words.to_owned()),
-        false => Effect::SayImages(it.shown.agent, words.to_owned(), images),
-    }
 }
 
 /// Up and down: within the draft, in the menu, then through earlier prompts.
@@ -299,16 +294,8 @@ fn vertical(it: &mut Conversation, down: bool) -> Vec<Effect> {
     if moved {
         return Vec::new();
     }
-    if !down
-        && it.draft.is_empty()
-        && let Some(last) = it.shown.queue.pop()
-    {
-        it.draft.set(&last.text);
-        it.menu = None;
-        return vec![it.to_shown(Command::ChangePrompt {
-            prompt: last.id,
-            change: PromptChange::TakeBack,
-        })];
+    if !down && it.draft.is_empty() && !it.shown.queue.is_empty() {
+        return actions::take_back(it);
     }
     let current = it.draft.draft();
     let other = match down {

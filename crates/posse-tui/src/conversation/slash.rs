@@ -16,22 +16,15 @@ pub(super) fn run(
     let words = (!arguments.is_empty()).then(|| arguments.to_owned());
     let effects = match (name, words) {
         ("help", _) => help(it),
-        ("model", None) => {
-            let own = it.shown_terms().model.unwrap_or_default();
-            let others = it.offered.models.iter().filter(|model| **model != own);
-            let others: Vec<&str> = others.map(String::as_str).collect();
-            let line = match others.is_empty() {
-                true => own,
-                false => format!("{own}; others: {}", others.join(", ")),
-            };
-            it.say(&line);
-            Vec::new()
-        }
+        ("model", None) => say_model(it),
         ("model", Some(model)) => set_model(it, Some(model), None),
         ("effort", effort) => set_model(it, None, effort.or(Some("default".to_owned()))),
         ("mode", words) => mode(it, words.as_deref()),
         ("clear", _) => vec![Effect::Ask(Request::Clear)],
         ("compact", keep) => vec![it.to_shown(Command::Compact { keep })],
+        ("interrupt", _) => actions::interrupt(it),
+        ("later", Some(words)) => vec![actions::say(it, &words)],
+        ("unqueue", _) => actions::take_back(it),
         ("continue", _) => vec![it.to_shown(Command::Continue)],
         ("cost", _) => vec![Effect::Ask(Request::Cost)],
         ("context", _) => context(it),
@@ -56,8 +49,13 @@ pub(super) fn run(
         ("tasks", _) => vec![Effect::Ask(Request::Tasks)],
         ("board", _) => vec![Effect::Ask(Request::Board)],
         ("transcript", _) => vec![Effect::Ask(Request::Transcript)],
+        ("stop", Some(name)) if name == "all" => actions::stop_all(it),
         ("stop", Some(name)) => stop(it, &name),
-        ("answer", Some(words)) => answer(it, &words, now_ms),
+        ("answer", words) => answer(it, words.as_deref(), now_ms),
+        ("skip", _) => {
+            actions::skip(it, now_ms);
+            Vec::new()
+        }
         ("memory", Some(text)) => vec![note(it, text)],
         ("memory", None) => vec![Effect::Ask(Request::Report(Report::Memory))],
         ("permissions", _) => vec![Effect::Ask(Request::Report(Report::Permissions))],
@@ -67,9 +65,10 @@ pub(super) fn run(
             word.as_deref() == Some("improve"),
         ))],
         ("shell", Some(command)) => vec![it.to_shown(Command::Shell(command))],
-        ("bg", _) => vec![it.to_shown(Command::Detach)],
+        ("bg", _) => actions::detach(it),
+        ("suspend", _) => vec![Effect::Suspend],
         ("btw", Some(question)) => vec![it.to_shown(Command::Aside { question })],
-        ("editor", _) => vec![Effect::OpenEditor(it.draft.expanded())],
+        ("editor", words) => vec![Effect::OpenEditor(words.unwrap_or_default())],
         ("export", Some(file)) => vec![Effect::Ask(Request::Export(file))],
         ("quit" | "exit", _) => actions::leave(it, now_ms),
         (name, None) if COMMANDS.iter().any(|(known, _)| *known == name) => {
@@ -83,8 +82,9 @@ pub(super) fn run(
 }
 
 /// Answers the question that is shown, or opens it at what it asks next.
-fn answer(it: &mut Conversation, words: &str, now_ms: u64) -> Vec<Effect> {
-    let effects = actions::answer(it, words, now_ms);
+fn answer(it: &mut Conversation, words: Option<&str>, now_ms: u64) -> Vec<Effect> {
+    let answered = words.map(|words| actions::answer(it, words, now_ms));
+    let effects = answered.unwrap_or_default();
     if effects.is_empty() && !actions::open(it, now_ms) {
         it.notice = Some("no question has waited long enough to be answered".to_owned());
     }
@@ -108,6 +108,19 @@ pub(super) fn note(it: &Conversation, text: String) -> Effect {
         text,
         scope: MemoryScope::Project,
     })
+}
+
+/// Says which model is used, and which others can be chosen.
+fn say_model(it: &mut Conversation) -> Vec<Effect> {
+    let own = it.shown_terms().model.unwrap_or_default();
+    let others = it.offered.models.iter().filter(|model| **model != own);
+    let others: Vec<&str> = others.map(String::as_str).collect();
+    let line = match others.is_empty() {
+        true => own,
+        false => format!("{own}; others: {}", others.join(", ")),
+    };
+    it.say(&line);
+    Vec::new()
 }
 
 fn set_model(it: &Conversation, model: Option<String>, effort: Option<String>) -> Vec<Effect> {
@@ -167,10 +180,10 @@ fn agents(it: &mut Conversation) -> Vec<Effect> {
     let others = it.others.all();
     let lines = (1..).zip(others).map(|(number, other)| {
         let (mark, word) = (other.sign.mark(), other.sign.word());
-        format!(
-            "{number:>3} {mark} {} · {word} · {}",
-            other.name, other.doing
-        )
+        let facts = [other.name.clone(), word.to_owned(), other.doing.clone()];
+        let facts = facts.into_iter().chain([other.progress()]);
+        let facts: Vec<String> = facts.filter(|fact| !fact.is_empty()).collect();
+        format!("{number:>3} {mark} {}", facts.join(" · "))
     });
     let text = lines.collect::<Vec<_>>().join("\n");
     match text.as_str() {

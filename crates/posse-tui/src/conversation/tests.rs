@@ -2,7 +2,9 @@
 
 mod agent_lines;
 mod hostile;
+mod names;
 mod random;
+mod runs;
 mod screens;
 mod stories;
 
