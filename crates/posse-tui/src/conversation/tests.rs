@@ -6,6 +6,7 @@ mod names;
 mod random;
 mod runs;
 mod screens;
+mod signs;
 mod stories;
 
 use std::sync::Arc;

@@ -4,7 +4,7 @@ use posse_protocol::{Activity, Cost, Spent, WaitReason};
 use ratatui_core::style::{Color, Style};
 use ratatui_core::text::{Line, Span};
 
-use crate::conversation::Conversation;
+use crate::conversation::{Conversation, Sign};
 use crate::text::{clip, columns, one_line};
 
 /// Returns the status line.
@@ -15,11 +15,16 @@ pub(super) fn line(it: &Conversation, width: u16, now_ms: u64) -> Line<'static> 
     }
     let dim = Style::new().dim();
     let mut line = Line::default();
-    if let Some(doing) = doing(it) {
-        let since = elapsed(now_ms.saturating_sub(it.shown.since_ms));
-        line.push_span(Span::styled("● ", Style::new().fg(Color::Green)));
-        line.push_span(Span::raw(format!("{doing} {since}")));
-        add(&mut line, "Esc interrupts", width);
+    let sign = Sign::of(it.shown.activity);
+    let mark = format!("{} ", sign.mark());
+    line.push_span(Span::styled(mark, Style::new().fg(sign.color())));
+    match it.is_working() {
+        true => {
+            let since = elapsed(now_ms.saturating_sub(it.shown.since_ms));
+            line.push_span(Span::raw(format!("{} {since}", doing(it))));
+            add(&mut line, "Esc interrupts", width);
+        }
+        false => line.push_span(Span::styled(doing(it), dim)),
     }
     for fact in facts(it) {
         add(&mut line, &fact, width);
@@ -41,18 +46,18 @@ fn add(line: &mut Line<'static>, fact: &str, width: u16) {
     }
 }
 
-/// Returns what the agent is doing, none if it has no run.
-fn doing(it: &Conversation) -> Option<&'static str> {
+/// Returns what the agent is doing.
+fn doing(it: &Conversation) -> &'static str {
     match it.shown.activity {
-        Activity::Idle | Activity::Gone => None,
-        Activity::Working => Some("working"),
-        Activity::Waiting(reason) => Some(match reason {
+        Activity::Idle | Activity::Gone => Sign::of(it.shown.activity).word(),
+        Activity::Working => "working",
+        Activity::Waiting(reason) => match reason {
             WaitReason::Place => "waits for its turn",
             WaitReason::Budget => "waits for money that others reserved",
             WaitReason::Rate => "waits for the provider",
             WaitReason::Children => "waits for others",
             WaitReason::Person => "waits for you",
-        }),
+        },
     }
 }
 

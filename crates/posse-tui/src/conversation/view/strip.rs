@@ -1,6 +1,6 @@
 //! Everybody else, in a line or two.
 
-use ratatui_core::style::{Color, Style};
+use ratatui_core::style::Style;
 use ratatui_core::text::{Line, Span};
 
 use crate::conversation::{Conversation, Other, Sign};
@@ -43,12 +43,6 @@ pub(super) fn lines(it: &Conversation, width: u16) -> Vec<Line<'static>> {
 }
 
 fn entry(number: usize, sign: Sign, other: &Other, is_shown: bool) -> Vec<Span<'static>> {
-    let color = match sign {
-        Sign::Working => Color::Green,
-        Sign::Asks => Color::Yellow,
-        Sign::Failed => Color::Red,
-        Sign::Waits | Sign::Idle | Sign::Done => Color::Reset,
-    };
     let name = match is_shown {
         true => Style::new().bold().underlined(),
         false => Style::new().bold(),
@@ -61,7 +55,7 @@ fn entry(number: usize, sign: Sign, other: &Other, is_shown: bool) -> Vec<Span<'
     vec![
         Span::styled(format!("{number} "), Style::new().dim()),
         Span::styled(other.name.clone(), name),
-        Span::styled(format!(" {} ", sign.mark()), Style::new().fg(color)),
+        Span::styled(format!(" {} ", sign.mark()), Style::new().fg(sign.color())),
         Span::styled(format!("{doing}   "), Style::new().dim()),
     ]
 }
