@@ -109,7 +109,7 @@ impl AgentLines {
             let mut shown = Vec::new();
             if *is_error || !is_under_call {
                 shown.extend((!is_under_call).then(Line::default));
-                shown.extend(transcript::call_head(Some(&call), *is_error, width));
+                shown.push(transcript::call_head(Some(&call), *is_error));
             }
             if *is_error || !self.asked.contains(tool_use_id) || !transcript::is_change(&call) {
                 let answered = (content.as_slice(), *is_error);

@@ -220,29 +220,24 @@ fn result(
     width: u16,
 ) -> Vec<Line<'static>> {
     let mut lines = vec![Line::default()];
-    lines.extend(call_head(call.as_ref(), is_error, width));
+    lines.push(call_head(call.as_ref(), is_error));
     lines.extend(answer(call.as_ref(), (content, is_error), shown, width));
     lines
 }
 
-/// Returns what a call does, and whether it failed.
-pub(crate) fn call_head(
-    call: Option<&KnownCall>,
-    is_error: bool,
-    width: u16,
-) -> Vec<Line<'static>> {
+/// Returns what a call does, and whether it failed: in one line, which a person can copy.
+pub(crate) fn call_head(call: Option<&KnownCall>, is_error: bool) -> Line<'static> {
     let (sign, color) = match is_error {
         true => ("✗ ", Color::Red),
         false => ("● ", Color::Green),
     };
     let tool = call.map_or("", |call| call.tool.as_str());
     let title = call.map_or_else(String::new, title);
-    let head = Line::from(vec![
+    Line::from(vec![
         Span::styled(sign, Style::new().fg(color)),
         Span::styled(one_line(tool), Style::new().bold()),
         Span::raw(format!("  {title}")),
-    ]);
-    wrap(&head, width, 2)
+    ])
 }
 
 /// Returns what a call answered, or the change that it has made.

@@ -91,9 +91,10 @@ pub(in crate::conversation) fn too_long(it: &Conversation, width: u16) -> Vec<Li
     let Some(open) = it.questions.first() else {
         return Vec::new();
     };
-    let content = content(&open.dialog, width);
-    match content.len() > most_shown(it) && !open.dialog.is_choice() {
-        true => content,
+    let is_long = content(&open.dialog, width).len() > most_shown(it);
+    match is_long && !open.dialog.is_choice() {
+        // The terminal wraps it, so that it is copied as it is.
+        true => content(&open.dialog, u16::MAX),
         false => Vec::new(),
     }
 }
