@@ -4,7 +4,10 @@ use posse_protocol::Delta;
 use ratatui_core::style::Style;
 use ratatui_core::text::Line;
 
-use crate::text::MarkdownStream;
+use crate::text::{MarkdownStream, tame, wrap};
+
+/// Number of bytes that are kept of a reply whose beginning was missed.
+const PARTIAL: usize = 4000;
 
 /// The reply that an agent is giving.
 #[derive(Default)]
@@ -18,6 +21,8 @@ pub(crate) struct ArrivingReply {
     is_thinking: bool,
     /// True while pieces may belong to a reply whose beginning was missed, or which is printed.
     has_gap: bool,
+    /// The end of what has come meanwhile: it is shown until the whole reply is printed.
+    partial: String,
     /// True if lines of the block that arrives are printed; a blank line goes before the first.
     continues: bool,
 }
@@ -38,6 +43,7 @@ impl ArrivingReply {
 
     fn text(&mut self, text: &str, width: u16) -> Vec<Line<'static>> {
         if self.has_gap {
+            self.add_partial(text);
             return Vec::new();
         }
         let text = without_returns(text);
@@ -73,6 +79,9 @@ impl ArrivingReply {
     /// Ends a block of text.
     fn block_done(&mut self, width: u16) -> Vec<Line<'static>> {
         let was_thinking = std::mem::take(&mut self.is_thinking);
+        if self.has_gap && !was_thinking && !self.partial.is_empty() {
+            self.add_partial("\n\n");
+        }
         if was_thinking || self.void.is_some() || self.has_gap {
             return Vec::new();
         }
@@ -83,17 +92,28 @@ impl ArrivingReply {
     pub(crate) fn cut_off(&mut self) {
         self.void = Some(self.printed().to_owned());
         self.said.clear();
+        self.partial.clear();
         self.is_thinking = false;
+    }
+
+    /// Adds to what is shown of a reply whose beginning was missed.
+    fn add_partial(&mut self, text: &str) {
+        self.partial.push_str(text);
+        let surplus = self.partial.len().saturating_sub(PARTIAL);
+        let cut = self.partial.ceil_char_boundary(surplus);
+        self.partial.drain(..cut);
     }
 
     /// Entries were read from elsewhere: pieces that come now are of no use until the next entry.
     pub(crate) fn miss(&mut self) {
         self.has_gap = true;
+        self.partial.clear();
     }
 
     /// What comes now follows the entries that are printed.
     pub(crate) fn catch_up(&mut self) {
         self.has_gap = false;
+        self.partial.clear();
     }
 
     /// Ends the reply, which has these blocks of text. Returns what was not printed.
@@ -128,7 +148,13 @@ impl ArrivingReply {
 
     /// Returns the lines that may still change.
     pub(crate) fn open(&self, width: u16) -> Vec<Line<'static>> {
-        self.stream.tail(width)
+        if self.partial.is_empty() {
+            return self.stream.tail(width);
+        }
+        let text = format!("… {}", self.partial.trim());
+        let lines = tame(&text);
+        let lines = lines.lines().map(|line| Line::raw(line.to_owned()));
+        lines.flat_map(|line| wrap(&line, width, 0)).collect()
     }
 
     /// Returns true if a blank line goes before the lines that may still change.

@@ -8,6 +8,7 @@ mod runs;
 mod screens;
 mod signs;
 mod stories;
+mod watching;
 
 use std::sync::Arc;
 
