@@ -15,6 +15,7 @@ mod board;
 mod cache;
 mod consumer;
 mod conversation;
+mod conversation_rules;
 mod cost;
 mod crash;
 mod definitions;
