@@ -16,6 +16,7 @@ mod cache;
 mod consumer;
 mod conversation;
 mod conversation_rules;
+mod conversation_runs;
 mod cost;
 mod crash;
 mod definitions;
