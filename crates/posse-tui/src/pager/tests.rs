@@ -59,12 +59,11 @@ impl Reader {
                         let words = format!("{:?}", entry.message).to_lowercase();
                         words.contains(&text.to_lowercase())
                     };
-                    let (before, after) = self.stored.split_at(from as usize);
+                    let from = from as usize;
                     let found = match backwards {
-                        true => self.stored[..=from as usize].iter().rev().find(has_it),
-                        false => after.iter().find(has_it),
+                        true => self.stored.iter().take(from + 1).rev().find(has_it),
+                        false => self.stored.iter().skip(from).find(has_it),
                     };
-                    assert!(before.len() <= self.stored.len());
                     let entry = found.map(|entry| entry.seq);
                     self.input(PagerInput::Found { entry });
                 }

@@ -59,7 +59,8 @@ proptest! {
     #[test]
     fn the_screen_is_a_part_of_the_transcript(
         stored in transcript(),
-        (columns, rows) in (4..60u16, 3..30u16),
+        // The smallest screen has 20 columns and 5 rows.
+        (columns, rows) in (20..60u16, 5..30u16),
         keys in prop::collection::vec(
             select(vec!["Up", "Down", "PageUp", "PageDown", "Home", "End", "t", "c", "n", "N"]),
             1..40,
