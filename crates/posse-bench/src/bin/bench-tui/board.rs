@@ -52,7 +52,11 @@ pub(crate) fn refresh(place: &Path, agents: usize, rounds: usize) -> Result<Valu
     let (cpu, bytes) = (board.process.cpu()?, board.screen.bytes());
     for round in 0..rounds {
         let first = round * CHANGED;
-        session.change(first..first + CHANGED)?;
+        // Held up meanwhile, so that it reads all of them together.
+        board.process.stop()?;
+        let changed = session.change(first..first + CHANGED);
+        board.process.resume()?;
+        changed?;
         thread::sleep(DRAWN);
         board.screen.wait_for_quiet(DRAWN);
     }

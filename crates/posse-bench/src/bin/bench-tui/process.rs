@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::ffi::OsString;
 use std::time::Duration;
 
+use nix::sys::signal::{Signal, kill};
 use nix::time::ClockId;
 use nix::unistd::Pid;
 
@@ -16,8 +17,22 @@ pub(crate) struct Process(pub(crate) u32);
 impl Process {
     /// Returns its processor time so far, that of threads that have ended included.
     pub(crate) fn cpu(self) -> Result<Duration, Failed> {
-        let clock = ClockId::pid_cpu_clock_id(Pid::from_raw(self.0.cast_signed()))?;
+        let clock = ClockId::pid_cpu_clock_id(self.pid())?;
         Ok(clock.now()?.into())
+    }
+
+    /// Stops it until it is resumed.
+    pub(crate) fn stop(self) -> Result<(), Failed> {
+        Ok(kill(self.pid(), Signal::SIGSTOP)?)
+    }
+
+    /// Lets it continue.
+    pub(crate) fn resume(self) -> Result<(), Failed> {
+        Ok(kill(self.pid(), Signal::SIGCONT)?)
+    }
+
+    fn pid(self) -> Pid {
+        Pid::from_raw(self.0.cast_signed())
     }
 
     /// Returns its memory in megabytes, with that of the processes that it has started.

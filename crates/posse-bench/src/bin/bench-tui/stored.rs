@@ -87,7 +87,7 @@ impl StoredSession {
         Ok(this)
     }
 
-    /// Each of these agents says something and pays for it, all of them in one write.
+    /// Each of these agents says something and pays for it.
     pub(crate) fn change(&mut self, agents: impl Iterator<Item = usize>) -> Result<(), Failed> {
         let steps = agents.map(|number| {
             let number = number % self.agents.len();
