@@ -1,7 +1,8 @@
 //! The highlighted line of a list, and where on the screen it stands.
 //!
 //! A list that changes by itself does not move under the cursor: the highlighted line keeps its row of
-//! the screen, and the lines around it come and go.
+//! the screen, and the lines around it come and go. Only a list that fits on the screen as a whole is
+//! shown as a whole.
 
 /// The highlighted line of a list.
 #[derive(Clone, Debug)]
@@ -59,9 +60,9 @@ impl<K: Clone + PartialEq> ListCursor<K> {
     }
 
     /// The list has this many lines, and rows of the screen. If it has more rows than before, they
-    /// are filled.
+    /// are filled; nothing is out of sight if there is room for all.
     pub(super) fn fit(&mut self, lines: usize, height: usize) {
-        if self.height != height {
+        if self.height != height || lines <= height {
             self.fill(lines, height);
         }
     }
