@@ -29,6 +29,7 @@ pub(crate) mod stop;
 pub(crate) mod team_snapshot;
 pub(crate) mod team_watch;
 pub(crate) mod terminal;
+pub(crate) mod terminal_guard;
 pub(crate) mod view_socket;
 pub(crate) mod worker;
 pub(crate) mod writer;

@@ -34,6 +34,7 @@ const PEEK: usize = 12;
 const WORDS: usize = 60;
 
 /// Which sessions a board is about.
+#[derive(Clone)]
 pub(crate) struct BoardPlace {
     /// The session of a board of one.
     pub(crate) session: Option<AgentRecord>,

@@ -2,19 +2,17 @@
 
 use std::process::ExitCode;
 
-use posse_protocol::AgentId;
-use posse_tui::board::{BoardScreen, Scope};
+use posse_tui::board::Scope;
 
 use crate::assemble::store::OpenStore;
-use crate::board::{self, BoardEnd, BoardPlace, BoardView};
+use crate::board::BoardPlace;
 use crate::config::caller;
 use crate::config::environment::working_directory;
 use crate::config::store::StoreArgs;
 use crate::config::store_choice::{meant_store, there};
-use crate::error::{self, Advised};
+use crate::error::Advised;
 use crate::headless::terminal::has_screen;
-use crate::headless::view_socket::client::LiveAgent;
-use crate::interactive::attached;
+use crate::interactive;
 use crate::select::sessions;
 
 /// Show everybody at work on one screen: agents, tasks, messages, costs and questions.
@@ -53,48 +51,19 @@ impl BoardCommand {
     async fn show(self) -> anyhow::Result<ExitCode> {
         let meant = meant_store(&self.store)?;
         let open = OpenStore::at(&there(meant.place)?, meant.feed_age)?;
-        let mut notice = None;
-        loop {
-            let session = match &self.session {
-                Some(prefix) => Some(sessions::by_prefix(&*open.store, prefix).await?),
-                None => None,
-            };
-            let cwd = match &session {
-                Some(session) => session.cwd.clone(),
-                None => working_directory()?,
-            };
-            let view = BoardView {
-                scope: match (&session, self.all) {
-                    (Some(_), _) => Scope::Session,
-                    (None, true) => Scope::Store,
-                    (None, false) => Scope::Directory,
-                },
-                place: BoardPlace { session, cwd },
-                screen: BoardScreen::Agents,
-                notice: notice.take(),
-            };
-            match board::run(open.clone(), view).await? {
-                BoardEnd::Left => return Ok(ExitCode::SUCCESS),
-                BoardEnd::Signalled => return Ok(ExitCode::from(error::INTERRUPTED)),
-                BoardEnd::Open(agent) => notice = converse(&open, agent).await?,
-            }
-        }
-    }
-}
-
-/// Opens the conversation of an agent; else returns why it cannot be opened.
-async fn converse(open: &OpenStore, agent: AgentId) -> anyhow::Result<Option<String>> {
-    let agent = sessions::agent_by_prefix(&*open.store, &agent.to_string()).await?;
-    match LiveAgent::find(open.sockets.as_deref(), &agent).await {
-        Ok(process) => {
-            attached::attach(open.clone(), &agent, process).await?;
-            Ok(None)
-        }
-        Err(why) => {
-            let main = sessions::root_of(&*open.store, &agent).await?;
-            Ok(Some(format!(
-                "{why}; `posse -r {main}` continues its session"
-            )))
-        }
+        let session = match &self.session {
+            Some(prefix) => Some(sessions::by_prefix(&*open.store, prefix).await?),
+            None => None,
+        };
+        let scope = match (&session, self.all) {
+            (Some(_), _) => Scope::Session,
+            (None, true) => Scope::Store,
+            (None, false) => Scope::Directory,
+        };
+        let cwd = match &session {
+            Some(session) => session.cwd.clone(),
+            None => working_directory()?,
+        };
+        interactive::board::show(&open, BoardPlace { session, cwd }, scope).await
     }
 }

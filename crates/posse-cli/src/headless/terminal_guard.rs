@@ -7,7 +7,7 @@ use std::os::unix::process::CommandExt as _;
 use std::process::{Child, Command, Stdio};
 
 use posse_tui::terminal::RESTORE;
-use rustix::termios::{SpecialCodeIndex, Termios, tcgetattr, ttyname};
+use rustix::termios::{SpecialCodeIndex, Termios, ttyname};
 
 /// Waits for a word, which says that all is well, or for the end. Settings are brought back only if
 /// they are those of posse: a shell that has the terminal again sets its own. Signals of the
@@ -41,18 +41,19 @@ const KNOWN: [SpecialCodeIndex; 17] = [
 ];
 
 /// The process that waits.
-pub(super) struct TerminalGuard(Child);
+pub(crate) struct TerminalGuard(Child);
 
 impl TerminalGuard {
-    /// Starts it, for a terminal that was as `before` and is in raw mode now.
+    /// Starts it, for a terminal that was as `before` and is put into raw mode.
     #[expect(
         clippy::disallowed_methods,
         reason = "a shell of a few lines, none of an agent's"
     )]
-    pub(super) fn start(before: &Termios) -> io::Result<Self> {
+    pub(crate) fn start(before: &Termios) -> io::Result<Self> {
         let terminal = io::stdin();
         let path = ttyname(terminal.as_fd(), Vec::new())?;
-        let during = tcgetattr(terminal.as_fd())?;
+        let mut during = before.clone();
+        during.make_raw();
         let mut shell = Command::new("sh");
         shell
             .args(["-c", SCRIPT, "posse-terminal"])
