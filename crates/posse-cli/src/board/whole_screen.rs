@@ -104,6 +104,18 @@ impl WholeScreen {
     }
 }
 
+impl Drop for WholeScreen {
+    /// Leaves it if nobody has: what showed it is not wanted any more.
+    fn drop(&mut self) {
+        if let Some((raw, input)) = self.taken.take() {
+            drop(input);
+            self.writer.finish(PATIENCE);
+            // Leaves the alternate screen, too.
+            drop(raw);
+        }
+    }
+}
+
 /// What comes from the terminal.
 pub(super) enum ScreenEvent {
     /// Something is typed, or the size has changed.

@@ -111,6 +111,7 @@ impl RunCommand {
         Ok(RunJob {
             config: self.run_config(given),
             first: FirstInput::Words(words),
+            board: None,
         })
     }
 

@@ -1,7 +1,9 @@
 //! The loop between an agent and the outside: events go out, lines and signals come in.
 //! [`Controller`] decides what to do about each of them.
 
+use std::future::Future;
 use std::io;
+use std::pin::Pin;
 
 use posse_port::BoxFuture;
 use posse_port::clock::Clock;
@@ -21,6 +23,9 @@ use super::signals::Signals;
 use super::team_watch::{Refresh, SOON, TeamWatch};
 use super::writer::OutputWriter;
 
+/// A board that is shown until the person leaves it.
+pub(crate) type BoardShown = Pin<Box<dyn Future<Output = anyhow::Result<()>>>>;
+
 /// A wait for background runs, with its number.
 type NumberedWait = (u64, BoxFuture<'static, ()>);
 
@@ -30,6 +35,8 @@ pub(crate) struct LoopInputs {
     pub(crate) lines: Option<StdinLines>,
     /// The keys of the person who answers questions.
     pub(crate) keyboard: Option<Keyboard>,
+    /// Shows the team on the whole screen, until the person leaves it.
+    pub(crate) board: Option<BoardShown>,
     /// Receives a line if worktrees of ended agents hold work.
     pub(crate) swept: oneshot::Receiver<String>,
     /// Watches the team's progress.
@@ -54,6 +61,7 @@ pub(crate) async fn run(
     let LoopInputs {
         mut lines,
         mut keyboard,
+        mut board,
         swept,
         mut watch,
         shows_team,
@@ -63,6 +71,9 @@ pub(crate) async fn run(
     let mut tick = shows_team.then(|| clock.sleep(SOON));
     let mut signals = Signals::new()?;
     let mut writer = OutputWriter::start()?;
+    if board.is_some() {
+        writer.hold();
+    }
     let mut on_terminal = writer.asked();
     let mut handle = Some(handle);
     let mut sending: Option<Sending> = None;
@@ -150,9 +161,16 @@ pub(crate) async fn run(
                 rules.add(controller.take_kept());
             }
             note = rules.next(), if rules.is_busy() => writer.say(controller.note(note)),
+            left = closed(&mut board), if board.is_some() => {
+                board = None;
+                writer.release();
+                writer.say(terminal::board_closed(&mut controller, left.err()));
+            }
         }
     }
-    drop(keyboard);
+    // Before anything is written to the terminal.
+    drop((keyboard, board));
+    writer.release();
     // Rules that a person wants to keep are written, unless that person does not want to wait.
     while rules.is_busy() && !controller.is_interrupted_twice() {
         tokio::select! {
@@ -235,6 +253,13 @@ async fn reckon(spending: Option<&SessionSpending>, controller: &mut Controller)
         _ => None,
     };
     controller.spent(now);
+}
+
+async fn closed(board: &mut Option<BoardShown>) -> anyhow::Result<()> {
+    match board {
+        Some(board) => board.await,
+        None => Ok(()),
+    }
 }
 
 async fn ticked(tick: &mut Option<BoxFuture<'static, ()>>) {

@@ -5,13 +5,16 @@ use std::time::Duration;
 
 use posse_port::clock::SystemClock;
 use posse_port::store::{Page, QuestionFilter, Store};
-use posse_protocol::{Command, ContentBlock, Name, Outcome, PermissionMode, RealmId, TeamPlan};
+use posse_protocol::{
+    AgentId, Command, ContentBlock, Name, Outcome, PermissionMode, RealmId, TeamPlan,
+};
 use posse_runtime::live::handle::Agent;
 use posse_runtime::live::setup::Approver;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::controller::{Controller, ProgramTerms, RunPlan, RunResult};
+use super::event_loop::{self, BoardShown};
 use super::input::initialize::{self, Initialize};
 use super::input::stdin::{StdinLine, StdinLines};
 use super::input::{self, RequestError};
@@ -22,12 +25,13 @@ use super::rule_keeper::RuleKeeper;
 use super::session_spending::SessionSpending;
 use super::team_watch::TeamWatch;
 use super::view_socket::ViewSocket;
-use super::{event_loop, signals, stop};
+use super::{signals, stop};
 use crate::assemble::facts::SessionFacts;
 use crate::assemble::on_question::OnQuestion;
 use crate::assemble::open::{self, Started};
 use crate::assemble::run_config::RunConfig;
 use crate::assemble::run_options::{OutputFormat, RunOptions};
+use crate::assemble::store::OpenStore;
 use crate::assemble::{directories, kept_work};
 use crate::config::environment;
 use crate::config::search_paths::SearchPaths;
@@ -44,7 +48,12 @@ const READS_STATE: &str = "CLAUDE_CODE_SDK_READS_SESSION_STATE";
 pub(crate) struct RunJob {
     pub(crate) config: RunConfig,
     pub(crate) first: FirstInput,
+    /// Shows everybody at work to a person at the terminal, until that person leaves.
+    pub(crate) board: Option<OpenBoard>,
 }
+
+/// Shows the agents of a session on the whole screen.
+pub(crate) type OpenBoard = fn(OpenStore, AgentId) -> BoardShown;
 
 /// The first input.
 pub(crate) enum FirstInput {
@@ -122,14 +131,21 @@ fn begin(options: &RunOptions, job: RunJob) -> anyhow::Result<ExitCode> {
 
 /// Opens the agent and runs the event loop.
 async fn work(options: &RunOptions, job: RunJob) -> anyhow::Result<ExitCode> {
-    let RunJob { mut config, first } = job;
+    let RunJob {
+        mut config,
+        first,
+        board,
+    } = job;
     let listening = options.by_lines();
     let mut lines = listening.then(StdinLines::start);
     let initialized = match &mut lines {
         Some(lines) => initialize(&mut config, lines).await?,
         None => false,
     };
-    let keyboard = keyboard(options);
+    let person = Keyboard::open().filter(|_| !listening);
+    let board = board.filter(|_| person.is_some());
+    let denies = options.terms.on_question == Some(OnQuestion::Deny);
+    let keyboard = person.filter(|_| !denies);
     if keyboard.is_some() && config.approver == Approver::Nobody {
         config.approver = Approver::FrontEnd;
     }
@@ -156,7 +172,8 @@ async fn work(options: &RunOptions, job: RunJob) -> anyhow::Result<ExitCode> {
         mut events,
         ..
     } = agent;
-    let (again, realm) = (facts.again.clone(), RealmId::from(facts.session.uuid()));
+    let (again, session) = (facts.again.clone(), facts.session);
+    let realm = RealmId::from(session.uuid());
     let kept = store.store.clone();
     let rules = RuleKeeper::new(SearchPaths::at(&facts.cwd));
     let watch = TeamWatch::new(store.store.clone(), facts.session, team.clone(), is_new);
@@ -170,7 +187,10 @@ async fn work(options: &RunOptions, job: RunJob) -> anyhow::Result<ExitCode> {
         first,
         listening,
         waits_for_answers,
-        terminal: keyboard.is_some().then(QuestionQueue::default),
+        terminal: keyboard.is_some().then(|| match board {
+            Some(_) => QuestionQueue::hidden(),
+            None => QuestionQueue::default(),
+        }),
         program: ProgramTerms {
             initialized,
             tells_state: listening && environment::variable(READS_STATE).is_some(),
@@ -185,12 +205,14 @@ async fn work(options: &RunOptions, job: RunJob) -> anyhow::Result<ExitCode> {
     };
     let controller = Controller::new(Renderer::new(options, facts, team.is_some()), plan);
     let clock = SystemClock::default();
+    let board = board.map(|board| board(store.clone(), session));
     let stopping = stop::when_told(store);
     tokio::pin!(stopping);
     let _watching = [live.watch(), skills.watch(), memory.watch()];
     let outside = event_loop::LoopInputs {
         lines,
         keyboard,
+        board,
         swept,
         watch,
         shows_team: team.is_some(),
@@ -222,15 +244,6 @@ async fn work(options: &RunOptions, job: RunJob) -> anyhow::Result<ExitCode> {
         true if code == ExitCode::SUCCESS => error::UNFINISHED.into(),
         _ => code,
     })
-}
-
-/// Returns the keys of the person who answers questions, if there is one.
-fn keyboard(options: &RunOptions) -> Option<Keyboard> {
-    let denies = options.terms.on_question == Some(OnQuestion::Deny);
-    match denies || options.by_lines() {
-        true => None,
-        false => Keyboard::open(),
-    }
 }
 
 /// Time to look for them.

@@ -12,6 +12,8 @@ use crate::output::tame;
 #[derive(Default)]
 pub(crate) struct QuestionQueue {
     open: VecDeque<QuestionDialog>,
+    /// Another screen shows them meanwhile.
+    is_hidden: bool,
 }
 
 /// What comes of something typed.
@@ -28,15 +30,28 @@ pub(crate) enum QueueStep {
 }
 
 impl QuestionQueue {
+    /// Returns a queue of which nothing is shown before [`reveal`](Self::reveal).
+    pub(crate) fn hidden() -> Self {
+        Self {
+            open: VecDeque::new(),
+            is_hidden: true,
+        }
+    }
+
+    /// Shows its questions from now on.
+    pub(crate) fn reveal(&mut self) {
+        self.is_hidden = false;
+    }
+
     /// Adds a question. Returns true if it is the only one, and so to be shown.
     pub(crate) fn ask(&mut self, agent: AgentId, question: Question) -> bool {
         self.open.push_back(QuestionDialog::new(agent, question));
-        self.open.len() == 1
+        self.open.len() == 1 && !self.is_hidden
     }
 
     /// Returns the question that is shown.
     pub(crate) fn first(&self) -> Option<&QuestionDialog> {
-        self.open.front()
+        self.open.front().filter(|_| !self.is_hidden)
     }
 
     /// Returns the number of questions that wait behind it.
@@ -46,7 +61,7 @@ impl QuestionQueue {
 
     /// Drops a question that needs no answer any more. Returns true if it was shown.
     pub(crate) fn withdraw(&mut self, question: QuestionId) -> bool {
-        let is_shown = self.open.front().is_some_and(|it| it.id() == question);
+        let is_shown = self.first().is_some_and(|it| it.id() == question);
         self.open.retain(|dialog| dialog.id() != question);
         is_shown
     }
@@ -58,7 +73,7 @@ impl QuestionQueue {
 
     /// Handles something typed; `None` if nothing is asked.
     pub(crate) fn typed(&mut self, typed: &str) -> Option<QueueStep> {
-        let dialog = self.open.front_mut()?;
+        let dialog = self.open.front_mut().filter(|_| !self.is_hidden)?;
         let (agent, question) = (dialog.agent, dialog.id());
         let answer = match dialog.typed(typed) {
             DialogStep::Ask(next) => return Some(QueueStep::Ask(next)),

@@ -11,11 +11,15 @@ use super::screen::Screen;
 
 /// Number of items that may wait for the thread.
 const WAITING: usize = 64;
+/// Number of items that are kept while something else is on the terminal.
+const HELD: usize = 200;
 
 /// Writes items in order, without making anyone wait.
 pub(crate) struct OutputWriter {
     /// Items for which the channel has no space yet.
     pending: VecDeque<OutputItem>,
+    /// Something else is on the terminal; the number of items that were left out since then.
+    held: Option<usize>,
     to_thread: Option<mpsc::Sender<OutputItem>>,
     /// Number of questions that are on the terminal.
     asked: watch::Receiver<u64>,
@@ -58,6 +62,7 @@ impl OutputWriter {
             })?;
         Ok(Self {
             pending: VecDeque::new(),
+            held: None,
             to_thread: Some(to_thread),
             asked,
             ended,
@@ -71,11 +76,35 @@ impl OutputWriter {
 
     /// Returns true if everything has been passed on, so that more may come.
     pub(crate) fn is_ready(&self) -> bool {
-        self.pending.is_empty()
+        self.pending.is_empty() || self.held.is_some()
+    }
+
+    /// Keeps the newest items back from now on: something else is on the terminal.
+    pub(crate) fn hold(&mut self) {
+        self.held = Some(0);
+    }
+
+    /// Writes what was kept back, and what comes from now on.
+    pub(crate) fn release(&mut self) {
+        if let Some(1..) = self.held.take() {
+            let note = "… the lines before these are left out; `posse attach --plain` shows the whole \
+                        transcript";
+            self.pending.push_front(OutputItem::Note(note.into()));
+        }
+        self.say(Vec::new());
     }
 
     /// Queues items.
     pub(crate) fn say(&mut self, items: Vec<OutputItem>) {
+        if let Some(left_out) = &mut self.held {
+            items
+                .into_iter()
+                .for_each(|item| keep(&mut self.pending, item));
+            let excess = self.pending.len().saturating_sub(HELD);
+            self.pending.drain(..excess);
+            *left_out += excess;
+            return;
+        }
         self.pending.extend(items);
         while let (Some(next), Some(to_thread)) = (self.pending.pop_front(), &self.to_thread) {
             if let Err(mpsc::error::TrySendError::Full(next)) = to_thread.try_send(next) {
@@ -89,8 +118,9 @@ impl OutputWriter {
     /// means that nobody reads.
     pub(crate) async fn work(&mut self) -> io::Result<()> {
         loop {
+            let is_ready = self.is_ready();
             let room = async {
-                match (&self.to_thread, self.pending.is_empty()) {
+                match (&self.to_thread, is_ready) {
                     (Some(to_thread), false) => to_thread.reserve().await.is_ok(),
                     _ => std::future::pending().await,
                 }
@@ -119,5 +149,26 @@ impl OutputWriter {
         // Closes the channel, which ends the thread once it has written everything.
         self.to_thread = None;
         self.ended.await.unwrap_or(Ok(()))
+    }
+}
+
+/// Adds an item to those that are kept back. Only the last state of what changes in place matters.
+fn keep(kept: &mut VecDeque<OutputItem>, item: OutputItem) {
+    match (item, kept.back_mut()) {
+        (
+            OutputItem::Reply { lines, open },
+            Some(OutputItem::Reply {
+                lines: before,
+                open: last,
+            }),
+        ) => {
+            before.push_str(&lines);
+            *last = open;
+        }
+        (item @ OutputItem::Panel(_), _) => {
+            kept.retain(|item| !matches!(item, OutputItem::Panel(_)));
+            kept.push_back(item);
+        }
+        (item, _) => kept.push_back(item),
     }
 }

@@ -43,7 +43,7 @@ pub(super) async fn choose(store: &StoreArgs, is_plain: bool) -> anyhow::Result<
     let _raw = RawTerminal::enter()?;
     let mut input = TerminalInput::new();
     let mut terminal = InlineTerminal::new(colour());
-    let writer = FrameWriter::start(|| {})?;
+    let mut writer = FrameWriter::start(|| {})?;
     let chosen = loop {
         let size = size();
         while !writer.is_ready() {

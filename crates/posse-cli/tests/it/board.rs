@@ -2,6 +2,7 @@
 
 use crate::binary::{Project, stdout};
 use crate::requests::TOUCHES;
+use crate::team_run;
 use crate::terminal::Terminal;
 
 /// What the foot of the agents' screen has.
@@ -85,4 +86,105 @@ fn the_agent_does_not_wait_while_the_person_looks_at_the_board() {
     terminal.sees("? keys");
     terminal.types(&["C-d"]);
     terminal.sees("code 0");
+}
+
+/// Both members ask, one after the other.
+const ASK: &str = r#"
+[[rule]]
+when = { agent = "/dev-", marker = "Task 1 is yours" }
+times = 1
+reply = [{ tool = "Bash", input = { command = "touch seen" } }]
+[[rule]]
+when = { agent = "/reviewer-", marker = "Task 2 is yours" }
+times = 1
+reply = [{ tool = "Bash", input = { command = "touch told" } }]
+"#;
+
+// proves UI-18 (part: the run ends)
+#[test]
+fn a_team_is_on_the_board_until_its_run_ends() {
+    let project = team_run::project("board-team", ASK);
+    let terminal = Terminal::start(&project, "team run mend 'make it work'");
+    let screen = terminal.sees("NEEDS YOU 1");
+    assert!(screen.contains("Bash: touch seen"), "{screen}");
+    assert!(screen.contains(FOOT), "{screen}");
+    terminal.types(&["5"]);
+    terminal.waits("answered", || {
+        terminal.types(&["M-y"]);
+        project.file("seen").exists()
+    });
+    terminal.waits("answered", || {
+        terminal.types(&["M-y"]);
+        project.file("told").exists()
+    });
+    let screen = terminal.sees("code 0");
+    for told in ["reviewer", "All is mended.", "2 of 2 tasks done"] {
+        assert!(screen.contains(told), "{told}: {screen}");
+    }
+    assert!(!screen.contains(FOOT), "{screen}");
+    assert!(!screen.contains("posse board"), "nobody left it: {screen}");
+}
+
+// proves UI-18 (part: the person leaves)
+#[test]
+fn who_leaves_the_board_of_a_team_is_asked_below_its_lines() {
+    let project = team_run::project("board-left", ASK);
+    let terminal = Terminal::start(&project, "team run mend 'make it work'");
+    terminal.sees("NEEDS YOU 1");
+    // A conversation that is opened from it returns to it.
+    terminal.types(&["Enter"]);
+    terminal.sees("attached: leaving stops nobody");
+    terminal.types(&["C-d"]);
+    terminal.sees(FOOT);
+    terminal.types(&["q"]);
+    let screen = terminal.sees("n deny");
+    for told in ["dev@mend joined", "the team works on", "touch seen"] {
+        assert!(screen.contains(told), "{told}: {screen}");
+    }
+    assert!(!screen.contains(FOOT), "{screen}");
+    terminal.types(&["y"]);
+    terminal.sees("touch told");
+    assert!(project.file("seen").exists());
+    terminal.types(&["n"]);
+    let screen = terminal.sees("code 0");
+    assert!(!project.file("told").exists(), "{screen}");
+    assert!(screen.contains("2 of 2 tasks done"), "{screen}");
+}
+
+// proves UI-18 (part: plain)
+#[test]
+fn a_team_in_lines_shows_no_board() {
+    let project = team_run::project("board-plain", ASK);
+    let terminal = Terminal::start(&project, "team run mend 'make it work' --plain");
+    terminal.sees("touch seen");
+    let alternate = ["display-message", "-p", "-t", "%0", "#{alternate_on}"];
+    assert_eq!(terminal.tmux.run(&alternate).trim(), "0");
+    terminal.sees("n deny");
+    terminal.types(&["y"]);
+    terminal.sees("touch told");
+    terminal.types(&["y"]);
+    let screen = terminal.sees("code 0");
+    assert!(screen.contains("2 of 2 tasks done"), "{screen}");
+}
+
+// proves UI-09 (part: any end)
+#[test]
+fn whatever_ends_a_board_the_terminal_is_as_before() {
+    for (signal, code) in [("-TERM", "130"), ("-KILL", "137")] {
+        let project = Project::new(&format!("board-end{signal}"), TOUCHES);
+        project.run(&["-p", "touch it"]);
+        let lines = "stty -g > ../before; posse board; code=$?; \
+            until stty -g > ../after; cmp -s ../before ../after; do :; done; echo ended $code";
+        let terminal = Terminal::with(&project, (80, 24), lines);
+        terminal.sees(FOOT);
+        terminal.kills(signal);
+        terminal.sees(&format!("ended {code}"));
+        let flags = "#{alternate_on} #{bracket_paste_flag}";
+        let modes = || {
+            terminal
+                .tmux
+                .run(&["display-message", "-p", "-t", "%0", flags])
+        };
+        terminal.waits("restored", || !modes().contains('1'));
+    }
 }

@@ -55,7 +55,7 @@ impl FrameWriter {
 
     /// Waits until the last frame is written. A terminal that takes nothing is not waited for: then
     /// its thread ends with the process.
-    pub fn finish(mut self, patience: std::time::Duration) {
+    pub fn finish(&mut self, patience: std::time::Duration) {
         let begun = std::time::Instant::now();
         drop(self.frames.take());
         let Some(thread) = self.thread.take() else {

@@ -4,21 +4,27 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use posse_port::store::{AgentFilter, Page, Store, TaskFilter};
-use posse_protocol::{Name, PermissionMode};
+use posse_protocol::{AgentId, Name, PermissionMode, RealmId};
 use posse_runtime::live::setup::Approver;
+use posse_tui::board::Scope;
 
 use crate::assemble::on_question::PATIENCE;
 use crate::assemble::run_config::{LeadConfig, SessionChoice};
-use crate::assemble::run_options::RunOptions;
+use crate::assemble::run_options::{OutputFormat, RunOptions};
+use crate::assemble::store::OpenStore;
+use crate::board::BoardPlace;
 use crate::config::store::StoreArgs;
 use crate::definitions::teams::{TeamDeclaration, TeamSources, about};
 use crate::definitions::{AgentSources, DefinitionEntry, DefinitionSource, InlineAgents, Severity};
 use crate::error::Advised;
+use crate::headless::event_loop::BoardShown;
 use crate::headless::input::stdin;
-use crate::headless::job::{self, FirstInput, RunJob};
+use crate::headless::job::{self, FirstInput, OpenBoard, RunJob};
+use crate::headless::terminal::has_screen;
+use crate::interactive;
 use crate::output::{say, tame};
 use crate::select::tasks::list_of;
-use crate::select::teams;
+use crate::select::{sessions, teams};
 use posse_port::closest;
 
 /// The command, for usage errors.
@@ -26,8 +32,8 @@ const PATH: [&str; 2] = ["team", "run"];
 
 /// Run a declared team towards a goal, and print its lead's last answer.
 ///
-/// `.posse/teams/NAME.toml` declares its members and its first tasks. While it works, stderr shows
-/// who does what.
+/// `.posse/teams/NAME.toml` declares its members and its first tasks. While it works, a terminal
+/// shows the board; with --plain, and without a terminal, stderr shows who does what.
 #[derive(clap::Args)]
 pub(super) struct RunTeam {
     /// Team to run
@@ -38,6 +44,9 @@ pub(super) struct RunTeam {
     /// this directory]
     #[arg(short, long, value_name = "ID", num_args = 0..=1)]
     resume: Option<Option<String>>,
+    /// Print lines instead of showing the board
+    #[arg(long, visible_alias = "screen-reader")]
+    plain: bool,
     #[command(flatten)]
     options: RunOptions,
 }
@@ -117,7 +126,15 @@ impl RunTeam {
         if self.options.terms.on_question.is_none() && !self.options.by_lines() {
             config.approver = Approver::Anyone(PATIENCE);
         }
-        Ok(RunJob { config, first })
+        let shows_board = !self.plain
+            && !self.options.by_lines()
+            && self.options.output_format() == OutputFormat::Text
+            && has_screen();
+        Ok(RunJob {
+            config,
+            first,
+            board: shows_board.then_some(show_board as OpenBoard),
+        })
     }
 
     /// Returns the session to continue.
@@ -293,6 +310,22 @@ impl RunTeam {
             plan: known.definition.plan.clone(),
         })
     }
+}
+
+/// Shows everybody of a session at work.
+fn show_board(open: OpenStore, session: AgentId) -> BoardShown {
+    Box::pin(async move {
+        // A session is stored with its first prompt.
+        let realm = RealmId::from(session.uuid());
+        open.store.follow_feed(realm, 0, 1).await?;
+        let session = sessions::by_prefix(&*open.store, &session.to_string()).await?;
+        let place = BoardPlace {
+            cwd: session.cwd.clone(),
+            session: Some(session),
+        };
+        interactive::board::show(&open, place, Scope::Session).await?;
+        Ok(())
+    })
 }
 
 /// A session whose team continues.

@@ -5,7 +5,7 @@ use posse_tui::question::Typing;
 
 use super::Controller;
 use crate::headless::output_item::OutputItem;
-use crate::headless::question_queue::QueueStep;
+use crate::headless::question_queue::{QuestionQueue, QueueStep};
 use crate::output::tame;
 use crate::present::question;
 
@@ -69,6 +69,28 @@ pub(super) fn withdrawn(controller: &mut Controller, question: QuestionId) -> Ve
     }
     let note = "→ needs no answer any more: answered elsewhere, or its time is over";
     let mut items = controller.renderer.note(note.into());
+    items.extend(show_next(controller));
+    items
+}
+
+/// Handles the end of the board, which has shown everything until now: the person has left it, or
+/// it has failed.
+pub(crate) fn board_closed(
+    controller: &mut Controller,
+    failed: Option<anyhow::Error>,
+) -> Vec<OutputItem> {
+    let terminal = controller.plan.terminal.as_mut();
+    terminal.into_iter().for_each(QuestionQueue::reveal);
+    let note = match failed {
+        Some(error) => format!("the board cannot be shown: {error:#}"),
+        None => {
+            "the team works on; `posse board` in another terminal shows it, Ctrl-C stops it".into()
+        }
+    };
+    let mut items = match controller.is_interrupted() {
+        true => Vec::new(),
+        false => controller.renderer.note(note),
+    };
     items.extend(show_next(controller));
     items
 }
