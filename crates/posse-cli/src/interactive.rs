@@ -26,7 +26,7 @@ use posse_runtime::live::handle::Agent;
 use posse_runtime::live::setup::Approver;
 use posse_runtime::session::branch::CopiedHistory;
 use posse_tui::conversation::{AgentProcess, Beginning};
-use posse_tui::terminal::RawTerminal;
+use posse_tui::terminal::{RawTerminal, TerminalInput};
 use rustix::termios::tcgetattr;
 
 use self::agent_link::{AgentLink, AgentsHere};
@@ -234,6 +234,8 @@ async fn converse(
     let start = Start::Session { past, opening };
     let ended = event_loop::run(screen, &mut link, start).await;
     drop(guard);
+    // What is typed from now on is for the shell.
+    TerminalInput::stop();
     // Events are still read, so that the agent does not wait for the front end while that waits for
     // the agent.
     let drain = async {

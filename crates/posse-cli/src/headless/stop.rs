@@ -4,6 +4,7 @@
 use std::convert::Infallible;
 use std::io;
 
+use posse_tui::terminal::TerminalInput;
 use rustix::process::{Signal, getpid, kill_process};
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -26,6 +27,7 @@ pub(crate) async fn when_told(store: OpenStore) -> io::Result<Infallible> {
 
 /// Stops the process, until it is resumed.
 pub(crate) async fn now(store: &OpenStore) -> io::Result<()> {
+    TerminalInput::stop();
     let file = store.file.clone();
     // The pause waits for the current batch, which must not block the runtime's only thread.
     let stopped = tokio::task::spawn_blocking(move || {

@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use posse_protocol::AgentId;
 use posse_tui::board::{BoardScreen, Scope};
+use posse_tui::terminal::TerminalInput;
 use rustix::termios::tcgetattr;
 
 use super::attached;
@@ -23,7 +24,7 @@ pub(crate) async fn show(
 ) -> anyhow::Result<ExitCode> {
     let _guard = TerminalGuard::start(&tcgetattr(io::stdin())?).ok();
     let mut notice = None;
-    loop {
+    let code = loop {
         let view = BoardView {
             place: place.clone(),
             scope,
@@ -31,11 +32,13 @@ pub(crate) async fn show(
             notice: notice.take(),
         };
         match board::run(open.clone(), view).await? {
-            BoardEnd::Left => return Ok(ExitCode::SUCCESS),
-            BoardEnd::Signalled => return Ok(ExitCode::from(error::INTERRUPTED)),
+            BoardEnd::Left => break ExitCode::SUCCESS,
+            BoardEnd::Signalled => break ExitCode::from(error::INTERRUPTED),
             BoardEnd::Open(agent) => notice = converse(open, agent).await?,
         }
-    }
+    };
+    TerminalInput::stop();
+    Ok(code)
 }
 
 /// Opens the conversation of an agent; else returns why it cannot be opened.

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::process::Stdio;
 
 use anyhow::Context;
+use posse_tui::terminal::TerminalInput;
 
 use crate::config::environment::variable;
 
@@ -13,6 +14,7 @@ use crate::config::environment::variable;
     reason = "a person's own editor, on their terminal"
 )]
 pub(super) async fn edited(text: &str, file: &Path) -> anyhow::Result<String> {
+    TerminalInput::stop();
     let editor = ["VISUAL", "EDITOR"].iter().find_map(|name| variable(name));
     let editor = editor.unwrap_or_else(|| "vi".to_owned());
     std::fs::write(file, text).with_context(|| format!("cannot write {}", file.display()))?;
