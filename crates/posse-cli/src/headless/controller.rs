@@ -226,8 +226,12 @@ impl Controller {
         self.renderer.state(state)
     }
 
-    /// Returns the state of the team after `elapsed`.
+    /// Returns the state of the team after `elapsed`. The final output is the last, and it tells the
+    /// state on which it depends.
     pub(crate) fn seen(&mut self, seen: &TeamSnapshot, elapsed: Duration) -> Vec<OutputItem> {
+        if self.finished {
+            return Vec::new();
+        }
         self.ending.progress = Some(seen.progress());
         match self.plan.led {
             true => self.renderer.seen(seen, elapsed),

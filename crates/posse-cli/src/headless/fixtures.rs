@@ -5,8 +5,9 @@ use std::path::PathBuf;
 use posse_protocol::{
     AgentId, Cost, Denial, Event, EventKind, MemberChange, MemberUpdate, Misses, Notification,
     Outcome, PermissionMode, Question, QuestionId, QuestionKind, RawJson, RunChange, RunEnd,
-    RunFacts, RunKind, RunStatus, RunUpdate, RunUsage, Spent, StopReason, Usage,
+    RunFacts, RunKind, RunStatus, RunUpdate, RunUsage, Spent, StopReason, Task, Team, Usage,
 };
+use serde_json::json;
 use uuid::Uuid;
 
 use crate::assemble::facts::SessionFacts;
@@ -179,4 +180,31 @@ pub(crate) fn member(what: MemberChange) -> MemberUpdate {
         color: "green".into(),
         what,
     }
+}
+
+/// A team of one.
+pub(crate) fn team() -> Team {
+    let member = json!({
+        "agent": AgentId::from(Uuid::from_u128(1)), "name": "dev", "agent_type": "x", "model": "m", "prompt": "", "color": "blue",
+        "backend": "in-process", "cwd": "/", "joined_ms": 0,
+    });
+    Team {
+        realm: Uuid::from_u128(9).into(),
+        name: "parser".parse().unwrap(),
+        description: String::new(),
+        lead: AgentId::from(Uuid::from_u128(1)),
+        created_ms: 0,
+        settings: serde_json::Map::new(),
+        members: vec![serde_json::from_value(member).unwrap()],
+        former: Vec::new(),
+    }
+}
+
+/// A task in this state.
+pub(crate) fn task(number: u64, status: &str) -> Task {
+    serde_json::from_value(json!({
+        "id": number, "subject": "s", "description": "", "status": status, "created_ms": 0,
+        "updated_ms": 0, "version": 1, "blocked_by": [], "waits_for": [], "blocks": [], "metadata": {},
+    }))
+    .unwrap()
 }

@@ -170,29 +170,11 @@ fn is_plan_of(request: &OpenRequest, team: &Team) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
+    use crate::headless::fixtures::{task, team};
 
     fn id(number: u128) -> AgentId {
         uuid::Uuid::from_u128(number).into()
-    }
-
-    fn team() -> Team {
-        let member = json!({
-            "agent": id(1), "name": "dev", "agent_type": "x", "model": "m", "prompt": "", "color": "blue",
-            "backend": "in-process", "cwd": "/", "joined_ms": 0,
-        });
-        Team {
-            realm: uuid::Uuid::from_u128(9).into(),
-            name: "parser".parse().unwrap(),
-            description: String::new(),
-            lead: id(1),
-            created_ms: 0,
-            settings: serde_json::Map::new(),
-            members: vec![serde_json::from_value(member).unwrap()],
-            former: Vec::new(),
-        }
     }
 
     #[test]
@@ -216,13 +198,6 @@ mod tests {
 
     #[test]
     fn a_task_that_was_deleted_is_not_done() {
-        let task = |number: u64, status: &str| -> Task {
-            serde_json::from_value(json!({
-                "id": number, "subject": "s", "description": "", "status": status, "created_ms": 0,
-                "updated_ms": 0, "version": 1, "blocked_by": [], "waits_for": [], "blocks": [], "metadata": {},
-            }))
-            .unwrap()
-        };
         let tasks = vec![task(1, "completed"), task(2, "deleted"), task(3, "pending")];
         let seen = TeamSnapshot {
             team: team(),

@@ -1,13 +1,13 @@
 //! Conversations, event by event and line by line.
 
 use posse_port::store::Charge;
-use posse_protocol::{Answer, ContentBlock, Delta, MemberChange, Purpose};
+use posse_protocol::{Answer, ContentBlock, Delta, MemberChange, Purpose, Task};
 use posse_runtime::govern::{Ask, Budgets};
 
 use super::*;
 use crate::headless::fixtures::{
     detached, end, facts, member, mine, progress, question, question_id, run, run_ended, session,
-    started,
+    started, task, team,
 };
 use crate::headless::render::json_lines::JsonLines;
 use crate::headless::render::live_reply::ReplyView;
@@ -788,4 +788,30 @@ fn a_store_lost_between_runs_leaves_the_last_result_as_it_was() {
         result::cost(&all),
         Some(Cost::from_pico_usd(2_000_000_000_000))
     );
+}
+
+#[test]
+fn nothing_about_a_team_follows_its_result() {
+    let (open, done) = (task(1, "in_progress"), task(1, "completed"));
+    let seen = |task: &Task| TeamSnapshot {
+        team: team(),
+        tasks: vec![task.clone()],
+        changed: vec![task.clone()],
+        requests: 0,
+        cost: None,
+    };
+    let first = Command::Continue;
+    let plan = RunPlan {
+        led: true,
+        ..plan(Some(first))
+    };
+    let mut controller = Controller::new(Renderer::Lines(JsonLines::new(facts(), false)), plan);
+    let told = values(controller.seen(&seen(&open), Duration::ZERO));
+    assert_eq!(told[0]["subtype"], "team_task", "{told:?}");
+    controller.event(mine(EventKind::Started));
+    let told = values(controller.event(ended()));
+    assert_eq!(told.last().unwrap()["type"], "result", "{told:?}");
+    assert!(controller.seen(&seen(&done), Duration::ZERO).is_empty());
+    let line = controller.end().progress.map(|progress| progress.line());
+    assert_eq!(line.as_deref(), Some("0 of 1 task done, 1 open: #1 s"));
 }
