@@ -11,6 +11,7 @@ pub(crate) mod calls;
 mod chooser;
 mod drafts;
 mod events;
+mod framed;
 mod help;
 mod images;
 mod keys;

@@ -8,6 +8,7 @@ pub mod diff;
 pub mod escapes;
 pub mod markdown;
 mod replaced;
+mod shortened;
 pub mod tame;
 pub mod wrap;
 
@@ -16,7 +17,8 @@ pub(crate) use diff::line_count;
 pub use diff::{changed_file, diff};
 pub use escapes::without_escapes;
 pub use markdown::{MarkdownStream, render};
-pub use replaced::{changed_line, replaced};
+pub use replaced::{ChangedPlace, replaced};
+pub use shortened::shortened;
 pub use tame::{escaped, is_spelt, one_line, tame};
 pub(crate) use wrap::wrap_hard;
 pub use wrap::{clip, columns, wrap};

@@ -6,18 +6,13 @@ use ratatui_core::text::{Line, Span};
 use serde_json::Value;
 
 use super::calls::{Calls, KnownCall};
-use crate::text::{
-    changed_line, clip, line_count, one_line, replaced, tame, without_escapes, wrap,
-};
+use super::framed::Framed;
+use crate::text::{ChangedPlace, clip, line_count, one_line, replaced, shortened, tame, wrap};
 
 /// Number of lines that are printed of a tool's output; the pager has the rest.
 const OUTPUT_LINES: usize = 4;
-/// Number of lines that are printed of what the person's own command said.
-const PERSONS_LINES: usize = 40;
 /// Number of lines that are printed of a change.
 const DIFF_LINES: usize = 24;
-/// Number of characters of a line of output.
-const OUTPUT_WIDTH: usize = 400;
 
 /// How much of what a tool printed or changed is shown.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -136,82 +131,6 @@ fn prompt(block: &ContentBlock, width: u16) -> Vec<Line<'static>> {
     lines
 }
 
-/// Words that posse wrote for the agent: the end of a sub-agent, a message, a file.
-struct Framed<'a> {
-    tag: &'a str,
-    text: &'a str,
-}
-
-/// What begins the words about a command that the person ran.
-const RAN: &str = "The user ran this command";
-
-impl<'a> Framed<'a> {
-    fn of(text: &'a str) -> Option<Self> {
-        const TAGS: [&str; 4] = [
-            "system-reminder",
-            "task-notification",
-            "attached-file",
-            "mail",
-        ];
-        let rest = text.strip_prefix('<')?;
-        let end = rest.find([' ', '>'])?;
-        let tag = rest.get(..end).filter(|tag| TAGS.contains(tag))?;
-        Some(Self { tag, text })
-    }
-
-    fn lines(&self) -> Vec<Line<'static>> {
-        let line = match self.tag {
-            "system-reminder" => return self.ran_by_person(),
-            "attached-file" => format!("attached {}", self.attribute("path")),
-            "mail" => format!(
-                "message from {}: {}",
-                self.attribute("from"),
-                self.summary()
-            ),
-            _ => self.summary().to_owned(),
-        };
-        let line = format!("⇠ {}", one_line(&line));
-        vec![Line::styled(line, Style::new().dim())]
-    }
-
-    /// Returns the output of a command that the person ran; other reminders are not for people.
-    fn ran_by_person(&self) -> Vec<Line<'static>> {
-        let Some((_, rest)) = self.text.split_once(RAN) else {
-            return Vec::new();
-        };
-        let rest = rest.split_once('\n').map_or("", |(_, rest)| rest);
-        let (command, output) = rest.split_once("\nIts output:\n").unwrap_or((rest, ""));
-        let output = output.trim_end_matches("</system-reminder>");
-        let sign = Style::new().fg(Color::Magenta);
-        let mut lines = vec![
-            Line::default(),
-            Line::from(vec![
-                Span::styled("! ", sign),
-                Span::styled(one_line(command), Style::new().bold()),
-            ]),
-        ];
-        lines.extend(shortened(output, PERSONS_LINES));
-        lines
-    }
-
-    fn summary(&self) -> &'a str {
-        between(self.text, "<summary>", "</summary>")
-            .or_else(|| self.text.lines().find(|line| !line.trim().starts_with('<')))
-            .unwrap_or_default()
-            .trim()
-    }
-
-    fn attribute(&self, name: &str) -> &'a str {
-        let head = self.text.lines().next().unwrap_or_default();
-        between(head, &format!("{name}=\""), "\"").unwrap_or_default()
-    }
-}
-
-fn between<'a>(text: &'a str, start: &str, end: &str) -> Option<&'a str> {
-    let (_, rest) = text.split_once(start)?;
-    Some(rest.split_once(end)?.0)
-}
-
 /// Returns a call and what it answered.
 fn result(
     call: Option<KnownCall>,
@@ -231,12 +150,18 @@ pub(crate) fn call_head(call: Option<&KnownCall>, is_error: bool) -> Line<'stati
         true => ("✗ ", Color::Red),
         false => ("● ", Color::Green),
     };
-    let tool = call.map_or("", |call| call.tool.as_str());
+    let tool = one_line(call.map_or("", |call| call.tool.as_str()));
     let title = call.map_or_else(String::new, title);
+    // Most titles begin with what is done.
+    let (name, rest) = match title.strip_prefix(&tool) {
+        Some(rest) => (tool, rest.to_owned()),
+        None if title.starts_with("$ ") => (String::new(), title),
+        None => (tool, format!("  {title}")),
+    };
     Line::from(vec![
         Span::styled(sign, Style::new().fg(color)),
-        Span::styled(one_line(tool), Style::new().bold()),
-        Span::raw(format!("  {title}")),
+        Span::styled(name, Style::new().bold()),
+        Span::raw(rest),
     ])
 }
 
@@ -298,15 +223,15 @@ fn change(call: &KnownCall, content: &[ToolContent]) -> Option<posse_protocol::F
     let input: Value = serde_json::from_str(call.input.as_ref()?.get()).ok()?;
     let word = |key: &str| input.get(key).and_then(Value::as_str);
     let new = word("new_string")?;
-    let start = content.iter().find_map(|content| match content {
-        ToolContent::Text { text } => changed_line(text, new),
+    let place = content.iter().find_map(|content| match content {
+        ToolContent::Text { text } => ChangedPlace::of(text, new),
         ToolContent::Image { .. } => None,
     });
     Some(replaced(
         word("file_path")?,
         word("old_string")?,
         new,
-        start,
+        place,
     ))
 }
 
@@ -334,25 +259,4 @@ fn output(content: &[ToolContent], most: usize, width: u16) -> Vec<Line<'static>
         }
         most => shortened(&text, most),
     }
-}
-
-/// Returns the first lines of a text, indented.
-fn shortened(text: &str, most: usize) -> Vec<Line<'static>> {
-    let text = without_escapes(text);
-    let all: Vec<&str> = text.trim_end().lines().collect();
-    // One line more costs no more than saying that it is left out.
-    let shown = match all.len() {
-        count if count <= most + 1 => count,
-        _ => most,
-    };
-    let dim = Style::new().dim();
-    let line = |text: &str| {
-        let text: String = text.chars().take(OUTPUT_WIDTH).collect();
-        Line::styled(format!("  {}", tame(&text)), dim)
-    };
-    let mut lines: Vec<_> = all.iter().take(shown).map(|text| line(text)).collect();
-    if all.len() > shown {
-        lines.push(line(&format!("… {} more lines", all.len() - shown)));
-    }
-    lines
 }

@@ -5,9 +5,48 @@ use posse_protocol::{DiffLine, FileDiff, Hunk, LineChange};
 /// Number of lines that the Edit tool shows before a change.
 const AROUND: usize = 2;
 
-/// Returns the number of the line at which a change begins, from what the Edit tool answers: lines of
-/// the file after the change, each with its number and a tab before it.
-pub fn changed_line(answer: &str, new: &str) -> Option<u64> {
+/// Where a change is in its file.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ChangedPlace<'a> {
+    /// The number of the line at which it begins.
+    line: u64,
+    /// What its first line has before it.
+    before: &'a str,
+    /// What its last line has after it.
+    after: &'a str,
+}
+
+impl<'a> ChangedPlace<'a> {
+    /// Returns the place of a new text in what the Edit tool answers: lines of the file after the
+    /// change, each with its number and a tab before it.
+    pub fn of(answer: &'a str, new: &str) -> Option<Self> {
+        let (lines, at) = changed_lines(answer, new)?;
+        let (line, first) = lines.get(at)?;
+        let begin = first.find(new.split('\n').next()?)?;
+        let (before, rest) = first.split_at(begin);
+        let after = match new.rsplit_once('\n') {
+            None => rest.get(new.len()..)?,
+            Some((most, last)) => {
+                let rows = most.split('\n').count();
+                let shown = lines.get(at + rows).map(|(_, shown)| *shown);
+                shown
+                    .and_then(|shown| shown.strip_prefix(last))
+                    .unwrap_or_default()
+            }
+        };
+        Some(Self {
+            line: *line,
+            before,
+            after,
+        })
+    }
+}
+
+/// Lines with their numbers, and the place of one among them.
+type LinesAndPlace<'a> = (Vec<(u64, &'a str)>, usize);
+
+/// Returns the lines of an answer, and the one at which the new text begins.
+fn changed_lines<'a>(answer: &'a str, new: &str) -> Option<LinesAndPlace<'a>> {
     let lines: Vec<(u64, &str)> = answer
         .lines()
         .filter_map(|line| {
@@ -32,12 +71,19 @@ pub fn changed_line(answer: &str, new: &str) -> Option<u64> {
         _ => AROUND..=AROUND,
     };
     let at = places.into_iter().find(is_there)?;
-    lines.get(at).map(|(number, _)| *number)
+    Some((lines, at))
 }
 
-/// Returns the change from one text to another, which begins at line `start`; none if that is not
-/// known. Lines that both begin or end with are kept.
-pub fn replaced(path: &str, old: &str, new: &str, start: Option<u64>) -> FileDiff {
+/// Returns the change from one text to another, in whole lines if its place is known. Lines that both
+/// begin or end with are kept.
+pub fn replaced(path: &str, old: &str, new: &str, place: Option<ChangedPlace<'_>>) -> FileDiff {
+    let ChangedPlace {
+        line: start,
+        before,
+        after,
+    } = place.unwrap_or_default();
+    let whole = |text: &str| format!("{before}{text}{after}");
+    let (old, new) = (whole(old), whole(new));
     let (old, new): (Vec<&str>, Vec<&str>) = (old.lines().collect(), new.lines().collect());
     let same = |pair: &(&&str, &&str)| pair.0 == pair.1;
     let head = old.iter().zip(&new).take_while(same).count();
@@ -66,8 +112,8 @@ pub fn replaced(path: &str, old: &str, new: &str, start: Option<u64>) -> FileDif
         added: come.len() as u64,
         removed: gone.len() as u64,
         hunks: vec![Hunk {
-            old_start: start.unwrap_or_default(),
-            new_start: start.unwrap_or_default(),
+            old_start: start,
+            new_start: start,
             lines,
         }],
         left_out: 0,
@@ -80,7 +126,7 @@ mod tests {
 
     #[test]
     fn only_what_differs_is_changed() {
-        let change = replaced("a.rs", "one\ntwo\nthree", "one\n2\n2.5\nthree", Some(7));
+        let change = replaced("a.rs", "one\ntwo\nthree", "one\n2\n2.5\nthree", None);
         let lines: Vec<_> = change.hunks[0]
             .lines
             .iter()
@@ -96,22 +142,41 @@ mod tests {
         ];
         assert_eq!(lines, expected);
         assert_eq!((change.added, change.removed), (2, 1));
-        assert_eq!(change.hunks[0].new_start, 7);
         assert_eq!(replaced("a", "x", "", None).hunks[0].lines.len(), 1);
     }
 
     #[test]
-    fn the_line_of_a_change_is_found_in_the_answer() {
+    fn the_place_of_a_change_is_found_in_the_answer() {
         let deep =
-            "edited a.rs:\n     3\tl3\n     4\tl4\n     5\t  x = 1;\n     6\ty\n     7\tl6\n";
-        assert_eq!(changed_line(deep, "x = 1;\ny"), Some(5));
-        assert_eq!(changed_line(deep, "l4"), None);
-        let early = "edited a.rs:\n     1\tone\n     2\t2\n     3\tthree\n";
-        assert_eq!(changed_line(early, "2"), Some(2));
-        assert_eq!(changed_line(early, "one"), Some(1));
-        assert_eq!(
-            changed_line("edited a.rs: 3 occurrences replaced", "2"),
-            None
-        );
+            "edited a.rs:\n     3\tl3\n     4\tl4\n     5\t  x = 1;\n     6\ty += 1\n     7\tl6\n";
+        let place = |line, before, after| {
+            Some(ChangedPlace {
+                line,
+                before,
+                after,
+            })
+        };
+        let found = ChangedPlace::of(deep, "x = 1;\ny");
+        assert_eq!(found, place(5, "  ", " += 1"));
+        assert_eq!(ChangedPlace::of(deep, "l4"), None);
+        let early = "edited a.rs:\n     1\tone\n     2\ta 2 b\n     3\tthree\n";
+        assert_eq!(ChangedPlace::of(early, "2"), place(2, "a ", " b"));
+        assert_eq!(ChangedPlace::of(early, "one"), place(1, "", ""));
+        let many = "edited a.rs: 3 occurrences replaced";
+        assert_eq!(ChangedPlace::of(many, "2"), None);
+    }
+
+    #[test]
+    fn a_change_within_a_line_is_shown_as_whole_lines() {
+        let answer = "edited add.sh:\n     1\t#!/bin/sh\n     2\techo $(($1 + $2))\n";
+        let place = ChangedPlace::of(answer, "$1 + $2");
+        let change = replaced("add.sh", "$1 - $2", "$1 + $2", place);
+        let lines: Vec<&str> = change.hunks[0]
+            .lines
+            .iter()
+            .map(|line| line.text.as_str())
+            .collect();
+        assert_eq!(lines, ["echo $(($1 - $2))", "echo $(($1 + $2))"]);
+        assert_eq!(change.hunks[0].new_start, 2);
     }
 }

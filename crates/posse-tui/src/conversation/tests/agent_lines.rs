@@ -42,7 +42,7 @@ fn a_result_stands_under_its_call_or_names_it() {
     let both = vec![result("a", "out", false), result("b", "ok", false)];
     assert_eq!(
         results(&mut lines, both),
-        "\n● Bash  Bash a\n  out\n\n● Edit  Edit b\n     -two\n     +2\n"
+        "\n● Bash a\n  out\n\n● Edit b\n     -two\n     +2\n"
     );
 }
 
@@ -52,7 +52,7 @@ fn what_a_person_has_seen_is_not_printed_again() {
     lines.asked("a");
     assert_eq!(
         results(&mut lines, vec![result("a", "ok", false)]),
-        "\n● Edit  Edit a\n"
+        "\n● Edit a\n"
     );
     let (mut lines, _) = begin(&[]);
     lines.reply(
@@ -74,7 +74,7 @@ fn denied_calls_and_agents_have_other_lines() {
     let (mut lines, _) = begin(&[("a", "Agent", "{}")]);
     assert_eq!(
         results(&mut lines, vec![result("a", "gone", true)]),
-        "✗ Agent  Agent a\n  gone\n"
+        "✗ Agent a\n  gone\n"
     );
 }
 

@@ -326,7 +326,7 @@ fn a_change_has_the_numbers_of_its_lines() {
     };
     edit("1", "");
     let answer = "edited a.rs:\n    39\tx\n    40\ty\n    41\t  a + b\n    42\tz\n";
-    assert_eq!(edit("2", answer), ["  41 -a - b", "  41 +a + b"]);
+    assert_eq!(edit("2", answer), ["  41 -  a - b", "  41 +  a + b"]);
     // Where it is in the file is not known.
     let answer = "edited a.rs: 3 occurrences replaced";
     assert_eq!(edit("3", answer), ["     -a - b", "     +a + b"]);

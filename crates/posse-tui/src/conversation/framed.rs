@@ -1,0 +1,137 @@
+//! What people see of words that posse wrote for an agent.
+
+use ratatui_core::style::{Color, Style};
+use ratatui_core::text::{Line, Span};
+
+use crate::text::{one_line, shortened};
+
+/// Number of lines that are printed of what the person's own command said.
+const PERSONS_LINES: usize = 40;
+
+/// Words that posse wrote for the agent: the end of a sub-agent, a message, a file.
+pub(super) struct Framed<'a> {
+    tag: &'a str,
+    text: &'a str,
+}
+
+/// What begins the words about a command that the person ran.
+const RAN: &str = "The user ran this command";
+/// What begins the words of a task, before its number.
+const TASK: &str = "<team-task id=\"";
+
+impl<'a> Framed<'a> {
+    /// Returns them, if a text is in such a frame.
+    pub(super) fn of(text: &'a str) -> Option<Self> {
+        const TAGS: [&str; 5] = [
+            "system-reminder",
+            "task-notification",
+            "attached-file",
+            "mail",
+            "team-idle",
+        ];
+        let rest = text.strip_prefix('<')?;
+        let end = rest.find([' ', '>'])?;
+        let tag = rest.get(..end).filter(|tag| TAGS.contains(tag))?;
+        Some(Self { tag, text })
+    }
+
+    /// Returns what a person is shown of them.
+    pub(super) fn lines(&self) -> Vec<Line<'static>> {
+        let line = match self.tag {
+            "system-reminder" => return self.reminder(),
+            "team-idle" => return self.idle_members(),
+            "attached-file" => format!("attached {}", self.attribute("path")),
+            "mail" => format!(
+                "message from {}: {}",
+                self.attribute("from"),
+                self.summary()
+            ),
+            _ => self.summary().to_owned(),
+        };
+        vec![arrived(&line)]
+    }
+
+    /// Returns who has become idle, and with which words.
+    fn idle_members(&self) -> Vec<Line<'static>> {
+        let heads = self.text.lines().filter_map(|line| {
+            let head = line.strip_prefix("<team-member ")?;
+            let said = |name: &str| between(head, &format!("{name}=\""), "\"").unwrap_or_default();
+            Some(arrived(&format!("{}: {}", said("name"), said("summary"))))
+        });
+        heads.collect()
+    }
+
+    /// Returns the output of a command that the person ran, or the task that has become the agent's;
+    /// other reminders are not for people.
+    fn reminder(&self) -> Vec<Line<'static>> {
+        let task = between(self.text, TASK, "</team-task>");
+        if let Some((id, subject)) = task.and_then(|task| task.split_once("\">\n")) {
+            let subject = subject.lines().next().unwrap_or_default();
+            return vec![arrived(&format!("task #{id}: {subject}"))];
+        }
+        let Some((_, rest)) = self.text.split_once(RAN) else {
+            return Vec::new();
+        };
+        let rest = rest.split_once('\n').map_or("", |(_, rest)| rest);
+        let (command, output) = rest.split_once("\nIts output:\n").unwrap_or((rest, ""));
+        let output = output.trim_end_matches("</system-reminder>");
+        let sign = Style::new().fg(Color::Magenta);
+        let mut lines = vec![
+            Line::default(),
+            Line::from(vec![
+                Span::styled("! ", sign),
+                Span::styled(one_line(command), Style::new().bold()),
+            ]),
+        ];
+        lines.extend(shortened(output, PERSONS_LINES));
+        lines
+    }
+
+    fn summary(&self) -> &'a str {
+        between(self.text, "<summary>", "</summary>")
+            .or_else(|| self.text.lines().find(|line| !line.trim().starts_with('<')))
+            .unwrap_or_default()
+            .trim()
+    }
+
+    fn attribute(&self, name: &str) -> &'a str {
+        let head = self.text.lines().next().unwrap_or_default();
+        between(head, &format!("{name}=\""), "\"").unwrap_or_default()
+    }
+}
+
+/// Returns a line about something that came from elsewhere.
+fn arrived(words: &str) -> Line<'static> {
+    Line::styled(format!("⇠ {}", one_line(words)), Style::new().dim())
+}
+
+fn between<'a>(text: &'a str, start: &str, end: &str) -> Option<&'a str> {
+    let (_, rest) = text.split_once(start)?;
+    Some(rest.split_once(end)?.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(text: &str) -> Vec<String> {
+        let lines = Framed::of(text).unwrap().lines();
+        lines.iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn what_posse_tells_a_team_is_a_line_for_a_person() {
+        let idle = "<team-idle>\nThese teammates are idle.\n\
+            <team-member name=\"dev@mend\" reason=\"available\" sent=\"x\" summary=\"available: Done.\">\n\
+            Task 1: completed: mend it\n</team-member>\n\
+            <team-member name=\"two@mend\" reason=\"failed\" sent=\"x\" summary=\"failed: no key\">\n\
+            </team-member>\n</team-idle>";
+        let told = ["⇠ dev@mend: available: Done.", "⇠ two@mend: failed: no key"];
+        assert_eq!(shown(idle), told);
+        let task = "<system-reminder>\nTask 3 is yours now, and in progress.\n\
+            <team-task id=\"3\">\nFix the parser\n\nIt is wrong.\n</team-task>\nDo it.\n</system-reminder>";
+        assert_eq!(shown(task), ["⇠ task #3: Fix the parser"]);
+        let other = "<system-reminder>\nToday is Monday.\n</system-reminder>";
+        assert!(shown(other).is_empty());
+    }
+}
