@@ -109,8 +109,7 @@ impl Drop for WholeScreen {
     fn drop(&mut self) {
         if let Some((raw, input)) = self.taken.take() {
             drop(input);
-            self.writer.finish(PATIENCE);
-            // Leaves the alternate screen, too.
+            self.writer.last(self.terminal.leave(), PATIENCE);
             drop(raw);
         }
     }

@@ -9,6 +9,7 @@ use posse_port::BoxFuture;
 use posse_port::clock::Clock;
 use posse_protocol::{Event, EventKind};
 use posse_runtime::live::handle::AgentHandle;
+use posse_tui::terminal::TerminalInput;
 use tokio::sync::{mpsc, oneshot};
 
 use super::controller::terminal;
@@ -170,6 +171,7 @@ pub(crate) async fn run(
     }
     // Before anything is written to the terminal.
     drop((keyboard, board));
+    TerminalInput::stop();
     writer.release();
     // Rules that a person wants to keep are written, unless that person does not want to wait.
     while rules.is_busy() && !controller.is_interrupted_twice() {

@@ -3,6 +3,7 @@
 use std::io::{self, IsTerminal};
 
 use posse_tui::conversation::Size;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::config::environment;
 
@@ -33,6 +34,13 @@ pub(crate) fn needs_plain() -> bool {
     let size = size();
     let is_dumb = environment::variable("TERM").is_none_or(|term| term == "dumb");
     is_dumb || size.columns < SMALLEST.columns || size.rows < SMALLEST.rows
+}
+
+/// Returns true if lines are typed already that nobody has read.
+pub(crate) fn is_typed_ahead() -> bool {
+    let stdin = io::stdin();
+    let mut waiting = [PollFd::new(&stdin, PollFlags::IN)];
+    poll(&mut waiting, Some(&Timespec::default())).is_ok_and(|ready| ready > 0)
 }
 
 /// Returns the size of the terminal.

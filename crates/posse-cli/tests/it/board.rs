@@ -104,7 +104,8 @@ reply = [{ tool = "Bash", input = { command = "touch told" } }]
 #[test]
 fn a_team_is_on_the_board_until_its_run_ends() {
     let project = team_run::project("board-team", ASK);
-    let terminal = Terminal::start(&project, "team run mend 'make it work'");
+    let lines = "seq 8; posse team run mend 'make it work'; echo code $?";
+    let terminal = Terminal::with(&project, (120, 40), lines);
     let screen = terminal.sees("NEEDS YOU 1");
     assert!(screen.contains("Bash: touch seen"), "{screen}");
     assert!(screen.contains(FOOT), "{screen}");
@@ -118,7 +119,11 @@ fn a_team_is_on_the_board_until_its_run_ends() {
         project.file("told").exists()
     });
     let screen = terminal.sees("code 0");
-    for told in ["reviewer", "All is mended.", "2 of 2 tasks done"] {
+    for told in [
+        "\n7\n8\n● dev@mend joined",
+        "All is mended.",
+        "2 of 2 tasks done",
+    ] {
         assert!(screen.contains(told), "{told}: {screen}");
     }
     assert!(!screen.contains(FOOT), "{screen}");
@@ -187,4 +192,16 @@ fn whatever_ends_a_board_the_terminal_is_as_before() {
         };
         terminal.waits("restored", || !modes().contains('1'));
     }
+}
+
+#[test]
+fn lines_that_follow_the_command_are_left_to_the_shell() {
+    let project = team_run::project("board-pasted", "");
+    let lines = "echo begin; read go; posse team run mend go; read what; echo got $what";
+    let terminal = Terminal::with(&project, (100, 30), lines);
+    terminal.sees("begin");
+    // Together, so that the second line is there when posse starts.
+    terminal.types(&["go", "Enter", "x i q", "Enter"]);
+    let screen = terminal.sees("got x i q");
+    assert!(screen.contains("2 of 2 tasks done"), "{screen}");
 }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
 
 /// Writes frames to the terminal, one at a time and each with one write.
 pub struct FrameWriter {
@@ -53,16 +54,26 @@ impl FrameWriter {
         }
     }
 
+    /// Writes a last frame after the one that is being written, and waits for both, as
+    /// [`finish`](Self::finish) does.
+    pub fn last(&mut self, frame: Vec<u8>, patience: Duration) {
+        if let Some(frames) = &self.frames {
+            // The channel has room for one, and the thread takes that when it is ready.
+            let _ = frames.try_send(frame);
+        }
+        self.finish(patience);
+    }
+
     /// Waits until the last frame is written. A terminal that takes nothing is not waited for: then
     /// its thread ends with the process.
-    pub fn finish(&mut self, patience: std::time::Duration) {
-        let begun = std::time::Instant::now();
+    pub fn finish(&mut self, patience: Duration) {
+        let begun = Instant::now();
         drop(self.frames.take());
         let Some(thread) = self.thread.take() else {
             return;
         };
         while !thread.is_finished() && begun.elapsed() < patience {
-            thread::park_timeout(std::time::Duration::from_millis(1));
+            thread::park_timeout(Duration::from_millis(1));
         }
     }
 }

@@ -20,7 +20,7 @@ use crate::error::Advised;
 use crate::headless::event_loop::BoardShown;
 use crate::headless::input::stdin;
 use crate::headless::job::{self, FirstInput, OpenBoard, RunJob};
-use crate::headless::terminal::has_screen;
+use crate::headless::terminal::{self, has_screen};
 use crate::interactive;
 use crate::output::{say, tame};
 use crate::select::tasks::list_of;
@@ -129,7 +129,9 @@ impl RunTeam {
         let shows_board = !self.plain
             && !self.options.by_lines()
             && self.options.output_format() == OutputFormat::Text
-            && has_screen();
+            && has_screen()
+            // Lines that were pasted behind the command are for the shell.
+            && !terminal::is_typed_ahead();
         Ok(RunJob {
             config,
             first,
