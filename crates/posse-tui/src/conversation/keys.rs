@@ -86,6 +86,8 @@ pub(super) fn pressed(it: &mut Conversation, mut key: KeyEvent, now_ms: u64) -> 
 /// Sends a line, with the images that were put in before it. A command leaves them for the next.
 pub(super) fn typed_line(it: &mut Conversation, line: &str, now_ms: u64) -> Vec<Effect> {
     it.notice = None;
+    // The key that lists the keys, where there are none.
+    let line = if line.trim() == "?" { "/help" } else { line };
     let before = it.draft.draft();
     let is_command = matches!(Prefix::of(line), Prefix::Slash { .. });
     if is_command || before.is_empty() {

@@ -27,6 +27,9 @@ impl PlainView {
     pub fn news(&mut self, it: &mut Conversation) -> Vec<u8> {
         let mut lines = it.take_printed();
         let mut rings = false;
+        if self.mode.is_none() {
+            lines.push(Line::raw("/help lists what can be typed"));
+        }
         if let Some(notice) = it.notice.take() {
             lines.push(Line::raw(one_line(&notice)));
         }

@@ -110,6 +110,22 @@ fn without_keys_earlier_prompts_are_printed() {
 }
 
 #[test]
+fn lines_alone_say_how_to_get_help() {
+    let mut talk = talk();
+    let mut view = PlainView::default();
+    let first = String::from_utf8(view.news(&mut talk.state)).unwrap();
+    assert!(
+        first.ends_with("/help lists what can be typed\n"),
+        "{first}"
+    );
+    let effects = talk.input(Input::Line("?".into()));
+    assert!(!effects.iter().any(|done| matches!(done, Effect::Send(_))));
+    let help = String::from_utf8(view.news(&mut talk.state)).unwrap();
+    assert!(help.contains("/interrupt"), "{help}");
+    assert!(!help.contains("/help lists"), "{help}");
+}
+
+#[test]
 fn only_the_main_agent_is_rewound() {
     let mut talk = talk();
     talk.input(Input::Show(agent(21)));
