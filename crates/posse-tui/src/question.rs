@@ -3,10 +3,10 @@
 pub mod choice;
 mod dialog;
 
-use posse_protocol::{Question, QuestionKind};
+use posse_protocol::{Display, Question, QuestionKind};
 
 pub use self::dialog::{DialogStep, QuestionDialog, Typing};
-use crate::text::tame;
+use crate::text::{changed_file, tame};
 
 /// Returns what a call would do: all of a command or a plan, the questions that it asks, and the whole input of
 /// any other tool.
@@ -29,6 +29,14 @@ pub fn wanted(question: &Question) -> String {
             format!("{command}\n{}", serde_json::Value::Object(input))
         }
         _ => question.input.get().to_owned(),
+    }
+}
+
+/// Returns what a call would do in few words, for a list: the file that it changes, or what it wants.
+pub fn about(question: &Question) -> String {
+    match &question.shown {
+        Some(Display::Diff(diff)) => changed_file(diff).to_string(),
+        _ => wanted(question),
     }
 }
 

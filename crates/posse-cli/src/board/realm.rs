@@ -10,7 +10,7 @@ use posse_port::store::{
 use posse_protocol::{AgentId, ListId, RealmId, TaskStatus};
 use posse_tui::board::{BoardAgent, BoardQuestion, BoardTaskList};
 use posse_tui::conversation::Sign;
-use posse_tui::question::wanted;
+use posse_tui::question::about;
 
 use crate::output::short_path;
 use crate::select::questions::LISTED;
@@ -140,7 +140,7 @@ impl BoardRealm {
         self.questions = store.questions(filter, Page::first(LISTED)).await?;
         self.asks.clear();
         for record in &self.questions {
-            let asked = || format!("{}: {}", record.question.tool, wanted(&record.question));
+            let asked = || format!("{}: {}", record.question.tool, about(&record.question));
             self.asks.entry(record.agent).or_insert_with(asked);
         }
         Ok(())

@@ -2,7 +2,7 @@
 
 use posse_port::store::QuestionRecord;
 use posse_protocol::{Display, Question, QuestionKind};
-use posse_tui::question::{QuestionDialog, choice, wanted};
+use posse_tui::question::{QuestionDialog, about, choice, wanted};
 use posse_tui::terminal::styled_text;
 use posse_tui::text::{changed_file, diff};
 use serde_json::{Value, json};
@@ -64,7 +64,7 @@ pub(crate) fn shown(dialog: &QuestionDialog, who: Option<&str>) -> String {
 /// Returns a question in a line, with the command that answers it.
 pub(crate) fn note(question: &Question) -> String {
     let who = tame(question.from.as_deref().unwrap_or("the main agent"));
-    let what = one_line(&shortened(&tame(&wanted(question)), LONGEST));
+    let what = one_line(&shortened(&tame(&about(question)), LONGEST));
     let id = short(question);
     if question.kind == QuestionKind::Choice {
         return format!(

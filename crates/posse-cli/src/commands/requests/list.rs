@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use posse_port::store::Store;
-use posse_tui::question::wanted;
+use posse_tui::question::about;
 use serde_json::{Value, json};
 
 use super::meant::{self, Request};
@@ -50,7 +50,7 @@ fn row(request: &Request) -> Vec<String> {
     let what = match request {
         Request::Question(record) => {
             let asked = &record.question;
-            format!("{} {}", asked.tool, wanted(asked))
+            format!("{} {}", asked.tool, about(asked))
         }
         Request::Plan(_, plan) => plan.text.clone(),
     };

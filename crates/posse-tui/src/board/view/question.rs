@@ -9,7 +9,7 @@ use super::{DrawnPart, rule};
 use crate::board::questions::WaitingQuestion;
 use crate::board::{Board, act};
 use crate::conversation::{edited_rows, question_content};
-use crate::question::{Typing, wanted};
+use crate::question::{Typing, about};
 use crate::text::{clip, one_line, tame, wrap};
 
 /// Number of rows of what the person writes.
@@ -49,7 +49,7 @@ pub(super) fn list(it: &Board, width: u16, height: usize, now_ms: i64) -> DrawnP
 /// Returns what a question is about, in a line.
 fn what(it: &WaitingQuestion) -> String {
     let question = it.dialog.question();
-    let about = one_line(&wanted(question));
+    let about = one_line(&about(question));
     match question.kind {
         QuestionKind::Choice => format!("asks you: {about}"),
         QuestionKind::Plan => format!("hands in a plan: {about}"),
