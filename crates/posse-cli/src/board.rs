@@ -23,6 +23,7 @@ pub(crate) use self::reader::BoardPlace;
 use self::reader::BoardReader;
 use self::whole_screen::{ScreenEvent, WholeScreen};
 use crate::assemble::store::OpenStore;
+use crate::config::look::Look;
 use crate::headless::signals::Signals;
 use crate::headless::stop;
 use crate::headless::terminal::size;
@@ -52,6 +53,7 @@ pub(crate) struct BoardView {
     pub(crate) screen: BoardScreen,
     /// A line for the person.
     pub(crate) notice: Option<String>,
+    pub(crate) look: Look,
 }
 
 /// A board on a terminal.
@@ -65,6 +67,7 @@ struct LiveBoard {
     /// True if something has changed since the last frame.
     is_dirty: bool,
     ending: Option<BoardEnd>,
+    look: Look,
 }
 
 /// Shows a board until the person leaves it.
@@ -84,6 +87,7 @@ pub(crate) async fn run(open: OpenStore, view: BoardView) -> anyhow::Result<Boar
         read: Duration::ZERO,
         is_dirty: true,
         ending: None,
+        look: view.look.clone(),
     };
     let first = live.reader.read(view.scope).await?;
     live.update_all(first);
@@ -91,7 +95,7 @@ pub(crate) async fn run(open: OpenStore, view: BoardView) -> anyhow::Result<Boar
         live.update(BoardInput::Notice(notice));
     }
     live.fill().await?;
-    let mut screen = WholeScreen::take()?;
+    let mut screen = WholeScreen::take(&view.look)?;
     let ended = live.drive(&mut screen).await;
     screen.leave().await;
     ended?;
@@ -221,7 +225,8 @@ impl LiveBoard {
             BoardEffect::Pager(agent) => {
                 let name = name(agent);
                 screen.give_back().await;
-                let shown = transcript_pager::run(&self.actions.open, agent, name).await;
+                let shown =
+                    transcript_pager::run(&self.actions.open, &self.look, agent, name).await;
                 screen.take_again()?;
                 self.update(BoardInput::Size(size()));
                 match shown {

@@ -5,6 +5,7 @@ pub(crate) mod environment;
 pub(crate) mod json_text;
 pub(crate) mod kept_rules;
 pub(crate) mod key_file;
+pub(crate) mod look;
 pub(crate) mod replace;
 pub(crate) mod search_paths;
 pub(crate) mod settings;

@@ -41,6 +41,7 @@ use self::rewind::RewindPoint;
 use crate::assemble::open::{self, Started};
 use crate::assemble::run_config::{ProcessPurpose, RunConfig, SessionChoice};
 use crate::config::caller;
+use crate::config::look::Look;
 use crate::config::search_paths::SearchPaths;
 use crate::error::Advised;
 use crate::headless::rule_keeper::RuleKeeper;
@@ -200,12 +201,14 @@ async fn converse(
         history: prompts.read(),
         models,
     };
+    let look = Look::load(terminal::color_depth())?;
+    look.warn();
     let before = tcgetattr(io::stdin())?;
     let raw = match is_plain {
         true => None,
         false => Some(RawTerminal::enter()?),
     };
-    let screen = LiveScreen::begin(beginning, raw, terminal::colour())?;
+    let screen = LiveScreen::begin(beginning, raw, look.theme)?;
     // Only now: the first frame does not wait for it. Without it a killed posse leaves raw mode.
     let guard = match is_plain {
         true => None,
@@ -230,6 +233,7 @@ async fn converse(
         reports: Reports::new(&facts.cwd, provider),
         runtime: Some(runtime.clone()),
         cwd: facts.cwd.clone(),
+        look,
     };
     let start = Start::Session { past, opening };
     let ended = event_loop::run(screen, &mut link, start).await;

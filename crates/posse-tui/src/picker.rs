@@ -2,12 +2,13 @@
 
 use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use ratatui_core::layout::Position;
-use ratatui_core::style::{Color, Style};
+use ratatui_core::style::Style;
 use ratatui_core::text::{Line, Span};
 
 use crate::edit::{EditBuffer, Kill, fuzzy};
 use crate::terminal::{Frame, Size, region};
 use crate::text::{clip, columns, one_line};
+use crate::theme::ColorRole;
 
 /// Number of rows that are shown at most.
 const ROWS: usize = 12;
@@ -139,7 +140,7 @@ impl Picker {
         let shown = shown.filter_map(|(at, number)| Some((at, self.items.get(*number)?)));
         for (at, item) in shown {
             let (sign, style) = match at == self.chosen {
-                true => ("❯ ", Style::new().fg(Color::Cyan).bold()),
+                true => ("❯ ", ColorRole::Accent.style().bold()),
                 false => ("  ", Style::new()),
             };
             let about = match item.about.as_str() {
@@ -157,7 +158,7 @@ impl Picker {
         }
         let row = lines.len() as u16;
         lines.push(Line::from(vec![
-            Span::styled("› ", Style::new().fg(Color::Cyan).bold()),
+            Span::styled("› ", ColorRole::Accent.style().bold()),
             Span::raw(self.search.text().to_owned()),
         ]));
         if has_hint {

@@ -6,6 +6,7 @@ use posse_tui::pager::{self, Pager, PagerBeginning, PagerEffect, PagerInput};
 
 use super::whole_screen::{ScreenEvent, WholeScreen};
 use crate::assemble::store::OpenStore;
+use crate::config::look::Look;
 use crate::headless::signals::Signals;
 use crate::headless::stop;
 use crate::headless::terminal::size;
@@ -16,7 +17,12 @@ use crossterm::event::Event as TerminalEvent;
 const SEARCHED: u64 = 500;
 
 /// Shows the transcript of an agent until the person leaves it.
-pub(crate) async fn run(open: &OpenStore, agent: AgentId, title: String) -> anyhow::Result<()> {
+pub(crate) async fn run(
+    open: &OpenStore,
+    look: &Look,
+    agent: AgentId,
+    title: String,
+) -> anyhow::Result<()> {
     let store = open.store.as_ref();
     let total = store.entries(agent, Page::last(1)).await?.total;
     let beginning = PagerBeginning {
@@ -26,7 +32,7 @@ pub(crate) async fn run(open: &OpenStore, agent: AgentId, title: String) -> anyh
     };
     let (mut pager, effects) = Pager::open(beginning);
     let mut effects = answered(&mut pager, store, agent, effects).await?;
-    let mut screen = WholeScreen::take()?;
+    let mut screen = WholeScreen::take(look)?;
     let shown = show(&mut pager, &mut screen, open, agent, &mut effects).await;
     screen.leave().await;
     shown

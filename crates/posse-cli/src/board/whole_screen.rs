@@ -10,7 +10,7 @@ use posse_tui::terminal::{
 };
 use tokio::sync::Notify;
 
-use crate::headless::terminal::colour;
+use crate::config::look::Look;
 
 /// Time that is waited for a terminal that takes nothing.
 const PATIENCE: Duration = Duration::from_millis(200);
@@ -26,11 +26,11 @@ pub(super) struct WholeScreen {
 
 impl WholeScreen {
     /// Takes it.
-    pub(super) fn take() -> io::Result<Self> {
+    pub(super) fn take(look: &Look) -> io::Result<Self> {
         let written = Arc::new(Notify::new());
         let told = Arc::clone(&written);
         let mut screen = Self {
-            terminal: FullScreen::new(colour()),
+            terminal: FullScreen::new(look.theme),
             writer: FrameWriter::start(move || told.notify_one())?,
             written,
             taken: None,

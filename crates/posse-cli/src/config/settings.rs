@@ -6,6 +6,7 @@ mod file;
 mod foreign;
 mod ignored;
 pub(crate) mod teams;
+pub(crate) mod ui;
 
 use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
@@ -319,6 +320,7 @@ fn layers(places: &SearchPaths, flag: Option<&str>) -> Result<Vec<Layer>, Settin
         layers.insert(above, flag);
     }
     // Sessions of all projects are in one store, which these files choose before any other is read.
+    // The board, which shows several projects, looks the same in each.
     let chooser = places
         .posse_home
         .as_ref()
@@ -326,7 +328,7 @@ fn layers(places: &SearchPaths, flag: Option<&str>) -> Result<Vec<Layer>, Settin
     let others = layers.iter_mut().filter(|layer| {
         layer.trust == LayerAuthor::User && chooser.as_deref() != Some(&layer.path)
     });
-    others.for_each(|layer| layer.content.leave_out_store());
+    others.for_each(|layer| layer.content.leave_out_home_keys());
     Ok(layers)
 }
 

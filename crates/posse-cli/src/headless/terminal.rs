@@ -3,6 +3,7 @@
 use std::io::{self, IsTerminal};
 
 use posse_tui::conversation::Size;
+use posse_tui::theme::ColorDepth;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::config::environment;
@@ -54,7 +55,14 @@ pub(crate) fn size() -> Size {
     }
 }
 
-/// Returns false if the person wants no colour.
-pub(crate) fn colour() -> bool {
-    environment::variable("NO_COLOR").is_none_or(|value| value.is_empty())
+/// Returns how many colours the terminal has; none if the person wants no colour.
+pub(crate) fn color_depth() -> Option<ColorDepth> {
+    let variable = environment::variable;
+    let told = || {
+        ColorDepth::told(
+            variable("COLORTERM").as_deref(),
+            variable("TERM").as_deref(),
+        )
+    };
+    variable("NO_COLOR").is_none().then(told)
 }

@@ -17,9 +17,10 @@ use super::live_screen::{Ending, LiveScreen};
 use super::prompt_file::PromptFile;
 use super::reports::Reports;
 use crate::assemble::store::OpenStore;
+use crate::config::look::Look;
 use crate::config::search_paths::SearchPaths;
 use crate::headless::rule_keeper::RuleKeeper;
-use crate::headless::terminal::{colour, size};
+use crate::headless::terminal::{color_depth, size};
 use crate::headless::terminal_guard::TerminalGuard;
 use crate::headless::view_socket::client::LiveAgent;
 use crate::output::say;
@@ -45,8 +46,10 @@ pub(crate) async fn attach(
         history: prompts.read(),
         models: Vec::new(),
     };
+    let look = Look::load(color_depth())?;
+    look.warn();
     let before = tcgetattr(io::stdin())?;
-    let screen = LiveScreen::begin(beginning, Some(RawTerminal::enter()?), colour())?;
+    let screen = LiveScreen::begin(beginning, Some(RawTerminal::enter()?), look.theme)?;
     let guard = TerminalGuard::start(&before).ok();
     let mut link = Link {
         agents: AgentLink::There(Box::new(AgentsThere::new(main, process))),
@@ -59,6 +62,7 @@ pub(crate) async fn attach(
         reports: Reports::new(&agent.cwd, Vec::new()),
         runtime: None,
         cwd: agent.cwd.clone(),
+        look,
     };
     let ended = event_loop::run(screen, &mut link, Start::Attached(agent.agent)).await;
     drop(guard);

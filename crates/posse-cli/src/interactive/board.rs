@@ -11,7 +11,9 @@ use rustix::termios::tcgetattr;
 use super::attached;
 use crate::assemble::store::OpenStore;
 use crate::board::{self, BoardEnd, BoardPlace, BoardView};
+use crate::config::look::Look;
 use crate::error;
+use crate::headless::terminal::color_depth;
 use crate::headless::terminal_guard::TerminalGuard;
 use crate::headless::view_socket::client::LiveAgent;
 use crate::select::sessions;
@@ -23,13 +25,17 @@ pub(crate) async fn show(
     scope: Scope,
 ) -> anyhow::Result<ExitCode> {
     let _guard = TerminalGuard::start(&tcgetattr(io::stdin())?).ok();
-    let mut notice = None;
+    let look = Look::load(color_depth())?;
+    // Seen when the board is left.
+    look.warn();
+    let mut notice = look.warnings.first().cloned();
     let code = loop {
         let view = BoardView {
             place: place.clone(),
             scope,
             screen: BoardScreen::Agents,
             notice: notice.take(),
+            look: look.clone(),
         };
         match board::run(open.clone(), view).await? {
             BoardEnd::Left => break ExitCode::SUCCESS,

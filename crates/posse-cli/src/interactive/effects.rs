@@ -162,6 +162,7 @@ async fn board(screen: &mut LiveScreen, link: &mut Link) -> anyhow::Result<()> {
         },
         screen: BoardScreen::Agents,
         notice: None,
+        look: link.look.clone(),
     };
     match away(screen, link, board::run(store, view)).await?? {
         BoardEnd::Left => {}
@@ -234,11 +235,13 @@ async fn asked(screen: &mut LiveScreen, link: &mut Link, request: Request) -> an
         Request::Board => board(screen, link).await?,
         Request::Transcript => {
             let agent = screen.conversation.shown_agent();
-            let (store, name) = (
+            let (store, look, name) = (
                 link.store.clone(),
+                link.look.clone(),
                 screen.conversation.shown_name().to_owned(),
             );
-            away(screen, link, transcript_pager::run(&store, agent, name)).await??;
+            let shown = transcript_pager::run(&store, &look, agent, name);
+            away(screen, link, shown).await??;
         }
         Request::Clear => screen.ending = Some(Ending::Other(WantedSession::New)),
         Request::Resume(id) if id.is_empty() => {

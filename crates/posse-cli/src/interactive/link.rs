@@ -15,6 +15,7 @@ use super::images::Clipboard;
 use super::prompt_file::PromptFile;
 use super::reports::{self, Reports};
 use crate::assemble::store::OpenStore;
+use crate::config::look::Look;
 use crate::headless::rule_keeper::RuleKeeper;
 use crate::present::costs::Tally;
 use crate::present::history::{EntryReader, decoded, readable};
@@ -38,6 +39,7 @@ pub(super) struct Link {
     /// The runtime of the agents, if they live in this process.
     pub(super) runtime: Option<Runtime>,
     pub(super) cwd: PathBuf,
+    pub(super) look: Look,
 }
 
 impl Link {

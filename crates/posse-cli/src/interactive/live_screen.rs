@@ -10,6 +10,7 @@ use posse_protocol::AgentId;
 use posse_runtime::session::branch::CopiedHistory;
 use posse_tui::conversation::{self, Beginning, Conversation, Effect, Input, PlainView, Size};
 use posse_tui::terminal::{FrameWriter, InlineTerminal, RawTerminal, TerminalInput};
+use posse_tui::theme::Theme;
 use tokio::sync::Notify;
 
 use super::link::Link;
@@ -79,7 +80,7 @@ impl LiveScreen {
     pub(super) fn begin(
         beginning: Beginning,
         raw: Option<RawTerminal>,
-        colour: bool,
+        theme: Theme,
     ) -> io::Result<Self> {
         let clock = SystemClock::default();
         let written = Arc::new(Notify::new());
@@ -88,7 +89,7 @@ impl LiveScreen {
         let mut screen = Self {
             conversation: Conversation::new(beginning, 0),
             main,
-            terminal: InlineTerminal::new(colour),
+            terminal: InlineTerminal::new(theme),
             writer: FrameWriter::start(move || told.notify_one())?,
             written,
             plain: raw.is_none().then(PlainView::default),

@@ -8,8 +8,9 @@ use posse_tui::terminal::{FrameWriter, InlineTerminal, RawTerminal, TerminalInpu
 
 use crate::assemble::store::look_into_store;
 use crate::config::environment::working_directory;
+use crate::config::look::Look;
 use crate::config::store::StoreArgs;
-use crate::headless::terminal::{colour, size};
+use crate::headless::terminal::{color_depth, size};
 use crate::output::say;
 use crate::output::time::age;
 use crate::output::transcript::shortened;
@@ -40,9 +41,10 @@ pub(super) async fn choose(store: &StoreArgs, is_plain: bool) -> anyhow::Result<
     }
     let items = sessions.iter().map(|session| item(session, now)).collect();
     let mut picker = Picker::new("Continue which session?", items);
+    let look = Look::load(color_depth())?;
     let _raw = RawTerminal::enter()?;
     let mut input = TerminalInput::new();
-    let mut terminal = InlineTerminal::new(colour());
+    let mut terminal = InlineTerminal::new(look.theme);
     let mut writer = FrameWriter::start(|| {})?;
     let chosen = loop {
         let size = size();

@@ -6,6 +6,7 @@ use posse_tui::board::{
 };
 use posse_tui::conversation::{Sign, Size};
 use posse_tui::terminal::FullScreen;
+use posse_tui::theme::Theme;
 
 use crate::words::{MODEL, agent, cents};
 use crate::{Failed, SIZE};
@@ -96,7 +97,7 @@ pub(crate) fn busy() -> Result<Vec<u8>, Failed> {
         let _ = update(&mut board, input, NOW_MS);
     }
     let frame = view(&mut board, NOW_MS);
-    let mut screen = FullScreen::new(true);
+    let mut screen = FullScreen::new(Theme::ansi());
     let entered = screen.enter();
     Ok([entered, screen.draw(frame.cells, frame.caret)].concat())
 }

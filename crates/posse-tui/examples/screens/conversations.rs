@@ -9,6 +9,7 @@ use posse_tui::conversation::{
     AgentProcess, Beginning, Conversation, Input, SETTLE_MS, update, view,
 };
 use posse_tui::terminal::InlineTerminal;
+use posse_tui::theme::Theme;
 use serde_json::json;
 
 use crate::words::{MODEL, agent, call, cents, entry, keys, result};
@@ -125,7 +126,7 @@ impl Scene {
 
     fn bytes(&mut self) -> Vec<u8> {
         let frame = view(&mut self.conversation, self.now_ms);
-        InlineTerminal::new(true).draw(frame, self.now_ms)
+        InlineTerminal::new(Theme::ansi()).draw(frame, self.now_ms)
     }
 }
 

@@ -3,6 +3,7 @@
 use posse_protocol::{ContentBlock, Entry, EntryKind};
 use posse_tui::pager::{Pager, PagerBeginning, PagerEffect, PagerInput, update, view};
 use posse_tui::terminal::FullScreen;
+use posse_tui::theme::Theme;
 use serde_json::json;
 
 use crate::words::{call, entry, keys, result};
@@ -22,7 +23,7 @@ pub(crate) fn searched() -> Result<Vec<u8>, Failed> {
         answer(&mut pager, effects, &entries);
     }
     let frame = view(&mut pager);
-    let mut screen = FullScreen::new(true);
+    let mut screen = FullScreen::new(Theme::ansi());
     let entered = screen.enter();
     Ok([entered, screen.draw(frame.cells, frame.caret)].concat())
 }

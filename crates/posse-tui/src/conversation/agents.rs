@@ -4,10 +4,11 @@ use posse_protocol::{
     Activity, AgentId, MemberChange, MemberUpdate, RunChange, RunKind, RunStatus, RunUpdate,
     RunUsage, WaitReason,
 };
-use ratatui_core::style::Color;
+use ratatui_core::style::Style;
 use uuid::Uuid;
 
 use crate::text::one_line;
+use crate::theme::ColorRole;
 
 /// Number of others that are kept; a board has more.
 const MOST: usize = 10_000;
@@ -57,13 +58,13 @@ impl Sign {
         }
     }
 
-    /// Returns its colour, which says nothing that the sign does not.
-    pub fn color(self) -> Color {
+    /// Returns its style, which says nothing that the sign does not.
+    pub(crate) fn style(self) -> Style {
         match self {
-            Self::Working => Color::Green,
-            Self::Asks => Color::Yellow,
-            Self::Failed => Color::Red,
-            Self::Waits | Self::Idle | Self::Done => Color::Reset,
+            Self::Working => ColorRole::Good.style(),
+            Self::Asks => ColorRole::Warning.style(),
+            Self::Failed => ColorRole::Bad.style(),
+            Self::Waits | Self::Idle | Self::Done => Style::new(),
         }
     }
 

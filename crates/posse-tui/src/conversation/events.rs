@@ -4,13 +4,14 @@ use posse_protocol::{
     AgentId, Command, Delta, Display, Entry, EntryKind, Event, EventKind, Limit, ListKind, Listing,
     ModelUpdate, Outcome, PromptChange, QueuedPrompt, RunEnd,
 };
-use ratatui_core::style::{Color, Style};
+use ratatui_core::style::Style;
 use ratatui_core::text::{Line, Span};
 
 use super::agents::Sign;
 use super::view::elapsed;
 use super::{Conversation, Effect, drafts, transcript};
 use crate::text::{one_line, wrap};
+use crate::theme::ColorRole;
 
 /// Handles an event of any agent of the session.
 pub(super) fn happened(it: &mut Conversation, event: Event, now_ms: u64) -> Vec<Effect> {
@@ -251,13 +252,13 @@ fn limit_words(limit: Limit) -> &'static str {
 
 /// Prints a line with a sign.
 pub(super) fn mark(it: &mut Conversation, sign: Sign, text: &str) {
-    let color = match sign {
-        Sign::Failed => Color::Red,
-        Sign::Asks => Color::Yellow,
-        _ => Color::Green,
+    let role = match sign {
+        Sign::Failed => ColorRole::Bad,
+        Sign::Asks => ColorRole::Warning,
+        _ => ColorRole::Good,
     };
     let line = Line::from(vec![
-        Span::styled(format!("{} ", sign.mark()), Style::new().fg(color)),
+        Span::styled(format!("{} ", sign.mark()), role.style()),
         Span::styled(one_line(text), Style::new().dim()),
     ]);
     let width = it.width();

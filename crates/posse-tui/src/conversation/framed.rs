@@ -1,9 +1,10 @@
 //! What people see of words that posse wrote for an agent.
 
-use ratatui_core::style::{Color, Style};
+use ratatui_core::style::Style;
 use ratatui_core::text::{Line, Span};
 
 use crate::text::{one_line, shortened};
+use crate::theme::ColorRole;
 
 /// Number of lines that are printed of what the person's own command said.
 const PERSONS_LINES: usize = 40;
@@ -75,7 +76,7 @@ impl<'a> Framed<'a> {
         let rest = rest.split_once('\n').map_or("", |(_, rest)| rest);
         let (command, output) = rest.split_once("\nIts output:\n").unwrap_or((rest, ""));
         let output = output.trim_end_matches("</system-reminder>");
-        let sign = Style::new().fg(Color::Magenta);
+        let sign = ColorRole::Shell.style();
         let mut lines = vec![
             Line::default(),
             Line::from(vec![

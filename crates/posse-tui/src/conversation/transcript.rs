@@ -1,13 +1,14 @@
 //! Entries of a transcript as lines that are printed once.
 
 use posse_protocol::{ContentBlock, Entry, EntryKind, Role, ToolContent};
-use ratatui_core::style::{Color, Style};
+use ratatui_core::style::Style;
 use ratatui_core::text::{Line, Span};
 use serde_json::Value;
 
 use super::calls::{Calls, KnownCall};
 use super::framed::Framed;
 use crate::text::{ChangedPlace, clip, line_count, one_line, replaced, shortened, tame, wrap};
+use crate::theme::ColorRole;
 
 /// Number of lines that are printed of a tool's output; the pager has the rest.
 const OUTPUT_LINES: usize = 4;
@@ -121,7 +122,7 @@ fn prompt(block: &ContentBlock, width: u16) -> Vec<Line<'static>> {
     if let Some(frame) = Framed::of(text) {
         return frame.lines();
     }
-    let sign = Style::new().fg(Color::Cyan).bold();
+    let sign = ColorRole::Accent.style().bold();
     let mut lines = vec![Line::default()];
     for (number, line) in tame(text).lines().enumerate() {
         let sign = Span::styled(if number == 0 { "› " } else { "  " }, sign);
@@ -146,9 +147,9 @@ fn result(
 
 /// Returns what a call does, and whether it failed: in one line, which a person can copy.
 pub(crate) fn call_head(call: Option<&KnownCall>, is_error: bool) -> Line<'static> {
-    let (sign, color) = match is_error {
-        true => ("✗ ", Color::Red),
-        false => ("● ", Color::Green),
+    let (sign, role) = match is_error {
+        true => ("✗ ", ColorRole::Bad),
+        false => ("● ", ColorRole::Good),
     };
     let tool = one_line(call.map_or("", |call| call.tool.as_str()));
     let title = call.map_or_else(String::new, title);
@@ -159,7 +160,7 @@ pub(crate) fn call_head(call: Option<&KnownCall>, is_error: bool) -> Line<'stati
         None => (tool, format!("  {title}")),
     };
     Line::from(vec![
-        Span::styled(sign, Style::new().fg(color)),
+        Span::styled(sign, role.style()),
         Span::styled(name, Style::new().bold()),
         Span::raw(rest),
     ])

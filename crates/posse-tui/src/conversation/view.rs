@@ -10,7 +10,7 @@ pub(crate) use self::question::content as question_content;
 pub(super) use self::question::in_full as question_in_full;
 pub(super) use self::status::elapsed;
 use ratatui_core::layout::Position;
-use ratatui_core::style::{Color, Style};
+use ratatui_core::style::Style;
 use ratatui_core::text::{Line, Span};
 
 use super::Conversation;
@@ -20,6 +20,7 @@ use super::menu::{self, Menu};
 use crate::edit::{EditBuffer, RowSpan};
 use crate::terminal::{Frame, region};
 use crate::text::clip;
+use crate::theme::ColorRole;
 
 /// Number of rows that the live region has at most.
 const MOST_ROWS: usize = 16;
@@ -163,12 +164,12 @@ fn chosen_from(
 /// Returns the rows of the prompt, with the row and column of the caret.
 fn prompt(it: &Conversation, width: u16, most: usize) -> (Vec<Line<'static>>, (usize, u16)) {
     let text = it.draft.text();
-    let color = match text.chars().next() {
-        Some('!') => Color::Magenta,
-        Some('#') => Color::Blue,
-        _ => Color::Cyan,
+    let role = match text.chars().next() {
+        Some('!') => ColorRole::Shell,
+        Some('#') => ColorRole::Memory,
+        _ => ColorRole::Accent,
     };
-    let sign = Style::new().fg(color).bold();
+    let sign = role.style().bold();
     edited_rows(&it.draft, width, most, ("› ", sign))
 }
 
@@ -196,7 +197,7 @@ pub(crate) fn edited_rows(
             line.push_span(match span {
                 RowSpan::Text(text) => Span::raw(text.to_owned()),
                 RowSpan::Chip(label) => {
-                    Span::styled(label.to_owned(), Style::new().fg(Color::Magenta))
+                    Span::styled(label.to_owned(), ColorRole::Attachment.style())
                 }
             });
         }
@@ -221,7 +222,7 @@ fn names(menu: &Menu, width: u16, most: usize) -> Vec<Line<'static>> {
     names
         .map(|(at, (name, about))| {
             let (sign, style) = match at == menu.chosen {
-                true => ("❯ ", Style::new().fg(Color::Cyan).bold()),
+                true => ("❯ ", ColorRole::Accent.style().bold()),
                 false => ("  ", Style::new()),
             };
             let gap = " ".repeat(widest - crate::text::columns(name) + 2);

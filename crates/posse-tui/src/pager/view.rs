@@ -2,7 +2,7 @@
 
 use ratatui_core::buffer::Buffer;
 use ratatui_core::layout::Position;
-use ratatui_core::style::{Color, Modifier, Style};
+use ratatui_core::style::{Modifier, Style};
 use ratatui_core::text::{Line, Span};
 use unicode_width::UnicodeWidthStr;
 
@@ -10,6 +10,7 @@ use super::{Pager, scroll};
 use crate::conversation::edited_rows;
 use crate::terminal::region;
 use crate::text::{clip, columns};
+use crate::theme::ColorRole;
 
 /// The narrowest screen that is drawn for.
 const NARROWEST: u16 = 4;
@@ -93,7 +94,7 @@ fn head(it: &Pager, width: u16) -> Line<'static> {
 
 /// Returns the last line, and the column of the cursor if something is written there.
 fn foot(it: &Pager, width: u16) -> (Line<'static>, Option<u16>) {
-    let yellow = Style::new().fg(Color::Yellow);
+    let yellow = ColorRole::Warning.style();
     if let Some(line) = &it.search.line {
         // The rows leave room for a sign of two columns, and this has one.
         let (rows, (row, column)) = edited_rows(line, width + 1, 1, ("/", yellow));

@@ -8,6 +8,7 @@ use ratatui_core::layout::Position;
 
 use super::inline::{changed, used};
 use super::pen::Pen;
+use crate::theme::Theme;
 
 /// Saves the cursor, goes to the alternate screen, hides the cursor there, and cuts long lines off.
 /// Not every terminal saves the cursor for [`RESTORE`](super::RESTORE) by itself.
@@ -19,16 +20,13 @@ const LEAVE: &[u8] = b"\x1b[0m\x1b[?1049l\x1b[?7h\x1b[?25h";
 /// The alternate screen of a terminal.
 pub struct FullScreen {
     drawn: Option<(Buffer, Option<Position>)>,
-    colour: bool,
+    theme: Theme,
 }
 
 impl FullScreen {
-    /// Nothing is drawn yet. Without `colour` all but colour is as with it.
-    pub fn new(colour: bool) -> Self {
-        Self {
-            drawn: None,
-            colour,
-        }
+    /// Nothing is drawn yet. A theme changes colours and nothing else.
+    pub fn new(theme: Theme) -> Self {
+        Self { drawn: None, theme }
     }
 
     /// Returns the bytes that go to the alternate screen. The next frame is drawn as a whole.
@@ -54,7 +52,7 @@ impl FullScreen {
             self.drawn = same_size;
             return Vec::new();
         }
-        let mut pen = Pen::new(self.colour);
+        let mut pen = Pen::new(self.theme);
         if had_caret {
             pen.show_cursor(false);
         }

@@ -10,6 +10,7 @@ use ratatui_core::text::Line;
 use unicode_width::UnicodeWidthStr;
 
 use super::pen::{Pen, is_blank};
+use crate::theme::Theme;
 
 /// A terminal may reflow before it tells its new size: a frame that is younger than this counts as
 /// drawn at that size. Erasing too little leaves a stale row; erasing too much eats what was said.
@@ -35,16 +36,13 @@ struct Drawn {
 /// The live region of a terminal.
 pub struct InlineTerminal {
     drawn: Option<Drawn>,
-    colour: bool,
+    theme: Theme,
 }
 
 impl InlineTerminal {
-    /// Nothing is drawn yet. Without `colour` all but colour is as with it.
-    pub fn new(colour: bool) -> Self {
-        Self {
-            drawn: None,
-            colour,
-        }
+    /// Nothing is drawn yet. A theme changes colours and nothing else.
+    pub fn new(theme: Theme) -> Self {
+        Self { drawn: None, theme }
     }
 
     /// Returns the bytes that bring a frame on the screen; empty if it is there already.
@@ -67,7 +65,7 @@ impl InlineTerminal {
 
     /// Returns the bytes that remove the live region, and prints `last` in its place.
     pub fn leave(&mut self, last: &[Line<'static>], columns: u16, now_ms: u64) -> Vec<u8> {
-        let mut pen = Pen::new(self.colour);
+        let mut pen = Pen::new(self.theme);
         self.go_to_top(&mut pen, columns, now_ms);
         for line in last {
             pen.line(line);
@@ -93,7 +91,7 @@ impl InlineTerminal {
 
     /// Prints lines, and draws the whole live region below them.
     fn all(&self, frame: &Frame, now_ms: u64) -> Vec<u8> {
-        let mut pen = Pen::new(self.colour);
+        let mut pen = Pen::new(self.theme);
         pen.show_cursor(false);
         self.go_to_top(&mut pen, frame.live.area.width, now_ms);
         for line in &frame.printed {
@@ -122,7 +120,7 @@ impl InlineTerminal {
             return Vec::new();
         }
         let (old, new) = (&drawn.live, &frame.live);
-        let mut pen = Pen::new(self.colour);
+        let mut pen = Pen::new(self.theme);
         pen.wrap(false);
         let mut at = drawn.caret.y;
         let go = |pen: &mut Pen, at: &mut u16, row: u16| {

@@ -8,6 +8,8 @@ use ratatui_core::style::{Color, Modifier, Style};
 use ratatui_core::text::Line;
 use unicode_width::UnicodeWidthStr;
 
+use crate::theme::Theme;
+
 /// What a frame begins and ends with, so that a terminal shows it at once.
 const BEGIN: &str = "\x1b[?2026h";
 const END: &str = "\x1b[?2026l";
@@ -19,25 +21,24 @@ const ERASED: u16 = 12;
 pub(crate) struct Pen {
     bytes: String,
     style: Style,
-    /// False if the person wants no colour.
-    colour: bool,
+    theme: Theme,
 }
 
 impl Pen {
-    pub(crate) fn new(colour: bool) -> Self {
+    pub(crate) fn new(theme: Theme) -> Self {
         Self {
             bytes: BEGIN.to_owned(),
             style: Style::reset(),
-            colour,
+            theme,
         }
     }
 
-    /// Lines that are no frame, with colour.
+    /// Lines that are no frame, in the terminal's own colours.
     pub(crate) fn for_lines() -> Self {
         Self {
             bytes: String::new(),
             style: Style::reset(),
-            colour: true,
+            theme: Theme::ansi(),
         }
     }
 
@@ -165,10 +166,8 @@ impl Pen {
     }
 
     /// Changes the style, if it differs.
-    fn styled(&mut self, mut style: Style) {
-        if !self.colour {
-            (style.fg, style.bg) = (None, None);
-        }
+    fn styled(&mut self, style: Style) {
+        let mut style = self.theme.drawn(style);
         style.sub_modifier = Modifier::empty();
         if appearance(style) == appearance(self.style) {
             return;

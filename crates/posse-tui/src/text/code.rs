@@ -3,22 +3,23 @@
 //! A line is coloured by itself: while a reply streams, a line is printed once and never changes,
 //! so nothing may depend on the lines around it.
 
-use ratatui_core::style::{Color, Style};
+use ratatui_core::style::Style;
 use ratatui_core::text::{Line, Span};
 
 use super::tame::one_line;
+use crate::theme::ColorRole;
 use keywords::{C, DATA, GO, JAVA, PYTHON, RUST, SCRIPT, SHELL, SQL};
 
 mod keywords;
 
 /// Returns one line of code, tamed and coloured for the language.
 ///
-/// The language is the first word after a code fence, in any case. The text of an unknown one is
-/// cyan as a whole.
+/// The language is the first word after a code fence, in any case. The text of an unknown one has
+/// one colour.
 pub fn code_line(line: &str, language: &str) -> Line<'static> {
     let line = one_line(line);
     let Some(grammar) = Grammar::of(language) else {
-        return Line::from(Span::styled(line, Style::new().fg(Color::Cyan)));
+        return Line::from(Span::styled(line, ColorRole::Code.style()));
     };
     let mut spans: Vec<Span<'static>> = Vec::new();
     let mut rest = line.as_str();
@@ -78,23 +79,23 @@ impl Grammar {
         let first = text.chars().next().unwrap_or(' ');
         let follows_word = before.is_some_and(is_word);
         if let Some(length) = self.comment(text, before) {
-            return (length, Style::new().dim());
+            return (length, ColorRole::Comment.style().dim());
         }
         if self.quotes.contains(first)
             && let Some(length) = string(text, first)
             && (first != '\'' || self.keywords != RUST || is_rust_character(&text[1..length - 1]))
         {
-            return (length, Style::new().fg(Color::Green));
+            return (length, ColorRole::String.style());
         }
         let length = text
             .find(|character| !is_word(character))
             .unwrap_or(text.len());
         if first.is_ascii_digit() && !follows_word {
-            return (number(text), Style::new().fg(Color::Magenta));
+            return (number(text), ColorRole::Number.style());
         }
         if length > 0 {
             let style = if self.is_keyword(&text[..length]) {
-                Style::new().fg(Color::Blue)
+                ColorRole::Keyword.style()
             } else {
                 Style::new()
             };
@@ -175,10 +176,10 @@ mod tests {
             .iter()
             .flat_map(|span| {
                 let mark = match span.style {
-                    style if style == Style::new().dim() => 'c',
-                    style if style.fg == Some(Color::Green) => 's',
-                    style if style.fg == Some(Color::Magenta) => 'n',
-                    style if style.fg == Some(Color::Blue) => 'k',
+                    style if style == ColorRole::Comment.style().dim() => 'c',
+                    style if style == ColorRole::String.style() => 's',
+                    style if style == ColorRole::Number.style() => 'n',
+                    style if style == ColorRole::Keyword.style() => 'k',
                     _ => '.',
                 };
                 std::iter::repeat_n(mark, span.content.chars().count())

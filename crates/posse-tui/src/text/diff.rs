@@ -1,10 +1,11 @@
 //! The change of a file, as lines with numbers.
 
 use posse_protocol::{DiffLine, FileDiff, Hunk, LineChange};
-use ratatui_core::style::{Color, Style};
+use ratatui_core::style::Style;
 use ratatui_core::text::{Line, Span};
 
 use super::tame::one_line;
+use crate::theme::ColorRole;
 
 /// Columns that a line number takes at least.
 const NUMBER_COLUMNS: usize = 4;
@@ -83,8 +84,8 @@ fn diff_line(line: &DiffLine, number: Option<u64>, columns: usize) -> Line<'stat
     let number = number.map(|number| number.to_string()).unwrap_or_default();
     let (mark, style) = match line.change {
         LineChange::Kept => (' ', Style::new().dim()),
-        LineChange::Removed => ('-', Style::new().fg(Color::Red)),
-        LineChange::Added => ('+', Style::new().fg(Color::Green)),
+        LineChange::Removed => ('-', ColorRole::Removed.style()),
+        LineChange::Added => ('+', ColorRole::Added.style()),
     };
     let text = format!("{mark}{}", one_line(&line.text));
     let mut spans = vec![
@@ -175,8 +176,8 @@ mod tests {
         assert_eq!(shown(&example(), 100), expected);
         let lines = diff(&example(), 3);
         let colours: Vec<_> = lines[..3].iter().map(|line| line.spans[1].style).collect();
-        let (red, green) = (Style::new().fg(Color::Red), Style::new().fg(Color::Green));
-        assert_eq!(colours, [Style::new().dim(), red, green]);
+        let (removed, added) = (ColorRole::Removed.style(), ColorRole::Added.style());
+        assert_eq!(colours, [Style::new().dim(), removed, added]);
     }
 
     #[test]

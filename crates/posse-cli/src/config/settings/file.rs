@@ -10,6 +10,7 @@ use serde_json::Value;
 use super::agents::{self, AgentsFile};
 use super::foreign::{self, Foreign};
 use super::teams::{self, TeamsFile};
+use super::ui::{self, UiFile};
 use crate::config::json_text::without_comments;
 use crate::config::unsupported::fingerprint;
 use crate::error::SettingsError;
@@ -36,6 +37,9 @@ pub(super) struct SettingsFile {
     /// How teams work.
     #[serde(skip)]
     pub(super) teams: TeamsFile,
+    /// How posse looks.
+    #[serde(skip)]
+    pub(super) ui: UiFile,
     /// Unknown keys inside posse's own parts: a typo there may leave a rule without effect.
     #[serde(skip)]
     pub(super) unknown: Vec<(&'static str, Vec<String>)>,
@@ -96,8 +100,8 @@ impl Permissions {
 }
 
 impl SettingsFile {
-    /// Counts what is about the store among what is not used.
-    pub(super) fn leave_out_store(&mut self) {
+    /// Counts what only `settings.json` in posse's home sets among what is not used.
+    pub(super) fn leave_out_home_keys(&mut self) {
         let mut leave = |key: &str, hint: &str| {
             self.foreign.used.retain(|used| used != key);
             self.foreign.unused.push(format!("{key} ({hint} sets it)"));
@@ -107,6 +111,9 @@ impl SettingsFile {
         }
         if self.feed_hours.take().is_some() {
             leave("feedHours", "settings.json in posse's home");
+        }
+        if !std::mem::take(&mut self.ui).keys().is_empty() {
+            leave("ui", "settings.json in posse's home");
         }
     }
 }
@@ -191,6 +198,11 @@ fn parse(path: &Path, text: &str) -> Result<SettingsFile, SettingsError> {
             .map_err(wrong)?
             .unwrap_or_default();
         parts.push(("teams", ours, &teams::KEYS));
+        let ours = &all["ui"];
+        file.ui = Option::deserialize(ours)
+            .map_err(wrong)?
+            .unwrap_or_default();
+        parts.push(("ui", ours, &ui::KEYS));
     }
     let unknown = parts
         .into_iter()

@@ -7,7 +7,7 @@ use crate::config::unsupported::Guards;
 /// Keys that posse reads in every settings file, and the name of the schema.
 const COMMON: [&str; 3] = ["$schema", "model", "permissions"];
 /// Keys that posse reads in its own files only.
-const OWN: [&str; 5] = ["store", "feedHours", "compactAt", "agents", "teams"];
+const OWN: [&str; 6] = ["store", "feedHours", "compactAt", "agents", "teams", "ui"];
 
 /// What posse does not use of a file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -4,11 +4,11 @@ mod scenes;
 
 use std::fmt::Write as _;
 
-use ratatui_core::style::{Color, Modifier};
-
 use super::*;
+use crate::fixtures::style_runs;
 use crate::terminal::FullScreen;
 use crate::text::tame::tests::PAYLOADS;
+use crate::theme::Theme;
 
 const SIZES: [(u16, u16); 4] = [(120, 40), (80, 24), (40, 12), (20, 5)];
 
@@ -24,7 +24,11 @@ fn check(name: &str, scene: impl Fn(&mut Desk)) {
     }
     let mut desk = Desk::new(80, 24);
     scene(&mut desk);
-    let _ = write!(text, "── styles at 80 ──\n{}", styles(&desk.frame().cells));
+    let _ = write!(
+        text,
+        "── styles at 80 ──\n{}",
+        style_runs(&desk.frame().cells)
+    );
     let mut settings = insta::Settings::clone_current();
     settings.set_snapshot_path("snapshots");
     settings.set_prepend_module_to_snapshot(false);
@@ -35,18 +39,18 @@ fn check(name: &str, scene: impl Fn(&mut Desk)) {
 
 /// Without colour, everything but colour is there.
 fn check_without_colour(scene: &impl Fn(&mut Desk)) {
-    let shown = |colour| {
+    let shown = |theme| {
         let mut desk = Desk::new(80, 24);
         scene(&mut desk);
         let frame = desk.frame();
         let size = |length: u16| std::num::NonZeroU16::new(length).unwrap();
         let mut parser = vt100::Parser::new(size(24), size(80), 0);
-        let mut screen = FullScreen::new(colour);
+        let mut screen = FullScreen::new(theme);
         parser.process(&screen.enter());
         parser.process(&screen.draw(frame.cells, frame.caret));
         parser
     };
-    let (with, without) = (shown(true), shown(false));
+    let (with, without) = (shown(Theme::ansi()), shown(Theme::mono()));
     let (with, without) = (with.screen(), without.screen());
     assert_eq!(with.contents(), without.contents());
     assert_eq!(with.cursor_position(), without.cursor_position());
@@ -71,23 +75,6 @@ fn drawn(frame: &BoardFrame) -> String {
     text
 }
 
-/// Returns the runs of cells that have a style.
-fn styles(cells: &Buffer) -> String {
-    let mut text = String::new();
-    let width = usize::from(cells.area.width);
-    for (row, cells) in cells.content.chunks(width).enumerate() {
-        for run in cells.chunk_by(|a, b| (a.fg, a.modifier) == (b.fg, b.modifier)) {
-            let words: String = run.iter().map(Cell::symbol).collect();
-            if run[0].fg == Color::Reset && run[0].modifier == Modifier::empty() {
-                continue;
-            }
-            let style = format!("{:?} {:?}", run[0].fg, run[0].modifier);
-            let _ = writeln!(text, "{row}: {style}: {}", words.trim_end());
-        }
-    }
-    text
-}
-
 // proves UI-10
 #[test]
 fn nothing_from_outside_reaches_the_terminal_but_cells() {
@@ -98,7 +85,7 @@ fn nothing_from_outside_reaches_the_terminal_but_cells() {
             scenes::everything(&mut desk, payload);
             let size = |length: u16| std::num::NonZeroU16::new(length).unwrap();
             let mut parser = vt100::Parser::new(size(rows), size(columns), 0);
-            let mut screen = FullScreen::new(true);
+            let mut screen = FullScreen::new(Theme::ansi());
             parser.process(&screen.enter());
             for keys in [
                 "1",

@@ -1,10 +1,10 @@
 //! The agents: a title for each section, and a tree below it.
 
 use posse_protocol::AgentId;
-use ratatui_core::style::{Color, Style};
+use ratatui_core::style::Style;
 use ratatui_core::text::{Line, Span};
 
-use super::columns::{age, color, fitted, mark, right};
+use super::columns::{age, fitted, mark, right, sign_style};
 use super::{DrawnPart, rule};
 use crate::board::agents::AgentLine;
 use crate::board::layout::visible_lines;
@@ -12,6 +12,7 @@ use crate::board::section::has_age;
 use crate::board::tree::AgentRow;
 use crate::board::{Board, Section, act};
 use crate::text::{clip, columns};
+use crate::theme::ColorRole;
 
 /// Number of branches that are drawn before a name at most.
 const BRANCHES: usize = 8;
@@ -90,8 +91,8 @@ fn title(it: &Board, section: Section, is_highlighted: bool) -> Line<'static> {
         false => format!(" {shown} of {all}"),
     };
     let style = match section {
-        Section::NeedsYou => Style::new().fg(Color::Yellow).bold(),
-        Section::Broken => Style::new().fg(Color::Red).bold(),
+        Section::NeedsYou => ColorRole::Warning.style().bold(),
+        Section::Broken => ColorRole::Bad.style().bold(),
         _ => Style::new().bold(),
     };
     let (mark, _) = mark(is_highlighted);
@@ -119,7 +120,7 @@ fn row(it: &Board, agent: AgentId, widths: &Widths, now_ms: i64) -> Line<'static
     let mut line = Line::from(vec![
         mark,
         Span::styled(branches, dim),
-        Span::styled(format!("{} ", sign.mark()), Style::new().fg(color(sign))),
+        Span::styled(format!("{} ", sign.mark()), sign_style(sign)),
         Span::styled(fitted(&name(it, row), room), style),
     ]);
     let since = match has_age(sign) {

@@ -1,10 +1,11 @@
 //! Columns of a row, and the words in them.
 
-use ratatui_core::style::{Color, Style};
+use ratatui_core::style::Style;
 use ratatui_core::text::{Line, Span};
 
 use crate::conversation::Sign;
 use crate::text::{clip, columns};
+use crate::theme::ColorRole;
 
 /// Returns text that takes exactly this many columns: cut off, or followed by blanks.
 pub(super) fn fitted(text: &str, width: usize) -> String {
@@ -33,21 +34,18 @@ pub(super) fn right(text: &str, width: usize) -> String {
 
 /// Returns the mark before a line, and the style of its name.
 pub(super) fn mark(is_highlighted: bool) -> (Span<'static>, Style) {
-    let style = Style::new().fg(Color::Cyan).bold();
+    let style = ColorRole::Accent.style().bold();
     match is_highlighted {
         true => (Span::styled("❯ ", style), style),
         false => (Span::raw("  "), Style::new()),
     }
 }
 
-/// Returns the colour of a state.
-pub(super) fn color(sign: Sign) -> Color {
+/// Returns the style of a state's sign.
+pub(super) fn sign_style(sign: Sign) -> Style {
     match sign {
-        Sign::Working => Color::Green,
-        Sign::Asks => Color::Yellow,
-        Sign::Waits => Color::Blue,
-        Sign::Idle | Sign::Done => Color::Reset,
-        Sign::Failed => Color::Red,
+        Sign::Waits => ColorRole::Waiting.style(),
+        other => other.style(),
     }
 }
 

@@ -1,6 +1,6 @@
 //! The last line: what the person writes or is asked, a notice, or the keys that work now.
 
-use ratatui_core::style::{Color, Style};
+use ratatui_core::style::Style;
 use ratatui_core::text::{Line, Span};
 
 use crate::board::action::{self, hints};
@@ -9,6 +9,7 @@ use crate::board::line::{FootLine, LineUse};
 use crate::board::{Board, Confirm, act};
 use crate::conversation::edited_rows;
 use crate::text::{clip, columns, wrap};
+use crate::theme::ColorRole;
 
 /// Number of names that are shown above the line where they are typed.
 const NAMES: usize = 8;
@@ -29,7 +30,7 @@ pub(super) fn draw(it: &Board, width: u16, areas: Areas) -> Foot {
         line: clip(&line, width),
         caret: None,
     };
-    let yellow = Style::new().fg(Color::Yellow);
+    let yellow = ColorRole::Warning.style();
     if let Some(line) = &it.line {
         let mut foot = written(line, width, areas);
         if let Some(notice) = it.notice.as_ref().filter(|_| foot.menu.is_empty()) {
@@ -90,7 +91,7 @@ fn written(line: &FootLine, width: u16, areas: Areas) -> Foot {
     // The rows leave room for a sign of two columns, which is not there.
     let inner = width.saturating_sub(taken) + 2;
     let (rows, (row, column)) = edited_rows(&line.text, inner, 1, no_sign);
-    let mut drawn = label.style(Style::new().fg(Color::Cyan).bold());
+    let mut drawn = label.style(ColorRole::Accent.style().bold());
     if let Some(text) = rows.into_iter().nth(row) {
         drawn.spans.extend(text.spans);
     }
@@ -116,7 +117,7 @@ fn names(line: &FootLine, width: u16, room: usize) -> Vec<Line<'static>> {
     shown
         .map(|(at, it)| {
             let (sign, style) = match at == line.chosen {
-                true => ("❯ ", Style::new().fg(Color::Cyan).bold()),
+                true => ("❯ ", ColorRole::Accent.style().bold()),
                 false => ("  ", Style::new()),
             };
             let line = Line::from(vec![
@@ -137,7 +138,7 @@ fn keys(it: &Board, width: u16) -> Line<'static> {
     if !filter.is_empty() && it.screen == crate::board::BoardScreen::Agents {
         let words = format!("/{filter} (Esc shows all)  ");
         room = room.saturating_sub(columns(&words));
-        line.push_span(Span::styled(words, Style::new().fg(Color::Cyan)));
+        line.push_span(Span::styled(words, ColorRole::Accent.style()));
     }
     for (key, word) in hints(it.screen) {
         let taken = columns(key) + columns(word) + 3;

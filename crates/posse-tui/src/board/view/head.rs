@@ -1,10 +1,11 @@
 //! The first line: what the board is about, how many are there, what it cost, and the screens.
 
-use ratatui_core::style::{Color, Style};
+use ratatui_core::style::Style;
 use ratatui_core::text::{Line, Span};
 
 use crate::board::{Board, BoardScreen, Section};
 use crate::text::{clip, columns};
+use crate::theme::ColorRole;
 
 /// The narrowest screen that names all screens.
 const ALL_SCREENS: u16 = 96;
@@ -32,7 +33,7 @@ pub(super) fn line(it: &Board, width: u16) -> Line<'static> {
         1 => Some("1 needs you".to_owned()),
         count => Some(format!("{count} need you")),
     };
-    let yellow = Style::new().fg(Color::Yellow).bold();
+    let yellow = ColorRole::Warning.style().bold();
     // Whoever needs the person comes before everything else, if there is little room.
     match needs.clone().filter(|_| room < 40) {
         Some(needs) => add(needs, yellow),

@@ -1,7 +1,7 @@
 //! Tasks, messages and costs.
 
 use posse_protocol::{MailKind, Task, TaskStatus};
-use ratatui_core::style::{Color, Style};
+use ratatui_core::style::Style;
 use ratatui_core::text::{Line, Span};
 
 use super::columns::{age, fitted, mark, right, tokens};
@@ -11,6 +11,7 @@ use crate::board::rows::{Keyed, RowList};
 use crate::board::tasks::TaskLine;
 use crate::board::{Board, BoardMail, CostRow};
 use crate::text::{clip, one_line, tame, wrap};
+use crate::theme::ColorRole;
 
 /// Returns the rows of a list that are on the screen.
 fn rows<T: Keyed>(
@@ -56,7 +57,7 @@ pub(super) fn tasks(it: &Board, width: u16, height: usize) -> DrawnPart {
 
 fn task_row(task: &Task, depth: usize, is_highlighted: bool, width: u16) -> Line<'static> {
     let (mark, style) = mark(is_highlighted);
-    let (sign, color) = status(task);
+    let (sign, state) = status(task);
     let dim = Style::new().dim();
     let indent = match width {
         0..60 => String::new(),
@@ -76,7 +77,7 @@ fn task_row(task: &Task, depth: usize, is_highlighted: bool, width: u16) -> Line
     let mut line = Line::from(vec![
         mark,
         Span::raw(indent),
-        Span::styled(format!("{sign} "), Style::new().fg(color)),
+        Span::styled(format!("{sign} "), state),
         Span::styled(format!("{number}{subject}"), style),
     ]);
     if wide {
@@ -86,14 +87,14 @@ fn task_row(task: &Task, depth: usize, is_highlighted: bool, width: u16) -> Line
     line
 }
 
-/// Returns the sign and the colour of how far a task is.
-fn status(task: &Task) -> (&'static str, Color) {
+/// Returns the sign and the style of how far a task is.
+fn status(task: &Task) -> (&'static str, Style) {
     match task.status {
-        TaskStatus::Pending if task.waits_for.is_empty() => ("○", Color::Reset),
-        TaskStatus::Pending => ("◌", Color::Blue),
-        TaskStatus::InProgress => ("●", Color::Green),
-        TaskStatus::Completed => ("✓", Color::Reset),
-        TaskStatus::Deleted => ("✗", Color::Red),
+        TaskStatus::Pending if task.waits_for.is_empty() => ("○", Style::new()),
+        TaskStatus::Pending => ("◌", ColorRole::Waiting.style()),
+        TaskStatus::InProgress => ("●", ColorRole::Good.style()),
+        TaskStatus::Completed => ("✓", Style::new()),
+        TaskStatus::Deleted => ("✗", ColorRole::Bad.style()),
     }
 }
 

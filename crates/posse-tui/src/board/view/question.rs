@@ -1,7 +1,7 @@
 //! The questions that wait: a list, and the highlighted one in full.
 
 use posse_protocol::QuestionKind;
-use ratatui_core::style::{Color, Style};
+use ratatui_core::style::Style;
 use ratatui_core::text::{Line, Span};
 
 use super::columns::{age, fitted, mark};
@@ -11,6 +11,7 @@ use crate::board::{Board, act};
 use crate::conversation::{edited_rows, question_content};
 use crate::question::{Typing, about};
 use crate::text::{clip, one_line, tame, wrap};
+use crate::theme::ColorRole;
 
 /// Number of rows of what the person writes.
 const WORD_ROWS: usize = 3;
@@ -36,7 +37,7 @@ pub(super) fn list(it: &Board, width: u16, height: usize, now_ms: i64) -> DrawnP
         let who = act::name(it, question.dialog.agent);
         let line = Line::from(vec![
             mark,
-            Span::styled("◐ ", Style::new().fg(Color::Yellow)),
+            Span::styled("◐ ", ColorRole::Warning.style()),
             Span::styled(fitted(&who, name_width), style),
             Span::raw(format!(" {}", fitted(&since, 5))),
             Span::styled(format!(" {}", what(question)), Style::new().dim()),
@@ -79,7 +80,7 @@ pub(super) fn draw(it: &Board, width: u16, height: usize) -> DrawnPart {
     let mut room = height.saturating_sub(1);
     let is_open = it.questions.is_open();
     let words = (it.questions.typing() == Some(Typing::Line)).then(|| {
-        let sign = ("» ", Style::new().fg(Color::Yellow));
+        let sign = ("» ", ColorRole::Warning.style());
         edited_rows(&question.words, width, WORD_ROWS.min(height.max(1)), sign)
     });
     room = room.saturating_sub(words.as_ref().map_or(0, |(rows, _)| rows.len()));
@@ -114,7 +115,7 @@ fn prompt(question: &WaitingQuestion, width: u16) -> Vec<Line<'static>> {
 
 /// Returns the keys of a question that is not open.
 fn closed(question: &WaitingQuestion, width: u16) -> Line<'static> {
-    let key = Style::new().fg(Color::Yellow);
+    let key = ColorRole::Warning.style();
     let mut line = Line::raw("  ");
     let mut add = |chord: &'static str, what: String| {
         line.push_span(Span::styled(chord, key));

@@ -14,7 +14,7 @@ const SIZES: [(u16, u16); 4] = [(120, 40), (80, 24), (40, 12), (20, 5)];
 /// Shows a text everywhere, and returns all bytes that are written for it.
 fn shown(text: &str, (columns, rows): (u16, u16)) -> Vec<u8> {
     let mut talk = Talk::new(columns, rows);
-    let mut terminal = InlineTerminal::new(true);
+    let mut terminal = InlineTerminal::new(crate::theme::Theme::ansi());
     let mut bytes = Vec::new();
     let mut draw = |talk: &mut Talk| {
         let frame = view(&mut talk.state, talk.now_ms);

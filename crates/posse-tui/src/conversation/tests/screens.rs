@@ -8,9 +8,9 @@ use std::fmt::Write as _;
 use posse_protocol::{
     EventKind, Name, Notification, RunChange, RunFacts, RunKind, RunStatus, RunUpdate, RunUsage,
 };
-use ratatui_core::style::{Color, Modifier};
 
 use super::*;
+use crate::fixtures::style_runs;
 use crate::terminal::InlineTerminal;
 
 const SIZES: [(u16, u16); 4] = [(120, 40), (80, 24), (40, 12), (20, 5)];
@@ -30,7 +30,11 @@ fn check(name: &str, scene: impl Fn(&mut Talk)) {
     }
     let mut talk = Talk::new(80, 24);
     scene(&mut talk);
-    let _ = write!(text, "── styles at 80 ──\n{}", styles(&talk.frame().live));
+    let _ = write!(
+        text,
+        "── styles at 80 ──\n{}",
+        style_runs(&talk.frame().live)
+    );
     compare(name, &text);
 }
 
@@ -53,23 +57,6 @@ fn drawn(frame: &Frame) -> String {
             false => String::new(),
         };
         let _ = writeln!(text, "{mark} {line}{column}");
-    }
-    text
-}
-
-/// Returns the runs of cells that have a style.
-fn styles(live: &Buffer) -> String {
-    let mut text = String::new();
-    let width = usize::from(live.area.width);
-    for (row, cells) in live.content.chunks(width).enumerate() {
-        for run in cells.chunk_by(|a, b| (a.fg, a.modifier) == (b.fg, b.modifier)) {
-            let words: String = run.iter().map(Cell::symbol).collect();
-            if run[0].fg == Color::Reset && run[0].modifier == Modifier::empty() {
-                continue;
-            }
-            let style = format!("{:?} {:?}", run[0].fg, run[0].modifier);
-            let _ = writeln!(text, "{row}: {style}: {}", words.trim_end());
-        }
     }
     text
 }

@@ -1,7 +1,7 @@
 //! The question that waits: who asks, what it is about, and the keys that answer it.
 
 use posse_protocol::{Display, QuestionKind};
-use ratatui_core::style::{Color, Style};
+use ratatui_core::style::Style;
 use ratatui_core::text::{Line, Span};
 
 use super::{QUESTION_ROWS, edited_rows, most_rows};
@@ -9,6 +9,7 @@ use crate::conversation::Conversation;
 use crate::conversation::questions::OpenQuestion;
 use crate::question::{QuestionDialog, Typing, wanted};
 use crate::text::{changed_file, clip, columns, diff, one_line, tame, wrap};
+use crate::theme::ColorRole;
 
 /// Number of lines of what is asked about, while the question is open.
 const SHOWN_LINES: usize = 9;
@@ -50,7 +51,7 @@ pub(super) fn draw(it: &Conversation, width: u16, room: usize) -> QuestionLines 
     }
     let mut words = None;
     if it.questions.typing() == Some(Typing::Line) {
-        let sign = ("» ", Style::new().fg(Color::Yellow));
+        let sign = ("» ", ColorRole::Warning.style());
         let most = WORD_ROWS.min(left.max(1));
         let drawn = edited_rows(&open.words, width, most, sign);
         left = left.saturating_sub(drawn.0.len());
@@ -176,7 +177,7 @@ fn head(it: &Conversation, dialog: &QuestionDialog, width: u16) -> Line<'static>
     let why = dialog.question().why.split("; allow it with").next();
     let why = one_line(why.unwrap_or_default());
     let line = Line::from(vec![
-        Span::styled("◐ ", Style::new().fg(Color::Yellow)),
+        Span::styled("◐ ", ColorRole::Warning.style()),
         Span::styled(format!("{who} {what}"), Style::new().bold()),
         Span::styled(format!("{place} · {why}"), Style::new().dim()),
     ]);
@@ -206,7 +207,7 @@ fn plain(text: &str, width: u16) -> Vec<Line<'static>> {
 }
 
 fn chords(dialog: &QuestionDialog) -> Vec<Span<'static>> {
-    let key = Style::new().fg(Color::Yellow);
+    let key = ColorRole::Warning.style();
     let mut spans = vec![Span::raw("  ")];
     let mut add = |chord: &'static str, what: String| {
         spans.push(Span::styled(chord, key));

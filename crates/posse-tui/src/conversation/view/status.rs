@@ -1,23 +1,24 @@
 //! The last line: mode, model, context, money, what waits, and the keys that matter now.
 
 use posse_protocol::{Activity, Cost, Spent, WaitReason};
-use ratatui_core::style::{Color, Style};
+use ratatui_core::style::Style;
 use ratatui_core::text::{Line, Span};
 
 use crate::conversation::{Conversation, Sign};
 use crate::text::{clip, columns, one_line};
+use crate::theme::ColorRole;
 
 /// Returns the status line.
 pub(super) fn line(it: &Conversation, width: u16, now_ms: u64) -> Line<'static> {
     if let Some(notice) = it.notice.as_ref().or(it.shown.retry.as_ref()) {
-        let style = Style::new().fg(Color::Yellow);
+        let style = ColorRole::Warning.style();
         return clip(&Line::styled(one_line(notice), style), width);
     }
     let dim = Style::new().dim();
     let mut line = Line::default();
     let sign = Sign::of(it.shown.activity);
     let mark = format!("{} ", sign.mark());
-    line.push_span(Span::styled(mark, Style::new().fg(sign.color())));
+    line.push_span(Span::styled(mark, sign.style()));
     match it.is_working() {
         true => {
             let since = elapsed(now_ms.saturating_sub(it.shown.since_ms));

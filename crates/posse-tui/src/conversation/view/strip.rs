@@ -55,7 +55,7 @@ fn entry(number: usize, sign: Sign, other: &Other, is_shown: bool) -> Vec<Span<'
     vec![
         Span::styled(format!("{number} "), Style::new().dim()),
         Span::styled(other.name.clone(), name),
-        Span::styled(format!(" {} ", sign.mark()), Style::new().fg(sign.color())),
+        Span::styled(format!(" {} ", sign.mark()), sign.style()),
         Span::styled(format!("{doing}   "), Style::new().dim()),
     ]
 }

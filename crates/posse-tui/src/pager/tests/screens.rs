@@ -63,7 +63,7 @@ fn nothing_from_outside_reaches_the_terminal_but_cells() {
         reader.input(PagerInput::Notice((*payload).into()));
         let size = |length: u16| std::num::NonZeroU16::new(length).unwrap();
         let mut parser = vt100::Parser::new(size(60), size(80), 0);
-        let mut screen = crate::terminal::FullScreen::new(true);
+        let mut screen = crate::terminal::FullScreen::new(crate::theme::Theme::ansi());
         parser.process(&screen.enter());
         for keys in ["", "t c", "Home"] {
             if !keys.is_empty() {

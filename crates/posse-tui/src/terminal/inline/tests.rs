@@ -4,6 +4,7 @@ use proptest::prelude::*;
 use ratatui_core::style::{Color, Style};
 
 use super::*;
+use crate::theme::ColorRole;
 
 const ROWS: u16 = 10;
 const COLUMNS: u16 = 24;
@@ -20,7 +21,7 @@ impl Screen {
         let size = |length: u16| std::num::NonZeroU16::new(length).unwrap();
         Self {
             parser: vt100::Parser::new(size(ROWS), size(COLUMNS), 10_000),
-            terminal: InlineTerminal::new(true),
+            terminal: InlineTerminal::new(Theme::ansi()),
             now_ms: 0,
         }
     }
@@ -126,17 +127,17 @@ fn a_long_gap_is_erased() {
 
 #[test]
 fn without_colour_only_colour_is_missing() {
-    let line = Line::styled("text", Style::new().fg(Color::Red).bold());
-    let bytes = |colour| {
+    let line = Line::styled("text", ColorRole::Bad.style().bold());
+    let bytes = |theme| {
         let frame = Frame {
             printed: vec![line.clone()],
             live: region(&[], 10),
             caret: Position::ORIGIN,
         };
-        String::from_utf8(InlineTerminal::new(colour).draw(frame, 0)).unwrap()
+        String::from_utf8(InlineTerminal::new(theme).draw(frame, 0)).unwrap()
     };
-    assert!(bytes(true).contains("\x1b[0;1;31mtext"));
-    assert!(bytes(false).contains("\x1b[0;1mtext"));
+    assert!(bytes(Theme::ansi()).contains("\x1b[0;1;31mtext"));
+    assert!(bytes(Theme::mono()).contains("\x1b[0;1mtext"));
 }
 
 /// Words of a line: plain, wide, or longer than the screen.

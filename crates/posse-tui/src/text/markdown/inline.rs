@@ -1,10 +1,11 @@
 //! What stands inside a paragraph, a heading or a cell: styled words.
 
 use pulldown_cmark::{Event, Tag, TagEnd};
-use ratatui_core::style::{Color, Style};
+use ratatui_core::style::Style;
 use ratatui_core::text::{Line, Span};
 
 use crate::text::tame::{is_zero_width, one_line, tame};
+use crate::theme::ColorRole;
 
 /// Words that are being collected.
 pub(super) struct Inline {
@@ -34,7 +35,7 @@ impl Inline {
         match event {
             Event::Start(tag) => self.start(tag),
             Event::End(tag) => self.end(tag),
-            Event::Code(text) => self.push(&text, self.style().fg(Color::Cyan)),
+            Event::Code(text) => self.push(&text, self.style().fg(ColorRole::Code.color())),
             Event::SoftBreak => self.push(" ", self.style()),
             Event::HardBreak => self.push("\n", self.style()),
             Event::Text(text) | Event::Html(text) | Event::InlineHtml(text) => {

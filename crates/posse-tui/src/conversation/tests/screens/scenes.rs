@@ -312,7 +312,7 @@ fn without_colour() {
     let mut talk = Talk::new(80, 24);
     talk.asks(push());
     talk.types("wait");
-    let mut terminal = InlineTerminal::new(false);
+    let mut terminal = InlineTerminal::new(crate::theme::Theme::mono());
     let now_ms = talk.now_ms;
     let first = terminal.draw(talk.frame(), now_ms);
     talk.types("!");

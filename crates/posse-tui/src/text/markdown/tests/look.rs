@@ -1,9 +1,10 @@
 //! How Markdown looks.
 
-use ratatui_core::style::{Color, Style};
+use ratatui_core::style::Style;
 use ratatui_core::text::{Line, Span};
 
 use super::super::render;
+use crate::theme::ColorRole;
 
 fn check(source: &str, width: u16, expected: &[&str]) {
     let lines = render(source, width);
@@ -98,7 +99,7 @@ fn words_have_styles() {
         Span::styled(" ", plain),
         Span::styled("c", plain.bold()),
         Span::styled(" ", plain),
-        Span::styled("d", plain.fg(Color::Cyan)),
+        Span::styled("d", ColorRole::Code.style()),
         Span::styled(" ", plain),
         Span::styled("e", plain.crossed_out()),
         Span::styled(" f", plain),
@@ -110,7 +111,7 @@ fn words_have_styles() {
     assert_eq!(title("##"), plain.bold());
     assert_eq!(render("|a|\n|-|\n|b|", 60)[0].spans[0].style, plain.bold());
     let code = render("```rust\nlet\n```", 60);
-    assert_eq!(code[0].spans[0].style, plain.fg(Color::Blue));
+    assert_eq!(code[0].spans[0].style, ColorRole::Keyword.style());
 }
 
 #[test]

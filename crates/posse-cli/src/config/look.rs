@@ -1,0 +1,53 @@
+//! How posse looks to a person: what their settings and the files that these name say.
+//!
+//! A mistake in them is a warning: nobody is kept from their work by a colour.
+
+mod theme;
+mod toml_file;
+
+use std::path::Path;
+
+use posse_tui::theme::{ColorDepth, Theme};
+
+use super::search_paths::SearchPaths;
+use super::settings::ui;
+use crate::error::SettingsError;
+use crate::output::{say, tame};
+
+/// How posse looks.
+#[derive(Clone, Debug)]
+pub(crate) struct Look {
+    pub(crate) theme: Theme,
+    /// What was ignored, each with its file.
+    pub(crate) warnings: Vec<String>,
+}
+
+impl Look {
+    /// Reads it, for a terminal with so many colours; none if no colour is wanted.
+    pub(crate) fn load(depth: Option<ColorDepth>) -> Result<Self, SettingsError> {
+        // Any directory: no repository decides about it.
+        Self::read(&SearchPaths::at(Path::new("/")), depth)
+    }
+
+    fn read(places: &SearchPaths, depth: Option<ColorDepth>) -> Result<Self, SettingsError> {
+        let set = ui::ui_settings(places)?;
+        let mut warnings = Vec::new();
+        let home = places.posse_home.as_deref();
+        let chosen = theme::chosen(set.theme.as_ref(), home, &mut warnings);
+        let theme = match depth {
+            Some(depth) => chosen.at_depth(depth),
+            None => Theme::mono(),
+        };
+        Ok(Self { theme, warnings })
+    }
+
+    /// Prints the warnings.
+    pub(crate) fn warn(&self) {
+        for warning in &self.warnings {
+            say(&format!("warning: {}", tame(warning)));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

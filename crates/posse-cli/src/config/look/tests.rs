@@ -1,0 +1,141 @@
+//! What a person's files make of the look.
+
+use super::*;
+use crate::config::settings::tests::Disk;
+use crate::config::settings::{FlagSettings, Settings};
+use posse_tui::theme::{ColorRole, color_of};
+
+fn load(disk: &Disk) -> Look {
+    Look::read(&disk.places, Some(ColorDepth::True)).unwrap()
+}
+
+fn theme(name: &str) -> Theme {
+    Theme::named(name).unwrap()
+}
+
+#[test]
+fn the_user_and_the_administrator_choose_the_theme() {
+    let disk = Disk::new();
+    assert_eq!(load(&disk).theme, Theme::ansi());
+    disk.write("repo/.posse/settings.json", r#"{"ui": {"theme": "light"}}"#);
+    disk.write(
+        "repo/.posse/settings.local.json",
+        r#"{"ui": {"theme": "light"}}"#,
+    );
+    assert_eq!(load(&disk).theme, Theme::ansi());
+    disk.write("posse/settings.json", r#"{"ui": {"theme": "dark"}}"#);
+    assert_eq!(load(&disk).theme, theme("dark"));
+    disk.write("managed.json", r#"{"ui": {"theme": "mono"}}"#);
+    assert_eq!(load(&disk).theme, Theme::mono());
+    let flags = FlagSettings {
+        settings: Some(r#"{"ui": {"theme": "light"}}"#.into()),
+        ..FlagSettings::default()
+    };
+    let settings = Settings::load(&disk.places, flags).unwrap();
+    let told: Vec<&str> = settings
+        .unsupported
+        .files
+        .iter()
+        .map(|file| file.what.as_str())
+        .collect();
+    assert_eq!(told, ["ui (settings.json in posse's home sets it)"]);
+    let ignored = |line: &String| line.contains("key of ui theme in");
+    assert_eq!(
+        settings.details.iter().filter(|line| ignored(line)).count(),
+        2,
+        "{:?}",
+        settings.details
+    );
+}
+
+#[test]
+fn unknown_keys_and_wrong_values_of_ui_are_told() {
+    let disk = Disk::new();
+    disk.write("posse/settings.json", r#"{"ui": {"thme": "dark"}}"#);
+    let settings = Settings::load(&disk.places, FlagSettings::default()).unwrap();
+    let told = settings.warnings.concat();
+    assert!(
+        told.contains("unknown: `thme` (did you mean `theme`?) in the ui of"),
+        "{told}"
+    );
+    disk.write("posse/settings.json", r#"{"ui": {"theme": 3}}"#);
+    assert!(Look::read(&disk.places, None).is_err());
+}
+
+#[test]
+fn an_unknown_theme_is_told_with_the_closest_one() {
+    let disk = Disk::new();
+    disk.write("posse/themes/sea.toml", "");
+    for (name, hint) in [
+        ("drak", "did you mean `dark`?"),
+        ("see", "did you mean `sea`?"),
+        ("zenburn", "there are ansi, dark, light, mono, sea"),
+        ("../themes/sea", "there are ansi, dark, light, mono, sea"),
+    ] {
+        let settings = format!(r#"{{"ui": {{"theme": "{name}"}}}}"#);
+        disk.write("posse/settings.json", &settings);
+        let look = load(&disk);
+        assert_eq!(look.theme, Theme::ansi());
+        let expected = format!("there is no theme `{name}` ({hint}); it is `ansi`");
+        assert_eq!(look.warnings, [expected]);
+    }
+}
+
+#[test]
+fn a_file_is_a_theme_and_its_mistakes_have_lines() {
+    let disk = Disk::new();
+    disk.write("posse/settings.json", r#"{"ui": {"theme": "sea"}}"#);
+    disk.write(
+        "posse/themes/sea.toml",
+        "accent = \"#0088ff\"\n\ngod = \"red\"\nbad = \"bright-red\"\nquiet = \"grey\"\ncode = 3\n",
+    );
+    let look = load(&disk);
+    let mut expected = Theme::ansi();
+    expected.set(ColorRole::Accent, color_of("#0088ff").unwrap());
+    expected.set(ColorRole::Bad, color_of("bright-red").unwrap());
+    assert_eq!(look.theme, expected);
+    let file = disk.path("posse/themes/sea.toml");
+    let file = file.display();
+    let mut told = look.warnings;
+    told.sort();
+    assert_eq!(
+        told,
+        [
+            format!("{file}:3: unknown role `god` (did you mean `good`?)"),
+            format!(
+                "{file}:5: `grey` is not a colour for `quiet`; write #rrggbb, default, or one of \
+                 the terminal's own, such as red or bright-red"
+            ),
+            format!("{file}:6: a colour is text, as \"#ff8800\" or \"red\""),
+        ]
+    );
+    disk.write("posse/themes/sea.toml", "accent = \"#0088ff\"\nbad =\n");
+    let look = load(&disk);
+    assert_eq!(look.theme, Theme::ansi());
+    assert!(look.warnings[0].starts_with(&format!("{file}:2: ")));
+}
+
+#[test]
+fn colours_may_be_in_the_settings_themselves() {
+    let disk = Disk::new();
+    let settings = r##"{"ui": {"theme": {"accent": "#0088ff", "bda": "red"}}}"##;
+    disk.write("posse/settings.json", settings);
+    let look = load(&disk);
+    let mut expected = Theme::ansi();
+    expected.set(ColorRole::Accent, color_of("#0088ff").unwrap());
+    assert_eq!(look.theme, expected);
+    let told = "ui.theme of the settings: unknown role `bda` (did you mean `bad`?)";
+    assert_eq!(look.warnings, [told]);
+}
+
+#[test]
+fn a_terminal_gets_the_colours_it_has() {
+    let disk = Disk::new();
+    disk.write("posse/settings.json", r#"{"ui": {"theme": "dark"}}"#);
+    for depth in [ColorDepth::Sixteen, ColorDepth::Indexed, ColorDepth::True] {
+        let look = Look::read(&disk.places, Some(depth)).unwrap();
+        assert_eq!(look.theme, theme("dark").at_depth(depth));
+    }
+    let look = Look::read(&disk.places, None).unwrap();
+    assert_eq!(look.theme, Theme::mono());
+}

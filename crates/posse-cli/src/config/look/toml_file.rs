@@ -1,0 +1,53 @@
+//! A small TOML file of a person: its text, and where things are in it.
+
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use toml::de::DeTable;
+
+/// A file that was read.
+pub(super) struct TomlFile {
+    path: PathBuf,
+    text: String,
+}
+
+impl TomlFile {
+    /// Reads a file; none if it does not exist.
+    pub(super) fn read(path: &Path) -> Result<Option<Self>, String> {
+        let text = match std::fs::metadata(path) {
+            // Reading a pipe would block.
+            Ok(found) if !found.is_file() => Err(std::io::Error::other("it is not a file")),
+            Ok(_) => std::fs::read_to_string(path),
+            Err(error) => Err(error),
+        };
+        let text = match text {
+            Ok(text) => text,
+            Err(error)
+                if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) =>
+            {
+                return Ok(None);
+            }
+            Err(error) => return Err(format!("{}: {error}", path.display())),
+        };
+        // Some editors write a byte order mark.
+        let text = text.strip_prefix('\u{feff}').unwrap_or(&text).to_owned();
+        let path = path.to_owned();
+        Ok(Some(Self { path, text }))
+    }
+
+    /// Returns its content, or what is wrong with it.
+    pub(super) fn table(&self) -> Result<DeTable<'_>, String> {
+        let table = DeTable::parse(&self.text).map_err(|error| {
+            let at = error.span().map_or(0, |span| span.start);
+            self.remark(at, error.message())
+        })?;
+        Ok(table.into_inner())
+    }
+
+    /// Returns a remark about what begins at a byte, with the file and the line.
+    pub(super) fn remark(&self, at: usize, what: &str) -> String {
+        let before = self.text.get(..at).unwrap_or(&self.text);
+        let line = before.matches('\n').count() + 1;
+        format!("{}:{line}: {what}", self.path.display())
+    }
+}

@@ -1,0 +1,55 @@
+//! The key `ui`: how posse looks. Only the user and the administrator decide about it.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+
+use super::file;
+use crate::config::search_paths::SearchPaths;
+use crate::error::SettingsError;
+
+/// The keys of `ui`.
+pub(super) const KEYS: [&str; 1] = ["theme"];
+
+/// The content of the key `ui`.
+#[derive(Clone, Debug, Default, Deserialize)]
+pub(super) struct UiFile {
+    theme: Option<ThemeChoice>,
+}
+
+/// Which theme is meant.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(untagged)]
+pub(crate) enum ThemeChoice {
+    /// One of posse's, or a file in `themes` of posse's home.
+    Named(String),
+    /// A colour for each role that is not as in `ansi`.
+    Colors(BTreeMap<String, String>),
+}
+
+impl UiFile {
+    /// Returns the keys that are set.
+    pub(super) fn keys(&self) -> Vec<String> {
+        let theme = self.theme.as_ref().map(|_| "theme".to_owned());
+        theme.into_iter().collect()
+    }
+}
+
+/// What the user and the administrator have set for the terminal.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct UiSettings {
+    pub(crate) theme: Option<ThemeChoice>,
+}
+
+/// Returns what the user and the administrator have set for the terminal.
+pub(crate) fn ui_settings(places: &SearchPaths) -> Result<UiSettings, SettingsError> {
+    let user = places.posse_home.as_ref();
+    let user = user.map(|directory| directory.join("settings.json"));
+    let mut set = UiSettings::default();
+    for path in [Some(places.managed.clone()), user].into_iter().flatten() {
+        if let Some(content) = file::read(&path)? {
+            set.theme = set.theme.or(content.ui.theme);
+        }
+    }
+    Ok(set)
+}
