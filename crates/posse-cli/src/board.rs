@@ -78,6 +78,7 @@ pub(crate) async fn run(open: OpenStore, view: BoardView) -> anyhow::Result<Boar
         title,
         scope: view.scope,
         screen: view.screen,
+        keys: view.look.keys.board.clone(),
     };
     let mut live = LiveBoard {
         board: Board::new(beginning),

@@ -190,6 +190,8 @@ async fn converse(
     let _socket = ViewSocket::open(&store, &runtime, Some(slash.clone()));
     let _watching = [live.watch(), skills.watch(), memory.watch()];
     let prompts = prompt_file::PromptFile::of(&facts.cwd);
+    let look = Look::load(terminal::color_depth())?;
+    look.warn();
     let beginning = Beginning {
         main: facts.session,
         size: terminal::size(),
@@ -200,9 +202,8 @@ async fn converse(
         directory: facts.cwd.display().to_string(),
         history: prompts.read(),
         models,
+        keys: look.keys.conversation.clone(),
     };
-    let look = Look::load(terminal::color_depth())?;
-    look.warn();
     let before = tcgetattr(io::stdin())?;
     let raw = match is_plain {
         true => None,

@@ -9,6 +9,7 @@ mod action;
 mod agents;
 mod cursor;
 mod facts;
+mod key_actions;
 mod keys;
 mod layout;
 mod line;
@@ -27,6 +28,7 @@ use posse_protocol::{AcceptedRules, AgentId, Answer, Cost, Entry, ListId, Questi
 
 use self::agents::AgentList;
 pub use self::facts::{BoardAgent, BoardMail, BoardQuestion, BoardTaskList, CostRow, Scope};
+pub use self::key_actions::BoardKeys;
 use self::line::FootLine;
 use self::peek::PeekPane;
 use self::questions::QuestionList;
@@ -182,6 +184,8 @@ pub struct BoardBeginning {
     pub scope: Scope,
     /// The screen that is shown first.
     pub screen: BoardScreen,
+    /// Which keys do what.
+    pub keys: BoardKeys,
 }
 
 /// The state of a board.
@@ -210,6 +214,7 @@ pub struct Board {
     help: Option<usize>,
     /// A line that stays until the next key.
     notice: Option<String>,
+    keys: BoardKeys,
 }
 
 /// Something that waits for a yes, since it cannot be undone.
@@ -252,6 +257,7 @@ impl Board {
             reads: false,
             help: None,
             notice: None,
+            keys: beginning.keys,
         }
     }
 

@@ -10,10 +10,12 @@ mod alerts;
 pub(crate) mod calls;
 mod chooser;
 mod drafts;
+mod edit_keys;
 mod events;
 mod framed;
 mod help;
 mod images;
+mod key_actions;
 mod keys;
 mod menu;
 mod messages;
@@ -38,7 +40,9 @@ use self::alerts::Alerts;
 use self::calls::Calls;
 use self::chooser::Chooser;
 use self::drafts::KeptDrafts;
-pub(crate) use self::keys::edit as edit_by_key;
+pub(crate) use self::edit_keys::edit as edit_by_key;
+use self::key_actions::Action;
+pub use self::key_actions::ConversationKeys;
 use self::menu::Menu;
 pub use self::messages::{AgentProcess, AttachedImage, Beginning, Effect, Input, Report, Request};
 pub use self::plain::PlainView;
@@ -86,6 +90,7 @@ pub struct Conversation {
     alerts: Alerts,
     /// When the size last changed.
     resized_ms: Option<u64>,
+    keys: ConversationKeys,
 }
 
 /// What the person can choose from.
@@ -154,6 +159,7 @@ impl Conversation {
             presses: Presses::default(),
             alerts: Alerts::default(),
             resized_ms: None,
+            keys: beginning.keys,
         };
         let terms = &mut conversation.terms;
         terms.begins(beginning.main, &beginning.model, beginning.mode);

@@ -1,7 +1,8 @@
-//! How posse looks to a person: what their settings and the files that these name say.
+//! How posse looks to a person, and which keys it has: what their settings and the files that these name say.
 //!
-//! A mistake in them is a warning: nobody is kept from their work by a colour.
+//! A mistake in them is a warning: nobody is kept from their work by a colour or a key.
 
+pub(crate) mod keys;
 mod theme;
 mod toml_file;
 
@@ -9,6 +10,7 @@ use std::path::Path;
 
 use posse_tui::theme::{ColorDepth, Theme};
 
+use self::keys::Keys;
 use super::search_paths::SearchPaths;
 use super::settings::ui;
 use crate::error::SettingsError;
@@ -18,6 +20,7 @@ use crate::output::{say, tame};
 #[derive(Clone, Debug)]
 pub(crate) struct Look {
     pub(crate) theme: Theme,
+    pub(crate) keys: Keys,
     /// What was ignored, each with its file.
     pub(crate) warnings: Vec<String>,
 }
@@ -38,7 +41,12 @@ impl Look {
             Some(depth) => chosen.at_depth(depth),
             None => Theme::mono(),
         };
-        Ok(Self { theme, warnings })
+        let keys = keys::read(home, &mut warnings);
+        Ok(Self {
+            theme,
+            keys,
+            warnings,
+        })
     }
 
     /// Prints the warnings.

@@ -35,6 +35,8 @@ pub(crate) async fn attach(
 ) -> anyhow::Result<ExitCode> {
     let main = root_of(store.store.as_ref(), agent).await?;
     let prompts = PromptFile::of(&agent.cwd);
+    let look = Look::load(color_depth())?;
+    look.warn();
     let beginning = Beginning {
         main,
         size: size(),
@@ -45,9 +47,8 @@ pub(crate) async fn attach(
         directory: agent.cwd.display().to_string(),
         history: prompts.read(),
         models: Vec::new(),
+        keys: look.keys.conversation.clone(),
     };
-    let look = Look::load(color_depth())?;
-    look.warn();
     let before = tcgetattr(io::stdin())?;
     let screen = LiveScreen::begin(beginning, Some(RawTerminal::enter()?), look.theme)?;
     let guard = TerminalGuard::start(&before).ok();

@@ -2,7 +2,7 @@
 
 use posse_protocol::AgentId;
 use posse_tui::board::{
-    Board, BoardAgent, BoardBeginning, BoardInput, BoardScreen, Scope, update, view,
+    Board, BoardAgent, BoardBeginning, BoardInput, BoardKeys, BoardScreen, Scope, update, view,
 };
 use posse_tui::conversation::{Sign, Size};
 use posse_tui::terminal::FullScreen;
@@ -76,6 +76,7 @@ pub(crate) fn busy() -> Result<Vec<u8>, Failed> {
         title: "~/parser".into(),
         scope: Scope::Directory,
         screen: BoardScreen::Agents,
+        keys: BoardKeys::default(),
     });
     let inputs = [
         BoardInput::Agents {

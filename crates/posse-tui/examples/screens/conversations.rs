@@ -6,7 +6,7 @@ use posse_protocol::{
     RunFacts, RunKind, RunUpdate, SpendingUpdate, Spent, Suggestion, Usage, WaitReason,
 };
 use posse_tui::conversation::{
-    AgentProcess, Beginning, Conversation, Input, SETTLE_MS, update, view,
+    AgentProcess, Beginning, Conversation, ConversationKeys, Input, SETTLE_MS, update, view,
 };
 use posse_tui::terminal::InlineTerminal;
 use posse_tui::theme::Theme;
@@ -67,6 +67,7 @@ impl Scene {
             directory: "~/parser".into(),
             history: Vec::new(),
             models: Vec::new(),
+            keys: ConversationKeys::default(),
         };
         let now_ms = 10_000;
         Self {

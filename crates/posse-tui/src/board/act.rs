@@ -13,6 +13,7 @@ use super::line::{FootLine, LineUse};
 use super::tasks::TaskLine;
 use super::{Board, BoardEffect, BoardScreen, Scope, Section};
 use crate::conversation::SETTLE_MS;
+use crate::question::Typing;
 use crate::text::one_line;
 
 /// Does what an action stands for. `argument` is what was typed after its name.
@@ -30,6 +31,7 @@ pub(super) fn run(it: &mut Board, action: Action, argument: &str, now_ms: i64) -
         Action::Peek => peek(it),
         Action::Answer if !argument.is_empty() => return answer(it, argument, now_ms),
         Action::Answer => go_to_question(it, now_ms),
+        Action::Yes | Action::No | Action::Always => return by_chord(it, action, now_ms),
         Action::NextAsking => next_asking(it),
         Action::Filter => filter(it, argument),
         Action::Scope => return scope(it, argument),
@@ -174,6 +176,17 @@ fn go_to_question(it: &mut Board, now_ms: i64) {
         }
         None => it.notice = Some("no question of this agent waits".to_owned()),
     }
+}
+
+/// Answers the highlighted question with a word.
+pub(super) fn by_chord(it: &mut Board, action: Action, now_ms: i64) -> Vec<BoardEffect> {
+    let highlighted = it.questions.highlighted();
+    if highlighted.is_some_and(|question| question.dialog.typing() != Typing::Key) {
+        // Its options must be seen to be chosen.
+        return open(it, now_ms);
+    }
+    let word = action.answer().map(String::from).unwrap_or_default();
+    answer(it, &word, now_ms)
 }
 
 /// Tells the highlighted question something, and carries out its answer.

@@ -1,7 +1,5 @@
 //! Everything that a person can do on a board: each has keys, and a name that can be typed.
 
-use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
-
 use super::BoardScreen;
 use crate::edit::fuzzy;
 
@@ -15,6 +13,9 @@ pub(super) enum Action {
     Interrupt,
     Stop,
     Answer,
+    Yes,
+    No,
+    Always,
     NextAsking,
     Filter,
     Scope,
@@ -41,22 +42,14 @@ pub(super) struct ActionFacts {
     pub(super) action: Action,
     /// What is typed.
     pub(super) name: &'static str,
-    /// Its keys, for people.
-    pub(super) keys: &'static str,
     /// What it does.
     pub(super) about: &'static str,
 }
 
-const fn facts(
-    action: Action,
-    name: &'static str,
-    keys: &'static str,
-    about: &'static str,
-) -> ActionFacts {
+const fn facts(action: Action, name: &'static str, about: &'static str) -> ActionFacts {
     ActionFacts {
         action,
         name,
-        keys,
         about,
     }
 }
@@ -66,208 +59,116 @@ pub(super) const ACTIONS: &[ActionFacts] = &[
     facts(
         Action::Open,
         "open",
-        "Enter",
         "open the conversation, the message, the task or the question",
     ),
-    facts(Action::Peek, "peek", "p", "show what the agent says"),
-    facts(
-        Action::Pager,
-        "pager",
-        "o, Ctrl-O",
-        "show the agent's whole transcript",
-    ),
+    facts(Action::Peek, "peek", "show what the agent says"),
+    facts(Action::Pager, "pager", "show the agent's whole transcript"),
     facts(
         Action::Message,
         "message",
-        "m",
         "write to the agent: message [TEXT]",
     ),
-    facts(
-        Action::Interrupt,
-        "interrupt",
-        "i",
-        "interrupt the agent's run",
-    ),
+    facts(Action::Interrupt, "interrupt", "interrupt the agent's run"),
     facts(
         Action::Stop,
         "stop",
-        "x",
         "stop the agent and all below it; asks first",
     ),
     facts(
         Action::Answer,
         "answer",
-        "a; Alt-Y Alt-N Alt-A",
         "go to the agent's question; answer it: answer y",
     ),
     facts(
         Action::NextAsking,
         "next",
-        "n",
         "highlight the next agent that needs you",
     ),
     facts(
         Action::Filter,
         "filter",
-        "/",
         "show only agents that fit: filter [TEXT]",
     ),
     facts(
         Action::Scope,
         "scope",
-        "s",
         "show more or fewer sessions: scope [session|directory|store]",
     ),
     facts(
         Action::Fold,
         "fold",
-        "Space",
         "hide the agents of the section, or show them",
     ),
-    facts(
-        Action::AddTask,
-        "add",
-        "a (tasks)",
-        "add a task to the list: add [TEXT]",
-    ),
-    facts(
-        Action::DeleteTask,
-        "delete",
-        "d (tasks)",
-        "delete the task; asks first",
-    ),
+    facts(Action::AddTask, "add", "add a task to the list: add [TEXT]"),
+    facts(Action::DeleteTask, "delete", "delete the task; asks first"),
     facts(
         Action::Show(BoardScreen::Agents),
         "agents",
-        "1",
         "show the agents",
     ),
-    facts(
-        Action::Show(BoardScreen::Tasks),
-        "tasks",
-        "2",
-        "show the tasks",
-    ),
-    facts(
-        Action::Show(BoardScreen::Mail),
-        "mail",
-        "3",
-        "show the messages",
-    ),
+    facts(Action::Show(BoardScreen::Tasks), "tasks", "show the tasks"),
+    facts(Action::Show(BoardScreen::Mail), "mail", "show the messages"),
     facts(
         Action::Show(BoardScreen::Cost),
         "cost",
-        "4",
         "show what was spent",
     ),
     facts(
         Action::Show(BoardScreen::Questions),
         "questions",
-        "5",
         "show the questions that wait",
     ),
-    facts(
-        Action::NextScreen,
-        "next screen",
-        "Tab",
-        "show the next screen",
-    ),
+    facts(Action::NextScreen, "next screen", "show the next screen"),
     facts(
         Action::PreviousScreen,
         "previous screen",
-        "Shift-Tab",
         "show the screen before",
     ),
-    facts(Action::Up, "up", "Up, k", "one line up"),
-    facts(Action::Down, "down", "Down, j", "one line down"),
-    facts(Action::PageUp, "page up", "PageUp", "one screen up"),
-    facts(Action::PageDown, "page down", "PageDown", "one screen down"),
-    facts(Action::Top, "top", "Home, g", "to the first line"),
-    facts(Action::Bottom, "bottom", "End, G", "to the last line"),
-    facts(Action::Palette, "palette", ":", "type what is to be done"),
-    facts(Action::Help, "help", "?", "show all keys and names"),
-    facts(Action::Suspend, "suspend", "Ctrl-Z", "leave to the shell"),
-    facts(Action::Leave, "quit", "q, Esc, Ctrl-\\", "leave the board"),
+    facts(Action::Up, "up", "one line up"),
+    facts(Action::Down, "down", "one line down"),
+    facts(Action::PageUp, "page up", "one screen up"),
+    facts(Action::PageDown, "page down", "one screen down"),
+    facts(Action::Top, "top", "to the first line"),
+    facts(Action::Bottom, "bottom", "to the last line"),
+    facts(Action::Palette, "palette", "type what is to be done"),
+    facts(Action::Help, "help", "show all keys and names"),
+    facts(Action::Suspend, "suspend", "leave to the shell"),
+    facts(Action::Leave, "quit", "leave the board"),
 ];
 
-/// Returns the action of a key on a screen.
-pub(super) fn of_key(key: KeyEvent, screen: BoardScreen) -> Option<Action> {
-    let control = key.modifiers.contains(KeyModifiers::CONTROL);
-    let alt = key.modifiers.contains(KeyModifiers::ALT);
-    if control {
-        return match key.code {
-            KeyCode::Char('o') => Some(Action::Pager),
-            KeyCode::Char('z') => Some(Action::Suspend),
-            // Terminals send Ctrl-\ as Ctrl-4.
-            KeyCode::Char('\\' | '4') => Some(Action::Leave),
-            _ => None,
-        };
-    }
-    if alt {
-        return None;
-    }
-    Some(match key.code {
-        KeyCode::Enter => Action::Open,
-        KeyCode::Up | KeyCode::Char('k') => Action::Up,
-        KeyCode::Down | KeyCode::Char('j') => Action::Down,
-        KeyCode::PageUp => Action::PageUp,
-        KeyCode::PageDown => Action::PageDown,
-        KeyCode::Home | KeyCode::Char('g') => Action::Top,
-        KeyCode::End | KeyCode::Char('G') => Action::Bottom,
-        KeyCode::Tab => Action::NextScreen,
-        KeyCode::BackTab => Action::PreviousScreen,
-        KeyCode::Char('p') => Action::Peek,
-        KeyCode::Char('o') => Action::Pager,
-        KeyCode::Char('m') => Action::Message,
-        KeyCode::Char('i') => Action::Interrupt,
-        KeyCode::Char('x') => Action::Stop,
-        KeyCode::Char('a') if screen == BoardScreen::Tasks => Action::AddTask,
-        KeyCode::Char('d') if screen == BoardScreen::Tasks => Action::DeleteTask,
-        KeyCode::Char('a') => Action::Answer,
-        KeyCode::Char('n') => Action::NextAsking,
-        KeyCode::Char('/') => Action::Filter,
-        KeyCode::Char('s') => Action::Scope,
-        KeyCode::Char(' ') => Action::Fold,
-        KeyCode::Char(':') => Action::Palette,
-        KeyCode::Char('?') => Action::Help,
-        KeyCode::Char('q') => Action::Leave,
-        KeyCode::Char(digit @ '1'..='5') => {
-            let number = digit.to_digit(10)?.checked_sub(1)? as usize;
-            Action::Show(*BoardScreen::ALL.get(number)?)
-        }
-        _ => return None,
-    })
-}
-
 /// Returns the actions that are worth a place at the foot of a screen, each with a short word.
-pub(super) fn hints(screen: BoardScreen) -> &'static [(&'static str, &'static str)] {
+pub(super) fn hints(screen: BoardScreen) -> &'static [(Action, &'static str)] {
     match screen {
         BoardScreen::Agents => &[
-            ("Enter", "open"),
-            ("p", "peek"),
-            ("m", "message"),
-            ("i", "interrupt"),
-            ("x", "stop"),
-            ("/", "filter"),
-            ("n", "needs you"),
-            ("s", "scope"),
-            (":", "type"),
+            (Action::Open, "open"),
+            (Action::Peek, "peek"),
+            (Action::Message, "message"),
+            (Action::Interrupt, "interrupt"),
+            (Action::Stop, "stop"),
+            (Action::Filter, "filter"),
+            (Action::NextAsking, "needs you"),
+            (Action::Scope, "scope"),
+            (Action::Palette, "type"),
         ],
         BoardScreen::Tasks => &[
-            ("Enter", "read"),
-            ("a", "add"),
-            ("d", "delete"),
-            (":", "type"),
+            (Action::Open, "read"),
+            (Action::AddTask, "add"),
+            (Action::DeleteTask, "delete"),
+            (Action::Palette, "type"),
         ],
-        BoardScreen::Mail => &[("Enter", "read"), ("m", "reply"), (":", "type")],
-        BoardScreen::Cost => &[("Enter", "open the agent"), (":", "type")],
+        BoardScreen::Mail => &[
+            (Action::Open, "read"),
+            (Action::Message, "reply"),
+            (Action::Palette, "type"),
+        ],
+        BoardScreen::Cost => &[(Action::Open, "open the agent"), (Action::Palette, "type")],
         BoardScreen::Questions => &[
-            ("Enter", "open"),
-            ("Alt-Y", "yes"),
-            ("Alt-N", "no"),
-            ("Alt-A", "always"),
-            ("o", "transcript"),
-            (":", "type"),
+            (Action::Open, "open"),
+            (Action::Yes, "yes"),
+            (Action::No, "no"),
+            (Action::Always, "always"),
+            (Action::Pager, "transcript"),
+            (Action::Palette, "type"),
         ],
     }
 }

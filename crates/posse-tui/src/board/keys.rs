@@ -42,17 +42,15 @@ pub(super) fn pressed(it: &mut Board, mut key: KeyEvent, now_ms: i64) -> Vec<Boa
     if leaves {
         return escape(it);
     }
-    let chord = match key.code {
-        KeyCode::Char(letter @ ('y' | 'n' | 'a')) if alt => Some(letter),
-        _ => None,
-    };
-    if let Some(letter) = chord.filter(|_| it.screen == BoardScreen::Questions) {
-        return by_chord(it, letter, now_ms);
-    }
-    match action::of_key(key, it.screen) {
+    match action_of(it, key) {
         Some(action) => act::run(it, action, "", now_ms),
         None => Vec::new(),
     }
+}
+
+/// Returns what a key does on the screen that is shown.
+fn action_of(it: &Board, key: KeyEvent) -> Option<Action> {
+    it.keys.0.action(key, |action| action.is_on(it.screen))
 }
 
 /// Handles pasted text.
@@ -103,16 +101,6 @@ fn to_confirm(it: &mut Board, key: KeyEvent, now_ms: i64) -> Vec<BoardEffect> {
     Vec::new()
 }
 
-/// Alt-Y, Alt-N, Alt-A.
-fn by_chord(it: &mut Board, letter: char, now_ms: i64) -> Vec<BoardEffect> {
-    let highlighted = it.questions.highlighted();
-    if highlighted.is_some_and(|question| question.dialog.typing() != Typing::Key) {
-        // Its options must be seen to be chosen.
-        return act::run(it, Action::Open, "", now_ms);
-    }
-    act::answer(it, &letter.to_string(), now_ms)
-}
-
 fn to_question(it: &mut Board, key: KeyEvent, leaves: bool, now_ms: i64) -> Vec<BoardEffect> {
     if leaves {
         it.questions.close();
@@ -124,9 +112,10 @@ fn to_question(it: &mut Board, key: KeyEvent, leaves: bool, now_ms: i64) -> Vec<
         (Some(Typing::Key), KeyCode::Char(letter)) if alone => {
             act::answer(it, &letter.to_string(), now_ms)
         }
-        (Some(Typing::Key), KeyCode::Char(letter @ ('y' | 'n' | 'a'))) => {
-            by_chord(it, letter, now_ms)
-        }
+        (Some(Typing::Key), _) => match action_of(it, key) {
+            Some(action) if action.answer().is_some() => act::by_chord(it, action, now_ms),
+            _ => Vec::new(),
+        },
         (Some(Typing::Line), KeyCode::Enter) if alone => {
             let words = it.questions.words().map(|words| words.take());
             let words = words.unwrap_or_default();
@@ -138,7 +127,7 @@ fn to_question(it: &mut Board, key: KeyEvent, leaves: bool, now_ms: i64) -> Vec<
             }
             Vec::new()
         }
-        _ => Vec::new(),
+        (None, _) => Vec::new(),
     }
 }
 

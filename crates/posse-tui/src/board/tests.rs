@@ -1,6 +1,7 @@
 //! Boards: what keys and news do to them.
 
 mod agents;
+mod chords;
 mod palette;
 mod questions;
 mod random;
@@ -27,6 +28,7 @@ impl Desk {
             title: "parser".into(),
             scope: Scope::Session,
             screen: BoardScreen::Agents,
+            keys: BoardKeys::default(),
         });
         Self {
             board,

@@ -57,7 +57,7 @@ pub fn view(it: &mut Board, now_ms: i64) -> BoardFrame {
         add(DrawnPart { lines, caret: None }, areas.head);
     }
     match it.help {
-        Some(first) => add(help(first, width), areas.list + areas.pane),
+        Some(first) => add(help(it, first, width), areas.list + areas.pane),
         None => {
             add(list(it, width, areas.list, now_ms), areas.list);
             add(pane(it, width, areas), areas.pane);
@@ -104,15 +104,19 @@ fn pane(it: &mut Board, width: u16, areas: Areas) -> DrawnPart {
 }
 
 /// Returns all keys and names.
-fn help(first: usize, width: u16) -> DrawnPart {
-    let widest = ACTIONS.iter().map(|it| it.keys.chars().count()).max();
+fn help(it: &Board, first: usize, width: u16) -> DrawnPart {
+    let listed: Vec<String> = ACTIONS
+        .iter()
+        .map(|facts| it.keys.listed(facts.action))
+        .collect();
+    let widest = listed.iter().map(|keys| keys.chars().count()).max();
     let names = ACTIONS.iter().map(|it| it.name.chars().count()).max();
     let is_wide = width >= 72;
     let keys = widest.filter(|_| is_wide).unwrap_or_default();
     let names = names.filter(|_| is_wide).unwrap_or_default();
-    let lines = ACTIONS.iter().skip(first).map(|it| {
+    let lines = ACTIONS.iter().zip(&listed).skip(first).map(|(it, listed)| {
         let line = Line::from(vec![
-            Span::styled(format!("  {:<keys$}", it.keys), Style::new().bold()),
+            Span::styled(format!("  {listed:<keys$}"), Style::new().bold()),
             Span::raw(format!("  :{:<names$}", it.name)),
             Span::styled(format!("  {}", it.about), Style::new().dim()),
         ]);

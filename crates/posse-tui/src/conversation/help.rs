@@ -1,31 +1,107 @@
 //! What can be pressed and typed, in words.
 
-/// All keys, each with what it does: for the help.
-pub(crate) const KEYS: &[(&str, &str)] = &[
-    ("Enter", "send; joins the run at its next step"),
-    ("Alt-Enter, Ctrl-J", "new line"),
-    ("Alt-Q", "send after the run"),
-    ("Up", "earlier prompts; takes back the last one that waits"),
-    ("Ctrl-R", "search earlier prompts"),
-    ("Esc", "interrupt the run; twice: return to a prompt"),
-    ("Ctrl-C", "clear the draft, interrupt; twice: leave"),
-    ("Shift-Tab", "next permission mode"),
-    ("Alt-Y Alt-N Alt-A", "answer the question: yes, no, always"),
+use super::ConversationKeys;
+use super::key_actions::Action;
+
+/// Keys that belong together.
+enum HelpKeys {
+    /// Those that nobody can change.
+    Fixed(&'static str),
+    /// Those of actions.
+    Of(&'static [Action]),
+}
+
+use HelpKeys::{Fixed, Of};
+
+/// What can be pressed, each with what it does.
+const KEYS: &[(HelpKeys, &str)] = &[
+    (Fixed("Enter"), "send; joins the run at its next step"),
+    (Of(&[Action::Newline]), "new line"),
+    (Of(&[Action::Later]), "send after the run"),
     (
-        "Tab",
+        Fixed("Up"),
+        "earlier prompts; takes back the last one that waits",
+    ),
+    (Of(&[Action::History]), "search earlier prompts"),
+    (Fixed("Esc"), "interrupt the run; twice: return to a prompt"),
+    (Fixed("Ctrl-C"), "clear the draft, interrupt; twice: leave"),
+    (Of(&[Action::Mode]), "next permission mode"),
+    (
+        Of(&[Action::Yes, Action::No, Action::Always]),
+        "answer the question: yes, no, always",
+    ),
+    (
+        Of(&[Action::Answer]),
         "open the question, then the next one; complete a name",
     ),
-    ("Alt-0 … Alt-9", "show the main agent, or another one"),
-    ("Ctrl-\\", "the board of everybody"),
-    ("Ctrl-O", "the whole transcript, with search"),
-    ("! # / @", "shell, memory note, command, file or agent"),
-    ("Ctrl-B", "with no draft: wait no longer for sub-agents"),
-    ("Alt-X", "twice: stop all that is in the background"),
-    ("Ctrl-V", "put in the image of the clipboard"),
-    ("Ctrl-G", "write in your editor"),
-    ("Ctrl-Z", "suspend"),
-    ("?", "these keys"),
+    (Of(&AGENTS), "show the main agent, or another one"),
+    (Of(&[Action::Board]), "the board of everybody"),
+    (
+        Of(&[Action::Transcript]),
+        "the whole transcript, with search",
+    ),
+    (
+        Fixed("! # / @"),
+        "shell, memory note, command, file or agent",
+    ),
+    (
+        Of(&[Action::Background]),
+        "with no draft: wait no longer for sub-agents",
+    ),
+    (
+        Of(&[Action::StopAll]),
+        "twice: stop all that is in the background",
+    ),
+    (Of(&[Action::Image]), "put in the image of the clipboard"),
+    (Of(&[Action::Editor]), "write in your editor"),
+    (Of(&[Action::Suspend]), "suspend"),
+    (Of(&[Action::Keys]), "these keys"),
 ];
+
+/// The agents that have a key.
+const AGENTS: [Action; 10] = [
+    Action::Agent(0),
+    Action::Agent(1),
+    Action::Agent(2),
+    Action::Agent(3),
+    Action::Agent(4),
+    Action::Agent(5),
+    Action::Agent(6),
+    Action::Agent(7),
+    Action::Agent(8),
+    Action::Agent(9),
+];
+
+/// Returns all keys as they hold, each with what it does. What has no key is left out.
+pub(crate) fn keys(table: &ConversationKeys) -> Vec<(String, &'static str)> {
+    let rows = KEYS.iter().map(|(keys, about)| match keys {
+        Fixed(keys) => ((*keys).to_owned(), *about),
+        Of(actions) => (listed(table, actions), *about),
+    });
+    let mut rows: Vec<_> = rows.filter(|(keys, _)| !keys.is_empty()).collect();
+    if table.0.listed(Action::Answer) != "Tab" {
+        rows.push(("Tab".to_owned(), "complete a name"));
+    }
+    rows
+}
+
+/// Returns the chords of actions: `Alt-Y Alt-N Alt-A`, and `Alt-0 … Alt-9` for many.
+fn listed(table: &ConversationKeys, actions: &[Action]) -> String {
+    if let [action] = actions {
+        return table.0.listed(*action);
+    }
+    let chords = |table: &ConversationKeys| -> Vec<String> {
+        let first = |action: &Action| table.0.first(*action);
+        actions.iter().filter_map(first).collect()
+    };
+    let shown = chords(table);
+    match &shown[..] {
+        [first, .., last] if shown.len() > 3 && shown == chords(&ConversationKeys::default()) => {
+            format!("{first} … {last}")
+        }
+        _ => shown.join(" "),
+    }
+}
 
 /// The commands, each with what it does.
 pub(crate) const COMMANDS: &[(&str, &str)] = &[
@@ -56,7 +132,7 @@ pub(crate) const COMMANDS: &[(&str, &str)] = &[
     ),
     (
         "agents",
-        "list the agents of the session; Alt-1 … Alt-9 show one",
+        "list the agents of the session; /agent NAME shows one",
     ),
     ("agent", "show another agent: /agent NAME, /agent main"),
     ("tasks", "list the tasks of the session"),

@@ -5,8 +5,9 @@
 use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use posse_protocol::{Command, PermissionMode};
 
-use super::{Conversation, Effect, Request, actions, chooser, images, menu, slash};
-use crate::edit::{EditBuffer, Kill, Motion, Prefix};
+use super::edit_keys::edit;
+use super::{Action, Conversation, Effect, Request, actions, chooser, images, menu, slash};
+use crate::edit::{EditBuffer, Motion, Prefix};
 use crate::question::Typing;
 
 /// Time within which a second press means more.
@@ -27,49 +28,77 @@ pub(super) fn pressed(it: &mut Conversation, mut key: KeyEvent, now_ms: u64) -> 
         // Alt-Y is meant also with Shift or Caps Lock.
         key.code = KeyCode::Char(letter.to_ascii_lowercase());
     }
-    match key.code {
-        KeyCode::Char('c') if control => return interrupt(it, now_ms),
-        KeyCode::Char('z') if control => return vec![Effect::Suspend],
-        _ => it.presses.interrupt_ms = None,
+    if control && key.code == KeyCode::Char('c') {
+        return interrupt(it, now_ms);
     }
+    let action = it.keys.0.action(key, |action| is_possible(it, action));
+    if action == Some(Action::Suspend) {
+        return vec![Effect::Suspend];
+    }
+    it.presses.interrupt_ms = None;
     let escaped_ms = it.presses.escape_ms.take();
     if it.questions.is_open {
-        return to_question(it, key, now_ms);
+        return to_question(it, key, action, now_ms);
     }
-    let is_chord = alt && matches!(key.code, KeyCode::Char('y' | 'n' | 'a'));
-    if it.chooser.is_some() && !(is_chord && it.questions.count() > 0) {
+    if it.chooser.is_some() && action.and_then(Action::answer).is_none() {
         return chooser::pressed(it, key);
     }
-    match key.code {
-        KeyCode::Esc if shows_keys => Vec::new(),
-        KeyCode::Esc => escape(it, escaped_ms, now_ms),
-        KeyCode::Char('d') if control && it.draft.is_empty() => actions::leave(it, now_ms),
-        KeyCode::Char('g') if control => vec![Effect::OpenEditor(it.draft.expanded())],
-        // A terminal sends the same for Ctrl-\ and Ctrl-4.
-        KeyCode::Char('\\' | '4') if control => vec![Effect::Ask(Request::Board)],
-        KeyCode::Char('o') if control => vec![Effect::Ask(Request::Transcript)],
-        KeyCode::Char('b') if control && it.draft.is_empty() => actions::detach(it),
-        KeyCode::Char('x') if alt => actions::stop_all_if_meant(it, now_ms),
-        KeyCode::Char('v') if control => vec![Effect::Ask(Request::ClipboardImage)],
-        KeyCode::Char('r') if control => {
-            chooser::history(it, "");
-            Vec::new()
-        }
-        KeyCode::Char('j') if control => {
-            it.draft.newline();
-            menu::refresh(it)
-        }
-        KeyCode::Char(answer @ ('y' | 'n' | 'a')) if alt && it.questions.count() > 0 => {
-            by_chord(it, answer, now_ms)
-        }
-        KeyCode::Char('q') if alt => send(it, false, now_ms),
-        KeyCode::Char(digit @ '0'..='9') if alt => show(it, digit),
-        KeyCode::Char('?') if it.draft.is_empty() => {
+    match (action, key.code) {
+        // Where a name is typed, it is meant for that.
+        (Some(Action::Answer), KeyCode::Tab) if it.menu.is_some() => complete(it),
+        (Some(Action::Keys), _) => {
             it.shows_keys = !shows_keys;
             Vec::new()
         }
-        KeyCode::Tab => tab(it, now_ms),
-        KeyCode::BackTab => next_mode(it),
+        (Some(action), _) => run(it, action, now_ms),
+        (None, KeyCode::Esc) if shows_keys => Vec::new(),
+        (None, KeyCode::Esc) => escape(it, escaped_ms, now_ms),
+        (None, _) => write(it, key, now_ms),
+    }
+}
+
+/// Returns true if an action is possible now. If not, its key edits the draft.
+fn is_possible(it: &Conversation, action: Action) -> bool {
+    match action {
+        Action::Yes | Action::No | Action::Always => it.questions.count() > 0,
+        Action::Quit | Action::Background | Action::Keys => it.draft.is_empty(),
+        _ => true,
+    }
+}
+
+/// Does what a chord stands for.
+fn run(it: &mut Conversation, action: Action, now_ms: u64) -> Vec<Effect> {
+    match action {
+        Action::Newline => {
+            it.draft.newline();
+            return menu::refresh(it);
+        }
+        Action::Later => return send(it, false, now_ms),
+        Action::History => chooser::history(it, ""),
+        Action::Mode => return next_mode(it),
+        Action::Answer => drop(actions::open(it, now_ms)),
+        Action::Yes => return by_chord(it, 'y', now_ms),
+        Action::No => return by_chord(it, 'n', now_ms),
+        Action::Always => return by_chord(it, 'a', now_ms),
+        Action::Agent(number) => return show(it, usize::from(number)),
+        Action::Board => return vec![Effect::Ask(Request::Board)],
+        Action::Transcript => return vec![Effect::Ask(Request::Transcript)],
+        Action::Background => return actions::detach(it),
+        Action::StopAll => return actions::stop_all_if_meant(it, now_ms),
+        Action::Image => return vec![Effect::Ask(Request::ClipboardImage)],
+        Action::Editor => return vec![Effect::OpenEditor(it.draft.expanded())],
+        Action::Suspend => return vec![Effect::Suspend],
+        Action::Quit => return actions::leave(it, now_ms),
+        Action::Keys => it.shows_keys = true,
+    }
+    Vec::new()
+}
+
+/// Handles a key that belongs to the draft.
+fn write(it: &mut Conversation, key: KeyEvent, now_ms: u64) -> Vec<Effect> {
+    let alt = key.modifiers.contains(KeyModifiers::ALT);
+    match key.code {
+        KeyCode::Tab => complete(it),
         KeyCode::Enter if alt || key.modifiers.contains(KeyModifiers::SHIFT) => {
             it.draft.newline();
             menu::refresh(it)
@@ -189,13 +218,26 @@ fn by_chord(it: &mut Conversation, key: char, now_ms: u64) -> Vec<Effect> {
 }
 
 /// A key while the person has opened a question.
-fn to_question(it: &mut Conversation, key: KeyEvent, now_ms: u64) -> Vec<Effect> {
+fn to_question(
+    it: &mut Conversation,
+    key: KeyEvent,
+    action: Option<Action>,
+    now_ms: u64,
+) -> Vec<Effect> {
     let control = key.modifiers.contains(KeyModifiers::CONTROL);
     let alt = key.modifiers.contains(KeyModifiers::ALT);
+    let answer = action.and_then(Action::answer);
     match (it.questions.typing(), key.code) {
         (None, _) | (_, KeyCode::Esc) => it.questions.close(),
         (_, KeyCode::Tab) => {
             actions::skip(it, now_ms);
+        }
+        _ if action == Some(Action::Answer) => {
+            actions::skip(it, now_ms);
+        }
+        (Some(Typing::Key), _) if answer.is_some() => {
+            let word = answer.map(String::from).unwrap_or_default();
+            return actions::answer(it, &word, now_ms);
         }
         (Some(Typing::Key), KeyCode::Char(c)) if !control => {
             return actions::answer(it, &c.to_string(), now_ms);
@@ -218,16 +260,12 @@ fn to_question(it: &mut Conversation, key: KeyEvent, now_ms: u64) -> Vec<Effect>
     Vec::new()
 }
 
-fn tab(it: &mut Conversation, now_ms: u64) -> Vec<Effect> {
-    if it.menu.is_some() {
-        // Meant for a name, also if none fits or none has come yet.
-        return match menu::accept(it) {
-            true => menu::refresh(it),
-            false => Vec::new(),
-        };
+/// Completes a name, if one fits and has come.
+fn complete(it: &mut Conversation) -> Vec<Effect> {
+    match menu::accept(it) {
+        true => menu::refresh(it),
+        false => Vec::new(),
     }
-    actions::open(it, now_ms);
-    Vec::new()
 }
 
 fn enter(it: &mut Conversation, now_ms: u64) -> Vec<Effect> {
@@ -321,9 +359,8 @@ fn next_mode(it: &mut Conversation) -> Vec<Effect> {
     vec![it.to_shown(Command::SetMode(next))]
 }
 
-/// Alt with a digit: the main agent, or the n-th of the others.
-fn show(it: &mut Conversation, digit: char) -> Vec<Effect> {
-    let number = digit.to_digit(10).unwrap_or_default() as usize;
+/// Shows the main agent for 0, or the n-th of the others.
+fn show(it: &mut Conversation, number: usize) -> Vec<Effect> {
     let agent = match number.checked_sub(1) {
         None => Some(it.main),
         // The number that the strip and /agents show.
@@ -340,45 +377,6 @@ fn show(it: &mut Conversation, digit: char) -> Vec<Effect> {
         true => Vec::new(),
         false => vec![Effect::Show(agent)],
     }
-}
-
-/// Edits a text as shells do.
-pub(crate) fn edit(buffer: &mut EditBuffer, key: KeyEvent) {
-    let control = key.modifiers.contains(KeyModifiers::CONTROL);
-    let alt = key.modifiers.contains(KeyModifiers::ALT);
-    let by_word = control || alt;
-    match key.code {
-        KeyCode::Char('a') if control => buffer.go(Motion::LineStart),
-        KeyCode::Char('e') if control => buffer.go(Motion::LineEnd),
-        KeyCode::Char('b') if control => buffer.go(Motion::Left),
-        KeyCode::Char('f') if control => buffer.go(Motion::Right),
-        KeyCode::Char('b') if alt => buffer.go(Motion::WordLeft),
-        KeyCode::Char('f') if alt => buffer.go(Motion::WordRight),
-        KeyCode::Char('d') if alt => buffer.kill(Kill::WordRight),
-        KeyCode::Char('d') if control => buffer.delete(),
-        KeyCode::Char('h') if control => buffer.backspace(),
-        KeyCode::Char('k') if control => buffer.kill(Kill::ToEnd),
-        KeyCode::Char('u') if control => buffer.kill(Kill::ToStart),
-        KeyCode::Char('w') if control => buffer.kill(Kill::ToBlank),
-        KeyCode::Char('y') if control => buffer.yank(),
-        KeyCode::Char('_' | '7') if control => buffer.undo(),
-        KeyCode::Char('_') if alt => buffer.redo(),
-        KeyCode::Char(c) if !control && !alt => buffer.insert(c.encode_utf8(&mut [0; 4])),
-        KeyCode::Backspace if by_word => buffer.kill(Kill::WordLeft),
-        KeyCode::Backspace => buffer.backspace(),
-        KeyCode::Delete if by_word => buffer.kill(Kill::WordRight),
-        KeyCode::Delete => buffer.delete(),
-        KeyCode::Left if by_word => buffer.go(Motion::WordLeft),
-        KeyCode::Right if by_word => buffer.go(Motion::WordRight),
-        KeyCode::Left => buffer.go(Motion::Left),
-        KeyCode::Right => buffer.go(Motion::Right),
-        KeyCode::Home if control => buffer.go(Motion::BufferStart),
-        KeyCode::End if control => buffer.go(Motion::BufferEnd),
-        KeyCode::Home => buffer.go(Motion::LineStart),
-        KeyCode::End => buffer.go(Motion::LineEnd),
-        KeyCode::Enter => buffer.newline(),
-        _ => false,
-    };
 }
 
 fn is_soon(before_ms: Option<u64>, now_ms: u64) -> bool {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use crossterm::event::KeyEvent;
 use posse_protocol::{AcceptedRules, AgentId, Command, Entry, Event, PermissionMode};
 
+use super::ConversationKeys;
 use crate::picker::PickerItem;
 use crate::terminal::Size;
 
@@ -169,4 +170,6 @@ pub struct Beginning {
     pub history: Vec<String>,
     /// Names of models that can be chosen.
     pub models: Vec<String>,
+    /// Which keys do what.
+    pub keys: ConversationKeys,
 }

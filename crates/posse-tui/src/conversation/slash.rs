@@ -2,8 +2,8 @@
 
 use posse_protocol::{Command, MemoryScope, PermissionMode};
 
-use super::help::{COMMANDS, KEYS};
-use super::{Conversation, Effect, Report, Request, actions, chooser, thinking};
+use super::help::{self, COMMANDS};
+use super::{Action, Conversation, Effect, Report, Request, actions, chooser, thinking};
 
 /// Runs a command of the terminal. Returns none if it is not one.
 pub(super) fn run(
@@ -15,7 +15,7 @@ pub(super) fn run(
     let arguments = arguments.trim();
     let words = (!arguments.is_empty()).then(|| arguments.to_owned());
     let effects = match (name, words) {
-        ("help", _) => help(it),
+        ("help", _) => say_help(it),
         ("model", None) => say_model(it),
         ("model", Some(model)) => set_model(it, Some(model), None),
         ("effort", effort) => set_model(it, None, effort.or(Some("default".to_owned()))),
@@ -127,11 +127,11 @@ fn set_model(it: &Conversation, model: Option<String>, effort: Option<String>) -
     vec![it.to_shown(Command::SetModel { model, effort })]
 }
 
-fn help(it: &mut Conversation) -> Vec<Effect> {
-    let keys = KEYS.iter().map(|(key, about)| (key.to_string(), about));
+fn say_help(it: &mut Conversation) -> Vec<Effect> {
     let commands = COMMANDS.iter();
-    let commands = commands.map(|(name, about)| (format!("/{name}"), about));
-    let all: Vec<_> = keys.chain(commands).collect();
+    let commands = commands.map(|(name, about)| (format!("/{name}"), *about));
+    let mut all = help::keys(&it.keys);
+    all.extend(commands);
     let widest = all.iter().map(|(name, _)| name.chars().count()).max();
     let widest = widest.unwrap_or_default();
     let lines = all
@@ -144,7 +144,9 @@ fn help(it: &mut Conversation) -> Vec<Effect> {
 
 fn mode(it: &mut Conversation, word: Option<&str>) -> Vec<Effect> {
     let Some(word) = word else {
-        it.say(&format!("{}; Shift-Tab chooses another", it.mode()));
+        let key = it.keys.0.first(Action::Mode);
+        let key = key.unwrap_or_else(|| "/mode NAME".to_owned());
+        it.say(&format!("{}; {key} chooses another", it.mode()));
         return Vec::new();
     };
     match word.parse::<PermissionMode>() {

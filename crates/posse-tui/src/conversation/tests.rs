@@ -1,6 +1,7 @@
 //! A conversation in tests: what a person types, what agents do, and what comes of it.
 
 mod agent_lines;
+mod chords;
 mod hostile;
 mod names;
 mod random;
@@ -21,7 +22,9 @@ use ratatui_core::buffer::{Buffer, Cell};
 use ratatui_core::text::Line;
 use unicode_width::UnicodeWidthStr;
 
-use super::{AgentProcess, Beginning, Conversation, Effect, Input, Size, update, view};
+use super::{
+    AgentProcess, Beginning, Conversation, ConversationKeys, Effect, Input, Size, update, view,
+};
 use crate::fixtures::session;
 use crate::terminal::Frame;
 
@@ -125,6 +128,7 @@ fn beginning(size: Size) -> Beginning {
         directory: "~/parser".into(),
         history: vec!["an earlier prompt".into()],
         models: vec!["opus-5-5".into(), "sonnet-5".into()],
+        keys: ConversationKeys::default(),
     }
 }
 

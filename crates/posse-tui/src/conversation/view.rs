@@ -15,7 +15,7 @@ use ratatui_core::text::{Line, Span};
 
 use super::Conversation;
 use super::chooser::Chooser;
-use super::help::KEYS;
+use super::help;
 use super::menu::{self, Menu};
 use crate::edit::{EditBuffer, RowSpan};
 use crate::terminal::{Frame, region};
@@ -95,7 +95,7 @@ fn live(it: &Conversation, width: u16, now_ms: u64) -> (Vec<Line<'static>>, Posi
         false => room,
     };
     let below = match (&it.menu, it.shows_keys) {
-        (_, true) => keys(width, below_room),
+        (_, true) => keys(it, width, below_room),
         (Some(menu), _) => names(menu, width, below_room),
         (None, false) => Vec::new(),
     };
@@ -236,11 +236,12 @@ fn names(menu: &Menu, width: u16, most: usize) -> Vec<Line<'static>> {
 }
 
 /// Returns keys, and where all are if these are not.
-fn keys(width: u16, most: usize) -> Vec<Line<'static>> {
-    let widest = KEYS.iter().map(|(key, _)| key.chars().count()).max();
+fn keys(it: &Conversation, width: u16, most: usize) -> Vec<Line<'static>> {
+    let all = help::keys(&it.keys);
+    let widest = all.iter().map(|(key, _)| key.chars().count()).max();
     // In a narrow terminal what they do begins right after them.
     let widest = widest.filter(|_| width >= ALIGNED).unwrap_or_default();
-    let mut lines: Vec<_> = KEYS
+    let mut lines: Vec<_> = all
         .iter()
         .map(|(key, about)| {
             Line::from(vec![

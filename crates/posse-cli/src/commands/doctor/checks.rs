@@ -13,6 +13,7 @@ use crate::assemble::provider::{self, Provider, ProviderSettings};
 use crate::assemble::store;
 use crate::assemble::unsupported::{declared_guards, guard_missing, not_used};
 use crate::config::environment::working_directory;
+use crate::config::look::Look;
 use crate::config::settings::{FlagSettings, Settings};
 use crate::config::store::{StoreArgs, StoreLocation};
 use crate::config::store_choice;
@@ -315,9 +316,20 @@ pub(super) fn settings() -> Vec<Finding> {
             let mode = good(WHAT, format!("mode {}", settings.mode));
             let mut findings: Vec<Finding> = used.chain([mode]).chain(ignored).collect();
             findings.extend(unsupported(&settings.unsupported, &here));
+            findings.extend(look());
             findings
         }
     }
+}
+
+/// Returns what is wrong with the person's theme and keys.
+fn look() -> Vec<Finding> {
+    let warnings = Look::load(None).map_or_else(|_| Vec::new(), |look| look.warnings);
+    let advice = "the rest holds; docs/terminal.md has the names";
+    let findings = warnings.into_iter();
+    findings
+        .map(|warning| not("settings", Grade::Lacking, warning, advice))
+        .collect()
 }
 
 /// Returns what posse does not support of what is here.

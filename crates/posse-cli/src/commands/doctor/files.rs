@@ -7,7 +7,8 @@ use std::process::ExitCode;
 use serde_json::json;
 
 use super::memory;
-use crate::config::environment::working_directory;
+use crate::config::environment::{posse_home, working_directory};
+use crate::config::look::keys;
 use crate::config::settings::{FlagSettings, Settings};
 use crate::definitions::instructions::Fate;
 use crate::definitions::skills::SkillSources;
@@ -44,6 +45,12 @@ pub(super) fn list(as_json: bool) -> anyhow::Result<ExitCode> {
         },
         path: file.path.clone(),
         what: format!("memory: {}", memory::state(&file.fate)),
+    }));
+    let keys = posse_home().map(|home| keys::file_in(&home));
+    rows.extend(keys.filter(|path| path.is_file()).map(|path| Row {
+        state: "used",
+        path,
+        what: "keys".to_owned(),
     }));
     rows.sort_by(|a, b| a.path.cmp(&b.path));
     if as_json {

@@ -111,7 +111,9 @@ fn a_file_is_a_theme_and_its_mistakes_have_lines() {
     );
     disk.write("posse/themes/sea.toml", "accent = \"#0088ff\"\nbad =\n");
     let look = load(&disk);
-    assert_eq!(look.theme, Theme::ansi());
+    let mut expected = Theme::ansi();
+    expected.set(ColorRole::Accent, color_of("#0088ff").unwrap());
+    assert_eq!(look.theme, expected);
     assert!(look.warnings[0].starts_with(&format!("{file}:2: ")));
 }
 
@@ -138,4 +140,124 @@ fn a_terminal_gets_the_colours_it_has() {
     }
     let look = Look::read(&disk.places, None).unwrap();
     assert_eq!(look.theme, Theme::mono());
+}
+
+// proves UI-04 (part: no letter and no Enter can be made to answer)
+#[test]
+fn keys_that_must_not_be_taken_are_not() {
+    let disk = Disk::new();
+    let file = disk.path("posse/keys.toml");
+    for (line, why) in [
+        (
+            "yes = \"y\"",
+            "y is ignored for `yes`: an answer needs Ctrl or Alt, and not Enter",
+        ),
+        (
+            "no = \"f5\"",
+            "F5 is ignored for `no`: an answer needs Ctrl or Alt, and not Enter",
+        ),
+        (
+            "always = \"alt-enter\"",
+            "Alt-Enter is ignored for `always`: an answer needs Ctrl or Alt, and not Enter",
+        ),
+        (
+            "yes = \"ctrl-m\"",
+            "`ctrl-m` is ignored for `yes`: a terminal sends the same for it as for Enter",
+        ),
+    ] {
+        for part in ["conversation", "board"] {
+            disk.write("posse/keys.toml", &format!("[{part}]\n{line}\n"));
+            let told = format!("{}:2: {why}", file.display());
+            assert_eq!(load(&disk).warnings, [told], "{part} {line}");
+        }
+    }
+    for (chord, shown, why) in [
+        (
+            "x",
+            "x",
+            "it belongs to the prompt; use Ctrl, Alt or a function key",
+        ),
+        (
+            "space",
+            "Space",
+            "it belongs to the prompt; use Ctrl, Alt or a function key",
+        ),
+        (
+            "up",
+            "Up",
+            "it belongs to the prompt; use Ctrl, Alt or a function key",
+        ),
+        (
+            "enter",
+            "Enter",
+            "nothing can take Enter, Esc or Ctrl-C away",
+        ),
+        ("esc", "Esc", "nothing can take Enter, Esc or Ctrl-C away"),
+        (
+            "ctrl-c",
+            "Ctrl-C",
+            "nothing can take Enter, Esc or Ctrl-C away",
+        ),
+    ] {
+        let text = format!("[conversation]\n\nboard = \"{chord}\"\n");
+        disk.write("posse/keys.toml", &text);
+        let told = format!(
+            "{}:3: {shown} is ignored for `board`: {why}",
+            file.display()
+        );
+        assert_eq!(load(&disk).warnings, [told]);
+    }
+}
+
+#[test]
+fn mistakes_in_the_keys_have_lines_and_the_rest_holds() {
+    let disk = Disk::new();
+    assert_eq!(load(&disk).warnings, [""; 0]);
+    disk.write(
+        "posse/keys.toml",
+        r#"
+tasks = "t"
+[conversation]
+bord = "ctrl-k"
+transcript = ["f2", "ctlr-t"]
+board = "f2"
+editor = 3
+later = "f22"
+history = []
+image = ""
+[bord]
+[board]
+stop = "X"
+peek = "X"
+"#,
+    );
+    let look = load(&disk);
+    let file = disk.path("posse/keys.toml");
+    let mut told: Vec<&str> = look
+        .warnings
+        .iter()
+        .map(|line| line.strip_prefix(&format!("{}:", file.display())).unwrap())
+        .collect();
+    told.sort_by_key(|line| line.split(':').next().unwrap().parse::<usize>().unwrap());
+    assert_eq!(
+        told,
+        [
+            "2: `tasks` belongs in [conversation] or [board]",
+            "4: unknown action `bord` (did you mean `board`?)",
+            "5: `ctlr-t` is ignored for `transcript`: `ctlr` is not ctrl, alt or shift (did you mean `ctrl`?)",
+            "6: F2 is ignored for `board`: `transcript` has it",
+            "7: a chord is text, as \"ctrl-x\", or a list of texts",
+            "8: `f22` is ignored for `later`: `f22` is not a key (did you mean `f2`?)",
+            "11: unknown table `bord` (did you mean `board`?)",
+            "14: X is ignored for `peek`: `stop` has it",
+        ]
+    );
+    disk.write("posse/keys.toml", "[board]\nstop = \"X\"\npeek = \n");
+    let look = load(&disk);
+    assert_eq!(look.warnings.len(), 1, "{:?}", look.warnings);
+    assert!(
+        look.warnings[0].contains("keys.toml:3: "),
+        "{:?}",
+        look.warnings
+    );
 }

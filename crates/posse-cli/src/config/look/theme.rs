@@ -78,14 +78,7 @@ fn unknown(name: &str, directory: Option<&Path>) -> String {
 /// Returns the theme of a file. What it does not name is as in `ansi`.
 fn of_file(file: &TomlFile, warnings: &mut Vec<String>) -> Theme {
     let mut theme = Theme::ansi();
-    let table = match file.table() {
-        Ok(table) => table,
-        Err(why) => {
-            warnings.push(format!("{why}; the theme is `ansi`"));
-            return theme;
-        }
-    };
-    for (role, color) in &table {
+    for (role, color) in &file.table(warnings) {
         let result = match color.get_ref().as_str() {
             Some(color) => set(&mut theme, role.get_ref(), color),
             None => Err("a colour is text, as \"#ff8800\" or \"red\"".to_owned()),

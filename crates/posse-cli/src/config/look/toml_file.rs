@@ -35,13 +35,14 @@ impl TomlFile {
         Ok(Some(Self { path, text }))
     }
 
-    /// Returns its content, or what is wrong with it.
-    pub(super) fn table(&self) -> Result<DeTable<'_>, String> {
-        let table = DeTable::parse(&self.text).map_err(|error| {
+    /// Returns its content, and says what of it cannot be read.
+    pub(super) fn table(&self, warnings: &mut Vec<String>) -> DeTable<'_> {
+        let (table, errors) = DeTable::parse_recoverable(&self.text);
+        for error in errors {
             let at = error.span().map_or(0, |span| span.start);
-            self.remark(at, error.message())
-        })?;
-        Ok(table.into_inner())
+            warnings.push(self.remark(at, error.message()));
+        }
+        table.into_inner()
     }
 
     /// Returns a remark about what begins at a byte, with the file and the line.

@@ -3,7 +3,7 @@
 use ratatui_core::style::Style;
 use ratatui_core::text::{Line, Span};
 
-use crate::board::action::{self, hints};
+use crate::board::action::{self, Action, hints};
 use crate::board::layout::Areas;
 use crate::board::line::{FootLine, LineUse};
 use crate::board::{Board, Confirm, act};
@@ -32,7 +32,7 @@ pub(super) fn draw(it: &Board, width: u16, areas: Areas) -> Foot {
     };
     let yellow = ColorRole::Warning.style();
     if let Some(line) = &it.line {
-        let mut foot = written(line, width, areas);
+        let mut foot = written(it, line, width, areas);
         if let Some(notice) = it.notice.as_ref().filter(|_| foot.menu.is_empty()) {
             foot.menu = vec![clip(&Line::styled(notice.clone(), yellow), width)];
         }
@@ -82,7 +82,7 @@ fn asked(it: &Board, confirm: &Confirm) -> String {
 }
 
 /// Returns the line that the person writes.
-fn written(line: &FootLine, width: u16, areas: Areas) -> Foot {
+fn written(it: &Board, line: &FootLine, width: u16, areas: Areas) -> Foot {
     let label = line.label();
     // What is written has at least half of the line.
     let label = clip(&Line::raw(label), (width / 2).max(1));
@@ -96,7 +96,7 @@ fn written(line: &FootLine, width: u16, areas: Areas) -> Foot {
         drawn.spans.extend(text.spans);
     }
     let menu = match line.purpose {
-        LineUse::Palette => names(line, width, areas.list + areas.pane),
+        LineUse::Palette => names(it, line, width, areas.list + areas.pane),
         _ => Vec::new(),
     };
     Foot {
@@ -107,7 +107,7 @@ fn written(line: &FootLine, width: u16, areas: Areas) -> Foot {
 }
 
 /// Returns the names that fit what is typed, around the chosen one.
-fn names(line: &FootLine, width: u16, room: usize) -> Vec<Line<'static>> {
+fn names(board: &Board, line: &FootLine, width: u16, room: usize) -> Vec<Line<'static>> {
     let (fitting, _) = action::fitting(line.text.text());
     let most = NAMES.min(room);
     let first = (line.chosen + 1).saturating_sub(most);
@@ -120,9 +120,13 @@ fn names(line: &FootLine, width: u16, room: usize) -> Vec<Line<'static>> {
                 true => ("❯ ", ColorRole::Accent.style().bold()),
                 false => ("  ", Style::new()),
             };
+            let about = match board.keys.listed(it.action) {
+                keys if keys.is_empty() => it.about.to_owned(),
+                keys => format!("{keys} · {}", it.about),
+            };
             let line = Line::from(vec![
                 Span::styled(format!("{sign}{:<widest$}", it.name), style),
-                Span::styled(format!("  {} · {}", it.keys, it.about), Style::new().dim()),
+                Span::styled(format!("  {about}"), Style::new().dim()),
             ]);
             clip(&line, width)
         })
@@ -131,7 +135,8 @@ fn names(line: &FootLine, width: u16, room: usize) -> Vec<Line<'static>> {
 
 /// Returns the keys that work now, as many as have room.
 fn keys(it: &Board, width: u16) -> Line<'static> {
-    let all = "? keys";
+    let all = it.keys.0.first(Action::Help);
+    let all = all.map_or_else(String::new, |key| format!("{key} keys"));
     let mut line = Line::default();
     let mut room = usize::from(width).saturating_sub(all.len());
     let filter = it.agents.tree.filter();
@@ -140,13 +145,16 @@ fn keys(it: &Board, width: u16) -> Line<'static> {
         room = room.saturating_sub(columns(&words));
         line.push_span(Span::styled(words, ColorRole::Accent.style()));
     }
-    for (key, word) in hints(it.screen) {
-        let taken = columns(key) + columns(word) + 3;
+    for (action, word) in hints(it.screen) {
+        let Some(key) = it.keys.0.first(*action) else {
+            continue;
+        };
+        let taken = columns(&key) + columns(word) + 3;
         if taken > room {
             break;
         }
         room -= taken;
-        line.push_span(Span::styled(*key, Style::new().bold()));
+        line.push_span(Span::styled(key, Style::new().bold()));
         line.push_span(Span::styled(format!(" {word}  "), Style::new().dim()));
     }
     line.push_span(Span::styled(all, Style::new().dim()));

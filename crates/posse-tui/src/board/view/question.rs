@@ -6,6 +6,7 @@ use ratatui_core::text::{Line, Span};
 
 use super::columns::{age, fitted, mark};
 use super::{DrawnPart, rule};
+use crate::board::action::Action;
 use crate::board::questions::WaitingQuestion;
 use crate::board::{Board, act};
 use crate::conversation::{edited_rows, question_content};
@@ -86,7 +87,7 @@ pub(super) fn draw(it: &Board, width: u16, height: usize) -> DrawnPart {
     room = room.saturating_sub(words.as_ref().map_or(0, |(rows, _)| rows.len()));
     let keys = match is_open {
         true => prompt(question, width),
-        false => vec![closed(question, width)],
+        false => vec![closed(it, question, width)],
     };
     let content = match dialog.is_choice() && is_open {
         true => Vec::new(),
@@ -114,24 +115,26 @@ fn prompt(question: &WaitingQuestion, width: u16) -> Vec<Line<'static>> {
 }
 
 /// Returns the keys of a question that is not open.
-fn closed(question: &WaitingQuestion, width: u16) -> Line<'static> {
+fn closed(it: &Board, question: &WaitingQuestion, width: u16) -> Line<'static> {
     let key = ColorRole::Warning.style();
     let mut line = Line::raw("  ");
-    let mut add = |chord: &'static str, what: String| {
-        line.push_span(Span::styled(chord, key));
-        line.push_span(Span::raw(format!(" {what}   ")));
+    let mut add = |action: Action, what: String| {
+        if let Some(chord) = it.keys.0.first(action) {
+            line.push_span(Span::styled(chord, key));
+            line.push_span(Span::raw(format!(" {what}   ")));
+        }
     };
     let dialog = &question.dialog;
     let by_key = dialog.typing() == Typing::Key;
     if by_key {
-        add("Alt-Y", "yes".to_owned());
-        add("Alt-N", "no".to_owned());
+        add(Action::Yes, "yes".to_owned());
+        add(Action::No, "no".to_owned());
     }
-    add("Enter", "open".to_owned());
+    add(Action::Open, "open".to_owned());
     let always = dialog.question().suggestions.first();
     if let Some(suggestion) = always.filter(|_| by_key) {
         let rules = one_line(&suggestion.rules.join(", "));
-        add("Alt-A", format!("always {rules}"));
+        add(Action::Always, format!("always {rules}"));
     }
     clip(&line, width)
 }

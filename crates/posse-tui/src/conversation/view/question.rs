@@ -5,8 +5,8 @@ use ratatui_core::style::Style;
 use ratatui_core::text::{Line, Span};
 
 use super::{QUESTION_ROWS, edited_rows, most_rows};
-use crate::conversation::Conversation;
 use crate::conversation::questions::OpenQuestion;
+use crate::conversation::{Action, Conversation};
 use crate::question::{QuestionDialog, Typing, wanted};
 use crate::text::{changed_file, clip, columns, diff, one_line, tame, wrap};
 use crate::theme::ColorRole;
@@ -41,7 +41,7 @@ pub(super) fn draw(it: &Conversation, width: u16, room: usize) -> QuestionLines 
     let mut left = room - 1;
     let mut content = content(&open.dialog, width);
     if !it.questions.is_open {
-        let chords = vec![clip(&Line::from(chords(&open.dialog)), width)];
+        let chords = vec![clip(&Line::from(chords(it, &open.dialog)), width)];
         // The command is seen before the keys that allow it.
         let has_chords = left > content.len().min(1);
         let most = (left - usize::from(has_chords)).min(CLOSED_LINES);
@@ -206,23 +206,25 @@ fn plain(text: &str, width: u16) -> Vec<Line<'static>> {
     lines.flat_map(|line| wrap(&line, width, 2)).collect()
 }
 
-fn chords(dialog: &QuestionDialog) -> Vec<Span<'static>> {
+fn chords(it: &Conversation, dialog: &QuestionDialog) -> Vec<Span<'static>> {
     let key = ColorRole::Warning.style();
     let mut spans = vec![Span::raw("  ")];
-    let mut add = |chord: &'static str, what: String| {
-        spans.push(Span::styled(chord, key));
-        spans.push(Span::raw(format!(" {what}   ")));
+    let mut add = |action: Action, what: String| {
+        if let Some(chord) = it.keys.0.first(action) {
+            spans.push(Span::styled(chord, key));
+            spans.push(Span::raw(format!(" {what}   ")));
+        }
     };
     if dialog.typing() == Typing::Key {
-        add("Alt-Y", "yes".to_owned());
-        add("Alt-N", "no".to_owned());
+        add(Action::Yes, "yes".to_owned());
+        add(Action::No, "no".to_owned());
     }
-    add("Tab", "open".to_owned());
+    add(Action::Answer, "open".to_owned());
     let always = dialog.question().suggestions.first();
     if let Some(suggestion) = always.filter(|_| dialog.typing() == Typing::Key) {
         // The last one: a long rule must not hide another key.
         let rules = one_line(&suggestion.rules.join(", "));
-        add("Alt-A", format!("always {rules}"));
+        add(Action::Always, format!("always {rules}"));
     }
     spans
 }

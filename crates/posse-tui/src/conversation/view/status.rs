@@ -4,7 +4,7 @@ use posse_protocol::{Activity, Cost, Spent, WaitReason};
 use ratatui_core::style::Style;
 use ratatui_core::text::{Line, Span};
 
-use crate::conversation::{Conversation, Sign};
+use crate::conversation::{Action, Conversation, Sign};
 use crate::text::{clip, columns, one_line};
 use crate::theme::ColorRole;
 
@@ -30,8 +30,11 @@ pub(super) fn line(it: &Conversation, width: u16, now_ms: u64) -> Line<'static> 
     for fact in facts(it) {
         add(&mut line, &fact, width);
     }
-    let keys = "? keys";
-    let gap = usize::from(width).checked_sub(line.width() + keys.len() + 1);
+    let keys = match it.keys.0.first(Action::Keys) {
+        Some(key) => format!("{key} keys"),
+        None => "/help".to_owned(),
+    };
+    let gap = usize::from(width).checked_sub(line.width() + columns(&keys) + 1);
     if let Some(gap) = gap.filter(|gap| *gap >= 2) {
         line.push_span(Span::styled(format!("{}{keys}", " ".repeat(gap)), dim));
     }
