@@ -173,9 +173,8 @@ impl LiveBoard {
             TerminalEvent::Key(key) => self.update(BoardInput::Key(key)),
             TerminalEvent::Paste(text) => self.update(BoardInput::Paste(text)),
             TerminalEvent::Resize(..) => self.update(BoardInput::Size(size())),
-            TerminalEvent::FocusGained | TerminalEvent::FocusLost | TerminalEvent::Mouse(_) => {
-                Vec::new()
-            }
+            TerminalEvent::Mouse(event) => self.update(BoardInput::Mouse(event)),
+            TerminalEvent::FocusGained | TerminalEvent::FocusLost => Vec::new(),
         }
     }
 

@@ -13,6 +13,7 @@ mod key_actions;
 mod keys;
 mod layout;
 mod line;
+mod mouse;
 mod peek;
 mod questions;
 mod rows;
@@ -23,7 +24,7 @@ mod view;
 
 use std::collections::HashMap;
 
-use crossterm::event::KeyEvent;
+use crossterm::event::{KeyEvent, MouseEvent};
 use posse_protocol::{AcceptedRules, AgentId, Answer, Cost, Entry, ListId, QuestionId, TaskId};
 
 use self::agents::AgentList;
@@ -44,6 +45,8 @@ use crate::text::one_line;
 pub enum BoardInput {
     /// A key is pressed.
     Key(KeyEvent),
+    /// The mouse is used.
+    Mouse(MouseEvent),
     /// Text is pasted.
     Paste(String),
     /// The terminal has this size.
@@ -297,6 +300,10 @@ impl Board {
 pub fn update(board: &mut Board, input: BoardInput, now_ms: i64) -> Vec<BoardEffect> {
     let mut effects = match input {
         BoardInput::Key(key) => keys::pressed(board, key, now_ms),
+        BoardInput::Mouse(event) => {
+            mouse::moved(board, event, now_ms);
+            Vec::new()
+        }
         BoardInput::Paste(text) => keys::pasted(board, &text),
         input => {
             told(board, input, now_ms);
@@ -315,7 +322,7 @@ pub fn update(board: &mut Board, input: BoardInput, now_ms: i64) -> Vec<BoardEff
 /// Notes what others say.
 fn told(board: &mut Board, input: BoardInput, now_ms: i64) {
     match input {
-        BoardInput::Key(_) | BoardInput::Paste(_) | BoardInput::Tick => {}
+        BoardInput::Key(_) | BoardInput::Mouse(_) | BoardInput::Paste(_) | BoardInput::Tick => {}
         BoardInput::Size(size) => board.size = size,
         BoardInput::Agents { changed, gone } => {
             board.agents.update(changed, &gone, now_ms);

@@ -10,7 +10,7 @@ mod keys;
 mod scroll;
 mod view;
 
-use crossterm::event::KeyEvent;
+use crossterm::event::{KeyEvent, MouseEvent};
 use posse_protocol::Entry;
 
 use self::document::Document;
@@ -30,6 +30,8 @@ const AHEAD: u64 = 40;
 pub enum PagerInput {
     /// A key is pressed.
     Key(KeyEvent),
+    /// The mouse is used.
+    Mouse(MouseEvent),
     /// Text is pasted.
     Paste(String),
     /// The terminal has this size.
@@ -167,6 +169,10 @@ impl Pager {
 pub fn update(pager: &mut Pager, input: PagerInput) -> Vec<PagerEffect> {
     let mut effects = match input {
         PagerInput::Key(key) => keys::pressed(pager, key),
+        PagerInput::Mouse(event) => {
+            keys::wheel(pager, event);
+            Vec::new()
+        }
         PagerInput::Paste(text) => {
             if let Some(line) = &mut pager.search.line {
                 line.insert(&one_line(&text));

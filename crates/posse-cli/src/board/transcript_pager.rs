@@ -76,6 +76,7 @@ async fn show(
             event = screen.next() => match event {
                 Some(ScreenEvent::Typed(TerminalEvent::Key(key))) => PagerInput::Key(key),
                 Some(ScreenEvent::Typed(TerminalEvent::Paste(text))) => PagerInput::Paste(text),
+                Some(ScreenEvent::Typed(TerminalEvent::Mouse(event))) => PagerInput::Mouse(event),
                 Some(ScreenEvent::Typed(TerminalEvent::Resize(..))) => PagerInput::Size(size()),
                 Some(ScreenEvent::Typed(_) | ScreenEvent::Written) => continue,
                 None => return Ok(()),

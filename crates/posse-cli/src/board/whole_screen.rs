@@ -30,7 +30,10 @@ impl WholeScreen {
         let written = Arc::new(Notify::new());
         let told = Arc::clone(&written);
         let mut screen = Self {
-            terminal: FullScreen::new(look.theme),
+            terminal: match look.mouse {
+                true => FullScreen::new(look.theme).with_mouse(),
+                false => FullScreen::new(look.theme),
+            },
             writer: FrameWriter::start(move || told.notify_one())?,
             written,
             taken: None,

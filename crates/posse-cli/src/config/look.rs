@@ -21,6 +21,8 @@ use crate::output::{say, tame};
 pub(crate) struct Look {
     pub(crate) theme: Theme,
     pub(crate) keys: Keys,
+    /// True if the mouse is used where posse has the whole screen.
+    pub(crate) mouse: bool,
     /// What was ignored, each with its file.
     pub(crate) warnings: Vec<String>,
 }
@@ -45,6 +47,7 @@ impl Look {
         Ok(Self {
             theme,
             keys,
+            mouse: set.mouse.unwrap_or(true),
             warnings,
         })
     }

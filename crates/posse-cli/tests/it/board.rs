@@ -55,6 +55,63 @@ fn everybody_is_on_the_board_and_can_be_answered_there() {
     assert!(!screen.contains("questions"), "{screen}");
 }
 
+// proves UI-09 (part: the board)
+#[test]
+fn whatever_ends_the_board_the_terminal_is_as_before() {
+    let project = Project::new("board-end", TOUCHES);
+    project.run(&["-p", "hello"]);
+    for (signal, code) in [("-TERM", "130"), ("-KILL", "137")] {
+        let lines = "stty -g > ../before; posse board; code=$?; \
+            until stty -g > ../after; cmp -s ../before ../after; do :; done; echo ended $code";
+        let terminal = Terminal::beside(&project, &format!("tmux{signal}"), lines);
+        let modes = || {
+            let flags = "#{mouse_standard_flag}#{mouse_sgr_flag}#{alternate_on}";
+            terminal.tmux.run(&["display-message", "-p", flags])
+        };
+        terminal.sees("[1]agents");
+        assert_eq!(modes().trim(), "111");
+        terminal.kills(signal);
+        terminal.sees(&format!("ended {code}"));
+        terminal.waits("all modes are as before", || modes().trim() == "000");
+    }
+}
+
+#[test]
+fn a_click_shows_another_screen_unless_the_mouse_is_switched_off() {
+    let project = Project::new("board-mouse", TOUCHES);
+    project.run(&["-p", "hello"]);
+    let terminal = Terminal::beside(&project, "tmux1", "posse board; echo code $?");
+    let flag = |terminal: &Terminal<'_>| {
+        let flag = terminal
+            .tmux
+            .run(&["display-message", "-p", "#{mouse_any_flag}"]);
+        flag.trim().to_owned()
+    };
+    let screen = terminal.sees("[1]agents");
+    assert_eq!(flag(&terminal), "1");
+    let head = screen.lines().next().unwrap();
+    let column = head.split(" 2 tasks").next().unwrap().chars().count() + 2;
+    let click = format!("\x1b[<0;{column};1M");
+    let bytes: Vec<String> = click.bytes().map(|byte| format!("{byte:02x}")).collect();
+    let mut send = vec!["send-keys", "-t", "%0", "-H"];
+    send.extend(bytes.iter().map(String::as_str));
+    terminal.tmux.run(&send);
+    terminal.sees("[2]tasks");
+    terminal.types(&["q"]);
+    terminal.sees("code 0");
+
+    std::fs::write(
+        project.file("../home/settings.json"),
+        r#"{"ui": {"mouse": false}}"#,
+    )
+    .unwrap();
+    let terminal = Terminal::beside(&project, "tmux2", "posse board; echo code $?");
+    terminal.sees("[1]agents");
+    assert_eq!(flag(&terminal), "0");
+    terminal.types(&["q"]);
+    terminal.sees("code 0");
+}
+
 /// Says more than the channel of a front end holds, a word at a time.
 fn long() -> String {
     let words: String = (0..900).map(|number| format!("word{number} ")).collect();

@@ -8,6 +8,7 @@ pub(super) use self::confirm::{check_confirm, confirmed};
 
 use super::action::Action;
 use super::agents::AgentLine;
+use super::cursor::ListCursor;
 use super::layout::list_height;
 use super::line::{FootLine, LineUse};
 use super::tasks::TaskLine;
@@ -305,7 +306,8 @@ fn add_task(it: &mut Board, subject: &str) -> Vec<BoardEffect> {
     vec![BoardEffect::AddTask { list, subject }]
 }
 
-fn show(it: &mut Board, screen: BoardScreen, now_ms: i64) {
+/// Shows another screen.
+pub(super) fn show(it: &mut Board, screen: BoardScreen, now_ms: i64) {
     if it.screen != screen {
         it.reads = false;
         it.screen = screen;
@@ -320,15 +322,48 @@ fn beside(screen: BoardScreen, steps: usize) -> BoardScreen {
     all.get(next).copied().unwrap_or(screen)
 }
 
+/// Returns the numbers of the highlighted line and of the first one on the screen.
+fn place(it: &Board) -> (usize, usize) {
+    fn of<K: Clone + PartialEq>(cursor: &ListCursor<K>) -> (usize, usize) {
+        (cursor.at(), cursor.offset())
+    }
+    match it.screen {
+        BoardScreen::Agents => of(it.agents.cursor()),
+        BoardScreen::Tasks => of(it.tasks.cursor()),
+        BoardScreen::Mail => of(it.mail.cursor()),
+        BoardScreen::Cost => of(it.costs.cursor()),
+        BoardScreen::Questions => of(it.questions.cursor()),
+    }
+}
+
+/// Goes up or down by some lines.
+pub(super) fn scroll(it: &mut Board, lines: usize, down: bool, now_ms: i64) {
+    let (at, _) = place(it);
+    let to = match down {
+        true => at.saturating_add(lines),
+        false => at.saturating_sub(lines),
+    };
+    go(it, to, now_ms);
+}
+
+/// Highlights the line on a row of the list, if there is one.
+pub(super) fn go_to_row(it: &mut Board, row: usize, now_ms: i64) {
+    let count = match it.screen {
+        BoardScreen::Agents => it.agents.lines(),
+        BoardScreen::Tasks => it.tasks.rows().len(),
+        BoardScreen::Mail => it.mail.rows().len(),
+        BoardScreen::Cost => it.costs.rows().len(),
+        BoardScreen::Questions => it.questions.count(),
+    };
+    let (_, first) = place(it);
+    if first + row < count {
+        go(it, first + row, now_ms);
+    }
+}
+
 /// Goes up or down by a line or a screen.
 fn step(it: &mut Board, action: Action, now_ms: i64) {
-    let at = match it.screen {
-        BoardScreen::Agents => it.agents.cursor().at(),
-        BoardScreen::Tasks => it.tasks.cursor().at(),
-        BoardScreen::Mail => it.mail.cursor().at(),
-        BoardScreen::Cost => it.costs.cursor().at(),
-        BoardScreen::Questions => it.questions.cursor().at(),
-    };
+    let (at, _) = place(it);
     let page = list_height(it).saturating_sub(1).max(1);
     let to = match action {
         Action::Up => at.saturating_sub(1),

@@ -58,9 +58,17 @@ fn third(rows: usize) -> usize {
 
 /// Returns the number of rows of the list that can be highlighted.
 pub(super) fn list_height(it: &Board) -> usize {
-    // The columns of costs have titles.
-    let titles = usize::from(it.screen == BoardScreen::Cost);
-    areas(it).list.saturating_sub(titles)
+    areas(it).list.saturating_sub(title_rows(it))
+}
+
+/// Returns the first row of the screen that can be highlighted.
+pub(super) fn first_row(it: &Board) -> usize {
+    areas(it).head + title_rows(it)
+}
+
+/// Returns the number of rows above a list that name its columns.
+fn title_rows(it: &Board) -> usize {
+    usize::from(it.screen == BoardScreen::Cost)
 }
 
 /// Keeps the highlighted lines on the screen.

@@ -2,6 +2,7 @@
 
 mod agents;
 mod chords;
+mod mouse;
 mod palette;
 mod questions;
 mod random;

@@ -80,6 +80,11 @@ pub fn view(it: &mut Board, now_ms: i64) -> BoardFrame {
     }
 }
 
+/// Returns the screen whose name is at a column of the first row.
+pub(super) fn screen_at(it: &Board, column: u16) -> Option<BoardScreen> {
+    head::screen_at(it, it.size.columns.max(NARROWEST), column)
+}
+
 fn list(it: &Board, width: u16, height: usize, now_ms: i64) -> DrawnPart {
     match it.screen {
         BoardScreen::Agents => agents::draw(it, width, now_ms),

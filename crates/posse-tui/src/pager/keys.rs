@@ -1,6 +1,6 @@
 //! Keys of the pager.
 
-use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
+use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers, MouseEvent, MouseEventKind};
 
 use super::document::matching;
 use super::entry::Folds;
@@ -8,6 +8,9 @@ use super::scroll::{self, LinePlace};
 use super::{Pager, PagerEffect, SearchStage};
 use crate::conversation::edit_by_key;
 use crate::edit::EditBuffer;
+
+/// Number of lines that one step of the wheel is.
+const WHEEL: usize = 3;
 
 /// Handles a key.
 pub(super) fn pressed(it: &mut Pager, mut key: KeyEvent) -> Vec<PagerEffect> {
@@ -47,6 +50,15 @@ pub(super) fn pressed(it: &mut Pager, mut key: KeyEvent) -> Vec<PagerEffect> {
         _ => {}
     }
     Vec::new()
+}
+
+/// Handles the wheel. Nothing else of the mouse does anything.
+pub(super) fn wheel(it: &mut Pager, event: MouseEvent) {
+    match event.kind {
+        MouseEventKind::ScrollUp => up(it, WHEEL),
+        MouseEventKind::ScrollDown => down(it, WHEEL),
+        _ => {}
+    }
 }
 
 fn up(it: &mut Pager, lines: usize) {

@@ -345,3 +345,29 @@ fn there_may_be_nothing() {
     }
     assert_eq!(asked, 3);
 }
+
+#[test]
+fn the_wheel_scrolls_and_a_click_does_nothing() {
+    use crossterm::event::{MouseButton, MouseEvent, MouseEventKind};
+    let mouse = |kind| {
+        PagerInput::Mouse(MouseEvent {
+            kind,
+            column: 3,
+            row: 3,
+            modifiers: KeyModifiers::NONE,
+        })
+    };
+    let mut reader = Reader::new(turns(20), 80, 12);
+    reader.press("Home");
+    let first = reader.rows();
+    reader.input(mouse(MouseEventKind::ScrollDown));
+    let down = reader.rows();
+    reader.press("Home Down Down Down");
+    assert_eq!(reader.rows(), down);
+    assert_ne!(down, first);
+    reader.input(mouse(MouseEventKind::Down(MouseButton::Left)));
+    reader.input(mouse(MouseEventKind::Up(MouseButton::Left)));
+    assert_eq!(reader.rows(), down);
+    reader.input(mouse(MouseEventKind::ScrollUp));
+    assert_eq!(reader.rows(), first);
+}

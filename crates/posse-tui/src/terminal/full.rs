@@ -14,6 +14,10 @@ use crate::theme::Theme;
 /// Not every terminal saves the cursor for [`RESTORE`](super::RESTORE) by itself.
 const ENTER: &[u8] = b"\x1b7\x1b[?1049h\x1b[?25l\x1b[?7l";
 
+/// Has the terminal tell of the mouse: clicks and the wheel, not moves.
+const MOUSE: &[u8] = b"\x1b[?1000h\x1b[?1006h";
+const NO_MOUSE: &[u8] = b"\x1b[?1006l\x1b[?1000l";
+
 /// Goes back to the first screen.
 const LEAVE: &[u8] = b"\x1b[0m\x1b[?1049l\x1b[?7h\x1b[?25h";
 
@@ -21,24 +25,40 @@ const LEAVE: &[u8] = b"\x1b[0m\x1b[?1049l\x1b[?7h\x1b[?25h";
 pub struct FullScreen {
     drawn: Option<(Buffer, Option<Position>)>,
     theme: Theme,
+    has_mouse: bool,
 }
 
 impl FullScreen {
     /// Nothing is drawn yet. A theme changes colours and nothing else.
     pub fn new(theme: Theme) -> Self {
-        Self { drawn: None, theme }
+        Self {
+            drawn: None,
+            theme,
+            has_mouse: false,
+        }
+    }
+
+    /// Returns the same screen, on which the mouse is told of. The terminal's own selection needs
+    /// Shift then.
+    pub fn with_mouse(self) -> Self {
+        Self {
+            has_mouse: true,
+            ..self
+        }
     }
 
     /// Returns the bytes that go to the alternate screen. The next frame is drawn as a whole.
     pub fn enter(&mut self) -> Vec<u8> {
         self.drawn = None;
-        ENTER.to_vec()
+        let mouse = if self.has_mouse { MOUSE } else { &[] };
+        [ENTER, mouse].concat()
     }
 
     /// Returns the bytes that go back to the first screen, which is as it was before.
     pub fn leave(&mut self) -> Vec<u8> {
         self.drawn = None;
-        LEAVE.to_vec()
+        let mouse = if self.has_mouse { NO_MOUSE } else { &[] };
+        [mouse, LEAVE].concat()
     }
 
     /// Returns the bytes that bring cells on the screen; empty if they are there already. The cursor

@@ -15,8 +15,7 @@ const ENTER: &[u8] = b"\x1b[?2004h\x1b[?1004h";
 /// each screen: after the alternate one, what comes back is the cursor that
 /// [`FullScreen::enter`](super::FullScreen::enter) left. (tmux has one for both, and leaves the cursor
 /// where it stood on the alternate screen.)
-pub const RESTORE: &str =
-    "\x1b[?2026l\x1b7\x1b[?1049l\x1b8\x1b[?7h\x1b[?25h\x1b[?2004l\x1b[?1004l\x1b[0m";
+pub const RESTORE: &str = "\x1b[?2026l\x1b[?1006l\x1b[?1000l\x1b7\x1b[?1049l\x1b8\x1b[?7h\x1b[?25h\x1b[?2004l\x1b[?1004l\x1b[0m";
 
 /// A terminal in raw mode, until this is dropped.
 pub struct RawTerminal(());

@@ -142,6 +142,17 @@ fn a_terminal_gets_the_colours_it_has() {
     assert_eq!(look.theme, Theme::mono());
 }
 
+#[test]
+fn the_user_and_the_administrator_switch_the_mouse_off() {
+    let disk = Disk::new();
+    disk.write("repo/.posse/settings.json", r#"{"ui": {"mouse": false}}"#);
+    assert!(load(&disk).mouse);
+    disk.write("posse/settings.json", r#"{"ui": {"mouse": false}}"#);
+    assert!(!load(&disk).mouse);
+    disk.write("managed.json", r#"{"ui": {"mouse": true}}"#);
+    assert!(load(&disk).mouse);
+}
+
 // proves UI-04 (part: no letter and no Enter can be made to answer)
 #[test]
 fn keys_that_must_not_be_taken_are_not() {

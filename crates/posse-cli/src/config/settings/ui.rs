@@ -9,12 +9,13 @@ use crate::config::search_paths::SearchPaths;
 use crate::error::SettingsError;
 
 /// The keys of `ui`.
-pub(super) const KEYS: [&str; 1] = ["theme"];
+pub(super) const KEYS: [&str; 2] = ["theme", "mouse"];
 
 /// The content of the key `ui`.
 #[derive(Clone, Debug, Default, Deserialize)]
 pub(super) struct UiFile {
     theme: Option<ThemeChoice>,
+    mouse: Option<bool>,
 }
 
 /// Which theme is meant.
@@ -30,8 +31,9 @@ pub(crate) enum ThemeChoice {
 impl UiFile {
     /// Returns the keys that are set.
     pub(super) fn keys(&self) -> Vec<String> {
-        let theme = self.theme.as_ref().map(|_| "theme".to_owned());
-        theme.into_iter().collect()
+        let set = [self.theme.is_some(), self.mouse.is_some()];
+        let names = KEYS.iter().zip(set).filter(|(_, is_set)| *is_set);
+        names.map(|(name, _)| (*name).to_owned()).collect()
     }
 }
 
@@ -39,6 +41,8 @@ impl UiFile {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct UiSettings {
     pub(crate) theme: Option<ThemeChoice>,
+    /// Whether the mouse is used where posse has the whole screen.
+    pub(crate) mouse: Option<bool>,
 }
 
 /// Returns what the user and the administrator have set for the terminal.
@@ -49,6 +53,7 @@ pub(crate) fn ui_settings(places: &SearchPaths) -> Result<UiSettings, SettingsEr
     for path in [Some(places.managed.clone()), user].into_iter().flatten() {
         if let Some(content) = file::read(&path)? {
             set.theme = set.theme.or(content.ui.theme);
+            set.mouse = set.mouse.or(content.ui.mouse);
         }
     }
     Ok(set)

@@ -17,7 +17,7 @@ const ONE_SCREEN: u16 = 40;
 /// Returns the first line.
 pub(super) fn line(it: &Board, width: u16) -> Line<'static> {
     let screens = screens(it, width);
-    let taken: usize = screens.iter().map(Span::width).sum();
+    let taken = taken(&screens);
     let room = usize::from(width).saturating_sub(taken + 1);
     let mut line = Line::default();
     let mut add = |text: String, style: Style| {
@@ -55,8 +55,27 @@ pub(super) fn line(it: &Board, width: u16) -> Line<'static> {
     }
     let gap = usize::from(width).saturating_sub(taken + line.width());
     line.push_span(Span::raw(" ".repeat(gap)));
-    line.spans.extend(screens);
+    line.spans.extend(screens.into_iter().map(|(_, name)| name));
     clip(&line, width)
+}
+
+/// Returns the screen whose name is at a column.
+pub(super) fn screen_at(it: &Board, width: u16, column: u16) -> Option<BoardScreen> {
+    let screens = screens(it, width);
+    let mut start = usize::from(width).checked_sub(taken(&screens))?;
+    for (screen, name) in screens {
+        let end = start + name.width();
+        if (start..end).contains(&usize::from(column)) {
+            return screen;
+        }
+        start = end;
+    }
+    None
+}
+
+/// Returns the number of columns of names.
+fn taken(names: &[(Option<BoardScreen>, Span<'static>)]) -> usize {
+    names.iter().map(|(_, name)| name.width()).sum()
 }
 
 fn agents(count: usize) -> String {
@@ -66,8 +85,8 @@ fn agents(count: usize) -> String {
     }
 }
 
-/// Returns the names of the screens, each with its key.
-fn screens(it: &Board, width: u16) -> Vec<Span<'static>> {
+/// Returns the names of the screens, each with its key, and what is between them.
+fn screens(it: &Board, width: u16) -> Vec<(Option<BoardScreen>, Span<'static>)> {
     let bold = Style::new().bold();
     let name = |number: usize, screen: BoardScreen| {
         let waiting = match (screen, it.questions.count()) {
@@ -89,9 +108,9 @@ fn screens(it: &Board, width: u16) -> Vec<Span<'static>> {
     for (number, screen) in (1..).zip(BoardScreen::ALL) {
         if shown(&screen) {
             if !spans.is_empty() {
-                spans.push(Span::raw(" "));
+                spans.push((None, Span::raw(" ")));
             }
-            spans.push(name(number, screen));
+            spans.push((Some(screen), name(number, screen)));
         }
     }
     spans

@@ -106,6 +106,32 @@ fn what_restores_a_terminal_does_not_move_a_cursor_that_never_left() {
     assert_eq!(everything(&parser), before);
 }
 
+// Whatever ends posse, a shell that knows no mouse gets no bytes of one.
+#[test]
+fn the_mouse_is_told_of_on_this_screen_alone() {
+    let mode = |parser: &vt100::Parser| parser.screen().mouse_protocol_mode();
+    let encoding = |parser: &vt100::Parser| parser.screen().mouse_protocol_encoding();
+    let mut parser = first_screen();
+    let before = everything(&parser);
+    let mut screen = FullScreen::new(Theme::ansi());
+    parser.process(&screen.enter());
+    assert_eq!(mode(&parser), vt100::MouseProtocolMode::None);
+    parser.process(&screen.leave());
+    for leaves in [true, false] {
+        let mut screen = FullScreen::new(Theme::ansi()).with_mouse();
+        parser.process(&shown(&mut screen));
+        assert_eq!(mode(&parser), vt100::MouseProtocolMode::PressRelease);
+        assert_eq!(encoding(&parser), vt100::MouseProtocolEncoding::Sgr);
+        match leaves {
+            true => parser.process(&screen.leave()),
+            false => parser.process(RESTORE.as_bytes()),
+        }
+        assert_eq!(everything(&parser), before);
+        assert_eq!(mode(&parser), vt100::MouseProtocolMode::None);
+        assert_eq!(encoding(&parser), vt100::MouseProtocolEncoding::Default);
+    }
+}
+
 #[test]
 fn a_frame_that_is_there_is_not_written() {
     let mut screen = FullScreen::new(Theme::ansi());
