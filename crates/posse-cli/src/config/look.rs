@@ -10,9 +10,9 @@ use std::path::Path;
 
 use posse_tui::theme::{ColorDepth, Theme};
 
-use self::keys::Keys;
+use self::keys::ChosenKeys;
 use super::search_paths::SearchPaths;
-use super::settings::ui;
+use super::settings;
 use crate::error::SettingsError;
 use crate::output::{say, tame};
 
@@ -20,7 +20,7 @@ use crate::output::{say, tame};
 #[derive(Clone, Debug)]
 pub(crate) struct Look {
     pub(crate) theme: Theme,
-    pub(crate) keys: Keys,
+    pub(crate) keys: ChosenKeys,
     /// True if the mouse is used where posse has the whole screen.
     pub(crate) mouse: bool,
     /// What was ignored, each with its file.
@@ -35,7 +35,7 @@ impl Look {
     }
 
     fn read(places: &SearchPaths, depth: Option<ColorDepth>) -> Result<Self, SettingsError> {
-        let set = ui::ui_settings(places)?;
+        let set = settings::ui_settings(places)?;
         let mut warnings = Vec::new();
         let home = places.posse_home.as_deref();
         let chosen = theme::chosen(set.theme.as_ref(), home, &mut warnings);

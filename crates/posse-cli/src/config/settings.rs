@@ -18,6 +18,7 @@ use posse_protocol::PermissionMode;
 use self::agents::{AgentFlags, AgentSettings};
 use self::file::{Permissions, SettingsFile};
 use self::teams::{Backend, TeamSettings};
+use self::ui::UiSettings;
 use super::kept_rules;
 use super::search_paths::SearchPaths;
 use super::store;
@@ -370,6 +371,20 @@ pub(crate) fn store_settings(places: &SearchPaths) -> Result<StoreSettings, Sett
             }
             server @ store::StoreLocation::Server(_) => server,
         });
+    }
+    Ok(set)
+}
+
+/// Returns what the user and the administrator have set for the terminal.
+pub(crate) fn ui_settings(places: &SearchPaths) -> Result<UiSettings, SettingsError> {
+    let user = places.posse_home.as_ref();
+    let user = user.map(|directory| directory.join("settings.json"));
+    let mut set = UiSettings::default();
+    for path in [Some(places.managed.clone()), user].into_iter().flatten() {
+        if let Some(content) = file::read(&path)? {
+            set.theme = set.theme.or(content.ui.theme);
+            set.mouse = set.mouse.or(content.ui.mouse);
+        }
     }
     Ok(set)
 }

@@ -3,7 +3,7 @@
 use posse_protocol::{Answer, Command, PromptChange, RuleScope};
 use ratatui_core::text::Line;
 
-use super::{Action, AgentProcess, Conversation, Effect, Request, images, view};
+use super::{AgentProcess, Conversation, Effect, KeyedAction, Request, images, view};
 
 /// Time within which leaving twice leaves those who still work.
 const LEAVE_MS: u64 = 5000;
@@ -111,7 +111,7 @@ pub(super) fn stop_all_if_meant(it: &mut Conversation, now_ms: u64) -> Vec<Effec
         return stop_all(it);
     }
     it.presses.stop_ms = Some(now_ms);
-    let key = it.keys.0.first(Action::StopAll).unwrap_or_default();
+    let key = it.keys.0.first(KeyedAction::StopAll).unwrap_or_default();
     it.notice = Some(format!("{key} again stops {}", names.join(", ")));
     Vec::new()
 }
@@ -149,7 +149,7 @@ pub(super) fn leave(it: &mut Conversation, now_ms: u64) -> Vec<Effect> {
 /// shown then, and has no run.
 pub(super) fn rewind(it: &mut Conversation, number: Option<usize>) -> Vec<Effect> {
     if it.shown.agent != it.main {
-        let main = it.keys.0.first(Action::Agent(0));
+        let main = it.keys.0.first(KeyedAction::Agent(0));
         let main = main.unwrap_or_else(|| "/agent main".to_owned());
         it.notice = Some(format!("this is about the main agent: {main} shows it"));
         return Vec::new();

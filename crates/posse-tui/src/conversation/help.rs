@@ -1,14 +1,14 @@
 //! What can be pressed and typed, in words.
 
 use super::ConversationKeys;
-use super::key_actions::Action;
+use super::key_actions::KeyedAction;
 
 /// Keys that belong together.
 enum HelpKeys {
     /// Those that nobody can change.
     Fixed(&'static str),
     /// Those of actions.
-    Of(&'static [Action]),
+    Of(&'static [KeyedAction]),
 }
 
 use HelpKeys::{Fixed, Of};
@@ -16,28 +16,28 @@ use HelpKeys::{Fixed, Of};
 /// What can be pressed, each with what it does.
 const KEYS: &[(HelpKeys, &str)] = &[
     (Fixed("Enter"), "send; joins the run at its next step"),
-    (Of(&[Action::Newline]), "new line"),
-    (Of(&[Action::Later]), "send after the run"),
+    (Of(&[KeyedAction::Newline]), "new line"),
+    (Of(&[KeyedAction::Later]), "send after the run"),
     (
         Fixed("Up"),
         "earlier prompts; takes back the last one that waits",
     ),
-    (Of(&[Action::History]), "search earlier prompts"),
+    (Of(&[KeyedAction::History]), "search earlier prompts"),
     (Fixed("Esc"), "interrupt the run; twice: return to a prompt"),
     (Fixed("Ctrl-C"), "clear the draft, interrupt; twice: leave"),
-    (Of(&[Action::Mode]), "next permission mode"),
+    (Of(&[KeyedAction::Mode]), "next permission mode"),
     (
-        Of(&[Action::Yes, Action::No, Action::Always]),
+        Of(&[KeyedAction::Yes, KeyedAction::No, KeyedAction::Always]),
         "answer the question: yes, no, always",
     ),
     (
-        Of(&[Action::Answer]),
+        Of(&[KeyedAction::Answer]),
         "open the question, then the next one; complete a name",
     ),
     (Of(&AGENTS), "show the main agent, or another one"),
-    (Of(&[Action::Board]), "the board of everybody"),
+    (Of(&[KeyedAction::Board]), "the board of everybody"),
     (
-        Of(&[Action::Transcript]),
+        Of(&[KeyedAction::Transcript]),
         "the whole transcript, with search",
     ),
     (
@@ -45,31 +45,34 @@ const KEYS: &[(HelpKeys, &str)] = &[
         "shell, memory note, command, file or agent",
     ),
     (
-        Of(&[Action::Background]),
+        Of(&[KeyedAction::Background]),
         "with no draft: wait no longer for sub-agents",
     ),
     (
-        Of(&[Action::StopAll]),
+        Of(&[KeyedAction::StopAll]),
         "twice: stop all that is in the background",
     ),
-    (Of(&[Action::Image]), "put in the image of the clipboard"),
-    (Of(&[Action::Editor]), "write in your editor"),
-    (Of(&[Action::Suspend]), "suspend"),
-    (Of(&[Action::Keys]), "these keys"),
+    (
+        Of(&[KeyedAction::Image]),
+        "put in the image of the clipboard",
+    ),
+    (Of(&[KeyedAction::Editor]), "write in your editor"),
+    (Of(&[KeyedAction::Suspend]), "suspend"),
+    (Of(&[KeyedAction::Keys]), "these keys"),
 ];
 
 /// The agents that have a key.
-const AGENTS: [Action; 10] = [
-    Action::Agent(0),
-    Action::Agent(1),
-    Action::Agent(2),
-    Action::Agent(3),
-    Action::Agent(4),
-    Action::Agent(5),
-    Action::Agent(6),
-    Action::Agent(7),
-    Action::Agent(8),
-    Action::Agent(9),
+const AGENTS: [KeyedAction; 10] = [
+    KeyedAction::Agent(0),
+    KeyedAction::Agent(1),
+    KeyedAction::Agent(2),
+    KeyedAction::Agent(3),
+    KeyedAction::Agent(4),
+    KeyedAction::Agent(5),
+    KeyedAction::Agent(6),
+    KeyedAction::Agent(7),
+    KeyedAction::Agent(8),
+    KeyedAction::Agent(9),
 ];
 
 /// Returns all keys as they hold, each with what it does. What has no key is left out.
@@ -79,19 +82,19 @@ pub(crate) fn keys(table: &ConversationKeys) -> Vec<(String, &'static str)> {
         Of(actions) => (listed(table, actions), *about),
     });
     let mut rows: Vec<_> = rows.filter(|(keys, _)| !keys.is_empty()).collect();
-    if table.0.listed(Action::Answer) != "Tab" {
+    if table.0.listed(KeyedAction::Answer) != "Tab" {
         rows.push(("Tab".to_owned(), "complete a name"));
     }
     rows
 }
 
 /// Returns the chords of actions: `Alt-Y Alt-N Alt-A`, and `Alt-0 … Alt-9` for many.
-fn listed(table: &ConversationKeys, actions: &[Action]) -> String {
+fn listed(table: &ConversationKeys, actions: &[KeyedAction]) -> String {
     if let [action] = actions {
         return table.0.listed(*action);
     }
     let chords = |table: &ConversationKeys| -> Vec<String> {
-        let first = |action: &Action| table.0.first(*action);
+        let first = |action: &KeyedAction| table.0.first(*action);
         actions.iter().filter_map(first).collect()
     };
     let shown = chords(table);

@@ -4,7 +4,7 @@ use crate::keymap::{Chord, KeyAction, KeyProblem, KeyTable};
 
 /// Something that a key does. Each has a command, too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Action {
+pub(super) enum KeyedAction {
     Newline,
     Later,
     History,
@@ -26,7 +26,7 @@ pub(super) enum Action {
     Keys,
 }
 
-impl Action {
+impl KeyedAction {
     /// Returns the word that answers a question.
     pub(super) fn answer(self) -> Option<char> {
         match self {
@@ -38,7 +38,7 @@ impl Action {
     }
 }
 
-impl KeyAction for Action {
+impl KeyAction for KeyedAction {
     const ALL: &'static [(Self, &'static str, &'static [&'static str])] = &[
         (Self::Newline, "newline", &["alt-enter", "ctrl-j"]),
         (Self::Later, "later", &["alt-q"]),
@@ -89,12 +89,12 @@ impl KeyAction for Action {
 
 /// Which keys do what in a conversation.
 #[derive(Clone, Debug, Default)]
-pub struct ConversationKeys(pub(super) KeyTable<Action>);
+pub struct ConversationKeys(pub(super) KeyTable<KeyedAction>);
 
 impl ConversationKeys {
     /// Returns the names of all actions.
     pub fn names() -> Vec<&'static str> {
-        KeyTable::<Action>::names()
+        KeyTable::<KeyedAction>::names()
     }
 
     /// Gives an action these chords in place of those it has, and returns what of that does not hold.

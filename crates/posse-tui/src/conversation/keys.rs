@@ -6,7 +6,7 @@ use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use posse_protocol::{Command, PermissionMode};
 
 use super::edit_keys::edit;
-use super::{Action, Conversation, Effect, Request, actions, chooser, images, menu, slash};
+use super::{Conversation, Effect, KeyedAction, Request, actions, chooser, images, menu, slash};
 use crate::edit::{EditBuffer, Motion, Prefix};
 use crate::question::Typing;
 
@@ -32,7 +32,7 @@ pub(super) fn pressed(it: &mut Conversation, mut key: KeyEvent, now_ms: u64) -> 
         return interrupt(it, now_ms);
     }
     let action = it.keys.0.action(key, |action| is_possible(it, action));
-    if action == Some(Action::Suspend) {
+    if action == Some(KeyedAction::Suspend) {
         return vec![Effect::Suspend];
     }
     it.presses.interrupt_ms = None;
@@ -40,13 +40,13 @@ pub(super) fn pressed(it: &mut Conversation, mut key: KeyEvent, now_ms: u64) -> 
     if it.questions.is_open {
         return to_question(it, key, action, now_ms);
     }
-    if it.chooser.is_some() && action.and_then(Action::answer).is_none() {
+    if it.chooser.is_some() && action.and_then(KeyedAction::answer).is_none() {
         return chooser::pressed(it, key);
     }
     match (action, key.code) {
         // Where a name is typed, it is meant for that.
-        (Some(Action::Answer), KeyCode::Tab) if it.menu.is_some() => complete(it),
-        (Some(Action::Keys), _) => {
+        (Some(KeyedAction::Answer), KeyCode::Tab) if it.menu.is_some() => complete(it),
+        (Some(KeyedAction::Keys), _) => {
             it.shows_keys = !shows_keys;
             Vec::new()
         }
@@ -58,38 +58,38 @@ pub(super) fn pressed(it: &mut Conversation, mut key: KeyEvent, now_ms: u64) -> 
 }
 
 /// Returns true if an action is possible now. If not, its key edits the draft.
-fn is_possible(it: &Conversation, action: Action) -> bool {
+fn is_possible(it: &Conversation, action: KeyedAction) -> bool {
     match action {
-        Action::Yes | Action::No | Action::Always => it.questions.count() > 0,
-        Action::Quit | Action::Background | Action::Keys => it.draft.is_empty(),
+        KeyedAction::Yes | KeyedAction::No | KeyedAction::Always => it.questions.count() > 0,
+        KeyedAction::Quit | KeyedAction::Background | KeyedAction::Keys => it.draft.is_empty(),
         _ => true,
     }
 }
 
 /// Does what a chord stands for.
-fn run(it: &mut Conversation, action: Action, now_ms: u64) -> Vec<Effect> {
+fn run(it: &mut Conversation, action: KeyedAction, now_ms: u64) -> Vec<Effect> {
     match action {
-        Action::Newline => {
+        KeyedAction::Newline => {
             it.draft.newline();
             return menu::refresh(it);
         }
-        Action::Later => return send(it, false, now_ms),
-        Action::History => chooser::history(it, ""),
-        Action::Mode => return next_mode(it),
-        Action::Answer => drop(actions::open(it, now_ms)),
-        Action::Yes => return by_chord(it, 'y', now_ms),
-        Action::No => return by_chord(it, 'n', now_ms),
-        Action::Always => return by_chord(it, 'a', now_ms),
-        Action::Agent(number) => return show(it, usize::from(number)),
-        Action::Board => return vec![Effect::Ask(Request::Board)],
-        Action::Transcript => return vec![Effect::Ask(Request::Transcript)],
-        Action::Background => return actions::detach(it),
-        Action::StopAll => return actions::stop_all_if_meant(it, now_ms),
-        Action::Image => return vec![Effect::Ask(Request::ClipboardImage)],
-        Action::Editor => return vec![Effect::OpenEditor(it.draft.expanded())],
-        Action::Suspend => return vec![Effect::Suspend],
-        Action::Quit => return actions::leave(it, now_ms),
-        Action::Keys => it.shows_keys = true,
+        KeyedAction::Later => return send(it, false, now_ms),
+        KeyedAction::History => chooser::history(it, ""),
+        KeyedAction::Mode => return next_mode(it),
+        KeyedAction::Answer => drop(actions::open(it, now_ms)),
+        KeyedAction::Yes => return by_chord(it, 'y', now_ms),
+        KeyedAction::No => return by_chord(it, 'n', now_ms),
+        KeyedAction::Always => return by_chord(it, 'a', now_ms),
+        KeyedAction::Agent(number) => return show(it, usize::from(number)),
+        KeyedAction::Board => return vec![Effect::Ask(Request::Board)],
+        KeyedAction::Transcript => return vec![Effect::Ask(Request::Transcript)],
+        KeyedAction::Background => return actions::detach(it),
+        KeyedAction::StopAll => return actions::stop_all_if_meant(it, now_ms),
+        KeyedAction::Image => return vec![Effect::Ask(Request::ClipboardImage)],
+        KeyedAction::Editor => return vec![Effect::OpenEditor(it.draft.expanded())],
+        KeyedAction::Suspend => return vec![Effect::Suspend],
+        KeyedAction::Quit => return actions::leave(it, now_ms),
+        KeyedAction::Keys => it.shows_keys = true,
     }
     Vec::new()
 }
@@ -221,18 +221,18 @@ fn by_chord(it: &mut Conversation, key: char, now_ms: u64) -> Vec<Effect> {
 fn to_question(
     it: &mut Conversation,
     key: KeyEvent,
-    action: Option<Action>,
+    action: Option<KeyedAction>,
     now_ms: u64,
 ) -> Vec<Effect> {
     let control = key.modifiers.contains(KeyModifiers::CONTROL);
     let alt = key.modifiers.contains(KeyModifiers::ALT);
-    let answer = action.and_then(Action::answer);
+    let answer = action.and_then(KeyedAction::answer);
     match (it.questions.typing(), key.code) {
         (None, _) | (_, KeyCode::Esc) => it.questions.close(),
         (_, KeyCode::Tab) => {
             actions::skip(it, now_ms);
         }
-        _ if action == Some(Action::Answer) => {
+        _ if action == Some(KeyedAction::Answer) => {
             actions::skip(it, now_ms);
         }
         (Some(Typing::Key), _) if answer.is_some() => {

@@ -3,7 +3,7 @@
 use posse_protocol::{Command, MemoryScope, PermissionMode};
 
 use super::help::{self, COMMANDS};
-use super::{Action, Conversation, Effect, Report, Request, actions, chooser, thinking};
+use super::{Conversation, Effect, KeyedAction, Report, Request, actions, chooser, thinking};
 
 /// Runs a command of the terminal. Returns none if it is not one.
 pub(super) fn run(
@@ -144,7 +144,7 @@ fn say_help(it: &mut Conversation) -> Vec<Effect> {
 
 fn mode(it: &mut Conversation, word: Option<&str>) -> Vec<Effect> {
     let Some(word) = word else {
-        let key = it.keys.0.first(Action::Mode);
+        let key = it.keys.0.first(KeyedAction::Mode);
         let key = key.unwrap_or_else(|| "/mode NAME".to_owned());
         it.say(&format!("{}; {key} chooses another", it.mode()));
         return Vec::new();

@@ -16,7 +16,7 @@ const PARTS: [&str; 2] = ["conversation", "board"];
 
 /// Which keys do what.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Keys {
+pub(crate) struct ChosenKeys {
     pub(crate) conversation: ConversationKeys,
     pub(crate) board: BoardKeys,
 }
@@ -27,15 +27,11 @@ pub(crate) fn file_in(home: &Path) -> std::path::PathBuf {
 }
 
 /// Returns the keys, and says what of the file does not hold.
-pub(super) fn read(home: Option<&Path>, warnings: &mut Vec<String>) -> Keys {
-    let mut keys = Keys::default();
-    let file = match home.map_or(Ok(None), |home| TomlFile::read(&file_in(home))) {
-        Ok(Some(file)) => file,
-        Ok(None) => return keys,
-        Err(why) => {
-            warnings.push(why);
-            return keys;
-        }
+pub(super) fn read(home: Option<&Path>, warnings: &mut Vec<String>) -> ChosenKeys {
+    let mut keys = ChosenKeys::default();
+    let path = home.map(file_in);
+    let Some(file) = path.and_then(|path| TomlFile::read(&path, warnings)) else {
+        return keys;
     };
     for (name, part) in file.table(warnings) {
         let at = name.span().start;

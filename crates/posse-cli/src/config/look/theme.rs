@@ -20,8 +20,8 @@ pub(super) fn chosen(
         Some(ThemeChoice::Colors(colors)) => {
             let mut theme = Theme::ansi();
             for (role, color) in colors {
-                if let Err(why) = set(&mut theme, role, color) {
-                    warnings.push(format!("ui.theme of the settings: {why}"));
+                if let Some(fault) = set(&mut theme, role, color) {
+                    warnings.push(format!("ui.theme of the settings: {fault}"));
                 }
             }
             theme
@@ -40,15 +40,10 @@ fn named(name: &str, home: Option<&Path>, warnings: &mut Vec<String>) -> Theme {
         (Some(directory), true) => Some(directory.join(format!("{name}.toml"))),
         _ => None,
     };
-    let file = path.map_or(Ok(None), |path| TomlFile::read(&path));
-    match file {
-        Ok(Some(file)) => of_file(&file, warnings),
-        Ok(None) => {
+    match path.and_then(|path| TomlFile::read(&path, warnings)) {
+        Some(file) => of_file(&file, warnings),
+        None => {
             warnings.push(unknown(name, directory.as_deref()));
-            Theme::ansi()
-        }
-        Err(why) => {
-            warnings.push(format!("{why}; the theme is `ansi`"));
             Theme::ansi()
         }
     }
@@ -79,31 +74,29 @@ fn unknown(name: &str, directory: Option<&Path>) -> String {
 fn of_file(file: &TomlFile, warnings: &mut Vec<String>) -> Theme {
     let mut theme = Theme::ansi();
     for (role, color) in &file.table(warnings) {
-        let result = match color.get_ref().as_str() {
+        let fault = match color.get_ref().as_str() {
             Some(color) => set(&mut theme, role.get_ref(), color),
-            None => Err("a colour is text, as \"#ff8800\" or \"red\"".to_owned()),
+            None => Some("a colour is text, as \"#ff8800\" or \"red\"".to_owned()),
         };
-        if let Err(why) = result {
-            warnings.push(file.remark(role.span().start, &why));
-        }
+        warnings.extend(fault.map(|fault| file.remark(role.span().start, &fault)));
     }
     theme
 }
 
-/// Gives a role a colour, both as they are written.
-fn set(theme: &mut Theme, role: &str, color: &str) -> Result<(), String> {
+/// Gives a role a colour, both as they are written. Returns what is wrong with them.
+fn set(theme: &mut Theme, role: &str, color: &str) -> Option<String> {
     let Some(known) = ColorRole::named(role) else {
         let names = ColorRole::ALL.map(ColorRole::name);
-        return Err(match closest(role, &names) {
+        return Some(match closest(role, &names) {
             Some(meant) => format!("unknown role `{role}` (did you mean `{meant}`?)"),
             None => format!("unknown role `{role}`; there are {}", names.join(", ")),
         });
     };
     let Some(color) = color_of(color) else {
-        return Err(format!(
+        return Some(format!(
             "`{color}` is not a colour for `{role}`; write #rrggbb, default, or one of the terminal's own, such as red or bright-red"
         ));
     };
     theme.set(known, color);
-    Ok(())
+    None
 }

@@ -12,8 +12,8 @@ pub(super) struct TomlFile {
 }
 
 impl TomlFile {
-    /// Reads a file; none if it does not exist.
-    pub(super) fn read(path: &Path) -> Result<Option<Self>, String> {
+    /// Reads a file; none if it does not exist, or cannot be read, which is told.
+    pub(super) fn read(path: &Path, warnings: &mut Vec<String>) -> Option<Self> {
         let text = match std::fs::metadata(path) {
             // Reading a pipe would block.
             Ok(found) if !found.is_file() => Err(std::io::Error::other("it is not a file")),
@@ -22,17 +22,18 @@ impl TomlFile {
         };
         let text = match text {
             Ok(text) => text,
-            Err(error)
-                if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) =>
-            {
-                return Ok(None);
+            Err(error) => {
+                let is_absent = [ErrorKind::NotFound, ErrorKind::NotADirectory];
+                if !is_absent.contains(&error.kind()) {
+                    warnings.push(format!("{}: {error}", path.display()));
+                }
+                return None;
             }
-            Err(error) => return Err(format!("{}: {error}", path.display())),
         };
         // Some editors write a byte order mark.
         let text = text.strip_prefix('\u{feff}').unwrap_or(&text).to_owned();
         let path = path.to_owned();
-        Ok(Some(Self { path, text }))
+        Some(Self { path, text })
     }
 
     /// Returns its content, and says what of it cannot be read.

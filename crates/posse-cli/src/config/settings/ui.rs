@@ -4,18 +4,14 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-use super::file;
-use crate::config::search_paths::SearchPaths;
-use crate::error::SettingsError;
-
 /// The keys of `ui`.
 pub(super) const KEYS: [&str; 2] = ["theme", "mouse"];
 
 /// The content of the key `ui`.
 #[derive(Clone, Debug, Default, Deserialize)]
 pub(super) struct UiFile {
-    theme: Option<ThemeChoice>,
-    mouse: Option<bool>,
+    pub(super) theme: Option<ThemeChoice>,
+    pub(super) mouse: Option<bool>,
 }
 
 /// Which theme is meant.
@@ -43,18 +39,4 @@ pub(crate) struct UiSettings {
     pub(crate) theme: Option<ThemeChoice>,
     /// Whether the mouse is used where posse has the whole screen.
     pub(crate) mouse: Option<bool>,
-}
-
-/// Returns what the user and the administrator have set for the terminal.
-pub(crate) fn ui_settings(places: &SearchPaths) -> Result<UiSettings, SettingsError> {
-    let user = places.posse_home.as_ref();
-    let user = user.map(|directory| directory.join("settings.json"));
-    let mut set = UiSettings::default();
-    for path in [Some(places.managed.clone()), user].into_iter().flatten() {
-        if let Some(content) = file::read(&path)? {
-            set.theme = set.theme.or(content.ui.theme);
-            set.mouse = set.mouse.or(content.ui.mouse);
-        }
-    }
-    Ok(set)
 }

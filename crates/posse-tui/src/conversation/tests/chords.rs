@@ -117,9 +117,9 @@ fn lists_of_keys_have_the_chords_that_hold() {
 
 #[test]
 fn every_default_chord_can_be_read() {
-    use crate::conversation::key_actions::Action;
+    use crate::conversation::key_actions::KeyedAction;
     use crate::keymap::KeyAction as _;
-    for (action, name, chords) in Action::ALL {
+    for (action, name, chords) in KeyedAction::ALL {
         let chords: Vec<String> = chords.iter().map(|chord| (*chord).to_owned()).collect();
         let mut keys = ConversationKeys::default();
         assert_eq!(keys.0.chords(*action).len(), chords.len(), "{name}");

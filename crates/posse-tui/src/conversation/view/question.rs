@@ -6,7 +6,7 @@ use ratatui_core::text::{Line, Span};
 
 use super::{QUESTION_ROWS, edited_rows, most_rows};
 use crate::conversation::questions::OpenQuestion;
-use crate::conversation::{Action, Conversation};
+use crate::conversation::{Conversation, KeyedAction};
 use crate::question::{QuestionDialog, Typing, wanted};
 use crate::text::{changed_file, clip, columns, diff, one_line, tame, wrap};
 use crate::theme::ColorRole;
@@ -209,22 +209,22 @@ fn plain(text: &str, width: u16) -> Vec<Line<'static>> {
 fn chords(it: &Conversation, dialog: &QuestionDialog) -> Vec<Span<'static>> {
     let key = ColorRole::Warning.style();
     let mut spans = vec![Span::raw("  ")];
-    let mut add = |action: Action, what: String| {
+    let mut add = |action: KeyedAction, what: String| {
         if let Some(chord) = it.keys.0.first(action) {
             spans.push(Span::styled(chord, key));
             spans.push(Span::raw(format!(" {what}   ")));
         }
     };
     if dialog.typing() == Typing::Key {
-        add(Action::Yes, "yes".to_owned());
-        add(Action::No, "no".to_owned());
+        add(KeyedAction::Yes, "yes".to_owned());
+        add(KeyedAction::No, "no".to_owned());
     }
-    add(Action::Answer, "open".to_owned());
+    add(KeyedAction::Answer, "open".to_owned());
     let always = dialog.question().suggestions.first();
     if let Some(suggestion) = always.filter(|_| dialog.typing() == Typing::Key) {
         // The last one: a long rule must not hide another key.
         let rules = one_line(&suggestion.rules.join(", "));
-        add(Action::Always, format!("always {rules}"));
+        add(KeyedAction::Always, format!("always {rules}"));
     }
     spans
 }

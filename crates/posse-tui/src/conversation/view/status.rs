@@ -4,7 +4,7 @@ use posse_protocol::{Activity, Cost, Spent, WaitReason};
 use ratatui_core::style::Style;
 use ratatui_core::text::{Line, Span};
 
-use crate::conversation::{Action, Conversation, Sign};
+use crate::conversation::{Conversation, KeyedAction, Sign};
 use crate::text::{clip, columns, one_line};
 use crate::theme::ColorRole;
 
@@ -30,7 +30,7 @@ pub(super) fn line(it: &Conversation, width: u16, now_ms: u64) -> Line<'static> 
     for fact in facts(it) {
         add(&mut line, &fact, width);
     }
-    let keys = match it.keys.0.first(Action::Keys) {
+    let keys = match it.keys.0.first(KeyedAction::Keys) {
         Some(key) => format!("{key} keys"),
         None => "/help".to_owned(),
     };
