@@ -153,7 +153,6 @@ fn the_user_and_the_administrator_switch_the_mouse_off() {
     assert!(load(&disk).mouse);
 }
 
-// proves UI-04 (part: no letter and no Enter can be made to answer)
 #[test]
 fn keys_that_must_not_be_taken_are_not() {
     let disk = Disk::new();

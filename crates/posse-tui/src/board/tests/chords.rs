@@ -57,7 +57,6 @@ fn an_action_has_the_chords_of_the_file() {
     assert!(text.contains("Ctrl-Q, Esc "), "{text}");
 }
 
-// proves UI-04 (part: whatever the chords are)
 #[test]
 fn a_question_is_answered_by_its_own_chord_alone() {
     let asked = BoardQuestion {

@@ -110,7 +110,6 @@ fn the_wheel_moves_the_highlight() {
     assert_eq!(desk.board.help, Some(29));
 }
 
-// proves UI-04 (part: the mouse)
 #[test]
 fn what_waits_for_a_key_does_not_heed_the_mouse() {
     let question = BoardQuestion {

@@ -46,7 +46,6 @@ fn an_editing_key_can_be_taken_and_letters_cannot() {
     assert_eq!(talk.state.draft(), "xxab");
 }
 
-// proves UI-04 (part: whatever the chords are)
 #[test]
 fn a_question_is_answered_by_its_own_chord_alone() {
     let chords: [(&str, &[&str]); 4] = [
