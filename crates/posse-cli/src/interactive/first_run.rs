@@ -28,12 +28,7 @@ pub(super) fn prepare(config: &RunConfig) -> anyhow::Result<FirstRun> {
     let name = settings.key_name();
     let file = key_file::path().map(|path| path.display().to_string());
     let file = file.unwrap_or_default();
-    tell(&format!(
-        "Welcome to posse. It has no key for the model API yet ({name} is not set).\n\n  \
-         1  give it a key: it is kept in {file}, which only you can read\n  \
-         2  try it without a key: a scripted model on this machine answers, and nothing is sent anywhere\n  \
-         q  leave\n\n"
-    ))?;
+    tell(&welcome(name, &file))?;
     loop {
         tell("1, 2 or q: ")?;
         match line()?.as_deref().map(str::trim) {
@@ -50,6 +45,19 @@ pub(super) fn prepare(config: &RunConfig) -> anyhow::Result<FirstRun> {
             Some(_) => {}
         }
     }
+}
+
+/// Returns what may be chosen, in lines that a terminal of 80 columns does not break.
+fn welcome(name: &str, file: &str) -> String {
+    format!(
+        "Welcome to posse. It has no key for a model yet: {name} is not set.\n\n  \
+         1  give it a key\n     \
+         It is kept in a file that only you can read:\n     \
+         {file}\n  \
+         2  try it without a key\n     \
+         A scripted model on this machine answers; nothing is sent anywhere.\n  \
+         q  leave\n\n"
+    )
 }
 
 /// Reads a key without showing it, and keeps it. Returns false if there is none.
@@ -87,4 +95,20 @@ fn tell(text: &str) -> io::Result<()> {
     let mut out = io::stdout().lock();
     out.write_all(text.as_bytes())?;
     out.flush()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_line_is_broken_by_a_terminal_of_80_columns() {
+        let text = welcome(
+            "ANTHROPIC_API_KEY",
+            "/home/somebody/with/a/directory/.posse/keys.json",
+        );
+        for line in text.lines() {
+            assert!(line.chars().count() <= 80, "{line}");
+        }
+    }
 }
