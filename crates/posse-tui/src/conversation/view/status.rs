@@ -1,4 +1,5 @@
-//! The last line: mode, model, context, money, what waits, and the keys that matter now.
+//! The last line: who is talked to, what waits, mode, model, context, money, and the keys that
+//! matter now.
 
 use posse_protocol::{Activity, Cost, Spent, WaitReason};
 use ratatui_core::style::Style;
@@ -66,8 +67,17 @@ fn doing(it: &Conversation) -> &'static str {
 }
 
 fn facts(it: &Conversation) -> Vec<String> {
+    let mut facts = Vec::new();
+    // Whom the keys are for, and what becomes of them, comes before what has been spent.
+    if it.shown.agent != it.main {
+        facts.push(format!("talking to {}", it.shown.name));
+    }
+    match it.shown.queue.len() {
+        0 => {}
+        count => facts.push(format!("{count} queued")),
+    }
     let terms = it.shown_terms();
-    let mut facts: Vec<String> = terms.mode.iter().map(ToString::to_string).collect();
+    facts.extend(terms.mode.iter().map(ToString::to_string));
     facts.extend(terms.model.map(|model| match terms.effort {
         Some(effort) => format!("{model} {effort}"),
         None => model,
@@ -75,18 +85,15 @@ fn facts(it: &Conversation) -> Vec<String> {
     let spending = &it.shown.spending;
     if let Some(window) = spending.context_window.filter(|window| *window > 0) {
         let percent = spending.context_tokens.saturating_mul(100) / window;
-        facts.push(format!("{percent} % of {}k", window / 1000));
+        let size = match window {
+            0..1_000_000 => format!("{}k", window / 1000),
+            window => format!("{}M", window / 1_000_000),
+        };
+        facts.push(format!("{percent} % of {size}"));
     }
     if let Some(cost) = total(&spending.subtree) {
         let left = spending.left.map(|left| format!(", {left} left"));
         facts.push(format!("{cost}{}", left.unwrap_or_default()));
-    }
-    match it.shown.queue.len() {
-        0 => {}
-        count => facts.push(format!("{count} queued")),
-    }
-    if it.shown.agent != it.main {
-        facts.push(format!("talking to {}", it.shown.name));
     }
     facts
 }

@@ -118,3 +118,27 @@ fn the_status_has_the_terms_of_the_one_that_is_shown() {
     switch(&mut talk, agent(22));
     assert!(!talk.live().contains("acceptEdits"), "{}", talk.live());
 }
+
+#[test]
+fn who_is_talked_to_and_what_waits_is_said_before_the_money() {
+    let mut talk = talk();
+    talk.event(run(21, "dev-1", "look"));
+    switch(&mut talk, agent(21));
+    talk.event_of(agent(21), EventKind::State(Activity::Working));
+    let spent = Spent {
+        model: "m".into(),
+        usage: Usage::default(),
+        cost: Some(Cost::from_pico_usd(50_000_000_000)),
+    };
+    let spending = SpendingUpdate {
+        subtree: vec![spent],
+        context_tokens: 8_000,
+        context_window: Some(200_000),
+        ..SpendingUpdate::default()
+    };
+    talk.event_of(agent(21), EventKind::Spending(Box::new(spending)));
+    let waiting = vec![queued(7, "then this")];
+    talk.event_of(agent(21), EventKind::Queue(waiting));
+    let live = talk.live();
+    assert!(live.contains("talking to dev-1 · 1 queued"), "{live}");
+}
