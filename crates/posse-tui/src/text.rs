@@ -13,6 +13,7 @@ pub mod tame;
 pub mod wrap;
 
 pub use code::code_line;
+pub(crate) use diff::changed_lines;
 pub(crate) use diff::line_count;
 pub use diff::{changed_file, diff};
 pub use escapes::without_escapes;

@@ -62,6 +62,21 @@ pub fn diff(change: &FileDiff, max_lines: usize) -> Vec<Line<'static>> {
     lines
 }
 
+/// Returns only the lines that come and go.
+pub(crate) fn changed_lines(change: &FileDiff) -> Vec<Line<'static>> {
+    let columns = number_columns(change);
+    let mut lines = Vec::new();
+    for hunk in &change.hunks {
+        let is_placed = hunk.new_start > 0 || hunk.old_start > 0;
+        let changed = numbered(hunk).filter(|(_, line)| line.change != LineChange::Kept);
+        lines.extend(changed.map(|(number, line)| {
+            let number = is_placed.then_some(number);
+            diff_line(line, number, columns)
+        }));
+    }
+    lines
+}
+
 /// Returns the lines of a hunk, removed ones with their old number and others with their new one.
 fn numbered(hunk: &Hunk) -> impl Iterator<Item = (u64, &DiffLine)> {
     let (mut old, mut new) = (hunk.old_start, hunk.new_start);
@@ -178,6 +193,19 @@ mod tests {
         let colours: Vec<_> = lines[..3].iter().map(|line| line.spans[1].style).collect();
         let (removed, added) = (ColorRole::Removed.style(), ColorRole::Added.style());
         assert_eq!(colours, [Style::new().dim(), removed, added]);
+    }
+
+    #[test]
+    fn lines_that_stay_can_be_left_out() {
+        let lines = changed_lines(&example());
+        let lines: Vec<String> = lines.iter().map(ToString::to_string).collect();
+        let expected = [
+            "  41 -    let n = 1;",
+            "  41 +    let n = \\u{1b}[2J;",
+            "  42 +    let m = 3;",
+            "  91 +end (no newline at end of file)",
+        ];
+        assert_eq!(lines, expected);
     }
 
     #[test]

@@ -8,7 +8,7 @@ use super::{QUESTION_ROWS, edited_rows, most_rows};
 use crate::conversation::questions::OpenQuestion;
 use crate::conversation::{Conversation, KeyedAction};
 use crate::question::{QuestionDialog, Typing, wanted};
-use crate::text::{changed_file, clip, columns, diff, one_line, tame, wrap};
+use crate::text::{changed_file, changed_lines, clip, columns, diff, one_line, tame, wrap};
 use crate::theme::ColorRole;
 
 /// Number of lines of what is asked about, while the question is open.
@@ -45,7 +45,7 @@ pub(super) fn draw(it: &Conversation, width: u16, room: usize) -> QuestionLines 
         // The command is seen before the keys that allow it.
         let has_chords = left > content.len().min(1);
         let most = (left - usize::from(has_chords)).min(CLOSED_LINES);
-        lines.extend(shortened(content, most, "Tab shows all", width));
+        lines.extend(closed(&open.dialog, content, most, width));
         lines.extend(chords.into_iter().filter(|_| has_chords));
         return QuestionLines { lines, caret: None };
     }
@@ -123,24 +123,48 @@ fn most_shown(it: &Conversation) -> usize {
 
 /// Returns at most `most` lines, the last of which says how many are missing, and where they are.
 fn shortened(
-    mut lines: Vec<Line<'static>>,
+    lines: Vec<Line<'static>>,
     most: usize,
     place: &str,
     width: u16,
 ) -> Vec<Line<'static>> {
     let count = lines.len();
-    lines.truncate(most);
-    if count > most
-        && most > 1
-        && let Some(last) = lines.last_mut()
-    {
+    beginning(lines, (count, most), place, width)
+}
+
+/// Returns what a closed question is about. If there is no room for all of a change, the lines that
+/// come and go are seen, and not those around them.
+fn closed(
+    dialog: &QuestionDialog,
+    mut lines: Vec<Line<'static>>,
+    most: usize,
+    width: u16,
+) -> Vec<Line<'static>> {
+    let count = lines.len();
+    if let Some(Display::Diff(change)) = dialog.question().shown.as_ref().filter(|_| count > most) {
+        lines.truncate(1);
+        lines.extend(changed_lines(change));
+    }
+    beginning(lines, (count, most), "Tab shows all", width)
+}
+
+/// Returns the first of `count` lines, at most `most`, the last of which says how many are missing.
+fn beginning(
+    mut lines: Vec<Line<'static>>,
+    (count, most): (usize, usize),
+    place: &str,
+    width: u16,
+) -> Vec<Line<'static>> {
+    if count > most && most > 1 {
         let place = match place {
             "" => String::new(),
             place => format!(" · {place}"),
         };
-        let text = format!("  … {} more lines{place}", count - most + 1);
-        *last = Line::styled(text, Style::new().dim());
+        lines.truncate(most - 1);
+        let text = format!("  … {} more lines{place}", count - lines.len());
+        lines.push(Line::styled(text, Style::new().dim()));
     }
+    lines.truncate(most);
     lines.iter().map(|line| clip(line, width)).collect()
 }
 

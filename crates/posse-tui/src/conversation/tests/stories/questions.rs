@@ -279,3 +279,43 @@ fn the_smallest_screen_has_all_keys_of_an_open_question() {
     stage("b", &["y yes", "r reason"], &[]);
     stage("r", &["what instead?", "b back", "»"], &[]);
 }
+
+#[test]
+fn of_a_long_change_the_changed_lines_are_seen_first() {
+    use posse_protocol::{DiffLine, Display, FileDiff, Hunk, LineChange};
+    let line = |change, text: &str| DiffLine {
+        change,
+        text: text.into(),
+        is_open: false,
+    };
+    let lines = vec![
+        line(LineChange::Kept, "one"),
+        line(LineChange::Kept, "two"),
+        line(LineChange::Kept, "three"),
+        line(LineChange::Removed, "four"),
+        line(LineChange::Added, "4"),
+        line(LineChange::Kept, "five"),
+    ];
+    let change = FileDiff {
+        path: "a.txt".into(),
+        is_new: false,
+        added: 1,
+        removed: 1,
+        hunks: vec![Hunk {
+            old_start: 1,
+            new_start: 1,
+            lines,
+        }],
+        left_out: 0,
+    };
+    let mut talk = talk();
+    talk.asks(Question {
+        shown: Some(Display::Diff(change)),
+        ..question("a")
+    });
+    let live = talk.live();
+    assert!(
+        live.contains("a.txt  +1 −1\n   4 -four\n   4 +4\n  … 4 more lines · Tab shows all\n"),
+        "{live}"
+    );
+}
