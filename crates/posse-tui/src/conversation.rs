@@ -310,8 +310,10 @@ pub fn update(conversation: &mut Conversation, input: Input, now_ms: u64) -> Vec
             Vec::new()
         }
         Input::Size(size) => {
-            conversation.size = size;
-            conversation.resized_ms = Some(now_ms);
+            if conversation.size != size {
+                conversation.size = size;
+                conversation.resized_ms = Some(now_ms);
+            }
             Vec::new()
         }
         Input::Notice(text) => {

@@ -39,3 +39,17 @@ fn a_reply_is_seen_from_the_moment_its_agent_is_shown() {
     say(&mut talk, "More");
     assert_eq!(talk.printed(), ["Next."]);
 }
+
+#[test]
+fn a_terminal_of_the_same_size_was_not_resized() {
+    let mut talk = Talk::new(80, 24);
+    talk.event(run(21, "a-developer-with-a-name", "look at the numbers"));
+    let before = talk.live();
+    assert!(before.contains("look at the numbers"), "{before}");
+    // As after the board.
+    talk.input(Input::Size(Size {
+        columns: 80,
+        rows: 24,
+    }));
+    assert_eq!(talk.live(), before);
+}
