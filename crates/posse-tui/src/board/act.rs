@@ -192,8 +192,12 @@ pub(super) fn by_chord(it: &mut Board, action: Action, now_ms: i64) -> Vec<Board
 
 /// Tells the highlighted question something, and carries out its answer.
 pub(super) fn answer(it: &mut Board, words: &str, now_ms: i64) -> Vec<BoardEffect> {
-    if it.screen != BoardScreen::Questions || it.questions.count() == 0 {
+    if it.screen != BoardScreen::Questions {
         it.notice = Some("choose a question on screen 5 first".to_owned());
+        return Vec::new();
+    }
+    if it.questions.count() == 0 {
+        it.notice = Some("no question waits".to_owned());
         return Vec::new();
     }
     if !it.questions.is_settled(now_ms) {

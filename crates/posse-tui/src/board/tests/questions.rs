@@ -152,3 +152,12 @@ fn an_agent_leads_to_its_question() {
     };
     assert_eq!(*given, answer);
 }
+
+#[test]
+fn without_a_question_nothing_is_answered() {
+    let mut desk = Desk::new(80, 12);
+    desk.agents(team());
+    desk.press("5");
+    assert_eq!(desk.press("Alt-y"), []);
+    assert_eq!(desk.foot(), "no question waits");
+}
