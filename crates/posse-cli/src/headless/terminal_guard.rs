@@ -15,7 +15,7 @@ use rustix::termios::{SpecialCodeIndex, Termios, ttyname};
 const SCRIPT: &str = r#"trap "" HUP INT QUIT TERM TTOU TTIN TSTP
 read -r word && exit
 if [ "$(stty -g <"$1")" = "$2" ]; then stty "$3" <"$1" || stty sane <"$1"; fi
-printf %s "$4" >"$1""#;
+printf '%s\033[J' "$4" >"$1""#;
 
 /// Number of control characters that stty prints; the kernel has fewer.
 const CHARACTERS: usize = 32;

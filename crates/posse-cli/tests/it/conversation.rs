@@ -127,6 +127,9 @@ fn whatever_ends_posse_the_terminal_is_as_before() {
         terminal.kills(signal);
         terminal.sees(&format!("ended {code}"));
         terminal.waits("pastes are plain again", || modes().trim() != "1");
+        terminal.waits("nothing is left of the foot", || {
+            !terminal.screen().contains(FOOT)
+        });
     }
 }
 
