@@ -11,7 +11,8 @@ use rustix::termios::{SpecialCodeIndex, Termios, ttyname};
 
 /// Waits for a word, which says that all is well, or for the end. Settings are brought back only if
 /// they are those of posse: a shell that has the terminal again sets its own. Signals of the
-/// terminal must not end it, and not stop it, either.
+/// terminal must not end it, and not stop it, either. What is erased below the cursor is the rest of
+/// the live region.
 const SCRIPT: &str = r#"trap "" HUP INT QUIT TERM TTOU TTIN TSTP
 read -r word && exit
 if [ "$(stty -g <"$1")" = "$2" ]; then stty "$3" <"$1" || stty sane <"$1"; fi
