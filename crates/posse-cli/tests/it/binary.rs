@@ -1,7 +1,7 @@
 //! Running posse, and a scripted model beside it.
 
 use std::io::{BufRead, BufReader, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 
 /// The binary, in an environment without keys and with a home of its own.
@@ -22,7 +22,10 @@ fn home() -> PathBuf {
 /// A directory to work in, with a home of posse's own beside it and a scripted model to talk to.
 pub(crate) struct Project {
     server: Server,
-    place: PathBuf,
+    work: PathBuf,
+    /// The home of the user.
+    home: PathBuf,
+    posse_home: PathBuf,
 }
 
 impl Project {
@@ -35,16 +38,31 @@ impl Project {
     pub(crate) fn new(name: &str, script: &str) -> Self {
         let place = Self::place(name);
         let _ = std::fs::remove_dir_all(&place);
-        std::fs::create_dir_all(place.join("work")).unwrap();
+        let (work, home) = (place.join("work"), place.join("home"));
+        std::fs::create_dir_all(&work).unwrap();
         Self {
             server: Server::start(name, script),
-            place,
+            work,
+            posse_home: home.clone(),
+            home,
+        }
+    }
+
+    /// In a directory of a user's home, where posse's own home is, too.
+    pub(crate) fn in_home(home: &Path, directory: &str, script: &str) -> Self {
+        let work = home.join(directory);
+        std::fs::create_dir_all(&work).unwrap();
+        Self {
+            server: Server::start(&format!("story-{directory}"), script),
+            work,
+            posse_home: home.join(".posse"),
+            home: home.to_owned(),
         }
     }
 
     /// A file that the agent can reach.
     pub(crate) fn file(&self, name: &str) -> PathBuf {
-        self.place.join("work").join(name)
+        self.work.join(name)
     }
 
     /// Where its scripted model is.
@@ -56,9 +74,9 @@ impl Project {
     pub(crate) fn posse(&self, arguments: &[&str]) -> Command {
         let mut command = posse();
         command
-            .current_dir(self.place.join("work"))
-            .env("POSSE_HOME", self.place.join("home"))
-            .env("HOME", self.place.join("home"))
+            .current_dir(&self.work)
+            .env("POSSE_HOME", &self.posse_home)
+            .env("HOME", &self.home)
             .env("ANTHROPIC_BASE_URL", &self.server.url)
             .args(arguments);
         command

@@ -44,6 +44,8 @@ mod sessions;
 mod skills;
 mod stop;
 mod store_command;
+mod stories;
+mod story;
 mod task;
 mod team;
 mod team_crash;

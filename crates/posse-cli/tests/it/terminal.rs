@@ -1,6 +1,7 @@
 //! `posse -p` in a real terminal: it asks the person in front, who answers with a key.
 
 use std::fs;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use crate::binary::Project;
@@ -50,6 +51,28 @@ impl<'a> Terminal<'a> {
         let (work, socket) = (project.file(""), project.file(&format!("../{name}")));
         let lines = format!("cd {}\n{posse}\n{lines}\nexec cat", work.display());
         let tmux = Tmux::start(socket, size, &[], &["bash", "-c", &lines]);
+        Self { project, tmux }
+    }
+
+    /// Gives a person a shell in which posse can be called, in a window of this size.
+    pub(crate) fn shell(project: &'a Project, size: (u16, u16), without: &[&str]) -> Self {
+        let command = project.posse(&[]);
+        let binary = Path::new(env!("CARGO_BIN_EXE_posse")).parent().unwrap();
+        let set = command.get_envs().filter_map(|(name, value)| {
+            let (name, value) = (name.to_str()?, value?.to_str()?);
+            let value = match name {
+                "PATH" => format!("{}:{value}", binary.display()),
+                _ => value.to_owned(),
+            };
+            (!without.contains(&name)).then(|| format!("{name}={value}"))
+        });
+        let set: Vec<String> = set.collect();
+        let set: Vec<&str> = set.iter().map(String::as_str).collect();
+        let (work, socket) = (project.file(""), project.file("../tmux"));
+        let shell = ["PS1=$ ", "HISTFILE=", "bash", "--norc", "--noprofile", "-i"];
+        let command = [&["env", "-i", "TERM=screen"][..], &set, &shell].concat();
+        let options = ["-c", work.to_str().unwrap()];
+        let tmux = Tmux::start(socket, size, &options, &command);
         Self { project, tmux }
     }
 
