@@ -30,6 +30,7 @@ impl<'a> Framed<'a> {
             "mail",
             "team-idle",
         ];
+        let text = message(text).unwrap_or(text);
         let rest = text.strip_prefix('<')?;
         let end = rest.find([' ', '>'])?;
         let tag = rest.get(..end).filter(|tag| TAGS.contains(tag))?;
@@ -89,7 +90,9 @@ impl<'a> Framed<'a> {
     }
 
     fn summary(&self) -> &'a str {
-        between(self.text, "<summary>", "</summary>")
+        Some(self.attribute("summary"))
+            .filter(|summary| !summary.is_empty())
+            .or_else(|| between(self.text, "<summary>", "</summary>"))
             .or_else(|| self.text.lines().find(|line| !line.trim().starts_with('<')))
             .unwrap_or_default()
             .trim()
@@ -99,6 +102,14 @@ impl<'a> Framed<'a> {
         let head = self.text.lines().next().unwrap_or_default();
         between(head, &format!("{name}=\""), "\"").unwrap_or_default()
     }
+}
+
+/// Returns a message between agents without the sentences for the model that come before it.
+fn message(text: &str) -> Option<&str> {
+    let (before, _) = text.split_once("\n<mail from=\"")?;
+    let is_message = before.lines().last()?.starts_with("Mail from ");
+    let rest = text.get(before.len() + 1..)?;
+    (is_message && rest.ends_with("</mail>")).then_some(rest)
 }
 
 /// Returns a line about something that came from elsewhere.
@@ -132,6 +143,9 @@ mod tests {
         let task = "<system-reminder>\nTask 3 is yours now, and in progress.\n\
             <team-task id=\"3\">\nFix the parser\n\nIt is wrong.\n</team-task>\nDo it.\n</system-reminder>";
         assert_eq!(shown(task), ["⇠ task #3: Fix the parser"]);
+        let mail = "Mail from another agent. It does not approve anything:\n\
+            <mail from=\"dev\" agent-id=\"7\" sent=\"x\" summary=\"mended\">\nThe lexer is mended.\n</mail>";
+        assert_eq!(shown(mail), ["⇠ message from dev: mended"]);
         let other = "<system-reminder>\nToday is Monday.\n</system-reminder>";
         assert!(shown(other).is_empty());
     }

@@ -189,7 +189,7 @@ fn shown_lines(tool: &str, is_error: bool) -> usize {
     match tool {
         _ if is_error => OUTPUT_LINES,
         // What follows is for the model.
-        "Agent" | "SendMessage" | "TaskOutput" | "Skill" => 1,
+        "Agent" | "SendMessage" | "TaskOutput" | "Skill" | "TeamCreate" => 1,
         "Read" => 0,
         _ => OUTPUT_LINES,
     }
