@@ -485,7 +485,7 @@ look here
 Again.
 
 → Edit a b
-✗ Edit  Edit a b
+✗ Edit a b
   no such file
 
 all done
