@@ -52,9 +52,19 @@ impl From<io::Error> for Unheard {
 
 /// Runs a program with optional input.
 pub(crate) fn run(
+    command: Command,
+    input: Option<&[u8]>,
+    limit: Duration,
+) -> Result<Heard, Unheard> {
+    run_kept(command, input, limit, MOST_OUTPUT + 1)
+}
+
+/// Like [`run`], but keeps only the first `most` bytes of its output.
+pub(crate) fn run_kept(
     mut command: Command,
     input: Option<&[u8]>,
     limit: Duration,
+    most: usize,
 ) -> Result<Heard, Unheard> {
     let input = match input {
         Some(input) => Stdio::from(in_memory(input)?),
@@ -71,7 +81,7 @@ pub(crate) fn run(
         io::ErrorKind::NotFound => Unheard::Missing,
         _ => Unheard::Io(error),
     })?;
-    Running::new(child, limit)?.finish()
+    Running::new(child, limit)?.finish(most)
 }
 
 /// Returns the input as a file, so that it need not be written while the output is read.
@@ -127,14 +137,14 @@ impl Running {
             .chain(self.child.stderr.as_ref().map(AsFd::as_fd))
     }
 
-    /// Reads its output until it ends.
-    fn finish(mut self) -> Result<Heard, Unheard> {
+    /// Reads its output until it ends, and keeps the first `most` bytes.
+    fn finish(mut self, most: usize) -> Result<Heard, Unheard> {
         let until = Instant::now() + self.limit;
         let (mut printed, mut said) = (Vec::new(), Vec::new());
         loop {
             let over = self.wait(until)?;
             // Processes it has left running may keep the pipes open; they are not waited for.
-            self.hear(&mut printed, &mut said)?;
+            self.hear(&mut printed, most, &mut said)?;
             if printed.len() > MOST_OUTPUT {
                 return Err(Unheard::TooMuch);
             }
@@ -170,8 +180,8 @@ impl Running {
     }
 
     /// Reads what is in its pipes.
-    fn hear(&mut self, printed: &mut Vec<u8>, said: &mut Vec<u8>) -> io::Result<()> {
-        if drain(self.child.stdout.as_mut(), printed, MOST_OUTPUT + 1)? {
+    fn hear(&mut self, printed: &mut Vec<u8>, most: usize, said: &mut Vec<u8>) -> io::Result<()> {
+        if drain(self.child.stdout.as_mut(), printed, most)? {
             self.child.stdout = None;
         }
         if drain(self.child.stderr.as_mut(), said, MOST_COMPLAINTS)? {

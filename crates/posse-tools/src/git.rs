@@ -190,19 +190,13 @@ impl Git {
 
     /// Runs it and returns its output.
     pub(crate) fn run(self) -> Result<Vec<u8>, GitError> {
-        let Heard {
-            printed,
-            said,
-            status,
-        } = child::run(self.command, self.input.as_deref(), self.limit)?;
-        if status.success() && !is_blind(&said) {
-            Ok(printed)
-        } else {
-            Err(GitError::Refused {
-                printed,
-                said: words(&said, status),
-            })
-        }
+        heard(child::run(self.command, self.input.as_deref(), self.limit)?)
+    }
+
+    /// Runs it and returns the first `most` bytes of its output.
+    pub(crate) fn start(self, most: usize) -> Result<Vec<u8>, GitError> {
+        let input = self.input.as_deref();
+        heard(child::run_kept(self.command, input, self.limit, most)?)
     }
 
     /// Runs it and returns its output without the last line end.
@@ -211,6 +205,23 @@ impl Git {
         Ok(String::from_utf8_lossy(&printed)
             .trim_end_matches('\n')
             .to_owned())
+    }
+}
+
+/// Returns the output, unless it has failed.
+fn heard(heard: Heard) -> Result<Vec<u8>, GitError> {
+    let Heard {
+        printed,
+        said,
+        status,
+    } = heard;
+    if status.success() && !is_blind(&said) {
+        Ok(printed)
+    } else {
+        Err(GitError::Refused {
+            printed,
+            said: words(&said, status),
+        })
     }
 }
 

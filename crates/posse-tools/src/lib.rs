@@ -52,7 +52,10 @@ pub use process_table::CALL_MARK;
 pub use read::{Read, ReadInput};
 pub use watchdog::{GUARD, Watchdog, run_watchdog};
 pub use web_fetch::{WebFetch, WebFetchInput};
-pub use worktree::{Found, GitWorktrees, Swept, WorktreeError};
+pub use worktree::{
+    ChangedFile, Found, GitWorktrees, Swept, WorktreeDiff, WorktreeError, WorktreePlace,
+    WorktreeSummary,
+};
 pub use write::{Write, WriteInput};
 
 /// The configuration of a process's tools.

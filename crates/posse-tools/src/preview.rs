@@ -119,7 +119,7 @@ fn compare(path: String, is_new: bool, old: &str, new: &str) -> FileDiff {
 }
 
 /// Returns a line, or the beginning of a long one and how much of it is not shown.
-fn short(line: &str) -> String {
+pub(crate) fn short(line: &str) -> String {
     if line.len() <= LINE_BYTES {
         return line.to_owned();
     }

@@ -1,7 +1,7 @@
 //! Git worktrees for agents: made, kept or removed, found again.
 //!
-//! Each file beneath is one thing that is done with a worktree (`make`, `look`, `end`, `reclaim`,
-//! `sweep`) or one thing that there is (`root`, `registration`, `host`, `parent`). Nothing that is
+//! Each file beneath is one thing that is done with a worktree (`make`, `look`, `review`, `end`,
+//! `reclaim`, `sweep`) or one thing that there is (`root`, `registration`, `host`, `parent`). Nothing that is
 //! not committed is ever destroyed: what is removed was looked at before, or nobody has ever worked
 //! in it.
 
@@ -16,6 +16,7 @@ mod parent;
 mod reclaim;
 mod reference;
 mod registration;
+mod review;
 mod status;
 mod sweep;
 mod words;
@@ -35,6 +36,7 @@ use tokio::task::spawn_blocking;
 use uuid::Uuid;
 
 pub use error::WorktreeError;
+pub use review::{ChangedFile, WorktreeDiff, WorktreePlace, WorktreeSummary};
 
 use host::WorktreeHost;
 use parent::{Looks, Parent};

@@ -82,6 +82,12 @@ pub enum WorktreeError {
     /// The path has no parent directory.
     #[error("it has no directory")]
     NoDirectory,
+    /// Its directory is gone, or git does not know it any more.
+    #[error("the worktree {} is gone, or git does not know it any more", name(.path))]
+    NotThere {
+        /// The worktree.
+        path: PathBuf,
+    },
     /// The worktree's agent is running.
     #[error("an agent works in it")]
     InUse,

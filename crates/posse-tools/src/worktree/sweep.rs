@@ -57,7 +57,7 @@ impl GitWorktrees {
         swept
     }
 
-    fn roots(&self) -> io::Result<Vec<WorktreeRoot>> {
+    pub(super) fn roots(&self) -> io::Result<Vec<WorktreeRoot>> {
         let directories = match fs::read_dir(&self.home) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
             opened => opened?,
@@ -202,7 +202,7 @@ fn unmarked(root: &WorktreeRoot, agent: AgentId, path: &Path) -> Option<String> 
 }
 
 /// Returns the agents that have a worktree here, by directory or by git's registration.
-fn known(root: &WorktreeRoot) -> BTreeSet<AgentId> {
+pub(super) fn known(root: &WorktreeRoot) -> BTreeSet<AgentId> {
     let mut agents: BTreeSet<AgentId> = root.contents().agents.into_iter().collect();
     let names = entries(&root.common.join("worktrees"))
         .filter_map(|entry| entry.file_name().into_string().ok());

@@ -3,6 +3,7 @@
 mod carry;
 mod kept;
 mod made;
+mod review;
 mod swept;
 
 use std::fs;
