@@ -6,6 +6,7 @@
 pub(crate) mod answer;
 pub(crate) mod approvals;
 pub(crate) mod controller;
+pub(crate) mod editor;
 pub(crate) mod event_loop;
 #[cfg(test)]
 pub(crate) mod fixtures;
