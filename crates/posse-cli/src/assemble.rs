@@ -17,6 +17,7 @@ pub(crate) mod privacy;
 pub(crate) mod profile_args;
 pub(crate) mod prompt;
 pub(crate) mod provider;
+pub(crate) mod reviewed_worktrees;
 pub(crate) mod rules;
 pub(crate) mod run_config;
 pub(crate) mod run_options;

@@ -9,6 +9,7 @@ mod realm;
 mod stale_costs;
 pub(crate) mod transcript_pager;
 mod whole_screen;
+mod worktrees;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,8 +23,10 @@ use self::actions::BoardActions;
 pub(crate) use self::reader::BoardPlace;
 use self::reader::BoardReader;
 use self::whole_screen::{ScreenEvent, WholeScreen};
+use self::worktrees::WantedReading;
 use crate::assemble::store::OpenStore;
 use crate::config::look::Look;
+use crate::headless::editor::edit;
 use crate::headless::signals::Signals;
 use crate::headless::stop;
 use crate::headless::terminal::size;
@@ -261,11 +264,60 @@ impl LiveBoard {
                     None => return Ok(()),
                 }
             }
+            BoardEffect::ReadWorktrees => {
+                self.reader.worktrees.add_all();
+                return Ok(());
+            }
+            BoardEffect::ReadReview(agent) => {
+                self.reader.worktrees.want(WantedReading::Review(agent));
+                return Ok(());
+            }
+            BoardEffect::ReadLoss(agent) => {
+                self.reader.worktrees.want(WantedReading::Loss(agent));
+                return Ok(());
+            }
+            BoardEffect::Discard { agent, loss } => {
+                let wanted = WantedReading::Discard(agent, loss);
+                self.reader.worktrees.want(wanted);
+                return Ok(());
+            }
+            BoardEffect::SendReview(agent, words) => {
+                let name = name(agent);
+                let sent = self.actions.message(&self.reader, agent, &name, words);
+                let sent = sent.await;
+                if sent.is_ok() {
+                    self.update(BoardInput::ReviewSent(agent));
+                }
+                sent
+            }
+            BoardEffect::Edit { agent, file } => match self.edited(screen, agent, file).await? {
+                Ok(()) => return Ok(()),
+                Err(error) => Err(error),
+            },
             BoardEffect::AddTask { list, subject } => self.actions.add_task(list, subject).await,
             BoardEffect::DeleteTask { list, task } => self.actions.delete_task(list, task).await,
         };
         let notice = done.unwrap_or_else(|error| format!("{error:#}"));
         self.update(BoardInput::Notice(notice));
         Ok(())
+    }
+
+    /// Opens the worktree of an agent, or a file in it, in the person's editor.
+    async fn edited(
+        &mut self,
+        screen: &mut WholeScreen,
+        agent: AgentId,
+        file: Option<String>,
+    ) -> anyhow::Result<anyhow::Result<()>> {
+        let Some(mut path) = self.reader.worktrees.path(agent) else {
+            return Ok(Err(anyhow::anyhow!("there is no such worktree any more")));
+        };
+        path.extend(file);
+        screen.give_back().await;
+        let edited = edit(&path).await;
+        screen.take_again()?;
+        self.update(BoardInput::Size(size()));
+        self.reader.worktrees.add_changed([agent]);
+        Ok(edited)
     }
 }

@@ -1,5 +1,5 @@
-//! A board of everybody at work, from one agent to ten thousand: agents, tasks, messages, costs and
-//! questions, each on a screen of its own.
+//! A board of everybody at work, from one agent to ten thousand: agents, tasks, messages, costs,
+//! questions and worktrees, each on a screen of its own.
 //!
 //! [`update`] changes the state by what happens and says what is to be done; [`view`] says what is on
 //! the screen. Both are pure: time comes with each input, and what is shown is read by somebody else.
@@ -16,19 +16,25 @@ mod line;
 mod mouse;
 mod peek;
 mod questions;
+mod review;
 mod rows;
 mod section;
 mod tasks;
 mod tree;
 mod view;
+mod worktrees;
 
 use std::collections::HashMap;
 
 use crossterm::event::{KeyEvent, MouseEvent};
 use posse_protocol::{AcceptedRules, AgentId, Answer, Cost, Entry, ListId, QuestionId, TaskId};
 
+use self::act::Confirm;
 use self::agents::AgentList;
-pub use self::facts::{BoardAgent, BoardMail, BoardQuestion, BoardTaskList, CostRow, Scope};
+pub use self::facts::{
+    BoardAgent, BoardMail, BoardQuestion, BoardReview, BoardTaskList, BoardWorktree, CostRow,
+    ReviewFile, Scope, WorktreeChanges,
+};
 pub use self::key_actions::BoardKeys;
 use self::line::FootLine;
 use self::peek::PeekPane;
@@ -37,6 +43,7 @@ use self::rows::RowList;
 pub use self::section::Section;
 use self::tasks::TaskLine;
 pub use self::view::{BoardFrame, view};
+use self::worktrees::WorktreeList;
 use crate::conversation::Size;
 use crate::text::one_line;
 
@@ -75,6 +82,21 @@ pub enum BoardInput {
     Questions(Vec<BoardQuestion>),
     /// What was spent, by agent, model and purpose.
     Costs(Vec<CostRow>),
+    /// All worktrees.
+    Worktrees(Vec<BoardWorktree>),
+    /// How much differs in some of them.
+    WorktreeChanges(Vec<(AgentId, WorktreeChanges)>),
+    /// All that differs in the worktree of which [`BoardEffect::ReadReview`] was wanted.
+    Review(Box<BoardReview>),
+    /// The comments of the review have reached this agent.
+    ReviewSent(AgentId),
+    /// What would be lost with the worktree of an agent; none if nothing would.
+    Loss {
+        /// The agent.
+        agent: AgentId,
+        /// What would be lost, in a line.
+        loss: Option<String>,
+    },
     /// What an agent has said last, and says now.
     Peek {
         /// The agent.
@@ -132,6 +154,28 @@ pub enum BoardEffect {
         /// Its number.
         task: TaskId,
     },
+    /// What differs in worktrees is wanted again.
+    ReadWorktrees,
+    /// All that differs in the worktree of this agent is wanted, as [`BoardInput::Review`].
+    ReadReview(AgentId),
+    /// An agent is told the comments of a review; [`BoardInput::ReviewSent`] if that is done.
+    SendReview(AgentId, String),
+    /// What would be lost with the worktree of this agent is wanted, as [`BoardInput::Loss`].
+    ReadLoss(AgentId),
+    /// A worktree is deleted.
+    Discard {
+        /// Whose it is.
+        agent: AgentId,
+        /// What the person was told would be lost.
+        loss: Option<String>,
+    },
+    /// A file of a worktree is opened in the person's editor, or all of it.
+    Edit {
+        /// Whose it is.
+        agent: AgentId,
+        /// The file, from the top of the worktree.
+        file: Option<String>,
+    },
     /// Agents of other sessions are shown, too, or no longer.
     ChangeScope(Scope),
     /// The terminal is left to the shell for a while.
@@ -153,16 +197,19 @@ pub enum BoardScreen {
     Cost,
     /// Questions that wait.
     Questions,
+    /// Worktrees of agents.
+    Worktrees,
 }
 
 impl BoardScreen {
     /// All of them, in order.
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; 6] = [
         Self::Agents,
         Self::Tasks,
         Self::Mail,
         Self::Cost,
         Self::Questions,
+        Self::Worktrees,
     ];
 
     /// Returns the word for it.
@@ -173,6 +220,7 @@ impl BoardScreen {
             Self::Mail => "mail",
             Self::Cost => "cost",
             Self::Questions => "questions",
+            Self::Worktrees => "worktrees",
         }
     }
 }
@@ -202,6 +250,7 @@ pub struct Board {
     mail: RowList<BoardMail>,
     costs: RowList<CostRow>,
     questions: QuestionList,
+    worktrees: WorktreeList,
     /// What everything has cost, and what is left.
     total: (Option<Cost>, Option<String>),
     /// The line at the foot that the person writes.
@@ -220,25 +269,6 @@ pub struct Board {
     keys: BoardKeys,
 }
 
-/// Something that waits for a yes, since it cannot be undone.
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum Confirm {
-    /// Stops an agent and all below it.
-    Stop {
-        agent: AgentId,
-        /// Number of those below it, and how many of them are at work.
-        below: (usize, usize),
-        /// Since when that is so, if it has changed while it was asked.
-        changed_ms: Option<i64>,
-    },
-    /// Deletes a task.
-    DeleteTask {
-        list: ListId,
-        task: TaskId,
-        subject: String,
-    },
-}
-
 impl Board {
     /// Begins a board without anybody.
     pub fn new(beginning: BoardBeginning) -> Self {
@@ -252,6 +282,7 @@ impl Board {
             mail: RowList::default(),
             costs: RowList::default(),
             questions: QuestionList::default(),
+            worktrees: WorktreeList::default(),
             total: (None, None),
             line: None,
             drafts: HashMap::new(),
@@ -278,6 +309,14 @@ impl Board {
     pub fn visible_agents(&self) -> Vec<AgentId> {
         match self.screen {
             BoardScreen::Agents => layout::visible_agents(self),
+            _ => Vec::new(),
+        }
+    }
+
+    /// Returns the agents whose worktrees are on the screen: what differs there is worth reading.
+    pub fn visible_worktrees(&self) -> Vec<AgentId> {
+        match self.screen {
+            BoardScreen::Worktrees => self.worktrees.visible(layout::list_height(self)),
             _ => Vec::new(),
         }
     }
@@ -310,6 +349,7 @@ pub fn update(board: &mut Board, input: BoardInput, now_ms: i64) -> Vec<BoardEff
             Vec::new()
         }
     };
+    effects = act::keep_comments(board, effects);
     layout::fit(board);
     let is_shown = board.screen == BoardScreen::Agents;
     let highlighted = board.agents.highlighted().filter(|_| is_shown);
@@ -340,6 +380,11 @@ fn told(board: &mut Board, input: BoardInput, now_ms: i64) {
             }
         }
         BoardInput::Costs(costs) => board.costs.set(costs),
+        BoardInput::Worktrees(worktrees) => board.worktrees.set(worktrees),
+        BoardInput::WorktreeChanges(changes) => board.worktrees.set_changes(changes),
+        BoardInput::Review(review) => board.worktrees.set_review(*review),
+        BoardInput::ReviewSent(agent) => board.worktrees.sent(agent),
+        BoardInput::Loss { agent, loss } => act::ask_discard(board, agent, loss, now_ms),
         BoardInput::Peek {
             agent,
             entries,

@@ -13,9 +13,10 @@ pub mod tame;
 pub mod wrap;
 
 pub use code::code_line;
-pub(crate) use diff::changed_lines;
-pub(crate) use diff::line_count;
 pub use diff::{changed_file, diff};
+pub(crate) use diff::{
+    changed_lines, diff_line, gap, line_count, more_lines, number_columns, numbered,
+};
 pub use escapes::without_escapes;
 pub use markdown::{MarkdownStream, render};
 pub use replaced::{ChangedPlace, replaced};

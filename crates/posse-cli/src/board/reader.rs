@@ -15,6 +15,7 @@ use tokio::task::JoinSet;
 
 use super::realm::{BoardRealm, RealmChange};
 use super::stale_costs::{DueCosts, StaleCosts};
+use super::worktrees::{WorktreeReader, WorktreeReading};
 use crate::output::transcript::shortened;
 use crate::present::costs::Tally;
 use crate::present::history::{decoded, first_line};
@@ -53,6 +54,7 @@ pub(super) struct BoardReader {
     stale: Stale,
     /// The agent at which the person peeks.
     peeked: Option<AgentId>,
+    pub(super) worktrees: WorktreeReader,
     clock: SystemClock,
     /// When new sessions are looked for.
     look_at: Duration,
@@ -76,6 +78,8 @@ pub(super) enum BoardNews {
     Look,
     /// It is time to read costs.
     Costs,
+    /// Something of worktrees was read; none if it is time to read them.
+    Worktrees(Option<WorktreeReading>),
 }
 
 impl BoardReader {
@@ -89,6 +93,7 @@ impl BoardReader {
             following: JoinSet::new(),
             stale: Stale::default(),
             peeked: None,
+            worktrees: WorktreeReader::new(),
             clock: SystemClock::default(),
             look_at: LOOK,
         }
@@ -102,6 +107,7 @@ impl BoardReader {
         self.scope = scope;
         self.stale.mail = true;
         self.stale.charges = true;
+        self.worktrees.add_all();
         let mut inputs = vec![BoardInput::Agents {
             changed: Vec::new(),
             gone,
@@ -142,6 +148,7 @@ impl BoardReader {
             let realm = BoardRealm::read(&*self.store, id, names).await?;
             changed.extend(realm.agents().filter_map(|agent| realm.agent(agent)));
             self.stale.costs.add_new(realm.agents());
+            self.worktrees.add_changed(realm.agents());
             self.follow(id, realm.number);
             self.realms.insert(id, realm);
         }
@@ -191,6 +198,7 @@ impl BoardReader {
             Some(Ok((realm, page))) = self.following.join_next() => BoardNews::Feed(realm, page),
             () = look => BoardNews::Look,
             () = costs => BoardNews::Costs,
+            read = self.worktrees.next(&self.clock) => BoardNews::Worktrees(read),
         }
     }
 
@@ -203,6 +211,10 @@ impl BoardReader {
             }
             // Those of the screen are read before the next frame.
             BoardNews::Costs => Ok(Vec::new()),
+            BoardNews::Worktrees(read) => {
+                let read = read.map(|read| self.worktrees.on_read(read));
+                Ok(read.into_iter().collect())
+            }
             BoardNews::Feed(id, page) => {
                 let page = page?;
                 let Some(realm) = self.realms.get_mut(&id) else {
@@ -231,6 +243,8 @@ impl BoardReader {
         self.stale.costs.add_changed(costs);
         self.stale.charges |= !change.costs.is_empty();
         self.stale.mail |= !change.mail.is_empty();
+        let worked = change.agents.iter().chain(&change.entries);
+        self.worktrees.add_changed(worked.copied());
         let peeked = self.peeked.is_some_and(|it| change.entries.contains(&it));
         self.stale.peek |= peeked;
         if change.tasks {
@@ -283,6 +297,8 @@ impl BoardReader {
             }
             _ => {}
         }
+        let agents = self.realms.values().flat_map(BoardRealm::agents);
+        self.worktrees.begin(board, agents, now);
         Ok(inputs)
     }
 

@@ -1,10 +1,12 @@
 //! What actions do, whether a key was pressed or a name was typed.
 
 mod confirm;
+mod worktrees;
 
 use posse_protocol::{AgentId, Answer, RuleScope};
 
-pub(super) use self::confirm::{check_confirm, confirmed};
+pub(super) use self::confirm::{Confirm, check_confirm, confirmed};
+pub(super) use self::worktrees::{ask_discard, asked_about_worktrees, keep_comments};
 
 use super::action::Action;
 use super::agents::AgentLine;
@@ -39,6 +41,7 @@ pub(super) fn run(it: &mut Board, action: Action, argument: &str, now_ms: i64) -
         Action::Fold => fold(it),
         Action::AddTask => return add_task(it, argument),
         Action::DeleteTask => confirm::delete_task(it),
+        Action::Worktree(action) => return worktrees::run(it, action, argument),
         Action::Show(screen) => show(it, screen, now_ms),
         Action::NextScreen => show(it, beside(it.screen, 1), now_ms),
         Action::PreviousScreen => {
@@ -69,6 +72,7 @@ pub(super) fn target(it: &Board) -> Option<AgentId> {
         }),
         BoardScreen::Cost => it.costs.highlighted().map(|row| row.agent),
         BoardScreen::Questions => it.questions.highlighted().map(|it| it.dialog.agent),
+        BoardScreen::Worktrees => it.worktrees.target(),
     }
 }
 
@@ -136,6 +140,7 @@ fn open(it: &mut Board, now_ms: i64) -> Vec<BoardEffect> {
                 it.notice = Some(TOO_SOON.to_owned());
             }
         }
+        BoardScreen::Worktrees => return worktrees::open(it),
     }
     Vec::new()
 }
@@ -337,6 +342,7 @@ fn place(it: &Board) -> (usize, usize) {
         BoardScreen::Mail => of(it.mail.cursor()),
         BoardScreen::Cost => of(it.costs.cursor()),
         BoardScreen::Questions => of(it.questions.cursor()),
+        BoardScreen::Worktrees => it.worktrees.place(),
     }
 }
 
@@ -358,6 +364,7 @@ pub(super) fn go_to_row(it: &mut Board, row: usize, now_ms: i64) {
         BoardScreen::Mail => it.mail.rows().len(),
         BoardScreen::Cost => it.costs.rows().len(),
         BoardScreen::Questions => it.questions.count(),
+        BoardScreen::Worktrees => it.worktrees.lines(),
     };
     let (_, first) = place(it);
     if first + row < count {
@@ -387,5 +394,6 @@ fn go(it: &mut Board, number: usize, now_ms: i64) {
         BoardScreen::Mail => it.mail.go(number, height),
         BoardScreen::Cost => it.costs.go(number, height),
         BoardScreen::Questions => it.questions.go(number, height, now_ms),
+        BoardScreen::Worktrees => it.worktrees.go(number, height),
     }
 }

@@ -1,6 +1,10 @@
 //! Everything that a person can do on a board: each has keys, and a name that can be typed.
 
+mod list;
+
+pub(super) use self::list::ACTIONS;
 use super::BoardScreen;
+use super::review::ReviewStep;
 use crate::edit::fuzzy;
 
 /// Something that a person can do.
@@ -22,6 +26,7 @@ pub(super) enum Action {
     Fold,
     AddTask,
     DeleteTask,
+    Worktree(WorktreeAction),
     Show(BoardScreen),
     NextScreen,
     PreviousScreen,
@@ -37,6 +42,31 @@ pub(super) enum Action {
     Leave,
 }
 
+/// Something that a person can do with worktrees.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum WorktreeAction {
+    Review,
+    ReadAgain,
+    Discard,
+    Edit,
+    Comment,
+    DeleteComment,
+    Send,
+    Step(ReviewStep),
+    Close,
+}
+
+/// Where a key is pressed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum KeyPlace {
+    Screen(BoardScreen),
+    /// In the review of a worktree.
+    Review,
+}
+
+const NEXT_CHANGE: Action = Action::Worktree(WorktreeAction::Step(ReviewStep::NextHunk));
+const NEXT_FILE: Action = Action::Worktree(WorktreeAction::Step(ReviewStep::NextFile));
+
 /// What is known of an action.
 pub(super) struct ActionFacts {
     pub(super) action: Action,
@@ -46,98 +76,22 @@ pub(super) struct ActionFacts {
     pub(super) about: &'static str,
 }
 
-const fn facts(action: Action, name: &'static str, about: &'static str) -> ActionFacts {
-    ActionFacts {
-        action,
-        name,
-        about,
-    }
-}
-
-/// All actions, those that are needed most first.
-pub(super) const ACTIONS: &[ActionFacts] = &[
-    facts(
-        Action::Open,
-        "open",
-        "open the conversation, the message, the task or the question",
-    ),
-    facts(Action::Peek, "peek", "show what the agent says"),
-    facts(Action::Pager, "pager", "show the agent's whole transcript"),
-    facts(
-        Action::Message,
-        "message",
-        "write to the agent: message [TEXT]",
-    ),
-    facts(Action::Interrupt, "interrupt", "interrupt the agent's run"),
-    facts(
-        Action::Stop,
-        "stop",
-        "stop the agent and all below it; asks first",
-    ),
-    facts(
-        Action::Answer,
-        "answer",
-        "go to the agent's question; answer it: answer y",
-    ),
-    facts(
-        Action::NextAsking,
-        "next",
-        "highlight the next agent that needs you",
-    ),
-    facts(
-        Action::Filter,
-        "filter",
-        "show only agents that fit: filter [TEXT]",
-    ),
-    facts(
-        Action::Scope,
-        "scope",
-        "show more or fewer sessions: scope [session|directory|store]",
-    ),
-    facts(
-        Action::Fold,
-        "fold",
-        "hide the agents of the section, or show them",
-    ),
-    facts(Action::AddTask, "add", "add a task to the list: add [TEXT]"),
-    facts(Action::DeleteTask, "delete", "delete the task; asks first"),
-    facts(
-        Action::Show(BoardScreen::Agents),
-        "agents",
-        "show the agents",
-    ),
-    facts(Action::Show(BoardScreen::Tasks), "tasks", "show the tasks"),
-    facts(Action::Show(BoardScreen::Mail), "mail", "show the messages"),
-    facts(
-        Action::Show(BoardScreen::Cost),
-        "cost",
-        "show what was spent",
-    ),
-    facts(
-        Action::Show(BoardScreen::Questions),
-        "questions",
-        "show the questions that wait",
-    ),
-    facts(Action::NextScreen, "next screen", "show the next screen"),
-    facts(
-        Action::PreviousScreen,
-        "previous screen",
-        "show the screen before",
-    ),
-    facts(Action::Up, "up", "one line up"),
-    facts(Action::Down, "down", "one line down"),
-    facts(Action::PageUp, "page up", "one screen up"),
-    facts(Action::PageDown, "page down", "one screen down"),
-    facts(Action::Top, "top", "to the first line"),
-    facts(Action::Bottom, "bottom", "to the last line"),
-    facts(Action::Palette, "palette", "type what is to be done"),
-    facts(Action::Help, "help", "show all keys and names"),
-    facts(Action::Suspend, "suspend", "leave to the shell"),
-    facts(Action::Leave, "quit", "leave the board"),
-];
-
-/// Returns the actions that are worth a place at the foot of a screen, each with a short word.
-pub(super) fn hints(screen: BoardScreen) -> &'static [(Action, &'static str)] {
+/// Returns the actions that are worth a place at the foot, each with a short word.
+pub(super) fn hints(place: KeyPlace) -> &'static [(Action, &'static str)] {
+    let screen = match place {
+        KeyPlace::Screen(screen) => screen,
+        KeyPlace::Review => {
+            return &[
+                (Action::Worktree(WorktreeAction::Comment), "comment"),
+                (Action::Worktree(WorktreeAction::Send), "send"),
+                (NEXT_CHANGE, "next change"),
+                (NEXT_FILE, "next file"),
+                (Action::Worktree(WorktreeAction::Edit), "edit"),
+                (Action::Worktree(WorktreeAction::Close), "back"),
+                (Action::Palette, "type"),
+            ];
+        }
+    };
     match screen {
         BoardScreen::Agents => &[
             (Action::Open, "open"),
@@ -168,6 +122,14 @@ pub(super) fn hints(screen: BoardScreen) -> &'static [(Action, &'static str)] {
             (Action::No, "no"),
             (Action::Always, "always"),
             (Action::Pager, "transcript"),
+            (Action::Palette, "type"),
+        ],
+        BoardScreen::Worktrees => &[
+            (Action::Open, "review"),
+            (Action::Message, "message"),
+            (Action::Worktree(WorktreeAction::Discard), "discard"),
+            (Action::Worktree(WorktreeAction::Edit), "edit"),
+            (Action::Worktree(WorktreeAction::ReadAgain), "read again"),
             (Action::Palette, "type"),
         ],
     }

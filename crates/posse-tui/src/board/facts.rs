@@ -1,7 +1,8 @@
-//! What a board is told: agents, tasks, messages, questions and costs, as somebody else has read them.
+//! What a board is told: agents, tasks, messages, questions, costs and worktrees, as somebody else has
+//! read them.
 
 use posse_protocol::{
-    AgentId, Cost, ListId, MailId, MailKind, Purpose, Question, Sender, Task, Usage,
+    AgentId, Cost, FileDiff, ListId, MailId, MailKind, Purpose, Question, Sender, Task, Usage,
 };
 
 use crate::conversation::Sign;
@@ -148,6 +149,61 @@ pub struct CostRow {
     pub missed: u64,
     /// What they cost; none if a price is not known.
     pub cost: Option<Cost>,
+}
+
+/// A worktree of an agent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BoardWorktree {
+    /// Whose it is.
+    pub agent: AgentId,
+    /// Its branch.
+    pub branch: String,
+    /// The commit that it was made from.
+    pub base: String,
+    /// True if its agent belongs to a process that lives.
+    pub is_live: bool,
+}
+
+/// How much of a worktree differs from its base.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum WorktreeChanges {
+    /// As it was read.
+    Read {
+        /// Number of commits since its base.
+        commits: u64,
+        /// Number of files that differ, committed or not.
+        files: u64,
+        /// Number of lines that were added.
+        added: u64,
+        /// Number of lines that were removed.
+        removed: u64,
+    },
+    /// It could not be read, and why.
+    Unreadable(String),
+}
+
+/// All that differs in a worktree from its base.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BoardReview {
+    /// Whose it is.
+    pub agent: AgentId,
+    /// Its branch.
+    pub branch: String,
+    /// The commit that it was made from.
+    pub base: String,
+    /// The files that differ.
+    pub files: Vec<ReviewFile>,
+    /// Number of files that are not among them, since there are too many.
+    pub left_out: u64,
+}
+
+/// A file that differs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReviewFile {
+    /// The change.
+    pub change: FileDiff,
+    /// What lines do not say: that it was deleted, or is not text.
+    pub note: Option<String>,
 }
 
 /// Returns text for a column: one line, not too long, and safe to show.

@@ -1,22 +1,29 @@
 //! Which chords do what on a board.
 
 use super::BoardScreen;
-use super::action::Action;
+use super::action::{Action, KeyPlace, WorktreeAction};
+use super::review::ReviewStep;
 use crate::keymap::{Chord, KeyAction, KeyProblem, KeyTable};
 
 impl Action {
-    /// Returns the only screen on which its keys do it; none if that is each.
-    fn place(self) -> Option<BoardScreen> {
+    /// Returns the places in which its keys do it; none if that is each.
+    fn places(self) -> &'static [KeyPlace] {
+        const WORKTREES: KeyPlace = KeyPlace::Screen(BoardScreen::Worktrees);
         match self {
-            Self::AddTask | Self::DeleteTask => Some(BoardScreen::Tasks),
-            Self::Yes | Self::No | Self::Always => Some(BoardScreen::Questions),
-            _ => None,
+            Self::AddTask | Self::DeleteTask => &[KeyPlace::Screen(BoardScreen::Tasks)],
+            Self::Yes | Self::No | Self::Always => &[KeyPlace::Screen(BoardScreen::Questions)],
+            Self::Worktree(WorktreeAction::Review | WorktreeAction::Discard) => &[WORKTREES],
+            Self::Worktree(WorktreeAction::ReadAgain | WorktreeAction::Edit) => {
+                &[WORKTREES, KeyPlace::Review]
+            }
+            Self::Worktree(_) => &[KeyPlace::Review],
+            _ => &[],
         }
     }
 
-    /// Returns true if its keys do it on this screen.
-    pub(super) fn is_on(self, screen: BoardScreen) -> bool {
-        self.place().is_none_or(|place| place == screen)
+    /// Returns true if its keys do it in this place.
+    pub(super) fn is_on(self, place: KeyPlace) -> bool {
+        self.places().is_empty() || self.places().contains(&place)
     }
 
     /// Returns the word that answers a question.
@@ -31,13 +38,49 @@ impl Action {
 }
 
 impl KeyAction for Action {
-    // What is possible on one screen only comes first.
+    // What is possible in some places only comes first.
     const ALL: &'static [(Self, &'static str, &'static [&'static str])] = &[
         (Self::AddTask, "add", &["a"]),
         (Self::DeleteTask, "delete", &["d"]),
         (Self::Yes, "yes", &["alt-y"]),
         (Self::No, "no", &["alt-n"]),
         (Self::Always, "always", &["alt-a"]),
+        (Self::Worktree(WorktreeAction::Review), "review", &["d"]),
+        (Self::Worktree(WorktreeAction::Discard), "discard", &["x"]),
+        (
+            Self::Worktree(WorktreeAction::ReadAgain),
+            "read-again",
+            &["r"],
+        ),
+        (Self::Worktree(WorktreeAction::Edit), "edit", &["e"]),
+        (Self::Worktree(WorktreeAction::Comment), "comment", &["c"]),
+        (
+            Self::Worktree(WorktreeAction::DeleteComment),
+            "delete-comment",
+            &["x"],
+        ),
+        (Self::Worktree(WorktreeAction::Send), "send", &["s"]),
+        (
+            Self::Worktree(WorktreeAction::Step(ReviewStep::NextHunk)),
+            "next-change",
+            &["n"],
+        ),
+        (
+            Self::Worktree(WorktreeAction::Step(ReviewStep::PreviousHunk)),
+            "previous-change",
+            &["p"],
+        ),
+        (
+            Self::Worktree(WorktreeAction::Step(ReviewStep::NextFile)),
+            "next-file",
+            &["N", "tab"],
+        ),
+        (
+            Self::Worktree(WorktreeAction::Step(ReviewStep::PreviousFile)),
+            "previous-file",
+            &["P", "shift-tab"],
+        ),
+        (Self::Worktree(WorktreeAction::Close), "close", &["q"]),
         (Self::Open, "open", &["enter"]),
         (Self::Peek, "peek", &["p"]),
         (Self::Pager, "pager", &["o", "ctrl-o"]),
@@ -54,6 +97,7 @@ impl KeyAction for Action {
         (Self::Show(BoardScreen::Mail), "mail", &["3"]),
         (Self::Show(BoardScreen::Cost), "cost", &["4"]),
         (Self::Show(BoardScreen::Questions), "questions", &["5"]),
+        (Self::Show(BoardScreen::Worktrees), "worktrees", &["6"]),
         (Self::NextScreen, "next-screen", &["tab"]),
         (Self::PreviousScreen, "previous-screen", &["shift-tab"]),
         (Self::Up, "up", &["up", "k"]),
@@ -76,7 +120,12 @@ impl KeyAction for Action {
     }
 
     fn is_apart_from(self, other: Self) -> bool {
-        self.place() != other.place()
+        let (own, others) = (self.places(), other.places());
+        match own.is_empty() == others.is_empty() {
+            // What is possible in some places only comes before what is possible in each.
+            false => true,
+            true => !own.is_empty() && !own.iter().any(|place| others.contains(place)),
+        }
     }
 }
 
@@ -109,7 +158,12 @@ impl BoardKeys {
                 let parts = parts.into_iter().filter(|part| !part.is_empty());
                 parts.collect::<Vec<_>>().join("; ")
             }
-            Action::AddTask | Action::DeleteTask if !own.is_empty() => format!("{own} (tasks)"),
+            _ if own.is_empty() => own,
+            Action::AddTask | Action::DeleteTask => format!("{own} (tasks)"),
+            Action::Worktree(_) => match action.is_on(KeyPlace::Screen(BoardScreen::Worktrees)) {
+                true => format!("{own} (worktrees)"),
+                false => format!("{own} (review)"),
+            },
             _ => own,
         }
     }

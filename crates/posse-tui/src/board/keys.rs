@@ -4,7 +4,8 @@
 use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 
 use super::act;
-use super::action::{self, Action};
+use super::action::{self, Action, KeyPlace, WorktreeAction};
+use super::layout::is_reviewing;
 use super::line::LineUse;
 use super::{Board, BoardEffect, BoardScreen};
 use crate::conversation::{SETTLE_MS, edit_by_key};
@@ -40,7 +41,7 @@ pub(super) fn pressed(it: &mut Board, mut key: KeyEvent, now_ms: i64) -> Vec<Boa
         return to_question(it, key, leaves, now_ms);
     }
     if leaves {
-        return escape(it);
+        return escape(it, now_ms);
     }
     match action_of(it, key) {
         Some(action) => act::run(it, action, "", now_ms),
@@ -48,9 +49,17 @@ pub(super) fn pressed(it: &mut Board, mut key: KeyEvent, now_ms: i64) -> Vec<Boa
     }
 }
 
-/// Returns what a key does on the screen that is shown.
+/// Returns what a key does where it is pressed.
 fn action_of(it: &Board, key: KeyEvent) -> Option<Action> {
-    it.keys.0.action(key, |action| action.is_on(it.screen))
+    it.keys.0.action(key, |action| action.is_on(place(it)))
+}
+
+/// Returns where keys are pressed now.
+pub(super) fn place(it: &Board) -> KeyPlace {
+    match is_reviewing(it) {
+        true => KeyPlace::Review,
+        false => KeyPlace::Screen(it.screen),
+    }
 }
 
 /// Handles pasted text.
@@ -68,8 +77,10 @@ pub(super) fn pasted(it: &mut Board, text: &str) -> Vec<BoardEffect> {
 }
 
 /// Closes what is open on the screen, else the board.
-fn escape(it: &mut Board) -> Vec<BoardEffect> {
-    if it.reads {
+fn escape(it: &mut Board, now_ms: i64) -> Vec<BoardEffect> {
+    if is_reviewing(it) {
+        return act::run(it, Action::Worktree(WorktreeAction::Close), "", now_ms);
+    } else if it.reads {
         it.reads = false;
     } else if it.screen == BoardScreen::Agents && !it.agents.tree.filter().is_empty() {
         it.agents.set_filter("");
@@ -144,6 +155,11 @@ fn to_line(it: &mut Board, key: KeyEvent, leaves: bool, now_ms: i64) -> Vec<Boar
                 Some(LineUse::Message(agent, _)) if !text.is_empty() => {
                     it.drafts.insert(agent, text);
                 }
+                Some(LineUse::Comment(place, before)) if text != before => {
+                    if let Some(review) = &mut it.worktrees.review {
+                        review.keep_begun(place, text);
+                    }
+                }
                 _ => {}
             }
         }
@@ -197,7 +213,15 @@ fn entered(it: &mut Board, now_ms: i64) -> Vec<BoardEffect> {
     let words = words.trim();
     match line.purpose {
         LineUse::Filter => Vec::new(),
-        LineUse::Message(..) | LineUse::NewTask(_) if words.is_empty() => Vec::new(),
+        LineUse::Message(..) | LineUse::NewTask(_) | LineUse::Comment(..) if words.is_empty() => {
+            Vec::new()
+        }
+        LineUse::Comment(place, before) => {
+            if let Some(review) = &mut it.worktrees.review {
+                review.write(place, &before, words);
+            }
+            Vec::new()
+        }
         LineUse::Message(agent, _) => vec![BoardEffect::Message(agent, words.to_owned())],
         LineUse::NewTask(list) => {
             let subject = one_line(words);

@@ -39,6 +39,7 @@ pub(super) fn areas(it: &Board) -> Areas {
         BoardScreen::Questions if it.questions.count() > 0 => {
             middle - it.questions.count().min(middle / 3).max(middle.min(1))
         }
+        BoardScreen::Worktrees if it.worktrees.review.is_some() => middle,
         _ => 0,
     };
     Areas {
@@ -56,9 +57,20 @@ fn third(rows: usize) -> usize {
     }
 }
 
+/// Returns true while the review of a worktree is on the screen.
+pub(super) fn is_reviewing(it: &Board) -> bool {
+    it.screen == BoardScreen::Worktrees && it.worktrees.review.is_some()
+}
+
 /// Returns the number of rows of the list that can be highlighted.
 pub(super) fn list_height(it: &Board) -> usize {
-    areas(it).list.saturating_sub(title_rows(it))
+    let areas = areas(it);
+    let all = if is_reviewing(it) {
+        areas.pane
+    } else {
+        areas.list
+    };
+    all.saturating_sub(title_rows(it))
 }
 
 /// Returns the first row of the screen that can be highlighted.
@@ -66,9 +78,9 @@ pub(super) fn first_row(it: &Board) -> usize {
     areas(it).head + title_rows(it)
 }
 
-/// Returns the number of rows above a list that name its columns.
+/// Returns the number of rows above a list that name its columns, or whose worktree is reviewed.
 fn title_rows(it: &Board) -> usize {
-    usize::from(it.screen == BoardScreen::Cost)
+    usize::from(it.screen == BoardScreen::Cost || is_reviewing(it))
 }
 
 /// Keeps the highlighted lines on the screen.
@@ -80,6 +92,7 @@ pub(super) fn fit(it: &mut Board) {
         BoardScreen::Mail => it.mail.fit(height),
         BoardScreen::Cost => it.costs.fit(height),
         BoardScreen::Questions => it.questions.fit(height),
+        BoardScreen::Worktrees => it.worktrees.fit(it.size.columns, height),
     }
 }
 

@@ -1,9 +1,11 @@
-//! The line at the foot of the board that a person writes: a filter, a message, a task or the name of
-//! an action.
+//! The line at the foot of the board that a person writes: a filter, a message, a task, a comment or the
+//! name of an action.
 
 use posse_protocol::{AgentId, ListId};
 
+use super::review::CommentPlace;
 use crate::edit::EditBuffer;
+use crate::text::one_line;
 
 /// What the line is for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -14,6 +16,8 @@ pub(super) enum LineUse {
     Message(AgentId, String),
     /// A new task of a list.
     NewTask(ListId),
+    /// A comment on a change, and what it said before.
+    Comment(CommentPlace, String),
     /// The name of an action, and what it is about.
     Palette,
 }
@@ -46,6 +50,7 @@ impl FootLine {
             LineUse::Filter => "/".to_owned(),
             LineUse::Message(_, name) => format!("to {name}: "),
             LineUse::NewTask(_) => "new task: ".to_owned(),
+            LineUse::Comment(place, _) => format!("{}: ", one_line(&place.label())),
             LineUse::Palette => ":".to_owned(),
         }
     }

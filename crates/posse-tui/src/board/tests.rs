@@ -8,6 +8,7 @@ mod questions;
 mod random;
 mod screens;
 mod still;
+mod worktrees;
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use ratatui_core::buffer::{Buffer, Cell};

@@ -7,6 +7,7 @@ mod foot;
 mod head;
 mod lists;
 mod question;
+mod worktrees;
 
 use ratatui_core::buffer::Buffer;
 use ratatui_core::layout::Position;
@@ -92,6 +93,7 @@ fn list(it: &Board, width: u16, height: usize, now_ms: i64) -> DrawnPart {
         BoardScreen::Mail => lists::mail(it, width, height, now_ms),
         BoardScreen::Cost => lists::costs(it, width, height),
         BoardScreen::Questions => question::list(it, width, height, now_ms),
+        BoardScreen::Worktrees => worktrees::list(it, width, height),
     }
 }
 
@@ -105,6 +107,7 @@ fn pane(it: &mut Board, width: u16, areas: Areas) -> DrawnPart {
         BoardScreen::Mail => lists::letter(it, width),
         BoardScreen::Cost => DrawnPart::default(),
         BoardScreen::Questions => question::draw(it, width, areas.pane),
+        BoardScreen::Worktrees => worktrees::review(it, width, areas.pane),
     }
 }
 

@@ -41,8 +41,7 @@ pub fn diff(change: &FileDiff, max_lines: usize) -> Vec<Line<'static>> {
     let mut hidden = change.left_out;
     for (index, hunk) in change.hunks.iter().enumerate() {
         if index > 0 && lines.len() < max_lines {
-            let mark = format!("{:>columns$}", "⋮");
-            lines.push(Line::from(Span::styled(mark, Style::new().dim())));
+            lines.push(gap(columns));
         }
         let is_placed = hunk.new_start > 0 || hunk.old_start > 0;
         for (number, line) in numbered(hunk) {
@@ -55,9 +54,7 @@ pub fn diff(change: &FileDiff, max_lines: usize) -> Vec<Line<'static>> {
         }
     }
     if hidden > 0 {
-        let noun = if hidden == 1 { "line" } else { "lines" };
-        let text = format!("… {hidden} more {noun}");
-        lines.push(Line::from(Span::styled(text, Style::new().dim())));
+        lines.push(more_lines(hidden));
     }
     lines
 }
@@ -77,8 +74,21 @@ pub(crate) fn changed_lines(change: &FileDiff) -> Vec<Line<'static>> {
     lines
 }
 
+/// Returns the line between two places of a file.
+pub(crate) fn gap(columns: usize) -> Line<'static> {
+    let mark = format!("{:>columns$}", "⋮");
+    Line::from(Span::styled(mark, Style::new().dim()))
+}
+
+/// Returns the line that says how many are not shown.
+pub(crate) fn more_lines(count: u64) -> Line<'static> {
+    let noun = if count == 1 { "line" } else { "lines" };
+    let text = format!("… {count} more {noun}");
+    Line::from(Span::styled(text, Style::new().dim()))
+}
+
 /// Returns the lines of a hunk, removed ones with their old number and others with their new one.
-fn numbered(hunk: &Hunk) -> impl Iterator<Item = (u64, &DiffLine)> {
+pub(crate) fn numbered(hunk: &Hunk) -> impl Iterator<Item = (u64, &DiffLine)> {
     let (mut old, mut new) = (hunk.old_start, hunk.new_start);
     hunk.lines.iter().map(move |line| {
         let number = match line.change {
@@ -95,7 +105,8 @@ fn numbered(hunk: &Hunk) -> impl Iterator<Item = (u64, &DiffLine)> {
     })
 }
 
-fn diff_line(line: &DiffLine, number: Option<u64>, columns: usize) -> Line<'static> {
+/// Returns a line of a change. Its number takes this many columns.
+pub(crate) fn diff_line(line: &DiffLine, number: Option<u64>, columns: usize) -> Line<'static> {
     let number = number.map(|number| number.to_string()).unwrap_or_default();
     let (mark, style) = match line.change {
         LineChange::Kept => (' ', Style::new().dim()),
@@ -117,7 +128,7 @@ fn diff_line(line: &DiffLine, number: Option<u64>, columns: usize) -> Line<'stat
 }
 
 /// Returns the columns of the longest line number.
-fn number_columns(change: &FileDiff) -> usize {
+pub(crate) fn number_columns(change: &FileDiff) -> usize {
     let last = change.hunks.iter().map(|hunk| {
         let start = hunk.old_start.max(hunk.new_start);
         start.saturating_add(hunk.lines.len() as u64)

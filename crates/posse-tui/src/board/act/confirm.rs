@@ -1,9 +1,51 @@
 //! What cannot be undone: a person is asked first, and told what a yes would do.
 
+use posse_protocol::{AgentId, ListId, TaskId};
+
 use super::{only_on_agents, was_lost};
-use crate::board::{Board, BoardEffect, BoardScreen, Confirm};
+use crate::board::{Board, BoardEffect, BoardScreen};
 use crate::conversation::SETTLE_MS;
 use crate::text::one_line;
+
+/// Something that waits for a yes, since it cannot be undone.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in crate::board) enum Confirm {
+    /// Stops an agent and all below it.
+    Stop {
+        agent: AgentId,
+        /// Number of those below it, and how many of them are at work.
+        below: (usize, usize),
+        /// Since when that is so, if it has changed while it was asked.
+        changed_ms: Option<i64>,
+    },
+    /// Deletes a task.
+    DeleteTask {
+        list: ListId,
+        task: TaskId,
+        subject: String,
+    },
+    /// Deletes a worktree.
+    Discard {
+        agent: AgentId,
+        /// What would be lost.
+        loss: Option<String>,
+        /// When it was asked: not at once with the key.
+        asked_ms: i64,
+    },
+    /// Deletes a comment of the review.
+    DeleteComment(usize),
+    /// Deletes all comments of the review, which were not sent.
+    DropComments(DroppedFor),
+}
+
+/// What the person wants that the comments of a review would be lost for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in crate::board) enum DroppedFor {
+    /// To close the review.
+    Close,
+    /// Something that ends the board.
+    Effect(Box<BoardEffect>),
+}
 
 /// Asks whether an agent is to be stopped.
 pub(super) fn stop(it: &mut Board, now_ms: i64) {
@@ -66,6 +108,34 @@ pub(in crate::board) fn confirmed(it: &mut Board, now_ms: i64) -> Vec<BoardEffec
         }
         Some(Confirm::DeleteTask { list, task, .. }) => {
             vec![BoardEffect::DeleteTask { list, task }]
+        }
+        Some(Confirm::Discard {
+            agent,
+            loss,
+            asked_ms,
+        }) => {
+            if now_ms.saturating_sub(asked_ms) < SETTLE_MS as i64 {
+                it.confirm = Some(Confirm::Discard {
+                    agent,
+                    loss,
+                    asked_ms,
+                });
+                return Vec::new();
+            }
+            vec![BoardEffect::Discard { agent, loss }]
+        }
+        Some(Confirm::DeleteComment(comment)) => {
+            if let Some(review) = &mut it.worktrees.review {
+                review.delete(comment);
+            }
+            Vec::new()
+        }
+        Some(Confirm::DropComments(wanted)) => {
+            it.worktrees.close();
+            match wanted {
+                DroppedFor::Close => Vec::new(),
+                DroppedFor::Effect(effect) => vec![*effect],
+            }
         }
         None => Vec::new(),
     }

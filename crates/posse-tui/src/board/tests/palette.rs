@@ -38,6 +38,13 @@ fn every_action_has_a_name_that_does_what_its_key_does() {
             if keys.contains("(tasks)") {
                 desk.press("2");
             }
+            if keys.contains("(worktrees)") {
+                worktrees::listed(&mut desk);
+            }
+            if keys.contains("(review)") {
+                worktrees::reviewed(&mut desk);
+                desk.press("Down Down");
+            }
             desk
         };
         let (mut first, mut second) = (desk(), desk());

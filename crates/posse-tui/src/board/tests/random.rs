@@ -43,6 +43,8 @@ impl Twins {
             self.asked = asked.collect();
         }
         let was_open = self.desk.board.questions.is_open();
+        let unsent = self.desk.board.worktrees.unsent();
+        let was_asked = self.desk.board.confirm.is_some();
         let typed = self
             .desk
             .board
@@ -53,6 +55,14 @@ impl Twins {
         assert_eq!(effects, self.twin.input(input.clone()), "{input:?}");
         for effect in &effects {
             self.check_effect(input, effect, was_open, typed.as_deref());
+        }
+        if self.desk.board.worktrees.unsent() < unsent {
+            let by = match input {
+                BoardInput::ReviewSent(_) => true,
+                BoardInput::Key(key) => was_asked && *key == named("y") || was_written(*key),
+                _ => false,
+            };
+            assert!(by, "comments are lost by {input:?}");
         }
         self.note();
         self.check_cursor();
@@ -143,6 +153,12 @@ impl Twins {
             board.tasks.rows().len(),
         );
         is_there(board.mail.cursor().key().is_some(), board.mail.rows().len());
+        let worktrees = &board.worktrees.list;
+        is_there(worktrees.cursor().key().is_some(), worktrees.rows().len());
+        if let Some(review) = &board.worktrees.review {
+            let row = review.rows().get(review.cursor().at());
+            assert_eq!(review.cursor().key(), row);
+        }
         is_there(
             board.questions.cursor().key().is_some(),
             board.questions.count(),
@@ -179,6 +195,39 @@ impl Twins {
     }
 }
 
+/// Returns true for keys by which a person ends what they write: a comment that was begun may be
+/// emptied by them.
+fn was_written(key: KeyEvent) -> bool {
+    matches!(key.code, KeyCode::Enter | KeyCode::Esc) || key == named("Ctrl-c")
+}
+
+fn worktree_news() -> impl Strategy<Value = BoardInput> {
+    let agents = || (1..4u128).prop_map(agent);
+    let listed = prop::collection::vec(agents(), 0..4).prop_map(|mut agents| {
+        agents.dedup();
+        let worktree = |agent| BoardWorktree {
+            agent,
+            branch: "posse/x".into(),
+            base: "3f2a".into(),
+            is_live: true,
+        };
+        BoardInput::Worktrees(agents.into_iter().map(worktree).collect())
+    });
+    let review = (agents(), 0..4usize).prop_map(|(agent, files)| {
+        let mut review = worktrees::review();
+        review.agent = agent;
+        review.files.truncate(files);
+        BoardInput::Review(Box::new(review))
+    });
+    let loss = agents().prop_map(|agent| BoardInput::Loss { agent, loss: None });
+    prop_oneof![
+        4 => listed,
+        8 => review,
+        1 => loss,
+        1 => agents().prop_map(BoardInput::ReviewSent),
+    ]
+}
+
 fn input(keys: u32) -> impl Strategy<Value = BoardInput> {
     let size = prop_oneof![(1..200u16, 1..60u16), (1..9u16, 1..9u16), Just((80, 24))];
     let size = size.prop_map(|(columns, rows)| BoardInput::Size(Size { columns, rows }));
@@ -200,6 +249,7 @@ fn input(keys: u32) -> impl Strategy<Value = BoardInput> {
         1 => size,
         1 => peek,
         1 => tasks(),
+        6 => worktree_news(),
         1 => text().prop_map(BoardInput::Paste),
         1 => text().prop_map(BoardInput::Notice),
         1 => text().prop_map(BoardInput::Title),
@@ -209,7 +259,7 @@ fn input(keys: u32) -> impl Strategy<Value = BoardInput> {
 
 fn keys_of_all_kinds() -> impl Strategy<Value = KeyEvent> {
     const NAMES: &str = "Enter Enter Tab Esc Ctrl-c Up Down Down PageUp PageDown Home End Backspace \
-        Alt-y Alt-y Alt-n Alt-a 5 5 5 1 2 3 4 y y n a x x i m / : p s o q Space ? r 1 d e b g G Ctrl-o";
+        Alt-y Alt-y Alt-n Alt-a 5 5 5 6 6 c c N 1 2 3 4 y y n a x x i m / : p s o q Space ? r 1 d e b g G Ctrl-o";
     let name = select(
         NAMES
             .split(' ')

@@ -1,6 +1,7 @@
 //! Every screen of a board, at several sizes, as text and styles, and as bytes without colour.
 
 mod scenes;
+mod worktree_scenes;
 
 use std::fmt::Write as _;
 
@@ -98,6 +99,10 @@ fn nothing_from_outside_reaches_the_terminal_but_cells() {
                 "5",
                 "Enter",
                 "Esc m",
+                "Esc 6",
+                "Down x",
+                "n c",
+                "Esc Esc y",
             ] {
                 desk.press(keys);
                 desk.settle();

@@ -4,6 +4,7 @@ use ratatui_core::style::Style;
 use ratatui_core::text::{Line, Span};
 
 use crate::board::action::{self, Action, hints};
+use crate::board::keys::place;
 use crate::board::layout::Areas;
 use crate::board::line::{FootLine, LineUse};
 use crate::board::{Board, Confirm, act};
@@ -78,6 +79,10 @@ fn asked(it: &Board, confirm: &Confirm) -> String {
         Confirm::DeleteTask { task, subject, .. } => {
             format!("delete #{task} {subject}? y yes · any other key no")
         }
+        confirm => {
+            let asked = act::asked_about_worktrees(it, confirm);
+            format!("{} y yes · any other key no", asked.unwrap_or_default())
+        }
     }
 }
 
@@ -145,7 +150,7 @@ fn keys(it: &Board, width: u16) -> Line<'static> {
         room = room.saturating_sub(columns(&words));
         line.push_span(Span::styled(words, ColorRole::Accent.style()));
     }
-    for (action, word) in hints(it.screen) {
+    for (action, word) in hints(place(it)) {
         let Some(key) = it.keys.0.first(*action) else {
             continue;
         };

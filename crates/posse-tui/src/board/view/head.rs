@@ -8,7 +8,7 @@ use crate::text::{clip, columns};
 use crate::theme::ColorRole;
 
 /// The narrowest screen that names all screens.
-const ALL_SCREENS: u16 = 96;
+const ALL_SCREENS: u16 = 108;
 /// The narrowest screen that has the keys of all screens.
 const ALL_KEYS: u16 = 76;
 /// The narrowest screen that names the one that is shown.

@@ -14,7 +14,7 @@ use crate::text::{clip, one_line, tame, wrap};
 use crate::theme::ColorRole;
 
 /// Returns the rows of a list that are on the screen.
-fn rows<T: Keyed>(
+pub(super) fn rows<T: Keyed>(
     list: &RowList<T>,
     (width, height): (u16, usize),
     empty: &'static str,

@@ -11,7 +11,7 @@ use crate::fixtures;
 /// Text of all widths.
 const ODD: &str = "漢字かな e\u{301}\u{301} 👨\u{200d}👩\u{200d}👧 שלום עולם a\u{200b}b";
 
-fn busy(desk: &mut Desk) {
+pub(super) fn busy(desk: &mut Desk) {
     let mut team = team();
     team[1].doing = "#2 mend the lexer · cargo test".into();
     team[3].doing = "Bash: git push origin parser".into();
@@ -229,6 +229,7 @@ pub(super) fn everything(desk: &mut Desk, text: &str) {
         entries: said(text),
         arriving: text.into(),
     });
+    worktree_scenes::everything(desk, text);
     desk.input(BoardInput::Notice(text.into()));
 }
 

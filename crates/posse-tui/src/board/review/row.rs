@@ -1,0 +1,114 @@
+//! The rows of a review: files, lines of their changes, and comments under them.
+
+use ratatui_core::text::Line;
+
+use super::comment::Comment;
+use crate::board::facts::{BoardReview, ReviewFile};
+use crate::text::{numbered, tame, wrap_hard};
+
+/// Columns before the words of a comment.
+pub(in crate::board) const COMMENT_INDENT: u16 = 6;
+
+/// A row of a review. Files, hunks and lines are named by their numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::board) enum ReviewRow {
+    /// The name of a file.
+    File(usize),
+    /// What is between two hunks; the number is that of the second.
+    Gap { file: usize, hunk: usize },
+    /// A line of a change, and its number in the file.
+    Line {
+        file: usize,
+        hunk: usize,
+        line: usize,
+        number: u64,
+    },
+    /// That a file has more lines.
+    More(usize),
+    /// A row of a comment.
+    Comment { comment: usize, part: usize },
+    /// That there are more files.
+    MoreFiles,
+}
+
+/// Returns all rows of a review.
+pub(super) fn rows(review: &BoardReview, comments: &[Comment], width: u16) -> Vec<ReviewRow> {
+    let mut rows = Vec::new();
+    let add = |rows: &mut Vec<ReviewRow>, number: usize| {
+        let words = comments.get(number).map_or("", |it| it.words.as_str());
+        let parts = 0..comment_parts(words, width).len();
+        rows.extend(parts.map(|part| ReviewRow::Comment {
+            comment: number,
+            part,
+        }));
+    };
+    for (file, facts) in review.files.iter().enumerate() {
+        let of_file = comments.iter().enumerate();
+        let of_file = of_file.filter(|(_, it)| it.place.path == facts.change.path);
+        let of_file: Vec<(usize, &Comment)> = of_file.collect();
+        rows.push(ReviewRow::File(file));
+        // Also those about lines that the file does not have any more.
+        let lost = of_file.iter().filter(|(_, it)| !it.place.has_line(facts));
+        for (number, _) in lost {
+            add(&mut rows, *number);
+        }
+        add_lines(&mut rows, file, facts, |rows, line_number, line| {
+            let here = of_file
+                .iter()
+                .filter(|(_, it)| it.place.is_line(line_number, line));
+            for (number, _) in here {
+                add(rows, *number);
+            }
+        });
+        if facts.change.left_out > 0 {
+            rows.push(ReviewRow::More(file));
+        }
+    }
+    if review.left_out > 0 {
+        rows.push(ReviewRow::MoreFiles);
+    }
+    let is_there = |path: &str| review.files.iter().any(|file| file.change.path == path);
+    for (number, comment) in comments.iter().enumerate() {
+        if !is_there(&comment.place.path) {
+            add(&mut rows, number);
+        }
+    }
+    rows
+}
+
+/// Adds the lines of a file, and after each whatever is said to it.
+fn add_lines(
+    rows: &mut Vec<ReviewRow>,
+    file: usize,
+    facts: &ReviewFile,
+    mut add_comments: impl FnMut(&mut Vec<ReviewRow>, u64, &posse_protocol::DiffLine),
+) {
+    for (hunk, facts) in facts.change.hunks.iter().enumerate() {
+        if hunk > 0 {
+            rows.push(ReviewRow::Gap { file, hunk });
+        }
+        for (line, (number, facts)) in numbered(facts).enumerate() {
+            rows.push(ReviewRow::Line {
+                file,
+                hunk,
+                line,
+                number,
+            });
+            add_comments(rows, number, facts);
+        }
+    }
+}
+
+/// Returns the rows of a comment; at least one.
+pub(super) fn comment_parts(words: &str, width: u16) -> Vec<String> {
+    let width = width.saturating_sub(COMMENT_INDENT).max(4);
+    let text = tame(words);
+    let lines = text
+        .lines()
+        .flat_map(|line| wrap_hard(&Line::raw(line), width));
+    let mut parts: Vec<String> = lines.map(|line| line.to_string()).collect();
+    if parts.is_empty() {
+        parts.push(String::new());
+    }
+    parts
+}
