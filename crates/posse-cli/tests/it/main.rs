@@ -12,6 +12,7 @@ mod attachments;
 mod background_crash;
 mod binary;
 mod board;
+mod board_review;
 mod cache;
 mod consumer;
 mod conversation;

@@ -21,7 +21,7 @@ const IDS: [&str; 3] = [
 ];
 
 /// A project that is a repository with one commit.
-fn repository(name: &str) -> Project {
+pub(crate) fn repository(name: &str) -> Project {
     repository_with(name, "")
 }
 
