@@ -204,6 +204,29 @@ fn a_review_is_walked_by_lines_changes_and_files() {
 }
 
 #[test]
+fn the_highlighted_line_is_shown_in_full() {
+    let mut desk = Desk::new(20, 8);
+    desk.agents(team());
+    reviewed(&mut desk);
+    let mut long = review();
+    long.files[1].change.hunks[0].lines[2].text = "    let number = first + second;".into();
+    desk.press("r");
+    desk.input(BoardInput::Review(Box::new(long)));
+    desk.press("n j");
+    assert_eq!(
+        desk.rows()[2..7],
+        [
+            "    40  fn number()…",
+            "    41 -    let n =…",
+            "❯   41 +    let",
+            "number = first +",
+            "second;",
+        ]
+    );
+    assert_eq!(desk.frame().caret.unwrap().y, 4);
+}
+
+#[test]
 fn comments_are_one_message_to_the_agent() {
     let mut desk = open();
     assert_eq!(desk.press("s"), []);

@@ -44,6 +44,15 @@ pub(super) fn draw(it: &Board, width: u16, areas: Areas) -> Foot {
         let asked = Line::styled(asked(it, confirm), yellow.bold());
         let mut menu = wrap(&asked, width, 0);
         let line = menu.pop().unwrap_or_default();
+        // On a very small screen the middle is left out: the keys are seen.
+        let room = areas.head + areas.list + areas.pane;
+        if menu.len() > room && room >= 2 {
+            menu.drain(room - 1..menu.len() - 1);
+            if let Some(cut) = menu.get_mut(room - 2) {
+                cut.push_span(Span::raw(" …"));
+                *cut = clip(cut, width);
+            }
+        }
         return Foot {
             menu,
             ..plain(line)

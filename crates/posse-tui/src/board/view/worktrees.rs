@@ -8,7 +8,9 @@ use super::lists::rows;
 use super::{DrawnPart, rule};
 use crate::board::review::{COMMENT_INDENT, DiffReview, ReviewRow};
 use crate::board::{Board, BoardReview, BoardWorktree, ReviewFile, WorktreeChanges, act};
-use crate::text::{changed_file, clip, diff_line, gap, more_lines, number_columns, one_line};
+use crate::text::{
+    changed_file, clip, diff_line, gap, more_lines, number_columns, one_line, wrap_hard,
+};
 
 /// Number of characters of a commit's name.
 const COMMIT: usize = 7;
@@ -101,19 +103,31 @@ pub(super) fn review(it: &Board, width: u16, height: usize) -> DrawnPart {
     let rows = rows.skip(cursor.offset()).take(height.saturating_sub(1));
     for (at, row) in rows {
         let is_highlighted = at == cursor.at();
-        if is_highlighted {
-            part.caret = Some((part.lines.len(), 0));
-        }
         let (mark, style) = mark(is_highlighted);
         let mut line = drawn(review, *row, style);
         line.spans.insert(0, mark);
-        part.lines.push(clip(&line, width));
+        if is_highlighted {
+            add_in_full(&mut part, &line, (width, height));
+        } else {
+            part.lines.push(clip(&line, width));
+        }
     }
     if review.rows().is_empty() {
         let line = Line::styled("  nothing differs from the base", Style::new().dim());
         part.lines.push(clip(&line, width));
     }
     part
+}
+
+/// Adds the highlighted line in full, however long it is. Lines above it make room.
+fn add_in_full(part: &mut DrawnPart, line: &Line<'static>, (width, height): (u16, usize)) {
+    let mut parts = wrap_hard(line, width);
+    parts.truncate(height.saturating_sub(1).max(1));
+    let over = (part.lines.len() + parts.len()).saturating_sub(height);
+    let above = part.lines.len().saturating_sub(1);
+    part.lines.drain(1..=over.min(above));
+    part.caret = Some((part.lines.len(), 0));
+    part.lines.extend(parts);
 }
 
 fn title(name: &str, review: &DiffReview) -> String {
