@@ -34,8 +34,14 @@ impl WorktreeSite {
 impl ReviewedWorktrees {
     /// Returns those of this posse's home.
     pub(crate) fn open() -> anyhow::Result<Self> {
-        let worktrees = GitWorktrees::new(directories::worktrees()?);
-        Ok(Self { worktrees })
+        Ok(Self::at(directories::worktrees()?))
+    }
+
+    /// Returns those of a directory.
+    pub(crate) fn at(directory: PathBuf) -> Self {
+        Self {
+            worktrees: GitWorktrees::new(directory),
+        }
     }
 
     /// Returns the worktrees of some agents, newest first. Git is not asked.

@@ -60,9 +60,13 @@ pub(super) enum WorktreeReading {
 impl WorktreeReader {
     /// Returns a reader that has read nothing.
     pub(super) fn new() -> Self {
+        // Without a home there are no worktrees.
+        Self::of(ReviewedWorktrees::open().ok())
+    }
+
+    fn of(worktrees: Option<ReviewedWorktrees>) -> Self {
         Self {
-            // Without a home there are no worktrees.
-            worktrees: ReviewedWorktrees::open().ok(),
+            worktrees,
             sites: HashMap::new(),
             reading: JoinSet::new(),
             wanted: VecDeque::new(),
@@ -231,5 +235,66 @@ impl WorktreeReader {
             | WorktreeReading::Loss(_, Err(error))
             | WorktreeReading::Discarded(Err(error)) => failed(error),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use posse_tui::board::{BoardBeginning, Scope, update};
+    use posse_tui::conversation::Size;
+
+    use super::*;
+
+    fn board(screen: BoardScreen) -> Board {
+        Board::new(BoardBeginning {
+            size: Size {
+                columns: 80,
+                rows: 24,
+            },
+            title: String::new(),
+            scope: Scope::Store,
+            screen,
+        })
+    }
+
+    fn agent() -> AgentId {
+        uuid::Uuid::from_u128(1).into()
+    }
+
+    #[tokio::test]
+    async fn one_reading_at_a_time_and_only_of_what_is_on_the_screen() {
+        let nowhere = ReviewedWorktrees::at("/nowhere/at/all".into());
+        let mut reader = WorktreeReader::of(Some(nowhere));
+        let clock = SystemClock::default();
+        let begin = |reader: &mut WorktreeReader, board: &Board, now: Duration| {
+            reader.begin(board, [agent()].into_iter(), now);
+            reader.reading.len()
+        };
+        assert_eq!(begin(&mut reader, &board(BoardScreen::Agents), PERIOD), 0);
+        assert!(!reader.has_waiting);
+        let mut shown = board(BoardScreen::Worktrees);
+        assert_eq!(begin(&mut reader, &shown, PERIOD), 1);
+        // What a person wants waits for what is being read.
+        reader.want(WantedReading::Loss(agent()));
+        assert_eq!(begin(&mut reader, &shown, PERIOD * 2), 1);
+        let read = reader.next(&clock).await.unwrap();
+        let input = reader.on_read(read);
+        assert!(matches!(&input, BoardInput::Worktrees(all) if all.is_empty()));
+        assert_eq!(update(&mut shown, input, 0), []);
+        assert_eq!(begin(&mut reader, &shown, PERIOD), 1);
+        let read = reader.next(&clock).await.unwrap();
+        let input = reader.on_read(read);
+        let told = "there is no such worktree any more";
+        assert!(
+            matches!(&input, BoardInput::Notice(why) if why == told),
+            "{input:?}"
+        );
+        // Nothing changes, and nothing is read; then not before its time.
+        assert_eq!(begin(&mut reader, &shown, PERIOD * 2), 0);
+        assert!(!reader.has_waiting);
+        reader.add_changed([agent()]);
+        assert_eq!(begin(&mut reader, &shown, PERIOD + PERIOD / 2), 0);
+        assert!(reader.has_waiting);
+        assert_eq!(begin(&mut reader, &shown, PERIOD * 2), 1);
     }
 }
