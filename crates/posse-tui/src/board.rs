@@ -382,7 +382,7 @@ fn told(board: &mut Board, input: BoardInput, now_ms: i64) {
         BoardInput::Costs(costs) => board.costs.set(costs),
         BoardInput::Worktrees(worktrees) => board.worktrees.set(worktrees),
         BoardInput::WorktreeChanges(changes) => board.worktrees.set_changes(changes),
-        BoardInput::Review(review) => board.worktrees.set_review(*review),
+        BoardInput::Review(review) => act::show_review(board, *review),
         BoardInput::ReviewSent(agent) => board.worktrees.sent(agent),
         BoardInput::Loss { agent, loss } => act::ask_discard(board, agent, loss, now_ms),
         BoardInput::Peek {

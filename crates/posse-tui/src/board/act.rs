@@ -6,7 +6,7 @@ mod worktrees;
 use posse_protocol::{AgentId, Answer, RuleScope};
 
 pub(super) use self::confirm::{Confirm, check_confirm, confirmed};
-pub(super) use self::worktrees::{ask_discard, asked_about_worktrees, keep_comments};
+pub(super) use self::worktrees::{ask_discard, asked_about_worktrees, keep_comments, show_review};
 
 use super::action::Action;
 use super::agents::AgentLine;

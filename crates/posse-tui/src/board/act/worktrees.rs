@@ -7,8 +7,11 @@ use crate::board::action::WorktreeAction;
 use crate::board::layout::{is_reviewing, list_height};
 use crate::board::line::{FootLine, LineUse};
 use crate::board::review::ReviewStep;
-use crate::board::{Board, BoardEffect, BoardScreen};
+use crate::board::{Board, BoardEffect, BoardReview, BoardScreen};
 use crate::text::one_line;
+
+/// What is said while git is asked, which may take a while.
+const READING: &str = "git is asked what differs…";
 
 /// Does what an action stands for. `argument` is what was typed after its name.
 pub(super) fn run(it: &mut Board, action: WorktreeAction, argument: &str) -> Vec<BoardEffect> {
@@ -66,7 +69,14 @@ fn review(it: &mut Board) -> Vec<BoardEffect> {
         return Vec::new();
     };
     it.worktrees.want(agent);
+    it.notice = Some(READING.to_owned());
     vec![BoardEffect::ReadReview(agent)]
+}
+
+/// The review of a worktree was read.
+pub(in crate::board) fn show_review(it: &mut Board, review: BoardReview) {
+    it.worktrees.set_review(review);
+    it.notice = it.notice.take().filter(|notice| notice != READING);
 }
 
 /// Asks what would be lost with the highlighted worktree.
@@ -75,8 +85,11 @@ fn discard(it: &mut Board) -> Vec<BoardEffect> {
         it.notice = Some("close the review first".to_owned());
         return Vec::new();
     }
-    let agent = target(it);
-    agent.map(BoardEffect::ReadLoss).into_iter().collect()
+    let Some(agent) = target(it) else {
+        return Vec::new();
+    };
+    it.notice = Some(READING.to_owned());
+    vec![BoardEffect::ReadLoss(agent)]
 }
 
 /// It is known what would be lost with a worktree: asks whether it is to be discarded, if the person

@@ -223,6 +223,7 @@ fn a_review_that_nobody_waits_for_is_not_opened() {
     desk.input(BoardInput::Review(Box::new(review())));
     assert!(desk.board.worktrees.review.is_none());
     desk.press("Down Enter");
+    assert_eq!(desk.foot(), "git is asked what differs…");
     desk.input(BoardInput::Review(Box::new(review())));
     assert!(desk.board.worktrees.review.is_none(), "it is another's");
     let mut empty = review();
@@ -230,6 +231,7 @@ fn a_review_that_nobody_waits_for_is_not_opened() {
     desk.press("Up d");
     desk.input(BoardInput::Review(Box::new(empty)));
     assert!(desk.text().contains("nothing differs from the base"));
+    assert!(desk.foot().starts_with("c comment"), "{}", desk.foot());
     desk.press("c");
     assert_eq!(desk.foot(), "there is nothing to comment on");
 }
