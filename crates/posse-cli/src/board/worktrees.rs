@@ -240,7 +240,7 @@ impl WorktreeReader {
 
 #[cfg(test)]
 mod tests {
-    use posse_tui::board::{BoardBeginning, Scope, update};
+    use posse_tui::board::{BoardBeginning, BoardKeys, Scope, update};
     use posse_tui::conversation::Size;
 
     use super::*;
@@ -254,6 +254,7 @@ mod tests {
             title: String::new(),
             scope: Scope::Store,
             screen,
+            keys: BoardKeys::default(),
         })
     }
 

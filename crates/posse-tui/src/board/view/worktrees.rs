@@ -1,6 +1,6 @@
 //! Worktrees: a list, and the review of one.
 
-use ratatui_core::style::{Color, Style};
+use ratatui_core::style::Style;
 use ratatui_core::text::{Line, Span};
 
 use super::columns::{fitted, mark};
@@ -11,6 +11,7 @@ use crate::board::{Board, BoardReview, BoardWorktree, ReviewFile, WorktreeChange
 use crate::text::{
     changed_file, clip, diff_line, gap, more_lines, number_columns, one_line, wrap_hard,
 };
+use crate::theme::ColorRole;
 
 /// Number of characters of a commit's name.
 const COMMIT: usize = 7;
@@ -20,14 +21,14 @@ pub(super) fn list(it: &Board, width: u16, height: usize) -> DrawnPart {
     let draw = |worktree: &BoardWorktree, is_highlighted| {
         let (mark, style) = mark(is_highlighted);
         let (sign, word, color) = match worktree.is_live {
-            true => ("●", "live", Color::Green),
-            false => ("○", "ended", Color::Reset),
+            true => ("●", "live", ColorRole::Good.style()),
+            false => ("○", "ended", Style::new()),
         };
         let name = act::name(it, worktree.agent);
         let name_width = usize::from(width / 4).clamp(8, 30);
         let mut line = Line::from(vec![
             mark,
-            Span::styled(format!("{sign} "), Style::new().fg(color)),
+            Span::styled(format!("{sign} "), color),
             Span::styled(fitted(&name, name_width), style),
         ]);
         let (words, words_style) = changes(it.worktrees.changes(worktree.agent));
@@ -53,7 +54,7 @@ fn changes(changes: Option<&WorktreeChanges>) -> (String, Style) {
     let dim = Style::new().dim();
     match changes {
         None => ("…".to_owned(), dim),
-        Some(WorktreeChanges::Unreadable(why)) => (why.clone(), Style::new().fg(Color::Red)),
+        Some(WorktreeChanges::Unreadable(why)) => (why.clone(), ColorRole::Bad.style()),
         Some(WorktreeChanges::Read {
             commits: 0,
             files: 0,
@@ -181,8 +182,7 @@ fn drawn(review: &DiffReview, row: ReviewRow, style: Style) -> Line<'static> {
         ReviewRow::Comment { comment, part } => {
             let words = review.comment_part(comment, part).unwrap_or_default();
             let indent = " ".repeat(usize::from(COMMENT_INDENT).saturating_sub(4));
-            let yellow = Style::new().fg(Color::Yellow);
-            Line::styled(format!("{indent}▌ {words}"), yellow)
+            Line::styled(format!("{indent}▌ {words}"), ColorRole::Warning.style())
         }
         ReviewRow::MoreFiles => {
             let words = format!("… {left_out} more files");
