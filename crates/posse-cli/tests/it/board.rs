@@ -59,7 +59,8 @@ fn everybody_is_on_the_board_and_can_be_answered_there() {
 fn a_click_shows_another_screen_unless_the_mouse_is_switched_off() {
     let project = Project::new("board-mouse", TOUCHES);
     project.run(&["-p", "hello"]);
-    let terminal = Terminal::beside(&project, "tmux1", "posse board; echo code $?");
+    let lines = "posse board; echo code $?";
+    let terminal = Terminal::with(&project, (140, 30), lines);
     let flag = |terminal: &Terminal<'_>| {
         let flag = terminal
             .tmux

@@ -27,7 +27,7 @@ fn every_default_chord_can_be_read() {
 
 #[test]
 fn an_action_has_the_chords_of_the_file() {
-    let mut desk = Desk::new(100, 40);
+    let mut desk = Desk::new(100, 60);
     desk.agents(team());
     bind(&mut desk, "stop", &["i"]);
     bind(&mut desk, "quit", &["ctrl-q"]);

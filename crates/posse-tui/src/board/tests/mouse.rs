@@ -3,6 +3,7 @@
 use crossterm::event::{MouseButton, MouseEvent, MouseEventKind};
 
 use super::*;
+use crate::board::action::ACTIONS;
 use crate::fixtures;
 
 impl Desk {
@@ -27,7 +28,7 @@ impl Desk {
 }
 
 fn desk() -> Desk {
-    let mut desk = Desk::new(100, 20);
+    let mut desk = Desk::new(120, 20);
     desk.agents(team());
     desk.frame();
     desk
@@ -75,6 +76,7 @@ fn a_click_on_the_name_of_a_screen_shows_it() {
         ("4 cost", BoardScreen::Cost),
         ("5 questions", BoardScreen::Questions),
         ("1 agents", BoardScreen::Agents),
+        ("6 worktrees", BoardScreen::Worktrees),
         ("3 mail", BoardScreen::Mail),
         ("[3]mail", BoardScreen::Mail),
     ] {
@@ -107,7 +109,7 @@ fn the_wheel_moves_the_highlight() {
     for _ in 0..40 {
         desk.mouse(MouseEventKind::ScrollDown, 0, 0);
     }
-    assert_eq!(desk.board.help, Some(29));
+    assert_eq!(desk.board.help, Some(ACTIONS.len() - 1));
 }
 
 #[test]
