@@ -24,6 +24,7 @@ reply = [{ tool = "Agent", input = { description = "sums", prompt = "Work.", nam
 reply = [{ text = "So it is." }]
 "#;
 
+// proves UI-19 (part: a terminal)
 #[test]
 fn a_person_reviews_a_worktree_and_the_agent_is_told() {
     let project = repository("board-review");

@@ -204,7 +204,12 @@ fn title(call: &KnownCall) -> String {
     let input: Value = serde_json::from_str(input.unwrap_or_default()).unwrap_or_default();
     let main = ["command", "file_path", "pattern", "description", "prompt"];
     let words = main.iter().find_map(|key| input.get(key)?.as_str());
-    one_line(words.unwrap_or_default())
+    // As the runtime names it while it runs.
+    one_line(&match (call.tool.as_str(), words) {
+        ("Bash", Some(command)) => format!("$ {command}"),
+        (tool, Some(words)) => format!("{tool} {words}"),
+        (tool, None) => tool.to_owned(),
+    })
 }
 
 /// Returns true if the change that a call makes is printed, and not its output.

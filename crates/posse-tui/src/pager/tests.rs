@@ -214,7 +214,7 @@ fn a_transcript_opens_at_its_end() {
             "",
             "∴ thinking, 2 lines",
             "",
-            "● Bash  cargo test",
+            "● $ cargo test",
             "  output 4-1",
             "  output 4-2",
             "  output 4-3",

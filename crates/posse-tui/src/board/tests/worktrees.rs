@@ -106,6 +106,7 @@ fn the_highlighted_line_is_shown_in_full() {
     assert_eq!(desk.frame().caret.unwrap().y, 4);
 }
 
+// proves UI-19 (part: one message)
 #[test]
 fn comments_are_one_message_to_the_agent() {
     let mut desk = open();
@@ -154,6 +155,7 @@ fn comments_are_changed_and_deleted() {
     assert_eq!(desk.foot(), "no comment is highlighted");
 }
 
+// proves UI-19 (part: stray keys)
 #[test]
 fn comments_are_not_lost_by_a_stray_key() {
     let mut desk = open();
@@ -188,6 +190,7 @@ fn comments_are_not_lost_by_a_stray_key() {
     assert!(desk.board.worktrees.review.is_none());
 }
 
+// proves UI-19 (part: lines)
 #[test]
 fn comments_follow_their_lines_when_the_review_is_read_again() {
     let mut desk = open();
@@ -236,6 +239,7 @@ fn a_review_that_nobody_waits_for_is_not_opened() {
     assert_eq!(desk.foot(), "there is nothing to comment on");
 }
 
+// proves UI-19 (part: discarding)
 #[test]
 fn discarding_names_what_is_lost_and_asks() {
     let mut desk = Desk::new(100, 24);

@@ -182,7 +182,7 @@ fn a_change_is_printed_with_its_lines() {
         blocks,
     ))));
     let printed = talk.printed();
-    assert_eq!(printed[0], "● Edit  src/lexer.rs");
+    assert_eq!(printed[0], "● Edit src/lexer.rs");
     let changes = printed[1..].join("\n");
     assert!(
         changes.contains("-a - b") && changes.contains("+a + b"),
