@@ -1,6 +1,7 @@
 //! Every screen of a conversation, at several sizes, as text and styles, and as bytes without
 //! colour.
 
+mod lists;
 mod scenes;
 
 use std::fmt::Write as _;

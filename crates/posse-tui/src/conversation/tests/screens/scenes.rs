@@ -7,7 +7,6 @@ use posse_protocol::{
 
 use super::*;
 use crate::fixtures::question;
-use crate::picker::PickerItem;
 
 /// Text of all widths.
 const ODD: &str = "漢字かな e\u{301}\u{301} 👨\u{200d}👩\u{200d}👧 שלום עולם a\u{200b}b";
@@ -382,34 +381,5 @@ fn transcript() {
         talk.input(Input::Entries { entries, next: 6 });
         talk.event(run_end(21, "dev-1", "found 3 callers"));
         talk.event(EventKind::Warning("the answer came too late".into()));
-    });
-}
-
-#[test]
-fn rewind() {
-    check("rewind", |talk| {
-        let item = |(words, about): (&str, &str)| PickerItem {
-            words: words.into(),
-            about: about.into(),
-        };
-        let prompts = [
-            ("now write the guide", "  2m"),
-            ("mend the lexer, and say what was wrong with it", "  9m"),
-            ("look at the project", "  1h"),
-        ];
-        talk.input(Input::Prompts(prompts.map(item).into()));
-        talk.types("le");
-        talk.press("Backspace Backspace Down");
-    });
-}
-
-#[test]
-fn earlier_prompts() {
-    check("earlier_prompts", |talk| {
-        talk.says("mend the lexer");
-        talk.says("write\nthe guide");
-        talk.press("Ctrl-r");
-        talk.types("the");
-        talk.press("Ctrl-r");
     });
 }
