@@ -7,16 +7,29 @@ use std::os::unix::process::CommandExt as _;
 use std::process::{Child, Command, Stdio};
 
 use posse_tui::terminal::RESTORE;
+use rustix::process::{getpgid, getpgrp, getppid, getsid};
 use rustix::termios::{SpecialCodeIndex, Termios, ttyname};
 
-/// Waits for a word, which says that all is well, or for the end. Settings are brought back only if
-/// they are those of posse: a shell that has the terminal again sets its own. Signals of the
-/// terminal must not end it, and not stop it, either. What is erased below the cursor is the rest of
-/// the live region.
+/// Waits for a word, which says that all is well, or for the end. What is erased below the cursor is
+/// the rest of the live region. Signals of the terminal must not end it, and not stop it, either.
+///
+/// Settings are brought back only if they are those of posse. A shell that runs posse as a job takes
+/// the terminal back and sets it up for its own prompt; to change it then would double what is typed.
+/// So that shell has a second, and settings are left alone if another job has the terminal by then.
 const SCRIPT: &str = r#"trap "" HUP INT QUIT TERM TTOU TTIN TSTP
 read -r word && exit
-if [ "$(stty -g <"$1")" = "$2" ]; then stty "$3" <"$1" || stty sane <"$1"; fi
-printf '%s\033[J' "$4" >"$1""#;
+printf '%s\033[J' "$4" >"$1"
+turns=20
+while [ "$(stty -g <"$1")" = "$2" ]; do
+  if [ -n "$6" ] && [ "$turns" -gt 0 ]; then
+    turns=$((turns - 1)); sleep 0.05; continue
+  fi
+  read -r pid name state parent group session terminal front rest <"/proc/$$/stat"
+  if [ -z "$6" ] || [ "$front" = "$5" ] || [ "$front" = "$6" ]; then
+    stty "$3" <"$1" || stty sane <"$1"
+  fi
+  exit
+done"#;
 
 /// Number of control characters that stty prints; the kernel has fewer.
 const CHARACTERS: usize = 32;
@@ -61,6 +74,7 @@ impl TerminalGuard {
             .arg(path.to_string_lossy().as_ref())
             .args([saved(&during), saved(before)])
             .arg(RESTORE)
+            .args([getpgrp().to_string(), shell_of_job()])
             .env_clear()
             .envs(std::env::var_os("PATH").map(|path| ("PATH", path)))
             .current_dir("/")
@@ -79,6 +93,15 @@ impl Drop for TerminalGuard {
         }
         let _ = self.0.wait();
     }
+}
+
+/// Returns the process group of the shell that runs this process as a job of its own; empty if
+/// none does.
+fn shell_of_job() -> String {
+    let shell = getppid().filter(|parent| getsid(Some(*parent)).ok() == getsid(None).ok());
+    let group = shell.and_then(|shell| getpgid(Some(shell)).ok());
+    let group = group.filter(|group| *group != getpgrp());
+    group.map_or_else(String::new, |group| group.to_string())
 }
 
 /// Returns settings as stty reads and prints them.

@@ -133,6 +133,25 @@ fn whatever_ends_posse_the_terminal_is_as_before() {
     }
 }
 
+#[test]
+fn a_shell_is_not_disturbed_after_kill_9() {
+    let project = Project::new("talk-echo", ECHO);
+    let terminal = Terminal::shell(&project, (80, 24), &[]);
+    for round in 0..6 {
+        terminal.types(&["clear; posse", "Enter"]);
+        terminal.sees(FOOT);
+        terminal.kills("-KILL");
+        terminal.waits("prompt", || {
+            let screen = terminal.screen();
+            screen.contains("Killed") && screen.trim_end().ends_with("\n$")
+        });
+        let words = format!("echo round-{round}");
+        terminal.types(&[&words, "Enter"]);
+        let screen = terminal.sees(&format!("\nround-{round}\n"));
+        assert_eq!(screen.matches(&words).count(), 1, "typed twice: {screen}");
+    }
+}
+
 // proves UI-05 (part: kill -9)
 #[test]
 fn a_draft_survives_kill_9() {
