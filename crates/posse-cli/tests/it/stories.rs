@@ -30,6 +30,13 @@ fn is_guarded(terminal: &Terminal<'_>) -> bool {
     !found.unwrap().stdout.is_empty()
 }
 
+/// Begins a story in which `posse` is started as every day.
+fn conversation<'a>(named: (&str, &str), terminal: &'a Terminal<'a>, home: &'a Home) -> Story<'a> {
+    let mut story = Story::begin(named, terminal, home);
+    story.step("A conversation", &["posse", "Enter"], FOOT);
+    story
+}
+
 /// Lets a command of a story go on.
 fn let_go(project: &Project, name: &str) {
     fs::write(project.file(name), "").unwrap();
@@ -42,7 +49,6 @@ fn first_start() {
     let terminal = Terminal::shell(&project, SIZE, &["ANTHROPIC_BASE_URL"]);
     let title = "The first start, without a key";
     let mut story = Story::begin(("first-start", title), &terminal, &home);
-    terminal.sees("$ ");
     story.step("posse has no key yet", &["posse", "Enter"], "1, 2 or q:");
     story.step("The scripted model answers", &["2", "Enter"], FOOT);
     let keys = [
@@ -110,9 +116,7 @@ fn questions() {
     let project = home.project("shop", SHOP, CORRECTS);
     let terminal = Terminal::shell(&project, SIZE, &[]);
     let title = "A question appears while a prompt is typed";
-    let mut story = Story::begin(("questions", title), &terminal, &home);
-    terminal.sees("$ ");
-    story.step("A conversation", &["posse", "Enter"], FOOT);
+    let mut story = conversation(("questions", title), &terminal, &home);
     let keys = ["The total is too high. Please correct it.", "Enter"];
     story.step("The agent runs a test", &keys, "┄ $ python3");
     story.step("The next prompt is typed", &["then add a test"], "a test");
@@ -162,9 +166,7 @@ fn steering() {
     let project = home.project("parser", CHECKS, STEERED);
     let terminal = Terminal::shell(&project, SIZE, &[]);
     let title = "A run is steered, and the next one is queued";
-    let mut story = Story::begin(("steering", title), &terminal, &home);
-    terminal.sees("$ ");
-    story.step("A conversation", &["posse", "Enter"], FOOT);
+    let mut story = conversation(("steering", title), &terminal, &home);
     let keys = ["Run the checks and tell me what is wrong.", "Enter"];
     story.step("A command runs, with live output", &keys, "parser.py: ok");
     let keys = ["Never mind the style.", "Enter"];
@@ -234,9 +236,7 @@ fn team() {
     let project = home.project("lexer", MEMBERS, TEAM);
     let terminal = Terminal::shell(&project, SIZE, &[]);
     let title = "A team: its questions, its board, and one of its members";
-    let mut story = Story::begin(("team", title), &terminal, &home);
-    terminal.sees("$ ");
-    story.step("A conversation", &["posse", "Enter"], FOOT);
+    let mut story = conversation(("team", title), &terminal, &home);
     let keys = ["Have a team test and review the lexer.", "Enter"];
     story.step("Two work, and one of them asks", &keys, "Alt-Y yes");
     story.step("Ctrl-\\: the board", &["C-\\"], "NEEDS YOU 1");
@@ -284,9 +284,7 @@ fn crash() {
     let project = home.project("printer", CHECKS, CRASHED);
     let terminal = Terminal::shell(&project, SIZE, &[]);
     let title = "posse is killed in the middle of a run";
-    let mut story = Story::begin(("crash", title), &terminal, &home);
-    terminal.sees("$ ");
-    story.step("A conversation", &["posse", "Enter"], FOOT);
+    let mut story = conversation(("crash", title), &terminal, &home);
     let keys = ["Run the checks and tell me what is wrong.", "Enter"];
     story.step("A command runs", &keys, "parser.py: ok");
     let words = "and write a changelog entry";

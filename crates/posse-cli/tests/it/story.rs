@@ -91,6 +91,7 @@ impl<'a> Story<'a> {
         let writes = std::env::var("POSSE_STORIES").is_ok_and(|what| what == "write");
         let recorded = (!writes).then(|| Recording::read(&fs::read_to_string(&file).unwrap()));
         let told = Recording::new(title);
+        terminal.sees("$ ");
         Self {
             terminal,
             home,
