@@ -224,11 +224,13 @@ impl WorktreeReader {
             WorktreeReading::Discarded(Ok(commits)) => {
                 self.is_stale = true;
                 self.next_at = Duration::ZERO;
-                let restored = commits.iter().map(|commit| {
-                    format!("; its commits stay until git prunes them: git branch NAME {commit}")
-                });
-                let restored: String = restored.collect();
-                BoardInput::Notice(format!("discarded the worktree{restored}"))
+                let mut notice = "discarded the worktree".to_owned();
+                if !commits.is_empty() {
+                    let commits = commits.join(" or ");
+                    notice += "; its commits stay until git prunes them: git branch NAME ";
+                    notice += &commits;
+                }
+                BoardInput::Notice(notice)
             }
             WorktreeReading::Sites(Err(error))
             | WorktreeReading::Review(Err(error))
