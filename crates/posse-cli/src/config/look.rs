@@ -1,4 +1,4 @@
-//! How posse looks to a person, and which keys it has: what their settings and the files that these name say.
+//! How posse looks to a person, and which keys it has, as their settings and files say.
 //!
 //! A mistake in them is a warning: nobody is kept from their work by a colour or a key.
 
@@ -8,6 +8,7 @@ mod toml_file;
 
 use std::path::Path;
 
+use posse_port::closest;
 use posse_tui::theme::{ColorDepth, Theme};
 
 use self::keys::ChosenKeys;
@@ -57,6 +58,14 @@ impl Look {
         for warning in &self.warnings {
             say(&format!("warning: {}", tame(warning)));
         }
+    }
+}
+
+/// Returns the remark about a name that is not known.
+fn unknown(what: &str, name: &str, names: &[&str]) -> String {
+    match closest(name, names) {
+        Some(meant) => format!("unknown {what} `{name}` (did you mean `{meant}`?)"),
+        None => format!("unknown {what} `{name}`; there are {}", names.join(", ")),
     }
 }
 

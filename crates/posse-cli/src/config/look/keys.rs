@@ -10,6 +10,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::toml_file::TomlFile;
+use super::unknown;
 
 /// The tables of the file.
 const PARTS: [&str; 2] = ["conversation", "board"];
@@ -120,13 +121,5 @@ fn words(problem: &KeyProblem, action: &str, names: &[&str]) -> String {
         KeyProblem::Taken { chord, by } => {
             format!("{chord} is ignored for `{action}`: `{by}` has it")
         }
-    }
-}
-
-/// Returns the remark about a name that is not known.
-fn unknown(what: &str, name: &str, names: &[&str]) -> String {
-    match closest(name, names) {
-        Some(meant) => format!("unknown {what} `{name}` (did you mean `{meant}`?)"),
-        None => format!("unknown {what} `{name}`; there are {}", names.join(", ")),
     }
 }

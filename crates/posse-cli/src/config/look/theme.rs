@@ -6,6 +6,7 @@ use posse_port::closest;
 use posse_tui::theme::{ColorRole, Theme, color_of};
 
 use super::toml_file::TomlFile;
+use super::unknown;
 use crate::config::settings::ui::ThemeChoice;
 
 /// Returns the theme, and says what of the choice does not hold.
@@ -43,14 +44,14 @@ fn named(name: &str, home: Option<&Path>, warnings: &mut Vec<String>) -> Theme {
     match path.and_then(|path| TomlFile::read(&path, warnings)) {
         Some(file) => of_file(&file, warnings),
         None => {
-            warnings.push(unknown(name, directory.as_deref()));
+            warnings.push(no_theme(name, directory.as_deref()));
             Theme::ansi()
         }
     }
 }
 
 /// Returns the remark about a name that no theme has.
-fn unknown(name: &str, directory: Option<&Path>) -> String {
+fn no_theme(name: &str, directory: Option<&Path>) -> String {
     let mut names: Vec<String> = Theme::BUILT_IN.map(str::to_owned).to_vec();
     let files = directory.and_then(|directory| std::fs::read_dir(directory).ok());
     for file in files.into_iter().flatten().flatten() {
@@ -87,10 +88,7 @@ fn of_file(file: &TomlFile, warnings: &mut Vec<String>) -> Theme {
 fn set(theme: &mut Theme, role: &str, color: &str) -> Option<String> {
     let Some(known) = ColorRole::named(role) else {
         let names = ColorRole::ALL.map(ColorRole::name);
-        return Some(match closest(role, &names) {
-            Some(meant) => format!("unknown role `{role}` (did you mean `{meant}`?)"),
-            None => format!("unknown role `{role}`; there are {}", names.join(", ")),
-        });
+        return Some(unknown("role", role, &names));
     };
     let Some(color) = color_of(color) else {
         return Some(format!(
