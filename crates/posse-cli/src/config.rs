@@ -11,6 +11,7 @@ pub(crate) mod search_paths;
 pub(crate) mod settings;
 pub(crate) mod store;
 pub(crate) mod store_choice;
+mod text_file;
 pub(crate) mod unsupported;
 
 use anyhow::Context;

@@ -344,15 +344,8 @@ pub(crate) struct StoreSettings {
 /// Returns what the administrator or the user has set for the store. A repository cannot choose
 /// one: it could read the conversations of other projects.
 pub(crate) fn store_settings(places: &SearchPaths) -> Result<StoreSettings, SettingsError> {
-    let user = places
-        .posse_home
-        .as_ref()
-        .map(|directory| directory.join("settings.json"));
     let mut set = StoreSettings::default();
-    for path in [Some(places.managed.clone()), user].into_iter().flatten() {
-        let Some(content) = file::read(&path)? else {
-            continue;
-        };
+    for (path, content) in everywhere(places)? {
         let hours = content.feed_hours.map(|hours| u64::from(hours.get()));
         let age = hours.map(|hours| Duration::from_secs(hours * 60 * 60));
         set.feed_age = set.feed_age.or(age);
@@ -377,16 +370,21 @@ pub(crate) fn store_settings(places: &SearchPaths) -> Result<StoreSettings, Sett
 
 /// Returns what the user and the administrator have set for the terminal.
 pub(crate) fn ui_settings(places: &SearchPaths) -> Result<UiSettings, SettingsError> {
-    let user = places.posse_home.as_ref();
-    let user = user.map(|directory| directory.join("settings.json"));
     let mut set = UiSettings::default();
-    for path in [Some(places.managed.clone()), user].into_iter().flatten() {
-        if let Some(content) = file::read(&path)? {
-            set.theme = set.theme.or(content.ui.theme);
-            set.mouse = set.mouse.or(content.ui.mouse);
-        }
+    for (_, content) in everywhere(places)? {
+        set.theme = set.theme.or(content.ui.theme);
+        set.mouse = set.mouse.or(content.ui.mouse);
     }
     Ok(set)
+}
+
+/// Reads the files that hold in every directory: the administrator's, then the user's.
+fn everywhere(places: &SearchPaths) -> Result<Vec<(PathBuf, SettingsFile)>, SettingsError> {
+    let user = places.posse_home.as_ref();
+    let user = user.map(|directory| directory.join("settings.json"));
+    let paths = [Some(places.managed.clone()), user].into_iter().flatten();
+    let read = paths.map(|path| Ok(file::read(&path)?.map(|content| (path, content))));
+    read.filter_map(Result::transpose).collect()
 }
 
 /// Returns the mode: from the highest layer of the user or the administrator, tightened by the

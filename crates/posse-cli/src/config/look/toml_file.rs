@@ -1,9 +1,10 @@
 //! A small TOML file of a person: its text, and where things are in it.
 
-use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use toml::de::DeTable;
+
+use crate::config::text_file;
 
 /// A file that was read.
 pub(super) struct TomlFile {
@@ -14,24 +15,13 @@ pub(super) struct TomlFile {
 impl TomlFile {
     /// Reads a file; none if it does not exist, or cannot be read, which is told.
     pub(super) fn read(path: &Path, warnings: &mut Vec<String>) -> Option<Self> {
-        let text = match std::fs::metadata(path) {
-            // Reading a pipe would block.
-            Ok(found) if !found.is_file() => Err(std::io::Error::other("it is not a file")),
-            Ok(_) => std::fs::read_to_string(path),
-            Err(error) => Err(error),
-        };
-        let text = match text {
-            Ok(text) => text,
+        let text = match text_file::read(path) {
+            Ok(text) => text?,
             Err(error) => {
-                let is_absent = [ErrorKind::NotFound, ErrorKind::NotADirectory];
-                if !is_absent.contains(&error.kind()) {
-                    warnings.push(format!("{}: {error}", path.display()));
-                }
+                warnings.push(format!("{}: {error}", path.display()));
                 return None;
             }
         };
-        // Some editors write a byte order mark.
-        let text = text.strip_prefix('\u{feff}').unwrap_or(&text).to_owned();
         let path = path.to_owned();
         Some(Self { path, text })
     }

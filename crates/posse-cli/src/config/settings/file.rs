@@ -10,8 +10,9 @@ use serde_json::Value;
 use super::agents::{self, AgentsFile};
 use super::foreign::{self, Foreign};
 use super::teams::{self, TeamsFile};
-use super::ui::{self, UiFile};
+use super::ui::{self, UiSettings};
 use crate::config::json_text::without_comments;
+use crate::config::text_file;
 use crate::config::unsupported::fingerprint;
 use crate::error::SettingsError;
 use posse_port::closest;
@@ -39,7 +40,7 @@ pub(super) struct SettingsFile {
     pub(super) teams: TeamsFile,
     /// How posse looks.
     #[serde(skip)]
-    pub(super) ui: UiFile,
+    pub(super) ui: UiSettings,
     /// Unknown keys inside posse's own parts: a typo there may leave a rule without effect.
     #[serde(skip)]
     pub(super) unknown: Vec<(&'static str, Vec<String>)>,
@@ -140,28 +141,17 @@ pub(super) fn of_flag(value: &str, cwd: &Path) -> Result<(PathBuf, SettingsFile)
 
 /// Reads a file; `None` if it does not exist.
 pub(super) fn read(path: &Path) -> Result<Option<SettingsFile>, SettingsError> {
-    let text = match std::fs::metadata(path) {
-        // Reading a pipe would block.
-        Ok(found) if !found.is_file() => Err(std::io::Error::other("it is not a file")),
-        Ok(_) => std::fs::read_to_string(path),
-        Err(error) => Err(error),
+    let unreadable = |source| SettingsError::Unreadable {
+        path: path.to_owned(),
+        source,
     };
-    let text = match text {
-        Ok(text) => text,
-        Err(error) if is_absence(&error) => return Ok(None),
-        Err(source) => {
-            return Err(SettingsError::Unreadable {
-                path: path.to_owned(),
-                source,
-            });
-        }
+    let Some(text) = text_file::read(path).map_err(unreadable)? else {
+        return Ok(None);
     };
-    // Some editors write a byte order mark.
-    let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
     if text.trim().is_empty() {
         return Ok(None);
     }
-    parse(path, text).map(Some)
+    parse(path, &text).map(Some)
 }
 
 /// Parses the content of a file.
@@ -223,14 +213,6 @@ fn not_known(object: &Value, known: &[&str]) -> Vec<String> {
         None => format!("`{key}`"),
     });
     named.collect()
-}
-
-/// Returns true if the error means that the file does not exist.
-fn is_absence(error: &std::io::Error) -> bool {
-    matches!(
-        error.kind(),
-        std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory
-    )
 }
 
 /// Parses `true`, `false` or `"disable"`.

@@ -9,9 +9,10 @@ pub(super) const KEYS: [&str; 2] = ["theme", "mouse"];
 
 /// The content of the key `ui`.
 #[derive(Clone, Debug, Default, Deserialize)]
-pub(super) struct UiFile {
-    pub(super) theme: Option<ThemeChoice>,
-    pub(super) mouse: Option<bool>,
+pub(crate) struct UiSettings {
+    pub(crate) theme: Option<ThemeChoice>,
+    /// Whether the mouse is used where posse has the whole screen.
+    pub(crate) mouse: Option<bool>,
 }
 
 /// Which theme is meant.
@@ -24,19 +25,11 @@ pub(crate) enum ThemeChoice {
     Colors(BTreeMap<String, String>),
 }
 
-impl UiFile {
+impl UiSettings {
     /// Returns the keys that are set.
     pub(super) fn keys(&self) -> Vec<String> {
         let set = [self.theme.is_some(), self.mouse.is_some()];
         let names = KEYS.iter().zip(set).filter(|(_, is_set)| *is_set);
         names.map(|(name, _)| (*name).to_owned()).collect()
     }
-}
-
-/// What the user and the administrator have set for the terminal.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct UiSettings {
-    pub(crate) theme: Option<ThemeChoice>,
-    /// Whether the mouse is used where posse has the whole screen.
-    pub(crate) mouse: Option<bool>,
 }
