@@ -18,60 +18,53 @@ pub struct ChangedPlace<'a> {
 
 impl<'a> ChangedPlace<'a> {
     /// Returns the place of a new text in what the Edit tool answers: lines of the file after the
-    /// change, each with its number and a tab before it.
+    /// change, each with its number and a tab before it. None if several are possible. What its lines
+    /// have around it is left out if that is not certain.
     pub fn of(answer: &'a str, new: &str) -> Option<Self> {
-        let (lines, at) = changed_lines(answer, new)?;
-        let (line, first) = lines.get(at)?;
-        let begin = first.find(new.split('\n').next()?)?;
-        let (before, rest) = first.split_at(begin);
-        let after = match new.rsplit_once('\n') {
-            None => rest.get(new.len()..)?,
-            Some((most, last)) => {
-                let rows = most.split('\n').count();
-                let shown = lines.get(at + rows).map(|(_, shown)| *shown);
-                shown
-                    .and_then(|shown| shown.strip_prefix(last))
-                    .unwrap_or_default()
-            }
+        let lines: Vec<(u64, &str)> = answer
+            .lines()
+            .filter_map(|line| {
+                let (number, text) = line.split_once('\t')?;
+                Some((number.trim().parse().ok()?, text))
+            })
+            .collect();
+        // A change near the beginning has fewer lines before it.
+        let places = match lines.first()? {
+            (1, _) => 0..=AROUND,
+            _ => AROUND..=AROUND,
         };
+        let mut found = places.filter_map(|at| Self::at(lines.get(at..)?, new));
+        let place = found.next()?;
+        found.next().is_none().then_some(place)
+    }
+
+    /// Returns the place, if the new text may begin in the first of these lines.
+    fn at(lines: &[(u64, &'a str)], new: &str) -> Option<Self> {
+        let (line, first) = *lines.first()?;
+        let Some((head, rest)) = new.split_once('\n') else {
+            let mut places = first.match_indices(new);
+            let (begin, _) = places.next()?;
+            let is_certain = places.next().is_none() && !new.is_empty();
+            let (before, after) = match is_certain {
+                true => (first.get(..begin)?, first.get(begin + new.len()..)?),
+                false => ("", ""),
+            };
+            return Some(Self {
+                line,
+                before,
+                after,
+            });
+        };
+        let mut after = "";
+        for (new, (_, shown)) in rest.split('\n').zip(&lines[1..]) {
+            after = shown.strip_prefix(new)?;
+        }
         Some(Self {
-            line: *line,
-            before,
+            line,
+            before: first.strip_suffix(head)?,
             after,
         })
     }
-}
-
-/// Lines with their numbers, and the place of one among them.
-type LinesAndPlace<'a> = (Vec<(u64, &'a str)>, usize);
-
-/// Returns the lines of an answer, and the one at which the new text begins.
-fn changed_lines<'a>(answer: &'a str, new: &str) -> Option<LinesAndPlace<'a>> {
-    let lines: Vec<(u64, &str)> = answer
-        .lines()
-        .filter_map(|line| {
-            let (number, text) = line.split_once('\t')?;
-            Some((number.trim().parse().ok()?, text))
-        })
-        .collect();
-    let new: Vec<&str> = new.split('\n').collect();
-    let (first, rest) = new.split_first()?;
-    let is_there = |at: &usize| {
-        let shown = lines.get(*at..).unwrap_or_default();
-        let follows = rest.iter().zip(shown.iter().skip(1));
-        let mut follows = follows.map(|(new, (_, shown))| shown.starts_with(new));
-        shown
-            .first()
-            .is_some_and(|(_, shown)| shown.contains(first))
-            && follows.all(|same| same)
-    };
-    // A change near the beginning has fewer lines before it.
-    let places = match lines.first()? {
-        (1, _) => 0..=AROUND,
-        _ => AROUND..=AROUND,
-    };
-    let at = places.into_iter().find(is_there)?;
-    Some((lines, at))
 }
 
 /// Returns the change from one text to another, in whole lines if its place is known. Lines that both
@@ -178,5 +171,39 @@ mod tests {
             .collect();
         assert_eq!(lines, ["echo $(($1 - $2))", "echo $(($1 + $2))"]);
         assert_eq!(change.hunks[0].new_start, 2);
+    }
+
+    /// Returns what is shown of a change that the Edit tool has made in lines 3 to 7 of a file.
+    fn shown(line: &str, old: &str, new: &str) -> (u64, Vec<String>) {
+        let answer = format!("edited a.rs:\n     3\tl3\n     4\tl4\n     5\t{line}\n     6\tl6\n");
+        let change = replaced("a.rs", old, new, ChangedPlace::of(&answer, new));
+        let hunk = &change.hunks[0];
+        let lines = hunk.lines.iter().map(|line| line.text.clone());
+        (hunk.new_start, lines.collect())
+    }
+
+    #[test]
+    fn a_line_is_not_made_whole_where_several_places_are_possible() {
+        let lines = |lines: [&str; 2]| lines.map(str::to_owned).to_vec();
+        assert_eq!(
+            shown("let x = (bar);", "foo", ""),
+            (5, vec!["foo".to_owned()])
+        );
+        assert_eq!(shown("a = a", "b", "a"), (5, lines(["b", "a"])));
+        assert_eq!(shown("a = 1", "2", "1"), (5, lines(["a = 2", "a = 1"])));
+        // The first line of several ends with what the new text begins with.
+        let answer =
+            "edited a.rs:\n     3\tl3\n     4\tl4\n     5\ta = a\n     6\tb;\n     7\tl7\n";
+        let place = ChangedPlace::of(answer, "a\nb");
+        let expected = ChangedPlace {
+            line: 5,
+            before: "a = ",
+            after: ";",
+        };
+        assert_eq!(place, Some(expected));
+        // Near the beginning of a file more than one line may be the one.
+        let early = "edited a.rs:\n     1\tx = 1\n     2\ty = 1\n     3\tz\n";
+        assert_eq!(ChangedPlace::of(early, "1"), None);
+        assert_eq!(ChangedPlace::of(early, ""), None);
     }
 }
