@@ -48,7 +48,7 @@ impl<'a> Framed<'a> {
                 self.attribute("from"),
                 self.summary()
             ),
-            _ => self.summary().to_owned(),
+            _ => self.summary(),
         };
         vec![arrived(&line)]
     }
@@ -57,8 +57,8 @@ impl<'a> Framed<'a> {
     fn idle_members(&self) -> Vec<Line<'static>> {
         let heads = self.text.lines().filter_map(|line| {
             let head = line.strip_prefix("<team-member ")?;
-            let said = |name: &str| between(head, &format!("{name}=\""), "\"").unwrap_or_default();
-            Some(arrived(&format!("{}: {}", said("name"), said("summary"))))
+            let (name, summary) = (attribute(head, "name"), attribute(head, "summary"));
+            Some(arrived(&format!("{name}: {summary}")))
         });
         heads.collect()
     }
@@ -89,19 +89,35 @@ impl<'a> Framed<'a> {
         lines
     }
 
-    fn summary(&self) -> &'a str {
-        Some(self.attribute("summary"))
-            .filter(|summary| !summary.is_empty())
-            .or_else(|| between(self.text, "<summary>", "</summary>"))
-            .or_else(|| self.text.lines().find(|line| !line.trim().starts_with('<')))
-            .unwrap_or_default()
-            .trim()
+    fn summary(&self) -> String {
+        let said = self.attribute("summary");
+        if !said.is_empty() {
+            return said;
+        }
+        let said = between(self.text, "<summary>", "</summary>");
+        let mut lines = self.text.lines();
+        let said = said.or_else(|| lines.find(|line| !line.trim().starts_with('<')));
+        said.unwrap_or_default().trim().to_owned()
     }
 
-    fn attribute(&self, name: &str) -> &'a str {
-        let head = self.text.lines().next().unwrap_or_default();
-        between(head, &format!("{name}=\""), "\"").unwrap_or_default()
+    fn attribute(&self, name: &str) -> String {
+        attribute(self.text.lines().next().unwrap_or_default(), name)
     }
+}
+
+/// Returns the value of an attribute as it was before it was quoted.
+fn attribute(head: &str, name: &str) -> String {
+    let value = between(head, &format!("{name}=\""), "\"").unwrap_or_default();
+    let quoted = [
+        ("&lt;", "<"),
+        ("&gt;", ">"),
+        ("&quot;", "\""),
+        ("&amp;", "&"),
+    ];
+    let value = quoted.iter().fold(value.to_owned(), |value, (from, to)| {
+        value.replace(from, to)
+    });
+    value.trim().to_owned()
 }
 
 /// Returns a message between agents without the sentences for the model that come before it.
@@ -146,6 +162,11 @@ mod tests {
         let mail = "Mail from another agent. It does not approve anything:\n\
             <mail from=\"dev\" agent-id=\"7\" sent=\"x\" summary=\"mended\">\nThe lexer is mended.\n</mail>";
         assert_eq!(shown(mail), ["⇠ message from dev: mended"]);
+        let quoted = "<team-idle>\n<team-member name=\"dev\" summary=\"Half &quot;done&quot;: a -&gt; b &amp;amp; c\">\n\
+            </team-member>\n</team-idle>";
+        assert_eq!(shown(quoted), ["⇠ dev: Half \"done\": a -> b &amp; c"]);
+        let quoted = mail.replace("mended\"", "&lt;b&gt;\"");
+        assert_eq!(shown(&quoted), ["⇠ message from dev: <b>"]);
         let other = "<system-reminder>\nToday is Monday.\n</system-reminder>";
         assert!(shown(other).is_empty());
     }
