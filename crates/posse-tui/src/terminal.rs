@@ -16,6 +16,9 @@ pub use ratatui_core::layout::Position;
 pub use raw::{RESTORE, RawTerminal};
 pub use writer::FrameWriter;
 
+/// Number of lines that one step of the mouse's wheel is.
+pub(crate) const WHEEL: usize = 3;
+
 /// The size of a terminal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Size {

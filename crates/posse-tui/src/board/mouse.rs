@@ -7,9 +7,7 @@ use super::action::ACTIONS;
 use super::layout::{areas, first_row, list_height};
 use super::view::screen_at;
 use super::{Board, act};
-
-/// Number of lines that one step of the wheel is.
-const WHEEL: usize = 3;
+use crate::terminal::WHEEL;
 
 /// Handles what the mouse does.
 pub(super) fn moved(it: &mut Board, event: MouseEvent, now_ms: i64) {

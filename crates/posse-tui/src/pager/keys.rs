@@ -8,9 +8,7 @@ use super::scroll::{self, LinePlace};
 use super::{Pager, PagerEffect, SearchStage};
 use crate::conversation::edit_by_key;
 use crate::edit::EditBuffer;
-
-/// Number of lines that one step of the wheel is.
-const WHEEL: usize = 3;
+use crate::terminal::WHEEL;
 
 /// Handles a key.
 pub(super) fn pressed(it: &mut Pager, mut key: KeyEvent) -> Vec<PagerEffect> {
