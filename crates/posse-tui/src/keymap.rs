@@ -20,7 +20,7 @@ pub(crate) trait KeyAction: Copy + Eq + 'static {
 
     /// Returns true if one chord may do both: they are never possible at the same time, or the first
     /// of them is meant where both are.
-    fn is_apart_from(self, other: Self) -> bool;
+    fn may_share_chord_with(self, other: Self) -> bool;
 }
 
 /// The chords of one action.
@@ -111,7 +111,7 @@ impl<A: KeyAction> KeyTable<A> {
         }
         let action = self.rows[at].action;
         for row in &mut self.rows {
-            if row.action != action && !row.action.is_apart_from(action) {
+            if row.action != action && !row.action.may_share_chord_with(action) {
                 row.chords.retain(|chord| !held.contains(chord));
             }
         }
@@ -141,7 +141,7 @@ impl<A: KeyAction> KeyTable<A> {
             return Err(KeyProblem::Refused { chord, why });
         }
         let takes = |row: &&KeyRow<A>| {
-            let is_other = row.action != action && !row.action.is_apart_from(action);
+            let is_other = row.action != action && !row.action.may_share_chord_with(action);
             row.is_own && is_other && row.chords.contains(&chord)
         };
         match self.rows.iter().find(takes) {

@@ -6,7 +6,7 @@ use super::review::ReviewStep;
 use crate::keymap::{Chord, KeyAction, KeyProblem, KeyTable};
 
 impl Action {
-    /// Returns the places in which its keys do it; none if that is each.
+    /// Returns the places in which its keys do it; empty means everywhere.
     fn places(self) -> &'static [KeyPlace] {
         const WORKTREES: KeyPlace = KeyPlace::Screen(BoardScreen::Worktrees);
         match self {
@@ -113,13 +113,10 @@ impl KeyAction for Action {
     ];
 
     fn refusal(self, chord: Chord) -> Option<&'static str> {
-        let is_answer = self.answer().is_some();
-        // A key that was meant for something else must not answer.
-        (is_answer && (!chord.is_held() || chord.is_enter()))
-            .then_some("an answer needs Ctrl or Alt, and not Enter")
+        self.answer().and_then(|_| chord.refusal_to_answer())
     }
 
-    fn is_apart_from(self, other: Self) -> bool {
+    fn may_share_chord_with(self, other: Self) -> bool {
         let (own, others) = (self.places(), other.places());
         match own.is_empty() == others.is_empty() {
             // What is possible in some places only comes before what is possible in each.

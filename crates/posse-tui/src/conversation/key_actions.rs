@@ -72,17 +72,14 @@ impl KeyAction for KeyedAction {
     fn refusal(self, chord: Chord) -> Option<&'static str> {
         let is_held = chord.is_held();
         match self {
-            // A key that was meant for the prompt must not answer.
-            Self::Yes | Self::No | Self::Always if !is_held || chord.is_enter() => {
-                Some("an answer needs Ctrl or Alt, and not Enter")
-            }
+            Self::Yes | Self::No | Self::Always => chord.refusal_to_answer(),
             Self::Keys if chord.is_character('?') => None,
-            _ if is_held || chord.is_apart() => None,
+            _ if is_held || chord.is_free_of_text() => None,
             _ => Some("it belongs to the prompt; use Ctrl, Alt or a function key"),
         }
     }
 
-    fn is_apart_from(self, _: Self) -> bool {
+    fn may_share_chord_with(self, _: Self) -> bool {
         false
     }
 }

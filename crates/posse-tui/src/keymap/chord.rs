@@ -105,7 +105,7 @@ impl Chord {
     }
 
     /// Returns true if it is a key that neither writes nor moves in a text.
-    pub(crate) fn is_apart(self) -> bool {
+    pub(crate) fn is_free_of_text(self) -> bool {
         matches!(
             self.code,
             KeyCode::F(_) | KeyCode::Insert | KeyCode::PageUp | KeyCode::PageDown | KeyCode::Tab
@@ -131,15 +131,17 @@ impl Chord {
             KeyCode::Char('i') => KeyCode::Tab,
             KeyCode::Char('m') => KeyCode::Enter,
             KeyCode::Char('[' | '3') => KeyCode::Esc,
+            KeyCode::Char('?' | '8') => KeyCode::Backspace,
             _ => return None,
         };
         let modifiers = self.modifiers - KeyModifiers::CONTROL;
         Some(Self { code, modifiers })
     }
 
-    /// Returns true if it is Enter, whatever is held down.
-    pub(crate) fn is_enter(self) -> bool {
-        self.code == KeyCode::Enter
+    /// Returns why it may not answer a question: a key that was meant for something else must not.
+    pub(crate) fn refusal_to_answer(self) -> Option<&'static str> {
+        let may_answer = self.is_held() && self.code != KeyCode::Enter;
+        (!may_answer).then_some("an answer needs Ctrl or Alt, and not Enter")
     }
 
     /// Returns true if it is this character, and nothing is held down.
@@ -152,10 +154,11 @@ impl Chord {
 /// Ctrl-4, and so on.
 fn sent(character: char) -> char {
     match character {
+        '2' | '@' => ' ',
         '4' => '\\',
         '5' => ']',
         '6' => '^',
-        '7' => '_',
+        '7' | '/' => '_',
         other => other,
     }
 }

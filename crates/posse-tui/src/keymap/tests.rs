@@ -62,6 +62,8 @@ fn what_is_not_a_chord_says_why() {
     assert_eq!(wrong("ctrl-i"), WrongChord::SentAs(chord("tab")));
     assert_eq!(wrong("ctrl-m"), WrongChord::SentAs(chord("enter")));
     assert_eq!(wrong("ctrl-["), WrongChord::SentAs(chord("esc")));
+    assert_eq!(wrong("ctrl-8"), WrongChord::SentAs(chord("backspace")));
+    assert_eq!(wrong("ctrl-?"), WrongChord::SentAs(chord("backspace")));
 }
 
 #[test]
@@ -72,6 +74,9 @@ fn keys_are_the_chords_that_are_meant() {
         (KeyCode::Char('Y'), alt | shift, "alt-y"),
         (KeyCode::Char('4'), control, "ctrl-\\"),
         (KeyCode::Char('7'), control, "ctrl-_"),
+        (KeyCode::Char('7'), control, "ctrl-/"),
+        (KeyCode::Char(' '), control, "ctrl-2"),
+        (KeyCode::Char(' '), control, "ctrl-@"),
         (KeyCode::Char('G'), shift, "G"),
         (KeyCode::Char('?'), shift, "?"),
         (KeyCode::BackTab, shift, "shift-tab"),
@@ -105,7 +110,7 @@ impl KeyAction for Deed {
             .then_some("too easy")
     }
 
-    fn is_apart_from(self, other: Self) -> bool {
+    fn may_share_chord_with(self, other: Self) -> bool {
         self == Self::Here || other == Self::Here
     }
 }
