@@ -73,8 +73,7 @@ impl Picker {
                 return chosen.map_or(PickerStep::Stay, |at| PickerStep::Chosen(*at));
             }
             KeyCode::Up => self.chosen = self.chosen.saturating_sub(1),
-            // Ctrl-R opens the earlier prompts, and goes on to older ones.
-            KeyCode::Down | KeyCode::Char('r') if control || key.code == KeyCode::Down => {
+            KeyCode::Down => {
                 let last = self.fitting.len().saturating_sub(1);
                 self.chosen = (self.chosen + 1).min(last);
             }

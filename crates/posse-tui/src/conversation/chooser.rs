@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use crossterm::event::KeyEvent;
+use crossterm::event::{KeyCode, KeyEvent};
 
 use super::{Conversation, Effect, Request};
 use crate::picker::{Picker, PickerItem, PickerStep};
@@ -71,10 +71,14 @@ pub(super) fn rewind(it: &mut Conversation, prompts: Vec<PickerItem>) {
     });
 }
 
-/// Handles a key while a list is open.
-pub(super) fn pressed(it: &mut Conversation, key: KeyEvent) -> Vec<Effect> {
+/// Handles a key while a list is open. The one that opens the earlier prompts goes on to older ones.
+pub(super) fn pressed(it: &mut Conversation, key: KeyEvent, opens_history: bool) -> Vec<Effect> {
     let Some(chooser) = &mut it.chooser else {
         return Vec::new();
+    };
+    let key = match opens_history {
+        true => KeyEvent::from(KeyCode::Down),
+        false => key,
     };
     let step = chooser.picker.key(key);
     if step == PickerStep::Stay {

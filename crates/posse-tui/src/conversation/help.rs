@@ -32,7 +32,7 @@ const KEYS: &[(HelpKeys, &str)] = &[
     ),
     (
         Of(&[KeyedAction::Answer]),
-        "open the question, then the next one; complete a name",
+        "open the question, then the next one",
     ),
     (Of(&AGENTS), "show the main agent, or another one"),
     (Of(&[KeyedAction::Board]), "the board of everybody"),
@@ -43,6 +43,10 @@ const KEYS: &[(HelpKeys, &str)] = &[
     (
         Fixed("! # / @"),
         "shell, memory note, command, file or agent",
+    ),
+    (
+        Fixed("Tab"),
+        "complete the name of a command, file or agent",
     ),
     (
         Of(&[KeyedAction::Background]),
@@ -81,11 +85,7 @@ pub(crate) fn keys(table: &ConversationKeys) -> Vec<(String, &'static str)> {
         Fixed(keys) => ((*keys).to_owned(), *about),
         Of(actions) => (listed(table, actions), *about),
     });
-    let mut rows: Vec<_> = rows.filter(|(keys, _)| !keys.is_empty()).collect();
-    if table.0.listed(KeyedAction::Answer) != "Tab" {
-        rows.push(("Tab".to_owned(), "complete a name"));
-    }
-    rows
+    rows.filter(|(keys, _)| !keys.is_empty()).collect()
 }
 
 /// Returns the chords of actions: `Alt-Y Alt-N Alt-A`, and `Alt-0 … Alt-9` for many.

@@ -33,7 +33,7 @@ pub(super) fn pressed(it: &mut Conversation, mut key: KeyEvent, now_ms: u64) -> 
     }
     let action = it.keys.0.action(key, |action| is_possible(it, action));
     if action == Some(KeyedAction::Suspend) {
-        return vec![Effect::Suspend];
+        return run(it, KeyedAction::Suspend, now_ms);
     }
     it.presses.interrupt_ms = None;
     let escaped_ms = it.presses.escape_ms.take();
@@ -41,15 +41,12 @@ pub(super) fn pressed(it: &mut Conversation, mut key: KeyEvent, now_ms: u64) -> 
         return to_question(it, key, action, now_ms);
     }
     if it.chooser.is_some() && action.and_then(KeyedAction::answer).is_none() {
-        return chooser::pressed(it, key);
+        return chooser::pressed(it, key, action == Some(KeyedAction::History));
     }
     match (action, key.code) {
         // Where a name is typed, it is meant for that.
-        (Some(KeyedAction::Answer), KeyCode::Tab) if it.menu.is_some() => complete(it),
-        (Some(KeyedAction::Keys), _) => {
-            it.shows_keys = !shows_keys;
-            Vec::new()
-        }
+        (Some(_), KeyCode::Tab) if it.menu.is_some() => complete(it),
+        (Some(KeyedAction::Keys), _) if shows_keys => Vec::new(),
         (Some(action), _) => run(it, action, now_ms),
         (None, KeyCode::Esc) if shows_keys => Vec::new(),
         (None, KeyCode::Esc) => escape(it, escaped_ms, now_ms),
@@ -197,7 +194,7 @@ fn escape(it: &mut Conversation, before_ms: Option<u64>, now_ms: u64) -> Vec<Eff
     Vec::new()
 }
 
-/// Alt-Y, Alt-N, Alt-A.
+/// Answers the first question by the word of a chord.
 fn by_chord(it: &mut Conversation, key: char, now_ms: u64) -> Vec<Effect> {
     let is_key = |open: &super::questions::OpenQuestion| open.dialog.typing() == Typing::Key;
     if !it.questions.first().is_some_and(is_key) {

@@ -55,9 +55,14 @@ fn a_question_is_answered_by_its_own_chord_alone() {
         ("answer", &["ctrl-q"]),
     ];
     let mut talk = talk(&chords);
-    talk.asks(question("one"));
+    let mut long = question("one");
+    long.shown = Some(posse_protocol::Display::Text {
+        text: "echo\n".repeat(40),
+    });
+    talk.asks(long);
     let live = talk.live();
     assert!(live.contains("Ctrl-T yes   Ctrl-Q open"), "{live}");
+    assert!(live.contains("more lines · Ctrl-Q shows all"), "{live}");
     assert!(!live.contains("Alt-Y") && !live.contains("Alt-N"), "{live}");
     for keys in ["Alt-y", "Alt-n", "y", "Enter", "Tab", "y"] {
         let effects = talk.press(keys);
@@ -112,6 +117,35 @@ fn lists_of_keys_have_the_chords_that_hold() {
     assert!(none.live().ends_with("/help"), "{}", none.live());
     none.types("?");
     assert_eq!(none.state.draft(), "?");
+}
+
+#[test]
+fn tab_completes_a_name_whatever_else_it_does() {
+    for chords in [("mode", "tab"), ("answer", "ctrl-q")] {
+        let mut talk = talk(&[(chords.0, &[chords.1])]);
+        talk.types("/tasksb");
+        talk.press("Backspace Tab");
+        assert_eq!(talk.state.draft(), "/tasks ", "{chords:?}");
+        talk.press("Ctrl-u");
+        talk.printed();
+        talk.says("/help");
+        let printed = talk.printed();
+        let about = printed
+            .iter()
+            .filter(|line| line.contains("complete the name"));
+        let rows: Vec<&str> = about.map(|line| line.trim()).collect();
+        assert_eq!(rows.len(), 1, "{rows:?}");
+        assert!(rows[0].starts_with("Tab "), "{rows:?}");
+    }
+}
+
+#[test]
+fn earlier_prompts_are_stepped_through_by_the_chord_that_opened_them() {
+    let mut talk = talk(&[("history", &["ctrl-t"])]);
+    talk.says("one");
+    talk.says("two");
+    talk.press("Ctrl-t Ctrl-t Enter");
+    assert_eq!(talk.state.draft(), "one");
 }
 
 #[test]

@@ -45,7 +45,10 @@ pub(super) fn draw(it: &Conversation, width: u16, room: usize) -> QuestionLines 
         // The command is seen before the keys that allow it.
         let has_chords = left > content.len().min(1);
         let most = (left - usize::from(has_chords)).min(CLOSED_LINES);
-        lines.extend(closed(&open.dialog, content, most, width));
+        let content = closed(&open.dialog, content, most);
+        let key = it.keys.0.first(KeyedAction::Answer);
+        let place = format!("{} shows all", key.as_deref().unwrap_or("/answer"));
+        lines.extend(beginning(content, most, &place, width));
         lines.extend(chords.into_iter().filter(|_| has_chords));
         return QuestionLines { lines, caret: None };
     }
@@ -121,6 +124,21 @@ fn most_shown(it: &Conversation) -> usize {
     SHOWN_LINES.min(usize::from(it.size.rows).saturating_sub(8))
 }
 
+/// Returns what a closed question is about, and the number of its lines. If there is no room for all
+/// of a change, only the lines that come and go are left.
+fn closed(
+    dialog: &QuestionDialog,
+    mut lines: Vec<Line<'static>>,
+    most: usize,
+) -> (Vec<Line<'static>>, usize) {
+    let count = lines.len();
+    if let Some(Display::Diff(change)) = dialog.question().shown.as_ref().filter(|_| count > most) {
+        lines.truncate(1);
+        lines.extend(changed_lines(change));
+    }
+    (lines, count)
+}
+
 /// Returns at most `most` lines, the last of which says how many are missing, and where they are.
 fn shortened(
     lines: Vec<Line<'static>>,
@@ -129,29 +147,14 @@ fn shortened(
     width: u16,
 ) -> Vec<Line<'static>> {
     let count = lines.len();
-    beginning(lines, (count, most), place, width)
+    beginning((lines, count), most, place, width)
 }
 
-/// Returns what a closed question is about. If there is no room for all of a change, the lines that
-/// come and go are seen, and not those around them.
-fn closed(
-    dialog: &QuestionDialog,
-    mut lines: Vec<Line<'static>>,
-    most: usize,
-    width: u16,
-) -> Vec<Line<'static>> {
-    let count = lines.len();
-    if let Some(Display::Diff(change)) = dialog.question().shown.as_ref().filter(|_| count > most) {
-        lines.truncate(1);
-        lines.extend(changed_lines(change));
-    }
-    beginning(lines, (count, most), "Tab shows all", width)
-}
-
-/// Returns the first of `count` lines, at most `most`, the last of which says how many are missing.
+/// Returns the first of `count` lines, at most `most`, the last of which says how many are missing,
+/// and where they are.
 fn beginning(
-    mut lines: Vec<Line<'static>>,
-    (count, most): (usize, usize),
+    (mut lines, count): (Vec<Line<'static>>, usize),
+    most: usize,
     place: &str,
     width: u16,
 ) -> Vec<Line<'static>> {
