@@ -8,6 +8,7 @@ use std::process::ExitCode;
 use posse_port::store::{AgentRecord, Store};
 use posse_protocol::wire::ServerMessage;
 use posse_protocol::{Event, EventKind};
+use posse_tui::terminal::TerminalInput;
 
 use self::lines::{PlainView, TAIL};
 use crate::assemble::store::OpenStore;
@@ -76,7 +77,10 @@ impl AttachCommand {
         }
         let live = match live {
             Ok(live) if !self.plain && terminal::has_screen() => {
-                return attached::attach(open, &agent, live).await;
+                let ended = attached::attach(open, &agent, live).await;
+                // What is typed from now on is for the shell.
+                TerminalInput::stop();
+                return ended;
             }
             live => live,
         };

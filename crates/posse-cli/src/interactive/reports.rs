@@ -68,9 +68,9 @@ impl Reports {
 pub(super) fn rules(policy: &Policy, mode: PermissionMode, cwd: &Path) -> String {
     let home = posse_home().unwrap_or_default();
     format!(
-        "mode: {mode}; /mode or Shift-Tab chooses another\n{}\
-         to change them: answer a question with Alt-A, or edit {} (yours) or .posse/settings.json (the \
-         project's, which may deny and ask only)",
+        "mode: {mode}; /mode chooses another\n{}\
+         to change them: answer a question with “always”, or edit {} (yours) or .posse/settings.json \
+         (the project's, which may deny and ask only)",
         permissions::rules(policy, cwd),
         home.join("settings.json").display(),
     )

@@ -68,6 +68,11 @@ pub(super) async fn choose(store: &StoreArgs, is_plain: bool) -> anyhow::Result<
     }
     writer.write(terminal.leave(&[], size().columns, 0));
     writer.finish(std::time::Duration::from_millis(200));
+    if chosen.is_none() {
+        // What is typed from now on is for the shell.
+        drop(input);
+        TerminalInput::stop();
+    }
     Ok(chosen)
 }
 
