@@ -48,10 +48,12 @@ impl Calls {
         self.entry(id, tool).change = Some(change.clone());
     }
 
-    /// A call begins.
+    /// A call begins, or another viewer is told that it runs.
     pub(crate) fn started(&mut self, id: &str, tool: &str, title: &str, now_ms: u64) {
         self.named(id, tool, title);
-        self.running.retain(|call| call.id != id);
+        if self.running.iter().any(|call| call.id == id) {
+            return;
+        }
         self.running.push(RunningCall {
             id: id.to_owned(),
             title: one_line(title),

@@ -199,13 +199,15 @@ fn the_output_of_a_command_is_shortened() {
         tool: "Bash".into(),
         title: "cargo test".into(),
     };
-    talk.event(started);
+    talk.event(started.clone());
     talk.event(EventKind::Output {
         call: "1".into(),
         text: "running\n\u{1b}[32mok\u{1b}[0m\n".into(),
         skipped: 0,
     });
     talk.wait(12_000);
+    // Another viewer has come, and is told what runs.
+    talk.event(started);
     let live = talk.live();
     assert!(live.contains("┄ cargo test  12 s · 2 lines · ok"), "{live}");
     let lines: Vec<String> = (1..=9).map(|number| format!("line {number}")).collect();
