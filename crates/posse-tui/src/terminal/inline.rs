@@ -33,7 +33,8 @@ struct Drawn {
     at_ms: u64,
 }
 
-/// The live region of a terminal.
+/// The live region of a terminal. While it is there, the terminal wraps nothing: a size that is not
+/// known yet must not make rows wrap, since then none could be found again.
 pub struct InlineTerminal {
     drawn: Option<Drawn>,
     theme: Theme,
@@ -67,6 +68,7 @@ impl InlineTerminal {
     pub fn leave(&mut self, last: &[Line<'static>], columns: u16, now_ms: u64) -> Vec<u8> {
         let mut pen = Pen::new(self.theme);
         self.go_to_top(&mut pen, columns, now_ms);
+        pen.wrap(true);
         for line in last {
             pen.line(line);
             pen.line_break();
@@ -74,11 +76,6 @@ impl InlineTerminal {
         pen.show_cursor(true);
         self.drawn = None;
         pen.finish()
-    }
-
-    /// Forgets the live region: it stays where it is, and the next frame begins below it.
-    pub fn abandon(&mut self) {
-        self.drawn = None;
     }
 
     /// Erases the live region.
@@ -94,12 +91,16 @@ impl InlineTerminal {
         let mut pen = Pen::new(self.theme);
         pen.show_cursor(false);
         self.go_to_top(&mut pen, frame.live.area.width, now_ms);
+        if self.drawn.is_some() && !frame.printed.is_empty() {
+            pen.wrap(true);
+        }
         for line in &frame.printed {
             pen.line(line);
             pen.line_break();
         }
-        // A size that is not known yet must not make rows wrap: then none could be found again.
-        pen.wrap(false);
+        if self.drawn.is_none() || !frame.printed.is_empty() {
+            pen.wrap(false);
+        }
         let height = frame.live.area.height;
         for row in 0..height {
             if row > 0 {
@@ -109,7 +110,6 @@ impl InlineTerminal {
         }
         pen.up(height.saturating_sub(1).saturating_sub(frame.caret.y));
         pen.column(frame.caret.x);
-        pen.wrap(true);
         pen.show_cursor(true);
         pen.finish()
     }
@@ -121,7 +121,6 @@ impl InlineTerminal {
         }
         let (old, new) = (&drawn.live, &frame.live);
         let mut pen = Pen::new(self.theme);
-        pen.wrap(false);
         let mut at = drawn.caret.y;
         let go = |pen: &mut Pen, at: &mut u16, row: u16| {
             pen.up(at.saturating_sub(row));
@@ -155,7 +154,6 @@ impl InlineTerminal {
         }
         go(&mut pen, &mut at, frame.caret.y);
         pen.column(frame.caret.x);
-        pen.wrap(true);
         pen.finish()
     }
 }
